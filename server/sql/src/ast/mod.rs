@@ -1,0 +1,41 @@
+//! The syntax tree: what [`crate::parse`] returns.
+//!
+//! Queries and scalar expressions are sqlparser's own types, re-exported here so that no other
+//! crate depends on that parser. Everything where the dialect differs, or where sqlparser's form
+//! is awkward, is a node of ours; a name defined here hides sqlparser's of the same name
+//! (`Statement`, `Insert`, `CreateTable`, `With`, …).
+//!
+//! Positions: the column of a [`Span`]'s start is the 1-based character offset in the whole text
+//! given to the parser (the line is always 1), so [`crate::offset_of`] needs no text.
+
+mod ddl;
+mod dml;
+mod session;
+mod statement;
+
+// The query and expression types are one closed set that sqlparser grows with each release;
+// names of ours take precedence over this glob.
+pub use sqlparser::ast::*;
+pub use sqlparser::tokenizer::{Location, Span};
+
+pub use ddl::{
+    AlterAction, AlterColumnAction, AlterIndex, AlterSequence, AlterTable, AlterTarget,
+    ColumnConstraint, ColumnConstraintKind, ColumnDef, Comment, CommentTarget, CreateDatabase,
+    CreateExtension, CreateIndex, CreateSchema, CreateSequence, CreateTable, CreateTableLike,
+    CreateView, Drop, DropBehavior, DropKind, Family, ForeignKey, IdentityMode, IndexKey,
+    InlineIndex, Interleave, InterleaveKind, KeyColumn, MatchKind, ReferenceAction, Rename,
+    RenameKind, SequenceOption, TableConstraint, TableConstraintKind, Truncate,
+};
+pub use dml::{
+    Assignment, AssignmentTarget, AssignmentValue, ConflictAction, ConflictTarget, Cte, CteBody,
+    Delete, Insert, InsertSource, LockStrength, OnConflict, Overriding, Returning, RowLock, Update,
+    With,
+};
+pub use session::{
+    AlterUser, Copy, CopyDirection, CopyFormat, CopyOptions, CopySource, CreateUser, CursorTarget,
+    DeclareCursor, DiscardKind, DropUser, Execute, Explain, ExplainFormat, FetchCursor,
+    FetchDirection, GrantObjects, GrantPrivileges, Grantee, IsolationLevel, LockTable, Prepare,
+    Privilege, PrivilegeGrant, Reset, RoleGrant, Set, SetScope, SetValue, ShowTarget,
+    TransactionModes, UserOption,
+};
+pub use statement::{ParsedStatement, Statement};

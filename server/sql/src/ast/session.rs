@@ -1,0 +1,477 @@
+//! Statements about the session, users, cursors, bulk data and plans.
+
+use super::{DataType, DropBehavior, Expr, Ident, ObjectName, Query, Span, Statement};
+
+/// The modes of `BEGIN` and `SET TRANSACTION`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct TransactionModes {
+    /// `ISOLATION LEVEL`.
+    pub isolation: Option<IsolationLevel>,
+    /// `READ ONLY` (true) or `READ WRITE` (false).
+    pub read_only: Option<bool>,
+    /// `DEFERRABLE` (true) or `NOT DEFERRABLE` (false).
+    pub deferrable: Option<bool>,
+}
+
+/// An isolation level.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IsolationLevel {
+    /// `READ UNCOMMITTED`.
+    ReadUncommitted,
+    /// `READ COMMITTED`.
+    ReadCommitted,
+    /// `REPEATABLE READ`.
+    RepeatableRead,
+    /// `SERIALIZABLE`.
+    Serializable,
+}
+
+/// `SET`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Set {
+    /// `SESSION` or `LOCAL`.
+    pub scope: SetScope,
+    /// The variable, in lower case, parts joined with a dot. `SET TIME ZONE` is `timezone`,
+    /// `SET NAMES` is `client_encoding`, `SET ROLE` is `role`, `SET SESSION AUTHORIZATION` is
+    /// `session_authorization`, `SET SCHEMA` is `search_path`.
+    pub name: String,
+    /// The new value.
+    pub value: SetValue,
+    /// Where the name stands.
+    pub span: Span,
+}
+
+/// How long a `SET` lasts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SetScope {
+    /// Until the session ends (or the transaction fails).
+    Session,
+    /// Until the transaction ends.
+    Local,
+}
+
+/// The value of a `SET`.
+#[derive(Debug, Clone, PartialEq)]
+pub enum SetValue {
+    /// `DEFAULT`.
+    Default,
+    /// One or more values as text: strings without quotes, numbers as written, words in lower
+    /// case, an interval as its text.
+    Values(Vec<String>),
+}
+
+/// `RESET`.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Reset {
+    /// `RESET ALL`.
+    All,
+    /// `RESET name`, in lower case.
+    Name(String),
+}
+
+/// `SHOW`.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ShowTarget {
+    /// `SHOW ALL`.
+    All,
+    /// `SHOW name`: a variable, in lower case (`transaction_isolation` for the spelt-out
+    /// `TRANSACTION ISOLATION LEVEL`, `last_transaction_round_trips` among ours).
+    Variable(String),
+    /// `SHOW TABLES [FROM schema]`.
+    Tables(Option<ObjectName>),
+    /// `SHOW DATABASES`.
+    Databases,
+    /// `SHOW SCHEMAS`.
+    Schemas,
+    /// `SHOW SEQUENCES`.
+    Sequences,
+    /// `SHOW USERS` or `SHOW ROLES`.
+    Users,
+    /// `SHOW COLUMNS FROM table`.
+    Columns(ObjectName),
+    /// `SHOW INDEXES FROM table` (also `INDEX`, `KEYS`).
+    Indexes(ObjectName),
+    /// `SHOW CONSTRAINTS FROM table`.
+    Constraints(ObjectName),
+    /// `SHOW CREATE [TABLE | VIEW] name`.
+    CreateTable(ObjectName),
+    /// `SHOW TRANSACTION TIMELINE`.
+    TransactionTimeline,
+    /// `SHOW TRANSACTION STATUS`.
+    TransactionStatus,
+}
+
+/// `EXPLAIN`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Explain {
+    /// `ANALYZE`: run the statement as well.
+    pub analyze: bool,
+    /// `VERBOSE`.
+    pub verbose: bool,
+    /// `COSTS`, on unless switched off.
+    pub costs: bool,
+    /// `TIMING`, `SUMMARY` and others: names in lower case with their switch.
+    pub options: Vec<(String, bool)>,
+    /// `FORMAT`.
+    pub format: ExplainFormat,
+    /// What to explain.
+    pub statement: Statement,
+}
+
+/// The form of an explanation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ExplainFormat {
+    /// `TEXT`, the default.
+    Text,
+    /// `JSON`.
+    Json,
+    /// `XML`.
+    Xml,
+    /// `YAML`.
+    Yaml,
+}
+
+/// `COPY`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Copy {
+    /// What is copied.
+    pub source: CopySource,
+    /// Which way.
+    pub direction: CopyDirection,
+    /// The options.
+    pub options: CopyOptions,
+    /// `WHERE` of `COPY FROM`.
+    pub selection: Option<Expr>,
+}
+
+/// What `COPY` copies.
+#[derive(Debug, Clone, PartialEq)]
+pub enum CopySource {
+    /// A table, with the columns named (all when empty).
+    Table {
+        /// The table.
+        name: ObjectName,
+        /// The columns.
+        columns: Vec<Ident>,
+    },
+    /// A query, or a changing statement with `RETURNING`.
+    Query(Box<Statement>),
+}
+
+/// Which way `COPY` goes. Files and programs are refused by the parser (0A000).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CopyDirection {
+    /// `FROM STDIN`.
+    FromStdin,
+    /// `TO STDOUT`.
+    ToStdout,
+}
+
+/// The options of `COPY`; `None` leaves the format's default.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct CopyOptions {
+    /// `FORMAT`.
+    pub format: CopyFormat,
+    /// `DELIMITER`.
+    pub delimiter: Option<String>,
+    /// `NULL`.
+    pub null: Option<String>,
+    /// `DEFAULT`.
+    pub default: Option<String>,
+    /// `HEADER`.
+    pub header: bool,
+    /// `HEADER MATCH`.
+    pub header_match: bool,
+    /// `QUOTE`.
+    pub quote: Option<String>,
+    /// `ESCAPE`.
+    pub escape: Option<String>,
+    /// `FORCE_QUOTE`: the columns; an empty list means all (`*`).
+    pub force_quote: Option<Vec<Ident>>,
+    /// `FORCE_NOT_NULL`.
+    pub force_not_null: Vec<Ident>,
+    /// `FORCE_NULL`.
+    pub force_null: Vec<Ident>,
+    /// `ENCODING`.
+    pub encoding: Option<String>,
+    /// `FREEZE`.
+    pub freeze: bool,
+}
+
+/// The format of `COPY`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum CopyFormat {
+    /// `text`, the default.
+    #[default]
+    Text,
+    /// `csv`.
+    Csv,
+    /// `binary`.
+    Binary,
+}
+
+/// `PREPARE`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Prepare {
+    /// The name.
+    pub name: Ident,
+    /// The parameter types given.
+    pub types: Vec<DataType>,
+    /// The statement.
+    pub statement: Statement,
+    /// Byte range of the statement in the text.
+    pub text: std::ops::Range<usize>,
+}
+
+/// `EXECUTE`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Execute {
+    /// The prepared statement.
+    pub name: Ident,
+    /// The arguments.
+    pub args: Vec<Expr>,
+}
+
+/// What `DISCARD` throws away.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DiscardKind {
+    /// `ALL`.
+    All,
+    /// `PLANS`.
+    Plans,
+    /// `SEQUENCES`.
+    Sequences,
+    /// `TEMP`.
+    Temp,
+}
+
+/// `DECLARE … CURSOR`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DeclareCursor {
+    /// The name.
+    pub name: Ident,
+    /// `BINARY`.
+    pub binary: bool,
+    /// `INSENSITIVE` (true) or `ASENSITIVE` (false).
+    pub insensitive: Option<bool>,
+    /// `SCROLL` (true) or `NO SCROLL` (false).
+    pub scroll: Option<bool>,
+    /// `WITH HOLD`.
+    pub hold: bool,
+    /// The query.
+    pub query: Box<Query>,
+    /// Byte range of the query in the text.
+    pub text: std::ops::Range<usize>,
+}
+
+/// `FETCH` or `MOVE`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FetchCursor {
+    /// `MOVE`: no rows are sent.
+    pub is_move: bool,
+    /// Which rows.
+    pub direction: FetchDirection,
+    /// The cursor.
+    pub name: Ident,
+}
+
+/// Which rows `FETCH` wants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FetchDirection {
+    /// The next `n` rows; `NEXT` is 1, zero is the current row, `ALL` is `i64::MAX`.
+    Forward(i64),
+    /// The `n` rows before; `PRIOR` is 1, `ALL` is `i64::MAX`.
+    Backward(i64),
+    /// `FIRST`.
+    First,
+    /// `LAST`.
+    Last,
+    /// `ABSOLUTE n`.
+    Absolute(i64),
+    /// `RELATIVE n`.
+    Relative(i64),
+}
+
+/// What `CLOSE` closes.
+#[derive(Debug, Clone, PartialEq)]
+pub enum CursorTarget {
+    /// `CLOSE ALL`.
+    All,
+    /// `CLOSE name`.
+    Name(Ident),
+}
+
+/// `CREATE USER` or `CREATE ROLE`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CreateUser {
+    /// The name.
+    pub name: Ident,
+    /// `CREATE USER` (may log in by default), else `CREATE ROLE` or `GROUP`.
+    pub is_user: bool,
+    /// `IF NOT EXISTS`.
+    pub if_not_exists: bool,
+    /// The options, in order.
+    pub options: Vec<UserOption>,
+}
+
+/// `ALTER USER` or `ALTER ROLE`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AlterUser {
+    /// The name; also `current_user` and the like, in lower case and unquoted.
+    pub name: Ident,
+    /// `IF EXISTS`.
+    pub if_exists: bool,
+    /// The options, in order.
+    pub options: Vec<UserOption>,
+    /// `RENAME TO`.
+    pub rename_to: Option<Ident>,
+    /// `SET variable`, a default of that user's sessions.
+    pub set: Option<Set>,
+    /// `RESET variable`.
+    pub reset: Option<Reset>,
+}
+
+/// An option of a user.
+#[derive(Debug, Clone, PartialEq)]
+pub enum UserOption {
+    /// `[ENCRYPTED] PASSWORD 'text'`, or `PASSWORD NULL`.
+    Password(Option<String>),
+    /// `LOGIN` or `NOLOGIN`.
+    Login(bool),
+    /// `SUPERUSER` or `NOSUPERUSER`.
+    Superuser(bool),
+    /// `CREATEDB` or `NOCREATEDB`.
+    CreateDb(bool),
+    /// `CREATEROLE` or `NOCREATEROLE`.
+    CreateRole(bool),
+    /// `INHERIT` or `NOINHERIT`.
+    Inherit(bool),
+    /// `REPLICATION` or `NOREPLICATION`.
+    Replication(bool),
+    /// `BYPASSRLS` or `NOBYPASSRLS`.
+    BypassRls(bool),
+    /// `CONNECTION LIMIT n`.
+    ConnectionLimit(i64),
+    /// `VALID UNTIL 'time'`.
+    ValidUntil(String),
+    /// `IN ROLE`.
+    InRole(Vec<Ident>),
+    /// `ROLE` or `USER`: members.
+    Role(Vec<Ident>),
+    /// `ADMIN`: members that may grant it.
+    Admin(Vec<Ident>),
+}
+
+/// `DROP USER` or `DROP ROLE`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DropUser {
+    /// The names.
+    pub names: Vec<Ident>,
+    /// `IF EXISTS`.
+    pub if_exists: bool,
+}
+
+/// `GRANT` or `REVOKE` of privileges.
+#[derive(Debug, Clone, PartialEq)]
+pub struct GrantPrivileges {
+    /// The privileges; empty means `ALL`.
+    pub privileges: Vec<PrivilegeGrant>,
+    /// On what.
+    pub objects: GrantObjects,
+    /// To or from whom.
+    pub grantees: Vec<Grantee>,
+    /// `WITH GRANT OPTION`, or `GRANT OPTION FOR`.
+    pub grant_option: bool,
+    /// `CASCADE` of a `REVOKE`.
+    pub behavior: DropBehavior,
+}
+
+/// A privilege, perhaps on some columns only.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PrivilegeGrant {
+    /// Which.
+    pub privilege: Privilege,
+    /// The columns named; empty means the whole object.
+    pub columns: Vec<Ident>,
+}
+
+/// A privilege.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Privilege {
+    /// `SELECT`.
+    Select,
+    /// `INSERT`.
+    Insert,
+    /// `UPDATE`.
+    Update,
+    /// `DELETE`.
+    Delete,
+    /// `TRUNCATE`.
+    Truncate,
+    /// `REFERENCES`.
+    References,
+    /// `TRIGGER`.
+    Trigger,
+    /// `USAGE`.
+    Usage,
+    /// `CREATE`.
+    Create,
+    /// `CONNECT`.
+    Connect,
+    /// `TEMPORARY`.
+    Temporary,
+    /// `EXECUTE`.
+    Execute,
+}
+
+/// The objects of a `GRANT`.
+#[derive(Debug, Clone, PartialEq)]
+pub enum GrantObjects {
+    /// `[TABLE] names`.
+    Tables(Vec<ObjectName>),
+    /// `SEQUENCE names`.
+    Sequences(Vec<ObjectName>),
+    /// `DATABASE names`.
+    Databases(Vec<ObjectName>),
+    /// `SCHEMA names`.
+    Schemas(Vec<ObjectName>),
+    /// `ALL TABLES IN SCHEMA names`.
+    AllTablesInSchema(Vec<ObjectName>),
+    /// `ALL SEQUENCES IN SCHEMA names`.
+    AllSequencesInSchema(Vec<ObjectName>),
+    /// `ALL FUNCTIONS IN SCHEMA names`: accepted, no effect.
+    AllFunctionsInSchema(Vec<ObjectName>),
+    /// `FUNCTION names`: accepted, no effect.
+    Functions(Vec<ObjectName>),
+}
+
+/// Who gets or loses a privilege.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Grantee {
+    /// `PUBLIC`.
+    Public,
+    /// A user; also `current_user`, `session_user` and `current_role`, unquoted.
+    User(Ident),
+}
+
+/// `GRANT role TO role` or its `REVOKE`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RoleGrant {
+    /// The roles granted.
+    pub roles: Vec<Ident>,
+    /// The members.
+    pub grantees: Vec<Grantee>,
+    /// `WITH ADMIN OPTION`, or `ADMIN OPTION FOR`.
+    pub admin_option: bool,
+}
+
+/// `LOCK TABLE`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LockTable {
+    /// The tables.
+    pub tables: Vec<ObjectName>,
+    /// The mode in lower case, `access exclusive` when not written.
+    pub mode: String,
+    /// `NOWAIT`.
+    pub nowait: bool,
+}

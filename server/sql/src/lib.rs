@@ -1,0 +1,2 @@
+//! Text to statements: the dialect's words and syntax.
+pub mod ast;
