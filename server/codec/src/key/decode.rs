@@ -1,0 +1,220 @@
+//! Key bytes to datum.
+
+use std::sync::Arc;
+
+use bigdecimal::num_bigint::BigInt;
+use braid_types::{Array, Datum, Interval, Numeric, SqlType};
+
+use super::encode::{DAY_MICROS, INTERVAL_BIAS, MONTH_DAYS};
+use super::reader::Reader;
+use super::{json, numeric, tag};
+use crate::numeric::finite;
+use crate::{Error, Result};
+
+/// Deeper values are refused rather than read recursively.
+pub(super) const DEPTH_MAX: u32 = 1_000;
+
+/// Reads a column off the front of a key. What [`super::is_exact`] denies comes back as one of the
+/// values that are equal to what was written.
+pub fn decode(input: &mut &[u8], ty: &SqlType, descending: bool) -> Result<Datum> {
+    let mut reader = Reader::new(input, descending);
+    let datum = read(&mut reader, ty, 0)?;
+    *input = reader.rest();
+    Ok(datum)
+}
+
+/// Passes over a column at the front of a key.
+pub fn skip(input: &mut &[u8], _ty: &SqlType, descending: bool) -> Result<()> {
+    let mut reader = Reader::new(input, descending);
+    skip_any(&mut reader, 0)?;
+    *input = reader.rest();
+    Ok(())
+}
+
+pub(super) fn read(reader: &mut Reader<'_>, ty: &SqlType, depth: u32) -> Result<Datum> {
+    if depth > DEPTH_MAX {
+        return Err(Error::corrupt("depth"));
+    }
+    let tag = reader.byte()?;
+    if tag == tag::NULL {
+        return Ok(Datum::Null);
+    }
+    match ty {
+        SqlType::Bool => match tag {
+            tag::FALSE => Ok(Datum::Bool(false)),
+            tag::TRUE => Ok(Datum::Bool(true)),
+            _ => Err(Error::corrupt("boolean")),
+        },
+        SqlType::Int2
+        | SqlType::Int4
+        | SqlType::Int8
+        | SqlType::Oid
+        | SqlType::Regclass
+        | SqlType::Regtype
+        | SqlType::Regproc
+        | SqlType::Regnamespace
+        | SqlType::Regrole => read_int(reader, tag).map(Datum::Int),
+        SqlType::Time => read_int(reader, tag).map(Datum::Time),
+        SqlType::Timestamp => read_int(reader, tag).map(Datum::Timestamp),
+        SqlType::Timestamptz => read_int(reader, tag).map(Datum::Timestamptz),
+        SqlType::Date => {
+            let days = i32::try_from(read_int(reader, tag)?);
+            days.map(Datum::Date).map_err(|_| Error::corrupt("date"))
+        }
+        SqlType::Float4 | SqlType::Float8 => {
+            expect(tag, tag::FLOAT, "float")?;
+            Ok(Datum::Float(float_from_bits(u64::from_be_bytes(reader.array()?))))
+        }
+        SqlType::Numeric(modifier) => {
+            let value = numeric::read(reader, tag)?;
+            with_scale(value, *modifier).map(Datum::Numeric)
+        }
+        SqlType::Text
+        | SqlType::Varchar(_)
+        | SqlType::Char(_)
+        | SqlType::Name
+        | SqlType::InternalChar
+        | SqlType::Unknown => {
+            expect(tag, tag::TEXT, "text")?;
+            read_text(reader, ty)
+        }
+        SqlType::Bytes => {
+            expect(tag, tag::BYTES, "bytea")?;
+            Ok(Datum::Bytes(reader.escaped()?.into()))
+        }
+        SqlType::Uuid => {
+            expect(tag, tag::UUID, "uuid")?;
+            Ok(Datum::Uuid(reader.array()?))
+        }
+        SqlType::Interval => {
+            expect(tag, tag::INTERVAL, "interval")?;
+            read_interval(reader)
+        }
+        SqlType::Json | SqlType::Jsonb => {
+            Ok(Datum::Json(Arc::new(json::read(reader, tag, depth)?)))
+        }
+        SqlType::Array(element) => {
+            expect(tag, tag::ARRAY, "array")?;
+            read_array(reader, element, depth)
+        }
+        SqlType::Record(fields) => {
+            expect(tag, tag::RECORD, "record")?;
+            let types = fields.iter().map(|(_, ty)| ty);
+            let items = types.map(|ty| read(reader, ty, depth + 1)).collect::<Result<Vec<_>>>()?;
+            expect(reader.byte()?, tag::END, "record")?;
+            Ok(Datum::Record(items.into()))
+        }
+        SqlType::Void => Err(Error::corrupt("void")),
+    }
+}
+
+fn expect(found: u8, wanted: u8, what: &'static str) -> Result<()> {
+    if found == wanted { Ok(()) } else { Err(Error::corrupt(what)) }
+}
+
+/// Reads the bytes behind an integer's tag.
+pub(super) fn read_int(reader: &mut Reader<'_>, tag: u8) -> Result<i64> {
+    match tag {
+        tag::INT_MIN..tag::INT_ZERO => {
+            let mut value = -1i64;
+            for _ in 0..tag::INT_ZERO - tag {
+                value = value << 8 | i64::from(reader.byte()?);
+            }
+            if value < 0 { Ok(value) } else { Err(Error::corrupt("integer")) }
+        }
+        tag::INT_ZERO..=tag::INT_SMALL_MAX => Ok(i64::from(tag - tag::INT_ZERO)),
+        tag::INT_ONE_BYTE..=tag::INT_MAX => {
+            let mut value = 0u64;
+            for _ in 0..tag - tag::INT_SMALL_MAX {
+                value = value << 8 | u64::from(reader.byte()?);
+            }
+            i64::try_from(value).map_err(|_| Error::corrupt("integer"))
+        }
+        _ => Err(Error::corrupt("integer")),
+    }
+}
+
+fn float_from_bits(bits: u64) -> f64 {
+    f64::from_bits(if bits >> 63 == 1 { bits & !(1 << 63) } else { !bits })
+}
+
+fn read_text(reader: &mut Reader<'_>, ty: &SqlType) -> Result<Datum> {
+    let bytes = reader.escaped()?;
+    let mut text = String::from_utf8(bytes).map_err(|_| Error::corrupt("text"))?;
+    if let SqlType::Char(length) = ty {
+        let missing = (*length as usize).saturating_sub(text.chars().count());
+        text.extend(std::iter::repeat_n(' ', missing));
+    }
+    Ok(Datum::Text(text.into()))
+}
+
+/// A `numeric(p, s)` shows s decimals.
+fn with_scale(value: Numeric, modifier: Option<(u16, i16)>) -> Result<Numeric> {
+    let Some(wanted) = modifier.and_then(|(_, scale)| u16::try_from(scale).ok()) else {
+        return Ok(value);
+    };
+    match value.parts() {
+        Some((coefficient, scale)) if scale < wanted => {
+            finite(coefficient * BigInt::from(10u8).pow(u32::from(wanted - scale)), wanted)
+        }
+        _ => Ok(value),
+    }
+}
+
+fn read_interval(reader: &mut Reader<'_>) -> Result<Datum> {
+    let mut wide = [0; 16];
+    wide[6..].copy_from_slice(&reader.array::<10>()?);
+    let micros = i128::from_be_bytes(wide) - INTERVAL_BIAS;
+    let (days, micros) = (micros / DAY_MICROS, micros % DAY_MICROS);
+    let (months, days) = (days / MONTH_DAYS, days % MONTH_DAYS);
+    // More months than an interval holds come from days and microseconds beside them.
+    let kept = months.clamp(i128::from(i32::MIN), i128::from(i32::MAX));
+    let days = days + (months - kept) * MONTH_DAYS;
+    let kept_days = days.clamp(i128::from(i32::MIN), i128::from(i32::MAX));
+    let micros = micros + (days - kept_days) * DAY_MICROS;
+    let corrupt = |_| Error::corrupt("interval");
+    Ok(Datum::Interval(Interval {
+        months: i32::try_from(kept).map_err(corrupt)?,
+        days: i32::try_from(kept_days).map_err(corrupt)?,
+        micros: i64::try_from(micros).map_err(corrupt)?,
+    }))
+}
+
+fn read_array(reader: &mut Reader<'_>, element: &SqlType, depth: u32) -> Result<Datum> {
+    let mut items = Vec::new();
+    while reader.peek() != Some(tag::END) {
+        items.push(read(reader, element, depth + 1)?);
+    }
+    reader.byte()?;
+    let tag = reader.byte()?;
+    let lower = i32::try_from(read_int(reader, tag)?).map_err(|_| Error::corrupt("array"))?;
+    Ok(Datum::Array(Arc::new(Array { element: element.clone(), lower, items })))
+}
+
+/// The tag is enough to find the end.
+pub(super) fn skip_any(reader: &mut Reader<'_>, depth: u32) -> Result<()> {
+    if depth > DEPTH_MAX {
+        return Err(Error::corrupt("depth"));
+    }
+    let tag = reader.byte()?;
+    match tag {
+        tag::NULL | tag::FALSE | tag::TRUE => Ok(()),
+        tag::INT_MIN..tag::INT_ZERO => reader.skip(usize::from(tag::INT_ZERO - tag)),
+        tag::INT_ZERO..=tag::INT_SMALL_MAX => Ok(()),
+        tag::INT_ONE_BYTE..=tag::INT_MAX => reader.skip(usize::from(tag - tag::INT_SMALL_MAX)),
+        tag::FLOAT => reader.skip(8),
+        tag::TEXT | tag::BYTES | tag::JSON_TEXT => reader.skip_escaped(),
+        tag::UUID => reader.skip(16),
+        tag::NUMERIC_NEG_INFINITY..=tag::NUMERIC_NAN => numeric::skip(reader, tag),
+        tag::INTERVAL => reader.skip(10),
+        tag::ARRAY | tag::RECORD => {
+            while reader.peek() != Some(tag::END) {
+                skip_any(reader, depth + 1)?;
+            }
+            reader.byte()?;
+            if tag == tag::ARRAY { skip_any(reader, depth + 1) } else { Ok(()) }
+        }
+        tag::JSONB => json::skip(reader, depth),
+        _ => Err(Error::corrupt("tag")),
+    }
+}

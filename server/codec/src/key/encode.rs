@@ -1,0 +1,155 @@
+//! Datum to key bytes.
+
+use braid_types::{Datum, Interval, SqlType};
+
+use super::{json, numeric, tag};
+
+/// Appends a column. The datum is of type `ty`, or NULL, which sorts last, or first if descending.
+pub fn encode(out: &mut Vec<u8>, datum: &Datum, ty: &SqlType, descending: bool) {
+    let start = out.len();
+    put(out, datum, ty);
+    if descending {
+        for byte in &mut out[start..] {
+            *byte = !*byte;
+        }
+    }
+}
+
+/// Whether the key holds everything of a value. If not (equal values can look different: `1.0` and
+/// `1.00`, the two zeros of a float, `30 days` and `1 mon`), a row keeps it in its value as well.
+pub fn is_exact(ty: &SqlType) -> bool {
+    match ty {
+        SqlType::Float4 | SqlType::Float8 => false,
+        SqlType::Numeric(modifier) => modifier.is_some(),
+        SqlType::Char(length) => *length > 0,
+        SqlType::Interval | SqlType::Jsonb => false,
+        SqlType::Array(element) => is_exact(element),
+        SqlType::Record(fields) => fields.iter().all(|(_, ty)| is_exact(ty)),
+        _ => true,
+    }
+}
+
+/// Whether the type has an order, so that it can be a key column.
+pub fn is_orderable(ty: &SqlType) -> bool {
+    match ty {
+        SqlType::Json | SqlType::Record(_) | SqlType::Void | SqlType::Unknown => false,
+        SqlType::Array(element) => is_orderable(element),
+        _ => true,
+    }
+}
+
+fn put(out: &mut Vec<u8>, datum: &Datum, ty: &SqlType) {
+    match datum {
+        Datum::Null => out.push(tag::NULL),
+        Datum::Bool(false) => out.push(tag::FALSE),
+        Datum::Bool(true) => out.push(tag::TRUE),
+        Datum::Int(value)
+        | Datum::Time(value)
+        | Datum::Timestamp(value)
+        | Datum::Timestamptz(value) => put_int(out, *value),
+        Datum::Date(value) => put_int(out, i64::from(*value)),
+        Datum::Float(value) => {
+            out.push(tag::FLOAT);
+            out.extend_from_slice(&float_bits(*value).to_be_bytes());
+        }
+        Datum::Numeric(value) => numeric::put(out, value),
+        Datum::Text(value) => {
+            out.push(tag::TEXT);
+            let significant = match ty {
+                SqlType::Char(_) => value.trim_end_matches(' '),
+                _ => value,
+            };
+            put_escaped(out, significant.as_bytes());
+        }
+        Datum::Bytes(value) => {
+            out.push(tag::BYTES);
+            put_escaped(out, value);
+        }
+        Datum::Uuid(value) => {
+            out.push(tag::UUID);
+            out.extend_from_slice(value);
+        }
+        Datum::Interval(value) => {
+            out.push(tag::INTERVAL);
+            out.extend_from_slice(&interval_bytes(value));
+        }
+        Datum::Json(value) => json::put(out, value),
+        Datum::Array(array) => {
+            out.push(tag::ARRAY);
+            for item in &array.items {
+                put(out, item, &array.element);
+            }
+            out.push(tag::END);
+            put_int(out, i64::from(array.lower));
+        }
+        Datum::Record(items) => {
+            out.push(tag::RECORD);
+            let types = if let SqlType::Record(fields) = ty { fields.as_slice() } else { &[] };
+            for (place, item) in items.iter().enumerate() {
+                put(out, item, types.get(place).map_or(&SqlType::Unknown, |(_, ty)| ty));
+            }
+            out.push(tag::END);
+        }
+    }
+}
+
+/// A tag that tells sign and length, then that many bytes, most significant first.
+pub(super) fn put_int(out: &mut Vec<u8>, value: i64) {
+    let small_max = i64::from(tag::INT_SMALL_MAX - tag::INT_ZERO);
+    if (0..=small_max).contains(&value) {
+        out.push(tag::INT_ZERO + value as u8);
+        return;
+    }
+    // The bits that the sign does not already tell.
+    let significant = if value < 0 { !value } else { value } as u64;
+    let count = (8 - significant.leading_zeros() as usize / 8).max(1);
+    out.push(if value < 0 {
+        tag::INT_ZERO - count as u8
+    } else {
+        tag::INT_SMALL_MAX + count as u8
+    });
+    out.extend_from_slice(&value.to_be_bytes()[8 - count..]);
+}
+
+/// Bytes whose end is a single zero: 0 becomes `1 1`, 1 becomes `1 2`.
+pub(super) fn put_escaped(out: &mut Vec<u8>, bytes: &[u8]) {
+    out.reserve(bytes.len() + 1);
+    for &byte in bytes {
+        if byte <= 1 {
+            out.push(1);
+            out.push(byte + 1);
+        } else {
+            out.push(byte);
+        }
+    }
+    out.push(0);
+}
+
+/// Bits that sort as the numbers: NaN last, one zero.
+fn float_bits(value: f64) -> u64 {
+    let canonical = if value.is_nan() {
+        f64::NAN.copysign(1.0)
+    } else if value == 0.0 {
+        0.0
+    } else {
+        value
+    };
+    let bits = canonical.to_bits();
+    if bits >> 63 == 1 { !bits } else { bits | 1 << 63 }
+}
+
+/// Microseconds in a day.
+pub(super) const DAY_MICROS: i128 = 86_400_000_000;
+/// Days in a month, as intervals compare.
+pub(super) const MONTH_DAYS: i128 = 30;
+/// Added to an interval's microseconds, so that they are positive; below half of ten bytes' range.
+pub(super) const INTERVAL_BIAS: i128 = 1 << 79;
+
+/// What PostgreSQL compares of an interval, in ten bytes.
+fn interval_bytes(interval: &Interval) -> [u8; 10] {
+    let days = i128::from(interval.months) * MONTH_DAYS + i128::from(interval.days);
+    let micros = days * DAY_MICROS + i128::from(interval.micros) + INTERVAL_BIAS;
+    let mut bytes = [0; 10];
+    bytes.copy_from_slice(&micros.to_be_bytes()[6..]);
+    bytes
+}

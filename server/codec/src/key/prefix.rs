@@ -1,0 +1,112 @@
+//! The parts of a key around its columns: table, index, family, sentinel, and the end of a prefix.
+
+use super::reader::Reader;
+use crate::{Error, Result};
+
+/// Stands where a family number would, before the key of an interleaved child.
+pub const INTERLEAVE_SENTINEL: u8 = 0xfe;
+
+/// First byte of keys that belong to no table; above every table number.
+pub(super) const SYSTEM: u8 = 0xfa;
+
+/// Values up to this are one byte; `UVARINT_SMALL_MAX + n` announces n bytes.
+const UVARINT_SMALL_MAX: u8 = 0xef;
+
+pub(super) fn put_uvarint(out: &mut Vec<u8>, value: u64) {
+    match u8::try_from(value) {
+        Ok(small) if small <= UVARINT_SMALL_MAX => out.push(small),
+        _ => {
+            let bytes = value.to_be_bytes();
+            let skipped = value.leading_zeros() as usize / 8;
+            out.push(UVARINT_SMALL_MAX + (8 - skipped) as u8);
+            out.extend_from_slice(&bytes[skipped..]);
+        }
+    }
+}
+
+pub(super) fn read_uvarint(reader: &mut Reader<'_>) -> Result<u64> {
+    let first = reader.byte()?;
+    if first <= UVARINT_SMALL_MAX {
+        return Ok(u64::from(first));
+    }
+    let count = first - UVARINT_SMALL_MAX;
+    if count > 8 {
+        return Err(Error::corrupt("number"));
+    }
+    let mut value = 0u64;
+    for _ in 0..count {
+        value = value << 8 | u64::from(reader.byte()?);
+    }
+    Ok(value)
+}
+
+/// The first bytes of every key of a table.
+pub fn table_prefix(table: u32) -> Vec<u8> {
+    let mut out = Vec::with_capacity(16);
+    put_uvarint(&mut out, u64::from(table));
+    out
+}
+
+/// The first bytes of every key of an index.
+pub fn index_prefix(table: u32, index: u16) -> Vec<u8> {
+    let mut out = table_prefix(table);
+    put_uvarint(&mut out, u64::from(index));
+    out
+}
+
+/// Reads table and index off the front of a key.
+pub fn decode_prefix(input: &mut &[u8]) -> Result<(u32, u16)> {
+    let mut reader = Reader::new(input, false);
+    let table = u32::try_from(read_uvarint(&mut reader)?);
+    let index = u16::try_from(read_uvarint(&mut reader)?);
+    let table = table.map_err(|_| Error::corrupt("table number"))?;
+    let index = index.map_err(|_| Error::corrupt("index number"))?;
+    *input = reader.rest();
+    Ok((table, index))
+}
+
+/// A key that belongs to no table: settings of the whole folder. Above all table keys.
+pub fn system_key(name: &str) -> Vec<u8> {
+    let mut out = Vec::with_capacity(name.len() + 1);
+    out.push(SYSTEM);
+    out.extend_from_slice(name.as_bytes());
+    out
+}
+
+/// Appends the family number, the last part of a row's key. Family 0 takes no bytes.
+pub fn encode_family(out: &mut Vec<u8>, family: u16) {
+    if family > 0 {
+        put_uvarint(out, u64::from(family));
+    }
+}
+
+/// Reads the family number; corrupt if anything follows it, or if the key is a child's.
+pub fn decode_family(input: &mut &[u8]) -> Result<u16> {
+    if input.is_empty() {
+        return Ok(0);
+    }
+    let mut reader = Reader::new(input, false);
+    let family = u16::try_from(read_uvarint(&mut reader)?);
+    let family = family.map_err(|_| Error::corrupt("family number"))?;
+    *input = reader.rest();
+    if family == 0 || !input.is_empty() {
+        return Err(Error::corrupt("family number"));
+    }
+    Ok(family)
+}
+
+/// Appends the sentinel and the child's table and index, after the parent's columns.
+pub fn encode_interleave(out: &mut Vec<u8>, table: u32, index: u16) {
+    out.push(INTERLEAVE_SENTINEL);
+    put_uvarint(out, u64::from(table));
+    put_uvarint(out, u64::from(index));
+}
+
+/// The smallest key above every key with that prefix; `None` if there is none (the prefix is
+/// empty or all `0xff`): the span is then open to the end of the store.
+pub fn prefix_end(prefix: &[u8]) -> Option<Vec<u8>> {
+    let last = prefix.iter().rposition(|&byte| byte != 0xff)?;
+    let mut end = prefix[..=last].to_vec();
+    end[last] += 1;
+    Some(end)
+}

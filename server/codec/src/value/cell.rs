@@ -1,0 +1,132 @@
+//! Datum to cell.
+
+use braid_types::{Datum, Interval, Numeric, SqlType};
+
+use super::json;
+
+/// First byte of a numeric's cell: its scale, or one of these.
+pub(super) const NUMERIC_LONG_SCALE: u8 = 0xfc;
+pub(super) const NUMERIC_NEG_INFINITY: u8 = 0xfd;
+pub(super) const NUMERIC_INFINITY: u8 = 0xfe;
+pub(super) const NUMERIC_NAN: u8 = 0xff;
+
+/// Appends a datum that is not NULL (NULL is a bit of the row, and takes no bytes here).
+pub fn encode_cell(out: &mut Vec<u8>, datum: &Datum, ty: &SqlType) {
+    match datum {
+        Datum::Null => {}
+        Datum::Bool(value) => out.push(u8::from(*value)),
+        Datum::Int(value)
+        | Datum::Time(value)
+        | Datum::Timestamp(value)
+        | Datum::Timestamptz(value) => put_int(out, *value),
+        Datum::Date(value) => put_int(out, i64::from(*value)),
+        Datum::Float(value) => match ty {
+            SqlType::Float4 => out.extend_from_slice(&(*value as f32).to_le_bytes()),
+            _ => out.extend_from_slice(&value.to_le_bytes()),
+        },
+        Datum::Numeric(value) => put_numeric(out, value),
+        Datum::Text(value) => out.extend_from_slice(value.as_bytes()),
+        Datum::Bytes(value) => out.extend_from_slice(value),
+        Datum::Uuid(value) => out.extend_from_slice(value),
+        Datum::Interval(value) => put_interval(out, value),
+        Datum::Json(value) => match ty {
+            SqlType::Json => json::put_text(out, value),
+            _ => json::put(out, value),
+        },
+        Datum::Array(array) => {
+            put_uvarint(out, zigzag(i64::from(array.lower)));
+            put_items(out, array.items.iter().map(|item| (item, &array.element)));
+        }
+        Datum::Record(items) => {
+            let types = if let SqlType::Record(fields) = ty { fields.as_slice() } else { &[] };
+            let ty = |place: usize| types.get(place).map_or(&SqlType::Text, |(_, ty)| ty);
+            put_items(out, items.iter().enumerate().map(|(place, item)| (item, ty(place))));
+        }
+    }
+}
+
+/// As few bytes of the two's complement as keep the number, little end first; none for 0.
+pub(super) fn put_int(out: &mut Vec<u8>, value: i64) {
+    let significant = if value < 0 { !value } else { value } as u64;
+    let bits = 64 - significant.leading_zeros() as usize;
+    let count = if value == 0 { 0 } else { bits / 8 + 1 };
+    out.extend_from_slice(&value.to_le_bytes()[..count]);
+}
+
+pub(super) fn put_numeric(out: &mut Vec<u8>, value: &Numeric) {
+    match value {
+        Numeric::NaN => out.push(NUMERIC_NAN),
+        Numeric::Infinity => out.push(NUMERIC_INFINITY),
+        Numeric::NegInfinity => out.push(NUMERIC_NEG_INFINITY),
+        Numeric::Small(coefficient, scale) => {
+            put_scale(out, *scale);
+            let coefficient = coefficient.get();
+            match i64::try_from(coefficient) {
+                Ok(small) => put_int(out, small),
+                Err(_) => out.extend_from_slice(&coefficient.to_le_bytes()),
+            }
+        }
+        Numeric::Finite(_) => match value.parts() {
+            Some((coefficient, scale)) => {
+                put_scale(out, scale);
+                out.extend_from_slice(&coefficient.to_signed_bytes_le());
+            }
+            None => out.push(NUMERIC_NAN),
+        },
+    }
+}
+
+fn put_scale(out: &mut Vec<u8>, scale: u16) {
+    match u8::try_from(scale) {
+        Ok(short) if short < NUMERIC_LONG_SCALE => out.push(short),
+        _ => {
+            out.push(NUMERIC_LONG_SCALE);
+            out.extend_from_slice(&scale.to_le_bytes());
+        }
+    }
+}
+
+/// Lengths of months and days in one byte, then months, days and microseconds.
+fn put_interval(out: &mut Vec<u8>, interval: &Interval) {
+    let lengths = out.len();
+    out.push(0);
+    put_int(out, i64::from(interval.months));
+    let months_len = out.len() - lengths - 1;
+    put_int(out, i64::from(interval.days));
+    let days_len = out.len() - lengths - 1 - months_len;
+    out[lengths] = (months_len | days_len << 4) as u8;
+    put_int(out, interval.micros);
+}
+
+/// A count, then each item's length plus one (0: NULL) and its cell.
+fn put_items<'a>(
+    out: &mut Vec<u8>,
+    items: impl ExactSizeIterator<Item = (&'a Datum, &'a SqlType)>,
+) {
+    put_uvarint(out, items.len() as u64);
+    let mut cell = Vec::new();
+    for (item, ty) in items {
+        if item.is_null() {
+            put_uvarint(out, 0);
+            continue;
+        }
+        cell.clear();
+        encode_cell(&mut cell, item, ty);
+        put_uvarint(out, cell.len() as u64 + 1);
+        out.extend_from_slice(&cell);
+    }
+}
+
+/// Seven bits a byte, low ones first, the top bit set on all but the last.
+pub(super) fn put_uvarint(out: &mut Vec<u8>, mut value: u64) {
+    while value >= 0x80 {
+        out.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
+}
+
+/// Small numbers of either sign become small numbers.
+fn zigzag(value: i64) -> u64 {
+    (value << 1 ^ value >> 63) as u64
+}

@@ -1,0 +1,180 @@
+//! Cell to datum.
+
+use std::sync::Arc;
+
+use bigdecimal::num_bigint::BigInt;
+use braid_types::{Array, Datum, Interval, Numeric, SqlType};
+
+use super::cell::{NUMERIC_INFINITY, NUMERIC_LONG_SCALE, NUMERIC_NAN, NUMERIC_NEG_INFINITY};
+use super::json;
+use crate::numeric::{SCALE_MAX, finite};
+use crate::{Error, Result};
+
+/// Deeper values are refused rather than read recursively.
+pub(super) const DEPTH_MAX: u32 = 1_000;
+
+/// Decodes a cell of that type.
+pub fn decode_cell(bytes: &[u8], ty: &SqlType) -> Result<Datum> {
+    decode_at(bytes, ty, 0)
+}
+
+/// The integer in a cell: `int2` to `int8`, oids, and the number in a date, time or timestamp.
+pub fn cell_i64(bytes: &[u8]) -> Result<i64> {
+    let Some(&last) = bytes.last() else { return Ok(0) };
+    if bytes.len() > 8 {
+        return Err(Error::corrupt("integer"));
+    }
+    let mut wide = if last & 0x80 == 0 { [0; 8] } else { [0xff; 8] };
+    wide[..bytes.len()].copy_from_slice(bytes);
+    Ok(i64::from_le_bytes(wide))
+}
+
+/// The text in a cell of a string type or of `json`.
+pub fn cell_str(bytes: &[u8]) -> Result<&str> {
+    std::str::from_utf8(bytes).map_err(|_| Error::corrupt("text"))
+}
+
+/// The boolean in a cell.
+pub fn cell_bool(bytes: &[u8]) -> Result<bool> {
+    match bytes {
+        [0] => Ok(false),
+        [1] => Ok(true),
+        _ => Err(Error::corrupt("boolean")),
+    }
+}
+
+/// The number in a cell of `float4` or `float8`.
+pub fn cell_f64(bytes: &[u8]) -> Result<f64> {
+    if let Ok(double) = bytes.try_into() {
+        return Ok(f64::from_le_bytes(double));
+    }
+    let single = bytes.try_into().map_err(|_| Error::corrupt("float"))?;
+    Ok(f64::from(f32::from_le_bytes(single)))
+}
+
+fn decode_at(bytes: &[u8], ty: &SqlType, depth: u32) -> Result<Datum> {
+    if depth > DEPTH_MAX {
+        return Err(Error::corrupt("depth"));
+    }
+    Ok(match ty {
+        SqlType::Bool => Datum::Bool(cell_bool(bytes)?),
+        SqlType::Int2
+        | SqlType::Int4
+        | SqlType::Int8
+        | SqlType::Oid
+        | SqlType::Regclass
+        | SqlType::Regtype
+        | SqlType::Regproc
+        | SqlType::Regnamespace
+        | SqlType::Regrole => Datum::Int(cell_i64(bytes)?),
+        SqlType::Float4 | SqlType::Float8 => Datum::Float(cell_f64(bytes)?),
+        SqlType::Numeric(_) => Datum::Numeric(decode_numeric(bytes)?),
+        SqlType::Text
+        | SqlType::Varchar(_)
+        | SqlType::Char(_)
+        | SqlType::Name
+        | SqlType::InternalChar
+        | SqlType::Unknown => Datum::Text(cell_str(bytes)?.into()),
+        SqlType::Bytes => Datum::Bytes(bytes.into()),
+        SqlType::Uuid => Datum::Uuid(bytes.try_into().map_err(|_| Error::corrupt("uuid"))?),
+        SqlType::Date => Datum::Date(to_i32(cell_i64(bytes)?)?),
+        SqlType::Time => Datum::Time(cell_i64(bytes)?),
+        SqlType::Timestamp => Datum::Timestamp(cell_i64(bytes)?),
+        SqlType::Timestamptz => Datum::Timestamptz(cell_i64(bytes)?),
+        SqlType::Interval => Datum::Interval(decode_interval(bytes)?),
+        SqlType::Json => Datum::Json(Arc::new(json::read_text(bytes)?)),
+        SqlType::Jsonb => Datum::Json(Arc::new(json::read(bytes)?)),
+        SqlType::Array(element) => {
+            let mut rest = bytes;
+            let lower = to_i32(unzigzag(read_uvarint(&mut rest)?))?;
+            let items = read_items(rest, |_| Some(element), depth)?;
+            Datum::Array(Arc::new(Array { element: (**element).clone(), lower, items }))
+        }
+        SqlType::Record(fields) => {
+            let ty = |place: usize| fields.get(place).map(|(_, ty)| ty);
+            Datum::Record(read_items(bytes, ty, depth)?.into())
+        }
+        SqlType::Void => return Err(Error::corrupt("void")),
+    })
+}
+
+fn to_i32(value: i64) -> Result<i32> {
+    i32::try_from(value).map_err(|_| Error::corrupt("integer out of range"))
+}
+
+pub(super) fn decode_numeric(bytes: &[u8]) -> Result<Numeric> {
+    let (&scale, rest) = bytes.split_first().ok_or(Error::corrupt("numeric"))?;
+    let (scale, digits) = match scale {
+        NUMERIC_NAN => return Ok(Numeric::NaN),
+        NUMERIC_INFINITY => return Ok(Numeric::Infinity),
+        NUMERIC_NEG_INFINITY => return Ok(Numeric::NegInfinity),
+        NUMERIC_LONG_SCALE => {
+            let (scale, rest) = rest.split_first_chunk().ok_or(Error::corrupt("numeric"))?;
+            (u16::from_le_bytes(*scale), rest)
+        }
+        short => (u16::from(short), rest),
+    };
+    match cell_i64(digits) {
+        Ok(small) if scale <= SCALE_MAX => Ok(Numeric::from_parts(i128::from(small), scale)),
+        _ => finite(BigInt::from_signed_bytes_le(digits), scale),
+    }
+}
+
+fn decode_interval(bytes: &[u8]) -> Result<Interval> {
+    let corrupt = Error::corrupt("interval");
+    let (&lengths, rest) = bytes.split_first().ok_or(corrupt)?;
+    let (months, rest) = rest.split_at_checked(usize::from(lengths & 0xf)).ok_or(corrupt)?;
+    let (days, micros) = rest.split_at_checked(usize::from(lengths >> 4)).ok_or(corrupt)?;
+    Ok(Interval {
+        months: to_i32(cell_i64(months)?)?,
+        days: to_i32(cell_i64(days)?)?,
+        micros: cell_i64(micros)?,
+    })
+}
+
+fn read_items<'a>(
+    mut rest: &[u8],
+    ty: impl Fn(usize) -> Option<&'a SqlType>,
+    depth: u32,
+) -> Result<Vec<Datum>> {
+    let count = read_uvarint(&mut rest)?;
+    // Every item takes a byte at least, which bounds what garbage can ask for.
+    if count > rest.len() as u64 {
+        return Err(Error::corrupt("array"));
+    }
+    let mut items = Vec::with_capacity(count as usize);
+    for place in 0..count as usize {
+        let Some(len) = read_uvarint(&mut rest)?.checked_sub(1) else {
+            items.push(Datum::Null);
+            continue;
+        };
+        let cell = take(&mut rest, len)?;
+        let ty = ty(place).ok_or(Error::corrupt("record"))?;
+        items.push(decode_at(cell, ty, depth + 1)?);
+    }
+    if rest.is_empty() { Ok(items) } else { Err(Error::corrupt("array")) }
+}
+
+pub(super) fn take<'a>(rest: &mut &'a [u8], len: u64) -> Result<&'a [u8]> {
+    let len = usize::try_from(len).map_err(|_| Error::corrupt("length"))?;
+    let (taken, left) = rest.split_at_checked(len).ok_or(Error::corrupt("length"))?;
+    *rest = left;
+    Ok(taken)
+}
+
+pub(super) fn read_uvarint(rest: &mut &[u8]) -> Result<u64> {
+    let mut value = 0u64;
+    for shift in (0..64).step_by(7) {
+        let (&byte, left) = rest.split_first().ok_or(Error::corrupt("number"))?;
+        *rest = left;
+        value |= u64::from(byte & 0x7f) << shift;
+        if byte & 0x80 == 0 {
+            return Ok(value);
+        }
+    }
+    Err(Error::corrupt("number"))
+}
+
+fn unzigzag(value: u64) -> i64 {
+    (value >> 1) as i64 ^ -((value & 1) as i64)
+}
