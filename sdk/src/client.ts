@@ -1,0 +1,197 @@
+/**
+ * `connect` and `db`: a pool of connections, single statements and transactions.
+ */
+
+import pg from 'pg';
+
+import type { Shared } from './connection.js';
+import { Connection } from './connection.js';
+import type { DriverResult } from './driver.js';
+import { recordingParameters, recordParameters, startupParameters } from './driver.js';
+import { OptionError, UsageError } from './errors.js';
+import type { ConnectOptions, QueryOptions, Settings, TransactionOptions } from './options.js';
+import { readConnectOptions, readQueryOptions, readTransactionOptions } from './options.js';
+import { makeParsers } from './parsers.js';
+import type { Queryable } from './queryable.js';
+import { joinOptions, makeQueryable } from './queryable.js';
+import { ignore } from './scheduler.js';
+import type { ServerInfo } from './server.js';
+import { detectServer } from './server.js';
+import type { Sql } from './sql.js';
+import type { TransactionFunction } from './transaction.js';
+import { runTransaction } from './transaction.js';
+
+/** A database: statements outside transactions, and transactions. Made by {@link connect}. */
+export interface Database extends Queryable, AsyncDisposable {
+  /** Which server this is, known from its start-up parameters. */
+  readonly server: ServerInfo;
+
+  /** The same database with options for each statement and transaction; a new frozen handle. */
+  with(options: QueryOptions): Database;
+
+  /**
+   * Runs the whole function again whenever the transaction meets a retry error (40001, 40P01), so
+   * it must not do anything outside the transaction that cannot be done twice.
+   *
+   * SQL: `BEGIN ISOLATION LEVEL SERIALIZABLE`, your statements, `COMMIT`; after an error
+   * `ROLLBACK`, and from the start.
+   *
+   * @example
+   * ```ts
+   * import { connect } from '@braiddb/sdk';
+   * await using db = await connect('postgresql://root@127.0.0.1:26257/defaultdb');
+   * const sum = await db.transaction({ readOnly: true }, async (tx) => {
+   *   const row = await tx.one<{ sum: number }>`SELECT ${1}::int4 + ${2}::int4 AS sum`;
+   *   return row.sum;
+   * });
+   * console.assert(sum === 3);
+   * ```
+   */
+  transaction<T>(fn: TransactionFunction<T>): Promise<T>;
+  transaction<T>(options: TransactionOptions, fn: TransactionFunction<T>): Promise<T>;
+
+  /** Waits for what is running, then closes the connections; a pool of your own stays open. */
+  close(): Promise<void>;
+}
+
+/**
+ * Connects to BraidDB, PostgreSQL or CockroachDB: opens a first connection, so that a wrong address
+ * or password fails here. Give it a URL, or a pool of `pg` that you keep yourself (its connections
+ * are known for what they are if they were opened after this call; older ones count as PostgreSQL).
+ *
+ * @example
+ * ```ts
+ * import { connect } from '@braiddb/sdk';
+ * await using db = await connect('postgresql://root@127.0.0.1:26257/defaultdb', {
+ *   connectionsMax: 4,
+ * });
+ * const { rows } = await db.query<{ id: bigint }>`SELECT ${7}::int8 AS id`;
+ * console.assert(rows[0]?.id === 7n && db.server.kind !== undefined);
+ * ```
+ */
+export async function connect(
+  target: string | URL | pg.Pool,
+  options: ConnectOptions = {},
+): Promise<Database> {
+  const ownPool = typeof target === 'string' || target instanceof URL;
+  const settings = readConnectOptions(options, ownPool);
+  const pool = ownPool ? makePool(String(target), settings) : target;
+  if (!ownPool) recordParameters(pool);
+  const shared = { pool, settings, parsers: makeParsers(settings.parsers) };
+  try {
+    const connection = await Connection.acquire(shared);
+    const parameters = startupParameters(connection.client) ?? new Map<string, string>();
+    connection.release();
+    return new Handle(shared, ownPool, detectServer(parameters)).database({});
+  } catch (error) {
+    if (ownPool) await pool.end();
+    throw error;
+  }
+}
+
+function makePool(url: string, settings: Settings): pg.Pool {
+  if (!/^postgres(ql)?:\/\//.test(url)) {
+    throw new OptionError('url', 'must start with postgresql:// or postgres://');
+  }
+  const config: pg.PoolConfig = {
+    connectionString: url,
+    max: settings.connectionsMax,
+    connectionTimeoutMillis: settings.connectTimeoutMs,
+    idleTimeoutMillis: settings.idleTimeoutMs,
+    fallback_application_name: settings.applicationName,
+    keepAlive: true,
+    Client: recordingParameters(pg.Client),
+  };
+  const pool = new pg.Pool(config);
+  // Without a listener the loss of an unused connection would end the process.
+  pool.on('error', settings.onConnectionLost ?? ignore);
+  return pool;
+}
+
+/** What all handles of one database share. */
+class Handle {
+  readonly #shared: Shared;
+  readonly #ownPool: boolean;
+  readonly #server: ServerInfo;
+  readonly #running = new Set<Promise<unknown>>();
+  #closing: Promise<void> | undefined;
+
+  constructor(shared: Shared, ownPool: boolean, server: ServerInfo) {
+    this.#shared = shared;
+    this.#ownPool = ownPool;
+    this.#server = server;
+  }
+
+  /** The public face, with options bound to it. */
+  database(bound: QueryOptions): Database {
+    const close = (): Promise<void> => (this.#closing ??= this.#close());
+    const queryable = makeQueryable(
+      (statement, options) => this.#track(() => this.#execute(statement, options)),
+      bound,
+    );
+    return Object.freeze({
+      ...queryable,
+      server: this.#server,
+      with: (options: QueryOptions) => this.database(joinOptions(bound, readQueryOptions(options))),
+      transaction: <T>(
+        ...args: [TransactionFunction<T>] | [TransactionOptions, TransactionFunction<T>]
+      ) => this.#track(() => this.#transaction(bound, args)),
+      close,
+      [Symbol.asyncDispose]: close,
+    });
+  }
+
+  async #transaction<T>(
+    bound: QueryOptions,
+    args: [TransactionFunction<T>] | [TransactionOptions, TransactionFunction<T>],
+  ): Promise<T> {
+    const [options, fn] = args.length === 1 ? [{}, args[0]] : args;
+    if (typeof (fn as unknown) !== 'function') {
+      throw new TypeError('db.transaction takes a function: db.transaction(async (tx) => …)');
+    }
+    const read = readTransactionOptions(options, this.#shared.settings.transaction);
+    return runTransaction(this.#shared, { ...read, ...joinOptions(bound, read) }, fn);
+  }
+
+  async #execute(statement: Sql | string, options: QueryOptions): Promise<DriverResult> {
+    const compiled = typeof statement === 'string' ? statement : statement.compile();
+    const connection = await Connection.acquire(this.#shared, options.signal);
+    const runOptions = { ...options, autocommit: true };
+    try {
+      if (typeof compiled !== 'string')
+        return checkClosed(connection, await connection.run(compiled, runOptions));
+      try {
+        return checkClosed(connection, await connection.script(compiled, runOptions));
+      } finally {
+        await connection.idle();
+        if (connection.inTransaction) connection.cut();
+      }
+    } finally {
+      connection.release();
+    }
+  }
+
+  /** Runs work unless the database is closed, and lets `close` wait for it. */
+  async #track<T>(work: () => Promise<T>): Promise<T> {
+    if (this.#closing !== undefined) throw new UsageError('the database handle is closed');
+    const running = work();
+    this.#running.add(running);
+    try {
+      return await running;
+    } finally {
+      this.#running.delete(running);
+    }
+  }
+
+  async #close(): Promise<void> {
+    await Promise.allSettled(this.#running);
+    if (this.#ownPool) await this.#shared.pool.end();
+  }
+}
+
+/** Refuses a BEGIN outside `db.transaction`: the next user of the connection would be inside it. */
+function checkClosed(connection: Connection, result: DriverResult): DriverResult {
+  if (!connection.inTransaction) return result;
+  connection.cut();
+  throw new UsageError('the statement left a transaction open; use db.transaction');
+}

@@ -1,0 +1,334 @@
+/**
+ * Errors of the SDK, and the one place where `pg`'s errors are told apart.
+ *
+ * `pg` puts two different things into `error.code`: a SQLSTATE from the server ("40001") or an
+ * errno from the operating system ("ECONNRESET"; note that "EPIPE" has the shape of a SQLSTATE).
+ * Here they are split once, so that nobody else ever looks at `code` of a raw error.
+ *
+ * ```text
+ * BraidError
+ * ├── DatabaseError            the server answered with an error
+ * │   ├── SerializationError   40001: run the transaction again (db.transaction does)
+ * │   ├── DeadlockError        40P01: the same
+ * │   └── ConstraintError      class 23: a unique, foreign key, not null or check constraint
+ * ├── ConnectionError          no answer: the connection could not be made, or was lost
+ * ├── CommitUnknownError       COMMIT was sent, its outcome never arrived
+ * ├── RetriesExhaustedError    a transaction kept failing with retry errors
+ * ├── UsageError               a handle was used after its end, or beside its nested transaction
+ * └── OptionError              an option has a wrong type or is out of its range
+ * ```
+ */
+
+/** The base of every error that the SDK makes itself. */
+export class BraidError extends Error {
+  /**
+   * What went wrong when the transaction was rolled back after this error. The first error is the
+   * one that is thrown; the connection whose rollback failed has been thrown away.
+   */
+  rollbackError?: unknown;
+
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = 'BraidError';
+  }
+}
+
+/** The fields that a server sends with an error, as `pg` names them. */
+export interface ServerFields {
+  readonly code: string;
+  readonly severity: string;
+  readonly message: string;
+  readonly detail?: string | undefined;
+  readonly hint?: string | undefined;
+  readonly position?: string | undefined;
+  readonly where?: string | undefined;
+  readonly schema?: string | undefined;
+  readonly table?: string | undefined;
+  readonly column?: string | undefined;
+  readonly constraint?: string | undefined;
+}
+
+/** An error that the server answered with. */
+export class DatabaseError extends BraidError {
+  /** SQLSTATE, five characters, for example `23505`. */
+  readonly code: string;
+  readonly severity: string;
+  readonly detail: string | undefined;
+  readonly hint: string | undefined;
+  /** Place in the statement text, counted in characters from 1. */
+  readonly position: number | undefined;
+  /** The context of the error: one line a failed statement where several failed. */
+  readonly where: string | undefined;
+  readonly schema: string | undefined;
+  readonly table: string | undefined;
+  readonly column: string | undefined;
+  readonly constraint: string | undefined;
+  /** The text of the statement that failed, without its parameters. */
+  readonly statement: string | undefined;
+
+  constructor(fields: ServerFields, statement?: string, cause?: unknown) {
+    super(fields.message, { cause });
+    this.name = 'DatabaseError';
+    this.code = fields.code;
+    this.severity = fields.severity;
+    this.detail = fields.detail;
+    this.hint = fields.hint;
+    this.position = fields.position === undefined ? undefined : Number(fields.position);
+    this.where = fields.where;
+    this.schema = fields.schema;
+    this.table = fields.table;
+    this.column = fields.column;
+    this.constraint = fields.constraint;
+    this.statement = statement;
+  }
+}
+
+/** 40001: the transaction met another one that it cannot be ordered against. Run it again. */
+export class SerializationError extends DatabaseError {
+  constructor(fields: ServerFields, statement?: string, cause?: unknown) {
+    super(fields, statement, cause);
+    this.name = 'SerializationError';
+  }
+}
+
+/** 40P01: the transaction was chosen as the victim of a deadlock. Run it again. */
+export class DeadlockError extends DatabaseError {
+  constructor(fields: ServerFields, statement?: string, cause?: unknown) {
+    super(fields, statement, cause);
+    this.name = 'DeadlockError';
+  }
+}
+
+/** What kind of constraint a {@link ConstraintError} is about. */
+export type ConstraintKind =
+  'unique' | 'foreign key' | 'not null' | 'check' | 'exclusion' | 'restrict' | 'other';
+
+const CONSTRAINT_KINDS: Readonly<Record<string, ConstraintKind>> = {
+  '23001': 'restrict',
+  '23502': 'not null',
+  '23503': 'foreign key',
+  '23505': 'unique',
+  '23514': 'check',
+  '23P01': 'exclusion',
+};
+
+/** A SQLSTATE of class 23: the data would have broken a constraint. */
+export class ConstraintError extends DatabaseError {
+  readonly kind: ConstraintKind;
+
+  constructor(fields: ServerFields, statement?: string, cause?: unknown) {
+    super(fields, statement, cause);
+    this.name = 'ConstraintError';
+    this.kind = CONSTRAINT_KINDS[fields.code] ?? 'other';
+  }
+}
+
+/** The connection could not be made, or was lost before an answer came. */
+export class ConnectionError extends BraidError {
+  /** The operating system's name for the fault, for example `ECONNREFUSED`. */
+  readonly errno: string | undefined;
+  /** The SQLSTATE, where the server said why it closes the connection, for example `57P01`. */
+  readonly sqlstate: string | undefined;
+  /**
+   * True where a statement outside a transaction had been sent: it may have taken effect.
+   * Inside a transaction nothing takes effect before COMMIT.
+   */
+  readonly ambiguous: boolean;
+
+  constructor(
+    message: string,
+    info: { errno?: string | undefined; sqlstate?: string | undefined; ambiguous?: boolean } = {},
+    cause?: unknown,
+  ) {
+    super(message, { cause });
+    this.name = 'ConnectionError';
+    this.errno = info.errno;
+    this.sqlstate = info.sqlstate;
+    this.ambiguous = info.ambiguous ?? false;
+  }
+}
+
+/** COMMIT was sent and nobody knows whether it took effect. Never run again blindly. */
+export class CommitUnknownError extends BraidError {
+  constructor(message: string, cause?: unknown) {
+    super(message, { cause });
+    this.name = 'CommitUnknownError';
+  }
+}
+
+/** A transaction failed with a retry error on every attempt that its limits allow. */
+export class RetriesExhaustedError extends BraidError {
+  /** How many times the function was run. */
+  readonly attempts: number;
+  /** Milliseconds from the first attempt to the end of the last. */
+  readonly elapsedMs: number;
+  /** Which limit ended it. */
+  readonly limit: 'attempts' | 'deadline';
+  /** The error of the last attempt. */
+  readonly last: unknown;
+
+  constructor(info: {
+    attempts: number;
+    elapsedMs: number;
+    limit: 'attempts' | 'deadline';
+    last: unknown;
+  }) {
+    const times = info.attempts === 1 ? '1 attempt' : `${info.attempts} attempts`;
+    super(
+      `transaction gave up after ${times} in ${Math.round(info.elapsedMs)} ms ` +
+        `(limit reached: ${info.limit})`,
+      { cause: info.last },
+    );
+    this.name = 'RetriesExhaustedError';
+    this.attempts = info.attempts;
+    this.elapsedMs = info.elapsedMs;
+    this.limit = info.limit;
+    this.last = info.last;
+  }
+}
+
+/** A handle was used after its end, or beside its own nested transaction. */
+export class UsageError extends BraidError {
+  constructor(message: string) {
+    super(message);
+    this.name = 'UsageError';
+  }
+}
+
+/** An option has a wrong type or is out of its range. */
+export class OptionError extends BraidError {
+  /** The name of the option. */
+  readonly option: string;
+
+  constructor(option: string, message: string) {
+    super(`option "${option}": ${message}`);
+    this.name = 'OptionError';
+    this.option = option;
+  }
+}
+
+/** SQLSTATEs with which a server ends a connection, not just a statement. */
+const CONNECTION_STATES: ReadonlySet<string> = new Set(['57P01', '57P02', '57P03', '57P05']);
+
+/** SQLSTATEs that say "the outcome is unknown": 40003, and 08007 of the SQL standard. */
+const UNKNOWN_STATES: ReadonlySet<string> = new Set(['40003', '08007']);
+
+/**
+ * True if running the whole transaction again may succeed: 40001 and 40P01, also as the cause of
+ * an error that wraps them.
+ *
+ * @example
+ * ```ts
+ * import { isRetryable } from '@braiddb/sdk';
+ * console.assert(!isRetryable(new Error('out of paper')));
+ * ```
+ */
+export function isRetryable(error: unknown): boolean {
+  for (const link of causes(error)) {
+    if (link instanceof RetriesExhaustedError || link instanceof CommitUnknownError) return false;
+    if (link instanceof SerializationError || link instanceof DeadlockError) return true;
+  }
+  return false;
+}
+
+/**
+ * True if the statement or transaction may have taken effect although it failed.
+ *
+ * @example
+ * ```ts
+ * import { CommitUnknownError, isAmbiguous } from '@braiddb/sdk';
+ * console.assert(isAmbiguous(new CommitUnknownError('connection lost during COMMIT')));
+ * ```
+ */
+export function isAmbiguous(error: unknown): boolean {
+  for (const link of causes(error)) {
+    if (link instanceof CommitUnknownError) return true;
+    if (link instanceof ConnectionError) return link.ambiguous;
+  }
+  return false;
+}
+
+/** An error and what caused it, outermost first; ends on a loop. */
+function* causes(error: unknown): Generator {
+  const seen = new Set<unknown>();
+  let link = error;
+  while (link instanceof Error && !seen.has(link)) {
+    seen.add(link);
+    yield link;
+    link = link.cause;
+  }
+}
+
+/** What is known about a failed statement besides its error. */
+export interface FailureContext {
+  /** The text of the statement. */
+  readonly statement?: string | undefined;
+  /** What ended the connection, where it has ended. */
+  readonly lost?: Error | undefined;
+  /** True if the statement had been sent outside a transaction. */
+  readonly ambiguous?: boolean | undefined;
+}
+
+/**
+ * Turns whatever `pg` threw into an error of the SDK. What comes from neither the server nor the
+ * connection (a parser of the caller's that throws) is passed on as it is.
+ */
+export function fromDriver(error: unknown, context: FailureContext = {}): unknown {
+  if (error instanceof BraidError || !(error instanceof Error)) return error;
+  if (isServerError(error)) {
+    const { code } = error;
+    if (UNKNOWN_STATES.has(code)) return new CommitUnknownError(error.message, error);
+    if (code.startsWith('08') || CONNECTION_STATES.has(code)) {
+      const { ambiguous } = context;
+      const info = { sqlstate: code, ...(ambiguous === undefined ? {} : { ambiguous }) };
+      return new ConnectionError(error.message, info, error);
+    }
+    return serverError(error, context.statement);
+  }
+  const errno = errnoOf(error) ?? errnoOf(context.lost);
+  if (context.lost !== undefined || errno !== undefined) {
+    const message = context.lost?.message ?? error.message;
+    return new ConnectionError(message, { errno, ambiguous: context.ambiguous ?? false }, error);
+  }
+  return error;
+}
+
+/** Turns a failure to get a connection into an error of the SDK. */
+export function fromConnect(error: unknown): unknown {
+  if (error instanceof BraidError || !(error instanceof Error)) return error;
+  if (isServerError(error)) return fromDriver(error);
+  // Several addresses were tried (localhost is two): Node reports them together, without a message.
+  const first: unknown = error instanceof AggregateError ? error.errors[0] : error;
+  const told = first instanceof Error ? first : error;
+  return new ConnectionError(told.message, { errno: errnoOf(told) }, error);
+}
+
+/** Remembers a failed rollback on the error that comes first. */
+export function attachRollbackError(error: unknown, rollbackError: unknown): void {
+  if (error instanceof Error && Object.isExtensible(error)) {
+    Object.defineProperty(error, 'rollbackError', {
+      configurable: true,
+      enumerable: false,
+      value: rollbackError,
+      writable: true,
+    });
+  }
+}
+
+function serverError(error: Error & ServerFields, statement?: string): DatabaseError {
+  if (error.code === '40001') return new SerializationError(error, statement, error);
+  if (error.code === '40P01') return new DeadlockError(error, statement, error);
+  if (error.code.startsWith('23')) return new ConstraintError(error, statement, error);
+  return new DatabaseError(error, statement, error);
+}
+
+/** Only errors that a server sent have a severity; an errno has none. */
+function isServerError(error: Error): error is Error & ServerFields {
+  const { code, severity } = error as Partial<ServerFields>;
+  return typeof severity === 'string' && typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code);
+}
+
+function errnoOf(error: Error | undefined): string | undefined {
+  const code = (error as NodeJS.ErrnoException | undefined)?.code;
+  return typeof code === 'string' && /^E[A-Z0-9_]+$/.test(code) ? code : undefined;
+}

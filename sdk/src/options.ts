@@ -1,0 +1,274 @@
+/**
+ * Every option of the SDK: its type, unit, default and limits, and the checks at run time.
+ *
+ * A wrong option is an {@link OptionError} at once, not a surprise later. Unknown names are refused
+ * too: a misspelt option is worse than none.
+ */
+
+import { OptionError } from './errors.js';
+import type { Scheduler } from './scheduler.js';
+import { systemScheduler } from './scheduler.js';
+
+/** How values of some types reach JavaScript. */
+export interface ParserOptions {
+  /** INT8. Default `'bigint'`. `'number'` refuses values beyond 2^53 instead of rounding them. */
+  readonly int8?: 'bigint' | 'string' | 'number' | undefined;
+  /** NUMERIC. Default `'string'`. `'number'` takes the nearest double: digits may be lost. */
+  readonly numeric?: 'string' | 'number' | undefined;
+  /** DATE. Default `'string'` (`2026-01-31`). `'Date'` is midnight UTC. */
+  readonly date?: 'string' | 'Date' | undefined;
+  /** TIMESTAMP and TIMESTAMPTZ. Default `'Date'` (milliseconds). `'string'` keeps microseconds. */
+  readonly timestamp?: 'Date' | 'string' | undefined;
+  /** A parser of your own for a type number: text in, value out. Wins over the others. */
+  readonly custom?: Readonly<Record<number, (text: string) => unknown>> | undefined;
+}
+
+/** How far a transaction is kept apart from others. `'server'` leaves it to the server. */
+export type Isolation = 'serializable' | 'repeatable read' | 'read committed' | 'server';
+
+/** What `onRetry` is told. */
+export interface RetryEvent {
+  /** The attempt that failed, counted from 1. */
+  readonly attempt: number;
+  /** Milliseconds until the next attempt. */
+  readonly delayMs: number;
+  /** Milliseconds since the first attempt began. */
+  readonly elapsedMs: number;
+  /** Why it failed. */
+  readonly error: unknown;
+}
+
+/** Options of `db.transaction`. */
+export interface TransactionOptions {
+  /** Default `'serializable'`, on every server. */
+  readonly isolation?: Isolation | undefined;
+  /** Default `false`. Read-only transactions are told so to the server. */
+  readonly readOnly?: boolean | undefined;
+  /** How often the function is run at most. Default 10; 1 to 1000; 1 means no retry. */
+  readonly attemptsMax?: number | undefined;
+  /** Milliseconds for all attempts and pauses together. Default 30 000; 1 to 86 400 000. */
+  readonly deadlineMs?: number | undefined;
+  /** Upper bound of the first pause in milliseconds; doubled each time. Default 10; 0 to 60 000. */
+  readonly backoffBaseMs?: number | undefined;
+  /** No pause is longer, in milliseconds. Default 1 000; 0 to 600 000. */
+  readonly backoffMaxMs?: number | undefined;
+  /** Called before each pause. If it throws, the transaction fails with what it threw. */
+  readonly onRetry?: ((event: RetryEvent) => void) | undefined;
+  /** Cancels the running statement and ends the transaction; COMMIT itself is not cancelled. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** Options of {@link connect}. The first group is for pools that the SDK makes. */
+export interface ConnectOptions {
+  /** Connections at most. Default 10; 1 to 10 000. */
+  readonly connectionsMax?: number | undefined;
+  /** Milliseconds to wait for a connection. Default 10 000; 1 to 600 000. */
+  readonly connectTimeoutMs?: number | undefined;
+  /** Milliseconds after which an unused connection is closed. Default 30 000; 0 is never. */
+  readonly idleTimeoutMs?: number | undefined;
+  /** The name that the server's lists show. Default `'braiddb-sdk'`. */
+  readonly applicationName?: string | undefined;
+  /** Called when a connection that nobody was using is lost. Default: nothing happens. */
+  readonly onConnectionLost?: ((error: Error) => void) | undefined;
+
+  /** Keep statements prepared on the server, by their text. Default `false`. */
+  readonly prepare?: boolean | undefined;
+  /** How values reach JavaScript. */
+  readonly parsers?: ParserOptions | undefined;
+  /** Defaults of every transaction. */
+  readonly transaction?: Omit<TransactionOptions, 'signal'> | undefined;
+  /** Milliseconds to wait for an answer to COMMIT, ROLLBACK or a cancelled statement after an
+   * abort, before the connection is thrown away. Default 5 000; 1 to 600 000. */
+  readonly graceMs?: number | undefined;
+  /** Clock, random numbers and pauses: for tests with a time of their own. */
+  readonly scheduler?: Partial<Scheduler> | undefined;
+}
+
+/** Options of one statement, or of a handle made by `with`. */
+export interface QueryOptions {
+  /** Cancels the statement on the server; the promise rejects with the signal's reason. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+interface Range {
+  readonly initial: number;
+  readonly min: number;
+  readonly max: number;
+}
+
+/** The defaults and limits of all numbers, in one table. */
+const NUMBERS = {
+  attemptsMax: { initial: 10, min: 1, max: 1000 },
+  backoffBaseMs: { initial: 10, min: 0, max: 60_000 },
+  backoffMaxMs: { initial: 1000, min: 0, max: 600_000 },
+  connectionsMax: { initial: 10, min: 1, max: 10_000 },
+  connectTimeoutMs: { initial: 10_000, min: 1, max: 600_000 },
+  deadlineMs: { initial: 30_000, min: 1, max: 86_400_000 },
+  graceMs: { initial: 5000, min: 1, max: 600_000 },
+  idleTimeoutMs: { initial: 30_000, min: 0, max: 86_400_000 },
+} as const satisfies Record<string, Range>;
+
+const POOL_OPTIONS = [
+  'connectionsMax',
+  'connectTimeoutMs',
+  'idleTimeoutMs',
+  'applicationName',
+  'onConnectionLost',
+] as const;
+
+/** Transaction options with every default filled in. */
+export interface TransactionSettings {
+  readonly isolation: Isolation;
+  readonly readOnly: boolean;
+  readonly attemptsMax: number;
+  readonly deadlineMs: number;
+  readonly backoffBaseMs: number;
+  readonly backoffMaxMs: number;
+  readonly onRetry: ((event: RetryEvent) => void) | undefined;
+  readonly signal: AbortSignal | undefined;
+}
+
+/** Connect options with every default filled in. */
+export interface Settings {
+  readonly connectionsMax: number;
+  readonly connectTimeoutMs: number;
+  readonly idleTimeoutMs: number;
+  readonly applicationName: string;
+  readonly onConnectionLost: ((error: Error) => void) | undefined;
+  readonly prepare: boolean;
+  readonly parsers: ParserOptions;
+  readonly transaction: TransactionSettings;
+  readonly graceMs: number;
+  readonly scheduler: Scheduler;
+}
+
+/** Checks connect options and fills in the defaults. */
+export function readConnectOptions(options: ConnectOptions, ownPool: boolean): Settings {
+  checkNames('options', options, [
+    ...POOL_OPTIONS,
+    ...['prepare', 'parsers', 'transaction', 'graceMs', 'scheduler'],
+  ]);
+  if (!ownPool) {
+    const useless = POOL_OPTIONS.find((name) => options[name] !== undefined);
+    if (useless !== undefined) throw new OptionError(useless, 'set this on your own pool instead');
+  }
+  return {
+    connectionsMax: number(options, 'connectionsMax'),
+    connectTimeoutMs: number(options, 'connectTimeoutMs'),
+    idleTimeoutMs: number(options, 'idleTimeoutMs'),
+    applicationName: string('applicationName', options.applicationName) ?? 'braiddb-sdk',
+    onConnectionLost: callback('onConnectionLost', options.onConnectionLost),
+    prepare: boolean('prepare', options.prepare) ?? false,
+    parsers: readParserOptions(options.parsers ?? {}),
+    transaction: readTransactionOptions(options.transaction ?? {}),
+    graceMs: number(options, 'graceMs'),
+    scheduler: readScheduler(options.scheduler ?? {}),
+  };
+}
+
+/** Checks transaction options and fills in the defaults. */
+export function readTransactionOptions(
+  options: TransactionOptions,
+  defaults?: TransactionSettings,
+): TransactionSettings {
+  checkNames('transaction', options, [
+    ...['isolation', 'readOnly', 'attemptsMax', 'deadlineMs', 'backoffBaseMs', 'backoffMaxMs'],
+    ...['onRetry', 'signal'],
+  ]);
+  const isolations = ['serializable', 'repeatable read', 'read committed', 'server'] as const;
+  return {
+    isolation:
+      choice('isolation', options.isolation, isolations) ?? defaults?.isolation ?? 'serializable',
+    readOnly: boolean('readOnly', options.readOnly) ?? defaults?.readOnly ?? false,
+    attemptsMax: number(options, 'attemptsMax', defaults?.attemptsMax),
+    deadlineMs: number(options, 'deadlineMs', defaults?.deadlineMs),
+    backoffBaseMs: number(options, 'backoffBaseMs', defaults?.backoffBaseMs),
+    backoffMaxMs: number(options, 'backoffMaxMs', defaults?.backoffMaxMs),
+    onRetry: callback('onRetry', options.onRetry) ?? defaults?.onRetry,
+    signal: readSignal(options.signal) ?? defaults?.signal,
+  };
+}
+
+/** Checks the options of a statement. */
+export function readQueryOptions(options: QueryOptions): QueryOptions {
+  checkNames('query', options, ['signal']);
+  return Object.freeze({ signal: readSignal(options.signal) });
+}
+
+function readParserOptions(options: ParserOptions): ParserOptions {
+  checkNames('parsers', options, ['int8', 'numeric', 'date', 'timestamp', 'custom']);
+  choice('parsers.int8', options.int8, ['bigint', 'string', 'number']);
+  choice('parsers.numeric', options.numeric, ['string', 'number']);
+  choice('parsers.date', options.date, ['string', 'Date']);
+  choice('parsers.timestamp', options.timestamp, ['Date', 'string']);
+  for (const [oid, parse] of Object.entries(options.custom ?? {})) {
+    if (!/^\d+$/.test(oid)) {
+      throw new OptionError('parsers.custom', `"${oid}" is not the number of a type`);
+    }
+    callback(`parsers.custom[${oid}]`, parse);
+  }
+  return options;
+}
+
+function readScheduler(options: Partial<Scheduler>): Scheduler {
+  checkNames('scheduler', options, ['now', 'random', 'sleep']);
+  for (const [name, value] of Object.entries(options)) callback(`scheduler.${name}`, value);
+  return { ...systemScheduler, ...options };
+}
+
+function readSignal(value: AbortSignal | undefined): AbortSignal | undefined {
+  if (value === undefined || (value as unknown) instanceof AbortSignal) return value;
+  throw new OptionError('signal', 'must be an AbortSignal');
+}
+
+function checkNames(where: string, options: object, known: readonly string[]): void {
+  if (typeof (options as unknown) !== 'object' || (options as unknown) === null) {
+    throw new OptionError(where, 'must be an object');
+  }
+  for (const name of Object.keys(options)) {
+    if (!known.includes(name)) {
+      throw new OptionError(name, `is not known; known are ${known.join(', ')}`);
+    }
+  }
+}
+
+function number<Name extends keyof typeof NUMBERS>(
+  options: Readonly<Partial<Record<Name, number | undefined>>>,
+  name: Name,
+  initial?: number,
+): number {
+  const range: Range = NUMBERS[name];
+  const value: unknown = options[name] ?? initial ?? range.initial;
+  if (typeof value !== 'number' || !(value >= range.min && value <= range.max)) {
+    throw new OptionError(name, `must be a number from ${range.min} to ${range.max}`);
+  }
+  return value;
+}
+
+function boolean(name: string, value: unknown): boolean | undefined {
+  if (value === undefined || typeof value === 'boolean') return value;
+  throw new OptionError(name, 'must be true or false');
+}
+
+function string(name: string, value: unknown): string | undefined {
+  if (value === undefined || typeof value === 'string') return value;
+  throw new OptionError(name, 'must be a string');
+}
+
+function callback<Callback>(name: string, value: Callback): Callback {
+  if (value === undefined || typeof value === 'function') return value;
+  throw new OptionError(name, 'must be a function');
+}
+
+function choice<Value extends string>(
+  name: string,
+  value: unknown,
+  known: readonly Value[],
+): Value | undefined {
+  if (value === undefined) return undefined;
+  const found = known.find((candidate) => candidate === value);
+  if (found === undefined) {
+    throw new OptionError(name, `must be one of ${known.map((one) => `"${one}"`).join(', ')}`);
+  }
+  return found;
+}

@@ -1,0 +1,75 @@
+/**
+ * When a transaction is run again, and how long it pauses before.
+ *
+ * Full jitter: the pause is a random part of a bound that doubles with each attempt. Transactions
+ * that met each other once are thereby spread, instead of meeting again in step.
+ *
+ * Knows nothing of connections or SQL; time and chance come from the {@link Scheduler}.
+ */
+
+import { isRetryable, RetriesExhaustedError } from './errors.js';
+import type { TransactionSettings } from './options.js';
+import type { Scheduler } from './scheduler.js';
+import { ignore } from './scheduler.js';
+
+/** What decides about the next attempt. */
+export type RetrySettings = Pick<
+  TransactionSettings,
+  'attemptsMax' | 'deadlineMs' | 'backoffBaseMs' | 'backoffMaxMs' | 'onRetry' | 'signal'
+>;
+
+/** One attempt. Its signal aborts when the caller's does, and at the deadline. */
+export type Attempt<T> = (attempt: number, signal: AbortSignal) => Promise<T>;
+
+/** The pause after a failed attempt (counted from 1), in milliseconds. */
+export function backoffMs(
+  settings: Pick<RetrySettings, 'backoffBaseMs' | 'backoffMaxMs'>,
+  attempt: number,
+  random: () => number,
+): number {
+  const bound = Math.min(settings.backoffMaxMs, settings.backoffBaseMs * 2 ** (attempt - 1));
+  return random() * bound;
+}
+
+/** Runs `attempt` until it succeeds, fails with an error that is no retry error, or is out of luck. */
+export async function retrying<T>(
+  settings: RetrySettings,
+  scheduler: Scheduler,
+  attempt: Attempt<T>,
+): Promise<T> {
+  const startMs = scheduler.now();
+  const deadline = new AbortController();
+  const finished = new AbortController();
+  const { signal: outer } = settings;
+  const signal = outer ? AbortSignal.any([outer, deadline.signal]) : deadline.signal;
+  const tooLate = new Error('the deadline of the transaction has passed');
+  scheduler.sleep(settings.deadlineMs, finished.signal).then(() => {
+    deadline.abort(tooLate);
+  }, ignore);
+
+  let last: unknown = tooLate;
+  const exhausted = (attempts: number, limit: 'attempts' | 'deadline'): RetriesExhaustedError =>
+    new RetriesExhaustedError({ attempts, elapsedMs: scheduler.now() - startMs, limit, last });
+
+  try {
+    for (let number = 1; ; number++) {
+      try {
+        return await attempt(number, signal);
+      } catch (error) {
+        if (error === tooLate) throw exhausted(number, 'deadline');
+        if (!isRetryable(error)) throw error;
+        last = error;
+      }
+      if (number >= settings.attemptsMax) throw exhausted(number, 'attempts');
+      const delayMs = backoffMs(settings, number, scheduler.random);
+      const elapsedMs = scheduler.now() - startMs;
+      if (elapsedMs + delayMs >= settings.deadlineMs) throw exhausted(number, 'deadline');
+      settings.onRetry?.({ attempt: number, delayMs, elapsedMs, error: last });
+      await scheduler.sleep(delayMs, signal).catch((reason: unknown) => {
+        throw reason === tooLate ? exhausted(number, 'deadline') : reason;
+      });
+    }
+  } finally {
+    finished.abort();
+  }
+}

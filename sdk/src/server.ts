@@ -1,0 +1,31 @@
+/**
+ * Which server this is: read from its start-up parameters, without a query.
+ */
+
+/** What the SDK knows about a server. */
+export interface ServerInfo {
+  readonly kind: 'braiddb' | 'cockroachdb' | 'postgresql';
+  /** The product's own version, empty where the server does not say. */
+  readonly version: string;
+  /** Everything that the server announced when the connection began. */
+  readonly parameters: ReadonlyMap<string, string>;
+}
+
+/**
+ * Tells a server by its start-up parameters: BraidDB sends `braid_version`, CockroachDB
+ * `crdb_version`; everything else is taken for PostgreSQL.
+ *
+ * @example
+ * ```ts
+ * import { detectServer } from '@braiddb/sdk';
+ * console.assert(detectServer(new Map([['braid_version', '0.1.0']])).kind === 'braiddb');
+ * ```
+ */
+export function detectServer(parameters: ReadonlyMap<string, string>): ServerInfo {
+  const braid = parameters.get('braid_version');
+  if (braid !== undefined) return { kind: 'braiddb', version: braid, parameters };
+  const cockroach = parameters.get('crdb_version');
+  if (cockroach !== undefined) return { kind: 'cockroachdb', version: cockroach, parameters };
+  const version = parameters.get('server_version') ?? '';
+  return { kind: 'postgresql', version, parameters };
+}
