@@ -1,0 +1,1 @@
+//! Calendar arithmetic: civil dates, time zones, intervals.

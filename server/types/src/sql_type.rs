@@ -1,0 +1,498 @@
+//! The types a column, parameter or expression can have, with PostgreSQL's names and numbers.
+//!
+//! Here: the enum, its oids, names, modifiers and categories, as `pg_type` shows them.
+//! Not here: how values of a type read, print, compare or convert.
+//!
+//! Rule: `from_oid_typmod(ty.oid(), ty.typmod()) == Some(ty)` for every type that has an oid of
+//! its own (records keep their fields elsewhere).
+
+/// A SQL type with its modifiers.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+pub enum SqlType {
+    /// A literal or parameter whose type is not decided yet.
+    Unknown,
+    /// `boolean`
+    Bool,
+    /// `smallint`
+    Int2,
+    /// `integer`
+    Int4,
+    /// `bigint`
+    Int8,
+    /// `real`
+    Float4,
+    /// `double precision`
+    Float8,
+    /// `numeric(precision, scale)`; no modifier: any
+    Numeric(Option<(u16, i16)>),
+    /// `text`
+    Text,
+    /// `varchar(n)` in characters
+    Varchar(Option<u32>),
+    /// `char(n)` in characters, blank padded; 0 is `bpchar` without a length
+    Char(u32),
+    /// `bytea`
+    Bytes,
+    /// `uuid`
+    Uuid,
+    /// `date`
+    Date,
+    /// `time without time zone`
+    Time,
+    /// `timestamp without time zone`
+    Timestamp,
+    /// `timestamp with time zone`
+    Timestamptz,
+    /// `interval`
+    Interval,
+    /// `json`: keeps its text
+    Json,
+    /// `jsonb`: normalised
+    Jsonb,
+    /// A one-dimensional array.
+    Array(Box<SqlType>),
+    /// `oid` (held as [`crate::Datum::Int`])
+    Oid,
+    /// `regclass` (an oid that prints as a relation's name)
+    Regclass,
+    /// `regtype` (an oid that prints as a type's name)
+    Regtype,
+    /// `regproc` (an oid that prints as a function's name)
+    Regproc,
+    /// `regnamespace`
+    Regnamespace,
+    /// `regrole`
+    Regrole,
+    /// `name`: text of up to 63 bytes, for catalog columns
+    Name,
+    /// `"char"`: one byte, for catalog columns (held as text)
+    InternalChar,
+    /// An anonymous row.
+    Record(Vec<(String, SqlType)>),
+    /// What a function without a result returns.
+    Void,
+}
+
+/// What `pg_type` says of a scalar type.
+struct Facts {
+    oid: u32,
+    array_oid: u32,
+    name: &'static str,
+    array_name: &'static str,
+    display: &'static str,
+    len: i16,
+    category: char,
+}
+
+macro_rules! facts {
+    ($oid:literal, $array:literal, $name:literal, $display:literal, $len:literal, $cat:literal) => {
+        Facts {
+            oid: $oid,
+            array_oid: $array,
+            name: $name,
+            array_name: concat!("_", $name),
+            display: $display,
+            len: $len,
+            category: $cat,
+        }
+    };
+}
+
+impl SqlType {
+    fn facts(&self) -> Facts {
+        match self {
+            SqlType::Unknown => facts!(705, 0, "unknown", "unknown", -2, 'X'),
+            SqlType::Bool => facts!(16, 1000, "bool", "boolean", 1, 'B'),
+            SqlType::Int2 => facts!(21, 1005, "int2", "smallint", 2, 'N'),
+            SqlType::Int4 => facts!(23, 1007, "int4", "integer", 4, 'N'),
+            SqlType::Int8 => facts!(20, 1016, "int8", "bigint", 8, 'N'),
+            SqlType::Float4 => facts!(700, 1021, "float4", "real", 4, 'N'),
+            SqlType::Float8 => facts!(701, 1022, "float8", "double precision", 8, 'N'),
+            SqlType::Numeric(_) => facts!(1700, 1231, "numeric", "numeric", -1, 'N'),
+            SqlType::Text => facts!(25, 1009, "text", "text", -1, 'S'),
+            SqlType::Varchar(_) => facts!(1043, 1015, "varchar", "character varying", -1, 'S'),
+            SqlType::Char(_) => facts!(1042, 1014, "bpchar", "character", -1, 'S'),
+            SqlType::Bytes => facts!(17, 1001, "bytea", "bytea", -1, 'U'),
+            SqlType::Uuid => facts!(2950, 2951, "uuid", "uuid", 16, 'U'),
+            SqlType::Date => facts!(1082, 1182, "date", "date", 4, 'D'),
+            SqlType::Time => facts!(1083, 1183, "time", "time without time zone", 8, 'D'),
+            SqlType::Timestamp => {
+                facts!(1114, 1115, "timestamp", "timestamp without time zone", 8, 'D')
+            }
+            SqlType::Timestamptz => {
+                facts!(1184, 1185, "timestamptz", "timestamp with time zone", 8, 'D')
+            }
+            SqlType::Interval => facts!(1186, 1187, "interval", "interval", 16, 'T'),
+            SqlType::Json => facts!(114, 199, "json", "json", -1, 'U'),
+            SqlType::Jsonb => facts!(3802, 3807, "jsonb", "jsonb", -1, 'U'),
+            SqlType::Oid => facts!(26, 1028, "oid", "oid", 4, 'N'),
+            SqlType::Regclass => facts!(2205, 2210, "regclass", "regclass", 4, 'N'),
+            SqlType::Regtype => facts!(2206, 2211, "regtype", "regtype", 4, 'N'),
+            SqlType::Regproc => facts!(24, 1008, "regproc", "regproc", 4, 'N'),
+            SqlType::Regnamespace => facts!(4089, 4090, "regnamespace", "regnamespace", 4, 'N'),
+            SqlType::Regrole => facts!(4096, 4097, "regrole", "regrole", 4, 'N'),
+            SqlType::Name => facts!(19, 1003, "name", "name", 64, 'S'),
+            SqlType::InternalChar => facts!(18, 1002, "char", "\"char\"", 1, 'Z'),
+            SqlType::Record(_) => facts!(2249, 2287, "record", "record", -1, 'P'),
+            SqlType::Void => facts!(2278, 0, "void", "void", 4, 'P'),
+            // An array of arrays is the same type in PostgreSQL.
+            SqlType::Array(element) => element.facts(),
+        }
+    }
+
+    /// Every type without modifiers, arrays after their elements, as rows of `pg_type`.
+    pub fn all() -> Vec<SqlType> {
+        let mut types = SCALARS.to_vec();
+        let arrays = SCALARS.iter().filter(|ty| ty.array_oid() != 0);
+        types.extend(arrays.map(|ty| SqlType::Array(Box::new(ty.clone()))));
+        types
+    }
+
+    /// PostgreSQL's number of the type.
+    pub fn oid(&self) -> u32 {
+        match self {
+            SqlType::Array(element) => element.array_oid(),
+            other => other.facts().oid,
+        }
+    }
+
+    /// The number of the type of its arrays; 0 if there are none.
+    pub fn array_oid(&self) -> u32 {
+        self.facts().array_oid
+    }
+
+    /// The type with this number, without modifiers.
+    pub fn from_oid(oid: u32) -> Option<SqlType> {
+        if oid == 0 {
+            return None;
+        }
+        for ty in SCALARS {
+            let facts = ty.facts();
+            if facts.oid == oid {
+                return Some(ty.clone());
+            }
+            if facts.array_oid == oid {
+                return Some(SqlType::Array(Box::new(ty.clone())));
+            }
+        }
+        None
+    }
+
+    /// The type with this number and modifier (`-1`: none).
+    pub fn from_oid_typmod(oid: u32, typmod: i32) -> Option<SqlType> {
+        Some(SqlType::from_oid(oid)?.with_typmod(typmod))
+    }
+
+    /// The same type with PostgreSQL's type modifier (`-1`: none).
+    #[must_use]
+    pub fn with_typmod(self, typmod: i32) -> SqlType {
+        let length = u32::try_from(typmod.saturating_sub(4)).ok();
+        match self {
+            SqlType::Varchar(_) => SqlType::Varchar(length),
+            SqlType::Char(_) => SqlType::Char(length.unwrap_or(0)),
+            SqlType::Numeric(_) => SqlType::Numeric(length.map(|packed| {
+                let scale = ((packed & 0x7ff) ^ 0x400) as i16 - 0x400;
+                ((packed >> 16) as u16, scale)
+            })),
+            SqlType::Array(element) => SqlType::Array(Box::new(element.with_typmod(typmod))),
+            other => other,
+        }
+    }
+
+    /// The modifier as `pg_attribute.atttypmod` holds it; -1 without one.
+    pub fn typmod(&self) -> i32 {
+        match self {
+            SqlType::Varchar(Some(length)) => i32::try_from(*length).map_or(-1, |n| n + 4),
+            SqlType::Char(length) if *length > 0 => i32::try_from(*length).map_or(-1, |n| n + 4),
+            SqlType::Numeric(Some((precision, scale))) => {
+                ((i32::from(*precision) << 16) | (i32::from(*scale) & 0x7ff)) + 4
+            }
+            SqlType::Array(element) => element.typmod(),
+            _ => -1,
+        }
+    }
+
+    /// The name with modifiers, as `format_type` prints it.
+    pub fn display_name(&self) -> String {
+        match self {
+            SqlType::Varchar(Some(length)) => format!("character varying({length})"),
+            SqlType::Char(0) => "bpchar".to_owned(),
+            SqlType::Char(length) => format!("character({length})"),
+            SqlType::Numeric(Some((precision, scale))) => format!("numeric({precision},{scale})"),
+            SqlType::Array(element) => {
+                format!("{}[]", element.innermost().display_name())
+            }
+            other => other.facts().display.to_owned(),
+        }
+    }
+
+    /// The name without modifiers, as error messages and `regtype` print it.
+    pub fn plain_name(&self) -> &'static str {
+        match self {
+            SqlType::Array(element) => element.array_display(),
+            other => other.facts().display,
+        }
+    }
+
+    fn array_display(&self) -> &'static str {
+        match self.innermost() {
+            SqlType::Bool => "boolean[]",
+            SqlType::Int2 => "smallint[]",
+            SqlType::Int4 => "integer[]",
+            SqlType::Int8 => "bigint[]",
+            SqlType::Float4 => "real[]",
+            SqlType::Float8 => "double precision[]",
+            SqlType::Numeric(_) => "numeric[]",
+            SqlType::Text => "text[]",
+            SqlType::Varchar(_) => "character varying[]",
+            SqlType::Char(_) => "character[]",
+            SqlType::Bytes => "bytea[]",
+            SqlType::Uuid => "uuid[]",
+            SqlType::Date => "date[]",
+            SqlType::Time => "time without time zone[]",
+            SqlType::Timestamp => "timestamp without time zone[]",
+            SqlType::Timestamptz => "timestamp with time zone[]",
+            SqlType::Interval => "interval[]",
+            SqlType::Json => "json[]",
+            SqlType::Jsonb => "jsonb[]",
+            SqlType::Oid => "oid[]",
+            SqlType::Regclass => "regclass[]",
+            SqlType::Regtype => "regtype[]",
+            SqlType::Regproc => "regproc[]",
+            SqlType::Regnamespace => "regnamespace[]",
+            SqlType::Regrole => "regrole[]",
+            SqlType::Name => "name[]",
+            SqlType::InternalChar => "\"char\"[]",
+            SqlType::Record(_) => "record[]",
+            SqlType::Void => "void[]",
+            SqlType::Unknown | SqlType::Array(_) => "unknown[]",
+        }
+    }
+
+    /// `pg_type.typname`: `int4`, `_int4`, `bpchar`…
+    pub fn short_name(&self) -> &'static str {
+        match self {
+            SqlType::Array(element) => element.facts().array_name,
+            other => other.facts().name,
+        }
+    }
+
+    /// `pg_type.typlen`: bytes, -1 for variable length.
+    pub fn typlen(&self) -> i16 {
+        match self {
+            SqlType::Array(_) => -1,
+            other => other.facts().len,
+        }
+    }
+
+    /// `pg_type.typcategory`.
+    pub fn category(&self) -> char {
+        match self {
+            SqlType::Array(_) => 'A',
+            other => other.facts().category,
+        }
+    }
+
+    /// `pg_type.typispreferred`: the type of its category that ambiguous calls fall to.
+    pub fn is_preferred(&self) -> bool {
+        matches!(
+            self,
+            SqlType::Bool
+                | SqlType::Float8
+                | SqlType::Oid
+                | SqlType::Text
+                | SqlType::Timestamptz
+                | SqlType::Interval
+        )
+    }
+
+    /// `smallint`, `integer` or `bigint`.
+    pub fn is_integer(&self) -> bool {
+        matches!(self, SqlType::Int2 | SqlType::Int4 | SqlType::Int8)
+    }
+
+    /// `real` or `double precision`.
+    pub fn is_float(&self) -> bool {
+        matches!(self, SqlType::Float4 | SqlType::Float8)
+    }
+
+    /// An integer, a float or `numeric`; not the oids.
+    pub fn is_numeric(&self) -> bool {
+        self.is_integer() || self.is_float() || matches!(self, SqlType::Numeric(_))
+    }
+
+    /// `text`, `varchar`, `char(n)` or `name`.
+    pub fn is_string(&self) -> bool {
+        matches!(
+            self,
+            SqlType::Text | SqlType::Varchar(_) | SqlType::Char(_) | SqlType::Name
+        )
+    }
+
+    /// `oid` or one of its `reg*` disguises.
+    pub fn is_oid(&self) -> bool {
+        *self == SqlType::Oid || self.is_reg()
+    }
+
+    /// A `reg*` type.
+    pub fn is_reg(&self) -> bool {
+        matches!(
+            self,
+            SqlType::Regclass
+                | SqlType::Regtype
+                | SqlType::Regproc
+                | SqlType::Regnamespace
+                | SqlType::Regrole
+        )
+    }
+
+    /// A date, a time or a timestamp.
+    pub fn is_datetime(&self) -> bool {
+        matches!(
+            self,
+            SqlType::Date | SqlType::Time | SqlType::Timestamp | SqlType::Timestamptz
+        )
+    }
+
+    /// `json` or `jsonb`.
+    pub fn is_json(&self) -> bool {
+        matches!(self, SqlType::Json | SqlType::Jsonb)
+    }
+
+    /// An array.
+    pub fn is_array(&self) -> bool {
+        matches!(self, SqlType::Array(_))
+    }
+
+    /// The type of an array's elements; `None` for anything else.
+    pub fn element(&self) -> Option<&SqlType> {
+        match self {
+            SqlType::Array(element) => Some(element),
+            _ => None,
+        }
+    }
+
+    /// The array type of this type; an array is its own.
+    #[must_use]
+    pub fn array(self) -> SqlType {
+        match self {
+            SqlType::Array(_) => self,
+            other => SqlType::Array(Box::new(other)),
+        }
+    }
+
+    fn innermost(&self) -> &SqlType {
+        match self {
+            SqlType::Array(element) => element.innermost(),
+            other => other,
+        }
+    }
+
+    /// The same type without modifiers. (`char` keeps none: it becomes `Char(0)`.)
+    #[must_use]
+    pub fn bare(&self) -> SqlType {
+        match self {
+            SqlType::Varchar(_) => SqlType::Varchar(None),
+            SqlType::Char(_) => SqlType::Char(0),
+            SqlType::Numeric(_) => SqlType::Numeric(None),
+            SqlType::Array(element) => SqlType::Array(Box::new(element.bare())),
+            other => other.clone(),
+        }
+    }
+
+    /// Whether both are the same type, modifiers aside.
+    pub fn same_base(&self, other: &SqlType) -> bool {
+        match (self, other) {
+            (SqlType::Array(a), SqlType::Array(b)) => a.same_base(b),
+            _ => std::mem::discriminant(self) == std::mem::discriminant(other),
+        }
+    }
+
+    /// The type of that plain name or alias, in any case, with an optional `[]` or `_` prefix.
+    /// `char` and `character` mean `char(1)`; `"char"` (quoted) the one-byte type.
+    pub fn from_name(name: &str) -> Option<SqlType> {
+        let lower = name.trim().to_ascii_lowercase();
+        let lower = lower.strip_prefix("pg_catalog.").unwrap_or(&lower);
+        if let Some(element) = lower.strip_suffix("[]") {
+            return SqlType::from_name(element).map(SqlType::array);
+        }
+        if let Some(element) = lower.strip_prefix('_') {
+            let found = SCALARS.iter().find(|ty| ty.short_name() == element)?;
+            return (found.array_oid() != 0).then(|| found.clone().array());
+        }
+        let words: Vec<&str> = lower.split_whitespace().collect();
+        Some(match words.join(" ").as_str() {
+            "bool" | "boolean" => SqlType::Bool,
+            "int2" | "smallint" | "smallserial" | "serial2" => SqlType::Int2,
+            "int" | "int4" | "integer" | "serial" | "serial4" => SqlType::Int4,
+            "int8" | "int64" | "bigint" | "bigserial" | "serial8" => SqlType::Int8,
+            "float4" | "real" => SqlType::Float4,
+            "float" | "float8" | "double precision" => SqlType::Float8,
+            "numeric" | "decimal" | "dec" => SqlType::Numeric(None),
+            "text" | "string" => SqlType::Text,
+            "varchar" | "character varying" | "char varying" => SqlType::Varchar(None),
+            "char" | "character" => SqlType::Char(1),
+            "bpchar" => SqlType::Char(0),
+            "bytea" | "bytes" | "blob" => SqlType::Bytes,
+            "uuid" => SqlType::Uuid,
+            "date" => SqlType::Date,
+            "time" | "time without time zone" => SqlType::Time,
+            "timestamp" | "timestamp without time zone" => SqlType::Timestamp,
+            "timestamptz" | "timestamp with time zone" => SqlType::Timestamptz,
+            "interval" => SqlType::Interval,
+            "json" => SqlType::Json,
+            "jsonb" => SqlType::Jsonb,
+            "oid" => SqlType::Oid,
+            "regclass" => SqlType::Regclass,
+            "regtype" => SqlType::Regtype,
+            "regproc" => SqlType::Regproc,
+            "regnamespace" => SqlType::Regnamespace,
+            "regrole" => SqlType::Regrole,
+            "name" => SqlType::Name,
+            "\"char\"" => SqlType::InternalChar,
+            "record" => SqlType::Record(Vec::new()),
+            "void" => SqlType::Void,
+            "unknown" => SqlType::Unknown,
+            _ => return None,
+        })
+    }
+}
+
+const SCALARS: &[SqlType] = &[
+    SqlType::Bool,
+    SqlType::Bytes,
+    SqlType::InternalChar,
+    SqlType::Name,
+    SqlType::Int8,
+    SqlType::Int2,
+    SqlType::Int4,
+    SqlType::Regproc,
+    SqlType::Text,
+    SqlType::Oid,
+    SqlType::Json,
+    SqlType::Float4,
+    SqlType::Float8,
+    SqlType::Unknown,
+    SqlType::Char(0),
+    SqlType::Varchar(None),
+    SqlType::Date,
+    SqlType::Time,
+    SqlType::Timestamp,
+    SqlType::Timestamptz,
+    SqlType::Interval,
+    SqlType::Numeric(None),
+    SqlType::Regclass,
+    SqlType::Regtype,
+    SqlType::Record(Vec::new()),
+    SqlType::Void,
+    SqlType::Uuid,
+    SqlType::Jsonb,
+    SqlType::Regnamespace,
+    SqlType::Regrole,
+];
+
+impl std::fmt::Display for SqlType {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.display_name())
+    }
+}
