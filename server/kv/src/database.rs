@@ -1,0 +1,87 @@
+//! The way in: a store with its counters, from which transactions begin.
+
+use crate::{
+    KvMetrics, Result, Store, StoreMetrics, Transaction, TxnId, TxnOptions, metrics::Counters,
+};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
+    time::Duration,
+};
+
+/// Settings that hold for every transaction.
+#[derive(Clone, Debug)]
+pub struct DatabaseOptions {
+    /// Wait this long at every round trip, as a remote store would make us. A bench aid.
+    pub simulate_rtt: Option<Duration>,
+    /// The most bytes that one transaction may have in its write buffer.
+    pub buffer_bytes_max: usize,
+    /// The most bytes of one read set; beyond it neighbouring spans are merged.
+    pub read_set_bytes_max: usize,
+}
+
+impl Default for DatabaseOptions {
+    fn default() -> DatabaseOptions {
+        DatabaseOptions {
+            simulate_rtt: None,
+            buffer_bytes_max: 512 << 20,
+            read_set_bytes_max: 16 << 20,
+        }
+    }
+}
+
+pub(crate) struct DatabaseInner {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) options: DatabaseOptions,
+    pub(crate) counters: Counters,
+    next_txn: AtomicU64,
+}
+
+/// A store, ready for transactions. Cloning it copies a handle.
+#[derive(Clone)]
+pub struct Database {
+    pub(crate) inner: Arc<DatabaseInner>,
+}
+
+impl Database {
+    /// A database over `store`.
+    pub fn new(store: Arc<dyn Store>, options: DatabaseOptions) -> Database {
+        let counters = Counters::default();
+        let inner = DatabaseInner { store, options, counters, next_txn: AtomicU64::new(1) };
+        Database { inner: Arc::new(inner) }
+    }
+
+    /// Begins a transaction. Nothing is asked of the store before its first read.
+    pub fn begin(&self, options: TxnOptions) -> Arc<Transaction> {
+        let id = TxnId(self.inner.next_txn.fetch_add(1, Relaxed));
+        self.inner.counters.begun.fetch_add(1, Relaxed);
+        Arc::new(Transaction::new(self.clone(), id, options))
+    }
+
+    /// The store below.
+    pub fn store(&self) -> &Arc<dyn Store> {
+        &self.inner.store
+    }
+
+    /// The settings.
+    pub fn options(&self) -> &DatabaseOptions {
+        &self.inner.options
+    }
+
+    /// Counters of this layer.
+    pub fn metrics(&self) -> KvMetrics {
+        self.inner.counters.read()
+    }
+
+    /// Counters of the store.
+    pub fn store_metrics(&self) -> StoreMetrics {
+        self.inner.store.metrics()
+    }
+
+    /// Finishes what is under way, syncs and refuses further work.
+    pub async fn close(&self) -> Result<()> {
+        self.inner.store.close().await
+    }
+}

@@ -1,0 +1,73 @@
+//! The transactional contract between the SQL engine and its stores, in bytes.
+//!
+//! A [`Database`] hands out [`Transaction`]s; many tasks use one of them at once. What every store
+//! would do alike lives here: the write buffer with its sequence numbers and savepoints, the read
+//! set, refresh, must-not-exist duties, the round-trip counter. A [`Store`] answers reads at a
+//! [`Snapshot`], keeps locks, validates and commits.
+//!
+//! ```text
+//!        exec, session                     tables, rows, SQLSTATEs
+//!   ───────────┬──────────────────────────────────────────────────
+//!        Transaction   begin ─ next_statement ─ get, scan, put, lock … ─ commit
+//!          │  │  └── WriteBuffer   own writes by statement number
+//!          │  └───── ReadSet       what was read, and at which snapshot
+//!          └──────── dyn Store     kv-embedded or kv-tikv
+//! ```
+//!
+//! # A transaction's time
+//!
+//! ```text
+//!   commits    ─────●────────●──────────────●───────────●─────▶ time
+//!                   5        6              7           8
+//!   SERIALIZABLE    [snapshot 5 … reads … refresh to 7 … commit as 8: reads unchanged up to 7?]
+//!   REPEATABLE READ [snapshot 5 ……………………………………………… commit as 8: written keys not newer than 5?]
+//!   READ COMMITTED  [5: statement 1][6: statement 2]…… commit as 8
+//! ```
+//!
+//! - The snapshot is taken at the first read, not at BEGIN, and shows commits up to its number.
+//! - At SERIALIZABLE the commit is allowed if everything that was read is still the same just
+//!   before it, as if the whole transaction had run at that instant. When a lock meets a newer
+//!   version, the transaction is *refreshed*: the same proof, made early, moves the snapshot.
+//! - A read-only transaction needs no proof: a snapshot is a prefix of the commit order.
+//! - At REPEATABLE READ only written keys are compared; at READ COMMITTED every statement takes a
+//!   new snapshot and locked rows are what protects it.
+//!
+//! # What must always hold
+//!
+//! - A statement sees writes of lower statement numbers, never its own, unless it asks with
+//!   [`Seq::after`]. Numbers are never used twice.
+//! - Read-set entries hold what the store returned, before own writes were laid over it, and
+//!   survive [`Transaction::rollback_to`].
+//! - Must-not-exist duties lie apart from the buffer.
+//! - A commit is committed, to be retried, or unknown: three types, not three messages.
+//!
+//! This crate knows no SQL and no store.
+
+mod batch;
+mod buffer;
+mod database;
+mod error;
+mod metrics;
+mod options;
+mod reads;
+mod scanner;
+mod span;
+mod store;
+mod transaction;
+
+pub use batch::{BatchBuilder, ScanBatch};
+pub use buffer::SavepointId;
+pub use database::{Database, DatabaseOptions};
+pub use error::{Conflict, DeadlockEdge, Error, Result, RetryReason};
+pub use metrics::KvMetrics;
+pub use options::{
+    Isolation, LockRequest, LockStrength, LockTarget, LockWait, Record, Seq, Timestamp, TxnId,
+    TxnOptions,
+};
+pub use scanner::{ScanRequest, Scanner};
+pub use span::{Key, Span, SpanSet, Value, key_after, prefix_end};
+pub use store::{
+    Answer, Check, CommitOutcome, CommitRequest, Cursor, LockGrant, LockInfo, NewKey, ReadSegment,
+    Snapshot, Store, StoreMetrics, Write,
+};
+pub use transaction::{LockResult, Transaction};

@@ -1,0 +1,207 @@
+//! Scans of a transaction: the store's entries with the transaction's own writes laid over them.
+//!
+//! ```text
+//!   store    a1 b1    d1        own writes   b2 c2    delete d
+//!   scanner  a1 b2 c2           read set     [start, last key the store has shown]
+//! ```
+//!
+//! What is remembered is what the store has shown, before own writes are laid over it, and no
+//! more than that: a scan that its reader leaves early ends at the last batch it took. Batches
+//! without own writes pass through untouched.
+
+use crate::{
+    BatchBuilder, Cursor, Record, Result, ScanBatch, Seq, Snapshot, Span, Transaction,
+    buffer::Overlay, key_after,
+};
+use std::sync::Arc;
+
+/// What to scan.
+#[derive(Clone, Debug)]
+pub struct ScanRequest {
+    /// The key range.
+    pub span: Span,
+    /// From its end to its start.
+    pub reverse: bool,
+    /// The most entries of one batch; 0 leaves the choice to the scan. Say 1 for LIMIT 1, so
+    /// that no more is read (and remembered) than is needed.
+    pub limit_rows: usize,
+    /// A batch ends once it has this many bytes; 0 leaves the choice to the scan.
+    pub limit_bytes: usize,
+    /// Values are not needed.
+    pub keys_only: bool,
+    /// Whether the read is remembered.
+    pub record: Record,
+}
+
+impl ScanRequest {
+    /// A forward scan with values and the usual batches.
+    pub fn new(span: Span) -> ScanRequest {
+        ScanRequest {
+            span,
+            reverse: false,
+            limit_rows: 0,
+            limit_bytes: 0,
+            keys_only: false,
+            record: Record::Default,
+        }
+    }
+
+    /// The same scan from end to start.
+    pub fn reverse(mut self, reverse: bool) -> ScanRequest {
+        self.reverse = reverse;
+        self
+    }
+
+    /// The same scan with at most `rows` entries a batch.
+    pub fn limit_rows(mut self, rows: usize) -> ScanRequest {
+        self.limit_rows = rows;
+        self
+    }
+
+    /// The same scan without values.
+    pub fn keys_only(mut self) -> ScanRequest {
+        self.keys_only = true;
+        self
+    }
+
+    /// The same scan, remembered in this way.
+    pub fn record(mut self, record: Record) -> ScanRequest {
+        self.record = record;
+        self
+    }
+}
+
+/// The first batch of a scan without a limit is small, the following ones grow up to this.
+const ROWS_FIRST: usize = 256;
+const ROWS_MAX: usize = 4096;
+const BYTES_MAX: usize = 512 << 10;
+
+/// An open scan. It goes on at the snapshot it began with, even after a refresh.
+pub struct Scanner {
+    txn: Arc<Transaction>,
+    seq: Seq,
+    request: ScanRequest,
+    open: Option<(Arc<dyn Snapshot>, Box<dyn Cursor>)>,
+    rows: usize,
+    left: Option<ScanBatch>,
+    done: bool,
+}
+
+impl Scanner {
+    pub(crate) fn new(txn: Arc<Transaction>, seq: Seq, request: ScanRequest) -> Scanner {
+        let done = request.span.is_empty();
+        let rows = if request.limit_rows == 0 { ROWS_FIRST } else { request.limit_rows };
+        Scanner { txn, seq, request, open: None, rows, left: None, done }
+    }
+
+    /// The next entries; `None` at the end. A batch may be empty although more follows.
+    pub async fn next_batch(&mut self) -> Result<Option<ScanBatch>> {
+        if let Some(left) = self.left.take() {
+            return Ok(Some(self.cut(left)));
+        }
+        if self.done {
+            return Ok(None);
+        }
+        let txn = self.txn.clone();
+        let (snapshot, mut cursor) = match self.open.take() {
+            Some(open) => open,
+            None => {
+                let snapshot = txn.snapshot_for(self.seq).await?;
+                let request = &self.request;
+                let cursor =
+                    snapshot.scan(request.span.clone(), request.reverse, request.keys_only);
+                (snapshot, cursor)
+            }
+        };
+        let bytes =
+            if self.request.limit_bytes == 0 { BYTES_MAX } else { self.request.limit_bytes };
+        let batch = txn.round_trip(cursor.next_batch(self.rows, bytes)).await?;
+        if self.request.limit_rows == 0 {
+            self.rows = (self.rows * 4).min(ROWS_MAX);
+        }
+        let examined = self.examined(&batch);
+        txn.record(self.seq, &snapshot, || examined.clone(), self.request.record)?;
+        let overlay = txn.overlay(self.seq, &examined);
+        match &batch.resume {
+            Some(rest) => {
+                self.request.span = rest.clone();
+                self.open = Some((snapshot, cursor));
+            }
+            None => self.done = true,
+        }
+        if overlay.is_empty() {
+            return Ok(Some(batch));
+        }
+        let merged = merge(&batch, &overlay, self.request.reverse, self.request.keys_only);
+        Ok(Some(self.cut(merged)))
+    }
+
+    /// The part of the span that the store has looked at for this batch.
+    fn examined(&self, batch: &ScanBatch) -> Span {
+        let span = &self.request.span;
+        match &batch.resume {
+            None => span.clone(),
+            Some(rest) if self.request.reverse => Span::new(rest.end.clone(), span.end.clone()),
+            Some(rest) => Span::new(span.start.clone(), rest.start.clone()),
+        }
+    }
+
+    /// Own writes can make a batch longer than the limit: what is too much waits.
+    fn cut(&mut self, mut batch: ScanBatch) -> ScanBatch {
+        let rest = (!self.done).then(|| self.request.span.clone());
+        batch.resume = rest.clone();
+        let limit = self.request.limit_rows;
+        if limit == 0 || batch.len() <= limit {
+            return batch;
+        }
+        let left = batch.split_off(limit);
+        let next = left.key(0);
+        let end = match rest {
+            Some(rest) if self.request.reverse => rest.start,
+            Some(rest) => rest.end,
+            None if self.request.reverse => self.request.span.start.clone(),
+            None => self.request.span.end.clone(),
+        };
+        batch.resume = Some(if self.request.reverse {
+            Span::new(end, key_after(next))
+        } else {
+            Span::new(next, end)
+        });
+        self.left = Some(left);
+        batch
+    }
+}
+
+/// Lays own writes over what the store has shown.
+fn merge(batch: &ScanBatch, overlay: &Overlay, reverse: bool, keys_only: bool) -> ScanBatch {
+    let rows = batch.len() + overlay.ops.len();
+    let mut out = BatchBuilder::with_capacity(rows, batch.bytes() + 64 * overlay.ops.len());
+    let own = |i: usize| &overlay.ops[if reverse { overlay.ops.len() - 1 - i } else { i }];
+    let push_own = |out: &mut BatchBuilder, i: usize| {
+        let (key, value) = own(i);
+        if let Some(value) = value {
+            out.push(key, if keys_only { &[] } else { value });
+        }
+    };
+    let mut next = 0;
+    for (key, value) in batch.iter() {
+        let mut replaced = false;
+        while next < overlay.ops.len() {
+            let order = own(next).0.as_ref().cmp(key);
+            let order = if reverse { order.reverse() } else { order };
+            if order.is_gt() {
+                break;
+            }
+            replaced |= order.is_eq();
+            push_own(&mut out, next);
+            next += 1;
+        }
+        if !replaced && !overlay.deleted.contains(key) {
+            out.push(key, value);
+        }
+    }
+    for i in next..overlay.ops.len() {
+        push_own(&mut out, i);
+    }
+    out.finish(batch.resume.clone())
+}

@@ -1,0 +1,242 @@
+//! What a store must offer. Everything that every store would do alike (buffering, read sets,
+//! savepoints, refresh, counting) lives in [`crate::Transaction`] instead.
+//!
+//! The trait can be used as `dyn Store`. Calls answer with an [`Answer`]: ready at once (the
+//! embedded store almost always is), or a future.
+
+use crate::{
+    Conflict, Key, LockRequest, LockStrength, Result, ScanBatch, Seq, Span, SpanSet, Timestamp,
+    TxnId, Value,
+};
+use futures_util::future::BoxFuture;
+use std::{
+    any::Any,
+    future::Future,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+    time::Duration,
+};
+
+/// A result that is there already, or has to be waited for.
+pub enum Answer<'a, T> {
+    /// There already. `None` once it was taken.
+    Ready(Option<T>),
+    /// To be waited for.
+    Wait(BoxFuture<'a, T>),
+}
+
+impl<'a, T> Answer<'a, T> {
+    /// An answer that is there already.
+    pub fn ready(value: T) -> Answer<'a, T> {
+        Answer::Ready(Some(value))
+    }
+
+    /// An answer to be waited for.
+    pub fn wait(future: impl Future<Output = T> + Send + 'a) -> Answer<'a, T> {
+        Answer::Wait(Box::pin(future))
+    }
+}
+
+impl<T: Unpin> Future for Answer<'_, T> {
+    type Output = T;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<T> {
+        match self.get_mut() {
+            Answer::Ready(value) => {
+                Poll::Ready(value.take().expect("an answer is polled once after it is ready"))
+            }
+            Answer::Wait(future) => future.as_mut().poll(context),
+        }
+    }
+}
+
+/// A consistent view of the store. While a handle lives, the store keeps what it shows.
+pub trait Snapshot: Send + Sync + 'static {
+    /// Its place in the order of commits: everything up to here is visible.
+    fn timestamp(&self) -> Timestamp;
+
+    /// The value of a key.
+    fn get<'a>(&'a self, key: &'a [u8]) -> Answer<'a, Result<Option<Value>>>;
+
+    /// The values of many keys in one wait.
+    fn multi_get<'a>(&'a self, keys: &'a [Key]) -> Answer<'a, Result<Vec<Option<Value>>>>;
+
+    /// Opens a scan. Nothing is read before the first batch.
+    fn scan(&self, span: Span, reverse: bool, keys_only: bool) -> Box<dyn Cursor>;
+
+    /// The concrete type, for the store that made it.
+    fn as_any(&self) -> &dyn Any;
+}
+
+/// An open scan.
+pub trait Cursor: Send {
+    /// The next entries: at most `rows` of them, and it stops once `bytes` are reached.
+    fn next_batch(&mut self, rows: usize, bytes: usize) -> Answer<'_, Result<ScanBatch>>;
+}
+
+/// Reads that were done at one snapshot.
+#[derive(Clone)]
+pub struct ReadSegment {
+    /// Where they were done.
+    pub snapshot: Arc<dyn Snapshot>,
+    /// What was read.
+    pub spans: SpanSet,
+}
+
+/// A read that must hold at every isolation level.
+#[derive(Clone)]
+pub struct Check {
+    /// Where it was done.
+    pub snapshot: Arc<dyn Snapshot>,
+    /// What was read.
+    pub span: Span,
+    /// What the conflict says; its key and tag tell the caller which check it was.
+    pub conflict: Conflict,
+}
+
+/// A key that must not exist before this transaction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewKey {
+    /// The key.
+    pub key: Arc<[u8]>,
+    /// The statement that put it.
+    pub seq: Seq,
+}
+
+/// One key's final state. `None` deletes it.
+pub type Write = (Arc<[u8]>, Option<Value>);
+
+/// Everything that a store needs to commit a transaction.
+pub struct CommitRequest {
+    /// The transaction; the store releases its locks afterwards.
+    pub txn: TxnId,
+    /// Reads to be proved unchanged, each since its own snapshot.
+    pub reads: Vec<ReadSegment>,
+    /// Reads that must hold at every isolation level.
+    pub checks: Vec<Check>,
+    /// If set, a written key with a version newer than this snapshot is a write conflict.
+    /// Keys in `new_keys` are left out: for them the answer is "duplicate".
+    pub conflicts_since: Option<Arc<dyn Snapshot>>,
+    /// Keys that must not exist.
+    pub new_keys: Vec<NewKey>,
+    /// Range deletes; they come before `writes`.
+    pub deleted_spans: SpanSet,
+    /// Final states in key order.
+    pub writes: Vec<Write>,
+    /// How long one lock of another transaction is waited for.
+    pub lock_timeout: Option<Duration>,
+}
+
+/// What became of a commit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CommitOutcome {
+    /// Durable, at this point of the order.
+    Committed(Timestamp),
+    /// Not committed; running the transaction again may help (40001).
+    Retry(Conflict),
+    /// Nobody knows (40003).
+    Unknown,
+}
+
+/// The answer to a lock request.
+pub struct LockGrant {
+    /// For each target, in the given order: whether it was locked (false: skipped).
+    pub granted: Vec<bool>,
+    /// For each target: whether it has changed since the snapshot that was given.
+    pub changed: Vec<bool>,
+    /// For each key: its newest value, if values were asked for.
+    pub values: Vec<Option<Value>>,
+    /// The view that `changed` and `values` are from.
+    pub newest: Arc<dyn Snapshot>,
+}
+
+/// A held or awaited lock, for `braid_internal.locks`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LockInfo {
+    /// What is locked.
+    pub span: Span,
+    /// Who holds it or waits for it.
+    pub txn: TxnId,
+    /// How strongly.
+    pub strength: LockStrength,
+    /// Whether it is held; otherwise it is waited for.
+    pub granted: bool,
+    /// How long it has been waited for; zero if it is held.
+    pub waited: Duration,
+}
+
+/// Counters of a store, as plain numbers. Sums since the start unless said otherwise.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct StoreMetrics {
+    /// Transactions that the store committed.
+    pub commits: u64,
+    /// Batches that they were written in; `commits / commit_batches` is the mean size.
+    pub commit_batches: u64,
+    /// The largest batch so far.
+    pub commit_batch_max: u64,
+    /// Syncs of the journal.
+    pub syncs: u64,
+    /// Time spent in them.
+    pub sync_seconds: f64,
+    /// Requests for a lock that had to wait.
+    pub lock_waits: u64,
+    /// Time spent waiting for locks.
+    pub lock_wait_seconds: f64,
+    /// Locks held now.
+    pub locks_held: u64,
+    /// Requests that wait now.
+    pub lock_waiters: u64,
+    /// Deadlocks found.
+    pub deadlocks: u64,
+    /// Commits that were refused because a read or a written key had changed.
+    pub conflicts: u64,
+    /// Read sets that were older than the index and had to be read again.
+    pub revalidations: u64,
+    /// Bytes of the index of recent writes now.
+    pub recent_bytes: u64,
+    /// Range tombstones that wait for their cleaning now.
+    pub tombstones: u64,
+    /// Hidden values that the cleaner has removed.
+    pub cleaned: u64,
+    /// Bytes on disk now.
+    pub disk_bytes: u64,
+}
+
+/// A place where bytes live: embedded or TiKV.
+pub trait Store: Send + Sync + 'static {
+    /// The newest view.
+    fn snapshot(&self) -> Answer<'_, Result<Arc<dyn Snapshot>>>;
+
+    /// Takes locks for `txn`, then says what has changed since `since`.
+    fn lock<'a>(
+        &'a self,
+        txn: TxnId,
+        request: &'a LockRequest,
+        since: &'a Arc<dyn Snapshot>,
+        timeout: Option<Duration>,
+    ) -> Answer<'a, Result<LockGrant>>;
+
+    /// Proves `reads` unchanged up to `to`.
+    fn validate<'a>(
+        &'a self,
+        reads: &'a [ReadSegment],
+        to: &'a Arc<dyn Snapshot>,
+    ) -> Answer<'a, Result<Option<Conflict>>>;
+
+    /// Commits. However it ends, the transaction's locks are released, even if the future is
+    /// dropped; once the request was handed over it is carried out all the same.
+    fn commit(&self, request: CommitRequest) -> Answer<'_, Result<CommitOutcome>>;
+
+    /// Releases the transaction's locks without waiting. Harmless if it has none.
+    fn release(&self, txn: TxnId);
+
+    /// Locks held and awaited now, in key order.
+    fn locks(&self) -> Vec<LockInfo>;
+
+    /// The store's counters.
+    fn metrics(&self) -> StoreMetrics;
+
+    /// Finishes what is under way, syncs and refuses further work.
+    fn close(&self) -> Answer<'_, Result<()>>;
+}

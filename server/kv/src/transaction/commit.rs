@@ -1,0 +1,130 @@
+//! Commit and rollback.
+
+use super::handle::Phase;
+use crate::{
+    CommitOutcome, CommitRequest, Conflict, Error, Isolation, Result, Snapshot, Timestamp,
+    Transaction,
+};
+use std::sync::{Arc, atomic::Ordering::Relaxed};
+
+impl Transaction {
+    /// Commits. Locks are released however it ends.
+    ///
+    /// A transaction without writes has nothing to ask the store: its snapshot is consistent.
+    /// One with writes waits once.
+    pub async fn commit(&self) -> Result<CommitOutcome> {
+        let result =
+            if self.has_writes() { self.commit_writes().await } else { self.commit_reads().await };
+        let counters = &self.database.inner.counters;
+        match &result {
+            Ok(CommitOutcome::Committed(_)) => counters.committed.fetch_add(1, Relaxed),
+            Ok(CommitOutcome::Unknown) => counters.unknown.fetch_add(1, Relaxed),
+            Err(Error::Finished) => 0,
+            Ok(CommitOutcome::Retry(conflict)) => {
+                counters.add_retry(conflict.reason);
+                counters.aborted.fetch_add(1, Relaxed)
+            }
+            Err(_) => counters.aborted.fetch_add(1, Relaxed),
+        };
+        result
+    }
+
+    /// Reads at one snapshot are consistent as they are; only a refresh while others were still
+    /// reading leaves some that have to be compared.
+    async fn commit_reads(&self) -> Result<CommitOutcome> {
+        let (at, segments) = {
+            let state = self.active()?;
+            let at = state.snapshot.as_ref().map_or(Timestamp(0), |s| s.timestamp());
+            let loose = !state.reads.is_consistent() && self.keeps_reads();
+            (at, if loose { state.reads.segments() } else { Vec::new() })
+        };
+        let newest: Option<Arc<dyn Snapshot>> =
+            segments.iter().map(|s| s.snapshot.clone()).max_by_key(|s| s.timestamp());
+        let mut conflict = None;
+        if let Some(newest) = newest {
+            let answer = self.database.inner.store.validate(&segments, &newest);
+            conflict = self.round_trip(answer).await?;
+        }
+        self.end();
+        Ok(conflict.map_or(CommitOutcome::Committed(at), CommitOutcome::Retry))
+    }
+
+    async fn commit_writes(&self) -> Result<CommitOutcome> {
+        let request = self.commit_request()?;
+        let ended = EndOnDrop(self);
+        let outcome = self.round_trip(self.database.inner.store.commit(request)).await;
+        drop(ended);
+        match outcome? {
+            CommitOutcome::Retry(conflict)
+                if conflict.tag != 0 && self.isolation() != Isolation::Serializable =>
+            {
+                Err(Error::CheckChanged(Box::new(conflict)))
+            }
+            outcome => Ok(outcome),
+        }
+    }
+
+    fn commit_request(&self) -> Result<CommitRequest> {
+        let mut state = self.active()?;
+        state.phase = Phase::Committing;
+        let conflicts_since = match self.isolation() {
+            Isolation::RepeatableRead => state.snapshot.clone(),
+            Isolation::ReadCommitted | Isolation::Serializable => None,
+        };
+        let (new_keys, deleted_spans, writes) = state.buffer.drain();
+        let checks = std::mem::take(&mut state.checks);
+        Ok(CommitRequest {
+            txn: self.id(),
+            reads: if self.keeps_reads() { state.reads.segments() } else { Vec::new() },
+            checks: checks.into_iter().map(|c| c.check).collect(),
+            conflicts_since,
+            new_keys,
+            deleted_spans,
+            writes,
+            lock_timeout: self.options.lock_timeout,
+        })
+    }
+
+    /// Rolls back: nothing was written yet, so only locks have to go. Harmless after the end.
+    pub async fn rollback(&self) {
+        let active = self.lock_state().phase == Phase::Active;
+        if active {
+            self.database.inner.counters.aborted.fetch_add(1, Relaxed);
+            self.end();
+        }
+    }
+
+    /// Commits and makes every outcome but success an error.
+    pub async fn commit_or_error(&self) -> Result<Timestamp> {
+        match self.commit().await? {
+            CommitOutcome::Committed(at) => Ok(at),
+            CommitOutcome::Retry(conflict) => Err(Error::Retry(Box::<Conflict>::new(conflict))),
+            CommitOutcome::Unknown => Err(Error::Unknown),
+        }
+    }
+
+    /// Ends without the store's help.
+    fn end(&self) {
+        let mut state = self.lock_state();
+        state.phase = Phase::Ended;
+        let has_locks = std::mem::take(&mut state.has_locks);
+        state.snapshot = None;
+        state.statements.clear();
+        drop(state);
+        if has_locks {
+            self.database.inner.store.release(self.id());
+        }
+    }
+}
+
+/// After the hand-over the store releases the locks; here only the views have to go.
+struct EndOnDrop<'a>(&'a Transaction);
+
+impl Drop for EndOnDrop<'_> {
+    fn drop(&mut self) {
+        let mut state = self.0.lock_state();
+        state.phase = Phase::Ended;
+        state.snapshot = None;
+        state.statements.clear();
+    }
+}

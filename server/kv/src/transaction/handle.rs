@@ -1,0 +1,251 @@
+//! Birth, statement numbers, savepoints, counting of waits, and the end by drop.
+
+use crate::{
+    Check, Conflict, Database, Error, Isolation, Key, LockStrength, Result, RetryReason,
+    SavepointId, Seq, Snapshot, TxnId, TxnOptions, Value, buffer::WriteBuffer, reads::ReadSet,
+};
+use parking_lot::{Mutex, MutexGuard};
+use std::{
+    collections::{BTreeMap, HashMap},
+    future::Future,
+    sync::{
+        Arc,
+        atomic::{AtomicU32, AtomicU64, Ordering::Relaxed},
+    },
+};
+
+/// Whether the transaction still takes work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Phase {
+    Active,
+    /// Handed over to the store, which releases the locks.
+    Committing,
+    Ended,
+}
+
+/// A check with the statement that it belongs to; 0 is the transaction itself.
+pub(super) struct StatementCheck {
+    pub statement: u32,
+    pub check: Check,
+}
+
+pub(super) struct State {
+    pub phase: Phase,
+    /// The snapshot of the transaction; at READ COMMITTED each statement has its own instead.
+    pub snapshot: Option<Arc<dyn Snapshot>>,
+    pub statements: BTreeMap<u32, Arc<dyn Snapshot>>,
+    /// The first statement that has read anything.
+    pub first_reader: Option<u32>,
+    pub buffer: WriteBuffer,
+    /// How many must-not-exist duties, from the front, were checked at a barrier.
+    pub duties_checked: usize,
+    pub reads: ReadSet,
+    pub checks: Vec<StatementCheck>,
+    /// Asked for before there was a snapshot to compare with.
+    pub unchanged: Vec<Key>,
+    /// Locked keys whose value is known: nobody else can change them.
+    pub known: HashMap<Key, (LockStrength, Option<Value>)>,
+    pub has_locks: bool,
+}
+
+/// A transaction. See the crate's documentation for what it sees and when it may commit.
+///
+/// Dropping it without a commit rolls it back.
+pub struct Transaction {
+    pub(super) database: Database,
+    id: TxnId,
+    pub(super) options: TxnOptions,
+    statements: AtomicU32,
+    round_trips: AtomicU64,
+    in_flight: AtomicU32,
+    state: Mutex<State>,
+}
+
+impl Transaction {
+    pub(crate) fn new(database: Database, id: TxnId, options: TxnOptions) -> Transaction {
+        let read_set_bytes_max = database.options().read_set_bytes_max;
+        Transaction {
+            database,
+            id,
+            options,
+            statements: AtomicU32::new(0),
+            round_trips: AtomicU64::new(0),
+            in_flight: AtomicU32::new(0),
+            state: Mutex::new(State {
+                phase: Phase::Active,
+                snapshot: None,
+                statements: BTreeMap::new(),
+                first_reader: None,
+                buffer: WriteBuffer::default(),
+                duties_checked: 0,
+                reads: ReadSet::new(read_set_bytes_max),
+                checks: Vec::new(),
+                unchanged: Vec::new(),
+                known: HashMap::new(),
+                has_locks: false,
+            }),
+        }
+    }
+
+    /// Its number.
+    pub fn id(&self) -> TxnId {
+        self.id
+    }
+
+    /// Its isolation level.
+    pub fn isolation(&self) -> Isolation {
+        self.options.isolation
+    }
+
+    /// Whether writes and locks are refused.
+    pub fn is_read_only(&self) -> bool {
+        self.options.read_only
+    }
+
+    /// The database it belongs to.
+    pub fn database(&self) -> &Database {
+        &self.database
+    }
+
+    /// Whether its reads have to be proved unchanged at commit.
+    pub(super) fn keeps_reads(&self) -> bool {
+        self.options.isolation == Isolation::Serializable && !self.options.read_only
+    }
+
+    /// A new statement number. At READ COMMITTED its first read takes a new snapshot.
+    pub fn next_statement(&self) -> Seq {
+        Seq((self.statements.fetch_add(1, Relaxed) + 1) << 1)
+    }
+
+    /// Says that nothing more will be read for this statement. Only READ COMMITTED profits: its
+    /// snapshot is dropped.
+    pub fn end_statement(&self, seq: Seq) {
+        if self.options.isolation == Isolation::ReadCommitted {
+            self.lock_state().statements.remove(&seq.number());
+        }
+    }
+
+    /// A position to come back to with [`Transaction::rollback_to`]. Statements that begin later
+    /// come after it.
+    pub fn savepoint(&self) -> SavepointId {
+        let state = self.lock_state();
+        SavepointId { seq: self.statements.load(Relaxed) << 1, log_len: state.buffer.log_len() }
+    }
+
+    /// Takes back the writes of statements that began after the savepoint. Locks, the read set
+    /// and the statement numbers stay.
+    ///
+    /// Must-not-exist duties of those statements go as well, so a caller that has told its client
+    /// anything about them calls [`Transaction::check_new_keys`] before.
+    pub fn rollback_to(&self, savepoint: SavepointId) {
+        let mut state = self.lock_state();
+        state.take_back(|buffer| buffer.rollback_to(savepoint));
+    }
+
+    /// How often the transaction has waited for the store. Requests that are under way at the
+    /// same time are one wait.
+    pub fn round_trips(&self) -> u64 {
+        self.round_trips.load(Relaxed)
+    }
+
+    /// Whether a commit would have something to write.
+    pub fn has_writes(&self) -> bool {
+        !self.lock_state().buffer.is_empty()
+    }
+
+    /// Roughly how many bytes the write buffer holds.
+    pub fn buffer_bytes(&self) -> usize {
+        self.lock_state().buffer.bytes()
+    }
+
+    /// Requires at commit, at every isolation level, that `key` has not changed since the
+    /// transaction's snapshot (at READ COMMITTED: since the statement snapshot in force now, or
+    /// else the next one). Otherwise the commit is a retry with reason `schema_changed`.
+    pub fn require_unchanged(&self, key: Key) {
+        let mut state = self.lock_state();
+        let newest = state.statements.last_key_value().map(|(_, s)| s.clone());
+        match state.snapshot.clone().or(newest) {
+            Some(snapshot) => state.add_unchanged(key, &snapshot),
+            None => state.unchanged.push(key),
+        }
+    }
+
+    /// Counts one wait for the store, and makes it as long as a remote one would be.
+    pub(crate) async fn round_trip<T>(&self, answer: impl Future<Output = T>) -> T {
+        let _flight = Flight::start(self);
+        if let Some(rtt) = self.database.options().simulate_rtt {
+            tokio::time::sleep(rtt).await;
+        }
+        answer.await
+    }
+
+    pub(super) fn lock_state(&self) -> MutexGuard<'_, State> {
+        self.state.lock()
+    }
+
+    /// The state, if the transaction still takes work.
+    pub(super) fn active(&self) -> Result<MutexGuard<'_, State>> {
+        let state = self.state.lock();
+        match state.phase {
+            Phase::Active => Ok(state),
+            Phase::Committing | Phase::Ended => Err(Error::Finished),
+        }
+    }
+
+    /// Counts a conflict and makes the retry error of it.
+    pub(super) fn retry(&self, conflict: Conflict) -> Error {
+        self.database.inner.counters.add_retry(conflict.reason);
+        Error::Retry(Box::new(conflict))
+    }
+}
+
+impl State {
+    pub(super) fn add_unchanged(&mut self, key: Key, snapshot: &Arc<dyn Snapshot>) {
+        if self.checks.iter().any(|c| c.check.conflict.key.as_ref() == Some(&key)) {
+            return;
+        }
+        let conflict = Conflict::new(RetryReason::SchemaChanged, Some(key.clone()));
+        let check = Check { snapshot: snapshot.clone(), span: crate::Span::key(key), conflict };
+        self.checks.push(StatementCheck { statement: 0, check });
+    }
+
+    /// Takes writes back and keeps the mark of checked duties right.
+    pub(super) fn take_back(&mut self, change: impl FnOnce(&mut WriteBuffer)) {
+        let checked: usize = self.duties_checked;
+        let before: Vec<_> = self.buffer.new_keys()[..checked].to_vec();
+        change(&mut self.buffer);
+        let left = self.buffer.new_keys();
+        self.duties_checked = left.iter().take_while(|d| before.contains(d)).count();
+    }
+}
+
+impl Drop for Transaction {
+    fn drop(&mut self) {
+        let state = self.state.get_mut();
+        if state.phase == Phase::Active {
+            self.database.inner.counters.aborted.fetch_add(1, Relaxed);
+            if state.has_locks {
+                self.database.inner.store.release(self.id);
+            }
+        }
+    }
+}
+
+/// One request under way.
+struct Flight<'a>(&'a Transaction);
+
+impl<'a> Flight<'a> {
+    fn start(txn: &'a Transaction) -> Flight<'a> {
+        if txn.in_flight.fetch_add(1, Relaxed) == 0 {
+            txn.round_trips.fetch_add(1, Relaxed);
+            txn.database.inner.counters.round_trips.fetch_add(1, Relaxed);
+        }
+        Flight(txn)
+    }
+}
+
+impl Drop for Flight<'_> {
+    fn drop(&mut self) {
+        self.0.in_flight.fetch_sub(1, Relaxed);
+    }
+}

@@ -1,0 +1,18 @@
+//! A transaction: one handle that many tasks use at once.
+//!
+//! The state behind it is guarded by one short mutex that is never held across a wait.
+//!
+//! - `handle`: birth, statement numbers, savepoints, the round-trip counter, the end by drop
+//! - `read`: snapshots, get, multi-get, scan
+//! - `write`: put, must-not-exist put, delete, range delete
+//! - `lock`: locks, refresh, running a statement again
+//! - `commit`: commit and rollback
+
+mod commit;
+mod handle;
+mod lock;
+mod read;
+mod write;
+
+pub use handle::Transaction;
+pub use lock::LockResult;

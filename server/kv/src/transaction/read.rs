@@ -1,0 +1,179 @@
+//! Snapshots, get, multi-get, scan.
+
+use super::handle::StatementCheck;
+use crate::{
+    Check, Conflict, Isolation, Key, Record, Result, RetryReason, ScanBatch, ScanRequest, Scanner,
+    Seq, Snapshot, Span, Timestamp, Transaction, Value,
+    buffer::{Buffered, Overlay},
+};
+use std::sync::Arc;
+
+/// How many statement snapshots a READ COMMITTED transaction keeps for its open cursors. Beyond
+/// that the oldest one is dropped, and a further lookup of its statement sees a newer state.
+const STATEMENT_SNAPSHOTS_MAX: usize = 256;
+
+impl Transaction {
+    /// The point of the transaction's snapshot, which is taken now if it has none.
+    pub async fn snapshot(&self) -> Result<Timestamp> {
+        let newest = Seq(u32::MAX - 1);
+        let seq = match self.isolation() {
+            Isolation::ReadCommitted => self
+                .lock_state()
+                .statements
+                .last_key_value()
+                .map_or(newest, |(number, _)| Seq(number << 1)),
+            Isolation::RepeatableRead | Isolation::Serializable => newest,
+        };
+        Ok(self.snapshot_for(seq).await?.timestamp())
+    }
+
+    /// The snapshot that a statement reads at. Waiting for a timestamp is no round trip.
+    pub(crate) async fn snapshot_for(&self, seq: Seq) -> Result<Arc<dyn Snapshot>> {
+        let per_statement = self.isolation() == Isolation::ReadCommitted;
+        {
+            let mut state = self.active()?;
+            let first = state.first_reader.unwrap_or(u32::MAX).min(seq.number());
+            state.first_reader = Some(first);
+            let taken = if per_statement {
+                state.statements.get(&seq.number())
+            } else {
+                state.snapshot.as_ref()
+            };
+            if let Some(snapshot) = taken {
+                return Ok(snapshot.clone());
+            }
+        }
+        let snapshot = self.database.inner.store.snapshot().await?;
+        let mut state = self.active()?;
+        // Another task may have been faster; all of them must see the same.
+        let snapshot = if per_statement {
+            state.statements.entry(seq.number()).or_insert(snapshot).clone()
+        } else {
+            state.snapshot.get_or_insert(snapshot).clone()
+        };
+        if state.statements.len() > STATEMENT_SNAPSHOTS_MAX {
+            state.statements.pop_first();
+        }
+        for key in std::mem::take(&mut state.unchanged) {
+            state.add_unchanged(key, &snapshot);
+        }
+        Ok(snapshot)
+    }
+
+    /// The value of a key as the statement sees it.
+    pub async fn get(&self, seq: Seq, key: &[u8]) -> Result<Option<Value>> {
+        self.get_recorded(seq, key, Record::Default).await
+    }
+
+    /// Like [`Transaction::get`], remembered in another way.
+    pub async fn get_recorded(
+        &self,
+        seq: Seq,
+        key: &[u8],
+        record: Record,
+    ) -> Result<Option<Value>> {
+        if let Some(own) = self.own(seq, key)? {
+            return Ok(own);
+        }
+        let snapshot = self.snapshot_for(seq).await?;
+        let value = self.round_trip(snapshot.get(key)).await?;
+        self.record(seq, &snapshot, || Span::key(key), record)?;
+        Ok(value)
+    }
+
+    /// The values of many keys in one wait.
+    pub async fn multi_get(&self, seq: Seq, keys: &[Key]) -> Result<Vec<Option<Value>>> {
+        self.multi_get_recorded(seq, keys, Record::Default).await
+    }
+
+    /// Like [`Transaction::multi_get`], remembered in another way.
+    pub async fn multi_get_recorded(
+        &self,
+        seq: Seq,
+        keys: &[Key],
+        record: Record,
+    ) -> Result<Vec<Option<Value>>> {
+        let mut values = Vec::with_capacity(keys.len());
+        let mut missing = Vec::new();
+        for (i, key) in keys.iter().enumerate() {
+            let own = self.own(seq, key)?;
+            if own.is_none() {
+                missing.push(i);
+            }
+            values.push(own.flatten());
+        }
+        if missing.is_empty() {
+            return Ok(values);
+        }
+        let snapshot = self.snapshot_for(seq).await?;
+        if missing.len() == keys.len() {
+            values = self.round_trip(snapshot.multi_get(keys)).await?;
+        } else {
+            let asked: Vec<Key> = missing.iter().map(|&i| keys[i].clone()).collect();
+            let found = self.round_trip(snapshot.multi_get(&asked)).await?;
+            for (&i, value) in missing.iter().zip(found) {
+                values[i] = value;
+            }
+        }
+        for &i in &missing {
+            self.record(seq, &snapshot, || Span::key(keys[i].as_slice()), record)?;
+        }
+        Ok(values)
+    }
+
+    /// What needs no store: own writes, and locked keys whose value is known.
+    pub(super) fn own(&self, seq: Seq, key: &[u8]) -> Result<Option<Option<Value>>> {
+        let state = self.active()?;
+        Ok(match state.buffer.get(seq, key) {
+            Buffered::Put(value) => Some(Some(value)),
+            Buffered::Deleted => Some(None),
+            Buffered::Untouched => state.known.get(key).map(|(_, value)| value.clone()),
+        })
+    }
+
+    /// One batch of a scan; go on with its `resume`. For more than one batch [`Self::scanner`]
+    /// is cheaper.
+    pub async fn scan(self: &Arc<Self>, seq: Seq, request: ScanRequest) -> Result<ScanBatch> {
+        Ok(self.scanner(seq, request).next_batch().await?.unwrap_or_default())
+    }
+
+    /// Opens a scan. Nothing is read before the first batch.
+    pub fn scanner(self: &Arc<Self>, seq: Seq, request: ScanRequest) -> Scanner {
+        Scanner::new(self.clone(), seq, request)
+    }
+
+    /// Whether the transaction's own writes touch `span` as seen from `seq`.
+    pub fn has_own_writes(&self, seq: Seq, span: &Span) -> bool {
+        self.lock_state().buffer.touches(seq, span)
+    }
+
+    pub(crate) fn overlay(&self, seq: Seq, span: &Span) -> Overlay {
+        self.lock_state().buffer.overlay(seq, span)
+    }
+
+    /// Remembers a read, if it is to be remembered.
+    pub(crate) fn record(
+        &self,
+        seq: Seq,
+        snapshot: &Arc<dyn Snapshot>,
+        span: impl FnOnce() -> Span,
+        record: Record,
+    ) -> Result<()> {
+        let tag = match record {
+            Record::Never => return Ok(()),
+            Record::Default => 0,
+            Record::Always { tag } => tag,
+        };
+        if self.keeps_reads() {
+            self.active()?.reads.record(seq, snapshot, span());
+        } else if tag != 0 && !self.is_read_only() {
+            let span = span();
+            let reason =
+                if span.is_key() { RetryReason::ReadChanged } else { RetryReason::SpanChanged };
+            let conflict = Conflict { reason, key: Some(span.start.clone()), tag };
+            let check = Check { snapshot: snapshot.clone(), span, conflict };
+            self.active()?.checks.push(StatementCheck { statement: seq.number(), check });
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,85 @@
+//! Writes into the buffer, and the checks of keys that must not exist.
+
+use crate::{
+    Error, Key, NewKey, Record, Result, Seq, Span, Transaction, Value, buffer::WriteBuffer,
+};
+
+impl Transaction {
+    /// Puts a value, whatever was there.
+    pub fn put(&self, seq: Seq, key: impl AsRef<[u8]>, value: impl Into<Value>) -> Result<()> {
+        let value = value.into();
+        self.write(|buffer| {
+            buffer.write(seq, key.as_ref(), Some(value));
+            Ok(())
+        })
+    }
+
+    /// Puts a value under a key that must not exist. The check is put off: to
+    /// [`Transaction::check_new_keys`] and to the commit, which answers
+    /// [`Error::Duplicate`]. An own visible put of the key is a duplicate at once.
+    pub fn put_new(&self, seq: Seq, key: impl AsRef<[u8]>, value: impl Into<Value>) -> Result<()> {
+        let value = value.into();
+        self.write(|buffer| buffer.write_new(seq, key.as_ref(), value).map(drop))
+    }
+
+    /// Deletes a key, whether it exists or not.
+    pub fn delete(&self, seq: Seq, key: impl AsRef<[u8]>) -> Result<()> {
+        self.write(|buffer| {
+            buffer.write(seq, key.as_ref(), None);
+            Ok(())
+        })
+    }
+
+    /// Deletes every key in `span`, whatever others have put there before this commit.
+    pub fn delete_span(&self, seq: Seq, span: Span) -> Result<()> {
+        self.write(|buffer| {
+            buffer.write_span(seq, span);
+            Ok(())
+        })
+    }
+
+    fn write(&self, change: impl FnOnce(&mut WriteBuffer) -> Result<()>) -> Result<()> {
+        if self.is_read_only() {
+            return Err(Error::ReadOnly);
+        }
+        let limit =
+            self.options.buffer_bytes_max.unwrap_or(self.database.options().buffer_bytes_max);
+        let mut state = self.active()?;
+        if state.buffer.bytes() >= limit {
+            let limit = limit as u64;
+            return Err(Error::LimitExceeded { name: "transaction_buffer_bytes", limit });
+        }
+        change(&mut state.buffer)
+    }
+
+    /// Looks now, in one wait, whether the keys of [`Transaction::put_new`] exist that were not
+    /// looked at before; returns those that do, in the order of their statements. What it finds is
+    /// remembered as read. Call it at a barrier, before the client is told anything that depends
+    /// on it.
+    pub async fn check_new_keys(&self) -> Result<Vec<NewKey>> {
+        let unchecked: Vec<NewKey> = {
+            let state = self.active()?;
+            state.buffer.new_keys()[state.duties_checked..].to_vec()
+        };
+        let Some(last) = unchecked.iter().map(|new| new.seq).max() else {
+            return Ok(Vec::new());
+        };
+        let keys: Vec<Key> = unchecked.iter().map(|new| new.key.to_vec()).collect();
+        let snapshot = self.snapshot_for(last).await?;
+        let found = self.round_trip(snapshot.multi_get(&keys)).await?;
+        for (new, key) in unchecked.iter().zip(keys) {
+            self.record(new.seq, &snapshot, || Span::key(key), Record::Default)?;
+        }
+        let mut state = self.active()?;
+        let checked = state.duties_checked + unchecked.len();
+        state.duties_checked = checked.min(state.buffer.new_keys().len());
+        drop(state);
+        let mut existing: Vec<NewKey> = unchecked
+            .into_iter()
+            .zip(found)
+            .filter_map(|(new, value)| value.is_some().then_some(new))
+            .collect();
+        existing.sort_by_key(|new| new.seq);
+        Ok(existing)
+    }
+}
