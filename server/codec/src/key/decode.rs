@@ -12,7 +12,7 @@ use crate::numeric::finite;
 use crate::{Error, Result};
 
 /// Deeper values are refused rather than read recursively.
-pub(super) const DEPTH_MAX: u32 = 1_000;
+pub(super) const DEPTH_MAX: u32 = 1_100;
 
 /// Reads a column off the front of a key. What [`super::is_exact`] denies comes back as one of the
 /// values that are equal to what was written.

@@ -80,7 +80,8 @@ fn put(out: &mut Vec<u8>, datum: &Datum, ty: &SqlType) {
                 put(out, item, &array.element);
             }
             out.push(tag::END);
-            put_int(out, i64::from(array.lower));
+            // Empty arrays have no bounds.
+            put_int(out, if array.items.is_empty() { 1 } else { i64::from(array.lower) });
         }
         Datum::Record(items) => {
             out.push(tag::RECORD);

@@ -12,6 +12,8 @@ use super::reader::Reader;
 use super::tag;
 use crate::{Error, Result};
 
+/// An empty array that is not inside another value: PostgreSQL puts it before everything.
+const EMPTY: u8 = 0x01;
 const NULL: u8 = 0x02;
 const STRING: u8 = 0x03;
 const NUMBER: u8 = 0x04;
@@ -26,7 +28,10 @@ pub(super) fn put(out: &mut Vec<u8>, value: &Json) {
         return put_escaped(out, text.as_bytes());
     }
     out.push(tag::JSONB);
-    put_value(out, value);
+    match value {
+        Json::Array(items) if items.is_empty() => out.push(EMPTY),
+        value => put_value(out, value),
+    }
 }
 
 fn put_value(out: &mut Vec<u8>, value: &Json) {
@@ -73,6 +78,7 @@ fn read_value(reader: &mut Reader<'_>, depth: u32) -> Result<Json> {
         return Err(Error::corrupt("depth"));
     }
     Ok(match reader.byte()? {
+        EMPTY => Json::Array(Vec::new()),
         NULL => Json::Null,
         STRING => Json::String(read_string(reader)?),
         NUMBER => {
@@ -105,7 +111,7 @@ pub(super) fn skip(reader: &mut Reader<'_>, depth: u32) -> Result<()> {
         return Err(Error::corrupt("depth"));
     }
     match reader.byte()? {
-        NULL | FALSE | TRUE => Ok(()),
+        EMPTY | NULL | FALSE | TRUE => Ok(()),
         STRING => reader.skip_escaped(),
         NUMBER => {
             let tag = reader.byte()?;

@@ -11,7 +11,7 @@ use crate::numeric::{SCALE_MAX, finite};
 use crate::{Error, Result};
 
 /// Deeper values are refused rather than read recursively.
-pub(super) const DEPTH_MAX: u32 = 1_000;
+pub(super) const DEPTH_MAX: u32 = 1_100;
 
 /// Decodes a cell of that type.
 pub fn decode_cell(bytes: &[u8], ty: &SqlType) -> Result<Datum> {
