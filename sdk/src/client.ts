@@ -4,6 +4,7 @@
 
 import pg from 'pg';
 
+import { ignore } from './abort.js';
 import type { Shared } from './connection.js';
 import { Connection } from './connection.js';
 import type { DriverResult } from './driver.js';
@@ -14,7 +15,6 @@ import { readConnectOptions, readQueryOptions, readTransactionOptions } from './
 import { makeParsers } from './parsers.js';
 import type { Queryable } from './queryable.js';
 import { joinOptions, makeQueryable } from './queryable.js';
-import { ignore } from './scheduler.js';
 import type { ServerInfo } from './server.js';
 import { detectServer } from './server.js';
 import type { Sql } from './sql.js';

@@ -16,13 +16,14 @@ import { createHash } from 'node:crypto';
 
 import type pg from 'pg';
 
+import { ignore, onAbort, untilAborted } from './abort.js';
 import type { DriverResult } from './driver.js';
 import { destroy, ready, requestCancel, transactionStatus } from './driver.js';
 import { ConnectionError, DatabaseError, fromConnect, fromDriver } from './errors.js';
 import type { Settings } from './options.js';
 import { encodeParameter } from './parameters.js';
 import type { TypeParsers } from './parsers.js';
-import { ignore, settlesWithin, untilAborted } from './scheduler.js';
+import { settlesWithin } from './scheduler.js';
 import type { Compiled } from './sql.js';
 
 /** What every connection of a `db` shares. */
@@ -177,10 +178,9 @@ export class Connection {
     if (this.#lost !== undefined) throw new ConnectionError(this.#lost.message, {}, this.#lost);
     let cancelling: Promise<void> | undefined;
     const running = this.#client.query<Record<string, unknown>>(config);
-    const onAbort = (): void => {
+    const forget = onAbort(signal, () => {
       cancelling = this.#cancel(running);
-    };
-    signal?.addEventListener('abort', onAbort, { once: true });
+    });
     try {
       return await running;
     } catch (error) {
@@ -196,7 +196,7 @@ export class Connection {
       if (cancelling !== undefined && cancelled) throw signal?.reason;
       throw failure;
     } finally {
-      signal?.removeEventListener('abort', onAbort);
+      forget();
       if (cancelling !== undefined) await cancelling;
     }
   }

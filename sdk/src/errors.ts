@@ -25,7 +25,7 @@ export class BraidError extends Error {
    * What went wrong when the transaction was rolled back after this error. The first error is the
    * one that is thrown; the connection whose rollback failed has been thrown away.
    */
-  rollbackError?: unknown;
+  declare readonly rollbackError?: unknown;
 
   constructor(message: string, options?: ErrorOptions) {
     super(message, options);

@@ -12,7 +12,7 @@
  *  sql.ts          the sql tag: text and parameters
  *  connection.ts   one connection in use: statements in order, cancelling, loss
  *  ─────────────────────────────────────────────────────────────────────────
- *  errors.ts  options.ts  parameters.ts  parsers.ts  scheduler.ts  server.ts  driver.ts (pg)
+ *  errors.ts  options.ts  parameters.ts  parsers.ts  scheduler.ts  abort.ts  server.ts  driver.ts (pg)
  * ```
  *
  * The words, one meaning each:

@@ -7,10 +7,10 @@
  * Knows nothing of connections or SQL; time and chance come from the {@link Scheduler}.
  */
 
+import { ignore } from './abort.js';
 import { isRetryable, RetriesExhaustedError } from './errors.js';
 import type { TransactionSettings } from './options.js';
 import type { Scheduler } from './scheduler.js';
-import { ignore } from './scheduler.js';
 
 /** What decides about the next attempt. */
 export type RetrySettings = Pick<

@@ -2,6 +2,8 @@
  * Time and chance, in one object, so that tests can bring their own.
  */
 
+import { onAbort } from './abort.js';
+
 /** Where the SDK gets the time, random numbers and pauses from. */
 export interface Scheduler {
   /** Milliseconds from any fixed point; never goes back. */
@@ -19,38 +21,16 @@ export const systemScheduler: Scheduler = {
   sleep: (ms, signal) =>
     new Promise((resolve, reject) => {
       signal?.throwIfAborted();
-      const onAbort = (): void => {
-        clearTimeout(timer);
-        reject(signal?.reason);
-      };
       const timer = setTimeout(() => {
-        signal?.removeEventListener('abort', onAbort);
+        forget();
         resolve();
       }, ms);
-      signal?.addEventListener('abort', onAbort, { once: true });
+      const forget = onAbort(signal, () => {
+        clearTimeout(timer);
+        reject(signal?.reason);
+      });
     }),
 };
-
-/**
- * Waits for `work` at most until `signal` aborts. The work goes on; its late failure is nobody's.
- */
-export async function untilAborted<T>(work: Promise<T>, signal?: AbortSignal): Promise<T> {
-  if (signal === undefined) return work;
-  work.catch(ignore);
-  signal.throwIfAborted();
-  let onAbort = ignore;
-  const aborted = new Promise<never>((_, reject) => {
-    onAbort = () => {
-      reject(signal.reason);
-    };
-    signal.addEventListener('abort', onAbort, { once: true });
-  });
-  try {
-    return await Promise.race([work, aborted]);
-  } finally {
-    signal.removeEventListener('abort', onAbort);
-  }
-}
 
 /** Resolves to true when `work` settles, to false when that takes longer than `ms`. */
 export async function settlesWithin(
@@ -66,11 +46,6 @@ export async function settlesWithin(
   } finally {
     done.abort();
   }
-}
-
-/** Does nothing: for failures that have been reported elsewhere. */
-export function ignore(): void {
-  // Nothing to do.
 }
 
 const yes = (): boolean => true;

@@ -17,6 +17,7 @@
  * - A connection goes back to the pool only when no transaction is open on it.
  */
 
+import { ignore, untilAborted } from './abort.js';
 import { Connection } from './connection.js';
 import type { Shared } from './connection.js';
 import type { DriverResult } from './driver.js';
@@ -33,7 +34,7 @@ import { readQueryOptions } from './options.js';
 import type { Queryable } from './queryable.js';
 import { joinOptions, makeQueryable } from './queryable.js';
 import { retrying } from './retry.js';
-import { ignore, settlesWithin, untilAborted } from './scheduler.js';
+import { settlesWithin } from './scheduler.js';
 import type { Sql } from './sql.js';
 
 /** The handle inside a transaction. Unusable after the function has ended. */

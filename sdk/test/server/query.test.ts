@@ -1,0 +1,187 @@
+import pg from 'pg';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+
+import type { Database } from '../../src/index.js';
+import { connect, ConnectionError, ConstraintError, DatabaseError, sql } from '../../src/index.js';
+import { freshName, onEachServer, targets } from '../targets.js';
+
+onEachServer('statements', ({ url, name }) => {
+  let db: Database;
+  const table = sql.identifier(freshName('sdk_query'));
+  beforeAll(async () => {
+    db = await connect(url, { connectionsMax: 4 });
+    await db.query`CREATE TABLE ${table} (
+      id INT8 PRIMARY KEY, name TEXT NOT NULL, amount NUMERIC(20, 4) CHECK (amount > 0))`;
+  });
+  afterAll(async () => {
+    await db.query`DROP TABLE ${table}`;
+    await db.close();
+  });
+
+  it('is told by its start-up parameters', () => {
+    if (name === 'BraidDB') expect(db.server.kind).toBe('braiddb');
+    expect(db.server.version).toMatch(/\d/);
+  });
+
+  it('inserts, reads and counts', async () => {
+    const rows = [[1n, 'a', '0.1000'], [2n, 'b', null]] as const;
+    const inserted = await db.query`INSERT INTO ${table} VALUES ${sql.values(rows)}`;
+    expect(inserted).toMatchObject({ count: 2, command: 'INSERT', rows: [] });
+    const read = await db.query`SELECT id, name, amount FROM ${table} ORDER BY id`;
+    expect(read.rows).toEqual([
+      { id: 1n, name: 'a', amount: '0.1000' },
+      { id: 2n, name: 'b', amount: null },
+    ]);
+    const some = await db.query`SELECT name FROM ${table} WHERE id = ANY(${[2n, 3n]})`;
+    expect(some.rows).toEqual([{ name: 'b' }]);
+  });
+
+  it('sends every kind of value so that it comes back the same', async () => {
+    const moment = new Date('2026-01-31T23:59:59.123Z');
+    const row = await db.one`SELECT ${9223372036854775807n}::int8 AS big, ${-1.5}::float8 AS float,
+      ${true}::bool AS flag, ${'ü "\\ 😀'}::text AS text, ${moment}::timestamptz AS at,
+      ${moment}::timestamp AS local, ${new Uint8Array([0, 255])}::bytea AS bytes,
+      ${{ a: [1, null] }}::jsonb AS json, ${sql.json([1, 'x'])}::jsonb AS list,
+      ${null}::text AS nothing, ${['a"b', null, 'c,\\d']}::text[] AS texts,
+      ${[1n, 2n]}::int8[] AS bigs, ${['1.50']}::numeric[] AS amounts`;
+    expect(row).toEqual({
+      big: 9223372036854775807n,
+      float: -1.5,
+      flag: true,
+      text: 'ü "\\ 😀',
+      at: moment,
+      local: moment,
+      bytes: Buffer.from([0, 255]),
+      json: { a: [1, null] },
+      list: [1, 'x'],
+      nothing: null,
+      texts: ['a"b', null, 'c,\\d'],
+      bigs: [1n, 2n],
+      amounts: ['1.50'],
+    });
+  });
+
+  it('returns one row, or none, or says that it is not so', async () => {
+    expect(await db.maybeOne`SELECT 1::int4 AS a WHERE false`).toBeUndefined();
+    await expect(db.one`SELECT 1 WHERE false`).rejects.toMatchObject({ code: 'P0002' });
+    const two = sql`SELECT 1 UNION ALL SELECT 2`;
+    await expect(db.maybeOne(two)).rejects.toMatchObject({ code: 'P0003' });
+  });
+
+  it('tells constraints apart', async () => {
+    const insert = (id: bigint, text: string | null, amount: string): Promise<unknown> =>
+      db.query`INSERT INTO ${table} VALUES (${id}, ${text}, ${amount})`;
+    await insert(10n, 'x', '1');
+    await expect(insert(10n, 'x', '1')).rejects.toMatchObject({
+      name: 'ConstraintError',
+      code: '23505',
+      kind: 'unique',
+    });
+    await expect(insert(11n, null, '1')).rejects.toMatchObject({ kind: 'not null', column: 'name' });
+    await expect(insert(12n, 'x', '-1')).rejects.toMatchObject({ kind: 'check' });
+    await expect(insert(12n, 'x', '-1')).rejects.toBeInstanceOf(ConstraintError);
+  });
+
+  it('passes on what else the server refuses', async () => {
+    await expect(db.query`SELEC 1`).rejects.toMatchObject({
+      name: 'DatabaseError',
+      code: '42601',
+      position: 1,
+      statement: 'SELEC 1',
+    });
+    await expect(db.query`SELECT ${'x'}::int4`).rejects.toMatchObject({ code: '22P02' });
+    await expect(db.query`SELECT 1; SELECT 2`).rejects.toMatchObject({ code: '42601' });
+    await expect(db.query('SELECT 1' as never)).rejects.toThrow(TypeError);
+    await expect(db.query`SELECT 1/${0}::int4`).rejects.toBeInstanceOf(DatabaseError);
+  });
+
+  it('runs a script of several statements', async () => {
+    const scratch = freshName('sdk_script');
+    await db.script(`CREATE TABLE ${scratch} (a INT4); INSERT INTO ${scratch} VALUES (1), (2);`);
+    expect((await db.query`SELECT a FROM ${sql.identifier(scratch)}`).count).toBe(2);
+    await db.script(`DROP TABLE ${scratch}`);
+  });
+
+  it('does not leave a transaction open on a connection of the pool', async () => {
+    await expect(db.query`BEGIN`).rejects.toThrow('left a transaction open');
+    await expect(db.script('BEGIN')).rejects.toThrow('left a transaction open');
+    await expect(db.script('BEGIN; SELECT nonsense')).rejects.toMatchObject({ code: '42703' });
+    const many = Array.from({ length: 8 }, () => db.query`SELECT 1`);
+    await expect(Promise.all(many)).resolves.toHaveLength(8);
+  });
+
+  it('keeps statements prepared where asked to', async () => {
+    await using prepared = await connect(url, { prepare: true, connectionsMax: 1 });
+    for (const value of [1, 2, 3]) {
+      const row = await prepared.one`SELECT ${value}::int4 + 1 AS next`;
+      expect(row.next).toBe(value + 1);
+    }
+  });
+
+  it('reads values as the options say', async () => {
+    await using plain = await connect(url, { parsers: { int8: 'number', numeric: 'number' } });
+    expect(await plain.one`SELECT 5::int8 AS a, 1.5::numeric AS b`).toEqual({ a: 5, b: 1.5 });
+    const tooBig = plain.query`SELECT 9007199254740993::int8`;
+    await expect(tooBig).rejects.toBeInstanceOf(RangeError);
+    expect(await plain.one`SELECT 5::int8 AS a`).toEqual({ a: 5 });
+  });
+});
+
+onEachServer('connections', ({ url }) => {
+  it('fail with a ConnectionError where nobody listens', async () => {
+    const refused = connect('postgresql://root@127.0.0.1:1/defaultdb');
+    await expect(refused).rejects.toMatchObject({ name: 'ConnectionError', errno: 'ECONNREFUSED' });
+  });
+
+  it('fail with what the server says', async () => {
+    const wrong = new URL(url);
+    wrong.pathname = '/no_such_database';
+    await expect(connect(wrong)).rejects.toMatchObject({ name: 'DatabaseError', code: '3D000' });
+  });
+
+  it('work with a pool of the caller, and leave it open and as it was', async () => {
+    const pool = new pg.Pool({ connectionString: url });
+    const db = await connect(pool);
+    expect(await db.one`SELECT 5::int8 AS a`).toEqual({ a: 5n });
+    expect(db.server.version).not.toBe('');
+    await db.close();
+    const { rows } = await pool.query<{ a: string }>('SELECT 5::int8 AS a');
+    expect(rows).toEqual([{ a: '5' }]);
+    await pool.end();
+  });
+
+  it('close after what is running, and refuse what comes later', async () => {
+    const db = await connect(url);
+    const running = db.query`SELECT 1::int4 AS a`;
+    await Promise.all([db.close(), db.close()]);
+    expect((await running).rows).toEqual([{ a: 1 }]);
+    await expect(db.query`SELECT 1`).rejects.toMatchObject({ name: 'UsageError' });
+    await expect(db.transaction(() => Promise.resolve())).rejects.toMatchObject({
+      name: 'UsageError',
+    });
+  });
+
+  it('print nothing, however many statements share a signal', async () => {
+    const warnings: Error[] = [];
+    const note = (warning: Error): void => void warnings.push(warning);
+    process.on('warning', note);
+    await using db = await connect(url, { connectionsMax: 3 });
+    const shared = db.with({ signal: new AbortController().signal });
+    await Promise.all(Array.from({ length: 60 }, () => shared.query`SELECT 1`));
+    await shared.transaction(async (tx) => {
+      await Promise.all(Array.from({ length: 60 }, () => tx.query`SELECT 1`));
+    });
+    await new Promise((resolve) => setImmediate(resolve));
+    process.removeListener('warning', note);
+    expect(warnings).toEqual([]);
+  });
+});
+
+describe('without a server', () => {
+  it('a connection error is not ambiguous', async () => {
+    const error = await connect('postgresql://root@127.0.0.1:1/x').catch((caught: unknown) => caught);
+    expect(error).toBeInstanceOf(ConnectionError);
+    expect(error).toMatchObject({ ambiguous: false });
+    expect(targets().length).toBeGreaterThanOrEqual(0);
+  });
+});

@@ -1,0 +1,42 @@
+/**
+ * Starts the servers that the tests run against, once for all test files.
+ *
+ * BraidDB: the one at BRAID_TEST_URL, else the binary at BRAID_BINARY or
+ * `target/release/braid`, if it has been built, in a folder
+ * of its own. PostgreSQL or CockroachDB: the one at POSTGRES_URL, if that is set.
+ */
+
+import { existsSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+
+import type { TestProject } from 'vitest/node';
+
+import { startServer } from '../../examples/iot-worker/server.mjs';
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    braidUrl: string | undefined;
+    postgresUrl: string | undefined;
+  }
+}
+
+export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  project.provide('postgresUrl', process.env.POSTGRES_URL);
+  const given = process.env.BRAID_TEST_URL;
+  if (given !== undefined && given !== '') {
+    project.provide('braidUrl', given);
+    return () => Promise.resolve();
+  }
+  const binary =
+    process.env.BRAID_BINARY ??
+    fileURLToPath(new URL('../../target/release/braid', import.meta.url));
+  if (!existsSync(binary)) {
+    project.provide('braidUrl', undefined);
+    return () => Promise.resolve();
+  }
+  const server = await startServer(binary);
+  project.provide('braidUrl', server.url);
+  return async () => {
+    await server.stop();
+  };
+}
