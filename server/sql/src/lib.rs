@@ -1,2 +1,36 @@
-//! Text to statements: the dialect's words and syntax.
+//! Room `sql`: text to statements, the dialect's words and syntax.
+//!
+//! ```text
+//! text ── lexer ── tokens ── rewrite ── parser ── Statement
+//!           │                  │          │
+//!    PostgreSQL's         three forms   ours by recursive descent;
+//!    lexical rules        sqlparser     queries, expressions and types
+//!                         lacks         by sqlparser
+//! ```
+//!
+//! What is here: [`parse`] with its relatives, the tree in [`ast`], names ([`fold`],
+//! [`quote_ident`]), and the limits on what is parsed.
+//! What is not: whether names exist, types fit and rights suffice (`plan`).
+//!
+//! Rules that must always hold:
+//! - no text makes the parser panic or run out of stack; what is too deep or too long is an error
+//!   with a SQLSTATE ([`limits`]);
+//! - every error about the text has a position, counted in characters from 1;
+//! - other rooms see sqlparser's types only through [`ast`].
+
 pub mod ast;
+mod dialect;
+mod keywords;
+mod lexer;
+pub mod limits;
+mod parser;
+mod rewrite;
+mod shape;
+mod source;
+mod strings;
+mod text;
+
+pub use parser::{parse, parse_data_type, parse_expr, parse_query};
+pub use rewrite::row_locks;
+pub use strings::{fold, quote_ident, quote_literal};
+pub use text::{is_default, offset_of};

@@ -735,4 +735,3 @@ pub enum CommentTarget {
     /// `ROLE`.
     Role(ObjectName),
 }
-

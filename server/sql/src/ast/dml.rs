@@ -1,8 +1,8 @@
 //! Statements that change rows, their `WITH` lists, and row locks of queries.
 
 use super::{
-    CteAsMaterialized, Expr, Ident, IndexKey, NonBlock, ObjectName, Query, SelectItem, Span, Statement,
-    TableAlias, TableWithJoins,
+    CteAsMaterialized, Expr, Ident, IndexKey, NonBlock, ObjectName, Query, SelectItem, Span,
+    Statement, TableAlias, TableWithJoins,
 };
 
 /// `INSERT` or `UPSERT`.
@@ -238,4 +238,3 @@ pub struct RowLock {
     /// `NOWAIT` or `SKIP LOCKED`.
     pub wait: Option<NonBlock>,
 }
-

@@ -1,0 +1,102 @@
+//! The ways in: a text of statements, or a single query, expression or type.
+
+use sqlparser::ast::{DataType, Expr, Query};
+use sqlparser::tokenizer::Token;
+
+use braid_types::{Error, Result, SqlState};
+
+use super::Cursor;
+use crate::ast::ParsedStatement;
+use crate::dialect::BraidDialect;
+use crate::limits;
+use crate::rewrite::{self, position};
+use crate::{lexer, source};
+
+/// The highest parameter number that the protocol can carry.
+const PARAMETERS_MAX: usize = 65_535;
+
+/// Parses a text of statements between semicolons. Empty ones are left out, so a text of blanks
+/// and comments gives an empty list.
+///
+/// ```
+/// let statements = braid_sql::parse("SELECT $2::int; ; UPSERT INTO t VALUES (1)")?;
+/// assert_eq!(statements.len(), 2);
+/// assert_eq!(statements[0].parameters, 2);
+/// # Ok::<(), braid_types::Error>(())
+/// ```
+pub fn parse(sql: &str) -> Result<Vec<ParsedStatement>> {
+    with_cursor(sql, |cursor| {
+        let mut statements = Vec::new();
+        loop {
+            while cursor.take_symbol(&Token::SemiColon) {}
+            if cursor.at_end() {
+                return Ok(statements);
+            }
+            let first = cursor.inner.index();
+            let start = cursor.byte();
+            let statement = cursor.statement()?;
+            if !cursor.at_end() {
+                return Err(cursor.unexpected());
+            }
+            let parameters = highest_parameter(cursor, first)?;
+            let text = start..cursor.byte_behind();
+            statements.push(ParsedStatement { statement, text, parameters });
+        }
+    })
+}
+
+/// Parses one expression, such as a stored default.
+pub fn parse_expr(sql: &str) -> Result<Expr> {
+    single(sql, |cursor| cursor.expr())
+}
+
+/// Parses one query, such as a view's.
+pub fn parse_query(sql: &str) -> Result<Box<Query>> {
+    single(sql, |cursor| cursor.query())
+}
+
+/// Parses one type, such as `numeric(10, 2)[]`.
+pub fn parse_data_type(sql: &str) -> Result<DataType> {
+    single(sql, |cursor| cursor.data_type())
+}
+
+fn single<T>(sql: &str, part: impl FnOnce(&mut Cursor<'_>) -> Result<T>) -> Result<T> {
+    with_cursor(sql, |cursor| {
+        let value = part(cursor)?;
+        if *cursor.peek() == Token::EOF { Ok(value) } else { Err(cursor.unexpected()) }
+    })
+}
+
+fn with_cursor<T>(sql: &str, run: impl FnOnce(&mut Cursor<'_>) -> Result<T>) -> Result<T> {
+    if sql.len() > limits::STATEMENT_BYTES_MAX {
+        return Err(limits::too_long(sql.len()));
+    }
+    let tokens = lexer::lex(sql)?;
+    let survey = rewrite::survey(&tokens)?;
+    let tokens = rewrite::rewrite(tokens, survey)?;
+    let dialect = BraidDialect::default();
+    let mut cursor = Cursor::new(source::Source::new(sql), &dialect, tokens, survey);
+    run(&mut cursor)
+}
+
+/// The highest `$n` among the tokens from `first` to the cursor's place.
+fn highest_parameter(cursor: &Cursor<'_>, first: usize) -> Result<usize> {
+    let mut highest = 0;
+    for index in first..cursor.inner.index() {
+        let token = cursor.inner.token_at(index);
+        let Token::Placeholder(name) = &token.token else {
+            continue;
+        };
+        match name.get(1..).and_then(|digits| digits.parse::<usize>().ok()) {
+            Some(number) if (1..=PARAMETERS_MAX).contains(&number) => {
+                highest = highest.max(number);
+            }
+            _ => {
+                let message = format!("there is no parameter {name}");
+                return Err(Error::new(SqlState::UndefinedParameter, message)
+                    .position(position(token.span)));
+            }
+        }
+    }
+    Ok(highest)
+}

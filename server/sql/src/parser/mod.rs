@@ -1,0 +1,26 @@
+//! Tokens to statements, by recursive descent; queries, expressions and types are sqlparser's.
+//!
+//! One file per family of statements. Each function starts behind the words that its caller has
+//! consumed, and ends behind the last token of its statement; [`entry`] checks what follows.
+
+mod alter;
+mod copy;
+mod create_index;
+mod create_objects;
+mod create_table;
+mod cursor;
+mod dml;
+mod drop;
+mod entry;
+mod explain;
+mod grant;
+mod prepared;
+mod sequence;
+mod set;
+mod statement;
+mod transaction;
+mod users;
+mod with;
+
+pub(crate) use cursor::Cursor;
+pub use entry::{parse, parse_data_type, parse_expr, parse_query};

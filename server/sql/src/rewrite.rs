@@ -1,0 +1,230 @@
+//! The pass between lexer and parser: counts what could nest or chain without bound, and writes
+//! three forms that sqlparser does not know as ones that it does.
+//!
+//! - `TABLE t` becomes `SELECT * FROM t`;
+//! - `FROM ONLY t` becomes `FROM t`: no table here has children;
+//! - `FOR NO KEY UPDATE`, `FOR KEY SHARE` and `OF a, b` become `FOR UPDATE OF mark.a.b`, which
+//!   [`row_locks`] decodes.
+
+use sqlparser::ast::{LockClause, LockType, Query};
+use sqlparser::tokenizer::{Span, Token, TokenWithSpan};
+
+use braid_types::{Error, Result, SqlState};
+
+use crate::ast::{LockStrength, RowLock};
+use crate::lexer::word_token;
+use crate::limits;
+
+/// What the first look at a text found.
+#[derive(Debug, Default, Clone, Copy)]
+pub(crate) struct Survey {
+    /// `AND` and `OR` occur often enough for a chain worth balancing.
+    pub(crate) balance: bool,
+    /// Something must be rewritten.
+    rewrite: bool,
+}
+
+/// A name that no user can write stands for "the strength and the list are encoded here".
+fn mark(strength: LockStrength) -> String {
+    format!("\u{1}{}", strength.clause())
+}
+
+/// The unquoted word of a token, in lower case.
+fn word(token: Option<&TokenWithSpan>) -> Option<&str> {
+    match token.map(|token| &token.token) {
+        Some(Token::Word(word)) if word.quote_style.is_none() => Some(&word.value),
+        _ => None,
+    }
+}
+
+/// Looks over all tokens once; fails where a limit is passed.
+pub(crate) fn survey(tokens: &[TokenWithSpan]) -> Result<Survey> {
+    let mut survey = Survey::default();
+    let (mut depth, mut logic, mut sets, mut subscripts) = (0usize, 0usize, 0usize, 0usize);
+    let mut previous = None;
+    for token in tokens {
+        match &token.token {
+            Token::LParen => depth += 1,
+            Token::LBracket => {
+                depth += 1;
+                if previous == Some(&Token::RBracket) {
+                    subscripts += 1;
+                }
+            }
+            Token::RParen | Token::RBracket => depth = depth.saturating_sub(1),
+            Token::SemiColon => (depth, logic, sets, subscripts) = (0, 0, 0, 0),
+            Token::Word(word) if word.quote_style.is_none() => match word.value.as_str() {
+                "and" | "or" => logic += 1,
+                "union" | "intersect" | "except" => sets += 1,
+                "for" | "table" | "only" => survey.rewrite = true,
+                _ => {}
+            },
+            _ => {}
+        }
+        if depth > limits::NESTING_MAX || sets > limits::CHAIN_MAX || subscripts > limits::CHAIN_MAX
+        {
+            return Err(limits::too_deep().position(position(token.span)));
+        }
+        survey.balance |= logic > 30;
+        previous = Some(&token.token);
+    }
+    Ok(survey)
+}
+
+/// The 1-based character offset of a span, 0 for an unknown one.
+pub(crate) fn position(span: Span) -> u32 {
+    u32::try_from(span.start.column).unwrap_or(u32::MAX)
+}
+
+/// Rewrites what [`survey`] found.
+pub(crate) fn rewrite(tokens: Vec<TokenWithSpan>, survey: Survey) -> Result<Vec<TokenWithSpan>> {
+    if !survey.rewrite {
+        return Ok(tokens);
+    }
+    let mut out = Vec::with_capacity(tokens.len() + 8);
+    let mut at = 0;
+    while let Some(token) = tokens.get(at) {
+        let span = token.span;
+        match word(Some(token)) {
+            Some("table") if starts_query(out.last()) && names(tokens.get(at + 1)) => {
+                out.push(TokenWithSpan { token: word_token("select".into(), None), span });
+                out.push(TokenWithSpan { token: Token::Mul, span });
+                out.push(TokenWithSpan { token: word_token("from".into(), None), span });
+            }
+            Some("only") if follows_from(out.last()) && names(tokens.get(at + 1)) => {}
+            Some("for") => {
+                at = lock_clause(&tokens, at, &mut out)?;
+                continue;
+            }
+            _ => out.push(token.clone()),
+        }
+        at += 1;
+    }
+    Ok(out)
+}
+
+/// Whether a token is a name, for `TABLE t` and `ONLY t`.
+fn names(token: Option<&TokenWithSpan>) -> bool {
+    match token.map(|token| &token.token) {
+        Some(Token::Word(word)) => {
+            word.quote_style.is_some()
+                || crate::keywords::is_column_name(&word.value)
+                || word.value == "only"
+        }
+        _ => false,
+    }
+}
+
+/// Whether a query may start behind this token.
+fn starts_query(previous: Option<&TokenWithSpan>) -> bool {
+    match previous.map(|token| &token.token) {
+        None | Some(Token::LParen | Token::RParen | Token::SemiColon) => true,
+        Some(_) => matches!(
+            word(previous),
+            Some(
+                "union"
+                    | "intersect"
+                    | "except"
+                    | "all"
+                    | "distinct"
+                    | "as"
+                    | "for"
+                    | "explain"
+                    | "verbose"
+            )
+        ),
+    }
+}
+
+/// Whether a table follows this token.
+fn follows_from(previous: Option<&TokenWithSpan>) -> bool {
+    matches!(previous.map(|token| &token.token), Some(Token::Comma))
+        || matches!(
+            word(previous),
+            Some("from" | "join" | "using" | "update" | "table" | "truncate")
+        )
+}
+
+/// Copies `FOR …` at `at`, encoded where it is a row lock that sqlparser cannot express; returns
+/// where to go on.
+fn lock_clause(tokens: &[TokenWithSpan], at: usize, out: &mut Vec<TokenWithSpan>) -> Result<usize> {
+    let ahead = |n: usize| word(tokens.get(at + n));
+    let (strength, length) = match (ahead(1), ahead(2), ahead(3)) {
+        (Some("update"), _, _) => (LockStrength::Update, 2),
+        (Some("share"), _, _) => (LockStrength::Share, 2),
+        (Some("key"), Some("share"), _) => (LockStrength::KeyShare, 3),
+        (Some("no"), Some("key"), Some("update")) => (LockStrength::NoKeyUpdate, 4),
+        _ => {
+            out.push(tokens[at].clone());
+            return Ok(at + 1);
+        }
+    };
+    let span = tokens[at].span;
+    let has_list = word(tokens.get(at + length)) == Some("of");
+    if length == 2 && !has_list {
+        out.extend_from_slice(&tokens[at..at + 2]);
+        return Ok(at + 2);
+    }
+    let base = match strength {
+        LockStrength::Update | LockStrength::NoKeyUpdate => "update",
+        LockStrength::Share | LockStrength::KeyShare => "share",
+    };
+    let mut push = |token| out.push(TokenWithSpan { token, span });
+    push(word_token("for".into(), None));
+    push(word_token(base.into(), None));
+    push(word_token("of".into(), None));
+    push(word_token(mark(strength), Some('"')));
+    let mut next = at + length;
+    if !has_list {
+        return Ok(next);
+    }
+    loop {
+        next += 1;
+        match tokens.get(next) {
+            Some(name) if names(Some(name)) => {
+                out.push(TokenWithSpan { token: Token::Period, span });
+                out.push(name.clone());
+            }
+            // Left for the parser, which reports it as a syntax error.
+            _ => {
+                out.push(TokenWithSpan { token: Token::Period, span });
+                return Ok(next);
+            }
+        }
+        next += 1;
+        match tokens.get(next) {
+            Some(TokenWithSpan { token: Token::Comma, .. }) => {}
+            Some(TokenWithSpan { token: Token::Period, span }) => {
+                let message =
+                    format!("{} must specify unqualified relation names", strength.clause());
+                return Err(Error::new(SqlState::SyntaxError, message).position(position(*span)));
+            }
+            _ => return Ok(next),
+        }
+    }
+}
+
+/// The row locks of a query, in order.
+pub fn row_locks(query: &Query) -> Vec<RowLock> {
+    query.locks.iter().map(row_lock).collect()
+}
+
+/// One clause decoded.
+fn row_lock(clause: &LockClause) -> RowLock {
+    let mut of: Vec<_> = clause
+        .of
+        .iter()
+        .flat_map(|name| name.0.iter())
+        .filter_map(|part| part.as_ident().cloned())
+        .collect();
+    let plain = match clause.lock_type {
+        LockType::Share => LockStrength::Share,
+        LockType::Update => LockStrength::Update,
+    };
+    let all = [LockStrength::KeyShare, LockStrength::NoKeyUpdate, plain];
+    let marked = of.first().and_then(|first| all.into_iter().find(|s| first.value == mark(*s)));
+    if marked.is_some() {
+        of.remove(0);
+    }
+    RowLock { strength: marked.unwrap_or(plain), of, wait: clause.nonblock }
+}
