@@ -15,7 +15,7 @@ pub mod cast;
 mod datum;
 pub mod datetime;
 mod error;
-mod json;
+pub mod json;
 mod numeric;
 mod sql_type;
 pub mod text;

@@ -1,6 +1,4 @@
-//! PostgreSQL's text format: what literals, COPY and text-format results use.
-
-use crate::{Datum, Result, SqlType};
+//! The session settings that change how values read and print.
 
 /// The session's settings that change how values read and print.
 #[derive(Clone, Debug)]
@@ -48,23 +46,4 @@ impl Default for FormatSettings {
             bytea_escape: false,
         }
     }
-}
-
-/// Parses a literal of type `ty`, applying its modifiers as an assignment from text would.
-/// 22P02, 22007, 22008 or 22003 if it is not one. `now_micros` is the transaction's timestamp
-/// (for `'now'`, `'today'`).
-pub fn parse(_ty: &SqlType, _text: &str, _settings: &FormatSettings, _now_micros: i64) -> Result<Datum> {
-    todo!()
-}
-
-/// Appends the text form of a datum that is not NULL.
-pub fn format(_ty: &SqlType, _datum: &Datum, _settings: &FormatSettings, _out: &mut Vec<u8>) {
-    todo!()
-}
-
-/// The text form as a string.
-pub fn to_string(ty: &SqlType, datum: &Datum, settings: &FormatSettings) -> String {
-    let mut out = Vec::new();
-    format(ty, datum, settings, &mut out);
-    String::from_utf8_lossy(&out).into_owned()
 }

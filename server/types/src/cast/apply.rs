@@ -1,0 +1,166 @@
+//! Doing a cast.
+
+use std::sync::Arc;
+
+use super::{CastEnv, numbers, times};
+use crate::{Array, Datum, Error, Json, Result, SqlState, SqlType, text};
+
+/// Casts a datum, applying `to`'s modifiers: an explicit cast truncates strings, an assignment
+/// fails with 22001. NULL stays NULL. The `reg*` types are looked up by `builtins`, not here.
+pub fn cast(
+    datum: &Datum,
+    from: &SqlType,
+    to: &SqlType,
+    explicit: bool,
+    env: &CastEnv<'_>,
+) -> Result<Datum> {
+    if datum.is_null() {
+        return Ok(Datum::Null);
+    }
+    if from == to {
+        return Ok(datum.clone());
+    }
+    match (from, to) {
+        (_, SqlType::Array(element)) if from.is_array() => cast_array(datum, element, explicit, env),
+        (SqlType::Record(types), SqlType::Record(targets)) => {
+            cast_record(datum, types, targets, explicit, env)
+        }
+        _ if to.is_string() || matches!(to, SqlType::InternalChar | SqlType::Unknown) => {
+            to_string_type(datum, from, to, explicit, env)
+        }
+        _ if from.is_string() || matches!(from, SqlType::Unknown | SqlType::InternalChar) => {
+            from_string_type(datum, from, to, env)
+        }
+        (SqlType::Json, SqlType::Jsonb) => match datum {
+            Datum::Json(value) => Ok(Datum::json(value.normalised()?)),
+            _ => Err(mismatch(from, to)),
+        },
+        (SqlType::Jsonb, SqlType::Json) => match datum {
+            Datum::Json(value) => Ok(Datum::json(Json::Raw(value.to_string().into()))),
+            _ => Err(mismatch(from, to)),
+        },
+        (SqlType::Jsonb, _) => from_jsonb(datum, to),
+        _ if to.is_datetime() || *to == SqlType::Interval => {
+            times::cast_time(datum, to, env)?.ok_or_else(|| mismatch(from, to))
+        }
+        _ => numbers::cast_number(datum, from, to)?.ok_or_else(|| mismatch(from, to)),
+    }
+}
+
+fn mismatch(from: &SqlType, to: &SqlType) -> Error {
+    Error::new(
+        SqlState::CannotCoerce,
+        format!("cannot cast type {} to {}", from.plain_name(), to.plain_name()),
+    )
+}
+
+fn cast_array(
+    datum: &Datum,
+    target: &SqlType,
+    explicit: bool,
+    env: &CastEnv<'_>,
+) -> Result<Datum> {
+    let Datum::Array(array) = datum else {
+        return Err(Error::internal("an array type holds something else"));
+    };
+    if array.element == *target {
+        return Ok(datum.clone());
+    }
+    let items = array
+        .items
+        .iter()
+        .map(|item| cast(item, &array.element, target, explicit, env))
+        .collect::<Result<Vec<_>>>()?;
+    let array = Array { element: target.clone(), lower: array.lower, items };
+    Ok(Datum::Array(Arc::new(array)))
+}
+
+fn cast_record(
+    datum: &Datum,
+    types: &[(String, SqlType)],
+    targets: &[(String, SqlType)],
+    explicit: bool,
+    env: &CastEnv<'_>,
+) -> Result<Datum> {
+    let Datum::Record(fields) = datum else {
+        return Err(Error::internal("a row type holds something else"));
+    };
+    if targets.is_empty() || types.len() != targets.len() {
+        return Ok(datum.clone());
+    }
+    let fields = fields
+        .iter()
+        .zip(types.iter().zip(targets))
+        .map(|(field, ((_, from), (_, to)))| cast(field, from, to, explicit, env))
+        .collect::<Result<Vec<_>>>()?;
+    Ok(Datum::Record(fields.into()))
+}
+
+fn to_string_type(
+    datum: &Datum,
+    from: &SqlType,
+    to: &SqlType,
+    explicit: bool,
+    env: &CastEnv<'_>,
+) -> Result<Datum> {
+    let text = match datum {
+        Datum::Text(value) => {
+            if *to == SqlType::Text && !matches!(from, SqlType::Char(_)) {
+                return Ok(datum.clone());
+            }
+            let padded = matches!(from, SqlType::Char(_)) && !matches!(to, SqlType::Char(_));
+            let kept: &str = if padded { value.trim_end_matches(' ') } else { value };
+            return Ok(Datum::Text(text::apply_length(to, kept, explicit)?));
+        }
+        Datum::Bool(true) => "true".to_owned(),
+        Datum::Bool(false) => "false".to_owned(),
+        Datum::Int(value) if *to == SqlType::InternalChar => {
+            if !(-128..=127).contains(value) {
+                return Err(numbers::out_of_range("\"char\""));
+            }
+            char::from(*value as u8).to_string()
+        }
+        other => text::to_string(from, other, env.settings),
+    };
+    Ok(Datum::Text(text::apply_length(to, &text, explicit)?))
+}
+
+fn from_string_type(
+    datum: &Datum,
+    from: &SqlType,
+    to: &SqlType,
+    env: &CastEnv<'_>,
+) -> Result<Datum> {
+    let Datum::Text(value) = datum else {
+        return Err(Error::internal("a string type holds something else"));
+    };
+    if *from == SqlType::InternalChar && *to == SqlType::Int4 {
+        let code = value.chars().next().map_or(0, |c| i64::from(u32::from(c) as u8 as i8));
+        return Ok(Datum::Int(code));
+    }
+    text::parse(to, value, env.settings, env.now_micros)
+}
+
+fn from_jsonb(datum: &Datum, to: &SqlType) -> Result<Datum> {
+    let Datum::Json(value) = datum else {
+        return Err(Error::internal("a jsonb holds something else"));
+    };
+    match (&**value, to) {
+        (Json::Bool(value), SqlType::Bool) => Ok(Datum::Bool(*value)),
+        (Json::Number(number), _) if *to != SqlType::Bool => {
+            let number = Datum::Numeric(number.clone());
+            numbers::cast_number(&number, &SqlType::Numeric(None), to)?
+                .ok_or_else(|| mismatch(&SqlType::Jsonb, to))
+        }
+        (other, _) => {
+            let kind = match other.type_name() {
+                "number" => "numeric",
+                kind => kind,
+            };
+            Err(Error::new(
+                SqlState::InvalidParameterValue,
+                format!("cannot cast jsonb {kind} to type {}", to.plain_name()),
+            ))
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! Which casts there are, as `pg_cast` lists them.
+
+use super::CastContext::{self, Assignment, Explicit, Implicit};
+use crate::SqlType;
+
+/// The weakest context in which `from` casts to `to`; `None` if it never does.
+/// Modifiers (`varchar(n)`, `numeric(p,s)`) do not matter here.
+pub fn context(from: &SqlType, to: &SqlType) -> Option<CastContext> {
+    if from.same_base(to) {
+        return match (from, to) {
+            (SqlType::Record(a), SqlType::Record(b)) if !a.is_empty() && !b.is_empty() => {
+                if a.len() != b.len() {
+                    return None;
+                }
+                let fields = a.iter().zip(b).map(|((_, a), (_, b))| context(a, b));
+                fields.collect::<Option<Vec<_>>>()?.into_iter().max()
+            }
+            _ => Some(Implicit),
+        };
+    }
+    if *from == SqlType::Unknown {
+        return Some(Implicit);
+    }
+    if *to == SqlType::Unknown {
+        return Some(Explicit);
+    }
+    if let (SqlType::Array(a), SqlType::Array(b)) = (from, to) {
+        return context(a, b);
+    }
+    listed(from, to).or_else(|| by_text(from, to))
+}
+
+/// Every type writes and reads itself as text.
+fn by_text(from: &SqlType, to: &SqlType) -> Option<CastContext> {
+    if matches!(from, SqlType::Void) || matches!(to, SqlType::Void | SqlType::Record(_)) {
+        return None;
+    }
+    if to.is_string() {
+        Some(Assignment)
+    } else if from.is_string() {
+        Some(Explicit)
+    } else {
+        None
+    }
+}
+
+fn numeric_rank(ty: &SqlType) -> Option<u8> {
+    Some(match ty {
+        SqlType::Int2 => 0,
+        SqlType::Int4 => 1,
+        SqlType::Int8 => 2,
+        SqlType::Numeric(_) => 3,
+        SqlType::Float4 => 4,
+        SqlType::Float8 => 5,
+        _ => return None,
+    })
+}
+
+fn listed(from: &SqlType, to: &SqlType) -> Option<CastContext> {
+    use SqlType::*;
+    if let (Some(a), Some(b)) = (numeric_rank(from), numeric_rank(to)) {
+        return Some(if a < b { Implicit } else { Assignment });
+    }
+    match (from, to) {
+        (Int4, Bool) | (Bool, Int4) | (Int4, InternalChar) | (InternalChar, Int4) => Some(Explicit),
+        (Int2 | Int4 | Int8, oid) if oid.is_oid() => Some(Implicit),
+        (oid, Int4 | Int8) if oid.is_oid() => Some(Assignment),
+        (Oid, reg) | (reg, Oid) if reg.is_reg() => Some(Implicit),
+        (Text | Varchar(_), Regclass) => Some(Implicit),
+        (Text | Varchar(_) | Char(_), Text | Varchar(_) | Char(_) | Name) => Some(Implicit),
+        (Name | InternalChar, Text) => Some(Implicit),
+        (Text | Varchar(_) | Char(_), InternalChar) => Some(Assignment),
+        (Name | InternalChar | Bool, Text | Varchar(_) | Char(_)) => Some(Assignment),
+        (Date, Timestamp | Timestamptz) | (Timestamp, Timestamptz) | (Time, Interval) => {
+            Some(Implicit)
+        }
+        (Timestamptz, Timestamp | Date | Time) | (Timestamp, Date | Time) | (Interval, Time) => {
+            Some(Assignment)
+        }
+        (Json, Jsonb) | (Jsonb, Json) => Some(Assignment),
+        (Jsonb, Bool) => Some(Explicit),
+        (Jsonb, number) if numeric_rank(number).is_some() => Some(Explicit),
+        _ => None,
+    }
+}

@@ -1,1 +1,0 @@
-//! Calendar arithmetic: civil dates, time zones, intervals.

@@ -1,0 +1,16 @@
+//! Calendar arithmetic: civil dates, time zones, intervals.
+//!
+//! Here: what dates, times, timestamps and intervals do. Not here: how they read and print as
+//! literals (`text`).
+//!
+//! Rules: every instant is microseconds since 2000-01-01 00:00 UTC, every date days since then;
+//! infinities are the ends of the integer range; what leaves PostgreSQL's range is 22008.
+
+mod civil;
+mod zone;
+
+pub use civil::*;
+pub use zone::{
+    abbreviation_at, abbreviation_offset, fixed_zone, local_to_utc, named_zone, offset_at,
+    offset_of_local, parse_offset, utc_to_local, zone_by_name,
+};

@@ -1,0 +1,113 @@
+//! Which parser and printer a type has.
+
+use std::sync::Arc;
+
+use super::{array, date_format, date_parse, interval_format, interval_parse, scalar};
+use super::{FormatSettings, invalid_syntax};
+use crate::{Datum, Error, Json, Numeric, Result, SqlType};
+
+/// Parses a literal of type `ty`, applying its modifiers as an assignment from text would.
+/// 22P02, 22007, 22008 or 22003 if it is not one. `now_micros` is the transaction's timestamp
+/// (for `'now'`, `'today'`).
+pub fn parse(
+    ty: &SqlType,
+    text: &str,
+    settings: &FormatSettings,
+    now_micros: i64,
+) -> Result<Datum> {
+    Ok(match ty {
+        SqlType::Bool => Datum::Bool(scalar::parse_bool(text)?),
+        SqlType::Int2 | SqlType::Int4 | SqlType::Int8 => Datum::Int(scalar::parse_int(ty, text)?),
+        SqlType::Oid
+        | SqlType::Regclass
+        | SqlType::Regtype
+        | SqlType::Regproc
+        | SqlType::Regnamespace
+        | SqlType::Regrole => Datum::Int(scalar::parse_oid(ty, text)?),
+        SqlType::Float4 => Datum::Float(f64::from(scalar::parse_f32(text)?)),
+        SqlType::Float8 => Datum::Float(scalar::parse_f64(text)?),
+        SqlType::Numeric(None) => Datum::Numeric(Numeric::parse(text)?),
+        SqlType::Numeric(Some((precision, scale))) => {
+            Datum::Numeric(Numeric::parse(text)?.apply_typmod(*precision, *scale)?)
+        }
+        SqlType::Text
+        | SqlType::Unknown
+        | SqlType::Varchar(_)
+        | SqlType::Char(_)
+        | SqlType::Name
+        | SqlType::InternalChar => Datum::Text(scalar::apply_length(ty, text, false)?),
+        SqlType::Bytes => Datum::Bytes(scalar::parse_bytes(text)?.into()),
+        SqlType::Uuid => Datum::Uuid(scalar::parse_uuid(text)?),
+        SqlType::Date => Datum::Date(date_parse::parse_date(text, settings, now_micros)?),
+        SqlType::Time => Datum::Time(date_parse::parse_time(text, settings, now_micros)?),
+        SqlType::Timestamp => {
+            Datum::Timestamp(date_parse::parse_timestamp(text, settings, now_micros, false)?)
+        }
+        SqlType::Timestamptz => {
+            Datum::Timestamptz(date_parse::parse_timestamp(text, settings, now_micros, true)?)
+        }
+        SqlType::Interval => {
+            Datum::Interval(interval_parse::parse_interval(text, settings.interval_style)?)
+        }
+        SqlType::Json => Datum::Json(Arc::new(Json::parse_raw(text)?)),
+        SqlType::Jsonb => Datum::Json(Arc::new(Json::parse(text)?)),
+        SqlType::Array(element) => {
+            let array = array::parse_array(element, text, settings, now_micros)?;
+            Datum::Array(Arc::new(array))
+        }
+        SqlType::Record(fields) if fields.is_empty() => {
+            return Err(Error::new(
+                crate::SqlState::FeatureNotSupported,
+                "input of anonymous composite types is not implemented",
+            ));
+        }
+        SqlType::Record(fields) => {
+            Datum::Record(array::parse_record(fields, text, settings, now_micros)?.into())
+        }
+        SqlType::Void if text.is_empty() => Datum::text(""),
+        SqlType::Void => return Err(invalid_syntax("void", text)),
+    })
+}
+
+/// Appends the text form of a datum that is not NULL.
+pub fn format(ty: &SqlType, datum: &Datum, settings: &FormatSettings, out: &mut Vec<u8>) {
+    match datum {
+        Datum::Null => {}
+        Datum::Bool(value) => out.push(if *value { b't' } else { b'f' }),
+        Datum::Int(value) => scalar::format_int(*value, out),
+        Datum::Float(value) if *ty == SqlType::Float4 => {
+            scalar::format_f32(*value as f32, settings.extra_float_digits, out);
+        }
+        Datum::Float(value) => scalar::format_f64(*value, settings.extra_float_digits, out),
+        Datum::Numeric(value) => value.write_text(out),
+        Datum::Text(value) => out.extend_from_slice(value.as_bytes()),
+        Datum::Bytes(value) => scalar::format_bytes(value, settings.bytea_escape, out),
+        Datum::Uuid(value) => scalar::format_uuid(value, out),
+        Datum::Date(value) => date_format::format_date(*value, settings, out),
+        Datum::Time(value) => date_format::format_time(*value, out),
+        Datum::Timestamp(value) => date_format::format_timestamp(*value, settings, out),
+        Datum::Timestamptz(value) => date_format::format_timestamptz(*value, settings, out),
+        Datum::Interval(value) => {
+            interval_format::format_interval(value, settings.interval_style, out);
+        }
+        Datum::Json(value) => value.write_text(out),
+        Datum::Array(value) => array::format_array(value, settings, out),
+        Datum::Record(fields) => {
+            let types: &[(String, SqlType)] = match ty {
+                SqlType::Record(types) => types,
+                _ => &[],
+            };
+            array::format_record(types, fields, settings, out);
+        }
+    }
+}
+
+/// The text form as a string.
+pub fn to_string(ty: &SqlType, datum: &Datum, settings: &FormatSettings) -> String {
+    let mut out = Vec::new();
+    format(ty, datum, settings, &mut out);
+    match String::from_utf8(out) {
+        Ok(text) => text,
+        Err(broken) => String::from_utf8_lossy(broken.as_bytes()).into_owned(),
+    }
+}
