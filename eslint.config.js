@@ -1,6 +1,8 @@
 import tseslint from 'typescript-eslint';
 
-const nodeGlobals = { process: 'readonly', URL: 'readonly', fetch: 'readonly' };
+const nodeGlobals = Object.fromEntries(
+  ['process', 'URL', 'setTimeout', 'clearTimeout', 'performance'].map((name) => [name, 'readonly']),
+);
 
 export default tseslint.config(
   {

@@ -8,6 +8,7 @@ import { describe, inject, it } from 'vitest';
 
 import type { Database } from '../src/index.js';
 import { connect } from '../src/index.js';
+import type {} from './setup.js';
 
 /** One server under test. */
 export interface Target {

@@ -68,7 +68,7 @@ describe('the server', () => {
     [{ server_version: '15.4' }, 'postgresql', '15.4'],
     [{}, 'postgresql', ''],
   ])('%j is told by its parameters', (parameters, kind, version) => {
-    const entries = Object.entries(parameters) as [string, string][];
-    expect(detectServer(new Map(entries))).toMatchObject({ kind, version });
+    const known = new Map<string, string>(Object.entries(parameters));
+    expect(detectServer(known)).toMatchObject({ kind, version });
   });
 });

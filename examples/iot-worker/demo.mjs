@@ -1,0 +1,55 @@
+/**
+ * `npm run demo`: from a fresh clone to real events in tables, with one command.
+ */
+
+import { buildPackages, buildServer, install, step } from './steps.mjs';
+import { startServer } from './server.mjs';
+
+const print = (line) => process.stdout.write(`   ${line}\n`);
+
+async function main() {
+  await step('1/5 npm packages', async () => {
+    if (!(await install())) print('already installed');
+  });
+  const binary = await step(
+    '2/5 server (cargo build --release; minutes the first time)',
+    buildServer,
+  );
+  await step('3/5 SDK and example', buildPackages);
+
+  const server = await step('4/5 starting the server on an empty folder', async () => {
+    const started = await startServer(binary);
+    print(`sql:  ${started.url}`);
+    print(`http: ${started.http}`);
+    return started;
+  });
+  let result;
+  try {
+    result = await step('5/5 weather of Seattle: HTTP, queue, readings', async () => {
+      const { runDemo } = await import('./dist/demo.js');
+      return runDemo(server.url, print);
+    });
+  } finally {
+    const code = await server.stop();
+    print(`server stopped (exit code ${code})`);
+  }
+
+  const { events, sentTwice, seconds, eventsPerSecond } = result;
+  const readable = (value) => Math.round(value).toLocaleString('en-US');
+  process.stdout.write(`
+Every one of ${readable(events)} events is stored exactly once; ${readable(sentTwice)} were sent twice on purpose.
+${readable(eventsPerSecond)} events a second, from the first request to the last reading (${seconds.toFixed(1)} s).
+
+Where to look next:
+  examples/iot-worker/src/queue.ts   the SQL, and why nothing is lost or doubled
+  sdk/README.md                      the SDK in one page
+  README.md                          a session with psql, and how to run everything else
+  server/ARCHITECTURE.md             how the server works
+  npm test                           all tests
+`);
+}
+
+main().catch((error) => {
+  process.stdout.write(`\nThe demo failed: ${error.stack ?? error}\n`);
+  process.exitCode = 1;
+});

@@ -1,0 +1,87 @@
+/**
+ * The steps that the demo and the test run share: install, build the server, build the packages.
+ * Uses nothing but Node, so that it runs before anything is installed.
+ */
+
+import { spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+/** The top of the repository. */
+export const top = fileURLToPath(new URL('../..', import.meta.url));
+
+/**
+ * Runs a program at the top of the repository.
+ *
+ * @param {string} program
+ * @param {string[]} args
+ * @param {{ capture?: boolean, env?: Record<string, string>, onOutput?: (text: string) => void }} [options]
+ *   `capture`: keep the output instead of showing it; `onOutput`: look at it while showing it
+ * @returns {Promise<{ code: number, output: string }>}
+ */
+export function run(program, args, options = {}) {
+  const { capture = false, onOutput } = options;
+  return new Promise((resolve, reject) => {
+    const child = spawn(program, args, {
+      cwd: top,
+      env: { ...process.env, ...options.env },
+      shell: process.platform === 'win32',
+      stdio: ['ignore', capture || onOutput ? 'pipe' : 'inherit', capture ? 'pipe' : 'inherit'],
+    });
+    let output = '';
+    child.stdout?.setEncoding('utf8').on('data', (text) => {
+      output += text;
+      if (!capture) process.stdout.write(text);
+      onOutput?.(text);
+    });
+    child.stderr?.setEncoding('utf8').on('data', (text) => (output += text));
+    child.once('error', (error) => {
+      const missing = error.code === 'ENOENT';
+      reject(missing ? new Error(`"${program}" is not installed; the README says what is`) : error);
+    });
+    child.once('close', (code, signal) => resolve({ code: code ?? `ended by ${signal}`, output }));
+  });
+}
+
+/** Runs a program and fails unless it ends with 0. */
+export async function must(program, args, options) {
+  const { code, output } = await run(program, args, options);
+  if (code !== 0) {
+    const shown = options?.capture ? `\n${output}` : '';
+    throw new Error(`"${program} ${args.join(' ')}" failed (${code})${shown}`);
+  }
+  return output;
+}
+
+/** Installs the npm packages unless they are there. Returns whether it had to. */
+export async function install() {
+  if (existsSync(join(top, 'node_modules', '.package-lock.json'))) return false;
+  await must('npm', ['ci', '--no-audit', '--no-fund']);
+  return true;
+}
+
+/** Builds the server (release) and returns the path of its binary. */
+export async function buildServer() {
+  await must('cargo', ['build', '--release', '--bin', 'braid']);
+  const metadata = ['metadata', '--no-deps', '--format-version', '1', '--quiet'];
+  const folder = JSON.parse(await must('cargo', metadata, { capture: true })).target_directory;
+  return join(folder, 'release', process.platform === 'win32' ? 'braid.exe' : 'braid');
+}
+
+/** Compiles the TypeScript packages. */
+export async function buildPackages() {
+  for (const name of ['@braiddb/sdk', 'iot-worker', '@braiddb/bench']) {
+    await must('npm', ['run', '--silent', 'build', '--workspace', name]);
+  }
+}
+
+/** Prints the heading of a step, and afterwards how long it took. */
+export async function step(title, work) {
+  const startMs = performance.now();
+  process.stdout.write(`\n== ${title}\n`);
+  const result = await work();
+  const seconds = ((performance.now() - startMs) / 1000).toFixed(1);
+  process.stdout.write(`   done in ${seconds} s\n`);
+  return result;
+}

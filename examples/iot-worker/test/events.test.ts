@@ -1,0 +1,63 @@
+import { describe, expect, it } from 'vitest';
+
+import { parseJson, parseNdjson } from '../src/events.js';
+import { nextId } from '../src/queue.js';
+import { weatherEvents } from '../src/weather.js';
+
+const good = { id: 'a', sensor: 's', takenAt: '2026-01-31T12:00:00Z', value: 1.5 };
+const read = { ...good, takenAt: new Date(good.takenAt) };
+
+describe('events', () => {
+  it('are read from JSON and NDJSON', () => {
+    expect(parseJson(JSON.stringify([good, good])).events).toEqual([read, read]);
+    expect(parseJson(JSON.stringify(good)).events).toEqual([read]);
+    expect(parseNdjson(`${JSON.stringify(good)}\r\n\n${JSON.stringify(good)}\n`)).toEqual({
+      events: [read, read],
+      problems: [],
+    });
+  });
+
+  it.each([
+    [{ id: '' }, '"id" must be'],
+    [{ id: 'x'.repeat(201) }, '"id" must be'],
+    [{ id: 'a\0b' }, 'cannot store'],
+    [{ id: '\ud800' }, 'cannot store'],
+    [{ sensor: 7 }, '"sensor" must be'],
+    [{ takenAt: 'yesterday' }, '"takenAt" must be'],
+    [{ takenAt: '2026-13-01T00:00:00Z' }, '"takenAt" must be'],
+    [{ takenAt: '2026-01-01T00:00:00' }, '"takenAt" must be'],
+    [{ value: '1' }, '"value" must be'],
+    [{ value: undefined }, '"value" must be'],
+    [{ extra: 1 }, 'unknown field "extra"'],
+  ])('with %j are refused', (change, message) => {
+    const { events, problems } = parseJson(JSON.stringify([good, { ...good, ...change }]));
+    expect(events).toEqual([read]);
+    expect(problems).toEqual([{ line: 2, message: expect.stringContaining(message) as string }]);
+  });
+
+  it('that are bad name their line', () => {
+    const { events, problems } = parseNdjson(`${JSON.stringify(good)}\n\n{"id":\n[]\n`);
+    expect(events).toHaveLength(1);
+    expect(problems.map((problem) => problem.line)).toEqual([3, 4]);
+    expect(problems[0]?.message).toContain('not JSON');
+  });
+
+  it('of the weather file are all good and all different', async () => {
+    const events = await weatherEvents();
+    expect(events.length).toBe(8759 * 3);
+    expect(new Set(events.map((event) => event.id)).size).toBe(events.length);
+    expect(events.every((event) => Number.isFinite(event.value))).toBe(true);
+    expect(events.some((event) => Number.isNaN(event.takenAt.getTime()))).toBe(false);
+  });
+});
+
+describe('ids of queue entries', () => {
+  it('rise, even within a millisecond and when the clock goes back', () => {
+    const ids = Array.from({ length: 10_000 }, (_, index) =>
+      nextId(1_800_000_000_000 - (index % 7)),
+    );
+    expect([...ids].sort()).toEqual(ids);
+    expect(new Set(ids).size).toBe(ids.length);
+    expect(ids[0]).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+  });
+});

@@ -1,0 +1,138 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+
+import type { Database } from '@braiddb/sdk';
+import { connect } from '@braiddb/sdk';
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+
+import { startProxy } from '../../../sdk/test/proxy.js';
+import { onEachServer } from '../../../sdk/test/targets.js';
+import { checkReadings } from '../src/demo.js';
+import type { SensorEvent } from '../src/events.js';
+import { allReadings, countRows, createTables, drain, enqueue } from '../src/queue.js';
+import { makeService } from '../src/service.js';
+import { weatherEvents } from '../src/weather.js';
+import { runWorker } from '../src/worker.js';
+
+onEachServer('the queue', ({ url }) => {
+  let db: Database;
+  let events: SensorEvent[];
+  beforeAll(async () => {
+    db = await connect(url);
+    await createTables(db);
+    await createTables(db);
+    events = (await weatherEvents()).slice(0, 3000);
+  });
+  beforeEach(async () => {
+    await db.query`DELETE FROM iot_queue`;
+    await db.query`DELETE FROM iot_reading`;
+  });
+  afterAll(async () => {
+    await db.query`DROP TABLE iot_queue`;
+    await db.query`DROP TABLE iot_reading`;
+    await db.close();
+  });
+
+  it('gives entries out oldest first, all of them, unchanged', async () => {
+    await enqueue(db, events);
+    expect(await drain(db, 10)).toEqual({ taken: 10, stored: 10 });
+    const firstIds = events.slice(0, 10).map((event) => event.id);
+    const { rows } = await db.query<{ event_id: string }>`SELECT event_id FROM iot_reading`;
+    expect(rows.map((row) => row.event_id).sort()).toEqual(firstIds.sort());
+    while ((await drain(db, 1000)).taken > 0);
+    await checkReadings(allReadings(db, 700), events);
+    expect(await countRows(db)).toEqual({ queued: 0, stored: events.length });
+  });
+
+  it('stores what was sent several times once, also within a batch', async () => {
+    const few = events.slice(0, 50);
+    await enqueue(db, [...few, ...few]);
+    expect(await drain(db, 1000)).toEqual({ taken: 100, stored: 50 });
+    await enqueue(db, few);
+    expect(await drain(db, 1000)).toEqual({ taken: 50, stored: 0 });
+    await checkReadings(allReadings(db), few);
+  });
+
+  it('does nothing with nothing', async () => {
+    await enqueue(db, []);
+    expect(await drain(db, 10)).toEqual({ taken: 0, stored: 0 });
+  });
+
+  it('loses and doubles nothing when workers are stopped at any moment', async () => {
+    await enqueue(db, events);
+    for (let round = 0; round < 25; round++) {
+      const stop = AbortSignal.timeout(5 + round * 3);
+      await runWorker(db, { signal: stop, batchRowsMax: 40 });
+    }
+    const stop = new AbortController();
+    const last = runWorker(db, { signal: stop.signal });
+    await expect.poll(() => countRows(db), { timeout: 60_000 }).toMatchObject({ queued: 0 });
+    stop.abort();
+    await last;
+    await checkReadings(allReadings(db), events);
+  });
+
+  it('loses and doubles nothing when connections break at any moment', async () => {
+    await using proxy = await startProxy(url);
+    await using fragile = await connect(proxy.url, { graceMs: 500 });
+    let chunks = 0;
+    let cuts = 0;
+    proxy.judge = () => {
+      if (++chunks % 13 !== 0 || cuts >= 12) return 'pass';
+      return ++cuts % 2 === 0 ? 'cut before' : 'cut after';
+    };
+    await enqueue(db, events);
+    const stop = new AbortController();
+    const troubles: unknown[] = [];
+    const worker = runWorker(fragile, {
+      signal: stop.signal,
+      batchRowsMax: 100,
+      onTrouble: (error) => troubles.push(error),
+    });
+    await expect.poll(() => countRows(db), { timeout: 60_000 }).toMatchObject({ queued: 0 });
+    await sleep(100);
+    stop.abort();
+    await worker;
+    expect(troubles.length).toBeGreaterThan(0);
+    await checkReadings(allReadings(db), events);
+  });
+
+  it('takes events over HTTP and tells what is wrong with which', async () => {
+    const service = makeService(db);
+    const lines = [JSON.stringify(events[0]), '{"id":1}', JSON.stringify(events[1])];
+    const post = (type: string, payload: string) =>
+      service.inject({
+        method: 'POST',
+        url: '/events',
+        headers: { 'content-type': type },
+        payload,
+      });
+
+    const mixed = await post('application/x-ndjson', lines.join('\n'));
+    expect(mixed.statusCode).toBe(202);
+    expect(mixed.json()).toMatchObject({ accepted: 2, rejected: [{ line: 2 }] });
+    expect(await countRows(db)).toEqual({ queued: 2, stored: 0 });
+
+    const array = await post('application/json; charset=utf-8', JSON.stringify(events.slice(0, 5)));
+    expect(array.json()).toEqual({ accepted: 5, rejected: [] });
+    expect((await post('application/json', '[{}]')).statusCode).toBe(400);
+    expect((await post('application/json', '[{')).statusCode).toBe(400);
+    expect((await post('text/plain', 'x')).statusCode).toBe(415);
+    const tooMany = JSON.stringify(Array.from({ length: 10_001 }, () => ({})));
+    expect((await post('application/json', tooMany)).statusCode).toBe(413);
+    const status = await service.inject({ url: '/status' });
+    expect(status.json()).toEqual({ queued: 7, stored: 0 });
+    await service.close();
+  });
+
+  it('asks the sender to try again when the database is away', async () => {
+    await using proxy = await startProxy(url);
+    await using fragile = await connect(proxy.url);
+    const service = makeService(fragile);
+    proxy.judge = () => 'cut before';
+    const payload = events.slice(0, 1);
+    const answer = await service.inject({ method: 'POST', url: '/events', payload });
+    expect(answer.statusCode).toBe(503);
+    expect(answer.headers['retry-after']).toBe('1');
+    await service.close();
+  });
+});

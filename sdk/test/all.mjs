@@ -1,0 +1,105 @@
+/**
+ * `npm test`: every test of the server, the SDK, the examples and the bench, and nothing left out
+ * silently. Works in a fresh clone with Rust, Node and npm; uses nothing but Node itself.
+ */
+
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import {
+  buildPackages,
+  buildServer,
+  install,
+  must,
+  run,
+  step,
+  top,
+} from '../../examples/iot-worker/steps.mjs';
+
+/** Name and outcome of each part, for the summary. */
+const parts = [];
+const print = (line) => process.stdout.write(`   ${line}\n`);
+
+/** Runs one part; a failure is noted and the next part still runs. */
+async function part(name, work) {
+  const outcome = { name, ok: false, text: 'failed' };
+  parts.push(outcome);
+  try {
+    await step(name, async () => {
+      outcome.text = (await work()) ?? 'passed';
+      outcome.ok = true;
+    });
+  } catch (error) {
+    outcome.text = `failed: ${error.message}`;
+    print(outcome.text);
+  }
+}
+
+/** The tests of all crates; counts what cargo says at the end of each test binary. */
+async function serverTests() {
+  const totals = { passed: 0, failed: 0, ignored: 0 };
+  const { code, output } = await run('cargo', ['test', '--workspace', '--no-fail-fast'], {
+    onOutput: () => undefined,
+  });
+  for (const line of output.matchAll(/(\d+) passed; (\d+) failed; (\d+) ignored/g)) {
+    totals.passed += Number(line[1]);
+    totals.failed += Number(line[2]);
+    totals.ignored += Number(line[3]);
+  }
+  const text = `${totals.passed} passed, ${totals.failed} failed, ${totals.ignored} ignored`;
+  if (code !== 0) throw new Error(text);
+  return text;
+}
+
+/** The tests of one npm package, against the server that has just been built. */
+async function packageTests(folder, binary) {
+  const scratch = await mkdtemp(join(tmpdir(), 'braid-tests-'));
+  const report = join(scratch, 'report.json');
+  const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${report}`];
+  try {
+    const { code } = await run('npx', ['vitest', 'run', '--root', folder, ...reporters], {
+      env: { BRAID_BINARY: binary },
+    });
+    const found = JSON.parse(await readFile(report, 'utf8'));
+    const { numPassedTests: passed, numFailedTests: failed, numPendingTests: skipped } = found;
+    const text = `${passed} passed, ${failed} failed, ${skipped} skipped`;
+    if (code !== 0) throw new Error(text);
+    return text;
+  } finally {
+    await rm(scratch, { recursive: true, force: true });
+  }
+}
+
+async function main() {
+  const startMs = performance.now();
+  process.stdout.write(`Testing everything in ${top}\n`);
+  await step('npm packages', async () => {
+    if (!(await install())) print('already installed');
+  });
+  const binary = await step('server binary (cargo build --release --bin braid)', buildServer);
+  await step('SDK, example and bench (tsc)', buildPackages);
+
+  await part('types', () => must('npm', ['run', '--silent', 'typecheck']).then(() => 'passed'));
+  await part('lint and format', () =>
+    must('npm', ['run', '--silent', 'lint']).then(() => 'passed'),
+  );
+  await part('SDK', () => packageTests('sdk', binary));
+  await part('example iot-worker', () => packageTests('examples/iot-worker', binary));
+  await part('server (cargo test --workspace)', serverTests);
+
+  const minutes = ((performance.now() - startMs) / 60_000).toFixed(1);
+  process.stdout.write(`\nAll parts, in ${minutes} minutes:\n`);
+  for (const { name, ok, text } of parts) {
+    process.stdout.write(`  ${ok ? 'ok    ' : 'FAILED'}  ${name}: ${text}\n`);
+  }
+  if (process.env.POSTGRES_URL === undefined) {
+    print('POSTGRES_URL is not set: the same tests did not run on PostgreSQL.');
+  }
+  if (!parts.every((one) => one.ok)) process.exitCode = 1;
+}
+
+main().catch((error) => {
+  process.stdout.write(`\nStopped: ${error.message}\n`);
+  process.exitCode = 1;
+});
