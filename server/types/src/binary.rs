@@ -1,13 +1,368 @@
 //! PostgreSQL's binary format for parameters, results and COPY.
+//!
+//! Here: every type's bytes, without the length before them. Not here: the messages (`wire`).
+//!
+//! Rule: `decode(encode(d)) == d`; no bytes panic, what is malformed is 22P03.
 
-use crate::{Datum, Result, SqlType};
+use std::sync::Arc;
+
+use bigdecimal::num_bigint::{BigInt, Sign};
+
+use crate::{Array, Datum, Error, Interval, Json, Numeric, Result, SqlState, SqlType};
+
+fn malformed() -> Error {
+    Error::new(SqlState::InvalidBinaryRepresentation, "incorrect binary data format")
+}
+
+/// Reads big-endian fields from the front.
+struct Reader<'a>(&'a [u8]);
+
+impl<'a> Reader<'a> {
+    fn take(&mut self, length: usize) -> Result<&'a [u8]> {
+        let (head, rest) = self.0.split_at_checked(length).ok_or_else(|| {
+            Error::new(SqlState::ProtocolViolation, "insufficient data left in message")
+        })?;
+        self.0 = rest;
+        Ok(head)
+    }
+
+    fn fixed<const N: usize>(&mut self) -> Result<[u8; N]> {
+        self.take(N)?.try_into().map_err(|_| malformed())
+    }
+
+    fn i16(&mut self) -> Result<i16> {
+        self.fixed().map(i16::from_be_bytes)
+    }
+
+    fn i32(&mut self) -> Result<i32> {
+        self.fixed().map(i32::from_be_bytes)
+    }
+
+    fn i64(&mut self) -> Result<i64> {
+        self.fixed().map(i64::from_be_bytes)
+    }
+}
+
+fn utf8(bytes: &[u8]) -> Result<&str> {
+    let text = std::str::from_utf8(bytes).ok().filter(|text| !text.contains('\0'));
+    text.ok_or_else(|| {
+        Error::new(
+            SqlState::CharacterNotInRepertoire,
+            "invalid byte sequence for encoding \"UTF8\"",
+        )
+    })
+}
 
 /// Decodes a parameter; 22P03 if its bytes are not of that type.
-pub fn decode(_ty: &SqlType, _bytes: &[u8]) -> Result<Datum> {
-    todo!()
+pub fn decode(ty: &SqlType, bytes: &[u8]) -> Result<Datum> {
+    let mut reader = Reader(bytes);
+    let datum = decode_value(ty, &mut reader)?;
+    if reader.0.is_empty() { Ok(datum) } else { Err(malformed()) }
+}
+
+fn decode_value(ty: &SqlType, reader: &mut Reader<'_>) -> Result<Datum> {
+    let rest = |reader: &mut Reader<'_>| std::mem::take(&mut reader.0).to_vec();
+    Ok(match ty {
+        SqlType::Bool => Datum::Bool(reader.fixed::<1>()?[0] != 0),
+        SqlType::Int2 => Datum::Int(reader.i16()?.into()),
+        SqlType::Int4 => Datum::Int(reader.i32()?.into()),
+        SqlType::Int8 => Datum::Int(reader.i64()?),
+        SqlType::Oid
+        | SqlType::Regclass
+        | SqlType::Regtype
+        | SqlType::Regproc
+        | SqlType::Regnamespace
+        | SqlType::Regrole => Datum::Int(u32::from_be_bytes(reader.fixed()?).into()),
+        SqlType::Float4 => Datum::Float(f32::from_be_bytes(reader.fixed()?).into()),
+        SqlType::Float8 => Datum::Float(f64::from_be_bytes(reader.fixed()?)),
+        SqlType::Numeric(modifier) => {
+            let number = decode_numeric(reader)?;
+            Datum::Numeric(match modifier {
+                Some((precision, scale)) => number.apply_typmod(*precision, *scale)?,
+                None => number,
+            })
+        }
+        SqlType::Text | SqlType::Unknown | SqlType::Varchar(_) | SqlType::Char(_) => {
+            let bytes = rest(reader);
+            Datum::Text(crate::text::apply_length(ty, utf8(&bytes)?, false)?)
+        }
+        SqlType::Name | SqlType::InternalChar => {
+            let bytes = rest(reader);
+            Datum::Text(crate::text::apply_length(ty, utf8(&bytes)?, false)?)
+        }
+        SqlType::Bytes => Datum::Bytes(rest(reader).into()),
+        SqlType::Uuid => Datum::Uuid(reader.fixed()?),
+        SqlType::Date => Datum::Date(decode_date(reader)?),
+        SqlType::Time => {
+            let micros = reader.i64()?;
+            if !(0..=86_400_000_000).contains(&micros) {
+                return Err(Error::new(SqlState::DatetimeFieldOverflow, "time out of range"));
+            }
+            Datum::Time(micros)
+        }
+        SqlType::Timestamp => Datum::Timestamp(decode_timestamp(reader)?),
+        SqlType::Timestamptz => Datum::Timestamptz(decode_timestamp(reader)?),
+        SqlType::Interval => {
+            let (micros, days, months) = (reader.i64()?, reader.i32()?, reader.i32()?);
+            Datum::Interval(Interval { months, days, micros })
+        }
+        SqlType::Json => Datum::Json(Arc::new(Json::parse_raw(utf8(&rest(reader))?)?)),
+        SqlType::Jsonb => {
+            let version = reader.fixed::<1>()?[0];
+            if version != 1 {
+                let message = format!("unsupported jsonb version number {version}");
+                return Err(Error::new(SqlState::InternalError, message));
+            }
+            Datum::Json(Arc::new(Json::parse(utf8(&rest(reader))?)?))
+        }
+        SqlType::Array(element) => Datum::Array(Arc::new(decode_array(element, reader)?)),
+        SqlType::Record(fields) => decode_record(fields, reader)?,
+        SqlType::Void => Datum::text(""),
+    })
+}
+
+fn decode_date(reader: &mut Reader<'_>) -> Result<i32> {
+    let days = reader.i32()?;
+    let finite = (crate::datetime::DATE_MIN..crate::datetime::DATE_END).contains(&days);
+    if finite || days == i32::MAX || days == i32::MIN {
+        return Ok(days);
+    }
+    Err(Error::new(SqlState::DatetimeFieldOverflow, "date out of range"))
+}
+
+fn decode_timestamp(reader: &mut Reader<'_>) -> Result<i64> {
+    let micros = reader.i64()?;
+    if crate::datetime::is_infinite(micros) || crate::datetime::timestamp_in_range(micros) {
+        return Ok(micros);
+    }
+    Err(Error::new(SqlState::DatetimeFieldOverflow, "timestamp out of range"))
+}
+
+const NUMERIC_NEGATIVE: u16 = 0x4000;
+const NUMERIC_NAN: u16 = 0xc000;
+const NUMERIC_INFINITY: u16 = 0xd000;
+const NUMERIC_NEG_INFINITY: u16 = 0xf000;
+
+fn decode_numeric(reader: &mut Reader<'_>) -> Result<Numeric> {
+    let invalid = |what: &str| {
+        Error::new(
+            SqlState::InvalidBinaryRepresentation,
+            format!("invalid {what} in external \"numeric\" value"),
+        )
+    };
+    let groups = u16::from_be_bytes(reader.fixed()?);
+    let weight = i64::from(reader.i16()?);
+    let sign = u16::from_be_bytes(reader.fixed()?);
+    let scale = u16::from_be_bytes(reader.fixed()?);
+    match sign {
+        NUMERIC_NAN => return Ok(Numeric::NaN),
+        NUMERIC_INFINITY => return Ok(Numeric::Infinity),
+        NUMERIC_NEG_INFINITY => return Ok(Numeric::NegInfinity),
+        0 | NUMERIC_NEGATIVE => {}
+        _ => return Err(invalid("sign")),
+    }
+    if scale > 16_383 {
+        return Err(invalid("scale"));
+    }
+    let mut text = String::with_capacity(usize::from(groups) * 4 + 16);
+    if sign == NUMERIC_NEGATIVE {
+        text.push('-');
+    }
+    text.push('0');
+    for _ in 0..groups {
+        let group = reader.i16()?;
+        if !(0..10_000).contains(&group) {
+            return Err(invalid("digit"));
+        }
+        text.push_str(&format!("{group:04}"));
+    }
+    let exponent = (weight + 1 - i64::from(groups)) * 4;
+    let value = Numeric::parse(&format!("{text}e{exponent}"))?;
+    // Digits beyond the display scale are cut, missing ones are zeros.
+    value.trunc_to_scale(scale)
+}
+
+fn decode_array(element: &SqlType, reader: &mut Reader<'_>) -> Result<Array> {
+    let dimensions = reader.i32()?;
+    let _has_nulls = reader.i32()?;
+    let oid = u32::from_be_bytes(reader.fixed()?);
+    if oid != element.oid() {
+        return Err(Error::new(
+            SqlState::DatatypeMismatch,
+            format!(
+                "binary data has array element type {oid} ({}) instead of expected {} ({})",
+                SqlType::from_oid(oid).map_or("unknown", |ty| ty.plain_name()),
+                element.oid(),
+                element.plain_name()
+            ),
+        ));
+    }
+    match dimensions {
+        0 => return Ok(Array::new(element.clone(), Vec::new())),
+        1 => {}
+        _ => return Err(Error::unsupported("an array of more than one dimension")),
+    }
+    let (length, lower) = (reader.i32()?, reader.i32()?);
+    let mut items = Vec::new();
+    for _ in 0..length.max(0) {
+        items.push(decode_field(element, reader)?);
+    }
+    Ok(Array { element: element.clone(), lower, items })
+}
+
+/// A value with its length before it; -1 is NULL.
+fn decode_field(ty: &SqlType, reader: &mut Reader<'_>) -> Result<Datum> {
+    match reader.i32()? {
+        -1 => Ok(Datum::Null),
+        length => {
+            let length = usize::try_from(length).map_err(|_| malformed())?;
+            decode(ty, reader.take(length)?)
+        }
+    }
+}
+
+fn decode_record(fields: &[(String, SqlType)], reader: &mut Reader<'_>) -> Result<Datum> {
+    let count = reader.i32()?;
+    if fields.is_empty() {
+        return Err(Error::new(
+            SqlState::FeatureNotSupported,
+            "input of anonymous composite types is not implemented",
+        ));
+    }
+    if usize::try_from(count).ok() != Some(fields.len()) {
+        return Err(Error::new(
+            SqlState::DatatypeMismatch,
+            format!("wrong number of columns: {count}, expected {}", fields.len()),
+        ));
+    }
+    let mut values = Vec::with_capacity(fields.len());
+    for (_, ty) in fields {
+        let oid = u32::from_be_bytes(reader.fixed()?);
+        if oid != ty.oid() {
+            return Err(malformed());
+        }
+        values.push(decode_field(ty, reader)?);
+    }
+    Ok(Datum::Record(values.into()))
 }
 
 /// Appends the binary form of a datum that is not NULL (no length prefix).
-pub fn encode(_ty: &SqlType, _datum: &Datum, _out: &mut Vec<u8>) {
-    todo!()
+pub fn encode(ty: &SqlType, datum: &Datum, out: &mut Vec<u8>) {
+    match datum {
+        Datum::Null => {}
+        Datum::Bool(value) => out.push(u8::from(*value)),
+        Datum::Int(value) => match ty {
+            SqlType::Int2 => out.extend_from_slice(&(*value as i16).to_be_bytes()),
+            SqlType::Int8 => out.extend_from_slice(&value.to_be_bytes()),
+            // `integer` and the oids: the low four bytes.
+            _ => out.extend_from_slice(&(*value as u32).to_be_bytes()),
+        },
+        Datum::Float(value) if *ty == SqlType::Float4 => {
+            out.extend_from_slice(&(*value as f32).to_be_bytes());
+        }
+        Datum::Float(value) => out.extend_from_slice(&value.to_be_bytes()),
+        Datum::Numeric(value) => encode_numeric(value, out),
+        Datum::Text(value) => out.extend_from_slice(value.as_bytes()),
+        Datum::Bytes(value) => out.extend_from_slice(value),
+        Datum::Uuid(value) => out.extend_from_slice(value),
+        Datum::Date(value) => out.extend_from_slice(&value.to_be_bytes()),
+        Datum::Time(value) | Datum::Timestamp(value) | Datum::Timestamptz(value) => {
+            out.extend_from_slice(&value.to_be_bytes());
+        }
+        Datum::Interval(value) => {
+            out.extend_from_slice(&value.micros.to_be_bytes());
+            out.extend_from_slice(&value.days.to_be_bytes());
+            out.extend_from_slice(&value.months.to_be_bytes());
+        }
+        Datum::Json(value) => {
+            if *ty == SqlType::Jsonb {
+                out.push(1);
+            }
+            value.write_text(out);
+        }
+        Datum::Array(array) => encode_array(array, out),
+        Datum::Record(fields) => {
+            let types: &[(String, SqlType)] = match ty {
+                SqlType::Record(types) => types,
+                _ => &[],
+            };
+            out.extend_from_slice(&(fields.len() as i32).to_be_bytes());
+            for (at, field) in fields.iter().enumerate() {
+                let ty = types.get(at).map_or(&SqlType::Unknown, |(_, ty)| ty);
+                out.extend_from_slice(&ty.oid().to_be_bytes());
+                encode_field(ty, field, out);
+            }
+        }
+    }
+}
+
+/// Appends a length and the value, or -1 for NULL.
+fn encode_field(ty: &SqlType, datum: &Datum, out: &mut Vec<u8>) {
+    if datum.is_null() {
+        out.extend_from_slice(&(-1i32).to_be_bytes());
+        return;
+    }
+    let start = out.len();
+    out.extend_from_slice(&[0; 4]);
+    encode(ty, datum, out);
+    let length = (out.len() - start - 4) as i32;
+    out[start..start + 4].copy_from_slice(&length.to_be_bytes());
+}
+
+fn encode_array(array: &Array, out: &mut Vec<u8>) {
+    let has_nulls = array.items.iter().any(Datum::is_null);
+    let dimensions = i32::from(!array.items.is_empty());
+    out.extend_from_slice(&dimensions.to_be_bytes());
+    out.extend_from_slice(&i32::from(has_nulls).to_be_bytes());
+    out.extend_from_slice(&array.element.oid().to_be_bytes());
+    if array.items.is_empty() {
+        return;
+    }
+    out.extend_from_slice(&(array.items.len() as i32).to_be_bytes());
+    out.extend_from_slice(&array.lower.to_be_bytes());
+    for item in &array.items {
+        encode_field(&array.element, item, out);
+    }
+}
+
+fn encode_numeric(value: &Numeric, out: &mut Vec<u8>) {
+    let special = match value {
+        Numeric::NaN => Some((NUMERIC_NAN, 0u16)),
+        Numeric::Infinity => Some((NUMERIC_INFINITY, 0x20)),
+        Numeric::NegInfinity => Some((NUMERIC_NEG_INFINITY, 0x20)),
+        _ => None,
+    };
+    let mut header = |groups: u16, weight: i16, sign: u16, scale: u16| {
+        out.extend_from_slice(&groups.to_be_bytes());
+        out.extend_from_slice(&weight.to_be_bytes());
+        out.extend_from_slice(&sign.to_be_bytes());
+        out.extend_from_slice(&scale.to_be_bytes());
+    };
+    if let Some((sign, scale)) = special {
+        return header(0, 0, sign, scale);
+    }
+    let Some((coefficient, scale)) = value.parts() else { return };
+    // Align the point to groups of four digits.
+    let padding = (4 - scale % 4) % 4;
+    let shifted = coefficient.magnitude() * 10u32.pow(u32::from(padding));
+    let fraction_groups = i64::from(scale.div_ceil(4));
+    let negative = coefficient.sign() == Sign::Minus;
+    let digits = BigInt::from(shifted).to_string();
+    let digits = if digits == "0" { String::new() } else { digits };
+    let lead = (4 - digits.len() % 4) % 4;
+    let padded = format!("{}{digits}", "0".repeat(lead));
+    let mut groups: Vec<i16> = padded
+        .as_bytes()
+        .chunks(4)
+        .map(|chunk| chunk.iter().fold(0i16, |sum, digit| sum * 10 + i16::from(digit - b'0')))
+        .collect();
+    let weight = groups.len() as i64 - 1 - fraction_groups;
+    while groups.last() == Some(&0) {
+        groups.pop();
+    }
+    let weight = if groups.is_empty() { 0 } else { weight as i16 };
+    header(groups.len() as u16, weight, if negative { NUMERIC_NEGATIVE } else { 0 }, scale);
+    for group in groups {
+        out.extend_from_slice(&group.to_be_bytes());
+    }
 }

@@ -255,6 +255,16 @@ impl Numeric {
         self.shorten(scale, |value, divisor| value / divisor)
     }
 
+    /// At exactly that scale: cut or padded with zeros. For the binary format.
+    pub(crate) fn trunc_to_scale(&self, scale: u16) -> Result<Self> {
+        let Some((value, from)) = self.to_big() else { return Ok(self.clone()) };
+        let to = i64::from(scale);
+        if to >= from {
+            return Numeric::from_big(rescale(&value, from, to), to);
+        }
+        Numeric::from_big(value / pow10((from - to) as u32), to)
+    }
+
     /// The smallest integer not below it.
     pub fn ceil(&self) -> Result<Self> {
         self.shorten(0, |value, divisor| {
