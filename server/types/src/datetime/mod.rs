@@ -6,10 +6,19 @@
 //! Rules: every instant is microseconds since 2000-01-01 00:00 UTC, every date days since then;
 //! infinities are the ends of the integer range; what leaves PostgreSQL's range is 22008.
 
+mod arith;
 mod civil;
+mod fields;
 mod zone;
 
+pub use arith::{
+    age, date_minus, date_plus_days, justify_days, justify_hours, justify_interval, make_date,
+    make_interval, make_time, time_plus, timestamp_minus, timestamp_plus, timestamptz_plus,
+};
 pub use civil::*;
+pub use fields::{
+    Field, date_bin, extract, trunc_interval, trunc_timestamp, trunc_timestamptz,
+};
 pub use zone::{
     abbreviation_at, abbreviation_offset, fixed_zone, local_to_utc, named_zone, offset_at,
     offset_of_local, parse_offset, utc_to_local, zone_by_name,
