@@ -1,0 +1,128 @@
+//! The command line. Every option is also an environment variable, `BRAID_` and its name.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand};
+
+/// BraidDB: a PostgreSQL-compatible, serializable SQL database.
+#[derive(Debug, Parser)]
+#[command(name = "braid", version, disable_help_subcommand = true, arg_required_else_help = true)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Start a server; an empty data folder becomes a new database
+    Start(Box<Start>),
+    /// Print the version
+    Version,
+}
+
+/// Options of `braid start`.
+#[derive(Debug, Args)]
+pub struct Start {
+    /// Data folder; made if it does not exist
+    #[arg(long, env = "BRAID_DATA", value_name = "DIR", default_value = "./braid-data")]
+    pub data: PathBuf,
+
+    /// Address for SQL clients; port 0 picks a free one
+    #[arg(long, env = "BRAID_LISTEN", value_name = "HOST:PORT", default_value = "127.0.0.1:26257")]
+    pub listen: String,
+
+    /// Address for /health and /metrics; port 0 picks a free one
+    #[arg(long, env = "BRAID_HTTP", value_name = "HOST:PORT", default_value = "127.0.0.1:8080")]
+    pub http: String,
+
+    /// Certificate chain in PEM; clients may then use TLS
+    #[arg(long, env = "BRAID_TLS_CERT", value_name = "FILE", requires = "tls_key")]
+    pub tls_cert: Option<PathBuf>,
+
+    /// Private key of the certificate in PEM
+    #[arg(long, env = "BRAID_TLS_KEY", value_name = "FILE", requires = "tls_cert")]
+    pub tls_key: Option<PathBuf>,
+
+    /// Allow clients from other machines without TLS, and users without a password from anywhere
+    #[arg(long, env = "BRAID_INSECURE")]
+    pub insecure: bool,
+
+    /// The most client sessions at a time; more are refused with 53300
+    #[arg(long, env = "BRAID_MAX_CONNECTIONS", value_name = "N", default_value_t = 1000,
+        value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub max_connections: u32,
+
+    /// The largest protocol message accepted, in bytes
+    #[arg(long, env = "BRAID_MAX_MESSAGE_BYTES", value_name = "BYTES", default_value_t = 67_108_864,
+        value_parser = clap::value_parser!(u32).range(1024..=1_073_741_824))]
+    pub max_message_bytes: u32,
+
+    /// How long running statements may go on after SIGTERM
+    #[arg(long, env = "BRAID_SHUTDOWN_TIMEOUT", value_name = "TIME", default_value = "10s",
+        value_parser = parse_duration)]
+    pub shutdown_timeout: Duration,
+
+    /// Memory for blocks read from disk, in MiB
+    #[arg(long, env = "BRAID_CACHE_MIB", value_name = "MIB", default_value_t = 128,
+        value_parser = clap::value_parser!(u32).range(1..=1_048_576))]
+    pub cache_mib: u32,
+
+    /// Bench aid: wait this long at every round trip, as a remote store would make us
+    #[arg(long, env = "BRAID_SIMULATE_RTT", value_name = "TIME", value_parser = parse_duration)]
+    pub simulate_rtt: Option<Duration>,
+
+    /// What to log on stderr: error, warn, info, debug, trace, or targets like info,braid_wire=debug
+    #[arg(long, env = "BRAID_LOG", value_name = "FILTER", default_value = "info")]
+    pub log: String,
+}
+
+/// `20ms`, `1.5s`, `2min`; a plain number is milliseconds.
+fn parse_duration(text: &str) -> Result<Duration, String> {
+    let text = text.trim();
+    let end = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());
+    let unit = match text[end..].trim() {
+        "us" => 1e-6,
+        "ms" | "" => 1e-3,
+        "s" => 1.0,
+        "min" => 60.0,
+        other => return Err(format!("unknown unit \"{other}\"; use us, ms, s or min")),
+    };
+    let number: f64 = text[..end].parse().map_err(|_| "expected a time such as 20ms".to_owned())?;
+    let seconds = number * unit;
+    if seconds > 86_400.0 {
+        return Err("at most one day".to_owned());
+    }
+    Ok(Duration::from_secs_f64(seconds))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn durations_have_units() {
+        assert_eq!(parse_duration("20ms"), Ok(Duration::from_millis(20)));
+        assert_eq!(parse_duration("1.5s"), Ok(Duration::from_millis(1500)));
+        assert_eq!(parse_duration("7"), Ok(Duration::from_millis(7)));
+        for text in ["", "ms", "1 parsec", "-1s", "1e9min"] {
+            assert!(parse_duration(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn unknown_options_are_refused() {
+        assert!(Cli::try_parse_from(["braid", "start", "--nope"]).is_err());
+        assert!(Cli::try_parse_from(["braid", "start", "--tls-cert", "x"]).is_err());
+        assert!(Cli::try_parse_from(["braid", "start", "--max-connections", "0"]).is_err());
+        assert!(Cli::try_parse_from(["braid"]).is_err());
+    }
+}

@@ -1,0 +1,133 @@
+//! `braid start`: opens the folder, wires the rooms, serves, stops.
+
+use std::io::Write;
+use std::sync::Arc;
+
+use braid_http::HttpServer;
+use braid_kv::{Database, DatabaseOptions};
+use braid_kv_embedded::{EmbeddedOptions, EmbeddedStore};
+use braid_session::{Server, ServerOptions};
+use braid_wire::{Limits, Listener, ListenerOptions, load_tls};
+
+use crate::address::{reachable, resolve};
+use crate::cli::Start;
+use crate::logging;
+use crate::signals::Signals;
+
+type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
+
+/// The exit status after a second signal, as shells report an interrupt.
+const INTERRUPTED: i32 = 130;
+
+/// Runs a server until it is told to stop.
+pub fn start(options: &Start) -> Result<()> {
+    logging::start(&options.log)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let result = runtime.block_on(run(options));
+    // Connections that did not end in time have been given up; do not wait for them again.
+    runtime.shutdown_background();
+    result
+}
+
+fn open_store(options: &Start) -> Result<Arc<EmbeddedStore>> {
+    let fatal = Arc::new(|reason: &str| {
+        tracing::error!(reason, "the store has stopped; the server ends, the next start recovers");
+        std::process::exit(1);
+    });
+    let embedded = EmbeddedOptions {
+        cache_bytes: u64::from(options.cache_mib) << 20,
+        on_fatal: Some(fatal),
+        ..EmbeddedOptions::default()
+    };
+    Ok(EmbeddedStore::open(&options.data, embedded)?)
+}
+
+async fn run(options: &Start) -> Result<()> {
+    let tls = match (&options.tls_cert, &options.tls_key) {
+        (Some(cert), Some(key)) => Some(load_tls(cert, key)?),
+        _ => None,
+    };
+    let mut signals = Signals::listen()?;
+    let address = resolve("--listen", &options.listen).await?;
+    let http_address = resolve("--http", &options.http).await?;
+    let kv = Database::new(
+        open_store(options)?,
+        DatabaseOptions { simulate_rtt: options.simulate_rtt, ..DatabaseOptions::default() },
+    );
+    if let Some(rtt) = options.simulate_rtt {
+        tracing::warn!(?rtt, "simulating round trips: a bench aid, not for production");
+    }
+    let server = Server::open(
+        kv,
+        ServerOptions {
+            connections_max: options.max_connections as usize,
+            message_bytes_max: options.max_message_bytes as usize,
+            tls: tls.is_some(),
+            insecure: options.insecure,
+        },
+    )
+    .await?;
+    if !address.ip().is_loopback() && !options.insecure {
+        check_exposure(&server, tls.is_some()).await?;
+    }
+    let limits = Limits {
+        message_bytes_max: options.max_message_bytes as usize,
+        ..Limits::default()
+    };
+    let listener = Listener::bind(address, server.clone(), ListenerOptions { tls, limits })
+        .await
+        .map_err(|error| format!("could not listen on {address}: {error}"))?;
+    let http = HttpServer::bind(http_address, server.clone())
+        .await
+        .map_err(|error| format!("could not listen on {http_address}: {error}"))?;
+    say_ready(&listener, &http)?;
+    tokio::spawn(http.run());
+    server.set_ready(true);
+    let stop = async {
+        signals.next().await;
+        tracing::info!("stopping: no new connections, running statements may finish");
+        server.set_ready(false);
+        tokio::spawn(async move {
+            signals.next().await;
+            tracing::warn!("second signal: ending at once");
+            std::process::exit(INTERRUPTED);
+        });
+    };
+    listener.run(stop, options.shutdown_timeout).await;
+    server.close().await?;
+    tracing::info!("stopped");
+    Ok(())
+}
+
+/// Beyond loopback nobody may read along, and nobody may come in without a password.
+async fn check_exposure(server: &Server, tls: bool) -> Result<()> {
+    if !tls {
+        return Err("an address beyond loopback needs TLS (--tls-cert and --tls-key); \
+                    --insecure does without"
+            .into());
+    }
+    let open = server.users_without_password().await?;
+    if open.is_empty() {
+        return Ok(());
+    }
+    Err(format!(
+        "an address beyond loopback needs a password on every user; without one: {}. \
+         Start on 127.0.0.1, run ALTER USER … PASSWORD '…', and start again; \
+         --insecure does without",
+        open.join(", ")
+    )
+    .into())
+}
+
+fn say_ready(listener: &Listener, http: &HttpServer) -> Result<()> {
+    let lines = format!(
+        "braid {} ready\nsql:  postgresql://root@{}/defaultdb\nhttp: http://{}\n",
+        env!("CARGO_PKG_VERSION"),
+        reachable(listener.local_addr()?),
+        reachable(http.local_addr()?)
+    );
+    let mut out = std::io::stdout().lock();
+    out.write_all(lines.as_bytes())?;
+    out.flush()?;
+    Ok(())
+}

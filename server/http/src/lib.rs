@@ -1,0 +1,19 @@
+//! Health and metrics over HTTP/1.1, for probes and Prometheus; later the console.
+//!
+//! ```text
+//! GET /health        JSON: live, ready, version, sessions
+//! GET /health/live   200 while the process answers
+//! GET /health/ready  200 while it takes sessions, else 503
+//! GET /metrics       Prometheus text
+//! ```
+//!
+//! What it does not do: TLS, request bodies, authentication. Bind it to loopback or behind a proxy.
+//!
+//! Rules: a request is at most [`REQUEST_BYTES_MAX`] and must arrive within [`REQUEST_TIMEOUT`];
+//! at most [`CONNECTIONS_MAX`] connections at a time; one request a connection.
+
+mod request;
+mod respond;
+mod server;
+
+pub use server::{CONNECTIONS_MAX, HttpServer, REQUEST_BYTES_MAX, REQUEST_TIMEOUT};

@@ -1,0 +1,118 @@
+//! What each path answers.
+
+use std::fmt::Write;
+
+use braid_session::{Metric, MetricKind, Server};
+
+use crate::request::Request;
+
+/// Status line, content type and body.
+pub(crate) struct Response {
+    status: &'static str,
+    content_type: &'static str,
+    body: String,
+}
+
+impl Response {
+    fn text(status: &'static str, body: impl Into<String>) -> Response {
+        Response { status, content_type: "text/plain; charset=utf-8", body: body.into() }
+    }
+
+    /// The answer to what is no request.
+    pub(crate) fn bad_request() -> Response {
+        Response::text("400 Bad Request", "not an HTTP/1.1 request\n")
+    }
+
+    /// The bytes to send; a HEAD request gets no body.
+    pub(crate) fn into_bytes(self, head_only: bool) -> Vec<u8> {
+        let Response { status, content_type, body } = self;
+        let mut out = format!(
+            "HTTP/1.1 {status}\r\ncontent-type: {content_type}\r\ncontent-length: {}\r\n\
+             cache-control: no-store\r\nconnection: close\r\n\r\n",
+            body.len()
+        );
+        if !head_only {
+            out.push_str(&body);
+        }
+        out.into_bytes()
+    }
+}
+
+/// Answers a request.
+pub(crate) fn respond(request: &Request<'_>, server: &Server) -> Response {
+    if !matches!(request.method, "GET" | "HEAD") {
+        return Response::text("405 Method Not Allowed", "only GET and HEAD\n");
+    }
+    match request.path {
+        "/" => Response::text("200 OK", "BraidDB: /health, /health/live, /health/ready, /metrics\n"),
+        "/health" => health(server),
+        "/health/live" => Response::text("200 OK", "live\n"),
+        "/health/ready" if server.is_ready() => Response::text("200 OK", "ready\n"),
+        "/health/ready" => Response::text("503 Service Unavailable", "not ready\n"),
+        "/metrics" => Response {
+            status: "200 OK",
+            content_type: "text/plain; version=0.0.4; charset=utf-8",
+            body: prometheus(&server.metrics()),
+        },
+        _ => Response::text("404 Not Found", "there is no such path\n"),
+    }
+}
+
+fn health(server: &Server) -> Response {
+    let ready = server.is_ready();
+    let body = format!(
+        "{{\"live\":true,\"ready\":{ready},\"version\":\"{}\",\"sessions\":{}}}\n",
+        server.version(),
+        server.sessions()
+    );
+    let status = if ready { "200 OK" } else { "503 Service Unavailable" };
+    Response { status, content_type: "application/json", body }
+}
+
+/// Prometheus's text format. Metrics of one name stand together.
+fn prometheus(metrics: &[Metric]) -> String {
+    let mut out = String::new();
+    let mut last = "";
+    for metric in metrics {
+        if metric.name != last {
+            let kind = match metric.kind {
+                MetricKind::Counter => "counter",
+                MetricKind::Gauge => "gauge",
+            };
+            let (name, help) = (metric.name, metric.help);
+            // Writing to a String cannot fail.
+            writeln!(out, "# HELP {name} {help}\n# TYPE {name} {kind}").ok();
+            last = metric.name;
+        }
+        match &metric.label {
+            Some((key, value)) => {
+                writeln!(out, "{}{{{key}=\"{value}\"}} {}", metric.name, metric.value).ok();
+            }
+            None => {
+                writeln!(out, "{} {}", metric.name, metric.value).ok();
+            }
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn metrics_of_one_name_share_a_header() {
+        let metric = |label: &str, value: f64| Metric {
+            name: "braid_retries_total",
+            help: "Retries.",
+            kind: MetricKind::Counter,
+            label: Some(("reason", label.to_owned())),
+            value,
+        };
+        assert_eq!(
+            prometheus(&[metric("a", 1.0), metric("b", 2.5)]),
+            "# HELP braid_retries_total Retries.\n# TYPE braid_retries_total counter\n\
+             braid_retries_total{reason=\"a\"} 1\nbraid_retries_total{reason=\"b\"} 2.5\n"
+        );
+    }
+}

@@ -1,0 +1,193 @@
+//! The message loop of one connection.
+//!
+//! ```text
+//! Query ───────────► session.simple ──► results ── ReadyForQuery ── flush
+//! Parse, Bind, … ──► session.*      ──► replies, kept in the buffer
+//! Sync ────────────► session.sync   ──► (commit) ── ReadyForQuery ── flush
+//! an error in the extended protocol: ErrorResponse, then everything up to Sync is skipped
+//! ```
+//!
+//! Not here: what a message means to the data (`session`).
+
+use std::time::Duration;
+
+use braid_session::Session;
+use braid_types::{Error, Result, SqlState};
+
+use crate::backend;
+use crate::channel::{Channel, Frame};
+use crate::frontend::{Frontend, Target, protocol};
+
+/// How a connection goes on after a message.
+enum Next {
+    Go,
+    End,
+}
+
+/// Serves a session until one side ends it. The error returned is to be sent as FATAL.
+pub(crate) async fn serve(channel: &mut Channel, session: &mut Session) -> Result<()> {
+    let mut skipping = false;
+    loop {
+        let Some(frame) = next_frame(channel, session).await? else { return Ok(()) };
+        if skipping && !matches!(frame.kind, b'S' | b'X') {
+            continue;
+        }
+        match handle(channel, session, &frame, &mut skipping).await {
+            Ok(Next::Go) => {}
+            Ok(Next::End) => return Ok(()),
+            Err(error) if error.state() == SqlState::ConnectionFailure => return Ok(()),
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// Waits for a whole message; `None` if the client has left.
+async fn next_frame(channel: &mut Channel, session: &mut Session) -> Result<Option<Frame>> {
+    loop {
+        if let Some(frame) = channel.frame()? {
+            return Ok(Some(frame));
+        }
+        session.check_end()?;
+        channel.shrink();
+        let idle = session.idle_limit();
+        tokio::select! {
+            biased;
+            filled = channel.fill() => match filled {
+                Ok(true) => {}
+                // A reset is as much an end as a close.
+                Ok(false) | Err(_) => return Ok(None),
+            },
+            () = session.end_signal() => {}
+            () = sleep(idle.as_ref().map(|limit| limit.after)) => {
+                if let Some(limit) = idle {
+                    return Err(limit.error);
+                }
+            }
+        }
+    }
+}
+
+async fn sleep(after: Option<Duration>) {
+    match after {
+        Some(after) => tokio::time::sleep(after).await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn handle(
+    channel: &mut Channel,
+    session: &mut Session,
+    frame: &Frame,
+    skipping: &mut bool,
+) -> Result<Next> {
+    let message = match Frontend::parse(frame.kind, &frame.body) {
+        Ok(message) => message,
+        Err(error) if frame.kind == b'Q' => {
+            session.fail().await;
+            report(channel, &error)?;
+            return ready(channel, session).await;
+        }
+        Err(error) => {
+            session.fail().await;
+            report(channel, &error)?;
+            *skipping = true;
+            return Ok(Next::Go);
+        }
+    };
+    match message {
+        Frontend::Query(sql) => {
+            if let Err(error) = session.simple(sql, channel).await {
+                report(channel, &error)?;
+            }
+            ready(channel, session).await
+        }
+        Frontend::Sync => {
+            *skipping = false;
+            if let Err(error) = session.sync(channel).await {
+                report(channel, &error)?;
+            }
+            ready(channel, session).await
+        }
+        Frontend::Flush => Ok(sent(channel).await),
+        Frontend::Terminate => Ok(Next::End),
+        // PostgreSQL ignores what is left of a failed COPY.
+        Frontend::CopyData | Frontend::CopyDone | Frontend::CopyFail(_) => Ok(Next::Go),
+        Frontend::Password(_) => Err(protocol("invalid frontend message type 112")),
+        Frontend::FunctionCall => {
+            session.fail().await;
+            report(channel, &Error::unsupported("the function call protocol"))?;
+            ready(channel, session).await
+        }
+        extended => {
+            if let Err(error) = run_extended(channel, session, extended).await {
+                session.fail().await;
+                report(channel, &error)?;
+                *skipping = true;
+            }
+            Ok(Next::Go)
+        }
+    }
+}
+
+async fn run_extended(
+    channel: &mut Channel,
+    session: &mut Session,
+    message: Frontend<'_>,
+) -> Result<()> {
+    match message {
+        Frontend::Parse { name, sql, types } => {
+            session.parse(name, sql, &types, channel).await?;
+            backend::bare(channel.out(), b'1');
+        }
+        Frontend::Bind(bind) => {
+            session
+                .bind(
+                    bind.portal,
+                    bind.statement,
+                    &bind.param_formats,
+                    &bind.params,
+                    &bind.result_formats,
+                )
+                .await?;
+            backend::bare(channel.out(), b'2');
+        }
+        Frontend::Describe(Target::Statement(name)) => {
+            session.describe_statement(name, channel).await?;
+        }
+        Frontend::Describe(Target::Portal(name)) => session.describe_portal(name, channel)?,
+        Frontend::Execute { portal, rows_max } => {
+            session.execute(portal, rows_max, channel).await?;
+        }
+        Frontend::Close(target) => {
+            match target {
+                Target::Statement(name) => session.close_statement(name),
+                Target::Portal(name) => session.close_portal(name),
+            }
+            backend::bare(channel.out(), b'3');
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+/// Writes an error; an end of the session (57P01) or of the connection goes on as an error.
+fn report(channel: &mut Channel, error: &Error) -> Result<()> {
+    if matches!(error.state(), SqlState::AdminShutdown | SqlState::ConnectionFailure) {
+        return Err(error.clone());
+    }
+    if error.state() == SqlState::InternalError {
+        tracing::error!(%error, "internal error");
+    }
+    backend::error(channel.out(), "ERROR", error);
+    Ok(())
+}
+
+async fn ready(channel: &mut Channel, session: &mut Session) -> Result<Next> {
+    session.report_settings(channel);
+    backend::ready_for_query(channel.out(), session.status().as_byte());
+    Ok(sent(channel).await)
+}
+
+async fn sent(channel: &mut Channel) -> Next {
+    if channel.send().await.is_ok() { Next::Go } else { Next::End }
+}
