@@ -28,7 +28,8 @@ export async function runFoundation(plan: Plan): Promise<Report> {
   const wanted = (name: string): boolean => plan.only === undefined || name.includes(plan.only);
   const memory: IdleMemory[] = [];
   // Memory first: a server that has worked holds caches that say nothing about its connections.
-  if (wanted('idle memory')) {
+  const known = plan.sides.every((side) => side.pid !== undefined);
+  if (known && wanted('idle memory')) {
     for (const side of plan.sides) {
       plan.print(`idle memory: ${side.name}`);
       memory.push(await idleMemory(side, plan.idleConnections));

@@ -109,6 +109,8 @@ async function oneRound(question: Question, side: Side, effort: Effort): Promise
       warmupIterations: 1,
       retainSamples: true,
       throws: true,
+      concurrency: clients.length > 1 ? 'bench' : null,
+      threshold: clients.length,
     });
     clients.forEach((client, connection) => {
       bench.add(`connection ${connection}`, async () => {
@@ -116,8 +118,6 @@ async function oneRound(question: Question, side: Side, effort: Effort): Promise
         operations++;
       });
     });
-    bench.concurrency = clients.length > 1 ? 'bench' : null;
-    bench.threshold = clients.length;
     const tasks = await bench.run();
     return summary(
       tasks.map((task) => {
