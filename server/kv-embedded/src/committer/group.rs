@@ -1,0 +1,274 @@
+//! The thread's half of a commit: validate, write, sync, publish, acknowledge.
+
+use super::queue::{Chore, Job, Work};
+use crate::{
+    files::{NUMBERS_RESERVED, encode_value, storage_error, tombstone_key, tombstone_value},
+    shared::Shared,
+    tombstones::{Tombstone, TombstoneIndex},
+    view::View,
+};
+use braid_kv::{
+    CommitOutcome, CommitRequest, Conflict, Error, Key, ReadSegment, Result, SpanSet, Timestamp,
+};
+use fjall::{OwnedWriteBatch, PersistMode};
+use std::{
+    collections::VecDeque,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{Arc, Weak, atomic::Ordering::Relaxed},
+    time::Instant,
+};
+
+/// A batch is written to the journal, then flushed, then compacted: room for each.
+const BATCH_BYTES_FACTOR: u64 = 3;
+
+/// The state of the committer's thread.
+pub(crate) struct Committer {
+    shared: Arc<Shared>,
+    /// The last commit number given out.
+    number: u64,
+    /// Commit numbers below this are reserved on disk.
+    reserved: u64,
+    tombstones: Arc<TombstoneIndex>,
+    /// Views that somebody may still use, oldest first.
+    live: VecDeque<(u64, Weak<View>)>,
+}
+
+impl Committer {
+    /// A committer that goes on after `view`.
+    pub(crate) fn new(shared: Arc<Shared>, view: &Arc<View>) -> Committer {
+        let number = view.number();
+        let tombstones = view.tombstones.clone();
+        let live = VecDeque::from([(number, Arc::downgrade(view))]);
+        Committer { shared, number, reserved: number + 1, tombstones, live }
+    }
+
+    /// Works until the queue is closed and empty, or until a failure.
+    pub(crate) fn run(mut self) {
+        while let Some(work) = self.shared.queue.take(self.shared.options.group_bytes_max) {
+            let done = catch_unwind(AssertUnwindSafe(|| self.work(work)));
+            let failed = match done {
+                Ok(Ok(())) => continue,
+                Ok(Err(error)) => error.to_string(),
+                Err(_) => "the committer has panicked".to_owned(),
+            };
+            self.stop(&failed);
+            return;
+        }
+        if let Err(error) = self.shared.files.db.persist(PersistMode::SyncAll) {
+            tracing::error!(%error, "the last sync has failed");
+        }
+    }
+
+    fn work(&mut self, work: Work) -> Result<()> {
+        if let Some((chore, done)) = work.chore {
+            self.do_chore(chore)?;
+            // The cleaner is gone if the store closes.
+            let _ = done.send(());
+            return Ok(());
+        }
+        self.commit_group(work.jobs)
+    }
+
+    /// Nothing can be promised any more: say so to everyone, once.
+    fn stop(&mut self, reason: &str) {
+        let reason: Arc<str> = reason.into();
+        tracing::error!(%reason, "the store has stopped");
+        let first = self.shared.stopped.set(reason.clone()).is_ok();
+        for job in self.shared.queue.abandon() {
+            self.shared.locks.release(job.request.txn);
+            let _ = job.reply.send(Err(Error::Stopped(reason.clone())));
+        }
+        if let (true, Some(hook)) = (first, &self.shared.options.on_fatal) {
+            hook(&reason);
+        }
+    }
+
+    fn commit_group(&mut self, jobs: Vec<Job>) -> Result<()> {
+        let shared = self.shared.clone();
+        if let Some(full) = self.disk_full(jobs.iter().map(|job| job.bytes as u64).sum()) {
+            for job in jobs {
+                answer_refused(&shared, job, Err(full.clone()));
+            }
+            return Ok(());
+        }
+        let writes: usize = jobs.iter().map(|job| job.request.writes.len()).sum();
+        let mut batch = OwnedWriteBatch::with_capacity(shared.files.db.clone(), writes + 1);
+        let mut tombstones = None;
+        let mut accepted: Vec<(Job, u64)> = Vec::with_capacity(jobs.len());
+        for job in jobs {
+            match self.admit(&job.request) {
+                Ok(None) => {
+                    self.add(&job.request, &mut batch, &mut tombstones);
+                    accepted.push((job, self.number));
+                }
+                Ok(Some(conflict)) => {
+                    shared.counters.conflicts.fetch_add(1, Relaxed);
+                    answer_refused(&shared, job, Ok(CommitOutcome::Retry(conflict)));
+                }
+                Err(error) => answer_refused(&shared, job, Err(error)),
+            }
+        }
+        if accepted.is_empty() {
+            return Ok(());
+        }
+        if self.number >= self.reserved {
+            self.reserved = self.number + NUMBERS_RESERVED;
+            shared.files.reserve_numbers(&mut batch, self.reserved);
+        }
+        if let Err(error) = self.write(batch) {
+            for (job, _) in accepted {
+                answer_refused(&shared, job, Ok(CommitOutcome::Unknown));
+            }
+            return Err(error);
+        }
+        if let Some(tombstones) = tombstones {
+            self.tombstones = Arc::new(tombstones);
+        }
+        self.publish();
+        self.acknowledge(accepted);
+        Ok(())
+    }
+
+    /// Proves the transaction's reads unchanged. If they are, it has a number and is in the index
+    /// before the next one is looked at.
+    fn admit(&mut self, request: &CommitRequest) -> Result<Option<Conflict>> {
+        let mut recent = self.shared.recent.lock();
+        for segment in &request.reads {
+            if let Some(conflict) = self.shared.changed_since(&recent, segment)? {
+                return Ok(Some(conflict));
+            }
+        }
+        for check in &request.checks {
+            let spans = SpanSet::from_iter([check.span.clone()]);
+            let segment = ReadSegment { snapshot: check.snapshot.clone(), spans };
+            if self.shared.changed_since(&recent, &segment)?.is_some() {
+                return Ok(Some(check.conflict.clone()));
+            }
+        }
+        self.number += 1;
+        for span in request.deleted_spans.spans() {
+            recent.add_span(self.number, span.clone());
+        }
+        for (key, _) in &request.writes {
+            recent.add_key(self.number, key);
+        }
+        Ok(None)
+    }
+
+    fn add(
+        &self,
+        request: &CommitRequest,
+        batch: &mut OwnedWriteBatch,
+        tombstones: &mut Option<TombstoneIndex>,
+    ) {
+        let files = &self.shared.files;
+        for (index, span) in request.deleted_spans.spans().iter().enumerate() {
+            let index = index as u32;
+            let record = Tombstone { number: self.number, index, span: span.clone() };
+            batch.insert(&files.ranges, tombstone_key(&record), tombstone_value(&record));
+            let all = tombstones.get_or_insert_with(|| self.tombstones.as_ref().clone());
+            all.insert(Arc::new(record));
+        }
+        for (key, value) in &request.writes {
+            match value {
+                Some(value) => {
+                    batch.insert(&files.data, key.as_ref(), encode_value(self.number, value));
+                }
+                None => batch.remove(&files.data, key.as_ref()),
+            }
+        }
+    }
+
+    fn write(&self, batch: OwnedWriteBatch) -> Result<()> {
+        let counters = &self.shared.counters;
+        if !self.shared.options.sync {
+            return batch.durability(None).commit().map_err(storage_error);
+        }
+        batch.durability(Some(PersistMode::Buffer)).commit().map_err(storage_error)?;
+        let start = Instant::now();
+        self.shared.files.db.persist(PersistMode::SyncData).map_err(storage_error)?;
+        let nanos = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        counters.syncs.fetch_add(1, Relaxed);
+        counters.sync_nanos.fetch_add(nanos, Relaxed);
+        Ok(())
+    }
+
+    /// Shows everything that is written now to new snapshots.
+    fn publish(&mut self) {
+        let view = View::of_now(&self.shared.files, self.number, self.tombstones.clone());
+        self.live.push_back((self.number, Arc::downgrade(&view)));
+        self.shared.publish(view);
+        while self.live.front().is_some_and(|(_, view)| view.strong_count() == 0) {
+            self.live.pop_front();
+        }
+        let oldest = self.live.front().map_or(self.number, |(number, _)| *number);
+        self.shared.recent.lock().trim(oldest, self.number);
+    }
+
+    fn acknowledge(&self, accepted: Vec<(Job, u64)>) {
+        let counters = &self.shared.counters;
+        let n = accepted.len() as u64;
+        counters.commits.fetch_add(n, Relaxed);
+        counters.batches.fetch_add(1, Relaxed);
+        counters.batch_max.fetch_max(n, Relaxed);
+        self.shared.locks.release_all(accepted.iter().map(|(job, _)| job.request.txn));
+        for (job, number) in accepted {
+            // The client is gone if nobody listens; the commit stands all the same.
+            let _ = job.reply.send(Ok(CommitOutcome::Committed(Timestamp(number))));
+        }
+    }
+
+    /// The error to refuse a group with, if it would leave too little room.
+    fn disk_full(&self, bytes: u64) -> Option<Error> {
+        let reserve = self.shared.options.disk_reserve_bytes;
+        let free = self.shared.files.folder.free_bytes().ok()?;
+        if free >= reserve.saturating_add(bytes.saturating_mul(BATCH_BYTES_FACTOR)) {
+            return None;
+        }
+        let path = self.shared.files.folder.path().display();
+        let text = format!("{free} bytes are free at \"{path}\", {reserve} are kept in reserve");
+        Some(Error::DiskFull(text.into()))
+    }
+
+    fn do_chore(&mut self, chore: Chore) -> Result<()> {
+        match chore {
+            Chore::Remove(seen) => self.remove_hidden(seen),
+            Chore::Drop(records) => self.drop_tombstones(&records),
+        }
+    }
+
+    /// Nobody sees the difference, so nobody waits for a sync: the journal keeps the order, and
+    /// the tombstone goes later than the values that it hides.
+    fn remove_hidden(&mut self, seen: Vec<(Key, u64)>) -> Result<()> {
+        let files = &self.shared.files;
+        let mut batch = files.db.batch();
+        for (key, number) in seen {
+            let stored = files.data.get(&key).map_err(storage_error)?;
+            let Some(stored) = stored else { continue };
+            if crate::files::decode_value(&stored)?.0 == number {
+                batch.remove(&files.data, key);
+            }
+        }
+        self.shared.counters.cleaned.fetch_add(batch.len() as u64, Relaxed);
+        batch.durability(Some(PersistMode::Buffer)).commit().map_err(storage_error)
+    }
+
+    fn drop_tombstones(&mut self, records: &[Arc<Tombstone>]) -> Result<()> {
+        let files = &self.shared.files;
+        let mut batch = files.db.batch();
+        for record in records {
+            batch.remove(&files.ranges, tombstone_key(record));
+        }
+        batch.durability(Some(PersistMode::Buffer)).commit().map_err(storage_error)?;
+        let left = self.tombstones.records().iter().filter(|r| !records.contains(r));
+        self.tombstones = Arc::new(TombstoneIndex::new(left.cloned().collect()));
+        self.publish();
+        Ok(())
+    }
+}
+
+/// Releases the locks, then answers: the caller may begin again at once.
+fn answer_refused(shared: &Shared, job: Job, answer: Result<CommitOutcome>) {
+    shared.locks.release(job.request.txn);
+    let _ = job.reply.send(answer);
+}

@@ -1,0 +1,31 @@
+//! The committer: one thread that turns waiting transactions into one batch and one sync.
+//!
+//! ```text
+//!   callers    lock written keys ─ check new keys ─ hand over ─────────────────┐
+//!   committer  take all that wait ─ validate, enter into the index ─ write ─ sync
+//!              ─ publish the view ─ release locks ─ acknowledge ◀──────────────┘
+//! ```
+//!
+//! # What must always hold
+//!
+//! - An accepted transaction is in the index of recent writes before the next one of the same
+//!   batch is checked, or two that read what the other writes would both pass.
+//! - Nothing is visible before it is synced, and locks go after it is visible: who gets a lock
+//!   reads the newest value.
+//! - Written keys are locked exclusively by their transaction up to the publication, by the
+//!   caller if not before. So no two transactions of one batch write the same key, and blind
+//!   writers respect the locks of others.
+//! - A failed write or sync leaves the outcome of the whole batch unknown, and the store stops:
+//!   after a failed sync nobody can say what the disk has.
+//!
+//! - `request`: the caller's half
+//! - `queue`: the hand-over
+//! - `group`: the thread's half
+
+mod group;
+mod queue;
+mod request;
+
+pub(crate) use group::Committer;
+pub(crate) use queue::{Chore, Queue};
+pub(crate) use request::commit;

@@ -1,0 +1,166 @@
+//! The caller's half of a commit: locks, checks of the written keys, hand-over.
+//!
+//! What can be decided under the transaction's own locks is decided here, side by side with
+//! others: the keys cannot change any more. Only read sets are left to the committer.
+
+use super::queue::Job;
+use crate::{
+    locks::{Request, Target},
+    shared::{Shared, view_of},
+    view::View,
+};
+use braid_kv::{
+    CommitOutcome, CommitRequest, Conflict, Error, LockStrength, LockWait, ReadSegment, Result,
+    RetryReason, Snapshot, SpanSet, TxnId,
+};
+use std::{
+    collections::HashSet,
+    sync::{Arc, atomic::Ordering::Relaxed},
+};
+use tokio::sync::oneshot;
+
+/// Commits a transaction; see [`braid_kv::Store::commit`].
+pub(crate) async fn commit(shared: &Shared, mut request: CommitRequest) -> Result<CommitOutcome> {
+    let mut release = ReleaseOnDrop { shared, txn: Some(request.txn) };
+    shared.check_running()?;
+    lock_writes(shared, &request).await?;
+    let now = shared.current();
+    if let Some(conflict) = check_writes(shared, &request, &now.0)? {
+        return Ok(refused(shared, conflict));
+    }
+    if let Some(duplicate) = find_duplicate(&request, &now.0)? {
+        // What the transaction has read decides first: a key that it has seen absent and that is
+        // there now is a changed read.
+        for segment in &request.reads {
+            if let Some(conflict) = shared.changed_since(&shared.recent.lock(), segment)? {
+                return Ok(refused(shared, conflict));
+            }
+        }
+        return Err(duplicate);
+    }
+    if let Some(conflict) = renew_old_reads(shared, &mut request, &now)? {
+        return Ok(refused(shared, conflict));
+    }
+    let (reply, answer) = oneshot::channel();
+    let bytes = request_bytes(&request);
+    if shared.queue.push(Job { request, bytes, reply }).is_err() {
+        shared.check_running()?;
+        return Err(Error::Stopped("the server is shutting down".into()));
+    }
+    // From here on the committer releases the locks, even if nobody waits for the answer.
+    release.txn = None;
+    answer.await.unwrap_or(Ok(CommitOutcome::Unknown))
+}
+
+fn refused(shared: &Shared, conflict: Conflict) -> CommitOutcome {
+    shared.counters.conflicts.fetch_add(1, Relaxed);
+    CommitOutcome::Retry(conflict)
+}
+
+/// Locks everything that will be written, spans first, keys in key order.
+async fn lock_writes(shared: &Shared, request: &CommitRequest) -> Result<()> {
+    let spans = request.deleted_spans.spans().iter();
+    let spans = spans.map(|span| Target::Span(Arc::new(span.clone())));
+    let keys = request.writes.iter().map(|(key, _)| Target::Key(key.clone()));
+    let targets: Vec<Target> = spans.chain(keys).collect();
+    if shared.locks.take_now(request.txn, &targets)? {
+        return Ok(());
+    }
+    let wanted = Request {
+        txn: request.txn,
+        strength: LockStrength::Exclusive,
+        wait: LockWait::Block,
+        timeout: request.lock_timeout,
+    };
+    shared.locks.take(wanted, &targets).await.map(drop)
+}
+
+/// REPEATABLE READ: a written key must not be newer than the snapshot.
+fn check_writes(shared: &Shared, request: &CommitRequest, now: &View) -> Result<Option<Conflict>> {
+    let Some(since) = &request.conflicts_since else { return Ok(None) };
+    let since = view_of(since)?;
+    let new: HashSet<&[u8]> = request.new_keys.iter().map(|new| new.key.as_ref()).collect();
+    for (key, _) in &request.writes {
+        if !new.contains(key.as_ref()) && shared.key_changed(key, since, now)? {
+            return Ok(Some(Conflict::new(RetryReason::WriteConflict, Some(key.to_vec()))));
+        }
+    }
+    if request.deleted_spans.is_empty() || since.number() >= now.number() {
+        return Ok(None);
+    }
+    let found = shared.reread(since, now, &request.deleted_spans)?;
+    Ok(found.map(|c| Conflict::new(RetryReason::WriteConflict, c.key)))
+}
+
+/// The first key, in the order of statements, that must not exist but does.
+fn find_duplicate(request: &CommitRequest, now: &View) -> Result<Option<Error>> {
+    let mut found = None;
+    for new in &request.new_keys {
+        if found.is_some_and(|(seq, _)| seq <= new.seq) {
+            continue;
+        }
+        if now.version(&new.key)?.is_some() {
+            found = Some((new.seq, &new.key));
+        }
+    }
+    Ok(found.map(|(seq, key)| Error::Duplicate { key: key.to_vec(), seq }))
+}
+
+/// Reads that are older than the index are compared here, so that the committer need not: what
+/// holds in the newest view is then as good as read there.
+fn renew_old_reads(
+    shared: &Shared,
+    request: &mut CommitRequest,
+    now: &Arc<crate::view::ViewHandle>,
+) -> Result<Option<Conflict>> {
+    for segment in &mut request.reads {
+        if let Some(conflict) = renew(shared, segment, now)? {
+            return Ok(Some(conflict));
+        }
+    }
+    for check in &mut request.checks {
+        let spans = SpanSet::from_iter([check.span.clone()]);
+        let mut segment = ReadSegment { snapshot: check.snapshot.clone(), spans };
+        if renew(shared, &mut segment, now)?.is_some() {
+            return Ok(Some(check.conflict.clone()));
+        }
+        check.snapshot = segment.snapshot;
+    }
+    Ok(None)
+}
+
+fn renew(
+    shared: &Shared,
+    segment: &mut ReadSegment,
+    now: &Arc<crate::view::ViewHandle>,
+) -> Result<Option<Conflict>> {
+    let view = view_of(&segment.snapshot)?;
+    if !shared.options.validate || shared.recent.lock().knows(view.number()) {
+        return Ok(None);
+    }
+    let conflict = shared.reread(view, &now.0, &segment.spans)?;
+    segment.snapshot = now.clone() as Arc<dyn Snapshot>;
+    Ok(conflict)
+}
+
+/// Roughly how many bytes the batch will take.
+fn request_bytes(request: &CommitRequest) -> usize {
+    let write =
+        |(key, value): &braid_kv::Write| key.len() + value.as_ref().map_or(0, |v| v.len()) + 24;
+    let spans = request.deleted_spans.spans().iter().map(|s| s.start.len() + s.end.len() + 32);
+    request.writes.iter().map(write).sum::<usize>() + spans.sum::<usize>()
+}
+
+/// Releases the transaction's locks unless the committer will.
+struct ReleaseOnDrop<'a> {
+    shared: &'a Shared,
+    txn: Option<TxnId>,
+}
+
+impl Drop for ReleaseOnDrop<'_> {
+    fn drop(&mut self) {
+        if let Some(txn) = self.txn {
+            self.shared.locks.release(txn);
+        }
+    }
+}

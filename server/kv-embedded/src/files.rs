@@ -1,0 +1,171 @@
+//! fjall's keyspaces, and how bytes lie in them.
+//!
+//! ```text
+//!   data     user key                    →  commit number (8 bytes), value
+//!   ranges   commit number, index        →  length of start (4 bytes), start, end
+//!   meta     "numbers"                   →  first commit number that is not reserved
+//! ```
+//!
+//! One value a key: older ones live on inside fjall for as long as a snapshot shows them. Commit
+//! numbers are reserved in blocks, so that they go on above the durable maximum after a crash.
+
+use crate::{
+    folder::{Folder, OpenError},
+    options::EmbeddedOptions,
+    tombstones::Tombstone,
+};
+use braid_kv::{Error, Span};
+use fjall::{
+    CompressionType, Database, Keyspace, KeyspaceCreateOptions,
+    config::{CompressionPolicy, HashRatioPolicy, PinningPolicy},
+};
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+};
+
+/// How many commit numbers are reserved at once.
+pub(crate) const NUMBERS_RESERVED: u64 = 1 << 24;
+
+const NUMBERS: &[u8] = b"numbers";
+/// Length of the commit number in front of a value.
+pub(crate) const NUMBER_BYTES: usize = 8;
+
+/// The open keyspaces, and the folder that they lie in.
+pub(crate) struct Files {
+    pub(crate) db: Database,
+    pub(crate) data: Keyspace,
+    pub(crate) ranges: Keyspace,
+    pub(crate) meta: Keyspace,
+    pub(crate) folder: Folder,
+}
+
+impl Files {
+    /// Opens or creates the keyspaces. fjall checks its own files here.
+    pub(crate) fn open(folder: Folder, options: &EmbeddedOptions) -> Result<Files, OpenError> {
+        let opened = catch_unwind(AssertUnwindSafe(|| open_keyspaces(&folder, options)));
+        let (db, data, ranges, meta) = match opened {
+            Ok(Ok(open)) => open,
+            Ok(Err(fjall::Error::Locked)) => {
+                return Err(OpenError::Locked { path: folder.path().to_owned() });
+            }
+            Ok(Err(fjall::Error::Io(source))) => {
+                return Err(OpenError::Io { path: folder.path().to_owned(), source });
+            }
+            Ok(Err(error)) => return Err(folder.corrupt(format!("{error:?}"))),
+            Err(_) => return Err(folder.corrupt("its files cannot be read back")),
+        };
+        folder.mark_ready()?;
+        Ok(Files { db, data, ranges, meta, folder })
+    }
+
+    /// The first commit number that was never used.
+    pub(crate) fn next_number(&self) -> Result<u64, OpenError> {
+        let stored = self.meta.get(NUMBERS).map_err(|e| self.folder.corrupt(e.to_string()))?;
+        match stored {
+            None => Ok(1),
+            Some(bytes) => <[u8; 8]>::try_from(&*bytes)
+                .map(u64::from_be_bytes)
+                .map_err(|_| self.folder.corrupt("the reserved commit number is malformed")),
+        }
+    }
+
+    /// The range tombstones that are still needed.
+    pub(crate) fn tombstones(&self) -> Result<Vec<Arc<Tombstone>>, OpenError> {
+        let mut all = Vec::new();
+        for entry in self.ranges.iter() {
+            let (key, value) =
+                entry.into_inner().map_err(|e| self.folder.corrupt(e.to_string()))?;
+            let tombstone = decode_tombstone(&key, &value)
+                .ok_or_else(|| self.folder.corrupt("a range tombstone is malformed"))?;
+            all.push(Arc::new(tombstone));
+        }
+        Ok(all)
+    }
+
+    /// Reserves commit numbers up to `end` as part of a batch.
+    pub(crate) fn reserve_numbers(&self, batch: &mut fjall::OwnedWriteBatch, end: u64) {
+        batch.insert(&self.meta, NUMBERS, end.to_be_bytes().as_slice());
+    }
+}
+
+type Open = (Database, Keyspace, Keyspace, Keyspace);
+
+fn open_keyspaces(folder: &Folder, options: &EmbeddedOptions) -> fjall::Result<Open> {
+    let db = Database::builder(folder.store())
+        .cache_size(options.cache_bytes)
+        .journal_compression(CompressionType::None)
+        .worker_threads(2)
+        .open()?;
+    let data = db.keyspace("data", || {
+        KeyspaceCreateOptions::default()
+            .data_block_hash_ratio_policy(HashRatioPolicy::all(0.75))
+            .filter_block_pinning_policy(PinningPolicy::all(true))
+            .index_block_pinning_policy(PinningPolicy::all(true))
+            .data_block_compression_policy(CompressionPolicy::new([
+                CompressionType::None,
+                CompressionType::None,
+                CompressionType::None,
+                CompressionType::None,
+                CompressionType::Lz4,
+            ]))
+    })?;
+    let small = || KeyspaceCreateOptions::default().max_memtable_size(4 << 20);
+    let ranges = db.keyspace("ranges", small)?;
+    let meta = db.keyspace("meta", small)?;
+    Ok((db, data, ranges, meta))
+}
+
+/// A value as it is stored.
+pub(crate) fn encode_value(number: u64, value: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(NUMBER_BYTES + value.len());
+    bytes.extend_from_slice(&number.to_le_bytes());
+    bytes.extend_from_slice(value);
+    bytes
+}
+
+/// The commit number of a stored value, and the value.
+#[inline]
+pub(crate) fn decode_value(stored: &[u8]) -> Result<(u64, &[u8]), Error> {
+    match stored.split_first_chunk::<NUMBER_BYTES>() {
+        Some((number, value)) => Ok((u64::from_le_bytes(*number), value)),
+        None => Err(Error::Corrupt("a stored value is too short".into())),
+    }
+}
+
+pub(crate) fn tombstone_key(tombstone: &Tombstone) -> Vec<u8> {
+    let mut key = tombstone.number.to_be_bytes().to_vec();
+    key.extend_from_slice(&tombstone.index.to_be_bytes());
+    key
+}
+
+pub(crate) fn tombstone_value(tombstone: &Tombstone) -> Vec<u8> {
+    let Span { start, end } = &tombstone.span;
+    let mut value = (start.len() as u32).to_be_bytes().to_vec();
+    value.extend_from_slice(start);
+    value.extend_from_slice(end);
+    value
+}
+
+fn decode_tombstone(key: &[u8], value: &[u8]) -> Option<Tombstone> {
+    let (number, rest) = key.split_first_chunk::<8>()?;
+    let index = <[u8; 4]>::try_from(rest).ok()?;
+    let (length, rest) = value.split_first_chunk::<4>()?;
+    let (start, end) = rest.split_at_checked(u32::from_be_bytes(*length) as usize)?;
+    Some(Tombstone {
+        number: u64::from_be_bytes(*number),
+        index: u32::from_be_bytes(index),
+        span: Span::new(start, end),
+    })
+}
+
+/// An error of fjall in our words.
+pub(crate) fn storage_error(error: fjall::Error) -> Error {
+    match error {
+        fjall::Error::Io(e) if e.kind() == std::io::ErrorKind::StorageFull => {
+            Error::DiskFull(e.to_string().into())
+        }
+        fjall::Error::Storage(e) => Error::Storage(format!("{e:?}").into()),
+        other => Error::Storage(format!("{other:?}").into()),
+    }
+}

@@ -1,0 +1,33 @@
+//! Row locks: in memory, on keys and spans, shared or exclusive, first come first served.
+//!
+//! ```text
+//!   key  account/7     held: T3 shared, T5 shared     queue: T8 exclusive, T9 shared
+//!   span account/…     held: -                        queue: T10 exclusive
+//!
+//!   T3 asks for exclusive: it goes ahead of T8 (it holds already) and waits for T5 alone.
+//!   T5 asks for exclusive too: T3 → T5 → T3, a deadlock; the youngest, T5, is the victim.
+//! ```
+//!
+//! # What must always hold
+//!
+//! - A request is granted when nobody else holds a conflicting lock over the same keys and nobody
+//!   else asked for one before. A request whose transaction already holds something there goes
+//!   ahead of the queue, since those in the queue wait for it anyway.
+//! - Several keys are locked in key order, so that equal statements do not deadlock.
+//! - A lock is handed over by the one who releases it: nobody can push in between.
+//! - Every wait is checked for a cycle when it begins. That is enough: what a waiter waits for
+//!   only shrinks later, except when somebody goes ahead of it, and that one's wait is checked.
+//! - The end of a transaction releases everything it holds and cancels what it still waits for.
+//!
+//! Locks say nothing about versions: who was granted one reads the newest published view.
+//!
+//! - `table`: the state, granting and releasing
+//! - `deadlock`: the search for cycles
+//! - `wait`: requests, waiting, time limits
+
+mod deadlock;
+mod table;
+mod wait;
+
+pub(crate) use table::Target;
+pub(crate) use wait::{LockManager, Request};

@@ -1,0 +1,391 @@
+//! The lock table: who holds what, who waits for what.
+
+use braid_kv::{Error, LockInfo, LockStrength, Span, TxnId, key_after};
+use std::{
+    collections::{BTreeMap, HashMap, VecDeque},
+    ops::Bound,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+use tokio::sync::oneshot;
+
+/// What is locked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Target {
+    Key(Arc<[u8]>),
+    Span(Arc<Span>),
+}
+
+impl Target {
+    /// The key, or where the span starts.
+    pub(crate) fn start(&self) -> &[u8] {
+        match self {
+            Target::Key(key) => key,
+            Target::Span(span) => &span.start,
+        }
+    }
+
+    pub(super) fn overlaps(&self, other: &Target) -> bool {
+        match (self, other) {
+            (Target::Key(a), Target::Key(b)) => a == b,
+            (Target::Key(key), Target::Span(span)) | (Target::Span(span), Target::Key(key)) => {
+                span.contains(key)
+            }
+            (Target::Span(a), Target::Span(b)) => a.overlaps(b),
+        }
+    }
+
+    fn span(&self) -> Span {
+        match self {
+            Target::Key(key) => Span::new(key.as_ref(), key_after(key)),
+            Target::Span(span) => span.as_ref().clone(),
+        }
+    }
+}
+
+pub(super) fn conflicts(a: LockStrength, b: LockStrength) -> bool {
+    a == LockStrength::Exclusive || b == LockStrength::Exclusive
+}
+
+/// The locks on one key. One holder is the common case and needs no allocation.
+#[derive(Default)]
+pub(super) struct Point {
+    first: Option<(TxnId, LockStrength)>,
+    more: Vec<(TxnId, LockStrength)>,
+    /// Tickets of those who wait, in the order in which they are served.
+    pub(super) queue: VecDeque<u64>,
+}
+
+impl Point {
+    pub(super) fn holders(&self) -> impl Iterator<Item = (TxnId, LockStrength)> + '_ {
+        self.first.iter().chain(&self.more).copied()
+    }
+
+    /// Adds a holder, or makes its lock stronger. Returns whether it is new.
+    fn hold(&mut self, txn: TxnId, strength: LockStrength) -> bool {
+        let held = self.first.iter_mut().chain(&mut self.more).find(|(t, _)| *t == txn);
+        if let Some((_, held)) = held {
+            *held = (*held).max(strength);
+            return false;
+        }
+        match self.first {
+            None => self.first = Some((txn, strength)),
+            Some(_) => self.more.push((txn, strength)),
+        }
+        true
+    }
+
+    fn let_go(&mut self, txn: TxnId) {
+        self.more.retain(|(t, _)| *t != txn);
+        if self.first.is_some_and(|(t, _)| t == txn) {
+            self.first = self.more.pop();
+        }
+    }
+
+    fn is_free(&self) -> bool {
+        self.first.is_none() && self.queue.is_empty()
+    }
+}
+
+pub(super) struct HeldSpan {
+    pub(super) span: Arc<Span>,
+    pub(super) txn: TxnId,
+    pub(super) strength: LockStrength,
+}
+
+pub(super) struct Waiter {
+    pub(super) txn: TxnId,
+    pub(super) target: Target,
+    pub(super) strength: LockStrength,
+    sender: oneshot::Sender<Result<(), Error>>,
+    since: Instant,
+}
+
+/// Requests that go ahead of the queue have the lower tickets.
+const TICKETS_ORDINARY: u64 = 1 << 62;
+
+#[derive(Default)]
+pub(super) struct Table {
+    pub(super) points: BTreeMap<Arc<[u8]>, Point>,
+    pub(super) spans: Vec<HeldSpan>,
+    pub(super) waiters: BTreeMap<u64, Waiter>,
+    /// Tickets of those who wait for a span.
+    span_waiters: Vec<u64>,
+    pub(super) waiting: HashMap<TxnId, Vec<u64>>,
+    keys_of: HashMap<TxnId, Vec<Arc<[u8]>>>,
+    held: usize,
+    next_ticket: u64,
+}
+
+impl Table {
+    /// How many locks are held.
+    pub(super) fn held(&self) -> usize {
+        self.held
+    }
+
+    fn points_over<'a>(
+        &'a self,
+        target: &'a Target,
+    ) -> impl Iterator<Item = (&'a Arc<[u8]>, &'a Point)> {
+        let bounds: (Bound<&[u8]>, Bound<&[u8]>) = match target {
+            Target::Key(key) => (Bound::Included(key), Bound::Included(key)),
+            Target::Span(span) => (Bound::Included(&span.start), Bound::Excluded(&span.end)),
+        };
+        self.points.range::<[u8], _>(bounds)
+    }
+
+    /// Everyone who holds a lock over `target`.
+    pub(super) fn holders<'a>(
+        &'a self,
+        target: &'a Target,
+    ) -> impl Iterator<Item = (TxnId, LockStrength)> + 'a {
+        let spans: Vec<_> = self
+            .spans
+            .iter()
+            .filter(|held| match target {
+                Target::Key(key) => held.span.contains(key),
+                Target::Span(span) => held.span.overlaps(span),
+            })
+            .map(|held| (held.txn, held.strength))
+            .collect();
+        self.points_over(target).flat_map(|(_, point)| point.holders()).chain(spans)
+    }
+
+    /// Whether `txn` holds at least this over the whole of `target`.
+    pub(super) fn holds(&self, txn: TxnId, target: &Target, strength: LockStrength) -> bool {
+        let by_span = self.spans.iter().any(|held| {
+            held.txn == txn
+                && held.strength >= strength
+                && match target {
+                    Target::Key(key) => held.span.contains(key),
+                    Target::Span(span) => held.span.contains_span(span),
+                }
+        });
+        by_span
+            || match target {
+                Target::Key(key) => self
+                    .points
+                    .get(key)
+                    .is_some_and(|p| p.holders().any(|(t, s)| t == txn && s >= strength)),
+                Target::Span(_) => false,
+            }
+    }
+
+    /// Tickets over `target`, in the order in which they are served.
+    pub(super) fn tickets_over(&self, target: &Target) -> Vec<u64> {
+        if self.waiters.is_empty() {
+            return Vec::new();
+        }
+        let points = self.points_over(target).flat_map(|(_, point)| point.queue.iter());
+        let spans = self
+            .span_waiters
+            .iter()
+            .filter(|t| self.waiters.get(t).is_some_and(|w| w.target.overlaps(target)));
+        let mut tickets: Vec<u64> = points.chain(spans).copied().collect();
+        tickets.sort_unstable();
+        tickets
+    }
+
+    /// Whether nothing stands in the way of a request. `ticket` is its place in the queue.
+    fn is_free(&self, txn: TxnId, target: &Target, strength: LockStrength, ticket: u64) -> bool {
+        let held = self.holders(target).any(|(t, s)| t != txn && conflicts(s, strength));
+        if held {
+            return false;
+        }
+        self.tickets_over(target)
+            .into_iter()
+            .take_while(|t| *t < ticket)
+            .filter_map(|t| self.waiters.get(&t))
+            .all(|w| w.txn == txn || !conflicts(w.strength, strength) || self.blocks(txn, w))
+    }
+
+    /// Whether a lock held by `txn` is what `waiter` waits for: then waiting for that one in turn
+    /// would be a deadlock made by the queue alone.
+    pub(super) fn blocks(&self, txn: TxnId, waiter: &Waiter) -> bool {
+        self.holders(&waiter.target).any(|(t, s)| t == txn && conflicts(s, waiter.strength))
+    }
+
+    /// Takes the lock if nothing stands in the way.
+    pub(super) fn try_take(&mut self, txn: TxnId, target: &Target, strength: LockStrength) -> bool {
+        if self.is_fast(txn, target) || self.holds(txn, target, strength) {
+            // Nobody is near.
+        } else {
+            let ticket = if self.goes_ahead(txn, target) { 0 } else { u64::MAX };
+            if !self.is_free(txn, target, strength, ticket) {
+                return false;
+            }
+        }
+        self.hold(txn, target, strength);
+        true
+    }
+
+    /// The common case: a key that nobody holds, and no spans anywhere.
+    fn is_fast(&self, txn: TxnId, target: &Target) -> bool {
+        let Target::Key(key) = target else { return false };
+        self.spans.is_empty()
+            && self.span_waiters.is_empty()
+            && self.points.get(key).is_none_or(|point| {
+                point.queue.is_empty() && point.holders().all(|(t, _)| t == txn)
+            })
+    }
+
+    /// Whether `txn` holds something over `target` already.
+    fn goes_ahead(&self, txn: TxnId, target: &Target) -> bool {
+        self.holders(target).any(|(t, _)| t == txn)
+    }
+
+    fn hold(&mut self, txn: TxnId, target: &Target, strength: LockStrength) {
+        match target {
+            Target::Key(key) => {
+                if self.points.entry(key.clone()).or_default().hold(txn, strength) {
+                    self.keys_of.entry(txn).or_default().push(key.clone());
+                    self.held += 1;
+                }
+            }
+            Target::Span(span) => {
+                let same = self.spans.iter_mut().find(|h| h.txn == txn && h.span == *span);
+                if let Some(held) = same {
+                    held.strength = held.strength.max(strength);
+                    return;
+                }
+                self.spans.push(HeldSpan { span: span.clone(), txn, strength });
+                self.held += 1;
+            }
+        }
+    }
+
+    /// Joins the queue. Returns the ticket and where the answer will come.
+    pub(super) fn join(
+        &mut self,
+        txn: TxnId,
+        target: &Target,
+        strength: LockStrength,
+    ) -> (u64, oneshot::Receiver<Result<(), Error>>) {
+        self.next_ticket += 1;
+        let ahead = self.goes_ahead(txn, target);
+        let ticket = self.next_ticket + if ahead { 0 } else { TICKETS_ORDINARY };
+        let (sender, receiver) = oneshot::channel();
+        match target {
+            Target::Key(key) => {
+                let queue = &mut self.points.entry(key.clone()).or_default().queue;
+                let at = queue.partition_point(|t| *t < ticket);
+                queue.insert(at, ticket);
+            }
+            Target::Span(_) => self.span_waiters.push(ticket),
+        }
+        self.waiting.entry(txn).or_default().push(ticket);
+        let since = Instant::now();
+        let waiter = Waiter { txn, target: target.clone(), strength, sender, since };
+        self.waiters.insert(ticket, waiter);
+        (ticket, receiver)
+    }
+
+    /// Takes a waiter out of the queue, whatever the reason.
+    fn leave(&mut self, ticket: u64) -> Option<Waiter> {
+        let waiter = self.waiters.remove(&ticket)?;
+        match &waiter.target {
+            Target::Key(key) => {
+                if let Some(point) = self.points.get_mut(key) {
+                    point.queue.retain(|t| *t != ticket);
+                    if point.is_free() {
+                        self.points.remove(key);
+                    }
+                }
+            }
+            Target::Span(_) => self.span_waiters.retain(|t| *t != ticket),
+        }
+        if let Some(tickets) = self.waiting.get_mut(&waiter.txn) {
+            tickets.retain(|t| *t != ticket);
+            if tickets.is_empty() {
+                self.waiting.remove(&waiter.txn);
+            }
+        }
+        Some(waiter)
+    }
+
+    /// Ends a wait without the lock. Those behind it may go on.
+    pub(super) fn refuse(&mut self, ticket: u64, error: Error) {
+        if let Some(waiter) = self.leave(ticket) {
+            // The receiver is gone if the caller gave up itself.
+            let _ = waiter.sender.send(Err(error));
+            self.serve(&waiter.target);
+        }
+    }
+
+    /// Hands locks over to those who can have them now, in order.
+    fn serve(&mut self, target: &Target) {
+        for ticket in self.tickets_over(target) {
+            let Some(waiter) = self.waiters.get(&ticket) else { continue };
+            let (txn, strength) = (waiter.txn, waiter.strength);
+            let is_point = matches!((&waiter.target, target), (Target::Key(_), Target::Key(_)));
+            let target = waiter.target.clone();
+            if self.is_free(txn, &target, strength, ticket) {
+                if let Some(waiter) = self.leave(ticket) {
+                    self.hold(txn, &target, strength);
+                    let _ = waiter.sender.send(Ok(()));
+                }
+            } else if is_point && strength == LockStrength::Exclusive {
+                // Everyone behind it on this key waits for it.
+                break;
+            }
+        }
+    }
+
+    /// Ends a transaction: releases what it holds, cancels what it waits for.
+    pub(super) fn release(&mut self, txn: TxnId) {
+        for ticket in self.waiting.get(&txn).cloned().unwrap_or_default() {
+            self.refuse(ticket, Error::Cancelled);
+        }
+        let keys = self.keys_of.remove(&txn).unwrap_or_default();
+        self.held -= keys.len();
+        for key in &keys {
+            let Some(point) = self.points.get_mut(key) else { continue };
+            point.let_go(txn);
+            if point.is_free() {
+                self.points.remove(key);
+            }
+        }
+        let mut freed: Vec<Target> = Vec::new();
+        self.spans.retain(|held| {
+            if held.txn == txn {
+                freed.push(Target::Span(held.span.clone()));
+            }
+            held.txn != txn
+        });
+        self.held -= freed.len();
+        if self.waiters.is_empty() {
+            return;
+        }
+        for key in keys {
+            self.serve(&Target::Key(key));
+        }
+        for target in freed {
+            self.serve(&target);
+        }
+    }
+
+    /// Everything, in key order.
+    pub(super) fn list(&self) -> Vec<LockInfo> {
+        let info = |target: &Target, txn, strength, granted, waited| LockInfo {
+            span: target.span(),
+            txn,
+            strength,
+            granted,
+            waited,
+        };
+        let mut all: Vec<LockInfo> = Vec::new();
+        for (key, point) in &self.points {
+            let target = Target::Key(key.clone());
+            all.extend(point.holders().map(|(t, s)| info(&target, t, s, true, Duration::ZERO)));
+        }
+        for held in &self.spans {
+            let target = Target::Span(held.span.clone());
+            all.push(info(&target, held.txn, held.strength, true, Duration::ZERO));
+        }
+        all.extend(self.waiters.values().map(|waiter| {
+            info(&waiter.target, waiter.txn, waiter.strength, false, waiter.since.elapsed())
+        }));
+        all.sort_by(|a, b| (&a.span, !a.granted).cmp(&(&b.span, !b.granted)));
+        all
+    }
+}

@@ -1,0 +1,186 @@
+//! Lock requests: taking what is free, waiting for the rest, giving up.
+
+use super::table::{Table, Target};
+use braid_kv::{Error, LockInfo, LockStrength, LockWait, Result, TxnId};
+use parking_lot::Mutex;
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
+    time::{Duration, Instant},
+};
+use tokio::sync::oneshot;
+
+/// Counters of the lock manager.
+#[derive(Default)]
+pub(crate) struct LockCounters {
+    pub(crate) waits: AtomicU64,
+    pub(crate) wait_nanos: AtomicU64,
+    pub(crate) deadlocks: AtomicU64,
+}
+
+/// All locks of the store.
+pub(crate) struct LockManager {
+    table: Mutex<Table>,
+    locks_max: usize,
+    pub(crate) counters: LockCounters,
+}
+
+/// One transaction's request.
+#[derive(Clone, Copy)]
+pub(crate) struct Request {
+    pub(crate) txn: TxnId,
+    pub(crate) strength: LockStrength,
+    pub(crate) wait: LockWait,
+    pub(crate) timeout: Option<Duration>,
+}
+
+/// How far one pass over the targets has come.
+enum Pass {
+    Done,
+    /// The target at this place has to be waited for.
+    Blocked(usize, u64, oneshot::Receiver<Result<()>>),
+}
+
+impl LockManager {
+    pub(crate) fn new(locks_max: usize) -> LockManager {
+        LockManager {
+            table: Mutex::new(Table::default()),
+            locks_max,
+            counters: LockCounters::default(),
+        }
+    }
+
+    /// Locks `targets` in the given order, which is the caller's to sort. Returns which of them
+    /// are locked: all, unless the request skips locked ones.
+    pub(crate) async fn take(&self, request: Request, targets: &[Target]) -> Result<Vec<bool>> {
+        let mut granted = vec![true; targets.len()];
+        let mut next = 0;
+        loop {
+            match self.pass(request, targets, &mut next, &mut granted)? {
+                Pass::Done => return Ok(granted),
+                Pass::Blocked(at, ticket, receiver) => {
+                    self.wait(request, &targets[at], ticket, receiver).await?;
+                    next = at + 1;
+                }
+            }
+        }
+    }
+
+    /// Takes what is free, under one hold of the mutex. `None` if something has to be waited for,
+    /// in which case nothing of the rest was asked for yet.
+    pub(crate) fn take_now(&self, txn: TxnId, targets: &[Target]) -> Result<bool> {
+        let strength = LockStrength::Exclusive;
+        let mut table = self.table.lock();
+        for target in targets {
+            self.check_limit(&table)?;
+            if !table.try_take(txn, target, strength) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn pass(
+        &self,
+        request: Request,
+        targets: &[Target],
+        next: &mut usize,
+        granted: &mut [bool],
+    ) -> Result<Pass> {
+        let Request { txn, strength, wait, .. } = request;
+        let mut table = self.table.lock();
+        while let Some(target) = targets.get(*next) {
+            self.check_limit(&table)?;
+            if !table.try_take(txn, target, strength) {
+                match wait {
+                    LockWait::SkipLocked => granted[*next] = false,
+                    LockWait::NoWait => {
+                        return Err(Error::LockNotAvailable { key: target.start().to_vec() });
+                    }
+                    LockWait::Block => {
+                        let (ticket, receiver) = table.join(txn, target, strength);
+                        self.break_cycles(&mut table, txn);
+                        return Ok(Pass::Blocked(*next, ticket, receiver));
+                    }
+                }
+            }
+            *next += 1;
+        }
+        Ok(Pass::Done)
+    }
+
+    fn check_limit(&self, table: &Table) -> Result<()> {
+        if table.held() < self.locks_max {
+            return Ok(());
+        }
+        Err(Error::LimitExceeded { name: "locks_max", limit: self.locks_max as u64 })
+    }
+
+    /// Refuses the youngest of every cycle that the new wait of `txn` has closed.
+    fn break_cycles(&self, table: &mut Table, txn: TxnId) {
+        while let Some(cycle) = table.find_cycle(txn) {
+            self.counters.deadlocks.fetch_add(1, Relaxed);
+            table.refuse(cycle.victim_ticket, Error::Deadlock { cycle: Arc::from(cycle.edges) });
+        }
+    }
+
+    async fn wait(
+        &self,
+        request: Request,
+        target: &Target,
+        ticket: u64,
+        receiver: oneshot::Receiver<Result<()>>,
+    ) -> Result<()> {
+        let place = Place { manager: self, ticket, since: Instant::now() };
+        self.counters.waits.fetch_add(1, Relaxed);
+        let answer = match request.timeout {
+            None => receiver.await,
+            Some(limit) => match tokio::time::timeout(limit, receiver).await {
+                Ok(answer) => answer,
+                Err(_) => return Err(Error::LockTimeout { key: target.start().to_vec() }),
+            },
+        };
+        drop(place);
+        answer.unwrap_or(Err(Error::Cancelled))
+    }
+
+    /// Ends a transaction: releases what it holds, cancels what it waits for.
+    pub(crate) fn release(&self, txn: TxnId) {
+        self.table.lock().release(txn);
+    }
+
+    /// Ends several transactions, in order.
+    pub(crate) fn release_all(&self, txns: impl Iterator<Item = TxnId>) {
+        let mut table = self.table.lock();
+        txns.for_each(|txn| table.release(txn));
+    }
+
+    /// Everything held and awaited, in key order.
+    pub(crate) fn list(&self) -> Vec<LockInfo> {
+        self.table.lock().list()
+    }
+
+    /// How many locks are held, and how many requests wait.
+    pub(crate) fn sizes(&self) -> (usize, usize) {
+        let table = self.table.lock();
+        (table.held(), table.waiters.len())
+    }
+}
+
+/// A place in a queue; leaving it gives it up. A lock that was granted meanwhile stays with the
+/// transaction until its end.
+struct Place<'a> {
+    manager: &'a LockManager,
+    ticket: u64,
+    since: Instant,
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        let nanos = u64::try_from(self.since.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        self.manager.counters.wait_nanos.fetch_add(nanos, Relaxed);
+        self.manager.table.lock().refuse(self.ticket, Error::Cancelled);
+    }
+}

@@ -1,0 +1,59 @@
+//! Settings of the embedded store.
+
+use std::{fmt, sync::Arc};
+
+/// Called once with the reason when the store can no longer promise durability and stops. The
+/// server logs it and ends itself; the next start recovers.
+pub type FatalHook = Arc<dyn Fn(&str) + Send + Sync>;
+
+/// How the embedded store is to run.
+#[derive(Clone)]
+pub struct EmbeddedOptions {
+    /// Bytes of the cache for blocks read from disk.
+    pub cache_bytes: u64,
+    /// The most bytes of the index of recent writes. Older transactions are checked by reading
+    /// their read set again.
+    pub recent_bytes_max: usize,
+    /// The most locks held at once, by all transactions together.
+    pub locks_max: usize,
+    /// Commits are refused when less than this would be left on the disk, so that the store
+    /// itself never meets a full one.
+    pub disk_reserve_bytes: u64,
+    /// The most bytes that one group of commits is filled up to.
+    pub group_bytes_max: usize,
+    /// Sync every commit. Switched off, commits are acknowledged while they are still in this
+    /// process's memory; for tests that have to see the loss.
+    pub sync: bool,
+    /// Prove reads unchanged at commit. Switched off, nothing is serializable; for tests that
+    /// have to see the anomaly.
+    pub validate: bool,
+    /// Called when the store stops after a failure.
+    pub on_fatal: Option<FatalHook>,
+}
+
+impl Default for EmbeddedOptions {
+    fn default() -> EmbeddedOptions {
+        EmbeddedOptions {
+            cache_bytes: 128 << 20,
+            recent_bytes_max: 16 << 20,
+            locks_max: 2_000_000,
+            disk_reserve_bytes: 96 << 20,
+            group_bytes_max: 8 << 20,
+            sync: true,
+            validate: true,
+            on_fatal: None,
+        }
+    }
+}
+
+impl fmt::Debug for EmbeddedOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EmbeddedOptions")
+            .field("cache_bytes", &self.cache_bytes)
+            .field("recent_bytes_max", &self.recent_bytes_max)
+            .field("locks_max", &self.locks_max)
+            .field("sync", &self.sync)
+            .field("validate", &self.validate)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,145 @@
+//! What callers, the committer and the cleaner share.
+
+use crate::{
+    committer::Queue,
+    files::Files,
+    locks::LockManager,
+    options::EmbeddedOptions,
+    recent::RecentWrites,
+    view::{View, ViewHandle},
+};
+use braid_kv::{Conflict, Error, Key, ReadSegment, Result, RetryReason, Snapshot, SpanSet};
+use parking_lot::{Mutex, RwLock};
+use std::sync::{
+    Arc, OnceLock,
+    atomic::{AtomicU64, Ordering::Relaxed},
+};
+
+/// Counters of the store.
+#[derive(Default)]
+pub(crate) struct Counters {
+    pub(crate) commits: AtomicU64,
+    pub(crate) batches: AtomicU64,
+    pub(crate) batch_max: AtomicU64,
+    pub(crate) syncs: AtomicU64,
+    pub(crate) sync_nanos: AtomicU64,
+    pub(crate) conflicts: AtomicU64,
+    pub(crate) revalidations: AtomicU64,
+    pub(crate) cleaned: AtomicU64,
+}
+
+pub(crate) struct Shared {
+    pub(crate) files: Arc<Files>,
+    pub(crate) options: EmbeddedOptions,
+    pub(crate) locks: LockManager,
+    pub(crate) recent: Mutex<RecentWrites>,
+    pub(crate) queue: Queue,
+    pub(crate) counters: Counters,
+    pub(crate) stopped: OnceLock<Arc<str>>,
+    current: RwLock<Arc<ViewHandle>>,
+}
+
+impl Shared {
+    pub(crate) fn new(files: Arc<Files>, options: EmbeddedOptions, view: Arc<View>) -> Shared {
+        Shared {
+            files,
+            locks: LockManager::new(options.locks_max),
+            recent: Mutex::new(RecentWrites::new(view.number(), options.recent_bytes_max)),
+            queue: Queue::default(),
+            counters: Counters::default(),
+            stopped: OnceLock::new(),
+            current: RwLock::new(Arc::new(ViewHandle(view))),
+            options,
+        }
+    }
+
+    /// The newest published view.
+    pub(crate) fn current(&self) -> Arc<ViewHandle> {
+        self.current.read().clone()
+    }
+
+    /// Makes a view the newest one. Only the committer does this.
+    pub(crate) fn publish(&self, view: Arc<View>) {
+        *self.current.write() = Arc::new(ViewHandle(view));
+    }
+
+    /// The error to answer with after the store has stopped.
+    pub(crate) fn check_running(&self) -> Result<()> {
+        match self.stopped.get() {
+            None => Ok(()),
+            Some(reason) => Err(Error::Stopped(reason.clone())),
+        }
+    }
+
+    /// Whether everything in the segment is unchanged, up to the newest view and, beyond it, up
+    /// to what the committer has accepted since. Answers with the first change found.
+    ///
+    /// `recent` is passed in by those who must not let go of it between two checks.
+    pub(crate) fn changed_since(
+        &self,
+        recent: &RecentWrites,
+        segment: &ReadSegment,
+    ) -> Result<Option<Conflict>> {
+        if !self.options.validate {
+            return Ok(None);
+        }
+        let view = view_of(&segment.snapshot)?;
+        if recent.knows(view.number()) {
+            let key = recent.changed(&segment.spans, view.number());
+            return Ok(key.map(|key| conflict(&segment.spans, key)));
+        }
+        let now = self.current();
+        match self.reread(view, &now.0, &segment.spans)? {
+            Some(found) => Ok(Some(found)),
+            None => {
+                let key = recent.changed(&segment.spans, now.0.number());
+                Ok(key.map(|key| conflict(&segment.spans, key)))
+            }
+        }
+    }
+
+    /// Compares two views over `spans` by reading both.
+    pub(crate) fn reread(
+        &self,
+        old: &View,
+        new: &View,
+        spans: &SpanSet,
+    ) -> Result<Option<Conflict>> {
+        self.counters.revalidations.fetch_add(1, Relaxed);
+        for span in spans.spans() {
+            if let Some(key) = old.difference(new, span)? {
+                return Ok(Some(conflict(spans, key)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Whether one key has changed between two views.
+    pub(crate) fn key_changed(&self, key: &[u8], old: &View, new: &View) -> Result<bool> {
+        if old.number() >= new.number() {
+            return Ok(false);
+        }
+        let recent = self.recent.lock();
+        if recent.knows(old.number()) {
+            return Ok(recent.key_changed(key, old.number()));
+        }
+        drop(recent);
+        Ok(old.version(key)? != new.version(key)?)
+    }
+}
+
+/// The view behind a snapshot of this store.
+pub(crate) fn view_of(snapshot: &Arc<dyn Snapshot>) -> Result<&View> {
+    match snapshot.as_any().downcast_ref::<ViewHandle>() {
+        Some(handle) => Ok(&handle.0),
+        None => Err(Error::Storage("a snapshot of another store".into())),
+    }
+}
+
+/// A conflict at `key`, worded by how it was read.
+fn conflict(spans: &SpanSet, key: Key) -> Conflict {
+    let at = spans.spans().partition_point(|s| s.end.as_slice() <= key.as_slice());
+    let by_key = spans.spans().get(at).is_some_and(|s| s.is_key());
+    let reason = if by_key { RetryReason::ReadChanged } else { RetryReason::SpanChanged };
+    Conflict::new(reason, Some(key))
+}

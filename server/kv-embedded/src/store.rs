@@ -1,0 +1,235 @@
+//! The store itself: the kv contract over the parts.
+
+use crate::{
+    cleaner::{self, CleanerStop},
+    committer::{self, Committer},
+    files::Files,
+    folder::{Folder, OpenError},
+    locks::{Request, Target},
+    options::EmbeddedOptions,
+    shared::{Shared, view_of},
+    tombstones::TombstoneIndex,
+    view::View,
+};
+use braid_kv::{
+    Answer, CommitOutcome, CommitRequest, Conflict, LockGrant, LockInfo, LockRequest, LockTarget,
+    ReadSegment, Result, Snapshot, SpanSet, Store, StoreMetrics, TxnId,
+};
+use parking_lot::Mutex;
+use std::{
+    path::Path,
+    sync::{Arc, atomic::Ordering::Relaxed},
+    thread::JoinHandle,
+    time::Duration,
+};
+
+/// The kv contract on one machine. See the crate's documentation.
+pub struct EmbeddedStore {
+    shared: Arc<Shared>,
+    cleaner: Arc<CleanerStop>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+}
+
+impl EmbeddedStore {
+    /// Opens the database in `folder`, or creates one if the folder is empty or missing.
+    ///
+    /// Setting `BRAID_UNSAFE_NO_SYNC=1` in the environment switches syncing off, for the test that
+    /// has to see commits get lost.
+    pub fn open(
+        folder: impl AsRef<Path>,
+        mut options: EmbeddedOptions,
+    ) -> std::result::Result<EmbeddedStore, OpenError> {
+        if std::env::var_os("BRAID_UNSAFE_NO_SYNC").is_some_and(|v| v == "1") {
+            tracing::warn!("BRAID_UNSAFE_NO_SYNC=1: commits are not synced and will be lost");
+            options.sync = false;
+        }
+        let folder = Folder::take(folder.as_ref())?;
+        let files = Arc::new(Files::open(folder, &options)?);
+        // Everything below the first free number is used up, whether or not it was given out.
+        let number = files.next_number()?;
+        let tombstones = Arc::new(TombstoneIndex::new(files.tombstones()?));
+        let view = View::of_now(&files, number, tombstones);
+        let shared = Arc::new(Shared::new(files, options, view.clone()));
+        let store = EmbeddedStore {
+            shared: shared.clone(),
+            cleaner: Arc::default(),
+            threads: Mutex::default(),
+        };
+        let committer = Committer::new(shared.clone(), &view);
+        store.spawn("braid-committer", move || committer.run())?;
+        let stop = store.cleaner.clone();
+        store.spawn("braid-cleaner", move || cleaner::run(&shared, &stop))?;
+        Ok(store)
+    }
+
+    fn spawn(
+        &self,
+        name: &str,
+        work: impl FnOnce() + Send + 'static,
+    ) -> std::result::Result<(), OpenError> {
+        let path = self.shared.files.folder.path();
+        let thread = std::thread::Builder::new()
+            .name(name.to_owned())
+            .spawn(work)
+            .map_err(|source| OpenError::Io { path: path.to_owned(), source })?;
+        self.threads.lock().push(thread);
+        Ok(())
+    }
+
+    /// Why the store has stopped, if it has.
+    pub fn stopped(&self) -> Option<Arc<str>> {
+        self.shared.stopped.get().cloned()
+    }
+
+    fn shut_down(&self) {
+        self.cleaner.stop();
+        self.shared.queue.close();
+        for thread in self.threads.lock().drain(..) {
+            if thread.join().is_err() {
+                tracing::error!("a thread of the store has panicked");
+            }
+        }
+    }
+
+    async fn lock_and_read(
+        &self,
+        txn: TxnId,
+        request: &LockRequest,
+        since: &Arc<dyn Snapshot>,
+        timeout: Option<Duration>,
+    ) -> Result<LockGrant> {
+        self.shared.check_running()?;
+        let (order, targets) = ordered_targets(&request.target);
+        let wanted = Request { txn, strength: request.strength, wait: request.wait, timeout };
+        let in_order = self.shared.locks.take(wanted, &targets).await?;
+        let mut granted = vec![false; targets.len()];
+        for (at, granted_here) in order.into_iter().zip(in_order) {
+            granted[at] = granted_here;
+        }
+        // The locks are held, so this view shows the last word about what is locked.
+        let newest = self.shared.current();
+        let (old, new) = (view_of(since)?, &newest.0);
+        let mut changed = vec![false; granted.len()];
+        let mut values = Vec::new();
+        match &request.target {
+            LockTarget::Keys(keys) => {
+                for (i, key) in keys.iter().enumerate().filter(|(i, _)| granted[*i]) {
+                    changed[i] = self.shared.key_changed(key, old, new)?;
+                }
+                if request.values {
+                    let read = |(i, key): (usize, &braid_kv::Key)| {
+                        let found = if granted[i] { new.read(key)? } else { None };
+                        Ok(found.map(|(_, value)| value))
+                    };
+                    values = keys.iter().enumerate().map(read).collect::<Result<_>>()?;
+                }
+            }
+            LockTarget::Spans(spans) => {
+                for (i, span) in spans.iter().enumerate().filter(|(i, _)| granted[*i]) {
+                    let spans = SpanSet::from_iter([span.clone()]);
+                    let segment = ReadSegment { snapshot: since.clone(), spans };
+                    let recent = self.shared.recent.lock();
+                    changed[i] = self.shared.changed_since(&recent, &segment)?.is_some();
+                }
+            }
+        }
+        Ok(LockGrant { granted, changed, values, newest })
+    }
+}
+
+/// Targets in key order, and where each of them was in the request.
+fn ordered_targets(target: &LockTarget) -> (Vec<usize>, Vec<Target>) {
+    match target {
+        LockTarget::Keys(keys) => {
+            let mut order: Vec<usize> = (0..keys.len()).collect();
+            order.sort_by(|&a, &b| keys[a].cmp(&keys[b]));
+            let at = |&i: &usize| Target::Key(Arc::from(keys[i].as_slice()));
+            let targets = order.iter().map(at).collect();
+            (order, targets)
+        }
+        LockTarget::Spans(spans) => {
+            let mut order: Vec<usize> = (0..spans.len()).collect();
+            order.sort_by(|&a, &b| spans[a].cmp(&spans[b]));
+            let at = |&i: &usize| Target::Span(Arc::new(spans[i].clone()));
+            let targets = order.iter().map(at).collect();
+            (order, targets)
+        }
+    }
+}
+
+impl Store for EmbeddedStore {
+    fn snapshot(&self) -> Answer<'_, Result<Arc<dyn Snapshot>>> {
+        let running = self.shared.check_running();
+        Answer::ready(running.map(|()| self.shared.current() as Arc<dyn Snapshot>))
+    }
+
+    fn lock<'a>(
+        &'a self,
+        txn: TxnId,
+        request: &'a LockRequest,
+        since: &'a Arc<dyn Snapshot>,
+        timeout: Option<Duration>,
+    ) -> Answer<'a, Result<LockGrant>> {
+        Answer::wait(self.lock_and_read(txn, request, since, timeout))
+    }
+
+    fn validate<'a>(
+        &'a self,
+        reads: &'a [ReadSegment],
+        _to: &'a Arc<dyn Snapshot>,
+    ) -> Answer<'a, Result<Option<Conflict>>> {
+        // What the committer has accepted beyond `to` counts as well: it is about to be there.
+        let found = reads.iter().find_map(|segment| {
+            let recent = self.shared.recent.lock();
+            self.shared.changed_since(&recent, segment).transpose()
+        });
+        Answer::ready(found.transpose())
+    }
+
+    fn commit(&self, request: CommitRequest) -> Answer<'_, Result<CommitOutcome>> {
+        Answer::wait(committer::commit(&self.shared, request))
+    }
+
+    fn release(&self, txn: TxnId) {
+        self.shared.locks.release(txn);
+    }
+
+    fn locks(&self) -> Vec<LockInfo> {
+        self.shared.locks.list()
+    }
+
+    fn metrics(&self) -> StoreMetrics {
+        let counters = &self.shared.counters;
+        let locks = &self.shared.locks.counters;
+        let (held, waiters) = self.shared.locks.sizes();
+        StoreMetrics {
+            commits: counters.commits.load(Relaxed),
+            commit_batches: counters.batches.load(Relaxed),
+            commit_batch_max: counters.batch_max.load(Relaxed),
+            syncs: counters.syncs.load(Relaxed),
+            sync_seconds: counters.sync_nanos.load(Relaxed) as f64 / 1e9,
+            lock_waits: locks.waits.load(Relaxed),
+            lock_wait_seconds: locks.wait_nanos.load(Relaxed) as f64 / 1e9,
+            locks_held: held as u64,
+            lock_waiters: waiters as u64,
+            deadlocks: locks.deadlocks.load(Relaxed),
+            conflicts: counters.conflicts.load(Relaxed),
+            revalidations: counters.revalidations.load(Relaxed),
+            recent_bytes: self.shared.recent.lock().bytes() as u64,
+            tombstones: self.shared.current().0.tombstones.records().len() as u64,
+            cleaned: counters.cleaned.load(Relaxed),
+            disk_bytes: self.shared.files.db.disk_space().unwrap_or(0),
+        }
+    }
+
+    fn close(&self) -> Answer<'_, Result<()>> {
+        self.shut_down();
+        Answer::ready(self.shared.check_running())
+    }
+}
+
+impl Drop for EmbeddedStore {
+    fn drop(&mut self) {
+        self.shut_down();
+    }
+}

@@ -1,0 +1,258 @@
+//! Random work on the embedded store, compared with a simple model in memory: reads, writes,
+//! range deletes, savepoints, snapshots that stay open, restarts.
+//!
+//! `BRAID_TEST_SIZE` is `small` (default), `medium` or `full`.
+
+mod common;
+
+use braid_kv::{Database, Isolation, SavepointId, ScanRequest, Seq, Span, Transaction};
+use braid_kv_embedded::EmbeddedOptions;
+use common::*;
+use proptest::prelude::*;
+use std::{collections::BTreeMap, sync::Arc};
+
+type Model = BTreeMap<Vec<u8>, Vec<u8>>;
+
+#[derive(Clone, Debug)]
+enum Step {
+    Put(u8, u8),
+    PutNew(u8, u8),
+    Delete(u8),
+    DeleteSpan(u8, u8),
+    Get(u8),
+    Scan { from: u8, to: u8, reverse: bool, limit: usize },
+    Savepoint,
+    RollbackTo(u8),
+    Commit,
+    Rollback,
+    OpenSnapshot,
+    CheckSnapshots,
+    Restart,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        8 => (any::<u8>(), any::<u8>()).prop_map(|(k, v)| Step::Put(k % 40, v)),
+        3 => (any::<u8>(), any::<u8>()).prop_map(|(k, v)| Step::PutNew(k % 40, v)),
+        4 => any::<u8>().prop_map(|k| Step::Delete(k % 40)),
+        2 => (any::<u8>(), any::<u8>()).prop_map(|(a, n)| Step::DeleteSpan(a % 40, n % 12)),
+        4 => any::<u8>().prop_map(|k| Step::Get(k % 40)),
+        4 => (any::<u8>(), any::<u8>(), any::<bool>(), 0..9usize).prop_map(|(a, n, reverse, limit)| {
+            Step::Scan { from: a % 40, to: (a % 40).saturating_add(n % 41), reverse, limit }
+        }),
+        3 => Just(Step::Savepoint),
+        2 => any::<u8>().prop_map(Step::RollbackTo),
+        5 => Just(Step::Commit),
+        1 => Just(Step::Rollback),
+        1 => Just(Step::OpenSnapshot),
+        2 => Just(Step::CheckSnapshots),
+        1 => Just(Step::Restart),
+    ]
+}
+
+fn key(k: u8) -> Vec<u8> {
+    vec![b'k', k]
+}
+
+struct Run {
+    dir: tempfile::TempDir,
+    db: Option<Database>,
+    committed: Model,
+    txn: Option<Arc<Transaction>>,
+    own: Model,
+    /// Whether a put-new of an existing key was made: the commit must fail.
+    doomed: Vec<Vec<u8>>,
+    savepoints: Vec<(SavepointId, Model, Vec<Vec<u8>>)>,
+    snapshots: Vec<(Arc<Transaction>, Model)>,
+}
+
+impl Run {
+    fn db(&self) -> &Database {
+        self.db.as_ref().unwrap()
+    }
+
+    fn txn(&mut self) -> (Arc<Transaction>, Seq) {
+        if self.txn.is_none() {
+            self.txn = Some(serializable(self.db()));
+            self.own = self.committed.clone();
+            self.doomed.clear();
+            self.savepoints.clear();
+        }
+        let txn = self.txn.clone().unwrap();
+        let seq = txn.next_statement();
+        (txn, seq)
+    }
+
+    async fn scan(
+        txn: &Arc<Transaction>,
+        seq: Seq,
+        span: Span,
+        reverse: bool,
+        limit: usize,
+    ) -> Vec<(Vec<u8>, Vec<u8>)> {
+        let request = ScanRequest::new(span).reverse(reverse).limit_rows(limit);
+        let mut scanner = txn.scanner(seq, request);
+        let mut found = Vec::new();
+        while let Some(batch) = scanner.next_batch().await.unwrap() {
+            assert!(limit == 0 || batch.len() <= limit);
+            found.extend(batch.iter().map(|(k, v)| (k.to_vec(), v.to_vec())));
+        }
+        found
+    }
+
+    async fn step(&mut self, step: Step) {
+        match step {
+            Step::Put(k, v) => {
+                let (txn, seq) = self.txn();
+                txn.put(seq, key(k), vec![v; 3]).unwrap();
+                self.own.insert(key(k), vec![v; 3]);
+            }
+            Step::PutNew(k, v) => {
+                let (txn, seq) = self.txn();
+                let there = txn.get(seq, &key(k)).await.unwrap().is_some();
+                assert_eq!(there, self.own.contains_key(&key(k)));
+                let touched = txn.has_own_writes(seq, &Span::key(key(k)));
+                match txn.put_new(seq, key(k), vec![v; 3]) {
+                    Ok(()) => {
+                        assert!(!(there && touched));
+                        if there {
+                            self.doomed.push(key(k));
+                        }
+                        self.own.insert(key(k), vec![v; 3]);
+                    }
+                    Err(error) => assert!(there && touched, "{error}"),
+                }
+            }
+            Step::Delete(k) => {
+                let (txn, seq) = self.txn();
+                txn.delete(seq, key(k)).unwrap();
+                self.own.remove(&key(k));
+            }
+            Step::DeleteSpan(from, n) => {
+                let (txn, seq) = self.txn();
+                txn.delete_span(seq, Span::new(key(from), key(from + n))).unwrap();
+                self.own.retain(|k, _| k[1] < from || k[1] >= from + n);
+            }
+            Step::Get(k) => {
+                let (txn, seq) = self.txn();
+                let found = txn.get(seq, &key(k)).await.unwrap();
+                assert_eq!(found.as_deref(), self.own.get(&key(k)).map(Vec::as_slice));
+            }
+            Step::Scan { from, to, reverse, limit } => {
+                let (txn, seq) = self.txn();
+                let span = Span::new(key(from), key(to));
+                let mut found = Run::scan(&txn, seq, span, reverse, limit).await;
+                if reverse {
+                    found.reverse();
+                }
+                let expected: Vec<_> = self
+                    .own
+                    .range(key(from)..key(to))
+                    .map(|(k, v)| (k.clone(), v.clone()))
+                    .collect();
+                assert_eq!(found, expected);
+            }
+            Step::Savepoint => {
+                let (txn, _) = self.txn();
+                let saved = (txn.savepoint(), self.own.clone(), self.doomed.clone());
+                self.savepoints.push(saved);
+            }
+            Step::RollbackTo(which) => {
+                if self.savepoints.is_empty() {
+                    return;
+                }
+                let (txn, _) = self.txn();
+                self.savepoints.truncate(usize::from(which) % self.savepoints.len() + 1);
+                let (savepoint, own, doomed) = self.savepoints.last().cloned().unwrap();
+                txn.rollback_to(savepoint);
+                (self.own, self.doomed) = (own, doomed);
+            }
+            Step::Commit => {
+                let Some(txn) = self.txn.take() else { return };
+                let result = txn.commit_or_error().await;
+                if self.doomed.is_empty() {
+                    result.unwrap();
+                    self.committed = std::mem::take(&mut self.own);
+                } else {
+                    assert!(matches!(result, Err(braid_kv::Error::Duplicate { .. })));
+                }
+            }
+            Step::Rollback => {
+                if let Some(txn) = self.txn.take() {
+                    txn.rollback().await;
+                }
+            }
+            Step::OpenSnapshot => {
+                let txn = begin(self.db(), Isolation::RepeatableRead);
+                txn.snapshot().await.unwrap();
+                self.snapshots.push((txn, self.committed.clone()));
+            }
+            Step::CheckSnapshots => {
+                for (txn, model) in &self.snapshots {
+                    let seq = txn.next_statement();
+                    let span = Span::new(key(0), key(255));
+                    let found = Run::scan(txn, seq, span, false, 0).await;
+                    assert_eq!(found, model.clone().into_iter().collect::<Vec<_>>());
+                }
+            }
+            Step::Restart => {
+                (self.txn, self.snapshots) = (None, Vec::new());
+                let db = self.db.take().unwrap();
+                db.close().await.unwrap();
+                drop(db);
+                self.db = Some(open_small(self.dir.path()));
+            }
+        }
+    }
+}
+
+/// Everything small, so that limits are met; no syncs, since nothing is killed here.
+fn open_small(path: &std::path::Path) -> Database {
+    open_with(
+        path,
+        EmbeddedOptions {
+            recent_bytes_max: 2_000,
+            cache_bytes: 1 << 20,
+            sync: false,
+            ..EmbeddedOptions::default()
+        },
+    )
+}
+
+fn cases() -> u32 {
+    match std::env::var("BRAID_TEST_SIZE").as_deref() {
+        Ok("full") => 2_000,
+        Ok("medium") => 200,
+        _ => 24,
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: cases(), failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn embedded_store_acts_like_a_map(steps in prop::collection::vec(step(), 1..150)) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let dir = tempfile::tempdir().unwrap();
+            let db = Some(open_small(dir.path()));
+            let mut run = Run {
+                dir,
+                db,
+                committed: Model::new(),
+                txn: None,
+                own: Model::new(),
+                doomed: Vec::new(),
+                savepoints: Vec::new(),
+                snapshots: Vec::new(),
+            };
+            for step in steps {
+                run.step(step).await;
+            }
+            run.step(Step::Commit).await;
+            run.step(Step::CheckSnapshots).await;
+            run.step(Step::Restart).await;
+            run.step(Step::Scan { from: 0, to: 255, reverse: false, limit: 0 }).await;
+        });
+    }
+}
