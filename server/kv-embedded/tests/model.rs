@@ -158,7 +158,7 @@ impl Run {
                 self.savepoints.push(saved);
             }
             Step::RollbackTo(which) => {
-                if self.savepoints.is_empty() {
+                if self.txn.is_none() || self.savepoints.is_empty() {
                     return;
                 }
                 let (txn, _) = self.txn();
