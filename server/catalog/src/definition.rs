@@ -1,0 +1,177 @@
+//! Objects as SQL text, as PostgreSQL prints them (`pg_get_indexdef`, `pg_get_constraintdef`).
+
+use std::fmt::Write;
+
+use crate::names::{qualified, quote_ident};
+use crate::{
+    Catalog, Check, ColumnId, ForeignKey, ForeignKeyAction, Identity, Index, IndexKey, Table,
+};
+
+fn column_name(table: &Table, id: ColumnId) -> String {
+    table.column(id).map_or_else(|| id.to_string(), |column| quote_ident(&column.name))
+}
+
+fn column_list(table: &Table, columns: &[ColumnId]) -> String {
+    let names: Vec<String> = columns.iter().map(|id| column_name(table, *id)).collect();
+    names.join(", ")
+}
+
+fn key_text(table: &Table, key: &IndexKey) -> String {
+    let name = column_name(table, key.column);
+    if key.descending { format!("{name} DESC") } else { name }
+}
+
+fn key_list(table: &Table, keys: &[IndexKey]) -> String {
+    let texts: Vec<String> = keys.iter().map(|key| key_text(table, key)).collect();
+    texts.join(", ")
+}
+
+fn parenthesized(expr: &str) -> String {
+    format!("({expr})")
+}
+
+/// `CREATE [UNIQUE] INDEX …`.
+pub fn index_definition(catalog: &Catalog, table: &Table, index: &Index) -> String {
+    let unique = if index.unique { "UNIQUE " } else { "" };
+    let name = quote_ident(&index.name);
+    let on = qualified(&catalog.schema_name(table.schema), &table.name);
+    let keys = key_list(table, &index.keys);
+    let mut text = format!("CREATE {unique}INDEX {name} ON {on} USING btree ({keys})");
+    if !index.storing.is_empty() {
+        let _ = write!(text, " INCLUDE ({})", column_list(table, &index.storing));
+    }
+    if let Some(predicate) = &index.predicate {
+        let _ = write!(text, " WHERE {}", parenthesized(predicate));
+    }
+    text
+}
+
+/// The name of one column of an index, as `pg_get_indexdef(oid, n, …)` prints it.
+pub(crate) fn index_column(table: &Table, index: &Index, number: usize) -> Option<String> {
+    let keys = index.keys.iter().map(|key| key.column);
+    keys.chain(index.storing.iter().copied())
+        .nth(number.checked_sub(1)?)
+        .map(|id| column_name(table, id))
+}
+
+/// `PRIMARY KEY (…)` or `UNIQUE (…)`.
+pub fn unique_definition(table: &Table, index: &Index) -> String {
+    let is_primary = index.number == table.primary.number;
+    let word = if is_primary { "PRIMARY KEY" } else { "UNIQUE" };
+    let columns: Vec<ColumnId> = index.keys.iter().map(|key| key.column).collect();
+    let mut text = format!("{word} ({})", column_list(table, &columns));
+    if !index.storing.is_empty() {
+        let _ = write!(text, " INCLUDE ({})", column_list(table, &index.storing));
+    }
+    text
+}
+
+/// `CHECK ((…))`.
+pub fn check_definition(check: &Check) -> String {
+    format!("CHECK ({})", parenthesized(&check.expr))
+}
+
+fn action(word: &str, action: ForeignKeyAction) -> String {
+    let what = match action {
+        ForeignKeyAction::NoAction => return String::new(),
+        ForeignKeyAction::Restrict => "RESTRICT",
+        ForeignKeyAction::Cascade => "CASCADE",
+        ForeignKeyAction::SetNull => "SET NULL",
+        ForeignKeyAction::SetDefault => "SET DEFAULT",
+    };
+    format!(" {word} {what}")
+}
+
+/// `FOREIGN KEY (…) REFERENCES …`; the parent is qualified if `qualify` says so.
+pub fn foreign_key_definition(
+    catalog: &Catalog,
+    table: &Table,
+    key: &ForeignKey,
+    qualify: impl Fn(&Table) -> bool,
+) -> String {
+    let columns = column_list(table, &key.columns);
+    let (parent_name, parent_columns) = match catalog.table(key.parent) {
+        Some(parent) => {
+            let schema = catalog.schema_name(parent.schema);
+            let name = if qualify(parent) {
+                qualified(&schema, &parent.name)
+            } else {
+                quote_ident(&parent.name)
+            };
+            (name, column_list(parent, &key.parent_columns))
+        }
+        None => (key.parent.to_string(), String::new()),
+    };
+    let matching = if key.match_full { " MATCH FULL" } else { "" };
+    let update = action("ON UPDATE", key.on_update);
+    let delete = action("ON DELETE", key.on_delete);
+    let valid = if key.validated { "" } else { " NOT VALID" };
+    format!(
+        "FOREIGN KEY ({columns}) REFERENCES {parent_name}({parent_columns}){matching}{update}{delete}{valid}"
+    )
+}
+
+fn column_text(table: &Table, column: &crate::Column) -> String {
+    let mut text = format!("{} {}", quote_ident(&column.name), column.ty.display_name());
+    if let Some(expr) = &column.generated {
+        let _ = write!(text, " GENERATED ALWAYS AS {} STORED", parenthesized(expr));
+    } else if let Some(identity) = column.identity {
+        let mode = match identity {
+            Identity::Always => "ALWAYS",
+            Identity::ByDefault => "BY DEFAULT",
+        };
+        let _ = write!(text, " GENERATED {mode} AS IDENTITY");
+    } else if let Some(expr) = &column.default {
+        let _ = write!(text, " DEFAULT {expr}");
+    }
+    let in_key = table.primary.keys.iter().any(|key| key.column == column.id);
+    if !column.nullable && !in_key {
+        text.push_str(" NOT NULL");
+    }
+    text
+}
+
+/// A statement that makes the table again, as `SHOW CREATE TABLE` prints it.
+pub fn create_table_text(catalog: &Catalog, table: &Table) -> String {
+    let mut lines: Vec<String> =
+        table.visible_columns().map(|column| column_text(table, column)).collect();
+    if !table.is_hidden_key(&table.primary) {
+        let name = quote_ident(&table.primary.name);
+        let keys = key_list(table, &table.primary.keys);
+        lines.push(format!("CONSTRAINT {name} PRIMARY KEY ({keys})"));
+    }
+    for index in &table.indexes {
+        let name = quote_ident(&index.name);
+        let keys = key_list(table, &index.keys);
+        let word = match (index.constraint, index.unique) {
+            (Some(_), _) => format!("CONSTRAINT {name} UNIQUE"),
+            (None, true) => format!("UNIQUE INDEX {name}"),
+            (None, false) => format!("INDEX {name}"),
+        };
+        let mut text = format!("{word} ({keys})");
+        if !index.storing.is_empty() {
+            let _ = write!(text, " STORING ({})", column_list(table, &index.storing));
+        }
+        if let Some(predicate) = &index.predicate {
+            let _ = write!(text, " WHERE {}", parenthesized(predicate));
+        }
+        lines.push(text);
+    }
+    for check in &table.checks {
+        lines.push(format!("CONSTRAINT {} {}", quote_ident(&check.name), check_definition(check)));
+    }
+    for key in &table.foreign_keys {
+        let qualify = |parent: &Table| parent.schema != table.schema;
+        let text = foreign_key_definition(catalog, table, key, qualify);
+        lines.push(format!("CONSTRAINT {} {text}", quote_ident(&key.name)));
+    }
+    if table.families.len() > 1 {
+        lines.extend(table.families.iter().map(|family| {
+            let inside = table.columns.iter().filter(|column| column.family == family.id);
+            let columns: Vec<ColumnId> = inside.map(|column| column.id).collect();
+            format!("FAMILY {} ({})", quote_ident(&family.name), column_list(table, &columns))
+        }));
+    }
+    let name = qualified(&catalog.schema_name(table.schema), &table.name);
+    format!("CREATE TABLE {name} (\n    {}\n)", lines.join(",\n    "))
+}

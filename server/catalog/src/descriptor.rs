@@ -1,0 +1,383 @@
+//! What the database knows of its objects. Plain data, serialised as JSON into the system keys.
+//!
+//! Every object has an id from one counter; it is also its oid in the catalog views, so ids start
+//! at 16384 like PostgreSQL's. Expressions are kept as SQL text and bound when they are used.
+
+use braid_types::SqlType;
+use serde::{Deserialize, Serialize};
+
+/// The number of a database, schema, table, view, sequence, role, constraint or index.
+pub type Id = u32;
+/// The number of a column within its table; never used twice, starts at 1 (`attnum`).
+pub type ColumnId = u16;
+/// The number of an index within its table's keys; the primary key is 1; never used twice.
+pub type IndexNumber = u16;
+/// The number of a column family within its table; 0 always exists.
+pub type FamilyId = u16;
+
+/// A table.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Table {
+    /// Its id, which also starts its keys; TRUNCATE gives the data a new one (`data_id`).
+    pub id: Id,
+    /// What its keys start with.
+    pub data_id: Id,
+    /// Its database.
+    pub database: Id,
+    /// Its schema.
+    pub schema: Id,
+    /// Its name.
+    pub name: String,
+    /// Its owner.
+    pub owner: Id,
+    /// Columns in the order they were added, without dropped ones.
+    pub columns: Vec<Column>,
+    /// The next column number.
+    pub next_column: ColumnId,
+    /// The primary key; tables without one get a hidden column `rowid`.
+    pub primary: Index,
+    /// Secondary indexes.
+    pub indexes: Vec<Index>,
+    /// The next index number.
+    pub next_index: IndexNumber,
+    /// Column families; at least one.
+    pub families: Vec<Family>,
+    /// The next family number.
+    pub next_family: FamilyId,
+    /// CHECK constraints.
+    pub checks: Vec<Check>,
+    /// Foreign keys of this table.
+    pub foreign_keys: Vec<ForeignKey>,
+    /// Ids of tables whose foreign keys point here.
+    pub referenced_by: Vec<Id>,
+    /// Privileges granted on it.
+    pub grants: Vec<Grant>,
+    /// COMMENT ON TABLE.
+    pub comment: Option<String>,
+}
+
+/// A column.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Column {
+    /// Its number.
+    pub id: ColumnId,
+    /// Its name.
+    pub name: String,
+    /// Its type.
+    pub ty: SqlType,
+    /// Whether NULL is allowed.
+    pub nullable: bool,
+    /// The DEFAULT expression as SQL text.
+    pub default: Option<String>,
+    /// `GENERATED ALWAYS AS (expr) STORED`, as SQL text.
+    pub generated: Option<String>,
+    /// `GENERATED … AS IDENTITY`.
+    pub identity: Option<Identity>,
+    /// The sequence that this column owns (SERIAL, IDENTITY).
+    pub owned_sequence: Option<Id>,
+    /// The family that holds it (key columns have one too, for `SHOW CREATE TABLE`).
+    pub family: FamilyId,
+    /// Not shown by `*` (`rowid`).
+    pub hidden: bool,
+    /// For rows stored before the column was added: its value there.
+    pub missing: Option<StoredDatum>,
+    /// COMMENT ON COLUMN.
+    pub comment: Option<String>,
+}
+
+/// A datum kept in a descriptor as its type's text form; `None` is NULL.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct StoredDatum(pub Option<String>);
+
+/// The two kinds of identity column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Identity {
+    /// A value may not be given without OVERRIDING SYSTEM VALUE.
+    Always,
+    /// A value may be given.
+    ByDefault,
+}
+
+/// A column family: one key/value pair per row.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Family {
+    /// Its number: the last part of a key.
+    pub id: FamilyId,
+    /// Its name.
+    pub name: String,
+}
+
+/// An index; the primary key is one.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Index {
+    /// Its oid.
+    pub id: Id,
+    /// Its place in the table's keys.
+    pub number: IndexNumber,
+    /// Its name, which is also its constraint's.
+    pub name: String,
+    /// No two rows with equal keys (NULLs are not equal).
+    pub unique: bool,
+    /// Whether it came from a UNIQUE or PRIMARY KEY constraint; that constraint's oid.
+    pub constraint: Option<Id>,
+    /// The key columns.
+    pub keys: Vec<IndexKey>,
+    /// STORING / INCLUDE columns.
+    pub storing: Vec<ColumnId>,
+    /// `WHERE` of a partial index, as SQL text.
+    pub predicate: Option<String>,
+    /// How far its building got.
+    pub state: IndexState,
+    /// COMMENT ON INDEX / CONSTRAINT.
+    pub comment: Option<String>,
+}
+
+/// A part of an index key.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IndexKey {
+    /// The column.
+    pub column: ColumnId,
+    /// Descending.
+    pub descending: bool,
+}
+
+/// How far the building of an index got.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum IndexState {
+    /// Writers keep it; nobody reads it; older rows are being filled in.
+    Building,
+    /// Complete.
+    Public,
+}
+
+/// A CHECK constraint.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Check {
+    /// Its oid.
+    pub id: Id,
+    /// Its name.
+    pub name: String,
+    /// The condition as SQL text.
+    pub expr: String,
+    /// The columns it names.
+    pub columns: Vec<ColumnId>,
+    /// COMMENT ON CONSTRAINT.
+    pub comment: Option<String>,
+}
+
+/// What happens to rows that point at one that goes or changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ForeignKeyAction {
+    /// Refuse at the end of the statement.
+    NoAction,
+    /// Refuse at once.
+    Restrict,
+    /// Delete or change them too.
+    Cascade,
+    /// Set the columns to NULL.
+    SetNull,
+    /// Set the columns to their defaults.
+    SetDefault,
+}
+
+/// A foreign key.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ForeignKey {
+    /// Its oid.
+    pub id: Id,
+    /// Its name.
+    pub name: String,
+    /// The columns of this table.
+    pub columns: Vec<ColumnId>,
+    /// The table pointed at.
+    pub parent: Id,
+    /// The columns pointed at, in the order of `columns`.
+    pub parent_columns: Vec<ColumnId>,
+    /// The unique index of the parent that covers them (its number; 1 is the primary key).
+    pub parent_index: IndexNumber,
+    /// MATCH FULL instead of SIMPLE.
+    pub match_full: bool,
+    /// ON DELETE.
+    pub on_delete: ForeignKeyAction,
+    /// ON UPDATE.
+    pub on_update: ForeignKeyAction,
+    /// Existing rows were checked.
+    pub validated: bool,
+    /// COMMENT ON CONSTRAINT.
+    pub comment: Option<String>,
+}
+
+/// A view.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct View {
+    /// Its id.
+    pub id: Id,
+    /// Its database.
+    pub database: Id,
+    /// Its schema.
+    pub schema: Id,
+    /// Its name.
+    pub name: String,
+    /// Its owner.
+    pub owner: Id,
+    /// Its columns.
+    pub columns: Vec<(String, SqlType)>,
+    /// Its query as SQL text, names qualified by the search path at creation (`search_path`).
+    pub query: String,
+    /// The search path when it was created.
+    pub search_path: Vec<String>,
+    /// The tables, views and sequences it reads.
+    pub depends_on: Vec<Id>,
+    /// Privileges granted on it.
+    pub grants: Vec<Grant>,
+    /// COMMENT ON VIEW.
+    pub comment: Option<String>,
+}
+
+/// A sequence; its counter is kept apart, outside of transactions.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Sequence {
+    /// Its id.
+    pub id: Id,
+    /// Its database.
+    pub database: Id,
+    /// Its schema.
+    pub schema: Id,
+    /// Its name.
+    pub name: String,
+    /// Its owner.
+    pub owner: Id,
+    /// The type of its values.
+    pub ty: SqlType,
+    /// START
+    pub start: i64,
+    /// INCREMENT
+    pub increment: i64,
+    /// MINVALUE
+    pub min: i64,
+    /// MAXVALUE
+    pub max: i64,
+    /// CACHE
+    pub cache: i64,
+    /// CYCLE
+    pub cycle: bool,
+    /// Names its counter; a restart takes a new one, so that it takes part in the transaction.
+    #[serde(default)]
+    pub counter: u64,
+    /// What the counter begins with: START, or what RESTART WITH said.
+    #[serde(default)]
+    pub first: i64,
+    /// OWNED BY table and column.
+    pub owned_by: Option<(Id, ColumnId)>,
+    /// Privileges granted on it.
+    pub grants: Vec<Grant>,
+    /// COMMENT ON SEQUENCE.
+    pub comment: Option<String>,
+}
+
+/// A schema.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Schema {
+    /// Its id.
+    pub id: Id,
+    /// Its database.
+    pub database: Id,
+    /// Its name.
+    pub name: String,
+    /// Its owner.
+    pub owner: Id,
+    /// Privileges granted on it.
+    pub grants: Vec<Grant>,
+    /// COMMENT ON SCHEMA.
+    pub comment: Option<String>,
+}
+
+/// A database.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Database {
+    /// Its id.
+    pub id: Id,
+    /// Its name.
+    pub name: String,
+    /// Its owner.
+    pub owner: Id,
+    /// Privileges granted on it.
+    pub grants: Vec<Grant>,
+    /// COMMENT ON DATABASE.
+    pub comment: Option<String>,
+}
+
+/// A user or role.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Role {
+    /// Its id; `root` is 10 like PostgreSQL's first superuser.
+    pub id: Id,
+    /// Its name.
+    pub name: String,
+    /// May do everything.
+    pub superuser: bool,
+    /// May connect.
+    pub login: bool,
+    /// May create databases.
+    pub create_db: bool,
+    /// May create roles.
+    pub create_role: bool,
+    /// The SCRAM-SHA-256 secret in PostgreSQL's form; none: no password.
+    pub password: Option<String>,
+    /// The roles it is a member of.
+    pub member_of: Vec<Id>,
+    /// The roles whose membership it may grant on (WITH ADMIN OPTION).
+    #[serde(default)]
+    pub admin_of: Vec<Id>,
+    /// At most so many sessions; none: no limit of its own.
+    #[serde(default)]
+    pub connection_limit: Option<i64>,
+    /// The password is good until then, as text.
+    #[serde(default)]
+    pub valid_until: Option<String>,
+    /// Settings of its sessions (ALTER ROLE … SET).
+    #[serde(default)]
+    pub settings: Vec<(String, String)>,
+    /// COMMENT ON ROLE.
+    #[serde(default)]
+    pub comment: Option<String>,
+}
+
+/// Privileges granted to one role on one object.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Grant {
+    /// The grantee; 0 is PUBLIC.
+    pub role: Id,
+    /// Upper-case names: SELECT, INSERT, UPDATE, DELETE, TRUNCATE, REFERENCES, USAGE, CREATE, …
+    pub privileges: Vec<String>,
+    /// WITH GRANT OPTION.
+    pub grant_option: bool,
+}
+
+/// Simple statistics of a table, kept apart from its descriptor.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct TableStatistics {
+    /// Estimated rows.
+    pub rows: u64,
+    /// Average bytes a row.
+    pub row_bytes: u64,
+    /// Distinct values by column.
+    pub distinct: Vec<(ColumnId, u64)>,
+}
+
+impl Table {
+    /// The column of this number.
+    pub fn column(&self, id: ColumnId) -> Option<&Column> {
+        self.columns.iter().find(|column| column.id == id)
+    }
+
+    /// The place of a column among `columns` by name.
+    pub fn column_by_name(&self, name: &str) -> Option<usize> {
+        self.columns.iter().position(|column| column.name == name)
+    }
+
+    /// The primary key and the secondary indexes.
+    pub fn all_indexes(&self) -> impl Iterator<Item = &Index> {
+        std::iter::once(&self.primary).chain(&self.indexes)
+    }
+}

@@ -1,0 +1,58 @@
+//! What the database knows of its objects: descriptors, names, privileges, and the catalog views.
+//!
+//! ```text
+//!   CatalogCache ──at(txn)──▶ Catalog (immutable, one version) ──resolve──▶ Relation
+//!        │                       ▲
+//!        └──draft(txn)──▶ Draft ─┘ a transaction's own changes, flushed at its commit
+//!   Sequences     counters outside of transactions
+//!   VirtualTable  pg_catalog, information_schema, braid_internal: computed from a Catalog
+//! ```
+//!
+//! What it does not do: parse or run statements (DDL is `exec`'s), read rows of users' tables.
+//!
+//! Rules that must always hold:
+//! - a [`Catalog`] that was handed out never changes;
+//! - a stored change of a descriptor comes with the next version, in the same transaction;
+//! - an id is never used for two objects that could meet; index and column numbers of a table
+//!   are never used twice;
+//! - the names of one schema's tables, views, sequences and indexes are unique.
+
+mod definition;
+pub mod descriptor;
+mod draft;
+mod key_names;
+mod lookup;
+pub mod names;
+mod privilege;
+mod resolve;
+mod sequence;
+mod snapshot;
+mod statistics;
+mod store;
+mod system_keys;
+mod virtual_tables;
+
+pub use definition::{
+    check_definition, create_table_text, foreign_key_definition, index_definition,
+    unique_definition,
+};
+pub use descriptor::*;
+pub use draft::Draft;
+pub use key_names::CatalogKeyNames;
+pub use lookup::CatalogLookup;
+pub use privilege::{Object, PUBLIC, TABLE_PRIVILEGES, privilege_letter};
+pub use resolve::{Relation, SearchPath, undefined_relation};
+pub use sequence::{SequenceError, SequenceValues, Sequences, fresh_counter};
+pub use snapshot::{Catalog, Named};
+pub use statistics::Statistics;
+pub use store::{CatalogCache, FORMAT_VERSION, PendingChange, bootstrap};
+pub use system_keys::{descriptor_key, table_span, version_key};
+pub use virtual_tables::{
+    CursorInfo, LockEntry, MetricEntry, PreparedInfo, RuntimeInfo, SessionInfo, SettingInfo,
+    VirtualContext, VirtualTable, is_virtual_schema, virtual_schema, virtual_tables,
+};
+
+/// The first superuser, `root`.
+pub const ROOT: Id = 10;
+/// The database `defaultdb`.
+pub const DEFAULT_DATABASE: Id = 100;

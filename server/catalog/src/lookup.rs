@@ -1,0 +1,193 @@
+//! The catalog as functions see it: names and definitions by oid ([`braid_builtins::Lookup`]).
+
+use std::sync::Arc;
+
+use braid_builtins::Lookup;
+use braid_types::{Error, Result, SqlState};
+
+use crate::definition::index_column;
+use crate::names::{qualified, quote_ident, split_name};
+use crate::{
+    Catalog, Object, Relation, SearchPath, TABLE_PRIVILEGES, check_definition,
+    foreign_key_definition, index_definition, undefined_relation, unique_definition,
+    virtual_tables,
+};
+
+/// A catalog and the search path of a session.
+#[derive(Clone)]
+pub struct CatalogLookup {
+    /// The catalog.
+    pub catalog: Arc<Catalog>,
+    /// Where unqualified names are looked for.
+    pub path: SearchPath,
+}
+
+impl CatalogLookup {
+    /// A lookup in `catalog` along `path`.
+    pub fn new(catalog: Arc<Catalog>, path: SearchPath) -> Self {
+        CatalogLookup { catalog, path }
+    }
+
+    fn find(&self, name: &str) -> Option<Relation> {
+        let parts = split_name(name).ok()?;
+        self.catalog.resolve(&self.path, &parts).ok().flatten()
+    }
+
+    fn relation_comment(&self, oid: u32, column: i32) -> Option<String> {
+        let relation = self.catalog.relation(oid)?;
+        match (relation, column) {
+            (Relation::Table(table), 0) => table.comment.clone(),
+            (Relation::Table(table), column) => {
+                let id = u16::try_from(column).ok()?;
+                table.column(id)?.comment.clone()
+            }
+            (Relation::View(view), 0) => view.comment.clone(),
+            (Relation::Sequence(sequence), 0) => sequence.comment.clone(),
+            (Relation::Index(table, number), 0) => table.index(number)?.comment.clone(),
+            _ => None,
+        }
+    }
+
+    fn constraint_comment(&self, oid: u32) -> Option<String> {
+        self.catalog.tables().find_map(|table| {
+            let check = table.checks.iter().find(|check| check.id == oid);
+            let key = table.foreign_keys.iter().find(|key| key.id == oid);
+            let check = check.and_then(|check| check.comment.clone());
+            check.or_else(|| key.and_then(|key| key.comment.clone()))
+        })
+    }
+}
+
+impl Lookup for CatalogLookup {
+    fn relation_oid(&self, name: &str) -> Option<u32> {
+        self.find(name).map(|relation| relation.oid())
+    }
+
+    fn relation_name(&self, oid: u32) -> Option<String> {
+        let relation = self.catalog.relation(oid)?;
+        if self.catalog.is_visible(&self.path, &relation) {
+            return Some(quote_ident(relation.name()));
+        }
+        let (_, schema) = self.catalog.schema_of(&relation);
+        Some(qualified(&schema, relation.name()))
+    }
+
+    fn relation_is_visible(&self, oid: u32) -> bool {
+        let relation = self.catalog.relation(oid);
+        relation.is_some_and(|relation| self.catalog.is_visible(&self.path, &relation))
+    }
+
+    fn schema_oid(&self, name: &str) -> Option<u32> {
+        virtual_tables::virtual_schema(name).or_else(|| {
+            self.catalog.schema_by_name(self.path.database, name).map(|schema| schema.id)
+        })
+    }
+
+    fn schema_name(&self, oid: u32) -> Option<String> {
+        if let Some(name) = virtual_tables::virtual_schema_name(oid) {
+            return Some(name.to_owned());
+        }
+        self.catalog.schema(oid).map(|schema| schema.name.clone())
+    }
+
+    fn role_oid(&self, name: &str) -> Option<u32> {
+        self.catalog.role_by_name(name).map(|role| role.id)
+    }
+
+    fn role_name(&self, oid: u32) -> Option<String> {
+        self.catalog.role(oid).map(|role| role.name.clone())
+    }
+
+    fn index_definition(&self, oid: u32, column: i32) -> Option<String> {
+        let (table, index) = self.catalog.index(oid)?;
+        match usize::try_from(column) {
+            Ok(0) | Err(_) => Some(index_definition(&self.catalog, table, index)),
+            Ok(number) => index_column(table, index, number),
+        }
+    }
+
+    fn constraint_definition(&self, oid: u32) -> Option<String> {
+        self.catalog.tables().find_map(|table| {
+            if let Some(index) = table.all_indexes().find(|index| index.constraint == Some(oid)) {
+                return Some(unique_definition(table, index));
+            }
+            if let Some(check) = table.checks.iter().find(|check| check.id == oid) {
+                return Some(check_definition(check));
+            }
+            let key = table.foreign_keys.iter().find(|key| key.id == oid)?;
+            let qualify = |parent: &crate::Table| !self.relation_is_visible(parent.id);
+            Some(foreign_key_definition(&self.catalog, table, key, qualify))
+        })
+    }
+
+    fn view_definition(&self, oid: u32) -> Option<String> {
+        let query = &self.catalog.view(oid)?.query;
+        Some(format!(" {};", query.trim().trim_end_matches(';')))
+    }
+
+    fn comment(&self, oid: u32, catalog: &str, column: i32) -> Option<String> {
+        match catalog {
+            "pg_class" => self.relation_comment(oid, column),
+            "pg_constraint" => self.constraint_comment(oid),
+            "pg_namespace" => match virtual_tables::virtual_schema_name(oid) {
+                Some(_) => Some("system catalog schema".to_owned()),
+                None => self.catalog.schema(oid)?.comment.clone(),
+            },
+            "pg_database" => self.catalog.database(oid)?.comment.clone(),
+            "pg_authid" => self.catalog.role(oid)?.comment.clone(),
+            _ => None,
+        }
+    }
+
+    fn serial_sequence(&self, table: &str, column: &str) -> Result<Option<String>> {
+        let parts = split_name(table)?;
+        let found = self.catalog.resolve(&self.path, &parts)?;
+        let Some(Relation::Table(table)) = found else { return Err(undefined_relation(&parts)) };
+        let Some(place) = table.column_by_name(column) else {
+            let name = &table.name;
+            let message = format!("column \"{column}\" of relation \"{name}\" does not exist");
+            return Err(Error::new(SqlState::UndefinedColumn, message));
+        };
+        let owned = table.columns[place].owned_sequence;
+        let sequence = owned.and_then(|id| self.catalog.sequence(id));
+        Ok(sequence
+            .map(|sequence| qualified(&self.catalog.schema_name(sequence.schema), &sequence.name)))
+    }
+
+    fn has_table_privilege(&self, role: &str, relation: u32, privilege: &str) -> Result<bool> {
+        let Some(role) = self.catalog.role_by_name(role) else {
+            let message = format!("role \"{role}\" does not exist");
+            return Err(Error::new(SqlState::UndefinedObject, message));
+        };
+        let Some(relation) = self.catalog.relation(relation) else {
+            let message = format!("relation with OID {relation} does not exist");
+            return Err(Error::new(SqlState::UndefinedTable, message));
+        };
+        let object = Object::from(&relation);
+        for wanted in privilege.split(',') {
+            let upper = wanted.trim().to_uppercase();
+            let name = upper.trim_end_matches(" WITH GRANT OPTION");
+            if !TABLE_PRIVILEGES.contains(&name) && name != "USAGE" {
+                let message = format!("unrecognized privilege type: \"{}\"", wanted.trim());
+                return Err(Error::new(SqlState::InvalidParameterValue, message));
+            }
+            if self.catalog.has_privilege(role.id, object, name) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn relation_size(&self, oid: u32) -> i64 {
+        let table = match self.catalog.relation(oid) {
+            Some(Relation::Table(table)) => table,
+            _ => return 0,
+        };
+        let statistics = self.catalog.statistics(table.id);
+        i64::try_from(statistics.rows.saturating_mul(statistics.row_bytes)).unwrap_or(i64::MAX)
+    }
+
+    fn database_name(&self, oid: u32) -> Option<String> {
+        self.catalog.database(oid).map(|database| database.name.clone())
+    }
+}

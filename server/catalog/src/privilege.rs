@@ -1,0 +1,214 @@
+//! Who may do what: owners, superusers, memberships, grants, PUBLIC.
+//!
+//! Rules, PostgreSQL's: a superuser may do everything; a role has the privileges of every role it
+//! is a member of, directly or not; an owner has every privilege on its object. The catalog views
+//! are readable by all and writable by nobody.
+
+use std::collections::BTreeSet;
+
+use braid_types::{Error, Result, SqlState};
+
+use crate::virtual_tables::VirtualTable;
+use crate::{Catalog, Database, Grant, Id, Relation, Schema, Sequence, Table, View};
+
+/// The grantee that stands for everybody.
+pub const PUBLIC: Id = 0;
+
+/// An object that privileges are on.
+#[derive(Clone, Copy)]
+pub enum Object<'a> {
+    /// A table.
+    Table(&'a Table),
+    /// A view.
+    View(&'a View),
+    /// A sequence.
+    Sequence(&'a Sequence),
+    /// A schema.
+    Schema(&'a Schema),
+    /// A database.
+    Database(&'a Database),
+    /// A catalog view.
+    Virtual(&'a VirtualTable),
+}
+
+impl<'a> From<&'a Relation> for Object<'a> {
+    fn from(relation: &'a Relation) -> Self {
+        match relation {
+            Relation::Table(table) | Relation::Index(table, _) => Object::Table(table),
+            Relation::View(view) => Object::View(view),
+            Relation::Sequence(sequence) => Object::Sequence(sequence),
+            Relation::Virtual(table) => Object::Virtual(table),
+        }
+    }
+}
+
+impl<'a> Object<'a> {
+    /// Its kind and name, as messages name it.
+    pub fn describe(&self) -> (&'static str, &'a str) {
+        match *self {
+            Object::Table(table) => ("table", &table.name),
+            Object::View(view) => ("view", &view.name),
+            Object::Sequence(sequence) => ("sequence", &sequence.name),
+            Object::Schema(schema) => ("schema", &schema.name),
+            Object::Database(database) => ("database", &database.name),
+            Object::Virtual(table) => (table.kind(), table.name),
+        }
+    }
+
+    /// Its owner.
+    pub fn owner(&self) -> Id {
+        match self {
+            Object::Table(table) => table.owner,
+            Object::View(view) => view.owner,
+            Object::Sequence(sequence) => sequence.owner,
+            Object::Schema(schema) => schema.owner,
+            Object::Database(database) => database.owner,
+            Object::Virtual(_) => crate::ROOT,
+        }
+    }
+
+    /// Its grants.
+    pub fn grants(&self) -> &'a [Grant] {
+        match *self {
+            Object::Table(table) => &table.grants,
+            Object::View(view) => &view.grants,
+            Object::Sequence(sequence) => &sequence.grants,
+            Object::Schema(schema) => &schema.grants,
+            Object::Database(database) => &database.grants,
+            Object::Virtual(_) => &[],
+        }
+    }
+
+    /// Every privilege that such an object can have.
+    pub fn all_privileges(&self) -> &'static [&'static str] {
+        match self {
+            Object::Table(_) | Object::View(_) | Object::Virtual(_) => TABLE_PRIVILEGES,
+            Object::Sequence(_) => &["SELECT", "UPDATE", "USAGE"],
+            Object::Schema(_) => &["USAGE", "CREATE"],
+            Object::Database(_) => &["CREATE", "TEMPORARY", "CONNECT"],
+        }
+    }
+}
+
+/// Every privilege of a table or view, in PostgreSQL's order.
+pub const TABLE_PRIVILEGES: &[&str] =
+    &["INSERT", "SELECT", "UPDATE", "DELETE", "TRUNCATE", "REFERENCES", "TRIGGER"];
+
+/// The letter of a privilege in an ACL.
+pub fn privilege_letter(privilege: &str) -> char {
+    match privilege {
+        "INSERT" => 'a',
+        "SELECT" => 'r',
+        "UPDATE" => 'w',
+        "DELETE" => 'd',
+        "TRUNCATE" => 'D',
+        "REFERENCES" => 'x',
+        "TRIGGER" => 't',
+        "USAGE" => 'U',
+        "CREATE" => 'C',
+        "CONNECT" => 'c',
+        "TEMPORARY" => 'T',
+        _ => 'X',
+    }
+}
+
+impl Catalog {
+    /// The role and every role it is a member of.
+    pub fn memberships(&self, role: Id) -> BTreeSet<Id> {
+        let mut found = BTreeSet::from([role]);
+        let mut open = vec![role];
+        while let Some(next) = open.pop() {
+            for parent in self.role(next).map_or(&[][..], |role| &role.member_of) {
+                if found.insert(*parent) {
+                    open.push(*parent);
+                }
+            }
+        }
+        found
+    }
+
+    /// Whether a role is a superuser.
+    pub fn is_superuser(&self, role: Id) -> bool {
+        self.role(role).is_some_and(|role| role.superuser)
+    }
+
+    /// Whether a role may act as another: it is a superuser, that role, or a member of it.
+    pub fn acts_as(&self, role: Id, other: Id) -> bool {
+        role == other || self.is_superuser(role) || self.memberships(role).contains(&other)
+    }
+
+    /// Whether a role has a privilege (upper case) on an object.
+    pub fn has_privilege(&self, role: Id, object: Object<'_>, privilege: &str) -> bool {
+        if let Object::Virtual(_) = object {
+            return privilege == "SELECT" || self.is_superuser(role);
+        }
+        if self.acts_as(role, object.owner()) {
+            return true;
+        }
+        let roles = self.memberships(role);
+        object.grants().iter().any(|grant| {
+            (grant.role == PUBLIC || roles.contains(&grant.role))
+                && grant.privileges.iter().any(|granted| granted == privilege)
+        })
+    }
+
+    /// 42501 `permission denied for …` unless the role has the privilege on the object.
+    pub fn check(&self, role: Id, object: Object<'_>, privilege: &str) -> Result<()> {
+        if self.has_privilege(role, object, privilege) {
+            return Ok(());
+        }
+        let (kind, name) = object.describe();
+        let message = format!("permission denied for {kind} {name}");
+        Err(Error::new(SqlState::InsufficientPrivilege, message))
+    }
+
+    /// 42501 `must be owner of …` unless the role acts as the owner.
+    pub fn check_owner(&self, role: Id, object: Object<'_>) -> Result<()> {
+        if !matches!(object, Object::Virtual(_)) && self.acts_as(role, object.owner()) {
+            return Ok(());
+        }
+        let (kind, name) = object.describe();
+        if let Object::Virtual(_) = object {
+            let message = format!("permission denied: \"{name}\" is a system catalog");
+            return Err(Error::new(SqlState::InsufficientPrivilege, message));
+        }
+        let message = format!("must be owner of {kind} {name}");
+        Err(Error::new(SqlState::InsufficientPrivilege, message))
+    }
+
+    /// An object's ACL as PostgreSQL prints it; `None` while nothing was granted.
+    pub fn acl(&self, object: Object<'_>) -> Option<Vec<String>> {
+        if object.grants().is_empty() {
+            return None;
+        }
+        let owner = self.role_name(object.owner());
+        let letters = |privileges: &mut dyn Iterator<Item = &str>, option: bool| {
+            let mut text = String::new();
+            for privilege in privileges {
+                text.push(privilege_letter(privilege));
+                if option {
+                    text.push('*');
+                }
+            }
+            text
+        };
+        let all = ordered(object.all_privileges().iter().copied());
+        let mut acl = vec![format!("{owner}={}/{owner}", letters(&mut all.into_iter(), false))];
+        for grant in object.grants() {
+            let role =
+                if grant.role == PUBLIC { String::new() } else { self.role_name(grant.role) };
+            let privileges = ordered(grant.privileges.iter().map(String::as_str));
+            let text = letters(&mut privileges.into_iter(), grant.grant_option);
+            acl.push(format!("{role}={text}/{owner}"));
+        }
+        Some(acl)
+    }
+}
+
+/// Privileges in the order in which an ACL lists them.
+fn ordered<'a>(privileges: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    const ORDER: &str = "arwdDxtXUCTc";
+    let mut privileges: Vec<&str> = privileges.collect();
+    privileges.sort_by_key(|privilege| ORDER.find(privilege_letter(privilege)));
+    privileges
+}

@@ -1,0 +1,330 @@
+//! Descriptors in the store: how they are written, loaded, cached, and made on the first start.
+//!
+//! A cached catalog is right for a transaction if it has the version that stands at the
+//! transaction's snapshot. Where this process is the only one that changes the store, that is
+//! known without a read: the cache remembers at which point it read the newest version, and a
+//! change in progress ([`PendingChange`]) makes it read again.
+//!
+//! ```text
+//!   snapshots   ……………S1…………………………S2…………………S3……▶
+//!   DDL               [pending … commit]
+//!   S1: cached        S2: reads the key    S3: cached again
+//! ```
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use braid_kv::{
+    Database as Kv, Isolation, Record, Result as KvResult, ScanRequest, Seq, Span, Timestamp,
+    Transaction, TxnOptions, Value,
+};
+use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
+
+use crate::statistics::Statistics;
+use crate::system_keys::{
+    descriptor_key, descriptors_span, statistics_key, statistics_span, version_key,
+};
+use crate::{
+    Catalog, DEFAULT_DATABASE, Database, Draft, Grant, Id, PUBLIC, ROOT, Role, Schema, Sequence,
+    Table, TableStatistics, View,
+};
+
+/// The number of the descriptors' format; another one is refused.
+pub const FORMAT_VERSION: u32 = 1;
+/// The first id that objects of users get.
+pub const FIRST_ID: Id = 16384;
+/// How many versions the cache keeps for transactions with older snapshots.
+const VERSIONS_MAX: usize = 4;
+
+/// What stands under the version key.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(crate) struct Meta {
+    pub(crate) format: u32,
+    pub(crate) version: u64,
+    pub(crate) next_id: Id,
+}
+
+/// A descriptor as it is stored.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) enum Descriptor {
+    Table(Arc<Table>),
+    View(Arc<View>),
+    Sequence(Arc<Sequence>),
+    Schema(Arc<Schema>),
+    Database(Arc<Database>),
+    Role(Arc<Role>),
+}
+
+fn corrupt(what: impl std::fmt::Display) -> braid_kv::Error {
+    braid_kv::Error::Corrupt(Arc::from(what.to_string()))
+}
+
+pub(crate) fn to_json<T: Serialize>(value: &T) -> KvResult<Value> {
+    serde_json::to_vec(value).map(Value::from).map_err(corrupt)
+}
+
+pub(crate) fn read_meta(value: Option<Value>) -> KvResult<Meta> {
+    let value = value.ok_or_else(|| corrupt("the catalog's version is missing"))?;
+    let meta: Meta = serde_json::from_slice(&value).map_err(corrupt)?;
+    if meta.format == FORMAT_VERSION {
+        return Ok(meta);
+    }
+    let (found, known) = (meta.format, FORMAT_VERSION);
+    Err(corrupt(format_args!("catalog format {found} is not known, this server has {known}")))
+}
+
+/// Every pair of a span, not remembered as read.
+async fn scan_all(txn: &Arc<Transaction>, seq: Seq, span: Span) -> KvResult<Vec<(Vec<u8>, Value)>> {
+    let mut pairs = Vec::new();
+    let mut next = Some(span);
+    while let Some(span) = next {
+        let request = ScanRequest::new(span).record(Record::Never);
+        let batch = txn.scan(seq, request).await?;
+        pairs
+            .extend(batch.iter().map(|(key, value)| (key.to_vec(), Value::copy_from_slice(value))));
+        next = batch.resume;
+    }
+    Ok(pairs)
+}
+
+#[derive(Default)]
+struct CacheState {
+    versions: BTreeMap<u64, Arc<Catalog>>,
+    /// The newest version, and a point from which on it is known to stand.
+    newest: Option<(Timestamp, Arc<Catalog>)>,
+    pending: usize,
+}
+
+/// The catalogs of this process, shared by all sessions.
+pub struct CatalogCache {
+    state: Mutex<CacheState>,
+    statistics: Arc<Statistics>,
+    only_gateway: bool,
+}
+
+/// A change of the catalog on its way: keep it until the commit's outcome is known.
+#[must_use = "drop it after the commit, not before"]
+pub struct PendingChange(Arc<CatalogCache>);
+
+impl Drop for PendingChange {
+    fn drop(&mut self) {
+        let mut state = self.0.state.lock();
+        state.pending -= 1;
+        state.newest = None;
+    }
+}
+
+impl CatalogCache {
+    /// An empty cache. `only_gateway`: no other process changes this store.
+    pub fn new(only_gateway: bool) -> Arc<Self> {
+        Arc::new(CatalogCache { state: Mutex::default(), statistics: Arc::default(), only_gateway })
+    }
+
+    /// The shared estimates of tables' sizes.
+    pub fn statistics(&self) -> &Arc<Statistics> {
+        &self.statistics
+    }
+
+    /// Loads the stored statistics; once, at the start.
+    pub async fn load_statistics(&self, kv: &Kv) -> KvResult<()> {
+        let txn = kv.begin(TxnOptions { read_only: true, ..TxnOptions::default() });
+        let seq = txn.next_statement();
+        for (_, value) in scan_all(&txn, seq, statistics_span()).await? {
+            let (table, statistics): (Id, TableStatistics) =
+                serde_json::from_slice(&value).map_err(corrupt)?;
+            self.statistics.set(table, statistics);
+        }
+        txn.rollback().await;
+        Ok(())
+    }
+
+    /// The catalog as the transaction's statement sees it. Not part of the read set: the tables
+    /// that a statement uses are guarded by [`descriptor_key`].
+    pub async fn at(&self, txn: &Arc<Transaction>, seq: Seq) -> KvResult<Arc<Catalog>> {
+        let per_statement = txn.isolation() == Isolation::ReadCommitted;
+        if self.only_gateway && !per_statement {
+            let snapshot = txn.snapshot().await?;
+            let state = self.state.lock();
+            if let Some((since, catalog)) = &state.newest
+                && state.pending == 0
+                && snapshot >= *since
+            {
+                return Ok(catalog.clone());
+            }
+        }
+        let pending_before = self.state.lock().pending;
+        let value = txn.get_recorded(seq, &version_key(), Record::Never).await?;
+        let meta = read_meta(value)?;
+        let catalog = self.of_version(txn, seq, meta).await?;
+        if self.only_gateway && !per_statement && pending_before == 0 {
+            let snapshot = txn.snapshot().await?;
+            let is_newest = self.read_newest(txn).await? == meta.version;
+            let mut state = self.state.lock();
+            if state.pending == 0 && is_newest && state.newest.is_none() {
+                state.newest = Some((snapshot, catalog.clone()));
+            }
+        }
+        Ok(catalog)
+    }
+
+    /// The newest version in the store: a snapshot may be older than the last change.
+    async fn read_newest(&self, txn: &Arc<Transaction>) -> KvResult<u64> {
+        let own = txn.database().begin(TxnOptions { read_only: true, ..TxnOptions::default() });
+        let value = own.get_recorded(own.next_statement(), &version_key(), Record::Never).await;
+        own.rollback().await;
+        Ok(read_meta(value?)?.version)
+    }
+
+    async fn of_version(
+        &self,
+        txn: &Arc<Transaction>,
+        seq: Seq,
+        meta: Meta,
+    ) -> KvResult<Arc<Catalog>> {
+        if let Some(catalog) = self.state.lock().versions.get(&meta.version) {
+            return Ok(catalog.clone());
+        }
+        let catalog = Arc::new(self.load(txn, seq, meta).await?);
+        let mut state = self.state.lock();
+        state.versions.insert(meta.version, catalog.clone());
+        while state.versions.len() > VERSIONS_MAX {
+            state.versions.pop_first();
+        }
+        Ok(catalog)
+    }
+
+    async fn load(&self, txn: &Arc<Transaction>, seq: Seq, meta: Meta) -> KvResult<Catalog> {
+        let mut catalog = Catalog::empty(meta.version, meta.next_id, self.statistics.clone());
+        for (_, value) in scan_all(txn, seq, descriptors_span()).await? {
+            match serde_json::from_slice(&value).map_err(corrupt)? {
+                Descriptor::Table(table) => catalog.insert_table(table),
+                Descriptor::View(view) => catalog.insert_view(view),
+                Descriptor::Sequence(sequence) => catalog.insert_sequence(sequence),
+                Descriptor::Schema(schema) => catalog.insert_schema(schema),
+                Descriptor::Database(database) => catalog.insert_database(database),
+                Descriptor::Role(role) => catalog.insert_role(role),
+            }
+        }
+        Ok(catalog)
+    }
+
+    /// Locks the catalog's version, so that changes of it queue, and opens a private catalog over
+    /// what then stands.
+    pub async fn draft(&self, txn: &Arc<Transaction>, seq: Seq) -> KvResult<Draft> {
+        let request = braid_kv::LockRequest::keys(vec![version_key()]);
+        txn.lock(seq, request).await?;
+        let value = txn.get_recorded(seq, &version_key(), Record::Never).await?;
+        let base = self.of_version(txn, seq, read_meta(value)?).await?;
+        Ok(Draft::new(base))
+    }
+
+    /// Announces a change that is about to commit.
+    pub fn announce(self: &Arc<Self>) -> PendingChange {
+        self.state.lock().pending += 1;
+        PendingChange(self.clone())
+    }
+
+    /// Stores the estimates of a table and uses them from now on.
+    pub async fn save_statistics(
+        &self,
+        kv: &Kv,
+        table: Id,
+        statistics: TableStatistics,
+    ) -> KvResult<()> {
+        let txn = kv.begin(TxnOptions::default());
+        txn.put(txn.next_statement(), statistics_key(table), to_json(&(table, &statistics))?)?;
+        txn.commit_or_error().await?;
+        self.statistics.set(table, statistics);
+        Ok(())
+    }
+}
+
+/// Makes the catalog of an empty store; checks the format of one that is not.
+/// True if the store was empty.
+pub async fn bootstrap(kv: &Kv) -> KvResult<bool> {
+    let txn = kv.begin(TxnOptions::default());
+    let seq = txn.next_statement();
+    if let Some(value) = txn.get(seq, &version_key()).await? {
+        txn.rollback().await;
+        return read_meta(Some(value)).map(|_| false);
+    }
+    for (id, descriptor) in first_descriptors() {
+        txn.put(seq, descriptor_key(id), to_json(&descriptor)?)?;
+    }
+    let meta = Meta { format: FORMAT_VERSION, version: 1, next_id: FIRST_ID };
+    txn.put(seq, version_key(), to_json(&meta)?)?;
+    txn.commit_or_error().await?;
+    Ok(true)
+}
+
+/// `pg_database` numbers that PostgreSQL gives as well.
+const POSTGRES_DATABASE: Id = 5;
+const PUBLIC_SCHEMA: Id = 2200;
+const POSTGRES_PUBLIC_SCHEMA: Id = 2201;
+
+fn first_descriptors() -> Vec<(Id, Descriptor)> {
+    let mut root = Role::new(ROOT, "root");
+    (root.superuser, root.login, root.create_db, root.create_role) = (true, true, true, true);
+    let mut all = vec![(ROOT, Descriptor::Role(Arc::new(root)))];
+    let databases = [
+        (DEFAULT_DATABASE, "defaultdb", PUBLIC_SCHEMA),
+        (POSTGRES_DATABASE, "postgres", POSTGRES_PUBLIC_SCHEMA),
+    ];
+    for (id, name, public) in databases {
+        let database = Database {
+            id,
+            name: name.to_owned(),
+            owner: ROOT,
+            grants: Database::first_grants(),
+            comment: None,
+        };
+        all.push((id, Descriptor::Database(Arc::new(database))));
+        all.push((public, Descriptor::Schema(Arc::new(Schema::public(public, id, ROOT)))));
+    }
+    all
+}
+
+impl Role {
+    /// A role that may do nothing yet.
+    pub fn new(id: Id, name: &str) -> Self {
+        Role {
+            id,
+            name: name.to_owned(),
+            superuser: false,
+            login: false,
+            create_db: false,
+            create_role: false,
+            password: None,
+            member_of: Vec::new(),
+            admin_of: Vec::new(),
+            connection_limit: None,
+            valid_until: None,
+            settings: Vec::new(),
+            comment: None,
+        }
+    }
+}
+
+impl Database {
+    /// What everybody may do with a new database.
+    pub fn first_grants() -> Vec<Grant> {
+        let privileges = vec!["TEMPORARY".to_owned(), "CONNECT".to_owned()];
+        vec![Grant { role: PUBLIC, privileges, grant_option: false }]
+    }
+}
+
+impl Schema {
+    /// The schema `public` of a new database: everybody may use it, only its owner create in it.
+    pub fn public(id: Id, database: Id, owner: Id) -> Self {
+        let privileges = vec!["USAGE".to_owned()];
+        Schema {
+            id,
+            database,
+            name: "public".to_owned(),
+            owner,
+            grants: vec![Grant { role: PUBLIC, privileges, grant_option: false }],
+            comment: Some("standard public schema".to_owned()),
+        }
+    }
+}

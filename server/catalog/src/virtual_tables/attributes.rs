@@ -1,0 +1,249 @@
+//! `pg_attribute`, `pg_attrdef`, and the comments on everything.
+
+use braid_types::{Result, Row, SqlType};
+
+use super::registry::{RowsOf, VirtualContext, virtual_tables};
+use super::relations::{index_columns, visible_indexes};
+use super::sheet::{Sheet, count, flag, int, text};
+use crate::{Column, Id, Identity};
+
+pub(super) fn rows_of(name: &str) -> Option<RowsOf> {
+    Some(match name {
+        "pg_attribute" => pg_attribute,
+        "pg_attrdef" => pg_attrdef,
+        "pg_description" => pg_description,
+        "pg_shdescription" => pg_shdescription,
+        _ => return None,
+    })
+}
+
+/// `attalign` or `typalign`.
+pub(super) fn alignment(ty: &SqlType) -> &'static str {
+    match ty.typlen() {
+        1 | 64 => "c",
+        2 => "s",
+        8 | 16 if *ty != SqlType::Uuid => "d",
+        _ if *ty == SqlType::Uuid => "c",
+        _ => "i",
+    }
+}
+
+/// `attstorage` or `typstorage`.
+pub(super) fn storage(ty: &SqlType) -> &'static str {
+    match ty {
+        SqlType::Numeric(_) => "m",
+        ty if ty.typlen() == -1 => "x",
+        _ => "p",
+    }
+}
+
+/// Whether values of the type are passed by value.
+pub(super) fn by_value(ty: &SqlType) -> bool {
+    matches!(ty.typlen(), 1 | 2 | 4 | 8)
+}
+
+/// The collation of a type: the database's, `C` for names, 0 where there is none.
+pub(super) fn collation(ty: &SqlType) -> u32 {
+    match ty {
+        SqlType::Name => 950,
+        SqlType::Array(element) => collation(element),
+        ty if ty.is_string() => 100,
+        _ => 0,
+    }
+}
+
+/// A column of which no more than name and type is known.
+fn plain<'a>(
+    relation: Id,
+    name: &'a str,
+    number: usize,
+    ty: &'a SqlType,
+    not_null: bool,
+) -> Attribute<'a> {
+    Attribute { relation, name, number, ty, not_null, column: None }
+}
+
+struct Attribute<'a> {
+    relation: Id,
+    name: &'a str,
+    number: usize,
+    ty: &'a SqlType,
+    not_null: bool,
+    column: Option<&'a Column>,
+}
+
+fn push(sheet: &mut Sheet, attribute: &Attribute<'_>) {
+    let Attribute { relation, name, number, ty, not_null, column } = *attribute;
+    let identity = match column.and_then(|column| column.identity) {
+        None => "",
+        Some(Identity::Always) => "a",
+        Some(Identity::ByDefault) => "d",
+    };
+    let generated = column.is_some_and(|column| column.generated.is_some());
+    let has_default = generated || column.is_some_and(|column| shown_default(column).is_some());
+    sheet.push([
+        int(relation),
+        text(name),
+        int(ty.oid()),
+        int(-1),
+        int(ty.typlen()),
+        count(number),
+        int(i32::from(ty.is_array())),
+        int(-1),
+        int(ty.typmod()),
+        flag(by_value(ty)),
+        text(alignment(ty)),
+        text(storage(ty)),
+        flag(not_null),
+        flag(has_default),
+        flag(column.is_some_and(|column| column.missing.is_some())),
+        text(identity),
+        text(if generated { "s" } else { "" }),
+        flag(true),
+        int(0),
+        int(collation(ty)),
+    ]);
+}
+
+/// The default that PostgreSQL shows: an identity column has none.
+fn shown_default(column: &Column) -> Option<&str> {
+    column.default.as_deref().filter(|_| column.identity.is_none())
+}
+
+fn pg_attribute(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
+    let mut sheet = Sheet::new(
+        "pg_attribute",
+        &[
+            "attrelid",
+            "attname",
+            "atttypid",
+            "attstattarget",
+            "attlen",
+            "attnum",
+            "attndims",
+            "attcacheoff",
+            "atttypmod",
+            "attbyval",
+            "attalign",
+            "attstorage",
+            "attnotnull",
+            "atthasdef",
+            "atthasmissing",
+            "attidentity",
+            "attgenerated",
+            "attislocal",
+            "attinhcount",
+            "attcollation",
+        ],
+    );
+    for table in cx.catalog.tables_of(cx.path.database) {
+        for column in table.visible_columns() {
+            push(
+                &mut sheet,
+                &Attribute {
+                    relation: table.id,
+                    name: &column.name,
+                    number: usize::from(column.id),
+                    ty: &column.ty,
+                    not_null: !column.nullable,
+                    column: Some(column),
+                },
+            );
+        }
+        for index in visible_indexes(table) {
+            for (place, (name, ty)) in index_columns(table, index).enumerate() {
+                push(&mut sheet, &plain(index.id, name, place + 1, ty, false));
+            }
+        }
+    }
+    for view in cx.catalog.views_of(cx.path.database) {
+        for (place, (name, ty)) in view.columns.iter().enumerate() {
+            push(&mut sheet, &plain(view.id, name, place + 1, ty, false));
+        }
+    }
+    for sequence in cx.catalog.sequences_of(cx.path.database) {
+        let columns = [
+            ("last_value", SqlType::Int8),
+            ("log_cnt", SqlType::Int8),
+            ("is_called", SqlType::Bool),
+        ];
+        for (place, (name, ty)) in columns.iter().enumerate() {
+            push(&mut sheet, &plain(sequence.id, name, place + 1, ty, true));
+        }
+    }
+    for table in virtual_tables() {
+        for (place, (name, ty)) in table.columns.iter().enumerate() {
+            let not_null = table.relkind == 'r' && place == 0;
+            push(&mut sheet, &plain(table.oid, name, place + 1, ty, not_null));
+        }
+    }
+    sheet.rows()
+}
+
+fn pg_attrdef(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
+    let mut sheet = Sheet::new("pg_attrdef", &["oid", "adrelid", "adnum", "adbin"]);
+    let mut number = 0_u32;
+    for table in cx.catalog.tables_of(cx.path.database) {
+        for column in table.visible_columns() {
+            let expr = match &column.generated {
+                Some(expr) => Some(format!("({expr})")),
+                None => shown_default(column).map(str::to_owned),
+            };
+            if let Some(expr) = expr {
+                // Nothing refers to a default by oid, so that any number unlike the others will do.
+                number += 1;
+                let oid = (1 << 31) | number;
+                sheet.push([int(oid), int(table.id), int(column.id), text(expr)]);
+            }
+        }
+    }
+    sheet.rows()
+}
+
+/// The oids of the catalogs that comments refer to.
+const PG_CLASS: u32 = 1259;
+const PG_CONSTRAINT: u32 = 2606;
+const PG_NAMESPACE: u32 = 2615;
+const PG_DATABASE: u32 = 1262;
+const PG_AUTHID: u32 = 1260;
+
+fn pg_description(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
+    let columns = ["objoid", "classoid", "objsubid", "description"];
+    let mut sheet = Sheet::new("pg_description", &columns);
+    let mut add = |oid: Id, class: u32, column: u16, comment: &Option<String>| {
+        if let Some(comment) = comment {
+            sheet.push([int(oid), int(class), int(column), text(comment)]);
+        }
+    };
+    let (catalog, database) = (cx.catalog, cx.path.database);
+    for table in catalog.tables_of(database) {
+        add(table.id, PG_CLASS, 0, &table.comment);
+        table.columns.iter().for_each(|c| add(table.id, PG_CLASS, c.id, &c.comment));
+        table.all_indexes().for_each(|index| add(index.id, PG_CLASS, 0, &index.comment));
+        table.checks.iter().for_each(|check| add(check.id, PG_CONSTRAINT, 0, &check.comment));
+        table.foreign_keys.iter().for_each(|key| add(key.id, PG_CONSTRAINT, 0, &key.comment));
+    }
+    catalog.views_of(database).for_each(|view| add(view.id, PG_CLASS, 0, &view.comment));
+    for sequence in catalog.sequences_of(database) {
+        add(sequence.id, PG_CLASS, 0, &sequence.comment);
+    }
+    for schema in catalog.schemas_of(database) {
+        add(schema.id, PG_NAMESPACE, 0, &schema.comment);
+    }
+    sheet.rows()
+}
+
+fn pg_shdescription(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
+    let mut sheet = Sheet::new("pg_shdescription", &["objoid", "classoid", "description"]);
+    for database in cx.catalog.databases() {
+        if let Some(comment) = &database.comment {
+            sheet.push([int(database.id), int(PG_DATABASE), text(comment)]);
+        }
+    }
+    for role in cx.catalog.roles() {
+        if let Some(comment) = &role.comment {
+            sheet.push([int(role.id), int(PG_AUTHID), text(comment)]);
+        }
+    }
+    sheet.rows()
+}

@@ -1,0 +1,256 @@
+//! `pg_index`, `pg_constraint` and `pg_depend`.
+
+use braid_types::{Datum, Result, Row, SqlType};
+
+use super::attributes::collation;
+use super::registry::{RowsOf, VirtualContext};
+use super::relations::{index_columns, visible_indexes};
+use super::sheet::{Sheet, count, flag, int, ints, optional, text, vector};
+use super::types::operator_class;
+use crate::{ForeignKeyAction, Id, Index, IndexState, Table};
+
+pub(super) fn rows_of(name: &str) -> Option<RowsOf> {
+    Some(match name {
+        "pg_index" => pg_index,
+        "pg_constraint" => pg_constraint,
+        "pg_depend" => pg_depend,
+        _ => return None,
+    })
+}
+
+/// `indoption` of a descending key: descending, NULLs first.
+const DESCENDING: i64 = 3;
+
+fn pg_index(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
+    let mut sheet = Sheet::new(
+        "pg_index",
+        &[
+            "indexrelid",
+            "indrelid",
+            "indnatts",
+            "indnkeyatts",
+            "indisunique",
+            "indisprimary",
+            "indimmediate",
+            "indisvalid",
+            "indisready",
+            "indislive",
+            "indkey",
+            "indcollation",
+            "indclass",
+            "indoption",
+            "indpred",
+        ],
+    );
+    for table in cx.catalog.tables_of(cx.path.database) {
+        for index in visible_indexes(table) {
+            let keys = index.keys.iter().map(|key| i64::from(key.column));
+            let all = keys.chain(index.storing.iter().map(|id| i64::from(*id)));
+            let key_types = || index_columns(table, index).map(|(_, ty)| ty).take(index.keys.len());
+            let options = index.keys.iter().map(|key| if key.descending { DESCENDING } else { 0 });
+            sheet.push([
+                int(index.id),
+                int(table.id),
+                count(index.keys.len() + index.storing.len()),
+                count(index.keys.len()),
+                flag(index.unique),
+                flag(index.number == table.primary.number),
+                flag(true),
+                flag(index.state == IndexState::Public),
+                flag(true),
+                flag(true),
+                vector(SqlType::Int2, all),
+                vector(SqlType::Oid, key_types().map(|ty| i64::from(collation(ty)))),
+                vector(SqlType::Oid, key_types().map(|ty| i64::from(operator_class(ty)))),
+                vector(SqlType::Int2, options),
+                optional(index.predicate.as_ref().map(|predicate| format!("({predicate})"))),
+            ]);
+        }
+    }
+    sheet.rows()
+}
+
+/// The letter of a foreign key's action.
+fn action(action: ForeignKeyAction) -> Datum {
+    text(match action {
+        ForeignKeyAction::NoAction => "a",
+        ForeignKeyAction::Restrict => "r",
+        ForeignKeyAction::Cascade => "c",
+        ForeignKeyAction::SetNull => "n",
+        ForeignKeyAction::SetDefault => "d",
+    })
+}
+
+/// The oid of a table's index by its number.
+fn index_oid(table: Option<&Table>, number: crate::IndexNumber) -> Id {
+    table.and_then(|table| table.index(number)).map_or(0, |index| index.id)
+}
+
+fn columns(ids: impl IntoIterator<Item = crate::ColumnId>) -> Datum {
+    ints(SqlType::Int2, ids.into_iter().map(i64::from))
+}
+
+/// The indexes of a table that stand for a constraint.
+pub(super) fn key_constraints(table: &Table) -> impl Iterator<Item = (Id, &Index)> {
+    visible_indexes(table).filter_map(|index| Some((index.constraint?, index)))
+}
+
+fn pg_constraint(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
+    let mut sheet = Sheet::new(
+        "pg_constraint",
+        &[
+            "oid",
+            "conname",
+            "connamespace",
+            "contype",
+            "convalidated",
+            "conrelid",
+            "conindid",
+            "confrelid",
+            "confupdtype",
+            "confdeltype",
+            "confmatchtype",
+            "conislocal",
+            "coninhcount",
+            "connoinherit",
+            "conkey",
+            "confkey",
+            "conbin",
+        ],
+    );
+    let none = || text(" ");
+    for table in cx.catalog.tables_of(cx.path.database) {
+        let mut add = |oid: Id, name: &str, kind: &str, rest: [Datum; 10]| {
+            let [valid, index, parent, update, delete, matching, inherit, key, parent_key, bin] =
+                rest;
+            sheet.push([
+                int(oid),
+                text(name),
+                int(table.schema),
+                text(kind),
+                valid,
+                int(table.id),
+                index,
+                parent,
+                update,
+                delete,
+                matching,
+                flag(true),
+                int(0),
+                inherit,
+                key,
+                parent_key,
+                bin,
+            ]);
+        };
+        for (oid, index) in key_constraints(table) {
+            let kind = if index.number == table.primary.number { "p" } else { "u" };
+            let key = columns(index.keys.iter().map(|key| key.column));
+            let rest = [
+                flag(true),
+                int(index.id),
+                int(0),
+                none(),
+                none(),
+                none(),
+                flag(true),
+                key,
+                Datum::Null,
+                Datum::Null,
+            ];
+            add(oid, &index.name, kind, rest);
+        }
+        for check in &table.checks {
+            let key = columns(check.columns.iter().copied());
+            let expr = text(format!("({})", check.expr));
+            let rest = [
+                flag(true),
+                int(0),
+                int(0),
+                none(),
+                none(),
+                none(),
+                flag(false),
+                key,
+                Datum::Null,
+                expr,
+            ];
+            add(check.id, &check.name, "c", rest);
+        }
+        for key in &table.foreign_keys {
+            let parent = cx.catalog.table(key.parent).map(|parent| &**parent);
+            let rest = [
+                flag(key.validated),
+                int(index_oid(parent, key.parent_index)),
+                int(key.parent),
+                action(key.on_update),
+                action(key.on_delete),
+                text(if key.match_full { "f" } else { "s" }),
+                flag(true),
+                columns(key.columns.iter().copied()),
+                columns(key.parent_columns.iter().copied()),
+                Datum::Null,
+            ];
+            add(key.id, &key.name, "f", rest);
+        }
+    }
+    sheet.rows()
+}
+
+/// The oids of the catalogs that dependencies refer to.
+const PG_CLASS: u32 = 1259;
+const PG_CONSTRAINT: u32 = 2606;
+const PG_REWRITE: u32 = 2618;
+
+fn pg_depend(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
+    let mut sheet = Sheet::new(
+        "pg_depend",
+        &["classid", "objid", "objsubid", "refclassid", "refobjid", "refobjsubid", "deptype"],
+    );
+    let mut add = |object: (u32, Id), on: (u32, Id, i64), kind: &str| {
+        sheet.push([
+            int(object.0),
+            int(object.1),
+            int(0),
+            int(on.0),
+            int(on.1),
+            int(on.2),
+            text(kind),
+        ]);
+    };
+    let (catalog, database) = (cx.catalog, cx.path.database);
+    for sequence in catalog.sequences_of(database) {
+        if let Some((table, column)) = sequence.owned_by {
+            let owner = catalog.table(table).and_then(|table| table.column(column));
+            let identity = owner.is_some_and(|column| column.identity.is_some());
+            let kind = if identity { "i" } else { "a" };
+            add((PG_CLASS, sequence.id), (PG_CLASS, table, i64::from(column)), kind);
+        }
+    }
+    for table in catalog.tables_of(database) {
+        for index in visible_indexes(table) {
+            match index.constraint {
+                Some(oid) => {
+                    add((PG_CLASS, index.id), (PG_CONSTRAINT, oid, 0), "i");
+                    for key in &index.keys {
+                        let on = (PG_CLASS, table.id, i64::from(key.column));
+                        add((PG_CONSTRAINT, oid), on, "a");
+                    }
+                }
+                None => {
+                    for key in &index.keys {
+                        let on = (PG_CLASS, table.id, i64::from(key.column));
+                        add((PG_CLASS, index.id), on, "a");
+                    }
+                }
+            }
+        }
+    }
+    for view in catalog.views_of(database) {
+        add((PG_REWRITE, view.id), (PG_CLASS, view.id, 0), "i");
+        for on in &view.depends_on {
+            add((PG_REWRITE, view.id), (PG_CLASS, *on, 0), "n");
+        }
+    }
+    sheet.rows()
+}

@@ -1,0 +1,246 @@
+//! `information_schema`: tables, views, schemas, sequences, and what every database has.
+
+use braid_types::{Datum, Result, Row, SqlType};
+
+use super::registry::{RowsOf, VirtualContext, virtual_schemas, virtual_tables};
+use super::sheet::{Sheet, int, optional, text, yes_no};
+use crate::{Object, ROOT, TABLE_PRIVILEGES};
+
+pub(super) fn rows_of(name: &str) -> Option<RowsOf> {
+    Some(match name {
+        "tables" => tables,
+        "views" => views,
+        "view_table_usage" => view_table_usage,
+        "schemata" => schemata,
+        "sequences" => sequences,
+        "character_sets" => character_sets,
+        "collations" => collations,
+        "information_schema_catalog_name" => catalog_name,
+        _ => return None,
+    })
+}
+
+/// Whether the session's user may see an object at all: it owns it or has some privilege on it.
+pub(super) fn may_see(cx: &VirtualContext<'_>, object: Object<'_>) -> bool {
+    let Some(user) = cx.catalog.role_by_name(cx.env.current_user()) else { return false };
+    let all = object.all_privileges();
+    all.iter().any(|privilege| cx.catalog.has_privilege(user.id, object, privilege))
+}
+
+/// The database's name.
+pub(super) fn database(cx: &VirtualContext<'_>) -> Datum {
+    text(&cx.path.database_name)
+}
+
+fn tables(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
+    let columns = [
+        "table_catalog",
+        "table_schema",
+        "table_name",
+        "table_type",
+        "is_insertable_into",
+        "is_typed",
+    ];
+    let mut sheet = Sheet::new("information_schema.tables", &columns);
+    let mut add = |schema: &str, name: &str, kind: &str| {
+        let is_table = kind == "BASE TABLE";
+        sheet.push([
+            database(cx),
+            text(schema),
+            text(name),
+            text(kind),
+            yes_no(is_table),
+            yes_no(false),
+        ]);
+    };
+    for table in cx.catalog.tables_of(cx.path.database) {
+        if may_see(cx, Object::Table(table)) {
+            add(&cx.catalog.schema_name(table.schema), &table.name, "BASE TABLE");
+        }
+    }
+    for view in cx.catalog.views_of(cx.path.database) {
+        if may_see(cx, Object::View(view)) {
+            add(&cx.catalog.schema_name(view.schema), &view.name, "VIEW");
+        }
+    }
+    for table in virtual_tables() {
+        let kind = if table.relkind == 'v' { "VIEW" } else { "BASE TABLE" };
+        add(table.schema, table.name, kind);
+    }
+    sheet.rows()
+}
+
+fn views(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
+    let mut sheet = Sheet::new(
+        "information_schema.views",
+        &[
+            "table_catalog",
+            "table_schema",
+            "table_name",
+            "view_definition",
+            "check_option",
+            "is_updatable",
+            "is_insertable_into",
+            "is_trigger_updatable",
+            "is_trigger_deletable",
+            "is_trigger_insertable_into",
+        ],
+    );
+    for view in cx.catalog.views_of(cx.path.database) {
+        if may_see(cx, Object::View(view)) {
+            sheet.push([
+                database(cx),
+                text(cx.catalog.schema_name(view.schema)),
+                text(&view.name),
+                optional(cx.lookup.view_definition(view.id)),
+                text("NONE"),
+                yes_no(false),
+                yes_no(false),
+                yes_no(false),
+                yes_no(false),
+                yes_no(false),
+            ]);
+        }
+    }
+    sheet.rows()
+}
+
+fn view_table_usage(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
+    let mut sheet = Sheet::new(
+        "information_schema.view_table_usage",
+        &[
+            "view_catalog",
+            "view_schema",
+            "view_name",
+            "table_catalog",
+            "table_schema",
+            "table_name",
+        ],
+    );
+    for view in cx.catalog.views_of(cx.path.database) {
+        for used in view.depends_on.iter().filter_map(|id| cx.catalog.relation(*id)) {
+            let (_, schema) = cx.catalog.schema_of(&used);
+            sheet.push([
+                database(cx),
+                text(cx.catalog.schema_name(view.schema)),
+                text(&view.name),
+                database(cx),
+                text(schema),
+                text(used.name()),
+            ]);
+        }
+    }
+    sheet.rows()
+}
+
+fn schemata(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
+    let columns = ["catalog_name", "schema_name", "schema_owner"];
+    let mut sheet = Sheet::new("information_schema.schemata", &columns);
+    let root = cx.catalog.role_name(ROOT);
+    for (name, _) in virtual_schemas() {
+        sheet.push([database(cx), text(name), text(&root)]);
+    }
+    for schema in cx.catalog.schemas_of(cx.path.database) {
+        if may_see(cx, Object::Schema(schema)) {
+            let owner = cx.catalog.role_name(schema.owner);
+            sheet.push([database(cx), text(&schema.name), text(owner)]);
+        }
+    }
+    sheet.rows()
+}
+
+fn sequences(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
+    let mut sheet = Sheet::new(
+        "information_schema.sequences",
+        &[
+            "sequence_catalog",
+            "sequence_schema",
+            "sequence_name",
+            "data_type",
+            "numeric_precision",
+            "numeric_precision_radix",
+            "numeric_scale",
+            "start_value",
+            "minimum_value",
+            "maximum_value",
+            "increment",
+            "cycle_option",
+        ],
+    );
+    let is_identity = |owner: Option<(crate::Id, crate::ColumnId)>| {
+        let column = owner.and_then(|(table, id)| {
+            cx.catalog.table(table).and_then(|table| table.column(id).cloned())
+        });
+        column.is_some_and(|column| column.identity.is_some())
+    };
+    for sequence in cx.catalog.sequences_of(cx.path.database) {
+        // The sequences of identity columns belong to them.
+        if is_identity(sequence.owned_by) || !may_see(cx, Object::Sequence(sequence)) {
+            continue;
+        }
+        let bits = match sequence.ty {
+            SqlType::Int2 => 16,
+            SqlType::Int4 => 32,
+            _ => 64,
+        };
+        sheet.push([
+            database(cx),
+            text(cx.catalog.schema_name(sequence.schema)),
+            text(&sequence.name),
+            text(sequence.ty.display_name()),
+            int(bits),
+            int(2),
+            int(0),
+            text(sequence.start.to_string()),
+            text(sequence.min.to_string()),
+            text(sequence.max.to_string()),
+            text(sequence.increment.to_string()),
+            yes_no(sequence.cycle),
+        ]);
+    }
+    sheet.rows()
+}
+
+fn character_sets(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
+    let mut sheet = Sheet::new(
+        "information_schema.character_sets",
+        &[
+            "character_set_name",
+            "character_repertoire",
+            "form_of_use",
+            "default_collate_catalog",
+            "default_collate_schema",
+            "default_collate_name",
+        ],
+    );
+    sheet.push([
+        text("UTF8"),
+        text("UCS"),
+        text("UTF8"),
+        database(cx),
+        text("pg_catalog"),
+        text("C"),
+    ]);
+    sheet.rows()
+}
+
+fn collations(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
+    let columns = ["collation_catalog", "collation_schema", "collation_name", "pad_attribute"];
+    let mut sheet = Sheet::new("information_schema.collations", &columns);
+    for name in ["default", "C", "POSIX"] {
+        sheet.push([database(cx), text("pg_catalog"), text(name), text("NO PAD")]);
+    }
+    sheet.rows()
+}
+
+fn catalog_name(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
+    let mut sheet =
+        Sheet::new("information_schema.information_schema_catalog_name", &["catalog_name"]);
+    sheet.push([database(cx)]);
+    sheet.rows()
+}
+
+/// The privileges of a table in the order in which PostgreSQL lists them.
+pub(super) fn table_privileges() -> &'static [&'static str] {
+    TABLE_PRIVILEGES
+}

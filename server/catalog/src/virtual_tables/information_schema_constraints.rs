@@ -1,0 +1,278 @@
+//! `information_schema`: keys, checks, foreign keys and the columns they use.
+
+use braid_types::{Datum, Result, Row};
+
+use super::constraints::key_constraints;
+use super::information_schema::{database, may_see};
+use super::registry::{RowsOf, VirtualContext};
+use super::sheet::{Sheet, count, optional, text, yes_no};
+use crate::{ColumnId, ForeignKey, ForeignKeyAction, Object, Table};
+
+pub(super) fn rows_of(name: &str) -> Option<RowsOf> {
+    Some(match name {
+        "table_constraints" => table_constraints,
+        "key_column_usage" => key_column_usage,
+        "constraint_column_usage" => constraint_column_usage,
+        "constraint_table_usage" => constraint_table_usage,
+        "referential_constraints" => referential_constraints,
+        "check_constraints" => check_constraints,
+        _ => return None,
+    })
+}
+
+fn visible_tables<'c>(cx: &'c VirtualContext<'_>) -> impl Iterator<Item = &'c Table> {
+    let tables = cx.catalog.tables_of(cx.path.database).map(|table| &**table);
+    tables.filter(|table| may_see(cx, Object::Table(table)))
+}
+
+/// A NOT NULL as `information_schema` names it.
+fn not_null_name(table: &Table, column: ColumnId) -> String {
+    format!("{}_{}_{column}_not_null", table.schema, table.id)
+}
+
+fn not_null_columns(table: &Table) -> impl Iterator<Item = &crate::Column> {
+    table.visible_columns().filter(|column| !column.nullable)
+}
+
+fn table_constraints(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
+    let mut sheet = Sheet::new(
+        "information_schema.table_constraints",
+        &[
+            "constraint_catalog",
+            "constraint_schema",
+            "constraint_name",
+            "table_catalog",
+            "table_schema",
+            "table_name",
+            "constraint_type",
+            "is_deferrable",
+            "initially_deferred",
+            "enforced",
+            "nulls_distinct",
+        ],
+    );
+    for table in visible_tables(cx) {
+        let schema = cx.catalog.schema_name(table.schema);
+        let mut add = |name: &str, kind: &str| {
+            sheet.push([
+                database(cx),
+                text(&schema),
+                text(name),
+                database(cx),
+                text(&schema),
+                text(&table.name),
+                text(kind),
+                yes_no(false),
+                yes_no(false),
+                yes_no(true),
+                if kind == "UNIQUE" { yes_no(true) } else { Datum::Null },
+            ]);
+        };
+        for (_, index) in key_constraints(table) {
+            let is_primary = index.number == table.primary.number;
+            add(&index.name, if is_primary { "PRIMARY KEY" } else { "UNIQUE" });
+        }
+        table.checks.iter().for_each(|check| add(&check.name, "CHECK"));
+        table.foreign_keys.iter().for_each(|key| add(&key.name, "FOREIGN KEY"));
+        not_null_columns(table).for_each(|column| add(&not_null_name(table, column.id), "CHECK"));
+    }
+    sheet.rows()
+}
+
+fn column_name(table: &Table, id: ColumnId) -> Datum {
+    optional(table.column(id).map(|column| column.name.as_str()))
+}
+
+fn key_column_usage(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
+    let mut sheet = Sheet::new(
+        "information_schema.key_column_usage",
+        &[
+            "constraint_catalog",
+            "constraint_schema",
+            "constraint_name",
+            "table_catalog",
+            "table_schema",
+            "table_name",
+            "column_name",
+            "ordinal_position",
+            "position_in_unique_constraint",
+        ],
+    );
+    for table in visible_tables(cx) {
+        let schema = cx.catalog.schema_name(table.schema);
+        let mut add = |name: &str, column: ColumnId, place: usize, target: Option<usize>| {
+            sheet.push([
+                database(cx),
+                text(&schema),
+                text(name),
+                database(cx),
+                text(&schema),
+                text(&table.name),
+                column_name(table, column),
+                count(place + 1),
+                target.map_or(Datum::Null, |target| count(target + 1)),
+            ]);
+        };
+        for (_, index) in key_constraints(table) {
+            for (place, key) in index.keys.iter().enumerate() {
+                add(&index.name, key.column, place, None);
+            }
+        }
+        for key in &table.foreign_keys {
+            let parent = cx.catalog.table(key.parent);
+            let index = parent.and_then(|parent| parent.index(key.parent_index));
+            for (place, column) in key.columns.iter().enumerate() {
+                let wanted = key.parent_columns.get(place);
+                let target = index.and_then(|index| {
+                    index.keys.iter().position(|key| Some(&key.column) == wanted)
+                });
+                add(&key.name, *column, place, target);
+            }
+        }
+    }
+    sheet.rows()
+}
+
+/// Each constraint with the table and columns it uses, as `constraint_column_usage` sees it.
+fn usages<'c>(
+    cx: &'c VirtualContext<'_>,
+    table: &'c Table,
+) -> Vec<(&'c str, &'c Table, Vec<ColumnId>)> {
+    let mut found = Vec::new();
+    for (_, index) in key_constraints(table) {
+        let columns = index.keys.iter().map(|key| key.column).collect();
+        found.push((index.name.as_str(), table, columns));
+    }
+    for check in &table.checks {
+        found.push((check.name.as_str(), table, check.columns.clone()));
+    }
+    for key in &table.foreign_keys {
+        if let Some(parent) = cx.catalog.table(key.parent) {
+            found.push((key.name.as_str(), &**parent, key.parent_columns.clone()));
+        }
+    }
+    found
+}
+
+fn constraint_column_usage(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
+    let mut sheet = Sheet::new(
+        "information_schema.constraint_column_usage",
+        &[
+            "table_catalog",
+            "table_schema",
+            "table_name",
+            "column_name",
+            "constraint_catalog",
+            "constraint_schema",
+            "constraint_name",
+        ],
+    );
+    for table in visible_tables(cx) {
+        for (name, used, columns) in usages(cx, table) {
+            for column in columns {
+                sheet.push([
+                    database(cx),
+                    text(cx.catalog.schema_name(used.schema)),
+                    text(&used.name),
+                    column_name(used, column),
+                    database(cx),
+                    text(cx.catalog.schema_name(table.schema)),
+                    text(name),
+                ]);
+            }
+        }
+    }
+    sheet.rows()
+}
+
+fn constraint_table_usage(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
+    let mut sheet = Sheet::new(
+        "information_schema.constraint_table_usage",
+        &[
+            "table_catalog",
+            "table_schema",
+            "table_name",
+            "constraint_catalog",
+            "constraint_schema",
+            "constraint_name",
+        ],
+    );
+    for table in visible_tables(cx) {
+        for (name, used, _) in usages(cx, table) {
+            sheet.push([
+                database(cx),
+                text(cx.catalog.schema_name(used.schema)),
+                text(&used.name),
+                database(cx),
+                text(cx.catalog.schema_name(table.schema)),
+                text(name),
+            ]);
+        }
+    }
+    sheet.rows()
+}
+
+fn rule(action: ForeignKeyAction) -> Datum {
+    text(match action {
+        ForeignKeyAction::NoAction => "NO ACTION",
+        ForeignKeyAction::Restrict => "RESTRICT",
+        ForeignKeyAction::Cascade => "CASCADE",
+        ForeignKeyAction::SetNull => "SET NULL",
+        ForeignKeyAction::SetDefault => "SET DEFAULT",
+    })
+}
+
+fn referential_constraints(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
+    let mut sheet = Sheet::new(
+        "information_schema.referential_constraints",
+        &[
+            "constraint_catalog",
+            "constraint_schema",
+            "constraint_name",
+            "unique_constraint_catalog",
+            "unique_constraint_schema",
+            "unique_constraint_name",
+            "match_option",
+            "update_rule",
+            "delete_rule",
+        ],
+    );
+    for table in visible_tables(cx) {
+        for ForeignKey { name, parent, parent_index, match_full, on_update, on_delete, .. } in
+            &table.foreign_keys
+        {
+            let parent = cx.catalog.table(*parent);
+            let index = parent.and_then(|parent| parent.index(*parent_index));
+            sheet.push([
+                database(cx),
+                text(cx.catalog.schema_name(table.schema)),
+                text(name),
+                database(cx),
+                optional(parent.map(|parent| cx.catalog.schema_name(parent.schema))),
+                optional(index.map(|index| index.name.as_str())),
+                text(if *match_full { "FULL" } else { "NONE" }),
+                rule(*on_update),
+                rule(*on_delete),
+            ]);
+        }
+    }
+    sheet.rows()
+}
+
+fn check_constraints(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
+    let columns = ["constraint_catalog", "constraint_schema", "constraint_name", "check_clause"];
+    let mut sheet = Sheet::new("information_schema.check_constraints", &columns);
+    for table in visible_tables(cx) {
+        let schema = cx.catalog.schema_name(table.schema);
+        for check in &table.checks {
+            let clause = text(format!("(({}))", check.expr));
+            sheet.push([database(cx), text(&schema), text(&check.name), clause]);
+        }
+        for column in not_null_columns(table) {
+            let clause = text(format!("{} IS NOT NULL", column.name));
+            let name = text(not_null_name(table, column.id));
+            sheet.push([database(cx), text(&schema), name, clause]);
+        }
+    }
+    sheet.rows()
+}

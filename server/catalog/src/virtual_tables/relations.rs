@@ -1,0 +1,379 @@
+//! `pg_class` and what is close to it: schemas, tables, views, indexes, sequences, statistics.
+
+use braid_types::{Datum, Result, Row, SqlType};
+
+use super::registry::{RowsOf, VirtualContext, virtual_schemas, virtual_tables};
+use super::sheet::{Sheet, count, flag, int, letter, optional, text, texts};
+use crate::{Id, Index, Object, ROOT, Sequence, Table, VirtualTable, index_definition};
+
+pub(super) fn rows_of(name: &str) -> Option<RowsOf> {
+    Some(match name {
+        "pg_class" => pg_class,
+        "pg_namespace" => pg_namespace,
+        "pg_tables" => pg_tables,
+        "pg_views" => pg_views,
+        "pg_indexes" => pg_indexes,
+        "pg_sequence" => pg_sequence,
+        "pg_sequences" => pg_sequences,
+        "pg_rewrite" => pg_rewrite,
+        "pg_stat_all_tables" => |cx| stat_tables(cx, "pg_stat_all_tables"),
+        "pg_stat_user_tables" => |cx| stat_tables(cx, "pg_stat_user_tables"),
+        "pg_stat_all_indexes" => |cx| stat_indexes(cx, "pg_stat_all_indexes"),
+        "pg_stat_user_indexes" => |cx| stat_indexes(cx, "pg_stat_user_indexes"),
+        _ => return None,
+    })
+}
+
+/// The access methods' oids.
+pub(super) const HEAP: i64 = 2;
+pub(super) const BTREE: i64 = 403;
+
+/// The indexes of a table that users see.
+pub(super) fn visible_indexes(table: &Table) -> impl Iterator<Item = &Index> {
+    table.all_indexes().filter(|index| !table.is_hidden_key(index))
+}
+
+struct ClassRow {
+    oid: Id,
+    name: String,
+    schema: Id,
+    owner: Id,
+    am: i64,
+    kind: char,
+    columns: usize,
+    checks: usize,
+    rows: Option<u64>,
+    bytes: u64,
+    has_index: bool,
+    has_rules: bool,
+    has_triggers: bool,
+    acl: Option<Vec<String>>,
+}
+
+impl ClassRow {
+    fn new(oid: Id, name: &str, schema: Id, owner: Id, kind: char, columns: usize) -> Self {
+        ClassRow {
+            oid,
+            name: name.to_owned(),
+            schema,
+            owner,
+            am: 0,
+            kind,
+            columns,
+            checks: 0,
+            rows: None,
+            bytes: 0,
+            has_index: false,
+            has_rules: false,
+            has_triggers: false,
+            acl: None,
+        }
+    }
+
+    fn table(cx: &VirtualContext<'_>, table: &Table) -> Self {
+        let columns = table.visible_columns().count();
+        let statistics = cx.catalog.statistics(table.id);
+        let known = cx.catalog.statistics_shared().is_known(table.id);
+        let mut row = ClassRow::new(table.id, &table.name, table.schema, table.owner, 'r', columns);
+        row.am = HEAP;
+        row.checks = table.checks.len();
+        row.rows = known.then_some(statistics.rows);
+        row.bytes = if known { statistics.rows.saturating_mul(statistics.row_bytes) } else { 0 };
+        row.has_index = visible_indexes(table).next().is_some();
+        row.has_triggers = !table.foreign_keys.is_empty() || !table.referenced_by.is_empty();
+        row.acl = cx.catalog.acl(Object::Table(table));
+        row
+    }
+
+    fn index(table: &Table, index: &Index) -> Self {
+        let columns = index.keys.len() + index.storing.len();
+        let mut row = ClassRow::new(index.id, &index.name, table.schema, table.owner, 'i', columns);
+        row.am = BTREE;
+        row
+    }
+
+    fn virtual_table(table: &VirtualTable, schema: Id) -> Self {
+        let mut row =
+            ClassRow::new(table.oid, table.name, schema, ROOT, table.relkind, table.columns.len());
+        row.has_rules = table.relkind == 'v';
+        row.am = if table.relkind == 'r' { HEAP } else { 0 };
+        row.acl = Some(vec!["root=arwdDxt/root".to_owned(), "=r/root".to_owned()]);
+        row
+    }
+}
+
+fn class_rows(cx: &VirtualContext<'_>) -> Vec<ClassRow> {
+    let (catalog, database) = (cx.catalog, cx.path.database);
+    let mut rows = Vec::new();
+    for table in catalog.tables_of(database) {
+        rows.push(ClassRow::table(cx, table));
+        rows.extend(visible_indexes(table).map(|index| ClassRow::index(table, index)));
+    }
+    for view in catalog.views_of(database) {
+        let mut row =
+            ClassRow::new(view.id, &view.name, view.schema, view.owner, 'v', view.columns.len());
+        row.has_rules = true;
+        row.acl = catalog.acl(Object::View(view));
+        rows.push(row);
+    }
+    for sequence in catalog.sequences_of(database) {
+        let (name, schema, owner) = (&sequence.name, sequence.schema, sequence.owner);
+        let mut row = ClassRow::new(sequence.id, name, schema, owner, 'S', 3);
+        row.rows = Some(1);
+        row.acl = catalog.acl(Object::Sequence(sequence));
+        rows.push(row);
+    }
+    for (schema, oid) in virtual_schemas() {
+        let tables = virtual_tables().iter().filter(|table| table.schema == schema);
+        rows.extend(tables.map(|table| ClassRow::virtual_table(table, oid)));
+    }
+    rows
+}
+
+/// The bytes of a page, in which sizes are counted.
+const PAGE_BYTES: u64 = 8192;
+
+fn pg_class(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
+    let mut sheet = Sheet::new(
+        "pg_class",
+        &[
+            "oid",
+            "relname",
+            "relnamespace",
+            "relowner",
+            "relam",
+            "relfilenode",
+            "relpages",
+            "reltuples",
+            "relallvisible",
+            "relhasindex",
+            "relpersistence",
+            "relkind",
+            "relnatts",
+            "relchecks",
+            "relhasrules",
+            "relhastriggers",
+            "relispopulated",
+            "relreplident",
+            "relfrozenxid",
+            "relminmxid",
+            "relacl",
+        ],
+    );
+    for row in class_rows(cx) {
+        let rows = row.rows.map_or(-1.0, |rows| rows as f64);
+        let pages = i64::try_from(row.bytes.div_ceil(PAGE_BYTES)).unwrap_or(i64::MAX);
+        sheet.push([
+            int(row.oid),
+            text(&row.name),
+            int(row.schema),
+            int(row.owner),
+            int(row.am),
+            int(if matches!(row.kind, 'r' | 'i' | 'S') { row.oid } else { 0 }),
+            int(pages),
+            Datum::Float(rows),
+            int(0),
+            flag(row.has_index),
+            text("p"),
+            letter(row.kind),
+            count(row.columns),
+            count(row.checks),
+            flag(row.has_rules),
+            flag(row.has_triggers),
+            flag(true),
+            text(if row.kind == 'r' { "d" } else { "n" }),
+            int(0),
+            int(0),
+            texts(row.acl),
+        ]);
+    }
+    sheet.rows()
+}
+
+fn pg_namespace(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
+    let columns = ["oid", "nspname", "nspowner", "nspacl"];
+    let mut sheet = Sheet::new("pg_namespace", &columns);
+    for (name, oid) in virtual_schemas() {
+        let acl = vec!["root=UC/root".to_owned(), "=U/root".to_owned()];
+        sheet.push([int(oid), text(name), int(ROOT), texts(Some(acl))]);
+    }
+    for schema in cx.catalog.schemas_of(cx.path.database) {
+        let acl = cx.catalog.acl(Object::Schema(schema));
+        sheet.push([int(schema.id), text(&schema.name), int(schema.owner), texts(acl)]);
+    }
+    sheet.rows()
+}
+
+fn pg_tables(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
+    let columns =
+        ["schemaname", "tablename", "tableowner", "hasindexes", "hasrules", "hastriggers"];
+    let mut sheet = Sheet::new("pg_tables", &columns);
+    for row in class_rows(cx).into_iter().filter(|row| row.kind == 'r') {
+        sheet.push([
+            optional(cx.lookup.schema_name(row.schema)),
+            text(&row.name),
+            text(cx.catalog.role_name(row.owner)),
+            flag(row.has_index),
+            flag(row.has_rules),
+            flag(row.has_triggers),
+        ]);
+    }
+    sheet.rows()
+}
+
+fn pg_views(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
+    let columns = ["schemaname", "viewname", "viewowner", "definition"];
+    let mut sheet = Sheet::new("pg_views", &columns);
+    for view in cx.catalog.views_of(cx.path.database) {
+        sheet.push([
+            text(cx.catalog.schema_name(view.schema)),
+            text(&view.name),
+            text(cx.catalog.role_name(view.owner)),
+            optional(cx.lookup.view_definition(view.id)),
+        ]);
+    }
+    for table in virtual_tables().iter().filter(|table| table.relkind == 'v') {
+        let owner = cx.catalog.role_name(ROOT);
+        sheet.push([text(table.schema), text(table.name), text(owner), Datum::Null]);
+    }
+    sheet.rows()
+}
+
+fn pg_indexes(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
+    let columns = ["schemaname", "tablename", "indexname", "indexdef"];
+    let mut sheet = Sheet::new("pg_indexes", &columns);
+    for table in cx.catalog.tables_of(cx.path.database) {
+        for index in visible_indexes(table) {
+            sheet.push([
+                text(cx.catalog.schema_name(table.schema)),
+                text(&table.name),
+                text(&index.name),
+                text(index_definition(cx.catalog, table, index)),
+            ]);
+        }
+    }
+    sheet.rows()
+}
+
+fn pg_sequence(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
+    let mut sheet = Sheet::new(
+        "pg_sequence",
+        &[
+            "seqrelid",
+            "seqtypid",
+            "seqstart",
+            "seqincrement",
+            "seqmax",
+            "seqmin",
+            "seqcache",
+            "seqcycle",
+        ],
+    );
+    for sequence in cx.catalog.sequences_of(cx.path.database) {
+        let Sequence { id, ty, start, increment, max, min, cache, cycle, .. } = &**sequence;
+        sheet.push([
+            int(*id),
+            int(ty.oid()),
+            int(*start),
+            int(*increment),
+            int(*max),
+            int(*min),
+            int(*cache),
+            flag(*cycle),
+        ]);
+    }
+    sheet.rows()
+}
+
+fn pg_sequences(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
+    let mut sheet = Sheet::new(
+        "pg_sequences",
+        &[
+            "schemaname",
+            "sequencename",
+            "sequenceowner",
+            "data_type",
+            "start_value",
+            "min_value",
+            "max_value",
+            "increment_by",
+            "cycle",
+            "cache_size",
+            "last_value",
+        ],
+    );
+    for sequence in cx.catalog.sequences_of(cx.path.database) {
+        let last = cx.runtime.sequence_last_value(sequence.id);
+        sheet.push([
+            text(cx.catalog.schema_name(sequence.schema)),
+            text(&sequence.name),
+            text(cx.catalog.role_name(sequence.owner)),
+            int(sequence.ty.oid()),
+            int(sequence.start),
+            int(sequence.min),
+            int(sequence.max),
+            int(sequence.increment),
+            flag(sequence.cycle),
+            int(sequence.cache),
+            last.map_or(Datum::Null, int),
+        ]);
+    }
+    sheet.rows()
+}
+
+fn pg_rewrite(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
+    let columns = ["oid", "rulename", "ev_class", "ev_type", "ev_enabled", "is_instead"];
+    let mut sheet = Sheet::new("pg_rewrite", &columns);
+    for view in cx.catalog.views_of(cx.path.database) {
+        let oid = int(view.id);
+        sheet.push([oid.clone(), text("_RETURN"), oid, text("1"), text("O"), flag(true)]);
+    }
+    sheet.rows()
+}
+
+fn stat_tables(cx: &VirtualContext<'_>, name: &str) -> Result<Vec<Row>> {
+    let columns =
+        ["relid", "schemaname", "relname", "seq_scan", "seq_tup_read", "n_live_tup", "n_dead_tup"];
+    let mut sheet = Sheet::new(name, &columns);
+    for table in cx.catalog.tables_of(cx.path.database) {
+        let rows = cx.catalog.statistics(table.id).rows;
+        sheet.push([
+            int(table.id),
+            text(cx.catalog.schema_name(table.schema)),
+            text(&table.name),
+            int(0),
+            int(0),
+            int(i64::try_from(rows).unwrap_or(i64::MAX)),
+            int(0),
+        ]);
+    }
+    sheet.rows()
+}
+
+fn stat_indexes(cx: &VirtualContext<'_>, name: &str) -> Result<Vec<Row>> {
+    let columns = ["relid", "indexrelid", "schemaname", "relname", "indexrelname", "idx_scan"];
+    let mut sheet = Sheet::new(name, &columns);
+    for table in cx.catalog.tables_of(cx.path.database) {
+        for index in visible_indexes(table) {
+            sheet.push([
+                int(table.id),
+                int(index.id),
+                text(cx.catalog.schema_name(table.schema)),
+                text(&table.name),
+                text(&index.name),
+                int(0),
+            ]);
+        }
+    }
+    sheet.rows()
+}
+
+/// The type of a relation's `n`th index column; what an index shows in `pg_attribute`.
+pub(super) fn index_columns<'t>(
+    table: &'t Table,
+    index: &'t Index,
+) -> impl Iterator<Item = (&'t str, &'t SqlType)> {
+    let keys = index.keys.iter().map(|key| key.column);
+    let columns = keys.chain(index.storing.iter().copied());
+    columns.filter_map(|id| table.column(id)).map(|column| (column.name.as_str(), &column.ty))
+}
