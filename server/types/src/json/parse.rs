@@ -125,8 +125,9 @@ impl Parser<'_> {
         match rest.chars().next() {
             None => self.at,
             Some('-' | '0'..='9') => {
-                let number = |c: char| word(c) || matches!(c, '+' | '-' | '.');
-                self.at + rest.find(|c| !number(c)).unwrap_or(rest.len())
+                let number = number_scan(rest).0;
+                let tail = &rest[number..];
+                self.at + number + tail.find(|c| !word(c)).unwrap_or(tail.len())
             }
             Some('"') => {
                 let mut escaped = false;
@@ -389,26 +390,34 @@ impl Parser<'_> {
 
 /// The length of the JSON number at the start of a text.
 fn number_length(text: &str) -> Option<usize> {
+    let (length, valid) = number_scan(text);
+    valid.then_some(length)
+}
+
+/// How far the grammar of numbers goes, and whether it ends well.
+fn number_scan(text: &str) -> (usize, bool) {
     let bytes = text.as_bytes();
-    let digits = |from: usize| bytes[from..].iter().take_while(|b| b.is_ascii_digit()).count();
+    let digits = |from: usize| {
+        bytes.get(from..).unwrap_or(&[]).iter().take_while(|b| b.is_ascii_digit()).count()
+    };
     let mut at = usize::from(bytes.first() == Some(&b'-'));
     match digits(at) {
-        0 => return None,
-        n if n > 1 && bytes[at] == b'0' => return None,
+        0 => return (at, false),
+        n if n > 1 && bytes[at] == b'0' => return (at + 1, false),
         n => at += n,
     }
     if bytes.get(at) == Some(&b'.') {
         match digits(at + 1) {
-            0 => return None,
+            0 => return (at + 1, false),
             n => at += 1 + n,
         }
     }
     if matches!(bytes.get(at), Some(b'e' | b'E')) {
         let sign = usize::from(matches!(bytes.get(at + 1), Some(b'+' | b'-')));
-        match digits((at + 1 + sign).min(bytes.len())) {
-            0 => return None,
+        match digits(at + 1 + sign) {
+            0 => return (at + 1 + sign, false),
             n => at += 1 + sign + n,
         }
     }
-    Some(at)
+    (at, true)
 }

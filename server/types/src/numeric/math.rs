@@ -217,7 +217,11 @@ impl Numeric {
             _ => {}
         }
         let Some((value, scale)) = self.to_big() else { return Ok(self.clone()) };
-        let approximate = self.to_f64() * std::f64::consts::LOG10_E;
+        let argument = self.to_f64();
+        if argument >= 6000.0 {
+            return Err(overflow());
+        }
+        let approximate = argument * std::f64::consts::LOG10_E;
         let weight = approximate.clamp(-2000.0, 2000.0) as i64;
         let result_scale =
             (SIG_DIGITS_MIN - weight).max(scale).clamp(0, DISPLAY_SCALE_MAX);
@@ -256,9 +260,12 @@ impl Numeric {
             && rescale(&power, power_scale, 0).bit(0);
         let base = BigInt::from(base.magnitude().clone());
         let weight = estimate_ln_weight(&base, base_scale);
-        let rough = Fixed::new((8 - weight).clamp(0, DISPLAY_SCALE_MAX) + GUARD);
-        let ln = rough.ln(&base, base_scale) * &power;
-        let estimate = Numeric::from_big(ln, rough.digits + power_scale)
+        // About 8 digits, rounded as PostgreSQL rounds them: the result's scale hangs on it.
+        let rough_scale = (8 - weight).clamp(0, DISPLAY_SCALE_MAX);
+        let rough = Fixed::new(rough_scale + GUARD);
+        let ln = rescale(&rough.ln(&base, base_scale), rough.digits, rough_scale) * &power;
+        let ln = rescale(&ln, rough_scale + power_scale, rough_scale);
+        let estimate = Numeric::from_big(ln, rough_scale)
             .map_or(f64::MAX * f64::from(exponent.signum()), |value| value.to_f64());
         if estimate.abs() > 6020.0 {
             return if estimate > 0.0 {

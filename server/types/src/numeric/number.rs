@@ -209,9 +209,8 @@ impl Numeric {
             }
         };
         let scale = fraction.len() as i64 - exponent;
-        if scale > SCALE_MAX * 2 + 8 && whole.len() + fraction.len() < 40 {
-            // Rounds to zero at the largest scale; avoid building a huge power of ten.
-            return Ok(Numeric::Small(Coefficient(0), SCALE_MAX as u16));
+        if scale > SCALE_MAX {
+            return Err(overflow());
         }
         if whole.len() + fraction.len() <= 38 && (0..=SCALE_MAX).contains(&scale) {
             let mut value = 0i128;

@@ -100,7 +100,7 @@ struct Decoder {
     julian: Option<i64>,
     text_month: bool,
     two_digits: bool,
-    before_christ: bool,
+    era: Option<bool>,
     time: Option<i64>,
     afternoon: Option<bool>,
     zone: Option<TimeZone>,
@@ -202,7 +202,9 @@ impl Decoder {
             "am" => return self.half(false),
             "pm" => return self.half(true),
             "ad" | "bc" => {
-                self.before_christ = word == "bc";
+                if self.era.replace(word == "bc").is_some() {
+                    return Err(Fault::Format);
+                }
                 return Ok(None);
             }
             "dst" => return Ok(None),
@@ -365,7 +367,7 @@ impl Decoder {
             return Ok(None);
         }
         let Some(mut year) = self.year else { return Err(Fault::Format) };
-        if self.before_christ {
+        if self.era == Some(true) {
             if year <= 0 {
                 return Err(Fault::Field);
             }
@@ -380,9 +382,6 @@ impl Decoder {
             .filter(|year| (-5000..6_000_000).contains(year))
             .ok_or(Fault::Field)?;
         if let Some(day) = self.day_of_year {
-            if day == 366 && !crate::datetime::is_leap(year) {
-                return Err(Fault::Field);
-            }
             return Ok(Some(days_from_civil(year, 1, 1) + i64::from(day) - 1));
         }
         let (Some(month), Some(day)) = (self.month, self.day) else { return Err(Fault::Format) };

@@ -66,7 +66,11 @@ fn add(total: &mut i64, value: i64, factor: i64) -> Decoded {
 impl Sum {
     fn add_micros(&mut self, whole: i64, fraction: f64, factor: i64) -> Decoded {
         add(&mut self.micros, whole, factor)?;
-        add(&mut self.micros, (fraction * factor as f64).round_ties_even() as i64, 1)
+        // A half is rounded towards zero, as PostgreSQL does here.
+        let exact = fraction * factor as f64;
+        let cut = exact.trunc();
+        let away = if (exact - cut).abs() > 0.5 { exact.signum() } else { 0.0 };
+        add(&mut self.micros, (cut + away) as i64, 1)
     }
 
     /// Whole days; the rest goes into the clock.
@@ -221,7 +225,7 @@ fn decode_iso(text: &str) -> Decoded<Sum> {
     }
     while !rest.is_empty() {
         if let Some(after) = rest.strip_prefix('T') {
-            if clock || after.is_empty() {
+            if clock {
                 return Err(Fault::Format);
             }
             clock = true;

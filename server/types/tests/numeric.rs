@@ -1,0 +1,60 @@
+//! Numeric operations compared with what PostgreSQL 15 answered.
+
+use braid_types::cast::{self, CastEnv};
+use braid_types::{Datum, Error, FormatSettings, Numeric, Result, SqlType};
+
+fn cast_to(value: Numeric, to: &SqlType) -> Result<String> {
+    let settings = FormatSettings::default();
+    let env = CastEnv { settings: &settings, now_micros: 0 };
+    let from = SqlType::Numeric(None);
+    let datum = cast::cast(&Datum::Numeric(value), &from, to, true, &env)?;
+    Ok(braid_types::text::to_string(to, &datum, &settings))
+}
+
+fn evaluate(operation: &str, a: &str, b: &str) -> Result<String> {
+    let x = Numeric::parse(a)?;
+    let y = || Numeric::parse(b);
+    let value = match operation {
+        "add" => x.add(&y()?)?,
+        "sub" => x.sub(&y()?)?,
+        "mul" => x.mul(&y()?)?,
+        "div" => x.div(&y()?)?,
+        "rem" => x.rem(&y()?)?,
+        "div_trunc" => x.div_trunc(&y()?)?,
+        "cmp" => return Ok((x.compare(&y()?) as i8).to_string()),
+        "pow" => x.pow(&y()?)?,
+        "log" => y()?.log(&x)?,
+        "sqrt" => x.sqrt()?,
+        "ln" => x.ln()?,
+        "log10" => x.log10()?,
+        "exp" => x.exp()?,
+        "ceil" => x.ceil()?,
+        "floor" => x.floor()?,
+        "trim_scale" => x.trim_scale()?,
+        "round" => x.round(b.parse().unwrap())?,
+        "trunc" => x.trunc(b.parse().unwrap())?,
+        "int4" => return cast_to(x, &SqlType::Int4),
+        "int8" => return cast_to(x, &SqlType::Int8),
+        "float8" => return cast_to(x, &SqlType::Float8),
+        other => panic!("no such operation: {other}"),
+    };
+    Ok(value.to_string())
+}
+
+fn shown(error: &Error) -> String {
+    format!("ERROR {} {}", error.state().code(), error.message())
+}
+
+#[test]
+fn operations_answer_as_postgres_answers() {
+    let mut faults = Vec::new();
+    for line in include_str!("numeric.txt").lines().filter(|line| !line.starts_with('#')) {
+        let fields: Vec<&str> = line.split('\t').collect();
+        let [operation, a, b, expected] = fields[..] else { panic!("four fields: {line}") };
+        let got = evaluate(operation, a, b).unwrap_or_else(|error| shown(&error));
+        if got != expected {
+            faults.push(format!("{operation} {a} {b}\n  want {expected}\n  got  {got}"));
+        }
+    }
+    assert!(faults.is_empty(), "{} differ:\n{}", faults.len(), faults.join("\n"));
+}
