@@ -98,6 +98,21 @@ impl Shared {
         }
     }
 
+    /// The same for callers who need no more than one answer: a comparison that has to read does
+    /// not hold up the committer.
+    pub(crate) fn changed_by_now(&self, segment: &ReadSegment) -> Result<Option<Conflict>> {
+        let view = view_of(&segment.snapshot)?;
+        if !self.options.validate || self.recent.lock().knows(view.number()) {
+            return self.changed_since(&self.recent.lock(), segment);
+        }
+        let now = self.current();
+        if let Some(found) = self.reread(view, &now.0, &segment.spans)? {
+            return Ok(Some(found));
+        }
+        let spans = segment.spans.clone();
+        self.changed_since(&self.recent.lock(), &ReadSegment { snapshot: now, spans })
+    }
+
     /// Compares two views over `spans` by reading both.
     pub(crate) fn reread(
         &self,

@@ -128,8 +128,7 @@ impl EmbeddedStore {
                 for (i, span) in spans.iter().enumerate().filter(|(i, _)| granted[*i]) {
                     let spans = SpanSet::from_iter([span.clone()]);
                     let segment = ReadSegment { snapshot: since.clone(), spans };
-                    let recent = self.shared.recent.lock();
-                    changed[i] = self.shared.changed_since(&recent, &segment)?.is_some();
+                    changed[i] = self.shared.changed_by_now(&segment)?.is_some();
                 }
             }
         }
@@ -179,10 +178,8 @@ impl Store for EmbeddedStore {
         _to: &'a Arc<dyn Snapshot>,
     ) -> Answer<'a, Result<Option<Conflict>>> {
         // What the committer has accepted beyond `to` counts as well: it is about to be there.
-        let found = reads.iter().find_map(|segment| {
-            let recent = self.shared.recent.lock();
-            self.shared.changed_since(&recent, segment).transpose()
-        });
+        let found =
+            reads.iter().find_map(|segment| self.shared.changed_by_now(segment).transpose());
         Answer::ready(found.transpose())
     }
 

@@ -1,5 +1,7 @@
 //! Reads, writes, commits and restarts, one thing at a time.
 
+#![allow(clippy::unwrap_used)]
+
 mod common;
 
 use braid_kv::{

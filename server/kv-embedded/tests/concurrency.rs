@@ -1,5 +1,7 @@
 //! Many transactions at once. Each test fails when its mechanism is switched off or taken out.
 
+#![allow(clippy::unwrap_used)]
+
 mod common;
 
 use braid_kv::{

@@ -3,6 +3,8 @@
 //!
 //! `BRAID_TEST_SIZE` is `small` (default), `medium` or `full`.
 
+#![allow(clippy::unwrap_used)]
+
 mod common;
 
 use braid_kv::{Database, Isolation, SavepointId, ScanRequest, Seq, Span, Transaction};

@@ -42,16 +42,16 @@ pub(crate) struct Queue {
 }
 
 impl Queue {
-    /// Adds a transaction; gives it back if the store is closed.
-    pub(super) fn push(&self, job: Job) -> std::result::Result<(), Job> {
+    /// Adds a transaction. False if the store is closed.
+    pub(super) fn push(&self, job: Job) -> bool {
         let mut waiting = self.waiting.lock();
         if waiting.closed {
-            return Err(job);
+            return false;
         }
         waiting.jobs.push(job);
         drop(waiting);
         self.arrived.notify_one();
-        Ok(())
+        true
     }
 
     /// Adds work of the cleaner. The receiver fails if the store closes first.

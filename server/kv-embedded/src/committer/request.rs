@@ -20,8 +20,21 @@ use std::{
 use tokio::sync::oneshot;
 
 /// Commits a transaction; see [`braid_kv::Store::commit`].
-pub(crate) async fn commit(shared: &Shared, mut request: CommitRequest) -> Result<CommitOutcome> {
-    let mut release = ReleaseOnDrop { shared, txn: Some(request.txn) };
+///
+/// The guard exists before the future is first polled: dropped or not, the locks go.
+pub(crate) fn commit(
+    shared: &Shared,
+    request: CommitRequest,
+) -> impl Future<Output = Result<CommitOutcome>> + Send + '_ {
+    let release = ReleaseOnDrop { shared, txn: Some(request.txn) };
+    run(shared, request, release)
+}
+
+async fn run(
+    shared: &Shared,
+    mut request: CommitRequest,
+    mut release: ReleaseOnDrop<'_>,
+) -> Result<CommitOutcome> {
     shared.check_running()?;
     lock_writes(shared, &request).await?;
     let now = shared.current();
@@ -32,7 +45,7 @@ pub(crate) async fn commit(shared: &Shared, mut request: CommitRequest) -> Resul
         // What the transaction has read decides first: a key that it has seen absent and that is
         // there now is a changed read.
         for segment in &request.reads {
-            if let Some(conflict) = shared.changed_since(&shared.recent.lock(), segment)? {
+            if let Some(conflict) = shared.changed_by_now(segment)? {
                 return Ok(refused(shared, conflict));
             }
         }
@@ -43,7 +56,7 @@ pub(crate) async fn commit(shared: &Shared, mut request: CommitRequest) -> Resul
     }
     let (reply, answer) = oneshot::channel();
     let bytes = request_bytes(&request);
-    if shared.queue.push(Job { request, bytes, reply }).is_err() {
+    if !shared.queue.push(Job { request, bytes, reply }) {
         shared.check_running()?;
         return Err(Error::Stopped("the server is shutting down".into()));
     }

@@ -1,5 +1,5 @@
 //! Helpers of the tests in this folder.
-#![allow(dead_code)]
+#![allow(dead_code, clippy::unwrap_used)]
 
 use braid_kv::{Database, DatabaseOptions, Isolation, ScanRequest, Span, Transaction, TxnOptions};
 use braid_kv_embedded::{EmbeddedOptions, EmbeddedStore};
