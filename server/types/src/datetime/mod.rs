@@ -9,6 +9,9 @@
 mod arith;
 mod civil;
 mod fields;
+mod from_char;
+mod pattern;
+mod to_char;
 mod zone;
 
 pub use arith::{
@@ -19,6 +22,8 @@ pub use civil::*;
 pub use fields::{
     Field, date_bin, extract, trunc_interval, trunc_timestamp, trunc_timestamptz,
 };
+pub use from_char::{to_date, to_timestamp};
+pub use to_char::{interval_to_char, timestamp_to_char, timestamptz_to_char};
 pub use zone::{
     abbreviation_at, abbreviation_offset, fixed_zone, local_to_utc, named_zone, offset_at,
     offset_of_local, parse_offset, utc_to_local, zone_by_name,

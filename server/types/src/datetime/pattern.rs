@@ -1,0 +1,108 @@
+//! The template patterns of `to_char`, `to_timestamp` and `to_date`: split once into parts.
+
+/// A part of a template.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Part {
+    Literal(String),
+    Keyword { word: &'static str, written: String, fill: bool, ordinal: Option<bool> },
+}
+
+/// Longest first, so that a prefix never wins.
+const KEYWORDS: &[&str] = &[
+    "Y,YYY", "SSSSS", "MONTH", "A.D.", "B.C.", "A.M.", "P.M.", "IDDD", "IYYY", "YYYY", "SSSS",
+    "HH12", "HH24", "IYY", "YYY", "DAY", "DDD", "FF1", "FF2", "FF3", "FF4", "FF5", "FF6", "MON",
+    "TZH", "TZM", "AD", "AM", "BC", "CC", "DD", "DY", "HH", "ID", "IW", "IY", "MI", "MM", "MS",
+    "OF", "PM", "RM", "SS", "TZ", "US", "WW", "YY", "D", "I", "J", "Q", "W", "Y",
+];
+
+fn keyword_at(rest: &str) -> Option<&'static str> {
+    KEYWORDS.iter().copied().find(|word| {
+        rest.get(..word.len()).is_some_and(|head| head.eq_ignore_ascii_case(word))
+    })
+}
+
+fn prefix<'a>(rest: &'a str, word: &str) -> Option<&'a str> {
+    let head = rest.get(..word.len())?;
+    head.eq_ignore_ascii_case(word).then(|| &rest[word.len()..])
+}
+
+/// The parts of a template. `FM` before a keyword drops its padding, `TH` behind it adds an
+/// ordinal suffix, `"text"` and `\"` stand for themselves.
+pub(super) fn split(template: &str) -> Vec<Part> {
+    let mut parts: Vec<Part> = Vec::new();
+    let mut rest = template;
+    let literal = |parts: &mut Vec<Part>, c: char| match parts.last_mut() {
+        Some(Part::Literal(text)) => text.push(c),
+        _ => parts.push(Part::Literal(c.to_string())),
+    };
+    while let Some(c) = rest.chars().next() {
+        let mut fill = true;
+        let mut after = rest;
+        while let Some(next) = prefix(after, "FM") {
+            fill = false;
+            after = next;
+        }
+        for skipped in ["FX", "TM"] {
+            after = prefix(after, skipped).unwrap_or(after);
+        }
+        if let Some(word) = keyword_at(after) {
+            let written = after[..word.len()].to_owned();
+            after = &after[word.len()..];
+            let mut ordinal = None;
+            if let Some(next) = prefix(after, "TH") {
+                ordinal = Some(after.starts_with('T'));
+                after = next;
+            }
+            parts.push(Part::Keyword { word, written, fill, ordinal });
+            rest = after;
+            continue;
+        }
+        if after.len() < rest.len() {
+            rest = after;
+            continue;
+        }
+        rest = &rest[c.len_utf8()..];
+        match c {
+            '"' => {
+                while let Some(c) = rest.chars().next() {
+                    rest = &rest[c.len_utf8()..];
+                    match c {
+                        '"' => break,
+                        '\\' => {
+                            if let Some(c) = rest.chars().next() {
+                                literal(&mut parts, c);
+                                rest = &rest[c.len_utf8()..];
+                            }
+                        }
+                        c => literal(&mut parts, c),
+                    }
+                }
+            }
+            '\\' if rest.starts_with('"') => {
+                literal(&mut parts, '"');
+                rest = &rest[1..];
+            }
+            c => literal(&mut parts, c),
+        }
+    }
+    parts
+}
+
+pub(super) const MONTHS: [&str; 12] = [
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+];
+pub(super) const DAYS: [&str; 7] =
+    ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
+pub(super) const ROMAN: [&str; 12] =
+    ["I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X", "XI", "XII"];
