@@ -1,0 +1,16 @@
+//! Test tools, used by the tests of other rooms and by nothing else.
+//!
+//! - [`server`]: starts, kills and restarts a real `braid` process.
+//! - [`target`]: what a test talks to: a `braid` of its own, or a PostgreSQL that a URL names.
+//! - [`script`]: golden scripts of SQL over the wire, for either target.
+//! - [`slt`]: the sqllogictest corpus.
+//! - [`size`]: how long the long checks may take.
+//!
+//! Rules: nothing here knows the inside of the server; a test that waits does so with generous
+//! bounds and never passes or fails on speed.
+
+pub mod script;
+pub mod server;
+pub mod size;
+pub mod slt;
+pub mod target;

@@ -1,0 +1,116 @@
+//! What a test talks to: a `braid` of its own, or a server that an environment variable names.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use tokio_postgres::{Client, NoTls};
+
+use crate::server::{Config, Server};
+
+/// A server to test, with a way to get empty databases on it.
+#[derive(Debug)]
+pub struct Target {
+    url: String,
+    is_postgres: bool,
+    _server: Option<Server>,
+}
+
+impl Target {
+    /// A server of our own, or the one whose URL is in `BRAID_TEST_URL` (a running `braid`) or
+    /// `POSTGRES_URL` (a real PostgreSQL, to check the tests themselves).
+    ///
+    /// # Panics
+    /// If a server of our own does not start.
+    pub fn from_env() -> Self {
+        if let Ok(url) = std::env::var("POSTGRES_URL") {
+            return Target { url, is_postgres: true, _server: None };
+        }
+        if let Ok(url) = std::env::var("BRAID_TEST_URL") {
+            return Target { url, is_postgres: false, _server: None };
+        }
+        let server = Server::start(Config::new());
+        Target { url: server.sql_url().to_owned(), is_postgres: false, _server: Some(server) }
+    }
+
+    /// Whether it is a real PostgreSQL.
+    pub fn is_postgres(&self) -> bool {
+        self.is_postgres
+    }
+
+    /// Makes an empty database whose name starts with `prefix`.
+    ///
+    /// # Panics
+    /// If the server refuses.
+    pub async fn create_database(&self, prefix: &str) -> Database {
+        static NEXT: AtomicU32 = AtomicU32::new(1);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let clean: String =
+            prefix.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
+        let name = format!("{clean}_{}_{number}", std::process::id()).to_ascii_lowercase();
+        let admin = connect(&self.url, None).await;
+        let options = if self.is_postgres {
+            " TEMPLATE template0 ENCODING 'UTF8' LC_COLLATE 'C' LC_CTYPE 'C'"
+        } else {
+            ""
+        };
+        admin
+            .batch_execute(&format!("CREATE DATABASE {name}{options}"))
+            .await
+            .unwrap_or_else(|error| panic!("cannot create a database: {error:?}"));
+        Database { url: self.url.clone(), name, is_postgres: self.is_postgres }
+    }
+}
+
+/// A database made for one test.
+#[derive(Clone, Debug)]
+pub struct Database {
+    url: String,
+    name: String,
+    is_postgres: bool,
+}
+
+impl Database {
+    /// A new connection to it: time zone UTC, isolation level SERIALIZABLE.
+    ///
+    /// # Panics
+    /// If the server refuses.
+    pub async fn connect(&self) -> Client {
+        let client = connect(&self.url, Some(&self.name)).await;
+        if self.is_postgres {
+            let settings = "SET TIME ZONE 'UTC'; SET default_transaction_isolation = serializable";
+            client.batch_execute(settings).await.expect("settings of a session");
+        }
+        client
+    }
+
+    /// Removes it, if nobody is connected; what stays goes with the server.
+    pub async fn drop(self) {
+        let admin = connect(&self.url, None).await;
+        // A session that just closed may still count as connected: not worth waiting for.
+        let _ = admin.batch_execute(&format!("DROP DATABASE {}", self.name)).await;
+    }
+}
+
+/// Connects; the connection's work goes on in the background until the client is dropped.
+///
+/// # Panics
+/// If the server refuses.
+pub async fn connect(url: &str, database: Option<&str>) -> Client {
+    try_connect(url, database).await.unwrap_or_else(|error| panic!("cannot connect: {error:?}"))
+}
+
+/// As [`connect`], with the error returned.
+pub async fn try_connect(
+    url: &str,
+    database: Option<&str>,
+) -> Result<Client, tokio_postgres::Error> {
+    let mut config: tokio_postgres::Config = url.parse()?;
+    if let Some(database) = database {
+        config.dbname(database);
+    }
+    let (client, connection) = config.connect(NoTls).await?;
+    tokio::spawn(async move {
+        // The client sees the same failure on its next call.
+        let _ = connection.await;
+    });
+    Ok(client)
+}
