@@ -15,7 +15,7 @@ async function main() {
     '2/5 server (cargo build --release; minutes the first time)',
     buildServer,
   );
-  await step('3/5 SDK and example', buildPackages);
+  await step('3/5 SDK and example', () => buildPackages(['@braiddb/sdk', 'iot-worker']));
 
   const server = await step('4/5 starting the server on an empty folder', async () => {
     const started = await startServer(binary);

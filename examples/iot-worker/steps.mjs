@@ -69,9 +69,9 @@ export async function buildServer() {
   return join(folder, 'release', process.platform === 'win32' ? 'braid.exe' : 'braid');
 }
 
-/** Compiles the TypeScript packages. */
-export async function buildPackages() {
-  for (const name of ['@braiddb/sdk', 'iot-worker', '@braiddb/bench']) {
+/** Compiles TypeScript packages, in this order. */
+export async function buildPackages(names) {
+  for (const name of names) {
     await must('npm', ['run', '--silent', 'build', '--workspace', name]);
   }
 }

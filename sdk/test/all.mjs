@@ -78,7 +78,9 @@ async function main() {
     if (!(await install())) print('already installed');
   });
   const binary = await step('server binary (cargo build --release --bin braid)', buildServer);
-  await step('SDK, example and bench (tsc)', buildPackages);
+  await step('SDK, example and bench (tsc)', () =>
+    buildPackages(['@braiddb/sdk', 'iot-worker', '@braiddb/bench']),
+  );
 
   await part('types', () => must('npm', ['run', '--silent', 'typecheck']).then(() => 'passed'));
   await part('lint and format', () =>

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 
+import { checkReadings } from '../src/demo.js';
 import { parseJson, parseNdjson } from '../src/events.js';
 import { nextId } from '../src/queue.js';
 import { weatherEvents } from '../src/weather.js';
@@ -59,5 +60,24 @@ describe('ids of queue entries', () => {
     expect([...ids].sort()).toEqual(ids);
     expect(new Set(ids).size).toBe(ids.length);
     expect(ids[0]).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+  });
+});
+
+describe('the check of the demo', () => {
+  const list = async (...events: (typeof read)[]): Promise<void> => {
+    // eslint-disable-next-line @typescript-eslint/require-await
+    async function* stored(): AsyncGenerator<typeof read> {
+      yield* events;
+    }
+    await checkReadings(stored(), [read, other]);
+  };
+  const other = { ...read, id: 'b' };
+
+  it('notices what is lost, doubled, foreign or changed', async () => {
+    await list(read, other);
+    await expect(list(read)).rejects.toThrow('1 events were lost');
+    await expect(list(read, read, other)).rejects.toThrow('"a" was stored twice');
+    await expect(list(read, { ...other, id: 'c' })).rejects.toThrow('never sent');
+    await expect(list(read, { ...other, value: 2 })).rejects.toThrow('other values');
   });
 });
