@@ -1,0 +1,135 @@
+//! From a type as written to a [`SqlType`].
+
+use braid_sql::ast::{
+    ArrayElemTypeDef, CharacterLength, DataType, ExactNumberInfo, ObjectName, TimezoneInfo,
+};
+use braid_types::{Error, Result, SqlState, SqlType};
+
+/// The type of that name; 42704 if there is none, 0A000 if we do not have it.
+pub fn sql_type_of(data_type: &DataType) -> Result<SqlType> {
+    use DataType as D;
+    Ok(match data_type {
+        D::Boolean | D::Bool => SqlType::Bool,
+        D::SmallInt(_) | D::Int2(_) => SqlType::Int2,
+        D::Int(_) | D::Int4(_) | D::Integer(_) => SqlType::Int4,
+        D::BigInt(_) | D::Int8(_) | D::Int64 => SqlType::Int8,
+        D::Real | D::Float4 => SqlType::Float4,
+        D::Float8 | D::Float64 | D::DoublePrecision | D::Double(_) => SqlType::Float8,
+        D::Float(ExactNumberInfo::Precision(p)) if (1..=24).contains(p) => SqlType::Float4,
+        D::Float(ExactNumberInfo::Precision(p)) if *p == 0 || *p > 53 => {
+            return Err(invalid("precision for type float must be between 1 and 53 bits"));
+        }
+        D::Float(_) => SqlType::Float8,
+        D::Numeric(info) | D::Decimal(info) | D::Dec(info) => numeric(info)?,
+        D::Text | D::String(None) => SqlType::Text,
+        D::String(Some(length)) => varchar(*length)?,
+        D::Varchar(length) | D::CharacterVarying(length) | D::CharVarying(length) => match length {
+            Some(CharacterLength::IntegerLength { length, .. }) => varchar(*length)?,
+            _ => SqlType::Varchar(None),
+        },
+        D::Char(length) | D::Character(length) => match length {
+            Some(CharacterLength::IntegerLength { length, .. }) => {
+                SqlType::Char(length_of("char", *length)?)
+            }
+            _ => SqlType::Char(1),
+        },
+        D::Bytea | D::Bytes(_) | D::Blob(_) => SqlType::Bytes,
+        D::Uuid => SqlType::Uuid,
+        D::Date => SqlType::Date,
+        D::Time(_, TimezoneInfo::None | TimezoneInfo::WithoutTimeZone) => SqlType::Time,
+        D::Time(..) => return Err(Error::unsupported("type time with time zone")),
+        D::Timestamp(_, TimezoneInfo::None | TimezoneInfo::WithoutTimeZone) => SqlType::Timestamp,
+        D::Timestamp(..) => SqlType::Timestamptz,
+        D::Interval { .. } => SqlType::Interval,
+        D::JSON => SqlType::Json,
+        D::JSONB => SqlType::Jsonb,
+        D::Regclass => SqlType::Regclass,
+        D::Array(element) => match element {
+            ArrayElemTypeDef::SquareBracket(element, _)
+            | ArrayElemTypeDef::AngleBracket(element)
+            | ArrayElemTypeDef::Parenthesis(element)
+            | ArrayElemTypeDef::Qualified(element, _) => match sql_type_of(element)? {
+                // PostgreSQL's int[][] is the same type as int[].
+                SqlType::Array(inner) => SqlType::Array(inner),
+                element => SqlType::Array(Box::new(element)),
+            },
+            ArrayElemTypeDef::None => return Err(Error::unsupported("an array without a type")),
+        },
+        D::Custom(name, modifiers) => custom(name, modifiers)?,
+        other => {
+            let name = other.to_string().to_lowercase();
+            return Err(Error::new(
+                SqlState::UndefinedObject,
+                format!("type \"{name}\" does not exist"),
+            ));
+        }
+    })
+}
+
+fn invalid(message: impl Into<String>) -> Error {
+    Error::new(SqlState::InvalidParameterValue, message)
+}
+
+fn length_of(name: &str, length: u64) -> Result<u32> {
+    match u32::try_from(length) {
+        Ok(0) => Err(invalid(format!("length for type {name} must be at least 1"))),
+        Ok(length) if length <= 10_485_760 => Ok(length),
+        _ => Err(invalid(format!("length for type {name} cannot exceed 10485760"))),
+    }
+}
+
+fn varchar(length: u64) -> Result<SqlType> {
+    Ok(SqlType::Varchar(Some(length_of("varchar", length)?)))
+}
+
+fn numeric(info: &ExactNumberInfo) -> Result<SqlType> {
+    let (precision, scale) = match info {
+        ExactNumberInfo::None => return Ok(SqlType::Numeric(None)),
+        ExactNumberInfo::Precision(precision) => (*precision, 0),
+        ExactNumberInfo::PrecisionAndScale(precision, scale) => (*precision, *scale),
+    };
+    if !(1..=1000).contains(&precision) {
+        return Err(invalid(format!("NUMERIC precision {precision} must be between 1 and 1000")));
+    }
+    if !(-1000..=1000).contains(&scale) {
+        return Err(invalid(format!("NUMERIC scale {scale} must be between -1000 and 1000")));
+    }
+    Ok(SqlType::Numeric(Some((precision as u16, scale as i16))))
+}
+
+fn custom(name: &ObjectName, modifiers: &[String]) -> Result<SqlType> {
+    let parts: Vec<String> =
+        name.0.iter().filter_map(|part| part.as_ident()).map(braid_sql::fold).collect();
+    let (quoted, last) = match name.0.last().and_then(|part| part.as_ident()) {
+        Some(ident) => (ident.quote_style.is_some(), braid_sql::fold(ident)),
+        None => (false, String::new()),
+    };
+    let schema_known =
+        parts.len() < 2 || matches!(parts[parts.len() - 2].as_str(), "pg_catalog" | "public");
+    let ty = match last.as_str() {
+        "char" if quoted || parts.len() > 1 => Some(SqlType::InternalChar),
+        "bpchar" => Some(match modifiers.first().and_then(|m| m.parse().ok()) {
+            Some(length) => SqlType::Char(length_of("char", length)?),
+            None => SqlType::Char(1),
+        }),
+        "varchar" => Some(match modifiers.first().and_then(|m| m.parse().ok()) {
+            Some(length) => varchar(length)?,
+            None => SqlType::Varchar(None),
+        }),
+        "numeric" | "decimal" => Some(match modifiers {
+            [] => SqlType::Numeric(None),
+            [precision, rest @ ..] => numeric(&ExactNumberInfo::PrecisionAndScale(
+                precision.parse().unwrap_or(0),
+                rest.first().and_then(|scale| scale.parse().ok()).unwrap_or(0),
+            ))?,
+        }),
+        name => SqlType::from_name(name),
+    };
+    match ty {
+        Some(ty) if schema_known => Ok(ty),
+        _ => Err(Error::new(
+            SqlState::UndefinedObject,
+            format!("type \"{}\" does not exist", parts.join(".")),
+        )),
+    }
+}

@@ -1,0 +1,39 @@
+//! DELETE.
+
+use braid_catalog::Object;
+use braid_sql::ast::{Delete as AstDelete, Returning};
+use braid_types::Result;
+
+use super::Binder;
+use super::statement::BoundStatement;
+use crate::expr::{Expr, Slot};
+use crate::node::{Delete, Node};
+use crate::planned::StatementKind;
+
+impl Binder<'_> {
+    pub(super) fn bind_delete(&mut self, delete: &AstDelete) -> Result<BoundStatement> {
+        let table = self.target_table(&delete.table, "delete from")?;
+        self.check(Object::Table(&table), "DELETE")?;
+        let alias = delete.alias.as_ref().map(braid_sql::fold).unwrap_or(table.name.clone());
+        let (node, mut scope) = self.target_scan(&table, &alias);
+        let target_slots: Vec<Slot> = node.slots();
+        let (input, from_scope) = self.target_input(node, &scope, &delete.using)?;
+        scope.merge(from_scope)?;
+        let input = self.filtered(input, delete.selection.as_ref(), &scope)?;
+        let (columns, returning): (_, Vec<(Slot, Expr)>) =
+            self.returning(&delete.returning, &scope, &table)?;
+        let root = Node::Delete(Box::new(Delete {
+            predicates: self.predicates(&table, &target_slots)?,
+            table,
+            input,
+            returning,
+        }));
+        Ok(BoundStatement {
+            kind: StatementKind::Delete,
+            root,
+            columns,
+            is_write: true,
+            returning_nothing: matches!(delete.returning, Returning::Nothing),
+        })
+    }
+}

@@ -1,0 +1,750 @@
+//! Scalar expressions: one arm a syntactic form; functions and subqueries have files of their own.
+
+use braid_sql::ast::{
+    self, AccessExpr, BinaryOperator, CaseWhen, Expr as Ast, Ident, Subscript, TrimWhereField,
+    UnaryOperator,
+};
+use braid_types::cast::CastContext;
+use braid_types::{Datum, Error, Result, SqlState, SqlType};
+
+use super::scope::{ScopeColumn, Scopes};
+use super::{Binder, sql_type_of};
+use crate::expr::{CaseExpr, CompareOp, Expr, QuantifiedExpr, SliceExpr};
+use crate::node::{AggregateCall, FunctionCall};
+
+/// Where an expression stands, and what it may contain.
+pub struct ExprCx<'s, 'c> {
+    /// What names mean.
+    pub scopes: Scopes<'s>,
+    /// The clause, for messages: `WHERE`, `GROUP BY`, …
+    pub clause: &'static str,
+    /// Where aggregates, windows and set-returning functions go; `None`: not allowed here.
+    pub collector: Option<&'c mut Collector>,
+}
+
+/// What the expressions of a select list need computed before them.
+#[derive(Default)]
+pub struct Collector {
+    /// Aggregates.
+    pub aggregates: Vec<(crate::Slot, AggregateCall)>,
+    /// Window functions, each with its window.
+    pub windows: Vec<super::window::BoundWindow>,
+    /// Set-returning functions.
+    pub sets: Vec<FunctionCall>,
+    /// Inside the arguments of an aggregate.
+    pub in_aggregate: bool,
+    /// Aggregates are allowed (select list, HAVING, ORDER BY).
+    pub allow_aggregates: bool,
+    /// Windows and set-returning functions are allowed.
+    pub allow_windows: bool,
+}
+
+impl<'s, 'c> ExprCx<'s, 'c> {
+    /// A clause without aggregates.
+    pub fn plain(scopes: Scopes<'s>, clause: &'static str) -> Self {
+        Self { scopes, clause, collector: None }
+    }
+}
+
+impl Binder<'_> {
+    /// Binds an expression; errors get the position of the innermost part that has one.
+    pub(super) fn expr(&mut self, ast: &Ast, cx: &mut ExprCx<'_, '_>) -> Result<Expr> {
+        self.enter_expr()?;
+        let result = self.expr_inner(ast, cx);
+        self.leave_expr();
+        result.map_err(|error| error.position(position_of(ast).unwrap_or(0)))
+    }
+
+    fn expr_inner(&mut self, ast: &Ast, cx: &mut ExprCx<'_, '_>) -> Result<Expr> {
+        match ast {
+            Ast::Identifier(ident) => self.identifier(ident, cx),
+            Ast::CompoundIdentifier(parts) => self.compound_identifier(parts, cx),
+            Ast::Value(value) => self.bind_value(value),
+            Ast::Nested(inner) => self.expr(inner, cx),
+            Ast::BinaryOp { left, op, right } => self.binary_op(left, op, right, cx),
+            Ast::UnaryOp { op, expr } => self.unary_op(op, expr, cx),
+            Ast::IsNull(e) => Ok(is_null(self.expr(e, cx)?)),
+            Ast::IsNotNull(e) => self.is_not_null(e, cx),
+            Ast::IsTrue(e) => self.is_bool(e, Some(true), false, cx),
+            Ast::IsNotTrue(e) => self.is_bool(e, Some(true), true, cx),
+            Ast::IsFalse(e) => self.is_bool(e, Some(false), false, cx),
+            Ast::IsNotFalse(e) => self.is_bool(e, Some(false), true, cx),
+            Ast::IsUnknown(e) => self.is_bool(e, None, false, cx),
+            Ast::IsNotUnknown(e) => self.is_bool(e, None, true, cx),
+            Ast::IsDistinctFrom(a, b) => self.is_distinct(a, b, cx),
+            Ast::IsNotDistinctFrom(a, b) => Ok(Expr::Not(Box::new(self.is_distinct(a, b, cx)?))),
+            Ast::InList { expr, list, negated } => self.in_list(expr, list, *negated, cx),
+            Ast::InSubquery { expr, subquery, negated } => {
+                let e = self.in_subquery(expr, subquery, cx)?;
+                Ok(negate_if(*negated, e))
+            }
+            Ast::Exists { subquery, negated } => {
+                let e = self.exists(subquery, cx)?;
+                Ok(negate_if(*negated, e))
+            }
+            Ast::Subquery(query) => self.scalar_subquery(query, cx),
+            Ast::Between { expr, negated, low, high } => {
+                let value = self.expr(expr, cx)?;
+                let low = self.expr(low, cx)?;
+                let high = self.expr(high, cx)?;
+                let from = self.compare(CompareOp::Ge, value.clone(), low)?;
+                let to = self.compare(CompareOp::Le, value, high)?;
+                Ok(negate_if(*negated, Expr::And(vec![from, to])))
+            }
+            Ast::Like { negated, expr, pattern, escape_char, any: false } => {
+                self.like("~~", *negated, expr, pattern, escape_char.as_deref(), cx)
+            }
+            Ast::ILike { negated, expr, pattern, escape_char, any: false } => {
+                self.like("~~*", *negated, expr, pattern, escape_char.as_deref(), cx)
+            }
+            Ast::SimilarTo { negated, expr, pattern, escape_char } => {
+                self.similar(*negated, expr, pattern, escape_char.as_deref(), cx)
+            }
+            Ast::AnyOp { left, compare_op, right, .. } => {
+                self.quantified(left, compare_op, right, false, cx)
+            }
+            Ast::AllOp { left, compare_op, right } => {
+                self.quantified(left, compare_op, right, true, cx)
+            }
+            Ast::Cast { expr, data_type, .. } => {
+                let to = sql_type_of(data_type)?;
+                let expr = self.cast_operand(expr, &to, cx)?;
+                self.coerce(expr, &to, CastContext::Explicit)
+            }
+            Ast::TypedString(typed) => {
+                let to = sql_type_of(&typed.data_type)?;
+                let expr = self.bind_value(&typed.value)?;
+                self.coerce(expr, &to, CastContext::Explicit)
+            }
+            Ast::Interval(interval) => self.interval(interval, cx),
+            Ast::Case { operand, conditions, else_result, .. } => {
+                self.case(operand.as_deref(), conditions, else_result.as_deref(), cx)
+            }
+            Ast::Function(function) => self.function(function, cx),
+            Ast::Tuple(items) => {
+                let items = self.exprs(items, cx)?;
+                self.row(items)
+            }
+            Ast::Array(array) => self.array(&array.elem, cx),
+            Ast::Collate { expr, .. } => self.expr(expr, cx),
+            Ast::CompoundFieldAccess { root, access_chain } => {
+                self.field_access(root, access_chain, cx)
+            }
+            other => self.keyword_function(other, cx),
+        }
+    }
+
+    fn enter_expr(&mut self) -> Result<()> {
+        // The parser bounds nesting; the guard is for trees that rewriting made deeper.
+        if self.expr_depth >= super::EXPR_DEPTH_MAX {
+            return Err(Error::new(SqlState::StatementTooComplex, "stack depth limit exceeded")
+                .hint("Write long chains of conditions as IN lists or as rows of VALUES."));
+        }
+        self.expr_depth += 1;
+        Ok(())
+    }
+
+    fn leave_expr(&mut self) {
+        self.expr_depth -= 1;
+    }
+
+    /// Binds several.
+    pub(super) fn exprs(&mut self, list: &[Ast], cx: &mut ExprCx<'_, '_>) -> Result<Vec<Expr>> {
+        list.iter().map(|ast| self.expr(ast, cx)).collect()
+    }
+
+    pub(super) fn row(&mut self, items: Vec<Expr>) -> Result<Expr> {
+        let fields =
+            items.iter().enumerate().map(|(i, e)| (format!("f{}", i + 1), e.ty())).collect();
+        Ok(Expr::Row(items, SqlType::Record(fields)))
+    }
+
+    fn identifier(&mut self, ident: &Ident, cx: &mut ExprCx<'_, '_>) -> Result<Expr> {
+        let name = braid_sql::fold(ident);
+        let mut scopes = Some(&cx.scopes);
+        while let Some(level) = scopes {
+            if let Some(column) = level.scope.find(&name)? {
+                return Ok(column_expr(column));
+            }
+            scopes = level.parent;
+        }
+        // A table's name alone is its whole row.
+        let mut scopes = Some(&cx.scopes);
+        while let Some(level) = scopes {
+            if level.scope.tables.contains(&name) {
+                return self.whole_row(level.scope.columns_of(&name));
+            }
+            scopes = level.parent;
+        }
+        if ident.quote_style.is_none()
+            && let Some(expr) = self.keyword_value(&name)?
+        {
+            return Ok(expr);
+        }
+        Err(Error::new(SqlState::UndefinedColumn, format!("column \"{name}\" does not exist")))
+    }
+
+    fn whole_row<'s>(&mut self, columns: impl Iterator<Item = &'s ScopeColumn>) -> Result<Expr> {
+        let columns: Vec<&ScopeColumn> = columns.collect();
+        let fields = columns.iter().map(|c| (c.name.clone(), c.ty.clone())).collect();
+        let items = columns.into_iter().map(column_expr).collect();
+        Ok(Expr::Row(items, SqlType::Record(fields)))
+    }
+
+    fn compound_identifier(&mut self, parts: &[Ident], cx: &mut ExprCx<'_, '_>) -> Result<Expr> {
+        let names: Vec<String> = parts.iter().map(braid_sql::fold).collect();
+        let (schema, table, name) = match names.as_slice() {
+            [table, name] => (None, table, name),
+            [schema, table, name] => (Some(schema.as_str()), table, name),
+            [_, schema, table, name] => (Some(schema.as_str()), table, name),
+            _ => return Err(Error::unsupported("a name of more than four parts")),
+        };
+        let mut scopes = Some(&cx.scopes);
+        while let Some(level) = scopes {
+            if let Some(column) = level.scope.find_in(schema, table, name)? {
+                return Ok(column_expr(column));
+            }
+            if level.scope.tables.contains(table) {
+                return Err(Error::new(
+                    SqlState::UndefinedColumn,
+                    format!("column {table}.{name} does not exist"),
+                ));
+            }
+            scopes = level.parent;
+        }
+        Err(Error::new(
+            SqlState::UndefinedTable,
+            format!("missing FROM-clause entry for table \"{table}\""),
+        ))
+    }
+
+    fn binary_op(
+        &mut self,
+        left: &Ast,
+        op: &BinaryOperator,
+        right: &Ast,
+        cx: &mut ExprCx<'_, '_>,
+    ) -> Result<Expr> {
+        if matches!(op, BinaryOperator::And | BinaryOperator::Or) {
+            return self.connective(left, op, right, cx);
+        }
+        // A comparison with a subquery of several columns is one of rows.
+        if let Some(compare) = CompareOp::from_symbol(&op_name(op))
+            && let (Ast::Tuple(items), Ast::Subquery(query)) = (left, right)
+        {
+            let left = self.exprs(items, cx)?;
+            return self.row_subquery_compare(compare, left, query, cx);
+        }
+        let left = self.expr(left, cx)?;
+        let right = self.expr(right, cx)?;
+        self.binary(&op_name(op), left, right)
+    }
+
+    /// AND and OR: long chains lean to the left, so they are walked instead of recursed into.
+    fn connective(
+        &mut self,
+        left: &Ast,
+        op: &BinaryOperator,
+        right: &Ast,
+        cx: &mut ExprCx<'_, '_>,
+    ) -> Result<Expr> {
+        let is_and = *op == BinaryOperator::And;
+        let clause = if is_and { "AND" } else { "OR" };
+        let mut operands = vec![right];
+        let mut next = left;
+        while let Ast::BinaryOp { left, op: inner, right } = next {
+            if inner != op {
+                break;
+            }
+            operands.push(right);
+            next = left;
+        }
+        operands.push(next);
+        let mut list = Vec::with_capacity(operands.len());
+        for operand in operands.into_iter().rev() {
+            let e = self.expr(operand, cx)?;
+            let e = self.coerce_bool(e, clause)?;
+            match e {
+                Expr::And(inner) if is_and => list.extend(inner),
+                Expr::Or(inner) if !is_and => list.extend(inner),
+                e => list.push(e),
+            }
+        }
+        Ok(if is_and { Expr::And(list) } else { Expr::Or(list) })
+    }
+
+    fn unary_op(
+        &mut self,
+        op: &UnaryOperator,
+        operand: &Ast,
+        cx: &mut ExprCx<'_, '_>,
+    ) -> Result<Expr> {
+        match op {
+            UnaryOperator::Not => {
+                let e = self.expr(operand, cx)?;
+                Ok(Expr::Not(Box::new(self.coerce_bool(e, "NOT")?)))
+            }
+            UnaryOperator::Minus => {
+                // -9223372036854775808 is one literal.
+                if let Ast::Value(value) = operand
+                    && let ast::Value::Number(text, _) = &value.value
+                {
+                    return super::literal::number(&format!("-{text}"));
+                }
+                let e = self.expr(operand, cx)?;
+                self.prefix("-", e)
+            }
+            UnaryOperator::Plus => {
+                let e = self.expr(operand, cx)?;
+                self.prefix("+", e)
+            }
+            other => {
+                let e = self.expr(operand, cx)?;
+                self.prefix(&other.to_string(), e)
+            }
+        }
+    }
+
+    fn is_not_null(&mut self, e: &Ast, cx: &mut ExprCx<'_, '_>) -> Result<Expr> {
+        let e = self.expr(e, cx)?;
+        // A row is not null when all its fields are not.
+        if let Expr::Row(items, _) = e {
+            let all = items.into_iter().map(|item| Expr::Not(Box::new(is_null(item)))).collect();
+            return Ok(Expr::And(all));
+        }
+        Ok(Expr::Not(Box::new(is_null(e))))
+    }
+
+    fn is_bool(
+        &mut self,
+        e: &Ast,
+        wanted: Option<bool>,
+        negated: bool,
+        cx: &mut ExprCx<'_, '_>,
+    ) -> Result<Expr> {
+        let e = self.expr(e, cx)?;
+        let e = self.coerce_bool(e, "IS")?;
+        Ok(negate_if(negated, Expr::IsBool(Box::new(e), wanted)))
+    }
+
+    fn is_distinct(&mut self, a: &Ast, b: &Ast, cx: &mut ExprCx<'_, '_>) -> Result<Expr> {
+        let a = self.expr(a, cx)?;
+        let b = self.expr(b, cx)?;
+        let (mut pair, _) = self.unify(vec![a, b], "IS DISTINCT FROM")?;
+        let b = pair.pop().unwrap_or_else(|| Expr::bool(true));
+        let a = pair.pop().unwrap_or_else(|| Expr::bool(true));
+        Ok(Expr::IsDistinct(Box::new(a), Box::new(b)))
+    }
+
+    fn in_list(
+        &mut self,
+        expr: &Ast,
+        list: &[Ast],
+        negated: bool,
+        cx: &mut ExprCx<'_, '_>,
+    ) -> Result<Expr> {
+        let value = self.expr(expr, cx)?;
+        let items = self.exprs(list, cx)?;
+        let rows = matches!(value, Expr::Row(..));
+        let types: Vec<SqlType> =
+            std::iter::once(value.ty()).chain(items.iter().map(Expr::ty)).collect();
+        let common = if rows { None } else { self.common_type(&types, "IN").ok() };
+        let result = match common {
+            Some(common) if !matches!(common, SqlType::Char(_) | SqlType::Json) => {
+                let value = self.coerce(value, &common, CastContext::Implicit)?;
+                let items = items
+                    .into_iter()
+                    .map(|item| self.coerce(item, &common, CastContext::Implicit))
+                    .collect::<Result<Vec<_>>>()?;
+                in_set(value, items)
+            }
+            _ => {
+                let mut any = Vec::with_capacity(items.len());
+                for item in items {
+                    any.push(self.compare(CompareOp::Eq, value.clone(), item)?);
+                }
+                if any.len() == 1 { any.remove(0) } else { Expr::Or(any) }
+            }
+        };
+        Ok(negate_if(negated, result))
+    }
+
+    fn like(
+        &mut self,
+        op: &str,
+        negated: bool,
+        expr: &Ast,
+        pattern: &Ast,
+        escape: Option<&Ast>,
+        cx: &mut ExprCx<'_, '_>,
+    ) -> Result<Expr> {
+        let value = self.expr(expr, cx)?;
+        let mut pattern = self.expr(pattern, cx)?;
+        if let Some(escape) = escape {
+            let escape = self.expr(escape, cx)?;
+            pattern = self.call("like_escape", vec![pattern, escape])?;
+        }
+        let op = match (op, negated) {
+            ("~~", true) => "!~~",
+            ("~~*", true) => "!~~*",
+            (op, _) => op,
+        };
+        self.binary(op, value, pattern)
+    }
+
+    fn similar(
+        &mut self,
+        negated: bool,
+        expr: &Ast,
+        pattern: &Ast,
+        escape: Option<&Ast>,
+        cx: &mut ExprCx<'_, '_>,
+    ) -> Result<Expr> {
+        let value = self.expr(expr, cx)?;
+        let mut args = vec![self.expr(pattern, cx)?];
+        if let Some(escape) = escape {
+            args.push(self.expr(escape, cx)?);
+        }
+        let pattern = self.call("similar_to_escape", args)?;
+        self.binary(if negated { "!~" } else { "~" }, value, pattern)
+    }
+
+    fn quantified(
+        &mut self,
+        left: &Ast,
+        op: &BinaryOperator,
+        right: &Ast,
+        all: bool,
+        cx: &mut ExprCx<'_, '_>,
+    ) -> Result<Expr> {
+        let mut right = right;
+        while let Ast::Nested(inner) = right {
+            right = inner;
+        }
+        if let Ast::Subquery(query) = right {
+            let left = self.expr(left, cx)?;
+            return self.quantified_subquery(left, &op_name(op), all, query, cx);
+        }
+        let left = self.expr(left, cx)?;
+        let mut array = self.expr(right, cx)?;
+        if array.ty() == SqlType::Unknown {
+            let element = match left.ty() {
+                SqlType::Unknown => SqlType::Text,
+                ty => ty.bare(),
+            };
+            array =
+                self.coerce(array, &SqlType::Array(Box::new(element)), CastContext::Implicit)?;
+        }
+        let SqlType::Array(element) = array.ty() else {
+            return Err(Error::new(
+                SqlState::WrongObjectType,
+                "op ANY/ALL (array) requires array on right side",
+            ));
+        };
+        let left = match left.ty() {
+            SqlType::Unknown => self.coerce(left, &element, CastContext::Implicit)?,
+            _ => left,
+        };
+        let compare = self.binary(
+            &op_name(op),
+            Expr::Input(0, left.ty()),
+            Expr::Input(1, (*element).clone()),
+        )?;
+        let compare = self.coerce_bool(compare, "ANY")?;
+        Ok(Expr::Quantified(Box::new(QuantifiedExpr { all, left, array, compare })))
+    }
+
+    /// `ARRAY[]::int[]` and rows need the target to be typed.
+    fn cast_operand(&mut self, e: &Ast, to: &SqlType, cx: &mut ExprCx<'_, '_>) -> Result<Expr> {
+        if let (Ast::Array(array), SqlType::Array(element)) = (e, to) {
+            let items = self.exprs(&array.elem, cx)?;
+            if items.iter().all(|item| !matches!(item.ty(), SqlType::Array(_))) {
+                let items = items
+                    .into_iter()
+                    .map(|item| self.coerce(item, element, CastContext::Explicit))
+                    .collect::<Result<Vec<_>>>()?;
+                return Ok(Expr::Array(items, (**element).clone()));
+            }
+        }
+        self.expr(e, cx)
+    }
+
+    fn array(&mut self, items: &[Ast], cx: &mut ExprCx<'_, '_>) -> Result<Expr> {
+        if items.is_empty() {
+            return Err(Error::new(
+                SqlState::IndeterminateDatatype,
+                "cannot determine type of empty array",
+            )
+            .hint("Explicitly cast to the desired type, for example ARRAY[]::integer[]."));
+        }
+        let items = self.exprs(items, cx)?;
+        if items.iter().any(|item| matches!(item.ty(), SqlType::Array(_))) {
+            return Err(Error::unsupported("an array of more than one dimension"));
+        }
+        let (items, element) = self.unify(items, "ARRAY")?;
+        Ok(Expr::Array(items, element))
+    }
+
+    fn case(
+        &mut self,
+        operand: Option<&Ast>,
+        conditions: &[CaseWhen],
+        otherwise: Option<&Ast>,
+        cx: &mut ExprCx<'_, '_>,
+    ) -> Result<Expr> {
+        let operand = operand.map(|ast| self.expr(ast, cx)).transpose()?;
+        let mut whens = Vec::with_capacity(conditions.len());
+        let mut results = Vec::with_capacity(conditions.len() + 1);
+        for when in conditions {
+            let condition = self.expr(&when.condition, cx)?;
+            whens.push(match &operand {
+                Some(operand) => self.compare(CompareOp::Eq, operand.clone(), condition)?,
+                None => self.coerce_bool(condition, "CASE/WHEN")?,
+            });
+            results.push(self.expr(&when.result, cx)?);
+        }
+        results.push(match otherwise {
+            Some(ast) => self.expr(ast, cx)?,
+            None => Expr::null(SqlType::Unknown),
+        });
+        // The ELSE decides first, as in PostgreSQL.
+        results.rotate_right(1);
+        let (mut results, ty) = self.unify(results, "CASE")?;
+        let otherwise = results.remove(0);
+        let whens = whens.into_iter().zip(results).collect();
+        Ok(Expr::Case(Box::new(CaseExpr { whens, otherwise, ty })))
+    }
+
+    fn field_access(
+        &mut self,
+        root: &Ast,
+        chain: &[AccessExpr],
+        cx: &mut ExprCx<'_, '_>,
+    ) -> Result<Expr> {
+        let mut names = Vec::new();
+        let mut chain = chain;
+        // `schema.table.column[1]` comes as a chain of names.
+        let mut value = if let Ast::Identifier(first) = root {
+            names.push(first.clone());
+            while let [AccessExpr::Dot(Ast::Identifier(name)), rest @ ..] = chain {
+                names.push(name.clone());
+                chain = rest;
+            }
+            if names.len() == 1 {
+                self.expr(root, cx)?
+            } else {
+                self.compound_identifier(&names, cx)?
+            }
+        } else {
+            self.expr(root, cx)?
+        };
+        for access in chain {
+            value = self.access(value, access, cx)?;
+        }
+        Ok(value)
+    }
+
+    fn access(
+        &mut self,
+        value: Expr,
+        access: &AccessExpr,
+        cx: &mut ExprCx<'_, '_>,
+    ) -> Result<Expr> {
+        match access {
+            AccessExpr::Dot(Ast::Identifier(name)) => {
+                let name = braid_sql::fold(name);
+                match value.ty() {
+                    SqlType::Record(fields) => {
+                        match fields.iter().position(|(field, _)| *field == name) {
+                            Some(place) => {
+                                let ty = fields[place].1.clone();
+                                Ok(Expr::Field(Box::new(value), place, ty))
+                            }
+                            None => Err(Error::new(
+                                SqlState::UndefinedColumn,
+                                format!("could not identify column \"{name}\" in record data type"),
+                            )),
+                        }
+                    }
+                    ty => Err(Error::new(
+                        SqlState::WrongObjectType,
+                        format!(
+                            "column notation .{name} applied to type {}, which is not a composite \
+                             type",
+                            ty.display_name()
+                        ),
+                    )),
+                }
+            }
+            AccessExpr::Dot(other) => Err(Error::unsupported(format!("field access .{other}"))),
+            AccessExpr::Subscript(Subscript::Index { index }) => {
+                let index = self.expr(index, cx)?;
+                match value.ty() {
+                    SqlType::Array(element) => {
+                        let index = self.coerce(index, &SqlType::Int4, CastContext::Assignment)?;
+                        Ok(Expr::Subscript(Box::new(value), Box::new(index), *element))
+                    }
+                    SqlType::Jsonb => self.binary("->", value, index),
+                    ty => Err(Error::new(
+                        SqlState::DatatypeMismatch,
+                        format!(
+                            "cannot subscript type {} because it does not support subscripting",
+                            ty.display_name()
+                        ),
+                    )),
+                }
+            }
+            AccessExpr::Subscript(Subscript::Slice { lower_bound, upper_bound, .. }) => {
+                let mut bound = |ast: &Option<Ast>| -> Result<Option<Expr>> {
+                    ast.as_ref()
+                        .map(|ast| {
+                            let e = self.expr(ast, cx)?;
+                            self.coerce(e, &SqlType::Int4, CastContext::Assignment)
+                        })
+                        .transpose()
+                };
+                let lower = bound(lower_bound)?;
+                let upper = bound(upper_bound)?;
+                Ok(Expr::Slice(Box::new(SliceExpr { array: value, lower, upper })))
+            }
+        }
+    }
+
+    /// The forms that are functions with a syntax of their own.
+    fn keyword_function(&mut self, ast: &Ast, cx: &mut ExprCx<'_, '_>) -> Result<Expr> {
+        match ast {
+            Ast::Extract { field, expr, .. } => {
+                let field = field.to_string().trim_matches(['\'', '"']).to_lowercase();
+                let value = self.expr(expr, cx)?;
+                let field = Expr::Const(Datum::text(field), SqlType::Text);
+                self.call("extract", vec![field, value])
+            }
+            Ast::AtTimeZone { timestamp, time_zone } => {
+                let zone = self.expr(time_zone, cx)?;
+                let value = self.expr(timestamp, cx)?;
+                self.call("timezone", vec![zone, value])
+            }
+            Ast::Ceil { expr, .. } => self.call_on("ceil", &[expr], cx),
+            Ast::Floor { expr, .. } => self.call_on("floor", &[expr], cx),
+            Ast::Position { expr, r#in } => self.call_on("position", &[r#in, expr], cx),
+            Ast::Substring { expr, substring_from, substring_for, .. } => {
+                let mut args = vec![self.expr(expr, cx)?];
+                match (substring_from, substring_for) {
+                    (None, Some(length)) => {
+                        args.push(Expr::Const(Datum::Int(1), SqlType::Int4));
+                        args.push(self.expr(length, cx)?);
+                    }
+                    (from, length) => {
+                        for part in from.iter().chain(length) {
+                            args.push(self.expr(part, cx)?);
+                        }
+                    }
+                }
+                self.call("substring", args)
+            }
+            Ast::Trim { trim_where, trim_what, expr, trim_characters } => {
+                let name = match trim_where {
+                    Some(TrimWhereField::Leading) => "ltrim",
+                    Some(TrimWhereField::Trailing) => "rtrim",
+                    _ => "btrim",
+                };
+                let mut args = vec![self.expr(expr, cx)?];
+                let what = trim_what.as_deref().into_iter();
+                for part in what.chain(trim_characters.iter().flatten()) {
+                    args.push(self.expr(part, cx)?);
+                }
+                self.call(name, args)
+            }
+            Ast::Overlay { expr, overlay_what, overlay_from, overlay_for } => {
+                let mut parts: Vec<&Ast> = vec![expr, overlay_what, overlay_from];
+                parts.extend(overlay_for.as_deref());
+                self.call_on("overlay", &parts, cx)
+            }
+            Ast::RLike { negated, expr, pattern, .. } => {
+                let value = self.expr(expr, cx)?;
+                let pattern = self.expr(pattern, cx)?;
+                self.binary(if *negated { "!~" } else { "~" }, value, pattern)
+            }
+            other => Err(Error::unsupported(format!("the expression {other}"))),
+        }
+    }
+
+    fn call_on(&mut self, name: &str, args: &[&Ast], cx: &mut ExprCx<'_, '_>) -> Result<Expr> {
+        let args = args.iter().map(|ast| self.expr(ast, cx)).collect::<Result<Vec<_>>>()?;
+        self.call(name, args)
+    }
+
+    /// Calls a function by name.
+    pub(super) fn call(&mut self, name: &str, args: Vec<Expr>) -> Result<Expr> {
+        let types: Vec<SqlType> = args.iter().map(Expr::ty).collect();
+        let resolved = braid_builtins::resolve_function(name, &types)?;
+        self.call_resolved(resolved, args)
+    }
+
+    fn interval(&mut self, interval: &ast::Interval, cx: &mut ExprCx<'_, '_>) -> Result<Expr> {
+        let value = self.expr(&interval.value, cx)?;
+        let Expr::Const(Datum::Text(text), SqlType::Unknown) = value else {
+            return self.coerce(value, &SqlType::Interval, CastContext::Explicit);
+        };
+        // `INTERVAL '1' DAY`: the field is the unit of a bare number.
+        let text = match &interval.leading_field {
+            Some(field) if text.trim().parse::<f64>().is_ok() => format!("{text} {field}"),
+            _ => text.to_string(),
+        };
+        let literal = Expr::Const(Datum::text(text), SqlType::Unknown);
+        self.coerce(literal, &SqlType::Interval, CastContext::Explicit)
+    }
+}
+
+/// The operator's name as the registry knows it.
+pub(super) fn op_name(op: &BinaryOperator) -> String {
+    match op {
+        BinaryOperator::PGCustomBinaryOperator(parts) => parts.last().cloned().unwrap_or_default(),
+        BinaryOperator::NotEq => "<>".to_owned(),
+        other => other.to_string(),
+    }
+}
+
+fn column_expr(column: &ScopeColumn) -> Expr {
+    Expr::Column(column.slot, column.ty.clone())
+}
+
+fn is_null(e: Expr) -> Expr {
+    Expr::IsNull(Box::new(e))
+}
+
+fn negate_if(negated: bool, e: Expr) -> Expr {
+    if negated { Expr::Not(Box::new(e)) } else { e }
+}
+
+/// `IN` over constants becomes a set.
+fn in_set(value: Expr, items: Vec<Expr>) -> Expr {
+    if items.len() > 3 && items.iter().all(|item| matches!(item, Expr::Const(..))) {
+        let mut has_null = false;
+        let mut set = std::collections::HashSet::with_capacity(items.len());
+        for item in items {
+            match item {
+                Expr::Const(Datum::Null, _) => has_null = true,
+                Expr::Const(datum, _) => {
+                    set.insert(datum);
+                }
+                _ => {}
+            }
+        }
+        return Expr::InSet(Box::new(value), std::sync::Arc::new(set), has_null);
+    }
+    Expr::InList(Box::new(value), items)
+}
+
+/// Where an expression starts, counted in characters from 1, if it names its place.
+fn position_of(ast: &Ast) -> Option<u32> {
+    let span = match ast {
+        Ast::Identifier(ident) => ident.span,
+        Ast::CompoundIdentifier(parts) => parts.first()?.span,
+        Ast::Value(value) => value.span,
+        Ast::Function(function) => function.name.0.first()?.as_ident()?.span,
+        // PostgreSQL points at an operator, which has no place of its own here.
+        _ => return None,
+    };
+    Some(braid_sql::offset_of(span))
+}

@@ -1,0 +1,632 @@
+//! FROM: tables, views, catalog views, functions, subqueries and joins, as written.
+
+use std::sync::Arc;
+
+use braid_catalog::{Object, Relation, Table, VirtualTable, undefined_relation};
+use braid_sql::ast::{
+    Expr as Ast, FunctionArg, FunctionArgExpr, Join as AstJoin, JoinConstraint, JoinOperator,
+    NonBlock, ObjectName, RowLock, Select, TableAlias, TableFactor, TableWithJoins,
+};
+use braid_types::{Error, Result, SqlState, SqlType};
+
+use super::Binder;
+use super::expr::ExprCx;
+use super::function::function_name;
+use super::query::{BoundQuery, plain_column};
+use super::scope::{Scope, ScopeColumn, Scopes};
+use crate::expr::{CompareOp, Expr};
+use crate::node::{
+    Access, FunctionCall, FunctionScan, Join, JoinKind, JoinMethod, LockWait, Node, Project, Scan,
+    VirtualScan,
+};
+use crate::planned::OutputColumn;
+
+impl Binder<'_> {
+    /// All of FROM; without one it is a single row.
+    pub(super) fn bind_from(
+        &mut self,
+        from: &[TableWithJoins],
+        parent: Option<&Scopes<'_>>,
+    ) -> Result<(Node, Scope)> {
+        let mut result: Option<(Node, Scope)> = None;
+        for item in from {
+            let left = result.as_ref().map(|(_, scope)| scope.clone()).unwrap_or_default();
+            let (node, scope, lateral) = self.table_with_joins(item, &left, parent)?;
+            result = Some(match result {
+                None => (node, scope),
+                Some((left_node, mut left_scope)) => {
+                    left_scope.merge(scope)?;
+                    (cross_join(left_node, node, lateral), left_scope)
+                }
+            });
+        }
+        Ok(result.unwrap_or_else(|| (Node::one_row(), Scope::default())))
+    }
+
+    /// A relation and its joins; `before` is what LATERAL can see of earlier items.
+    fn table_with_joins(
+        &mut self,
+        item: &TableWithJoins,
+        before: &Scope,
+        parent: Option<&Scopes<'_>>,
+    ) -> Result<(Node, Scope, bool)> {
+        let (mut node, mut scope, lateral) = self.factor(&item.relation, before, parent)?;
+        for join in &item.joins {
+            (node, scope) = self.join(node, scope, join, before, parent)?;
+        }
+        Ok((node, scope, lateral))
+    }
+
+    fn join(
+        &mut self,
+        left: Node,
+        left_scope: Scope,
+        join: &AstJoin,
+        before: &Scope,
+        parent: Option<&Scopes<'_>>,
+    ) -> Result<(Node, Scope)> {
+        let (kind, constraint) = match &join.join_operator {
+            JoinOperator::Join(c) | JoinOperator::Inner(c) => (JoinKind::Inner, c),
+            JoinOperator::Left(c) | JoinOperator::LeftOuter(c) => (JoinKind::Left, c),
+            JoinOperator::Right(c) | JoinOperator::RightOuter(c) => (JoinKind::Right, c),
+            JoinOperator::FullOuter(c) => (JoinKind::Full, c),
+            JoinOperator::CrossJoin(c) => (JoinKind::Inner, c),
+            other => return Err(Error::unsupported(format!("{other:?} join"))),
+        };
+        let mut visible = before.clone();
+        visible.columns.extend(left_scope.columns.iter().cloned());
+        visible.tables.extend(left_scope.tables.iter().cloned());
+        let (right, right_scope, lateral) = self.factor(&join.relation, &visible, parent)?;
+        if lateral && matches!(kind, JoinKind::Right | JoinKind::Full) {
+            return Err(Error::new(
+                SqlState::InvalidColumnReference,
+                "invalid reference to FROM-clause entry",
+            )
+            .detail("The combining JOIN type must be INNER or LEFT for a LATERAL reference."));
+        }
+        let using = match constraint {
+            JoinConstraint::Using(names) => names
+                .iter()
+                .filter_map(|name| name.0.last().and_then(|part| part.as_ident()))
+                .map(braid_sql::fold)
+                .collect(),
+            JoinConstraint::Natural => natural_columns(&left_scope, &right_scope),
+            _ => Vec::new(),
+        };
+        if matches!(constraint, JoinConstraint::Using(_) | JoinConstraint::Natural) {
+            return self.join_using(left, left_scope, right, right_scope, kind, &using, lateral);
+        }
+        let mut scope = left_scope;
+        scope.merge(right_scope)?;
+        let on = match constraint {
+            JoinConstraint::On(ast) => {
+                let scopes = Scopes { scope: &scope, parent };
+                let e = self.expr(ast, &mut ExprCx::plain(scopes, "JOIN/ON"))?;
+                vec![self.coerce_bool(e, "JOIN/ON")?]
+            }
+            _ => Vec::new(),
+        };
+        Ok((join_node(kind, left, right, on, lateral), scope))
+    }
+
+    /// USING and NATURAL: the named columns are merged and come first.
+    #[allow(clippy::too_many_arguments)]
+    fn join_using(
+        &mut self,
+        left: Node,
+        mut left_scope: Scope,
+        right: Node,
+        mut right_scope: Scope,
+        kind: JoinKind,
+        using: &[String],
+        lateral: bool,
+    ) -> Result<(Node, Scope)> {
+        let mut on = Vec::with_capacity(using.len());
+        let mut merged = Vec::with_capacity(using.len());
+        for name in using {
+            let a = using_column(&left_scope, name, "left")?;
+            let b = using_column(&right_scope, name, "right")?;
+            let left_expr = Expr::Column(a.slot, a.ty.clone());
+            let right_expr = Expr::Column(b.slot, b.ty.clone());
+            on.push(self.compare(CompareOp::Eq, left_expr.clone(), right_expr.clone())?);
+            merged.push((name.clone(), a, b, left_expr, right_expr));
+        }
+        let mut node = join_node(kind, left, right, on, lateral);
+        let mut first = Vec::with_capacity(merged.len());
+        let mut computed = Vec::new();
+        for (name, a, b, left_expr, right_expr) in merged {
+            let source = match kind {
+                JoinKind::Right => b.clone(),
+                JoinKind::Full => {
+                    // Either side may be missing.
+                    let (both, ty) = self.unify(vec![left_expr, right_expr], "JOIN/USING")?;
+                    let slot = self.slot();
+                    computed.push((slot, Expr::Coalesce(both)));
+                    plain_column("", &name, slot, ty)
+                }
+                _ => a.clone(),
+            };
+            first.push(ScopeColumn { table: String::new(), schema: None, ..source });
+            for scope in [&mut left_scope, &mut right_scope] {
+                for column in &mut scope.columns {
+                    if column.name == name && (column.slot == a.slot || column.slot == b.slot) {
+                        column.merged = true;
+                    }
+                }
+            }
+        }
+        if !computed.is_empty() {
+            let mut exprs: Vec<(crate::Slot, Expr)> = Vec::new();
+            for column in left_scope.columns.iter().chain(&right_scope.columns) {
+                if !exprs.iter().any(|(slot, _)| *slot == column.slot) {
+                    exprs.push((column.slot, Expr::Column(column.slot, column.ty.clone())));
+                }
+            }
+            exprs.extend(computed);
+            node = Node::Project(Box::new(Project { input: node, exprs }));
+        }
+        // Columns of an earlier USING stay in front, in their order.
+        first.extend(left_scope.columns.extract_if(.., |c| c.table.is_empty() && !c.merged));
+        let mut scope = Scope { columns: first, tables: Vec::new() };
+        scope.merge(left_scope)?;
+        scope.merge(right_scope)?;
+        Ok((node, scope))
+    }
+
+    fn factor(
+        &mut self,
+        factor: &TableFactor,
+        before: &Scope,
+        parent: Option<&Scopes<'_>>,
+    ) -> Result<(Node, Scope, bool)> {
+        let around = Scopes { scope: before, parent };
+        match factor {
+            TableFactor::Table {
+                name, alias, args: None, with_ordinality: false, sample, ..
+            } => {
+                if sample.is_some() {
+                    return Err(Error::unsupported("TABLESAMPLE"));
+                }
+                let (node, scope) = self.named_relation(name, alias.as_ref(), parent)?;
+                Ok((node, scope, false))
+            }
+            TableFactor::Table { name, alias, args, with_ordinality, .. } => {
+                let args = args.as_ref().map_or(&[][..], |args| &args.args);
+                let calls = vec![self.table_function(name, args, around)?];
+                self.function_factor(calls, *with_ordinality, alias.as_ref(), Some(name))
+            }
+            TableFactor::Function { name, args, alias, with_ordinality, .. } => {
+                let calls = vec![self.table_function(name, args, around)?];
+                self.function_factor(calls, *with_ordinality, alias.as_ref(), Some(name))
+            }
+            TableFactor::TableFunction { expr: Ast::Function(function), alias } => {
+                let args = super::function::arguments(&function.args)?;
+                let args: Vec<FunctionArg> = args
+                    .list
+                    .into_iter()
+                    .map(|ast| FunctionArg::Unnamed(FunctionArgExpr::Expr(ast.clone())))
+                    .collect();
+                let calls = vec![self.table_function(&function.name, &args, around)?];
+                self.function_factor(calls, false, alias.as_ref(), Some(&function.name))
+            }
+            TableFactor::UNNEST { alias, array_exprs, with_ordinality, .. } => {
+                let mut calls = Vec::with_capacity(array_exprs.len());
+                for ast in array_exprs {
+                    let arg = self.expr(ast, &mut ExprCx::plain(around, "FROM"))?;
+                    let types = [arg.ty()];
+                    let resolved = braid_builtins::resolve_set_function("unnest", &types)?;
+                    let Some(resolved) = resolved else {
+                        return Err(Error::internal("unnest is missing"));
+                    };
+                    calls.push((self.set_call(resolved, vec![arg])?, vec!["unnest".to_owned()]));
+                }
+                self.function_factor(calls, *with_ordinality, alias.as_ref(), None)
+            }
+            TableFactor::Derived { lateral, subquery, alias, .. } => {
+                let scopes = if *lateral { Some(&around) } else { parent };
+                let query = self.bind_query(subquery, scopes)?;
+                let name = alias.as_ref().map(|alias| braid_sql::fold(&alias.name));
+                let scope = derived_scope(&query, name.as_deref(), alias.as_ref())?;
+                Ok((query.node, scope, *lateral))
+            }
+            TableFactor::NestedJoin { table_with_joins, alias } => {
+                let (node, mut scope, lateral) =
+                    self.table_with_joins(table_with_joins, before, parent)?;
+                if let Some(alias) = alias {
+                    let name = braid_sql::fold(&alias.name);
+                    scope.tables = vec![name.clone()];
+                    scope.columns.retain(|column| !column.merged);
+                    for column in &mut scope.columns {
+                        column.table.clone_from(&name);
+                    }
+                    rename_columns(&mut scope, alias)?;
+                }
+                Ok((node, scope, lateral))
+            }
+            other => Err(Error::unsupported(format!("{other} in FROM"))),
+        }
+    }
+
+    /// A table, view, WITH entry or catalog view by name.
+    fn named_relation(
+        &mut self,
+        name: &ObjectName,
+        alias: Option<&TableAlias>,
+        _parent: Option<&Scopes<'_>>,
+    ) -> Result<(Node, Scope)> {
+        let parts = name_parts(name);
+        let last = parts.last().cloned().unwrap_or_default();
+        let shown = alias.map_or_else(|| last.clone(), |alias| braid_sql::fold(&alias.name));
+        let (node, mut scope) = if parts.len() == 1
+            && let Some(found) = self.cte_scan(&last, &shown)
+        {
+            found
+        } else {
+            match self.relation(name)? {
+                Relation::Table(table) => {
+                    self.check(Object::Table(&table), "SELECT")?;
+                    self.table_scan(&table, &shown)
+                }
+                Relation::View(view) => {
+                    self.check(Object::View(&view), "SELECT")?;
+                    self.view(&view, &shown)?
+                }
+                Relation::Virtual(table) => self.virtual_scan(table, &shown),
+                Relation::Sequence(sequence) => self.sequence_scan(&sequence, &shown)?,
+                Relation::Index(..) => {
+                    return Err(Error::new(
+                        SqlState::WrongObjectType,
+                        format!("cannot open relation \"{last}\""),
+                    )
+                    .detail("This operation is not supported for indexes."));
+                }
+            }
+        };
+        if let Some(alias) = alias {
+            rename_columns(&mut scope, alias)?;
+        }
+        Ok((node, scope))
+    }
+
+    /// The relation of that name; 42P01 if there is none.
+    pub(super) fn relation(&self, name: &ObjectName) -> Result<Relation> {
+        let parts = name_parts(name);
+        let found = self.cx.catalog.resolve(self.cx.path, &parts)?;
+        found.ok_or_else(|| {
+            let error = undefined_relation(&parts);
+            let span = name.0.first().and_then(|part| part.as_ident()).map(|ident| ident.span);
+            error.position(span.map_or(0, braid_sql::offset_of))
+        })
+    }
+
+    /// 42501 unless the session's user has the privilege.
+    pub(super) fn check(&self, object: Object<'_>, privilege: &str) -> Result<()> {
+        let catalog = self.cx.catalog;
+        let user = self.cx.env.current_user();
+        let role = catalog.role_by_name(user).map_or(0, |role| role.id);
+        // A view reads its tables with its owner's privileges.
+        let role = self.view_owner.unwrap_or(role);
+        catalog.check(role, object, privilege)
+    }
+
+    /// A scan of all of a table's columns by its primary key.
+    pub(super) fn table_scan(&mut self, table: &Arc<Table>, alias: &str) -> (Node, Scope) {
+        self.tables.insert(table.id);
+        let schema = self.cx.catalog.schema_name(table.schema);
+        let mut scope = Scope { columns: Vec::new(), tables: vec![alias.to_owned()] };
+        let mut columns = Vec::with_capacity(table.columns.len());
+        for (place, column) in table.columns.iter().enumerate() {
+            let slot = self.slot();
+            columns.push((slot, place));
+            scope.columns.push(ScopeColumn {
+                table: alias.to_owned(),
+                schema: Some(schema.clone()),
+                name: column.name.clone(),
+                slot,
+                ty: column.ty.clone(),
+                hidden: column.hidden,
+                merged: false,
+                origin: (table.id, column.id),
+            });
+        }
+        let access = Access { index: 1, bounds: Vec::new(), reverse: false, limit: None };
+        let scan = Scan {
+            table: table.clone(),
+            alias: alias.to_owned(),
+            columns,
+            filter: Vec::new(),
+            access,
+            lock: None,
+            implicit_lock: false,
+            rows: 0.0,
+        };
+        (Node::Scan(Box::new(scan)), scope)
+    }
+
+    fn virtual_scan(&mut self, table: &'static VirtualTable, alias: &str) -> (Node, Scope) {
+        let mut scope = Scope { columns: Vec::new(), tables: vec![alias.to_owned()] };
+        let mut columns = Vec::with_capacity(table.columns.len());
+        for (place, (name, ty)) in table.columns.iter().enumerate() {
+            let slot = self.slot();
+            columns.push((slot, place));
+            scope.columns.push(ScopeColumn {
+                schema: Some(table.schema.to_owned()),
+                origin: (table.oid, place as u16 + 1),
+                ..plain_column(alias, name, slot, ty.clone())
+            });
+        }
+        (Node::Virtual(VirtualScan { table, columns, filter: Vec::new() }), scope)
+    }
+
+    /// A sequence read as a table has its state as one row.
+    fn sequence_scan(
+        &mut self,
+        sequence: &braid_catalog::Sequence,
+        alias: &str,
+    ) -> Result<(Node, Scope)> {
+        self.check(Object::Sequence(sequence), "SELECT")?;
+        let query = braid_sql::parse_query(&format!(
+            "SELECT coalesce(last_value, start_value) AS last_value, 0::int8 AS log_cnt, \
+             last_value IS NOT NULL AS is_called FROM pg_catalog.pg_sequences \
+             WHERE schemaname = {} AND sequencename = {}",
+            braid_sql::quote_literal(&self.cx.catalog.schema_name(sequence.schema)),
+            braid_sql::quote_literal(&sequence.name)
+        ))?;
+        let query = self.bind_query(&query, None)?;
+        let scope = derived_scope(&query, Some(alias), None)?;
+        Ok((query.node, scope))
+    }
+
+    fn view(&mut self, view: &braid_catalog::View, alias: &str) -> Result<(Node, Scope)> {
+        let query = braid_sql::parse_query(&view.query)?;
+        self.tables.insert(view.id);
+        let path =
+            braid_catalog::SearchPath { schemas: view.search_path.clone(), ..self.cx.path.clone() };
+        // The view's query sees neither our WITH entries nor our search path.
+        let mut inner = Binder::new(&crate::PlanContext { path: &path, ..self.cx });
+        inner.next_slot = self.next_slot;
+        inner.next_id = self.next_id;
+        inner.depth = self.depth;
+        inner.view_owner = Some(view.owner);
+        let bound = inner.bind_query(&query, None)?;
+        self.next_slot = inner.next_slot;
+        self.next_id = inner.next_id;
+        self.tables.append(&mut inner.tables);
+        let mut scope = Scope { columns: Vec::new(), tables: vec![alias.to_owned()] };
+        for (slot, (place, (name, ty))) in
+            bound.node.slots().into_iter().zip(view.columns.iter().enumerate())
+        {
+            scope.columns.push(ScopeColumn {
+                origin: (view.id, place as u16 + 1),
+                ..plain_column(alias, name, slot, ty.clone())
+            });
+        }
+        Ok((bound.node, scope))
+    }
+
+    /// A function in FROM and its default column names.
+    fn table_function(
+        &mut self,
+        name: &ObjectName,
+        args: &[FunctionArg],
+        scopes: Scopes<'_>,
+    ) -> Result<(FunctionCall, Vec<String>)> {
+        let function = function_name(name)?;
+        let mut bound = Vec::with_capacity(args.len());
+        for arg in args {
+            let FunctionArg::Unnamed(FunctionArgExpr::Expr(ast)) = arg else {
+                return Err(Error::unsupported(format!("the argument {arg}")));
+            };
+            bound.push(self.expr(ast, &mut ExprCx::plain(scopes, "FROM"))?);
+        }
+        let types: Vec<SqlType> = bound.iter().map(Expr::ty).collect();
+        if let Some(resolved) = braid_builtins::resolve_set_function(&function, &types)? {
+            let names = resolved.columns.iter().map(|(column, _)| match column.as_str() {
+                "" => function.clone(),
+                column => column.to_owned(),
+            });
+            let names = names.collect();
+            return Ok((self.set_call(resolved, bound)?, names));
+        }
+        let expr = match self.keyword_value(&function)? {
+            Some(expr) if bound.is_empty() => expr,
+            _ => self.call(&function, bound)?,
+        };
+        let ty = expr.ty();
+        let columns = vec![(self.slot(), ty.clone())];
+        let call = FunctionCall { function: None, args: vec![expr], types: vec![ty], columns };
+        Ok((call, vec![function]))
+    }
+
+    fn function_factor(
+        &mut self,
+        calls: Vec<(FunctionCall, Vec<String>)>,
+        with_ordinality: bool,
+        alias: Option<&TableAlias>,
+        name: Option<&ObjectName>,
+    ) -> Result<(Node, Scope, bool)> {
+        let function = match name {
+            Some(name) => function_name(name)?,
+            None => "unnest".to_owned(),
+        };
+        let shown = alias.map_or_else(|| function.clone(), |alias| braid_sql::fold(&alias.name));
+        let mut scope = Scope { columns: Vec::new(), tables: vec![shown.clone()] };
+        let width: usize = calls.iter().map(|(call, _)| call.columns.len()).sum();
+        let mut functions = Vec::with_capacity(calls.len());
+        for (call, names) in calls {
+            for ((slot, ty), name) in call.columns.iter().zip(names) {
+                // One column without a name of its own takes the alias.
+                let name = if width == 1 && name == function { shown.clone() } else { name };
+                scope.columns.push(plain_column(&shown, &name, *slot, ty.clone()));
+            }
+            functions.push(call);
+        }
+        let ordinality = with_ordinality.then(|| self.slot());
+        if let Some(slot) = ordinality {
+            scope.columns.push(plain_column(&shown, "ordinality", slot, SqlType::Int8));
+        }
+        if let Some(alias) = alias {
+            rename_columns(&mut scope, alias)?;
+        }
+        Ok((Node::Function(FunctionScan { functions, ordinality }), scope, true))
+    }
+
+    /// FOR UPDATE and its kin on the scans of a FROM clause.
+    pub(super) fn lock_rows(
+        &mut self,
+        node: &mut Node,
+        select: &Select,
+        locks: &[RowLock],
+    ) -> Result<()> {
+        let clause = locks[0].strength.clause();
+        let refused = if select.distinct.is_some() {
+            Some("DISTINCT clause")
+        } else if select.having.is_some() {
+            Some("HAVING clause")
+        } else {
+            match &select.group_by {
+                braid_sql::ast::GroupByExpr::Expressions(list, _) if list.is_empty() => None,
+                _ => Some("GROUP BY clause"),
+            }
+        };
+        if let Some(refused) = refused {
+            return Err(Error::new(
+                SqlState::FeatureNotSupported,
+                format!("{clause} is not allowed with {refused}"),
+            ));
+        }
+        for lock in locks {
+            let mut wanted: Vec<String> = lock.of.iter().map(braid_sql::fold).collect();
+            let row_lock = crate::node::RowLock {
+                exclusive: lock.strength >= braid_sql::ast::LockStrength::NoKeyUpdate,
+                wait: match lock.wait {
+                    None => LockWait::Block,
+                    Some(NonBlock::Nowait) => LockWait::NoWait,
+                    Some(NonBlock::SkipLocked) => LockWait::SkipLocked,
+                },
+            };
+            lock_scans(node, row_lock, &mut wanted, lock.of.is_empty());
+            if let Some(name) = wanted.first() {
+                return Err(Error::new(
+                    SqlState::UndefinedTable,
+                    format!("relation \"{name}\" in {clause} clause not found in FROM clause"),
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn lock_scans(node: &mut Node, lock: crate::node::RowLock, wanted: &mut Vec<String>, all: bool) {
+    match node {
+        Node::Scan(scan) => {
+            if all || wanted.contains(&scan.alias) {
+                wanted.retain(|name| *name != scan.alias);
+                scan.lock = Some(match scan.lock {
+                    Some(old) if old.exclusive => crate::node::RowLock { exclusive: true, ..lock },
+                    _ => lock,
+                });
+            }
+        }
+        Node::Join(join) => {
+            lock_scans(&mut join.left, lock, wanted, all);
+            lock_scans(&mut join.right, lock, wanted, all);
+        }
+        Node::Filter(filter) => lock_scans(&mut filter.input, lock, wanted, all),
+        Node::Project(project) => lock_scans(&mut project.input, lock, wanted, all),
+        Node::Sort(sort) => lock_scans(&mut sort.input, lock, wanted, all),
+        Node::Limit(limit) => lock_scans(&mut limit.input, lock, wanted, all),
+        _ => {}
+    }
+}
+
+/// A query in FROM as a scope under its alias.
+fn derived_scope(
+    query: &BoundQuery,
+    name: Option<&str>,
+    alias: Option<&TableAlias>,
+) -> Result<Scope> {
+    let table = name.unwrap_or("");
+    let slots = query.node.slots();
+    let columns = slots
+        .iter()
+        .zip(&query.columns)
+        .map(|(slot, c): (_, &OutputColumn)| ScopeColumn {
+            origin: (c.table_oid, c.column_number),
+            ..plain_column(table, &c.name, *slot, c.ty.clone())
+        })
+        .collect();
+    let tables = name.map(str::to_owned).into_iter().collect();
+    let mut scope = Scope { columns, tables };
+    if let Some(alias) = alias {
+        rename_columns(&mut scope, alias)?;
+    }
+    Ok(scope)
+}
+
+/// `AS t (a, b)`
+fn rename_columns(scope: &mut Scope, alias: &TableAlias) -> Result<()> {
+    let visible = scope.columns.iter().filter(|c| !c.hidden).count();
+    if alias.columns.len() > visible {
+        let name = braid_sql::fold(&alias.name);
+        return Err(Error::new(
+            SqlState::InvalidColumnReference,
+            format!(
+                "table \"{name}\" has {visible} columns available but {} columns specified",
+                alias.columns.len()
+            ),
+        ));
+    }
+    let targets = scope.columns.iter_mut().filter(|c| !c.hidden);
+    for (column, name) in targets.zip(&alias.columns) {
+        column.name = braid_sql::fold(&name.name);
+    }
+    Ok(())
+}
+
+/// A name's parts, folded.
+pub(super) fn name_parts(name: &ObjectName) -> Vec<String> {
+    name.0.iter().filter_map(|part| part.as_ident()).map(braid_sql::fold).collect()
+}
+
+fn natural_columns(left: &Scope, right: &Scope) -> Vec<String> {
+    let visible = |c: &&ScopeColumn| !c.hidden && !c.merged;
+    left.columns
+        .iter()
+        .filter(visible)
+        .filter(|c| right.columns.iter().filter(visible).any(|other| other.name == c.name))
+        .map(|c| c.name.clone())
+        .collect()
+}
+
+fn using_column(scope: &Scope, name: &str, side: &str) -> Result<ScopeColumn> {
+    match scope.find(name) {
+        Ok(Some(column)) => Ok(column.clone()),
+        Ok(None) => Err(Error::new(
+            SqlState::UndefinedColumn,
+            format!("column \"{name}\" specified in USING clause does not exist in {side} table"),
+        )),
+        Err(_) => Err(Error::new(
+            SqlState::AmbiguousColumn,
+            format!("common column name \"{name}\" appears more than once in {side} table"),
+        )),
+    }
+}
+
+fn join_node(kind: JoinKind, left: Node, right: Node, on: Vec<Expr>, lateral: bool) -> Node {
+    Node::Join(Box::new(Join {
+        kind,
+        left,
+        right,
+        on,
+        lateral,
+        outer: Vec::new(),
+        method: JoinMethod::Loop,
+        rows: 0.0,
+    }))
+}
+
+/// Every pair of rows.
+pub(super) fn cross_join(left: Node, right: Node, lateral: bool) -> Node {
+    join_node(JoinKind::Inner, left, right, Vec::new(), lateral)
+}

@@ -1,0 +1,359 @@
+//! Function calls: scalar functions, aggregates, set-returning functions, and the keywords that
+//! are functions without parentheses.
+
+use braid_builtins::{ResolvedAggregate, ResolvedSet};
+use braid_sql::ast::{
+    DuplicateTreatment, Expr as Ast, Function, FunctionArg, FunctionArgExpr,
+    FunctionArgumentClause, FunctionArguments, ObjectName, OrderByExpr,
+};
+use braid_types::cast::CastContext;
+use braid_types::{Datum, Error, Result, SqlState, SqlType};
+
+use super::Binder;
+use super::expr::ExprCx;
+use crate::expr::{CaseExpr, CompareOp, Expr};
+use crate::node::{AggregateCall, FunctionCall, SortKey};
+
+/// A function's arguments as written.
+pub(super) struct Arguments<'q> {
+    pub list: Vec<&'q Ast>,
+    pub star: bool,
+    pub distinct: bool,
+    pub order: Vec<&'q OrderByExpr>,
+}
+
+impl Binder<'_> {
+    pub(super) fn function(
+        &mut self,
+        function: &Function,
+        cx: &mut ExprCx<'_, '_>,
+    ) -> Result<Expr> {
+        let name = function_name(&function.name)?;
+        if let FunctionArguments::Subquery(query) = &function.args {
+            return match name.as_str() {
+                "array" => self.array_subquery(query, cx),
+                _ => Err(Error::unsupported(format!("a query as the argument of {name}"))),
+            };
+        }
+        if matches!(function.args, FunctionArguments::None)
+            && let Some(expr) = self.keyword_value(&name)?
+        {
+            return Ok(expr);
+        }
+        let arguments = arguments(&function.args)?;
+        if let Some(expr) = self.construct(&name, &arguments, cx)? {
+            return Ok(expr);
+        }
+        if function.over.is_some() {
+            return self.window_function(&name, function, &arguments, cx);
+        }
+        if let Some(expr) = self.aggregate(&name, function, &arguments, cx)? {
+            return Ok(expr);
+        }
+        if function.filter.is_some() || arguments.distinct || !arguments.order.is_empty() {
+            return Err(Error::new(
+                SqlState::WrongObjectType,
+                format!(
+                    "DISTINCT, ORDER BY or FILTER specified, but {name} is not an aggregate \
+                         function"
+                ),
+            ));
+        }
+        let args = self.arguments(&arguments.list, cx)?;
+        let types: Vec<SqlType> = args.iter().map(Expr::ty).collect();
+        if let Some(resolved) = braid_builtins::resolve_set_function(&name, &types)? {
+            return self.set_function(&name, resolved, args, cx);
+        }
+        self.scalar_call(&name, args, types)
+    }
+
+    fn arguments(&mut self, list: &[&Ast], cx: &mut ExprCx<'_, '_>) -> Result<Vec<Expr>> {
+        list.iter().map(|ast| self.expr(ast, cx)).collect()
+    }
+
+    /// A function by name; a type's name with one argument is a cast.
+    fn scalar_call(&mut self, name: &str, args: Vec<Expr>, types: Vec<SqlType>) -> Result<Expr> {
+        match braid_builtins::resolve_function(name, &types) {
+            Ok(resolved) => self.call_resolved(resolved, args),
+            Err(error) => match (SqlType::from_name(name), args.len()) {
+                (Some(ty), 1) => {
+                    let arg = args.into_iter().next().unwrap_or_else(|| Expr::bool(true));
+                    self.coerce(arg, &ty, CastContext::Explicit)
+                }
+                _ => Err(error),
+            },
+        }
+    }
+
+    /// COALESCE and its kin: not functions, since they evaluate no more than they need.
+    fn construct(
+        &mut self,
+        name: &str,
+        arguments: &Arguments<'_>,
+        cx: &mut ExprCx<'_, '_>,
+    ) -> Result<Option<Expr>> {
+        Ok(Some(match name {
+            "coalesce" => {
+                let args = self.arguments(&arguments.list, cx)?;
+                let (args, _) = self.unify(args, "COALESCE")?;
+                Expr::Coalesce(args)
+            }
+            "greatest" | "least" => {
+                let args = self.arguments(&arguments.list, cx)?;
+                let what = if name == "greatest" { "GREATEST" } else { "LEAST" };
+                let (args, _) = self.unify(args, what)?;
+                Expr::Extreme(name == "greatest", args)
+            }
+            "nullif" => {
+                let mut args = self.arguments(&arguments.list, cx)?;
+                let (Some(b), Some(a), true) = (args.pop(), args.pop(), args.is_empty()) else {
+                    return Err(Error::new(SqlState::SyntaxError, "NULLIF needs two arguments"));
+                };
+                let equal = self.compare(CompareOp::Eq, a.clone(), b)?;
+                let a = match a.ty() {
+                    SqlType::Unknown => self.coerce(a, &SqlType::Text, CastContext::Implicit)?,
+                    _ => a,
+                };
+                let ty = a.ty();
+                let whens = vec![(equal, Expr::null(ty.clone()))];
+                Expr::Case(Box::new(CaseExpr { whens, otherwise: a, ty }))
+            }
+            "row" => {
+                let items = self.arguments(&arguments.list, cx)?;
+                self.row(items)?
+            }
+            "grouping" => self.grouping(&arguments.list, cx)?,
+            _ => return Ok(None),
+        }))
+    }
+
+    /// `current_date`, `current_user`, …
+    pub(super) fn keyword_value(&mut self, name: &str) -> Result<Option<Expr>> {
+        let function = match name {
+            "current_date" | "current_time" | "current_timestamp" | "localtime"
+            | "localtimestamp" | "current_user" | "session_user" | "current_schema" => name,
+            "current_catalog" => "current_database",
+            "user" | "current_role" => "current_user",
+            _ => return Ok(None),
+        };
+        self.call(function, Vec::new()).map(Some)
+    }
+
+    /// An aggregate call; `None` if there is no aggregate of that name.
+    fn aggregate(
+        &mut self,
+        name: &str,
+        function: &Function,
+        arguments: &Arguments<'_>,
+        cx: &mut ExprCx<'_, '_>,
+    ) -> Result<Option<Expr>> {
+        if !braid_builtins::is_aggregate(name) {
+            return Ok(None);
+        }
+        let clause = cx.clause;
+        let scopes = cx.scopes;
+        let Some(collector) = cx.collector.as_deref_mut().filter(|c| c.allow_aggregates) else {
+            return Err(Error::new(
+                SqlState::GroupingError,
+                format!("aggregate functions are not allowed in {clause}"),
+            ));
+        };
+        if collector.in_aggregate {
+            return Err(Error::new(
+                SqlState::GroupingError,
+                "aggregate function calls cannot be nested",
+            ));
+        }
+        // Arguments see the rows before grouping.
+        let mut inner = ExprCx { scopes, clause: "an aggregate function", collector: None };
+        let mut args = self.arguments(&arguments.list, &mut inner)?;
+        let mut order = self.sort_keys(&arguments.order, &mut inner)?;
+        if !function.within_group.is_empty() {
+            // An ordered-set aggregate takes the sorted expression behind its own arguments.
+            let within: Vec<&OrderByExpr> = function.within_group.iter().collect();
+            order = self.sort_keys(&within, &mut inner)?;
+            args.extend(order.iter().map(|key| key.expr.clone()));
+        }
+        let filter = match &function.filter {
+            Some(ast) => {
+                let mut inner = ExprCx { scopes, clause: "FILTER", collector: None };
+                let e = self.expr(ast, &mut inner)?;
+                Some(self.coerce_bool(e, "FILTER")?)
+            }
+            None => None,
+        };
+        let types: Vec<SqlType> = args.iter().map(Expr::ty).collect();
+        let Some(resolved) = braid_builtins::resolve_aggregate(name, &types)? else {
+            return Ok(None);
+        };
+        let call = self.aggregate_call(resolved, args, arguments.distinct, filter, order)?;
+        let returns = call.returns.clone();
+        if arguments.star && name != "count" {
+            return Err(Error::new(
+                SqlState::WrongObjectType,
+                format!("{name}(*) must be used to call a parameterless aggregate function"),
+            ));
+        }
+        let slot = self.slot();
+        if let Some(collector) = cx.collector.as_deref_mut() {
+            for (slot, known) in &collector.aggregates {
+                if same_aggregate(known, &call) {
+                    return Ok(Some(Expr::Column(*slot, returns)));
+                }
+            }
+            collector.aggregates.push((slot, call));
+        }
+        Ok(Some(Expr::Column(slot, returns)))
+    }
+
+    pub(super) fn aggregate_call(
+        &mut self,
+        resolved: ResolvedAggregate,
+        args: Vec<Expr>,
+        distinct: bool,
+        filter: Option<Expr>,
+        order: Vec<SortKey>,
+    ) -> Result<AggregateCall> {
+        let args = args
+            .into_iter()
+            .zip(&resolved.arg_types)
+            .map(|(arg, ty)| self.argument(arg, ty))
+            .collect::<Result<Vec<_>>>()?;
+        let types = args.iter().map(Expr::ty).collect();
+        Ok(AggregateCall {
+            aggregate: resolved.aggregate,
+            args,
+            types,
+            returns: resolved.returns,
+            distinct,
+            filter,
+            order,
+        })
+    }
+
+    /// A set-returning function in a select list.
+    fn set_function(
+        &mut self,
+        name: &str,
+        resolved: ResolvedSet,
+        args: Vec<Expr>,
+        cx: &mut ExprCx<'_, '_>,
+    ) -> Result<Expr> {
+        let clause = cx.clause;
+        if cx.collector.as_ref().is_none_or(|c| !c.allow_windows) {
+            return Err(Error::unsupported(format!("set-returning function {name} in {clause}")));
+        }
+        let call = self.set_call(resolved, args)?;
+        let expr = match call.columns.as_slice() {
+            [(slot, ty)] => Expr::Column(*slot, ty.clone()),
+            columns => {
+                let items =
+                    columns.iter().map(|(slot, ty)| Expr::Column(*slot, ty.clone())).collect();
+                self.row(items)?
+            }
+        };
+        if let Some(collector) = cx.collector.as_deref_mut() {
+            collector.sets.push(call);
+        }
+        Ok(expr)
+    }
+
+    pub(super) fn set_call(
+        &mut self,
+        resolved: ResolvedSet,
+        args: Vec<Expr>,
+    ) -> Result<FunctionCall> {
+        let args = args
+            .into_iter()
+            .zip(&resolved.arg_types)
+            .map(|(arg, ty)| self.argument(arg, ty))
+            .collect::<Result<Vec<_>>>()?;
+        let types = args.iter().map(Expr::ty).collect();
+        let columns = resolved.columns.iter().map(|(_, ty)| (self.slot(), ty.clone())).collect();
+        Ok(FunctionCall { function: Some(resolved.function), args, types, columns })
+    }
+
+    /// Sort keys of an aggregate or window: no ordinals, no aliases.
+    pub(super) fn sort_keys(
+        &mut self,
+        order: &[&OrderByExpr],
+        cx: &mut ExprCx<'_, '_>,
+    ) -> Result<Vec<SortKey>> {
+        order
+            .iter()
+            .map(|key| {
+                let expr = self.expr(&key.expr, cx)?;
+                let expr = match expr.ty() {
+                    SqlType::Unknown => self.coerce(expr, &SqlType::Text, CastContext::Implicit)?,
+                    _ => expr,
+                };
+                Ok(sort_key(expr, key))
+            })
+            .collect()
+    }
+
+    /// `GROUPING (…)`: a bit mask; without grouping sets every argument is grouped.
+    fn grouping(&mut self, list: &[&Ast], cx: &mut ExprCx<'_, '_>) -> Result<Expr> {
+        self.arguments(list, cx)?;
+        Ok(Expr::Const(Datum::Int(0), SqlType::Int4))
+    }
+}
+
+/// A sort key with PostgreSQL's default place of NULLs.
+pub(super) fn sort_key(expr: Expr, key: &OrderByExpr) -> SortKey {
+    let descending = matches!(key.options.sort, Some(braid_sql::ast::OrderBySort::Desc));
+    SortKey { expr, descending, nulls_first: key.options.nulls_first.unwrap_or(descending) }
+}
+
+/// A function's name: `pg_catalog.` and our own schema before it do not matter.
+pub(super) fn function_name(name: &ObjectName) -> Result<String> {
+    let parts: Vec<String> =
+        name.0.iter().filter_map(|part| part.as_ident()).map(braid_sql::fold).collect();
+    match parts.as_slice() {
+        [name] => Ok(name.clone()),
+        [schema, name] if schema == "pg_catalog" || schema == "information_schema" => {
+            Ok(name.clone())
+        }
+        [schema, name] => Err(Error::new(
+            SqlState::UndefinedFunction,
+            format!("function {schema}.{name} does not exist"),
+        )),
+        _ => Err(Error::unsupported(format!("the function name {name}"))),
+    }
+}
+
+pub(super) fn arguments(args: &FunctionArguments) -> Result<Arguments<'_>> {
+    let mut result =
+        Arguments { list: Vec::new(), star: false, distinct: false, order: Vec::new() };
+    let FunctionArguments::List(list) = args else { return Ok(result) };
+    result.distinct = matches!(list.duplicate_treatment, Some(DuplicateTreatment::Distinct));
+    for arg in &list.args {
+        match arg {
+            FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => result.list.push(expr),
+            FunctionArg::Unnamed(FunctionArgExpr::Wildcard) => result.star = true,
+            other => return Err(Error::unsupported(format!("the argument {other}"))),
+        }
+    }
+    for clause in &list.clauses {
+        match clause {
+            FunctionArgumentClause::OrderBy(order) => result.order.extend(order),
+            other => return Err(Error::unsupported(format!("{other} inside a function call"))),
+        }
+    }
+    Ok(result)
+}
+
+fn same_aggregate(a: &AggregateCall, b: &AggregateCall) -> bool {
+    std::ptr::eq(a.aggregate, b.aggregate)
+        && a.distinct == b.distinct
+        && a.types == b.types
+        && a.order.is_empty()
+        && b.order.is_empty()
+        && a.args.len() == b.args.len()
+        && a.args.iter().zip(&b.args).all(|(a, b)| a.same(b))
+        && match (&a.filter, &b.filter) {
+            (None, None) => true,
+            (Some(a), Some(b)) => a.same(b),
+            _ => false,
+        }
+}

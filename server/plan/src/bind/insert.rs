@@ -1,0 +1,386 @@
+//! INSERT and UPSERT.
+
+use std::sync::Arc;
+
+use braid_catalog::{Identity, IndexNumber, Object, Relation, Table};
+use braid_sql::ast::{
+    Assignment, ConflictAction, ConflictTarget, Expr as Ast, Insert as AstInsert, InsertSource,
+    OnConflict as AstOnConflict, Overriding, Query, Returning, SetExpr,
+};
+use braid_types::{Error, Result, SqlState};
+
+use super::Binder;
+use super::expr::ExprCx;
+use super::scope::{Scope, Scopes};
+use super::statement::BoundStatement;
+use super::stored::{refuse_generated, row_scope};
+use crate::expr::{Expr, Slot};
+use crate::node::{Insert, Node, OnConflict, Values};
+use crate::planned::{OutputColumn, StatementKind};
+
+impl Binder<'_> {
+    pub(super) fn bind_insert(&mut self, insert: &AstInsert) -> Result<BoundStatement> {
+        let table = self.target_table(&insert.table, "insert into")?;
+        self.check(Object::Table(&table), "INSERT")?;
+        self.tables.insert(table.id);
+        let alias = insert.alias.as_ref().map(braid_sql::fold).unwrap_or(table.name.clone());
+        let targets = self.insert_targets(insert, &table)?;
+        let (input, values) = self.insert_values(insert, &table, &targets)?;
+        let row_slots: Vec<Slot> = table.columns.iter().map(|_| self.slot()).collect();
+        let existing_slots: Vec<Slot> = table.columns.iter().map(|_| self.slot()).collect();
+        let on_conflict = if insert.upsert {
+            self.check(Object::Table(&table), "UPDATE")?;
+            OnConflict::Upsert(targets.clone())
+        } else {
+            match &insert.on_conflict {
+                None => OnConflict::Error,
+                Some(clause) => {
+                    self.on_conflict(clause, &table, &alias, &existing_slots, &row_slots)?
+                }
+            }
+        };
+        let scope = row_scope(&table, &alias, &row_slots);
+        let (columns, returning) = self.returning(&insert.returning, &scope, &table)?;
+        let root = Node::Insert(Box::new(Insert {
+            generated: self.generated(&table, &row_slots)?,
+            checks: self.checks(&table, &row_slots)?,
+            predicates: self.predicates(&table, &row_slots)?,
+            table,
+            input,
+            values,
+            row_slots,
+            existing_slots,
+            on_conflict,
+            returning,
+        }));
+        Ok(BoundStatement {
+            kind: StatementKind::Insert,
+            root,
+            columns,
+            is_write: true,
+            returning_nothing: matches!(insert.returning, Returning::Nothing),
+        })
+    }
+
+    /// The table of a DML statement.
+    pub(super) fn target_table(
+        &mut self,
+        name: &braid_sql::ast::ObjectName,
+        action: &str,
+    ) -> Result<Arc<Table>> {
+        match self.relation(name)? {
+            Relation::Table(table) => Ok(table),
+            Relation::View(view) => {
+                let name = &view.name;
+                Err(Error::new(
+                    SqlState::ObjectNotInPrerequisiteState,
+                    format!("cannot {action} view \"{name}\""),
+                )
+                .detail("Views are not updatable.")
+                .hint("Change the tables that the view reads."))
+            }
+            Relation::Virtual(table) => Err(Error::new(
+                SqlState::InsufficientPrivilege,
+                format!("permission denied: \"{}\" is a system catalog", table.name),
+            )),
+            other => Err(Error::new(
+                SqlState::WrongObjectType,
+                format!("cannot {action} {} \"{}\"", other.kind(), other.name()),
+            )),
+        }
+    }
+
+    /// Places of the columns that get values.
+    fn insert_targets(&mut self, insert: &AstInsert, table: &Table) -> Result<Vec<usize>> {
+        if insert.columns.is_empty() {
+            return Ok((0..table.columns.len()).filter(|i| !table.columns[*i].hidden).collect());
+        }
+        let mut targets = Vec::with_capacity(insert.columns.len());
+        for ident in &insert.columns {
+            let name = braid_sql::fold(ident);
+            let Some(place) = table.column_by_name(&name) else {
+                return Err(Error::new(
+                    SqlState::UndefinedColumn,
+                    format!("column \"{name}\" of relation \"{}\" does not exist", table.name),
+                )
+                .position(braid_sql::offset_of(ident.span)));
+            };
+            if targets.contains(&place) {
+                return Err(Error::new(
+                    SqlState::DuplicateColumn,
+                    format!("column \"{name}\" specified more than once"),
+                )
+                .position(braid_sql::offset_of(ident.span)));
+            }
+            targets.push(place);
+        }
+        Ok(targets)
+    }
+
+    /// The input and, over it, the value of each of the table's columns.
+    fn insert_values(
+        &mut self,
+        insert: &AstInsert,
+        table: &Arc<Table>,
+        targets: &[usize],
+    ) -> Result<(Node, Vec<Expr>)> {
+        match &insert.source {
+            InsertSource::DefaultValues => {
+                let values = self.row_of_defaults(table)?;
+                Ok((Node::one_row(), values))
+            }
+            InsertSource::Query(query) => match plain_values(query) {
+                Some(rows) => self.insert_rows(insert, table, targets, &rows),
+                None => self.insert_query(insert, table, targets, query),
+            },
+        }
+    }
+
+    fn row_of_defaults(&mut self, table: &Table) -> Result<Vec<Expr>> {
+        table.columns.iter().map(|column| self.default_of(column)).collect()
+    }
+
+    /// `VALUES` with constants, parameters and DEFAULT: typed by their columns.
+    fn insert_rows(
+        &mut self,
+        insert: &AstInsert,
+        table: &Arc<Table>,
+        targets: &[usize],
+        rows: &[&[Ast]],
+    ) -> Result<(Node, Vec<Expr>)> {
+        let scope = Scope::default();
+        let scopes = Scopes { scope: &scope, parent: None };
+        let width = rows.first().map_or(0, |row| row.len());
+        check_width(insert, targets.len(), width)?;
+        let mut bound = Vec::with_capacity(rows.len());
+        for row in rows {
+            if row.len() != width {
+                return Err(Error::new(
+                    SqlState::SyntaxError,
+                    "VALUES lists must all be the same length",
+                ));
+            }
+            let mut values = Vec::with_capacity(width);
+            for (ast, place) in row.iter().zip(targets) {
+                let column = &table.columns[*place];
+                values.push(if braid_sql::is_default(ast) {
+                    self.default_of(column)?
+                } else {
+                    self.check_overriding(insert, table, *place)?;
+                    let e = self.expr(ast, &mut ExprCx::plain(scopes, "VALUES"))?;
+                    if insert.overriding == Some(Overriding::User) && column.identity.is_some() {
+                        self.default_of(column)?
+                    } else {
+                        self.assign(e, &column.ty, &column.name)?
+                    }
+                });
+            }
+            bound.push(values);
+        }
+        let slots: Vec<Slot> = (0..width).map(|_| self.slot()).collect();
+        let values = self.full_row(table, targets, &slots)?;
+        Ok((Node::Values(Values { slots, rows: bound }), values))
+    }
+
+    fn insert_query(
+        &mut self,
+        insert: &AstInsert,
+        table: &Arc<Table>,
+        targets: &[usize],
+        query: &Query,
+    ) -> Result<(Node, Vec<Expr>)> {
+        let bound = self.bind_query(query, None)?;
+        check_width(insert, targets.len(), bound.columns.len())?;
+        let mut values = self.row_of_defaults(table)?;
+        for (e, place) in bound.exprs().into_iter().zip(targets) {
+            let column = &table.columns[*place];
+            self.check_overriding(insert, table, *place)?;
+            if insert.overriding == Some(Overriding::User) && column.identity.is_some() {
+                continue;
+            }
+            values[*place] = self.assign(e, &column.ty, &column.name)?;
+        }
+        Ok((bound.node, values))
+    }
+
+    fn check_overriding(&self, insert: &AstInsert, table: &Table, place: usize) -> Result<()> {
+        let column = &table.columns[place];
+        let given = insert.overriding.is_some() && column.identity == Some(Identity::Always);
+        if given { Ok(()) } else { refuse_generated(column, false) }
+    }
+
+    /// Every column's value: the input's where it is a target, else its default.
+    fn full_row(&mut self, table: &Table, targets: &[usize], slots: &[Slot]) -> Result<Vec<Expr>> {
+        let mut values = Vec::with_capacity(table.columns.len());
+        for (place, column) in table.columns.iter().enumerate() {
+            values.push(match targets.iter().position(|target| *target == place) {
+                Some(i) if i < slots.len() => Expr::Column(slots[i], column.ty.clone()),
+                _ => self.default_of(column)?,
+            });
+        }
+        Ok(values)
+    }
+
+    fn on_conflict(
+        &mut self,
+        clause: &AstOnConflict,
+        table: &Arc<Table>,
+        alias: &str,
+        existing_slots: &[Slot],
+        row_slots: &[Slot],
+    ) -> Result<OnConflict> {
+        let indexes = arbiters(&clause.target, table)?;
+        let ConflictAction::Update { assignments, selection } = &clause.action else {
+            return Ok(OnConflict::Nothing(indexes));
+        };
+        if indexes.is_empty() {
+            return Err(Error::new(
+                SqlState::SyntaxError,
+                "ON CONFLICT DO UPDATE requires inference specification or constraint name",
+            )
+            .hint("For example, ON CONFLICT (column_name)."));
+        }
+        self.check(Object::Table(table), "UPDATE")?;
+        let mut scope = row_scope(table, alias, existing_slots);
+        let mut excluded = row_scope(table, "excluded", row_slots);
+        // Unqualified names mean the existing row.
+        for column in &mut excluded.columns {
+            column.merged = true;
+        }
+        scope.merge(excluded)?;
+        let assignments = self.assignments(assignments, table, &scope)?;
+        let filter = match selection {
+            Some(ast) => {
+                let scopes = Scopes { scope: &scope, parent: None };
+                let e = self.expr(ast, &mut ExprCx::plain(scopes, "WHERE"))?;
+                Some(self.coerce_bool(e, "WHERE")?)
+            }
+            None => None,
+        };
+        Ok(OnConflict::Update { indexes, assignments, filter })
+    }
+
+    /// SET: places of columns and their values over a scope.
+    pub(super) fn assignments(
+        &mut self,
+        assignments: &[Assignment],
+        table: &Arc<Table>,
+        scope: &Scope,
+    ) -> Result<Vec<(usize, Expr)>> {
+        let mut result: Vec<(usize, Expr)> = Vec::with_capacity(assignments.len());
+        for assignment in assignments {
+            for (place, value) in self.assignment(assignment, table, scope)? {
+                if result.iter().any(|(known, _)| *known == place) {
+                    return Err(Error::new(
+                        SqlState::SyntaxError,
+                        format!(
+                            "multiple assignments to same column \"{}\"",
+                            table.columns[place].name
+                        ),
+                    ));
+                }
+                result.push((place, value));
+            }
+        }
+        Ok(result)
+    }
+
+    /// RETURNING over a scope: its columns and expressions.
+    pub(super) fn returning(
+        &mut self,
+        returning: &Returning,
+        scope: &Scope,
+        table: &Table,
+    ) -> Result<(Vec<OutputColumn>, Vec<(Slot, Expr)>)> {
+        let Returning::Items(items) = returning else { return Ok((Vec::new(), Vec::new())) };
+        self.check(Object::Table(table), "SELECT")?;
+        let items = self.returning_items(items, scope)?;
+        Ok(items.into_iter().map(|(column, e)| (column, (self.slot(), e))).unzip())
+    }
+}
+
+/// The rows of a plain `VALUES` list.
+fn plain_values(query: &Query) -> Option<Vec<&[Ast]>> {
+    let plain = query.with.is_none()
+        && query.order_by.is_none()
+        && query.limit_clause.is_none()
+        && query.fetch.is_none();
+    match &*query.body {
+        SetExpr::Values(values) if plain => {
+            Some(values.rows.iter().map(|row| &row.content[..]).collect())
+        }
+        _ => None,
+    }
+}
+
+fn check_width(insert: &AstInsert, targets: usize, width: usize) -> Result<()> {
+    if width > targets {
+        return Err(Error::new(
+            SqlState::SyntaxError,
+            "INSERT has more expressions than target columns",
+        ));
+    }
+    if width < targets && !insert.columns.is_empty() {
+        return Err(Error::new(
+            SqlState::SyntaxError,
+            "INSERT has more target columns than expressions",
+        ));
+    }
+    Ok(())
+}
+
+/// The unique indexes that an ON CONFLICT clause means; empty: all.
+fn arbiters(target: &ConflictTarget, table: &Table) -> Result<Vec<IndexNumber>> {
+    match target {
+        ConflictTarget::Any => Ok(Vec::new()),
+        ConflictTarget::Constraint(ident) => {
+            let name = braid_sql::fold(ident);
+            let index = table.all_indexes().find(|index| index.unique && index.name == name);
+            match index {
+                Some(index) => Ok(vec![index.number]),
+                None => Err(Error::new(
+                    SqlState::UndefinedObject,
+                    format!("constraint \"{name}\" for table \"{}\" does not exist", table.name),
+                )),
+            }
+        }
+        ConflictTarget::Columns { keys, predicate } => {
+            let mut columns = Vec::with_capacity(keys.len());
+            for key in keys {
+                let Some(ident) = key.column() else {
+                    return Err(Error::unsupported("an expression in ON CONFLICT"));
+                };
+                let name = braid_sql::fold(ident);
+                match table.column_by_name(&name) {
+                    Some(place) => columns.push(table.columns[place].id),
+                    None => {
+                        return Err(Error::new(
+                            SqlState::UndefinedColumn,
+                            format!("column \"{name}\" does not exist"),
+                        )
+                        .position(braid_sql::offset_of(ident.span)));
+                    }
+                }
+            }
+            columns.sort_unstable();
+            columns.dedup();
+            let fits = |index: &&braid_catalog::Index| {
+                let mut keys: Vec<_> = index.keys.iter().map(|key| key.column).collect();
+                keys.sort_unstable();
+                index.unique
+                    && keys == columns
+                    && (index.predicate.is_none() || predicate.is_some())
+            };
+            let found: Vec<IndexNumber> =
+                table.all_indexes().filter(fits).map(|index| index.number).collect();
+            if found.is_empty() {
+                return Err(Error::new(
+                    SqlState::InvalidColumnReference,
+                    "there is no unique or exclusion constraint matching the ON CONFLICT \
+                     specification",
+                ));
+            }
+            Ok(found)
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! From syntax to plans with slots: names looked up, types decided, privileges checked.
+//!
+//! One file a statement kind or clause. What is not here: which index, which join method, which
+//! order (`rules`).
+
+mod data_type;
+mod delete;
+mod expr;
+mod from;
+mod function;
+mod insert;
+mod literal;
+mod operators;
+mod query;
+mod scope;
+mod select;
+mod statement;
+mod stored;
+mod subquery;
+mod update;
+mod window;
+
+pub use data_type::sql_type_of;
+pub use stored::{bind_assignment_cast, bind_scalar, bind_table_expr};
+
+use std::collections::BTreeSet;
+
+use braid_catalog::Id;
+use braid_types::{Error, Result, SqlState, SqlType};
+
+use crate::expr::Slot;
+use crate::planned::PlanContext;
+use scope::CteDefinition;
+
+/// Binds one statement.
+pub struct Binder<'a> {
+    cx: PlanContext<'a>,
+    next_slot: Slot,
+    next_id: u32,
+    params: Vec<SqlType>,
+    tables: BTreeSet<Id>,
+    ctes: Vec<CteDefinition>,
+    /// Nested queries and views, to bound recursion.
+    depth: usize,
+    expr_depth: usize,
+    /// The WINDOW clause of the select being bound.
+    windows: window::NamedWindows,
+    has_sequence_calls: bool,
+    /// The owner of the view being expanded, whose privileges count inside.
+    view_owner: Option<Id>,
+}
+
+/// How deep queries, views and expressions may nest.
+const DEPTH_MAX: usize = 200;
+/// How deep expressions may nest.
+const EXPR_DEPTH_MAX: usize = 2_000;
+
+impl<'a> Binder<'a> {
+    /// A binder with the parameter types that the client gave.
+    pub fn new(cx: &PlanContext<'a>) -> Self {
+        Self {
+            cx: *cx,
+            next_slot: 0,
+            next_id: 0,
+            params: cx.param_types.to_vec(),
+            tables: BTreeSet::new(),
+            ctes: Vec::new(),
+            depth: 0,
+            expr_depth: 0,
+            windows: window::NamedWindows::new(),
+            has_sequence_calls: false,
+            view_owner: None,
+        }
+    }
+
+    /// A new slot.
+    pub fn slot(&mut self) -> Slot {
+        self.next_slot += 1;
+        self.next_slot
+    }
+
+    /// A new number for a WITH entry or subquery.
+    pub fn id(&mut self) -> u32 {
+        self.next_id += 1;
+        self.next_id
+    }
+
+    /// What planning knows.
+    pub fn context(&self) -> &PlanContext<'a> {
+        &self.cx
+    }
+
+    /// The parameter types and the tables used; 42P18 if a parameter's type stayed unknown.
+    pub fn finish(mut self) -> Result<(Vec<SqlType>, Vec<Id>)> {
+        for ty in &mut self.params {
+            if *ty == SqlType::Unknown {
+                *ty = SqlType::Text;
+            }
+        }
+        Ok((self.params, self.tables.into_iter().collect()))
+    }
+
+    fn enter(&mut self) -> Result<()> {
+        self.depth += 1;
+        if self.depth > DEPTH_MAX {
+            return Err(Error::new(SqlState::StatementTooComplex, "stack depth limit exceeded")
+                .detail(format!("Queries and views nest deeper than {DEPTH_MAX} levels.")));
+        }
+        Ok(())
+    }
+
+    fn leave(&mut self) {
+        self.depth -= 1;
+    }
+}

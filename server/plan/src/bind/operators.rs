@@ -1,0 +1,413 @@
+//! Coercions, common types, comparisons and operators.
+
+use braid_builtins::Resolved;
+use braid_types::cast::{CastContext, context};
+use braid_types::{Datum, Error, Result, SqlState, SqlType};
+
+use super::Binder;
+use crate::eval::{EvalContext, cast_datum, eval};
+use crate::expr::{CallExpr, CastExpr, CompareOp, Expr, conjunction};
+
+/// Types whose values compare without a cast.
+fn comparison_class(ty: &SqlType) -> Option<SqlType> {
+    Some(match ty {
+        SqlType::Int2 | SqlType::Int4 | SqlType::Int8 => SqlType::Int8,
+        SqlType::Oid
+        | SqlType::Regclass
+        | SqlType::Regtype
+        | SqlType::Regproc
+        | SqlType::Regnamespace
+        | SqlType::Regrole => SqlType::Oid,
+        SqlType::Text | SqlType::Varchar(_) | SqlType::Name => SqlType::Text,
+        SqlType::Float4 | SqlType::Float8 => SqlType::Float8,
+        SqlType::Numeric(_) => SqlType::Numeric(None),
+        SqlType::Bool
+        | SqlType::Bytes
+        | SqlType::Uuid
+        | SqlType::Date
+        | SqlType::Time
+        | SqlType::Timestamp
+        | SqlType::Timestamptz
+        | SqlType::Interval
+        | SqlType::Jsonb
+        | SqlType::InternalChar => ty.clone(),
+        SqlType::Array(element) => SqlType::Array(Box::new(comparison_class(element)?)),
+        _ => return None,
+    })
+}
+
+impl Binder<'_> {
+    /// Casts implicitly or as an assignment; 42804 if that is not allowed.
+    pub(super) fn coerce(
+        &mut self,
+        expr: Expr,
+        to: &SqlType,
+        allowed: CastContext,
+    ) -> Result<Expr> {
+        let from = expr.ty();
+        if from == *to {
+            return Ok(expr);
+        }
+        match expr {
+            Expr::Param(place, SqlType::Unknown) => {
+                if self.params[place] == SqlType::Unknown {
+                    self.params[place] = to.bare();
+                }
+                let known = self.params[place].clone();
+                let expr = Expr::Param(place, known.clone());
+                if known == to.bare() && *to == to.bare() {
+                    return Ok(expr);
+                }
+                return self.cast(expr, to, allowed == CastContext::Explicit);
+            }
+            Expr::Const(Datum::Null, SqlType::Unknown) => return Ok(Expr::null(to.clone())),
+            Expr::Const(Datum::Text(text), SqlType::Unknown) => {
+                let explicit = allowed == CastContext::Explicit;
+                return self.parse_literal(&text, to, explicit);
+            }
+            _ => {}
+        }
+        if let (Expr::Row(items, _), SqlType::Record(fields)) = (&expr, to)
+            && items.len() == fields.len()
+        {
+            let items = items
+                .iter()
+                .zip(fields)
+                .map(|(item, (_, ty))| self.coerce(item.clone(), ty, allowed))
+                .collect::<Result<Vec<_>>>()?;
+            return Ok(Expr::Row(items, to.clone()));
+        }
+        if from.bare() == to.bare() {
+            // The same type with other modifiers.
+            return if *to == to.bare() {
+                Ok(expr)
+            } else {
+                self.cast(expr, to, allowed == CastContext::Explicit)
+            };
+        }
+        match context(&from, to) {
+            Some(needed) if needed <= allowed => {
+                self.cast(expr, to, allowed == CastContext::Explicit)
+            }
+            _ if *to == SqlType::Text && allowed == CastContext::Explicit => {
+                self.cast(expr, to, true)
+            }
+            _ => Err(Error::new(
+                SqlState::CannotCoerce,
+                format!("cannot cast type {} to {}", from.display_name(), to.display_name()),
+            )),
+        }
+    }
+
+    fn parse_literal(&mut self, text: &str, to: &SqlType, explicit: bool) -> Result<Expr> {
+        if matches!(to, SqlType::Text | SqlType::Unknown) {
+            return Ok(Expr::Const(Datum::text(text), SqlType::Text));
+        }
+        // The reg* types and 'now' depend on the moment: they stay casts of text.
+        if braid_builtins::is_reg_cast(&SqlType::Text, to) {
+            let cast = CastExpr {
+                expr: Expr::Const(Datum::text(text), SqlType::Text),
+                from: SqlType::Text,
+                to: to.clone(),
+                explicit: true,
+            };
+            return Ok(Expr::Cast(Box::new(cast)));
+        }
+        let env = self.cx.env;
+        let datum = if explicit {
+            // An explicit cast of a literal truncates to the declared length.
+            let bare = braid_types::text::parse(
+                &to.bare(),
+                text,
+                env.settings(),
+                env.transaction_micros(),
+            )?;
+            let cast = CastExpr {
+                expr: Expr::bool(true),
+                from: to.bare(),
+                to: to.clone(),
+                explicit: true,
+            };
+            if *to == to.bare() { bare } else { cast_datum(&bare, &cast, env)? }
+        } else {
+            braid_types::text::parse(to, text, env.settings(), env.transaction_micros())?
+        };
+        if depends_on_now(to, text) {
+            let cast = CastExpr {
+                expr: Expr::Const(Datum::text(text), SqlType::Text),
+                from: SqlType::Text,
+                to: to.clone(),
+                explicit,
+            };
+            return Ok(Expr::Cast(Box::new(cast)));
+        }
+        Ok(Expr::Const(datum, to.clone()))
+    }
+
+    /// A cast that is known to exist, folded if it is of a constant.
+    pub(super) fn cast(&mut self, expr: Expr, to: &SqlType, explicit: bool) -> Result<Expr> {
+        let from = expr.ty();
+        let is_const = matches!(expr, Expr::Const(..));
+        let stable = matches!(
+            (&from.bare(), to.bare()),
+            (SqlType::Timestamptz, _) | (_, SqlType::Timestamptz)
+        ) || braid_builtins::is_reg_cast(&from, to)
+            || (from.is_string() && !to.is_string());
+        let cast = CastExpr { expr, from, to: to.clone(), explicit };
+        if is_const && !stable {
+            let cx = EvalContext { env: self.cx.env, params: &[], outer: &[] };
+            let value = eval(&Expr::Cast(Box::new(cast)), &[], &cx)?;
+            return Ok(Expr::Const(value, to.clone()));
+        }
+        Ok(Expr::Cast(Box::new(cast)))
+    }
+
+    /// Coerces to boolean; 42804 names the clause.
+    pub(super) fn coerce_bool(&mut self, expr: Expr, clause: &str) -> Result<Expr> {
+        let ty = expr.ty();
+        match self.coerce(expr, &SqlType::Bool, CastContext::Implicit) {
+            Ok(expr) => Ok(expr),
+            Err(error) if error.state() == SqlState::CannotCoerce => Err(Error::new(
+                SqlState::DatatypeMismatch,
+                format!(
+                    "argument of {clause} must be type boolean, not type {}",
+                    ty.display_name()
+                ),
+            )),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The type that several expressions can share (UNION, CASE, ARRAY, IN, …), PostgreSQL's
+    /// rules; `what` names the construct for 42804.
+    pub(super) fn common_type(&self, types: &[SqlType], what: &str) -> Result<SqlType> {
+        let mut common: Option<SqlType> = None;
+        for ty in types.iter().filter(|ty| **ty != SqlType::Unknown) {
+            common = Some(match common {
+                None => ty.clone(),
+                Some(current) if current == *ty => current,
+                Some(current) if current.bare() == ty.bare() => current.bare(),
+                Some(current) => {
+                    if current.category() != ty.category() {
+                        return Err(Error::new(
+                            SqlState::DatatypeMismatch,
+                            format!(
+                                "{what} types {} and {} cannot be matched",
+                                current.display_name(),
+                                ty.display_name()
+                            ),
+                        ));
+                    }
+                    let forward = context(&current, ty) == Some(CastContext::Implicit);
+                    let backward = context(ty, &current) == Some(CastContext::Implicit);
+                    if forward && (!backward || !current.is_preferred()) {
+                        ty.bare()
+                    } else if backward {
+                        current.bare()
+                    } else {
+                        return Err(Error::new(
+                            SqlState::DatatypeMismatch,
+                            format!(
+                                "{what} could not convert type {} to {}",
+                                ty.display_name(),
+                                current.display_name()
+                            ),
+                        ));
+                    }
+                }
+            });
+        }
+        Ok(common.unwrap_or(SqlType::Text))
+    }
+
+    /// Coerces all to their common type.
+    pub(super) fn unify(&mut self, exprs: Vec<Expr>, what: &str) -> Result<(Vec<Expr>, SqlType)> {
+        let types: Vec<SqlType> = exprs.iter().map(Expr::ty).collect();
+        let common = self.common_type(&types, what)?;
+        let exprs = exprs
+            .into_iter()
+            .map(|e| self.coerce(e, &common, CastContext::Implicit))
+            .collect::<Result<Vec<_>>>()?;
+        Ok((exprs, common))
+    }
+
+    /// A binary operator.
+    pub(super) fn binary(&mut self, op: &str, left: Expr, right: Expr) -> Result<Expr> {
+        let op = if op == "!=" { "<>" } else { op };
+        if let Some(compare) = CompareOp::from_symbol(op) {
+            return self.compare(compare, left, right);
+        }
+        let resolved = braid_builtins::resolve_operator(op, Some(&left.ty()), &right.ty())?;
+        self.call_resolved(resolved, vec![left, right])
+    }
+
+    /// A prefix operator.
+    pub(super) fn prefix(&mut self, op: &str, operand: Expr) -> Result<Expr> {
+        let resolved = braid_builtins::resolve_operator(op, None, &operand.ty())?;
+        self.call_resolved(resolved, vec![operand])
+    }
+
+    /// A comparison, on values of one class where possible.
+    pub(super) fn compare(&mut self, op: CompareOp, left: Expr, right: Expr) -> Result<Expr> {
+        if let (Expr::Row(a, _), Expr::Row(b, _)) = (&left, &right) {
+            return self.compare_rows(op, a.clone(), b.clone());
+        }
+        let (mut left, mut right) = (left, right);
+        let (lt, rt) = (left.ty(), right.ty());
+        match (&lt, &rt) {
+            (SqlType::Unknown, SqlType::Unknown) => {
+                left = self.coerce(left, &SqlType::Text, CastContext::Implicit)?;
+                right = self.coerce(right, &SqlType::Text, CastContext::Implicit)?;
+            }
+            (SqlType::Unknown, known) => {
+                left = self.coerce(left, &known.bare(), CastContext::Implicit)?;
+            }
+            (known, SqlType::Unknown) => {
+                right = self.coerce(right, &known.bare(), CastContext::Implicit)?;
+            }
+            _ => {}
+        }
+        for side in [&mut left, &mut right] {
+            if matches!(side.ty(), SqlType::Char(_)) {
+                // Blanks at the end do not count; the cast strips them.
+                let taken = std::mem::replace(side, Expr::bool(true));
+                *side = self.cast(taken, &SqlType::Text, true)?;
+            }
+        }
+        let (lt, rt) = (left.ty(), right.ty());
+        let class = comparison_class(&lt);
+        if class.is_some() && class == comparison_class(&rt) {
+            return Ok(fold_compare(op, left, right));
+        }
+        let resolved = braid_builtins::resolve_operator(op.symbol(), Some(&lt), &rt)?;
+        if let [a, b] = resolved.arg_types.as_slice()
+            && let Some(class) = comparison_class(a)
+            && Some(&class) == comparison_class(b).as_ref()
+        {
+            let (a, b) = (a.clone(), b.clone());
+            left = self.coerce(left, &a, CastContext::Implicit)?;
+            right = self.coerce(right, &b, CastContext::Implicit)?;
+            return Ok(fold_compare(op, left, right));
+        }
+        self.call_resolved(resolved, vec![left, right])
+    }
+
+    fn compare_rows(&mut self, op: CompareOp, a: Vec<Expr>, b: Vec<Expr>) -> Result<Expr> {
+        if a.len() != b.len() {
+            return Err(Error::new(
+                SqlState::SyntaxError,
+                "unequal number of entries in row expressions",
+            ));
+        }
+        match op {
+            CompareOp::Eq | CompareOp::Ne => {
+                let equal = a
+                    .into_iter()
+                    .zip(b)
+                    .map(|(a, b)| self.compare(CompareOp::Eq, a, b))
+                    .collect::<Result<Vec<_>>>()?;
+                let all = conjunction(equal);
+                Ok(if op == CompareOp::Eq { all } else { Expr::Not(Box::new(all)) })
+            }
+            _ => {
+                // (a, b) < (c, d)  is  a < c OR (a = c AND b < d)
+                let strict = match op {
+                    CompareOp::Le => CompareOp::Lt,
+                    CompareOp::Ge => CompareOp::Gt,
+                    other => other,
+                };
+                let last = a.len().saturating_sub(1);
+                let mut result: Option<Expr> = None;
+                for (i, (a, b)) in a.into_iter().zip(b).enumerate().rev() {
+                    result = Some(if i == last {
+                        self.compare(op, a, b)?
+                    } else {
+                        let less = self.compare(strict, a.clone(), b.clone())?;
+                        let equal = self.compare(CompareOp::Eq, a, b)?;
+                        let rest = result.unwrap_or_else(|| Expr::bool(true));
+                        Expr::Or(vec![less, Expr::And(vec![equal, rest])])
+                    });
+                }
+                result.ok_or_else(|| Error::unsupported("a comparison of empty rows"))
+            }
+        }
+    }
+
+    /// A resolved call: arguments cast, folded if it is immutable over constants.
+    pub(super) fn call_resolved(&mut self, resolved: Resolved, args: Vec<Expr>) -> Result<Expr> {
+        let args = args
+            .into_iter()
+            .zip(&resolved.arg_types)
+            .map(|(arg, ty)| self.argument(arg, ty))
+            .collect::<Result<Vec<_>>>()?;
+        if matches!(
+            resolved.function.eval,
+            braid_builtins::Eval::Special(
+                braid_builtins::Special::Nextval | braid_builtins::Special::Setval
+            )
+        ) {
+            self.has_sequence_calls = true;
+        }
+        let foldable = resolved.function.volatility == braid_builtins::Volatility::Immutable
+            && args.iter().all(|arg| matches!(arg, Expr::Const(..)))
+            && matches!(resolved.function.eval, braid_builtins::Eval::Pure(_));
+        let types = args.iter().map(Expr::ty).collect();
+        let returns = resolved.returns;
+        let call = CallExpr { function: resolved.function, args, types, returns: returns.clone() };
+        let expr = Expr::Call(Box::new(call));
+        if foldable {
+            let cx = EvalContext { env: self.cx.env, params: &[], outer: &[] };
+            // An error waits until the expression is really evaluated.
+            if let Ok(value) = eval(&expr, &[], &cx) {
+                return Ok(Expr::Const(value, returns));
+            }
+        }
+        Ok(expr)
+    }
+
+    /// An argument of a resolved call.
+    pub(super) fn argument(&mut self, arg: Expr, ty: &SqlType) -> Result<Expr> {
+        match (arg.ty(), ty) {
+            // `"any"` takes what there is.
+            (SqlType::Unknown, SqlType::Unknown) => {
+                self.coerce(arg, &SqlType::Text, CastContext::Implicit)
+            }
+            (_, SqlType::Unknown) => Ok(arg),
+            (from, to) if from.bare() == to.bare() => Ok(arg),
+            // Text and its kin are the same bytes.
+            (SqlType::Varchar(_) | SqlType::Name, SqlType::Text) => Ok(arg),
+            _ => self.coerce(arg, ty, CastContext::Implicit),
+        }
+    }
+}
+
+fn depends_on_now(ty: &SqlType, text: &str) -> bool {
+    matches!(ty, SqlType::Date | SqlType::Time | SqlType::Timestamp | SqlType::Timestamptz) && {
+        let word = text.trim().to_ascii_lowercase();
+        ["now", "today", "tomorrow", "yesterday"].iter().any(|now| word.contains(now))
+            || (*ty == SqlType::Timestamptz && false_friend(&word))
+    }
+}
+
+/// A timestamptz literal without a zone depends on the session's, which is part of no plan key;
+/// `infinity` and literals with an explicit offset do not.
+fn false_friend(word: &str) -> bool {
+    let offset = word.ends_with('z')
+        || word.rfind(['+', '-']).is_some_and(|at| at > word.find(':').unwrap_or(usize::MAX));
+    !offset && !word.contains("infinity") && word != "epoch"
+}
+
+fn fold_compare(op: CompareOp, left: Expr, right: Expr) -> Expr {
+    match (&left, &right) {
+        (Expr::Const(a, ty), Expr::Const(b, _)) => {
+            if a.is_null() || b.is_null() {
+                Expr::null(SqlType::Bool)
+            } else if *ty == SqlType::Unknown {
+                Expr::Compare(op, Box::new(left), Box::new(right))
+            } else {
+                Expr::bool(op.holds(a.compare(b)))
+            }
+        }
+        _ => Expr::Compare(op, Box::new(left), Box::new(right)),
+    }
+}

@@ -1,0 +1,487 @@
+//! Queries: WITH, set operations, VALUES, ORDER BY and LIMIT around a select.
+
+use braid_sql::ast::{
+    self, Expr as Ast, LimitClause, OrderByExpr, OrderByKind, Query, SetExpr, SetOperator,
+    SetQuantifier, TableAlias,
+};
+use braid_types::cast::CastContext;
+use braid_types::{Datum, Error, Result, SqlState, SqlType};
+
+use super::Binder;
+use super::expr::ExprCx;
+use super::function::sort_key;
+use super::scope::{CteDefinition, Scope, ScopeColumn, Scopes};
+use crate::expr::{Expr, Slot};
+use crate::node::{
+    Cte, CteScan, Distinct, Limit, Node, Project, SetOp, SetOpKind, Sort, SortKey, Values, With,
+};
+use crate::planned::OutputColumn;
+
+/// A bound query: its plan and the columns of its result, one a slot of the plan.
+pub struct BoundQuery {
+    /// The plan.
+    pub node: Node,
+    /// The columns.
+    pub columns: Vec<OutputColumn>,
+}
+
+impl BoundQuery {
+    /// The output as expressions.
+    pub fn exprs(&self) -> Vec<Expr> {
+        let slots = self.node.slots();
+        slots.into_iter().zip(&self.columns).map(|(s, c)| Expr::Column(s, c.ty.clone())).collect()
+    }
+}
+
+impl Binder<'_> {
+    /// Binds a query inside `parent`'s scopes.
+    pub(super) fn bind_query(
+        &mut self,
+        query: &Query,
+        parent: Option<&Scopes<'_>>,
+    ) -> Result<BoundQuery> {
+        self.enter()?;
+        let visible = self.ctes.len();
+        let result = self.query_with(query, parent);
+        self.ctes.truncate(visible);
+        self.leave();
+        result
+    }
+
+    fn query_with(&mut self, query: &Query, parent: Option<&Scopes<'_>>) -> Result<BoundQuery> {
+        if query.for_clause.is_some() || !query.pipe_operators.is_empty() {
+            return Err(Error::unsupported("this query clause"));
+        }
+        let mut ctes = Vec::new();
+        if let Some(with) = &query.with {
+            for cte in &with.cte_tables {
+                let materialized = cte.materialized.clone();
+                ctes.push(self.bind_cte(
+                    &cte.alias,
+                    &cte.query,
+                    with.recursive,
+                    materialized,
+                    parent,
+                )?);
+            }
+        }
+        let mut bound = self.query_body(query, parent)?;
+        if !ctes.is_empty() {
+            bound.node = Node::With(Box::new(With { ctes, body: bound.node }));
+        }
+        Ok(bound)
+    }
+
+    fn query_body(&mut self, query: &Query, parent: Option<&Scopes<'_>>) -> Result<BoundQuery> {
+        let order = order_by(query)?;
+        let locks = braid_sql::row_locks(query);
+        let mut bound = match &*query.body {
+            SetExpr::Select(select) => self.bind_select(select, &order, &locks, parent)?,
+            other => {
+                if let Some(lock) = locks.first() {
+                    return Err(Error::unsupported(format!(
+                        "{} with UNION, VALUES or a nested query",
+                        lock.strength.clause()
+                    )));
+                }
+                let mut bound = self.set_expr(other, parent)?;
+                if !order.is_empty() {
+                    bound.node = self.sort_output(bound.node, &bound.columns, &order)?;
+                }
+                bound
+            }
+        };
+        bound.node = self.limit(bound.node, query, &order, &bound.columns, parent)?;
+        Ok(bound)
+    }
+
+    /// ORDER BY of a set operation or VALUES: output names and ordinals only.
+    fn sort_output(
+        &mut self,
+        node: Node,
+        columns: &[OutputColumn],
+        order: &[&OrderByExpr],
+    ) -> Result<Node> {
+        let slots = node.slots();
+        let scope = output_scope(&slots, columns);
+        let scopes = Scopes { scope: &scope, parent: None };
+        let mut keys = Vec::with_capacity(order.len());
+        for key in order {
+            let expr = match ordinal(&key.expr, columns.len())? {
+                Some(place) => Expr::Column(slots[place], columns[place].ty.clone()),
+                None => self.expr(&key.expr, &mut ExprCx::plain(scopes, "ORDER BY"))?,
+            };
+            keys.push(sort_key(expr, key));
+        }
+        Ok(Node::Sort(Box::new(Sort { input: node, keys, limit: None })))
+    }
+
+    fn limit(
+        &mut self,
+        node: Node,
+        query: &Query,
+        order: &[&OrderByExpr],
+        columns: &[OutputColumn],
+        parent: Option<&Scopes<'_>>,
+    ) -> Result<Node> {
+        let (mut limit, offset) = match &query.limit_clause {
+            None => (None, None),
+            Some(LimitClause::LimitOffset { limit, offset, limit_by }) if limit_by.is_empty() => {
+                (limit.as_ref(), offset.as_ref().map(|offset| &offset.value))
+            }
+            Some(_) => return Err(Error::unsupported("this form of LIMIT")),
+        };
+        let mut ties = Vec::new();
+        let one = ast::Expr::value(ast::Value::Number("1".to_owned(), false));
+        if let Some(fetch) = &query.fetch {
+            if fetch.percent {
+                return Err(Error::unsupported("FETCH … PERCENT"));
+            }
+            limit = Some(fetch.quantity.as_ref().unwrap_or(&one));
+            if fetch.with_ties {
+                let slots = node.slots();
+                let scope = output_scope(&slots, columns);
+                let scopes = Scopes { scope: &scope, parent: None };
+                for key in order {
+                    ties.push(match ordinal(&key.expr, columns.len())? {
+                        Some(place) => Expr::Column(slots[place], columns[place].ty.clone()),
+                        None => self.expr(&key.expr, &mut ExprCx::plain(scopes, "ORDER BY"))?,
+                    });
+                }
+            }
+        }
+        let limit = self.limit_expr(limit, "LIMIT", parent)?;
+        let offset = self.limit_expr(offset, "OFFSET", parent)?;
+        if limit.is_none() && offset.is_none() {
+            return Ok(node);
+        }
+        Ok(Node::Limit(Box::new(Limit { input: node, limit, offset, ties })))
+    }
+
+    fn limit_expr(
+        &mut self,
+        ast: Option<&Ast>,
+        clause: &'static str,
+        parent: Option<&Scopes<'_>>,
+    ) -> Result<Option<Expr>> {
+        let Some(ast) = ast else { return Ok(None) };
+        // LIMIT ALL is no limit.
+        if matches!(ast, Ast::Identifier(ident) if ident.value.eq_ignore_ascii_case("all")) {
+            return Ok(None);
+        }
+        let scope = Scope::default();
+        let scopes = Scopes { scope: &scope, parent };
+        let e = self.expr(ast, &mut ExprCx::plain(scopes, clause))?;
+        let e = self.coerce(e, &SqlType::Int8, CastContext::Assignment)?;
+        match e {
+            Expr::Const(Datum::Null, _) => Ok(None),
+            e => Ok(Some(e)),
+        }
+    }
+
+    /// The body of a query without its ORDER BY and LIMIT.
+    pub(super) fn set_expr(
+        &mut self,
+        body: &SetExpr,
+        parent: Option<&Scopes<'_>>,
+    ) -> Result<BoundQuery> {
+        match body {
+            SetExpr::Select(select) => self.bind_select(select, &[], &[], parent),
+            SetExpr::Query(query) => self.bind_query(query, parent),
+            SetExpr::Values(values) => {
+                let rows: Vec<&[Ast]> = values.rows.iter().map(|row| &row.content[..]).collect();
+                self.values(&rows, parent)
+            }
+            SetExpr::SetOperation { .. } => self.set_operation(body, parent),
+            other => Err(Error::unsupported(format!("{other} as a query"))),
+        }
+    }
+
+    /// Set operations lean to the left: long chains are walked, not recursed into.
+    fn set_operation(&mut self, body: &SetExpr, parent: Option<&Scopes<'_>>) -> Result<BoundQuery> {
+        let mut chain = Vec::new();
+        let mut next = body;
+        while let SetExpr::SetOperation { left, op, set_quantifier, right } = next {
+            chain.push((op, set_quantifier, right));
+            next = left;
+        }
+        let mut result = self.set_expr(next, parent)?;
+        for (op, quantifier, right) in chain.into_iter().rev() {
+            let right = self.set_expr(right, parent)?;
+            let kind = match op {
+                SetOperator::Union => SetOpKind::Union,
+                SetOperator::Intersect => SetOpKind::Intersect,
+                SetOperator::Except | SetOperator::Minus => SetOpKind::Except,
+            };
+            let all = match quantifier {
+                SetQuantifier::All => true,
+                SetQuantifier::None | SetQuantifier::Distinct => false,
+                other => return Err(Error::unsupported(format!("{op} {other}"))),
+            };
+            result = self.combine(result, right, kind, all)?;
+        }
+        Ok(result)
+    }
+
+    fn combine(
+        &mut self,
+        left: BoundQuery,
+        right: BoundQuery,
+        kind: SetOpKind,
+        all: bool,
+    ) -> Result<BoundQuery> {
+        let name = match kind {
+            SetOpKind::Union => "UNION",
+            SetOpKind::Intersect => "INTERSECT",
+            SetOpKind::Except => "EXCEPT",
+        };
+        if left.columns.len() != right.columns.len() {
+            return Err(Error::new(
+                SqlState::SyntaxError,
+                format!("each {name} query must have the same number of columns"),
+            ));
+        }
+        let mut types = Vec::with_capacity(left.columns.len());
+        for (a, b) in left.columns.iter().zip(&right.columns) {
+            types.push(self.common_type(&[a.ty.clone(), b.ty.clone()], name)?);
+        }
+        let left_node = self.cast_columns(&left, &types)?;
+        let right_node = self.cast_columns(&right, &types)?;
+        let slots: Vec<Slot> = types.iter().map(|_| self.slot()).collect();
+        let columns = left
+            .columns
+            .into_iter()
+            .zip(types)
+            .map(|(c, ty)| OutputColumn { name: c.name, ty, table_oid: 0, column_number: 0 })
+            .collect();
+        let node =
+            Node::SetOp(Box::new(SetOp { kind, all, left: left_node, right: right_node, slots }));
+        Ok(BoundQuery { node, columns })
+    }
+
+    /// A projection to these types, where they differ.
+    pub(super) fn cast_columns(&mut self, query: &BoundQuery, types: &[SqlType]) -> Result<Node> {
+        if query.columns.iter().zip(types).all(|(c, ty)| c.ty == *ty) {
+            return Ok(query.node.clone());
+        }
+        let mut exprs = Vec::with_capacity(types.len());
+        for (e, ty) in query.exprs().into_iter().zip(types) {
+            let e = self.coerce(e, ty, CastContext::Implicit)?;
+            exprs.push((self.slot(), e));
+        }
+        Ok(Node::Project(Box::new(Project { input: query.node.clone(), exprs })))
+    }
+
+    /// VALUES: each column takes the common type of its values.
+    fn values(&mut self, rows: &[&[Ast]], parent: Option<&Scopes<'_>>) -> Result<BoundQuery> {
+        let width = rows.first().map_or(0, |row| row.len());
+        let scope = Scope::default();
+        let scopes = Scopes { scope: &scope, parent };
+        let mut bound = Vec::with_capacity(rows.len());
+        for row in rows {
+            if row.len() != width {
+                return Err(Error::new(
+                    SqlState::SyntaxError,
+                    "VALUES lists must all be the same length",
+                ));
+            }
+            bound.push(self.exprs(row, &mut ExprCx::plain(scopes, "VALUES"))?);
+        }
+        let mut columns = Vec::with_capacity(width);
+        for place in 0..width {
+            let types: Vec<SqlType> = bound.iter().map(|row| row[place].ty()).collect();
+            let ty = self.common_type(&types, "VALUES")?;
+            for row in &mut bound {
+                let e = std::mem::replace(&mut row[place], Expr::bool(true));
+                row[place] = self.coerce(e, &ty, CastContext::Implicit)?;
+            }
+            columns.push(OutputColumn {
+                name: format!("column{}", place + 1),
+                ty,
+                table_oid: 0,
+                column_number: 0,
+            });
+        }
+        let slots = columns.iter().map(|_| self.slot()).collect();
+        Ok(BoundQuery { node: Node::Values(Values { slots, rows: bound }), columns })
+    }
+
+    /// An entry of WITH that is a query.
+    pub(super) fn bind_cte(
+        &mut self,
+        alias: &TableAlias,
+        query: &Query,
+        recursive: bool,
+        materialized: Option<ast::CteAsMaterialized>,
+        parent: Option<&Scopes<'_>>,
+    ) -> Result<Cte> {
+        let name = braid_sql::fold(&alias.name);
+        let id = self.id();
+        // Whether a query may be inlined is decided by the rules.
+        let _ = materialized;
+        if recursive
+            && let SetExpr::SetOperation { left, op: SetOperator::Union, set_quantifier, right } =
+                &*query.body
+            && mentions(query, &name)
+        {
+            let all = *set_quantifier == SetQuantifier::All;
+            return self.recursive_cte(alias, name, id, left, right, all, parent);
+        }
+        let bound = self.bind_query(query, parent)?;
+        let columns = cte_columns(alias, &name, &bound.columns)?;
+        self.ctes.push(CteDefinition { name: name.clone(), id, columns, working: false });
+        Ok(Cte { id, name, plan: bound.node, recursive: None, changes_data: false })
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn recursive_cte(
+        &mut self,
+        alias: &TableAlias,
+        name: String,
+        id: u32,
+        left: &SetExpr,
+        right: &SetExpr,
+        all: bool,
+        parent: Option<&Scopes<'_>>,
+    ) -> Result<Cte> {
+        let first = self.set_expr(left, parent)?;
+        let columns = cte_columns(alias, &name, &first.columns)?;
+        let types: Vec<SqlType> = columns.iter().map(|(_, ty)| ty.clone()).collect();
+        let plan = self.cast_columns(&first, &types)?;
+        let working =
+            CteDefinition { name: name.clone(), id, columns: columns.clone(), working: true };
+        self.ctes.push(working);
+        let term = self.set_expr(right, parent)?;
+        self.ctes.pop();
+        if term.columns.len() != columns.len() {
+            return Err(Error::new(
+                SqlState::SyntaxError,
+                "each UNION query must have the same number of columns",
+            ));
+        }
+        for (place, (column, ty)) in term.columns.iter().zip(&types).enumerate() {
+            let common = self.common_type(&[ty.clone(), column.ty.clone()], "UNION")?;
+            if common.bare() != ty.bare() {
+                return Err(Error::new(
+                    SqlState::DatatypeMismatch,
+                    format!(
+                        "recursive query \"{name}\" column {} has type {} in non-recursive term \
+                         but type {} overall",
+                        place + 1,
+                        ty.display_name(),
+                        common.display_name()
+                    ),
+                )
+                .hint("Cast the output of the non-recursive term to the correct type."));
+            }
+        }
+        let term = self.cast_columns(&term, &types)?;
+        self.ctes.push(CteDefinition { name: name.clone(), id, columns, working: false });
+        Ok(Cte { id, name, plan, recursive: Some((term, !all)), changes_data: false })
+    }
+
+    /// A scan of a WITH entry, if the name is one.
+    pub(super) fn cte_scan(&mut self, name: &str, alias: &str) -> Option<(Node, Scope)> {
+        let cte = self.ctes.iter().rev().find(|cte| cte.name == name)?.clone();
+        let mut scope = Scope { columns: Vec::new(), tables: vec![alias.to_owned()] };
+        let mut columns = Vec::with_capacity(cte.columns.len());
+        for (place, (name, ty)) in cte.columns.into_iter().enumerate() {
+            let slot = self.slot();
+            columns.push((slot, place));
+            scope.columns.push(plain_column(alias, &name, slot, ty));
+        }
+        let scan = CteScan { id: cte.id, name: alias.to_owned(), columns, working: cte.working };
+        Some((Node::CteScan(scan), scope))
+    }
+}
+
+/// A column that comes from no stored table.
+pub(super) fn plain_column(table: &str, name: &str, slot: Slot, ty: SqlType) -> ScopeColumn {
+    ScopeColumn {
+        table: table.to_owned(),
+        schema: None,
+        name: name.to_owned(),
+        slot,
+        ty,
+        hidden: false,
+        merged: false,
+        origin: (0, 0),
+    }
+}
+
+/// The output columns as a scope of their own.
+pub(super) fn output_scope(slots: &[Slot], columns: &[OutputColumn]) -> Scope {
+    let columns = slots
+        .iter()
+        .zip(columns)
+        .map(|(slot, column)| plain_column("", &column.name, *slot, column.ty.clone()))
+        .collect();
+    Scope { columns, tables: Vec::new() }
+}
+
+/// The column names that an entry's alias gives.
+pub(super) fn cte_columns(
+    alias: &TableAlias,
+    name: &str,
+    columns: &[OutputColumn],
+) -> Result<Vec<(String, SqlType)>> {
+    if alias.columns.len() > columns.len() {
+        return Err(Error::new(
+            SqlState::InvalidColumnReference,
+            format!(
+                "WITH query \"{name}\" has {} columns available but {} columns specified",
+                columns.len(),
+                alias.columns.len()
+            ),
+        ));
+    }
+    let names = alias.columns.iter().map(|c| braid_sql::fold(&c.name));
+    let rest = columns.iter().skip(alias.columns.len()).map(|c| c.name.clone());
+    let known = |ty: &SqlType| match ty {
+        SqlType::Unknown => SqlType::Text,
+        ty => ty.clone(),
+    };
+    Ok(names.chain(rest).zip(columns.iter().map(|c| known(&c.ty))).collect())
+}
+
+/// The ORDER BY items of a query.
+pub(super) fn order_by(query: &Query) -> Result<Vec<&OrderByExpr>> {
+    match query.order_by.as_ref().map(|order| &order.kind) {
+        None => Ok(Vec::new()),
+        Some(OrderByKind::Expressions(list)) => Ok(list.iter().collect()),
+        Some(OrderByKind::All(_)) => Err(Error::unsupported("ORDER BY ALL")),
+    }
+}
+
+/// The place that an integer literal in ORDER BY or GROUP BY names.
+pub(super) fn ordinal(ast: &Ast, columns: usize) -> Result<Option<usize>> {
+    let Ast::Value(value) = ast else { return Ok(None) };
+    let ast::Value::Number(text, _) = &value.value else { return Ok(None) };
+    match text.parse::<usize>() {
+        Ok(place) if (1..=columns).contains(&place) => Ok(Some(place - 1)),
+        Ok(place) => Err(Error::new(
+            SqlState::InvalidColumnReference,
+            format!("ORDER BY position {place} is not in select list"),
+        )),
+        Err(_) => Err(Error::new(SqlState::SyntaxError, "non-integer constant in ORDER BY")),
+    }
+}
+
+/// Whether a query's text names a relation; a quick test before binding it as recursive.
+fn mentions(query: &Query, name: &str) -> bool {
+    query.body.to_string().to_lowercase().contains(name)
+}
+
+/// Sort keys over distinct rows must be part of them.
+pub(super) fn distinct(node: Node, on: Vec<Expr>) -> Node {
+    Node::Distinct(Box::new(Distinct { input: node, on }))
+}
+
+/// A sort, unless there is nothing to sort by.
+pub(super) fn sorted(node: Node, keys: Vec<SortKey>) -> Node {
+    if keys.is_empty() {
+        node
+    } else {
+        Node::Sort(Box::new(Sort { input: node, keys, limit: None }))
+    }
+}

@@ -1,0 +1,194 @@
+//! Expressions kept as text in descriptors: defaults, checks, generated columns, predicates.
+
+use std::sync::Arc;
+
+use braid_catalog::{Column, Identity, Table};
+use braid_types::cast::CastContext;
+use braid_types::{Datum, Error, Result, SqlState, SqlType};
+
+use super::Binder;
+use super::expr::ExprCx;
+use super::query::plain_column;
+use super::scope::{Scope, Scopes};
+use crate::expr::{Expr, Slot};
+use crate::layout;
+use crate::planned::PlanContext;
+
+/// An expression over no columns (a DEFAULT, a SET value), cast to `ty` as an assignment.
+pub fn bind_scalar(cx: &PlanContext<'_>, text: &str, ty: &SqlType) -> Result<Expr> {
+    let mut binder = Binder::new(cx);
+    let ast = braid_sql::parse_expr(text)?;
+    let scope = Scope::default();
+    let scopes = Scopes { scope: &scope, parent: None };
+    let expr = binder.expr(&ast, &mut ExprCx::plain(scopes, "DEFAULT expressions"))?;
+    let mut expr = binder.assign(expr, ty, "")?;
+    layout::layout_expr(&mut expr, &[]);
+    Ok(expr)
+}
+
+/// An expression over a table's columns, in their order ([`Expr::Input`]); with `ty` it is cast
+/// to that type as an assignment. `clause` names its place in messages.
+pub fn bind_table_expr(
+    cx: &PlanContext<'_>,
+    table: &Arc<Table>,
+    text: &str,
+    ty: Option<&SqlType>,
+    clause: &'static str,
+) -> Result<Expr> {
+    let mut binder = Binder::new(cx);
+    let slots: Vec<Slot> = table.columns.iter().map(|_| binder.slot()).collect();
+    let mut expr = binder.table_expr(table, &slots, text, clause)?;
+    if let Some(ty) = ty {
+        expr = binder.assign(expr, ty, "")?;
+    }
+    layout::layout_expr(&mut expr, &slots);
+    Ok(expr)
+}
+
+/// The assignment cast from one type to another over an input of one column; 42804 if there is
+/// none. For COPY and ALTER COLUMN TYPE.
+pub fn bind_assignment_cast(
+    cx: &PlanContext<'_>,
+    from: &SqlType,
+    to: &SqlType,
+    column: &str,
+) -> Result<Expr> {
+    Binder::new(cx).assign(Expr::Input(0, from.clone()), to, column)
+}
+
+impl Binder<'_> {
+    /// A stored expression over a table's row.
+    pub(super) fn table_expr(
+        &mut self,
+        table: &Table,
+        slots: &[Slot],
+        text: &str,
+        clause: &'static str,
+    ) -> Result<Expr> {
+        let ast = braid_sql::parse_expr(text)?;
+        let scope = row_scope(table, &table.name, slots);
+        let scopes = Scopes { scope: &scope, parent: None };
+        self.expr(&ast, &mut ExprCx::plain(scopes, clause))
+    }
+
+    /// Casts a value to a column's type as an assignment; 42804 names the column.
+    pub(super) fn assign(&mut self, expr: Expr, to: &SqlType, column: &str) -> Result<Expr> {
+        let from = expr.ty();
+        match self.coerce(expr, to, CastContext::Assignment) {
+            Err(error) if error.state() == SqlState::CannotCoerce => Err(Error::new(
+                SqlState::DatatypeMismatch,
+                if column.is_empty() {
+                    error.message().to_owned()
+                } else {
+                    format!(
+                        "column \"{column}\" is of type {} but expression is of type {}",
+                        to.bare().display_name(),
+                        from.bare().display_name()
+                    )
+                },
+            )
+            .hint("You will need to rewrite or cast the expression.")),
+            other => other,
+        }
+    }
+
+    /// A column's default: the expression, the next value of its sequence, or NULL.
+    pub(super) fn default_of(&mut self, column: &Column) -> Result<Expr> {
+        if let (Some(_), Some(sequence)) = (&column.identity, column.owned_sequence) {
+            let oid = Expr::Const(Datum::Int(i64::from(sequence)), SqlType::Regclass);
+            let value = self.call("nextval", vec![oid])?;
+            return self.assign(value, &column.ty, &column.name);
+        }
+        let Some(text) = &column.default else { return Ok(Expr::null(column.ty.clone())) };
+        let ast = braid_sql::parse_expr(text)?;
+        let scope = Scope::default();
+        let scopes = Scopes { scope: &scope, parent: None };
+        let value = self.expr(&ast, &mut ExprCx::plain(scopes, "DEFAULT expressions"))?;
+        self.assign(value, &column.ty, &column.name)
+    }
+
+    /// Generated columns over the row written: place and expression.
+    pub(super) fn generated(
+        &mut self,
+        table: &Table,
+        slots: &[Slot],
+    ) -> Result<Vec<(usize, Expr)>> {
+        let mut result = Vec::new();
+        for (place, column) in table.columns.iter().enumerate() {
+            if let Some(text) = &column.generated {
+                let value = self.table_expr(table, slots, text, "column generation expressions")?;
+                result.push((place, self.assign(value, &column.ty, &column.name)?));
+            }
+        }
+        Ok(result)
+    }
+
+    /// CHECK constraints over the row written: name and condition.
+    pub(super) fn checks(&mut self, table: &Table, slots: &[Slot]) -> Result<Vec<(String, Expr)>> {
+        let mut result = Vec::with_capacity(table.checks.len());
+        for check in &table.checks {
+            let e = self.table_expr(table, slots, &check.expr, "check constraints")?;
+            result.push((check.name.clone(), self.coerce_bool(e, "CHECK")?));
+        }
+        Ok(result)
+    }
+
+    /// Predicates of partial indexes over the row written, by index number.
+    pub(super) fn predicates(
+        &mut self,
+        table: &Table,
+        slots: &[Slot],
+    ) -> Result<Vec<(braid_catalog::IndexNumber, Expr)>> {
+        let mut result = Vec::new();
+        for index in &table.indexes {
+            if let Some(text) = &index.predicate {
+                let e = self.table_expr(table, slots, text, "index predicates")?;
+                result.push((index.number, self.coerce_bool(e, "WHERE")?));
+            }
+        }
+        Ok(result)
+    }
+}
+
+/// A table's row as a scope.
+pub(super) fn row_scope(table: &Table, alias: &str, slots: &[Slot]) -> Scope {
+    let mut scope = Scope { columns: Vec::new(), tables: vec![alias.to_owned()] };
+    for (slot, column) in slots.iter().zip(&table.columns) {
+        let mut entry = plain_column(alias, &column.name, *slot, column.ty.clone());
+        entry.hidden = column.hidden;
+        entry.origin = (table.id, column.id);
+        scope.columns.push(entry);
+    }
+    scope
+}
+
+/// 428C9 for a value given to a column that does not take one.
+pub(super) fn refuse_generated(column: &Column, updating: bool) -> Result<()> {
+    let always = column.identity == Some(Identity::Always);
+    if column.generated.is_none() && !always {
+        return Ok(());
+    }
+    let name = &column.name;
+    let error = if updating {
+        Error::new(
+            SqlState::GeneratedAlways,
+            format!("column \"{name}\" can only be updated to DEFAULT"),
+        )
+    } else {
+        Error::new(
+            SqlState::GeneratedAlways,
+            format!("cannot insert a non-DEFAULT value into column \"{name}\""),
+        )
+    };
+    if always {
+        let error = error.detail(format!(
+            "Column \"{name}\" is an identity column defined as GENERATED ALWAYS."
+        ));
+        return Err(if updating {
+            error
+        } else {
+            error.hint("Use OVERRIDING SYSTEM VALUE to override.")
+        });
+    }
+    Err(error.detail(format!("Column \"{name}\" is a generated column.")))
+}

@@ -1,0 +1,174 @@
+//! UPDATE.
+
+use std::sync::Arc;
+
+use braid_catalog::{Object, Table};
+use braid_sql::ast::{
+    Assignment, AssignmentTarget, AssignmentValue, Expr as Ast, Ident, Returning,
+    Update as AstUpdate,
+};
+use braid_types::{Error, Result, SqlState};
+
+use super::Binder;
+use super::expr::ExprCx;
+use super::from::cross_join;
+use super::scope::{Scope, Scopes};
+use super::statement::BoundStatement;
+use super::stored::{refuse_generated, row_scope};
+use crate::expr::{Expr, Slot};
+use crate::node::{Filter, LockWait, Node, RowLock, Update};
+use crate::planned::StatementKind;
+
+impl Binder<'_> {
+    pub(super) fn bind_update(&mut self, update: &AstUpdate) -> Result<BoundStatement> {
+        let table = self.target_table(&update.table, "update")?;
+        self.check(Object::Table(&table), "UPDATE")?;
+        let alias = update.alias.as_ref().map(braid_sql::fold).unwrap_or(table.name.clone());
+        let (node, mut scope) = self.target_scan(&table, &alias);
+        let (input, from_scope) = self.target_input(node, &scope, &update.from)?;
+        scope.merge(from_scope.clone())?;
+        let input = self.filtered(input, update.selection.as_ref(), &scope)?;
+        let assignments = self.assignments(&update.assignments, &table, &scope)?;
+        let row_slots: Vec<Slot> = table.columns.iter().map(|_| self.slot()).collect();
+        // RETURNING sees the new row, and FROM's columns as they were.
+        let mut after = row_scope(&table, &alias, &row_slots);
+        after.merge(from_scope)?;
+        let (columns, returning) = self.returning(&update.returning, &after, &table)?;
+        let root = Node::Update(Box::new(Update {
+            generated: self.generated(&table, &row_slots)?,
+            checks: self.checks(&table, &row_slots)?,
+            predicates: self.predicates(&table, &row_slots)?,
+            table,
+            input,
+            assignments,
+            row_slots,
+            returning,
+        }));
+        Ok(BoundStatement {
+            kind: StatementKind::Update,
+            root,
+            columns,
+            is_write: true,
+            returning_nothing: matches!(update.returning, Returning::Nothing),
+        })
+    }
+
+    /// A scan of the table to be changed, whose rows are locked while they are read.
+    pub(super) fn target_scan(&mut self, table: &Arc<Table>, alias: &str) -> (Node, Scope) {
+        let (mut node, scope) = self.table_scan(table, alias);
+        if let Node::Scan(scan) = &mut node {
+            scan.lock = Some(RowLock { exclusive: true, wait: LockWait::Block });
+            scan.implicit_lock = true;
+        }
+        (node, scope)
+    }
+
+    /// The target's scan joined with FROM or USING.
+    pub(super) fn target_input(
+        &mut self,
+        node: Node,
+        scope: &Scope,
+        from: &[braid_sql::ast::TableWithJoins],
+    ) -> Result<(Node, Scope)> {
+        if from.is_empty() {
+            return Ok((node, Scope::default()));
+        }
+        let visible = Scopes { scope, parent: None };
+        let (right, right_scope) = self.bind_from(from, Some(&visible))?;
+        Ok((cross_join(node, right, false), right_scope))
+    }
+
+    pub(super) fn filtered(
+        &mut self,
+        input: Node,
+        selection: Option<&Ast>,
+        scope: &Scope,
+    ) -> Result<Node> {
+        let Some(ast) = selection else { return Ok(input) };
+        let scopes = Scopes { scope, parent: None };
+        let e = self.expr(ast, &mut ExprCx::plain(scopes, "WHERE"))?;
+        let e = self.coerce_bool(e, "WHERE")?;
+        Ok(Node::Filter(Box::new(Filter { input, predicates: vec![e] })))
+    }
+
+    /// One assignment: one place and value, or several of a row.
+    pub(super) fn assignment(
+        &mut self,
+        assignment: &Assignment,
+        table: &Arc<Table>,
+        scope: &Scope,
+    ) -> Result<Vec<(usize, Expr)>> {
+        let scopes = Scopes { scope, parent: None };
+        match (&assignment.target, &assignment.value) {
+            (AssignmentTarget::Column(name), AssignmentValue::Expr(ast)) => {
+                let place = target_column(table, name)?;
+                Ok(vec![(place, self.assigned(table, place, ast, scopes)?)])
+            }
+            (AssignmentTarget::Columns(names), AssignmentValue::Row(items)) => {
+                if names.len() != items.len() {
+                    return Err(Error::new(
+                        SqlState::SyntaxError,
+                        "number of columns does not match number of values",
+                    ));
+                }
+                let mut result = Vec::with_capacity(names.len());
+                for (name, ast) in names.iter().zip(items) {
+                    let place = target_column(table, name)?;
+                    result.push((place, self.assigned(table, place, ast, scopes)?));
+                }
+                Ok(result)
+            }
+            (AssignmentTarget::Columns(names), AssignmentValue::Expr(Ast::Subquery(query))) => {
+                let mut cx = ExprCx::plain(scopes, "UPDATE");
+                let record = self.row_subquery(query, names.len(), &mut cx)?;
+                let braid_types::SqlType::Record(fields) = record.ty() else {
+                    return Err(Error::internal("a row subquery that is no record"));
+                };
+                let mut result = Vec::with_capacity(names.len());
+                for (i, (name, (_, ty))) in names.iter().zip(fields).enumerate() {
+                    let place = target_column(table, name)?;
+                    let column = &table.columns[place];
+                    refuse_generated(column, true)?;
+                    let field = Expr::Field(Box::new(record.clone()), i, ty);
+                    result.push((place, self.assign(field, &column.ty, &column.name)?));
+                }
+                Ok(result)
+            }
+            (AssignmentTarget::Columns(names), AssignmentValue::Expr(ast)) if names.len() == 1 => {
+                let place = target_column(table, &names[0])?;
+                Ok(vec![(place, self.assigned(table, place, ast, scopes)?)])
+            }
+            _ => Err(Error::new(
+                SqlState::FeatureNotSupported,
+                "source for a multiple-column UPDATE item must be a sub-SELECT or ROW() expression",
+            )),
+        }
+    }
+
+    fn assigned(
+        &mut self,
+        table: &Arc<Table>,
+        place: usize,
+        ast: &Ast,
+        scopes: Scopes<'_>,
+    ) -> Result<Expr> {
+        let column = &table.columns[place];
+        if braid_sql::is_default(ast) {
+            return self.default_of(column);
+        }
+        refuse_generated(column, true)?;
+        let value = self.expr(ast, &mut ExprCx::plain(scopes, "UPDATE"))?;
+        self.assign(value, &column.ty, &column.name)
+    }
+}
+
+fn target_column(table: &Table, ident: &Ident) -> Result<usize> {
+    let name = braid_sql::fold(ident);
+    table.column_by_name(&name).ok_or_else(|| {
+        Error::new(
+            SqlState::UndefinedColumn,
+            format!("column \"{name}\" of relation \"{}\" does not exist", table.name),
+        )
+        .position(braid_sql::offset_of(ident.span))
+    })
+}

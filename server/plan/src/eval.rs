@@ -1,0 +1,307 @@
+//! Evaluation of bound expressions on one row, at once.
+//!
+//! What it does not do: subqueries and functions that wait ([`Expr::waits`]); `exec` evaluates
+//! those step by step and calls this for everything else.
+//!
+//! Rules that must always hold: AND, OR, CASE and COALESCE evaluate no more than they need, from
+//! left to right; NULL follows SQL's three-valued logic.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use braid_builtins::{Call, Environment, Eval};
+use braid_types::cast::CastEnv;
+use braid_types::{Array, Datum, Error, Result, SqlState, SqlType};
+
+use crate::expr::{CallExpr, CastExpr, Expr, QuantifiedExpr, SliceExpr};
+
+/// What an expression can read besides its row.
+#[derive(Clone, Copy)]
+pub struct EvalContext<'a> {
+    /// The session.
+    pub env: &'a dyn Environment,
+    /// The statement's parameters.
+    pub params: &'a [Datum],
+    /// The values handed in by the enclosing query's row.
+    pub outer: &'a [Datum],
+}
+
+/// Evaluates `expr` on `row`.
+pub fn eval(expr: &Expr, row: &[Datum], cx: &EvalContext<'_>) -> Result<Datum> {
+    match expr {
+        Expr::Const(datum, _) => Ok(datum.clone()),
+        Expr::Input(place, _) => Ok(row[*place].clone()),
+        Expr::Compare(op, left, right) => {
+            let left = eval_ref(left, row, cx)?;
+            let right = eval_ref(right, row, cx)?;
+            if left.is_null() || right.is_null() {
+                return Ok(Datum::Null);
+            }
+            Ok(Datum::Bool(op.holds(left.compare(&right))))
+        }
+        Expr::Call(call) => eval_call(call, row, cx),
+        Expr::Outer(place, _) => Ok(cx.outer[*place].clone()),
+        Expr::Param(place, _) => param(*place, cx),
+        Expr::Cast(cast) => {
+            let value = eval_ref(&cast.expr, row, cx)?;
+            cast_datum(&value, cast, cx.env)
+        }
+        Expr::And(list) => connect(list, false, row, cx),
+        Expr::Or(list) => connect(list, true, row, cx),
+        Expr::Not(e) => Ok(match eval_ref(e, row, cx)?.as_bool() {
+            Some(value) => Datum::Bool(!value),
+            None => Datum::Null,
+        }),
+        Expr::IsNull(e) => Ok(Datum::Bool(is_null(&*eval_ref(e, row, cx)?))),
+        Expr::IsBool(e, wanted) => Ok(Datum::Bool(eval_ref(e, row, cx)?.as_bool() == *wanted)),
+        Expr::IsDistinct(left, right) => {
+            let left = eval_ref(left, row, cx)?;
+            let right = eval_ref(right, row, cx)?;
+            Ok(Datum::Bool(is_distinct(&left, &right)))
+        }
+        Expr::Case(case) => {
+            for (when, then) in &case.whens {
+                if eval_ref(when, row, cx)?.as_bool() == Some(true) {
+                    return eval(then, row, cx);
+                }
+            }
+            eval(&case.otherwise, row, cx)
+        }
+        Expr::Coalesce(list) => {
+            for e in list {
+                let value = eval(e, row, cx)?;
+                if !value.is_null() {
+                    return Ok(value);
+                }
+            }
+            Ok(Datum::Null)
+        }
+        Expr::Extreme(greatest, list) => {
+            let values = list.iter().map(|e| eval(e, row, cx)).collect::<Result<Vec<_>>>()?;
+            Ok(extreme(*greatest, values))
+        }
+        Expr::InList(e, list) => {
+            let value = eval_ref(e, row, cx)?;
+            in_list(&value, list, row, cx)
+        }
+        Expr::InSet(e, set, has_null) => {
+            let value = eval_ref(e, row, cx)?;
+            Ok(if value.is_null() {
+                Datum::Null
+            } else if set.contains(&*value) {
+                Datum::Bool(true)
+            } else if *has_null {
+                Datum::Null
+            } else {
+                Datum::Bool(false)
+            })
+        }
+        Expr::Quantified(q) => {
+            let left = eval(&q.left, row, cx)?;
+            let array = eval_ref(&q.array, row, cx)?;
+            quantified_array(q, left, &array, cx)
+        }
+        Expr::Array(items, element) => {
+            let items = items.iter().map(|e| eval(e, row, cx)).collect::<Result<Vec<_>>>()?;
+            Ok(make_array(items, element))
+        }
+        Expr::Subscript(array, index, _) => {
+            let array = eval_ref(array, row, cx)?;
+            let index = eval_ref(index, row, cx)?;
+            subscript(&array, &index)
+        }
+        Expr::Slice(slice) => eval_slice(slice, row, cx),
+        Expr::Row(items, _) => {
+            let items = items.iter().map(|e| eval(e, row, cx)).collect::<Result<Vec<_>>>()?;
+            Ok(Datum::Record(items.into()))
+        }
+        Expr::Field(record, place, _) => Ok(match &*eval_ref(record, row, cx)? {
+            Datum::Record(items) => items.get(*place).cloned().unwrap_or(Datum::Null),
+            _ => Datum::Null,
+        }),
+        Expr::Column(slot, _) => {
+            Err(Error::internal(format!("column slot {slot} was not laid out")))
+        }
+        Expr::Subquery(_) => Err(Error::internal("a subquery reached the plain evaluator")),
+    }
+}
+
+/// Evaluates without cloning where the value lies ready.
+pub fn eval_ref<'v>(
+    expr: &'v Expr,
+    row: &'v [Datum],
+    cx: &EvalContext<'v>,
+) -> Result<Cow<'v, Datum>> {
+    match expr {
+        Expr::Const(datum, _) => Ok(Cow::Borrowed(datum)),
+        Expr::Input(place, _) => Ok(Cow::Borrowed(&row[*place])),
+        Expr::Outer(place, _) => Ok(Cow::Borrowed(&cx.outer[*place])),
+        Expr::Param(place, _) if *place < cx.params.len() => Ok(Cow::Borrowed(&cx.params[*place])),
+        other => eval(other, row, cx).map(Cow::Owned),
+    }
+}
+
+/// Whether a condition holds: NULL does not.
+pub fn holds(expr: &Expr, row: &[Datum], cx: &EvalContext<'_>) -> Result<bool> {
+    Ok(eval_ref(expr, row, cx)?.as_bool() == Some(true))
+}
+
+fn param(place: usize, cx: &EvalContext<'_>) -> Result<Datum> {
+    cx.params.get(place).cloned().ok_or_else(|| {
+        Error::new(SqlState::UndefinedParameter, format!("there is no parameter ${}", place + 1))
+    })
+}
+
+fn eval_call(call: &CallExpr, row: &[Datum], cx: &EvalContext<'_>) -> Result<Datum> {
+    // Most calls have one or two arguments; a fixed array spares an allocation.
+    match call.args.as_slice() {
+        [a] => call_with(call, &[eval(a, row, cx)?], cx.env),
+        [a, b] => call_with(call, &[eval(a, row, cx)?, eval(b, row, cx)?], cx.env),
+        args => {
+            let args = args.iter().map(|a| eval(a, row, cx)).collect::<Result<Vec<_>>>()?;
+            call_with(call, &args, cx.env)
+        }
+    }
+}
+
+/// Calls a function that does not wait on arguments that are evaluated.
+pub fn call_with(call: &CallExpr, args: &[Datum], env: &dyn Environment) -> Result<Datum> {
+    if call.function.strict && args.iter().any(Datum::is_null) {
+        return Ok(Datum::Null);
+    }
+    match call.function.eval {
+        Eval::Pure(function) => {
+            function(&Call { env, types: &call.types, returns: &call.returns, args })
+        }
+        Eval::Special(_) => Err(Error::internal("a waiting function reached the plain evaluator")),
+    }
+}
+
+/// Casts a value as the expression says.
+pub fn cast_datum(value: &Datum, cast: &CastExpr, env: &dyn Environment) -> Result<Datum> {
+    if value.is_null() {
+        return Ok(Datum::Null);
+    }
+    if braid_builtins::is_reg_cast(&cast.from, &cast.to) {
+        return braid_builtins::cast_reg(value, &cast.from, &cast.to, env);
+    }
+    let cast_env = CastEnv { settings: env.settings(), now_micros: env.transaction_micros() };
+    braid_types::cast::cast(value, &cast.from, &cast.to, cast.explicit, &cast_env)
+}
+
+/// AND (`stop` false) and OR (`stop` true).
+fn connect(list: &[Expr], stop: bool, row: &[Datum], cx: &EvalContext<'_>) -> Result<Datum> {
+    let mut unknown = false;
+    for e in list {
+        match eval_ref(e, row, cx)?.as_bool() {
+            Some(value) if value == stop => return Ok(Datum::Bool(stop)),
+            Some(_) => {}
+            None => unknown = true,
+        }
+    }
+    Ok(if unknown { Datum::Null } else { Datum::Bool(!stop) })
+}
+
+/// A record is NULL when all its fields are.
+fn is_null(value: &Datum) -> bool {
+    match value {
+        Datum::Null => true,
+        Datum::Record(items) => items.iter().all(Datum::is_null),
+        _ => false,
+    }
+}
+
+/// `IS DISTINCT FROM`: NULLs are equal.
+pub fn is_distinct(left: &Datum, right: &Datum) -> bool {
+    match (left.is_null(), right.is_null()) {
+        (true, true) => false,
+        (false, false) => left.compare(right).is_ne(),
+        _ => true,
+    }
+}
+
+/// The greatest or least value; NULLs do not count.
+pub fn extreme(greatest: bool, values: Vec<Datum>) -> Datum {
+    values
+        .into_iter()
+        .filter(|value| !value.is_null())
+        .reduce(|best, value| {
+            let ordering = value.compare(&best);
+            let better = if greatest { ordering.is_gt() } else { ordering.is_lt() };
+            if better { value } else { best }
+        })
+        .unwrap_or(Datum::Null)
+}
+
+fn in_list(value: &Datum, list: &[Expr], row: &[Datum], cx: &EvalContext<'_>) -> Result<Datum> {
+    let mut unknown = value.is_null();
+    for e in list {
+        let item = eval_ref(e, row, cx)?;
+        if item.is_null() || value.is_null() {
+            unknown = true;
+        } else if value.compare(&item).is_eq() {
+            return Ok(Datum::Bool(true));
+        }
+    }
+    Ok(if unknown && !list.is_empty() { Datum::Null } else { Datum::Bool(false) })
+}
+
+/// `left op ANY (array)` or `ALL`, both sides evaluated.
+pub fn quantified_array(
+    q: &QuantifiedExpr,
+    left: Datum,
+    array: &Datum,
+    cx: &EvalContext<'_>,
+) -> Result<Datum> {
+    let Datum::Array(array) = array else { return Ok(Datum::Null) };
+    let mut pair = [left, Datum::Null];
+    let mut unknown = false;
+    for item in &array.items {
+        pair[1] = item.clone();
+        match eval(&q.compare, &pair, cx)?.as_bool() {
+            Some(value) if value != q.all => return Ok(Datum::Bool(value)),
+            Some(_) => {}
+            None => unknown = true,
+        }
+    }
+    Ok(if unknown { Datum::Null } else { Datum::Bool(q.all) })
+}
+
+/// `ARRAY[…]`: one-dimensional. Nested arrays are refused while binding.
+pub fn make_array(items: Vec<Datum>, element: &SqlType) -> Datum {
+    Datum::Array(Arc::new(Array { element: element.clone(), lower: 1, items }))
+}
+
+/// `a[i]`: NULL outside of the array.
+pub fn subscript(array: &Datum, index: &Datum) -> Result<Datum> {
+    match (array, index) {
+        (Datum::Array(array), Datum::Int(index)) => {
+            let place = index.checked_sub(i64::from(array.lower));
+            let place = place.and_then(|place| usize::try_from(place).ok());
+            Ok(place.and_then(|place| array.items.get(place)).cloned().unwrap_or(Datum::Null))
+        }
+        _ => Ok(Datum::Null),
+    }
+}
+
+fn eval_slice(slice: &SliceExpr, row: &[Datum], cx: &EvalContext<'_>) -> Result<Datum> {
+    let array = eval_ref(&slice.array, row, cx)?;
+    let Datum::Array(array) = &*array else { return Ok(Datum::Null) };
+    let bound = |e: &Option<Expr>, default: i64| -> Result<Option<i64>> {
+        match e {
+            None => Ok(Some(default)),
+            Some(e) => Ok(eval_ref(e, row, cx)?.as_int()),
+        }
+    };
+    let first = i64::from(array.lower);
+    let last = first + array.items.len() as i64 - 1;
+    let (Some(lower), Some(upper)) = (bound(&slice.lower, first)?, bound(&slice.upper, last)?)
+    else {
+        return Ok(Datum::Null);
+    };
+    let from = lower.max(first) - first;
+    let to = upper.min(last) - first;
+    let items =
+        if from <= to { array.items[from as usize..=to as usize].to_vec() } else { Vec::new() };
+    Ok(make_array(items, &array.element))
+}

@@ -1,0 +1,503 @@
+//! Scalar expressions with names and types bound.
+//!
+//! A column is a [`Slot`] while plans are being built and moved about; the last planning step
+//! turns slots into positions of the operator's input row ([`Expr::Input`]) or, inside a
+//! correlated subquery, into values handed in from outside ([`Expr::Outer`]).
+//!
+//! Evaluation is in [`crate::eval`]; expressions that hold a subquery or a function that waits
+//! ([`Expr::waits`]) are evaluated by `exec`.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use braid_builtins::{Function, Special};
+use braid_types::{Datum, SqlType};
+
+use crate::node::Node;
+
+/// A column of some operator's output, unique within one plan.
+pub type Slot = u32;
+
+/// The six comparisons.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum CompareOp {
+    /// `=`
+    Eq,
+    /// `<>`
+    Ne,
+    /// `<`
+    Lt,
+    /// `<=`
+    Le,
+    /// `>`
+    Gt,
+    /// `>=`
+    Ge,
+}
+
+impl CompareOp {
+    /// The operator as SQL writes it.
+    pub fn symbol(self) -> &'static str {
+        match self {
+            CompareOp::Eq => "=",
+            CompareOp::Ne => "<>",
+            CompareOp::Lt => "<",
+            CompareOp::Le => "<=",
+            CompareOp::Gt => ">",
+            CompareOp::Ge => ">=",
+        }
+    }
+
+    /// The comparison of that name.
+    pub fn from_symbol(symbol: &str) -> Option<Self> {
+        Some(match symbol {
+            "=" => CompareOp::Eq,
+            "<>" => CompareOp::Ne,
+            "<" => CompareOp::Lt,
+            "<=" => CompareOp::Le,
+            ">" => CompareOp::Gt,
+            ">=" => CompareOp::Ge,
+            _ => return None,
+        })
+    }
+
+    /// The comparison that holds when the sides are exchanged.
+    #[must_use]
+    pub fn flipped(self) -> Self {
+        match self {
+            CompareOp::Lt => CompareOp::Gt,
+            CompareOp::Le => CompareOp::Ge,
+            CompareOp::Gt => CompareOp::Lt,
+            CompareOp::Ge => CompareOp::Le,
+            other => other,
+        }
+    }
+
+    /// Whether an ordering satisfies it.
+    pub fn holds(self, ordering: std::cmp::Ordering) -> bool {
+        match self {
+            CompareOp::Eq => ordering.is_eq(),
+            CompareOp::Ne => ordering.is_ne(),
+            CompareOp::Lt => ordering.is_lt(),
+            CompareOp::Le => ordering.is_le(),
+            CompareOp::Gt => ordering.is_gt(),
+            CompareOp::Ge => ordering.is_ge(),
+        }
+    }
+}
+
+/// A bound scalar expression.
+#[derive(Clone)]
+pub enum Expr {
+    /// A constant. Its type is `Unknown` while a string literal has not met its use.
+    Const(Datum, SqlType),
+    /// A column by slot.
+    Column(Slot, SqlType),
+    /// A column by its place in the input row.
+    Input(usize, SqlType),
+    /// A value handed in by the enclosing query's row.
+    Outer(usize, SqlType),
+    /// `$n`, counted from 0.
+    Param(usize, SqlType),
+    /// A comparison of two values of one type (or of integers of any width).
+    Compare(CompareOp, Box<Expr>, Box<Expr>),
+    /// A function or operator.
+    Call(Box<CallExpr>),
+    /// A cast.
+    Cast(Box<CastExpr>),
+    /// `AND` of any number.
+    And(Vec<Expr>),
+    /// `OR` of any number.
+    Or(Vec<Expr>),
+    /// `NOT`
+    Not(Box<Expr>),
+    /// `IS NULL`
+    IsNull(Box<Expr>),
+    /// `IS TRUE` (`Some(true)`), `IS FALSE`, `IS UNKNOWN` (`None`)
+    IsBool(Box<Expr>, Option<bool>),
+    /// `IS DISTINCT FROM`
+    IsDistinct(Box<Expr>, Box<Expr>),
+    /// `CASE WHEN … THEN …`; a simple CASE is rewritten into comparisons.
+    Case(Box<CaseExpr>),
+    /// `COALESCE`
+    Coalesce(Vec<Expr>),
+    /// `GREATEST` (true) or `LEAST`
+    Extreme(bool, Vec<Expr>),
+    /// `x IN (…)` over expressions of x's type.
+    InList(Box<Expr>, Vec<Expr>),
+    /// `x IN (…)` over constants; the flag tells whether the list had a NULL.
+    InSet(Box<Expr>, Arc<HashSet<Datum>>, bool),
+    /// `x op ANY (array)`, or `ALL`.
+    Quantified(Box<QuantifiedExpr>),
+    /// `ARRAY[…]` and its element type.
+    Array(Vec<Expr>, SqlType),
+    /// `a[i]`
+    Subscript(Box<Expr>, Box<Expr>, SqlType),
+    /// `a[l:u]`
+    Slice(Box<SliceExpr>),
+    /// `ROW (…)` with its record type.
+    Row(Vec<Expr>, SqlType),
+    /// Field n of a record.
+    Field(Box<Expr>, usize, SqlType),
+    /// A subquery.
+    Subquery(Box<SubqueryExpr>),
+}
+
+/// A function or operator and its arguments, cast as resolution asked.
+#[derive(Clone)]
+pub struct CallExpr {
+    /// The function.
+    pub function: &'static Function,
+    /// Its arguments.
+    pub args: Vec<Expr>,
+    /// Their types.
+    pub types: Vec<SqlType>,
+    /// The type of the result.
+    pub returns: SqlType,
+}
+
+/// A cast and where it came from.
+#[derive(Clone)]
+pub struct CastExpr {
+    /// What is cast.
+    pub expr: Expr,
+    /// Its type.
+    pub from: SqlType,
+    /// To which type.
+    pub to: SqlType,
+    /// Written by the user (truncates strings) instead of an assignment.
+    pub explicit: bool,
+}
+
+/// `CASE`
+#[derive(Clone)]
+pub struct CaseExpr {
+    /// Conditions and results.
+    pub whens: Vec<(Expr, Expr)>,
+    /// `ELSE`
+    pub otherwise: Expr,
+    /// The common type.
+    pub ty: SqlType,
+}
+
+/// `x op ANY (array)` or `x op ALL (array)`.
+#[derive(Clone)]
+pub struct QuantifiedExpr {
+    /// `ALL` instead of `ANY`.
+    pub all: bool,
+    /// The left side.
+    pub left: Expr,
+    /// The array.
+    pub array: Expr,
+    /// The comparison on slots 0 (left) and 1 (element), as [`Expr::Input`].
+    pub compare: Expr,
+}
+
+/// `a[l:u]`
+#[derive(Clone)]
+pub struct SliceExpr {
+    /// The array.
+    pub array: Expr,
+    /// Its lower bound.
+    pub lower: Option<Expr>,
+    /// Its upper bound.
+    pub upper: Option<Expr>,
+}
+
+/// What is asked of a subquery.
+#[derive(Clone)]
+pub enum SubqueryKind {
+    /// Its only column of its only row; NULL without a row; 21000 with more.
+    Scalar,
+    /// Its only row as a record (row subqueries in assignments).
+    Row,
+    /// `ARRAY(SELECT …)`
+    Array(SqlType),
+    /// Whether it has a row.
+    Exists,
+    /// `x op ANY (SELECT …)`, `ALL`: the left side, and the comparison with slots 0.. (left's
+    /// fields, then the row's) as [`Expr::Input`].
+    Quantified {
+        /// `ALL` instead of `ANY`.
+        all: bool,
+        /// The left side's fields.
+        left: Vec<Expr>,
+        /// The comparison.
+        compare: Expr,
+        /// A plain equality of one column: a hash of the rows can answer it.
+        hashable: bool,
+    },
+}
+
+/// A subquery inside an expression.
+#[derive(Clone)]
+pub struct SubqueryExpr {
+    /// What is asked of it.
+    pub kind: SubqueryKind,
+    /// Its plan.
+    pub plan: Arc<Node>,
+    /// What it needs of the enclosing row, in the order of its [`Expr::Outer`] numbers.
+    pub outer: Vec<Expr>,
+    /// The result's type.
+    pub ty: SqlType,
+    /// Unique within the plan: the key of its cached result.
+    pub id: u32,
+}
+
+impl Expr {
+    /// NULL of a type.
+    pub fn null(ty: SqlType) -> Self {
+        Expr::Const(Datum::Null, ty)
+    }
+
+    /// A boolean constant.
+    pub fn bool(value: bool) -> Self {
+        Expr::Const(Datum::Bool(value), SqlType::Bool)
+    }
+
+    /// The type of the result.
+    pub fn ty(&self) -> SqlType {
+        match self {
+            Expr::Const(_, ty)
+            | Expr::Column(_, ty)
+            | Expr::Input(_, ty)
+            | Expr::Outer(_, ty)
+            | Expr::Param(_, ty)
+            | Expr::Subscript(_, _, ty)
+            | Expr::Row(_, ty)
+            | Expr::Field(_, _, ty) => ty.clone(),
+            Expr::Compare(..)
+            | Expr::And(_)
+            | Expr::Or(_)
+            | Expr::Not(_)
+            | Expr::IsNull(_)
+            | Expr::IsBool(..)
+            | Expr::IsDistinct(..)
+            | Expr::InList(..)
+            | Expr::InSet(..)
+            | Expr::Quantified(_) => SqlType::Bool,
+            Expr::Call(call) => call.returns.clone(),
+            Expr::Cast(cast) => cast.to.clone(),
+            Expr::Case(case) => case.ty.clone(),
+            Expr::Coalesce(list) | Expr::Extreme(_, list) => {
+                list.first().map_or(SqlType::Unknown, Expr::ty)
+            }
+            Expr::Array(_, element) => SqlType::Array(Box::new(element.clone())),
+            Expr::Slice(slice) => slice.array.ty(),
+            Expr::Subquery(subquery) => subquery.ty.clone(),
+        }
+    }
+
+    /// Calls `f` on each direct child; a subquery's children are what it needs of this row.
+    pub fn for_each_child<'a>(&'a self, f: &mut dyn FnMut(&'a Expr)) {
+        match self {
+            Expr::Const(..)
+            | Expr::Column(..)
+            | Expr::Input(..)
+            | Expr::Outer(..)
+            | Expr::Param(..) => {}
+            Expr::Compare(_, a, b) | Expr::IsDistinct(a, b) | Expr::Subscript(a, b, _) => {
+                f(a);
+                f(b);
+            }
+            Expr::Call(call) => call.args.iter().for_each(f),
+            Expr::Cast(cast) => f(&cast.expr),
+            Expr::And(list)
+            | Expr::Or(list)
+            | Expr::Coalesce(list)
+            | Expr::Extreme(_, list)
+            | Expr::Array(list, _)
+            | Expr::Row(list, _) => list.iter().for_each(f),
+            Expr::Not(e) | Expr::IsNull(e) | Expr::IsBool(e, _) | Expr::Field(e, ..) => f(e),
+            Expr::InSet(e, ..) => f(e),
+            Expr::InList(e, list) => {
+                f(e);
+                list.iter().for_each(f);
+            }
+            Expr::Case(case) => {
+                for (when, then) in &case.whens {
+                    f(when);
+                    f(then);
+                }
+                f(&case.otherwise);
+            }
+            Expr::Quantified(q) => {
+                f(&q.left);
+                f(&q.array);
+            }
+            Expr::Slice(slice) => {
+                f(&slice.array);
+                slice.lower.iter().chain(&slice.upper).for_each(f);
+            }
+            Expr::Subquery(subquery) => {
+                if let SubqueryKind::Quantified { left, .. } = &subquery.kind {
+                    left.iter().for_each(&mut *f);
+                }
+                subquery.outer.iter().for_each(f);
+            }
+        }
+    }
+
+    /// Like [`Expr::for_each_child`], to change the children.
+    pub fn for_each_child_mut(&mut self, f: &mut dyn FnMut(&mut Expr)) {
+        match self {
+            Expr::Const(..)
+            | Expr::Column(..)
+            | Expr::Input(..)
+            | Expr::Outer(..)
+            | Expr::Param(..) => {}
+            Expr::Compare(_, a, b) | Expr::IsDistinct(a, b) | Expr::Subscript(a, b, _) => {
+                f(a);
+                f(b);
+            }
+            Expr::Call(call) => call.args.iter_mut().for_each(f),
+            Expr::Cast(cast) => f(&mut cast.expr),
+            Expr::And(list)
+            | Expr::Or(list)
+            | Expr::Coalesce(list)
+            | Expr::Extreme(_, list)
+            | Expr::Array(list, _)
+            | Expr::Row(list, _) => list.iter_mut().for_each(f),
+            Expr::Not(e) | Expr::IsNull(e) | Expr::IsBool(e, _) | Expr::Field(e, ..) => f(e),
+            Expr::InSet(e, ..) => f(e),
+            Expr::InList(e, list) => {
+                f(e);
+                list.iter_mut().for_each(f);
+            }
+            Expr::Case(case) => {
+                for (when, then) in &mut case.whens {
+                    f(when);
+                    f(then);
+                }
+                f(&mut case.otherwise);
+            }
+            Expr::Quantified(q) => {
+                f(&mut q.left);
+                f(&mut q.array);
+            }
+            Expr::Slice(slice) => {
+                f(&mut slice.array);
+                slice.lower.iter_mut().chain(&mut slice.upper).for_each(f);
+            }
+            Expr::Subquery(subquery) => {
+                if let SubqueryKind::Quantified { left, .. } = &mut subquery.kind {
+                    left.iter_mut().for_each(&mut *f);
+                }
+                subquery.outer.iter_mut().for_each(f);
+            }
+        }
+    }
+
+    /// Whether `test` holds for this expression or any below it.
+    pub fn any(&self, test: &mut dyn FnMut(&Expr) -> bool) -> bool {
+        if test(self) {
+            return true;
+        }
+        let mut found = false;
+        self.for_each_child(&mut |child| found = found || child.any(test));
+        found
+    }
+
+    /// Adds every slot this expression reads, subqueries' outer references included.
+    pub fn slots(&self, into: &mut Vec<Slot>) {
+        if let Expr::Column(slot, _) = self {
+            into.push(*slot);
+        }
+        self.for_each_child(&mut |child| child.slots(into));
+    }
+
+    /// Whether evaluating it may wait for the store or the clock.
+    pub fn waits(&self) -> bool {
+        self.any(&mut |e| match e {
+            Expr::Subquery(_) => true,
+            Expr::Call(call) => matches!(call.function.eval, braid_builtins::Eval::Special(_)),
+            _ => false,
+        })
+    }
+
+    /// The special function called here (not below), if it is one.
+    pub fn special(&self) -> Option<Special> {
+        match self {
+            Expr::Call(call) => match call.function.eval {
+                braid_builtins::Eval::Special(special) => Some(special),
+                braid_builtins::Eval::Pure(_) => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// Whether two evaluations on the same row may differ.
+    pub fn is_volatile(&self) -> bool {
+        self.any(&mut |e| {
+            matches!(e, Expr::Call(call)
+                if call.function.volatility == braid_builtins::Volatility::Volatile)
+        })
+    }
+
+    /// Whether it reads no column and no subquery: the same for every row of a statement.
+    pub fn is_row_independent(&self) -> bool {
+        !self.is_volatile()
+            && !self
+                .any(&mut |e| matches!(e, Expr::Column(..) | Expr::Input(..) | Expr::Subquery(_)))
+    }
+}
+
+/// The conjuncts of a condition.
+pub fn conjuncts(expr: Expr, into: &mut Vec<Expr>) {
+    match expr {
+        Expr::And(list) => list.into_iter().for_each(|e| conjuncts(e, into)),
+        Expr::Const(Datum::Bool(true), _) => {}
+        other => into.push(other),
+    }
+}
+
+/// The conjunction of conditions; `true` without any.
+pub fn conjunction(mut list: Vec<Expr>) -> Expr {
+    match list.len() {
+        0 => Expr::bool(true),
+        1 => list.remove(0),
+        _ => Expr::And(list),
+    }
+}
+
+impl Expr {
+    /// Whether two expressions are the same computation, for GROUP BY and ORDER BY.
+    pub fn same(&self, other: &Expr) -> bool {
+        let heads = match (self, other) {
+            (Expr::Const(a, ta), Expr::Const(b, tb)) => {
+                ta == tb && a.is_null() == b.is_null() && (a.is_null() || a.compare(b).is_eq())
+            }
+            (Expr::Column(a, _), Expr::Column(b, _)) => a == b,
+            (Expr::Input(a, _), Expr::Input(b, _)) | (Expr::Outer(a, _), Expr::Outer(b, _)) => {
+                a == b
+            }
+            (Expr::Param(a, _), Expr::Param(b, _)) => a == b,
+            (Expr::Compare(a, ..), Expr::Compare(b, ..)) => a == b,
+            (Expr::Call(a), Expr::Call(b)) => {
+                std::ptr::eq(a.function, b.function)
+                    && a.returns == b.returns
+                    && a.function.volatility != braid_builtins::Volatility::Volatile
+            }
+            (Expr::Cast(a), Expr::Cast(b)) => a.to == b.to && a.explicit == b.explicit,
+            (Expr::IsBool(_, a), Expr::IsBool(_, b)) => a == b,
+            (Expr::Extreme(a, _), Expr::Extreme(b, _)) => a == b,
+            (Expr::InSet(_, a, x), Expr::InSet(_, b, y)) => x == y && a == b,
+            (Expr::Quantified(a), Expr::Quantified(b)) => {
+                a.all == b.all && a.compare.same(&b.compare)
+            }
+            (Expr::Field(_, a, _), Expr::Field(_, b, _)) => a == b,
+            (Expr::Slice(a), Expr::Slice(b)) => {
+                a.lower.is_some() == b.lower.is_some() && a.upper.is_some() == b.upper.is_some()
+            }
+            (Expr::Subquery(a), Expr::Subquery(b)) => Arc::ptr_eq(&a.plan, &b.plan),
+            (a, b) => std::mem::discriminant(a) == std::mem::discriminant(b),
+        };
+        if !heads {
+            return false;
+        }
+        let (mut mine, mut theirs) = (Vec::new(), Vec::new());
+        self.for_each_child(&mut |child| mine.push(child));
+        other.for_each_child(&mut |child| theirs.push(child));
+        mine.len() == theirs.len() && mine.iter().zip(theirs).all(|(a, b)| a.same(b))
+    }
+}

@@ -1,0 +1,31 @@
+//! Names and types bound, plans chosen, spans predicted.
+//!
+//! [`plan`] takes a parsed statement and gives a [`PlannedStatement`] that `exec` can run any
+//! number of times with different parameters, as long as the catalog version stays the same.
+//!
+//! ```text
+//! ast ──bind──▶ Node with slots ──rules──▶ Node with accesses and methods ──layout──▶ positions
+//! ```
+//!
+//! What it does not do: read a row, wait for anything, or know about transactions.
+//!
+//! Rules that must always hold: a rule never changes the rows of a query; an expression that can
+//! fail is never evaluated on more rows than SQL allows (CASE and COALESCE stay lazy).
+
+mod bind;
+pub mod eval;
+mod explain;
+mod expr;
+mod layout;
+mod node;
+mod planned;
+mod rules;
+
+pub use bind::{bind_assignment_cast, bind_scalar, bind_table_expr, sql_type_of};
+pub use explain::explain;
+pub use expr::{
+    CallExpr, CaseExpr, CastExpr, CompareOp, Expr, QuantifiedExpr, SliceExpr, Slot, SubqueryExpr,
+    SubqueryKind,
+};
+pub use node::*;
+pub use planned::{OutputColumn, PlanContext, PlannedStatement, plan};

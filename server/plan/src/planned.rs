@@ -1,0 +1,87 @@
+//! The way from a statement to a plan that can be run.
+
+use std::sync::Arc;
+
+use braid_builtins::Environment;
+use braid_catalog::{Catalog, Id, SearchPath};
+use braid_sql::ast::Statement;
+use braid_types::{Result, SqlType};
+
+use crate::bind::Binder;
+use crate::node::Node;
+use crate::{layout, rules};
+
+/// What planning needs to know.
+#[derive(Clone, Copy)]
+pub struct PlanContext<'a> {
+    /// The catalog at the transaction's snapshot (or the transaction's own draft).
+    pub catalog: &'a Arc<Catalog>,
+    /// Where unqualified names are looked up, and for whom.
+    pub path: &'a SearchPath,
+    /// The session, for folding constants.
+    pub env: &'a dyn Environment,
+    /// The types of parameters as far as the client said; `Unknown` is inferred.
+    pub param_types: &'a [SqlType],
+}
+
+/// A column of a statement's result.
+#[derive(Clone, Debug)]
+pub struct OutputColumn {
+    /// Its name.
+    pub name: String,
+    /// Its type.
+    pub ty: SqlType,
+    /// The table it comes from, 0 if it is an expression.
+    pub table_oid: Id,
+    /// The column's number there, 0 if it is an expression.
+    pub column_number: u16,
+}
+
+/// What kind of statement a plan is, for its command tag.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StatementKind {
+    /// `SELECT n`
+    Select,
+    /// `INSERT 0 n`
+    Insert,
+    /// `UPDATE n`
+    Update,
+    /// `DELETE n`
+    Delete,
+}
+
+/// A statement that can be run.
+pub struct PlannedStatement {
+    /// What it is.
+    pub kind: StatementKind,
+    /// The plan.
+    pub root: Node,
+    /// The columns of its result; empty for DML without RETURNING.
+    pub columns: Vec<OutputColumn>,
+    /// The types of its parameters.
+    pub params: Vec<SqlType>,
+    /// The tables whose descriptors it was planned with.
+    pub tables: Vec<Id>,
+    /// Whether it changes data (also in WITH, or by a sequence).
+    pub is_write: bool,
+    /// `RETURNING NOTHING`
+    pub returning_nothing: bool,
+}
+
+/// Plans a query or DML statement. The errors are those of names, types and privileges.
+pub fn plan(statement: &Statement, cx: &PlanContext<'_>) -> Result<PlannedStatement> {
+    let mut binder = Binder::new(cx);
+    let bound = binder.bind_statement(statement)?;
+    let mut root = rules::optimize(bound.root, &mut binder);
+    layout::assign_positions(&mut root);
+    let (params, tables) = binder.finish()?;
+    Ok(PlannedStatement {
+        kind: bound.kind,
+        root,
+        columns: bound.columns,
+        params,
+        tables,
+        is_write: bound.is_write,
+        returning_nothing: bound.returning_nothing,
+    })
+}

@@ -1,0 +1,240 @@
+//! The cheapest index for each scan, with bounds from its conditions.
+//!
+//! Bounds follow an index's key columns: equalities (`=`, `IN`, `= ANY`, `IS NULL`) as far as
+//! they go, then at most one range. Conditions stay in the filter except those that a bound
+//! expresses exactly.
+
+use braid_catalog::{Catalog, Index, IndexState};
+use braid_types::SqlType;
+
+use crate::expr::{CompareOp, Expr};
+use crate::node::{Access, Bound, Node, Scan};
+
+use super::{estimate, walk};
+
+/// The most combinations of IN lists that one access may have.
+const POINTS_MAX: usize = 10_000;
+
+pub fn apply(node: Node, catalog: &Catalog) -> Node {
+    match node {
+        Node::Scan(mut scan) => {
+            choose(&mut scan, catalog);
+            Node::Scan(scan)
+        }
+        other => walk::map_children(other, &mut |child| apply(child, catalog)),
+    }
+}
+
+fn choose(scan: &mut Scan, catalog: &Catalog) {
+    let total = estimate::table_rows(&scan.table, catalog);
+    let mut best: Option<(f64, Candidate)> = None;
+    for index in scan.table.all_indexes() {
+        if index.state != IndexState::Public || index.predicate.is_some() {
+            continue;
+        }
+        let candidate = candidate(scan, index, &scan.filter, catalog);
+        let rows = (total * candidate.part).max(1.0);
+        let cost = if index.number == 1 || candidate.covers {
+            rows
+        } else if candidate.bounds.is_empty() {
+            continue;
+        } else {
+            // Each row is read once more by its primary key.
+            rows * 4.0 + 1.0
+        };
+        if best.as_ref().is_none_or(|(known, _)| cost < *known) {
+            best = Some((cost, candidate));
+        }
+    }
+    scan.rows = estimate::rows(&Node::Scan(Box::new(scan.clone())), catalog);
+    let Some((_, candidate)) = best else { return };
+    scan.access =
+        Access { index: candidate.index, bounds: candidate.bounds, reverse: false, limit: None };
+    let mut place = 0;
+    scan.filter.retain(|_| {
+        place += 1;
+        !candidate.exact.contains(&(place - 1))
+    });
+}
+
+/// A way to read an index.
+pub struct Candidate {
+    /// The index.
+    pub index: braid_catalog::IndexNumber,
+    /// Conditions on its first key columns.
+    pub bounds: Vec<Bound>,
+    /// The part of the table's rows inside.
+    pub part: f64,
+    /// The index has every column that the scan gives.
+    pub covers: bool,
+    /// Places of conditions that the bounds express exactly.
+    pub exact: Vec<usize>,
+}
+
+/// How far conditions bound an index.
+pub fn candidate(scan: &Scan, index: &Index, conditions: &[Expr], catalog: &Catalog) -> Candidate {
+    let mut bounds = Vec::new();
+    let mut exact = Vec::new();
+    let mut part = 1.0;
+    let mut points = 1usize;
+    for key in &index.keys {
+        let Some(place) = scan.table.columns.iter().position(|c| c.id == key.column) else { break };
+        let ty = &scan.table.columns[place].ty;
+        let distinct = estimate::distinct(&scan.table, place, catalog);
+        if let Some((bound, used, count)) = equality(scan, place, ty, conditions)
+            && points.saturating_mul(count) <= POINTS_MAX
+        {
+            points *= count;
+            part *= (count as f64 / distinct).min(1.0);
+            bounds.push(bound);
+            exact.extend(used);
+            continue;
+        }
+        if let Some((bound, used)) = range(scan, place, ty, conditions) {
+            part *= 0.3;
+            bounds.push(bound);
+            exact.extend(used);
+        }
+        break;
+    }
+    if index.unique && bounds.len() == index.keys.len() && bounds.iter().all(is_point) {
+        part = points as f64 / estimate::table_rows(&scan.table, catalog);
+    }
+    Candidate { index: index.number, part, covers: covers(scan, index), bounds, exact }
+}
+
+fn is_point(bound: &Bound) -> bool {
+    matches!(bound, Bound::In(_) | Bound::Any(_))
+}
+
+/// Whether an index has every column that a scan gives.
+pub fn covers(scan: &Scan, index: &Index) -> bool {
+    if index.number == 1 {
+        return true;
+    }
+    // A locked row is locked by its primary key and read there.
+    scan.lock.is_none()
+        && scan.columns.iter().all(|(_, place)| {
+            let id = scan.table.columns[*place].id;
+            let exact = braid_codec::key::is_exact(&scan.table.columns[*place].ty);
+            index.storing.contains(&id)
+                || (exact && index.keys.iter().any(|key| key.column == id))
+                || (exact && scan.table.primary.keys.iter().any(|key| key.column == id))
+        })
+}
+
+/// The column of the scan that an expression is.
+fn column_of(scan: &Scan, e: &Expr) -> Option<usize> {
+    match e {
+        Expr::Column(slot, _) => {
+            scan.columns.iter().find(|(s, _)| s == slot).map(|(_, place)| *place)
+        }
+        _ => None,
+    }
+}
+
+/// Whether an expression can be evaluated before the scan starts.
+fn is_free(scan: &Scan, e: &Expr) -> bool {
+    if e.waits() || e.is_volatile() {
+        return false;
+    }
+    let mut slots = Vec::new();
+    e.slots(&mut slots);
+    !slots.iter().any(|slot| scan.columns.iter().any(|(s, _)| s == slot))
+}
+
+/// Whether values of one type are keys of another as they are.
+fn fits(value: &SqlType, column: &SqlType) -> bool {
+    let integer = |ty: &SqlType| ty.is_integer();
+    let text = |ty: &SqlType| matches!(ty, SqlType::Text | SqlType::Varchar(_) | SqlType::Name);
+    value.bare() == column.bare()
+        || (integer(value) && integer(column))
+        || (text(value) && text(column))
+        || matches!(
+            (value, column),
+            (SqlType::Float4 | SqlType::Float8, SqlType::Float4 | SqlType::Float8)
+        )
+}
+
+fn equality(
+    scan: &Scan,
+    place: usize,
+    ty: &SqlType,
+    conditions: &[Expr],
+) -> Option<(Bound, Vec<usize>, usize)> {
+    let usable = |e: &Expr| fits(&e.ty(), ty) && is_free(scan, e);
+    for (i, condition) in conditions.iter().enumerate() {
+        match condition {
+            Expr::Compare(CompareOp::Eq, a, b) => {
+                for (column, value) in [(a, b), (b, a)] {
+                    if column_of(scan, column) == Some(place) && usable(value) {
+                        return Some((Bound::In(vec![(**value).clone()]), vec![i], 1));
+                    }
+                }
+            }
+            Expr::InList(e, list)
+                if column_of(scan, e) == Some(place) && list.iter().all(usable) =>
+            {
+                return Some((Bound::In(list.clone()), vec![i], list.len().max(1)));
+            }
+            Expr::InSet(e, set, _) if column_of(scan, e) == Some(place) && fits(&e.ty(), ty) => {
+                let list = set.iter().map(|d| Expr::Const(d.clone(), ty.clone())).collect();
+                return Some((Bound::In(list), vec![i], set.len().max(1)));
+            }
+            Expr::Quantified(q) => {
+                let is_equal = !q.all
+                    && matches!(&q.compare, Expr::Compare(CompareOp::Eq, a, b)
+                        if matches!((&**a, &**b), (Expr::Input(0, _), Expr::Input(1, _))));
+                let element = match q.array.ty() {
+                    SqlType::Array(element) => *element,
+                    _ => continue,
+                };
+                if is_equal
+                    && column_of(scan, &q.left) == Some(place)
+                    && fits(&element, ty)
+                    && is_free(scan, &q.array)
+                {
+                    return Some((Bound::Any(q.array.clone()), vec![i], 10));
+                }
+            }
+            Expr::IsNull(e) if column_of(scan, e) == Some(place) => {
+                return Some((Bound::Null, vec![i], 1));
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+fn range(
+    scan: &Scan,
+    place: usize,
+    ty: &SqlType,
+    conditions: &[Expr],
+) -> Option<(Bound, Vec<usize>)> {
+    let (mut lower, mut upper) = (None, None);
+    let mut used = Vec::new();
+    for (i, condition) in conditions.iter().enumerate() {
+        let Expr::Compare(op, a, b) = condition else { continue };
+        for (column, value, op) in [(a, b, *op), (b, a, op.flipped())] {
+            if column_of(scan, column) != Some(place)
+                || !fits(&value.ty(), ty)
+                || !is_free(scan, value)
+            {
+                continue;
+            }
+            let end = match op {
+                CompareOp::Gt | CompareOp::Ge if lower.is_none() => &mut lower,
+                CompareOp::Lt | CompareOp::Le if upper.is_none() => &mut upper,
+                _ => continue,
+            };
+            *end = Some(((**value).clone(), matches!(op, CompareOp::Ge | CompareOp::Le)));
+            used.push(i);
+            break;
+        }
+    }
+    if lower.is_none() && upper.is_none() {
+        return None;
+    }
+    Some((Bound::Range { lower, upper }, used))
+}

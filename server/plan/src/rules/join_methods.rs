@@ -1,0 +1,105 @@
+//! How each join is carried out: by looking an index up, by a hash table, or pair by pair.
+
+use braid_catalog::Catalog;
+
+use crate::Slot;
+use crate::expr::{CompareOp, Expr};
+use crate::node::{Access, Bound, Join, JoinKind, JoinMethod, Node};
+
+use super::push_filters::needs;
+use super::{choose_index, estimate, walk};
+
+/// A lookup costs about as much as reading so many rows in order.
+const LOOKUP_COST: f64 = 5.0;
+
+pub fn apply(node: Node, catalog: &Catalog) -> Node {
+    let node = walk::map_children(node, &mut |child| apply(child, catalog));
+    let Node::Join(mut join) = node else { return node };
+    if !join.lateral && !lookup(&mut join, catalog) {
+        hash(&mut join);
+    }
+    join.rows = estimate::rows(&Node::Join(join.clone()), catalog);
+    Node::Join(join)
+}
+
+/// Looks the right side's index up for each left row, if that is cheaper than reading it.
+fn lookup(join: &mut Join, catalog: &Catalog) -> bool {
+    if matches!(join.kind, JoinKind::Right | JoinKind::Full) {
+        return false;
+    }
+    let Node::Scan(scan) = &join.right else { return false };
+    if !scan.access.bounds.is_empty() {
+        return false;
+    }
+    let left_rows = estimate::rows(&join.left, catalog);
+    let right_rows = estimate::table_rows(&scan.table, catalog);
+    // The left row's columns are constants to a lookup.
+    let conditions: Vec<Expr> = join.on.iter().chain(&scan.filter).cloned().collect();
+    let mut best: Option<(f64, Access)> = None;
+    for index in scan.table.all_indexes() {
+        if index.state != braid_catalog::IndexState::Public || index.predicate.is_some() {
+            continue;
+        }
+        let candidate = choose_index::candidate(scan, index, &conditions, catalog);
+        let depends = candidate.bounds.iter().any(|bound| match bound {
+            Bound::In(list) => list.iter().any(|e| !needs(e).is_empty()),
+            _ => false,
+        });
+        if !depends {
+            continue;
+        }
+        let each = (right_rows * candidate.part).max(1.0);
+        let factor = if candidate.covers { 1.0 } else { 2.0 };
+        let cost = left_rows * (LOOKUP_COST + each) * factor;
+        if cost < right_rows + left_rows && best.as_ref().is_none_or(|(known, _)| cost < *known) {
+            let access = Access {
+                index: candidate.index,
+                bounds: candidate.bounds,
+                reverse: false,
+                limit: None,
+            };
+            best = Some((cost, access));
+        }
+    }
+    let Some((_, access)) = best else { return false };
+    if let Node::Scan(scan) = &mut join.right {
+        scan.access = access;
+    }
+    join.lateral = true;
+    join.method = JoinMethod::Lookup;
+    true
+}
+
+/// Equalities between the sides become keys of a hash table.
+fn hash(join: &mut Join) {
+    let left: Vec<Slot> = join.left.slots();
+    let right: Vec<Slot> = join.right.slots();
+    let within = |e: &Expr, side: &[Slot], other: &[Slot]| {
+        let slots = needs(e);
+        !e.waits()
+            && slots.iter().any(|slot| side.contains(slot))
+            && !slots.iter().any(|slot| other.contains(slot))
+    };
+    let (mut left_keys, mut right_keys, mut rest) = (Vec::new(), Vec::new(), Vec::new());
+    for e in std::mem::take(&mut join.on) {
+        match e {
+            Expr::Compare(CompareOp::Eq, a, b)
+                if within(&a, &left, &right) && within(&b, &right, &left) =>
+            {
+                left_keys.push(*a);
+                right_keys.push(*b);
+            }
+            Expr::Compare(CompareOp::Eq, a, b)
+                if within(&b, &left, &right) && within(&a, &right, &left) =>
+            {
+                left_keys.push(*b);
+                right_keys.push(*a);
+            }
+            other => rest.push(other),
+        }
+    }
+    join.on = rest;
+    if !left_keys.is_empty() {
+        join.method = JoinMethod::Hash { left: left_keys, right: right_keys };
+    }
+}

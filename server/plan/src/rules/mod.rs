@@ -1,0 +1,207 @@
+//! Rewrites of a bound plan: the same rows, less work.
+//!
+//! ```text
+//! unnest subqueries → push filters down → order joins → choose indexes and methods → prune
+//! ```
+
+mod choose_index;
+mod estimate;
+mod join_methods;
+mod order_joins;
+mod prune_columns;
+mod push_filters;
+mod unnest;
+mod use_order;
+
+use crate::bind::Binder;
+use crate::node::Node;
+
+/// Applies every rule, in order, to a plan and to the plans of its subqueries.
+pub fn optimize(root: Node, binder: &mut Binder<'_>) -> Node {
+    let mut root = unnest::apply(root, binder);
+    walk::subplans(&mut root, &mut |plan| {
+        let taken = std::mem::replace(plan, Node::one_row());
+        *plan = optimize(taken, binder);
+    });
+    let root = push_filters::apply(root);
+    let catalog = binder.context().catalog.clone();
+    let root = order_joins::apply(root, &catalog);
+    let root = choose_index::apply(root, &catalog);
+    let root = join_methods::apply(root, &catalog);
+    let mut root = use_order::apply(root);
+    prune_columns::apply(&mut root);
+    root
+}
+
+pub mod walk {
+    //! Visiting children and expressions of operators.
+
+    use std::sync::Arc;
+
+    use crate::expr::{Expr, SubqueryKind};
+    use crate::node::{Bound, FrameBound, JoinMethod, Node, OnConflict};
+
+    /// Calls `f` on each input of an operator.
+    pub fn children_mut(node: &mut Node, f: &mut dyn FnMut(&mut Node)) {
+        match node {
+            Node::Values(_)
+            | Node::Scan(_)
+            | Node::Virtual(_)
+            | Node::Function(_)
+            | Node::CteScan(_) => {}
+            Node::Filter(n) => f(&mut n.input),
+            Node::Project(n) => f(&mut n.input),
+            Node::ProjectSet(n) => f(&mut n.input),
+            Node::Join(n) => {
+                f(&mut n.left);
+                f(&mut n.right);
+            }
+            Node::Aggregate(n) => f(&mut n.input),
+            Node::Window(n) => f(&mut n.input),
+            Node::Sort(n) => f(&mut n.input),
+            Node::Limit(n) => f(&mut n.input),
+            Node::Distinct(n) => f(&mut n.input),
+            Node::SetOp(n) => {
+                f(&mut n.left);
+                f(&mut n.right);
+            }
+            Node::With(n) => {
+                for cte in &mut n.ctes {
+                    f(&mut cte.plan);
+                    if let Some((term, _)) = &mut cte.recursive {
+                        f(term);
+                    }
+                }
+                f(&mut n.body);
+            }
+            Node::Insert(n) => f(&mut n.input),
+            Node::Update(n) => f(&mut n.input),
+            Node::Delete(n) => f(&mut n.input),
+        }
+    }
+
+    /// Rewrites each input of an operator.
+    pub fn map_children(mut node: Node, f: &mut dyn FnMut(Node) -> Node) -> Node {
+        children_mut(&mut node, &mut |child| {
+            let taken = std::mem::replace(child, Node::one_row());
+            *child = f(taken);
+        });
+        node
+    }
+
+    /// Calls `f` on each expression of an operator (not of its inputs).
+    pub fn exprs_mut(node: &mut Node, f: &mut dyn FnMut(&mut Expr)) {
+        match node {
+            Node::Values(n) => n.rows.iter_mut().flatten().for_each(f),
+            Node::Scan(n) => {
+                n.filter.iter_mut().for_each(&mut *f);
+                for bound in &mut n.access.bounds {
+                    match bound {
+                        Bound::In(list) => list.iter_mut().for_each(&mut *f),
+                        Bound::Any(e) => f(e),
+                        Bound::Null => {}
+                        Bound::Range { lower, upper } => {
+                            lower.iter_mut().chain(upper).for_each(|(e, _)| f(e));
+                        }
+                    }
+                }
+                n.access.limit.iter_mut().for_each(f);
+            }
+            Node::Virtual(n) => n.filter.iter_mut().for_each(f),
+            Node::Function(n) => n.functions.iter_mut().flat_map(|c| &mut c.args).for_each(f),
+            Node::Filter(n) => n.predicates.iter_mut().for_each(f),
+            Node::Project(n) => n.exprs.iter_mut().map(|(_, e)| e).for_each(f),
+            Node::ProjectSet(n) => n.functions.iter_mut().flat_map(|c| &mut c.args).for_each(f),
+            Node::Join(n) => {
+                n.on.iter_mut().for_each(&mut *f);
+                n.outer.iter_mut().for_each(&mut *f);
+                if let JoinMethod::Hash { left, right } = &mut n.method {
+                    left.iter_mut().chain(right).for_each(f);
+                }
+            }
+            Node::Aggregate(n) => {
+                n.group.iter_mut().map(|(_, e)| e).for_each(&mut *f);
+                for (_, call) in &mut n.aggregates {
+                    call.args.iter_mut().chain(&mut call.filter).for_each(&mut *f);
+                    call.order.iter_mut().map(|key| &mut key.expr).for_each(&mut *f);
+                }
+            }
+            Node::Window(n) => {
+                n.partition.iter_mut().for_each(&mut *f);
+                n.order.iter_mut().map(|key| &mut key.expr).for_each(&mut *f);
+                for (_, call) in &mut n.calls {
+                    call.args.iter_mut().chain(&mut call.filter).for_each(&mut *f);
+                    for bound in [&mut call.frame.start, &mut call.frame.end] {
+                        if let FrameBound::Preceding(e) | FrameBound::Following(e) = bound {
+                            f(e);
+                        }
+                    }
+                }
+            }
+            Node::Sort(n) => {
+                n.keys.iter_mut().map(|key| &mut key.expr).for_each(&mut *f);
+                n.limit.iter_mut().for_each(f);
+            }
+            Node::Limit(n) => {
+                n.limit.iter_mut().chain(&mut n.offset).for_each(&mut *f);
+                n.ties.iter_mut().for_each(f);
+            }
+            Node::Distinct(n) => n.on.iter_mut().for_each(f),
+            Node::SetOp(_) | Node::With(_) | Node::CteScan(_) => {}
+            Node::Insert(n) => {
+                n.values.iter_mut().for_each(&mut *f);
+                n.generated.iter_mut().map(|(_, e)| e).for_each(&mut *f);
+                n.checks.iter_mut().map(|(_, e)| e).for_each(&mut *f);
+                n.predicates.iter_mut().map(|(_, e)| e).for_each(&mut *f);
+                n.returning.iter_mut().map(|(_, e)| e).for_each(&mut *f);
+                if let OnConflict::Update { assignments, filter, .. } = &mut n.on_conflict {
+                    assignments.iter_mut().map(|(_, e)| e).for_each(&mut *f);
+                    filter.iter_mut().for_each(f);
+                }
+            }
+            Node::Update(n) => {
+                n.assignments.iter_mut().map(|(_, e)| e).for_each(&mut *f);
+                n.generated.iter_mut().map(|(_, e)| e).for_each(&mut *f);
+                n.checks.iter_mut().map(|(_, e)| e).for_each(&mut *f);
+                n.predicates.iter_mut().map(|(_, e)| e).for_each(&mut *f);
+                n.returning.iter_mut().map(|(_, e)| e).for_each(f);
+            }
+            Node::Delete(n) => {
+                n.predicates.iter_mut().map(|(_, e)| e).for_each(&mut *f);
+                n.returning.iter_mut().map(|(_, e)| e).for_each(f);
+            }
+        }
+    }
+
+    /// Calls `f` on the plan of each subquery in an operator's expressions and below.
+    pub fn subplans(node: &mut Node, f: &mut dyn FnMut(&mut Node)) {
+        exprs_mut(node, &mut |e| subplans_of(e, f));
+        children_mut(node, &mut |child| subplans(child, f));
+    }
+
+    fn subplans_of(e: &mut Expr, f: &mut dyn FnMut(&mut Node)) {
+        if let Expr::Subquery(subquery) = e {
+            f(Arc::make_mut(&mut subquery.plan));
+            if let SubqueryKind::Quantified { left, .. } = &mut subquery.kind {
+                left.iter_mut().for_each(|e| subplans_of(e, f));
+            }
+        }
+        e.for_each_child_mut(&mut |child| subplans_of(child, f));
+    }
+
+    /// Every slot that an operator and what is below it read, wherever it comes from.
+    pub fn slots_read(node: &mut Node, into: &mut Vec<crate::Slot>) {
+        exprs_mut(node, &mut |e| expr_slots(e, into));
+        children_mut(node, &mut |child| slots_read(child, into));
+    }
+
+    /// Every slot that an expression reads, subqueries' plans included.
+    pub fn expr_slots(e: &mut Expr, into: &mut Vec<crate::Slot>) {
+        match e {
+            Expr::Column(slot, _) => into.push(*slot),
+            Expr::Subquery(subquery) => slots_read(Arc::make_mut(&mut subquery.plan), into),
+            _ => {}
+        }
+        e.for_each_child_mut(&mut |child| expr_slots(child, into));
+    }
+}

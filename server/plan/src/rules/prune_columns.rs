@@ -1,0 +1,53 @@
+//! Scans give only the columns that somebody reads.
+
+use std::collections::HashSet;
+
+use crate::Slot;
+use crate::node::Node;
+
+use super::walk;
+
+pub fn apply(root: &mut Node) {
+    let mut used: Vec<Slot> = root.slots();
+    walk::slots_read(root, &mut used);
+    required(root, &mut used);
+    walk::subplans(root, &mut |plan| {
+        used.extend(plan.slots());
+        required(plan, &mut used);
+    });
+    let used: HashSet<Slot> = used.into_iter().collect();
+    prune(root, &used);
+}
+
+/// Outputs that are read by place instead of by slot.
+fn required(node: &mut Node, used: &mut Vec<Slot>) {
+    match node {
+        Node::SetOp(op) => {
+            used.extend(op.left.slots());
+            used.extend(op.right.slots());
+        }
+        Node::Distinct(distinct) if distinct.on.is_empty() => used.extend(distinct.input.slots()),
+        Node::With(with) => {
+            for cte in &with.ctes {
+                used.extend(cte.plan.slots());
+                if let Some((term, _)) = &cte.recursive {
+                    used.extend(term.slots());
+                }
+            }
+        }
+        Node::Update(update) => used.extend(update.input.slots()),
+        Node::Delete(delete) => used.extend(delete.input.slots()),
+        _ => {}
+    }
+    walk::children_mut(node, &mut |child| required(child, used));
+}
+
+fn prune(node: &mut Node, used: &HashSet<Slot>) {
+    match node {
+        Node::Scan(scan) => scan.columns.retain(|(slot, _)| used.contains(slot)),
+        Node::Virtual(scan) => scan.columns.retain(|(slot, _)| used.contains(slot)),
+        Node::CteScan(scan) => scan.columns.retain(|(slot, _)| used.contains(slot)),
+        _ => {}
+    }
+    walk::children_mut(node, &mut |child| prune(child, used));
+}

@@ -1,0 +1,140 @@
+//! `EXISTS`, `NOT EXISTS` and `IN` subqueries in WHERE become semi and anti joins.
+//!
+//! Only where the subquery is a plain select (no grouping, no LIMIT) whose FROM does not read the
+//! outer row; its WHERE may. `NOT IN` keeps its NULL rules and stays a subquery.
+
+use crate::Slot;
+use crate::bind::Binder;
+use crate::expr::{Expr, SubqueryExpr, SubqueryKind, conjuncts};
+use crate::node::{Filter, Join, JoinKind, JoinMethod, Node};
+
+use super::walk;
+
+pub fn apply(node: Node, binder: &mut Binder<'_>) -> Node {
+    let node = walk::map_children(node, &mut |child| apply(child, binder));
+    let Node::Filter(filter) = node else { return node };
+    let mut predicates = Vec::new();
+    for predicate in filter.predicates {
+        conjuncts(predicate, &mut predicates);
+    }
+    let mut input = filter.input;
+    let mut rest = Vec::new();
+    for predicate in predicates {
+        match as_join(predicate) {
+            Ok((kind, right, on)) => {
+                let right = apply(right, binder);
+                input = Node::Join(Box::new(Join {
+                    kind,
+                    left: input,
+                    right,
+                    on,
+                    lateral: false,
+                    outer: Vec::new(),
+                    method: JoinMethod::Loop,
+                    rows: 0.0,
+                }));
+            }
+            Err(predicate) => rest.push(*predicate),
+        }
+    }
+    if rest.is_empty() { input } else { Node::Filter(Box::new(Filter { input, predicates: rest })) }
+}
+
+/// The join that a predicate is, or the predicate back.
+fn as_join(predicate: Expr) -> Result<(JoinKind, Node, Vec<Expr>), Box<Expr>> {
+    match predicate {
+        Expr::Subquery(subquery) => match opened(&subquery) {
+            Some((node, on)) => Ok((JoinKind::Semi, node, on)),
+            None => Err(Box::new(Expr::Subquery(subquery))),
+        },
+        Expr::Not(inner) => match *inner {
+            Expr::Subquery(subquery) if matches!(subquery.kind, SubqueryKind::Exists) => {
+                match opened(&subquery) {
+                    Some((node, on)) => Ok((JoinKind::Anti, node, on)),
+                    None => Err(Box::new(Expr::Not(Box::new(Expr::Subquery(subquery))))),
+                }
+            }
+            other => Err(Box::new(Expr::Not(Box::new(other)))),
+        },
+        other => Err(Box::new(other)),
+    }
+}
+
+/// A subquery's FROM and the conditions under which one of its rows counts.
+fn opened(subquery: &SubqueryExpr) -> Option<(Node, Vec<Expr>)> {
+    let mut on = Vec::new();
+    let mut node = &*subquery.plan;
+    let mut output: Option<Expr> = None;
+    if let SubqueryKind::Quantified { all: false, hashable: true, .. } = &subquery.kind {
+        let slot = *node.slots().first()?;
+        output = Some(Expr::Column(slot, braid_types::SqlType::Unknown));
+    } else if !matches!(subquery.kind, SubqueryKind::Exists) {
+        return None;
+    }
+    loop {
+        match node {
+            Node::Project(project) => {
+                if let Some(Expr::Column(slot, _)) = &output {
+                    let (_, e) = project.exprs.iter().find(|(s, _)| s == slot)?;
+                    if e.waits() || e.is_volatile() {
+                        return None;
+                    }
+                    output = Some(e.clone());
+                }
+                node = &project.input;
+            }
+            Node::Sort(sort) => node = &sort.input,
+            Node::Filter(filter) => {
+                if filter.predicates.iter().any(|p| p.waits() || p.is_volatile()) {
+                    return None;
+                }
+                on.extend(filter.predicates.iter().cloned());
+                node = &filter.input;
+            }
+            Node::Scan(_) | Node::Join(_) | Node::CteScan(_) => break,
+            _ => return None,
+        }
+    }
+    let mut source = node.clone();
+    if !is_closed(&mut source) {
+        return None;
+    }
+    if let (SubqueryKind::Quantified { left, compare, .. }, Some(output)) = (&subquery.kind, output)
+    {
+        let left = left.first()?.clone();
+        if left.waits() || left.is_volatile() {
+            return None;
+        }
+        let mut compare = compare.clone();
+        fill(&mut compare, &left, &output);
+        on.push(compare);
+    }
+    let mut flat = Vec::new();
+    for e in on {
+        conjuncts(e, &mut flat);
+    }
+    Some((source, flat))
+}
+
+/// Puts the two sides into a comparison over [`Expr::Input`] 0 and 1.
+fn fill(e: &mut Expr, left: &Expr, right: &Expr) {
+    match e {
+        Expr::Input(0, _) => *e = left.clone(),
+        Expr::Input(1, _) => *e = right.clone(),
+        other => other.for_each_child_mut(&mut |child| fill(child, left, right)),
+    }
+}
+
+/// Whether a plan reads no slot that it does not produce.
+fn is_closed(node: &mut Node) -> bool {
+    let mut read = Vec::new();
+    walk::slots_read(node, &mut read);
+    let mut produced: Vec<Slot> = Vec::new();
+    fn collect(node: &mut Node, produced: &mut Vec<Slot>) {
+        produced.extend(node.slots());
+        walk::children_mut(node, &mut |child| collect(child, produced));
+    }
+    collect(node, &mut produced);
+    walk::subplans(node, &mut |plan| collect(plan, &mut produced));
+    read.iter().all(|slot| produced.contains(slot))
+}

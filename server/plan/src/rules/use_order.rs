@@ -1,0 +1,111 @@
+//! Sorts that an index's order makes needless, and limits handed down to scans and sorts.
+
+use crate::expr::Expr;
+use crate::node::{Bound, Limit, Node, Scan, Sort, SortKey};
+
+use super::walk;
+
+pub fn apply(node: Node) -> Node {
+    let node = walk::map_children(node, &mut apply);
+    match node {
+        Node::Sort(sort) => use_index_order(*sort),
+        Node::Limit(limit) => hand_down(*limit),
+        other => other,
+    }
+}
+
+fn use_index_order(mut sort: Sort) -> Node {
+    // Look through operators that keep the order of their input.
+    let mut keys = sort.keys.clone();
+    if let Some(scan) = ordered_scan(&mut sort.input, &mut keys)
+        && let Some(reverse) = order_of(scan, &keys)
+    {
+        scan.access.reverse = reverse;
+        return sort.input;
+    }
+    Node::Sort(Box::new(sort))
+}
+
+/// The scan whose order reaches the top of `node`; `keys` are rewritten to its slots.
+fn ordered_scan<'n>(node: &'n mut Node, keys: &mut Vec<SortKey>) -> Option<&'n mut Scan> {
+    match node {
+        Node::Scan(scan) => Some(scan),
+        Node::Filter(filter) => ordered_scan(&mut filter.input, keys),
+        Node::Project(project) => {
+            for key in keys.iter_mut() {
+                let Expr::Column(slot, _) = &key.expr else { return None };
+                let (_, e) = project.exprs.iter().find(|(s, _)| s == slot)?;
+                key.expr = e.clone();
+            }
+            ordered_scan(&mut project.input, keys)
+        }
+        _ => None,
+    }
+}
+
+/// Whether a scan gives rows in this order: forward (false), or reversed (true).
+fn order_of(scan: &Scan, keys: &[SortKey]) -> Option<bool> {
+    let index = scan.table.all_indexes().find(|index| index.number == scan.access.index)?;
+    let is_single = |bound: Option<&Bound>| match bound {
+        Some(Bound::In(list)) => list.len() == 1,
+        Some(Bound::Null) => true,
+        _ => false,
+    };
+    // Several points are read one after the other, each in its own order.
+    let several = scan.access.bounds.iter().any(|bound| match bound {
+        Bound::In(list) => list.len() > 1,
+        Bound::Any(_) => true,
+        _ => false,
+    });
+    if several {
+        return None;
+    }
+    let mut reverse = None;
+    let mut place = 0;
+    for key in keys {
+        let Expr::Column(slot, _) = &key.expr else { return None };
+        let column = scan.columns.iter().find(|(s, _)| s == slot)?.1;
+        let id = scan.table.columns[column].id;
+        loop {
+            let part = index.keys.get(place)?;
+            if part.column == id {
+                break;
+            }
+            if !is_single(scan.access.bounds.get(place)) {
+                return None;
+            }
+            place += 1;
+        }
+        if key.nulls_first != key.descending && scan.table.columns[column].nullable {
+            return None;
+        }
+        let flipped = index.keys[place].descending != key.descending;
+        if *reverse.get_or_insert(flipped) != flipped {
+            return None;
+        }
+        place += 1;
+    }
+    Some(reverse.unwrap_or(false))
+}
+
+/// A limit under which a sort keeps only the first rows and a scan stops early.
+fn hand_down(mut limit: Limit) -> Node {
+    let simple = limit.ties.is_empty() && limit.offset.is_none();
+    let is_fixed = |e: &Expr| matches!(e, Expr::Const(..) | Expr::Param(..));
+    if simple && limit.limit.as_ref().is_some_and(is_fixed) {
+        let wanted = limit.limit.clone();
+        set_limit(&mut limit.input, wanted);
+    }
+    Node::Limit(Box::new(limit))
+}
+
+fn set_limit(node: &mut Node, wanted: Option<Expr>) {
+    match node {
+        Node::Project(project) if !project.exprs.iter().any(|(_, e)| e.waits()) => {
+            set_limit(&mut project.input, wanted);
+        }
+        Node::Sort(sort) => sort.limit = wanted,
+        Node::Scan(scan) => scan.access.limit = wanted,
+        _ => {}
+    }
+}
