@@ -145,3 +145,56 @@ impl RecentWrites {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(i: u64) -> Arc<[u8]> {
+        Arc::from([b'k', i as u8].as_slice())
+    }
+
+    /// Whatever way is taken through the index, the answer is that of a plain list.
+    #[test]
+    fn index_answers_like_a_list_and_forgets_only_below_its_floor() {
+        let mut seed = 3u64;
+        let mut random = |n: u64| {
+            seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            (seed >> 33) % n
+        };
+        for round in 0..200 {
+            let mut recent = RecentWrites::new(0, 3_000);
+            let mut list: Vec<(u64, Span)> = Vec::new();
+            for number in 1..60 {
+                if random(8) == 0 {
+                    let from = random(40);
+                    let span = Span::new(key(from).as_ref(), key(from + 1 + random(5)).as_ref());
+                    recent.add_span(number, span.clone());
+                    list.push((number, span));
+                } else {
+                    let key = key(random(40));
+                    recent.add_key(number, &key);
+                    list.push((number, Span::key(key.as_ref())));
+                }
+                recent.trim(0, number - 1);
+                let since = random(number + 1);
+                let mut spans = SpanSet::new();
+                for _ in 0..=random(if round % 2 == 0 { 2 } else { 30 }) {
+                    let from = random(40);
+                    spans.insert(Span::new(key(from).as_ref(), key(from + random(3)).as_ref()));
+                }
+                if !recent.knows(since) {
+                    assert!(since < recent.floor);
+                    continue;
+                }
+                let expected = list.iter().any(|(n, s)| *n > since && spans.overlaps_span(s));
+                assert_eq!(recent.changed(&spans, since).is_some(), expected);
+                let one = key(random(40));
+                let expected = list.iter().any(|(n, s)| *n > since && s.contains(&one));
+                assert_eq!(recent.key_changed(&one, since), expected);
+            }
+            recent.trim(u64::MAX, 59);
+            assert_eq!(recent.bytes(), 0);
+        }
+    }
+}

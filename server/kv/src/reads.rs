@@ -21,6 +21,8 @@ struct Entry {
 struct Segment {
     snapshot: Arc<dyn Snapshot>,
     entries: Vec<Entry>,
+    /// Entries before this place are being validated, and must not grow any more.
+    sealed: usize,
     /// Spans of statements that can no longer run again, merged.
     merged: SpanSet,
 }
@@ -30,11 +32,20 @@ pub(crate) struct ReadSet {
     segments: Vec<Segment>,
     bytes: usize,
     bytes_max: usize,
+    /// How often entries were merged to save memory.
+    shrunk: u64,
+}
+
+/// How far the read set had come when its validation began.
+pub(crate) struct Marks {
+    shrunk: u64,
+    /// The number of entries at each snapshot.
+    entries: Vec<(u64, usize)>,
 }
 
 impl ReadSet {
     pub(crate) fn new(bytes_max: usize) -> ReadSet {
-        ReadSet { segments: Vec::new(), bytes: 0, bytes_max }
+        ReadSet { segments: Vec::new(), bytes: 0, bytes_max, shrunk: 0 }
     }
 
     /// Whether all reads were done at one snapshot, so that they are consistent as they are.
@@ -54,23 +65,25 @@ impl ReadSet {
                 self.segments.push(Segment {
                     snapshot: snapshot.clone(),
                     entries: Vec::new(),
+                    sealed: 0,
                     merged: SpanSet::new(),
                 });
                 self.segments.last_mut().expect("a segment was just pushed")
             }
         };
         let statement = seq.number();
+        let sealed = segment.entries.len() <= segment.sealed;
         if let Some(last) = segment.entries.last_mut().filter(|e| e.statement == statement) {
+            if last.span.contains_span(&span) {
+                return;
+            }
             // The batches of one scan follow each other.
-            if last.span.end == span.start {
+            if !sealed && last.span.end == span.start {
                 last.span.end = span.end;
                 return;
             }
-            if last.span.start == span.end {
+            if !sealed && last.span.start == span.end {
                 last.span.start = span.start;
-                return;
-            }
-            if last.span.contains_span(&span) {
                 return;
             }
         }
@@ -102,17 +115,28 @@ impl ReadSet {
     }
 
     /// After a refresh: everything read at or before `to` holds at `to` as well. Entries that
-    /// arrived since `validated` was taken keep their own snapshot.
-    pub(crate) fn advance(&mut self, validated: &[(u64, usize)], to: &Arc<dyn Snapshot>) {
-        let mut moved =
-            Segment { snapshot: to.clone(), entries: Vec::new(), merged: SpanSet::new() };
+    /// arrived since `validated` was taken keep their own snapshot. If they were merged with
+    /// others meanwhile, all keep theirs, and the commit compares them from there.
+    pub(crate) fn advance(&mut self, validated: &Marks, to: &Arc<dyn Snapshot>) {
+        if validated.shrunk != self.shrunk {
+            return;
+        }
+        let mut moved = Segment {
+            snapshot: to.clone(),
+            entries: Vec::new(),
+            sealed: 0,
+            merged: SpanSet::new(),
+        };
         for segment in &mut self.segments {
             let at = segment.snapshot.timestamp().0;
-            let Some((_, count)) = validated.iter().find(|(ts, _)| *ts == at) else { continue };
+            let Some((_, count)) = validated.entries.iter().find(|(ts, _)| *ts == at) else {
+                continue;
+            };
             let rest = segment.entries.split_off((*count).min(segment.entries.len()));
             moved.entries.append(&mut segment.entries);
             moved.merged.extend(&std::mem::take(&mut segment.merged));
             segment.entries = rest;
+            segment.sealed = 0;
         }
         self.segments.retain(|s| !s.entries.is_empty() || !s.merged.is_empty());
         if moved.entries.is_empty() && moved.merged.is_empty() {
@@ -127,15 +151,23 @@ impl ReadSet {
         }
     }
 
-    /// How many entries each segment has now, for [`ReadSet::advance`].
-    pub(crate) fn marks(&self) -> Vec<(u64, usize)> {
-        self.segments.iter().map(|s| (s.snapshot.timestamp().0, s.entries.len())).collect()
+    /// How many entries each segment has now, for [`ReadSet::advance`]. What is read from now on
+    /// becomes entries of its own.
+    pub(crate) fn marks(&mut self) -> Marks {
+        let mark = |s: &mut Segment| {
+            s.sealed = s.entries.len();
+            (s.snapshot.timestamp().0, s.sealed)
+        };
+        let entries = self.segments.iter_mut().map(mark).collect();
+        Marks { shrunk: self.shrunk, entries }
     }
 
     /// Merges neighbours until half of the limit is free again.
     fn shrink(&mut self) {
+        self.shrunk += 1;
         let mut bytes = 0;
         for segment in &mut self.segments {
+            segment.sealed = 0;
             let mut spans: SpanSet = segment.entries.drain(..).map(|e| e.span).collect();
             spans.extend(&segment.merged);
             let target = self.bytes_max / 2;
@@ -155,4 +187,79 @@ impl ReadSet {
 
 fn set_bytes(spans: &SpanSet) -> usize {
     spans.spans().iter().map(|s| s.start.len() + s.end.len() + ENTRY_BYTES).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Answer, Cursor, Key, Result, Timestamp, Value};
+
+    struct At(u64);
+
+    impl Snapshot for At {
+        fn timestamp(&self) -> Timestamp {
+            Timestamp(self.0)
+        }
+        fn get<'a>(&'a self, _: &'a [u8]) -> Answer<'a, Result<Option<Value>>> {
+            Answer::ready(Ok(None))
+        }
+        fn multi_get<'a>(&'a self, keys: &'a [Key]) -> Answer<'a, Result<Vec<Option<Value>>>> {
+            Answer::ready(Ok(vec![None; keys.len()]))
+        }
+        fn scan(&self, _: Span, _: bool, _: bool) -> Box<dyn Cursor> {
+            unreachable!("the read set does not read")
+        }
+        fn as_any(&self) -> &dyn std::any::Any {
+            self
+        }
+    }
+
+    fn at(number: u64) -> Arc<dyn Snapshot> {
+        Arc::new(At(number))
+    }
+
+    #[test]
+    fn a_refresh_moves_only_what_was_there_before_it() {
+        let mut reads = ReadSet::new(1 << 20);
+        let (old, new) = (at(1), at(5));
+        reads.record(Seq(2), &old, Span::key("a"));
+        let marks = reads.marks();
+        // Statements that were still reading at the old snapshot come late; the first one goes on
+        // where it had been.
+        reads.record(Seq(2), &old, Span::new("a\0", "ab"));
+        reads.record(Seq(4), &old, Span::key("b"));
+        reads.advance(&marks, &new);
+        let segments = reads.segments();
+        let shape = |s: &ReadSegment| (s.snapshot.timestamp().0, s.spans.spans().to_vec());
+        let mut shapes: Vec<_> = segments.iter().map(shape).collect();
+        shapes.sort();
+        assert_eq!(
+            shapes,
+            [(1, vec![Span::new("a\0", "ab"), Span::key("b")]), (5, vec![Span::key("a")]),]
+        );
+        assert!(!reads.is_consistent());
+    }
+
+    #[test]
+    fn a_statement_that_runs_again_drops_its_own_reads_only() {
+        let mut reads = ReadSet::new(1 << 20);
+        reads.record(Seq(2), &at(1), Span::key("a"));
+        reads.record(Seq(4), &at(1), Span::key("b"));
+        reads.record(Seq(4).after(), &at(1), Span::key("c"));
+        reads.forget_statement(Seq(4));
+        assert_eq!(reads.segments()[0].spans.spans(), [Span::key("a")]);
+    }
+
+    #[test]
+    fn a_full_set_grows_coarser_and_misses_nothing() {
+        let mut reads = ReadSet::new(4_000);
+        let key = |i: u32| i.to_be_bytes().to_vec();
+        for i in 0..5_000u32 {
+            reads.record(Seq(2), &at(1), Span::key(key(i * 3)));
+            assert!(reads.bytes <= 4_000);
+        }
+        let spans = &reads.segments()[0].spans;
+        assert!(spans.len() < 200);
+        assert!((0..5_000).all(|i| spans.contains(&key(i * 3))));
+    }
 }

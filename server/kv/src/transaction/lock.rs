@@ -145,7 +145,7 @@ impl Transaction {
     /// compares each of them from where it was done.
     async fn refresh_to(&self, newest: &Arc<dyn Snapshot>) -> Result<()> {
         let (marks, segments) = {
-            let state = self.active()?;
+            let mut state = self.active()?;
             if state.snapshot.as_ref().is_some_and(|s| s.timestamp() >= newest.timestamp()) {
                 return Ok(());
             }
