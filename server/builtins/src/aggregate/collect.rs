@@ -1,0 +1,85 @@
+//! `string_agg` and `array_agg`.
+
+use braid_types::{Datum, Result, SqlType};
+
+use crate::registry::Registry;
+use crate::{Accumulator, Environment};
+
+/// Strings or bytes with the delimiter that came with each row after the first.
+#[derive(Default)]
+struct Joined {
+    joined: Option<Vec<u8>>,
+    binary: bool,
+}
+
+impl Accumulator for Joined {
+    fn add(&mut self, args: &[Datum], _: &dyn Environment) -> Result<()> {
+        let bytes = |datum: Option<&Datum>| match datum {
+            Some(Datum::Text(text)) => Some(text.as_bytes().to_vec()),
+            Some(Datum::Bytes(bytes)) => Some(bytes.to_vec()),
+            _ => None,
+        };
+        let Some(value) = bytes(args.first()) else { return Ok(()) };
+        match &mut self.joined {
+            None => self.joined = Some(value),
+            Some(joined) => {
+                joined.extend(bytes(args.get(1)).unwrap_or_default());
+                joined.extend(value);
+                if joined.len() > crate::call::RESULT_BYTES_MAX {
+                    return Err(crate::call::too_large());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(&self, _: &dyn Environment) -> Result<Datum> {
+        Ok(match &self.joined {
+            None => Datum::Null,
+            Some(joined) if self.binary => Datum::Bytes(joined.as_slice().into()),
+            Some(joined) => Datum::text(String::from_utf8_lossy(joined).as_ref()),
+        })
+    }
+
+    fn size_bytes(&self) -> usize {
+        64 + self.joined.as_ref().map_or(0, Vec::capacity)
+    }
+}
+
+struct Elements {
+    element: SqlType,
+    items: Vec<Datum>,
+    bytes: usize,
+}
+
+impl Accumulator for Elements {
+    fn add(&mut self, args: &[Datum], _: &dyn Environment) -> Result<()> {
+        if let Some(value) = args.first() {
+            self.bytes += value.size_bytes();
+            self.items.push(value.clone());
+        }
+        Ok(())
+    }
+
+    fn finish(&self, _: &dyn Environment) -> Result<Datum> {
+        if self.items.is_empty() {
+            return Ok(Datum::Null);
+        }
+        Ok(Datum::array(self.element.clone(), self.items.clone()))
+    }
+
+    fn size_bytes(&self) -> usize {
+        64 + self.bytes
+    }
+}
+
+pub(crate) fn register(registry: &mut Registry) {
+    registry.aggregate("string_agg(text, text) -> text", |_, _| Box::<Joined>::default());
+    registry.aggregate("string_agg(bytea, bytea) -> bytea", |_, _| {
+        Box::new(Joined { joined: None, binary: true })
+    });
+    registry.aggregate("array_agg(anyelement) -> anyarray", |args, _| {
+        let element = args.first().map_or(SqlType::Text, SqlType::bare);
+        Box::new(Elements { element, items: Vec::new(), bytes: 0 })
+    });
+}

@@ -1,0 +1,55 @@
+//! `min` and `max` of every type that PostgreSQL gives them, and `any_value`'s cousin for arrays.
+
+use std::cmp::Ordering;
+
+use braid_types::{Datum, Result, SqlType};
+
+use crate::registry::Registry;
+use crate::{Accumulator, Environment};
+
+struct Extreme {
+    best: Datum,
+    wanted: Ordering,
+    ty: SqlType,
+}
+
+impl Accumulator for Extreme {
+    fn add(&mut self, args: &[Datum], _: &dyn Environment) -> Result<()> {
+        let Some(next) = args.first() else { return Ok(()) };
+        if next.is_null() {
+            return Ok(());
+        }
+        if self.best.is_null() || next.compare_typed(&self.best, &self.ty) == self.wanted {
+            self.best = next.clone();
+        }
+        Ok(())
+    }
+
+    fn finish(&self, _: &dyn Environment) -> Result<Datum> {
+        Ok(self.best.clone())
+    }
+
+    fn size_bytes(&self) -> usize {
+        64 + self.best.size_bytes()
+    }
+}
+
+fn start(args: &[SqlType], wanted: Ordering) -> Box<dyn Accumulator> {
+    let ty = args.first().cloned().unwrap_or(SqlType::Unknown);
+    Box::new(Extreme { best: Datum::Null, wanted, ty })
+}
+
+macro_rules! extremes {
+    ($registry:ident: $($ty:literal),*) => {
+        $(
+            $registry.aggregate(concat!("min(", $ty, ") -> ", $ty), |a, _| start(a, Ordering::Less));
+            $registry
+                .aggregate(concat!("max(", $ty, ") -> ", $ty), |a, _| start(a, Ordering::Greater));
+        )*
+    };
+}
+
+pub(crate) fn register(registry: &mut Registry) {
+    extremes!(registry: "int2", "int4", "int8", "float4", "float8", "numeric", "text", "bpchar");
+    extremes!(registry: "date", "time", "timestamp", "timestamptz", "interval", "oid", "anyarray");
+}

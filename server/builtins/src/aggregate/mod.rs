@@ -1,0 +1,87 @@
+//! Aggregates: found by name and types, fed row by row.
+//!
+//! ORDER BY, DISTINCT and FILTER inside an aggregate call are `exec`'s: rows arrive here sorted,
+//! distinct and filtered. Ordered-set aggregates (`percentile_cont … WITHIN GROUP`) get their
+//! direct arguments first in each row, then the sorted value.
+
+mod collect;
+mod count;
+mod extreme;
+mod json;
+mod ordered_set;
+mod statistics;
+mod sum;
+
+use braid_types::{Datum, Result, SqlType};
+
+use crate::registry::{Registry, registry};
+use crate::resolve::{Candidate, Selection, ambiguous_function, bind, no_function, select};
+use crate::{Arg, Environment, Returns};
+
+/// The state of one aggregate over one group.
+pub trait Accumulator: Send {
+    /// Takes one row's arguments. Strict aggregates skip rows with a NULL themselves.
+    fn add(&mut self, args: &[Datum], env: &dyn Environment) -> Result<()>;
+    /// The result; may be called again after more rows (window frames).
+    fn finish(&self, env: &dyn Environment) -> Result<Datum>;
+    /// Approximate bytes held, for the memory limit of a statement.
+    fn size_bytes(&self) -> usize {
+        64
+    }
+}
+
+/// An aggregate of one signature.
+pub struct Aggregate {
+    /// Its name.
+    pub name: &'static str,
+    /// Makes an empty state for arguments of these types.
+    pub start: fn(&[SqlType], &SqlType) -> Box<dyn Accumulator>,
+}
+
+/// An aggregate with what resolution needs to know.
+pub(crate) struct AggregateSignature {
+    pub(crate) aggregate: Aggregate,
+    pub(crate) args: Vec<Arg>,
+    pub(crate) variadic: bool,
+    pub(crate) returns: Returns,
+}
+
+/// What resolution found.
+#[derive(Clone)]
+pub struct ResolvedAggregate {
+    /// The aggregate.
+    pub aggregate: &'static Aggregate,
+    /// The types that the arguments are to be cast to.
+    pub arg_types: Vec<SqlType>,
+    /// The type of its result.
+    pub returns: SqlType,
+}
+
+/// Finds an aggregate; `None` if there is none of that name at all, 42883 if none fits.
+/// `count(*)` is asked for with no arguments.
+pub fn resolve_aggregate(name: &str, args: &[SqlType]) -> Result<Option<ResolvedAggregate>> {
+    let Some(all) = registry().aggregates.get(name) else { return Ok(None) };
+    let candidates: Vec<_> = all
+        .iter()
+        .filter_map(|one| Candidate::expand(one, &one.args, one.variadic, args.len()))
+        .collect();
+    match select(candidates, args) {
+        Selection::None => Err(no_function(name, args)),
+        Selection::Many => Err(ambiguous_function(name, args)),
+        Selection::One(found) => {
+            let (arg_types, mut returns) = bind(&found.args, args, &[&found.item.returns])?;
+            let returns = returns.pop().unwrap_or(SqlType::Void);
+            Ok(Some(ResolvedAggregate { aggregate: &found.item.aggregate, arg_types, returns }))
+        }
+    }
+}
+
+pub(crate) fn register(registry: &mut Registry) {
+    count::register(registry);
+    sum::register(registry);
+    extreme::register(registry);
+    collect::register(registry);
+    statistics::register(registry);
+    json::register(registry);
+    ordered_set::register(registry);
+}

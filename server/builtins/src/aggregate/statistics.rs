@@ -1,0 +1,260 @@
+//! Variance, standard deviation, covariance, correlation and linear regression.
+//!
+//! Floats follow Youngs and Cramer, which loses little to cancellation and is what PostgreSQL
+//! does; integers and numerics are exact sums of values and squares.
+
+use braid_types::{Datum, Error, Numeric, Result, SqlState};
+
+use crate::registry::Registry;
+use crate::{Accumulator, Environment};
+
+#[derive(Clone, Copy)]
+enum Spread {
+    VariancePopulation,
+    VarianceSample,
+    DeviationPopulation,
+    DeviationSample,
+}
+
+impl Spread {
+    fn is_sample(self) -> bool {
+        matches!(self, Spread::VarianceSample | Spread::DeviationSample)
+    }
+
+    fn is_deviation(self) -> bool {
+        matches!(self, Spread::DeviationPopulation | Spread::DeviationSample)
+    }
+}
+
+/// One column of floats: count, sum and sum of squared differences.
+#[derive(Clone, Copy, Default)]
+struct Moments {
+    count: f64,
+    sum: f64,
+    squares: f64,
+}
+
+fn overflow() -> Error {
+    Error::new(SqlState::NumericValueOutOfRange, "value out of range: overflow")
+}
+
+impl Moments {
+    fn add(&mut self, value: f64) -> Result<()> {
+        let before = *self;
+        self.count += 1.0;
+        self.sum += value;
+        if before.count > 0.0 {
+            let difference = value * self.count - self.sum;
+            self.squares += difference * difference / (self.count * before.count);
+            if self.sum.is_infinite() || self.squares.is_infinite() {
+                if !before.sum.is_infinite() && !value.is_infinite() {
+                    return Err(overflow());
+                }
+                self.squares = f64::NAN;
+            }
+        } else if !value.is_finite() {
+            self.squares = f64::NAN;
+        }
+        Ok(())
+    }
+}
+
+struct FloatSpread {
+    moments: Moments,
+    spread: Spread,
+}
+
+impl Accumulator for FloatSpread {
+    fn add(&mut self, args: &[Datum], _: &dyn Environment) -> Result<()> {
+        match args.first() {
+            Some(Datum::Float(value)) => self.moments.add(*value),
+            _ => Ok(()),
+        }
+    }
+
+    fn finish(&self, _: &dyn Environment) -> Result<Datum> {
+        let Moments { count, squares, .. } = self.moments;
+        let divisor = if self.spread.is_sample() { count - 1.0 } else { count };
+        if divisor <= 0.0 {
+            return Ok(Datum::Null);
+        }
+        let variance = squares / divisor;
+        Ok(Datum::Float(if self.spread.is_deviation() { variance.sqrt() } else { variance }))
+    }
+}
+
+struct NumericSpread {
+    count: i64,
+    sum: Numeric,
+    squares: Numeric,
+    spread: Spread,
+}
+
+impl Accumulator for NumericSpread {
+    fn add(&mut self, args: &[Datum], _: &dyn Environment) -> Result<()> {
+        let value = match args.first() {
+            Some(Datum::Numeric(value)) => value.clone(),
+            Some(Datum::Int(value)) => Numeric::from_i64(*value),
+            _ => return Ok(()),
+        };
+        self.count += 1;
+        self.squares = self.squares.add(&value.mul(&value)?)?;
+        self.sum = self.sum.add(&value)?;
+        Ok(())
+    }
+
+    fn finish(&self, _: &dyn Environment) -> Result<Datum> {
+        let sample = self.spread.is_sample();
+        if self.count <= i64::from(sample) {
+            return Ok(Datum::Null);
+        }
+        if !self.sum.is_finite() {
+            return Ok(Datum::Numeric(Numeric::NaN));
+        }
+        let count = Numeric::from_i64(self.count);
+        let top = count.mul(&self.squares)?.sub(&self.sum.mul(&self.sum)?)?;
+        if top.signum() <= 0 {
+            return Ok(Datum::Numeric(Numeric::ZERO));
+        }
+        let bottom = count.mul(&Numeric::from_i64(self.count - i64::from(sample)))?;
+        let variance = top.div(&bottom)?;
+        if !self.spread.is_deviation() {
+            return Ok(Datum::Numeric(variance));
+        }
+        let scale = variance.scale().unwrap_or(0);
+        Ok(Datum::Numeric(variance.sqrt()?.round(scale)?))
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Pair {
+    Count,
+    Sxx,
+    Syy,
+    Sxy,
+    AverageX,
+    AverageY,
+    R2,
+    Slope,
+    Intercept,
+    CovariancePopulation,
+    CovarianceSample,
+    Correlation,
+}
+
+/// Two columns of floats: `y` comes first in SQL.
+struct Regression {
+    count: f64,
+    x: Moments,
+    y: Moments,
+    products: f64,
+    result: Pair,
+}
+
+impl Accumulator for Regression {
+    fn add(&mut self, args: &[Datum], _: &dyn Environment) -> Result<()> {
+        let (Some(Datum::Float(y)), Some(Datum::Float(x))) = (args.first(), args.get(1)) else {
+            return Ok(());
+        };
+        let before = self.count;
+        self.count += 1.0;
+        self.x.add(*x)?;
+        self.y.add(*y)?;
+        if before > 0.0 {
+            let dx = x * self.count - self.x.sum;
+            let dy = y * self.count - self.y.sum;
+            self.products += dx * dy / (self.count * before);
+        } else if !x.is_finite() || !y.is_finite() {
+            self.products = f64::NAN;
+        }
+        Ok(())
+    }
+
+    fn finish(&self, _: &dyn Environment) -> Result<Datum> {
+        let n = self.count;
+        let (sxx, syy, sxy) = (self.x.squares, self.y.squares, self.products);
+        if matches!(self.result, Pair::Count) {
+            return Ok(Datum::Int(n as i64));
+        }
+        if n < 1.0 {
+            return Ok(Datum::Null);
+        }
+        let value = match self.result {
+            Pair::Count => None,
+            Pair::Sxx => Some(sxx),
+            Pair::Syy => Some(syy),
+            Pair::Sxy => Some(sxy),
+            Pair::AverageX => Some(self.x.sum / n),
+            Pair::AverageY => Some(self.y.sum / n),
+            Pair::CovariancePopulation => Some(sxy / n),
+            Pair::CovarianceSample => (n > 1.0).then(|| sxy / (n - 1.0)),
+            Pair::Correlation => (sxx != 0.0 && syy != 0.0).then(|| sxy / (sxx * syy).sqrt()),
+            Pair::R2 if sxx == 0.0 => None,
+            Pair::R2 if syy == 0.0 => Some(1.0),
+            Pair::R2 => Some((sxy * sxy) / (sxx * syy)),
+            Pair::Slope => (sxx != 0.0).then(|| sxy / sxx),
+            Pair::Intercept => (sxx != 0.0).then(|| (self.y.sum - self.x.sum * sxy / sxx) / n),
+        };
+        Ok(value.map_or(Datum::Null, Datum::Float))
+    }
+}
+
+macro_rules! spread {
+    ($registry:ident, $names:literal, $spread:expr) => {
+        for signature in [
+            concat!($names, "(int2) -> numeric"),
+            concat!($names, "(int4) -> numeric"),
+            concat!($names, "(int8) -> numeric"),
+            concat!($names, "(numeric) -> numeric"),
+        ] {
+            $registry.aggregate(signature, |_, _| {
+                Box::new(NumericSpread {
+                    count: 0,
+                    sum: Numeric::ZERO,
+                    squares: Numeric::ZERO,
+                    spread: $spread,
+                })
+            });
+        }
+        for signature in
+            [concat!($names, "(float4) -> float8"), concat!($names, "(float8) -> float8")]
+        {
+            $registry.aggregate(signature, |_, _| {
+                Box::new(FloatSpread { moments: Moments::default(), spread: $spread })
+            });
+        }
+    };
+}
+
+macro_rules! pair {
+    ($registry:ident, $name:literal, $ty:literal, $pair:expr) => {
+        $registry.aggregate(concat!($name, "(float8, float8) -> ", $ty), |_, _| {
+            Box::new(Regression {
+                count: 0.0,
+                x: Moments::default(),
+                y: Moments::default(),
+                products: 0.0,
+                result: $pair,
+            })
+        });
+    };
+}
+
+pub(crate) fn register(registry: &mut Registry) {
+    spread!(registry, "var_pop", Spread::VariancePopulation);
+    spread!(registry, "var_samp|variance", Spread::VarianceSample);
+    spread!(registry, "stddev_pop", Spread::DeviationPopulation);
+    spread!(registry, "stddev_samp|stddev", Spread::DeviationSample);
+    pair!(registry, "regr_count", "int8", Pair::Count);
+    pair!(registry, "regr_sxx", "float8", Pair::Sxx);
+    pair!(registry, "regr_syy", "float8", Pair::Syy);
+    pair!(registry, "regr_sxy", "float8", Pair::Sxy);
+    pair!(registry, "regr_avgx", "float8", Pair::AverageX);
+    pair!(registry, "regr_avgy", "float8", Pair::AverageY);
+    pair!(registry, "regr_r2", "float8", Pair::R2);
+    pair!(registry, "regr_slope", "float8", Pair::Slope);
+    pair!(registry, "regr_intercept", "float8", Pair::Intercept);
+    pair!(registry, "covar_pop", "float8", Pair::CovariancePopulation);
+    pair!(registry, "covar_samp", "float8", Pair::CovarianceSample);
+    pair!(registry, "corr", "float8", Pair::Correlation);
+}

@@ -1,0 +1,159 @@
+//! `sum` and `avg`.
+//!
+//! Integers are summed in 128 bits and floats in 64, so a row costs no allocation. `sum(int8)` and
+//! every integer `avg` are numeric, as in PostgreSQL.
+
+use braid_types::{Datum, Error, Interval, Numeric, Result, SqlState, SqlType};
+
+use crate::integers::fit;
+use crate::registry::Registry;
+use crate::{Accumulator, Environment};
+
+#[derive(Default)]
+struct Integers {
+    sum: i128,
+    count: i64,
+    returns: Option<SqlType>,
+    average: bool,
+}
+
+impl Accumulator for Integers {
+    fn add(&mut self, args: &[Datum], _: &dyn Environment) -> Result<()> {
+        if let Some(Datum::Int(value)) = args.first() {
+            self.sum += i128::from(*value);
+            self.count += 1;
+        }
+        Ok(())
+    }
+
+    fn finish(&self, _: &dyn Environment) -> Result<Datum> {
+        if self.count == 0 {
+            return Ok(Datum::Null);
+        }
+        if self.average {
+            let sum = Numeric::from_i128(self.sum);
+            return Ok(Datum::Numeric(sum.div(&Numeric::from_i64(self.count))?));
+        }
+        match &self.returns {
+            Some(ty @ SqlType::Int8) => fit(ty, i64::try_from(self.sum).ok()),
+            _ => Ok(Datum::Numeric(Numeric::from_i128(self.sum))),
+        }
+    }
+}
+
+#[derive(Default)]
+struct Floats {
+    sum: f64,
+    count: i64,
+    small: bool,
+    average: bool,
+}
+
+fn float_overflow() -> Error {
+    Error::new(SqlState::NumericValueOutOfRange, "value out of range: overflow")
+}
+
+impl Accumulator for Floats {
+    fn add(&mut self, args: &[Datum], _: &dyn Environment) -> Result<()> {
+        if let Some(Datum::Float(value)) = args.first() {
+            let mut sum = self.sum + value;
+            if self.small && !self.average {
+                sum = f64::from(sum as f32);
+            }
+            if sum.is_infinite() && !value.is_infinite() && !self.sum.is_infinite() {
+                return Err(float_overflow());
+            }
+            self.sum = sum;
+            self.count += 1;
+        }
+        Ok(())
+    }
+
+    fn finish(&self, _: &dyn Environment) -> Result<Datum> {
+        Ok(match (self.count, self.average) {
+            (0, _) => Datum::Null,
+            (count, true) => Datum::Float(self.sum / count as f64),
+            (_, false) => Datum::Float(self.sum),
+        })
+    }
+}
+
+struct Numerics {
+    sum: Numeric,
+    count: i64,
+    average: bool,
+}
+
+impl Accumulator for Numerics {
+    fn add(&mut self, args: &[Datum], _: &dyn Environment) -> Result<()> {
+        if let Some(Datum::Numeric(value)) = args.first() {
+            self.sum = self.sum.add(value)?;
+            self.count += 1;
+        }
+        Ok(())
+    }
+
+    fn finish(&self, _: &dyn Environment) -> Result<Datum> {
+        Ok(match (self.count, self.average) {
+            (0, _) => Datum::Null,
+            (count, true) => Datum::Numeric(self.sum.div(&Numeric::from_i64(count))?),
+            (_, false) => Datum::Numeric(self.sum.clone()),
+        })
+    }
+}
+
+#[derive(Default)]
+struct Intervals {
+    sum: Interval,
+    count: i64,
+    average: bool,
+}
+
+impl Accumulator for Intervals {
+    fn add(&mut self, args: &[Datum], _: &dyn Environment) -> Result<()> {
+        if let Some(Datum::Interval(value)) = args.first() {
+            self.sum = self.sum.checked_add(value)?;
+            self.count += 1;
+        }
+        Ok(())
+    }
+
+    fn finish(&self, _: &dyn Environment) -> Result<Datum> {
+        Ok(match (self.count, self.average) {
+            (0, _) => Datum::Null,
+            (count, true) => Datum::Interval(self.sum.checked_div(count as f64)?),
+            (_, false) => Datum::Interval(self.sum),
+        })
+    }
+}
+
+pub(crate) fn register(registry: &mut Registry) {
+    for signature in ["sum(int2) -> int8", "sum(int4) -> int8", "sum(int8) -> numeric"] {
+        registry.aggregate(signature, |_, returns| {
+            Box::new(Integers { returns: Some(returns.clone()), ..Integers::default() })
+        });
+    }
+    for signature in ["avg(int2) -> numeric", "avg(int4) -> numeric", "avg(int8) -> numeric"] {
+        registry.aggregate(signature, |_, _| {
+            Box::new(Integers { average: true, ..Integers::default() })
+        });
+    }
+    registry.aggregate("sum(float4) -> float4", |_, _| {
+        Box::new(Floats { small: true, ..Floats::default() })
+    });
+    registry.aggregate("sum(float8) -> float8", |_, _| Box::<Floats>::default());
+    for signature in ["avg(float4) -> float8", "avg(float8) -> float8"] {
+        registry
+            .aggregate(signature, |_, _| Box::new(Floats { average: true, ..Floats::default() }));
+    }
+    registry.aggregate("sum(numeric) -> numeric", |_, _| {
+        Box::new(Numerics { sum: Numeric::ZERO, count: 0, average: false })
+    });
+    registry.aggregate("avg(numeric) -> numeric", |_, _| {
+        Box::new(Numerics { sum: Numeric::ZERO, count: 0, average: true })
+    });
+    registry.aggregate("sum(interval) -> interval", |_, _| Box::<Intervals>::default());
+    registry.aggregate("avg(interval) -> interval", |_, _| {
+        Box::new(Intervals { average: true, ..Intervals::default() })
+    });
+}

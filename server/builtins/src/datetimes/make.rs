@@ -1,0 +1,123 @@
+//! Making dates, times and intervals from parts; ages; justified intervals.
+
+use braid_types::datetime::{
+    DAY_MICROS, age, justify_days, justify_hours, justify_interval, local_to_utc, make_date,
+    make_interval, make_time, timestamp, zone_by_name,
+};
+use braid_types::{Datum, Error, Interval, Result, SqlState};
+
+use super::{local, micros, zone};
+use crate::Call;
+use crate::registry::Registry;
+
+/// Seconds from 1970 to 2000.
+const SECONDS_1970_TO_2000: f64 = 946_684_800.0;
+
+fn out_of_range() -> Error {
+    Error::new(SqlState::DatetimeFieldOverflow, "timestamp out of range")
+}
+
+fn date(call: &Call<'_>) -> Result<i32> {
+    make_date(call.int(0)?, call.int(1)?, call.int(2)?)
+}
+
+/// Local microseconds of `make_timestamp`'s six numbers.
+fn local_timestamp(call: &Call<'_>) -> Result<i64> {
+    let days = date(call)?;
+    let clock = make_time(call.int(3)?, call.int(4)?, call.float(5)?)?;
+    timestamp(days.into(), clock).ok_or_else(out_of_range)
+}
+
+fn make_timestamptz(call: &Call<'_>) -> Result<Datum> {
+    let local = local_timestamp(call)?;
+    let instant = if call.args.len() > 6 {
+        local_to_utc(&zone_by_name(call.text(6)?)?, local)?
+    } else {
+        local_to_utc(zone(call), local)?
+    };
+    Ok(Datum::Timestamptz(instant))
+}
+
+fn interval(call: &Call<'_>) -> Result<Datum> {
+    let part = |index: usize| if index < call.args.len() { call.int(index) } else { Ok(0) };
+    let seconds = if call.args.len() > 6 { call.float(6)? } else { 0.0 };
+    let made = make_interval(part(0)?, part(1)?, part(2)?, part(3)?, part(4)?, part(5)?, seconds)?;
+    Ok(Datum::Interval(made))
+}
+
+/// `age(a)` counts from midnight today; `age(a, b)` from `b`.
+fn age_between(call: &Call<'_>) -> Result<Datum> {
+    let at = |index: usize| -> Result<i64> {
+        Ok(match call.datum(index) {
+            Datum::Timestamptz(value) => local(call, *value),
+            _ => micros(call, index)?,
+        })
+    };
+    let (later, earlier) = if call.args.len() > 1 {
+        (at(0)?, at(1)?)
+    } else {
+        let today = local(call, call.env.transaction_micros());
+        (today.div_euclid(DAY_MICROS) * DAY_MICROS, at(0)?)
+    };
+    Ok(Datum::Interval(age(later, earlier)?))
+}
+
+fn justified(call: &Call<'_>, how: fn(&Interval) -> Result<Interval>) -> Result<Datum> {
+    Ok(Datum::Interval(how(&call.interval(0)?)?))
+}
+
+/// `to_timestamp(seconds since 1970)`.
+fn from_seconds(call: &Call<'_>) -> Result<Datum> {
+    let seconds = call.float(0)?;
+    if seconds.is_nan() {
+        return Err(Error::new(SqlState::DatetimeFieldOverflow, "timestamp cannot be NaN"));
+    }
+    if seconds.is_infinite() {
+        return Ok(Datum::Timestamptz(if seconds > 0.0 { i64::MAX } else { i64::MIN }));
+    }
+    let micros = ((seconds - SECONDS_1970_TO_2000) * 1e6).round_ties_even();
+    let value = micros as i64;
+    if micros.abs() >= 9.3e18 || !braid_types::datetime::timestamp_in_range(value) {
+        let message = format!("timestamp out of range: \"{seconds}\"");
+        return Err(Error::new(SqlState::DatetimeFieldOverflow, message));
+    }
+    Ok(Datum::Timestamptz(value))
+}
+
+pub(super) fn register(registry: &mut Registry) {
+    registry.add("make_date(int4, int4, int4) -> date", |c| Ok(Datum::Date(date(c)?)));
+    registry.add("make_time(int4, int4, float8) -> time", |c| {
+        Ok(Datum::Time(make_time(c.int(0)?, c.int(1)?, c.float(2)?)?))
+    });
+    registry.add("make_timestamp(int4, int4, int4, int4, int4, float8) -> timestamp", |c| {
+        Ok(Datum::Timestamp(local_timestamp(c)?))
+    });
+    registry.add(
+        "make_timestamptz(int4, int4, int4, int4, int4, float8) -> timestamptz stable",
+        make_timestamptz,
+    );
+    registry.add(
+        "make_timestamptz(int4, int4, int4, int4, int4, float8, text) -> timestamptz stable",
+        make_timestamptz,
+    );
+    for signature in [
+        "make_interval() -> interval",
+        "make_interval(int4) -> interval",
+        "make_interval(int4, int4) -> interval",
+        "make_interval(int4, int4, int4) -> interval",
+        "make_interval(int4, int4, int4, int4) -> interval",
+        "make_interval(int4, int4, int4, int4, int4) -> interval",
+        "make_interval(int4, int4, int4, int4, int4, int4) -> interval",
+        "make_interval(int4, int4, int4, int4, int4, int4, float8) -> interval",
+    ] {
+        registry.add(signature, interval);
+    }
+    registry.add("age(timestamp) -> interval stable", age_between);
+    registry.add("age(timestamptz) -> interval stable", age_between);
+    registry.add("age(timestamp, timestamp) -> interval", age_between);
+    registry.add("age(timestamptz, timestamptz) -> interval stable", age_between);
+    registry.add("justify_hours(interval) -> interval", |c| justified(c, justify_hours));
+    registry.add("justify_days(interval) -> interval", |c| justified(c, justify_days));
+    registry.add("justify_interval(interval) -> interval", |c| justified(c, justify_interval));
+    registry.add("to_timestamp(float8) -> timestamptz", from_seconds);
+}

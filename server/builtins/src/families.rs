@@ -1,0 +1,23 @@
+//! The list of families; each registers its own functions.
+
+use crate::registry::Registry;
+use crate::{
+    aggregate, arrays, casts, compare, datetimes, floats, integers, json, numerics, sets, strings,
+    system, uuids,
+};
+
+pub(crate) fn register(registry: &mut Registry) {
+    compare::register(registry);
+    integers::register(registry);
+    floats::register(registry);
+    numerics::register(registry);
+    strings::register(registry);
+    uuids::register(registry);
+    arrays::register(registry);
+    json::register(registry);
+    datetimes::register(registry);
+    sets::register(registry);
+    system::register(registry);
+    casts::register(registry);
+    aggregate::register(registry);
+}

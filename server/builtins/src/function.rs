@@ -1,0 +1,187 @@
+//! What a function is, and what a call sees.
+
+use braid_types::{Datum, FormatSettings, Result, Row, SqlType};
+
+/// What an argument may be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Arg {
+    /// This type (modifiers do not matter).
+    Is(SqlType),
+    /// Any type (`"any"`).
+    Any,
+    /// Any type, the same for each such argument (`anyelement`).
+    Element,
+    /// An array of what [`Arg::Element`] is (`anyarray`).
+    Array,
+    /// Any type that is not an array (`anynonarray`).
+    NonArray,
+    /// Any type that casts to what all such arguments have in common (`anycompatible`).
+    Compatible,
+    /// An array of what [`Arg::Compatible`] is (`anycompatiblearray`).
+    CompatibleArray,
+}
+
+/// What a function returns.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Returns {
+    /// This type.
+    Is(SqlType),
+    /// What [`Arg::Element`] was bound to.
+    Element,
+    /// An array of what [`Arg::Element`] was bound to.
+    Array,
+    /// What [`Arg::Compatible`] was bound to.
+    Compatible,
+    /// An array of what [`Arg::Compatible`] was bound to.
+    CompatibleArray,
+}
+
+/// How far a result may be reused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Volatility {
+    /// Depends on its arguments only: folded when they are constants.
+    Immutable,
+    /// The same within one statement.
+    Stable,
+    /// Differs from call to call.
+    Volatile,
+}
+
+/// Functions that wait for the store or the clock; `exec` carries them out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Special {
+    /// `nextval(regclass)`
+    Nextval,
+    /// `currval(regclass)`
+    Currval,
+    /// `setval(regclass, bigint [, boolean])`
+    Setval,
+    /// `lastval()`
+    Lastval,
+    /// `pg_sleep(double precision)`
+    Sleep,
+    /// `set_config(text, text, boolean)`
+    SetConfig,
+    /// `pg_cancel_backend(integer)`
+    CancelBackend,
+    /// `pg_terminate_backend(integer)`
+    TerminateBackend,
+}
+
+/// How a call is carried out.
+#[derive(Clone, Copy)]
+pub enum Eval {
+    /// On datums, at once.
+    Pure(fn(&Call<'_>) -> Result<Datum>),
+    /// By `exec`.
+    Special(Special),
+}
+
+/// A function or operator of one signature.
+pub struct Function {
+    /// Its name; operators carry theirs (`+`, `->>`).
+    pub name: &'static str,
+    /// Its arguments.
+    pub args: Vec<Arg>,
+    /// Whether the last argument repeats.
+    pub variadic: bool,
+    /// What it returns.
+    pub returns: Returns,
+    /// NULL in, NULL out, without a call.
+    pub strict: bool,
+    /// How far its result may be reused.
+    pub volatility: Volatility,
+    /// How it is carried out.
+    pub eval: Eval,
+}
+
+/// What one call sees.
+pub struct Call<'a> {
+    /// The session around it.
+    pub env: &'a dyn Environment,
+    /// The types of the arguments, after the casts that resolution asked for.
+    pub types: &'a [SqlType],
+    /// The type of the result.
+    pub returns: &'a SqlType,
+    /// The arguments.
+    pub args: &'a [Datum],
+}
+
+/// The rows of a set-returning function.
+pub type Rows = Box<dyn Iterator<Item = Result<Row>> + Send>;
+
+/// A set-returning function of one signature (`generate_series`, `unnest`).
+pub struct SetFunction {
+    /// Its name.
+    pub name: &'static str,
+    /// Its arguments.
+    pub args: Vec<Arg>,
+    /// Whether the last argument repeats.
+    pub variadic: bool,
+    /// Its columns: default names and types; one unnamed column takes the function's name.
+    pub columns: Vec<(&'static str, Returns)>,
+    /// NULL in, no rows.
+    pub strict: bool,
+    /// The rows of a call.
+    pub eval: fn(&Call<'_>) -> Result<Rows>,
+}
+
+/// The session as functions see it.
+pub trait Environment: Send + Sync {
+    /// Formats and the time zone.
+    fn settings(&self) -> &FormatSettings;
+    /// The transaction's timestamp: microseconds since 2000-01-01 UTC.
+    fn transaction_micros(&self) -> i64;
+    /// The statement's timestamp.
+    fn statement_micros(&self) -> i64;
+    /// The user whose privileges count.
+    fn current_user(&self) -> &str;
+    /// The user who logged in.
+    fn session_user(&self) -> &str;
+    /// The database.
+    fn database(&self) -> &str;
+    /// The schemas of the search path that exist; `implicit` adds `pg_catalog`.
+    fn search_path(&self, implicit: bool) -> Vec<String>;
+    /// A setting's value by lower-case name.
+    fn setting(&self, name: &str) -> Option<String>;
+    /// The number of this session (`pg_backend_pid`).
+    fn backend_pid(&self) -> i32;
+    /// The client's address, if it has one.
+    fn client_addr(&self) -> Option<String>;
+    /// Names and definitions by oid.
+    fn lookup(&self) -> &dyn Lookup;
+}
+
+/// Names and definitions of catalog objects; implemented by `catalog`.
+pub trait Lookup: Send + Sync {
+    /// The oid of a relation by its (possibly qualified, possibly quoted) name.
+    fn relation_oid(&self, name: &str) -> Option<u32>;
+    /// A relation's name as `regclass` prints it: qualified only if not on the search path.
+    fn relation_name(&self, oid: u32) -> Option<String>;
+    /// Whether an unqualified name finds this relation.
+    fn relation_is_visible(&self, oid: u32) -> bool;
+    /// A schema's name and oid.
+    fn schema_oid(&self, name: &str) -> Option<u32>;
+    /// A schema's name.
+    fn schema_name(&self, oid: u32) -> Option<String>;
+    /// A role's oid.
+    fn role_oid(&self, name: &str) -> Option<u32>;
+    /// A role's name.
+    fn role_name(&self, oid: u32) -> Option<String>;
+    /// `CREATE INDEX …` of an index; a column number above 0 gives that column only.
+    fn index_definition(&self, oid: u32, column: i32) -> Option<String>;
+    /// The definition of a constraint.
+    fn constraint_definition(&self, oid: u32) -> Option<String>;
+    /// The query of a view.
+    fn view_definition(&self, oid: u32) -> Option<String>;
+    /// A comment: object, catalog (`pg_class` …) and column number (0: the object itself).
+    fn comment(&self, oid: u32, catalog: &str, column: i32) -> Option<String>;
+    /// The sequence that a serial or identity column owns, as a qualified name.
+    fn serial_sequence(&self, table: &str, column: &str) -> Result<Option<String>>;
+    /// Whether a role has a privilege on a relation; an unknown relation or privilege is an error.
+    fn has_table_privilege(&self, role: &str, relation: u32, privilege: &str) -> Result<bool>;
+    /// An estimate of a relation's size in bytes.
+    fn relation_size(&self, oid: u32) -> i64;
+    /// A database's name.
+    fn database_name(&self, oid: u32) -> Option<String>;
+}

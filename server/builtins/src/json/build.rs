@@ -1,0 +1,204 @@
+//! Making JSON: `to_json`, `json_build_object`, `json_object`, `row_to_json` and their kin.
+
+use braid_types::{Datum, Error, Json, Result, SqlState};
+
+use super::convert::{to_json_text, to_jsonb, to_key};
+use crate::Call;
+use crate::call::invalid;
+use crate::registry::Registry;
+
+/// A `json` from text that is known to be one.
+fn raw(out: Vec<u8>) -> Result<Datum> {
+    Ok(Datum::json(Json::Raw(String::from_utf8_lossy(&out).into())))
+}
+
+fn to_json(call: &Call<'_>) -> Result<Datum> {
+    let pretty = call.args.len() > 1 && call.bool(1)?;
+    let mut out = Vec::new();
+    to_json_text(call.ty(0), call.datum(0), call.env, pretty, &mut out);
+    raw(out)
+}
+
+fn jsonb(call: &Call<'_>) -> Result<Datum> {
+    Ok(Datum::json(to_jsonb(call.ty(0), call.datum(0), call.env)?))
+}
+
+fn odd_arguments(function: &str) -> Error {
+    let what = if function == "json" { "json_build_object()" } else { "jsonb_build_object()" };
+    invalid("argument list must have even number of elements")
+        .hint(format!("The arguments of {what} must consist of alternating keys and values."))
+}
+
+fn null_key(place: usize, binary: bool) -> Error {
+    if binary {
+        return invalid(format!("argument {place}: key must not be null"));
+    }
+    let hint = "Object keys should be text.";
+    invalid(format!("argument {place} cannot be null")).hint(hint)
+}
+
+fn build_object(call: &Call<'_>) -> Result<Datum> {
+    if call.args.len() % 2 == 1 {
+        return Err(odd_arguments("json"));
+    }
+    let mut out = vec![b'{'];
+    for index in (0..call.args.len()).step_by(2) {
+        if index > 0 {
+            out.extend_from_slice(b", ");
+        }
+        let null = null_key(index + 1, false);
+        let key = to_key(call.ty(index), call.datum(index), call.env, null)?;
+        Json::string(key).write_text(&mut out);
+        out.extend_from_slice(b" : ");
+        to_json_text(call.ty(index + 1), call.datum(index + 1), call.env, false, &mut out);
+    }
+    out.push(b'}');
+    raw(out)
+}
+
+fn build_object_binary(call: &Call<'_>) -> Result<Datum> {
+    if call.args.len() % 2 == 1 {
+        return Err(odd_arguments("jsonb"));
+    }
+    let mut members: Vec<(Box<str>, Json)> = Vec::new();
+    for index in (0..call.args.len()).step_by(2) {
+        let null = null_key(index + 1, true);
+        let key = to_key(call.ty(index), call.datum(index), call.env, null)?;
+        let value = to_jsonb(call.ty(index + 1), call.datum(index + 1), call.env)?;
+        members.push((key.into(), value));
+    }
+    Ok(Datum::json(Json::object(members)))
+}
+
+fn build_array(call: &Call<'_>) -> Result<Datum> {
+    let mut out = vec![b'['];
+    for index in 0..call.args.len() {
+        if index > 0 {
+            out.extend_from_slice(b", ");
+        }
+        to_json_text(call.ty(index), call.datum(index), call.env, false, &mut out);
+    }
+    out.push(b']');
+    raw(out)
+}
+
+fn build_array_binary(call: &Call<'_>) -> Result<Datum> {
+    let items = call.args.iter().zip(call.types);
+    let items = items.map(|(datum, ty)| to_jsonb(ty, datum, call.env));
+    Ok(Datum::json(Json::Array(items.collect::<Result<_>>()?)))
+}
+
+/// Keys and values of `json_object(text[])` or `json_object(text[], text[])`.
+fn pairs<'a>(call: &Call<'a>) -> Result<Vec<(&'a str, Option<&'a str>)>> {
+    let state = SqlState::ArraySubscriptError;
+    let null =
+        || Error::new(SqlState::NullValueNotAllowed, "null value not allowed for object key");
+    let first = call.array(0)?;
+    let nested = |item: &'a Datum| -> Result<(&'a str, Option<&'a str>)> {
+        match item.as_array().map(|pair| pair.items.as_slice()) {
+            Some([key, value]) => Ok((key.as_str().ok_or_else(null)?, value.as_str())),
+            _ => Err(Error::new(state, "array must have two columns")),
+        }
+    };
+    if call.args.len() == 1 {
+        if matches!(first.items.first(), Some(Datum::Array(_))) {
+            return first.items.iter().map(nested).collect();
+        }
+        let items = call.texts(0)?;
+        if items.len() % 2 == 1 {
+            return Err(Error::new(state, "array must have even number of elements"));
+        }
+        return items.chunks(2).map(|pair| Ok((pair[0].ok_or_else(null)?, pair[1]))).collect();
+    }
+    let (keys, values) = (call.texts(0)?, call.texts(1)?);
+    if keys.len() != values.len() {
+        return Err(Error::new(state, "mismatched array dimensions"));
+    }
+    keys.into_iter().zip(values).map(|(key, value)| Ok((key.ok_or_else(null)?, value))).collect()
+}
+
+fn object(call: &Call<'_>) -> Result<Datum> {
+    let mut out = vec![b'{'];
+    for (index, (key, value)) in pairs(call)?.into_iter().enumerate() {
+        if index > 0 {
+            out.extend_from_slice(b", ");
+        }
+        Json::string(key).write_text(&mut out);
+        out.extend_from_slice(b" : ");
+        value.map_or(Json::Null, Json::string).write_text(&mut out);
+    }
+    out.push(b'}');
+    raw(out)
+}
+
+fn object_binary(call: &Call<'_>) -> Result<Datum> {
+    let members = pairs(call)?
+        .into_iter()
+        .map(|(key, value)| (key.into(), value.map_or(Json::Null, Json::string)))
+        .collect();
+    Ok(Datum::json(Json::object(members)))
+}
+
+/// The text of a `json` without white space, as `json_strip_nulls` prints it.
+fn write_compact(value: &Json, out: &mut Vec<u8>) {
+    if let Some(members) = value.members() {
+        out.push(b'{');
+        let mut first = true;
+        for (key, value) in members {
+            if value.type_name() == "null" {
+                continue;
+            }
+            if !std::mem::take(&mut first) {
+                out.push(b',');
+            }
+            Json::string(key).write_text(out);
+            out.push(b':');
+            write_compact(&value, out);
+        }
+        out.push(b'}');
+    } else if let Some(items) = value.elements() {
+        out.push(b'[');
+        for (index, item) in items.iter().enumerate() {
+            if index > 0 {
+                out.push(b',');
+            }
+            write_compact(item, out);
+        }
+        out.push(b']');
+    } else {
+        let mut scalar = Vec::new();
+        value.write_text(&mut scalar);
+        out.extend_from_slice(scalar.trim_ascii());
+    }
+}
+
+fn strip_nulls(call: &Call<'_>) -> Result<Datum> {
+    let mut out = Vec::new();
+    write_compact(call.json(0)?, &mut out);
+    raw(out)
+}
+
+pub(super) fn register(registry: &mut Registry) {
+    registry.add("to_json(anyelement) -> json stable", to_json);
+    registry.add("to_jsonb(anyelement) -> jsonb stable", jsonb);
+    registry.add("row_to_json(record) -> json stable", to_json);
+    registry.add("row_to_json(record, bool) -> json stable", to_json);
+    registry.add("array_to_json(anyarray) -> json stable", to_json);
+    registry.add("array_to_json(anyarray, bool) -> json stable", to_json);
+    registry.add("json_build_object() -> json stable", build_object);
+    registry.add("json_build_object(variadic any) -> json stable lax", build_object);
+    registry.add("jsonb_build_object() -> jsonb stable", build_object_binary);
+    registry.add("jsonb_build_object(variadic any) -> jsonb stable lax", build_object_binary);
+    registry.add("json_build_array() -> json stable", build_array);
+    registry.add("json_build_array(variadic any) -> json stable lax", build_array);
+    registry.add("jsonb_build_array() -> jsonb stable", build_array_binary);
+    registry.add("jsonb_build_array(variadic any) -> jsonb stable lax", build_array_binary);
+    registry.add("json_object(text[]) -> json", object);
+    registry.add("json_object(text[], text[]) -> json", object);
+    registry.add("jsonb_object(text[]) -> jsonb", object_binary);
+    registry.add("jsonb_object(text[], text[]) -> jsonb", object_binary);
+    registry.add("json_strip_nulls(json) -> json", strip_nulls);
+    registry
+        .add("jsonb_strip_nulls(jsonb) -> jsonb", |c| Ok(Datum::json(c.json(0)?.strip_nulls())));
+    registry.add("jsonb_pretty(jsonb) -> text", |c| crate::call::text(c.json(0)?.pretty()));
+}

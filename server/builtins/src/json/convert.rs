@@ -1,0 +1,131 @@
+//! How SQL values become JSON: numbers and booleans as they are, dates in ISO form, everything
+//! else as the text that its type prints.
+
+use braid_types::text::{self, DateStyle, FormatSettings};
+use braid_types::{Datum, Error, Json, Result, SqlState, SqlType};
+
+use crate::Environment;
+use crate::call::display;
+
+/// The date or timestamp with `T` between its parts and minutes in its offset.
+fn iso_text(ty: &SqlType, datum: &Datum, env: &dyn Environment) -> String {
+    let settings = FormatSettings { date_style: DateStyle::Iso, ..env.settings().clone() };
+    let mut shown = text::to_string(ty, datum, &settings).replacen(' ', "T", 1);
+    if matches!(ty, SqlType::Timestamptz) {
+        let (main, era) = match shown.strip_suffix(" BC") {
+            Some(main) => (main.to_owned(), " BC"),
+            None => (shown.clone(), ""),
+        };
+        let hours_only = main.len() > 3
+            && matches!(main.as_bytes()[main.len() - 3], b'+' | b'-')
+            && main.contains('T');
+        if hours_only {
+            shown = format!("{main}:00{era}");
+        }
+    }
+    shown
+}
+
+fn quote(value: &str, out: &mut Vec<u8>) {
+    Json::string(value).write_text(out);
+}
+
+/// Whether the text of a number may stand in JSON as it is.
+fn is_json_number(value: &str) -> bool {
+    value.ends_with(|c: char| c.is_ascii_digit())
+}
+
+/// Appends a value as the text of a `json`; with `pretty` the outermost level has line feeds.
+pub(crate) fn to_json_text(
+    ty: &SqlType,
+    datum: &Datum,
+    env: &dyn Environment,
+    pretty: bool,
+    out: &mut Vec<u8>,
+) {
+    let separator: &[u8] = if pretty { b",\n " } else { b"," };
+    match (datum, ty) {
+        (Datum::Null, _) => out.extend_from_slice(b"null"),
+        (Datum::Bool(value), _) => {
+            out.extend_from_slice(if *value { b"true" } else { b"false" });
+        }
+        (Datum::Json(value), _) => value.write_text(out),
+        (Datum::Date(_) | Datum::Timestamp(_) | Datum::Timestamptz(_), _) => {
+            quote(&iso_text(ty, datum, env), out);
+        }
+        (Datum::Array(array), _) => {
+            out.push(b'[');
+            for (index, item) in array.items.iter().enumerate() {
+                if index > 0 {
+                    out.extend_from_slice(separator);
+                }
+                to_json_text(&array.element, item, env, false, out);
+            }
+            out.push(b']');
+        }
+        (Datum::Record(fields), SqlType::Record(columns)) => {
+            out.push(b'{');
+            for (index, field) in fields.iter().enumerate() {
+                if index > 0 {
+                    out.extend_from_slice(separator);
+                }
+                let unnamed = (format!("f{}", index + 1), SqlType::Text);
+                let (name, ty) = columns.get(index).unwrap_or(&unnamed);
+                quote(if name.is_empty() { &unnamed.0 } else { name }, out);
+                out.push(b':');
+                to_json_text(ty, field, env, false, out);
+            }
+            out.push(b'}');
+        }
+        (Datum::Int(_) | Datum::Float(_) | Datum::Numeric(_), ty) if ty.is_numeric() => {
+            let shown = display(ty, datum, env);
+            if is_json_number(&shown) {
+                out.extend_from_slice(shown.as_bytes());
+            } else {
+                quote(&shown, out);
+            }
+        }
+        _ => quote(&display(ty, datum, env), out),
+    }
+}
+
+/// A value as a `jsonb`.
+pub(crate) fn to_jsonb(ty: &SqlType, datum: &Datum, env: &dyn Environment) -> Result<Json> {
+    match (datum, ty) {
+        (Datum::Null, _) => Ok(Json::Null),
+        (Datum::Bool(value), _) => Ok(Json::Bool(*value)),
+        (Datum::Json(value), _) => value.normalised(),
+        (Datum::Numeric(value), _) if value.is_finite() => Ok(Json::Number(value.clone())),
+        (Datum::Array(array), _) => {
+            let items = array.items.iter().map(|item| to_jsonb(&array.element, item, env));
+            Ok(Json::Array(items.collect::<Result<_>>()?))
+        }
+        (Datum::Text(value), _) if ty.is_string() => Ok(Json::string(value.as_ref())),
+        _ => {
+            let mut out = Vec::new();
+            to_json_text(ty, datum, env, false, &mut out);
+            Json::parse(&String::from_utf8_lossy(&out))
+        }
+    }
+}
+
+/// A value as the key of an object; 22023 if it is NULL or not a scalar.
+pub(super) fn to_key(
+    ty: &SqlType,
+    datum: &Datum,
+    env: &dyn Environment,
+    null: Error,
+) -> Result<String> {
+    match datum {
+        Datum::Null => Err(null),
+        Datum::Array(_) | Datum::Record(_) | Datum::Json(_) => {
+            let message = "key value must be scalar, not array, composite, or json";
+            Err(Error::new(SqlState::InvalidParameterValue, message))
+        }
+        Datum::Bool(value) => Ok(value.to_string()),
+        Datum::Date(_) | Datum::Timestamp(_) | Datum::Timestamptz(_) => {
+            Ok(iso_text(ty, datum, env))
+        }
+        _ => Ok(display(ty, datum, env)),
+    }
+}

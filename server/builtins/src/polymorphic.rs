@@ -1,0 +1,108 @@
+//! Polymorphic arguments: what `anyelement` and `anycompatible` stand for in one call.
+//!
+//! Rules: every `anyelement` is one type and `anyarray` its array; `anycompatible` arguments are
+//! cast to the one type that all of them reach implicitly (text if all are unknown literals).
+
+use braid_types::SqlType;
+use braid_types::cast::{self, CastContext};
+
+use crate::{Arg, Returns};
+
+/// What the polymorphic names stand for; `None` while only unknown literals were seen.
+#[derive(Default)]
+pub(crate) struct Binding {
+    element: Option<SqlType>,
+    compatible: Option<SqlType>,
+}
+
+/// Without modifiers.
+fn plain(ty: &SqlType) -> SqlType {
+    ty.bare()
+}
+
+fn implicit(from: &SqlType, to: &SqlType) -> bool {
+    from.same_base(to) || cast::context(from, to) == Some(CastContext::Implicit)
+}
+
+impl Binding {
+    /// The binding for these arguments; `None` if they contradict each other.
+    pub(crate) fn of(wanted: &[Arg], actual: &[SqlType]) -> Option<Binding> {
+        let mut binding = Binding::default();
+        let mut members: Vec<SqlType> = Vec::new();
+        let mut any_compatible = false;
+        for (arg, ty) in wanted.iter().zip(actual) {
+            any_compatible |= matches!(arg, Arg::Compatible | Arg::CompatibleArray);
+            if matches!(ty, SqlType::Unknown) {
+                continue;
+            }
+            match arg {
+                Arg::Is(_) | Arg::Any => {}
+                Arg::NonArray if ty.is_array() => return None,
+                Arg::NonArray => {}
+                Arg::Element => binding.unify_element(ty)?,
+                Arg::Array => binding.unify_element(ty.element()?)?,
+                Arg::Compatible => members.push(plain(ty)),
+                Arg::CompatibleArray => members.push(plain(ty.element()?)),
+            }
+        }
+        if any_compatible {
+            binding.compatible = Some(common_type(&members)?);
+        }
+        Some(binding)
+    }
+
+    fn unify_element(&mut self, ty: &SqlType) -> Option<()> {
+        match &self.element {
+            Some(known) if known.same_base(ty) => Some(()),
+            Some(_) => None,
+            None => {
+                self.element = Some(plain(ty));
+                Some(())
+            }
+        }
+    }
+
+    /// The type an argument is to be cast to; `None` if it stays undecided.
+    pub(crate) fn arg(&self, arg: &Arg, actual: &SqlType) -> Option<SqlType> {
+        let wanted = match arg {
+            Arg::Is(ty) => ty.clone(),
+            Arg::Any | Arg::NonArray if matches!(actual, SqlType::Unknown) => SqlType::Text,
+            Arg::Any | Arg::NonArray => actual.clone(),
+            Arg::Element => self.element.clone()?,
+            Arg::Array => self.element.clone()?.array(),
+            Arg::Compatible => self.compatible.clone()?,
+            Arg::CompatibleArray => self.compatible.clone()?.array(),
+        };
+        // What is right but for modifiers needs no cast.
+        Some(if actual.same_base(&wanted) { actual.clone() } else { wanted })
+    }
+
+    /// The type of a result; `None` if it stays undecided.
+    pub(crate) fn returns(&self, returns: &Returns) -> Option<SqlType> {
+        match returns {
+            Returns::Is(ty) => Some(ty.clone()),
+            Returns::Element => self.element.clone(),
+            Returns::Array => Some(self.element.clone()?.array()),
+            Returns::Compatible => self.compatible.clone(),
+            Returns::CompatibleArray => Some(self.compatible.clone()?.array()),
+        }
+    }
+}
+
+/// The type that all of these reach implicitly, as CASE and UNION choose it.
+fn common_type(types: &[SqlType]) -> Option<SqlType> {
+    let Some((first, rest)) = types.split_first() else { return Some(SqlType::Text) };
+    let mut chosen = first;
+    for ty in rest {
+        if ty.same_base(chosen) {
+            continue;
+        }
+        if ty.category() != chosen.category() {
+            return None;
+        }
+        if !chosen.is_preferred() && implicit(chosen, ty) && !implicit(ty, chosen) {
+            chosen = ty;
+        }
+    }
+    types.iter().all(|ty| implicit(ty, chosen)).then(|| chosen.clone())
+}

@@ -1,0 +1,35 @@
+//! Hashes: `md5`, the SHA-2 family, and `hashtext`.
+
+use braid_types::{Datum, Result};
+use md5::Md5;
+use sha2::{Digest, Sha224, Sha256, Sha384, Sha512};
+
+use super::bytes::hex;
+use crate::Call;
+use crate::call::text;
+use crate::registry::Registry;
+
+fn digest<D: Digest>(call: &Call<'_>) -> Result<Datum> {
+    let hash: &[u8] = &D::digest(call.bytes(0)?);
+    Ok(Datum::bytes(hash))
+}
+
+/// A stable 32-bit hash. PostgreSQL promises no particular values for `hashtext`, nor do we.
+fn hash_text(call: &Call<'_>) -> Result<Datum> {
+    let mut hash = 0x811c_9dc5u32;
+    for byte in call.text(0)?.bytes() {
+        hash = (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193);
+    }
+    hash ^= hash >> 15;
+    Ok(Datum::Int(i64::from(hash.wrapping_mul(0x85eb_ca6b) as i32)))
+}
+
+pub(super) fn register(registry: &mut Registry) {
+    registry.add("md5(text) -> text", |c| text(hex(&Md5::digest(c.text(0)?))));
+    registry.add("md5(bytea) -> text", |c| text(hex(&Md5::digest(c.bytes(0)?))));
+    registry.add("sha224(bytea) -> bytea", digest::<Sha224>);
+    registry.add("sha256(bytea) -> bytea", digest::<Sha256>);
+    registry.add("sha384(bytea) -> bytea", digest::<Sha384>);
+    registry.add("sha512(bytea) -> bytea", digest::<Sha512>);
+    registry.add("hashtext(text) -> int4", hash_text);
+}

@@ -1,0 +1,30 @@
+//! Functions on text and bytea, one family a file.
+
+mod basic;
+mod bytes;
+mod digest;
+mod format;
+mod like;
+mod pattern;
+mod quote;
+mod regexp;
+mod split;
+mod unicode;
+
+pub(crate) use quote::{quote_identifier, split_identifier};
+pub(crate) use regexp::{matches, split_pieces};
+pub(crate) use split::split_text;
+
+use crate::registry::Registry;
+
+pub(crate) fn register(registry: &mut Registry) {
+    basic::register(registry);
+    bytes::register(registry);
+    digest::register(registry);
+    format::register(registry);
+    like::register(registry);
+    quote::register(registry);
+    regexp::register(registry);
+    split::register(registry);
+    unicode::register(registry);
+}

@@ -1,0 +1,155 @@
+//! Names and definitions of catalog objects: `format_type`, `pg_get_indexdef`, comments,
+//! visibility, `to_regclass`.
+
+use braid_types::{Datum, Result, SqlType};
+
+use crate::Call;
+use crate::call::text;
+use crate::reg::lookup_name;
+use crate::registry::Registry;
+
+fn oid(call: &Call<'_>, index: usize) -> Result<u32> {
+    Ok(u32::try_from(call.int(index)?).unwrap_or(0))
+}
+
+fn or_null(value: Option<String>) -> Result<Datum> {
+    Ok(value.map_or(Datum::Null, Datum::text))
+}
+
+fn format_type(call: &Call<'_>) -> Result<Datum> {
+    if call.is_null(0) {
+        return Ok(Datum::Null);
+    }
+    let oid = oid(call, 0)?;
+    if oid == 0 {
+        return text("-");
+    }
+    let Some(ty) = SqlType::from_oid(oid) else { return text("???") };
+    match call.datum(1) {
+        Datum::Int(-1) if matches!(ty, SqlType::Char(_)) => text("bpchar"),
+        Datum::Int(typmod) => text(ty.with_typmod(*typmod as i32).display_name()),
+        _ => text(ty.bare().display_name()),
+    }
+}
+
+fn view_definition(call: &Call<'_>) -> Result<Datum> {
+    let oid = match call.datum(0) {
+        Datum::Text(name) => {
+            let found = crate::cast_reg(
+                &Datum::Text(name.clone()),
+                &SqlType::Text,
+                &SqlType::Regclass,
+                call.env,
+            )?;
+            u32::try_from(found.as_int().unwrap_or(0)).unwrap_or(0)
+        }
+        _ => oid(call, 0)?,
+    };
+    or_null(call.env.lookup().view_definition(oid))
+}
+
+fn index_definition(call: &Call<'_>) -> Result<Datum> {
+    let column = if call.args.len() > 1 { call.int4(1)? } else { 0 };
+    or_null(call.env.lookup().index_definition(oid(call, 0)?, column))
+}
+
+fn comment(call: &Call<'_>) -> Result<Datum> {
+    let catalog = if call.args.len() > 1 { call.text(1)? } else { "pg_class" };
+    or_null(call.env.lookup().comment(oid(call, 0)?, catalog, 0))
+}
+
+fn user_by_id(call: &Call<'_>) -> Result<Datum> {
+    let oid = oid(call, 0)?;
+    text(call.env.lookup().role_name(oid).unwrap_or_else(|| format!("unknown (OID={oid})")))
+}
+
+fn to_reg(call: &Call<'_>) -> Result<Datum> {
+    let name = call.text(0)?.trim();
+    let found = match name.parse::<u32>() {
+        Ok(oid) if name.bytes().all(|byte| byte.is_ascii_digit()) => Some(oid),
+        _ => lookup_name(name, call.returns, call.env),
+    };
+    Ok(found.map_or(Datum::Null, |oid| Datum::Int(oid.into())))
+}
+
+fn function_is_visible(call: &Call<'_>) -> Result<Datum> {
+    Ok(Datum::Bool(call.int(0)? != 0))
+}
+
+fn serial_sequence(call: &Call<'_>) -> Result<Datum> {
+    or_null(call.env.lookup().serial_sequence(call.text(0)?, call.text(1)?)?)
+}
+
+pub(super) fn register(registry: &mut Registry) {
+    registry.add("format_type(oid, int4) -> text stable lax", format_type);
+    registry.add("pg_typeof(any) -> regtype stable lax", |c| Ok(Datum::Int(c.ty(0).oid().into())));
+    registry.add("pg_get_userbyid(oid) -> name stable", user_by_id);
+    // Expressions are kept as the text that they print.
+    registry.add("pg_get_expr(text, oid) -> text stable", |c| Ok(c.datum(0).clone()));
+    registry.add("pg_get_expr(text, oid, bool) -> text stable", |c| Ok(c.datum(0).clone()));
+    registry.add("pg_get_indexdef(oid) -> text stable", index_definition);
+    registry.add("pg_get_indexdef(oid, int4, bool) -> text stable", index_definition);
+    for signature in [
+        "pg_get_constraintdef(oid) -> text stable",
+        "pg_get_constraintdef(oid, bool) -> text stable",
+    ] {
+        registry.add(signature, |c| or_null(c.env.lookup().constraint_definition(oid(c, 0)?)));
+    }
+    for signature in [
+        "pg_get_viewdef(oid) -> text stable",
+        "pg_get_viewdef(oid, bool) -> text stable",
+        "pg_get_viewdef(oid, int4) -> text stable",
+        "pg_get_viewdef(text) -> text stable",
+        "pg_get_viewdef(text, bool) -> text stable",
+    ] {
+        registry.add(signature, view_definition);
+    }
+    // There are no rules, triggers, partitions, statistics objects or functions of users.
+    for signature in [
+        "pg_get_ruledef(oid) -> text stable",
+        "pg_get_ruledef(oid, bool) -> text stable",
+        "pg_get_triggerdef(oid) -> text stable",
+        "pg_get_triggerdef(oid, bool) -> text stable",
+        "pg_get_functiondef(oid) -> text stable",
+        "pg_get_function_result(oid) -> text stable",
+        "pg_get_function_arguments(oid) -> text stable",
+        "pg_get_function_identity_arguments(oid) -> text stable",
+        "pg_get_function_sqlbody(oid) -> text stable",
+        "pg_get_function_arg_default(oid, int4) -> text stable",
+        "pg_get_partkeydef(oid) -> text stable",
+        "pg_get_partition_constraintdef(oid) -> text stable",
+        "pg_get_statisticsobjdef(oid) -> text stable",
+        "pg_get_statisticsobjdef_columns(oid) -> text stable",
+    ] {
+        registry.add(signature, |_| Ok(Datum::Null));
+    }
+    registry.add("pg_tablespace_location(oid) -> text stable", |_| text(""));
+    registry.add("pg_relation_is_publishable(regclass) -> bool stable", |_| Ok(Datum::Bool(false)));
+    registry.add("pg_get_serial_sequence(text, text) -> text stable", serial_sequence);
+    registry.add("obj_description(oid) -> text stable", comment);
+    registry.add("obj_description|shobj_description(oid, name) -> text stable", comment);
+    registry.add("col_description(oid, int4) -> text stable", |c| {
+        or_null(c.env.lookup().comment(oid(c, 0)?, "pg_class", c.int4(1)?))
+    });
+    registry.add("pg_table_is_visible(oid) -> bool stable", |c| {
+        Ok(Datum::Bool(c.env.lookup().relation_is_visible(oid(c, 0)?)))
+    });
+    registry.add("pg_type_is_visible(oid) -> bool stable", |c| {
+        Ok(SqlType::from_oid(oid(c, 0)?).map_or(Datum::Null, |_| Datum::Bool(true)))
+    });
+    registry.add(
+        "pg_function_is_visible|pg_operator_is_visible|pg_collation_is_visible|\
+         pg_opclass_is_visible|pg_opfamily_is_visible|pg_conversion_is_visible|\
+         pg_statistics_obj_is_visible|pg_ts_config_is_visible|pg_ts_dict_is_visible|\
+         pg_ts_parser_is_visible|pg_ts_template_is_visible(oid) -> bool stable",
+        function_is_visible,
+    );
+    registry.add("to_regclass(text) -> regclass stable", to_reg);
+    registry.add("to_regtype(text) -> regtype stable", to_reg);
+    registry.add("to_regproc(text) -> regproc stable", to_reg);
+    registry.add("to_regnamespace(text) -> regnamespace stable", to_reg);
+    registry.add("to_regrole(text) -> regrole stable", to_reg);
+    registry.add("pg_collation_for(any) -> text stable lax", |c| {
+        if c.ty(0).is_string() { text("\"default\"") } else { Ok(Datum::Null) }
+    });
+}

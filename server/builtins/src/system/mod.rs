@@ -1,0 +1,20 @@
+//! Functions about the session, the catalog and privileges, as drivers and psql call them.
+//!
+//! What exists only to please a client answers what a server without that feature would: no
+//! recovery, no temporary schemas, no tablespaces, one encoding.
+
+mod catalog;
+mod privileges;
+mod session;
+mod sizes;
+
+pub(crate) use session::clock_micros;
+
+use crate::registry::Registry;
+
+pub(crate) fn register(registry: &mut Registry) {
+    catalog::register(registry);
+    privileges::register(registry);
+    session::register(registry);
+    sizes::register(registry);
+}

@@ -1,0 +1,143 @@
+//! `has_table_privilege` and its kin, with and without a role before the object.
+//!
+//! Privileges exist on relations only: a schema, database, function or type that exists may be
+//! used by everybody.
+
+use braid_types::{Datum, Error, Result, SqlState, SqlType};
+
+use crate::Call;
+use crate::call::cast_any;
+use crate::registry::Registry;
+
+/// The role asked for, and where the object's argument stands.
+fn role(call: &Call<'_>, object_args: usize) -> Result<Option<(String, usize)>> {
+    if call.args.len() == object_args {
+        return Ok(Some((call.env.current_user().to_owned(), 0)));
+    }
+    let lookup = call.env.lookup();
+    match call.datum(0) {
+        Datum::Text(name) if name.as_ref() == "public" || lookup.role_oid(name).is_some() => {
+            Ok(Some((name.to_string(), 1)))
+        }
+        Datum::Text(name) => {
+            let message = format!("role \"{name}\" does not exist");
+            Err(Error::new(SqlState::UndefinedObject, message))
+        }
+        Datum::Int(oid) => {
+            Ok(lookup.role_name(u32::try_from(*oid).unwrap_or(0)).map(|name| (name, 1)))
+        }
+        _ => Ok(None),
+    }
+}
+
+/// The relation's oid; an unknown name is 42P01.
+fn relation(call: &Call<'_>, index: usize) -> Result<u32> {
+    let oid = match call.datum(index) {
+        Datum::Text(_) => {
+            cast_any(call.datum(index), &SqlType::Text, &SqlType::Regclass, call.env)?
+        }
+        other => other.clone(),
+    };
+    Ok(u32::try_from(oid.as_int().unwrap_or(0)).unwrap_or(0))
+}
+
+fn on_relation(call: &Call<'_>, role: &str, oid: u32, privileges: &str) -> Result<Datum> {
+    let lookup = call.env.lookup();
+    if lookup.relation_name(oid).is_none() {
+        return Ok(Datum::Null);
+    }
+    // A list of privileges asks for any of them.
+    for privilege in privileges.split(',') {
+        let privilege = privilege.trim().to_uppercase();
+        let plain = privilege.strip_suffix(" WITH GRANT OPTION").unwrap_or(&privilege);
+        if lookup.has_table_privilege(role, oid, plain)? {
+            return Ok(Datum::Bool(true));
+        }
+    }
+    Ok(Datum::Bool(false))
+}
+
+fn table(call: &Call<'_>) -> Result<Datum> {
+    let Some((role, at)) = role(call, 2)? else { return Ok(Datum::Null) };
+    on_relation(call, &role, relation(call, at)?, call.text(at + 1)?)
+}
+
+fn column(call: &Call<'_>) -> Result<Datum> {
+    let Some((role, at)) = role(call, 3)? else { return Ok(Datum::Null) };
+    on_relation(call, &role, relation(call, at)?, call.text(at + 2)?)
+}
+
+fn missing(state: SqlState, what: &str, name: &str) -> Error {
+    Error::new(state, format!("{what} \"{name}\" does not exist"))
+}
+
+fn schema(call: &Call<'_>) -> Result<Datum> {
+    let Some((_, at)) = role(call, 2)? else { return Ok(Datum::Null) };
+    let lookup = call.env.lookup();
+    match call.datum(at) {
+        Datum::Text(name) if lookup.schema_oid(name).is_none() => {
+            Err(missing(SqlState::InvalidSchemaName, "schema", name))
+        }
+        Datum::Int(oid) if lookup.schema_name(u32::try_from(*oid).unwrap_or(0)).is_none() => {
+            Ok(Datum::Null)
+        }
+        _ => Ok(Datum::Bool(true)),
+    }
+}
+
+fn anything(call: &Call<'_>) -> Result<Datum> {
+    let known = role(call, 2)?.is_some();
+    Ok(if known { Datum::Bool(true) } else { Datum::Null })
+}
+
+/// Membership: every role is a member of itself, and the session sees what is there.
+fn has_role(call: &Call<'_>) -> Result<Datum> {
+    let Some((member, at)) = role(call, 2)? else { return Ok(Datum::Null) };
+    let lookup = call.env.lookup();
+    let wanted = match call.datum(at) {
+        Datum::Int(oid) => lookup.role_name(u32::try_from(*oid).unwrap_or(0)),
+        other => other.as_str().map(str::to_owned),
+    };
+    let Some(wanted) = wanted else { return Ok(Datum::Null) };
+    if lookup.role_oid(&wanted).is_none() {
+        return Err(missing(SqlState::UndefinedObject, "role", &wanted));
+    }
+    Ok(Datum::Bool(member == wanted || member == "root"))
+}
+
+pub(super) fn register(registry: &mut Registry) {
+    macro_rules! privilege {
+        ($names:literal, $check:expr, $($middle:literal),*) => {
+            $(
+                registry.add(concat!($names, "(", $middle, ", text) -> bool stable"), $check);
+                registry.add(concat!($names, "(name, ", $middle, ", text) -> bool stable"), $check);
+                registry.add(concat!($names, "(oid, ", $middle, ", text) -> bool stable"), $check);
+            )*
+        };
+    }
+    privilege!(
+        "has_table_privilege|has_sequence_privilege|has_any_column_privilege",
+        table,
+        "text",
+        "oid"
+    );
+    privilege!(
+        "has_column_privilege",
+        column,
+        "text, text",
+        "text, int2",
+        "oid, text",
+        "oid, int2"
+    );
+    privilege!("has_schema_privilege", schema, "text", "oid");
+    privilege!(
+        "has_database_privilege|has_function_privilege|has_type_privilege|has_language_privilege|\
+         has_tablespace_privilege|has_server_privilege|has_foreign_data_wrapper_privilege",
+        anything,
+        "text",
+        "oid"
+    );
+    privilege!("pg_has_role", has_role, "name", "oid");
+    registry.add("row_security_active(oid) -> bool stable", |_| Ok(Datum::Bool(false)));
+    registry.add("row_security_active(text) -> bool stable", |_| Ok(Datum::Bool(false)));
+}

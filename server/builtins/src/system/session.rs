@@ -1,0 +1,119 @@
+//! Who and where: users, databases, settings, the server itself; and what `exec` carries out.
+
+use std::sync::LazyLock;
+use std::time::SystemTime;
+
+use braid_types::{Datum, Error, Result, SqlState, SqlType};
+
+use crate::call::text;
+use crate::registry::Registry;
+use crate::{Call, Special};
+
+/// What `version()` answers; drivers read the number after the first word.
+const VERSION: &str = concat!("PostgreSQL 15.0 (BraidDB ", env!("CARGO_PKG_VERSION"), ")");
+
+/// Seconds from 1970 to 2000.
+const SECONDS_1970_TO_2000: i64 = 946_684_800;
+
+/// Microseconds since 2000 by the system's clock.
+pub(crate) fn clock_micros() -> i64 {
+    let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    let micros = since_1970.map_or(0, |elapsed| elapsed.as_micros() as i64);
+    micros - SECONDS_1970_TO_2000 * 1_000_000
+}
+
+/// When this process first asked, which is when its first statement was bound.
+static STARTED: LazyLock<i64> = LazyLock::new(clock_micros);
+
+fn name_array(names: Vec<String>) -> Datum {
+    Datum::array(SqlType::Name, names.into_iter().map(Datum::text).collect())
+}
+
+fn current_schema(call: &Call<'_>) -> Result<Datum> {
+    let path = call.env.search_path(false);
+    Ok(path.into_iter().next().map_or(Datum::Null, Datum::text))
+}
+
+fn current_setting(call: &Call<'_>) -> Result<Datum> {
+    let name = call.text(0)?;
+    match call.env.setting(&name.to_lowercase()) {
+        Some(value) => text(value),
+        None if call.args.len() > 1 && call.bool(1)? => Ok(Datum::Null),
+        None => {
+            let message = format!("unrecognized configuration parameter \"{name}\"");
+            Err(Error::new(SqlState::UndefinedObject, message))
+        }
+    }
+}
+
+fn encoding_name(call: &Call<'_>) -> Result<Datum> {
+    text(match call.int(0)? {
+        0 => "SQL_ASCII",
+        6 => "UTF8",
+        8 => "LATIN1",
+        _ => "",
+    })
+}
+
+fn encoding_number(call: &Call<'_>) -> Result<Datum> {
+    let plain: String = call.text(0)?.chars().filter(char::is_ascii_alphanumeric).collect();
+    Ok(Datum::Int(match plain.to_ascii_lowercase().as_str() {
+        "sqlascii" => 0,
+        "utf8" | "unicode" => 6,
+        "latin1" | "iso88591" => 8,
+        _ => -1,
+    }))
+}
+
+pub(super) fn register(registry: &mut Registry) {
+    LazyLock::force(&STARTED);
+    registry.add("version() -> text stable", |_| text(VERSION));
+    registry.add("current_database|current_catalog() -> name stable", |c| text(c.env.database()));
+    registry.add("current_user|current_role|user|getpgusername() -> name stable", |c| {
+        text(c.env.current_user())
+    });
+    registry.add("session_user|system_user() -> name stable", |c| text(c.env.session_user()));
+    registry.add("current_schema() -> name stable", current_schema);
+    registry.add("current_schemas(bool) -> name[] stable", |c| {
+        Ok(name_array(c.env.search_path(c.bool(0)?)))
+    });
+    registry.add("current_setting(text) -> text stable", current_setting);
+    registry.add("current_setting(text, bool) -> text stable", current_setting);
+    registry.add("pg_backend_pid() -> int4 stable", |c| Ok(Datum::Int(c.env.backend_pid().into())));
+    registry.add("pg_client_encoding|getdatabaseencoding() -> name stable", |_| text("UTF8"));
+    registry.add("pg_encoding_to_char(int4) -> name stable", encoding_name);
+    registry.add("pg_char_to_encoding(name) -> int4 stable", encoding_number);
+    registry.add("pg_encoding_max_length(int4) -> int4", |_| Ok(Datum::Int(4)));
+    registry.add("pg_is_in_recovery|pg_jit_available() -> bool stable", |_| Ok(Datum::Bool(false)));
+    registry.add("pg_postmaster_start_time|pg_conf_load_time() -> timestamptz stable", |_| {
+        Ok(Datum::Timestamptz(*STARTED))
+    });
+    // One number a transaction, which is all that callers compare.
+    registry.add("txid_current() -> int8 stable", |c| Ok(Datum::Int(c.env.transaction_micros())));
+    registry.add("inet_client_addr() -> text stable", |c| {
+        Ok(c.env.client_addr().map_or(Datum::Null, Datum::text))
+    });
+    registry.add("inet_server_addr() -> text stable", |_| Ok(Datum::Null));
+    registry.add("inet_client_port|inet_server_port() -> int4 stable", |_| Ok(Datum::Null));
+    registry.add("pg_blocking_pids(int4) -> int4[] volatile", |_| {
+        Ok(Datum::array(SqlType::Int4, Vec::new()))
+    });
+    registry.add("pg_my_temp_schema() -> oid stable", |_| Ok(Datum::Int(0)));
+    registry.add("pg_is_other_temp_schema(oid) -> bool stable", |_| Ok(Datum::Bool(false)));
+    registry.add("pg_trigger_depth() -> int4 stable", |_| Ok(Datum::Int(0)));
+    register_specials(registry);
+}
+
+fn register_specials(registry: &mut Registry) {
+    registry.special("nextval(regclass) -> int8 volatile", Special::Nextval);
+    registry.special("currval(regclass) -> int8 volatile", Special::Currval);
+    registry.special("setval(regclass, int8) -> int8 volatile", Special::Setval);
+    registry.special("setval(regclass, int8, bool) -> int8 volatile", Special::Setval);
+    registry.special("lastval() -> int8 volatile", Special::Lastval);
+    registry.special("pg_sleep(float8) -> void volatile", Special::Sleep);
+    registry.special("set_config(text, text, bool) -> text volatile lax", Special::SetConfig);
+    registry.special("pg_cancel_backend(int4) -> bool volatile", Special::CancelBackend);
+    registry.special("pg_terminate_backend(int4) -> bool volatile", Special::TerminateBackend);
+    registry
+        .special("pg_terminate_backend(int4, int8) -> bool volatile", Special::TerminateBackend);
+}
