@@ -17,20 +17,25 @@ declare module 'vitest' {
   interface ProvidedContext {
     braidUrl: string | undefined;
     postgresUrl: string | undefined;
+    /** The server binary, where one has been built: for tests that kill servers of their own. */
+    braidBinary: string | undefined;
   }
 }
 
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   project.provide('postgresUrl', process.env.POSTGRES_URL);
+  const binary =
+    process.env.BRAID_BINARY ??
+    fileURLToPath(new URL('../../target/release/braid', import.meta.url));
+  const built = existsSync(binary);
+  project.provide('braidBinary', built ? binary : undefined);
+
   const given = process.env.BRAID_TEST_URL;
   if (given !== undefined && given !== '') {
     project.provide('braidUrl', given);
     return () => Promise.resolve();
   }
-  const binary =
-    process.env.BRAID_BINARY ??
-    fileURLToPath(new URL('../../target/release/braid', import.meta.url));
-  if (!existsSync(binary)) {
+  if (!built) {
     project.provide('braidUrl', undefined);
     return () => Promise.resolve();
   }

@@ -2,7 +2,8 @@ import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import type { Database } from '../../src/index.js';
-import { connect, ConnectionError, ConstraintError, DatabaseError, sql } from '../../src/index.js';
+import { connect, ConnectionError, ConstraintError, DatabaseError, isAmbiguous, sql } from '../../src/index.js';
+import { startProxy } from '../proxy.js';
 import { freshName, onEachServer, targets } from '../targets.js';
 
 onEachServer('statements', ({ url, name }) => {
@@ -148,6 +149,25 @@ onEachServer('connections', ({ url }) => {
     const { rows } = await pool.query<{ a: string }>('SELECT 5::int8 AS a');
     expect(rows).toEqual([{ a: '5' }]);
     await pool.end();
+  });
+
+  it('tell about the loss of one that nobody uses, and are replaced', async () => {
+    await using proxy = await startProxy(url);
+    const lost: Error[] = [];
+    const onConnectionLost = (error: Error): void => void lost.push(error);
+    await using db = await connect(proxy.url, { connectionsMax: 1, onConnectionLost });
+    proxy.cutAll();
+    await expect.poll(() => lost.length).toBe(1);
+    expect(await db.one`SELECT 1::int4 AS a`).toEqual({ a: 1 });
+  });
+
+  it('lost under a statement leave its outcome open', async () => {
+    await using proxy = await startProxy(url);
+    await using db = await connect(proxy.url);
+    proxy.judge = () => 'cut after';
+    const error: unknown = await db.query`SELECT 1`.catch((caught: unknown) => caught);
+    expect(error).toMatchObject({ name: 'ConnectionError', ambiguous: true });
+    expect(isAmbiguous(error)).toBe(true);
   });
 
   it('close after what is running, and refuse what comes later', async () => {
