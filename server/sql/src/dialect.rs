@@ -9,8 +9,8 @@ use std::any::TypeId;
 use std::cell::Cell;
 
 use sqlparser::ast::{
-    DataType, Expr, Function, FunctionArguments, Ident, ObjectName, TypedString, UnaryOperator,
-    Value,
+    Array, DataType, Expr, Function, FunctionArguments, Ident, ObjectName, TypedString,
+    UnaryOperator, Value,
 };
 use sqlparser::dialect::{Dialect, PostgreSqlDialect, Precedence};
 use sqlparser::keywords::Keyword;
@@ -18,6 +18,7 @@ use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::Token;
 
 use crate::keywords::{self, Category};
+use crate::limits;
 use crate::shape;
 
 /// A sign binds tighter than `COLLATE` (120) and looser than `[ ]` (130), as in PostgreSQL.
@@ -133,6 +134,17 @@ fn reserved_prefix(parser: &mut Parser<'_>) -> Option<Result<Expr, ParserError>>
         return None;
     };
     match word.value.as_str() {
+        "array" if parser.peek_nth_token_ref(1).token == Token::LBracket => {
+            parser.advance_token();
+            Some(array_literal(parser, 0))
+        }
+        // `f(VARIADIC x)`: sqlparser's form of a marked expression.
+        "variadic" => {
+            let prefix = word.to_ident(token.span);
+            parser.advance_token();
+            let value = parser.parse_expr().map(Box::new);
+            Some(value.map(|value| Expr::Prefixed { prefix, value }))
+        }
         "array" | "case" | "cast" | "current_date" | "current_time" | "current_timestamp"
         | "false" | "localtime" | "localtimestamp" | "not" | "null" | "true" => None,
         "current_role" | "current_user" | "current_catalog" | "session_user" | "user" => {
@@ -148,6 +160,27 @@ fn reserved_prefix(parser: &mut Parser<'_>) -> Option<Result<Expr, ParserError>>
         }
         _ => Some(parser.expected_ref("an expression", token)),
     }
+}
+
+/// `[a, b]` behind `ARRAY`, or inside another list.
+fn array_literal(parser: &mut Parser<'_>, depth: usize) -> Result<Expr, ParserError> {
+    if depth > limits::ARRAY_NESTING_MAX {
+        return Err(ParserError::RecursionLimitExceeded);
+    }
+    parser.expect_token(&Token::LBracket)?;
+    let mut elem = Vec::new();
+    while parser.peek_token_ref().token != Token::RBracket {
+        if !elem.is_empty() {
+            parser.expect_token(&Token::Comma)?;
+        }
+        elem.push(if parser.peek_token_ref().token == Token::LBracket {
+            array_literal(parser, depth + 1)?
+        } else {
+            parser.parse_expr()?
+        });
+    }
+    parser.expect_token(&Token::RBracket)?;
+    Ok(Expr::Array(Array { elem, named: depth == 0 }))
 }
 
 /// `+` or `-` before an operand. A negative number becomes one literal, as in PostgreSQL, so
@@ -192,9 +225,9 @@ impl Dialect for BraidDialect {
 
     fn parse_infix(
         &self,
-        parser: &mut Parser<'_>,
+        _: &mut Parser<'_>,
         expr: &Expr,
-        _precedence: u8,
+        _: u8,
     ) -> Option<Result<Expr, ParserError>> {
         let count = self.operators.get() + 1;
         self.operators.set(count);
@@ -202,7 +235,6 @@ impl Dialect for BraidDialect {
             self.too_deep.set(true);
             return Some(Err(ParserError::RecursionLimitExceeded));
         }
-        let _ = parser;
         None
     }
 
@@ -290,19 +322,7 @@ impl Dialect for BraidDialect {
         true
     }
 
-    fn supports_factorial_operator(&self) -> bool {
-        true
-    }
-
     fn supports_bitwise_shift_operators(&self) -> bool {
-        true
-    }
-
-    fn supports_named_fn_args_with_colon_operator(&self) -> bool {
-        true
-    }
-
-    fn supports_named_fn_args_with_expr_name(&self) -> bool {
         true
     }
 

@@ -144,12 +144,6 @@ pub(crate) fn is_column_name(word: &str) -> bool {
     lookup(word).is_none_or(|info| matches!(info.category, Category::Unreserved | Category::Name))
 }
 
-/// Whether an unquoted word may name a function or type.
-pub(crate) fn is_function_name(word: &str) -> bool {
-    lookup(word)
-        .is_none_or(|info| matches!(info.category, Category::Unreserved | Category::Function))
-}
-
 /// Whether an unquoted word is fully reserved.
 pub(crate) fn is_reserved(word: &str) -> bool {
     lookup(word).is_some_and(|info| info.category == Category::Reserved)

@@ -392,13 +392,10 @@ impl<'a> Lexer<'a> {
         self.push(Token::Number(value, false), start)
     }
 
-    /// The end of what an error about junk shows: one character behind the number.
+    /// The end of what an error about junk shows: the word that clings to the number.
     fn junk_end(&self) -> usize {
-        let mut end = self.at + 1;
-        while !self.text.is_char_boundary(end) {
-            end += 1;
-        }
-        end
+        let more = self.bytes[self.at..].iter().take_while(|byte| is_name_part(**byte)).count();
+        self.at + more
     }
 
     /// `$1`, or a string in dollar quotes.

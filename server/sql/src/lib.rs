@@ -3,7 +3,7 @@
 //! ```text
 //! text ── lexer ── tokens ── rewrite ── parser ── Statement
 //!           │                  │          │
-//!    PostgreSQL's         three forms   ours by recursive descent;
+//!    PostgreSQL's         some forms    ours by recursive descent;
 //!    lexical rules        sqlparser     queries, expressions and types
 //!                         lacks         by sqlparser
 //! ```
@@ -33,4 +33,4 @@ mod text;
 pub use parser::{parse, parse_data_type, parse_expr, parse_query};
 pub use rewrite::row_locks;
 pub use strings::{fold, quote_ident, quote_literal};
-pub use text::{is_default, offset_of};
+pub use text::{deep_stack, is_default, offset_of};

@@ -12,10 +12,19 @@ pub const STATEMENT_BYTES_MAX: usize = 64 << 20;
 pub const TOKENS_MAX: usize = 8 << 20;
 
 /// The deepest nesting of parentheses, brackets, subqueries, `CASE` and prefix operators.
-pub const NESTING_MAX: usize = 1000;
+pub const NESTING_MAX: usize = 500;
 
-/// The longest chain of operators of one level that are not `AND` or `OR`, such as `1 + 1 + …`,
-/// and of `UNION` and its kin. `AND` and `OR` chains of any length become balanced trees.
+/// The most joins that wait for their `ON` or `USING`, as in `a JOIN b JOIN c ON … ON …`.
+pub const OPEN_JOINS_MAX: usize = 100;
+
+/// The deepest nesting of array literals; PostgreSQL's arrays have at most 6 dimensions.
+pub const ARRAY_NESTING_MAX: usize = 32;
+
+/// The most `UNION`, `INTERSECT` and `EXCEPT` in one statement.
+pub const SET_OPERATIONS_MAX: usize = 2000;
+
+/// The longest chain of operators of one level that are not `AND` or `OR`, such as `1 + 1 + …`.
+/// `AND` and `OR` chains of any length become balanced trees.
 pub const CHAIN_MAX: usize = 10_000;
 
 /// 54001, as PostgreSQL says it.

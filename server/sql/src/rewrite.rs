@@ -1,7 +1,8 @@
 //! The pass between lexer and parser: counts what could nest or chain without bound, and writes
-//! three forms that sqlparser does not know as ones that it does.
+//! forms that sqlparser does not know as ones that it does.
 //!
 //! - `TABLE t` becomes `SELECT * FROM t`;
+//! - `TRIM(LEADING FROM x)` becomes `TRIM(LEADING ' ' FROM x)`;
 //! - `FROM ONLY t` becomes `FROM t`: no table here has children;
 //! - `FOR NO KEY UPDATE`, `FOR KEY SHARE` and `OF a, b` become `FOR UPDATE OF mark.a.b`, which
 //!   [`row_locks`] decodes.
@@ -37,35 +38,65 @@ fn word(token: Option<&TokenWithSpan>) -> Option<&str> {
     }
 }
 
+/// What nests or chains, counted for one statement.
+#[derive(Default)]
+struct Counts {
+    depth: usize,
+    logic: usize,
+    set_operations: usize,
+    subscripts: usize,
+    open_joins: usize,
+    /// `CROSS` or `NATURAL` came before a `JOIN` that is still to come.
+    unconditional: bool,
+}
+
+impl Counts {
+    /// Counts a word; returns whether it may need rewriting.
+    fn word(&mut self, word: &str) -> bool {
+        match word {
+            "and" | "or" => self.logic += 1,
+            "union" | "intersect" | "except" => self.set_operations += 1,
+            "cross" | "natural" => self.unconditional = true,
+            "join" if self.unconditional => self.unconditional = false,
+            "join" => self.open_joins += 1,
+            "on" | "using" => self.open_joins = self.open_joins.saturating_sub(1),
+            "for" | "table" | "only" | "trim" | "system" => return true,
+            _ => {}
+        }
+        false
+    }
+
+    fn too_many(&self) -> bool {
+        self.depth > limits::NESTING_MAX
+            || self.set_operations > limits::SET_OPERATIONS_MAX
+            || self.subscripts > limits::CHAIN_MAX
+            || self.open_joins > limits::OPEN_JOINS_MAX
+    }
+}
+
 /// Looks over all tokens once; fails where a limit is passed.
 pub(crate) fn survey(tokens: &[TokenWithSpan]) -> Result<Survey> {
     let mut survey = Survey::default();
-    let (mut depth, mut logic, mut sets, mut subscripts) = (0usize, 0usize, 0usize, 0usize);
+    let mut counts = Counts::default();
     let mut previous = None;
     for token in tokens {
         match &token.token {
-            Token::LParen => depth += 1,
+            Token::LParen => counts.depth += 1,
             Token::LBracket => {
-                depth += 1;
-                if previous == Some(&Token::RBracket) {
-                    subscripts += 1;
-                }
+                counts.depth += 1;
+                counts.subscripts += usize::from(previous == Some(&Token::RBracket));
             }
-            Token::RParen | Token::RBracket => depth = depth.saturating_sub(1),
-            Token::SemiColon => (depth, logic, sets, subscripts) = (0, 0, 0, 0),
-            Token::Word(word) if word.quote_style.is_none() => match word.value.as_str() {
-                "and" | "or" => logic += 1,
-                "union" | "intersect" | "except" => sets += 1,
-                "for" | "table" | "only" => survey.rewrite = true,
-                _ => {}
-            },
+            Token::RParen | Token::RBracket => counts.depth = counts.depth.saturating_sub(1),
+            Token::SemiColon => counts = Counts::default(),
+            Token::Word(word) if word.quote_style.is_none() => {
+                survey.rewrite |= counts.word(&word.value);
+            }
             _ => {}
         }
-        if depth > limits::NESTING_MAX || sets > limits::CHAIN_MAX || subscripts > limits::CHAIN_MAX
-        {
+        if counts.too_many() {
             return Err(limits::too_deep().position(position(token.span)));
         }
-        survey.balance |= logic > 30;
+        survey.balance |= counts.logic > 30;
         previous = Some(&token.token);
     }
     Ok(survey)
@@ -83,24 +114,53 @@ pub(crate) fn rewrite(tokens: Vec<TokenWithSpan>, survey: Survey) -> Result<Vec<
     }
     let mut out = Vec::with_capacity(tokens.len() + 8);
     let mut at = 0;
+    // `INSERT INTO t TABLE u` has the query right behind a name.
+    let mut inserting = false;
     while let Some(token) = tokens.get(at) {
         let span = token.span;
         match word(Some(token)) {
-            Some("table") if starts_query(out.last()) && names(tokens.get(at + 1)) => {
+            Some("table")
+                if (inserting || starts_query(out.last())) && names(tokens.get(at + 1)) =>
+            {
                 out.push(TokenWithSpan { token: word_token("select".into(), None), span });
                 out.push(TokenWithSpan { token: Token::Mul, span });
                 out.push(TokenWithSpan { token: word_token("from".into(), None), span });
             }
             Some("only") if follows_from(out.last()) && names(tokens.get(at + 1)) => {}
+            Some("system") if is_word(&out, 1, "of") && is_word(&out, 2, "as") => {
+                return Err(Error::unsupported("AS OF SYSTEM TIME").position(position(span)));
+            }
+            Some("from") if starts_trim(&out) => {
+                out.push(TokenWithSpan { token: Token::SingleQuotedString(" ".into()), span });
+                out.push(token.clone());
+            }
             Some("for") => {
                 at = lock_clause(&tokens, at, &mut out)?;
                 continue;
             }
-            _ => out.push(token.clone()),
+            this => {
+                inserting |= matches!(this, Some("insert" | "upsert"));
+                inserting &= token.token != Token::SemiColon;
+                out.push(token.clone());
+            }
         }
         at += 1;
     }
     Ok(out)
+}
+
+/// Whether the token `back` from the end is this word.
+fn is_word(tokens: &[TokenWithSpan], back: usize, expected: &str) -> bool {
+    tokens.len().checked_sub(back).is_some_and(|at| word(tokens.get(at)) == Some(expected))
+}
+
+/// Whether the tokens end with `TRIM (LEADING` or its kin, or `TRIM (`.
+fn starts_trim(tokens: &[TokenWithSpan]) -> bool {
+    let side = ["leading", "trailing", "both"].iter().any(|word| is_word(tokens, 1, word));
+    let open = 1 + usize::from(side);
+    tokens.len() > open
+        && tokens[tokens.len() - open].token == Token::LParen
+        && is_word(tokens, open + 1, "trim")
 }
 
 /// Whether a token is a name, for `TABLE t` and `ONLY t`.
@@ -141,7 +201,7 @@ fn follows_from(previous: Option<&TokenWithSpan>) -> bool {
     matches!(previous.map(|token| &token.token), Some(Token::Comma))
         || matches!(
             word(previous),
-            Some("from" | "join" | "using" | "update" | "table" | "truncate")
+            Some("from" | "join" | "using" | "update" | "table" | "truncate" | "exists")
         )
 }
 
