@@ -133,7 +133,8 @@ fn check_server(reports: &[(String, Report)], size: Size) {
     let figures = Figures::parse(include_str!("slt_figures.txt"));
     let mut wrong = Vec::new();
     for (file, report) in reports {
-        let ours = report.failures.iter().filter(|failure| !exceptions.contains(file, failure.line));
+        let ours =
+            report.failures.iter().filter(|failure| !exceptions.contains(file, failure.line));
         let ours: Vec<_> = ours.collect();
         for failure in ours.iter().take(5) {
             wrong.push(format!("{file}:{}: {}\n{}", failure.line, failure.why, failure.sql));

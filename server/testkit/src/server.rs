@@ -159,6 +159,22 @@ impl Server {
         self.process = Some(Process::start(&self.folder, &self.config));
     }
 
+    /// Starts it again, and kills it after that long, ready or not: recovery is cut short.
+    ///
+    /// # Panics
+    /// If there is no binary.
+    pub fn restart_and_kill(&mut self, after: Duration) {
+        self.kill();
+        let mut child = command(&self.folder, &self.config)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("a binary that started before");
+        std::thread::sleep(after);
+        let _ = child.kill();
+        let _ = child.wait();
+    }
+
     fn running(&self) -> &Process {
         self.process.as_ref().expect("the server runs")
     }
@@ -172,19 +188,11 @@ impl Drop for Server {
 
 impl Process {
     fn start(folder: &Path, config: &Config) -> Self {
-        let binary = binary();
-        let mut child = Command::new(&binary)
-            .arg("start")
-            .arg("--data")
-            .arg(folder)
-            .args(["--listen", "127.0.0.1:0", "--http", "127.0.0.1:0"])
-            .args(&config.args)
-            .envs(config.envs.iter().map(|(name, value)| (name, value)))
-            .stdin(Stdio::null())
+        let mut child = command(folder, config)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
-            .unwrap_or_else(|error| panic!("cannot start {}: {error}", binary.display()));
+            .unwrap_or_else(|error| panic!("cannot start {}: {error}", binary().display()));
         let output = Output::default();
         let (lines, ready) = channel();
         let stdout = child.stdout.take().expect("a pipe was asked for");
@@ -202,6 +210,19 @@ impl Process {
             }
         }
     }
+}
+
+fn command(folder: &Path, config: &Config) -> Command {
+    let mut command = Command::new(binary());
+    command
+        .arg("start")
+        .arg("--data")
+        .arg(folder)
+        .args(["--listen", "127.0.0.1:0", "--http", "127.0.0.1:0"])
+        .args(&config.args)
+        .envs(config.envs.iter().map(|(name, value)| (name, value)))
+        .stdin(Stdio::null());
+    command
 }
 
 /// Both addresses from the ready lines; `None` if they do not come.
