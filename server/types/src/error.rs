@@ -281,6 +281,7 @@ states! {
     AdminShutdown = "57P01",
     CrashShutdown = "57P02",
     CannotConnectNow = "57P03",
+    IdleSessionTimeout = "57P05",
     IoError = "58030",
     DataCorrupted = "XX001",
     InternalError = "XX000",

@@ -12,8 +12,8 @@
 
 pub mod binary;
 pub mod cast;
-mod datum;
 pub mod datetime;
+mod datum;
 mod error;
 pub mod json;
 mod numeric;

@@ -323,10 +323,7 @@ impl SqlType {
 
     /// `text`, `varchar`, `char(n)` or `name`.
     pub fn is_string(&self) -> bool {
-        matches!(
-            self,
-            SqlType::Text | SqlType::Varchar(_) | SqlType::Char(_) | SqlType::Name
-        )
+        matches!(self, SqlType::Text | SqlType::Varchar(_) | SqlType::Char(_) | SqlType::Name)
     }
 
     /// `oid` or one of its `reg*` disguises.
@@ -348,10 +345,7 @@ impl SqlType {
 
     /// A date, a time or a timestamp.
     pub fn is_datetime(&self) -> bool {
-        matches!(
-            self,
-            SqlType::Date | SqlType::Time | SqlType::Timestamp | SqlType::Timestamptz
-        )
+        matches!(self, SqlType::Date | SqlType::Time | SqlType::Timestamp | SqlType::Timestamptz)
     }
 
     /// `json` or `jsonb`.

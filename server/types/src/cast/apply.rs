@@ -21,7 +21,9 @@ pub fn cast(
         return Ok(datum.clone());
     }
     match (from, to) {
-        (_, SqlType::Array(element)) if from.is_array() => cast_array(datum, element, explicit, env),
+        (_, SqlType::Array(element)) if from.is_array() => {
+            cast_array(datum, element, explicit, env)
+        }
         (SqlType::Record(types), SqlType::Record(targets)) => {
             cast_record(datum, types, targets, explicit, env)
         }
@@ -54,12 +56,7 @@ fn mismatch(from: &SqlType, to: &SqlType) -> Error {
     )
 }
 
-fn cast_array(
-    datum: &Datum,
-    target: &SqlType,
-    explicit: bool,
-    env: &CastEnv<'_>,
-) -> Result<Datum> {
+fn cast_array(datum: &Datum, target: &SqlType, explicit: bool, env: &CastEnv<'_>) -> Result<Datum> {
     let Datum::Array(array) = datum else {
         return Err(Error::internal("an array type holds something else"));
     };

@@ -55,9 +55,7 @@ pub(super) fn cast_time(datum: &Datum, to: &SqlType, env: &CastEnv<'_>) -> Resul
         (Datum::Time(micros), SqlType::Interval) => {
             Datum::Interval(Interval { months: 0, days: 0, micros: *micros })
         }
-        (Datum::Interval(value), SqlType::Time) => {
-            Datum::Time(value.micros.rem_euclid(DAY_MICROS))
-        }
+        (Datum::Interval(value), SqlType::Time) => Datum::Time(value.micros.rem_euclid(DAY_MICROS)),
         _ => return Ok(None),
     }))
 }

@@ -161,7 +161,8 @@ impl Interval {
         let round6 = |value: f64| (value * 1e6).round_ties_even() / 1e6;
         let month_days = round6((months - months.trunc()) * 30.0);
         let mut whole_days = days.trunc() as i64 + month_days.trunc() as i64;
-        let mut seconds = round6((days - days.trunc() + month_days - month_days.trunc()) * 86_400.0);
+        let mut seconds =
+            round6((days - days.trunc() + month_days - month_days.trunc()) * 86_400.0);
         if seconds.abs() >= 86_400.0 {
             whole_days += (seconds / 86_400.0) as i64;
             seconds -= (seconds / 86_400.0).trunc() * 86_400.0;

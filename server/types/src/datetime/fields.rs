@@ -140,8 +140,18 @@ fn infinite(field: Field, positive: bool, name: &str, ty: &SqlType) -> Result<Op
     if field.is_monotonic() {
         return Ok(Some(if positive { Numeric::Infinity } else { Numeric::NegInfinity }));
     }
-    let zone = matches!(field, Field::Timezone | Field::TimezoneHour | Field::TimezoneMinute);
-    if zone && *ty != SqlType::Timestamptz {
+    let foreign_to_dates = matches!(
+        field,
+        Field::Microseconds
+            | Field::Milliseconds
+            | Field::Second
+            | Field::Minute
+            | Field::Hour
+            | Field::Timezone
+            | Field::TimezoneHour
+            | Field::TimezoneMinute
+    );
+    if foreign_to_dates && *ty == SqlType::Date {
         return Err(unsupported(name, ty));
     }
     Ok(None)
@@ -234,13 +244,25 @@ fn interval_field(field: Field, value: &Interval) -> Option<Numeric> {
         Field::Millennium => scaled(years / 1000, 0),
         Field::Epoch => {
             // A year is 365.25 days here, a month 30.
-            let quarter_days = i128::from(years) * 1461
-                + (i128::from(months) * 30 + i128::from(value.days)) * 4;
+            let quarter_days =
+                i128::from(years) * 1461 + (i128::from(months) * 30 + i128::from(value.days)) * 4;
             let micros = quarter_days * i128::from(DAY_MICROS / 4) + i128::from(value.micros);
             Some(Numeric::from_parts(micros, 6))
         }
         _ => None,
     }
+}
+
+/// The unit of a name; the fields that only `extract` knows are no units.
+fn truncatable(name: &str, ty: &SqlType) -> Result<Field> {
+    let only_extract = |field: &Field| {
+        matches!(
+            field,
+            Field::Dow | Field::IsoDow | Field::Doy | Field::IsoYear | Field::Julian | Field::Epoch
+        )
+    };
+    let field = Field::from_name(name).filter(|field| !only_extract(field));
+    field.ok_or_else(|| unrecognized(name, ty))
 }
 
 fn first_of(year: i32, month: u32) -> i64 {
@@ -282,22 +304,22 @@ fn truncate_local(field: Field, local: i64) -> Option<i64> {
 
 /// `date_trunc(name, timestamp)`; infinities stay.
 pub fn trunc_timestamp(name: &str, micros: i64) -> Result<i64> {
-    let ty = SqlType::Timestamp;
-    let field = Field::from_name(name).ok_or_else(|| unrecognized(name, &ty))?;
     if is_infinite(micros) {
         return Ok(micros);
     }
+    let ty = SqlType::Timestamp;
+    let field = truncatable(name, &ty)?;
     let start = truncate_local(field, micros).ok_or_else(|| unsupported(name, &ty))?;
     if timestamp_in_range(start) { Ok(start) } else { Err(timestamp_overflow()) }
 }
 
 /// `date_trunc(name, timestamptz)` in a zone's local time.
 pub fn trunc_timestamptz(name: &str, micros: i64, zone: &TimeZone) -> Result<i64> {
-    let ty = SqlType::Timestamptz;
-    let field = Field::from_name(name).ok_or_else(|| unrecognized(name, &ty))?;
     if is_infinite(micros) {
         return Ok(micros);
     }
+    let ty = SqlType::Timestamptz;
+    let field = truncatable(name, &ty)?;
     let local = utc_to_local(zone, micros);
     let start = truncate_local(field, local).ok_or_else(|| unsupported(name, &ty))?;
     let small = matches!(
@@ -311,8 +333,9 @@ pub fn trunc_timestamptz(name: &str, micros: i64, zone: &TimeZone) -> Result<i64
 /// `date_trunc(name, interval)`.
 pub fn trunc_interval(name: &str, value: &Interval) -> Result<Interval> {
     let ty = SqlType::Interval;
-    let field = Field::from_name(name).ok_or_else(|| unrecognized(name, &ty))?;
-    let cut_months = |unit: i32| Interval { months: value.months / unit * unit, days: 0, micros: 0 };
+    let field = truncatable(name, &ty)?;
+    let cut_months =
+        |unit: i32| Interval { months: value.months / unit * unit, days: 0, micros: 0 };
     let cut_micros = |unit: i64| Interval { micros: value.micros / unit * unit, ..*value };
     Ok(match field {
         Field::Microseconds => *value,
@@ -328,8 +351,7 @@ pub fn trunc_interval(name: &str, value: &Interval) -> Result<Interval> {
         Field::Century => cut_months(1200),
         Field::Millennium => cut_months(12_000),
         Field::Week => {
-            return Err(unsupported(name, &ty)
-                .detail("Months usually have fractional weeks."));
+            return Err(unsupported(name, &ty).detail("Months usually have fractional weeks."));
         }
         _ => return Err(unsupported(name, &ty)),
     })

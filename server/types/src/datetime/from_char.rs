@@ -69,8 +69,22 @@ fn is_numeric_keyword(part: Option<&Part>) -> bool {
     match part {
         Some(Part::Keyword { word, .. }) => !matches!(
             *word,
-            "MONTH" | "MON" | "DAY" | "DY" | "RM" | "AM" | "PM" | "A.M." | "P.M." | "AD" | "BC"
-                | "A.D." | "B.C." | "TZ" | "OF" | "TZH"
+            "MONTH"
+                | "MON"
+                | "DAY"
+                | "DY"
+                | "RM"
+                | "AM"
+                | "PM"
+                | "A.M."
+                | "P.M."
+                | "AD"
+                | "BC"
+                | "A.D."
+                | "B.C."
+                | "TZ"
+                | "OF"
+                | "TZH"
         ),
         _ => false,
     }
@@ -97,8 +111,7 @@ fn take_name(input: &mut &str, names: &[&str], word: &str, short: bool) -> Resul
     let mut best: Option<(usize, usize)> = None;
     for (at, name) in names.iter().enumerate() {
         let name = if short { &name[..3] } else { name };
-        let matches =
-            trimmed.get(..name.len()).is_some_and(|head| head.eq_ignore_ascii_case(name));
+        let matches = trimmed.get(..name.len()).is_some_and(|head| head.eq_ignore_ascii_case(name));
         if matches && best.is_none_or(|(_, length)| name.len() > length) {
             best = Some((at, name.len()));
         }
@@ -127,14 +140,15 @@ impl Found {
                         skip_literal(&mut input, c);
                     }
                 }
-                Part::Keyword { word, ordinal, .. } => {
+                Part::Keyword { word, written, ordinal, .. } => {
                     if input.trim().is_empty() {
                         break;
                     }
                     if at > 0 && !matches!(*word, "TZH" | "OF") {
-                        skip_separators(&mut input);
+                        skip_separators(&mut input, word);
                     }
-                    self.keyword(&mut input, word, is_numeric_keyword(parts.get(at + 1)))?;
+                    let next = is_numeric_keyword(parts.get(at + 1));
+                    self.keyword(&mut input, word, written, next)?;
                     if ordinal.is_some() {
                         input = input.get(2..).unwrap_or("");
                     }
@@ -144,24 +158,30 @@ impl Found {
         Ok(())
     }
 
-    fn keyword(&mut self, input: &mut &str, word: &'static str, next: bool) -> Result<()> {
+    fn keyword(
+        &mut self,
+        input: &mut &str,
+        word: &'static str,
+        written: &str,
+        next: bool,
+    ) -> Result<()> {
         match word {
             "MONTH" | "MON" => {
                 let short = word == "MON";
-                self.month = Some(take_name(input, &MONTHS, word, short)? as u32 + 1);
+                self.month = Some(take_name(input, &MONTHS, written, short)? as u32 + 1);
             }
-            "RM" => self.month = Some(take_name(input, &ROMAN, word, false)? as u32 + 1),
+            "RM" => self.month = Some(take_name(input, &ROMAN, written, false)? as u32 + 1),
             "DAY" | "DY" => {
-                take_name(input, &DAYS, word, word == "DY")?;
+                take_name(input, &DAYS, written, word == "DY")?;
             }
             "AM" | "PM" | "A.M." | "P.M." => {
                 let names = ["AM", "PM", "A.M.", "P.M."];
-                self.afternoon = Some(take_name(input, &names, word, false)? % 2 == 1);
+                self.afternoon = Some(take_name(input, &names, written, false)? % 2 == 1);
                 self.twelve_hours = true;
             }
             "AD" | "BC" | "A.D." | "B.C." => {
                 let names = ["AD", "BC", "A.D.", "B.C."];
-                self.before_christ = take_name(input, &names, word, false)? % 2 == 1;
+                self.before_christ = take_name(input, &names, written, false)? % 2 == 1;
             }
             "TZ" => {
                 let trimmed = input.trim_start();
@@ -336,15 +356,18 @@ impl Found {
         if !valid {
             return Err(field_overflow(text));
         }
-        Ok(hour * HOUR_MICROS + self.minute * MINUTE_MICROS + self.second * SECOND_MICROS
+        Ok(hour * HOUR_MICROS
+            + self.minute * MINUTE_MICROS
+            + self.second * SECOND_MICROS
             + self.micros)
     }
 }
 
-fn skip_separators(input: &mut &str) {
-    let separator = |c: char| c.is_ascii_punctuation() && !matches!(c, '-' | '+');
+/// Blanks and separators before a field; a minus is a sign only before a year or an offset.
+fn skip_separators(input: &mut &str, word: &str) {
+    let signed = word.starts_with(['Y', 'I', 'T', 'C']);
+    let separator = |c: char| c.is_ascii_punctuation() && !(signed && matches!(c, '-' | '+'));
     *input = input.trim_start_matches(|c: char| c.is_whitespace() || separator(c));
-    // A minus right before digits is a separator if a digit stood before it.
 }
 
 /// A separator in the template takes blanks and one separator of the input; anything else takes
@@ -386,6 +409,7 @@ pub fn to_timestamp(text: &str, template: &str, zone: &TimeZone) -> Result<i64> 
 pub fn to_date(text: &str, template: &str) -> Result<i32> {
     let mut found = Found::default();
     found.read(text, template)?;
+    found.time(text)?;
     let days = found.days(text)?;
     if (i64::from(DATE_MIN)..i64::from(DATE_END)).contains(&days) {
         return Ok(days as i32);

@@ -19,9 +19,7 @@ pub use arith::{
     make_interval, make_time, time_plus, timestamp_minus, timestamp_plus, timestamptz_plus,
 };
 pub use civil::*;
-pub use fields::{
-    Field, date_bin, extract, trunc_interval, trunc_timestamp, trunc_timestamptz,
-};
+pub use fields::{Field, date_bin, extract, trunc_interval, trunc_timestamp, trunc_timestamptz};
 pub use from_char::{to_date, to_timestamp};
 pub use to_char::{interval_to_char, timestamp_to_char, timestamptz_to_char};
 pub use zone::{

@@ -16,9 +16,10 @@ const KEYWORDS: &[&str] = &[
 ];
 
 fn keyword_at(rest: &str) -> Option<&'static str> {
-    KEYWORDS.iter().copied().find(|word| {
-        rest.get(..word.len()).is_some_and(|head| head.eq_ignore_ascii_case(word))
-    })
+    KEYWORDS
+        .iter()
+        .copied()
+        .find(|word| rest.get(..word.len()).is_some_and(|head| head.eq_ignore_ascii_case(word)))
 }
 
 fn prefix<'a>(rest: &'a str, word: &str) -> Option<&'a str> {

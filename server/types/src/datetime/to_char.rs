@@ -5,12 +5,18 @@ use jiff::tz::TimeZone;
 use super::civil::*;
 use super::pattern::{DAYS, MONTHS, Part, ROMAN, split};
 use super::zone::{abbreviation_at, offset_at, utc_to_local};
-use crate::Interval;
+use crate::{Error, Interval, Result, SqlState};
+
+/// Keywords that mean nothing for an interval.
+const NEED_DATE: &[&str] = &[
+    "A.D.", "B.C.", "AD", "BC", "MONTH", "MON", "DAY", "DY", "D", "ID", "IDDD", "IYYY", "IYY",
+    "IY", "I", "IW", "OF", "TZ", "TZH", "TZM",
+];
 
 /// What the keywords print.
 struct Fields {
     year: i64,
-    month: u32,
+    month: i64,
     /// Day of the month; all days of an interval.
     day: i64,
     hour: i64,
@@ -37,12 +43,23 @@ pub fn timestamptz_to_char(micros: i64, template: &str, zone: &TimeZone) -> Stri
     fields_of(utc_to_local(zone, micros), Some((name, offset))).print(template)
 }
 
-/// `to_char(interval, template)`.
-pub fn interval_to_char(value: &Interval, template: &str) -> String {
+/// `to_char(interval, template)`; 22007 for a keyword that needs a calendar date.
+pub fn interval_to_char(value: &Interval, template: &str) -> Result<String> {
+    let needs_date = |part: &Part| match part {
+        Part::Keyword { word, .. } => NEED_DATE.contains(word),
+        Part::Literal(_) => false,
+    };
+    if split(template).iter().any(needs_date) {
+        return Err(Error::new(
+            SqlState::InvalidDatetimeFormat,
+            "invalid format specification for an interval value",
+        )
+        .hint("Intervals are not tied to specific calendar dates."));
+    }
     let seconds = value.micros / SECOND_MICROS;
     let fields = Fields {
         year: i64::from(value.months / 12),
-        month: (value.months % 12).unsigned_abs(),
+        month: i64::from(value.months % 12),
         day: value.days.into(),
         hour: seconds / 3600,
         minute: seconds / 60 % 60,
@@ -51,7 +68,7 @@ pub fn interval_to_char(value: &Interval, template: &str) -> String {
         date: None,
         zone: None,
     };
-    fields.print(template)
+    Ok(fields.print(template))
 }
 
 fn fields_of(local: i64, zone: Option<(String, i32)>) -> Fields {
@@ -59,7 +76,7 @@ fn fields_of(local: i64, zone: Option<(String, i32)>) -> Fields {
     let seconds = at.micros / SECOND_MICROS;
     Fields {
         year: at.year.into(),
-        month: at.month,
+        month: at.month.into(),
         day: at.day.into(),
         hour: seconds / 3600,
         minute: seconds / 60 % 60,
@@ -113,6 +130,11 @@ impl Fields {
         out
     }
 
+    /// The month from 0; intervals count months back from the year's end.
+    fn month_index(&self) -> usize {
+        if self.month > 0 { self.month as usize - 1 } else { (self.month + 12) as usize % 12 }
+    }
+
     /// The year as the calendar counts it: 1 BC is 1.
     fn shown_year(&self) -> i64 {
         if self.date.is_some() && self.year <= 0 { 1 - self.year } else { self.year }
@@ -139,15 +161,15 @@ impl Fields {
             "HH24" => number(self.hour, 2),
             "MI" => number(self.minute, 2),
             "SS" => number(self.second, 2),
-            "MS" => number(self.micros / 1000, 3),
-            "US" => number(self.micros, 6),
+            "MS" => format!("{:03}", self.micros / 1000),
+            "US" => format!("{:06}", self.micros),
             "FF1" | "FF2" | "FF3" | "FF4" | "FF5" | "FF6" => {
                 let digits = usize::from(word.as_bytes()[2] - b'0');
                 format!("{:06}", self.micros.abs())[..digits].to_owned()
             }
             "SSSS" | "SSSSS" => number(self.hour * 3600 + self.minute * 60 + self.second, 0),
             "AM" | "PM" | "A.M." | "P.M." => {
-                let afternoon = self.hour.rem_euclid(24) >= 12;
+                let afternoon = self.hour % 24 >= 12;
                 let text = match (word.contains('.'), afternoon) {
                     (false, false) => "AM",
                     (false, true) => "PM",
@@ -168,16 +190,17 @@ impl Fields {
                 if lower { text.to_lowercase() } else { text.to_owned() }
             }
             "MONTH" | "MON" | "RM" if self.month == 0 => String::new(),
-            "MONTH" => name(MONTHS[self.month as usize - 1], 9),
-            "MON" => in_case(&MONTHS[self.month as usize - 1][..3], written),
-            "MM" => number(self.month.into(), 2),
+            "MONTH" => name(MONTHS[self.month_index()], 9),
+            "MON" => in_case(&MONTHS[self.month_index()][..3], written),
+            "MM" => number(self.month, 2),
             "RM" => {
-                let roman = ROMAN[self.month as usize - 1];
+                let roman = ROMAN[self.month_index()];
                 let lower = written.starts_with(char::is_lowercase);
                 let roman = if lower { roman.to_lowercase() } else { roman.to_owned() };
                 if fill { format!("{roman:4}") } else { roman }
             }
-            "DD" => number(self.day, 2),
+            "DD" if fill => format!("{:02}", self.day),
+            "DD" => self.day.to_string(),
             "Q" if self.month == 0 => String::new(),
             "Q" => ((self.month - 1) / 3 + 1).to_string(),
             "Y,YYY" => {

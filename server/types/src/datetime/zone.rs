@@ -55,9 +55,8 @@ pub fn utc_to_local(zone: &TimeZone, utc_micros: i64) -> i64 {
 /// overlap the one after it: standard time either way.
 pub fn offset_of_local(zone: &TimeZone, local_micros: i64) -> i32 {
     let unix = folded(local_micros.div_euclid(SECOND_MICROS) + EPOCH_SECONDS);
-    let civil: DateTime = Timestamp::from_second(unix)
-        .map(|at| Offset::UTC.to_datetime(at))
-        .unwrap_or_default();
+    let civil: DateTime =
+        Timestamp::from_second(unix).map(|at| Offset::UTC.to_datetime(at)).unwrap_or_default();
     match zone.to_ambiguous_timestamp(civil).offset() {
         AmbiguousOffset::Unambiguous { offset } => offset.seconds(),
         AmbiguousOffset::Gap { before, .. } => before.seconds(),
@@ -211,11 +210,8 @@ pub fn zone_by_name(name: &str) -> Result<TimeZone> {
         return Ok(zone);
     }
     let numeric = trimmed.starts_with(|c: char| c.is_ascii_digit() || c == '+' || c == '-');
-    let found = if numeric {
-        parse_offset(trimmed).and_then(fixed_zone)
-    } else {
-        named_zone(trimmed)
-    };
+    let found =
+        if numeric { parse_offset(trimmed).and_then(fixed_zone) } else { named_zone(trimmed) };
     found.ok_or_else(|| {
         let message = format!("time zone \"{name}\" not recognized");
         Error::new(SqlState::InvalidParameterValue, message)

@@ -73,9 +73,9 @@ impl Json {
             (Json::Object(_), Json::Object(wanted)) => wanted.iter().all(|(key, value)| {
                 self.get_field(key).is_some_and(|have| have.contains_nested(value))
             }),
-            (Json::Array(items), Json::Array(wanted)) => wanted
-                .iter()
-                .all(|value| items.iter().any(|item| item.contains_nested(value))),
+            (Json::Array(items), Json::Array(wanted)) => {
+                wanted.iter().all(|value| items.iter().any(|item| item.contains_nested(value)))
+            }
             _ => self == other,
         }
     }

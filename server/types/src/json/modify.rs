@@ -121,9 +121,8 @@ impl Json {
                     (Some(at), Edit::Set { .. }) => members[at].1 = value.clone(),
                     (Some(at), Edit::Delete) => drop(members.remove(at)),
                     (Some(_), Edit::Insert { .. }) => {
-                        return Err(invalid_parameter("cannot replace existing key").hint(
-                            "Try using the function jsonb_set to replace key value.",
-                        ));
+                        return Err(invalid_parameter("cannot replace existing key")
+                            .hint("Try using the function jsonb_set to replace key value."));
                     }
                     (None, Edit::Set { create: true } | Edit::Insert { .. }) if last => {
                         members.push((key.into(), value.clone()));

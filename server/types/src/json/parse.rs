@@ -108,11 +108,8 @@ impl Parser<'_> {
         let shown = &self.text[start..end];
         let cut = shown.char_indices().rev().nth(49).map_or(0, |(at, _)| at);
         let dots = if cut > 0 { "..." } else { "" };
-        let rest = if end < self.text.len() && !self.text[end..].starts_with('\n') {
-            "..."
-        } else {
-            ""
-        };
+        let rest =
+            if end < self.text.len() && !self.text[end..].starts_with('\n') { "..." } else { "" };
         Error::new(SqlState::InvalidTextRepresentation, "invalid input syntax for type json")
             .detail(detail)
             .context(format!("JSON data, line {line}: {dots}{}{rest}", &shown[cut..]))
@@ -207,8 +204,7 @@ impl Parser<'_> {
         if number_length(token) != Some(token.len()) {
             return Err(self.token_invalid());
         }
-        let value =
-            if self.build { Json::Number(Numeric::parse(token)?) } else { Json::Null };
+        let value = if self.build { Json::Number(Numeric::parse(token)?) } else { Json::Null };
         self.at = end;
         Ok(value)
     }
@@ -340,10 +336,16 @@ impl Parser<'_> {
             return Ok(());
         }
         let unpaired = |parser: &Self, what: &str| {
-            Err(parser.error(format!("Unicode {what} surrogate must {}.", match what {
-                "high" => "not follow a high surrogate",
-                _ => "follow a high surrogate",
-            }), parser.at))
+            Err(parser.error(
+                format!(
+                    "Unicode {what} surrogate must {}.",
+                    match what {
+                        "high" => "not follow a high surrogate",
+                        _ => "follow a high surrogate",
+                    }
+                ),
+                parser.at,
+            ))
         };
         let code = match high {
             0 => {

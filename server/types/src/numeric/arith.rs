@@ -2,8 +2,8 @@
 
 use bigdecimal::num_bigint::{BigInt, Sign};
 
-use super::number::{SCALE_MAX, align, digit_count, overflow, pow10, pow10_i128};
 use super::Numeric;
+use super::number::{SCALE_MAX, align, digit_count, overflow, pow10, pow10_i128};
 use crate::{Error, Result, SqlState};
 
 /// Significant digits that quotients and transcendental functions keep at least.
@@ -414,7 +414,13 @@ impl Numeric {
 }
 
 /// `a / b` at a scale, rounded.
-pub(super) fn quotient_at(a: &BigInt, a_scale: i64, b: &BigInt, b_scale: i64, scale: i64) -> BigInt {
+pub(super) fn quotient_at(
+    a: &BigInt,
+    a_scale: i64,
+    b: &BigInt,
+    b_scale: i64,
+    scale: i64,
+) -> BigInt {
     let shift = scale + b_scale - a_scale;
     if shift >= 0 {
         divide_rounded(&(a * pow10(shift as u32)), b)

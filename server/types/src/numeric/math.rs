@@ -153,11 +153,8 @@ impl Numeric {
             (SIG_DIGITS_MIN - (weight * 2 + 1)).max(scale).clamp(0, DISPLAY_SCALE_MAX);
         let digits = result_scale + 1;
         let shift = 2 * digits - scale;
-        let scaled = if shift >= 0 {
-            value * pow10(shift as u32)
-        } else {
-            value / pow10((-shift) as u32)
-        };
+        let scaled =
+            if shift >= 0 { value * pow10(shift as u32) } else { value / pow10((-shift) as u32) };
         Numeric::from_big(rescale(&scaled.sqrt(), digits, result_scale), result_scale)
     }
 
@@ -185,8 +182,7 @@ impl Numeric {
         }
         logarithm_argument(base)?;
         logarithm_argument(self)?;
-        let (Some((value, scale)), Some((base_value, base_scale))) =
-            (self.to_big(), base.to_big())
+        let (Some((value, scale)), Some((base_value, base_scale))) = (self.to_big(), base.to_big())
         else {
             return Ok(match (self.is_finite(), base.is_finite()) {
                 (false, false) => Numeric::NaN,
@@ -196,10 +192,8 @@ impl Numeric {
         };
         let base_weight = estimate_ln_weight(&base_value, base_scale);
         let weight = estimate_ln_weight(&value, scale) - base_weight;
-        let result_scale = (SIG_DIGITS_MIN - weight)
-            .max(scale)
-            .max(base_scale)
-            .clamp(0, DISPLAY_SCALE_MAX);
+        let result_scale =
+            (SIG_DIGITS_MIN - weight).max(scale).max(base_scale).clamp(0, DISPLAY_SCALE_MAX);
         let fixed = Fixed::new(result_scale + base_weight.abs() + weight.abs() + GUARD);
         let divisor = fixed.ln(&base_value, base_scale);
         if divisor.sign() == Sign::NoSign {
@@ -223,8 +217,7 @@ impl Numeric {
         }
         let approximate = argument * std::f64::consts::LOG10_E;
         let weight = approximate.clamp(-2000.0, 2000.0) as i64;
-        let result_scale =
-            (SIG_DIGITS_MIN - weight).max(scale).clamp(0, DISPLAY_SCALE_MAX);
+        let result_scale = (SIG_DIGITS_MIN - weight).max(scale).clamp(0, DISPLAY_SCALE_MAX);
         exp_at(&value, scale, approximate, result_scale)
     }
 
@@ -256,8 +249,7 @@ impl Numeric {
         if base.sign() == Sign::NoSign {
             return Ok(Numeric::from_parts(0, SIG_DIGITS_MIN as u16));
         }
-        let negative = base.sign() == Sign::Minus
-            && rescale(&power, power_scale, 0).bit(0);
+        let negative = base.sign() == Sign::Minus && rescale(&power, power_scale, 0).bit(0);
         let base = BigInt::from(base.magnitude().clone());
         let weight = estimate_ln_weight(&base, base_scale);
         // About 8 digits, rounded as PostgreSQL rounds them: the result's scale hangs on it.

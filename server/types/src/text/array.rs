@@ -6,11 +6,8 @@ use super::{FormatSettings, dispatch, is_blank};
 use crate::{Array, Datum, Error, Result, SqlState, SqlType};
 
 fn malformed(text: &str, detail: &str) -> Error {
-    Error::new(
-        SqlState::InvalidTextRepresentation,
-        format!("malformed array literal: \"{text}\""),
-    )
-    .detail(detail)
+    Error::new(SqlState::InvalidTextRepresentation, format!("malformed array literal: \"{text}\""))
+        .detail(detail)
 }
 
 const NO_BRACE: &str = "Array value must start with \"{\" or dimension information.";
@@ -89,10 +86,7 @@ pub(super) fn parse_array(
         return Err(malformed(text, "Junk after closing right brace."));
     }
     if length.is_some_and(|length| length != items.len() as i64) {
-        return Err(malformed(
-            text,
-            "Specified array dimensions do not match array contents.",
-        ));
+        return Err(malformed(text, "Specified array dimensions do not match array contents."));
     }
     let lower = if items.is_empty() { 1 } else { lower };
     Ok(Array { element: element.clone(), lower, items })

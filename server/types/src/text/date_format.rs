@@ -111,12 +111,7 @@ pub(super) fn format_timestamptz(micros: i64, settings: &FormatSettings, out: &m
     format_local(local, Some(micros), settings, out);
 }
 
-fn format_local(
-    local: i64,
-    utc: Option<i64>,
-    settings: &FormatSettings,
-    out: &mut Vec<u8>,
-) {
+fn format_local(local: i64, utc: Option<i64>, settings: &FormatSettings, out: &mut Vec<u8>) {
     let at = civil(local);
     let (year, before_christ) = shown_year(at.year);
     if settings.date_style == DateStyle::Postgres {

@@ -36,9 +36,7 @@ impl Fault {
                 format!("invalid input syntax for type {type_name}: \"{text}\""),
             ),
             Fault::Field => field(),
-            Fault::DateOrder => {
-                field().hint("Perhaps you need a different \"datestyle\" setting.")
-            }
+            Fault::DateOrder => field().hint("Perhaps you need a different \"datestyle\" setting."),
             Fault::Displacement => Error::new(
                 SqlState::InvalidTimeZoneDisplacement,
                 format!("time zone displacement out of range: \"{text}\""),
@@ -70,7 +68,9 @@ pub(super) fn month_of(word: &str) -> Option<u32> {
     if word == "sept" {
         return Some(9);
     }
-    let found = NAMES.iter().position(|name| *name == word || (word.len() == 3 && name.starts_with(word)))?;
+    let found = NAMES
+        .iter()
+        .position(|name| *name == word || (word.len() == 3 && name.starts_with(word)))?;
     Some(found as u32 + 1)
 }
 
@@ -474,8 +474,10 @@ fn decode(text: &str, order: DateOrder, time_only: bool) -> Decoded<Decoder> {
     if time_only {
         // A date before the time is read as one.
         decoder.time_only = !tokens.iter().any(|token| match token {
-            Token::Date(text) => text.starts_with(|c: char| c.is_ascii_digit())
-                && (text.matches(['-', '/', '.']).count() == 2),
+            Token::Date(text) => {
+                text.starts_with(|c: char| c.is_ascii_digit())
+                    && (text.matches(['-', '/', '.']).count() == 2)
+            }
             Token::Word(word) => month_of(word).is_some(),
             _ => false,
         });
@@ -551,10 +553,7 @@ pub fn parse_timestamp(
     let type_name = if zoned { "timestamp with time zone" } else { "timestamp" };
     let fault = |fault: Fault| fault.error(type_name, text);
     let out_of_range = || {
-        Error::new(
-            SqlState::DatetimeFieldOverflow,
-            format!("timestamp out of range: \"{text}\""),
-        )
+        Error::new(SqlState::DatetimeFieldOverflow, format!("timestamp out of range: \"{text}\""))
     };
     let decoder = decode(text, settings.date_order, false).map_err(fault)?;
     let local_now = utc_to_local(&settings.time_zone, now_micros);

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::{array, date_format, date_parse, interval_format, interval_parse, scalar};
 use super::{FormatSettings, invalid_syntax};
+use super::{array, date_format, date_parse, interval_format, interval_parse, scalar};
 use crate::{Datum, Error, Json, Numeric, Result, SqlType};
 
 /// Parses a literal of type `ty`, applying its modifiers as an assignment from text would.

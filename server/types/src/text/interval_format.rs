@@ -135,8 +135,7 @@ fn verbose(parts: &Parts) -> String {
 }
 
 fn sql_standard(parts: &Parts) -> String {
-    let negative =
-        parts.years < 0 || parts.months < 0 || parts.days < 0 || clock_negative(parts);
+    let negative = parts.years < 0 || parts.months < 0 || parts.days < 0 || clock_negative(parts);
     let positive = parts.years > 0
         || parts.months > 0
         || parts.days > 0

@@ -56,10 +56,8 @@ struct Sum {
 type Decoded<T = ()> = std::result::Result<T, Fault>;
 
 fn add(total: &mut i64, value: i64, factor: i64) -> Decoded {
-    *total = value
-        .checked_mul(factor)
-        .and_then(|value| total.checked_add(value))
-        .ok_or(Fault::Field)?;
+    *total =
+        value.checked_mul(factor).and_then(|value| total.checked_add(value)).ok_or(Fault::Field)?;
     Ok(())
 }
 
@@ -145,8 +143,7 @@ fn number(text: &str) -> Decoded<(i64, f64)> {
     if !plain(whole) || !plain(fraction) || digits.is_empty() || digits == "." {
         return Err(Fault::Format);
     }
-    let whole: i64 =
-        if whole.is_empty() { 0 } else { whole.parse().map_err(|_| Fault::Field)? };
+    let whole: i64 = if whole.is_empty() { 0 } else { whole.parse().map_err(|_| Fault::Field)? };
     let fraction: f64 = if fraction.is_empty() {
         0.0
     } else {
@@ -287,8 +284,7 @@ pub fn parse_interval(text: &str, style: IntervalStyle) -> Result<Interval> {
         ),
         other => other.error("interval", text),
     })?;
-    let out_of_range =
-        |_| Error::new(SqlState::DatetimeFieldOverflow, "interval out of range");
+    let out_of_range = |_| Error::new(SqlState::DatetimeFieldOverflow, "interval out of range");
     Ok(Interval {
         months: i32::try_from(sum.months).map_err(out_of_range)?,
         days: i32::try_from(sum.days).map_err(|_| {

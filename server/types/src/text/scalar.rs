@@ -82,10 +82,7 @@ fn is_decimal(body: &str) -> bool {
 }
 
 fn mantissa_is_zero(body: &str) -> bool {
-    !body
-        .bytes()
-        .take_while(|b| !matches!(b, b'e' | b'E'))
-        .any(|b| b.is_ascii_digit() && b != b'0')
+    !body.bytes().take_while(|b| !matches!(b, b'e' | b'E')).any(|b| b.is_ascii_digit() && b != b'0')
 }
 
 fn float_out_of_range(name: &str, text: &str) -> Error {
@@ -236,10 +233,9 @@ fn spread(scientific: &str, limit: i32, out: &mut Vec<u8>) {
 /// lost or the cast is explicit; `name` cut to 63 bytes, `"char"` to one character.
 pub fn apply_length(ty: &SqlType, text: &str, explicit: bool) -> Result<Arc<str>> {
     match ty {
-        SqlType::Varchar(Some(length)) => Ok(cut(text, *length, explicit, || {
-            format!("character varying({length})")
-        })?
-        .into()),
+        SqlType::Varchar(Some(length)) => {
+            Ok(cut(text, *length, explicit, || format!("character varying({length})"))?.into())
+        }
         SqlType::Char(length) if *length > 0 => {
             let kept = cut(text, *length, explicit, || format!("character({length})"))?;
             let missing = *length as usize - kept.chars().count();
@@ -266,12 +262,7 @@ pub fn apply_length(ty: &SqlType, text: &str, explicit: bool) -> Result<Arc<str>
     }
 }
 
-fn cut(
-    text: &str,
-    length: u32,
-    explicit: bool,
-    type_name: impl Fn() -> String,
-) -> Result<&str> {
+fn cut(text: &str, length: u32, explicit: bool, type_name: impl Fn() -> String) -> Result<&str> {
     let length = length as usize;
     if text.len() <= length {
         return Ok(text);
@@ -289,12 +280,8 @@ pub fn parse_bytes(text: &str) -> Result<Vec<u8>> {
     if let Some(hex) = text.strip_prefix("\\x") {
         return parse_hex(hex);
     }
-    let invalid = || {
-        Error::new(
-            SqlState::InvalidTextRepresentation,
-            "invalid input syntax for type bytea",
-        )
-    };
+    let invalid =
+        || Error::new(SqlState::InvalidTextRepresentation, "invalid input syntax for type bytea");
     let bytes = text.as_bytes();
     let mut out = Vec::with_capacity(bytes.len());
     let mut at = 0;

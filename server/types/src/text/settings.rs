@@ -22,17 +22,31 @@ pub struct FormatSettings {
 /// `DateStyle`'s output half.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
-pub enum DateStyle { Iso, Sql, Postgres, German }
+pub enum DateStyle {
+    Iso,
+    Sql,
+    Postgres,
+    German,
+}
 
 /// The order of day, month and year in ambiguous input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
-pub enum DateOrder { Mdy, Dmy, Ymd }
+pub enum DateOrder {
+    Mdy,
+    Dmy,
+    Ymd,
+}
 
 /// `IntervalStyle`
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
-pub enum IntervalStyle { Postgres, PostgresVerbose, SqlStandard, Iso8601 }
+pub enum IntervalStyle {
+    Postgres,
+    PostgresVerbose,
+    SqlStandard,
+    Iso8601,
+}
 
 impl Default for FormatSettings {
     fn default() -> Self {

@@ -1,0 +1,190 @@
+//! What must hold for any value and any input: round trips, a total order, no panics.
+
+use std::cmp::Ordering;
+use std::hash::{BuildHasher, RandomState};
+
+use braid_types::text::{self, FormatSettings};
+use braid_types::{Datum, Interval, Json, Numeric, SqlType, binary};
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+fn settings() -> FormatSettings {
+    FormatSettings::default()
+}
+
+fn numeric() -> impl Strategy<Value = Numeric> {
+    prop_oneof![
+        (any::<i64>(), 0u16..25).prop_map(|(n, scale)| Numeric::from_parts(n.into(), scale)),
+        (any::<i128>(), 0u16..60).prop_map(|(n, scale)| Numeric::from_parts(n, scale)),
+        (-20i128..20, 0u16..4).prop_map(|(n, scale)| Numeric::from_parts(n, scale)),
+        "-?[1-9][0-9]{0,60}(\\.[0-9]{1,60})?".prop_map(|t| Numeric::parse(&t).unwrap()),
+        Just(Numeric::NaN),
+        Just(Numeric::Infinity),
+        Just(Numeric::NegInfinity),
+    ]
+}
+
+fn json() -> impl Strategy<Value = Json> {
+    let leaf = prop_oneof![
+        Just(Json::Null),
+        any::<bool>().prop_map(Json::Bool),
+        "-?[1-9][0-9]{0,20}(\\.[0-9]{1,9})?"
+            .prop_map(|t| Json::Number(Numeric::parse(&t).unwrap())),
+        "[^\0]{0,6}".prop_map(Json::string),
+    ];
+    leaf.prop_recursive(3, 20, 4, |inner| {
+        prop_oneof![
+            vec(inner.clone(), 0..4).prop_map(Json::Array),
+            vec(("[a-c]{0,2}", inner), 0..4).prop_map(|members| Json::object(
+                members.into_iter().map(|(key, value)| (key.into_boxed_str(), value)).collect()
+            )),
+        ]
+    })
+}
+
+fn interval() -> impl Strategy<Value = Interval> {
+    let micros = -9_000_000_000_000_000_000i64..9_000_000_000_000_000_000;
+    (any::<i32>(), any::<i32>(), micros).prop_map(|(months, days, micros)| Interval {
+        months: months.max(-i32::MAX),
+        days: days.max(-i32::MAX),
+        micros,
+    })
+}
+
+/// A scalar value with its type.
+fn scalar() -> impl Strategy<Value = (SqlType, Datum)> {
+    let stamp = -211_813_488_000_000_000i64..9_223_371_331_200_000_000;
+    prop_oneof![
+        any::<bool>().prop_map(|v| (SqlType::Bool, Datum::Bool(v))),
+        any::<i16>().prop_map(|v| (SqlType::Int2, Datum::Int(v.into()))),
+        any::<i32>().prop_map(|v| (SqlType::Int4, Datum::Int(v.into()))),
+        any::<i64>().prop_map(|v| (SqlType::Int8, Datum::Int(v))),
+        any::<f64>().prop_map(|v| (SqlType::Float8, Datum::Float(v))),
+        any::<f32>().prop_map(|v| (SqlType::Float4, Datum::Float(v.into()))),
+        numeric().prop_map(|v| (SqlType::Numeric(None), Datum::Numeric(v))),
+        "[^\0]{0,12}".prop_map(|v| (SqlType::Text, Datum::text(v))),
+        vec(any::<u8>(), 0..12).prop_map(|v| (SqlType::Bytes, Datum::bytes(v))),
+        any::<[u8; 16]>().prop_map(|v| (SqlType::Uuid, Datum::Uuid(v))),
+        (-2_451_545i32..2_145_031_949).prop_map(|v| (SqlType::Date, Datum::Date(v))),
+        (0i64..=86_400_000_000).prop_map(|v| (SqlType::Time, Datum::Time(v))),
+        stamp.clone().prop_map(|v| (SqlType::Timestamp, Datum::Timestamp(v))),
+        stamp.prop_map(|v| (SqlType::Timestamptz, Datum::Timestamptz(v))),
+        interval().prop_map(|v| (SqlType::Interval, Datum::Interval(v))),
+        json().prop_map(|v| (SqlType::Jsonb, Datum::json(v))),
+    ]
+}
+
+fn value() -> impl Strategy<Value = (SqlType, Datum)> {
+    prop_oneof![
+        4 => scalar(),
+        1 => vec(proptest::option::of(any::<i32>()), 0..5).prop_map(|items| {
+            let items = items.into_iter().map(|item| match item {
+                Some(item) => Datum::Int(item.into()),
+                None => Datum::Null,
+            });
+            let datum = Datum::array(SqlType::Int4, items.collect());
+            (SqlType::Int4.array(), datum)
+        }),
+        1 => vec("[^\0]{0,6}", 0..4).prop_map(|items| {
+            let items = items.into_iter().map(Datum::text).collect();
+            (SqlType::Text.array(), Datum::array(SqlType::Text, items))
+        }),
+        1 => (scalar(), scalar()).prop_map(|((a_type, a), (b_type, b))| {
+            let fields = vec![("a".to_owned(), a_type), ("b".to_owned(), b_type)];
+            (SqlType::Record(fields), Datum::Record(vec![a, b].into()))
+        }),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn text_and_binary_read_back_what_they_wrote((ty, datum) in value()) {
+        let shown = text::to_string(&ty, &datum, &settings());
+        let again = text::parse(&ty, &shown, &settings(), 0).unwrap();
+        prop_assert_eq!(&again, &datum, "{}", shown);
+        prop_assert_eq!(text::to_string(&ty, &again, &settings()), shown);
+        let mut bytes = Vec::new();
+        binary::encode(&ty, &datum, &mut bytes);
+        let decoded = binary::decode(&ty, &bytes).unwrap();
+        let shown = text::to_string(&ty, &decoded, &settings());
+        prop_assert_eq!(shown, text::to_string(&ty, &datum, &settings()));
+    }
+
+    #[test]
+    fn order_is_total_and_hashes_follow_equality(
+        (_, a) in value(), (_, b) in value(), (_, c) in value(),
+    ) {
+        prop_assert_eq!(a.compare(&b), b.compare(&a).reverse());
+        if a.compare(&b) != Ordering::Greater && b.compare(&c) != Ordering::Greater {
+            prop_assert_ne!(a.compare(&c), Ordering::Greater);
+        }
+        let state = RandomState::new();
+        if a == b {
+            prop_assert_eq!(state.hash_one(&a), state.hash_one(&b));
+        }
+    }
+
+    #[test]
+    fn numbers_compare_by_value_whatever_their_kind(n in -5i64..5, scale in 0u16..40) {
+        let wide = Numeric::from_i64(n).round(scale.into()).unwrap();
+        let state = RandomState::new();
+        let kinds = [Datum::Int(n), Datum::Float(n as f64), Datum::Numeric(wide)];
+        for kind in &kinds {
+            prop_assert_eq!(kind, &kinds[0]);
+            prop_assert_eq!(state.hash_one(kind), state.hash_one(&kinds[0]));
+        }
+    }
+
+    #[test]
+    fn sums_and_products_undo(a in numeric(), b in numeric()) {
+        if a.is_finite() && b.is_finite() {
+            prop_assert_eq!(a.add(&b).unwrap().sub(&b).unwrap(), a.clone());
+            if !b.is_zero() {
+                prop_assert_eq!(a.mul(&b).unwrap().div_trunc(&b).unwrap(), a.trunc(0).unwrap());
+            }
+        }
+    }
+
+    #[test]
+    fn no_literal_panics(text in "\\PC{0,20}", near in "[-+0-9:./ TZPYMDHSainfep\\[\\]{}(),\"\\\\]{0,16}") {
+        for ty in SqlType::all() {
+            let _ = text::parse(&ty, &text, &settings(), 0);
+            let _ = text::parse(&ty, &near, &settings(), 0);
+            let _ = binary::decode(&ty, text.as_bytes());
+        }
+        let _ = braid_types::datetime::to_timestamp(&near, &text, &jiff::tz::TimeZone::UTC);
+        let _ = braid_types::datetime::to_date(&text, "YYYY-MM-DD Month RM Y,YYY TZH:TZM IDDD");
+        let _ = braid_types::datetime::timestamp_to_char(0, &text);
+        let _ = braid_types::datetime::zone_by_name(&near);
+    }
+
+    #[test]
+    fn no_bytes_panic(bytes in vec(any::<u8>(), 0..40)) {
+        for ty in SqlType::all() {
+            let _ = binary::decode(&ty, &bytes);
+        }
+    }
+}
+
+#[test]
+fn a_datum_takes_at_most_32_bytes() {
+    assert!(size_of::<Datum>() <= 32, "{}", size_of::<Datum>());
+}
+
+#[test]
+fn every_type_is_found_by_its_number() {
+    for ty in SqlType::all() {
+        assert_eq!(SqlType::from_oid_typmod(ty.oid(), ty.typmod()), Some(ty.clone()));
+    }
+    let modified = [
+        SqlType::Varchar(Some(20)),
+        SqlType::Char(3),
+        SqlType::Numeric(Some((10, 2))),
+        SqlType::Numeric(Some((3, -2))),
+    ];
+    for ty in modified {
+        assert_eq!(SqlType::from_oid_typmod(ty.oid(), ty.typmod()), Some(ty.clone()));
+    }
+}
