@@ -16,7 +16,7 @@ use crate::{
 };
 use braid_kv::{Error, Span};
 use fjall::{
-    CompressionType, Database, Keyspace, KeyspaceCreateOptions,
+    CompressionType, Database, Keyspace, KeyspaceCreateOptions, PersistMode,
     config::{CompressionPolicy, HashRatioPolicy, PinningPolicy},
 };
 use std::{
@@ -55,15 +55,26 @@ impl Files {
             Ok(Err(error)) => return Err(folder.corrupt(format!("{error:?}"))),
             Err(_) => return Err(folder.corrupt("its files cannot be read back")),
         };
-        folder.mark_ready()?;
-        Ok(Files { db, data, ranges, meta, folder })
+        let files = Files { db, data, ranges, meta, folder };
+        if files.folder.is_new() {
+            files.create().map_err(|e| files.folder.corrupt(format!("{e:?}")))?;
+            files.folder.mark_ready()?;
+        }
+        Ok(files)
+    }
+
+    /// Writes what every database has, so that its absence later is a sign of damage: fjall takes
+    /// a journal with a broken start for one that was never written.
+    fn create(&self) -> fjall::Result<()> {
+        self.meta.insert(NUMBERS, 1u64.to_be_bytes())?;
+        self.db.persist(PersistMode::SyncAll)
     }
 
     /// The first commit number that was never used.
     pub(crate) fn next_number(&self) -> Result<u64, OpenError> {
         let stored = self.meta.get(NUMBERS).map_err(|e| self.folder.corrupt(e.to_string()))?;
         match stored {
-            None => Ok(1),
+            None => Err(self.folder.corrupt("the reserved commit number is missing")),
             Some(bytes) => <[u8; 8]>::try_from(&*bytes)
                 .map(u64::from_be_bytes)
                 .map_err(|_| self.folder.corrupt("the reserved commit number is malformed")),

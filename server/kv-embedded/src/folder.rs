@@ -71,6 +71,7 @@ pub enum OpenError {
 /// A data folder that this process holds.
 pub(crate) struct Folder {
     path: PathBuf,
+    is_new: bool,
     /// Kept open: closing it releases the lock.
     _lock: File,
 }
@@ -92,8 +93,10 @@ impl Folder {
             return Err(OpenError::Foreign { path: path.to_owned() });
         }
         let lock = take_lock(path)?;
-        let folder = Folder { path: path.to_owned(), _lock: lock };
-        match read_format(path)? {
+        let format = read_format(path)?;
+        let is_new = !matches!(format, Format::Ready);
+        let folder = Folder { path: path.to_owned(), is_new, _lock: lock };
+        match format {
             Format::Missing => folder.write_format("creating").map_err(io)?,
             Format::Creating => fs::remove_dir_all(folder.store())
                 .or_else(|e| if e.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(e) })
@@ -113,14 +116,18 @@ impl Folder {
         &self.path
     }
 
+    /// Whether the database has yet to be created.
+    pub(crate) fn is_new(&self) -> bool {
+        self.is_new
+    }
+
     /// Says that creation has finished: from now on a missing store is damage.
     pub(crate) fn mark_ready(&self) -> Result<(), OpenError> {
-        match read_format(&self.path)? {
-            Format::Ready => Ok(()),
-            Format::Missing | Format::Creating => self
-                .write_format("ready")
-                .map_err(|source| OpenError::Io { path: self.path.clone(), source }),
+        if !self.is_new {
+            return Ok(());
         }
+        self.write_format("ready")
+            .map_err(|source| OpenError::Io { path: self.path.clone(), source })
     }
 
     pub(crate) fn corrupt(&self, detail: impl Into<String>) -> OpenError {

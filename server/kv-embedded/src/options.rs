@@ -1,6 +1,9 @@
 //! Settings of the embedded store.
 
-use std::{fmt, sync::Arc};
+use std::{
+    fmt,
+    sync::{Arc, atomic::AtomicBool},
+};
 
 /// Called once with the reason when the store can no longer promise durability and stops. The
 /// server logs it and ends itself; the next start recovers.
@@ -27,6 +30,8 @@ pub struct EmbeddedOptions {
     /// Prove reads unchanged at commit. Switched off, nothing is serializable; for tests that
     /// have to see the anomaly.
     pub validate: bool,
+    /// Fault injection: while this is true every sync fails.
+    pub fail_syncs: Option<Arc<AtomicBool>>,
     /// Called when the store stops after a failure.
     pub on_fatal: Option<FatalHook>,
 }
@@ -41,6 +46,7 @@ impl Default for EmbeddedOptions {
             group_bytes_max: 8 << 20,
             sync: true,
             validate: true,
+            fail_syncs: None,
             on_fatal: None,
         }
     }

@@ -118,8 +118,7 @@ impl EmbeddedStore {
                 }
                 if request.values {
                     let read = |(i, key): (usize, &braid_kv::Key)| {
-                        let found = if granted[i] { new.read(key)? } else { None };
-                        Ok(found.map(|(_, value)| value))
+                        if granted[i] { new.read(key) } else { Ok(None) }
                     };
                     values = keys.iter().enumerate().map(read).collect::<Result<_>>()?;
                 }

@@ -39,20 +39,26 @@ impl View {
         self.number
     }
 
-    /// The value of a key and the number of the commit that put it.
-    pub(crate) fn read(&self, key: &[u8]) -> Result<Option<(u64, Value)>> {
+    /// What is made of a key's commit number and value, if it has one.
+    fn visit<T>(&self, key: &[u8], make: impl FnOnce(u64, &[u8]) -> T) -> Result<Option<T>> {
         let stored = self.snapshot.get(&self.files.data, key).map_err(storage_error)?;
         let Some(stored) = stored else { return Ok(None) };
         let (number, value) = decode_value(&stored)?;
         if !self.tombstones.is_empty() && number < self.tombstones.number_over(key) {
             return Ok(None);
         }
-        Ok(Some((number, Value::copy_from_slice(value))))
+        Ok(Some(make(number, value)))
+    }
+
+    /// The value of a key.
+    pub(crate) fn read(&self, key: &[u8]) -> Result<Option<Value>> {
+        // A copy: fjall's slice would keep a whole block in memory.
+        self.visit(key, |_, value| Value::copy_from_slice(value))
     }
 
     /// The number of the commit that put a key's value, if it has one.
     pub(crate) fn version(&self, key: &[u8]) -> Result<Option<u64>> {
-        Ok(self.read(key)?.map(|(number, _)| number))
+        self.visit(key, |number, _| number)
     }
 
     /// Keys and commit numbers of a span, hidden ones included.
@@ -105,12 +111,11 @@ impl Snapshot for ViewHandle {
     }
 
     fn get<'a>(&'a self, key: &'a [u8]) -> Answer<'a, Result<Option<Value>>> {
-        Answer::ready(self.0.read(key).map(|found| found.map(|(_, value)| value)))
+        Answer::ready(self.0.read(key))
     }
 
     fn multi_get<'a>(&'a self, keys: &'a [Key]) -> Answer<'a, Result<Vec<Option<Value>>>> {
-        let read = |key: &Key| self.0.read(key).map(|found| found.map(|(_, value)| value));
-        Answer::ready(keys.iter().map(read).collect())
+        Answer::ready(keys.iter().map(|key| self.0.read(key)).collect())
     }
 
     fn scan(&self, span: Span, reverse: bool, keys_only: bool) -> Box<dyn Cursor> {

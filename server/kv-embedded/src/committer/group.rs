@@ -185,6 +185,10 @@ impl Committer {
             return batch.durability(None).commit().map_err(storage_error);
         }
         batch.durability(Some(PersistMode::Buffer)).commit().map_err(storage_error)?;
+        let fails = &self.shared.options.fail_syncs;
+        if fails.as_ref().is_some_and(|fails| fails.load(Relaxed)) {
+            return Err(Error::Storage("the sync has failed (injected)".into()));
+        }
         let start = Instant::now();
         self.shared.files.db.persist(PersistMode::SyncData).map_err(storage_error)?;
         let nanos = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);

@@ -1,0 +1,215 @@
+//! Rules of the kv contract that are easy to get wrong, and failures of the disk.
+
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use braid_kv::{
+    CommitOutcome, Database, DatabaseOptions, Error, Isolation, LockRequest, LockStrength, Record,
+    RetryReason, ScanRequest, Span,
+};
+use braid_kv_embedded::{EmbeddedOptions, EmbeddedStore, OpenError};
+use common::*;
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
+    },
+};
+
+#[tokio::test]
+async fn a_scan_that_stops_early_ends_at_the_last_key_examined() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = open(dir.path());
+    put(&db, &[("a", "1"), ("b", "1"), ("c", "1"), ("d", "1")]).await;
+    for (reverse, harmless, harmful) in [(false, "c", "b"), (true, "b", "c")] {
+        for (other, retried) in [(harmless, false), (harmful, true)] {
+            let t = serializable(&db);
+            let s = t.next_statement();
+            let request = ScanRequest::new(Span::new("a", "e")).limit_rows(2).reverse(reverse);
+            assert_eq!(t.scan(s, request).await.unwrap().len(), 2);
+            put(&db, &[(other, "2")]).await;
+            t.put(s, "z", "1".as_bytes()).unwrap();
+            let outcome = t.commit().await.unwrap();
+            assert_eq!(matches!(outcome, CommitOutcome::Retry(_)), retried, "{other}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn reads_survive_rollback_to_and_own_writes_are_no_reads() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = open(dir.path());
+    let t = serializable(&db);
+    let savepoint = t.savepoint();
+    assert_eq!(read(&t, "a").await, None);
+    t.rollback_to(savepoint);
+    put(&db, &[("a", "1")]).await;
+    t.put(t.next_statement(), "z", "1".as_bytes()).unwrap();
+    assert!(matches!(t.commit().await.unwrap(), CommitOutcome::Retry(_)));
+
+    let t = serializable(&db);
+    t.put(t.next_statement(), "b", "1".as_bytes()).unwrap();
+    assert_eq!(read(&t, "b").await.as_deref(), Some("1"));
+    put(&db, &[("b", "2")]).await;
+    t.commit_or_error().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_key_that_was_seen_absent_and_exists_now_is_a_changed_read_not_a_duplicate() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = open(dir.path());
+    let t = serializable(&db);
+    assert_eq!(read(&t, "a").await, None);
+    t.put_new(t.next_statement(), "a", "1".as_bytes()).unwrap();
+    put(&db, &[("a", "2")]).await;
+    assert!(matches!(
+        t.commit().await.unwrap(),
+        CommitOutcome::Retry(c) if c.reason == RetryReason::ReadChanged
+    ));
+    let t = begin(&db, Isolation::RepeatableRead);
+    t.put_new(t.next_statement(), "a", "1".as_bytes()).unwrap();
+    assert!(matches!(t.commit().await, Err(Error::Duplicate { .. })));
+}
+
+#[tokio::test]
+async fn checks_hold_at_every_level_and_name_their_constraint_below_serializable() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = open(dir.path());
+    for isolation in [Isolation::ReadCommitted, Isolation::RepeatableRead, Isolation::Serializable]
+    {
+        put(&db, &[("parent", "1")]).await;
+        let t = begin(&db, isolation);
+        let s = t.next_statement();
+        t.put(s, "child", "1".as_bytes()).unwrap();
+        let record = Record::Always { tag: 7 };
+        assert!(t.get_recorded(s.after(), b"parent", record).await.unwrap().is_some());
+        let other = serializable(&db);
+        other.delete(other.next_statement(), "parent").unwrap();
+        other.commit_or_error().await.unwrap();
+        let outcome = t.commit().await;
+        if isolation == Isolation::Serializable {
+            assert!(matches!(outcome, Ok(CommitOutcome::Retry(_))));
+        } else {
+            assert!(matches!(outcome, Err(Error::CheckChanged(c)) if c.tag == 7));
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_range_delete_meets_reads_locks_and_inserts_of_others() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = open(dir.path());
+    put(&db, &[("a1", "1"), ("a2", "1")]).await;
+    let reader = serializable(&db);
+    assert_eq!(all(&reader, "a", "b").await.len(), 2);
+    let locker = serializable(&db);
+    let shared = LockRequest::keys(vec![b"a1".to_vec()]).strength(LockStrength::Shared);
+    locker.lock(locker.next_statement(), shared).await.unwrap();
+    let deleter = serializable(&db);
+    deleter.delete_span(deleter.next_statement(), Span::new("a", "b")).unwrap();
+    let task = tokio::spawn({
+        let deleter = deleter.clone();
+        async move { deleter.commit_or_error().await }
+    });
+    tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    assert!(!task.is_finished(), "a row is locked");
+    locker.rollback().await;
+    task.await.unwrap().unwrap();
+    reader.put(reader.next_statement(), "z", "1".as_bytes()).unwrap();
+    assert!(matches!(reader.commit().await.unwrap(), CommitOutcome::Retry(_)));
+    // The same key again, put after the range delete: it is new, and it stays.
+    let t = serializable(&db);
+    t.put_new(t.next_statement(), "a1", "2".as_bytes()).unwrap();
+    t.commit_or_error().await.unwrap();
+    assert_eq!(get(&db, "a1").await.as_deref(), Some("2"));
+}
+
+#[tokio::test]
+async fn a_failed_sync_is_unknown_and_stops_the_store() {
+    let dir = tempfile::tempdir().unwrap();
+    let (fails, fatal) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
+    let options = EmbeddedOptions {
+        fail_syncs: Some(fails.clone()),
+        on_fatal: Some(Arc::new({
+            let fatal = fatal.clone();
+            move |_: &str| {
+                fatal.fetch_add(1, Relaxed);
+            }
+        })),
+        ..EmbeddedOptions::default()
+    };
+    let db = open_with(dir.path(), options);
+    put(&db, &[("a", "1")]).await;
+    let before = serializable(&db);
+    assert_eq!(read(&before, "a").await.as_deref(), Some("1"));
+    fails.store(true, Relaxed);
+    let t = serializable(&db);
+    t.put(t.next_statement(), "a", "2".as_bytes()).unwrap();
+    assert_eq!(t.commit().await, Ok(CommitOutcome::Unknown));
+    assert_eq!(read(&before, "a").await.as_deref(), Some("1"), "what was seen stays readable");
+    let late = serializable(&db);
+    late.put(late.next_statement(), "a", "3".as_bytes()).unwrap();
+    assert!(matches!(late.commit().await, Err(Error::Stopped(_))));
+    assert!(db.close().await.is_err());
+    assert_eq!(fatal.load(Relaxed), 1);
+    drop((before, t, late, db));
+    let db = open(dir.path());
+    assert!(["1", "2"].contains(&get(&db, "a").await.unwrap().as_str()));
+}
+
+/// Every file of the store, damaged one by one: opening refuses, or everything is there all the
+/// same. It never panics.
+#[tokio::test]
+async fn a_damaged_store_is_refused_or_read_back() {
+    let dir = tempfile::tempdir().unwrap();
+    let original = dir.path().join("original");
+    let db = open(&original);
+    put(&db, &[("a", "1"), ("b", "2")]).await;
+    db.close().await.unwrap();
+    drop(db);
+    let mut refused = 0;
+    for (i, file) in files(&original.join("store")).into_iter().enumerate() {
+        let copy = dir.path().join(format!("copy{i}"));
+        copy_folder(&original, &copy);
+        let target = copy.join(file.strip_prefix(&original).unwrap());
+        let mut bytes = fs::read(&target).unwrap();
+        let end = bytes.len().min(4096);
+        bytes[..end].iter_mut().for_each(|b| *b ^= 0x5a);
+        fs::write(&target, bytes).unwrap();
+        match EmbeddedStore::open(&copy, EmbeddedOptions::default()) {
+            Ok(store) => {
+                let db = Database::new(Arc::new(store), DatabaseOptions::default());
+                let found = all(&serializable(&db), "a", "z").await;
+                assert_eq!(found.len(), 2, "{} was damaged unnoticed", target.display());
+            }
+            Err(OpenError::Corrupt { .. } | OpenError::Io { .. }) => refused += 1,
+            Err(other) => panic!("{}: {other}", target.display()),
+        }
+    }
+    assert!(refused > 0);
+}
+
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(files(&path));
+        } else {
+            found.push(path);
+        }
+    }
+    found.sort();
+    found
+}
+
+fn copy_folder(from: &Path, to: &Path) {
+    for file in files(from) {
+        let target = to.join(file.strip_prefix(from).unwrap());
+        fs::create_dir_all(target.parent().unwrap()).unwrap();
+        fs::copy(file, target).unwrap();
+    }
+}
