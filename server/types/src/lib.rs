@@ -23,6 +23,6 @@ pub mod text;
 pub use datum::{Array, Datum, Interval, Row, compare_floats, compare_rows};
 pub use error::{Error, Result, SqlState};
 pub use json::Json;
-pub use numeric::{Coefficient, Numeric};
+pub use numeric::{Coefficient, Numeric, to_number};
 pub use sql_type::SqlType;
 pub use text::FormatSettings;

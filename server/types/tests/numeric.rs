@@ -12,6 +12,9 @@ fn cast_to(value: Numeric, to: &SqlType) -> Result<String> {
 }
 
 fn evaluate(operation: &str, a: &str, b: &str) -> Result<String> {
+    if operation == "to_number" {
+        return Ok(braid_types::to_number(a, b)?.to_string());
+    }
     let x = Numeric::parse(a)?;
     let y = || Numeric::parse(b);
     let value = match operation {
@@ -33,6 +36,7 @@ fn evaluate(operation: &str, a: &str, b: &str) -> Result<String> {
         "trim_scale" => x.trim_scale()?,
         "round" => x.round(b.parse().unwrap())?,
         "trunc" => x.trunc(b.parse().unwrap())?,
+        "to_char" => return x.to_char(b),
         "int4" => return cast_to(x, &SqlType::Int4),
         "int8" => return cast_to(x, &SqlType::Int8),
         "float8" => return cast_to(x, &SqlType::Float8),

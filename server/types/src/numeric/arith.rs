@@ -247,7 +247,7 @@ impl Numeric {
 
     /// Rounded half away from zero to `scale` digits (negative: tens, hundreds…).
     pub fn round(&self, scale: i32) -> Result<Self> {
-        self.shorten(scale, |value, divisor| divide_rounded(value, divisor))
+        self.shorten(scale, divide_rounded)
     }
 
     /// Cut to `scale` digits.

@@ -13,5 +13,7 @@ mod arith;
 mod convert;
 mod math;
 mod number;
+mod template;
 
 pub use number::{Coefficient, Numeric};
+pub use template::to_number;

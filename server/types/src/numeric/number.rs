@@ -115,12 +115,11 @@ impl Numeric {
         } else {
             (coefficient, scale)
         };
-        if let Ok(small) = i128::try_from(&coefficient) {
-            if let Ok(small_scale) = u16::try_from(scale)
-                && scale <= SCALE_MAX
-            {
-                return Ok(Numeric::Small(Coefficient(small), small_scale));
-            }
+        if let Ok(small) = i128::try_from(&coefficient)
+            && let Ok(small_scale) = u16::try_from(scale)
+            && scale <= SCALE_MAX
+        {
+            return Ok(Numeric::Small(Coefficient(small), small_scale));
         }
         if scale > SCALE_MAX {
             let rounded = super::arith::rescale(&coefficient, scale, SCALE_MAX);

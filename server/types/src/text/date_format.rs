@@ -166,10 +166,10 @@ pub(super) fn format_offset(seconds: i32, out: &mut Vec<u8>) {
     out.push(if seconds < 0 { b'-' } else { b'+' });
     let seconds = seconds.unsigned_abs();
     padded(seconds / 3600, 2, out);
-    if seconds % 3600 != 0 {
+    if !seconds.is_multiple_of(3600) {
         out.push(b':');
         padded(seconds / 60 % 60, 2, out);
-        if seconds % 60 != 0 {
+        if !seconds.is_multiple_of(60) {
             out.push(b':');
             padded(seconds % 60, 2, out);
         }
