@@ -15,6 +15,12 @@ fn unary(call: &Call<'_>, op: fn(&Numeric) -> Result<Numeric>) -> Result<Datum> 
     Ok(Datum::Numeric(op(call.numeric(0)?)?))
 }
 
+/// The least common multiple, with the larger scale of the two.
+fn least_common_multiple(a: &Numeric, b: &Numeric) -> Result<Numeric> {
+    let scale = a.scale().max(b.scale()).unwrap_or(0);
+    a.lcm(b)?.round(scale)
+}
+
 fn scales(call: &Call<'_>, of: fn(&Numeric) -> Option<i32>) -> Result<Datum> {
     Ok(of(call.numeric(0)?).map_or(Datum::Null, |scale| Datum::Int(scale.into())))
 }
@@ -89,7 +95,7 @@ pub(crate) fn register(registry: &mut Registry) {
     registry.add("div(numeric, numeric) -> numeric", |c| binary(c, Numeric::div_trunc));
     registry.add("power|pow(numeric, numeric) -> numeric", |c| binary(c, Numeric::pow));
     registry.add("gcd(numeric, numeric) -> numeric", |c| binary(c, Numeric::gcd));
-    registry.add("lcm(numeric, numeric) -> numeric", |c| binary(c, Numeric::lcm));
+    registry.add("lcm(numeric, numeric) -> numeric", |c| binary(c, least_common_multiple));
     registry.add("log(numeric, numeric) -> numeric", |c| binary(c, |base, x| x.log(base)));
     registry.add("ceil|ceiling(numeric) -> numeric", |c| unary(c, Numeric::ceil));
     registry.add("floor(numeric) -> numeric", |c| unary(c, Numeric::floor));

@@ -119,7 +119,7 @@ pub(crate) fn print_name(oid: i64, from: &SqlType, env: &dyn Environment) -> Str
     let oid = u32::try_from(oid).unwrap_or(0);
     let name = match from {
         SqlType::Regclass => lookup.relation_name(oid),
-        SqlType::Regtype => SqlType::from_oid(oid).map(|ty| ty.bare().display_name()),
+        SqlType::Regtype => SqlType::from_oid(oid).map(|ty| ty.plain_name().to_owned()),
         SqlType::Regnamespace => lookup.schema_name(oid).map(|name| quote_identifier(&name)),
         SqlType::Regrole => lookup.role_name(oid).map(|name| quote_identifier(&name)),
         SqlType::Regproc => function_name(oid).map(quote_identifier),

@@ -184,7 +184,7 @@ fn by_known_type<T>(candidates: &mut Vec<Candidate<T>>, actual: &[SqlType]) {
 }
 
 fn names(args: &[SqlType]) -> String {
-    let names: Vec<String> = args.iter().map(|ty| ty.bare().display_name()).collect();
+    let names: Vec<&str> = args.iter().map(SqlType::plain_name).collect();
     names.join(", ")
 }
 

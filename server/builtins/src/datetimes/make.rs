@@ -66,6 +66,14 @@ fn justified(call: &Call<'_>, how: fn(&Interval) -> Result<Interval>) -> Result<
     Ok(Datum::Interval(how(&call.interval(0)?)?))
 }
 
+/// Six significant digits with an exponent, as C's `%g` prints a large number.
+fn short(value: f64) -> String {
+    let shown = format!("{value:.5e}");
+    let (digits, exponent) = shown.split_once('e').unwrap_or((&shown, "0"));
+    let digits = digits.trim_end_matches('0').trim_end_matches('.');
+    format!("{digits}e+{exponent:0>2}")
+}
+
 /// `to_timestamp(seconds since 1970)`.
 fn from_seconds(call: &Call<'_>) -> Result<Datum> {
     let seconds = call.float(0)?;
@@ -78,7 +86,7 @@ fn from_seconds(call: &Call<'_>) -> Result<Datum> {
     let micros = ((seconds - SECONDS_1970_TO_2000) * 1e6).round_ties_even();
     let value = micros as i64;
     if micros.abs() >= 9.3e18 || !braid_types::datetime::timestamp_in_range(value) {
-        let message = format!("timestamp out of range: \"{seconds}\"");
+        let message = format!("timestamp out of range: \"{}\"", short(seconds));
         return Err(Error::new(SqlState::DatetimeFieldOverflow, message));
     }
     Ok(Datum::Timestamptz(value))

@@ -4,6 +4,7 @@
 
 mod clock;
 mod fields;
+mod format;
 mod make;
 mod operators;
 
@@ -17,6 +18,7 @@ use crate::registry::Registry;
 pub(crate) fn register(registry: &mut Registry) {
     clock::register(registry);
     fields::register(registry);
+    format::register(registry);
     make::register(registry);
     operators::register(registry);
 }

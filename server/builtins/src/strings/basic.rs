@@ -5,7 +5,7 @@
 use braid_types::{Datum, Error, Result, SqlState, SqlType};
 
 use crate::Call;
-use crate::call::{RESULT_BYTES_MAX, count, text, too_large};
+use crate::call::{RESULT_BYTES_MAX, count, invalid, text, too_large};
 use crate::registry::Registry;
 
 /// The part of a text from character `from` (0-based) on, at most `length` characters.
@@ -215,8 +215,7 @@ fn chr(call: &Call<'_>) -> Result<Datum> {
         return Err(Error::new(SqlState::ProgramLimitExceeded, message));
     }
     if code < 0 {
-        let message = "character number must be positive";
-        return Err(Error::new(SqlState::ProgramLimitExceeded, message));
+        return Err(invalid("character number must be positive"));
     }
     let found = u32::try_from(code).ok().and_then(char::from_u32);
     let found = found.ok_or_else(|| {

@@ -32,12 +32,7 @@ fn like_bytes(value: &[u8], pattern: &[u8], utf8: bool) -> Result<bool> {
                 back = Some((v, p));
                 continue;
             }
-            Some(_) if v >= value.len() => {
-                if pattern.get(p) == Some(&b'\\') && p + 1 == pattern.len() {
-                    return Err(ends_in_escape());
-                }
-                return Ok(false);
-            }
+            Some(_) if v >= value.len() => return Ok(false),
             Some(b'_') => {
                 v += if utf8 { character_length(value[v]) } else { 1 };
                 p += 1;

@@ -28,7 +28,7 @@ fn format_type(call: &Call<'_>) -> Result<Datum> {
     match call.datum(1) {
         Datum::Int(-1) if matches!(ty, SqlType::Char(_)) => text("bpchar"),
         Datum::Int(typmod) => text(ty.with_typmod(*typmod as i32).display_name()),
-        _ => text(ty.bare().display_name()),
+        _ => text(ty.plain_name()),
     }
 }
 

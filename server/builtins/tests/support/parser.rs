@@ -108,6 +108,12 @@ impl Parser {
 
     fn unary(&mut self) -> Result<Expression> {
         if let Some(operator) = self.operator() {
+            self.blanks();
+            // A sign before a number belongs to it, as in PostgreSQL's grammar.
+            if operator == "-" && self.peek().is_some_and(|c| c.is_ascii_digit()) {
+                let number = self.number(true)?;
+                return self.casts(number);
+            }
             let inner = if matches!(operator.as_str(), "-" | "+") {
                 self.unary()?
             } else {
@@ -119,7 +125,11 @@ impl Parser {
     }
 
     fn postfix(&mut self) -> Result<Expression> {
-        let mut value = self.primary()?;
+        let value = self.primary()?;
+        self.casts(value)
+    }
+
+    fn casts(&mut self, mut value: Expression) -> Result<Expression> {
         while self.eat("::") {
             let ty = self.type_name();
             value = Expression::Cast(Box::new(value), ty);
@@ -199,7 +209,7 @@ impl Parser {
         }
     }
 
-    fn number(&mut self) -> Result<Expression> {
+    fn number(&mut self, negative: bool) -> Result<Expression> {
         let start = self.at;
         while self.peek().is_some_and(|c| c.is_ascii_digit() || c == '.') {
             self.at += 1;
@@ -213,7 +223,8 @@ impl Parser {
                 self.at += 1;
             }
         }
-        let text: String = self.chars[start..self.at].iter().collect();
+        let digits: String = self.chars[start..self.at].iter().collect();
+        let text = if negative { format!("-{digits}") } else { digits };
         if let Ok(value) = text.parse::<i32>() {
             return Ok(Expression::Value(SqlType::Int4, Datum::Int(value.into())));
         }
@@ -243,7 +254,7 @@ impl Parser {
                 }
                 Ok(inner)
             }
-            Some(c) if c.is_ascii_digit() || c == '.' => self.number(),
+            Some(c) if c.is_ascii_digit() || c == '.' => self.number(false),
             _ => self.named(),
         }
     }
