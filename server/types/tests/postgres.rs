@@ -26,7 +26,7 @@ fn type_named(name: &str) -> SqlType {
         return SqlType::from_name(name).expect("a known type");
     };
     let numbers: Vec<i32> =
-        modifiers.trim_end_matches(')').split(',').map(|n| n.parse().unwrap()).collect();
+        modifiers.trim_end_matches(')').split(',').map(|n| n.parse().expect("a number")).collect();
     match SqlType::from_name(base).expect("a known type") {
         SqlType::Numeric(_) => SqlType::Numeric(Some((numbers[0] as u16, numbers[1] as i16))),
         SqlType::Varchar(_) => SqlType::Varchar(Some(numbers[0] as u32)),

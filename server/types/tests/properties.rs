@@ -17,7 +17,7 @@ fn numeric() -> impl Strategy<Value = Numeric> {
         (any::<i64>(), 0u16..25).prop_map(|(n, scale)| Numeric::from_parts(n.into(), scale)),
         (any::<i128>(), 0u16..60).prop_map(|(n, scale)| Numeric::from_parts(n, scale)),
         (-20i128..20, 0u16..4).prop_map(|(n, scale)| Numeric::from_parts(n, scale)),
-        "-?[1-9][0-9]{0,60}(\\.[0-9]{1,60})?".prop_map(|t| Numeric::parse(&t).unwrap()),
+        "-?[1-9][0-9]{0,60}(\\.[0-9]{1,60})?".prop_map(|t| Numeric::parse(&t).expect("a number")),
         Just(Numeric::NaN),
         Just(Numeric::Infinity),
         Just(Numeric::NegInfinity),
@@ -29,7 +29,7 @@ fn json() -> impl Strategy<Value = Json> {
         Just(Json::Null),
         any::<bool>().prop_map(Json::Bool),
         "-?[1-9][0-9]{0,20}(\\.[0-9]{1,9})?"
-            .prop_map(|t| Json::Number(Numeric::parse(&t).unwrap())),
+            .prop_map(|t| Json::Number(Numeric::parse(&t).expect("a number"))),
         "[^\0]{0,6}".prop_map(Json::string),
     ];
     leaf.prop_recursive(3, 20, 4, |inner| {

@@ -89,6 +89,7 @@ fn parse(template: &str) -> Result<Template> {
                     out.items.push(Item::Sign);
                 }
                 'L' => out.items.push(Item::Currency),
+                'B' => {}
                 'V' => {
                     if point {
                         return Err(syntax("cannot use \"V\" and decimal point together"));
@@ -269,7 +270,7 @@ impl Template {
                 }
                 Item::Point => {
                     after_point = true;
-                    if self.fraction_digits() > 0 {
+                    if overflow || self.fraction_digits() > 0 {
                         body.push('.');
                     }
                 }
@@ -367,7 +368,7 @@ pub fn to_number(text: &str, template: &str) -> Result<Numeric> {
     }
     if whole + fraction == 0 {
         negative = false;
-        digits = text.trim().to_owned();
+        " ".clone_into(&mut digits);
     }
     let value = Numeric::parse(&digits)?;
     let value = if negative { value.neg() } else { value };
