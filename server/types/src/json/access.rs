@@ -37,6 +37,10 @@ impl Json {
                 let at = place(items.len())?;
                 Some(Cow::Owned(Json::Raw(items.swap_remove(at).into())))
             }
+            // A bare scalar is an array of one to PostgreSQL.
+            scalar if !scalar.is_container() && matches!(index, 0 | -1) => {
+                Some(Cow::Borrowed(scalar))
+            }
             _ => None,
         }
     }

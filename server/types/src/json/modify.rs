@@ -75,6 +75,9 @@ impl Json {
         if !self.is_container() {
             return Err(invalid_parameter("cannot delete path in scalar"));
         }
+        if self.is_empty() {
+            return Ok(self.clone());
+        }
         self.edit(path, 0, &Json::Null, Edit::Delete)
     }
 
@@ -83,6 +86,9 @@ impl Json {
     pub fn set_path<S: AsRef<str>>(&self, path: &[S], value: &Json, create: bool) -> Result<Json> {
         if !self.is_container() {
             return Err(invalid_parameter("cannot set path in scalar"));
+        }
+        if self.is_empty() && !create {
+            return Ok(self.clone());
         }
         self.edit(path, 0, value, Edit::Set { create })
     }
@@ -98,6 +104,14 @@ impl Json {
             return Err(invalid_parameter("cannot set path in scalar"));
         }
         self.edit(path, 0, value, Edit::Insert { after })
+    }
+
+    fn is_empty(&self) -> bool {
+        match self {
+            Json::Array(items) => items.is_empty(),
+            Json::Object(members) => members.is_empty(),
+            _ => false,
+        }
     }
 
     fn edit<S: AsRef<str>>(
