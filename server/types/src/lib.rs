@@ -1,13 +1,13 @@
 //! SQL types, datums and casts: the vocabulary every other room speaks.
 //!
-//! What is here: [`SqlType`] (a column's declared type), [`Datum`] (one decoded value),
+//! What is here: [`SqlType`] (a column's declared type), [`Datum`] (a value),
 //! [`Error`] with its [`SqlState`], PostgreSQL's text and binary formats ([`text`], [`binary`]),
 //! casts ([`cast`]), arithmetic and calendar helpers.
 //! What is not: keys and stored values (`codec`), functions by name (`builtins`).
 //!
 //! Rules that must always hold:
 //! - `text::parse(format(d)) == d` and `binary::decode(encode(d)) == d` for every datum and type.
-//! - [`Datum`]'s order, equality and hash are SQL's: `1.0` and `1.00` are equal, NaN is the largest.
+//! - [`Datum`] orders, equals and hashes as SQL does: `1.0` is `1.00`, NaN is the largest.
 //! - no input panics; what is out of range is an [`Error`] with PostgreSQL's SQLSTATE.
 
 pub mod binary;

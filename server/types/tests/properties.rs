@@ -148,7 +148,10 @@ proptest! {
     }
 
     #[test]
-    fn no_literal_panics(text in "\\PC{0,20}", near in "[-+0-9:./ TZPYMDHSainfep\\[\\]{}(),\"\\\\]{0,16}") {
+    fn no_literal_panics(
+        text in "\\PC{0,20}",
+        near in "[-+0-9:./ TZPYMDHSainfep\\[\\]{}(),\"\\\\]{0,16}",
+    ) {
         for ty in SqlType::all() {
             let _ = text::parse(&ty, &text, &settings(), 0);
             let _ = text::parse(&ty, &near, &settings(), 0);
