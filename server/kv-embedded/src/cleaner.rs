@@ -4,19 +4,28 @@
 //! to the committer in small portions, which removes each only if it still has that number. When
 //! a whole tombstone is through, it is dropped: later views have nothing left for it to hide, and
 //! older views carry their own index.
+//!
+//! It also compacts when scans say that they read through much that is gone.
 
-use crate::{committer::Chore, shared::Shared, tombstones::Tombstone};
+use crate::{committer::Chore, files::storage_error, shared::Shared, tombstones::Tombstone};
 use braid_kv::Result;
 use parking_lot::{Condvar, Mutex};
 use std::{
     sync::{Arc, atomic::AtomicBool, atomic::Ordering::Relaxed},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 /// How many keys are handed over at once.
 const PORTION: usize = 1_000;
 /// How long the cleaner rests when there is nothing to do, and between two rounds.
 const REST: Duration = Duration::from_millis(200);
+
+/// So many slow batches of scans are worth a compaction, which is done this often at most.
+const SLOW_BATCHES: u64 = 16;
+const COMPACT_EVERY: Duration = Duration::from_secs(2);
+const FLUSH_WAIT_MAX: Duration = Duration::from_secs(10);
+/// Larger stores are left to fjall's own compaction after the flush.
+const COMPACT_BYTES_MAX: u64 = 64 << 20;
 
 /// Tells the cleaner to end.
 #[derive(Default)]
@@ -48,7 +57,17 @@ impl CleanerStop {
 
 /// Works until it is told to stop.
 pub(crate) fn run(shared: &Shared, stop: &CleanerStop) {
+    let mut compact_from = Instant::now() + COMPACT_EVERY;
     while !stop.is_stopped() {
+        if Instant::now() > compact_from
+            && shared.files.slow_batches.swap(0, Relaxed) >= SLOW_BATCHES
+        {
+            let start = Instant::now();
+            if let Err(error) = compact(shared, stop) {
+                tracing::warn!(%error, "compacting after slow scans has failed");
+            }
+            compact_from = Instant::now() + COMPACT_EVERY.max(start.elapsed() * 10);
+        }
         let records = shared.current().0.tombstones.records().to_vec();
         if !records.is_empty()
             && let Err(error) = clean(shared, stop, &records)
@@ -57,6 +76,26 @@ pub(crate) fn run(shared: &Shared, stop: &CleanerStop) {
         }
         stop.rest();
     }
+}
+
+/// Makes fjall forget versions and deletions that nobody can see any more. On its own it would
+/// wait until the memtable is full, and until then a scan reads through every old version of a
+/// busy row and every row that was taken from a queue.
+fn compact(shared: &Shared, stop: &CleanerStop) -> Result<()> {
+    let data = &shared.files.data;
+    data.rotate_memtable().map_err(storage_error)?;
+    // Not fjall's own wait, which would never end after one of its threads has failed.
+    let start = Instant::now();
+    while shared.files.db.outstanding_flushes() > 0 {
+        if stop.is_stopped() || start.elapsed() > FLUSH_WAIT_MAX {
+            return Ok(());
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    if data.disk_space() < COMPACT_BYTES_MAX {
+        data.major_compact().map_err(storage_error)?;
+    }
+    Ok(())
 }
 
 fn clean(shared: &Shared, stop: &CleanerStop, records: &[Arc<Tombstone>]) -> Result<()> {

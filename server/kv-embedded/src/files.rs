@@ -21,7 +21,7 @@ use fjall::{
 };
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::Arc,
+    sync::{Arc, atomic::AtomicU64},
 };
 
 /// How many commit numbers are reserved at once.
@@ -38,6 +38,8 @@ pub(crate) struct Files {
     pub(crate) ranges: Keyspace,
     pub(crate) meta: Keyspace,
     pub(crate) folder: Folder,
+    /// How many batches of scans took long because of what was deleted or overwritten.
+    pub(crate) slow_batches: AtomicU64,
 }
 
 impl Files {
@@ -55,7 +57,8 @@ impl Files {
             Ok(Err(error)) => return Err(folder.corrupt(format!("{error:?}"))),
             Err(_) => return Err(folder.corrupt("its files cannot be read back")),
         };
-        let files = Files { db, data, ranges, meta, folder };
+        let slow_batches = AtomicU64::new(0);
+        let files = Files { db, data, ranges, meta, folder, slow_batches };
         if files.folder.is_new() {
             files.create().map_err(|e| files.folder.corrupt(format!("{e:?}")))?;
             files.folder.mark_ready()?;

@@ -13,7 +13,16 @@ use braid_kv::{
     key_after,
 };
 use fjall::Readable;
-use std::{any::Any, sync::Arc};
+use std::{
+    any::Any,
+    sync::{Arc, atomic::Ordering::Relaxed},
+    time::{Duration, Instant},
+};
+
+/// A batch of fewer rows than this that takes longer than this has read through old versions and
+/// deletions. The compactor takes that as a hint.
+const SLOW_ROWS: usize = 256;
+const SLOW: Duration = Duration::from_millis(1);
 
 /// The store as it was after one commit.
 pub(crate) struct View {
@@ -179,6 +188,12 @@ impl ViewCursor {
 
 impl Cursor for ViewCursor {
     fn next_batch(&mut self, rows: usize, bytes: usize) -> Answer<'_, Result<ScanBatch>> {
-        Answer::ready(self.fill(rows, bytes))
+        let start = Instant::now();
+        let batch = self.fill(rows, bytes);
+        let few = batch.as_ref().is_ok_and(|b| b.len() < SLOW_ROWS);
+        if few && start.elapsed() > SLOW {
+            self.view.files.slow_batches.fetch_add(1, Relaxed);
+        }
+        Answer::ready(batch)
     }
 }

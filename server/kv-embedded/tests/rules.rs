@@ -160,6 +160,24 @@ async fn a_failed_sync_is_unknown_and_stops_the_store() {
     assert!(["1", "2"].contains(&get(&db, "a").await.unwrap().as_str()));
 }
 
+#[tokio::test]
+async fn waits_side_by_side_are_one_round_trip() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = EmbeddedStore::open(dir.path(), EmbeddedOptions::default()).unwrap();
+    let simulate_rtt = Some(std::time::Duration::from_millis(10));
+    let options = DatabaseOptions { simulate_rtt, ..DatabaseOptions::default() };
+    let db = Database::new(Arc::new(store), options);
+    let t = serializable(&db);
+    let s = t.next_statement();
+    let start = std::time::Instant::now();
+    let (a, b) = tokio::join!(t.get(s, b"a"), t.get(s, b"b"));
+    assert!(a.unwrap().is_none() && b.unwrap().is_none());
+    assert_eq!(t.round_trips(), 1);
+    t.get(s, b"c").await.unwrap();
+    assert_eq!(t.round_trips(), 2);
+    assert!(start.elapsed().as_millis() >= 20);
+}
+
 /// Every file of the store, damaged one by one: opening refuses, or everything is there all the
 /// same. It never panics.
 #[tokio::test]
