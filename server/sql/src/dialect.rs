@@ -25,7 +25,7 @@ use crate::shape;
 const SIGN_PREC: u8 = 125;
 
 /// How many operators are parsed between two measurements of the tree.
-const MEASURE_EVERY: usize = 1000;
+const MEASURE_EVERY: usize = 4096;
 
 /// The dialect of one parse.
 #[derive(Debug, Default)]
@@ -197,7 +197,18 @@ fn sign_prefix(parser: &mut Parser<'_>, op: UnaryOperator) -> Result<Expr, Parse
         parser.advance_token();
         return Ok(Expr::Value(value.with_span(span)));
     }
-    let expr = Box::new(parser.parse_subexpr(SIGN_PREC)?);
+    let mut expr = Box::new(parser.parse_subexpr(SIGN_PREC)?);
+    // Two signs side by side, shown as text, would start a comment.
+    let signed = match expr.as_ref() {
+        Expr::UnaryOp { .. } => true,
+        Expr::Value(value) => {
+            matches!(&value.value, Value::Number(digits, _) if digits.starts_with('-'))
+        }
+        _ => false,
+    };
+    if signed {
+        expr = Box::new(Expr::Nested(expr));
+    }
     Ok(Expr::UnaryOp { op, expr })
 }
 

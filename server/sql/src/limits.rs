@@ -24,8 +24,14 @@ pub const ARRAY_NESTING_MAX: usize = 32;
 pub const SET_OPERATIONS_MAX: usize = 2000;
 
 /// The longest chain of operators of one level that are not `AND` or `OR`, such as `1 + 1 + …`.
-/// `AND` and `OR` chains of any length become balanced trees.
 pub const CHAIN_MAX: usize = 10_000;
+
+/// The longest chain of `AND` or `OR`; long ones become balanced trees.
+pub const LOGIC_CHAIN_MAX: usize = 100_000;
+
+/// The most parentheses that open one behind the other at a table; sqlparser tries each as a
+/// subquery and as a join.
+pub const TABLE_PARENS_MAX: usize = 50;
 
 /// 54001, as PostgreSQL says it.
 pub(crate) fn too_deep() -> Error {

@@ -46,6 +46,7 @@ struct Counts {
     set_operations: usize,
     subscripts: usize,
     open_joins: usize,
+    table_parens: usize,
     /// `CROSS` or `NATURAL` came before a `JOIN` that is still to come.
     unconditional: bool,
 }
@@ -71,6 +72,7 @@ impl Counts {
             || self.set_operations > limits::SET_OPERATIONS_MAX
             || self.subscripts > limits::CHAIN_MAX
             || self.open_joins > limits::OPEN_JOINS_MAX
+            || self.table_parens > limits::TABLE_PARENS_MAX
     }
 }
 
@@ -78,10 +80,16 @@ impl Counts {
 pub(crate) fn survey(tokens: &[TokenWithSpan]) -> Result<Survey> {
     let mut survey = Survey::default();
     let mut counts = Counts::default();
-    let mut previous = None;
+    let mut previous: Option<&Token> = None;
     for token in tokens {
         match &token.token {
-            Token::LParen => counts.depth += 1,
+            Token::LParen => {
+                counts.depth += 1;
+                let opens_table = previous == Some(&Token::LParen) && counts.table_parens > 0
+                    || matches!(previous, Some(Token::Word(w)) if w.quote_style.is_none()
+                        && matches!(w.value.as_str(), "from" | "join" | "using"));
+                counts.table_parens = if opens_table { counts.table_parens + 1 } else { 0 };
+            }
             Token::LBracket => {
                 counts.depth += 1;
                 counts.subscripts += usize::from(previous == Some(&Token::RBracket));

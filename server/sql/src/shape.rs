@@ -44,16 +44,17 @@ fn left_operand(expr: &Expr) -> Option<&Expr> {
     }
 }
 
-/// Whether a chain of operators is longer than [`limits::CHAIN_MAX`], steps of a balanced
-/// operator not counted.
+/// Whether a chain of operators is longer than [`limits::CHAIN_MAX`], or with `AND` and `OR`
+/// counted longer than [`limits::LOGIC_CHAIN_MAX`].
 pub(crate) fn is_chain_too_long(expr: &Expr) -> bool {
-    let mut length = 0;
+    let (mut length, mut logic) = (0, 0);
     let mut at = expr;
     while let Some(left) = left_operand(at) {
-        if chain_operator(at).is_none() {
-            length += 1;
+        match chain_operator(at) {
+            Some(_) => logic += 1,
+            None => length += 1,
         }
-        if length > limits::CHAIN_MAX {
+        if length > limits::CHAIN_MAX || logic > limits::LOGIC_CHAIN_MAX {
             return true;
         }
         at = left;

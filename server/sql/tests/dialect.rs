@@ -168,6 +168,7 @@ fn table_t_and_other_short_forms() {
 #[test]
 fn signs_bind_as_in_postgresql() {
     assert_eq!(parse_expr("-2 ^ 2").unwrap().to_string(), "-2 ^ 2");
+    assert_eq!(parse_expr("- - 3").unwrap().to_string(), "-(-3)");
     assert!(matches!(parse_expr("-9223372036854775808").unwrap(),
         Expr::Value(value) if value.value == Value::Number("-9223372036854775808".into(), false)));
     assert!(matches!(parse_expr("-2::text").unwrap(), Expr::UnaryOp { .. }));

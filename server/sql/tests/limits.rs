@@ -33,6 +33,7 @@ fn nesting_up_to_the_limit_and_beyond() {
     assert_eq!(state(&from(200)), None);
     assert_eq!(state(&from(5_000)), Some("54001"));
     assert_eq!(state(&format!("SELECT * FROM t {}", "JOIN t ".repeat(5_000))), Some("54001"));
+    assert_eq!(state(&format!("SELECT * FROM {}", "(".repeat(400))), Some("54001"));
 }
 
 #[test]
@@ -42,6 +43,8 @@ fn long_chains() {
     assert_eq!(state(&chain("1", " + ", 100_000)), Some("54001"));
     assert_eq!(state(&format!("SELECT 1{}", "::int".repeat(100_000))), Some("54001"));
     assert_eq!(state(&chain("a = 1", " AND ", 20_000)), None);
+    assert_eq!(state(&format!("{} AND )", chain("a", " AND ", 90_000))), Some("42601"));
+    assert_eq!(state(&chain("a", " AND ", 200_000)), Some("54001"));
     assert_eq!(state(&chain("1", " UNION ALL SELECT ", 1_000)), None);
     assert_eq!(state(&chain("1", " UNION ALL SELECT ", 10_000)), Some("54001"));
     let or = parse_expr(&vec!["a = 1"; 10_000].join(" OR ")).unwrap();
@@ -210,7 +213,7 @@ proptest! {
     }
 
     #[test]
-    fn a_query_shown_as_text_parses_to_the_same(
+    fn a_query_shown_as_text_parses_to_the_same_tree(
         words in prop::collection::vec(prop::sample::select(WORDS), 1..12)
     ) {
         let text = format!("SELECT {}", words.join(" "));

@@ -58,6 +58,7 @@ pub struct OnConflict {
 }
 
 /// The conflict that `ON CONFLICT` names.
+#[expect(clippy::large_enum_variant, reason = "few live at a time, and matching stays plain")]
 #[derive(Debug, Clone, PartialEq)]
 pub enum ConflictTarget {
     /// None: any conflict.
@@ -74,6 +75,7 @@ pub enum ConflictTarget {
 }
 
 /// What `ON CONFLICT` does.
+#[expect(clippy::large_enum_variant, reason = "few live at a time, and matching stays plain")]
 #[derive(Debug, Clone, PartialEq)]
 pub enum ConflictAction {
     /// `DO NOTHING`.
@@ -125,6 +127,7 @@ pub enum AssignmentTarget {
 }
 
 /// The right side of an assignment.
+#[expect(clippy::large_enum_variant, reason = "few live at a time, and matching stays plain")]
 #[derive(Debug, Clone, PartialEq)]
 pub enum AssignmentValue {
     /// One expression. For several columns it is a subquery that returns one row.

@@ -10,6 +10,7 @@
 
 mod ddl;
 mod dml;
+mod objects;
 mod session;
 mod statement;
 
@@ -19,17 +20,20 @@ pub use sqlparser::ast::*;
 pub use sqlparser::tokenizer::{Location, Span};
 
 pub use ddl::{
-    AlterAction, AlterColumnAction, AlterIndex, AlterSequence, AlterTable, AlterTarget,
-    ColumnConstraint, ColumnConstraintKind, ColumnDef, Comment, CommentTarget, CreateDatabase,
-    CreateExtension, CreateIndex, CreateSchema, CreateSequence, CreateTable, CreateTableLike,
-    CreateView, Drop, DropBehavior, DropKind, Family, ForeignKey, IdentityMode, IndexKey,
-    InlineIndex, Interleave, InterleaveKind, KeyColumn, MatchKind, ReferenceAction, Rename,
-    RenameKind, SequenceOption, TableConstraint, TableConstraintKind, Truncate,
+    AlterAction, AlterColumnAction, AlterTable, ColumnConstraint, ColumnConstraintKind, ColumnDef,
+    CreateIndex, CreateTable, CreateTableLike, Family, ForeignKey, IdentityMode, IndexKey,
+    InlineIndex, Interleave, InterleaveKind, KeyColumn, MatchKind, ReferenceAction,
+    TableConstraint, TableConstraintKind,
 };
 pub use dml::{
     Assignment, AssignmentTarget, AssignmentValue, ConflictAction, ConflictTarget, Cte, CteBody,
     Delete, Insert, InsertSource, LockStrength, OnConflict, Overriding, Returning, RowLock, Update,
     With,
+};
+pub use objects::{
+    AlterIndex, AlterSequence, AlterTarget, Comment, CommentTarget, CreateDatabase,
+    CreateExtension, CreateSchema, CreateSequence, CreateView, Drop, DropBehavior, DropKind,
+    Rename, RenameKind, SequenceOption, Truncate,
 };
 pub use session::{
     AlterUser, Copy, CopyDirection, CopyFormat, CopyOptions, CopySource, CreateUser, CursorTarget,

@@ -15,6 +15,9 @@ use crate::{lexer, source};
 /// The highest parameter number that the protocol can carry.
 const PARAMETERS_MAX: usize = 65_535;
 
+/// From this many tokens on, a text is parsed with a deep stack.
+const LONG_TOKENS: usize = 4000;
+
 /// Parses a text of statements between semicolons. Empty ones are left out, so a text of blanks
 /// and comments gives an empty list.
 ///
@@ -74,9 +77,11 @@ fn with_cursor<T>(sql: &str, run: impl FnOnce(&mut Cursor<'_>) -> Result<T>) -> 
     let tokens = lexer::lex(sql)?;
     let survey = rewrite::survey(&tokens)?;
     let tokens = rewrite::rewrite(tokens, survey)?;
+    let long = tokens.len() > LONG_TOKENS;
     let dialect = BraidDialect::default();
     let mut cursor = Cursor::new(source::Source::new(sql), &dialect, tokens, survey);
-    run(&mut cursor)
+    // A tree that fails half-way is dropped before its chains are balanced.
+    if long { crate::deep_stack(|| run(&mut cursor)) } else { run(&mut cursor) }
 }
 
 /// The highest `$n` among the tokens from `first` to the cursor's place.

@@ -1,0 +1,287 @@
+//! Views, sequences, schemas and databases; dropping, renaming and commenting on objects.
+
+use super::{DataType, Ident, ObjectName, Query};
+
+/// `CASCADE` or `RESTRICT`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DropBehavior {
+    /// `RESTRICT`, the default.
+    Restrict,
+    /// `CASCADE`.
+    Cascade,
+}
+
+/// The kind of object that `DROP` names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DropKind {
+    /// `TABLE`.
+    Table,
+    /// `INDEX`; a name may be `table@index`, given as `[table, index]` with [`Drop::at_names`].
+    Index,
+    /// `VIEW`.
+    View,
+    /// `MATERIALIZED VIEW`.
+    MaterializedView,
+    /// `SEQUENCE`.
+    Sequence,
+    /// `SCHEMA`.
+    Schema,
+    /// `DATABASE`.
+    Database,
+    /// `TYPE`.
+    Type,
+    /// `EXTENSION`.
+    Extension,
+}
+
+/// `DROP`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Drop {
+    /// What kind of object.
+    pub kind: DropKind,
+    /// The names.
+    pub names: Vec<ObjectName>,
+    /// For an index written `table@index`: the index, at the place of the table's name.
+    pub at_names: Vec<Option<Ident>>,
+    /// `IF EXISTS`.
+    pub if_exists: bool,
+    /// `CASCADE` or `RESTRICT`.
+    pub behavior: DropBehavior,
+    /// `CONCURRENTLY`.
+    pub concurrently: bool,
+}
+
+/// `CREATE VIEW`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CreateView {
+    /// The view.
+    pub name: ObjectName,
+    /// The column names; empty means the query's.
+    pub columns: Vec<Ident>,
+    /// `OR REPLACE`.
+    pub or_replace: bool,
+    /// `IF NOT EXISTS`.
+    pub if_not_exists: bool,
+    /// `TEMPORARY`.
+    pub temporary: bool,
+    /// `MATERIALIZED`.
+    pub materialized: bool,
+    /// `RECURSIVE`.
+    pub recursive: bool,
+    /// The query.
+    pub query: Box<Query>,
+    /// Byte range of the query in the text, to store it as written.
+    pub query_text: std::ops::Range<usize>,
+    /// `WITH [CASCADED | LOCAL] CHECK OPTION`.
+    pub check_option: bool,
+    /// `WITH NO DATA`.
+    pub with_no_data: bool,
+}
+
+/// `CREATE SEQUENCE`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CreateSequence {
+    /// The sequence.
+    pub name: ObjectName,
+    /// `IF NOT EXISTS`.
+    pub if_not_exists: bool,
+    /// `TEMPORARY`.
+    pub temporary: bool,
+    /// The options, in order.
+    pub options: Vec<SequenceOption>,
+}
+
+/// `ALTER SEQUENCE`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AlterSequence {
+    /// The sequence.
+    pub name: ObjectName,
+    /// `IF EXISTS`.
+    pub if_exists: bool,
+    /// The options, in order.
+    pub options: Vec<SequenceOption>,
+}
+
+/// An option of a sequence. A number out of the range of `i64` is refused by the parser.
+#[derive(Debug, Clone, PartialEq)]
+pub enum SequenceOption {
+    /// `AS type`.
+    As(DataType),
+    /// `INCREMENT [BY]`.
+    IncrementBy(i64),
+    /// `MINVALUE`, or `NO MINVALUE`.
+    MinValue(Option<i64>),
+    /// `MAXVALUE`, or `NO MAXVALUE`.
+    MaxValue(Option<i64>),
+    /// `START [WITH]`.
+    StartWith(i64),
+    /// `RESTART [WITH n]`.
+    Restart(Option<i64>),
+    /// `CACHE`.
+    Cache(i64),
+    /// `CYCLE` or `NO CYCLE`.
+    Cycle(bool),
+    /// `OWNED BY table.column`, or `OWNED BY NONE`.
+    OwnedBy(Option<ObjectName>),
+    /// `SEQUENCE NAME name`, of identity columns.
+    Name(ObjectName),
+}
+
+/// `CREATE SCHEMA`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CreateSchema {
+    /// The schema; absent when only `AUTHORIZATION` names it.
+    pub name: Option<ObjectName>,
+    /// `IF NOT EXISTS`.
+    pub if_not_exists: bool,
+    /// `AUTHORIZATION`.
+    pub authorization: Option<Ident>,
+}
+
+/// `CREATE DATABASE`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CreateDatabase {
+    /// The database.
+    pub name: Ident,
+    /// `IF NOT EXISTS`.
+    pub if_not_exists: bool,
+    /// `[WITH] OWNER = x ENCODING = 'UTF8' …`: names in lower case, values as text.
+    pub options: Vec<(String, String)>,
+}
+
+/// `CREATE EXTENSION`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CreateExtension {
+    /// The extension.
+    pub name: Ident,
+    /// `IF NOT EXISTS`.
+    pub if_not_exists: bool,
+    /// `SCHEMA`.
+    pub schema: Option<Ident>,
+}
+
+/// What an `ALTER` that renames or moves speaks about.
+#[derive(Debug, Clone, PartialEq)]
+pub enum AlterTarget {
+    /// `ALTER TABLE`.
+    Table(ObjectName),
+    /// `ALTER INDEX`.
+    Index(ObjectName),
+    /// `ALTER VIEW`.
+    View(ObjectName),
+    /// `ALTER SEQUENCE`.
+    Sequence(ObjectName),
+    /// `ALTER SCHEMA`.
+    Schema(ObjectName),
+    /// `ALTER DATABASE`.
+    Database(ObjectName),
+}
+
+impl AlterTarget {
+    /// The name of the object.
+    pub fn name(&self) -> &ObjectName {
+        match self {
+            AlterTarget::Table(name)
+            | AlterTarget::Index(name)
+            | AlterTarget::View(name)
+            | AlterTarget::Sequence(name)
+            | AlterTarget::Schema(name)
+            | AlterTarget::Database(name) => name,
+        }
+    }
+}
+
+/// `ALTER … RENAME …`, `SET SCHEMA`, `OWNER TO`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Rename {
+    /// The object.
+    pub target: AlterTarget,
+    /// `IF EXISTS`.
+    pub if_exists: bool,
+    /// What becomes of it.
+    pub kind: RenameKind,
+}
+
+/// What a [`Rename`] does.
+#[derive(Debug, Clone, PartialEq)]
+pub enum RenameKind {
+    /// `RENAME TO name`.
+    To(Ident),
+    /// `RENAME [COLUMN] a TO b`.
+    Column {
+        /// The old name.
+        from: Ident,
+        /// The new name.
+        to: Ident,
+    },
+    /// `RENAME CONSTRAINT a TO b`.
+    Constraint {
+        /// The old name.
+        from: Ident,
+        /// The new name.
+        to: Ident,
+    },
+    /// `SET SCHEMA name`.
+    SetSchema(Ident),
+    /// `OWNER TO role`, of anything but a table.
+    OwnerTo(Ident),
+}
+
+/// `ALTER INDEX … SET (…)`, `RESET (…)`, `ALTER COLUMN n SET STATISTICS`: accepted, no effect.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AlterIndex {
+    /// The index.
+    pub name: ObjectName,
+    /// `IF EXISTS`.
+    pub if_exists: bool,
+}
+
+/// `TRUNCATE`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Truncate {
+    /// The tables.
+    pub tables: Vec<ObjectName>,
+    /// `RESTART IDENTITY`.
+    pub restart_identity: bool,
+    /// `CASCADE` or `RESTRICT`.
+    pub behavior: DropBehavior,
+}
+
+/// `COMMENT ON`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Comment {
+    /// The object.
+    pub target: CommentTarget,
+    /// The text; `None` removes it.
+    pub text: Option<String>,
+}
+
+/// What a comment is on.
+#[derive(Debug, Clone, PartialEq)]
+pub enum CommentTarget {
+    /// `TABLE`.
+    Table(ObjectName),
+    /// `COLUMN table.column`; the last part is the column.
+    Column(ObjectName),
+    /// `INDEX`.
+    Index(ObjectName),
+    /// `VIEW`.
+    View(ObjectName),
+    /// `SEQUENCE`.
+    Sequence(ObjectName),
+    /// `SCHEMA`.
+    Schema(ObjectName),
+    /// `DATABASE`.
+    Database(ObjectName),
+    /// `CONSTRAINT name ON table`.
+    Constraint {
+        /// The constraint.
+        name: Ident,
+        /// Its table.
+        table: ObjectName,
+    },
+    /// `EXTENSION`.
+    Extension(ObjectName),
+    /// `ROLE`.
+    Role(ObjectName),
+}
