@@ -1,0 +1,123 @@
+//! What one execution of a statement can use.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use braid_builtins::{Environment, Special};
+use braid_catalog::{Catalog, RuntimeInfo, SearchPath, Sequences};
+use braid_kv::{Seq, Transaction};
+use braid_types::{Datum, Error, Result, SqlState};
+use futures_util::future::BoxFuture;
+
+/// What one execution of a statement can use.
+pub struct ExecContext {
+    /// The transaction.
+    pub txn: Arc<Transaction>,
+    /// The statement's number: it sees the writes of lower ones.
+    pub seq: Seq,
+    /// The catalog that the plan was made with.
+    pub catalog: Arc<Catalog>,
+    /// Where names are looked up.
+    pub path: SearchPath,
+    /// The session as functions see it.
+    pub env: Arc<dyn Environment>,
+    /// Sequences, outside of the transaction.
+    pub sequences: Arc<Sequences>,
+    /// What the catalog views of the running server show.
+    pub runtime: Arc<dyn RuntimeInfo>,
+    /// The rest of what a session does for a statement.
+    pub services: Arc<dyn SessionServices>,
+    /// Set by a cancel request or a timeout.
+    pub cancel: Arc<Cancel>,
+    /// Memory of this statement.
+    pub memory: Memory,
+    /// `SET implicit_select_for_update`
+    pub implicit_locks: bool,
+}
+
+/// What functions that wait ask of the session.
+pub trait SessionServices: Send + Sync {
+    /// Carries out a special function other than those of sequences and `pg_sleep`.
+    fn call<'a>(&'a self, special: Special, args: &'a [Datum]) -> BoxFuture<'a, Result<Datum>>;
+    /// The values of sequences in this session: `currval`, `lastval`.
+    fn sequence_values(&self) -> &parking_lot::Mutex<braid_catalog::SequenceValues>;
+}
+
+/// A switch that stops a statement, and why.
+#[derive(Default)]
+pub struct Cancel {
+    stopped: AtomicBool,
+    reason: parking_lot::Mutex<Option<Error>>,
+    notify: tokio::sync::Notify,
+}
+
+impl Cancel {
+    /// Stops the statement with this error.
+    pub fn stop(&self, error: Error) {
+        let mut reason = self.reason.lock();
+        reason.get_or_insert(error);
+        self.stopped.store(true, Ordering::Release);
+        self.notify.notify_waiters();
+    }
+
+    /// Makes it ready for the next statement.
+    pub fn reset(&self) {
+        let mut reason = self.reason.lock();
+        *reason = None;
+        self.stopped.store(false, Ordering::Release);
+    }
+
+    /// 57014 (or what [`Cancel::stop`] was given) once the statement is to stop.
+    pub fn check(&self) -> Result<()> {
+        if self.stopped.load(Ordering::Acquire) { Err(self.error()) } else { Ok(()) }
+    }
+
+    /// Waits until the statement is to stop.
+    pub async fn stopped(&self) -> Error {
+        loop {
+            let notified = self.notify.notified();
+            if self.stopped.load(Ordering::Acquire) {
+                return self.error();
+            }
+            notified.await;
+        }
+    }
+
+    fn error(&self) -> Error {
+        self.reason.lock().clone().unwrap_or_else(|| {
+            Error::new(SqlState::QueryCanceled, "canceling statement due to user request")
+        })
+    }
+}
+
+/// Memory of one statement, counted roughly, with a limit.
+pub struct Memory {
+    used: AtomicU64,
+    limit_bytes: u64,
+}
+
+impl Memory {
+    /// A counter with a limit (`statement_memory_limit`); 0: none.
+    pub fn new(limit_bytes: u64) -> Self {
+        Self { used: AtomicU64::new(0), limit_bytes }
+    }
+
+    /// Counts bytes; 53200 beyond the limit.
+    pub fn take(&self, bytes: usize) -> Result<()> {
+        let used = self.used.fetch_add(bytes as u64, Ordering::Relaxed) + bytes as u64;
+        if self.limit_bytes > 0 && used > self.limit_bytes {
+            return Err(Error::new(SqlState::OutOfMemory, "out of memory for this statement")
+                .detail(format!(
+                    "The statement needs more than statement_memory_limit ({} MiB).",
+                    self.limit_bytes / (1024 * 1024)
+                ))
+                .hint("Raise statement_memory_limit or make the statement smaller."));
+        }
+        Ok(())
+    }
+
+    /// Gives bytes back.
+    pub fn give(&self, bytes: usize) {
+        self.used.fetch_sub(bytes as u64, Ordering::Relaxed);
+    }
+}

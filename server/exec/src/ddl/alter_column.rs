@@ -1,0 +1,309 @@
+//! ALTER TABLE … ALTER COLUMN.
+
+use std::sync::Arc;
+
+use braid_catalog::{Identity, Sequence, Table};
+use braid_plan::{bind_assignment_cast, sql_type_of};
+use braid_sql::ast::{AlterColumnAction, DataType, Expr, IdentityMode, ObjectName};
+use braid_types::{Datum, Error, Result, SqlState, SqlType};
+
+use super::DdlContext;
+use super::columns::{check_collation, check_column_type};
+use super::lookup::undefined_column;
+use super::sequence::apply_options;
+
+pub(super) async fn run(
+    cx: &mut DdlContext<'_>,
+    table: Arc<Table>,
+    name: &str,
+    action: &AlterColumnAction,
+) -> Result<()> {
+    let place = table.columns.iter().position(|column| column.name == name && !column.hidden);
+    let Some(place) = place else { return Err(undefined_column(&table.name, name)) };
+    let mut changed = Table::clone(&table);
+    match action {
+        AlterColumnAction::SetDefault(expr) => set_default(cx, &mut changed, place, expr)?,
+        AlterColumnAction::DropDefault => {
+            refuse_special(&changed, place, true)?;
+            changed.columns[place].default = None;
+        }
+        AlterColumnAction::SetNotNull => {
+            cx.validate_not_null(&table, &[place]).await?;
+            changed.columns[place].nullable = false;
+        }
+        AlterColumnAction::DropNotNull => drop_not_null(&mut changed, place)?,
+        AlterColumnAction::SetType { data_type, collation, using } => {
+            let new = NewType { data_type, collation: collation.as_ref(), using: using.as_ref() };
+            set_type(cx, &table, &mut changed, place, &new).await?;
+        }
+        AlterColumnAction::AddIdentity { mode, options } => {
+            let column = &changed.columns[place];
+            let problem = match column {
+                column if column.identity.is_some() => Some("is already an identity column"),
+                column if column.default.is_some() => Some("already has a default value"),
+                column if column.nullable => Some("must be declared NOT NULL before identity can be added"),
+                _ => None,
+            };
+            if let Some(problem) = problem {
+                return Err(state_error(&changed, place, problem));
+            }
+            let id = column.id;
+            cx.add_sequence(&mut changed, id, Some((identity(*mode), options)))?;
+        }
+        AlterColumnAction::SetIdentity { mode, options } => {
+            let column = &changed.columns[place];
+            let owned = column.owned_sequence.filter(|_| column.identity.is_some());
+            let Some(sequence) = owned.and_then(|id| cx.catalog().sequence(id).cloned()) else {
+                return Err(state_error(&changed, place, "is not an identity column"));
+            };
+            let mut sequence = Sequence::clone(&sequence);
+            apply_options(cx, &mut sequence, options, false)?;
+            cx.draft()?.put_sequence(sequence);
+            if let Some(mode) = mode {
+                changed.columns[place].identity = Some(identity(*mode));
+            }
+        }
+        AlterColumnAction::DropIdentity { if_exists } => {
+            let column = &mut changed.columns[place];
+            if column.identity.take().is_none() {
+                let error = state_error(&changed, place, "is not an identity column");
+                return skip(cx, error, *if_exists);
+            }
+            if let Some(sequence) = column.owned_sequence.take() {
+                cx.draft()?.drop_sequence(sequence);
+            }
+        }
+        AlterColumnAction::DropExpression { if_exists } => {
+            if changed.columns[place].generated.take().is_none() {
+                let error = state_error(&changed, place, "is not a stored generated column");
+                return skip(cx, error, *if_exists);
+            }
+        }
+        AlterColumnAction::Tuning => return Ok(()),
+    }
+    cx.draft()?.put_table(changed);
+    Ok(())
+}
+
+fn skip(cx: &mut DdlContext<'_>, error: Error, if_exists: bool) -> Result<()> {
+    if !if_exists {
+        return Err(error);
+    }
+    cx.notice(error.state(), format!("{}, skipping", error.message()));
+    Ok(())
+}
+
+fn identity(mode: IdentityMode) -> Identity {
+    match mode {
+        IdentityMode::Always => Identity::Always,
+        IdentityMode::ByDefault => Identity::ByDefault,
+    }
+}
+
+fn state_error(table: &Table, place: usize, problem: &str) -> Error {
+    let (column, relation) = (&table.columns[place].name, &table.name);
+    let message = format!("column \"{column}\" of relation \"{relation}\" {problem}");
+    Error::new(SqlState::ObjectNotInPrerequisiteState, message)
+}
+
+/// 42601 for the default of an identity or generated column.
+fn refuse_special(table: &Table, place: usize, dropping: bool) -> Result<()> {
+    let column = &table.columns[place];
+    let (problem, hint) = if column.identity.is_some() {
+        ("is an identity column", "Use ALTER TABLE ... ALTER COLUMN ... DROP IDENTITY instead.")
+    } else if column.generated.is_some() {
+        ("is a generated column", "Use ALTER TABLE ... ALTER COLUMN ... DROP EXPRESSION instead.")
+    } else {
+        return Ok(());
+    };
+    let message = format!("column \"{}\" of relation \"{}\" {problem}", column.name, table.name);
+    let error = Error::new(SqlState::SyntaxError, message);
+    Err(if dropping { error.hint(hint) } else { error })
+}
+
+fn set_default(
+    cx: &DdlContext<'_>,
+    table: &mut Table,
+    place: usize,
+    expr: &Expr,
+) -> Result<()> {
+    refuse_special(table, place, false)?;
+    let text = cx.default_text(expr, &table.columns[place].ty)?;
+    table.columns[place].default = text;
+    Ok(())
+}
+
+fn drop_not_null(table: &mut Table, place: usize) -> Result<()> {
+    let column = &table.columns[place];
+    if table.primary.keys.iter().any(|key| key.column == column.id) {
+        let message = format!("column \"{}\" is in a primary key", column.name);
+        return Err(Error::new(SqlState::InvalidTableDefinition, message));
+    }
+    if column.identity.is_some() {
+        return Err(Error::new(
+            SqlState::SyntaxError,
+            format!("column \"{}\" of relation \"{}\" is an identity column", column.name, table.name),
+        ));
+    }
+    table.columns[place].nullable = true;
+    Ok(())
+}
+
+struct NewType<'s> {
+    data_type: &'s DataType,
+    collation: Option<&'s ObjectName>,
+    using: Option<&'s Expr>,
+}
+
+/// Changes a column's type by writing the rows anew.
+async fn set_type(
+    cx: &mut DdlContext<'_>,
+    old: &Arc<Table>,
+    changed: &mut Table,
+    place: usize,
+    new: &NewType<'_>,
+) -> Result<()> {
+    check_collation(new.collation)?;
+    let ty = sql_type_of(new.data_type)?;
+    let name = old.columns[place].name.clone();
+    check_column_type(&name, &ty)?;
+    refuse_dependents(cx, old, place, &ty)?;
+    let convert = match new.using {
+        Some(expr) => cx.bind(old, &expr.to_string(), Some(&ty), "transform expressions")?,
+        None => {
+            let from = &old.columns[place].ty;
+            let cast = cx.plan(|context| bind_assignment_cast(context, from, &ty, &name));
+            cast.map_err(|error| no_cast(&error, &name, &ty))?
+        }
+    };
+    let from_row = new.using.is_some();
+    let column = &mut changed.columns[place];
+    column.ty = ty.clone();
+    column.missing = None;
+    if let Some(default) = column.default.clone().filter(|_| column.owned_sequence.is_none()) {
+        let bound = cx.plan(|context| braid_plan::bind_scalar(context, &default, &ty));
+        if bound.is_err() {
+            let message = format!(
+                "default for column \"{name}\" cannot be cast automatically to type {}",
+                ty.display_name()
+            );
+            return Err(Error::new(SqlState::DatatypeMismatch, message));
+        }
+    }
+    let shape = Arc::new(changed.clone());
+    for check in &changed.checks {
+        cx.check_boolean(&shape, &check.expr, "CHECK", "check constraints")?;
+    }
+    cx.rewrite(old, changed, |cx, row| {
+        let mut row = row.to_vec();
+        let input = std::slice::from_ref(&row[place]);
+        let value = cx.value(&convert, if from_row { &row } else { input })?;
+        row[place] = value;
+        Ok(row)
+    })
+    .await
+}
+
+fn no_cast(error: &Error, column: &str, ty: &SqlType) -> Error {
+    if error.state() != SqlState::DatatypeMismatch {
+        return error.clone();
+    }
+    let shown = ty.display_name();
+    let message = format!("column \"{column}\" cannot be cast automatically to type {shown}");
+    Error::new(SqlState::DatatypeMismatch, message)
+        .hint(format!("You might need to specify \"USING {column}::{shown}\"."))
+}
+
+/// 0A000 for a column that a view, a generated column or a foreign key of another type uses.
+fn refuse_dependents(
+    cx: &DdlContext<'_>,
+    table: &Table,
+    place: usize,
+    ty: &SqlType,
+) -> Result<()> {
+    let column = &table.columns[place];
+    let catalog = cx.catalog();
+    let unsupported = |message: &str| Err(Error::new(SqlState::FeatureNotSupported, message));
+    if let Some(view) = catalog.views_of(table.database).find(|view| {
+        view.depends_on.contains(&table.id) && super::drop::mentions(&view.query, &column.name)
+    }) {
+        let message = "cannot alter type of a column used by a view or rule";
+        return Err(Error::new(SqlState::FeatureNotSupported, message)
+            .detail(format!("rule _RETURN on view {} depends on column \"{}\"", view.name, column.name)));
+    }
+    let generated = table.columns.iter().any(|other| {
+        let text = other.generated.as_deref().unwrap_or_default();
+        other.id != column.id && super::exprs::columns_used(table, text).contains(&column.id)
+    });
+    if generated {
+        return unsupported("cannot alter type of a column used by a generated column");
+    }
+    let in_key = table.foreign_keys.iter().any(|key| {
+        key.columns.contains(&column.id)
+            || (key.parent == table.id && key.parent_columns.contains(&column.id))
+    });
+    let referenced = table.referenced_by.iter().filter_map(|id| catalog.table(*id)).any(|child| {
+        let keys = child.foreign_keys.iter().filter(|key| key.parent == table.id);
+        keys.into_iter().any(|key| key.parent_columns.contains(&column.id))
+    });
+    if (in_key || referenced) && !column.ty.same_base(ty) {
+        return unsupported("cannot alter type of a column used by a foreign key");
+    }
+    Ok(())
+}
+
+/// Writes the rows anew with the value of one column computed: its default, the next value of its
+/// sequence, or its generation expression. `old` lacks the column.
+pub(super) async fn compute_column(
+    cx: &mut DdlContext<'_>,
+    old: &Arc<Table>,
+    changed: &mut Table,
+    place: usize,
+) -> Result<()> {
+    let column = changed.columns[place].clone();
+    let shape = Arc::new(changed.clone());
+    if let Some(sequence) = column.owned_sequence.and_then(|id| cx.catalog().sequence(id).cloned())
+    {
+        let mut values = Vec::new();
+        let mut reader = cx.reader(old);
+        while let Some(rows) = reader.next().await? {
+            for _ in rows {
+                let value = cx.exec.sequences.nextval(&sequence).await;
+                values.push(value.map_err(super::sequence::from_sequence)?);
+            }
+        }
+        let mut values = values.into_iter();
+        return cx
+            .rewrite(old, changed, |_, row| {
+                let value = values.next().map_or(Datum::Null, Datum::Int);
+                Ok(with(row, place, value))
+            })
+            .await;
+    }
+    let is_generated = column.generated.is_some();
+    let text = column.generated.as_ref().or(column.default.as_ref());
+    let Some(text) = text else { return Ok(()) };
+    let clause = if is_generated { "column generation expressions" } else { "DEFAULT expressions" };
+    let bound = cx.bind(&shape, text, Some(&column.ty), clause)?;
+    if bound.waits() {
+        return Err(Error::unsupported("a default of a new column that has to wait"));
+    }
+    let nullable = column.nullable;
+    cx.rewrite(old, changed, |cx, row| {
+        let row = with(row, place, Datum::Null);
+        let value = cx.value(&bound, &row)?;
+        if value.is_null() && !nullable {
+            return Err(super::data::contains_nulls(&shape, place));
+        }
+        let mut row = row;
+        row[place] = value;
+        Ok(row)
+    })
+    .await
+}
+
+fn with(row: &[Datum], place: usize, value: Datum) -> Vec<Datum> {
+    let mut row = row.to_vec();
+    row.insert(place, value);
+    row
+}

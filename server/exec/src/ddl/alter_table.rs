@@ -1,0 +1,463 @@
+//! ALTER TABLE: its actions one after the other, all or none.
+
+use std::sync::Arc;
+
+use braid_catalog::{ColumnId, Index, Object, StoredDatum, Table};
+use braid_sql::ast::{AlterAction, AlterTable, ColumnDef, DropBehavior, TableConstraint, TableConstraintKind};
+use braid_sql::fold;
+use braid_types::{Datum, Error, FormatSettings, Result, SqlState};
+
+use super::DdlContext;
+use super::alter_column;
+use super::columns::{Behind, add_column};
+use super::constraints::{KeySpec, multiple_primary_keys, set_family};
+use super::create_table::add_rowid;
+use super::lookup::{parts, undefined_column};
+
+pub(super) async fn run(cx: &mut DdlContext<'_>, alter: &AlterTable) -> Result<()> {
+    if alter.if_exists && cx.find(&alter.name)?.is_none() {
+        let name = parts(&alter.name).join(".");
+        cx.notice(SqlState::UndefinedTable, format!("relation \"{name}\" does not exist, skipping"));
+        return Ok(());
+    }
+    for action in &alter.actions {
+        let table = cx.own_table(&alter.name)?;
+        apply(cx, table, action).await?;
+    }
+    Ok(())
+}
+
+async fn apply(cx: &mut DdlContext<'_>, table: Arc<Table>, action: &AlterAction) -> Result<()> {
+    match action {
+        AlterAction::AddColumn { if_not_exists, column } => {
+            add(cx, table, column, *if_not_exists).await
+        }
+        AlterAction::DropColumn { name, if_exists, behavior } => {
+            drop_column(cx, table, &fold(name), *if_exists, *behavior).await
+        }
+        AlterAction::AlterColumn { name, action } => {
+            alter_column::run(cx, table, &fold(name), action).await
+        }
+        AlterAction::AddConstraint(constraint) => add_constraint(cx, table, constraint).await,
+        AlterAction::DropConstraint { name, if_exists, behavior } => {
+            drop_constraint(cx, table, &fold(name), *if_exists, *behavior).await
+        }
+        AlterAction::ValidateConstraint(name) => validate(cx, table, &fold(name)).await,
+        AlterAction::AlterConstraint { deferrable: false, initially_deferred: false, .. }
+        | AlterAction::Options(..) => Ok(()),
+        AlterAction::AlterConstraint { .. } => Err(Error::new(
+            SqlState::FeatureNotSupported,
+            "DEFERRABLE constraints are not supported yet",
+        )),
+        AlterAction::AlterPrimaryKey(columns) => {
+            let spec = KeySpec::written(Some(table.primary.name.clone()), true, columns, &[]);
+            replace_primary_key(cx, table, spec).await
+        }
+        AlterAction::Owner(role) => {
+            let owner = cx.role(role)?;
+            super::rename::set_table_owner(cx, &table, owner)
+        }
+        AlterAction::Unsupported(what) => {
+            Err(Error::unsupported(format_args!("ALTER TABLE ... {what}")))
+        }
+    }
+}
+
+async fn add(
+    cx: &mut DdlContext<'_>,
+    table: Arc<Table>,
+    def: &ColumnDef,
+    if_not_exists: bool,
+) -> Result<()> {
+    let name = fold(&def.name);
+    if table.visible_columns().any(|column| column.name == name) {
+        let relation = &table.name;
+        let message = format!("column \"{name}\" of relation \"{relation}\" already exists");
+        if !if_not_exists {
+            return Err(Error::new(SqlState::DuplicateColumn, message));
+        }
+        cx.notice(SqlState::DuplicateColumn, format!("{message}, skipping"));
+        return Ok(());
+    }
+    let mut changed = Table::clone(&table);
+    let (id, behind) = add_column(&mut changed, def)?;
+    if let Some(family) = &behind.family {
+        set_family(&mut changed, id, family)?;
+    }
+    cx.finish_column(&mut changed, id, &behind)?;
+    fill_column(cx, &table, &mut changed, id, &behind).await?;
+    cx.draft()?.put_table(changed);
+    constraints_behind(cx, &table, &name, &behind).await
+}
+
+/// Gives older rows the new column: one value for all of them without touching them where that
+/// is enough, else by writing them anew.
+async fn fill_column(
+    cx: &mut DdlContext<'_>,
+    old: &Arc<Table>,
+    changed: &mut Table,
+    id: ColumnId,
+    behind: &Behind<'_>,
+) -> Result<()> {
+    let Some(place) = changed.columns.iter().position(|column| column.id == id) else {
+        return Ok(());
+    };
+    let column = changed.columns[place].clone();
+    let is_constant = column.generated.is_none() && column.owned_sequence.is_none();
+    let constant = match &column.default {
+        Some(text) if is_constant => cx.constant_default(text, &column.ty)?,
+        None if is_constant => Some(Datum::Null),
+        _ => None,
+    };
+    if let Some(value) = constant {
+        if value.is_null() && !column.nullable && behind.primary.is_none() && !cx.is_empty(old).await? {
+            return Err(super::data::contains_nulls(changed, place));
+        }
+        if !value.is_null() {
+            let settings = FormatSettings::default();
+            let text = braid_types::text::to_string(&column.ty, &value, &settings);
+            changed.columns[place].missing = Some(StoredDatum(Some(text)));
+        }
+        return Ok(());
+    }
+    alter_column::compute_column(cx, old, changed, place).await
+}
+
+/// Adds the constraints written behind a new column.
+async fn constraints_behind(
+    cx: &mut DdlContext<'_>,
+    table: &Table,
+    column: &str,
+    behind: &Behind<'_>,
+) -> Result<()> {
+    let current = |cx: &DdlContext<'_>| {
+        let found = cx.catalog().table(table.id).cloned();
+        found.ok_or_else(|| Error::internal("a table has vanished"))
+    };
+    if let Some(name) = &behind.primary {
+        let spec = KeySpec::constraint(name.clone(), true, vec![column.to_owned()]);
+        add_primary_key(cx, current(cx)?, spec).await?;
+    }
+    for name in &behind.unique {
+        let spec = KeySpec::constraint(name.clone(), false, vec![column.to_owned()]);
+        add_unique(cx, current(cx)?, spec).await?;
+    }
+    for (name, expr) in &behind.checks {
+        add_check(cx, current(cx)?, name.clone(), expr, Some(column), true).await?;
+    }
+    for (name, key) in &behind.references {
+        let columns = vec![column.to_owned()];
+        add_foreign_key(cx, current(cx)?, name.clone(), key, columns, true).await?;
+    }
+    Ok(())
+}
+
+async fn add_unique(cx: &mut DdlContext<'_>, table: Arc<Table>, spec: KeySpec) -> Result<()> {
+    let mut changed = Table::clone(&table);
+    let number = cx.add_key(&mut changed, &spec)?;
+    let shape = Arc::new(changed.clone());
+    if let Some(index) = shape.index(number) {
+        cx.fill_index(&shape, index).await?;
+    }
+    cx.draft()?.put_table(changed);
+    Ok(())
+}
+
+async fn add_primary_key(cx: &mut DdlContext<'_>, table: Arc<Table>, spec: KeySpec) -> Result<()> {
+    if !table.is_hidden_key(&table.primary) {
+        return Err(multiple_primary_keys(&table.name));
+    }
+    replace_primary_key(cx, table, spec).await
+}
+
+/// Writes the table anew under another primary key; the hidden `rowid` goes.
+async fn replace_primary_key(
+    cx: &mut DdlContext<'_>,
+    table: Arc<Table>,
+    spec: KeySpec,
+) -> Result<()> {
+    refuse_if_referenced(cx, &table, &table.primary)?;
+    let mut changed = Table::clone(&table);
+    changed.columns.retain(|column| !column.hidden);
+    changed.primary.keys.clear();
+    changed.primary.name.clear();
+    changed.primary.constraint = None;
+    cx.draft()?.put_table(changed.clone());
+    cx.add_key(&mut changed, &spec)?;
+    let key_places: Vec<usize> = changed
+        .primary
+        .keys
+        .iter()
+        .filter_map(|key| table.columns.iter().position(|column| column.id == key.column))
+        .collect();
+    cx.validate_not_null(&table, &key_places).await?;
+    // The hidden column is the last one.
+    let width = changed.columns.len();
+    cx.rewrite(&table, &mut changed, |_, row| Ok(row[..width].to_vec())).await?;
+    cx.draft()?.put_table(changed);
+    Ok(())
+}
+
+/// 2BP01 if a foreign key needs this index.
+pub(super) fn refuse_if_referenced(
+    cx: &DdlContext<'_>,
+    table: &Table,
+    index: &Index,
+) -> Result<()> {
+    let catalog = cx.catalog();
+    for child in table.referenced_by.iter().filter_map(|id| catalog.table(*id)) {
+        let needs = |key: &&braid_catalog::ForeignKey| {
+            key.parent == table.id && key.parent_index == index.number
+        };
+        if let Some(key) = child.foreign_keys.iter().find(needs) {
+            let (name, relation) = (&index.name, &table.name);
+            let message = format!(
+                "cannot drop constraint {name} on table {relation} because other objects depend on it"
+            );
+            let detail = format!(
+                "constraint {} on table {} depends on index {name}",
+                key.name, child.name
+            );
+            return Err(Error::new(SqlState::DependentObjectsStillExist, message)
+                .detail(detail)
+                .hint("Use DROP ... CASCADE to drop the dependent objects too."));
+        }
+    }
+    Ok(())
+}
+
+async fn add_check(
+    cx: &mut DdlContext<'_>,
+    table: Arc<Table>,
+    name: Option<String>,
+    expr: &braid_sql::ast::Expr,
+    column: Option<&str>,
+    validate: bool,
+) -> Result<()> {
+    let mut changed = Table::clone(&table);
+    cx.add_check(&mut changed, name, expr, column)?;
+    let shape = Arc::new(changed.clone());
+    if let Some(check) = changed.checks.last().filter(|_| validate) {
+        cx.validate_check(&shape, &check.name, &check.expr).await?;
+    }
+    cx.draft()?.put_table(changed);
+    Ok(())
+}
+
+async fn add_foreign_key(
+    cx: &mut DdlContext<'_>,
+    table: Arc<Table>,
+    name: Option<String>,
+    key: &braid_sql::ast::ForeignKey,
+    columns: Vec<String>,
+    validate: bool,
+) -> Result<()> {
+    let mut changed = Table::clone(&table);
+    cx.add_foreign_key(&mut changed, name, key, columns)?;
+    if let Some(key) = changed.foreign_keys.last_mut() {
+        key.validated = validate;
+    }
+    let shape = Arc::new(changed.clone());
+    if let Some(key) = shape.foreign_keys.last().filter(|_| validate) {
+        cx.validate_foreign_key(&shape, key).await?;
+    }
+    cx.draft()?.put_table(changed);
+    Ok(())
+}
+
+async fn add_constraint(
+    cx: &mut DdlContext<'_>,
+    table: Arc<Table>,
+    constraint: &TableConstraint,
+) -> Result<()> {
+    let name = constraint.name.as_ref().map(fold);
+    let validate = !constraint.not_valid;
+    match &constraint.kind {
+        TableConstraintKind::PrimaryKey { columns, storing } => {
+            add_primary_key(cx, table, KeySpec::written(name, true, columns, storing)).await
+        }
+        TableConstraintKind::Unique { nulls_not_distinct: true, .. } => {
+            Err(Error::unsupported("UNIQUE NULLS NOT DISTINCT"))
+        }
+        TableConstraintKind::Unique { columns, storing, .. } => {
+            add_unique(cx, table, KeySpec::written(name, false, columns, storing)).await
+        }
+        TableConstraintKind::UsingIndex { index, primary: false } => {
+            let index = fold(index);
+            use_index(cx, table, &index, name)
+        }
+        TableConstraintKind::UsingIndex { .. } => {
+            Err(Error::unsupported("PRIMARY KEY USING INDEX"))
+        }
+        TableConstraintKind::Check(expr) => {
+            add_check(cx, table, name, expr, None, validate).await
+        }
+        TableConstraintKind::ForeignKey(key) => {
+            let columns = super::lookup::folded(&key.columns);
+            add_foreign_key(cx, table, name, key, columns, validate).await
+        }
+    }
+}
+
+/// `ADD UNIQUE USING INDEX`: an index that is there becomes the constraint.
+fn use_index(
+    cx: &mut DdlContext<'_>,
+    table: Arc<Table>,
+    index: &str,
+    name: Option<String>,
+) -> Result<()> {
+    let mut changed = Table::clone(&table);
+    let Some(found) = changed.indexes.iter_mut().find(|found| found.name == index) else {
+        let message = format!("index \"{index}\" does not exist");
+        return Err(Error::new(SqlState::UndefinedObject, message));
+    };
+    if !found.unique || found.predicate.is_some() {
+        let message = format!("\"{index}\" is not a unique index");
+        return Err(Error::new(SqlState::WrongObjectType, message));
+    }
+    found.constraint = Some(cx.draft()?.allocate_id());
+    if let Some(name) = name {
+        found.name = name;
+    }
+    cx.draft()?.put_table(changed);
+    Ok(())
+}
+
+async fn validate(cx: &mut DdlContext<'_>, table: Arc<Table>, name: &str) -> Result<()> {
+    if let Some(check) = table.checks.iter().find(|check| check.name == name) {
+        return cx.validate_check(&table, name, &check.expr).await;
+    }
+    let mut changed = Table::clone(&table);
+    let Some(key) = changed.foreign_keys.iter_mut().find(|key| key.name == name) else {
+        return Err(undefined_constraint(&table, name));
+    };
+    cx.validate_foreign_key(&table, key).await?;
+    key.validated = true;
+    cx.draft()?.put_table(changed);
+    Ok(())
+}
+
+/// 42704 for a constraint of a table.
+pub(super) fn undefined_constraint(table: &Table, name: &str) -> Error {
+    let message = format!("constraint \"{name}\" of relation \"{}\" does not exist", table.name);
+    Error::new(SqlState::UndefinedObject, message)
+}
+
+async fn drop_constraint(
+    cx: &mut DdlContext<'_>,
+    table: Arc<Table>,
+    name: &str,
+    if_exists: bool,
+    behavior: DropBehavior,
+) -> Result<()> {
+    let mut changed = Table::clone(&table);
+    if let Some(place) = changed.checks.iter().position(|check| check.name == name) {
+        changed.checks.remove(place);
+    } else if let Some(place) = changed.foreign_keys.iter().position(|key| key.name == name) {
+        let key = changed.foreign_keys.remove(place);
+        cx.forget_reference(&mut changed, key.parent)?;
+    } else if let Some(place) = changed
+        .indexes
+        .iter()
+        .position(|index| index.name == name && index.constraint.is_some())
+    {
+        let index = changed.indexes[place].clone();
+        super::drop::free_index(cx, &mut changed, &index, behavior)?;
+        changed.indexes.remove(place);
+        cx.delete_index(&table, &index)?;
+    } else if table.primary.name == name && !table.is_hidden_key(&table.primary) {
+        let index = table.primary.clone();
+        super::drop::free_index(cx, &mut changed, &index, behavior)?;
+        return drop_primary_key(cx, &table, changed).await;
+    } else {
+        let error = undefined_constraint(&table, name);
+        if !if_exists {
+            return Err(error);
+        }
+        cx.notice(SqlState::UndefinedObject, format!("{}, skipping", error.message()));
+        return Ok(());
+    }
+    cx.draft()?.put_table(changed);
+    Ok(())
+}
+
+/// Writes the table anew with the hidden `rowid` as its key.
+async fn drop_primary_key(
+    cx: &mut DdlContext<'_>,
+    table: &Arc<Table>,
+    mut changed: Table,
+) -> Result<()> {
+    changed.primary.keys.clear();
+    changed.primary.constraint = None;
+    changed.primary.comment = None;
+    add_rowid(cx, &mut changed)?;
+    let shape = Arc::new(changed.clone());
+    let place = changed.columns.len() - 1;
+    let column = &changed.columns[place];
+    let text = column.default.clone().unwrap_or_default();
+    let rowid = cx.bind(&shape, &text, Some(&column.ty), "DEFAULT expressions")?;
+    cx.rewrite(table, &mut changed, |cx, row| {
+        let mut row = row.to_vec();
+        row.push(cx.value(&rowid, &[])?);
+        Ok(row)
+    })
+    .await?;
+    cx.draft()?.put_table(changed);
+    Ok(())
+}
+
+async fn drop_column(
+    cx: &mut DdlContext<'_>,
+    table: Arc<Table>,
+    name: &str,
+    if_exists: bool,
+    behavior: DropBehavior,
+) -> Result<()> {
+    let Some(column) = table.visible_columns().find(|column| column.name == name).cloned() else {
+        let error = undefined_column(&table.name, name);
+        if !if_exists {
+            return Err(error);
+        }
+        cx.notice(SqlState::UndefinedColumn, format!("{}, skipping", error.message()));
+        return Ok(());
+    };
+    super::drop::check_column_dependents(cx, &table, &column, behavior)?;
+    let table = cx.catalog().table(table.id).cloned().unwrap_or(table);
+    let mut changed = Table::clone(&table);
+    let in_primary = table.primary.keys.iter().any(|key| key.column == column.id);
+    if in_primary {
+        super::drop::free_index(cx, &mut changed, &table.primary, behavior)?;
+    }
+    let uses = |index: &&Index| {
+        index.keys.iter().any(|key| key.column == column.id)
+            || index.storing.contains(&column.id)
+            || index.predicate.as_ref().is_some_and(|text| {
+                super::exprs::columns_used(&table, text).contains(&column.id)
+            })
+    };
+    for index in table.indexes.iter().filter(uses) {
+        super::drop::free_index(cx, &mut changed, index, behavior)?;
+        changed.indexes.retain(|other| other.number != index.number);
+        cx.delete_index(&table, index)?;
+    }
+    changed.checks.retain(|check| !check.columns.contains(&column.id));
+    let gone: Vec<_> =
+        changed.foreign_keys.iter().filter(|key| key.columns.contains(&column.id)).cloned().collect();
+    changed.foreign_keys.retain(|key| !key.columns.contains(&column.id));
+    for key in gone {
+        cx.forget_reference(&mut changed, key.parent)?;
+    }
+    if let Some(sequence) = column.owned_sequence {
+        cx.draft()?.drop_sequence(sequence);
+    }
+    if in_primary {
+        drop_primary_key(cx, &table, changed.clone()).await?;
+        let rewritten = cx.catalog().table(table.id).cloned();
+        let Some(rewritten) = rewritten else { return Ok(()) };
+        changed = Table::clone(&rewritten);
+    }
+    changed.columns.retain(|other| other.id != column.id);
+    cx.catalog().check_owner(cx.user(), Object::Table(&changed))?;
+    cx.draft()?.put_table(changed);
+    Ok(())
+}

@@ -1,0 +1,251 @@
+//! An index filled in bounded batches while others write.
+//!
+//! ```text
+//! announce: state Building ─▶ batch ─▶ batch ─▶ … ─▶ state Public
+//!   from here on writers keep the index           from here on readers use it
+//! ```
+//!
+//! Each step is a transaction of its own, and runs again after a conflict. A batch reads rows and
+//! puts their entries; a row that changes meanwhile makes the batch run again. Transactions that
+//! planned before the announcement cannot commit after it: they require the table's descriptor to
+//! be unchanged. If two rows have the same key the index is removed again.
+
+use std::sync::Arc;
+
+use braid_catalog::{Draft, Id, IndexNumber, IndexState, Table};
+use braid_kv::{Database, Key, ScanRequest, Seq, Span, Transaction, TxnOptions};
+use braid_plan::Expr as Bound;
+use braid_types::{Datum, Error, Result, Row, SqlState};
+
+use super::DdlContext;
+use super::data::{CHECKED, not_unique};
+use crate::from_kv;
+use crate::rows::{IndexRows, RowDecoder, TableRows};
+
+/// How many pairs one batch reads at most.
+const BATCH_PAIRS: usize = 2_000;
+/// How many bytes one batch reads at most; far more than one row has.
+const BATCH_BYTES: usize = 64 << 20;
+/// How often a step is tried again after a conflict.
+const ATTEMPTS_MAX: usize = 200;
+
+/// Builds the index that `prepare` adds to a table's descriptor.
+pub(super) async fn run(
+    cx: &mut DdlContext<'_>,
+    mut prepare: impl FnMut(&mut DdlContext<'_>) -> Result<Option<(Table, IndexNumber)>>,
+) -> Result<()> {
+    let kv = cx.txn().database().clone();
+    let mut found = None;
+    change(cx, &kv, |cx| {
+        found = None;
+        let Some((mut table, number)) = prepare(cx)? else { return Ok(()) };
+        for index in table.indexes.iter_mut().filter(|index| index.number == number) {
+            index.state = IndexState::Building;
+        }
+        found = Some((table.id, number));
+        cx.draft()?.put_table(table);
+        Ok(())
+    })
+    .await?;
+    let Some((table, number)) = found else { return Ok(()) };
+    let filled = fill(cx, &kv, table, number).await;
+    let failed = filled.is_err();
+    let settled = change(cx, &kv, |cx| settle(cx, table, number, failed)).await;
+    filled.and(settled)
+}
+
+/// Makes the index public, or removes it.
+fn settle(cx: &mut DdlContext<'_>, table: Id, number: IndexNumber, remove: bool) -> Result<()> {
+    let catalog = cx.catalog();
+    let Some(table) = catalog.table(table) else { return Ok(()) };
+    let mut table = Table::clone(table);
+    let Some(place) = table.indexes.iter().position(|index| index.number == number) else {
+        return Ok(());
+    };
+    if remove {
+        let index = table.indexes.remove(place);
+        cx.delete_index(&table, &index)?;
+    } else {
+        table.indexes[place].state = IndexState::Public;
+    }
+    cx.draft()?.put_table(table);
+    Ok(())
+}
+
+/// Changes the catalog in a transaction of its own; again after a conflict.
+async fn change(
+    cx: &mut DdlContext<'_>,
+    kv: &Database,
+    mut step: impl FnMut(&mut DdlContext<'_>) -> Result<()>,
+) -> Result<()> {
+    let mut attempt = 0;
+    loop {
+        let outcome = change_once(cx, kv, &mut step).await;
+        attempt += 1;
+        match outcome {
+            Err(error) if is_retry(&error) && attempt < ATTEMPTS_MAX => {}
+            other => return other,
+        }
+    }
+}
+
+async fn change_once(
+    cx: &mut DdlContext<'_>,
+    kv: &Database,
+    step: &mut impl FnMut(&mut DdlContext<'_>) -> Result<()>,
+) -> Result<()> {
+    let txn = kv.begin(TxnOptions::default());
+    let seq = txn.next_statement();
+    let mut draft: Option<Draft> = Some(cx.cache.draft(&txn, seq).await.map_err(from_kv)?);
+    let exec = cx.exec.in_transaction(txn.clone(), seq);
+    let mut notices = Vec::new();
+    let mut own = DdlContext {
+        exec: &exec,
+        text: cx.text,
+        cache: cx.cache,
+        draft: &mut draft,
+        implicit: false,
+        notices: &mut notices,
+    };
+    step(&mut own)?;
+    let Some(draft) = draft else { return Ok(()) };
+    let pending = draft.flush(cx.cache, &txn, seq).map_err(from_kv)?;
+    let outcome = txn.commit_or_error().await;
+    drop(pending);
+    outcome.map_err(from_kv)?;
+    cx.notices.append(&mut notices);
+    Ok(())
+}
+
+fn is_retry(error: &Error) -> bool {
+    matches!(error.state(), SqlState::SerializationFailure | SqlState::DeadlockDetected)
+}
+
+/// What a batch needs to make entries of rows.
+struct Builder {
+    table: Arc<Table>,
+    rows: TableRows,
+    decoder: RowDecoder,
+    index: IndexRows,
+    number: IndexNumber,
+    predicate: Option<Bound>,
+}
+
+async fn fill(cx: &DdlContext<'_>, kv: &Database, table: Id, number: IndexNumber) -> Result<()> {
+    let txn = kv.begin(TxnOptions { read_only: true, ..TxnOptions::default() });
+    let catalog = cx.cache.at(&txn, txn.next_statement()).await.map_err(from_kv)?;
+    txn.rollback().await;
+    let Some(table) = catalog.table(table).cloned() else { return Ok(()) };
+    let Some(index) = table.index(number) else { return Ok(()) };
+    let predicate = match &index.predicate {
+        Some(text) => Some(cx.bind(&table, text, None, "index predicates")?),
+        None => None,
+    };
+    let rows = TableRows::new(&table);
+    let places: Vec<usize> = (0..table.columns.len()).collect();
+    let builder = Builder {
+        decoder: rows.reader(&places),
+        index: IndexRows::new(&table, index),
+        rows,
+        number,
+        predicate,
+        table: table.clone(),
+    };
+    let mut next = Some(builder.rows.primary_span());
+    while let Some(span) = next {
+        cx.exec.cancel.check()?;
+        next = batch(cx, kv, &builder, span).await?;
+    }
+    Ok(())
+}
+
+/// One batch, again after a conflict; the span that is left.
+async fn batch(
+    cx: &DdlContext<'_>,
+    kv: &Database,
+    builder: &Builder,
+    span: Span,
+) -> Result<Option<Span>> {
+    let mut attempt = 0;
+    loop {
+        let outcome = batch_once(cx, kv, builder, span.clone()).await;
+        attempt += 1;
+        match outcome {
+            Err(error) if is_retry(&error) && attempt < ATTEMPTS_MAX => {}
+            other => return other,
+        }
+    }
+}
+
+async fn batch_once(
+    cx: &DdlContext<'_>,
+    kv: &Database,
+    builder: &Builder,
+    span: Span,
+) -> Result<Option<Span>> {
+    let txn = kv.begin(TxnOptions::default());
+    let seq = txn.next_statement();
+    txn.require_unchanged(braid_catalog::descriptor_key(builder.table.id));
+    let (rows, left) = read(&txn, seq, builder, span).await?;
+    let mut entries = Vec::with_capacity(rows.len());
+    for row in &rows {
+        if let Some(predicate) = &builder.predicate
+            && cx.value(predicate, row)?.as_bool() != Some(true)
+        {
+            continue;
+        }
+        entries.push((row, builder.index.entry(&builder.table, row)));
+    }
+    let keys: Vec<Key> = entries.iter().map(|(_, entry)| entry.key.clone()).collect();
+    let found = txn.multi_get_recorded(seq, &keys, CHECKED).await.map_err(from_kv)?;
+    let mut own = std::collections::HashMap::new();
+    for ((row, entry), before) in entries.iter().zip(found) {
+        let other = before.is_some_and(|before| before != entry.value);
+        let twice = own.insert(&entry.key, ()).is_some();
+        if entry.must_be_unique && (other || twice) {
+            return Err(duplicate(cx, builder, row));
+        }
+        txn.put(seq, &entry.key, entry.value.clone()).map_err(from_kv)?;
+    }
+    txn.commit_or_error().await.map_err(from_kv)?;
+    Ok(left)
+}
+
+fn duplicate(cx: &DdlContext<'_>, builder: &Builder, row: &[Datum]) -> Error {
+    let schema = cx.catalog().schema_name(builder.table.schema);
+    match builder.table.index(builder.number) {
+        Some(index) => not_unique(&builder.table, index, row, &schema),
+        None => Error::internal("an index has vanished while it was built"),
+    }
+}
+
+/// Whole rows from the start of a span, and what is left of it. All pairs of a row are read in
+/// one batch: the last row of a full batch is left to the next one.
+async fn read(
+    txn: &Arc<Transaction>,
+    seq: Seq,
+    builder: &Builder,
+    span: Span,
+) -> Result<(Vec<Row>, Option<Span>)> {
+    let end = span.end.clone();
+    let pairs_max = BATCH_PAIRS.max(builder.rows.family_count() * 2);
+    let mut request = ScanRequest::new(span).limit_rows(pairs_max).record(CHECKED);
+    request.limit_bytes = BATCH_BYTES;
+    let pairs = txn.scan(seq, request).await.map_err(from_kv)?;
+    let mut rows: Vec<(Key, Row)> = Vec::new();
+    for (key, value) in pairs.iter() {
+        let row_key = builder.decoder.row_key(key)?;
+        if rows.last().is_none_or(|(last, _)| last != row_key) {
+            rows.push((row_key.to_vec(), builder.decoder.start(key)?));
+        }
+        if let Some((_, row)) = rows.last_mut() {
+            builder.decoder.fill(row, value)?;
+        }
+    }
+    let left = match pairs.resume {
+        None => None,
+        Some(resume) if rows.len() < 2 => Some(resume),
+        Some(_) => rows.pop().map(|(key, _)| Span::new(key, end)),
+    };
+    Ok((rows.into_iter().map(|(_, row)| row).collect(), left))
+}

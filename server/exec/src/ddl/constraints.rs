@@ -1,0 +1,318 @@
+//! Primary keys, unique constraints, checks and families of a table's descriptor.
+
+use std::sync::Arc;
+
+use braid_catalog::{
+    Catalog, Check, ColumnId, Index, IndexKey, IndexNumber, IndexState, Table, names,
+};
+use braid_codec::key::is_orderable;
+use braid_sql::ast::{Expr, Family, KeyColumn, TableConstraint, TableConstraintKind};
+use braid_sql::fold;
+use braid_types::{Error, Result, SqlState};
+
+use super::DdlContext;
+use super::lookup::{choose_relation_name, duplicate, folded};
+
+/// A key to be made: of a constraint or an index.
+#[derive(Clone, Debug, Default)]
+pub(super) struct KeySpec {
+    /// Its name, if one was given.
+    pub(super) name: Option<String>,
+    /// PRIMARY KEY
+    pub(super) primary: bool,
+    /// No equal keys.
+    pub(super) unique: bool,
+    /// From a constraint rather than CREATE INDEX.
+    pub(super) constraint: bool,
+    /// Columns and whether they descend.
+    pub(super) keys: Vec<(String, bool)>,
+    /// INCLUDE, STORING
+    pub(super) storing: Vec<String>,
+    /// `WHERE`, as text.
+    pub(super) predicate: Option<String>,
+}
+
+impl KeySpec {
+    /// A key constraint over plain columns.
+    pub(super) fn constraint(name: Option<String>, primary: bool, columns: Vec<String>) -> Self {
+        let keys = columns.into_iter().map(|column| (column, false)).collect();
+        KeySpec { name, primary, unique: true, constraint: true, keys, ..KeySpec::default() }
+    }
+
+    /// A key constraint as written beside the columns.
+    pub(super) fn written(
+        name: Option<String>,
+        primary: bool,
+        columns: &[KeyColumn],
+        storing: &[braid_sql::ast::Ident],
+    ) -> Self {
+        let keys = columns.iter().map(|key| (fold(&key.name), key.descending)).collect();
+        let storing = folded(storing);
+        KeySpec { name, primary, unique: true, constraint: true, keys, storing, predicate: None }
+    }
+
+    fn what(&self) -> &'static str {
+        match (self.primary, self.constraint) {
+            (true, _) => "primary key constraint",
+            (false, true) => "unique constraint",
+            (false, false) => "index",
+        }
+    }
+}
+
+/// 42P16: there is a primary key already.
+pub(super) fn multiple_primary_keys(table: &str) -> Error {
+    let message = format!("multiple primary keys for table \"{table}\" are not allowed");
+    Error::new(SqlState::InvalidTableDefinition, message)
+}
+
+fn key_column(table: &Table, name: &str, spec: &KeySpec) -> Result<ColumnId> {
+    let Some(column) = table.visible_columns().find(|column| column.name == name) else {
+        let message = if spec.constraint {
+            format!("column \"{name}\" named in key does not exist")
+        } else {
+            format!("column \"{name}\" does not exist")
+        };
+        return Err(Error::new(SqlState::UndefinedColumn, message));
+    };
+    Ok(column.id)
+}
+
+fn key_list(table: &Table, spec: &KeySpec) -> Result<Vec<IndexKey>> {
+    let mut keys: Vec<IndexKey> = Vec::with_capacity(spec.keys.len());
+    for (name, descending) in &spec.keys {
+        let id = key_column(table, name, spec)?;
+        if keys.iter().any(|key| key.column == id) {
+            if !spec.constraint {
+                continue;
+            }
+            let message = format!("column \"{name}\" appears twice in {}", spec.what());
+            return Err(Error::new(SqlState::DuplicateColumn, message));
+        }
+        let ty = table.column(id).map(|column| column.ty.clone());
+        if let Some(ty) = ty.filter(|ty| !is_orderable(ty)) {
+            let message = format!(
+                "data type {} has no default operator class for access method \"btree\"",
+                ty.display_name()
+            );
+            return Err(Error::new(SqlState::UndefinedObject, message).hint(
+                "You must specify an operator class for the index or define a default operator class for the data type.",
+            ));
+        }
+        keys.push(IndexKey { column: id, descending: *descending });
+    }
+    Ok(keys)
+}
+
+/// The names of the relations that a table's descriptor has made and the draft does not know yet.
+fn own_names(table: &Table) -> Vec<String> {
+    let indexes = table.all_indexes().map(|index| index.name.clone());
+    indexes.chain([table.name.clone()]).collect()
+}
+
+fn index_name(catalog: &Catalog, table: &Table, spec: &KeySpec) -> Result<String> {
+    let own = own_names(table);
+    let Some(name) = &spec.name else {
+        let columns: Vec<&str> = spec.keys.iter().map(|(name, _)| name.as_str()).collect();
+        let columns = columns.join("_");
+        let (addition, label) = match (spec.primary, spec.constraint) {
+            (true, _) => (None, "pkey"),
+            (false, true) => (Some(columns.as_str()), "key"),
+            (false, false) => (Some(columns.as_str()), "idx"),
+        };
+        return Ok(choose_relation_name(catalog, table.schema, &table.name, addition, label, &own));
+    };
+    if catalog.named(table.schema, name).is_some() || own.contains(name) {
+        return Err(duplicate(name));
+    }
+    Ok(name.clone())
+}
+
+/// 42710 if a constraint of the table has that name.
+pub(super) fn check_constraint_name(table: &Table, name: &str) -> Result<()> {
+    let taken = table.checks.iter().any(|check| check.name == name)
+        || table.foreign_keys.iter().any(|key| key.name == name)
+        || table.all_indexes().any(|index| index.constraint.is_some() && index.name == name);
+    if taken {
+        let message =
+            format!("constraint \"{name}\" for relation \"{}\" already exists", table.name);
+        return Err(Error::new(SqlState::DuplicateObject, message));
+    }
+    Ok(())
+}
+
+/// A constraint name that the table does not have: `name1_name2_label`.
+pub(super) fn choose_constraint_name(table: &Table, column: Option<&str>, label: &str) -> String {
+    names::choose_name(&table.name, column, label, |name| {
+        check_constraint_name(table, name).is_err()
+    })
+}
+
+impl DdlContext<'_> {
+    /// Adds a key to a table's descriptor; its number. A primary key replaces what stood there.
+    pub(super) fn add_key(&mut self, table: &mut Table, spec: &KeySpec) -> Result<IndexNumber> {
+        let catalog = self.catalog();
+        let keys = key_list(table, spec)?;
+        let mut storing = Vec::new();
+        for name in &spec.storing {
+            let id = key_column(table, name, spec)?;
+            if !keys.iter().any(|key| key.column == id) && !storing.contains(&id) {
+                storing.push(id);
+            }
+        }
+        let name = index_name(&catalog, table, spec)?;
+        if spec.constraint {
+            check_constraint_name(table, &name)?;
+        }
+        let id = self.draft()?.allocate_id();
+        let constraint = if spec.constraint { Some(self.draft()?.allocate_id()) } else { None };
+        let number = if spec.primary { 1 } else { table.next_index };
+        let index = Index {
+            id,
+            number,
+            name,
+            unique: spec.unique,
+            constraint,
+            keys,
+            storing,
+            predicate: spec.predicate.clone(),
+            state: IndexState::Public,
+            comment: None,
+        };
+        if spec.primary {
+            for column in &mut table.columns {
+                if index.keys.iter().any(|key| key.column == column.id) {
+                    column.nullable = false;
+                }
+            }
+            table.primary = index;
+        } else {
+            table.next_index += 1;
+            table.indexes.push(index);
+        }
+        Ok(number)
+    }
+
+    /// Adds a CHECK to a table's descriptor. `column` is the one it was written behind.
+    pub(super) fn add_check(
+        &mut self,
+        table: &mut Table,
+        name: Option<String>,
+        expr: &Expr,
+        column: Option<&str>,
+    ) -> Result<()> {
+        let shape = Arc::new(table.clone());
+        let (text, columns) = self.check_text(&shape, expr)?;
+        let single = match columns.as_slice() {
+            [only] => table.column(*only).map(|column| column.name.clone()),
+            _ => None,
+        };
+        let name = match name {
+            Some(name) => {
+                check_constraint_name(table, &name)?;
+                name
+            }
+            None => choose_constraint_name(table, column.or(single.as_deref()), "check"),
+        };
+        let id = self.draft()?.allocate_id();
+        table.checks.push(Check { id, name, expr: text, columns, comment: None });
+        Ok(())
+    }
+
+    /// Adds a constraint as written beside the columns of a new table.
+    pub(super) fn add_table_constraint(
+        &mut self,
+        table: &mut Table,
+        constraint: &TableConstraint,
+    ) -> Result<()> {
+        let name = constraint.name.as_ref().map(fold);
+        match &constraint.kind {
+            TableConstraintKind::PrimaryKey { columns, storing } => {
+                if !table.primary.keys.is_empty() {
+                    return Err(multiple_primary_keys(&table.name));
+                }
+                self.add_key(table, &KeySpec::written(name, true, columns, storing))?;
+            }
+            TableConstraintKind::Unique { nulls_not_distinct: true, .. } => {
+                return Err(Error::unsupported("UNIQUE NULLS NOT DISTINCT"));
+            }
+            TableConstraintKind::Unique { columns, storing, .. } => {
+                self.add_key(table, &KeySpec::written(name, false, columns, storing))?;
+            }
+            TableConstraintKind::UsingIndex { .. } => {
+                return Err(Error::unsupported("USING INDEX"));
+            }
+            TableConstraintKind::Check(expr) => self.add_check(table, name, expr, None)?,
+            TableConstraintKind::ForeignKey(key) => {
+                self.add_foreign_key(table, name, key, folded(&key.columns))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Sets a table's families as written; columns that none names go to the first.
+pub(super) fn set_families(table: &mut Table, families: &[Family]) -> Result<()> {
+    if families.is_empty() {
+        return Ok(());
+    }
+    let mut made: Vec<braid_catalog::Family> = Vec::new();
+    let mut seen: Vec<ColumnId> = Vec::new();
+    for family in families {
+        let id = u16::try_from(made.len())
+            .map_err(|_| Error::new(SqlState::ProgramLimitExceeded, "too many column families"))?;
+        let name = match &family.name {
+            Some(name) => fold(name),
+            None => format!("fam_{id}_{}", folded(&family.columns).join("_")),
+        };
+        if made.iter().any(|other| other.name == name) {
+            let message = format!("family \"{name}\" specified more than once");
+            return Err(Error::new(SqlState::DuplicateObject, message));
+        }
+        for column in folded(&family.columns) {
+            let found = table.columns.iter_mut().find(|found| found.name == column);
+            let Some(found) = found else {
+                let message = format!("column \"{column}\" named in family does not exist");
+                return Err(Error::new(SqlState::UndefinedColumn, message));
+            };
+            if seen.contains(&found.id) {
+                let message = format!("column \"{column}\" appears in more than one family");
+                return Err(Error::new(SqlState::InvalidTableDefinition, message));
+            }
+            seen.push(found.id);
+            found.family = id;
+        }
+        made.push(braid_catalog::Family { id, name: names::truncate_name(&name).to_owned() });
+    }
+    table.next_family = u16::try_from(made.len()).unwrap_or(u16::MAX);
+    table.families = made;
+    Ok(())
+}
+
+/// Puts a column into the family written behind it; makes the family where that is allowed.
+pub(super) fn set_family(
+    table: &mut Table,
+    column: ColumnId,
+    family: &(Option<String>, bool),
+) -> Result<()> {
+    let (name, may_make) = family;
+    let found = name.as_ref().and_then(|name| table.families.iter().find(|f| f.name == *name));
+    let id = match (found, name) {
+        (Some(found), _) => found.id,
+        (None, Some(name)) if !may_make => {
+            let message = format!("unknown family \"{name}\"");
+            return Err(Error::new(SqlState::UndefinedObject, message));
+        }
+        (None, name) => {
+            let id = table.next_family;
+            table.next_family += 1;
+            let name = name.clone().unwrap_or_else(|| format!("fam_{id}"));
+            table.families.push(braid_catalog::Family { id, name });
+            id
+        }
+    };
+    if let Some(column) = table.columns.iter_mut().find(|found| found.id == column) {
+        column.family = id;
+    }
+    Ok(())
+}

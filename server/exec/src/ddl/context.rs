@@ -1,0 +1,114 @@
+//! What a DDL statement works with.
+
+use std::sync::Arc;
+
+use braid_catalog::{Catalog, CatalogCache, CatalogLookup, Draft, Id, Object, ROOT, SearchPath};
+use braid_kv::{Seq, Transaction};
+use braid_plan::PlanContext;
+use braid_types::{Error, Result, SqlState};
+
+use crate::{ExecContext, Memory, from_kv};
+
+/// What a DDL statement works with.
+pub struct DdlContext<'a> {
+    /// The statement's execution: transaction, number, session.
+    pub exec: &'a ExecContext,
+    /// The text that the statement's byte ranges refer to.
+    pub text: &'a str,
+    /// The catalogs of this process.
+    pub cache: &'a Arc<CatalogCache>,
+    /// The transaction's private catalog; opened by its first DDL statement.
+    pub draft: &'a mut Option<Draft>,
+    /// Whether the transaction is this statement's own, so that it may work in several.
+    pub implicit: bool,
+    /// NOTICEs for the client, in order.
+    pub notices: &'a mut Vec<Error>,
+}
+
+impl DdlContext<'_> {
+    /// The transaction.
+    pub fn txn(&self) -> &Arc<Transaction> {
+        &self.exec.txn
+    }
+
+    /// The statement's number.
+    pub fn seq(&self) -> Seq {
+        self.exec.seq
+    }
+
+    /// Where names are looked up.
+    pub fn path(&self) -> &SearchPath {
+        &self.exec.path
+    }
+
+    /// Locks the catalog and opens the draft, if that has not been done.
+    pub(super) async fn open(&mut self) -> Result<()> {
+        if self.draft.is_none() {
+            let draft = self.cache.draft(&self.exec.txn, self.exec.seq).await;
+            *self.draft = Some(draft.map_err(from_kv)?);
+        }
+        Ok(())
+    }
+
+    /// The draft; it is open while a statement runs.
+    pub(super) fn draft(&mut self) -> Result<&mut Draft> {
+        self.draft.as_mut().ok_or_else(|| Error::internal("the catalog is not open for changes"))
+    }
+
+    /// The catalog with the transaction's changes.
+    pub fn catalog(&self) -> Arc<Catalog> {
+        match &self.draft {
+            Some(draft) => draft.catalog().clone(),
+            None => self.exec.catalog.clone(),
+        }
+    }
+
+    /// The current user's role.
+    pub(super) fn user(&self) -> Id {
+        let name = self.exec.env.current_user();
+        self.catalog().role_by_name(name).map_or(ROOT, |role| role.id)
+    }
+
+    /// 42501 unless the user owns the object.
+    pub(super) fn check_owner(&self, object: Object<'_>) -> Result<()> {
+        self.catalog().check_owner(self.user(), object)
+    }
+
+    /// Adds a NOTICE.
+    pub(super) fn notice(&mut self, state: SqlState, message: String) {
+        self.notices.push(Error::new(state, message));
+    }
+
+    /// Calls `f` with what binding an expression needs.
+    pub(super) fn plan<T>(&self, f: impl FnOnce(&PlanContext<'_>) -> Result<T>) -> Result<T> {
+        let catalog = self.catalog();
+        let lookup = CatalogLookup::new(catalog.clone(), self.exec.path.clone());
+        let env = super::exprs::DraftEnvironment::new(&*self.exec.env, lookup);
+        let context = PlanContext {
+            catalog: &catalog,
+            path: &self.exec.path,
+            env: &env,
+            param_types: &[],
+        };
+        f(&context)
+    }
+}
+
+impl ExecContext {
+    /// The same session in another transaction.
+    pub(super) fn in_transaction(&self, txn: Arc<Transaction>, seq: Seq) -> ExecContext {
+        ExecContext {
+            txn,
+            seq,
+            catalog: self.catalog.clone(),
+            path: self.path.clone(),
+            env: self.env.clone(),
+            sequences: self.sequences.clone(),
+            runtime: self.runtime.clone(),
+            services: self.services.clone(),
+            cancel: self.cancel.clone(),
+            memory: Memory::new(0),
+            implicit_locks: self.implicit_locks,
+        }
+    }
+}

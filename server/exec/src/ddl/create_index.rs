@@ -1,0 +1,141 @@
+//! CREATE INDEX, inside of a transaction block or alone.
+
+use std::sync::Arc;
+
+use braid_catalog::{Object, Table};
+use braid_sql::ast::{CreateIndex, Expr, Ident, IndexKey};
+use braid_sql::fold;
+use braid_types::{Error, Result, SqlState};
+
+use super::columns::check_collation;
+use super::constraints::KeySpec;
+use super::create_table::wanted_name;
+use super::lookup::folded;
+use super::{DdlContext, build_index};
+
+/// A key as CREATE INDEX or an inline INDEX writes it.
+pub(super) fn index_spec(
+    cx: &DdlContext<'_>,
+    table: &Table,
+    name: Option<&Ident>,
+    unique: bool,
+    keys: &[IndexKey],
+    storing: &[Ident],
+    predicate: Option<&Expr>,
+) -> Result<KeySpec> {
+    let mut columns = Vec::with_capacity(keys.len());
+    for key in keys {
+        let Some(column) = key.column() else {
+            return Err(Error::new(
+                SqlState::FeatureNotSupported,
+                "indexes on expressions are not supported yet",
+            ));
+        };
+        check_collation(key.collation.as_ref())?;
+        // NULLs come last in ascending and first in descending order.
+        if key.nulls_first.is_some_and(|first| first != key.descending) {
+            return Err(Error::unsupported("NULLS FIRST or LAST against the key's direction"));
+        }
+        columns.push((fold(column), key.descending));
+    }
+    let predicate = match predicate {
+        Some(expr) => {
+            let text = expr.to_string();
+            let shape = Arc::new(table.clone());
+            let bound = cx.check_boolean(&shape, &text, "WHERE", "index predicates")?;
+            if bound.is_volatile() {
+                let message = "functions in index predicate must be marked IMMUTABLE";
+                return Err(Error::new(SqlState::InvalidObjectDefinition, message));
+            }
+            Some(text)
+        }
+        None => None,
+    };
+    Ok(KeySpec {
+        name: wanted_name(name),
+        primary: false,
+        unique,
+        constraint: false,
+        keys: columns,
+        storing: folded(storing),
+        predicate,
+    })
+}
+
+fn check_supported(create: &CreateIndex) -> Result<()> {
+    if create.interleave.is_some() {
+        let message = "INTERLEAVE is not supported yet";
+        return Err(Error::new(SqlState::FeatureNotSupported, message));
+    }
+    if create.nulls_not_distinct {
+        return Err(Error::unsupported("NULLS NOT DISTINCT"));
+    }
+    let method = create.method.as_ref().map(fold);
+    match method.as_deref() {
+        None | Some("btree") => Ok(()),
+        Some("hash" | "gin" | "gist" | "spgist" | "brin") => {
+            Err(Error::unsupported(format_args!("access method {}", method.unwrap_or_default())))
+        }
+        Some(other) => {
+            let message = format!("access method \"{other}\" does not exist");
+            Err(Error::new(SqlState::UndefinedObject, message))
+        }
+    }
+}
+
+/// The table and the key wanted; `None` if the index is there and IF NOT EXISTS was said.
+fn prepare(cx: &mut DdlContext<'_>, create: &CreateIndex) -> Result<Option<(Arc<Table>, KeySpec)>> {
+    check_supported(create)?;
+    let table = cx.table(&create.table)?;
+    cx.check_owner(Object::Table(&table))?;
+    if let Some(name) = wanted_name(create.name.as_ref())
+        && create.if_not_exists
+        && cx.catalog().named(table.schema, &name).is_some()
+    {
+        let message = format!("relation \"{name}\" already exists, skipping");
+        cx.notice(SqlState::DuplicateTable, message);
+        return Ok(None);
+    }
+    let spec = index_spec(
+        cx,
+        &table,
+        create.name.as_ref(),
+        create.unique,
+        &create.keys,
+        &create.storing,
+        create.predicate.as_ref(),
+    )?;
+    Ok(Some((table, spec)))
+}
+
+/// Inside of a transaction block: filled by the transaction itself.
+pub(super) async fn run(cx: &mut DdlContext<'_>, create: &CreateIndex) -> Result<()> {
+    if create.concurrently {
+        let message = "CREATE INDEX CONCURRENTLY cannot run inside a transaction block";
+        return Err(Error::new(SqlState::ActiveSqlTransaction, message));
+    }
+    let Some((table, spec)) = prepare(cx, create)? else { return Ok(()) };
+    let mut changed = Table::clone(&table);
+    let number = cx.add_key(&mut changed, &spec)?;
+    let shape = Arc::new(changed.clone());
+    if let Some(index) = shape.index(number) {
+        cx.fill_index(&shape, index).await?;
+    }
+    cx.draft()?.put_table(changed);
+    Ok(())
+}
+
+/// As a transaction of its own: announced, filled in batches beside writers, then made public.
+pub(super) async fn run_alone(cx: &mut DdlContext<'_>, create: &CreateIndex) -> Result<()> {
+    if cx.txn().is_read_only() {
+        let message = "cannot execute CREATE INDEX in a read-only transaction";
+        return Err(Error::new(SqlState::ReadOnlySqlTransaction, message));
+    }
+    build_index::run(cx, |cx| {
+        let Some((table, spec)) = prepare(cx, create)? else { return Ok(None) };
+        let mut changed = Table::clone(&table);
+        let number = cx.add_key(&mut changed, &spec)?;
+        Ok(Some((changed, number)))
+    })
+    .await
+}

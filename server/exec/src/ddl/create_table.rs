@@ -1,0 +1,297 @@
+//! CREATE TABLE, with LIKE and AS.
+
+use std::sync::Arc;
+
+use braid_catalog::{Column, ColumnId, Id, Index, IndexKey, IndexState, Table};
+use braid_plan::plan;
+use braid_sql::ast::{
+    self, CreateTable, CreateTableLike, Insert, InsertSource, ObjectName, Query, Returning,
+    Statement, TableConstraintKind,
+};
+use braid_sql::fold;
+use braid_types::{Error, Result, SqlState, SqlType};
+
+use super::DdlContext;
+use super::columns::{Behind, add_column, check_column_name, check_column_type, push_column};
+use super::constraints::{KeySpec, set_families, set_family};
+use super::create_index::index_spec;
+use super::lookup::{duplicate, folded};
+use crate::Execution;
+
+/// The hidden column of tables without a primary key: above every number a column can get.
+const ROWID: ColumnId = ColumnId::MAX;
+
+pub(super) async fn run(cx: &mut DdlContext<'_>, create: &CreateTable) -> Result<String> {
+    check_supported(create)?;
+    let (schema, name) = cx.target(&create.name)?;
+    if cx.catalog().named(schema.id, &name).is_some() {
+        if !create.if_not_exists {
+            return Err(duplicate(&name));
+        }
+        let message = format!("relation \"{name}\" already exists, skipping");
+        cx.notice(SqlState::DuplicateTable, message);
+        let tag = if create.as_query.is_some() { "CREATE TABLE AS" } else { "CREATE TABLE" };
+        return Ok(tag.to_owned());
+    }
+    let owner = cx.user();
+    let id = cx.draft()?.allocate_id();
+    let mut table = empty_table(id, schema.database, schema.id, &name, owner);
+    if let Some(query) = &create.as_query {
+        return create_as(cx, create, table, query).await;
+    }
+    define(cx, &mut table, create)?;
+    cx.draft()?.put_table(table);
+    Ok("CREATE TABLE".to_owned())
+}
+
+fn check_supported(create: &CreateTable) -> Result<()> {
+    let not_yet = |what: &str| {
+        Err(Error::new(SqlState::FeatureNotSupported, format!("{what} not supported yet")))
+    };
+    if create.temporary {
+        return not_yet("temporary tables are");
+    }
+    let interleaved = create.indexes.iter().any(|index| index.interleave.is_some());
+    if create.interleave.is_some() || interleaved {
+        return not_yet("INTERLEAVE is");
+    }
+    Ok(())
+}
+
+/// A table without columns; its primary key is to be set.
+fn empty_table(id: Id, database: Id, schema: Id, name: &str, owner: Id) -> Table {
+    let family = braid_catalog::Family { id: 0, name: "primary".to_owned() };
+    Table {
+        id,
+        data_id: id,
+        database,
+        schema,
+        name: name.to_owned(),
+        owner,
+        columns: Vec::new(),
+        next_column: 1,
+        primary: Index {
+            id: 0,
+            number: 1,
+            name: String::new(),
+            unique: true,
+            constraint: None,
+            keys: Vec::new(),
+            storing: Vec::new(),
+            predicate: None,
+            state: IndexState::Public,
+            comment: None,
+        },
+        indexes: Vec::new(),
+        next_index: 2,
+        families: vec![family],
+        next_family: 1,
+        checks: Vec::new(),
+        foreign_keys: Vec::new(),
+        referenced_by: Vec::new(),
+        grants: Vec::new(),
+        comment: None,
+    }
+}
+
+/// Columns first, then keys, checks and foreign keys, as PostgreSQL names them.
+fn define(cx: &mut DdlContext<'_>, table: &mut Table, create: &CreateTable) -> Result<()> {
+    for like in &create.like {
+        copy_columns(cx, table, like)?;
+    }
+    let mut behind: Vec<(ColumnId, Behind<'_>)> = Vec::with_capacity(create.columns.len());
+    for def in &create.columns {
+        behind.push(add_column(table, def)?);
+    }
+    set_families(table, &create.families)?;
+    for (id, column) in &behind {
+        if let Some(family) = &column.family {
+            set_family(table, *id, family)?;
+        }
+        cx.finish_column(table, *id, column)?;
+    }
+    let column_name =
+        |table: &Table, id| table.column(id).map(|c: &Column| c.name.clone()).unwrap_or_default();
+    let is_primary =
+        |kind: &TableConstraintKind| matches!(kind, TableConstraintKind::PrimaryKey { .. });
+    for (id, column) in &behind {
+        if let Some(name) = &column.primary {
+            if !table.primary.keys.is_empty() {
+                return Err(super::constraints::multiple_primary_keys(&table.name));
+            }
+            let columns = vec![column_name(table, *id)];
+            cx.add_key(table, &KeySpec::constraint(name.clone(), true, columns))?;
+        }
+    }
+    for constraint in create.constraints.iter().filter(|c| is_primary(&c.kind)) {
+        cx.add_table_constraint(table, constraint)?;
+    }
+    add_rowid(cx, table)?;
+    for (id, column) in &behind {
+        for name in &column.unique {
+            let columns = vec![column_name(table, *id)];
+            cx.add_key(table, &KeySpec::constraint(name.clone(), false, columns))?;
+        }
+        for (name, expr) in &column.checks {
+            let written_behind = column_name(table, *id);
+            cx.add_check(table, name.clone(), expr, Some(&written_behind))?;
+        }
+    }
+    for constraint in create.constraints.iter().filter(|c| !is_primary(&c.kind)) {
+        if !matches!(constraint.kind, TableConstraintKind::ForeignKey(_)) {
+            cx.add_table_constraint(table, constraint)?;
+        }
+    }
+    for index in &create.indexes {
+        let spec = index_spec(cx, table, index.name.as_ref(), index.unique, &index.keys, &index.storing, index.predicate.as_ref())?;
+        cx.add_key(table, &spec)?;
+    }
+    for (id, column) in &behind {
+        for (name, key) in &column.references {
+            let columns = vec![column_name(table, *id)];
+            cx.add_foreign_key(table, name.clone(), key, columns)?;
+        }
+    }
+    for constraint in &create.constraints {
+        if let TableConstraintKind::ForeignKey(_) = constraint.kind {
+            cx.add_table_constraint(table, constraint)?;
+        }
+    }
+    Ok(())
+}
+
+/// Gives a table without a primary key the hidden column `rowid`.
+pub(super) fn add_rowid(cx: &mut DdlContext<'_>, table: &mut Table) -> Result<()> {
+    if !table.primary.keys.is_empty() {
+        return Ok(());
+    }
+    let taken = |name: &str| table.columns.iter().any(|column| column.name == name);
+    let name = braid_catalog::names::choose_name("rowid", None, "hidden", |name| taken(name));
+    let name = if taken("rowid") { name } else { "rowid".to_owned() };
+    table.columns.push(Column {
+        id: ROWID,
+        name,
+        ty: SqlType::Int8,
+        nullable: false,
+        default: Some("unique_rowid()".to_owned()),
+        generated: None,
+        identity: None,
+        owned_sequence: None,
+        family: table.families.first().map_or(0, |family| family.id),
+        hidden: true,
+        missing: None,
+        comment: None,
+    });
+    table.primary.id = cx.draft()?.allocate_id();
+    table.primary.name = format!("{}_rowid", table.name);
+    table.primary.keys = vec![IndexKey { column: ROWID, descending: false }];
+    Ok(())
+}
+
+/// `LIKE source`: columns with NOT NULL, and what INCLUDING adds.
+fn copy_columns(cx: &mut DdlContext<'_>, table: &mut Table, like: &CreateTableLike) -> Result<()> {
+    let source = cx.table(&like.source)?;
+    let included = |what: &str| {
+        let fits = |name: &str| name == what || name == "all";
+        like.options.iter().rev().find(|(_, name)| fits(name)).is_some_and(|(on, _)| *on)
+    };
+    for column in source.visible_columns() {
+        check_column_name(table, &column.name)?;
+        let id = push_column(table, &column.name, column.ty.clone(), column.nullable)?;
+        let Some(copy) = table.columns.iter_mut().find(|copy| copy.id == id) else { continue };
+        if included("defaults") && column.identity.is_none() {
+            copy.default.clone_from(&column.default);
+        }
+        if included("generated") {
+            copy.generated.clone_from(&column.generated);
+        }
+        if included("comments") {
+            copy.comment.clone_from(&column.comment);
+        }
+        if included("identity") && let Some(identity) = column.identity {
+            cx.add_sequence(table, id, Some((identity, &[])))?;
+        }
+    }
+    let name_of = |id: ColumnId| source.column(id).map(|column| column.name.clone());
+    if included("constraints") {
+        for check in &source.checks {
+            let expr = braid_sql::parse_expr(&check.expr)?;
+            cx.add_check(table, Some(check.name.clone()), &expr, None)?;
+        }
+    }
+    if included("indexes") {
+        for index in source.all_indexes().filter(|index| !source.is_hidden_key(index)) {
+            let keys = index.keys.iter().filter_map(|key| Some((name_of(key.column)?, key.descending)));
+            let spec = KeySpec {
+                name: None,
+                primary: index.number == source.primary.number,
+                unique: index.unique,
+                constraint: index.constraint.is_some(),
+                keys: keys.collect(),
+                storing: index.storing.iter().filter_map(|id| name_of(*id)).collect(),
+                predicate: index.predicate.clone(),
+            };
+            cx.add_key(table, &spec)?;
+        }
+    }
+    Ok(())
+}
+
+/// CREATE TABLE … AS: the columns of the query, then its rows.
+async fn create_as(
+    cx: &mut DdlContext<'_>,
+    create: &CreateTable,
+    mut table: Table,
+    query: &Query,
+) -> Result<String> {
+    let statement = Statement::Query(Box::new(query.clone()));
+    let planned = cx.plan(|context| plan(&statement, context))?;
+    let names = folded(&create.as_columns);
+    if names.len() > planned.columns.len() {
+        let message = "too many column names were specified";
+        return Err(Error::new(SqlState::SyntaxError, message));
+    }
+    for (place, column) in planned.columns.iter().enumerate() {
+        let name = names.get(place).unwrap_or(&column.name);
+        // A literal of no type is text, as in PostgreSQL.
+        let ty = if column.ty == SqlType::Unknown { SqlType::Text } else { column.ty.clone() };
+        check_column_name(&table, name)?;
+        check_column_type(name, &ty)?;
+        push_column(&mut table, name, ty, true)?;
+    }
+    add_rowid(cx, &mut table)?;
+    cx.draft()?.put_table(table);
+    if create.with_no_data {
+        return Ok("CREATE TABLE AS".to_owned());
+    }
+    let rows = insert_query(cx, &create.name, query).await?;
+    Ok(format!("SELECT {rows}"))
+}
+
+/// Runs `INSERT INTO table query` with the transaction's own catalog.
+async fn insert_query(cx: &DdlContext<'_>, table: &ObjectName, query: &Query) -> Result<u64> {
+    let insert = Insert {
+        with: None,
+        upsert: false,
+        table: table.clone(),
+        alias: None,
+        columns: Vec::new(),
+        overriding: None,
+        source: InsertSource::Query(Box::new(query.clone())),
+        on_conflict: None,
+        returning: Returning::None,
+    };
+    let statement = ast::Statement::Insert(Box::new(insert));
+    let planned = cx.plan(|context| plan(&statement, context))?;
+    let mut own = cx.exec.in_transaction(cx.txn().clone(), cx.seq());
+    own.catalog = cx.catalog();
+    let mut execution = Execution::start(Arc::new(planned), Vec::new(), Arc::new(own))?;
+    while !execution.next(usize::MAX).await?.is_empty() {}
+    let tag = execution.tag();
+    Ok(tag.rsplit(' ').next().and_then(|count| count.parse().ok()).unwrap_or(0))
+}
+
+/// The name that a CREATE wants, without its schema.
+pub(super) fn wanted_name(name: Option<&ast::Ident>) -> Option<String> {
+    name.map(fold)
+}

@@ -1,0 +1,378 @@
+//! Rows under DDL: read whole tables, check constraints on them, write them anew.
+//!
+//! Everything goes through the statement's transaction and sees what the statement itself wrote.
+//! What is read is remembered at every isolation level, so that a row written meanwhile makes one
+//! of the two transactions run again.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use braid_catalog::{Catalog, ForeignKey, Index, Table, table_span};
+use braid_kv::{Key, Record, ScanRequest, Scanner, Seq, Span, Transaction};
+use braid_plan::Expr as Bound;
+use braid_types::{Datum, Error, FormatSettings, Result, Row, SqlState};
+
+use super::DdlContext;
+use crate::from_kv;
+use crate::rows::{IndexRows, RowDecoder, TableRows};
+
+/// Reads are checked at every level; the tag is no constraint's.
+pub(super) const CHECKED: Record = Record::Always { tag: 0 };
+
+/// The rows of a table, in batches.
+pub(super) struct TableReader {
+    decoder: RowDecoder,
+    scanner: Scanner,
+    /// The row whose pairs are being read.
+    current: Option<(Key, Row)>,
+    done: bool,
+}
+
+impl TableReader {
+    /// A reader of every column of the rows in `span` (the whole table without one).
+    pub(super) fn new(
+        txn: &Arc<Transaction>,
+        seq: Seq,
+        table: &Arc<Table>,
+        span: Option<Span>,
+    ) -> Self {
+        let rows = TableRows::new(table);
+        let places: Vec<usize> = (0..table.columns.len()).collect();
+        let span = span.unwrap_or_else(|| rows.primary_span());
+        let request = ScanRequest::new(span).record(CHECKED);
+        TableReader {
+            decoder: rows.reader(&places),
+            scanner: txn.scanner(seq.after(), request),
+            current: None,
+            done: false,
+        }
+    }
+
+    /// Some rows; `None` at the end.
+    pub(super) async fn next(&mut self) -> Result<Option<Vec<Row>>> {
+        while !self.done {
+            let mut rows = Vec::new();
+            match self.scanner.next_batch().await.map_err(from_kv)? {
+                Some(batch) => {
+                    for (key, value) in batch.iter() {
+                        self.take(key, value, &mut rows)?;
+                    }
+                }
+                None => {
+                    self.done = true;
+                    rows.extend(self.current.take().map(|(_, row)| row));
+                }
+            }
+            if !rows.is_empty() {
+                return Ok(Some(rows));
+            }
+        }
+        Ok(None)
+    }
+
+    fn take(&mut self, key: &[u8], value: &[u8], rows: &mut Vec<Row>) -> Result<()> {
+        let row_key = self.decoder.row_key(key)?;
+        let same = self.current.as_ref().is_some_and(|(current, _)| current == row_key);
+        if !same {
+            let fresh = (row_key.to_vec(), self.decoder.start(key)?);
+            rows.extend(self.current.replace(fresh).map(|(_, row)| row));
+        }
+        match &mut self.current {
+            Some((_, row)) => self.decoder.fill(row, value),
+            None => Ok(()),
+        }
+    }
+}
+
+/// A value as messages show it.
+fn shown(datum: &Datum, ty: &braid_types::SqlType) -> String {
+    if datum.is_null() {
+        return "null".to_owned();
+    }
+    braid_types::text::to_string(ty, datum, &FormatSettings::default())
+}
+
+/// `(a, b)=(1, 2)` of a row.
+pub(super) fn key_detail(table: &Table, columns: &[braid_catalog::ColumnId], row: &[Datum]) -> String {
+    let places = columns.iter().filter_map(|id| table.columns.iter().position(|c| c.id == *id));
+    let (names, values): (Vec<String>, Vec<String>) = places
+        .map(|place| {
+            let column = &table.columns[place];
+            (column.name.clone(), shown(&row[place], &column.ty))
+        })
+        .unzip();
+    format!("({})=({})", names.join(", "), values.join(", "))
+}
+
+/// 23505 of an index that cannot be built.
+pub(super) fn not_unique(table: &Table, index: &Index, row: &[Datum], schema: &str) -> Error {
+    let columns: Vec<_> = index.keys.iter().map(|key| key.column).collect();
+    let message = format!("could not create unique index \"{}\"", index.name);
+    Error::new(SqlState::UniqueViolation, message)
+        .detail(format!("Key {} is duplicated.", key_detail(table, &columns, row)))
+        .table(schema, &table.name)
+        .constraint(&index.name)
+}
+
+/// One index that rows are written to.
+struct IndexWriter {
+    index: Index,
+    rows: IndexRows,
+    predicate: Option<Bound>,
+    seen: HashSet<Key>,
+}
+
+impl IndexWriter {
+    fn new(cx: &DdlContext<'_>, table: &Arc<Table>, index: &Index) -> Result<Self> {
+        let predicate = match &index.predicate {
+            Some(text) => Some(cx.bind(table, text, None, "index predicates")?),
+            None => None,
+        };
+        Ok(IndexWriter {
+            index: index.clone(),
+            rows: IndexRows::new(table, index),
+            predicate,
+            seen: HashSet::new(),
+        })
+    }
+
+    fn write(&mut self, cx: &DdlContext<'_>, table: &Table, row: &[Datum]) -> Result<()> {
+        if let Some(predicate) = &self.predicate
+            && cx.value(predicate, row)?.as_bool() != Some(true)
+        {
+            return Ok(());
+        }
+        let entry = self.rows.entry(table, row);
+        if entry.must_be_unique && !self.seen.insert(entry.key.clone()) {
+            let schema = cx.catalog().schema_name(table.schema);
+            return Err(not_unique(table, &self.index, row, &schema));
+        }
+        cx.txn().put(cx.seq(), entry.key, entry.value).map_err(from_kv)
+    }
+}
+
+impl DdlContext<'_> {
+    /// The rows of a table, with what the transaction and this statement wrote.
+    pub(super) fn reader(&self, table: &Arc<Table>) -> TableReader {
+        TableReader::new(self.txn(), self.seq(), table, None)
+    }
+
+    /// Whether a table has no rows.
+    pub(super) async fn is_empty(&self, table: &Arc<Table>) -> Result<bool> {
+        Ok(self.reader(table).next().await?.is_none())
+    }
+
+    /// Fills a new index of a table from its rows. 23505 if they are not unique.
+    pub(super) async fn fill_index(&self, table: &Arc<Table>, index: &Index) -> Result<()> {
+        let mut writer = IndexWriter::new(self, table, index)?;
+        let mut reader = self.reader(table);
+        while let Some(rows) = reader.next().await? {
+            self.exec.cancel.check()?;
+            rows.iter().try_for_each(|row| writer.write(self, table, row))?;
+        }
+        Ok(())
+    }
+
+    /// Deletes the entries of an index that goes.
+    pub(super) fn delete_index(&self, table: &Table, index: &Index) -> Result<()> {
+        let prefix = braid_codec::key::index_prefix(table.data_id, index.number);
+        self.txn().delete_span(self.seq(), Span::prefix(prefix)).map_err(from_kv)
+    }
+
+    /// Deletes every row and index entry of a table.
+    pub(super) fn delete_rows(&self, table: &Table) -> Result<()> {
+        self.txn().delete_span(self.seq(), table_span(table.data_id)).map_err(from_kv)
+    }
+
+    /// Writes every row of `old` anew as rows of `new`, whose data gets a new place. `map` makes a
+    /// row of the new shape. 23505 if a unique key of `new` has duplicates.
+    pub(super) async fn rewrite(
+        &mut self,
+        old: &Arc<Table>,
+        new: &mut Table,
+        mut map: impl FnMut(&DdlContext<'_>, &[Datum]) -> Result<Row>,
+    ) -> Result<()> {
+        new.data_id = self.draft()?.allocate_id();
+        let shape = Arc::new(new.clone());
+        let layout = TableRows::new(&shape);
+        let mut writers = Vec::new();
+        for index in &shape.indexes {
+            writers.push(IndexWriter::new(self, &shape, index)?);
+        }
+        let mut seen = HashSet::new();
+        let mut reader = self.reader(old);
+        while let Some(rows) = reader.next().await? {
+            self.exec.cancel.check()?;
+            for row in rows {
+                let row = map(self, &row)?;
+                if !seen.insert(layout.primary_key(&row)) {
+                    let schema = self.catalog().schema_name(shape.schema);
+                    return Err(not_unique(&shape, &shape.primary, &row, &schema));
+                }
+                for (key, value) in layout.pairs(&row) {
+                    if let Some(value) = value {
+                        self.txn().put(self.seq(), key, value).map_err(from_kv)?;
+                    }
+                }
+                for writer in &mut writers {
+                    writer.write(self, &shape, &row)?;
+                }
+            }
+        }
+        self.delete_rows(old)
+    }
+
+    /// 23502 if a column of some row is NULL.
+    pub(super) async fn validate_not_null(&self, table: &Arc<Table>, places: &[usize]) -> Result<()> {
+        let mut reader = self.reader(table);
+        while let Some(rows) = reader.next().await? {
+            self.exec.cancel.check()?;
+            for row in rows {
+                if let Some(place) = places.iter().find(|place| row[**place].is_null()) {
+                    return Err(contains_nulls(table, *place));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// 23514 if some row violates a condition.
+    pub(super) async fn validate_check(
+        &self,
+        table: &Arc<Table>,
+        name: &str,
+        text: &str,
+    ) -> Result<()> {
+        let bound = self.check_boolean(table, text, "CHECK", "check constraints")?;
+        let mut reader = self.reader(table);
+        while let Some(rows) = reader.next().await? {
+            self.exec.cancel.check()?;
+            for row in rows {
+                if self.value(&bound, &row)?.as_bool() == Some(false) {
+                    let relation = &table.name;
+                    let message = format!(
+                        "check constraint \"{name}\" of relation \"{relation}\" is violated by some row"
+                    );
+                    let schema = self.catalog().schema_name(table.schema);
+                    return Err(Error::new(SqlState::CheckViolation, message)
+                        .table(&schema, relation)
+                        .constraint(name));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// 23503 if some row has no parent.
+    pub(super) async fn validate_foreign_key(
+        &self,
+        table: &Arc<Table>,
+        key: &ForeignKey,
+    ) -> Result<()> {
+        let catalog = self.catalog();
+        let parent = if key.parent == table.id { Some(table) } else { catalog.table(key.parent) };
+        let Some(parent) = parent.cloned() else { return Ok(()) };
+        let keys = ParentKeys::new(table, &parent, key);
+        let mut reader = self.reader(table);
+        while let Some(rows) = reader.next().await? {
+            self.exec.cancel.check()?;
+            let pairs = rows.iter().map(|row| Ok((row, keys.of(row, key, table, &catalog)?)));
+            let pairs: Vec<(&Row, Option<Key>)> = pairs.collect::<Result<_>>()?;
+            let wanted: Vec<(&Row, Key)> =
+                pairs.into_iter().filter_map(|(row, key)| Some((row, key?))).collect();
+            let names: Vec<Key> = wanted.iter().map(|(_, key)| key.clone()).collect();
+            let found = self.txn().multi_get_recorded(self.seq().after(), &names, CHECKED);
+            let found = found.await.map_err(from_kv)?;
+            for ((row, _), value) in wanted.iter().zip(found) {
+                if value.is_none() {
+                    return Err(no_parent(table, &parent, key, row, &catalog));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// 23502 of a column that was to be NOT NULL.
+pub(super) fn contains_nulls(table: &Table, place: usize) -> Error {
+    let (column, relation) = (&table.columns[place].name, &table.name);
+    let message = format!("column \"{column}\" of relation \"{relation}\" contains null values");
+    Error::new(SqlState::NotNullViolation, message).column(column)
+}
+
+fn no_parent(
+    table: &Table,
+    parent: &Table,
+    key: &ForeignKey,
+    row: &[Datum],
+    catalog: &Catalog,
+) -> Error {
+    let message = format!(
+        "insert or update on table \"{}\" violates foreign key constraint \"{}\"",
+        table.name, key.name
+    );
+    let shown = key_detail(table, &key.columns, row);
+    Error::new(SqlState::ForeignKeyViolation, message)
+        .detail(format!("Key {shown} is not present in table \"{}\".", parent.name))
+        .table(&catalog.schema_name(table.schema), &table.name)
+        .constraint(&key.name)
+}
+
+/// Makes the key that a child's parent row has.
+struct ParentKeys {
+    parent: Arc<Table>,
+    primary: Option<TableRows>,
+    index: Option<IndexRows>,
+    /// Places in the child's row and in the parent's.
+    places: Vec<(usize, usize)>,
+}
+
+impl ParentKeys {
+    fn new(table: &Table, parent: &Arc<Table>, key: &ForeignKey) -> Self {
+        let place = |table: &Table, id| table.columns.iter().position(|column| column.id == id);
+        let pairs = key.columns.iter().zip(&key.parent_columns);
+        let places = pairs.filter_map(|(own, other)| {
+            Some((place(table, *own)?, place(parent, *other)?))
+        });
+        let is_primary = key.parent_index == parent.primary.number;
+        let index = parent.index(key.parent_index).filter(|_| !is_primary);
+        ParentKeys {
+            parent: parent.clone(),
+            primary: is_primary.then(|| TableRows::new(parent)),
+            index: index.map(|index| IndexRows::new(parent, index)),
+            places: places.collect(),
+        }
+    }
+
+    fn of(
+        &self,
+        row: &[Datum],
+        key: &ForeignKey,
+        table: &Table,
+        catalog: &Catalog,
+    ) -> Result<Option<Key>> {
+        let nulls = self.places.iter().filter(|(own, _)| row[*own].is_null()).count();
+        if nulls > 0 {
+            if key.match_full && nulls < self.places.len() {
+                let message = format!(
+                    "insert or update on table \"{}\" violates foreign key constraint \"{}\"",
+                    table.name, key.name
+                );
+                return Err(Error::new(SqlState::ForeignKeyViolation, message)
+                    .detail("MATCH FULL does not allow mixing of null and nonnull key values.")
+                    .table(&catalog.schema_name(table.schema), &table.name)
+                    .constraint(&key.name));
+            }
+            return Ok(None);
+        }
+        let mut parent_row = vec![Datum::Null; self.parent.columns.len()];
+        for (own, other) in &self.places {
+            parent_row[*other] = row[*own].clone();
+        }
+        Ok(match (&self.primary, &self.index) {
+            (Some(primary), _) => Some(primary.first_key(&parent_row)),
+            (None, Some(index)) => Some(index.entry(&self.parent, &parent_row).key),
+            (None, None) => None,
+        })
+    }
+}

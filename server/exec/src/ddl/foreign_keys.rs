@@ -1,0 +1,207 @@
+//! Foreign keys of a table's descriptor.
+
+use std::sync::Arc;
+
+use braid_catalog::{Column, ColumnId, ForeignKey, ForeignKeyAction, IndexNumber, Object, Table};
+use braid_sql::ast::{self, MatchKind, ReferenceAction};
+use braid_types::{Error, Result, SqlState, SqlType};
+
+use super::DdlContext;
+use super::constraints::{check_constraint_name, choose_constraint_name};
+use super::lookup::{folded, parts};
+
+fn action(word: &str, written: ReferenceAction) -> Result<ForeignKeyAction> {
+    let name = match written {
+        ReferenceAction::NoAction => return Ok(ForeignKeyAction::NoAction),
+        ReferenceAction::Restrict => return Ok(ForeignKeyAction::Restrict),
+        ReferenceAction::Cascade => "CASCADE",
+        ReferenceAction::SetNull => "SET NULL",
+        ReferenceAction::SetDefault => "SET DEFAULT",
+    };
+    let message = format!("ON {word} {name} is not supported yet");
+    Err(Error::new(SqlState::FeatureNotSupported, message))
+}
+
+fn referencing(table: &Table, names: &[String]) -> Result<Vec<ColumnId>> {
+    let mut ids = Vec::with_capacity(names.len());
+    for name in names {
+        let Some(column) = table.visible_columns().find(|column| column.name == *name) else {
+            let message = format!("column \"{name}\" referenced in foreign key constraint does not exist");
+            return Err(Error::new(SqlState::UndefinedColumn, message));
+        };
+        ids.push(column.id);
+    }
+    Ok(ids)
+}
+
+/// The unique index of the parent over exactly these columns.
+fn matching_index(parent: &Table, columns: &[ColumnId]) -> Option<IndexNumber> {
+    let fits = |index: &&braid_catalog::Index| {
+        index.unique
+            && index.predicate.is_none()
+            && index.keys.len() == columns.len()
+            && index.keys.iter().all(|key| columns.contains(&key.column))
+    };
+    parent.all_indexes().find(fits).map(|index| index.number)
+}
+
+/// Whether keys of both types can be compared as they are stored.
+fn comparable(a: &SqlType, b: &SqlType) -> bool {
+    let text = |ty: &SqlType| matches!(ty, SqlType::Text | SqlType::Varchar(_) | SqlType::Name);
+    a.same_base(b) || (a.is_integer() && b.is_integer()) || (text(a) && text(b))
+}
+
+fn check_types(name: &str, pairs: &[(&Column, &Column)]) -> Result<()> {
+    for (child, parent) in pairs {
+        if !comparable(&child.ty, &parent.ty) {
+            let message = format!("foreign key constraint \"{name}\" cannot be implemented");
+            let detail = format!(
+                "Key columns \"{}\" and \"{}\" are of incompatible types: {} and {}.",
+                child.name,
+                parent.name,
+                child.ty.display_name(),
+                parent.ty.display_name()
+            );
+            return Err(Error::new(SqlState::DatatypeMismatch, message).detail(detail));
+        }
+    }
+    Ok(())
+}
+
+impl DdlContext<'_> {
+    fn parent(&self, table: &Table, key: &ast::ForeignKey) -> Result<Arc<Table>> {
+        let name = parts(&key.table);
+        let schema = self.catalog().schema_name(table.schema);
+        let is_self = match name.as_slice() {
+            [name] => *name == table.name,
+            [.., in_schema, name] => *name == table.name && *in_schema == schema,
+            [] => false,
+        };
+        if is_self {
+            return Ok(Arc::new(table.clone()));
+        }
+        let parent = self.table(&key.table).map_err(|error| {
+            if error.state() == SqlState::WrongObjectType {
+                let name = name.join(".");
+                let message = format!("referenced relation \"{name}\" is not a table");
+                return Error::new(SqlState::WrongObjectType, message);
+            }
+            error
+        })?;
+        self.catalog().check(self.user(), Object::Table(&parent), "REFERENCES")?;
+        Ok(parent)
+    }
+
+    fn parent_key(
+        &self,
+        parent: &Table,
+        key: &ast::ForeignKey,
+    ) -> Result<(Vec<ColumnId>, IndexNumber)> {
+        if key.ref_columns.is_empty() {
+            if parent.primary.keys.is_empty() || parent.is_hidden_key(&parent.primary) {
+                let message =
+                    format!("there is no primary key for referenced table \"{}\"", parent.name);
+                return Err(Error::new(SqlState::UndefinedObject, message));
+            }
+            let columns = parent.primary.keys.iter().map(|key| key.column).collect();
+            return Ok((columns, parent.primary.number));
+        }
+        let columns = referencing(parent, &folded(&key.ref_columns))?;
+        let index = matching_index(parent, &columns).ok_or_else(|| {
+            let name = &parent.name;
+            let message = format!(
+                "there is no unique constraint matching given keys for referenced table \"{name}\""
+            );
+            Error::new(SqlState::InvalidForeignKey, message)
+        })?;
+        Ok((columns, index))
+    }
+
+    /// Adds a foreign key to a table's descriptor and tells the parent; rows are not looked at.
+    pub(super) fn add_foreign_key(
+        &mut self,
+        table: &mut Table,
+        name: Option<String>,
+        key: &ast::ForeignKey,
+        columns: Vec<String>,
+    ) -> Result<()> {
+        if key.deferrable || key.initially_deferred {
+            return Err(Error::new(
+                SqlState::FeatureNotSupported,
+                "DEFERRABLE constraints are not supported yet",
+            ));
+        }
+        if key.match_kind == MatchKind::Partial {
+            let message = "MATCH PARTIAL not yet implemented";
+            return Err(Error::new(SqlState::FeatureNotSupported, message));
+        }
+        let on_delete = action("DELETE", key.on_delete)?;
+        let on_update = action("UPDATE", key.on_update)?;
+        let ids = referencing(table, &columns)?;
+        let parent = self.parent(table, key)?;
+        let (parent_columns, parent_index) = self.parent_key(&parent, key)?;
+        if ids.len() != parent_columns.len() {
+            let message = "number of referencing and referenced columns for foreign key disagree";
+            return Err(Error::new(SqlState::InvalidForeignKey, message));
+        }
+        let name = match name {
+            Some(name) => {
+                check_constraint_name(table, &name)?;
+                name
+            }
+            None => choose_constraint_name(table, Some(&columns.join("_")), "fkey"),
+        };
+        let pairs: Vec<(&Column, &Column)> = ids
+            .iter()
+            .zip(&parent_columns)
+            .filter_map(|(id, parent_id)| Some((table.column(*id)?, parent.column(*parent_id)?)))
+            .collect();
+        check_types(&name, &pairs)?;
+        let id = self.draft()?.allocate_id();
+        table.foreign_keys.push(ForeignKey {
+            id,
+            name,
+            columns: ids,
+            parent: parent.id,
+            parent_columns,
+            parent_index,
+            match_full: key.match_kind == MatchKind::Full,
+            on_delete,
+            on_update,
+            validated: true,
+            comment: None,
+        });
+        if parent.id == table.id {
+            add_reference(table, parent.id);
+        } else {
+            let mut parent = Table::clone(&parent);
+            add_reference(&mut parent, table.id);
+            self.draft()?.put_table(parent);
+        }
+        Ok(())
+    }
+
+    /// Takes a table off the list of those that refer to a parent, unless it still does.
+    pub(super) fn forget_reference(&mut self, table: &mut Table, parent: braid_catalog::Id) -> Result<()> {
+        if table.foreign_keys.iter().any(|key| key.parent == parent) {
+            return Ok(());
+        }
+        if parent == table.id {
+            let id = table.id;
+            table.referenced_by.retain(|child| *child != id);
+            return Ok(());
+        }
+        if let Some(found) = self.catalog().table(parent) {
+            let mut found = Table::clone(found);
+            found.referenced_by.retain(|child| *child != table.id);
+            self.draft()?.put_table(found);
+        }
+        Ok(())
+    }
+}
+
+fn add_reference(parent: &mut Table, child: braid_catalog::Id) {
+    if !parent.referenced_by.contains(&child) {
+        parent.referenced_by.push(child);
+    }
+}

@@ -1,0 +1,42 @@
+//! Statements that define objects: they change a transaction's [`braid_catalog::Draft`].
+//!
+//! One file a statement kind. DDL is transactional: descriptors are written at the commit, with
+//! the catalog's next version; rows that a statement moves or checks go through the same
+//! transaction. Only CREATE INDEX outside of a transaction block works in transactions of its own.
+//!
+//! What it does not do: bind expressions (`plan`), encode rows ([`crate::rows`]).
+//!
+//! Rules that must always hold:
+//! - the catalog's version key is locked before anything is looked up, so that DDL queues;
+//! - a statement that fails leaves the draft as it was;
+//! - names of one schema stay unique, and nothing is dropped that something else needs.
+
+mod alter_column;
+mod alter_table;
+mod analyze;
+mod build_index;
+mod columns;
+mod comment;
+mod constraints;
+mod context;
+mod create_index;
+mod create_table;
+mod data;
+mod database;
+mod drop;
+mod exprs;
+mod foreign_keys;
+mod grant;
+mod lookup;
+mod rename;
+mod roles;
+mod run;
+mod schema;
+mod scram;
+mod sequence;
+mod truncate;
+mod view;
+
+pub use context::DdlContext;
+pub use run::{is_ddl, run};
+pub use scram::scram_secret;

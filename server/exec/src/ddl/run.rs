@@ -1,0 +1,144 @@
+//! From a statement to the file that carries it out.
+
+use braid_sql::ast::Statement;
+use braid_types::{Error, Result};
+
+use super::{
+    DdlContext, alter_table, analyze, comment, create_index, create_table, database, drop, grant,
+    rename, roles, schema, sequence, truncate, view,
+};
+
+/// Whether [`run`] carries out this statement.
+pub fn is_ddl(statement: &Statement) -> bool {
+    matches!(
+        statement,
+        Statement::CreateTable(_)
+            | Statement::AlterTable(_)
+            | Statement::Drop(_)
+            | Statement::CreateIndex(_)
+            | Statement::AlterIndex(_)
+            | Statement::CreateView(_)
+            | Statement::CreateSequence(_)
+            | Statement::AlterSequence(_)
+            | Statement::CreateSchema(_)
+            | Statement::CreateDatabase(_)
+            | Statement::CreateExtension(_)
+            | Statement::Rename(_)
+            | Statement::Truncate(_)
+            | Statement::Comment(_)
+            | Statement::CreateUser(_)
+            | Statement::AlterUser(_)
+            | Statement::DropUser(_)
+            | Statement::Grant(_)
+            | Statement::Revoke(_)
+            | Statement::GrantRole(_)
+            | Statement::RevokeRole(_)
+            | Statement::Analyze(_)
+            | Statement::Vacuum { .. }
+    )
+}
+
+/// Carries out a statement that defines objects; returns its command tag. If it fails, the draft
+/// is as it was before.
+pub async fn run(statement: &Statement, cx: &mut DdlContext<'_>) -> Result<String> {
+    if let Statement::Analyze(tables) = statement {
+        return analyze::run(cx, tables).await.map(|()| "ANALYZE".to_owned());
+    }
+    if let Statement::Vacuum { analyze, tables } = statement {
+        if *analyze {
+            analyze::run(cx, tables).await?;
+        }
+        return Ok("VACUUM".to_owned());
+    }
+    if let Statement::CreateIndex(create) = statement
+        && cx.implicit
+    {
+        return create_index::run_alone(cx, create).await.map(|()| "CREATE INDEX".to_owned());
+    }
+    cx.open().await?;
+    let before = cx.draft.clone();
+    let result = dispatch(statement, cx).await;
+    if result.is_err() {
+        *cx.draft = before;
+    }
+    result
+}
+
+async fn dispatch(statement: &Statement, cx: &mut DdlContext<'_>) -> Result<String> {
+    let tag = match statement {
+        Statement::CreateTable(create) => return create_table::run(cx, create).await,
+        Statement::AlterTable(alter) => {
+            alter_table::run(cx, alter).await?;
+            "ALTER TABLE"
+        }
+        Statement::Drop(statement) => return drop::run(cx, statement).await,
+        Statement::CreateIndex(create) => {
+            create_index::run(cx, create).await?;
+            "CREATE INDEX"
+        }
+        Statement::AlterIndex(_) => "ALTER INDEX",
+        Statement::CreateView(create) => {
+            view::create(cx, create)?;
+            "CREATE VIEW"
+        }
+        Statement::CreateSequence(create) => {
+            sequence::create(cx, create)?;
+            "CREATE SEQUENCE"
+        }
+        Statement::AlterSequence(alter) => {
+            sequence::alter(cx, alter).await?;
+            "ALTER SEQUENCE"
+        }
+        Statement::CreateSchema(create) => {
+            schema::create(cx, create)?;
+            "CREATE SCHEMA"
+        }
+        Statement::CreateDatabase(create) => {
+            database::create(cx, create)?;
+            "CREATE DATABASE"
+        }
+        Statement::CreateExtension(create) => {
+            database::create_extension(cx, create)?;
+            "CREATE EXTENSION"
+        }
+        Statement::Rename(statement) => return rename::run(cx, statement),
+        Statement::Truncate(statement) => {
+            truncate::run(cx, statement)?;
+            "TRUNCATE TABLE"
+        }
+        Statement::Comment(statement) => {
+            comment::run(cx, statement)?;
+            "COMMENT"
+        }
+        Statement::CreateUser(create) => {
+            roles::create(cx, create)?;
+            "CREATE ROLE"
+        }
+        Statement::AlterUser(alter) => {
+            roles::alter(cx, alter)?;
+            "ALTER ROLE"
+        }
+        Statement::DropUser(statement) => {
+            roles::drop(cx, statement)?;
+            "DROP ROLE"
+        }
+        Statement::Grant(statement) => {
+            grant::grant(cx, statement)?;
+            "GRANT"
+        }
+        Statement::Revoke(statement) => {
+            grant::revoke(cx, statement)?;
+            "REVOKE"
+        }
+        Statement::GrantRole(statement) => {
+            roles::grant(cx, statement)?;
+            "GRANT ROLE"
+        }
+        Statement::RevokeRole(statement) => {
+            roles::revoke(cx, statement)?;
+            "REVOKE ROLE"
+        }
+        other => return Err(Error::internal(format!("not a definition: {other:?}"))),
+    };
+    Ok(tag.to_owned())
+}

@@ -1,0 +1,70 @@
+//! kv errors as SQL errors, once.
+
+use braid_kv::Error as Kv;
+use braid_types::{Error, SqlState};
+
+/// The error that a client sees. Constraint violations get their names where they are known.
+pub fn from_kv(error: Kv) -> Error {
+    match error {
+        Kv::Retry(conflict) => {
+            Error::new(
+                SqlState::SerializationFailure,
+                format!("restart transaction: {}", conflict.reason),
+            )
+            .detail(conflict.reason.as_str())
+            .hint("Run the transaction again from its start.")
+        }
+        Kv::LockTimeout { .. } => {
+            Error::new(SqlState::LockNotAvailable, "canceling statement due to lock timeout")
+        }
+        Kv::LockNotAvailable { .. } => {
+            Error::new(SqlState::LockNotAvailable, "could not obtain lock on row")
+        }
+        Kv::Deadlock { cycle } => {
+            let lines: Vec<String> = cycle
+                .iter()
+                .map(|edge| {
+                    format!("Transaction {} waits for transaction {}.", edge.waiter, edge.holder)
+                })
+                .collect();
+            Error::new(SqlState::DeadlockDetected, "deadlock detected").detail(lines.join("\n"))
+        }
+        Kv::LimitExceeded { name, limit } => Error::new(
+            SqlState::OutOfMemory,
+            format!("limit \"{name}\" of {limit} reached"),
+        )
+        .hint("Split the transaction into smaller ones, or raise the limit."),
+        Kv::Duplicate { .. } => Error::new(
+            SqlState::UniqueViolation,
+            "duplicate key value violates unique constraint",
+        ),
+        Kv::CheckChanged(_) => Error::new(
+            SqlState::ForeignKeyViolation,
+            "a row that a foreign key or unique constraint depends on has changed",
+        ),
+        Kv::Unknown => Error::new(
+            SqlState::StatementCompletionUnknown,
+            "the outcome of the commit is unknown",
+        ),
+        Kv::ReadOnly => Error::new(
+            SqlState::ReadOnlySqlTransaction,
+            "cannot write in a read-only transaction",
+        ),
+        Kv::Finished => Error::internal("the transaction has ended"),
+        Kv::Cancelled => {
+            Error::new(SqlState::QueryCanceled, "canceling statement due to user request")
+        }
+        Kv::Stopped(why) => Error::new(SqlState::CannotConnectNow, format!("the store has stopped: {why}"))
+            .hint("Start the server again; committed data is safe."),
+        Kv::DiskFull(what) => Error::new(SqlState::DiskFull, format!("disk full: {what}"))
+            .hint("Free some space in the data folder's file system; the transaction was not \
+                   committed and can be run again."),
+        Kv::Corrupt(what) => Error::new(SqlState::DataCorrupted, format!("corrupt data: {what}")),
+        Kv::Storage(what) => Error::new(SqlState::IoError, format!("storage failure: {what}")),
+    }
+}
+
+/// Stored bytes that cannot be read are a fault of the store.
+pub fn from_codec(error: braid_codec::Error) -> Error {
+    Error::new(SqlState::DataCorrupted, error.to_string())
+}

@@ -1,0 +1,69 @@
+//! One run of a planned statement: rows on demand, then the command tag.
+
+use std::sync::Arc;
+
+use braid_plan::{PlannedStatement, StatementKind};
+use braid_types::{Datum, Result, Row};
+
+use crate::ExecContext;
+use crate::operator::{BoxedOperator, Run, build};
+
+/// One run of a planned statement. Dropping it stops it.
+pub struct Execution {
+    plan: Arc<PlannedStatement>,
+    run: Arc<Run>,
+    root: BoxedOperator,
+    /// Rows read from the root and not yet given out.
+    pending: std::vec::IntoIter<Row>,
+    rows: u64,
+    done: bool,
+}
+
+impl Execution {
+    /// Prepares a run; nothing is read yet.
+    pub fn start(
+        plan: Arc<PlannedStatement>,
+        params: Vec<Datum>,
+        cx: Arc<ExecContext>,
+    ) -> Result<Self> {
+        for table in &plan.tables {
+            cx.txn.require_unchanged(braid_catalog::descriptor_key(*table));
+        }
+        let run = Arc::new(Run::new(cx, params));
+        let root = build(&plan.root, &run, None)?;
+        Ok(Self { plan, run, root, pending: Vec::new().into_iter(), rows: 0, done: false })
+    }
+
+    /// The next rows, at most `max_rows`; empty at the end.
+    pub async fn next(&mut self, max_rows: usize) -> Result<Vec<Row>> {
+        if self.pending.len() == 0 && !self.done {
+            match self.root.next().await? {
+                Some(batch) => self.pending = batch.into_iter(),
+                None => self.done = true,
+            }
+        }
+        let rows: Vec<Row> = if max_rows >= self.pending.len() {
+            std::mem::take(&mut self.pending).collect()
+        } else {
+            self.pending.by_ref().take(max_rows).collect()
+        };
+        self.rows += rows.len() as u64;
+        Ok(rows)
+    }
+
+    /// The command tag, once `next` has given no more rows.
+    pub fn tag(&self) -> String {
+        let changed = self.run.changed_rows();
+        match self.plan.kind {
+            StatementKind::Select => format!("SELECT {}", self.rows),
+            StatementKind::Insert => format!("INSERT 0 {changed}"),
+            StatementKind::Update => format!("UPDATE {changed}"),
+            StatementKind::Delete => format!("DELETE {changed}"),
+        }
+    }
+
+    /// What each operator did, for EXPLAIN ANALYZE.
+    pub fn run(&self) -> &Arc<Run> {
+        &self.run
+    }
+}

@@ -1,0 +1,24 @@
+//! Operators on encoded rows; DML and DDL.
+//!
+//! [`Execution`] runs a [`braid_plan::PlannedStatement`] inside a transaction and gives rows in
+//! batches, on demand: what nobody asks for is not read. [`ddl`] changes descriptors.
+//!
+//! ```text
+//! session ──next──▶ Execution ──next──▶ operator ──next──▶ operator ──scan, lock──▶ kv
+//! ```
+//!
+//! What it does not do: begin or end transactions, parse, plan, or know the wire format.
+//!
+//! Rules that must always hold: a statement never sees its own writes in its scans (its number
+//! sees to that), but its checks do; every wait can be cancelled; memory is counted.
+
+mod context;
+pub mod ddl;
+mod errors;
+mod execution;
+mod operator;
+pub mod rows;
+
+pub use context::{Cancel, ExecContext, Memory, SessionServices};
+pub use errors::from_kv;
+pub use execution::Execution;

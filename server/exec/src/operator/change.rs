@@ -1,0 +1,308 @@
+//! What INSERT, UPDATE and DELETE share: constraints on a row, and a row's pairs and entries in
+//! the transaction's buffer.
+
+use std::collections::HashSet;
+
+use braid_catalog::{Index, IndexNumber, Table};
+use braid_kv::{Isolation, Key, LockRequest, Record};
+use braid_plan::{Expr, eval};
+use braid_types::{Datum, Error, FormatSettings, Result, Row, SqlState};
+
+use super::eval::Evaluator;
+use crate::errors::from_kv;
+use crate::rows::{IndexEntry, IndexRows, TableRows};
+
+/// Writes rows of one table.
+pub struct TableWriter {
+    /// The layout of its rows.
+    pub rows: TableRows,
+    /// The layouts of its secondary indexes.
+    pub indexes: Vec<IndexRows>,
+    predicates: Vec<(IndexNumber, Expr)>,
+    generated: Vec<(usize, Expr)>,
+    checks: Vec<(String, Expr)>,
+    evaluator: Evaluator,
+}
+
+/// A key that no other row may have, for the check of unique constraints.
+pub struct UniqueKey {
+    /// The key.
+    pub key: Key,
+    /// The index it belongs to; 1 is the primary key.
+    pub index: IndexNumber,
+    /// The row, by its place among those that are written.
+    pub row: usize,
+}
+
+impl TableWriter {
+    /// A writer with what the plan computes for each row.
+    pub fn new(
+        table: &std::sync::Arc<Table>,
+        generated: &[(usize, Expr)],
+        checks: &[(String, Expr)],
+        predicates: &[(IndexNumber, Expr)],
+        evaluator: Evaluator,
+    ) -> Self {
+        Self {
+            rows: TableRows::new(table),
+            indexes: IndexRows::all(table),
+            predicates: predicates.to_vec(),
+            generated: generated.to_vec(),
+            checks: checks.to_vec(),
+            evaluator,
+        }
+    }
+
+    fn table(&self) -> &Table {
+        &self.rows.table
+    }
+
+    /// Computes generated columns, then checks NOT NULL and CHECK.
+    pub fn complete(&self, row: &mut Row) -> Result<()> {
+        let cx = self.evaluator.context();
+        for (place, e) in &self.generated {
+            row[*place] = eval::eval(e, row, &cx)?;
+        }
+        let table = self.table();
+        for (column, value) in table.columns.iter().zip(row.iter()) {
+            if value.is_null() && !column.nullable {
+                return Err(Error::new(
+                    SqlState::NotNullViolation,
+                    format!(
+                        "null value in column \"{}\" of relation \"{}\" violates not-null \
+                         constraint",
+                        column.name, table.name
+                    ),
+                )
+                .detail(self.failing_row(row))
+                .table(&self.schema(), &table.name)
+                .column(&column.name));
+            }
+        }
+        for (name, e) in &self.checks {
+            // NULL satisfies a CHECK.
+            if eval::eval(e, row, &cx)?.as_bool() == Some(false) {
+                return Err(Error::new(
+                    SqlState::CheckViolation,
+                    format!(
+                        "new row for relation \"{}\" violates check constraint \"{name}\"",
+                        table.name
+                    ),
+                )
+                .detail(self.failing_row(row))
+                .table(&self.schema(), &table.name)
+                .constraint(name));
+            }
+        }
+        Ok(())
+    }
+
+    fn schema(&self) -> String {
+        self.evaluator.run.cx.catalog.schema_name(self.table().schema)
+    }
+
+    fn failing_row(&self, row: &[Datum]) -> String {
+        let settings = self.evaluator.run.cx.env.settings();
+        let shown = self.table().columns.iter().zip(row).filter(|(column, _)| !column.hidden);
+        let values: Vec<String> =
+            shown.map(|(column, value)| show(value, &column.ty, settings)).collect();
+        format!("Failing row contains ({}).", values.join(", "))
+    }
+
+    /// The row's index entries; none where a partial index leaves it out.
+    pub fn entries(&self, row: &[Datum]) -> Result<Vec<Option<IndexEntry>>> {
+        let cx = self.evaluator.context();
+        let mut entries = Vec::with_capacity(self.indexes.len());
+        for index in &self.indexes {
+            let predicate = self.predicates.iter().find(|(number, _)| *number == index.number);
+            let inside = match predicate {
+                Some((_, e)) => eval::holds(e, row, &cx)?,
+                None => true,
+            };
+            entries.push(inside.then(|| index.entry(self.table(), row)));
+        }
+        Ok(entries)
+    }
+
+    /// The keys of a row that must be its alone.
+    pub fn unique_keys(
+        &self,
+        row: &[Datum],
+        entries: &[Option<IndexEntry>],
+        place: usize,
+        into: &mut Vec<UniqueKey>,
+    ) {
+        into.push(UniqueKey { key: self.rows.first_key(row), index: 1, row: place });
+        for (index, entry) in self.indexes.iter().zip(entries) {
+            if let Some(entry) = entry.as_ref().filter(|entry| entry.must_be_unique) {
+                let key = entry.key.clone();
+                into.push(UniqueKey { key, index: index.number, row: place });
+            }
+        }
+    }
+
+    /// For each key: whether it exists, this statement's own writes included. Below SERIALIZABLE
+    /// the keys are locked first, so that two transactions cannot both find them free.
+    pub async fn existing(&self, keys: &[UniqueKey]) -> Result<Vec<Option<braid_kv::Value>>> {
+        let run = &self.evaluator.run;
+        let txn = &run.cx.txn;
+        let plain: Vec<Key> = keys.iter().map(|unique| unique.key.clone()).collect();
+        if txn.isolation() != Isolation::Serializable {
+            let request = LockRequest::keys(plain);
+            return Ok(run.wait(txn.lock(run.cx.seq.after(), request)).await?.values);
+        }
+        run.wait(txn.multi_get_recorded(run.cx.seq.after(), &plain, Record::Default)).await
+    }
+
+    /// 23505 if any of the keys exists or comes twice.
+    pub async fn require_free(&self, keys: &[UniqueKey], rows: &[Row]) -> Result<()> {
+        let mut seen: HashSet<&Key> = HashSet::with_capacity(keys.len());
+        let found = self.existing(keys).await?;
+        for (unique, value) in keys.iter().zip(found) {
+            if value.is_some() || !seen.insert(&unique.key) {
+                return Err(self.duplicate(unique.index, &rows[unique.row]));
+            }
+        }
+        Ok(())
+    }
+
+    /// 23505 with the constraint's name and the key.
+    pub fn duplicate(&self, number: IndexNumber, row: &[Datum]) -> Error {
+        let table = self.table();
+        let Some(index) = table.all_indexes().find(|index| index.number == number) else {
+            return Error::internal("a duplicate in an index that does not exist");
+        };
+        let settings = self.evaluator.run.cx.env.settings();
+        Error::new(
+            SqlState::UniqueViolation,
+            format!("duplicate key value violates unique constraint \"{}\"", index.name),
+        )
+        .detail(format!("Key {} already exists.", key_text(table, index, row, settings)))
+        .table(&self.schema(), &table.name)
+        .constraint(&index.name)
+    }
+
+    /// Puts a row that does not exist yet.
+    pub fn put(&self, row: &[Datum], entries: Vec<Option<IndexEntry>>) -> Result<()> {
+        let (txn, seq) = (&self.evaluator.run.cx.txn, self.evaluator.run.cx.seq);
+        for (key, value) in self.rows.pairs(row) {
+            if let Some(value) = value {
+                txn.put(seq, key, value).map_err(from_kv)?;
+            }
+        }
+        for entry in entries.into_iter().flatten() {
+            txn.put(seq, entry.key, entry.value).map_err(from_kv)?;
+        }
+        Ok(())
+    }
+
+    /// Deletes a row and its entries.
+    pub fn delete(&self, row: &[Datum]) -> Result<()> {
+        let (txn, seq) = (&self.evaluator.run.cx.txn, self.evaluator.run.cx.seq);
+        for key in self.rows.family_keys(&self.rows.primary_key(row)) {
+            txn.delete(seq, key).map_err(from_kv)?;
+        }
+        for entry in self.entries(row)?.into_iter().flatten() {
+            txn.delete(seq, entry.key).map_err(from_kv)?;
+        }
+        Ok(())
+    }
+
+    /// Replaces rows: first everything old goes, then the new keys are checked, then put. Keys
+    /// may so move between rows of one statement.
+    pub async fn replace(&self, changes: &[(Row, Row)], places: &[usize]) -> Result<()> {
+        let touched: Vec<bool> = self.indexes.iter().map(|index| index.touches(places)).collect();
+        let partial =
+            |number: IndexNumber| self.predicates.iter().any(|(known, _)| *known == number);
+        let cx = &self.evaluator.run.cx;
+        let mut unique = Vec::new();
+        let mut news = Vec::with_capacity(changes.len());
+        for (place, (old, new)) in changes.iter().enumerate() {
+            let (old_key, new_key) = (self.rows.primary_key(old), self.rows.primary_key(new));
+            let moved = old_key != new_key;
+            if moved {
+                for key in self.rows.family_keys(&old_key) {
+                    cx.txn.delete(cx.seq, key).map_err(from_kv)?;
+                }
+                unique.push(UniqueKey { key: self.rows.first_key(new), index: 1, row: place });
+            }
+            let old_entries = self.entries(old)?;
+            let mut new_entries = self.entries(new)?;
+            for (i, (old_entry, new_entry)) in
+                old_entries.into_iter().zip(&mut new_entries).enumerate()
+            {
+                let index = &self.indexes[i];
+                if !moved && !touched[i] && !partial(index.number) {
+                    *new_entry = None;
+                    continue;
+                }
+                let same_key = matches!((&old_entry, &*new_entry),
+                    (Some(old), Some(new)) if old.key == new.key);
+                if let Some(old_entry) = old_entry.filter(|_| !same_key) {
+                    cx.txn.delete(cx.seq, old_entry.key).map_err(from_kv)?;
+                }
+                if let Some(entry) = new_entry.as_ref().filter(|e| e.must_be_unique && !same_key) {
+                    let key = entry.key.clone();
+                    unique.push(UniqueKey { key, index: index.number, row: place });
+                }
+            }
+            news.push((moved, new_entries));
+        }
+        if !unique.is_empty() {
+            let rows: Vec<Row> = changes.iter().map(|(_, new)| new.clone()).collect();
+            self.require_free(&unique, &rows).await?;
+        }
+        let families = self.rows.families_of(places);
+        for ((_, new), (moved, entries)) in changes.iter().zip(news) {
+            for (i, (key, value)) in self.rows.pairs(new).into_iter().enumerate() {
+                if !moved && !families.contains(&i) {
+                    continue;
+                }
+                match value {
+                    Some(value) => cx.txn.put(cx.seq, key, value).map_err(from_kv)?,
+                    None => cx.txn.delete(cx.seq, key).map_err(from_kv)?,
+                }
+            }
+            for entry in entries.into_iter().flatten() {
+                cx.txn.put(cx.seq, entry.key, entry.value).map_err(from_kv)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// `(a, b)=(1, x)` of an index's key.
+pub fn key_text(
+    table: &Table,
+    index: &Index,
+    row: &[Datum],
+    settings: &FormatSettings,
+) -> String {
+    let places: Vec<usize> = index
+        .keys
+        .iter()
+        .filter_map(|key| table.columns.iter().position(|column| column.id == key.column))
+        .collect();
+    columns_text(table, &places, row, settings)
+}
+
+/// `(a, b)=(1, x)` of columns.
+pub fn columns_text(
+    table: &Table,
+    places: &[usize],
+    row: &[Datum],
+    settings: &FormatSettings,
+) -> String {
+    let names: Vec<&str> = places.iter().map(|p| table.columns[*p].name.as_str()).collect();
+    let values: Vec<String> =
+        places.iter().map(|p| show(&row[*p], &table.columns[*p].ty, settings)).collect();
+    format!("({})=({})", names.join(", "), values.join(", "))
+}
+
+fn show(value: &Datum, ty: &braid_types::SqlType, settings: &FormatSettings) -> String {
+    if value.is_null() {
+        "null".to_owned()
+    } else {
+        braid_types::text::to_string(ty, value, settings)
+    }
+}

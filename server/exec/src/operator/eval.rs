@@ -1,0 +1,352 @@
+//! Expressions with subqueries and functions that wait.
+//!
+//! Everything without them goes to `plan`'s evaluator at once. The others are taken apart step by
+//! step: AND, OR, CASE and COALESCE stay lazy; of any other form the parts are evaluated first
+//! and put back as constants.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use braid_builtins::Special;
+use braid_catalog::SequenceError;
+use braid_plan::eval::{self, EvalContext};
+use braid_plan::{Expr, SubqueryExpr, SubqueryKind};
+use braid_types::{Datum, Error, Result, Row, SqlState};
+use futures_util::future::BoxFuture;
+
+use super::{OuterRow, Run, build};
+
+/// Evaluates expressions for one operator.
+#[derive(Clone)]
+pub struct Evaluator {
+    /// What the run shares.
+    pub run: Arc<Run>,
+    /// The values handed in by the enclosing query's row.
+    pub outer: OuterRow,
+}
+
+/// The result of a subquery that does not depend on its surroundings.
+pub struct CachedSubquery {
+    rows: Vec<Row>,
+    /// For `= ANY`: the values, and whether NULL was among them.
+    set: Option<(HashSet<Datum>, bool)>,
+}
+
+impl Evaluator {
+    /// An evaluator with values from outside.
+    pub fn new(run: Arc<Run>, outer: OuterRow) -> Self {
+        Self { run, outer }
+    }
+
+    /// What `plan`'s evaluator needs.
+    pub fn context(&self) -> EvalContext<'_> {
+        EvalContext { env: &*self.run.cx.env, params: &self.run.params, outer: &self.outer }
+    }
+
+    /// Evaluates an expression on a row.
+    pub async fn eval(&self, e: &Expr, row: &[Datum]) -> Result<Datum> {
+        if e.waits() { self.waiting(e, row).await } else { eval::eval(e, row, &self.context()) }
+    }
+
+    /// Evaluates expressions on a row; `waits` says whether any of them waits.
+    pub async fn eval_all(&self, list: &[Expr], waits: bool, row: &[Datum]) -> Result<Row> {
+        let mut result = Vec::with_capacity(list.len());
+        if waits {
+            for e in list {
+                result.push(self.eval(e, row).await?);
+            }
+        } else {
+            let cx = self.context();
+            for e in list {
+                result.push(eval::eval(e, row, &cx)?);
+            }
+        }
+        Ok(result)
+    }
+
+    /// Whether all conditions hold.
+    pub async fn holds(&self, list: &[Expr], waits: bool, row: &[Datum]) -> Result<bool> {
+        if !waits {
+            return self.holds_now(list, row);
+        }
+        for e in list {
+            if self.eval(e, row).await?.as_bool() != Some(true) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// The same for conditions that do not wait.
+    pub fn holds_now(&self, list: &[Expr], row: &[Datum]) -> Result<bool> {
+        let cx = self.context();
+        for e in list {
+            if !eval::holds(e, row, &cx)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn waiting<'a>(&'a self, e: &'a Expr, row: &'a [Datum]) -> BoxFuture<'a, Result<Datum>> {
+        Box::pin(async move {
+            if !e.waits() {
+                return eval::eval(e, row, &self.context());
+            }
+            match e {
+                Expr::And(list) => self.connect(list, false, row).await,
+                Expr::Or(list) => self.connect(list, true, row).await,
+                Expr::Coalesce(list) => {
+                    for e in list {
+                        let value = self.waiting(e, row).await?;
+                        if !value.is_null() {
+                            return Ok(value);
+                        }
+                    }
+                    Ok(Datum::Null)
+                }
+                Expr::Case(case) => {
+                    for (when, then) in &case.whens {
+                        if self.waiting(when, row).await?.as_bool() == Some(true) {
+                            return self.waiting(then, row).await;
+                        }
+                    }
+                    self.waiting(&case.otherwise, row).await
+                }
+                Expr::Subquery(subquery) => self.subquery(subquery, row).await,
+                other => self.by_parts(other, row).await,
+            }
+        })
+    }
+
+    async fn connect(&self, list: &[Expr], stop: bool, row: &[Datum]) -> Result<Datum> {
+        let mut unknown = false;
+        for e in list {
+            match self.waiting(e, row).await?.as_bool() {
+                Some(value) if value == stop => return Ok(Datum::Bool(stop)),
+                Some(_) => {}
+                None => unknown = true,
+            }
+        }
+        Ok(if unknown { Datum::Null } else { Datum::Bool(!stop) })
+    }
+
+    /// Evaluates the parts of a strict form, then the form over constants.
+    async fn by_parts(&self, e: &Expr, row: &[Datum]) -> Result<Datum> {
+        let mut parts = Vec::new();
+        e.for_each_child(&mut |child| parts.push(child));
+        let mut values = Vec::with_capacity(parts.len());
+        for part in parts {
+            values.push((self.waiting(part, row).await?, part.ty()));
+        }
+        if let Some(special) = e.special() {
+            let args: Vec<Datum> = values.into_iter().map(|(value, _)| value).collect();
+            return self.special(special, &args).await;
+        }
+        let mut form = e.clone();
+        let mut values = values.into_iter();
+        form.for_each_child_mut(&mut |child| {
+            if let Some((value, ty)) = values.next() {
+                *child = Expr::Const(value, ty);
+            }
+        });
+        eval::eval(&form, row, &self.context())
+    }
+
+    async fn special(&self, special: Special, args: &[Datum]) -> Result<Datum> {
+        let cx = &self.run.cx;
+        if args.iter().any(Datum::is_null) && special != Special::SetConfig {
+            return Ok(Datum::Null);
+        }
+        let sequence = || -> Result<Arc<braid_catalog::Sequence>> {
+            let oid = args.first().and_then(Datum::as_int).unwrap_or(0) as u32;
+            cx.catalog.sequence(oid).cloned().ok_or_else(|| {
+                Error::new(
+                    SqlState::WrongObjectType,
+                    match cx.catalog.relation(oid) {
+                        Some(relation) => format!("\"{}\" is not a sequence", relation.name()),
+                        None => format!("could not open relation with OID {oid}"),
+                    },
+                )
+            })
+        };
+        match special {
+            Special::Nextval => {
+                let sequence = sequence()?;
+                let role = cx.catalog.role_by_name(cx.env.current_user()).map_or(0, |r| r.id);
+                let object = braid_catalog::Object::Sequence(&sequence);
+                if !cx.catalog.has_privilege(role, object, "USAGE") {
+                    cx.catalog.check(role, object, "UPDATE")?;
+                }
+                let value = cx.sequences.nextval(&sequence).await.map_err(from_sequence)?;
+                cx.services.sequence_values().lock().remember(sequence.id, value);
+                Ok(Datum::Int(value))
+            }
+            Special::Currval => {
+                let sequence = sequence()?;
+                cx.services.sequence_values().lock().currval(&sequence).map(Datum::Int)
+            }
+            Special::Lastval => cx.services.sequence_values().lock().lastval().map(Datum::Int),
+            Special::Setval => {
+                let sequence = sequence()?;
+                let value = args.get(1).and_then(Datum::as_int).unwrap_or(0);
+                let called = args.get(2).and_then(Datum::as_bool).unwrap_or(true);
+                cx.sequences.setval(&sequence, value, called).await.map_err(from_sequence)?;
+                if called {
+                    cx.services.sequence_values().lock().remember_set(sequence.id, value);
+                }
+                Ok(Datum::Int(value))
+            }
+            Special::Sleep => {
+                let seconds = match args.first() {
+                    Some(Datum::Float(seconds)) => seconds.clamp(0.0, 1e9),
+                    _ => 0.0,
+                };
+                tokio::select! {
+                    () = tokio::time::sleep(Duration::from_secs_f64(seconds)) => Ok(Datum::text("")),
+                    error = cx.cancel.stopped() => Err(error),
+                }
+            }
+            other => cx.services.call(other, args).await,
+        }
+    }
+
+    async fn subquery(&self, subquery: &SubqueryExpr, row: &[Datum]) -> Result<Datum> {
+        let outer = self.eval_all(&subquery.outer, true, row).await?;
+        match &subquery.kind {
+            SubqueryKind::Exists if !outer.is_empty() => {
+                let mut operator = build(&subquery.plan, &self.run, Some(outer.into()))?;
+                Ok(Datum::Bool(operator.next().await?.is_some()))
+            }
+            SubqueryKind::Exists => {
+                let cached = self.rows(subquery, outer, 1).await?;
+                Ok(Datum::Bool(!cached.rows.is_empty()))
+            }
+            SubqueryKind::Scalar => {
+                let cached = self.rows(subquery, outer, 2).await?;
+                one_row(&cached.rows)?;
+                let first = cached.rows.first().and_then(|row| row.first());
+                Ok(first.cloned().unwrap_or(Datum::Null))
+            }
+            SubqueryKind::Row => {
+                let cached = self.rows(subquery, outer, 2).await?;
+                one_row(&cached.rows)?;
+                let first = cached.rows.first();
+                Ok(first.map_or(Datum::Null, |row| Datum::Record(row.clone().into())))
+            }
+            SubqueryKind::Array(element) => {
+                let cached = self.rows(subquery, outer, usize::MAX).await?;
+                let items = cached.rows.iter().filter_map(|row| row.first().cloned()).collect();
+                Ok(eval::make_array(items, element))
+            }
+            SubqueryKind::Quantified { all, left, compare, hashable } => {
+                let cached = self.rows(subquery, outer, usize::MAX).await?;
+                let mut pair = self.eval_all(left, true, row).await?;
+                if let (true, Some((set, has_null))) = (*hashable, &cached.set) {
+                    return Ok(in_set(&pair[0], set, *has_null));
+                }
+                let width = pair.len();
+                let mut unknown = false;
+                let cx = self.context();
+                for row in &cached.rows {
+                    pair.truncate(width);
+                    pair.extend(row.iter().cloned());
+                    match eval::eval(compare, &pair, &cx)?.as_bool() {
+                        Some(value) if value != *all => return Ok(Datum::Bool(value)),
+                        Some(_) => {}
+                        None => unknown = true,
+                    }
+                }
+                Ok(if unknown { Datum::Null } else { Datum::Bool(*all) })
+            }
+        }
+    }
+
+    /// The subquery's rows; kept for the run if they do not depend on the row around it.
+    async fn rows(
+        &self,
+        subquery: &SubqueryExpr,
+        outer: Row,
+        rows_max: usize,
+    ) -> Result<Arc<CachedSubquery>> {
+        let keep = outer.is_empty();
+        if keep {
+            let cached = self.run.subqueries.lock().get(&subquery.id).cloned();
+            if let Some(cached) = cached {
+                return Ok(cached);
+            }
+        }
+        let mut operator = build(&subquery.plan, &self.run, Some(outer.into()))?;
+        let mut rows = Vec::new();
+        while rows.len() < rows_max
+            && let Some(batch) = operator.next().await?
+        {
+            if keep {
+                self.run.count_rows(&batch)?;
+            }
+            rows.extend(batch);
+        }
+        let hash = matches!(subquery.kind, SubqueryKind::Quantified { hashable: true, .. });
+        let set = hash.then(|| {
+            let values = rows.iter().filter_map(|row: &Row| row.first());
+            let has_null = values.clone().any(Datum::is_null);
+            (values.filter(|value| !value.is_null()).cloned().collect(), has_null)
+        });
+        let result = Arc::new(CachedSubquery { rows, set });
+        if keep {
+            self.run.subqueries.lock().insert(subquery.id, result.clone());
+        }
+        Ok(result)
+    }
+
+    /// LIMIT and OFFSET: `None` for NULL; negative numbers are refused.
+    pub async fn count(&self, e: Option<&Expr>, clause: &str) -> Result<Option<u64>> {
+        let Some(e) = e else { return Ok(None) };
+        match self.eval(e, &[]).await? {
+            Datum::Int(n) => match u64::try_from(n) {
+                Ok(n) => Ok(Some(n)),
+                Err(_) => {
+                    let state = if clause == "LIMIT" {
+                        SqlState::InvalidRowCountInLimit
+                    } else {
+                        SqlState::InvalidRowCountInOffset
+                    };
+                    Err(Error::new(state, format!("{clause} must not be negative")))
+                }
+            },
+            _ => Ok(None),
+        }
+    }
+}
+
+fn from_sequence(error: SequenceError) -> Error {
+    match error {
+        SequenceError::Kv(error) => crate::errors::from_kv(error),
+        SequenceError::Sql(error) => error,
+    }
+}
+
+fn one_row(rows: &[Row]) -> Result<()> {
+    if rows.len() > 1 {
+        return Err(Error::new(
+            SqlState::CardinalityViolation,
+            "more than one row returned by a subquery used as an expression",
+        ));
+    }
+    Ok(())
+}
+
+fn in_set(value: &Datum, set: &HashSet<Datum>, has_null: bool) -> Datum {
+    if set.is_empty() && !has_null {
+        return Datum::Bool(false);
+    }
+    if value.is_null() {
+        return Datum::Null;
+    }
+    match (set.contains(value), has_null) {
+        (true, _) => Datum::Bool(true),
+        (false, true) => Datum::Null,
+        (false, false) => Datum::Bool(false),
+    }
+}

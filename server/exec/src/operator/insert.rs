@@ -1,0 +1,353 @@
+//! INSERT, ON CONFLICT and UPSERT.
+
+use std::collections::{HashMap, HashSet};
+
+use braid_catalog::IndexNumber;
+use braid_kv::{Key, LockRequest};
+use braid_plan::{Expr, Insert, OnConflict};
+use braid_types::{Error, Result, Row, SqlState};
+use futures_util::future::BoxFuture;
+
+use super::change::{TableWriter, UniqueKey};
+use super::eval::Evaluator;
+use super::foreign_keys::ForeignKeys;
+use super::scan::Reader;
+use super::{BoxedOperator, Operator};
+use crate::rows::{IndexEntry, IndexRows};
+
+/// INSERT; it gives RETURNING's rows.
+pub struct InsertOperator {
+    input: BoxedOperator,
+    evaluator: Evaluator,
+    writer: TableWriter,
+    /// Reads whole rows that are in the way.
+    reader: Reader,
+    values: Vec<Expr>,
+    values_wait: bool,
+    on_conflict: OnConflict,
+    returning: Vec<Expr>,
+    returning_waits: bool,
+    foreign_keys: ForeignKeys,
+    /// Primary keys of rows that this statement has written, for rows that would come twice.
+    written: HashSet<Key>,
+    done: bool,
+}
+
+/// A row to be inserted.
+struct Proposed {
+    row: Row,
+    entries: Vec<Option<IndexEntry>>,
+}
+
+impl InsertOperator {
+    /// An INSERT over its input.
+    pub fn new(input: BoxedOperator, plan: &Insert, evaluator: Evaluator) -> Self {
+        let writer = TableWriter::new(
+            &plan.table,
+            &plan.generated,
+            &plan.checks,
+            &plan.predicates,
+            evaluator.clone(),
+        );
+        let all: Vec<usize> = (0..plan.table.columns.len()).collect();
+        let returning: Vec<Expr> = plan.returning.iter().map(|(_, e)| e.clone()).collect();
+        Self {
+            input,
+            writer,
+            reader: Reader::new(&plan.table, &all, true),
+            values_wait: plan.values.iter().any(Expr::waits),
+            values: plan.values.clone(),
+            on_conflict: plan.on_conflict.clone(),
+            returning_waits: returning.iter().any(Expr::waits),
+            returning,
+            foreign_keys: ForeignKeys::new(&plan.table, evaluator.clone()),
+            written: HashSet::new(),
+            evaluator,
+            done: false,
+        }
+    }
+
+    async fn next_rows(&mut self) -> Result<Option<Vec<Row>>> {
+        while !self.done {
+            let Some(batch) = self.input.next().await? else {
+                self.done = true;
+                self.foreign_keys.check().await?;
+                break;
+            };
+            self.evaluator.run.check_cancel()?;
+            let mut proposed = Vec::with_capacity(batch.len());
+            for row in batch {
+                let mut row = self.evaluator.eval_all(&self.values, self.values_wait, &row).await?;
+                self.writer.complete(&mut row)?;
+                let entries = self.writer.entries(&row)?;
+                proposed.push(Proposed { row, entries });
+            }
+            let written = match &self.on_conflict {
+                OnConflict::Error => self.insert_all(proposed).await?,
+                OnConflict::Nothing(indexes) => {
+                    let indexes = indexes.clone();
+                    self.insert_free(proposed, &indexes).await?
+                }
+                OnConflict::Update { .. } => self.insert_or_update(proposed).await?,
+                OnConflict::Upsert(_) => self.upsert(proposed).await?,
+            };
+            self.evaluator.run.add_changed(written.len());
+            if self.returning.is_empty() || written.is_empty() {
+                continue;
+            }
+            // Later batches must not fail once rows were given; foreign keys are checked first.
+            self.foreign_keys.check().await?;
+            let mut result = Vec::with_capacity(written.len());
+            for row in &written {
+                let row =
+                    self.evaluator.eval_all(&self.returning, self.returning_waits, row).await?;
+                result.push(row);
+            }
+            return Ok(Some(result));
+        }
+        Ok(None)
+    }
+
+    fn keys_of(&self, proposed: &[Proposed]) -> Vec<UniqueKey> {
+        let mut keys = Vec::new();
+        for (place, p) in proposed.iter().enumerate() {
+            self.writer.unique_keys(&p.row, &p.entries, place, &mut keys);
+        }
+        keys
+    }
+
+    fn put(&mut self, proposed: Proposed) -> Result<Row> {
+        self.foreign_keys.added(&proposed.row, None);
+        self.writer.put(&proposed.row, proposed.entries)?;
+        Ok(proposed.row)
+    }
+
+    /// Every row, or 23505.
+    async fn insert_all(&mut self, proposed: Vec<Proposed>) -> Result<Vec<Row>> {
+        let keys = self.keys_of(&proposed);
+        let mut seen: HashSet<&Key> = HashSet::with_capacity(keys.len());
+        let found = self.writer.existing(&keys).await?;
+        for (unique, value) in keys.iter().zip(found) {
+            if value.is_some() || !seen.insert(&unique.key) {
+                return Err(self.writer.duplicate(unique.index, &proposed[unique.row].row));
+            }
+        }
+        drop(seen);
+        proposed.into_iter().map(|p| self.put(p)).collect()
+    }
+
+    /// DO NOTHING: rows in the way of which nothing is; `arbiters` empty means any index.
+    async fn insert_free(
+        &mut self,
+        proposed: Vec<Proposed>,
+        arbiters: &[IndexNumber],
+    ) -> Result<Vec<Row>> {
+        let keys = self.keys_of(&proposed);
+        let found = self.writer.existing(&keys).await?;
+        let is_arbiter = |n: IndexNumber| arbiters.is_empty() || arbiters.contains(&n);
+        let mut skipped: HashSet<usize> = HashSet::new();
+        let mut seen: HashMap<&Key, usize> = HashMap::with_capacity(keys.len());
+        // Arbiters first: a row that is left out violates nothing.
+        for (unique, value) in keys.iter().zip(&found).filter(|(u, _)| is_arbiter(u.index)) {
+            let taken = value.is_some()
+                || seen.get(&unique.key).is_some_and(|row| !skipped.contains(row));
+            if taken {
+                skipped.insert(unique.row);
+            } else {
+                seen.insert(&unique.key, unique.row);
+            }
+        }
+        let mut others: HashSet<&Key> = HashSet::new();
+        for (unique, value) in keys.iter().zip(&found).filter(|(u, _)| !is_arbiter(u.index)) {
+            if !skipped.contains(&unique.row)
+                && (value.is_some() || !others.insert(&unique.key))
+            {
+                return Err(self.writer.duplicate(unique.index, &proposed[unique.row].row));
+            }
+        }
+        let mut written = Vec::new();
+        for (place, p) in proposed.into_iter().enumerate() {
+            if !skipped.contains(&place) {
+                written.push(self.put(p)?);
+            }
+        }
+        Ok(written)
+    }
+
+    /// The rows that are in the way of the proposed ones by these indexes, locked.
+    async fn in_the_way(
+        &self,
+        proposed: &[Proposed],
+        indexes: &[IndexNumber],
+    ) -> Result<Vec<Option<Row>>> {
+        let run = &self.evaluator.run;
+        let mut primary: Vec<Option<Key>> = vec![None; proposed.len()];
+        if indexes.contains(&1) {
+            for (place, p) in proposed.iter().enumerate() {
+                primary[place] = Some(self.writer.rows.primary_key(&p.row));
+            }
+        }
+        for number in indexes.iter().filter(|number| **number != 1) {
+            self.by_index(proposed, *number, &mut primary).await?;
+        }
+        let mut keys = Vec::new();
+        for key in primary.iter().flatten() {
+            self.reader.keys_of(key, &mut keys);
+        }
+        if keys.is_empty() {
+            return Ok(vec![None; proposed.len()]);
+        }
+        let request = LockRequest::keys(keys.clone());
+        let locked = run.wait(run.cx.txn.lock(run.cx.seq.after(), request)).await?;
+        let mut rows = self.reader.decode(&keys, &locked.values)?.into_iter();
+        Ok(primary.iter().map(|key| key.as_ref().and_then(|_| rows.next().flatten())).collect())
+    }
+
+    /// The primary keys that a unique index has under the proposed rows' keys.
+    async fn by_index(
+        &self,
+        proposed: &[Proposed],
+        number: IndexNumber,
+        primary: &mut [Option<Key>],
+    ) -> Result<()> {
+        let run = &self.evaluator.run;
+        let table = &self.writer.rows.table;
+        let Some(at) = self.writer.indexes.iter().position(|index| index.number == number) else {
+            return Ok(());
+        };
+        let index: &IndexRows = &self.writer.indexes[at];
+        let places: Vec<usize> = table
+            .primary
+            .keys
+            .iter()
+            .filter_map(|key| table.columns.iter().position(|column| column.id == key.column))
+            .collect();
+        let decoder = index.reader(table, &places);
+        let mut keys = Vec::new();
+        let mut rows = Vec::new();
+        for (place, p) in proposed.iter().enumerate() {
+            if let Some(entry) = p.entries[at].as_ref().filter(|entry| entry.must_be_unique) {
+                keys.push(entry.key.clone());
+                rows.push(place);
+            }
+        }
+        if keys.is_empty() {
+            return Ok(());
+        }
+        let request = LockRequest::keys(keys.clone());
+        let locked = run.wait(run.cx.txn.lock(run.cx.seq.after(), request)).await?;
+        for ((key, value), place) in keys.iter().zip(&locked.values).zip(rows) {
+            if let Some(value) = value {
+                let parts = decoder.decode(key, value)?;
+                primary[place] = Some(self.writer.rows.primary_key_of_parts(&parts));
+            }
+        }
+        Ok(())
+    }
+
+    /// DO UPDATE: rows that are free are inserted, the others updated.
+    async fn insert_or_update(&mut self, proposed: Vec<Proposed>) -> Result<Vec<Row>> {
+        let OnConflict::Update { indexes, assignments, filter } = self.on_conflict.clone() else {
+            return Ok(Vec::new());
+        };
+        let existing = self.in_the_way(&proposed, &indexes).await?;
+        let places: Vec<usize> = assignments.iter().map(|(place, _)| *place).collect();
+        let places = self.with_generated(places);
+        let mut arbiter_keys: HashSet<Key> = HashSet::new();
+        let (mut fresh, mut changes) = (Vec::new(), Vec::new());
+        for (p, existing) in proposed.into_iter().zip(existing) {
+            for unique in self.keys_of(std::slice::from_ref(&p)) {
+                if indexes.contains(&unique.index) && !arbiter_keys.insert(unique.key) {
+                    return Err(second_time("ON CONFLICT DO UPDATE"));
+                }
+            }
+            let Some(old) = existing else {
+                fresh.push(p);
+                continue;
+            };
+            if !self.written.insert(self.writer.rows.primary_key(&old)) {
+                return Err(second_time("ON CONFLICT DO UPDATE"));
+            }
+            let mut both = old.clone();
+            both.extend(p.row);
+            if let Some(filter) = &filter
+                && self.evaluator.eval(filter, &both).await?.as_bool() != Some(true)
+            {
+                continue;
+            }
+            let mut new = old.clone();
+            for (place, e) in &assignments {
+                new[*place] = self.evaluator.eval(e, &both).await?;
+            }
+            self.writer.complete(&mut new)?;
+            changes.push((old, new));
+        }
+        self.apply(fresh, changes, &places).await
+    }
+
+    /// UPSERT: the row of the same primary key is replaced in the columns given.
+    async fn upsert(&mut self, proposed: Vec<Proposed>) -> Result<Vec<Row>> {
+        let OnConflict::Upsert(targets) = self.on_conflict.clone() else { return Ok(Vec::new()) };
+        let existing = self.in_the_way(&proposed, &[1]).await?;
+        let places = self.with_generated(targets.clone());
+        let (mut fresh, mut changes) = (Vec::new(), Vec::new());
+        for (p, existing) in proposed.into_iter().zip(existing) {
+            if !self.written.insert(self.writer.rows.primary_key(&p.row)) {
+                return Err(second_time("UPSERT"));
+            }
+            let Some(old) = existing else {
+                fresh.push(p);
+                continue;
+            };
+            let mut new = old.clone();
+            for place in &targets {
+                new[*place] = p.row[*place].clone();
+            }
+            self.writer.complete(&mut new)?;
+            changes.push((old, new));
+        }
+        self.apply(fresh, changes, &places).await
+    }
+
+    fn with_generated(&self, mut places: Vec<usize>) -> Vec<usize> {
+        let columns = self.writer.rows.table.columns.iter().enumerate();
+        places.extend(columns.filter(|(_, c)| c.generated.is_some()).map(|(place, _)| place));
+        places
+    }
+
+    async fn apply(
+        &mut self,
+        fresh: Vec<Proposed>,
+        changes: Vec<(Row, Row)>,
+        places: &[usize],
+    ) -> Result<Vec<Row>> {
+        for (old, new) in &changes {
+            self.foreign_keys.added(new, Some(old));
+            self.foreign_keys.removed(old, Some(new));
+        }
+        self.writer.replace(&changes, places).await?;
+        for p in &fresh {
+            self.written.insert(self.writer.rows.primary_key(&p.row));
+        }
+        let mut written = self.insert_all(fresh).await?;
+        written.extend(changes.into_iter().map(|(_, new)| new));
+        Ok(written)
+    }
+}
+
+fn second_time(what: &str) -> Error {
+    Error::new(
+        SqlState::CardinalityViolation,
+        format!("{what} command cannot affect row a second time"),
+    )
+    .hint(
+        "Ensure that no rows proposed for insertion within the same command have duplicate \
+         constrained values.",
+    )
+}
+
+impl Operator for InsertOperator {
+    fn next(&mut self) -> BoxFuture<'_, Result<Option<Vec<Row>>>> {
+        Box::pin(self.next_rows())
+    }
+}

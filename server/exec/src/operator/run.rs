@@ -1,0 +1,162 @@
+//! What all operators of one run share.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+use braid_plan::Node;
+use braid_types::{Datum, Error, Result, Row};
+use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
+
+use super::cte::CteState;
+use super::eval::CachedSubquery;
+use super::{BoxedOperator, Operator, OuterRow};
+use crate::ExecContext;
+
+/// What all operators of one run share.
+pub struct Run {
+    /// The transaction and the session.
+    pub cx: Arc<ExecContext>,
+    /// The statement's parameters.
+    pub params: Vec<Datum>,
+    no_outer: OuterRow,
+    changed: AtomicU64,
+    pub(super) ctes: Mutex<HashMap<u32, Arc<CteState>>>,
+    pub(super) subqueries: Mutex<HashMap<u32, Arc<CachedSubquery>>>,
+    /// For EXPLAIN ANALYZE: what each operator did, by the place of its node in memory.
+    observed: Option<Mutex<Vec<Arc<OperatorStats>>>>,
+}
+
+/// What one operator did.
+#[derive(Default)]
+pub struct OperatorStats {
+    /// The operator's place in the plan: the address of its node.
+    pub node: usize,
+    /// Rows given.
+    pub rows: AtomicU64,
+    /// Round trips while it (and its inputs) ran.
+    pub round_trips: AtomicU64,
+    /// Time while it (and its inputs) ran.
+    pub micros: AtomicU64,
+    /// How often it was started.
+    pub loops: AtomicU64,
+}
+
+impl Run {
+    /// A run with parameters.
+    pub fn new(cx: Arc<ExecContext>, params: Vec<Datum>) -> Self {
+        Self {
+            cx,
+            params,
+            no_outer: Arc::from([]),
+            changed: AtomicU64::new(0),
+            ctes: Mutex::new(HashMap::new()),
+            subqueries: Mutex::new(HashMap::new()),
+            observed: None,
+        }
+    }
+
+    /// The same, with every operator watched.
+    #[must_use]
+    pub fn watched(mut self) -> Self {
+        self.observed = Some(Mutex::new(Vec::new()));
+        self
+    }
+
+    /// What the operators did so far.
+    pub fn stats(&self) -> Vec<Arc<OperatorStats>> {
+        self.observed.as_ref().map(|stats| stats.lock().clone()).unwrap_or_default()
+    }
+
+    /// No values from outside.
+    pub fn no_outer(&self) -> OuterRow {
+        self.no_outer.clone()
+    }
+
+    /// Rows that DML has changed.
+    pub fn changed_rows(&self) -> u64 {
+        self.changed.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn add_changed(&self, rows: usize) {
+        self.changed.fetch_add(rows as u64, Ordering::Relaxed);
+    }
+
+    pub(super) fn reset_changed(&self, to: u64) {
+        self.changed.store(to, Ordering::Relaxed);
+    }
+
+    /// 57014 once the statement is to stop.
+    pub fn check_cancel(&self) -> Result<()> {
+        self.cx.cancel.check()
+    }
+
+    /// Counts rows that are kept in memory; 53200 beyond the limit.
+    pub fn count_rows(&self, rows: &[Row]) -> Result<()> {
+        let bytes: usize = rows.iter().map(|row| row_bytes(row)).sum();
+        self.cx.memory.take(bytes)
+    }
+
+    /// Waits for the store, or until the statement is to stop.
+    pub async fn wait<T>(
+        &self,
+        work: impl Future<Output = braid_kv::Result<T>>,
+    ) -> Result<T> {
+        tokio::select! {
+            biased;
+            result = work => result.map_err(crate::errors::from_kv),
+            error = self.cx.cancel.stopped() => Err(error),
+        }
+    }
+
+    pub(super) fn observed(&self, node: &Node, operator: BoxedOperator) -> BoxedOperator {
+        let Some(all) = &self.observed else { return operator };
+        let place = std::ptr::from_ref(node) as usize;
+        let mut all = all.lock();
+        let stats = match all.iter().find(|stats| stats.node == place) {
+            Some(stats) => stats.clone(),
+            None => {
+                let stats = Arc::new(OperatorStats { node: place, ..OperatorStats::default() });
+                all.push(stats.clone());
+                stats
+            }
+        };
+        stats.loops.fetch_add(1, Ordering::Relaxed);
+        Box::new(Watched { operator, stats, cx: self.cx.clone() })
+    }
+}
+
+/// Roughly the memory of a row.
+pub fn row_bytes(row: &[Datum]) -> usize {
+    24 + row.iter().map(Datum::size_bytes).sum::<usize>()
+}
+
+struct Watched {
+    operator: BoxedOperator,
+    stats: Arc<OperatorStats>,
+    cx: Arc<ExecContext>,
+}
+
+impl Operator for Watched {
+    fn next(&mut self) -> BoxFuture<'_, Result<Option<Vec<Row>>>> {
+        Box::pin(async move {
+            let start = Instant::now();
+            let trips = self.cx.txn.round_trips();
+            let result = self.operator.next().await;
+            let trips = self.cx.txn.round_trips() - trips;
+            self.stats.round_trips.fetch_add(trips, Ordering::Relaxed);
+            self.stats.micros.fetch_add(start.elapsed().as_micros() as u64, Ordering::Relaxed);
+            if let Ok(Some(rows)) = &result {
+                self.stats.rows.fetch_add(rows.len() as u64, Ordering::Relaxed);
+            }
+            result
+        })
+    }
+}
+
+/// A bug: an operator was asked for something it cannot have.
+pub(super) fn broken(what: &str) -> Error {
+    Error::internal(what)
+}

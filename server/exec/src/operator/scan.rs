@@ -1,0 +1,425 @@
+//! A scan of a stored table: by primary keys, by spans of the primary index, or by a secondary
+//! index whose entries lead to rows.
+//!
+//! Rows that are to be locked are filtered first, then locked, then looked at again as they are
+//! now: what was read before the lock may have changed (READ COMMITTED) or the transaction has
+//! been refreshed (SERIALIZABLE).
+
+use std::sync::Arc;
+
+use braid_catalog::Table;
+use braid_kv::{
+    Key, LockRequest, LockStrength, LockWait as KvWait, Record, ScanRequest, Scanner, Span, Value,
+};
+use braid_plan::{Bound, Expr, LockWait, RowLock, Scan};
+use braid_types::{Result, Row};
+use futures_util::future::BoxFuture;
+
+use super::eval::Evaluator;
+use super::spans::{KeyColumn, spans};
+use super::{BATCH_ROWS, Operator};
+use crate::rows::{IndexDecoder, IndexRows, RowDecoder, TableRows};
+
+/// How a table is read: layouts and decoders for the columns wanted.
+pub struct Reader {
+    /// The layout.
+    pub rows: TableRows,
+    /// Decodes the columns wanted.
+    pub decoder: RowDecoder,
+    /// The families to be read for them.
+    pub families: Vec<usize>,
+}
+
+impl Reader {
+    /// A reader of these columns.
+    pub fn new(table: &Arc<Table>, places: &[usize], all_families: bool) -> Self {
+        let rows = TableRows::new(table);
+        let decoder = rows.reader(places);
+        let mut families = rows.families_of(places);
+        if all_families {
+            families = (0..rows.family_count()).collect();
+        } else if !families.contains(&0) {
+            families.insert(0, 0);
+        }
+        Self { rows, decoder, families }
+    }
+
+    /// The keys to be read for a row.
+    pub fn keys_of(&self, primary_key: &[u8], into: &mut Vec<Key>) {
+        let all = self.rows.family_keys(primary_key);
+        into.extend(all.into_iter().enumerate().filter_map(|(i, key)| {
+            self.families.contains(&i).then_some(key)
+        }));
+    }
+
+    /// Rows from the values of [`Reader::keys_of`], one chunk a row; `None` where there is none.
+    pub fn decode(&self, keys: &[Key], values: &[Option<Value>]) -> Result<Vec<Option<Row>>> {
+        let width = self.families.len();
+        let mut result = Vec::with_capacity(keys.len() / width.max(1));
+        for (keys, values) in keys.chunks(width).zip(values.chunks(width)) {
+            // Family 0 says whether the row exists.
+            if values[0].is_none() {
+                result.push(None);
+                continue;
+            }
+            let mut row = self.decoder.start(&keys[0])?;
+            for value in values.iter().flatten() {
+                self.decoder.fill(&mut row, value)?;
+            }
+            result.push(Some(row));
+        }
+        Ok(result)
+    }
+}
+
+/// The bounds and key columns of an access.
+pub struct KeyBounds {
+    /// What the index's keys start with.
+    pub prefix: Vec<u8>,
+    /// Its key columns.
+    pub columns: Vec<KeyColumn>,
+    /// Conditions on the first of them.
+    pub bounds: Vec<Bound>,
+}
+
+impl KeyBounds {
+    /// The bounds of a scan's access.
+    pub fn new(scan: &Scan) -> Self {
+        let table = &scan.table;
+        let index = table.all_indexes().find(|index| index.number == scan.access.index);
+        let index = index.unwrap_or(&table.primary);
+        let columns = index
+            .keys
+            .iter()
+            .filter_map(|part| {
+                let column = table.column(part.column)?;
+                Some(KeyColumn { ty: column.ty.clone(), descending: part.descending })
+            })
+            .collect();
+        Self {
+            prefix: braid_codec::key::index_prefix(table.data_id, index.number),
+            columns,
+            bounds: scan.access.bounds.clone(),
+        }
+    }
+
+    /// Whether every key column has one or more single values.
+    pub fn are_points(&self) -> bool {
+        self.bounds.len() == self.columns.len()
+            && self.bounds.iter().all(|bound| !matches!(bound, Bound::Range { .. }))
+    }
+
+    /// The spans.
+    pub async fn spans(&self, evaluator: &Evaluator) -> Result<Vec<Span>> {
+        spans(&self.prefix, &self.columns, &self.bounds, evaluator).await
+    }
+}
+
+/// A secondary index on the way to rows.
+struct Secondary {
+    /// Decodes the columns wanted, if the index has them all.
+    covering: Option<IndexDecoder>,
+    /// Decodes the primary key.
+    primary: IndexDecoder,
+}
+
+/// A scan.
+pub struct ScanOperator {
+    evaluator: Evaluator,
+    reader: Reader,
+    bounds: KeyBounds,
+    secondary: Option<Secondary>,
+    points: bool,
+    filter: Vec<Expr>,
+    lock: Option<RowLock>,
+    limit: Option<Expr>,
+    reverse: bool,
+    /// Rows that may still be given.
+    left: Option<u64>,
+    /// Spans (or point keys) still to be read, the next one last.
+    open: Option<Vec<Span>>,
+    scanner: Option<Scanner>,
+    /// The row whose families are being put together: its key and what is there so far.
+    partial: Option<(Vec<u8>, Row)>,
+}
+
+impl ScanOperator {
+    /// A scan; nothing is read yet.
+    pub fn new(scan: &Scan, evaluator: Evaluator) -> Result<Self> {
+        let places: Vec<usize> = scan.columns.iter().map(|(_, place)| *place).collect();
+        let lock = scan.lock.filter(|_| !scan.implicit_lock || evaluator.run.cx.implicit_locks);
+        let reader = Reader::new(&scan.table, &places, lock.is_some());
+        let bounds = KeyBounds::new(scan);
+        let secondary = scan
+            .table
+            .indexes
+            .iter()
+            .find(|index| index.number == scan.access.index)
+            .map(|index| secondary(&scan.table, index, &places, lock.is_some()));
+        Ok(Self {
+            points: secondary.is_none() && bounds.are_points(),
+            evaluator,
+            reader,
+            bounds,
+            secondary,
+            filter: scan.filter.clone(),
+            lock,
+            limit: scan.access.limit.clone(),
+            reverse: scan.access.reverse,
+            left: None,
+            open: None,
+            scanner: None,
+            partial: None,
+        })
+    }
+
+    async fn start(&mut self) -> Result<()> {
+        self.left = self.evaluator.count(self.limit.as_ref(), "LIMIT").await?;
+        let mut spans = self.bounds.spans(&self.evaluator).await?;
+        if !self.reverse {
+            spans.reverse();
+        }
+        self.open = Some(spans);
+        Ok(())
+    }
+
+    async fn next_rows(&mut self) -> Result<Option<Vec<Row>>> {
+        if self.open.is_none() {
+            self.start().await?;
+        }
+        loop {
+            self.evaluator.run.check_cancel()?;
+            if self.left == Some(0) {
+                return Ok(None);
+            }
+            let found = if self.points {
+                self.next_points().await?
+            } else if self.secondary.is_some() {
+                self.next_by_index().await?
+            } else {
+                self.next_of_primary().await?
+            };
+            let Some((keys, mut rows)) = found else { return Ok(None) };
+            if self.lock.is_some() {
+                rows = self.lock_rows(keys, rows).await?;
+            }
+            if let Some(left) = &mut self.left {
+                rows.truncate(usize::try_from(*left).unwrap_or(usize::MAX));
+                *left -= rows.len() as u64;
+            }
+            if !rows.is_empty() {
+                return Ok(Some(rows));
+            }
+        }
+    }
+
+    /// How many rows are worth reading at once.
+    fn wanted(&self) -> usize {
+        match self.left {
+            Some(left) if self.filter.is_empty() => (left as usize).clamp(1, BATCH_ROWS),
+            _ => BATCH_ROWS,
+        }
+    }
+
+    /// Whole primary keys, read side by side.
+    async fn next_points(&mut self) -> Result<Option<(Vec<Key>, Vec<Row>)>> {
+        let wanted = self.wanted();
+        let Some(open) = &mut self.open else { return Ok(None) };
+        if open.is_empty() {
+            return Ok(None);
+        }
+        let at = open.len().saturating_sub(wanted);
+        let primary_keys: Vec<Key> = open.drain(at..).rev().map(|span| span.start).collect();
+        self.rows_of(primary_keys).await.map(Some)
+    }
+
+    /// The rows of primary keys that satisfy the filter, and their primary keys.
+    async fn rows_of(&self, primary_keys: Vec<Key>) -> Result<(Vec<Key>, Vec<Row>)> {
+        let mut keys = Vec::with_capacity(primary_keys.len() * self.reader.families.len());
+        for primary_key in &primary_keys {
+            self.reader.keys_of(primary_key, &mut keys);
+        }
+        let cx = &self.evaluator.run.cx;
+        let read = cx.txn.multi_get_recorded(cx.seq, &keys, self.record());
+        let values = self.evaluator.run.wait(read).await?;
+        let rows = self.reader.decode(&keys, &values)?;
+        let (mut found_keys, mut found) = (Vec::new(), Vec::with_capacity(rows.len()));
+        for (primary_key, row) in primary_keys.into_iter().zip(rows) {
+            if let Some(row) = row
+                && self.evaluator.holds_now(&self.filter, &row)?
+            {
+                if self.lock.is_some() {
+                    found_keys.push(primary_key);
+                }
+                found.push(row);
+            }
+        }
+        Ok((found_keys, found))
+    }
+
+    fn record(&self) -> Record {
+        match self.lock {
+            Some(RowLock { wait: LockWait::SkipLocked, .. }) => Record::Never,
+            _ => Record::Default,
+        }
+    }
+
+    /// The next batch of the spans; `None` at the end.
+    async fn next_entries(&mut self, keys_only: bool) -> Result<Option<braid_kv::ScanBatch>> {
+        loop {
+            if let Some(scanner) = &mut self.scanner {
+                match self.evaluator.run.wait(scanner.next_batch()).await? {
+                    Some(batch) if batch.is_empty() => continue,
+                    Some(batch) => return Ok(Some(batch)),
+                    None => self.scanner = None,
+                }
+            }
+            let Some(span) = self.open.as_mut().and_then(Vec::pop) else { return Ok(None) };
+            let mut request =
+                ScanRequest::new(span).reverse(self.reverse).record(self.record());
+            if self.filter.is_empty()
+                && let Some(left) = self.left
+            {
+                let families = self.reader.rows.family_count();
+                request = request.limit_rows((left as usize).clamp(1, BATCH_ROWS) * families);
+            }
+            if keys_only {
+                request = request.keys_only();
+            }
+            let cx = &self.evaluator.run.cx;
+            self.scanner = Some(cx.txn.scanner(cx.seq, request));
+        }
+    }
+
+    async fn next_of_primary(&mut self) -> Result<Option<(Vec<Key>, Vec<Row>)>> {
+        let single = self.reader.rows.family_count() == 1;
+        let keys_only = single && !self.reader.decoder.needs_values();
+        let Some(batch) = self.next_entries(keys_only).await? else {
+            let mut result = (Vec::new(), Vec::new());
+            let Some((key, row)) = self.partial.take() else { return Ok(None) };
+            self.keep(key, row, &mut result)?;
+            return Ok(Some(result));
+        };
+        let mut result = (Vec::new(), Vec::with_capacity(batch.len()));
+        if single && self.lock.is_none() {
+            let cx = self.evaluator.context();
+            'rows: for (key, value) in batch.iter() {
+                let mut row = self.reader.decoder.start(key)?;
+                self.reader.decoder.fill(&mut row, value)?;
+                for e in &self.filter {
+                    if !braid_plan::eval::holds(e, &row, &cx)? {
+                        continue 'rows;
+                    }
+                }
+                result.1.push(row);
+            }
+            return Ok(Some(result));
+        }
+        for (key, value) in batch.iter() {
+            let row_key = self.reader.decoder.row_key(key)?;
+            if self.partial.as_ref().is_none_or(|(known, _)| known != row_key) {
+                if let Some((key, row)) = self.partial.take() {
+                    self.keep(key, row, &mut result)?;
+                }
+                self.partial = Some((row_key.to_vec(), self.reader.decoder.start(key)?));
+            }
+            if let Some((_, row)) = &mut self.partial {
+                self.reader.decoder.fill(row, value)?;
+            }
+        }
+        Ok(Some(result))
+    }
+
+    fn keep(&self, key: Key, row: Row, result: &mut (Vec<Key>, Vec<Row>)) -> Result<()> {
+        if self.evaluator.holds_now(&self.filter, &row)? {
+            result.0.push(key);
+            result.1.push(row);
+        }
+        Ok(())
+    }
+
+    async fn next_by_index(&mut self) -> Result<Option<(Vec<Key>, Vec<Row>)>> {
+        let Some(batch) = self.next_entries(false).await? else { return Ok(None) };
+        let Some(secondary) = &self.secondary else { return Ok(None) };
+        if let Some(decoder) = &secondary.covering {
+            let mut rows = Vec::with_capacity(batch.len());
+            for (key, value) in batch.iter() {
+                let row = decoder.decode(key, value)?;
+                if self.evaluator.holds_now(&self.filter, &row)? {
+                    rows.push(row);
+                }
+            }
+            return Ok(Some((Vec::new(), rows)));
+        }
+        let mut primary_keys = Vec::with_capacity(batch.len());
+        for (key, value) in batch.iter() {
+            let parts = secondary.primary.decode(key, value)?;
+            primary_keys.push(self.reader.rows.primary_key_of_parts(&parts));
+        }
+        self.rows_of(primary_keys).await.map(Some)
+    }
+
+    /// Locks rows and reads them again as they are now.
+    async fn lock_rows(&self, keys: Vec<Key>, rows: Vec<Row>) -> Result<Vec<Row>> {
+        let Some(lock) = self.lock else { return Ok(rows) };
+        let wanted = self.left.map_or(usize::MAX, |left| left as usize);
+        let mut result = Vec::with_capacity(rows.len());
+        let mut open = &keys[..];
+        // With a limit no more is locked than is given.
+        while !open.is_empty() && result.len() < wanted {
+            let (now, later) = open.split_at(open.len().min(wanted - result.len()));
+            open = later;
+            let mut row_keys = Vec::with_capacity(now.len() * self.reader.families.len());
+            for key in now {
+                self.reader.keys_of(key, &mut row_keys);
+            }
+            let strength =
+                if lock.exclusive { LockStrength::Exclusive } else { LockStrength::Shared };
+            let wait = match lock.wait {
+                LockWait::Block => KvWait::Block,
+                LockWait::NoWait => KvWait::NoWait,
+                LockWait::SkipLocked => KvWait::SkipLocked,
+            };
+            let request = LockRequest::keys(row_keys.clone()).strength(strength).wait(wait);
+            let cx = &self.evaluator.run.cx;
+            let locked = self.evaluator.run.wait(cx.txn.lock(cx.seq, request)).await?;
+            let width = self.reader.families.len();
+            let rows = self.reader.decode(&row_keys, &locked.values)?;
+            for (row, granted) in rows.into_iter().zip(locked.granted.chunks(width)) {
+                if let Some(row) = row
+                    && granted.iter().all(|granted| *granted)
+                    && self.evaluator.holds_now(&self.filter, &row)?
+                {
+                    result.push(row);
+                }
+            }
+        }
+        Ok(result)
+    }
+}
+
+fn secondary(
+    table: &Arc<Table>,
+    index: &braid_catalog::Index,
+    places: &[usize],
+    locking: bool,
+) -> Secondary {
+    let rows = IndexRows::new(table, index);
+    let covers = !locking && places.iter().all(|place| rows.has(table, *place));
+    let primary_places: Vec<usize> = table
+        .primary
+        .keys
+        .iter()
+        .filter_map(|part| table.columns.iter().position(|column| column.id == part.column))
+        .collect();
+    Secondary {
+        covering: covers.then(|| rows.reader(table, places)),
+        primary: rows.reader(table, &primary_places),
+    }
+}
+
+impl Operator for ScanOperator {
+    fn next(&mut self) -> BoxFuture<'_, Result<Option<Vec<Row>>>> {
+        Box::pin(self.next_rows())
+    }
+}

@@ -1,0 +1,122 @@
+//! From the bounds of an access to key spans.
+//!
+//! NULLs sort last in ascending and first in descending columns, and no comparison finds them:
+//! an open end of a range stops where they begin.
+
+use braid_codec::key;
+use braid_kv::Span;
+use braid_plan::Bound;
+use braid_types::{Datum, Error, Result, SqlType};
+
+use super::eval::Evaluator;
+
+/// A key column as bounds need it.
+#[derive(Clone)]
+pub struct KeyColumn {
+    /// Its type.
+    pub ty: SqlType,
+    /// Descending.
+    pub descending: bool,
+}
+
+/// The most spans of one access.
+const SPANS_MAX: usize = 1_000_000;
+
+/// The spans of an access, in key order, without overlaps.
+pub async fn spans(
+    prefix: &[u8],
+    columns: &[KeyColumn],
+    bounds: &[Bound],
+    evaluator: &Evaluator,
+) -> Result<Vec<Span>> {
+    let mut prefixes = vec![prefix.to_vec()];
+    for (bound, column) in bounds.iter().zip(columns) {
+        match bound {
+            Bound::Range { lower, upper } => {
+                let mut ends = [None, None];
+                for (end, given) in ends.iter_mut().zip([lower, upper]) {
+                    if let Some((e, inclusive)) = given {
+                        let value = evaluator.eval(e, &[]).await?;
+                        if value.is_null() {
+                            return Ok(Vec::new());
+                        }
+                        *end = Some((value, *inclusive));
+                    }
+                }
+                let [lower, upper] = ends;
+                return Ok(prefixes
+                    .iter()
+                    .map(|prefix| range(prefix, column, lower.as_ref(), upper.as_ref()))
+                    .filter(|span| !span.is_empty())
+                    .collect());
+            }
+            Bound::Null => {
+                for prefix in &mut prefixes {
+                    key::encode(prefix, &Datum::Null, &column.ty, column.descending);
+                }
+            }
+            Bound::In(list) => {
+                let mut values = Vec::with_capacity(list.len());
+                for e in list {
+                    values.push(evaluator.eval(e, &[]).await?);
+                }
+                prefixes = extend(&prefixes, column, values)?;
+            }
+            Bound::Any(e) => {
+                let values = match evaluator.eval(e, &[]).await? {
+                    Datum::Array(array) => array.items.clone(),
+                    _ => Vec::new(),
+                };
+                prefixes = extend(&prefixes, column, values)?;
+            }
+        }
+    }
+    Ok(prefixes.into_iter().map(Span::prefix).collect())
+}
+
+fn extend(prefixes: &[Vec<u8>], column: &KeyColumn, values: Vec<Datum>) -> Result<Vec<Vec<u8>>> {
+    let mut ends: Vec<Vec<u8>> = values
+        .iter()
+        .filter(|value| !value.is_null())
+        .map(|value| {
+            let mut out = Vec::with_capacity(12);
+            key::encode(&mut out, value, &column.ty, column.descending);
+            out
+        })
+        .collect();
+    ends.sort_unstable();
+    ends.dedup();
+    if prefixes.len().saturating_mul(ends.len()) > SPANS_MAX {
+        return Err(Error::unsupported(format!("a condition on more than {SPANS_MAX} keys")));
+    }
+    Ok(prefixes
+        .iter()
+        .flat_map(|prefix| ends.iter().map(|end| [&prefix[..], &end[..]].concat()))
+        .collect())
+}
+
+type End = (Datum, bool);
+
+fn range(prefix: &[u8], column: &KeyColumn, lower: Option<&End>, upper: Option<&End>) -> Span {
+    let at = |value: &Datum| {
+        let mut out = prefix.to_vec();
+        key::encode(&mut out, value, &column.ty, column.descending);
+        out
+    };
+    let behind = |bytes: Vec<u8>| key::prefix_end(&bytes).unwrap_or(bytes);
+    // In a descending column the upper end comes first.
+    let (first, last) = if column.descending { (upper, lower) } else { (lower, upper) };
+    let start = match first {
+        Some((value, true)) => at(value),
+        Some((value, false)) => behind(at(value)),
+        None if column.descending => behind(at(&Datum::Null)),
+        None => prefix.to_vec(),
+    };
+    let end = match last {
+        Some((value, true)) => behind(at(value)),
+        Some((value, false)) => at(value),
+        None if column.descending => behind(prefix.to_vec()),
+        None => at(&Datum::Null),
+    };
+    Span::new(start, end)
+}

@@ -1,0 +1,102 @@
+//! UPDATE.
+
+use std::collections::HashSet;
+
+use braid_plan::{Expr, Update};
+use braid_types::{Result, Row};
+use futures_util::future::BoxFuture;
+
+use super::change::TableWriter;
+use super::eval::Evaluator;
+use super::foreign_keys::ForeignKeys;
+use super::{BoxedOperator, Operator};
+
+/// UPDATE; it gives RETURNING's rows. All rows are read before the first is written, so that
+/// keys may move between them.
+pub struct UpdateOperator {
+    input: BoxedOperator,
+    evaluator: Evaluator,
+    writer: TableWriter,
+    width: usize,
+    assignments: Vec<(usize, Expr)>,
+    returning: Vec<Expr>,
+    foreign_keys: ForeignKeys,
+    done: bool,
+}
+
+impl UpdateOperator {
+    /// An UPDATE over its input.
+    pub fn new(input: BoxedOperator, plan: &Update, evaluator: Evaluator) -> Self {
+        let writer = TableWriter::new(
+            &plan.table,
+            &plan.generated,
+            &plan.checks,
+            &plan.predicates,
+            evaluator.clone(),
+        );
+        Self {
+            input,
+            writer,
+            width: plan.table.columns.len(),
+            assignments: plan.assignments.clone(),
+            returning: plan.returning.iter().map(|(_, e)| e.clone()).collect(),
+            foreign_keys: ForeignKeys::new(&plan.table, evaluator.clone()),
+            evaluator,
+            done: false,
+        }
+    }
+
+    async fn run(&mut self) -> Result<Option<Vec<Row>>> {
+        if std::mem::replace(&mut self.done, true) {
+            return Ok(None);
+        }
+        let waits = self.assignments.iter().any(|(_, e)| e.waits());
+        let (places, values): (Vec<usize>, Vec<Expr>) = self.assignments.iter().cloned().unzip();
+        let mut seen = HashSet::new();
+        let mut changes = Vec::new();
+        let mut inputs = Vec::new();
+        while let Some(batch) = self.input.next().await? {
+            self.evaluator.run.check_cancel()?;
+            self.evaluator.run.count_rows(&batch)?;
+            for row in batch {
+                let old: Row = row[..self.width].to_vec();
+                // A row that FROM matches several times is updated once.
+                if !seen.insert(self.writer.rows.primary_key(&old)) {
+                    continue;
+                }
+                let values = self.evaluator.eval_all(&values, waits, &row).await?;
+                let mut new = old.clone();
+                for (place, value) in places.iter().zip(values) {
+                    new[*place] = value;
+                }
+                self.writer.complete(&mut new)?;
+                self.foreign_keys.added(&new, Some(&old));
+                self.foreign_keys.removed(&old, Some(&new));
+                changes.push((old, new));
+                if !self.returning.is_empty() {
+                    inputs.push(row);
+                }
+            }
+        }
+        let mut all_places = places;
+        let columns = self.writer.rows.table.columns.iter().enumerate();
+        all_places.extend(columns.filter(|(_, c)| c.generated.is_some()).map(|(place, _)| place));
+        self.writer.replace(&changes, &all_places).await?;
+        self.foreign_keys.check().await?;
+        self.evaluator.run.add_changed(changes.len());
+        let waits = self.returning.iter().any(Expr::waits);
+        let mut result = Vec::with_capacity(inputs.len());
+        for ((_, new), input) in changes.into_iter().zip(inputs) {
+            let mut row = new;
+            row.extend(input);
+            result.push(self.evaluator.eval_all(&self.returning, waits, &row).await?);
+        }
+        Ok(if result.is_empty() { None } else { Some(result) })
+    }
+}
+
+impl Operator for UpdateOperator {
+    fn next(&mut self) -> BoxFuture<'_, Result<Option<Vec<Row>>>> {
+        Box::pin(self.run())
+    }
+}
