@@ -8,7 +8,7 @@
 //!   [`row_locks`] decodes.
 
 use sqlparser::ast::{LockClause, LockType, Query};
-use sqlparser::tokenizer::{Span, Token, TokenWithSpan};
+use sqlparser::tokenizer::{Span, Token, TokenWithSpan, Word};
 
 use braid_types::{Error, Result, SqlState};
 
@@ -76,6 +76,11 @@ impl Counts {
     }
 }
 
+/// Whether a table is what follows this word.
+fn follows_table_word(word: &Word) -> bool {
+    word.quote_style.is_none() && matches!(word.value.as_str(), "from" | "join" | "using")
+}
+
 /// Looks over all tokens once; fails where a limit is passed.
 pub(crate) fn survey(tokens: &[TokenWithSpan]) -> Result<Survey> {
     let mut survey = Survey::default();
@@ -85,10 +90,11 @@ pub(crate) fn survey(tokens: &[TokenWithSpan]) -> Result<Survey> {
         match &token.token {
             Token::LParen => {
                 counts.depth += 1;
-                let opens_table = previous == Some(&Token::LParen) && counts.table_parens > 0
-                    || matches!(previous, Some(Token::Word(w)) if w.quote_style.is_none()
-                        && matches!(w.value.as_str(), "from" | "join" | "using"));
-                counts.table_parens = if opens_table { counts.table_parens + 1 } else { 0 };
+                counts.table_parens = match previous {
+                    Some(Token::LParen) if counts.table_parens > 0 => counts.table_parens + 1,
+                    Some(Token::Word(word)) if follows_table_word(word) => 1,
+                    _ => 0,
+                };
             }
             Token::LBracket => {
                 counts.depth += 1;
