@@ -29,7 +29,7 @@ fn encoded(columns: &Columns) -> Vec<u8> {
 fn read(row: &RowReader<'_>, id: u16, ty: &SqlType) -> Option<Datum> {
     row.column(id).map(|cell| match cell {
         Cell::Null => Datum::Null,
-        Cell::Bytes(bytes) => decode_cell(bytes, ty).unwrap(),
+        Cell::Bytes(bytes) => decode_cell(bytes, ty).expect("what was encoded"),
     })
 }
 
@@ -127,4 +127,19 @@ fn small_rows_are_small() {
     let mut single = Vec::new();
     encode_row(&mut single, &[(2, &Datum::Int(42), &SqlType::Int8)]);
     assert_eq!(single.len(), 4);
+}
+
+#[test]
+fn a_float4_of_eight_bytes_is_refused() {
+    assert!(decode_cell(&[0; 8], &SqlType::Float4).is_err());
+    assert!(decode_cell(&[0; 4], &SqlType::Float8).is_err());
+}
+
+#[test]
+fn unsorted_column_numbers_are_refused() {
+    let mut out = Vec::new();
+    encode_row(&mut out, &[(1, &Datum::Int(1), &SqlType::Int8), (9, &Datum::Null, &SqlType::Int8)]);
+    assert_eq!(out[3..7], [1, 0, 9, 0]);
+    out.swap(3, 5);
+    assert!(RowReader::new(&out).is_err());
 }

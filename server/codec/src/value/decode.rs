@@ -67,6 +67,8 @@ fn decode_at(bytes: &[u8], ty: &SqlType, depth: u32) -> Result<Datum> {
         | SqlType::Regproc
         | SqlType::Regnamespace
         | SqlType::Regrole => Datum::Int(cell_i64(bytes)?),
+        SqlType::Float4 if bytes.len() != 4 => return Err(Error::corrupt("float")),
+        SqlType::Float8 if bytes.len() != 8 => return Err(Error::corrupt("float")),
         SqlType::Float4 | SqlType::Float8 => Datum::Float(cell_f64(bytes)?),
         SqlType::Numeric(_) => Datum::Numeric(decode_numeric(bytes)?),
         SqlType::Text

@@ -138,6 +138,13 @@ impl<'a> RowReader<'a> {
             return Err(Error::corrupt("row without columns"));
         }
         let numbers = if flags & SPARSE != 0 { Some(take(&mut rest, 2 * slots)?) } else { None };
+        let mut ids = numbers.unwrap_or_default().chunks_exact(2).map(number);
+        let mut last = ids.next();
+        for id in ids {
+            if last.replace(id) >= Some(id) {
+                return Err(Error::corrupt("column numbers"));
+            }
+        }
         let bits = |set: u8| if flags & set != 0 { slots.div_ceil(8) } else { 0 };
         let absent = take(&mut rest, bits(HAS_ABSENT))?;
         let nulls = take(&mut rest, bits(HAS_NULLS))?;

@@ -52,7 +52,7 @@ fn any_numeric() -> BoxedStrategy<Numeric> {
         (any_int(), 0u16..25).prop_map(|(n, scale)| Numeric::from_parts(i128::from(n), scale)),
         (-20i128..20, 0u16..4).prop_map(|(n, scale)| Numeric::from_parts(n, scale)),
         (any::<i128>(), 0u16..300).prop_map(|(n, scale)| Numeric::from_parts(n, scale)),
-        "-?[0-9]{1,120}(\\.[0-9]{1,60})?".prop_map(|text| Numeric::parse(&text).unwrap()),
+        "-?[0-9]{1,120}(\\.[0-9]{1,60})?".prop_map(|text| Numeric::parse(&text).expect("a number")),
         Just(Numeric::NaN),
         Just(Numeric::Infinity),
         Just(Numeric::NegInfinity),
