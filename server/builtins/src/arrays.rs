@@ -151,7 +151,7 @@ fn fill(call: &Call<'_>) -> Result<Datum> {
         [one] => one.as_int().unwrap_or(0),
         _ => return Err(Error::unsupported("an array of several dimensions")),
     };
-    if length < 0 || length > 134_217_727 {
+    if !(0..=134_217_727).contains(&length) {
         let message = "array size exceeds the maximum allowed (134217727)";
         return Err(Error::new(SqlState::ProgramLimitExceeded, message));
     }

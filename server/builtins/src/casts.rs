@@ -6,9 +6,9 @@
 use braid_types::cast::context;
 use braid_types::{Datum, Result, SqlType};
 
-use crate::Call;
 use crate::call::cast_any;
 use crate::registry::Registry;
+use crate::{Arg, Call, Eval, Function, Returns, Volatility};
 
 fn cast(call: &Call<'_>) -> Result<Datum> {
     cast_any(call.datum(0), call.ty(0), call.returns, call.env)
@@ -40,11 +40,26 @@ const TARGETS: [SqlType; 22] = [
     SqlType::Regclass,
 ];
 
+/// Only numbers and booleans cast without the session's formats or zone.
+fn volatility(from: &SqlType, to: &SqlType) -> Volatility {
+    let plain = |ty: &SqlType| ty.is_numeric() || matches!(ty, SqlType::Bool) || ty.is_string();
+    if plain(from) && plain(to) { Volatility::Immutable } else { Volatility::Stable }
+}
+
 pub(crate) fn register(registry: &mut Registry) {
     for to in &TARGETS {
         for from in &TARGETS {
             if from == to || context(from, to).is_some() {
-                registry.add_typed(to.short_name(), std::slice::from_ref(from), to.clone(), cast);
+                let name = to.short_name();
+                registry.functions.entry(name).or_default().push(Function {
+                    name,
+                    args: vec![Arg::Is(from.clone())],
+                    variadic: false,
+                    returns: Returns::Is(to.clone()),
+                    strict: true,
+                    volatility: volatility(from, to),
+                    eval: Eval::Pure(cast),
+                });
             }
         }
     }

@@ -22,7 +22,7 @@ pub(crate) fn fit(ty: &SqlType, value: Option<i64>) -> Result<Datum> {
         (SqlType::Int4, Some(value)) => i32::try_from(value).ok().map(i64::from),
         (_, value) => value,
     };
-    fits.map(Datum::Int).ok_or_else(|| out_of_range(&ty.plain_name()))
+    fits.map(Datum::Int).ok_or_else(|| out_of_range(ty.plain_name()))
 }
 
 fn binary(call: &Call<'_>, op: fn(i64, i64) -> Option<i64>) -> Result<Datum> {

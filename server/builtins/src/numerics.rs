@@ -78,6 +78,29 @@ fn width_bucket_array(call: &Call<'_>) -> Result<Datum> {
     crate::call::count(bucket(call.datum(0), thresholds))
 }
 
+/// `to_char` of a number of any type.
+fn to_char(call: &Call<'_>) -> Result<Datum> {
+    let template = call.text(1)?;
+    if template.is_empty() {
+        return crate::call::text("");
+    }
+    let value = match call.datum(0) {
+        Datum::Int(value) => Numeric::from_i64(*value),
+        Datum::Float(value) if *call.ty(0) == SqlType::Float4 => Numeric::from_f32(*value as f32),
+        Datum::Float(value) => Numeric::from_f64(*value),
+        _ => call.numeric(0)?.clone(),
+    };
+    crate::call::text(value.to_char(template)?)
+}
+
+fn to_number(call: &Call<'_>) -> Result<Datum> {
+    let template = call.text(1)?;
+    if template.is_empty() {
+        return Ok(Datum::Null);
+    }
+    Ok(Datum::Numeric(braid_types::to_number(call.text(0)?, template)?))
+}
+
 pub(crate) fn register(registry: &mut Registry) {
     let ty = SqlType::Numeric(None);
     let (one, two) = ([ty.clone()], [ty.clone(), ty.clone()]);
@@ -112,6 +135,12 @@ pub(crate) fn register(registry: &mut Registry) {
     registry.add("scale(numeric) -> int4", |c| scales(c, Numeric::scale));
     registry.add("min_scale(numeric) -> int4", |c| scales(c, Numeric::min_scale));
     registry.add("width_bucket(numeric, numeric, numeric, int4) -> int4", width_bucket);
+    registry.add("to_char(int4, text) -> text stable", to_char);
+    registry.add("to_char(int8, text) -> text stable", to_char);
+    registry.add("to_char(float4, text) -> text stable", to_char);
+    registry.add("to_char(float8, text) -> text stable", to_char);
+    registry.add("to_char(numeric, text) -> text stable", to_char);
+    registry.add("to_number(text, text) -> numeric stable", to_number);
     registry.add("width_bucket(anycompatible, anycompatiblearray) -> int4", width_bucket_array);
     registry
         .add("factorial(int8) -> numeric", |c| Ok(Datum::Numeric(Numeric::factorial(c.int(0)?)?)));

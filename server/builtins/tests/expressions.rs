@@ -4,6 +4,8 @@
 //! A line that starts with `!` names a known difference: it must differ, so that it is taken off
 //! the list once it no longer does. The reasons stand in a comment above it.
 
+#![allow(clippy::unwrap_used)]
+
 mod support;
 
 use std::path::Path;

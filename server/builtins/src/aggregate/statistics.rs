@@ -40,12 +40,22 @@ fn overflow() -> Error {
 
 impl Moments {
     fn add(&mut self, value: f64) -> Result<()> {
+        self.step(value, |square, divisor| square / divisor)
+    }
+
+    /// As [`Moments::add`]; PostgreSQL's regressions multiply by a reciprocal, which rounds
+    /// differently in the last digit.
+    fn add_by_reciprocal(&mut self, value: f64) -> Result<()> {
+        self.step(value, |square, divisor| square * (1.0 / divisor))
+    }
+
+    fn step(&mut self, value: f64, divide: fn(f64, f64) -> f64) -> Result<()> {
         let before = *self;
         self.count += 1.0;
         self.sum += value;
         if before.count > 0.0 {
             let difference = value * self.count - self.sum;
-            self.squares += difference * difference / (self.count * before.count);
+            self.squares += divide(difference * difference, self.count * before.count);
             if self.sum.is_infinite() || self.squares.is_infinite() {
                 if !before.sum.is_infinite() && !value.is_infinite() {
                     return Err(overflow());
@@ -158,12 +168,12 @@ impl Accumulator for Regression {
         };
         let before = self.count;
         self.count += 1.0;
-        self.x.add(*x)?;
-        self.y.add(*y)?;
+        self.x.add_by_reciprocal(*x)?;
+        self.y.add_by_reciprocal(*y)?;
         if before > 0.0 {
             let dx = x * self.count - self.x.sum;
             let dy = y * self.count - self.y.sum;
-            self.products += dx * dy / (self.count * before);
+            self.products += dx * dy * (1.0 / (self.count * before));
         } else if !x.is_finite() || !y.is_finite() {
             self.products = f64::NAN;
         }

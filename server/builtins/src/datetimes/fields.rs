@@ -4,19 +4,27 @@ use braid_types::datetime::{
     date_bin, extract, is_infinite, trunc_interval, trunc_timestamp, trunc_timestamptz,
 };
 use braid_types::{Datum, Result};
+use jiff::tz::TimeZone;
 
 use super::clock::named_zone;
 use super::{date, micros, zone};
 use crate::Call;
 use crate::registry::Registry;
 
+static UTC: TimeZone = TimeZone::UTC;
+
+/// The session's zone where the value has need of one.
+fn zone_of<'a>(call: &'a Call<'_>) -> &'a TimeZone {
+    if matches!(call.datum(1), Datum::Timestamptz(_)) { zone(call) } else { &UTC }
+}
+
 fn field(call: &Call<'_>) -> Result<Datum> {
-    let found = extract(call.text(0)?, call.datum(1), zone(call))?;
+    let found = extract(call.text(0)?, call.datum(1), zone_of(call))?;
     Ok(found.map_or(Datum::Null, Datum::Numeric))
 }
 
 fn date_part(call: &Call<'_>) -> Result<Datum> {
-    let found = extract(call.text(0)?, call.datum(1), zone(call))?;
+    let found = extract(call.text(0)?, call.datum(1), zone_of(call))?;
     Ok(found.map_or(Datum::Null, |value| Datum::Float(value.to_f64())))
 }
 

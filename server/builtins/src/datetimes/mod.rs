@@ -8,11 +8,10 @@ mod format;
 mod make;
 mod operators;
 
-use braid_types::{Datum, Error, Interval, Result, SqlType};
+use braid_types::{Datum, Error, Interval, Result, SqlState};
 use jiff::tz::TimeZone;
 
 use crate::Call;
-use crate::call::cast_any;
 use crate::registry::Registry;
 
 pub(crate) fn register(registry: &mut Registry) {
@@ -44,12 +43,13 @@ fn zone<'a>(call: &'a Call<'_>) -> &'a TimeZone {
 fn micros(call: &Call<'_>, index: usize) -> Result<i64> {
     match call.datum(index) {
         Datum::Timestamp(micros) | Datum::Timestamptz(micros) => Ok(*micros),
-        Datum::Date(_) => {
-            let cast = cast_any(call.datum(index), call.ty(index), &SqlType::Timestamp, call.env)?;
-            match cast {
-                Datum::Timestamp(micros) => Ok(micros),
-                _ => Err(Error::internal("not a timestamp")),
-            }
+        Datum::Date(i32::MAX) => Ok(i64::MAX),
+        Datum::Date(i32::MIN) => Ok(i64::MIN),
+        Datum::Date(days) => {
+            braid_types::datetime::timestamp(i64::from(*days), 0).ok_or_else(|| {
+                let message = "date out of range for timestamp";
+                Error::new(SqlState::DatetimeFieldOverflow, message)
+            })
         }
         other => Err(Error::internal(format!("not a timestamp: {other:?}"))),
     }

@@ -10,7 +10,11 @@ use crate::call::display;
 /// The date or timestamp with `T` between its parts and minutes in its offset.
 fn iso_text(ty: &SqlType, datum: &Datum, env: &dyn Environment) -> String {
     let settings = FormatSettings { date_style: DateStyle::Iso, ..env.settings().clone() };
-    let mut shown = text::to_string(ty, datum, &settings).replacen(' ', "T", 1);
+    let mut shown = text::to_string(ty, datum, &settings);
+    if matches!(ty, SqlType::Date) {
+        return shown;
+    }
+    shown = shown.replacen(' ', "T", 1);
     if matches!(ty, SqlType::Timestamptz) {
         let (main, era) = match shown.strip_suffix(" BC") {
             Some(main) => (main.to_owned(), " BC"),

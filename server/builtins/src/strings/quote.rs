@@ -41,6 +41,9 @@ pub(super) fn quote_literal(value: &str) -> String {
 }
 
 fn literal(call: &Call<'_>) -> Result<Datum> {
+    if let Datum::Text(value) = call.datum(0) {
+        return text(quote_literal(value));
+    }
     let value = call.cast(0, &SqlType::Text)?;
     text(quote_literal(value.as_str().unwrap_or_default()))
 }

@@ -21,48 +21,71 @@ pub const NOW_MICROS: i64 = 771_770_096_789_000;
 
 pub struct TestEnvironment {
     settings: FormatSettings,
+    /// Whether anything of the session was asked for.
+    pub used: std::sync::atomic::AtomicBool,
     lookup: TestLookup,
 }
 
 impl Default for TestEnvironment {
     fn default() -> Self {
-        TestEnvironment { settings: FormatSettings::default(), lookup: TestLookup }
+        TestEnvironment {
+            settings: FormatSettings::default(),
+            used: Default::default(),
+            lookup: TestLookup,
+        }
+    }
+}
+
+impl TestEnvironment {
+    fn touch(&self) {
+        self.used.store(true, std::sync::atomic::Ordering::Relaxed);
     }
 }
 
 impl Environment for TestEnvironment {
     fn settings(&self) -> &FormatSettings {
+        self.touch();
         &self.settings
     }
     fn transaction_micros(&self) -> i64 {
+        self.touch();
         NOW_MICROS
     }
     fn statement_micros(&self) -> i64 {
+        self.touch();
         NOW_MICROS
     }
     fn current_user(&self) -> &str {
+        self.touch();
         "postgres"
     }
     fn session_user(&self) -> &str {
+        self.touch();
         "postgres"
     }
     fn database(&self) -> &str {
+        self.touch();
         "postgres"
     }
     fn search_path(&self, implicit: bool) -> Vec<String> {
+        self.touch();
         let implied = implicit.then(|| "pg_catalog".to_owned());
         implied.into_iter().chain(["public".to_owned()]).collect()
     }
     fn setting(&self, name: &str) -> Option<String> {
+        self.touch();
         (name == "datestyle").then(|| "ISO, MDY".to_owned())
     }
     fn backend_pid(&self) -> i32 {
+        self.touch();
         42
     }
     fn client_addr(&self) -> Option<String> {
+        self.touch();
         None
     }
     fn lookup(&self) -> &dyn Lookup {
+        self.touch();
         &self.lookup
     }
 }
@@ -139,7 +162,14 @@ pub fn coerce(value: &Typed, to: &SqlType, explicit: bool, env: &dyn Environment
     }
     let now_micros = env.transaction_micros();
     if let (SqlType::Unknown, Datum::Text(literal)) = (from, datum) {
-        return text::parse(to, literal, env.settings(), now_micros);
+        if !explicit {
+            return text::parse(to, literal, env.settings(), now_micros);
+        }
+        // An explicit cast truncates, so the modifier comes after the reading.
+        let bare = to.bare();
+        let read = text::parse(&bare, literal, env.settings(), now_micros)?;
+        let cast_env = CastEnv { settings: env.settings(), now_micros };
+        return cast::cast(&read, &bare, to, true, &cast_env);
     }
     let cast_env = CastEnv { settings: env.settings(), now_micros };
     cast::cast(datum, from, to, explicit, &cast_env)
@@ -233,7 +263,8 @@ fn named_type(name: &str) -> Result<SqlType> {
     SqlType::from_name(name).ok_or_else(|| Error::internal(format!("type {name}")))
 }
 
-fn shown((ty, datum): &Typed, env: &dyn Environment) -> Result<String> {
+/// The value as `::text` prints it.
+pub fn shown((ty, datum): &Typed, env: &dyn Environment) -> Result<String> {
     if datum.is_null() {
         return Ok("NULL".to_owned());
     }
@@ -248,6 +279,11 @@ fn shown((ty, datum): &Typed, env: &dyn Environment) -> Result<String> {
     Ok(text::to_string(ty, datum, env.settings()))
 }
 
+/// The value of an expression.
+pub fn value_of(line: &str, env: &dyn Environment) -> Result<Typed> {
+    evaluate(&parser::parse(line)?, env)
+}
+
 /// `type|value`, or `ERROR state: message`, with line feeds shown as `\n`.
 pub fn answer(line: &str, env: &dyn Environment) -> String {
     let result = match line.strip_prefix("set: ") {
@@ -257,7 +293,7 @@ pub fn answer(line: &str, env: &dyn Environment) -> String {
             let name = if value.0 == SqlType::Unknown {
                 "unknown".to_owned()
             } else {
-                value.0.bare().display_name()
+                value.0.plain_name().to_owned()
             };
             Ok(format!("{name}|{}", shown(&value, env)?))
         }),
