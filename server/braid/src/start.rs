@@ -39,7 +39,7 @@ fn open_store(options: &Start) -> Result<Arc<EmbeddedStore>> {
         on_fatal: Some(fatal),
         ..EmbeddedOptions::default()
     };
-    Ok(EmbeddedStore::open(&options.data, embedded)?)
+    Ok(Arc::new(EmbeddedStore::open(&options.data, embedded)?))
 }
 
 async fn run(options: &Start) -> Result<()> {

@@ -136,7 +136,7 @@ async fn open(
         Authentication::Trust => {}
         Authentication::Scram(exchange) => prove(channel, exchange).await?,
     }
-    let session = context.server.open(options, permit).await?;
+    let session = context.server.open_session(options, permit).await?;
     let out = channel.out();
     backend::authentication(out, 0, &[]);
     for (name, value) in session.reported_settings() {

@@ -1,0 +1,178 @@
+//! What a session needs of the connection around it: a place for results, and COPY data.
+//!
+//! Here: the trait that `wire` implements, and the plain data that passes through it. Not here:
+//! how anything is encoded.
+//!
+//! Rules:
+//! - output is buffered; nothing leaves before [`Client::flush`], so that a statement can be run
+//!   again as long as [`Client::rewind`] succeeds;
+//! - [`Client::position`] and [`Client::sent`] count bytes from the start of the connection.
+
+use std::io;
+
+use braid_types::{Error, FormatSettings, Row, SqlType};
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+
+/// A column of a result, as a client is told about it.
+#[derive(Clone, Debug)]
+pub struct ResultColumn {
+    /// Its name.
+    pub name: String,
+    /// Its type.
+    pub ty: SqlType,
+    /// The table that it comes from, 0 if none.
+    pub table_oid: u32,
+    /// Its number in that table, 0 if none.
+    pub column_number: i16,
+}
+
+impl ResultColumn {
+    /// A column that comes from no table.
+    pub fn computed(name: impl Into<String>, ty: SqlType) -> ResultColumn {
+        ResultColumn { name: name.into(), ty, table_oid: 0, column_number: 0 }
+    }
+}
+
+/// The formats asked for: none means text, one holds for all, else one a column.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Formats(Vec<bool>);
+
+impl Formats {
+    /// Text for every column.
+    pub const TEXT: Formats = Formats(Vec::new());
+
+    /// Formats from protocol codes; `None` if one is neither 0 (text) nor 1 (binary).
+    pub fn from_codes(codes: impl IntoIterator<Item = i16>) -> Result<Formats, i16> {
+        let mut formats = Vec::new();
+        for code in codes {
+            formats.push(match code {
+                0 => false,
+                1 => true,
+                other => return Err(other),
+            });
+        }
+        Ok(Formats(formats))
+    }
+
+    /// Every column in binary.
+    pub fn all_binary() -> Formats {
+        Formats(vec![true])
+    }
+
+    /// How many were given.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether none was given.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether value `i` is binary.
+    pub fn is_binary(&self, i: usize) -> bool {
+        match self.0.as_slice() {
+            [] => false,
+            [one] => *one,
+            many => many.get(i).copied().unwrap_or(false),
+        }
+    }
+}
+
+/// How loud a notice is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// `DEBUG1`
+    Debug,
+    /// `LOG`
+    Log,
+    /// `NOTICE`
+    Notice,
+    /// `WARNING`
+    Warning,
+    /// `INFO`: always sent.
+    Info,
+}
+
+impl Severity {
+    /// The word of the protocol.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Severity::Debug => "DEBUG",
+            Severity::Log => "LOG",
+            Severity::Notice => "NOTICE",
+            Severity::Warning => "WARNING",
+            Severity::Info => "INFO",
+        }
+    }
+}
+
+/// A message that is not an error.
+#[derive(Clone, Debug)]
+pub struct Notice {
+    /// How loud it is.
+    pub severity: Severity,
+    /// What it says, in the shape of an error.
+    pub fields: Error,
+}
+
+/// A message of the client during COPY FROM STDIN.
+pub enum CopyInput {
+    /// A piece of the data.
+    Data(Bytes),
+    /// The end of the data.
+    Done,
+    /// The client gave up, with its reason.
+    Fail(String),
+}
+
+/// The connection as a session sees it.
+pub trait Client: Send {
+    /// RowDescription.
+    fn row_description(&mut self, columns: &[ResultColumn], formats: &Formats);
+    /// One DataRow for each row.
+    fn data_rows(
+        &mut self,
+        rows: &[Row],
+        columns: &[ResultColumn],
+        formats: &Formats,
+        settings: &FormatSettings,
+    );
+    /// NoData.
+    fn no_data(&mut self);
+    /// ParameterDescription.
+    fn parameter_description(&mut self, types: &[SqlType]);
+    /// CommandComplete.
+    fn command_complete(&mut self, tag: &str);
+    /// EmptyQueryResponse.
+    fn empty_query(&mut self);
+    /// PortalSuspended.
+    fn portal_suspended(&mut self);
+    /// NoticeResponse.
+    fn notice(&mut self, notice: &Notice);
+    /// ParameterStatus.
+    fn parameter_status(&mut self, name: &str, value: &str);
+    /// CopyInResponse, with that many columns in text format.
+    fn copy_in_response(&mut self, columns: usize);
+    /// CopyOutResponse, with that many columns in text format.
+    fn copy_out_response(&mut self, columns: usize);
+    /// CopyData.
+    fn copy_data(&mut self, data: &[u8]);
+    /// CopyDone.
+    fn copy_done(&mut self);
+    /// Bytes written so far, sent or not.
+    fn position(&self) -> u64;
+    /// Bytes that have left.
+    fn sent(&self) -> u64;
+    /// Takes back what was written after `position`; false if some of it has left.
+    fn rewind(&mut self, position: u64) -> bool;
+    /// Takes back what was written after `position` and returns it; `None` if some has left.
+    fn take_after(&mut self, position: u64) -> Option<Vec<u8>>;
+    /// Writes what [`Client::take_after`] returned (or a part of it).
+    fn put_back(&mut self, bytes: &[u8]);
+    /// Sends everything.
+    fn flush(&mut self) -> BoxFuture<'_, io::Result<()>>;
+    /// The next message of a COPY FROM STDIN; an error ends the connection.
+    fn receive_copy(&mut self) -> BoxFuture<'_, Result<CopyInput, Error>>;
+}

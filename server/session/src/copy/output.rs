@@ -1,0 +1,208 @@
+//! COPY TO STDOUT: rows to lines.
+
+use std::sync::Arc;
+
+use braid_sql::ast::{Copy, CopyDirection, CopySource, Ident};
+use braid_types::{Datum, Error, FormatSettings, Result, SqlState, SqlType, text};
+
+use super::Format;
+use crate::client::{Client, ResultColumn};
+use crate::prepared::Prepared;
+use crate::run::connection_lost;
+use crate::session::Session;
+
+const BATCH_ROWS: usize = 1024;
+
+impl Session {
+    /// `COPY`, in either direction; the tag.
+    pub(crate) async fn run_copy(
+        &mut self,
+        copy: &Copy,
+        outer: &Prepared,
+        client: &mut dyn Client,
+    ) -> Result<String> {
+        let format = Format::new(&copy.options, copy.direction)?;
+        self.replay.blocked = true;
+        let rows = match copy.direction {
+            CopyDirection::FromStdin => self.copy_in(copy, format, client).await?,
+            CopyDirection::ToStdout => self.copy_out(copy, outer, format, client).await?,
+        };
+        Ok(format!("COPY {rows}"))
+    }
+
+    async fn copy_out(
+        &mut self,
+        copy: &Copy,
+        outer: &Prepared,
+        format: Format,
+        client: &mut dyn Client,
+    ) -> Result<u64> {
+        let query = copy_query(copy, outer)?;
+        let parsed = self.server.plans.parse(&query)?;
+        let prepared = Prepared::new("", parsed, Some(0), Vec::new());
+        let prepared = Box::pin(self.describe_new(prepared)).await?;
+        let open = self.ensure_open();
+        open.statements += 1;
+        let seq = open.txn.next_statement();
+        let mut running = self.start(&prepared, &[], seq).await?;
+        let active = self.active();
+        let cancel = self.shared.entry.cancel.clone();
+        let columns = running.columns.clone();
+        let force = force_quote(copy.options.force_quote.as_deref(), &columns, &format)?;
+        client.copy_out_response(columns.len());
+        let mut line = Vec::new();
+        if format.header {
+            let names: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
+            for (i, name) in names.iter().enumerate() {
+                separate(&mut line, i, &format);
+                put_field(&mut line, name.as_bytes(), false, &format);
+            }
+            line.push(b'\n');
+            client.copy_data(&line);
+        }
+        let mut count = 0;
+        loop {
+            let rows = running.source.next(BATCH_ROWS, &cancel).await?;
+            if rows.is_empty() {
+                break;
+            }
+            for row in &rows {
+                line.clear();
+                put_row(&mut line, row, &columns, &force, &format, &active.format);
+                client.copy_data(&line);
+            }
+            count += rows.len() as u64;
+            if client.position() - client.sent() > active.result_buffer_bytes {
+                client.flush().await.map_err(|error| connection_lost(&error))?;
+            }
+        }
+        client.copy_done();
+        Ok(count)
+    }
+}
+
+/// The query whose rows are copied.
+fn copy_query(copy: &Copy, outer: &Prepared) -> Result<String> {
+    match &copy.source {
+        CopySource::Table { name, columns } => {
+            let list = match columns.as_slice() {
+                [] => "*".to_owned(),
+                some => some.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),
+            };
+            Ok(format!("SELECT {list} FROM {name}"))
+        }
+        CopySource::Query(_) => {
+            inner_text(outer.text()).map(str::to_owned).ok_or_else(|| {
+                Error::new(SqlState::SyntaxError, "COPY needs a query in parentheses")
+            })
+        }
+    }
+}
+
+/// What stands between the first parenthesis and the one that closes it.
+fn inner_text(text: &str) -> Option<&str> {
+    let start = text.find('(')? + 1;
+    let end = text[start..]
+        .char_indices()
+        .filter(|(_, c)| *c == ')')
+        .map(|(at, _)| start + at)
+        .filter(|end| braid_sql::parse(&text[start..*end]).is_ok_and(|list| list.len() == 1))
+        .last()?;
+    Some(&text[start..end])
+}
+
+fn force_quote(
+    names: Option<&[Ident]>,
+    columns: &Arc<[ResultColumn]>,
+    format: &Format,
+) -> Result<Vec<bool>> {
+    let Some(names) = names else { return Ok(vec![false; columns.len()]) };
+    if !format.csv {
+        let message = "COPY force quote available only in CSV mode";
+        return Err(Error::new(SqlState::FeatureNotSupported, message));
+    }
+    let names: Vec<String> = names.iter().map(braid_sql::fold).collect();
+    let forced = |column: &ResultColumn| names.is_empty() || names.contains(&column.name);
+    Ok(columns.iter().map(forced).collect())
+}
+
+fn separate(line: &mut Vec<u8>, index: usize, format: &Format) {
+    if index > 0 {
+        line.push(format.delimiter);
+    }
+}
+
+fn put_row(
+    line: &mut Vec<u8>,
+    row: &[Datum],
+    columns: &[ResultColumn],
+    force: &[bool],
+    format: &Format,
+    settings: &FormatSettings,
+) {
+    let mut value = Vec::new();
+    for (i, (datum, column)) in row.iter().zip(columns).enumerate() {
+        separate(line, i, format);
+        if datum.is_null() {
+            line.extend_from_slice(format.null.as_bytes());
+            continue;
+        }
+        value.clear();
+        let ty = if column.ty == SqlType::Unknown { &SqlType::Text } else { &column.ty };
+        text::format(ty, datum, settings, &mut value);
+        // A single column must not look like the end of the data.
+        let marker = columns.len() == 1 && value == b"\\.";
+        let forced = force.get(i).copied().unwrap_or(false) || marker;
+        put_field(line, &value, forced, format);
+    }
+    line.push(b'\n');
+}
+
+fn put_field(line: &mut Vec<u8>, value: &[u8], force: bool, format: &Format) {
+    if format.csv {
+        let special = |byte: &u8| {
+            [format.delimiter, format.quote, b'\n', b'\r'].contains(byte)
+        };
+        if !force && value != format.null.as_bytes() && !value.iter().any(special) {
+            line.extend_from_slice(value);
+            return;
+        }
+        line.push(format.quote);
+        for byte in value {
+            if *byte == format.quote || *byte == format.escape {
+                line.push(format.escape);
+            }
+            line.push(*byte);
+        }
+        line.push(format.quote);
+        return;
+    }
+    for byte in value {
+        let escaped = match byte {
+            8 => b'b',
+            12 => b'f',
+            b'\n' => b'n',
+            b'\r' => b'r',
+            b'\t' => b't',
+            11 => b'v',
+            b'\\' => b'\\',
+            byte if *byte == format.delimiter => *byte,
+            byte => {
+                line.push(*byte);
+                continue;
+            }
+        };
+        line.extend_from_slice(&[b'\\', escaped]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_inner_query_may_hold_parentheses() {
+        let text = "COPY (SELECT ')' || (1)) TO STDOUT WITH (FORMAT csv)";
+        assert_eq!(inner_text(text), Some("SELECT ')' || (1)"));
+    }
+}

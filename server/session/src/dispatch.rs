@@ -1,0 +1,488 @@
+//! Statements that are neither queries nor data: transactions, settings, prepared statements,
+//! cursors, DDL.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use braid_exec::ddl::{self, DdlContext};
+use braid_sql::ast::{
+    DiscardKind, Execute, Prepare, Reset, Set, SetScope, SetValue, ShowTarget, Statement,
+    TransactionModes,
+};
+use braid_types::{Datum, Error, Result, Row, SqlState, SqlType};
+
+use crate::client::{Client, Notice, Severity};
+use crate::errors::is_retryable;
+use crate::portal::{Portal, Run, Running, Source};
+use crate::prepared::{Prepared, duplicate, unknown_statement};
+use crate::run::{ATTEMPTS_MAX, Ended};
+use crate::session::Session;
+use crate::shared::isolation_of;
+use crate::show;
+use crate::transaction::Block;
+
+impl Session {
+    /// Runs a statement that the planner does not take.
+    pub(crate) async fn run_other(
+        &mut self,
+        portal: &mut Portal,
+        rows_max: u64,
+        client: &mut dyn Client,
+        describe: bool,
+    ) -> Result<Ended> {
+        let prepared = portal.prepared.clone();
+        let statement = prepared
+            .statement()
+            .ok_or_else(|| Error::internal("an empty statement cannot be run"))?;
+        if matches!(portal.run, Run::Open(_)) {
+            return self.deliver(portal, rows_max, client).await;
+        }
+        match statement {
+            Statement::Execute(execute) => {
+                let mut target = self.bind_execute(execute, portal).await?;
+                let run = self.run_portal(&mut target, rows_max, client, describe);
+                let ended = Box::pin(run).await?;
+                portal.run = std::mem::replace(&mut target.run, Run::Done);
+                return Ok(ended);
+            }
+            Statement::Copy(copy) => {
+                let tag = self.run_copy(copy, &prepared, client).await?;
+                return Ok(self.complete(client, &tag));
+            }
+            Statement::Show(target) => {
+                let rows = self.show_rows(target)?;
+                return self.send_rows(portal, rows, "SHOW", rows_max, client, describe).await;
+            }
+            Statement::Fetch(fetch) => {
+                let (rows, tag) = self.fetch(fetch).await?;
+                if fetch.is_move {
+                    return Ok(self.complete(client, &tag));
+                }
+                return self.send_fetched(portal, fetch, rows, tag, client, describe).await;
+            }
+            _ => {}
+        }
+        let tag = if ddl::is_ddl(statement) {
+            self.run_ddl(&prepared, statement).await?
+        } else {
+            self.run_command(&prepared, statement).await?
+        };
+        Ok(self.complete(client, &tag))
+    }
+
+    pub(crate) fn complete(&mut self, client: &mut dyn Client, tag: &str) -> Ended {
+        self.send_notices(client);
+        self.tag_position = client.position();
+        client.command_complete(tag);
+        Ended::Complete
+    }
+
+    /// Sends rows that are there already.
+    async fn send_rows(
+        &mut self,
+        portal: &mut Portal,
+        rows: VecDeque<Row>,
+        tag: &str,
+        rows_max: u64,
+        client: &mut dyn Client,
+        describe: bool,
+    ) -> Result<Ended> {
+        let columns = portal.prepared.columns.clone().unwrap_or_else(|| Arc::from([]));
+        if describe {
+            client.row_description(&columns, &portal.formats);
+        }
+        portal.run = Run::Open(Running { columns, source: Source::Rows(rows, tag.to_owned()) });
+        self.deliver(portal, rows_max, client).await
+    }
+
+    async fn run_ddl(&mut self, prepared: &Prepared, statement: &Statement) -> Result<String> {
+        if self.modes().read_only {
+            return Err(Error::new(
+                SqlState::ReadOnlySqlTransaction,
+                "cannot execute DDL in a read-only transaction",
+            ));
+        }
+        let implicit = self.block == Block::None
+            && !self.in_simple_list
+            && self.open.as_ref().is_none_or(|open| open.statements == 0);
+        let mut attempt = 0;
+        loop {
+            let open = self.ensure_open();
+            open.statements += 1;
+            let first = open.statements == 1;
+            let result = self.attempt_ddl(prepared, statement, implicit).await;
+            attempt += 1;
+            match result {
+                Err(error) if is_retryable(&error) && first && attempt < ATTEMPTS_MAX => {
+                    self.shared.entry.cancel.check()?;
+                    self.restart_kv().await;
+                }
+                result => return result,
+            }
+        }
+    }
+
+    async fn attempt_ddl(
+        &mut self,
+        prepared: &Prepared,
+        statement: &Statement,
+        implicit: bool,
+    ) -> Result<String> {
+        let seq = self.ensure_open().txn.next_statement();
+        let catalog = self.catalog_at(seq).await?;
+        let env = self.environment(&catalog);
+        let exec = self.exec_context(seq, catalog, env);
+        let cancel = self.shared.entry.cancel.clone();
+        let mut draft = self.open.as_mut().and_then(|open| open.draft.take());
+        let mut notices = Vec::new();
+        let result = {
+            let mut cx = DdlContext {
+                exec: &exec,
+                text: &prepared.parsed.text,
+                cache: &self.server.catalog,
+                draft: &mut draft,
+                implicit,
+                notices: &mut notices,
+            };
+            tokio::select! {
+                biased;
+                result = ddl::run(statement, &mut cx) => result,
+                error = cancel.stopped() => Err(error),
+            }
+        };
+        if let Some(open) = &mut self.open {
+            open.draft = draft;
+        }
+        let notices = notices.into_iter();
+        self.notices
+            .extend(notices.map(|fields| Notice { severity: Severity::Notice, fields }));
+        result
+    }
+
+    async fn run_command(&mut self, prepared: &Prepared, statement: &Statement) -> Result<String> {
+        let tag = match statement {
+            Statement::Begin(modes) => {
+                self.begin_block(modes)?;
+                if prepared.text().trim_start().to_ascii_lowercase().starts_with("start") {
+                    "START TRANSACTION"
+                } else {
+                    "BEGIN"
+                }
+            }
+            Statement::Commit { and_chain } => self.commit_block(*and_chain).await?,
+            Statement::Rollback { to_savepoint: Some(name), .. } => {
+                self.rollback_to(&braid_sql::fold(name)).await?;
+                "ROLLBACK"
+            }
+            Statement::Rollback { and_chain, to_savepoint: None } => {
+                self.rollback_block(*and_chain).await?;
+                "ROLLBACK"
+            }
+            Statement::Savepoint(name) => {
+                self.savepoint(braid_sql::fold(name))?;
+                "SAVEPOINT"
+            }
+            Statement::Release(name) => {
+                self.release(&braid_sql::fold(name)).await?;
+                "RELEASE"
+            }
+            Statement::SetTransaction(modes) => {
+                self.set_transaction(modes)?;
+                "SET"
+            }
+            Statement::SetSessionCharacteristics(modes) => {
+                self.set_characteristics(modes)?;
+                "SET"
+            }
+            Statement::SetConstraints { .. } => {
+                self.require_block_softly("SET CONSTRAINTS");
+                "SET CONSTRAINTS"
+            }
+            Statement::Set(set) => {
+                self.set(set).await?;
+                "SET"
+            }
+            Statement::Reset(reset) => {
+                self.reset(reset)?;
+                "RESET"
+            }
+            Statement::Prepare(prepare) => {
+                self.prepare_sql(prepare, prepared).await?;
+                "PREPARE"
+            }
+            Statement::Deallocate(name) => return self.deallocate(name.as_ref()),
+            Statement::Discard(kind) => return self.discard(*kind).await,
+            Statement::DeclareCursor(declare) => {
+                self.declare(declare, prepared).await?;
+                "DECLARE CURSOR"
+            }
+            Statement::Close(target) => return self.close_cursor(target),
+            Statement::LockTable(_) => return Err(Error::unsupported("LOCK TABLE")),
+            Statement::CheckTable(_) => return Err(Error::unsupported("CHECK TABLE")),
+            Statement::Listen(_) => return Err(Error::unsupported("LISTEN")),
+            Statement::Notify { .. } => return Err(Error::unsupported("NOTIFY")),
+            // Nobody listens, so nothing is left to do.
+            Statement::Unlisten(_) => "UNLISTEN",
+            Statement::NoOp(command) => command,
+            _ => return Err(Error::unsupported("this statement")),
+        };
+        Ok(tag.to_owned())
+    }
+
+    fn require_block_softly(&mut self, command: &str) {
+        if self.require_block(command).is_err() {
+            self.warn(
+                SqlState::NoActiveSqlTransaction,
+                &format!("{command} can only be used in transaction blocks"),
+            );
+        }
+    }
+
+    fn set_transaction(&mut self, modes: &TransactionModes) -> Result<()> {
+        self.require_block_softly("SET TRANSACTION");
+        if self.block == Block::None && !self.in_simple_list {
+            return Ok(());
+        }
+        self.set_modes(modes)
+    }
+
+    fn set_characteristics(&mut self, modes: &TransactionModes) -> Result<()> {
+        let on_off = |on: bool| if on { "on" } else { "off" }.to_owned();
+        let mut state = self.shared.state.lock();
+        let mut put = |name: &str, value: String| state.settings.set(name, &[value], false);
+        if let Some(isolation) = modes.isolation {
+            let text = crate::shared::isolation_text(isolation);
+            put("default_transaction_isolation", text.to_owned())?;
+        }
+        if let Some(read_only) = modes.read_only {
+            put("default_transaction_read_only", on_off(read_only))?;
+        }
+        if let Some(deferrable) = modes.deferrable {
+            put("default_transaction_deferrable", on_off(deferrable))?;
+        }
+        Ok(())
+    }
+
+    async fn set(&mut self, set: &Set) -> Result<()> {
+        let local = set.scope == SetScope::Local;
+        if local && self.block == Block::None && !self.in_simple_list {
+            self.require_block_softly("SET LOCAL");
+            // It would end with this statement, so it only has to be valid.
+        }
+        let values = match &set.value {
+            SetValue::Default => None,
+            SetValue::Values(values) => Some(values.as_slice()),
+        };
+        match set.name.as_str() {
+            "transaction_isolation" | "transaction_read_only" | "transaction_deferrable" => {
+                return self.set_mode(&set.name, values);
+            }
+            "role" | "session_authorization" => {
+                return self.set_user(&set.name, values, local).await;
+            }
+            _ => {}
+        }
+        let mut state = self.shared.state.lock();
+        match values {
+            None => state.settings.reset(&set.name, local),
+            Some(values) => state.settings.set(&set.name, values, local).map(drop),
+        }
+    }
+
+    /// `SET transaction_isolation` and its kin are `SET TRANSACTION` in other words.
+    fn set_mode(&mut self, name: &str, values: Option<&[String]>) -> Result<()> {
+        let text = match values {
+            None => self.shared.setting(&format!("default_{name}")).unwrap_or_default(),
+            Some(values) => crate::settings::Settings::check(name, values)?,
+        };
+        let mut modes = TransactionModes::default();
+        match name {
+            "transaction_isolation" => modes.isolation = Some(isolation_of(&text)),
+            "transaction_read_only" => modes.read_only = Some(text == "on"),
+            _ => modes.deferrable = Some(text == "on"),
+        }
+        self.set_modes(&modes)
+    }
+
+    /// `SET ROLE` and `SET SESSION AUTHORIZATION`.
+    async fn set_user(&mut self, name: &str, values: Option<&[String]>, local: bool) -> Result<()> {
+        let wanted = values.and_then(<[String]>::first).filter(|value| *value != "none");
+        let Some(wanted) = wanted else {
+            let mut state = self.shared.state.lock();
+            if name == "session_authorization" {
+                state.settings.reset("role", local)?;
+            }
+            return state.settings.reset(name, local);
+        };
+        let seq = self.ensure_open().txn.next_statement();
+        let catalog = self.catalog_at(seq).await?;
+        let role = catalog.role_by_name(wanted).ok_or_else(|| {
+            Error::new(
+                SqlState::InvalidParameterValue,
+                format!("role \"{wanted}\" does not exist"),
+            )
+        })?;
+        let from = self.derived().session_user.clone();
+        let login = self.shared.entry.user.clone();
+        let denied = |what: String| Err(Error::new(SqlState::InsufficientPrivilege, what));
+        let mut state = self.shared.state.lock();
+        if name == "session_authorization" {
+            if !self.shared.superuser && *wanted != login {
+                return denied("permission denied to set session authorization".to_owned());
+            }
+            state.settings.reset("role", local)?;
+        } else {
+            let member = catalog
+                .role_by_name(&from)
+                .is_some_and(|user| catalog.acts_as(user.id, role.id));
+            if !member {
+                return denied(format!("permission denied to set role \"{wanted}\""));
+            }
+        }
+        state.settings.set(name, &[wanted.clone()], local)?;
+        let superuser = if role.superuser { "on" } else { "off" };
+        state.settings.force("is_superuser", superuser.to_owned());
+        Ok(())
+    }
+
+    fn reset(&mut self, reset: &Reset) -> Result<()> {
+        let mut state = self.shared.state.lock();
+        match reset {
+            Reset::All => {
+                state.settings.reset_all();
+                Ok(())
+            }
+            Reset::Name(name) => state.settings.reset(name, false),
+        }
+    }
+
+    fn show_rows(&self, target: &ShowTarget) -> Result<VecDeque<Row>> {
+        match target {
+            ShowTarget::All => {
+                let mut rows: Vec<(String, String, String)> =
+                    self.shared.state.lock().settings.all();
+                for (name, value, _) in &mut rows {
+                    if let Some(actual) = self.shared.setting(name) {
+                        *value = actual;
+                    }
+                }
+                rows.sort_by_key(|(name, _, _)| name.to_lowercase());
+                let texts = |(a, b, c): (String, String, String)| {
+                    vec![Datum::text(a), Datum::text(b), Datum::text(c)]
+                };
+                Ok(rows.into_iter().map(texts).collect())
+            }
+            ShowTarget::Variable(name) => {
+                let value = match self.shared.setting(name) {
+                    Some(value) => value,
+                    None => self.shared.state.lock().settings.show(name)?,
+                };
+                Ok(VecDeque::from([vec![Datum::text(value)]]))
+            }
+            ShowTarget::TransactionStatus => {
+                let text = match self.block {
+                    Block::None => "NoTxn",
+                    Block::Active => "Open",
+                    Block::Failed => "Aborted",
+                    Block::Released => "CommitWait",
+                };
+                Ok(VecDeque::from([vec![Datum::text(text)]]))
+            }
+            _ => Err(Error::unsupported(show::command(target))),
+        }
+    }
+
+    /// `PREPARE`
+    async fn prepare_sql(&mut self, prepare: &Prepare, outer: &Prepared) -> Result<()> {
+        let name = braid_sql::fold(&prepare.name);
+        if self.prepared.contains_key(&name) {
+            return Err(duplicate(&name));
+        }
+        let text = outer.parsed.text.get(prepare.text.clone()).unwrap_or_default();
+        let parsed = self.server.plans.parse(text)?;
+        let types = prepare.types.iter().map(braid_plan::sql_type_of);
+        let hints = types.collect::<Result<Vec<SqlType>>>()?;
+        let mut prepared = Prepared::new(&name, parsed, Some(0), hints);
+        prepared.from_sql = true;
+        let prepared = Box::pin(self.describe_new(prepared)).await?;
+        self.keep_prepared(Arc::new(prepared));
+        self.replay.blocked = true;
+        Ok(())
+    }
+
+    /// The portal that an EXECUTE stands for.
+    async fn bind_execute(&mut self, execute: &Execute, outer: &Portal) -> Result<Portal> {
+        let name = braid_sql::fold(&execute.name);
+        let target = self.prepared.get(&name).cloned().ok_or_else(|| unknown_statement(&name))?;
+        if execute.args.len() != target.params.len() {
+            return Err(Error::new(
+                SqlState::SyntaxError,
+                format!("wrong number of parameters for prepared statement \"{name}\""),
+            )
+            .detail(format!(
+                "Expected {} parameters but got {}.",
+                target.params.len(),
+                execute.args.len()
+            )));
+        }
+        let mut params = Vec::with_capacity(execute.args.len());
+        if !execute.args.is_empty() {
+            let seq = self.ensure_open().txn.next_statement();
+            let catalog = self.catalog_at(seq).await?;
+            let env = self.environment(&catalog);
+            let cx = braid_plan::PlanContext {
+                catalog: &catalog,
+                path: &env.lookup.path,
+                env: &env,
+                param_types: &[],
+            };
+            let eval_cx = braid_plan::eval::EvalContext { env: &env, params: &[], outer: &[] };
+            for (arg, ty) in execute.args.iter().zip(&target.params) {
+                let expr = braid_plan::bind_scalar(&cx, &arg.to_string(), ty)?;
+                params.push(braid_plan::eval::eval(&expr, &[], &eval_cx)?);
+            }
+        }
+        Ok(Portal::new(target, params, outer.formats.clone()))
+    }
+
+    fn deallocate(&mut self, name: Option<&braid_sql::ast::Ident>) -> Result<String> {
+        let Some(name) = name else {
+            self.prepared.retain(|name, _| name.is_empty());
+            self.note_prepared();
+            return Ok("DEALLOCATE ALL".to_owned());
+        };
+        let name = braid_sql::fold(name);
+        self.prepared.remove(&name).ok_or_else(|| unknown_statement(&name))?;
+        self.note_prepared();
+        Ok("DEALLOCATE".to_owned())
+    }
+
+    async fn discard(&mut self, kind: DiscardKind) -> Result<String> {
+        match kind {
+            DiscardKind::Plans => return Ok("DISCARD PLANS".to_owned()),
+            DiscardKind::Temp => return Ok("DISCARD TEMP".to_owned()),
+            DiscardKind::Sequences => {
+                self.shared.sequences.lock().clear();
+                return Ok("DISCARD SEQUENCES".to_owned());
+            }
+            DiscardKind::All => {}
+        }
+        if self.block != Block::None || self.in_simple_list {
+            return Err(Error::new(
+                SqlState::ActiveSqlTransaction,
+                "DISCARD ALL cannot run inside a transaction block",
+            ));
+        }
+        self.portals.clear();
+        self.note_cursors();
+        self.prepared.clear();
+        self.note_prepared();
+        self.shared.sequences.lock().clear();
+        let mut state = self.shared.state.lock();
+        for name in ["role", "session_authorization"] {
+            state.settings.reset(name, false)?;
+        }
+        state.settings.reset_all();
+        Ok("DISCARD ALL".to_owned())
+    }
+}

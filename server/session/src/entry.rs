@@ -1,0 +1,130 @@
+//! A session as others see it: to cancel it, end it, list it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use braid_catalog::SessionInfo;
+use braid_exec::Cancel;
+use braid_types::{Error, SqlState};
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+
+use crate::clock::now_micros;
+use crate::options::SessionOptions;
+
+/// What a session does now.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Activity {
+    pub state: &'static str,
+    pub query: Arc<str>,
+    pub query_start: Option<i64>,
+    pub state_change: Option<i64>,
+    pub transaction_start: Option<i64>,
+    pub transaction: Option<u64>,
+    pub application_name: String,
+}
+
+/// A session's place in the registry.
+pub(crate) struct SessionEntry {
+    pub pid: i32,
+    pub secret: i32,
+    pub user: String,
+    pub database: String,
+    pub peer: Option<std::net::SocketAddr>,
+    pub started: i64,
+    pub cancel: Arc<Cancel>,
+    pub activity: Mutex<Activity>,
+    running: AtomicBool,
+    ending: AtomicBool,
+    end: Notify,
+}
+
+/// 57P01: the session has to end.
+pub(crate) fn ended() -> Error {
+    Error::new(SqlState::AdminShutdown, "terminating connection due to administrator command")
+}
+
+impl SessionEntry {
+    pub(crate) fn new(pid: i32, secret: i32, options: &SessionOptions) -> SessionEntry {
+        SessionEntry {
+            pid,
+            secret,
+            user: options.user.clone(),
+            database: options.database.clone(),
+            peer: options.peer,
+            started: now_micros(),
+            cancel: Arc::default(),
+            activity: Mutex::new(Activity { state: "idle", ..Activity::default() }),
+            running: AtomicBool::new(false),
+            ending: AtomicBool::new(false),
+            end: Notify::new(),
+        }
+    }
+
+    /// A statement begins: from now on it can be cancelled.
+    pub(crate) fn begin_statement(&self, query: &Arc<str>, now: i64) {
+        self.cancel.reset();
+        self.running.store(true, Ordering::Release);
+        let mut activity = self.activity.lock();
+        activity.state = "active";
+        activity.query = query.clone();
+        activity.query_start = Some(now);
+        activity.state_change = Some(now);
+    }
+
+    /// No statement runs any more.
+    pub(crate) fn end_statement(&self) {
+        self.running.store(false, Ordering::Release);
+    }
+
+    /// Stops the running statement, if there is one.
+    pub(crate) fn cancel_running(&self) -> bool {
+        let running = self.running.load(Ordering::Acquire);
+        if running {
+            let message = "canceling statement due to user request";
+            self.cancel.stop(Error::new(SqlState::QueryCanceled, message));
+        }
+        running
+    }
+
+    /// Ends the session once its statement is done.
+    pub(crate) fn ask_to_end(&self) {
+        self.ending.store(true, Ordering::Release);
+        self.end.notify_one();
+    }
+
+    /// Ends the session and its statement.
+    pub(crate) fn terminate(&self) {
+        self.ask_to_end();
+        self.cancel.stop(ended());
+    }
+
+    pub(crate) fn is_ending(&self) -> bool {
+        self.ending.load(Ordering::Acquire)
+    }
+
+    /// Waits until the session is asked to end.
+    pub(crate) async fn end_signal(&self) {
+        self.end.notified().await;
+    }
+
+    pub(crate) fn info(&self) -> SessionInfo {
+        let activity = self.activity.lock().clone();
+        SessionInfo {
+            pid: self.pid,
+            user: self.user.clone(),
+            database: self.database.clone(),
+            application_name: activity.application_name,
+            client_addr: self.peer.map(|peer| peer.ip().to_string()),
+            client_port: self.peer.map(|peer| i32::from(peer.port())),
+            backend_start: self.started,
+            transaction_start: activity.transaction_start,
+            query_start: activity.query_start,
+            state_change: activity.state_change,
+            state: activity.state.to_owned(),
+            query: activity.query.to_string(),
+            wait: None,
+            transaction: activity.transaction,
+        }
+    }
+}

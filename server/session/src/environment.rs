@@ -1,0 +1,72 @@
+//! The session as functions and the planner see it during one statement.
+
+use std::sync::Arc;
+
+use braid_builtins::{Environment, Lookup};
+use braid_catalog::CatalogLookup;
+use braid_types::FormatSettings;
+
+use crate::settings::Active;
+use crate::shared::Shared;
+
+/// One statement's view of its session.
+pub(crate) struct StatementEnvironment {
+    pub shared: Arc<Shared>,
+    pub active: Arc<Active>,
+    pub transaction_micros: i64,
+    pub statement_micros: i64,
+    pub user: Arc<str>,
+    pub session_user: Arc<str>,
+    pub lookup: Arc<CatalogLookup>,
+}
+
+impl Environment for StatementEnvironment {
+    fn settings(&self) -> &FormatSettings {
+        &self.active.format
+    }
+
+    fn transaction_micros(&self) -> i64 {
+        self.transaction_micros
+    }
+
+    fn statement_micros(&self) -> i64 {
+        self.statement_micros
+    }
+
+    fn current_user(&self) -> &str {
+        &self.user
+    }
+
+    fn session_user(&self) -> &str {
+        &self.session_user
+    }
+
+    fn database(&self) -> &str {
+        &self.lookup.path.database_name
+    }
+
+    fn search_path(&self, implicit: bool) -> Vec<String> {
+        let CatalogLookup { catalog, path } = &*self.lookup;
+        let exists = |name: &&str| {
+            braid_catalog::is_virtual_schema(name)
+                || catalog.schema_by_name(path.database, name).is_some()
+        };
+        path.names(implicit).filter(exists).map(str::to_owned).collect()
+    }
+
+    fn setting(&self, name: &str) -> Option<String> {
+        self.shared.setting(name)
+    }
+
+    fn backend_pid(&self) -> i32 {
+        self.shared.entry.pid
+    }
+
+    fn client_addr(&self) -> Option<String> {
+        self.shared.entry.peer.map(|peer| peer.ip().to_string())
+    }
+
+    fn lookup(&self) -> &dyn Lookup {
+        &*self.lookup
+    }
+}

@@ -1,0 +1,309 @@
+//! The extended protocol: Parse, Bind, Describe, Execute, Close, Sync.
+//!
+//! Rules: everything between two Syncs is one implicit transaction; Sync commits it, and what
+//! was executed runs again if that meets a conflict and nothing has left; portals end with their
+//! transaction.
+
+use std::sync::atomic::Ordering;
+
+use braid_types::{Datum, Error, Result, SqlState, SqlType, binary, text};
+
+use crate::client::{Client, Formats};
+use crate::clock::now_micros;
+use crate::errors::is_retryable;
+use crate::portal::{Portal, Run};
+use crate::prepared::{ends_failure, is_planned, unknown_statement};
+use crate::replay::Step;
+use crate::run::{ATTEMPTS_MAX, Ended};
+use crate::session::Session;
+use crate::transaction::Block;
+
+fn protocol(message: String) -> Error {
+    Error::new(SqlState::ProtocolViolation, message)
+}
+
+fn unknown_portal(name: &str) -> Error {
+    Error::new(SqlState::InvalidCursorName, format!("portal \"{name}\" does not exist"))
+}
+
+impl Session {
+    /// Parse.
+    pub async fn parse(
+        &mut self,
+        name: &str,
+        sql: &str,
+        types: &[u32],
+        client: &mut dyn Client,
+    ) -> Result<()> {
+        let prepared = self.prepare_text(name, sql, types).await?;
+        self.keep_prepared(prepared);
+        self.send_notices(client);
+        Ok(())
+    }
+
+    /// Bind.
+    pub async fn bind(
+        &mut self,
+        portal: &str,
+        statement: &str,
+        param_formats: &[i16],
+        params: &[Option<&[u8]>],
+        result_formats: &[i16],
+    ) -> Result<()> {
+        let prepared = self
+            .prepared
+            .get(statement)
+            .cloned()
+            .ok_or_else(|| unknown_statement(statement))?;
+        if !prepared.statement().is_some_and(ends_failure) {
+            self.check_block()?;
+        }
+        if !portal.is_empty() && self.portals.contains_key(portal) {
+            return Err(Error::new(
+                SqlState::DuplicateCursor,
+                format!("cursor \"{portal}\" already exists"),
+            ));
+        }
+        let wanted = prepared.params.len();
+        if params.len() != wanted {
+            return Err(protocol(format!(
+                "bind message supplies {} parameters, but prepared statement \"{statement}\" \
+                 requires {wanted}",
+                params.len()
+            )));
+        }
+        if param_formats.len() > 1 && param_formats.len() != params.len() {
+            return Err(protocol(format!(
+                "bind message has {} parameter formats but {} parameters",
+                param_formats.len(),
+                params.len()
+            )));
+        }
+        let formats = formats_of(param_formats)?;
+        let results = formats_of(result_formats)?;
+        let columns = prepared.columns.as_ref().map_or(0, |columns| columns.len());
+        if results.len() > 1 && results.len() != columns {
+            return Err(protocol(format!(
+                "bind message has {} result formats but query has {columns} columns",
+                results.len()
+            )));
+        }
+        let mut values = Vec::with_capacity(params.len());
+        for (i, (value, ty)) in params.iter().zip(&prepared.params).enumerate() {
+            values.push(match value {
+                None => Datum::Null,
+                Some(bytes) => self.parameter(ty, bytes, formats.is_binary(i)).await?,
+            });
+        }
+        self.portals.insert(portal.to_owned(), Portal::new(prepared, values, results));
+        Ok(())
+    }
+
+    /// Decodes a parameter.
+    async fn parameter(&mut self, ty: &SqlType, bytes: &[u8], is_binary: bool) -> Result<Datum> {
+        let ty = if *ty == SqlType::Unknown { &SqlType::Text } else { ty };
+        if is_binary {
+            return binary::decode(ty, bytes);
+        }
+        let value = std::str::from_utf8(bytes).map_err(|error| {
+            let byte = bytes.get(error.valid_up_to()).copied().unwrap_or_default();
+            invalid_byte(byte)
+        })?;
+        if value.contains('\0') {
+            return Err(invalid_byte(0));
+        }
+        if ty.is_reg() && !value.bytes().all(|byte| byte.is_ascii_digit()) {
+            return self.reg_parameter(ty, value).await;
+        }
+        let micros = self.open.as_ref().map_or_else(now_micros, |open| open.micros);
+        text::parse(ty, value, &self.derived().active.format, micros)
+    }
+
+    /// A name for `regclass` and its kin: looked up as a cast in a query would be.
+    async fn reg_parameter(&mut self, ty: &SqlType, value: &str) -> Result<Datum> {
+        let seq = self.ensure_open().txn.next_statement();
+        let catalog = self.catalog_at(seq).await?;
+        let env = self.environment(&catalog);
+        let cx = braid_plan::PlanContext {
+            catalog: &catalog,
+            path: &env.lookup.path,
+            env: &env,
+            param_types: &[],
+        };
+        let literal = format!("'{}'::{}", value.replace('\'', "''"), ty.plain_name());
+        let expr = braid_plan::bind_scalar(&cx, &literal, ty)?;
+        let cx = braid_plan::eval::EvalContext { env: &env, params: &[], outer: &[] };
+        braid_plan::eval::eval(&expr, &[], &cx)
+    }
+
+    /// Describe of a statement.
+    pub async fn describe_statement(
+        &mut self,
+        name: &str,
+        client: &mut dyn Client,
+    ) -> Result<()> {
+        let prepared =
+            self.prepared.get(name).cloned().ok_or_else(|| unknown_statement(name))?;
+        if self.block == Block::Failed && prepared.columns.is_some() {
+            self.check_block()?;
+        }
+        client.parameter_description(&prepared.params);
+        match &prepared.columns {
+            Some(columns) => client.row_description(columns, &Formats::TEXT),
+            None => client.no_data(),
+        }
+        Ok(())
+    }
+
+    /// Describe of a portal.
+    pub fn describe_portal(&mut self, name: &str, client: &mut dyn Client) -> Result<()> {
+        let portal = self.portals.get(name).ok_or_else(|| unknown_portal(name))?;
+        match portal.columns() {
+            Some(_) if self.block == Block::Failed => self.check_block()?,
+            Some(columns) => client.row_description(&columns, &portal.formats),
+            None => client.no_data(),
+        }
+        Ok(())
+    }
+
+    /// Execute.
+    pub async fn execute(
+        &mut self,
+        name: &str,
+        rows_max: u32,
+        client: &mut dyn Client,
+    ) -> Result<()> {
+        let mut portal = self.portals.remove(name).ok_or_else(|| unknown_portal(name))?;
+        let fresh = matches!(portal.run, Run::New);
+        let start = client.position();
+        let result = self.run_portal(&mut portal, u64::from(rows_max), client, false).await;
+        if let Err(error) = &result
+            && is_retryable(error)
+            && let Some(open) = &mut self.open
+        {
+            open.doomed = true;
+        }
+        let ended = result?;
+        let prepared = &portal.prepared;
+        let planned = prepared.statement().is_none_or(is_planned);
+        if self.block == Block::None && self.open.is_some() {
+            if fresh && ended == Ended::Complete && planned {
+                self.replay.push(Step {
+                    prepared: prepared.clone(),
+                    params: portal.params.clone(),
+                    formats: portal.formats.clone(),
+                    output: start..client.position(),
+                });
+            } else {
+                self.replay.blocked = true;
+            }
+        }
+        let ends = prepared.statement().is_some_and(ends_failure);
+        if !ends {
+            self.portals.insert(name.to_owned(), portal);
+        }
+        Ok(())
+    }
+
+    /// Close of a statement.
+    pub fn close_statement(&mut self, name: &str) {
+        if self.prepared.remove(name).is_some() {
+            self.note_prepared();
+        }
+    }
+
+    /// Close of a portal.
+    pub fn close_portal(&mut self, name: &str) {
+        if self.portals.remove(name).is_some() {
+            self.note_cursors();
+        }
+    }
+
+    /// Sync: an implicit transaction ends.
+    pub async fn sync(&mut self, client: &mut dyn Client) -> Result<()> {
+        let result = if self.block == Block::None {
+            self.finish_batch(client).await
+        } else {
+            Ok(())
+        };
+        self.replay.clear();
+        if let Err(error) = &result {
+            self.fail_with(Some(error)).await;
+        }
+        self.send_notices(client);
+        self.note_idle();
+        result
+    }
+
+    /// Commits what was executed since the last Sync, and runs it again on a conflict.
+    pub(crate) async fn finish_batch(&mut self, client: &mut dyn Client) -> Result<()> {
+        let mut attempts = 0;
+        let mut result = self.commit_batch(client).await;
+        while let Err(error) = &result {
+            attempts += 1;
+            if !is_retryable(error) || attempts > ATTEMPTS_MAX {
+                return result;
+            }
+            let Some(steps) = self.replay.take() else { return result };
+            self.server.counters.automatic_retries.fetch_add(1, Ordering::Relaxed);
+            match self.replay_steps(steps, client).await {
+                Ok(true) => result = self.commit_batch(client).await,
+                Ok(false) => return result,
+                Err(error) => result = Err(error),
+            }
+        }
+        result
+    }
+
+    async fn commit_batch(&mut self, client: &mut dyn Client) -> Result<()> {
+        if self.replay.steps.is_empty() || self.open.is_none() {
+            return self.commit_open().await;
+        }
+        // The tags stay in the buffer: a failed commit takes them back before it is reported.
+        let before_tag = self.tag_position;
+        let result = self.commit_open().await;
+        let replayable = !self.replay.blocked
+            && self.replay.steps.first().is_some_and(|step| step.output.start >= client.sent());
+        if result.is_err() && !replayable {
+            client.rewind(before_tag);
+        }
+        result
+    }
+
+    /// Runs the steps again, their output in the place of the old; false if some has left.
+    async fn replay_steps(&mut self, steps: Vec<Step>, client: &mut dyn Client) -> Result<bool> {
+        let Some(first) = steps.first().map(|step| step.output.start) else { return Ok(false) };
+        let Some(old) = client.take_after(first) else { return Ok(false) };
+        let piece = |from: u64, to: u64| {
+            let at = |position: u64| {
+                usize::try_from(position - first).unwrap_or(usize::MAX).min(old.len())
+            };
+            &old[at(from)..at(to)]
+        };
+        let mut done = first;
+        for step in steps {
+            client.put_back(piece(done, step.output.start));
+            let start = client.position();
+            let (params, formats) = (step.params.clone(), step.formats.clone());
+            let mut portal = Portal::new(step.prepared.clone(), params, formats);
+            self.run_portal(&mut portal, 0, client, false).await?;
+            done = step.output.end;
+            self.replay.push(Step { output: start..client.position(), ..step });
+        }
+        client.put_back(piece(done, first + old.len() as u64));
+        Ok(true)
+    }
+}
+
+fn formats_of(codes: &[i16]) -> Result<Formats> {
+    Formats::from_codes(codes.iter().copied()).map_err(|code| {
+        Error::new(SqlState::InvalidParameterValue, format!("unsupported format code: {code}"))
+    })
+}
+
+fn invalid_byte(byte: u8) -> Error {
+    Error::new(
+        SqlState::CharacterNotInRepertoire,
+        format!("invalid byte sequence for encoding \"UTF8\": 0x{byte:02x}"),
+    )
+}

@@ -1,0 +1,232 @@
+//! Prepared statements: a statement of a text, what its parameters and columns are.
+
+use std::sync::Arc;
+
+use braid_sql::ast::{ShowTarget, Statement};
+use braid_types::{Error, Result, SqlState, SqlType};
+use parking_lot::Mutex;
+
+use crate::client::ResultColumn;
+use crate::clock::now_micros;
+use crate::plan_cache::{CachedPlan, ParsedText};
+use crate::session::Session;
+use crate::show;
+
+/// A statement ready to be bound.
+pub(crate) struct Prepared {
+    /// Its name; empty for the unnamed one.
+    pub name: String,
+    /// The text, which may hold other statements as well.
+    pub parsed: Arc<ParsedText>,
+    /// Which of them it is; `None` for an empty text.
+    pub index: Option<usize>,
+    /// Parameter types as far as the client said.
+    pub hints: Vec<SqlType>,
+    /// Parameter types.
+    pub params: Vec<SqlType>,
+    /// The columns promised to the client; `None` if it returns no rows.
+    pub columns: Option<Arc<[ResultColumn]>>,
+    /// By PREPARE, else by the protocol.
+    pub from_sql: bool,
+    /// When it was prepared.
+    pub time: i64,
+    /// The plan that was used last.
+    pub plan: Mutex<Option<Arc<CachedPlan>>>,
+}
+
+impl Prepared {
+    pub(crate) fn new(
+        name: &str,
+        parsed: Arc<ParsedText>,
+        index: Option<usize>,
+        hints: Vec<SqlType>,
+    ) -> Prepared {
+        Prepared {
+            name: name.to_owned(),
+            parsed,
+            index,
+            hints,
+            params: Vec::new(),
+            columns: None,
+            from_sql: false,
+            time: now_micros(),
+            plan: Mutex::new(None),
+        }
+    }
+
+    /// The statement; `None` for an empty text.
+    pub(crate) fn statement(&self) -> Option<&Statement> {
+        self.parsed.statements.get(self.index?).map(|parsed| &parsed.statement)
+    }
+
+    /// The highest parameter that occurs.
+    pub(crate) fn parameters(&self) -> usize {
+        let parsed = self.index.and_then(|index| self.parsed.statements.get(index));
+        parsed.map_or(0, |parsed| parsed.parameters)
+    }
+
+    /// The statement's own text.
+    pub(crate) fn text(&self) -> &str {
+        let range = self.index.and_then(|index| self.parsed.statements.get(index));
+        range.and_then(|parsed| self.parsed.text.get(parsed.text.clone())).unwrap_or_default()
+    }
+}
+
+/// Whether the planner takes this statement.
+pub(crate) fn is_planned(statement: &Statement) -> bool {
+    matches!(
+        statement,
+        Statement::Query(_)
+            | Statement::QueryWithChanges { .. }
+            | Statement::Insert(_)
+            | Statement::Update(_)
+            | Statement::Delete(_)
+            | Statement::Explain(_)
+    )
+}
+
+/// Whether a failed block takes this statement.
+pub(crate) fn ends_failure(statement: &Statement) -> bool {
+    matches!(statement, Statement::Commit { .. } | Statement::Rollback { .. })
+}
+
+/// Types by oid, as Parse gives them; 42704 for one that does not exist.
+fn hint_types(oids: &[u32]) -> Result<Vec<SqlType>> {
+    let type_of = |oid: &u32| match *oid {
+        // 705 is `unknown`.
+        0 | 705 => Ok(SqlType::Unknown),
+        oid => SqlType::from_oid(oid).ok_or_else(|| {
+            Error::new(SqlState::UndefinedObject, format!("type with OID {oid} does not exist"))
+        }),
+    };
+    oids.iter().map(type_of).collect()
+}
+
+/// 26000: there is no such prepared statement.
+pub(crate) fn unknown_statement(name: &str) -> Error {
+    let message = match name {
+        "" => "unnamed prepared statement does not exist".to_owned(),
+        name => format!("prepared statement \"{name}\" does not exist"),
+    };
+    Error::new(SqlState::InvalidSqlStatementName, message)
+}
+
+impl Session {
+    /// Parse: prepares a statement.
+    pub(crate) async fn prepare_text(
+        &mut self,
+        name: &str,
+        sql: &str,
+        oids: &[u32],
+    ) -> Result<Arc<Prepared>> {
+        if !name.is_empty() && self.prepared.contains_key(name) {
+            return Err(duplicate(name));
+        }
+        let parsed = self.server.plans.parse(sql)?;
+        if parsed.statements.len() > 1 {
+            return Err(Error::new(
+                SqlState::SyntaxError,
+                "cannot insert multiple commands into a prepared statement",
+            ));
+        }
+        let index = (!parsed.statements.is_empty()).then_some(0);
+        let prepared = Prepared::new(name, parsed, index, hint_types(oids)?);
+        self.describe_new(prepared).await.map(Arc::new)
+    }
+
+    /// Finds out a new statement's parameters and columns.
+    pub(crate) async fn describe_new(&mut self, mut prepared: Prepared) -> Result<Prepared> {
+        let Some(statement) = prepared.statement().cloned() else { return Ok(prepared) };
+        if !ends_failure(&statement) {
+            self.check_block()?;
+        }
+        if let Some(rewritten) = show_query(&statement) {
+            prepared.parsed = self.server.plans.parse(&rewritten)?;
+            prepared.index = Some(0);
+        }
+        if prepared.statement().is_some_and(is_planned) {
+            let plan = self.plan_now(&prepared).await?;
+            prepared.params = plan.plan.params.clone();
+            prepared.columns = (!plan.columns.is_empty() || returns_rows(&statement))
+                .then(|| plan.columns.clone());
+            *prepared.plan.lock() = Some(plan);
+            return Ok(prepared);
+        }
+        prepared.params = prepared.hints.clone();
+        prepared.columns = match &statement {
+            Statement::Show(target) => Some(show::columns(target)),
+            Statement::Execute(execute) => {
+                let name = braid_sql::fold(&execute.name);
+                let target =
+                    self.prepared.get(&name).ok_or_else(|| unknown_statement(&name))?;
+                target.columns.clone()
+            }
+            Statement::Fetch(fetch) if !fetch.is_move => {
+                let name = braid_sql::fold(&fetch.name);
+                self.portals.get(&name).and_then(|portal| portal.columns())
+            }
+            _ => None,
+        };
+        let holds_others = matches!(statement, Statement::Prepare(_));
+        if prepared.parameters() > prepared.params.len() && !holds_others {
+            return Err(no_parameter(prepared.parameters()));
+        }
+        Ok(prepared)
+    }
+
+    /// Keeps a prepared statement by its name.
+    pub(crate) fn keep_prepared(&mut self, prepared: Arc<Prepared>) {
+        self.prepared.insert(prepared.name.clone(), prepared);
+        self.note_prepared();
+    }
+
+    /// Tells the catalog views which prepared statements there are.
+    pub(crate) fn note_prepared(&self) {
+        let mut list: Vec<_> = self
+            .prepared
+            .values()
+            .filter(|prepared| !prepared.name.is_empty())
+            .map(|prepared| braid_catalog::PreparedInfo {
+                name: prepared.name.clone(),
+                statement: prepared.text().to_owned(),
+                prepare_time: prepared.time,
+                parameter_types: prepared.params.iter().map(SqlType::oid).collect(),
+                from_sql: prepared.from_sql,
+            })
+            .collect();
+        list.sort_by(|a, b| a.name.cmp(&b.name));
+        self.shared.state.lock().prepared = list;
+    }
+}
+
+/// 42P02: there is no value for that parameter.
+pub(crate) fn no_parameter(number: usize) -> Error {
+    Error::new(SqlState::UndefinedParameter, format!("there is no parameter ${number}"))
+}
+
+/// 42P05: the name is taken.
+pub(crate) fn duplicate(name: &str) -> Error {
+    Error::new(
+        SqlState::DuplicatePreparedStatement,
+        format!("prepared statement \"{name}\" already exists"),
+    )
+}
+
+fn returns_rows(statement: &Statement) -> bool {
+    matches!(
+        statement,
+        Statement::Query(_)
+            | Statement::QueryWithChanges { .. }
+            | Statement::Explain(_)
+            | Statement::Show(_)
+    )
+}
+
+/// The query that a SHOW of objects stands for.
+fn show_query(statement: &Statement) -> Option<String> {
+    match statement {
+        Statement::Show(ShowTarget::All | ShowTarget::Variable(_)) => None,
+        Statement::Show(target) => show::query(target),
+        _ => None,
+    }
+}

@@ -1,0 +1,434 @@
+//! Running one bound statement: planning, rows to the client, running again after a conflict.
+//!
+//! ```text
+//! run_portal ─ planned ──► start ──► rows ──► rows … ──► tag
+//!            │                 ▲        │ 40001 or 40P01, and nothing of it has left
+//!            │                 └────────┘
+//!            ├ ddl      ──► exec::ddl
+//!            └ others   ──► dispatch, copy
+//! ```
+//!
+//! Rules: output of a failed attempt is taken back before the next; a statement that has sent
+//! something is never run again; a cancel or a timeout ends every wait.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use braid_catalog::CatalogLookup;
+use braid_exec::{ExecContext, Execution, Memory};
+use braid_kv::Seq;
+use braid_plan::{PlanContext, PlannedStatement};
+use braid_sql::ast::Statement;
+use braid_types::{Datum, Error, Result, Row, SqlState};
+use tokio::task::JoinHandle;
+
+use crate::client::{Client, ResultColumn};
+use crate::clock::now_micros;
+use crate::entry::SessionEntry;
+use crate::environment::StatementEnvironment;
+use crate::errors::is_retryable;
+use crate::plan_cache::CachedPlan;
+use crate::portal::{Portal, Run, Running, Source};
+use crate::prepared::{Prepared, ends_failure, is_planned};
+use crate::session::Session;
+
+/// How often a statement is run again before its client has to.
+pub(crate) const ATTEMPTS_MAX: u32 = 100;
+/// Rows asked for at a time.
+const BATCH_ROWS: usize = 1024;
+
+/// How a portal's run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ended {
+    /// At the end of its rows.
+    Complete,
+    /// At the limit of rows.
+    Suspended,
+}
+
+/// While it lives, the statement can be cancelled and its timeout runs.
+pub(crate) struct StatementGuard {
+    entry: Arc<SessionEntry>,
+    timer: Option<JoinHandle<()>>,
+}
+
+impl Drop for StatementGuard {
+    fn drop(&mut self) {
+        self.entry.end_statement();
+        if let Some(timer) = &self.timer {
+            timer.abort();
+        }
+    }
+}
+
+impl Session {
+    /// Marks the beginning of a statement for cancel requests, timeouts and the activity view.
+    pub(crate) fn guard_statement(&mut self, text: &Arc<str>) -> StatementGuard {
+        let entry = self.shared.entry.clone();
+        entry.begin_statement(text, now_micros());
+        self.server.counters.statements.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        let timer = self.active().statement_timeout.map(|after| {
+            let entry = entry.clone();
+            tokio::spawn(async move {
+                tokio::time::sleep(after).await;
+                entry.cancel.stop(Error::new(
+                    SqlState::QueryCanceled,
+                    "canceling statement due to statement timeout",
+                ));
+            })
+        });
+        StatementGuard { entry, timer }
+    }
+
+    /// What functions and the planner see.
+    pub(crate) fn environment(
+        &mut self,
+        catalog: &Arc<braid_catalog::Catalog>,
+    ) -> StatementEnvironment {
+        let now = now_micros();
+        let transaction_micros = self.open.as_ref().map_or(now, |open| open.micros);
+        let shared = self.shared.clone();
+        let derived = self.derived();
+        StatementEnvironment {
+            shared,
+            active: derived.active.clone(),
+            transaction_micros,
+            statement_micros: now,
+            user: derived.user.clone(),
+            session_user: derived.session_user.clone(),
+            lookup: Arc::new(CatalogLookup::new(catalog.clone(), derived.path.clone())),
+        }
+    }
+
+    /// The plan of a statement as of now, outside of its execution.
+    pub(crate) async fn plan_now(&mut self, prepared: &Prepared) -> Result<Arc<CachedPlan>> {
+        let seq = self.ensure_open().txn.next_statement();
+        let catalog = self.catalog_at(seq).await?;
+        let env = self.environment(&catalog);
+        self.plan(prepared, &catalog, &env)
+    }
+
+    /// The plan of a statement: the one used before, one of another session, or a new one.
+    pub(crate) fn plan(
+        &mut self,
+        prepared: &Prepared,
+        catalog: &Arc<braid_catalog::Catalog>,
+        env: &StatementEnvironment,
+    ) -> Result<Arc<CachedPlan>> {
+        let version = catalog.version();
+        let key = self.derived().key.clone();
+        let hints = &prepared.hints;
+        let used = prepared.plan.lock().clone();
+        if let Some(plan) = used.filter(|plan| plan.fits(version, &key, hints)) {
+            self.server.plans.count(true);
+            return Ok(plan);
+        }
+        let found = prepared.parsed.plan(version, &key, hints);
+        self.server.plans.count(found.is_some());
+        let plan = match found {
+            Some(plan) => plan,
+            None => {
+                let statement = prepared
+                    .statement()
+                    .ok_or_else(|| Error::internal("an empty statement has no plan"))?;
+                let cx = PlanContext { catalog, path: &env.lookup.path, env, param_types: hints };
+                let plan = Arc::new(braid_plan::plan(statement, &cx)?);
+                let columns = result_columns(&plan);
+                let hints = hints.clone();
+                let plan = Arc::new(CachedPlan { version, key, hints, plan, columns });
+                prepared.parsed.keep(&plan);
+                plan
+            }
+        };
+        *prepared.plan.lock() = Some(plan.clone());
+        Ok(plan)
+    }
+
+    /// What an execution may use.
+    pub(crate) fn exec_context(
+        &mut self,
+        seq: Seq,
+        catalog: Arc<braid_catalog::Catalog>,
+        env: StatementEnvironment,
+    ) -> ExecContext {
+        let active = env.active.clone();
+        let path = env.lookup.path.clone();
+        ExecContext {
+            txn: self.ensure_open().txn.clone(),
+            seq,
+            catalog,
+            path,
+            env: Arc::new(env),
+            sequences: self.server.sequences.clone(),
+            runtime: self.shared.clone(),
+            services: self.shared.clone(),
+            cancel: self.shared.entry.cancel.clone(),
+            memory: Memory::new(active.memory_limit_bytes),
+            implicit_locks: active.implicit_locks,
+        }
+    }
+
+    /// Starts a planned statement with this number.
+    pub(crate) async fn start(
+        &mut self,
+        prepared: &Prepared,
+        params: &[Datum],
+        seq: Seq,
+    ) -> Result<Running> {
+        let catalog = self.catalog_at(seq).await?;
+        let env = self.environment(&catalog);
+        let plan = self.plan(prepared, &catalog, &env)?;
+        if let Some(promised) = &prepared.columns
+            && !same_columns(promised, &plan.columns)
+        {
+            let message = "cached plan must not change result type";
+            return Err(Error::new(SqlState::FeatureNotSupported, message));
+        }
+        if plan.plan.is_write && self.modes().read_only {
+            return Err(read_only(prepared));
+        }
+        let cx = self.exec_context(seq, catalog, env);
+        let execution = Execution::start(plan.plan.clone(), params.to_vec(), Arc::new(cx))?;
+        let explain = matches!(prepared.statement(), Some(Statement::Explain(_)));
+        Ok(Running {
+            columns: plan.columns.clone(),
+            source: Source::Execution(Box::new(execution), explain.then_some("EXPLAIN")),
+        })
+    }
+
+    /// Runs a portal up to `rows_max` rows (0: all). With `describe`, its columns go first.
+    pub(crate) async fn run_portal(
+        &mut self,
+        portal: &mut Portal,
+        rows_max: u64,
+        client: &mut dyn Client,
+        describe: bool,
+    ) -> Result<Ended> {
+        let prepared = portal.prepared.clone();
+        let Some(statement) = prepared.statement() else {
+            client.empty_query();
+            return Ok(Ended::Complete);
+        };
+        if !ends_failure(statement) {
+            self.check_block()?;
+        }
+        if matches!(portal.run, Run::Done) {
+            return finished_again(&prepared, client);
+        }
+        let guard = self.guard_statement(&prepared.parsed.text);
+        let result = if is_planned(statement) {
+            self.run_planned(portal, rows_max, client, describe).await
+        } else {
+            self.run_other(portal, rows_max, client, describe).await
+        };
+        drop(guard);
+        match &result {
+            Ok(Ended::Complete) => portal.run = Run::Done,
+            Ok(Ended::Suspended) => {}
+            Err(_) => {
+                portal.run = Run::Done;
+                let errors = &self.server.counters.errors;
+                errors.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            }
+        }
+        self.send_notices(client);
+        result
+    }
+
+    async fn run_planned(
+        &mut self,
+        portal: &mut Portal,
+        rows_max: u64,
+        client: &mut dyn Client,
+        describe: bool,
+    ) -> Result<Ended> {
+        let fresh = matches!(portal.run, Run::New);
+        if !fresh {
+            return self.deliver(portal, rows_max, client).await;
+        }
+        let start = client.position();
+        let open = self.ensure_open();
+        open.statements += 1;
+        let mut seq = open.txn.next_statement();
+        let mut attempt = 0;
+        loop {
+            let result = self.attempt(portal, seq, rows_max, client, describe).await;
+            let error = match result {
+                Ok(ended) => return Ok(ended),
+                Err(error) => error,
+            };
+            portal.run = Run::New;
+            attempt += 1;
+            if !is_retryable(&error) || attempt > ATTEMPTS_MAX || !client.rewind(start) {
+                return Err(error);
+            }
+            seq = self.again(seq, error, attempt).await?;
+        }
+    }
+
+    /// Prepares the statement to run again; its error if that cannot be.
+    async fn again(&mut self, seq: Seq, error: Error, attempt: u32) -> Result<Seq> {
+        let counters = &self.server.counters;
+        counters.automatic_retries.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        // The others get a chance to finish; the first time, none is needed.
+        if attempt > 1 {
+            let spread = u64::from(self.shared.entry.pid.unsigned_abs() % 7) + 1;
+            let millis = (u64::from(attempt) * spread).min(50);
+            tokio::time::sleep(Duration::from_millis(millis)).await;
+        }
+        self.shared.entry.cancel.check()?;
+        let open = self.ensure_open();
+        let first = open.statements <= 1;
+        if first {
+            self.restart_kv().await;
+            let open = self.ensure_open();
+            open.statements = 1;
+            return Ok(open.txn.next_statement());
+        }
+        if error.state() == SqlState::SerializationFailure {
+            let txn = open.txn.clone();
+            return txn.restart_statement(seq).await.map_err(|_| error);
+        }
+        Err(error)
+    }
+
+    async fn attempt(
+        &mut self,
+        portal: &mut Portal,
+        seq: Seq,
+        rows_max: u64,
+        client: &mut dyn Client,
+        describe: bool,
+    ) -> Result<Ended> {
+        let prepared = portal.prepared.clone();
+        let running = self.start(&prepared, &portal.params, seq).await?;
+        if describe && (!running.columns.is_empty() || prepared.columns.is_some()) {
+            client.row_description(&running.columns, &portal.formats);
+        }
+        portal.run = Run::Open(running);
+        let ended = self.deliver(portal, rows_max, client).await?;
+        if ended == Ended::Complete
+            && let Some(open) = &self.open
+        {
+            open.txn.end_statement(seq);
+        }
+        Ok(ended)
+    }
+
+    /// Sends the rows of a running portal, then its tag.
+    pub(crate) async fn deliver(
+        &mut self,
+        portal: &mut Portal,
+        rows_max: u64,
+        client: &mut dyn Client,
+    ) -> Result<Ended> {
+        let active = self.active();
+        let cancel = self.shared.entry.cancel.clone();
+        let Run::Open(running) = &mut portal.run else {
+            return Err(Error::internal("the portal has not begun"));
+        };
+        let mut left = if rows_max == 0 { u64::MAX } else { rows_max };
+        while left > 0 {
+            let wanted = usize::try_from(left).unwrap_or(usize::MAX).min(BATCH_ROWS);
+            let rows = running.source.next(wanted, &cancel).await?;
+            if rows.is_empty() {
+                self.tag_position = client.position();
+                client.command_complete(&running.source.tag());
+                return Ok(Ended::Complete);
+            }
+            left -= rows.len() as u64;
+            if !running.columns.is_empty() {
+                client.data_rows(&rows, &running.columns, &portal.formats, &active.format);
+            } else {
+                client.data_rows(&rows, &[], &portal.formats, &active.format);
+            }
+            if client.position() - client.sent() > active.result_buffer_bytes {
+                client.flush().await.map_err(|error| connection_lost(&error))?;
+            }
+        }
+        client.portal_suspended();
+        Ok(Ended::Suspended)
+    }
+}
+
+impl Source {
+    /// The next rows; none at the end.
+    pub(crate) async fn next(
+        &mut self,
+        rows_max: usize,
+        cancel: &braid_exec::Cancel,
+    ) -> Result<Vec<Row>> {
+        match self {
+            Source::Execution(execution, _) => {
+                cancel.check()?;
+                tokio::select! {
+                    biased;
+                    rows = execution.next(rows_max) => rows,
+                    error = cancel.stopped() => Err(error),
+                }
+            }
+            Source::Rows(rows, _) => {
+                let count = rows_max.min(rows.len());
+                Ok(rows.drain(..count).collect())
+            }
+        }
+    }
+
+    /// The command tag, once there are no more rows.
+    pub(crate) fn tag(&self) -> String {
+        match self {
+            Source::Execution(_, Some(tag)) => (*tag).to_owned(),
+            Source::Execution(execution, None) => execution.tag(),
+            Source::Rows(_, tag) => tag.clone(),
+        }
+    }
+}
+
+/// 08006: the client is gone.
+pub(crate) fn connection_lost(error: &std::io::Error) -> Error {
+    Error::new(SqlState::ConnectionFailure, error.to_string())
+}
+
+/// A portal that is executed again after its end.
+fn finished_again(prepared: &Prepared, client: &mut dyn Client) -> Result<Ended> {
+    match prepared.statement() {
+        Some(Statement::Query(_)) => {
+            client.command_complete("SELECT 0");
+            Ok(Ended::Complete)
+        }
+        _ => Err(Error::new(
+            SqlState::ObjectNotInPrerequisiteState,
+            format!("portal \"{}\" cannot be run", prepared.name),
+        )),
+    }
+}
+
+fn read_only(prepared: &Prepared) -> Error {
+    let command = match prepared.statement() {
+        Some(Statement::Insert(_)) => "INSERT",
+        Some(Statement::Update(_)) => "UPDATE",
+        Some(Statement::Delete(_)) => "DELETE",
+        Some(Statement::Explain(_)) => "EXPLAIN",
+        _ => "SELECT",
+    };
+    Error::new(
+        SqlState::ReadOnlySqlTransaction,
+        format!("cannot execute {command} in a read-only transaction"),
+    )
+}
+
+fn same_columns(a: &[ResultColumn], b: &[ResultColumn]) -> bool {
+    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.ty == b.ty && a.name == b.name)
+}
+
+fn result_columns(plan: &PlannedStatement) -> Arc<[ResultColumn]> {
+    plan.columns
+        .iter()
+        .map(|column| ResultColumn {
+            name: column.name.clone(),
+            ty: column.ty.clone(),
+            table_oid: column.table_oid,
+            column_number: i16::try_from(column.column_number).unwrap_or(0),
+        })
+        .collect()
+}

@@ -1,0 +1,128 @@
+//! The server's numbers in one list.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use crate::metrics::Metric;
+use crate::server::Server;
+
+pub(crate) fn collect(server: &Server) -> Vec<Metric> {
+    let mut all = sessions(server);
+    all.extend(transactions(server));
+    all.extend(store(server));
+    all
+}
+
+fn sessions(server: &Server) -> Vec<Metric> {
+    let counters = &server.counters;
+    let (hits, misses) = server.plans.counts();
+    let count = |counter: &std::sync::atomic::AtomicU64| counter.load(Relaxed) as f64;
+    vec![
+        Metric::gauge("braid_sessions", "Open sessions.", server.sessions() as f64),
+        Metric::gauge(
+            "braid_sessions_admitted",
+            "Places taken of max_connections, starting sessions included.",
+            server.admitted() as f64,
+        ),
+        Metric::counter(
+            "braid_sessions_refused_total",
+            "Sessions refused because max_connections was reached.",
+            count(&counters.refused),
+        ),
+        Metric::counter("braid_statements_total", "Statements run.", count(&counters.statements)),
+        Metric::counter(
+            "braid_statement_errors_total",
+            "Statements that ended with an error.",
+            count(&counters.errors),
+        ),
+        Metric::counter(
+            "braid_automatic_retries_total",
+            "Statements that the server ran again by itself.",
+            count(&counters.automatic_retries),
+        ),
+        Metric::counter("braid_plan_cache_hits_total", "Plans found in the cache.", hits as f64),
+        Metric::counter("braid_plan_cache_misses_total", "Plans made anew.", misses as f64),
+    ]
+}
+
+fn transactions(server: &Server) -> Vec<Metric> {
+    let kv = server.kv.metrics();
+    let mut all = vec![
+        Metric::counter("braid_transactions_begun_total", "Transactions begun.", kv.begun as f64),
+        Metric::counter(
+            "braid_transactions_committed_total",
+            "Transactions committed.",
+            kv.committed as f64,
+        ),
+        Metric::counter(
+            "braid_transactions_aborted_total",
+            "Transactions rolled back or failed.",
+            kv.aborted as f64,
+        ),
+        Metric::counter(
+            "braid_transactions_unknown_total",
+            "Commits whose outcome is unknown.",
+            kv.unknown as f64,
+        ),
+        Metric::counter("braid_round_trips_total", "Waits for the store.", kv.round_trips as f64),
+        Metric::counter(
+            "braid_refreshes_total",
+            "Refreshes of a transaction's snapshot.",
+            kv.refresh_success as f64,
+        )
+        .label("result", "moved"),
+        Metric::counter(
+            "braid_refreshes_total",
+            "Refreshes of a transaction's snapshot.",
+            kv.refresh_fail as f64,
+        )
+        .label("result", "failed"),
+    ];
+    all.extend(kv.retries.iter().map(|(reason, count)| {
+        Metric::counter("braid_retries_total", "Retry errors by reason.", *count as f64)
+            .label("reason", reason.as_str())
+    }));
+    all
+}
+
+fn store(server: &Server) -> Vec<Metric> {
+    let store = server.kv.store_metrics();
+    vec![
+        Metric::counter("braid_store_commits_total", "Commits written.", store.commits as f64),
+        Metric::counter(
+            "braid_store_commit_batches_total",
+            "Batches that commits were written in.",
+            store.commit_batches as f64,
+        ),
+        Metric::counter("braid_store_syncs_total", "Syncs of the journal.", store.syncs as f64),
+        Metric::counter(
+            "braid_store_sync_seconds_total",
+            "Time spent in syncs.",
+            store.sync_seconds,
+        ),
+        Metric::counter("braid_lock_waits_total", "Lock waits.", store.lock_waits as f64),
+        Metric::counter(
+            "braid_lock_wait_seconds_total",
+            "Time spent waiting for locks.",
+            store.lock_wait_seconds,
+        ),
+        Metric::gauge("braid_locks_held", "Locks held.", store.locks_held as f64),
+        Metric::gauge("braid_lock_waiters", "Lock requests waiting.", store.lock_waiters as f64),
+        Metric::counter("braid_deadlocks_total", "Deadlocks found.", store.deadlocks as f64),
+        Metric::counter(
+            "braid_store_conflicts_total",
+            "Commits refused because something they read had changed.",
+            store.conflicts as f64,
+        ),
+        Metric::gauge(
+            "braid_store_recent_bytes",
+            "Bytes of the index of recent writes.",
+            store.recent_bytes as f64,
+        ),
+        Metric::gauge("braid_store_disk_bytes", "Bytes on disk.", store.disk_bytes as f64),
+        Metric::gauge(
+            "braid_store_tombstones",
+            "Range tombstones that wait for their cleaning.",
+            store.tombstones as f64,
+        ),
+    ]
+}

@@ -1,0 +1,92 @@
+//! What the hot path needs of the settings, parsed once at each change.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use braid_types::FormatSettings;
+use braid_types::text::IntervalStyle;
+
+use super::formats::{parse_bool, parse_date_style, split_names, time_zone};
+use super::{Kind, find, units};
+use crate::client::Severity;
+
+/// Parsed values.
+#[derive(Clone, Debug)]
+pub struct Active {
+    /// Formats and time zone.
+    pub format: FormatSettings,
+    /// The schemas of the search path.
+    pub search_path: Vec<String>,
+    /// `statement_timeout`; `None`: for ever.
+    pub statement_timeout: Option<Duration>,
+    /// `lock_timeout`; `None`: for ever.
+    pub lock_timeout: Option<Duration>,
+    /// `idle_in_transaction_session_timeout`; `None`: for ever.
+    pub idle_in_transaction_timeout: Option<Duration>,
+    /// `idle_session_timeout`; `None`: for ever.
+    pub idle_session_timeout: Option<Duration>,
+    /// `result_buffer_bytes`
+    pub result_buffer_bytes: u64,
+    /// `statement_memory_limit`; 0: none.
+    pub memory_limit_bytes: u64,
+    /// `implicit_select_for_update`
+    pub implicit_locks: bool,
+    /// The least severity of notices sent; `None`: none but INFO.
+    pub notices: Option<Severity>,
+}
+
+impl Active {
+    pub(super) fn parse(values: &BTreeMap<String, String>) -> Active {
+        let text = |name: &str| -> String {
+            let default = || find(name).map_or_else(String::new, |s| s.default.to_owned());
+            values.get(name).cloned().unwrap_or_else(default)
+        };
+        let number = |name: &str| -> u64 {
+            let Some(Kind::Int { unit, .. }) = find(name).map(|setting| setting.kind) else {
+                return 0;
+            };
+            units::parse(&text(name), unit).map_or(0, |number| number.max(0.0) as u64)
+        };
+        let signed = |name: &str| units::parse(&text(name), None).map_or(0, |n| n as i32);
+        let duration = |name: &str| match number(name) {
+            0 => None,
+            millis => Some(Duration::from_millis(millis)),
+        };
+        let defaults = FormatSettings::default();
+        let (time_zone_name, time_zone) = time_zone(&text("timezone"))
+            .unwrap_or((defaults.time_zone_name, defaults.time_zone));
+        let (date_style, date_order) = parse_date_style(&text("datestyle"))
+            .unwrap_or((defaults.date_style, defaults.date_order));
+        Active {
+            format: FormatSettings {
+                time_zone,
+                time_zone_name,
+                date_style,
+                date_order,
+                interval_style: match text("intervalstyle").as_str() {
+                    "postgres_verbose" => IntervalStyle::PostgresVerbose,
+                    "sql_standard" => IntervalStyle::SqlStandard,
+                    "iso_8601" => IntervalStyle::Iso8601,
+                    _ => IntervalStyle::Postgres,
+                },
+                extra_float_digits: signed("extra_float_digits"),
+                bytea_escape: text("bytea_output") == "escape",
+            },
+            search_path: split_names(&text("search_path")),
+            statement_timeout: duration("statement_timeout"),
+            lock_timeout: duration("lock_timeout"),
+            idle_in_transaction_timeout: duration("idle_in_transaction_session_timeout"),
+            idle_session_timeout: duration("idle_session_timeout"),
+            result_buffer_bytes: number("result_buffer_bytes"),
+            memory_limit_bytes: number("statement_memory_limit"),
+            implicit_locks: parse_bool(&text("implicit_select_for_update")).unwrap_or(true),
+            notices: match text("client_min_messages").as_str() {
+                "error" => None,
+                "warning" => Some(Severity::Warning),
+                "notice" => Some(Severity::Notice),
+                "log" => Some(Severity::Log),
+                _ => Some(Severity::Debug),
+            },
+        }
+    }
+}

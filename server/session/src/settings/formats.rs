@@ -1,0 +1,324 @@
+//! Checks a value for a variable and brings it into its canonical text.
+
+use braid_types::text::{DateOrder, DateStyle};
+use braid_types::{Error, Result, SqlState};
+use jiff::tz::{Offset, TimeZone};
+
+use super::table::{Kind, Setting};
+use super::units::{self, Unit};
+
+fn invalid(setting: &Setting, value: &str) -> Error {
+    Error::new(
+        SqlState::InvalidParameterValue,
+        format!("invalid value for parameter \"{}\": \"{value}\"", setting.name),
+    )
+}
+
+/// The canonical text of `values` for `setting`; 22023 if it does not accept them.
+pub(super) fn canonical(setting: &Setting, values: &[String]) -> Result<String> {
+    if let Kind::Names = setting.kind {
+        return Ok(names_text(values));
+    }
+    if let Kind::DateStyle = setting.kind {
+        return date_style(setting, &values.join(","));
+    }
+    let [value] = values else {
+        return Err(Error::new(
+            SqlState::InvalidParameterValue,
+            format!("SET {} takes only one argument", setting.name),
+        ));
+    };
+    match setting.kind {
+        Kind::Bool => parse_bool(value)
+            .map(|on| if on { "on" } else { "off" }.to_owned())
+            .ok_or_else(|| {
+                Error::new(
+                    SqlState::InvalidParameterValue,
+                    format!("parameter \"{}\" requires a Boolean value", setting.name),
+                )
+            }),
+        Kind::Int { min, max, unit } => integer(setting, value, min, max, unit),
+        Kind::Real { min, max } => real(setting, value, min, max),
+        Kind::Enum(words) => enumeration(setting, value, words),
+        Kind::TimeZone => time_zone(value)
+            .map(|(name, _)| name)
+            .ok_or_else(|| invalid(setting, value)),
+        Kind::Encoding => encoding(setting, value),
+        Kind::Text | Kind::Names | Kind::DateStyle => Ok(value.clone()),
+    }
+}
+
+/// A boolean as PostgreSQL reads it: any unique prefix of its words.
+pub(super) fn parse_bool(value: &str) -> Option<bool> {
+    let value = value.trim().to_ascii_lowercase();
+    let is = |word: &str, least: usize| value.len() >= least && word.starts_with(&value);
+    match value.as_str() {
+        "1" => Some(true),
+        "0" => Some(false),
+        _ if is("on", 2) || is("true", 1) || is("yes", 1) => Some(true),
+        _ if is("off", 2) || is("false", 1) || is("no", 1) => Some(false),
+        _ => None,
+    }
+}
+
+fn integer(
+    setting: &Setting,
+    value: &str,
+    min: i64,
+    max: i64,
+    unit: Option<Unit>,
+) -> Result<String> {
+    let number = units::parse(value, unit).map_err(|suffix| {
+        let error = invalid(setting, value);
+        match unit {
+            Some(unit) if suffix => error.hint(unit.hint()),
+            _ => error,
+        }
+    })?;
+    let rounded = number.round_ties_even();
+    if rounded < min as f64 || rounded > max as f64 {
+        let unit = unit.map_or(String::new(), |unit| format!(" {}", unit.as_str()));
+        return Err(Error::new(
+            SqlState::InvalidParameterValue,
+            format!(
+                "{rounded}{unit} is outside the valid range for parameter \"{}\" ({min} .. {max})",
+                setting.name
+            ),
+        ));
+    }
+    Ok(units::format(rounded as i64, unit))
+}
+
+fn real(setting: &Setting, value: &str, min: f64, max: f64) -> Result<String> {
+    let number = units::parse(value, None).map_err(|_| invalid(setting, value))?;
+    if number < min || number > max {
+        return Err(Error::new(
+            SqlState::InvalidParameterValue,
+            format!(
+                "{number} is outside the valid range for parameter \"{}\" ({min} .. {max})",
+                setting.name
+            ),
+        ));
+    }
+    Ok(number.to_string())
+}
+
+fn enumeration(setting: &Setting, value: &str, words: &[&str]) -> Result<String> {
+    let lower = value.trim().to_ascii_lowercase();
+    let lower = match (parse_bool(&lower), words.contains(&"on")) {
+        (Some(on), true) if !words.contains(&lower.as_str()) => {
+            if on { "on".to_owned() } else { "off".to_owned() }
+        }
+        _ => lower,
+    };
+    if words.contains(&lower.as_str()) {
+        return Ok(lower);
+    }
+    Err(invalid(setting, value).hint(format!("Available values: {}.", words.join(", "))))
+}
+
+fn encoding(setting: &Setting, value: &str) -> Result<String> {
+    let plain: String =
+        value.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_uppercase();
+    match plain.as_str() {
+        "UTF8" | "UNICODE" => Ok("UTF8".to_owned()),
+        "SQLASCII" | "LATIN1" | "LATIN2" | "LATIN9" | "WIN1252" | "WIN1251" | "ISO88591"
+        | "EUCJP" | "SJIS" | "BIG5" | "GBK" | "KOI8R" => Err(Error::new(
+            SqlState::FeatureNotSupported,
+            format!("conversion between {plain} and UTF8 is not supported"),
+        )),
+        _ => Err(invalid(setting, value)),
+    }
+}
+
+fn date_style(setting: &Setting, value: &str) -> Result<String> {
+    let (style, order) = parse_date_style(value).ok_or_else(|| invalid(setting, value))?;
+    let style = match style {
+        DateStyle::Iso => "ISO",
+        DateStyle::Sql => "SQL",
+        DateStyle::Postgres => "Postgres",
+        DateStyle::German => "German",
+    };
+    let order = match order {
+        DateOrder::Mdy => "MDY",
+        DateOrder::Dmy => "DMY",
+        DateOrder::Ymd => "YMD",
+    };
+    Ok(format!("{style}, {order}"))
+}
+
+/// Style and order; what is not named keeps its default.
+pub(super) fn parse_date_style(value: &str) -> Option<(DateStyle, DateOrder)> {
+    let (mut style, mut order) = (None, None);
+    for word in value.split(',') {
+        match word.trim().to_ascii_lowercase().as_str() {
+            "iso" => style = Some(DateStyle::Iso),
+            "sql" => style = Some(DateStyle::Sql),
+            "postgres" | "postgresql" => style = Some(DateStyle::Postgres),
+            "german" => {
+                style = Some(DateStyle::German);
+                order = order.or(Some(DateOrder::Dmy));
+            }
+            "ymd" => order = Some(DateOrder::Ymd),
+            "dmy" | "euro" | "european" => order = Some(DateOrder::Dmy),
+            "mdy" | "us" | "noneuro" | "noneuropean" => order = Some(DateOrder::Mdy),
+            "default" => {}
+            _ => return None,
+        }
+    }
+    Some((style.unwrap_or(DateStyle::Iso), order.unwrap_or(DateOrder::Mdy)))
+}
+
+/// Name and rules of a time zone: an IANA name, hours east of Greenwich, or a POSIX rule.
+pub(super) fn time_zone(value: &str) -> Option<(String, TimeZone)> {
+    let value = value.trim();
+    match value.to_ascii_lowercase().as_str() {
+        "utc" => return Some(("UTC".to_owned(), TimeZone::UTC)),
+        "gmt" => return Some(("GMT".to_owned(), TimeZone::UTC)),
+        "local" | "default" => return Some(("UTC".to_owned(), TimeZone::UTC)),
+        _ => {}
+    }
+    if let Some(seconds) = hours_east(value) {
+        let offset = Offset::from_seconds(seconds).ok()?;
+        return Some((posix_name(seconds), TimeZone::fixed(offset)));
+    }
+    if let Ok(zone) = TimeZone::get(value) {
+        let name = zone.iana_name().unwrap_or(value).to_owned();
+        return Some((name, zone));
+    }
+    let zone = TimeZone::posix(value).ok()?;
+    Some((value.to_owned(), zone))
+}
+
+/// `-7`, `+02`, `5.5`, `+05:30`: seconds east of Greenwich.
+fn hours_east(value: &str) -> Option<i32> {
+    if let Ok(hours) = value.parse::<f64>() {
+        let seconds = hours * 3600.0;
+        return (seconds.abs() <= 15.0 * 3600.0).then_some(seconds as i32);
+    }
+    let (sign, rest) = match value.as_bytes().first()? {
+        b'-' => (-1, &value[1..]),
+        b'+' => (1, &value[1..]),
+        _ => (1, value),
+    };
+    let mut seconds = 0;
+    let parts: Vec<&str> = rest.split(':').collect();
+    if parts.len() > 3 {
+        return None;
+    }
+    for (part, size) in parts.iter().zip([3600, 60, 1]) {
+        if part.is_empty() || part.len() > 2 {
+            return None;
+        }
+        seconds += part.parse::<u8>().ok().map(i32::from)? * size;
+    }
+    (seconds <= 15 * 3600).then_some(sign * seconds)
+}
+
+/// `<-07>+07`: the sign of POSIX is the other way round.
+fn posix_name(seconds: i32) -> String {
+    let (hours, minutes) = (seconds.abs() / 3600, seconds.abs() / 60 % 60);
+    let shown = match minutes {
+        0 => format!("{hours:02}"),
+        _ => format!("{hours:02}:{minutes:02}"),
+    };
+    let (sign, inverse) = if seconds < 0 { ('-', '+') } else { ('+', '-') };
+    format!("<{sign}{shown}>{inverse}{shown}")
+}
+
+/// The names of a list as `SHOW search_path` prints them.
+fn names_text(values: &[String]) -> String {
+    // A single text may hold the whole list, as `set_config` and start-up options give it.
+    let names: Vec<String> = match values {
+        [one] if one.contains([',', '"']) => split_names(one),
+        many => many.to_vec(),
+    };
+    let quoted: Vec<String> = names.iter().map(|name| quote_name(name)).collect();
+    quoted.join(", ")
+}
+
+fn quote_name(name: &str) -> String {
+    let plain = name.starts_with(|c: char| c.is_ascii_lowercase() || c == '_')
+        && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
+    if plain { name.to_owned() } else { format!("\"{}\"", name.replace('"', "\"\"")) }
+}
+
+/// The names of a list: folded to lower case unless quoted.
+pub(super) fn split_names(text: &str) -> Vec<String> {
+    let mut names = Vec::new();
+    let (mut name, mut quoted, mut was_quoted) = (String::new(), false, false);
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        match c {
+            '"' if quoted && chars.peek() == Some(&'"') => {
+                chars.next();
+                name.push('"');
+            }
+            '"' => {
+                quoted = !quoted;
+                was_quoted = true;
+            }
+            ',' if !quoted => {
+                push_name(&mut names, &mut name, &mut was_quoted);
+            }
+            c if quoted => name.push(c),
+            c if c.is_whitespace() => {}
+            c => name.extend(c.to_lowercase()),
+        }
+    }
+    push_name(&mut names, &mut name, &mut was_quoted);
+    names
+}
+
+fn push_name(names: &mut Vec<String>, name: &mut String, was_quoted: &mut bool) {
+    if !name.is_empty() || *was_quoted {
+        names.push(std::mem::take(name));
+    }
+    *was_quoted = false;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::find;
+    use super::*;
+
+    fn set(name: &str, value: &str) -> Result<String> {
+        canonical(find(name).unwrap(), &[value.to_owned()])
+    }
+
+    #[test]
+    fn values_become_canonical() {
+        for (name, value, shown) in [
+            ("statement_timeout", "5000", "5s"),
+            ("jit", "YES", "on"),
+            ("datestyle", "German", "German, DMY"),
+            ("datestyle", "iso, ymd", "ISO, YMD"),
+            ("timezone", "-7", "<-07>+07"),
+            ("timezone", "+05:30", "<+05:30>-05:30"),
+            ("timezone", "europe/berlin", "Europe/Berlin"),
+            ("client_encoding", "utf-8", "UTF8"),
+            ("search_path", "a, \"B c\" ,public", "a, \"B c\", public"),
+            ("search_path", "", "\"\""),
+            ("synchronous_commit", "false", "off"),
+            ("intervalstyle", "ISO_8601", "iso_8601"),
+        ] {
+            assert_eq!(set(name, value).unwrap(), shown, "{name} {value}");
+        }
+    }
+
+    #[test]
+    fn others_are_refused() {
+        for (name, value, code) in [
+            ("statement_timeout", "-1", "22023"),
+            ("statement_timeout", "5 lightyears", "22023"),
+            ("jit", "maybe", "22023"),
+            ("datestyle", "banana", "22023"),
+            ("timezone", "Mars/Olympus", "22023"),
+            ("client_encoding", "LATIN1", "0A000"),
+            ("client_encoding", "foo", "22023"),
+            ("standard_conforming_strings", "off", "22023"),
+        ] {
+            assert_eq!(set(name, value).unwrap_err().state().code(), code, "{name} {value}");
+        }
+    }
+}

@@ -1,0 +1,18 @@
+//! The variables of `SET` and `SHOW`: which there are, what they accept, and what they are now.
+//!
+//! ```text
+//! defaults ◄── start-up options ◄── SET (undone by ROLLBACK) ◄── SET LOCAL (until the end)
+//! ```
+//!
+//! Rules: a value is stored in its canonical text; what the hot path needs of it is parsed once
+//! and kept in [`Active`]; a failed transaction leaves the values as they were before it.
+
+mod active;
+mod formats;
+mod table;
+mod units;
+mod values;
+
+pub use active::Active;
+pub use table::{Access, Kind, SETTINGS, Setting, find};
+pub use values::{Settings, SettingsMark};

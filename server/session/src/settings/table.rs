@@ -1,0 +1,269 @@
+//! The table of variables: names, kinds, defaults, limits.
+
+use super::units::Unit;
+
+/// What a variable accepts.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Kind {
+    /// `on` or `off`.
+    Bool,
+    /// A whole number, in a unit or plain.
+    Int {
+        /// The least value.
+        min: i64,
+        /// The largest value.
+        max: i64,
+        /// The unit of a plain number.
+        unit: Option<Unit>,
+    },
+    /// A number.
+    Real {
+        /// The least value.
+        min: f64,
+        /// The largest value.
+        max: f64,
+    },
+    /// One of these words.
+    Enum(&'static [&'static str]),
+    /// Any text.
+    Text,
+    /// A list of names (`search_path`).
+    Names,
+    /// `TimeZone`
+    TimeZone,
+    /// `DateStyle`
+    DateStyle,
+    /// `client_encoding`
+    Encoding,
+}
+
+/// Who may change a variable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Anyone, at any time.
+    User,
+    /// Nobody: it says how the server is.
+    Fixed,
+    /// Only at the start of the server.
+    Start,
+}
+
+/// A variable.
+#[derive(Debug)]
+pub struct Setting {
+    /// Its name as `SHOW ALL` prints it; found in any case.
+    pub name: &'static str,
+    /// What it accepts.
+    pub kind: Kind,
+    /// Its value at first, in canonical text.
+    pub default: &'static str,
+    /// Who may change it.
+    pub access: Access,
+    /// Whether clients are told of each change.
+    pub report: bool,
+    /// What it is for.
+    pub description: &'static str,
+}
+
+const fn user(
+    name: &'static str,
+    kind: Kind,
+    default: &'static str,
+    description: &'static str,
+) -> Setting {
+    Setting { name, kind, default, access: Access::User, report: false, description }
+}
+
+const fn reported(
+    name: &'static str,
+    kind: Kind,
+    default: &'static str,
+    description: &'static str,
+) -> Setting {
+    Setting { name, kind, default, access: Access::User, report: true, description }
+}
+
+const fn fixed(
+    name: &'static str,
+    default: &'static str,
+    report: bool,
+    description: &'static str,
+) -> Setting {
+    Setting { name, kind: Kind::Text, default, access: Access::Fixed, report, description }
+}
+
+const fn int(min: i64, max: i64) -> Kind {
+    Kind::Int { min, max, unit: None }
+}
+
+const INT_MAX: i64 = i32::MAX as i64;
+const TIMEOUT: Kind = Kind::Int { min: 0, max: INT_MAX, unit: Some(Unit::Millis) };
+const ISOLATION: Kind =
+    Kind::Enum(&["serializable", "repeatable read", "read committed", "read uncommitted"]);
+const LEVELS: Kind = Kind::Enum(&[
+    "debug5", "debug4", "debug3", "debug2", "debug1", "log", "notice", "warning", "error",
+]);
+const LOG_LEVELS: Kind = Kind::Enum(&[
+    "debug5", "debug4", "debug3", "debug2", "debug1", "info", "notice", "warning", "error", "log",
+    "fatal", "panic",
+]);
+
+/// The version of this server.
+pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// Every variable, sorted by lower-case name.
+pub const SETTINGS: &[Setting] = &[
+    reported("application_name", Kind::Text, "", "The name of the client's program."),
+    user("backslash_quote", Kind::Enum(&["safe_encoding", "on", "off"]), "safe_encoding",
+        "Accepted for PostgreSQL's sake; has no effect."),
+    fixed("block_size", "8192", false, "PostgreSQL's page size, which some tools ask for."),
+    fixed("braid_version", VERSION, true, "The version of BraidDB."),
+    user("bytea_output", Kind::Enum(&["hex", "escape"]), "hex", "How bytea is printed."),
+    user("check_function_bodies", Kind::Bool, "on",
+        "Accepted for PostgreSQL's sake; has no effect."),
+    reported("client_encoding", Kind::Encoding, "UTF8", "The client's encoding: always UTF8."),
+    user("client_min_messages", LEVELS, "notice", "The least severity of messages sent."),
+    user("cursor_tuple_fraction", Kind::Real { min: 0.0, max: 1.0 }, "0.1",
+        "Accepted for PostgreSQL's sake; has no effect."),
+    reported("DateStyle", Kind::DateStyle, "ISO, MDY", "How dates are printed and read."),
+    user("default_table_access_method", Kind::Text, "heap",
+        "Accepted for PostgreSQL's sake; has no effect."),
+    user("default_tablespace", Kind::Text, "", "Accepted for PostgreSQL's sake; has no effect."),
+    user("default_text_search_config", Kind::Text, "pg_catalog.simple",
+        "Accepted for PostgreSQL's sake; has no effect."),
+    user("default_toast_compression", Kind::Enum(&["pglz", "lz4"]), "pglz",
+        "Accepted for PostgreSQL's sake; has no effect."),
+    user("default_transaction_deferrable", Kind::Bool, "off",
+        "Whether transactions are deferrable unless they say otherwise."),
+    user("default_transaction_isolation", ISOLATION, "serializable",
+        "The isolation level of transactions that name none."),
+    reported("default_transaction_read_only", Kind::Bool, "off",
+        "Whether transactions are read-only unless they say otherwise."),
+    user("enable_hashjoin", Kind::Bool, "on", "Accepted for PostgreSQL's sake; has no effect."),
+    user("enable_indexscan", Kind::Bool, "on", "Accepted for PostgreSQL's sake; has no effect."),
+    user("enable_mergejoin", Kind::Bool, "on", "Accepted for PostgreSQL's sake; has no effect."),
+    user("enable_nestloop", Kind::Bool, "on", "Accepted for PostgreSQL's sake; has no effect."),
+    user("enable_seqscan", Kind::Bool, "on", "Accepted for PostgreSQL's sake; has no effect."),
+    user("escape_string_warning", Kind::Bool, "on",
+        "Accepted for PostgreSQL's sake; has no effect."),
+    user("extra_float_digits", int(-15, 3), "1", "Digits of floats beyond the usual ones."),
+    user("from_collapse_limit", int(1, INT_MAX), "8",
+        "Accepted for PostgreSQL's sake; has no effect."),
+    user("geqo", Kind::Bool, "on", "Accepted for PostgreSQL's sake; has no effect."),
+    user("idle_in_transaction_session_timeout", TIMEOUT, "0",
+        "How long a session may be idle inside a transaction; 0: for ever."),
+    user("idle_session_timeout", TIMEOUT, "0",
+        "How long a session may be idle outside of a transaction; 0: for ever."),
+    user("implicit_select_for_update", Kind::Bool, "on",
+        "Whether UPDATE and DELETE lock the rows that they read."),
+    fixed("in_hot_standby", "off", true, "Whether this is a standby: never."),
+    fixed("integer_datetimes", "on", true, "Timestamps are integers: always."),
+    reported("IntervalStyle",
+        Kind::Enum(&["postgres", "postgres_verbose", "sql_standard", "iso_8601"]), "postgres",
+        "How intervals are printed."),
+    fixed("is_superuser", "on", true, "Whether the user is a superuser."),
+    user("jit", Kind::Bool, "off", "Accepted for PostgreSQL's sake; has no effect."),
+    user("join_collapse_limit", int(1, INT_MAX), "8",
+        "Accepted for PostgreSQL's sake; has no effect."),
+    fixed("lc_collate", "C", false, "Text is compared by its bytes."),
+    fixed("lc_ctype", "C.UTF-8", false, "Letters are those of Unicode."),
+    user("lc_messages", Kind::Text, "C", "Accepted for PostgreSQL's sake; has no effect."),
+    user("lc_monetary", Kind::Text, "C", "Accepted for PostgreSQL's sake; has no effect."),
+    user("lc_numeric", Kind::Text, "C", "Accepted for PostgreSQL's sake; has no effect."),
+    user("lc_time", Kind::Text, "C", "Accepted for PostgreSQL's sake; has no effect."),
+    user("lock_timeout", TIMEOUT, "0", "How long a statement waits for a lock; 0: for ever."),
+    user("log_min_messages", LOG_LEVELS, "warning",
+        "Accepted for PostgreSQL's sake; has no effect."),
+    user("log_statement", Kind::Enum(&["none", "ddl", "mod", "all"]), "none",
+        "Accepted for PostgreSQL's sake; has no effect."),
+    user("maintenance_work_mem", Kind::Int { min: 1024, max: INT_MAX, unit: Some(Unit::KiloBytes) },
+        "64MB", "Accepted for PostgreSQL's sake; has no effect."),
+    Setting { name: "max_connections", kind: int(1, 262_143), default: "200",
+        access: Access::Start, report: false, description: "The most sessions at a time." },
+    fixed("max_identifier_length", "63", false, "The most bytes of a name."),
+    fixed("max_index_keys", "32", false, "The most columns of an index."),
+    Setting { name: "max_message_bytes",
+        kind: Kind::Int { min: 1024, max: 1 << 30, unit: Some(Unit::Bytes) },
+        default: "64MB", access: Access::Start, report: false,
+        description: "The largest protocol message accepted." },
+    fixed("max_prepared_transactions", "0", false, "There are no prepared transactions."),
+    user("password_encryption", Kind::Enum(&["scram-sha-256"]), "scram-sha-256",
+        "How passwords are stored."),
+    user("plan_cache_mode", Kind::Enum(&["auto", "force_generic_plan", "force_custom_plan"]),
+        "auto", "Accepted for PostgreSQL's sake; has no effect."),
+    user("quote_all_identifiers", Kind::Bool, "off",
+        "Accepted for PostgreSQL's sake; has no effect."),
+    user("random_page_cost", Kind::Real { min: 0.0, max: f64::MAX }, "4",
+        "Accepted for PostgreSQL's sake; has no effect."),
+    user("result_buffer_bytes",
+        Kind::Int { min: 0, max: 64 << 20, unit: Some(Unit::Bytes) }, "16kB",
+        "Results up to this size are held back, so that their statement can be run again."),
+    user("role", Kind::Text, "none", "The current role."),
+    user("row_security", Kind::Bool, "on", "Accepted for PostgreSQL's sake; has no effect."),
+    reported("search_path", Kind::Names, "\"$user\", public",
+        "The schemas in which names are looked up."),
+    fixed("server_encoding", "UTF8", true, "The encoding of stored text: always UTF8."),
+    fixed("server_version", concat!("15.0 (BraidDB ", env!("CARGO_PKG_VERSION"), ")"), true,
+        "The version of PostgreSQL that clients may expect."),
+    fixed("server_version_num", "150000", false, "The same as a number."),
+    reported("session_authorization", Kind::Text, "root", "The user of the session."),
+    user("session_replication_role", Kind::Enum(&["origin", "replica", "local"]), "origin",
+        "Accepted for PostgreSQL's sake; has no effect."),
+    fixed("ssl", "off", false, "Whether TLS is offered."),
+    user("standard_conforming_strings", Kind::Enum(&["on"]), "on",
+        "Backslashes in plain strings are literal: always."),
+    user("statement_memory_limit", Kind::Int { min: 0, max: 1 << 40, unit: Some(Unit::Bytes) },
+        "256MB", "The most memory of one statement; 0: no limit."),
+    user("statement_timeout", TIMEOUT, "0", "How long a statement may run; 0: for ever."),
+    user("synchronize_seqscans", Kind::Bool, "on",
+        "Accepted for PostgreSQL's sake; has no effect."),
+    user("synchronous_commit",
+        Kind::Enum(&["on", "off", "local", "remote_write", "remote_apply"]), "on",
+        "Accepted for PostgreSQL's sake; every commit is synchronous."),
+    user("tcp_keepalives_idle", int(0, INT_MAX), "60",
+        "Accepted for PostgreSQL's sake; has no effect."),
+    user("temp_buffers", Kind::Int { min: 100, max: INT_MAX, unit: Some(Unit::Pages) }, "8MB",
+        "Accepted for PostgreSQL's sake; has no effect."),
+    reported("TimeZone", Kind::TimeZone, "UTC", "The session's time zone."),
+    user("timezone_abbreviations", Kind::Text, "Default",
+        "Accepted for PostgreSQL's sake; has no effect."),
+    user("transaction_deferrable", Kind::Bool, "off",
+        "Whether the current transaction is deferrable."),
+    user("transaction_isolation", ISOLATION, "serializable",
+        "The isolation level of the current transaction."),
+    user("transaction_read_only", Kind::Bool, "off",
+        "Whether the current transaction is read-only."),
+    user("vacuum_cost_delay", Kind::Real { min: 0.0, max: 100.0 }, "0",
+        "Accepted for PostgreSQL's sake; has no effect."),
+    fixed("wal_level", "replica", false, "PostgreSQL's; some tools ask for it."),
+    user("work_mem", Kind::Int { min: 64, max: INT_MAX, unit: Some(Unit::KiloBytes) }, "4MB",
+        "Accepted for PostgreSQL's sake; has no effect."),
+    user("xmloption", Kind::Enum(&["content", "document"]), "content",
+        "Accepted for PostgreSQL's sake; has no effect."),
+];
+
+/// The variable of that name, in any case.
+pub fn find(name: &str) -> Option<&'static Setting> {
+    SETTINGS.iter().find(|setting| setting.name.eq_ignore_ascii_case(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_is_sorted_and_without_doubles() {
+        for pair in SETTINGS.windows(2) {
+            let (a, b) = (pair[0].name.to_lowercase(), pair[1].name.to_lowercase());
+            assert!(a < b, "{a} {b}");
+        }
+    }
+
+    #[test]
+    fn every_default_is_accepted_and_canonical() {
+        for setting in SETTINGS {
+            let value = crate::settings::formats::canonical(setting, &[setting.default.to_owned()]);
+            assert_eq!(value.unwrap(), setting.default, "{}", setting.name);
+        }
+    }
+}

@@ -1,0 +1,273 @@
+//! A session's values, and how transactions and savepoints undo them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use braid_types::{Error, Result, SqlState};
+
+use super::formats::canonical;
+use super::{Access, Active, SETTINGS, find};
+
+type Values = Arc<BTreeMap<String, String>>;
+
+/// The values of a session. Keys are lower-case names; a variable at its default has none.
+#[derive(Clone)]
+pub struct Settings {
+    /// What start-up options said: where `RESET` goes back to.
+    start: Values,
+    /// What holds when the transaction rolls back.
+    before: Values,
+    /// What holds when the transaction commits.
+    after: Values,
+    /// What holds now: `after` and `SET LOCAL`.
+    now: Values,
+    active: Arc<Active>,
+    /// Counts changes, so that others notice them cheaply.
+    changes: u64,
+}
+
+/// A place to roll back to.
+#[derive(Clone)]
+pub struct SettingsMark {
+    after: Values,
+    now: Values,
+}
+
+impl Settings {
+    /// The values of a session that starts with these options.
+    pub fn new(start: BTreeMap<String, String>) -> Settings {
+        let active = Arc::new(Active::parse(&start));
+        let start = Arc::new(start);
+        let (before, after, now) = (start.clone(), start.clone(), start.clone());
+        Settings { start, before, after, now, active, changes: 0 }
+    }
+
+    /// Parsed values.
+    pub fn active(&self) -> &Arc<Active> {
+        &self.active
+    }
+
+    /// How often values have changed.
+    pub fn changes(&self) -> u64 {
+        self.changes
+    }
+
+    /// The value of a variable now; `None` if there is none of that name.
+    pub fn get(&self, name: &str) -> Option<String> {
+        let lower = name.to_ascii_lowercase();
+        match self.now.get(&lower) {
+            Some(value) => Some(value.clone()),
+            None => find(&lower).map(|setting| setting.default.to_owned()),
+        }
+    }
+
+    /// The value of a variable now; 42704 if there is none of that name.
+    pub fn show(&self, name: &str) -> Result<String> {
+        self.get(name).ok_or_else(|| unrecognized(name))
+    }
+
+    /// Checks a value: its canonical text, or why it is refused.
+    pub fn check(name: &str, values: &[String]) -> Result<String> {
+        let Some(setting) = find(name) else {
+            if !is_custom(name) {
+                return Err(unrecognized(name));
+            }
+            return Ok(values.join(", "));
+        };
+        match setting.access {
+            Access::User => canonical(setting, values),
+            Access::Fixed => Err(Error::new(
+                SqlState::CantChangeRuntimeParam,
+                format!("parameter \"{}\" cannot be changed", setting.name),
+            )),
+            Access::Start => Err(Error::new(
+                SqlState::CantChangeRuntimeParam,
+                format!(
+                    "parameter \"{}\" cannot be changed without restarting the server",
+                    setting.name
+                ),
+            )),
+        }
+    }
+
+    /// Sets a variable; returns its canonical value.
+    pub fn set(&mut self, name: &str, values: &[String], local: bool) -> Result<String> {
+        let value = Settings::check(name, values)?;
+        self.put(name, Some(value.clone()), local);
+        Ok(value)
+    }
+
+    /// Sets a variable without asking whether the user may (`is_superuser`).
+    pub fn force(&mut self, name: &str, value: String) {
+        self.put(name, Some(value), false);
+    }
+
+    fn put(&mut self, name: &str, value: Option<String>, local: bool) {
+        let name = name.to_ascii_lowercase();
+        let change = |values: &mut Values| {
+            let values = Arc::make_mut(values);
+            match &value {
+                Some(value) => values.insert(name.clone(), value.clone()),
+                None => values.remove(&name),
+            };
+        };
+        if !local {
+            change(&mut self.after);
+        }
+        change(&mut self.now);
+        self.changed();
+    }
+
+    fn changed(&mut self) {
+        self.active = Arc::new(Active::parse(&self.now));
+        self.changes += 1;
+    }
+
+    /// Puts a variable back to its value at the start of the session.
+    pub fn reset(&mut self, name: &str, local: bool) -> Result<()> {
+        match find(name) {
+            Some(setting) if setting.access != Access::User => {
+                Settings::check(name, &[])?;
+            }
+            None if !is_custom(name) => return Err(unrecognized(name)),
+            _ => {}
+        }
+        let start = self.start.get(&name.to_ascii_lowercase()).cloned();
+        // A custom variable keeps existing, with an empty value.
+        let value = start.or_else(|| find(name).is_none().then(String::new));
+        self.put(name, value, local);
+        Ok(())
+    }
+
+    /// Puts every variable back, but those of the transaction and the user.
+    pub fn reset_all(&mut self) {
+        let kept = ["session_authorization", "role", "is_superuser"];
+        let mut values = (*self.start).clone();
+        for name in kept {
+            match self.now.get(name) {
+                Some(value) => values.insert(name.to_owned(), value.clone()),
+                None => values.remove(name),
+            };
+        }
+        self.after = Arc::new(values);
+        self.now = self.after.clone();
+        self.changed();
+    }
+
+    /// The transaction has committed: `SET LOCAL` ends.
+    pub fn commit(&mut self) {
+        if Arc::ptr_eq(&self.now, &self.before) && Arc::ptr_eq(&self.after, &self.before) {
+            return;
+        }
+        self.before = self.after.clone();
+        self.end();
+    }
+
+    /// The transaction has failed: its changes end.
+    pub fn rollback(&mut self) {
+        if Arc::ptr_eq(&self.now, &self.before) && Arc::ptr_eq(&self.after, &self.before) {
+            return;
+        }
+        self.after = self.before.clone();
+        self.end();
+    }
+
+    fn end(&mut self) {
+        self.now = self.after.clone();
+        self.changed();
+    }
+
+    /// A place to come back to.
+    pub fn mark(&self) -> SettingsMark {
+        SettingsMark { after: self.after.clone(), now: self.now.clone() }
+    }
+
+    /// Goes back to a mark.
+    pub fn rollback_to(&mut self, mark: &SettingsMark) {
+        self.after = mark.after.clone();
+        self.now = mark.now.clone();
+        self.changed();
+    }
+
+    /// Name, value and description of every variable, for `SHOW ALL`.
+    pub fn all(&self) -> Vec<(String, String, String)> {
+        let known = SETTINGS.iter().map(|setting| {
+            let value = self.get(setting.name).unwrap_or_default();
+            (setting.name.to_owned(), value, setting.description.to_owned())
+        });
+        let mut rows: Vec<_> = known.collect();
+        let custom = self.now.iter().filter(|(name, _)| find(name).is_none());
+        rows.extend(custom.map(|(name, value)| (name.clone(), value.clone(), String::new())));
+        rows
+    }
+}
+
+/// A name with a dot belongs to an extension, or to the user.
+fn is_custom(name: &str) -> bool {
+    let mut parts = name.split('.');
+    let plain = |part: &str| {
+        part.starts_with(|c: char| c.is_alphabetic() || c == '_')
+            && part.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '$')
+    };
+    name.contains('.') && parts.all(plain)
+}
+
+fn unrecognized(name: &str) -> Error {
+    Error::new(
+        SqlState::UndefinedObject,
+        format!("unrecognized configuration parameter \"{name}\""),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn set(settings: &mut Settings, value: &str, local: bool) {
+        settings.set("application_name", &[value.to_owned()], local).unwrap();
+    }
+
+    fn now(settings: &Settings) -> String {
+        settings.show("Application_Name").unwrap()
+    }
+
+    #[test]
+    fn rollback_undoes_set_and_commit_ends_set_local() {
+        let mut settings = Settings::new(BTreeMap::new());
+        set(&mut settings, "a", false);
+        settings.commit();
+        set(&mut settings, "b", false);
+        settings.rollback();
+        assert_eq!(now(&settings), "a");
+        set(&mut settings, "c", false);
+        set(&mut settings, "d", true);
+        assert_eq!(now(&settings), "d");
+        settings.commit();
+        assert_eq!(now(&settings), "c");
+    }
+
+    #[test]
+    fn a_savepoint_brings_both_levels_back() {
+        let mut settings = Settings::new(BTreeMap::new());
+        set(&mut settings, "a", true);
+        let mark = settings.mark();
+        set(&mut settings, "b", false);
+        settings.rollback_to(&mark);
+        assert_eq!(now(&settings), "a");
+        settings.commit();
+        assert_eq!(now(&settings), "");
+    }
+
+    #[test]
+    fn reset_goes_back_to_the_start() {
+        let start = BTreeMap::from([("application_name".to_owned(), "psql".to_owned())]);
+        let mut settings = Settings::new(start);
+        set(&mut settings, "x", false);
+        settings.reset("application_name", false).unwrap();
+        assert_eq!(now(&settings), "psql");
+        assert_eq!(settings.show("nope").unwrap_err().state().code(), "42704");
+        assert_eq!(settings.reset("server_version", false).unwrap_err().state().code(), "55P02");
+        settings.set("my.var", &["1".to_owned()], false).unwrap();
+        assert_eq!(settings.show("my.var").unwrap(), "1");
+    }
+}

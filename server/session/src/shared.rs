@@ -1,0 +1,268 @@
+//! The part of a session that its running statements reach: settings, sequences, other sessions.
+//!
+//! Rule: its lock is held for moments only, never across a wait.
+
+use std::sync::Arc;
+
+use braid_builtins::Special;
+use braid_catalog::{
+    CursorInfo, Id, LockEntry, MetricEntry, PreparedInfo, RuntimeInfo, SessionInfo,
+    SequenceValues, SettingInfo,
+};
+use braid_exec::SessionServices;
+use braid_sql::ast::IsolationLevel;
+use braid_types::{Datum, Error, Result, SqlState};
+use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
+
+use crate::entry::SessionEntry;
+use crate::server::Server;
+use crate::settings::{Access, Kind, SETTINGS, Settings};
+
+/// The modes of the current transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Modes {
+    pub isolation: IsolationLevel,
+    pub read_only: bool,
+    pub deferrable: bool,
+}
+
+/// An isolation level as SHOW prints it.
+pub(crate) fn isolation_text(level: IsolationLevel) -> &'static str {
+    match level {
+        IsolationLevel::ReadUncommitted => "read uncommitted",
+        IsolationLevel::ReadCommitted => "read committed",
+        IsolationLevel::RepeatableRead => "repeatable read",
+        IsolationLevel::Serializable => "serializable",
+    }
+}
+
+/// The level that a setting's value names.
+pub(crate) fn isolation_of(text: &str) -> IsolationLevel {
+    match text {
+        "read uncommitted" => IsolationLevel::ReadUncommitted,
+        "read committed" => IsolationLevel::ReadCommitted,
+        "repeatable read" => IsolationLevel::RepeatableRead,
+        _ => IsolationLevel::Serializable,
+    }
+}
+
+/// What changes while the session lives.
+pub(crate) struct State {
+    pub settings: Settings,
+    pub modes: Modes,
+    pub prepared: Vec<PreparedInfo>,
+    pub cursors: Vec<CursorInfo>,
+    pub round_trips: u64,
+}
+
+/// A session as its statements see it.
+pub(crate) struct Shared {
+    pub server: Arc<Server>,
+    pub entry: Arc<SessionEntry>,
+    /// Whether the user who logged in is a superuser.
+    pub superuser: bool,
+    pub state: Mutex<State>,
+    pub sequences: Mutex<SequenceValues>,
+}
+
+fn on_off(on: bool) -> String {
+    if on { "on" } else { "off" }.to_owned()
+}
+
+impl Shared {
+    /// The value of a setting, those of the transaction and the server included.
+    pub(crate) fn setting(&self, name: &str) -> Option<String> {
+        let state = self.state.lock();
+        let options = &self.server.options;
+        Some(match name.to_ascii_lowercase().as_str() {
+            "transaction_isolation" => isolation_text(state.modes.isolation).to_owned(),
+            "transaction_read_only" => on_off(state.modes.read_only),
+            "transaction_deferrable" => on_off(state.modes.deferrable),
+            "last_transaction_round_trips" => state.round_trips.to_string(),
+            "max_connections" => options.connections_max.to_string(),
+            "max_message_bytes" => options.message_bytes_max.to_string(),
+            "ssl" => on_off(options.tls),
+            lower => return state.settings.get(lower),
+        })
+    }
+
+    /// The current user: the role set, else the user of the session.
+    pub(crate) fn current_user(&self) -> String {
+        let state = self.state.lock();
+        match state.settings.get("role") {
+            Some(role) if role != "none" && !role.is_empty() => role,
+            _ => state.settings.get("session_authorization").unwrap_or_default(),
+        }
+    }
+
+    /// `set_config`
+    fn set_config(&self, args: &[Datum]) -> Result<Datum> {
+        let [name, value, local] = args else {
+            return Err(Error::internal("set_config takes three arguments"));
+        };
+        let Datum::Text(name) = name else {
+            let message = "SET requires parameter name";
+            return Err(Error::new(SqlState::NullValueNotAllowed, message));
+        };
+        let local = local.as_bool().unwrap_or(false);
+        let mut state = self.state.lock();
+        match value {
+            Datum::Text(value) => {
+                let value = state.settings.set(name, &[value.to_string()], local)?;
+                Ok(Datum::text(value))
+            }
+            _ => {
+                state.settings.reset(name, local)?;
+                Ok(Datum::text(state.settings.show(name)?))
+            }
+        }
+    }
+
+    fn signal(&self, args: &[Datum], terminate: bool) -> Result<Datum> {
+        let pid = args.first().and_then(Datum::as_int).and_then(|pid| i32::try_from(pid).ok());
+        let Some(entry) = pid.and_then(|pid| self.server.entry(pid)) else {
+            return Ok(Datum::Bool(false));
+        };
+        if !self.superuser && entry.user != self.entry.user {
+            let what = if terminate { "terminate" } else { "cancel query of" };
+            return Err(Error::new(
+                SqlState::InsufficientPrivilege,
+                format!("must be a member of the role whose process is being {what}"),
+            ));
+        }
+        if terminate {
+            entry.terminate();
+        } else {
+            entry.cancel_running();
+        }
+        Ok(Datum::Bool(true))
+    }
+}
+
+impl SessionServices for Shared {
+    fn call<'a>(&'a self, special: Special, args: &'a [Datum]) -> BoxFuture<'a, Result<Datum>> {
+        let result = match special {
+            Special::SetConfig => self.set_config(args),
+            Special::CancelBackend => self.signal(args, false),
+            Special::TerminateBackend => self.signal(args, true),
+            other => Err(Error::internal(format!("the session does not carry out {other:?}"))),
+        };
+        Box::pin(std::future::ready(result))
+    }
+
+    fn sequence_values(&self) -> &Mutex<SequenceValues> {
+        &self.sequences
+    }
+}
+
+impl RuntimeInfo for Shared {
+    fn sessions(&self) -> Vec<SessionInfo> {
+        let user = self.current_user();
+        let entries = self.server.entries();
+        let shown = entries.iter().map(|entry| {
+            let mut info = entry.info();
+            if !self.superuser && info.user != user {
+                info.query = "<insufficient privilege>".to_owned();
+            }
+            info
+        });
+        shown.collect()
+    }
+
+    fn locks(&self) -> Vec<LockEntry> {
+        let entries = self.server.entries();
+        let pid_of = |number: u64| {
+            let holds = |entry: &&Arc<SessionEntry>| {
+                entry.activity.lock().transaction == Some(number)
+            };
+            entries.iter().find(holds).map(|entry| entry.pid)
+        };
+        let locks = self.server.kv.store().locks();
+        locks
+            .into_iter()
+            .map(|info| LockEntry { pid: pid_of(info.txn.0), info })
+            .collect()
+    }
+
+    fn metrics(&self) -> Vec<MetricEntry> {
+        let metrics = self.server.metrics().into_iter();
+        metrics
+            .map(|metric| MetricEntry {
+                name: match &metric.label {
+                    Some((key, value)) => format!("{}{{{key}=\"{value}\"}}", metric.name),
+                    None => metric.name.to_owned(),
+                },
+                value: metric.value,
+                help: metric.help.to_owned(),
+            })
+            .collect()
+    }
+
+    fn settings(&self) -> Vec<SettingInfo> {
+        SETTINGS
+            .iter()
+            .map(|setting| {
+                let (vartype, unit, min, max, values) = describe_kind(&setting.kind);
+                SettingInfo {
+                    name: setting.name.to_owned(),
+                    value: self.setting(setting.name).unwrap_or_default(),
+                    unit,
+                    category: "Session".to_owned(),
+                    description: setting.description.to_owned(),
+                    context: match setting.access {
+                        Access::User => "user",
+                        Access::Fixed => "internal",
+                        Access::Start => "postmaster",
+                    }
+                    .to_owned(),
+                    vartype: vartype.to_owned(),
+                    source: "default".to_owned(),
+                    min,
+                    max,
+                    values,
+                    boot: Some(setting.default.to_owned()),
+                    reset: Some(setting.default.to_owned()),
+                }
+            })
+            .collect()
+    }
+
+    fn prepared_statements(&self) -> Vec<PreparedInfo> {
+        self.state.lock().prepared.clone()
+    }
+
+    fn cursors(&self) -> Vec<CursorInfo> {
+        self.state.lock().cursors.clone()
+    }
+
+    fn sequence_last_value(&self, _sequence: Id) -> Option<i64> {
+        None
+    }
+}
+
+type KindFacts =
+    (&'static str, Option<String>, Option<String>, Option<String>, Option<Vec<String>>);
+
+fn describe_kind(kind: &Kind) -> KindFacts {
+    match kind {
+        Kind::Bool => ("bool", None, None, None, None),
+        Kind::Int { min, max, unit } => (
+            "integer",
+            unit.map(|unit| unit.as_str().to_owned()),
+            Some(min.to_string()),
+            Some(max.to_string()),
+            None,
+        ),
+        Kind::Real { min, max } => {
+            ("real", None, Some(min.to_string()), Some(max.to_string()), None)
+        }
+        Kind::Enum(words) => {
+            let words = words.iter().map(|word| (*word).to_owned()).collect();
+            ("enum", None, None, None, Some(words))
+        }
+        Kind::Text | Kind::Names | Kind::TimeZone | Kind::DateStyle | Kind::Encoding => {
+            ("string", None, None, None, None)
+        }
+    }
+}

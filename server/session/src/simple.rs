@@ -1,0 +1,137 @@
+//! The simple protocol: one text, any number of statements, one implicit transaction.
+//!
+//! Rules: every result comes before the next statement runs; the last command tag is sent only
+//! after the commit; a conflict runs the statements of the implicit transaction again as long as
+//! nothing of them has left.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use braid_types::Result;
+
+use crate::client::{Client, Formats};
+use crate::errors::is_retryable;
+use crate::plan_cache::ParsedText;
+use crate::portal::Portal;
+use crate::prepared::{Prepared, is_planned, no_parameter};
+use crate::run::ATTEMPTS_MAX;
+use crate::session::Session;
+use crate::transaction::Block;
+
+/// Where an implicit transaction of a list of statements began.
+struct Segment {
+    /// The first of its statements.
+    index: usize,
+    /// Where its output begins.
+    position: u64,
+    /// How often it was run again.
+    attempts: u32,
+}
+
+impl Session {
+    /// Runs a query text. The error is to be sent; results before it have been written.
+    pub async fn simple(&mut self, sql: &str, client: &mut dyn Client) -> Result<()> {
+        self.portals.remove("");
+        // An implicit transaction of the extended protocol ends here, as in PostgreSQL.
+        if self.block == Block::None && self.open.is_some() {
+            self.finish_batch(client).await?;
+        }
+        self.replay.clear();
+        let result = self.run_text(sql, client).await;
+        self.in_simple_list = false;
+        if let Err(error) = &result {
+            self.fail_with(Some(error)).await;
+        }
+        self.send_notices(client);
+        self.note_idle();
+        result
+    }
+
+    async fn run_text(&mut self, sql: &str, client: &mut dyn Client) -> Result<()> {
+        let parsed = self.server.plans.parse(sql)?;
+        let count = parsed.statements.len();
+        if count == 0 {
+            client.empty_query();
+            return Ok(());
+        }
+        self.in_simple_list = count > 1;
+        let mut segment = Segment { index: 0, position: client.position(), attempts: 0 };
+        let mut index = 0;
+        while index < count {
+            if self.block == Block::None && self.open.is_none() && segment.index != index {
+                segment = Segment { index, position: client.position(), attempts: 0 };
+            }
+            let result = self.run_listed(&parsed, index, index + 1 == count, client).await;
+            match result {
+                Ok(()) => index += 1,
+                Err(error) => {
+                    let again = self.block == Block::None
+                        && is_retryable(&error)
+                        && segment.attempts < ATTEMPTS_MAX
+                        && client.rewind(segment.position);
+                    if !again {
+                        return Err(error);
+                    }
+                    self.server.counters.automatic_retries.fetch_add(1, Ordering::Relaxed);
+                    self.rollback_open().await;
+                    segment.attempts += 1;
+                    index = segment.index;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs one statement of a list; the last one commits what is implicit.
+    async fn run_listed(
+        &mut self,
+        parsed: &Arc<ParsedText>,
+        index: usize,
+        last: bool,
+        client: &mut dyn Client,
+    ) -> Result<()> {
+        let prepared = Prepared::new("", parsed.clone(), Some(index), Vec::new());
+        let prepared = self.complete_simple(prepared).await?;
+        let mut portal = Portal::new(Arc::new(prepared), Vec::new(), Formats::TEXT);
+        self.run_portal(&mut portal, 0, client, true).await?;
+        if last && self.block == Block::None && self.open.is_some() {
+            self.commit_before_tag(client).await?;
+        }
+        Ok(())
+    }
+
+    /// What the simple protocol needs to know of a statement: less than a Parse, because its
+    /// plan is made when it runs.
+    async fn complete_simple(&mut self, prepared: Prepared) -> Result<Prepared> {
+        match prepared.statement() {
+            Some(statement) if is_planned(statement) => match prepared.parameters() {
+                0 => Ok(prepared),
+                highest => Err(no_parameter(highest)),
+            },
+            Some(_) => self.describe_new(prepared).await,
+            None => Ok(prepared),
+        }
+    }
+
+    /// Commits before the last message, the command tag, can leave: it must not be sent if the
+    /// commit fails.
+    pub(crate) async fn commit_before_tag(&mut self, client: &mut dyn Client) -> Result<()> {
+        let tag = client.take_after(self.tag_position);
+        self.commit_open().await?;
+        if let Some(tag) = tag {
+            client.put_back(&tag);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn note_idle(&mut self) {
+        let state = match self.block {
+            Block::None => "idle",
+            Block::Failed => "idle in transaction (aborted)",
+            Block::Active | Block::Released => "idle in transaction",
+        };
+        let mut activity = self.shared.entry.activity.lock();
+        activity.state = state;
+        activity.state_change = Some(crate::clock::now_micros());
+    }
+}

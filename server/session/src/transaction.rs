@@ -1,0 +1,468 @@
+//! The transaction of a session: implicit or a block, its savepoints, its end.
+//!
+//! ```text
+//!            BEGIN                     an error
+//!   None ───────────▶ Active ───────────────────────────▶ Failed
+//!    ▲ ◀── COMMIT ──────┤ ◀──── ROLLBACK TO SAVEPOINT ─────┤
+//!    ├ ◀── ROLLBACK ────┴───────── ROLLBACK or COMMIT ◀────┘
+//!    └ an implicit transaction is open while the block is None and `open` is not
+//! ```
+//!
+//! Rules: the kv transaction begins with the first statement that needs it, not at BEGIN; a
+//! failed transaction without savepoints gives its locks back at once; the catalog's draft, the
+//! settings and the write buffer go back together.
+
+use std::sync::Arc;
+
+use braid_catalog::{Catalog, Draft, PendingChange};
+use braid_kv::{Isolation, SavepointId, Seq, Transaction, TxnOptions};
+use braid_sql::ast::{IsolationLevel, TransactionModes};
+use braid_types::{Error, Result, SqlState};
+
+use crate::clock::now_micros;
+use braid_exec::from_kv;
+use crate::errors::is_retryable;
+use crate::session::{Session, default_modes};
+use crate::settings::SettingsMark;
+use crate::shared::Modes;
+
+/// Releasing this savepoint commits, as CockroachDB's retry protocol wants it.
+const RETRY_SAVEPOINT: &str = "cockroach_restart";
+
+/// Whether the session is in a transaction block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Block {
+    /// No.
+    None,
+    /// Yes.
+    Active,
+    /// Yes, and it has failed.
+    Failed,
+    /// Yes, and it has committed already by `RELEASE SAVEPOINT cockroach_restart`.
+    Released,
+}
+
+/// A savepoint of the session.
+pub(crate) struct Savepoint {
+    name: String,
+    /// `None`: the kv transaction had not begun.
+    kv: Option<SavepointId>,
+    draft: Option<Draft>,
+    settings: SettingsMark,
+}
+
+/// An open kv transaction.
+pub(crate) struct Open {
+    pub txn: Arc<Transaction>,
+    /// The position before its first statement.
+    pub start: SavepointId,
+    pub draft: Option<Draft>,
+    /// Its timestamp: microseconds since 2000-01-01.
+    pub micros: i64,
+    /// Statements run in it.
+    pub statements: u32,
+    /// A retry error was met: it cannot commit any more.
+    pub doomed: bool,
+}
+
+/// What belongs to a block even before its kv transaction begins.
+#[derive(Default)]
+pub(crate) struct BlockState {
+    pub savepoints: Vec<Savepoint>,
+    /// When BEGIN was.
+    pub micros: Option<i64>,
+}
+
+impl Session {
+    /// The open transaction; begins one if there is none.
+    pub(crate) fn ensure_open(&mut self) -> &mut Open {
+        if self.open.is_none() {
+            let open = self.begin_kv();
+            let mut activity = self.shared.entry.activity.lock();
+            activity.transaction_start = Some(open.micros);
+            activity.transaction = Some(open.txn.id().0);
+            drop(activity);
+            self.open = Some(open);
+        }
+        self.open.as_mut().expect("was set above")
+    }
+
+    fn begin_kv(&mut self) -> Open {
+        let lock_timeout = self.active().lock_timeout;
+        let modes = self.modes();
+        let options = TxnOptions {
+            isolation: match modes.isolation {
+                IsolationLevel::ReadUncommitted | IsolationLevel::ReadCommitted => {
+                    Isolation::ReadCommitted
+                }
+                IsolationLevel::RepeatableRead => Isolation::RepeatableRead,
+                IsolationLevel::Serializable => Isolation::Serializable,
+            },
+            read_only: modes.read_only,
+            lock_timeout,
+            ..TxnOptions::default()
+        };
+        let txn = self.server.kv.begin(options);
+        let micros = self.block_state.micros.unwrap_or_else(now_micros);
+        let start = txn.savepoint();
+        Open { txn, start, draft: None, micros, statements: 0, doomed: false }
+    }
+
+    /// Replaces the kv transaction by a fresh one, to run its first statement again.
+    pub(crate) async fn restart_kv(&mut self) {
+        if let Some(open) = self.open.take() {
+            open.txn.rollback().await;
+        }
+        self.ensure_open();
+    }
+
+    pub(crate) fn modes(&self) -> Modes {
+        self.shared.state.lock().modes
+    }
+
+    /// The catalog as the statement sees it: the transaction's own changes included.
+    pub(crate) async fn catalog_at(&mut self, seq: Seq) -> Result<Arc<Catalog>> {
+        let server = self.server.clone();
+        let open = self.ensure_open();
+        match &open.draft {
+            Some(draft) => Ok(draft.catalog().clone()),
+            None => server.catalog.at(&open.txn, seq).await.map_err(from_kv),
+        }
+    }
+
+    /// 25P02 in a failed block, 25000-like in a released one.
+    pub(crate) fn check_block(&self) -> Result<()> {
+        match self.block {
+            Block::Failed => Err(Error::new(
+                SqlState::InFailedSqlTransaction,
+                "current transaction is aborted, commands ignored until end of transaction block",
+            )),
+            Block::Released => Err(Error::new(
+                SqlState::InFailedSqlTransaction,
+                "current transaction is committed, commands ignored until end of transaction block",
+            )),
+            Block::None | Block::Active => Ok(()),
+        }
+    }
+
+    /// 25P01 unless in a block.
+    pub(crate) fn require_block(&self, command: &str) -> Result<()> {
+        if self.block != Block::None || self.in_simple_list {
+            return Ok(());
+        }
+        Err(Error::new(
+            SqlState::NoActiveSqlTransaction,
+            format!("{command} can only be used in transaction blocks"),
+        ))
+    }
+
+    /// `BEGIN`
+    pub(crate) fn begin_block(&mut self, modes: &TransactionModes) -> Result<()> {
+        if self.block != Block::None {
+            self.check_block()?;
+            self.warn(
+                SqlState::ActiveSqlTransaction,
+                "there is already a transaction in progress",
+            );
+        } else {
+            self.block_state = BlockState { micros: Some(now_micros()), ..BlockState::default() };
+            self.block = Block::Active;
+            if self.open.is_none() {
+                self.reset_modes();
+            }
+        }
+        self.set_modes(modes)
+    }
+
+    fn reset_modes(&mut self) {
+        let mut state = self.shared.state.lock();
+        state.modes = default_modes(&state.settings);
+    }
+
+    /// `SET TRANSACTION`
+    pub(crate) fn set_modes(&mut self, modes: &TransactionModes) -> Result<()> {
+        let begun = self.open.as_ref().is_some_and(|open| open.statements > 0);
+        let mut now = self.modes();
+        if let Some(isolation) = modes.isolation
+            && isolation != now.isolation
+        {
+            if begun {
+                return Err(Error::new(
+                    SqlState::ActiveSqlTransaction,
+                    "SET TRANSACTION ISOLATION LEVEL must be called before any query",
+                ));
+            }
+            now.isolation = isolation;
+        }
+        if let Some(read_only) = modes.read_only
+            && read_only != now.read_only
+        {
+            if begun && !read_only {
+                return Err(Error::new(
+                    SqlState::ActiveSqlTransaction,
+                    "transaction read-write mode must be set before any query",
+                ));
+            }
+            now.read_only = read_only;
+        }
+        now.deferrable = modes.deferrable.unwrap_or(now.deferrable);
+        self.shared.state.lock().modes = now;
+        if !begun {
+            // It has not been used yet, so it can begin anew with these modes.
+            self.open = None;
+        }
+        Ok(())
+    }
+
+    /// `COMMIT`; the tag.
+    pub(crate) async fn commit_block(&mut self, and_chain: bool) -> Result<&'static str> {
+        let modes = self.modes();
+        let tag = match self.block {
+            Block::None => {
+                if and_chain {
+                    return Err(Error::new(
+                        SqlState::NoActiveSqlTransaction,
+                        "COMMIT AND CHAIN can only be used in transaction blocks",
+                    ));
+                }
+                self.warn(
+                    SqlState::NoActiveSqlTransaction,
+                    "there is no transaction in progress",
+                );
+                self.commit_open().await?;
+                return Ok("COMMIT");
+            }
+            Block::Failed => {
+                self.rollback_open().await;
+                "ROLLBACK"
+            }
+            Block::Released => "COMMIT",
+            Block::Active => {
+                // However it ends, the block is over.
+                let result = self.commit_open().await;
+                self.end_block();
+                result?;
+                "COMMIT"
+            }
+        };
+        self.end_block();
+        self.chain(and_chain, modes);
+        Ok(tag)
+    }
+
+    /// `ROLLBACK`
+    pub(crate) async fn rollback_block(&mut self, and_chain: bool) -> Result<()> {
+        let modes = self.modes();
+        if self.block == Block::None {
+            if and_chain {
+                return Err(Error::new(
+                    SqlState::NoActiveSqlTransaction,
+                    "ROLLBACK AND CHAIN can only be used in transaction blocks",
+                ));
+            }
+            self.warn(SqlState::NoActiveSqlTransaction, "there is no transaction in progress");
+        }
+        self.rollback_open().await;
+        self.end_block();
+        self.chain(and_chain, modes);
+        Ok(())
+    }
+
+    fn chain(&mut self, and_chain: bool, modes: Modes) {
+        if and_chain {
+            self.block = Block::Active;
+            self.block_state.micros = Some(now_micros());
+            self.shared.state.lock().modes = modes;
+        }
+    }
+
+    fn end_block(&mut self) {
+        self.block = Block::None;
+        self.block_state = BlockState::default();
+    }
+
+    /// Commits what is open, if anything is. However it ends, nothing is open afterwards.
+    pub(crate) async fn commit_open(&mut self) -> Result<()> {
+        if let Err(error) = self.materialize_held().await {
+            self.rollback_open().await;
+            return Err(error);
+        }
+        let Some(open) = self.open.take() else {
+            self.shared.state.lock().settings.commit();
+            self.finished();
+            return Ok(());
+        };
+        let result = self.commit_kv(&open).await;
+        self.shared.state.lock().round_trips = open.txn.round_trips();
+        match &result {
+            Ok(()) => {
+                self.shared.state.lock().settings.commit();
+                self.finished();
+            }
+            Err(_) => {
+                open.txn.rollback().await;
+                self.shared.state.lock().settings.rollback();
+                self.portals.retain(|_, portal| portal.is_held());
+                self.finished();
+            }
+        }
+        result
+    }
+
+    async fn commit_kv(&mut self, open: &Open) -> Result<()> {
+        let mut pending: Option<PendingChange> = None;
+        if let Some(draft) = &open.draft {
+            let seq = open.txn.next_statement();
+            pending = draft.flush(&self.server.catalog, &open.txn, seq).map_err(from_kv)?;
+        }
+        let result = open.txn.commit_or_error().await;
+        drop(pending);
+        result.map(drop).map_err(from_kv)
+    }
+
+    /// Rolls back what is open. The block, if there is one, goes on as it is.
+    pub(crate) async fn rollback_open(&mut self) {
+        if let Some(open) = self.open.take() {
+            open.txn.rollback().await;
+            self.shared.state.lock().round_trips = open.txn.round_trips();
+        }
+        self.shared.state.lock().settings.rollback();
+        self.portals.retain(|_, portal| portal.is_held());
+        self.finished();
+    }
+
+    /// What ends with every transaction.
+    fn finished(&mut self) {
+        self.portals.retain(|_, portal| portal.is_held());
+        self.note_cursors();
+        self.reset_modes();
+        let mut activity = self.shared.entry.activity.lock();
+        activity.transaction_start = None;
+        activity.transaction = None;
+    }
+
+    /// An error has reached the client: an implicit transaction ends, a block has failed.
+    pub(crate) async fn fail_with(&mut self, error: Option<&Error>) {
+        self.replay.clear();
+        if let (Some(open), Some(error)) = (self.open.as_mut(), error)
+            && is_retryable(error)
+        {
+            open.doomed = true;
+        }
+        match self.block {
+            Block::Active if !self.block_state.savepoints.is_empty() => {
+                self.block = Block::Failed;
+            }
+            Block::Active => {
+                self.rollback_open().await;
+                self.block = Block::Failed;
+            }
+            Block::None => self.rollback_open().await,
+            Block::Failed | Block::Released => {}
+        }
+    }
+
+    /// An error in the protocol has reached the client.
+    pub async fn fail(&mut self) {
+        self.fail_with(None).await;
+    }
+
+    /// `SAVEPOINT`
+    pub(crate) fn savepoint(&mut self, name: String) -> Result<()> {
+        self.require_block("SAVEPOINT")?;
+        self.check_block()?;
+        let settings = self.shared.state.lock().settings.mark();
+        let open = self.open.as_ref();
+        self.block_state.savepoints.push(Savepoint {
+            name,
+            kv: open.filter(|open| open.statements > 0).map(|open| open.txn.savepoint()),
+            draft: open.and_then(|open| open.draft.clone()),
+            settings,
+        });
+        Ok(())
+    }
+
+    fn find_savepoint(&self, name: &str) -> Result<usize> {
+        self.block_state.savepoints.iter().rposition(|s| s.name == name).ok_or_else(|| {
+            Error::new(
+                SqlState::InvalidSavepointSpecification,
+                format!("savepoint \"{name}\" does not exist"),
+            )
+        })
+    }
+
+    /// `RELEASE`
+    pub(crate) async fn release(&mut self, name: &str) -> Result<()> {
+        self.require_block("RELEASE SAVEPOINT")?;
+        self.check_block()?;
+        let place = self.find_savepoint(name)?;
+        self.block_state.savepoints.truncate(place);
+        if name == RETRY_SAVEPOINT && place == 0 {
+            self.commit_open().await?;
+            self.block = Block::Released;
+        }
+        Ok(())
+    }
+
+    /// `ROLLBACK TO SAVEPOINT`
+    pub(crate) async fn rollback_to(&mut self, name: &str) -> Result<()> {
+        self.require_block("ROLLBACK TO SAVEPOINT")?;
+        if self.block == Block::Released {
+            self.check_block()?;
+        }
+        let place = self.find_savepoint(name)?;
+        self.block_state.savepoints.truncate(place + 1);
+        let (kv, draft, settings) = {
+            let savepoint = &self.block_state.savepoints[place];
+            (savepoint.kv, savepoint.draft.clone(), savepoint.settings.clone())
+        };
+        self.portals.retain(|_, portal| portal.is_held());
+        self.note_cursors();
+        match kv {
+            // Nothing was done before it, so a fresh transaction is the same, and can commit.
+            None => {
+                let doomed = self.open.as_ref().is_some_and(|open| open.doomed);
+                self.undo_all(doomed).await?;
+            }
+            Some(savepoint) => {
+                if let Some(open) = &mut self.open {
+                    check_told(open).await?;
+                    open.txn.rollback_to(savepoint);
+                    open.draft = draft;
+                }
+            }
+        }
+        self.shared.state.lock().settings.rollback_to(&settings);
+        self.block = Block::Active;
+        Ok(())
+    }
+
+    /// Goes back to the very start of the block. What was read and told stays binding, unless a
+    /// retry error has made the transaction worthless anyway.
+    async fn undo_all(&mut self, doomed: bool) -> Result<()> {
+        if doomed {
+            if let Some(open) = self.open.take() {
+                open.txn.rollback().await;
+            }
+            return Ok(());
+        }
+        if let Some(open) = &mut self.open {
+            check_told(open).await?;
+            open.txn.rollback_to(open.start);
+            open.draft = None;
+        }
+        Ok(())
+    }
+}
+
+/// What statements have told the client about absent keys is looked at while they are known.
+async fn check_told(open: &mut Open) -> Result<()> {
+    let present = open.txn.check_new_keys().await.map_err(from_kv)?;
+    match present.into_iter().next() {
+        None => Ok(()),
+        Some(new_key) => Err(from_kv(braid_kv::Error::Duplicate {
+            key: new_key.key.to_vec(),
+            seq: new_key.seq,
+        })),
+    }
+}
