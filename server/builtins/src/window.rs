@@ -92,7 +92,8 @@ fn kind(name: &str) -> Option<WindowKind> {
     })
 }
 
-/// Finds a window function; `None` if there is none of that name, 42883 if its arguments do not fit.
+/// Finds a window function; `None` if there is none of that name, 42883 if its arguments do not
+/// fit.
 pub fn resolve_window(name: &str, args: &[SqlType]) -> Result<Option<ResolvedWindow>> {
     let Some(kind) = kind(name) else { return Ok(None) };
     let candidates = overloads(kind)

@@ -1,4 +1,4 @@
-//! `min` and `max` of every type that PostgreSQL gives them, and `any_value`'s cousin for arrays.
+//! `min` and `max` of every type that PostgreSQL gives them.
 
 use std::cmp::Ordering;
 
@@ -42,9 +42,12 @@ fn start(args: &[SqlType], wanted: Ordering) -> Box<dyn Accumulator> {
 macro_rules! extremes {
     ($registry:ident: $($ty:literal),*) => {
         $(
-            $registry.aggregate(concat!("min(", $ty, ") -> ", $ty), |a, _| start(a, Ordering::Less));
-            $registry
-                .aggregate(concat!("max(", $ty, ") -> ", $ty), |a, _| start(a, Ordering::Greater));
+            $registry.aggregate(concat!("min(", $ty, ") -> ", $ty), |args, _| {
+                start(args, Ordering::Less)
+            });
+            $registry.aggregate(concat!("max(", $ty, ") -> ", $ty), |args, _| {
+                start(args, Ordering::Greater)
+            });
         )*
     };
 }

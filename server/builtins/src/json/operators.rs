@@ -139,10 +139,18 @@ pub(super) fn register(registry: &mut Registry) {
     macro_rules! readers {
         ($($name:literal ($args:literal) $reader:expr, $text_name:literal;)*) => {
             $(
-                registry.add(concat!($name, "(json, ", $args, ") -> json"), |c| as_json($reader(c)?));
-                registry.add(concat!($name, "(jsonb, ", $args, ") -> jsonb"), |c| as_json($reader(c)?));
-                registry.add(concat!($text_name, "(json, ", $args, ") -> text"), |c| as_text($reader(c)?));
-                registry.add(concat!($text_name, "(jsonb, ", $args, ") -> text"), |c| as_text($reader(c)?));
+                registry.add(concat!($name, "(json, ", $args, ") -> json"), |c| {
+                    as_json($reader(c)?)
+                });
+                registry.add(concat!($name, "(jsonb, ", $args, ") -> jsonb"), |c| {
+                    as_json($reader(c)?)
+                });
+                registry.add(concat!($text_name, "(json, ", $args, ") -> text"), |c| {
+                    as_text($reader(c)?)
+                });
+                registry.add(concat!($text_name, "(jsonb, ", $args, ") -> text"), |c| {
+                    as_text($reader(c)?)
+                });
             )*
         };
     }

@@ -144,6 +144,10 @@ pub(super) fn register(registry: &mut Registry) {
          pg_ts_parser_is_visible|pg_ts_template_is_visible(oid) -> bool stable",
         function_is_visible,
     );
+    register_names(registry);
+}
+
+fn register_names(registry: &mut Registry) {
     registry.add("to_regclass(text) -> regclass stable", to_reg);
     registry.add("to_regtype(text) -> regtype stable", to_reg);
     registry.add("to_regproc(text) -> regproc stable", to_reg);
