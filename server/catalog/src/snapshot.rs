@@ -127,6 +127,16 @@ impl Catalog {
         self.tables.values()
     }
 
+    /// Every view, by id.
+    pub fn views(&self) -> impl Iterator<Item = &Arc<View>> {
+        self.views.values()
+    }
+
+    /// Every sequence, by id.
+    pub fn sequences(&self) -> impl Iterator<Item = &Arc<Sequence>> {
+        self.sequences.values()
+    }
+
     /// The tables of a database, by id.
     pub fn tables_of(&self, database: Id) -> impl Iterator<Item = &Arc<Table>> {
         self.tables.values().filter(move |table| table.database == database)

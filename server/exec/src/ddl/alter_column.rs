@@ -41,7 +41,9 @@ pub(super) async fn run(
             let problem = match column {
                 column if column.identity.is_some() => Some("is already an identity column"),
                 column if column.default.is_some() => Some("already has a default value"),
-                column if column.nullable => Some("must be declared NOT NULL before identity can be added"),
+                column if column.nullable => {
+                    Some("must be declared NOT NULL before identity can be added")
+                }
                 _ => None,
             };
             if let Some(problem) = problem {
@@ -121,12 +123,7 @@ fn refuse_special(table: &Table, place: usize, dropping: bool) -> Result<()> {
     Err(if dropping { error.hint(hint) } else { error })
 }
 
-fn set_default(
-    cx: &DdlContext<'_>,
-    table: &mut Table,
-    place: usize,
-    expr: &Expr,
-) -> Result<()> {
+fn set_default(cx: &DdlContext<'_>, table: &mut Table, place: usize, expr: &Expr) -> Result<()> {
     refuse_special(table, place, false)?;
     let text = cx.default_text(expr, &table.columns[place].ty)?;
     table.columns[place].default = text;
@@ -142,7 +139,10 @@ fn drop_not_null(table: &mut Table, place: usize) -> Result<()> {
     if column.identity.is_some() {
         return Err(Error::new(
             SqlState::SyntaxError,
-            format!("column \"{}\" of relation \"{}\" is an identity column", column.name, table.name),
+            format!(
+                "column \"{}\" of relation \"{}\" is an identity column",
+                column.name, table.name
+            ),
         ));
     }
     table.columns[place].nullable = true;
@@ -215,12 +215,7 @@ fn no_cast(error: &Error, column: &str, ty: &SqlType) -> Error {
 }
 
 /// 0A000 for a column that a view, a generated column or a foreign key of another type uses.
-fn refuse_dependents(
-    cx: &DdlContext<'_>,
-    table: &Table,
-    place: usize,
-    ty: &SqlType,
-) -> Result<()> {
+fn refuse_dependents(cx: &DdlContext<'_>, table: &Table, place: usize, ty: &SqlType) -> Result<()> {
     let column = &table.columns[place];
     let catalog = cx.catalog();
     let unsupported = |message: &str| Err(Error::new(SqlState::FeatureNotSupported, message));
@@ -228,8 +223,10 @@ fn refuse_dependents(
         view.depends_on.contains(&table.id) && super::drop::mentions(&view.query, &column.name)
     }) {
         let message = "cannot alter type of a column used by a view or rule";
-        return Err(Error::new(SqlState::FeatureNotSupported, message)
-            .detail(format!("rule _RETURN on view {} depends on column \"{}\"", view.name, column.name)));
+        return Err(Error::new(SqlState::FeatureNotSupported, message).detail(format!(
+            "rule _RETURN on view {} depends on column \"{}\"",
+            view.name, column.name
+        )));
     }
     let generated = table.columns.iter().any(|other| {
         let text = other.generated.as_deref().unwrap_or_default();

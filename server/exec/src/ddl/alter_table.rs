@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use braid_catalog::{ColumnId, Index, Object, StoredDatum, Table};
-use braid_sql::ast::{AlterAction, AlterTable, ColumnDef, DropBehavior, TableConstraint, TableConstraintKind};
+use braid_sql::ast::{
+    AlterAction, AlterTable, ColumnDef, DropBehavior, TableConstraint, TableConstraintKind,
+};
 use braid_sql::fold;
 use braid_types::{Datum, Error, FormatSettings, Result, SqlState};
 
@@ -17,7 +19,10 @@ use super::lookup::{parts, undefined_column};
 pub(super) async fn run(cx: &mut DdlContext<'_>, alter: &AlterTable) -> Result<()> {
     if alter.if_exists && cx.find(&alter.name)?.is_none() {
         let name = parts(&alter.name).join(".");
-        cx.notice(SqlState::UndefinedTable, format!("relation \"{name}\" does not exist, skipping"));
+        cx.notice(
+            SqlState::UndefinedTable,
+            format!("relation \"{name}\" does not exist, skipping"),
+        );
         return Ok(());
     }
     for action in &alter.actions {
@@ -110,7 +115,11 @@ async fn fill_column(
         _ => None,
     };
     if let Some(value) = constant {
-        if value.is_null() && !column.nullable && behind.primary.is_none() && !cx.is_empty(old).await? {
+        if value.is_null()
+            && !column.nullable
+            && behind.primary.is_none()
+            && !cx.is_empty(old).await?
+        {
             return Err(super::data::contains_nulls(changed, place));
         }
         if !value.is_null() {
@@ -214,10 +223,8 @@ pub(super) fn refuse_if_referenced(
             let message = format!(
                 "cannot drop constraint {name} on table {relation} because other objects depend on it"
             );
-            let detail = format!(
-                "constraint {} on table {} depends on index {name}",
-                key.name, child.name
-            );
+            let detail =
+                format!("constraint {} on table {} depends on index {name}", key.name, child.name);
             return Err(Error::new(SqlState::DependentObjectsStillExist, message)
                 .detail(detail)
                 .hint("Use DROP ... CASCADE to drop the dependent objects too."));
@@ -289,9 +296,7 @@ async fn add_constraint(
         TableConstraintKind::UsingIndex { .. } => {
             Err(Error::unsupported("PRIMARY KEY USING INDEX"))
         }
-        TableConstraintKind::Check(expr) => {
-            add_check(cx, table, name, expr, None, validate).await
-        }
+        TableConstraintKind::Check(expr) => add_check(cx, table, name, expr, None, validate).await,
         TableConstraintKind::ForeignKey(key) => {
             let columns = super::lookup::folded(&key.columns);
             add_foreign_key(cx, table, name, key, columns, validate).await
@@ -356,10 +361,8 @@ async fn drop_constraint(
     } else if let Some(place) = changed.foreign_keys.iter().position(|key| key.name == name) {
         let key = changed.foreign_keys.remove(place);
         cx.forget_reference(&mut changed, key.parent)?;
-    } else if let Some(place) = changed
-        .indexes
-        .iter()
-        .position(|index| index.name == name && index.constraint.is_some())
+    } else if let Some(place) =
+        changed.indexes.iter().position(|index| index.name == name && index.constraint.is_some())
     {
         let index = changed.indexes[place].clone();
         super::drop::free_index(cx, &mut changed, &index, behavior)?;
@@ -431,9 +434,10 @@ async fn drop_column(
     let uses = |index: &&Index| {
         index.keys.iter().any(|key| key.column == column.id)
             || index.storing.contains(&column.id)
-            || index.predicate.as_ref().is_some_and(|text| {
-                super::exprs::columns_used(&table, text).contains(&column.id)
-            })
+            || index
+                .predicate
+                .as_ref()
+                .is_some_and(|text| super::exprs::columns_used(&table, text).contains(&column.id))
     };
     for index in table.indexes.iter().filter(uses) {
         super::drop::free_index(cx, &mut changed, index, behavior)?;
@@ -441,8 +445,12 @@ async fn drop_column(
         cx.delete_index(&table, index)?;
     }
     changed.checks.retain(|check| !check.columns.contains(&column.id));
-    let gone: Vec<_> =
-        changed.foreign_keys.iter().filter(|key| key.columns.contains(&column.id)).cloned().collect();
+    let gone: Vec<_> = changed
+        .foreign_keys
+        .iter()
+        .filter(|key| key.columns.contains(&column.id))
+        .cloned()
+        .collect();
     changed.foreign_keys.retain(|key| !key.columns.contains(&column.id));
     for key in gone {
         cx.forget_reference(&mut changed, key.parent)?;

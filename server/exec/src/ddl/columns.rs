@@ -220,20 +220,23 @@ pub(super) fn push_column(
     let id = table.next_column;
     table.next_column += 1;
     let place = table.visible_columns().count();
-    table.columns.insert(place, Column {
-        id,
-        name: name.to_owned(),
-        ty,
-        nullable,
-        default: None,
-        generated: None,
-        identity: None,
-        owned_sequence: None,
-        family: table.families.first().map_or(0, |family| family.id),
-        hidden: false,
-        missing: None,
-        comment: None,
-    });
+    table.columns.insert(
+        place,
+        Column {
+            id,
+            name: name.to_owned(),
+            ty,
+            nullable,
+            default: None,
+            generated: None,
+            identity: None,
+            owned_sequence: None,
+            family: table.families.first().map_or(0, |family| family.id),
+            hidden: false,
+            missing: None,
+            comment: None,
+        },
+    );
     Ok(id)
 }
 

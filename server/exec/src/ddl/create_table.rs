@@ -143,7 +143,15 @@ fn define(cx: &mut DdlContext<'_>, table: &mut Table, create: &CreateTable) -> R
         }
     }
     for index in &create.indexes {
-        let spec = index_spec(cx, table, index.name.as_ref(), index.unique, &index.keys, &index.storing, index.predicate.as_ref())?;
+        let spec = index_spec(
+            cx,
+            table,
+            index.name.as_ref(),
+            index.unique,
+            &index.keys,
+            &index.storing,
+            index.predicate.as_ref(),
+        )?;
         cx.add_key(table, &spec)?;
     }
     for (id, column) in &behind {
@@ -208,7 +216,9 @@ fn copy_columns(cx: &mut DdlContext<'_>, table: &mut Table, like: &CreateTableLi
         if included("comments") {
             copy.comment.clone_from(&column.comment);
         }
-        if included("identity") && let Some(identity) = column.identity {
+        if included("identity")
+            && let Some(identity) = column.identity
+        {
             cx.add_sequence(table, id, Some((identity, &[])))?;
         }
     }
@@ -221,7 +231,8 @@ fn copy_columns(cx: &mut DdlContext<'_>, table: &mut Table, like: &CreateTableLi
     }
     if included("indexes") {
         for index in source.all_indexes().filter(|index| !source.is_hidden_key(index)) {
-            let keys = index.keys.iter().filter_map(|key| Some((name_of(key.column)?, key.descending)));
+            let keys =
+                index.keys.iter().filter_map(|key| Some((name_of(key.column)?, key.descending)));
             let spec = KeySpec {
                 name: None,
                 primary: index.number == source.primary.number,

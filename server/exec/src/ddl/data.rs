@@ -93,7 +93,11 @@ fn shown(datum: &Datum, ty: &braid_types::SqlType) -> String {
 }
 
 /// `(a, b)=(1, 2)` of a row.
-pub(super) fn key_detail(table: &Table, columns: &[braid_catalog::ColumnId], row: &[Datum]) -> String {
+pub(super) fn key_detail(
+    table: &Table,
+    columns: &[braid_catalog::ColumnId],
+    row: &[Datum],
+) -> String {
     let places = columns.iter().filter_map(|id| table.columns.iter().position(|c| c.id == *id));
     let (names, values): (Vec<String>, Vec<String>) = places
         .map(|place| {
@@ -223,7 +227,11 @@ impl DdlContext<'_> {
     }
 
     /// 23502 if a column of some row is NULL.
-    pub(super) async fn validate_not_null(&self, table: &Arc<Table>, places: &[usize]) -> Result<()> {
+    pub(super) async fn validate_not_null(
+        &self,
+        table: &Arc<Table>,
+        places: &[usize],
+    ) -> Result<()> {
         let mut reader = self.reader(table);
         while let Some(rows) = reader.next().await? {
             self.exec.cancel.check()?;
@@ -331,9 +339,8 @@ impl ParentKeys {
     fn new(table: &Table, parent: &Arc<Table>, key: &ForeignKey) -> Self {
         let place = |table: &Table, id| table.columns.iter().position(|column| column.id == id);
         let pairs = key.columns.iter().zip(&key.parent_columns);
-        let places = pairs.filter_map(|(own, other)| {
-            Some((place(table, *own)?, place(parent, *other)?))
-        });
+        let places =
+            pairs.filter_map(|(own, other)| Some((place(table, *own)?, place(parent, *other)?)));
         let is_primary = key.parent_index == parent.primary.number;
         let index = parent.index(key.parent_index).filter(|_| !is_primary);
         ParentKeys {

@@ -181,7 +181,8 @@ impl DdlContext<'_> {
         }
         if let Some(name) = nextval_name(&text)
             && let Ok(parts) = names::split_name(name)
-            && let Some(Relation::Sequence(sequence)) = self.catalog().resolve(self.path(), &parts)?
+            && let Some(Relation::Sequence(sequence)) =
+                self.catalog().resolve(self.path(), &parts)?
         {
             text = nextval_text(sequence.id);
         }
@@ -232,8 +233,10 @@ impl DdlContext<'_> {
         for used in columns_used(table, &text) {
             let Some(found) = table.column(used) else { continue };
             if found.generated.is_some() || found.name == column {
-                let message =
-                    format!("cannot use generated column \"{}\" in column generation expression", found.name);
+                let message = format!(
+                    "cannot use generated column \"{}\" in column generation expression",
+                    found.name
+                );
                 return Err(Error::new(SqlState::InvalidObjectDefinition, message)
                     .detail("A generated column cannot reference another generated column."));
             }

@@ -26,7 +26,8 @@ fn referencing(table: &Table, names: &[String]) -> Result<Vec<ColumnId>> {
     let mut ids = Vec::with_capacity(names.len());
     for name in names {
         let Some(column) = table.visible_columns().find(|column| column.name == *name) else {
-            let message = format!("column \"{name}\" referenced in foreign key constraint does not exist");
+            let message =
+                format!("column \"{name}\" referenced in foreign key constraint does not exist");
             return Err(Error::new(SqlState::UndefinedColumn, message));
         };
         ids.push(column.id);
@@ -182,7 +183,11 @@ impl DdlContext<'_> {
     }
 
     /// Takes a table off the list of those that refer to a parent, unless it still does.
-    pub(super) fn forget_reference(&mut self, table: &mut Table, parent: braid_catalog::Id) -> Result<()> {
+    pub(super) fn forget_reference(
+        &mut self,
+        table: &mut Table,
+        parent: braid_catalog::Id,
+    ) -> Result<()> {
         if table.foreign_keys.iter().any(|key| key.parent == parent) {
             return Ok(());
         }

@@ -167,7 +167,10 @@ pub(super) fn describe(catalog: &Catalog, id: Id) -> String {
 }
 
 /// What a schema holds, by its names.
-pub(super) fn content(catalog: &Catalog, schema: Id) -> (Vec<Arc<Table>>, Vec<Arc<View>>, Vec<Arc<Sequence>>) {
+pub(super) fn content(
+    catalog: &Catalog,
+    schema: Id,
+) -> (Vec<Arc<Table>>, Vec<Arc<View>>, Vec<Arc<Sequence>>) {
     let (mut tables, mut views, mut sequences) = (Vec::new(), Vec::new(), Vec::new());
     for (_, named) in catalog.names_of(schema) {
         match named {

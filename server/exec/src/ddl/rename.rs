@@ -1,0 +1,298 @@
+//! ALTER … RENAME, SET SCHEMA, OWNER TO.
+
+use braid_catalog::{Id, Object, Relation, Schema, Sequence, Table, View, is_virtual_schema};
+use braid_sql::ast::{AlterTarget, Ident, ObjectName, Rename, RenameKind};
+use braid_sql::fold;
+use braid_types::{Error, Result, SqlState};
+
+use super::DdlContext;
+use super::alter_table::undefined_constraint;
+use super::columns::check_column_name;
+use super::constraints::check_constraint_name;
+use super::exprs::rename_column;
+use super::lookup::{last, parts, undefined, undefined_column, wrong_kind};
+
+pub(super) fn run(cx: &mut DdlContext<'_>, statement: &Rename) -> Result<String> {
+    let (kind, name) = match &statement.target {
+        AlterTarget::Table(name) => ("table", name),
+        AlterTarget::Index(name) => ("index", name),
+        AlterTarget::View(name) => ("view", name),
+        AlterTarget::Sequence(name) => ("sequence", name),
+        AlterTarget::Schema(name) => {
+            schema(cx, name, &statement.kind)?;
+            return Ok("ALTER SCHEMA".to_owned());
+        }
+        AlterTarget::Database(name) => {
+            super::database::rename(cx, name, &statement.kind)?;
+            return Ok("ALTER DATABASE".to_owned());
+        }
+    };
+    let tag = format!("ALTER {}", kind.to_uppercase());
+    let Some(found) = cx.find(name)? else {
+        let written = parts(name);
+        let message = format!("relation \"{}\" does not exist", written.join("."));
+        if !statement.if_exists {
+            return Err(undefined("relation", &written));
+        }
+        cx.notice(SqlState::UndefinedTable, format!("{message}, skipping"));
+        return Ok(tag);
+    };
+    cx.check_owner(Object::from(&found))?;
+    // ALTER TABLE takes every kind of relation, as in PostgreSQL.
+    if kind != "table" && found.kind() != kind {
+        return Err(wrong_kind(found.name(), kind));
+    }
+    match &statement.kind {
+        RenameKind::To(new) => to(cx, &found, &fold(new))?,
+        RenameKind::Column { from, to } => column(cx, &found, &fold(from), &fold(to))?,
+        RenameKind::Constraint { from, to } => constraint(cx, &found, &fold(from), &fold(to))?,
+        RenameKind::SetSchema(schema) => set_schema(cx, &found, &fold(schema))?,
+        RenameKind::OwnerTo(role) => {
+            let owner = cx.role(role)?;
+            set_owner(cx, &found, owner)?;
+        }
+    }
+    Ok(tag)
+}
+
+fn to(cx: &mut DdlContext<'_>, found: &Relation, new: &str) -> Result<()> {
+    let (schema, _) = cx.catalog().schema_of(found);
+    cx.check_free(schema, new)?;
+    match found {
+        Relation::Table(table) => {
+            let mut table = Table::clone(table);
+            table.name = new.to_owned();
+            cx.draft()?.put_table(table);
+        }
+        Relation::View(view) => {
+            let mut view = View::clone(view);
+            view.name = new.to_owned();
+            cx.draft()?.put_view(view);
+        }
+        Relation::Sequence(sequence) => {
+            let mut sequence = Sequence::clone(sequence);
+            sequence.name = new.to_owned();
+            cx.draft()?.put_sequence(sequence);
+        }
+        Relation::Index(table, number) => {
+            let mut table = Table::clone(table);
+            rename_index(&mut table, *number, new);
+            cx.draft()?.put_table(table);
+        }
+        Relation::Virtual(_) => {}
+    }
+    Ok(())
+}
+
+fn rename_index(table: &mut Table, number: braid_catalog::IndexNumber, new: &str) {
+    if table.primary.number == number {
+        table.primary.name = new.to_owned();
+    }
+    for index in table.indexes.iter_mut().filter(|index| index.number == number) {
+        index.name = new.to_owned();
+    }
+}
+
+fn column(cx: &mut DdlContext<'_>, found: &Relation, from: &str, to: &str) -> Result<()> {
+    match found {
+        Relation::Table(table) => {
+            let mut changed = Table::clone(table);
+            let Some(place) = table.columns.iter().position(|c| c.name == from && !c.hidden) else {
+                return Err(undefined_column(&table.name, from));
+            };
+            if check_column_name(table, to).is_err() {
+                let relation = &table.name;
+                let message = format!("column \"{to}\" of relation \"{relation}\" already exists");
+                return Err(Error::new(SqlState::DuplicateColumn, message));
+            }
+            refuse_views(cx, table, from)?;
+            changed.columns[place].name = to.to_owned();
+            for check in &mut changed.checks {
+                check.expr = rename_column(&check.expr, from, to);
+            }
+            for column in &mut changed.columns {
+                if let Some(text) = &mut column.generated {
+                    *text = rename_column(text, from, to);
+                }
+            }
+            for index in &mut changed.indexes {
+                if let Some(text) = &mut index.predicate {
+                    *text = rename_column(text, from, to);
+                }
+            }
+            cx.draft()?.put_table(changed);
+        }
+        Relation::View(view) => {
+            let mut changed = View::clone(view);
+            let Some(column) = changed.columns.iter_mut().find(|(name, _)| name == from) else {
+                return Err(undefined_column(&view.name, from));
+            };
+            column.0 = to.to_owned();
+            cx.draft()?.put_view(changed);
+        }
+        other => return Err(wrong_kind(other.name(), "table")),
+    }
+    Ok(())
+}
+
+/// A view keeps its query as text, so that a column it names cannot be renamed below it.
+fn refuse_views(cx: &DdlContext<'_>, table: &Table, column: &str) -> Result<()> {
+    let catalog = cx.catalog();
+    let uses = catalog.views_of(table.database).find(|view| {
+        view.depends_on.contains(&table.id) && super::drop::mentions(&view.query, column)
+    });
+    let Some(view) = uses else { return Ok(()) };
+    let message = format!("renaming a column used by view \"{}\" is not supported yet", view.name);
+    Err(Error::new(SqlState::FeatureNotSupported, message)
+        .hint("Drop the view, rename the column, and create the view again."))
+}
+
+fn constraint(cx: &mut DdlContext<'_>, found: &Relation, from: &str, to: &str) -> Result<()> {
+    let Relation::Table(table) = found else { return Err(wrong_kind(found.name(), "table")) };
+    check_constraint_name(table, to)?;
+    let mut changed = Table::clone(table);
+    let check = changed.checks.iter_mut().find(|check| check.name == from);
+    let key = changed.foreign_keys.iter_mut().find(|key| key.name == from);
+    if let Some(check) = check {
+        check.name = to.to_owned();
+    } else if let Some(key) = key {
+        key.name = to.to_owned();
+    } else {
+        let index = table.all_indexes().find(|i| i.name == from && i.constraint.is_some());
+        let Some(index) = index else { return Err(undefined_constraint(table, from)) };
+        cx.check_free(table.schema, to)?;
+        rename_index(&mut changed, index.number, to);
+    }
+    cx.draft()?.put_table(changed);
+    Ok(())
+}
+
+fn set_schema(cx: &mut DdlContext<'_>, found: &Relation, schema: &str) -> Result<()> {
+    let schema = cx.schema(schema)?;
+    cx.catalog().check(cx.user(), Object::Schema(&schema), "CREATE")?;
+    let (old, _) = cx.catalog().schema_of(found);
+    if old == schema.id {
+        return Ok(());
+    }
+    cx.check_free(schema.id, found.name()).map_err(|_| {
+        let message =
+            format!("relation \"{}\" already exists in schema \"{}\"", found.name(), schema.name);
+        Error::new(SqlState::DuplicateTable, message)
+    })?;
+    match found {
+        Relation::Table(table) => {
+            let mut changed = Table::clone(table);
+            changed.schema = schema.id;
+            let sequences: Vec<Id> =
+                table.columns.iter().filter_map(|column| column.owned_sequence).collect();
+            cx.draft()?.put_table(changed);
+            for id in sequences {
+                if let Some(sequence) = cx.catalog().sequence(id) {
+                    let mut sequence = Sequence::clone(sequence);
+                    sequence.schema = schema.id;
+                    cx.draft()?.put_sequence(sequence);
+                }
+            }
+        }
+        Relation::View(view) => {
+            let mut view = View::clone(view);
+            view.schema = schema.id;
+            cx.draft()?.put_view(view);
+        }
+        Relation::Sequence(sequence) => {
+            if sequence.owned_by.is_some() {
+                let message = "cannot move an owned sequence into another schema";
+                return Err(Error::new(SqlState::FeatureNotSupported, message));
+            }
+            let mut sequence = Sequence::clone(sequence);
+            sequence.schema = schema.id;
+            cx.draft()?.put_sequence(sequence);
+        }
+        other => return Err(wrong_kind(other.name(), "table")),
+    }
+    Ok(())
+}
+
+/// 42501 unless the user may give the object to that role.
+pub(super) fn check_new_owner(cx: &DdlContext<'_>, owner: Id) -> Result<()> {
+    if cx.catalog().acts_as(cx.user(), owner) {
+        return Ok(());
+    }
+    let message = format!("must be member of role \"{}\"", cx.catalog().role_name(owner));
+    Err(Error::new(SqlState::InsufficientPrivilege, message))
+}
+
+fn set_owner(cx: &mut DdlContext<'_>, found: &Relation, owner: Id) -> Result<()> {
+    check_new_owner(cx, owner)?;
+    match found {
+        Relation::Table(table) => set_table_owner(cx, table, owner)?,
+        Relation::View(view) => {
+            let mut view = View::clone(view);
+            view.owner = owner;
+            cx.draft()?.put_view(view);
+        }
+        Relation::Sequence(sequence) => {
+            let mut sequence = Sequence::clone(sequence);
+            sequence.owner = owner;
+            cx.draft()?.put_sequence(sequence);
+        }
+        other => return Err(wrong_kind(other.name(), "table")),
+    }
+    Ok(())
+}
+
+/// Gives a table and its sequences to another role.
+pub(super) fn set_table_owner(cx: &mut DdlContext<'_>, table: &Table, owner: Id) -> Result<()> {
+    check_new_owner(cx, owner)?;
+    let mut changed = Table::clone(table);
+    changed.owner = owner;
+    cx.draft()?.put_table(changed);
+    for id in table.columns.iter().filter_map(|column| column.owned_sequence) {
+        if let Some(sequence) = cx.catalog().sequence(id) {
+            let mut sequence = Sequence::clone(sequence);
+            sequence.owner = owner;
+            cx.draft()?.put_sequence(sequence);
+        }
+    }
+    Ok(())
+}
+
+fn schema(cx: &mut DdlContext<'_>, name: &ObjectName, kind: &RenameKind) -> Result<()> {
+    let schema = cx.schema(&last(name))?;
+    cx.check_owner(Object::Schema(&schema))?;
+    let mut changed = Schema::clone(&schema);
+    match kind {
+        RenameKind::To(new) => {
+            let new = fold(new);
+            check_schema_name(cx, &new)?;
+            changed.name = new;
+        }
+        RenameKind::OwnerTo(role) => {
+            changed.owner = owner(cx, role)?;
+        }
+        _ => return Err(Error::unsupported("this form of ALTER SCHEMA")),
+    }
+    cx.draft()?.put_schema(changed);
+    Ok(())
+}
+
+fn owner(cx: &DdlContext<'_>, role: &Ident) -> Result<Id> {
+    let owner = cx.role(role)?;
+    check_new_owner(cx, owner)?;
+    Ok(owner)
+}
+
+/// 42P06 if the database has a schema of that name, 42939 for the system's names.
+pub(super) fn check_schema_name(cx: &DdlContext<'_>, name: &str) -> Result<()> {
+    let exists = cx.catalog().schema_by_name(cx.path().database, name).is_some();
+    if exists || is_virtual_schema(name) {
+        let message = format!("schema \"{name}\" already exists");
+        return Err(Error::new(SqlState::DuplicateSchema, message));
+    }
+    if name.starts_with("pg_") {
+        let message = format!("unacceptable schema name \"{name}\"");
+        return Err(Error::new(SqlState::ReservedName, message)
+            .detail("The prefix \"pg_\" is reserved for system schemas."));
+    }
+    Ok(())
+}
