@@ -28,4 +28,4 @@ pub use expr::{
     SubqueryKind,
 };
 pub use node::*;
-pub use planned::{OutputColumn, PlanContext, PlannedStatement, plan};
+pub use planned::{OutputColumn, PlanContext, PlannedStatement, StatementKind, plan};

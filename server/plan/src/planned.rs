@@ -70,6 +70,11 @@ pub struct PlannedStatement {
 
 /// Plans a query or DML statement. The errors are those of names, types and privileges.
 pub fn plan(statement: &Statement, cx: &PlanContext<'_>) -> Result<PlannedStatement> {
+    // Deep expressions are walked recursively.
+    braid_sql::deep_stack(|| plan_here(statement, cx))
+}
+
+fn plan_here(statement: &Statement, cx: &PlanContext<'_>) -> Result<PlannedStatement> {
     let mut binder = Binder::new(cx);
     let bound = binder.bind_statement(statement)?;
     let mut root = rules::optimize(bound.root, &mut binder);

@@ -272,12 +272,7 @@ impl TableWriter {
 }
 
 /// `(a, b)=(1, x)` of an index's key.
-pub fn key_text(
-    table: &Table,
-    index: &Index,
-    row: &[Datum],
-    settings: &FormatSettings,
-) -> String {
+pub fn key_text(table: &Table, index: &Index, row: &[Datum], settings: &FormatSettings) -> String {
     let places: Vec<usize> = index
         .keys
         .iter()

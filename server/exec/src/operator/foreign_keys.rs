@@ -132,9 +132,9 @@ impl ForeignKeys {
         let mut values = Vec::new();
         for key in wanted {
             if key.iter().any(Datum::is_null) {
-                return Err(self.violated(foreign_key).detail(
-                    "MATCH FULL does not allow mixing of null and nonnull key values.",
-                ));
+                return Err(self
+                    .violated(foreign_key)
+                    .detail("MATCH FULL does not allow mixing of null and nonnull key values."));
             }
             if seen.insert(key.clone()) {
                 keys.push(parent_key(parent, foreign_key, &key)?);

@@ -149,8 +149,8 @@ impl InsertOperator {
         let mut seen: HashMap<&Key, usize> = HashMap::with_capacity(keys.len());
         // Arbiters first: a row that is left out violates nothing.
         for (unique, value) in keys.iter().zip(&found).filter(|(u, _)| is_arbiter(u.index)) {
-            let taken = value.is_some()
-                || seen.get(&unique.key).is_some_and(|row| !skipped.contains(row));
+            let taken =
+                value.is_some() || seen.get(&unique.key).is_some_and(|row| !skipped.contains(row));
             if taken {
                 skipped.insert(unique.row);
             } else {
@@ -159,9 +159,7 @@ impl InsertOperator {
         }
         let mut others: HashSet<&Key> = HashSet::new();
         for (unique, value) in keys.iter().zip(&found).filter(|(u, _)| !is_arbiter(u.index)) {
-            if !skipped.contains(&unique.row)
-                && (value.is_some() || !others.insert(&unique.key))
-            {
+            if !skipped.contains(&unique.row) && (value.is_some() || !others.insert(&unique.key)) {
                 return Err(self.writer.duplicate(unique.index, &proposed[unique.row].row));
             }
         }
@@ -176,11 +174,11 @@ impl InsertOperator {
 
     /// The rows that are in the way of the proposed ones by these indexes, locked.
     async fn in_the_way(
-        &self,
+        &mut self,
         proposed: &[Proposed],
         indexes: &[IndexNumber],
     ) -> Result<Vec<Option<Row>>> {
-        let run = &self.evaluator.run;
+        let run = self.evaluator.run.clone();
         let mut primary: Vec<Option<Key>> = vec![None; proposed.len()];
         if indexes.contains(&1) {
             for (place, p) in proposed.iter().enumerate() {
@@ -205,7 +203,7 @@ impl InsertOperator {
 
     /// The primary keys that a unique index has under the proposed rows' keys.
     async fn by_index(
-        &self,
+        &mut self,
         proposed: &[Proposed],
         number: IndexNumber,
         primary: &mut [Option<Key>],

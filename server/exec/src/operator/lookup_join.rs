@@ -57,7 +57,7 @@ impl LookupJoinOperator {
         }
     }
 
-    async fn join_batch(&self, batch: Vec<Row>) -> Result<Vec<Row>> {
+    async fn join_batch(&mut self, batch: Vec<Row>) -> Result<Vec<Row>> {
         let width = self.reader.families.len();
         let mut keys: Vec<Key> = Vec::with_capacity(batch.len() * width);
         let mut inners = Vec::with_capacity(batch.len());

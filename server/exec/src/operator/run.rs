@@ -1,8 +1,8 @@
 //! What all operators of one run share.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::Instant;
 
 use braid_plan::Node;
@@ -23,7 +23,7 @@ pub struct Run {
     pub params: Vec<Datum>,
     no_outer: OuterRow,
     changed: AtomicU64,
-    pub(super) ctes: Mutex<HashMap<u32, Arc<CteState>>>,
+    pub(super) ctes: Mutex<HashMap<u32, Weak<CteState>>>,
     pub(super) subqueries: Mutex<HashMap<u32, Arc<CachedSubquery>>>,
     /// For EXPLAIN ANALYZE: what each operator did, by the place of its node in memory.
     observed: Option<Mutex<Vec<Arc<OperatorStats>>>>,
@@ -100,10 +100,7 @@ impl Run {
     }
 
     /// Waits for the store, or until the statement is to stop.
-    pub async fn wait<T>(
-        &self,
-        work: impl Future<Output = braid_kv::Result<T>>,
-    ) -> Result<T> {
+    pub async fn wait<T>(&self, work: impl Future<Output = braid_kv::Result<T>>) -> Result<T> {
         tokio::select! {
             biased;
             result = work => result.map_err(crate::errors::from_kv),

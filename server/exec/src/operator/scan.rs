@@ -47,9 +47,11 @@ impl Reader {
     /// The keys to be read for a row.
     pub fn keys_of(&self, primary_key: &[u8], into: &mut Vec<Key>) {
         let all = self.rows.family_keys(primary_key);
-        into.extend(all.into_iter().enumerate().filter_map(|(i, key)| {
-            self.families.contains(&i).then_some(key)
-        }));
+        into.extend(
+            all.into_iter()
+                .enumerate()
+                .filter_map(|(i, key)| self.families.contains(&i).then_some(key)),
+        );
     }
 
     /// Rows from the values of [`Reader::keys_of`], one chunk a row; `None` where there is none.
@@ -234,7 +236,7 @@ impl ScanOperator {
     }
 
     /// The rows of primary keys that satisfy the filter, and their primary keys.
-    async fn rows_of(&self, primary_keys: Vec<Key>) -> Result<(Vec<Key>, Vec<Row>)> {
+    async fn rows_of(&mut self, primary_keys: Vec<Key>) -> Result<(Vec<Key>, Vec<Row>)> {
         let mut keys = Vec::with_capacity(primary_keys.len() * self.reader.families.len());
         for primary_key in &primary_keys {
             self.reader.keys_of(primary_key, &mut keys);
@@ -275,8 +277,7 @@ impl ScanOperator {
                 }
             }
             let Some(span) = self.open.as_mut().and_then(Vec::pop) else { return Ok(None) };
-            let mut request =
-                ScanRequest::new(span).reverse(self.reverse).record(self.record());
+            let mut request = ScanRequest::new(span).reverse(self.reverse).record(self.record());
             if self.filter.is_empty()
                 && let Some(left) = self.left
             {
@@ -360,7 +361,7 @@ impl ScanOperator {
     }
 
     /// Locks rows and reads them again as they are now.
-    async fn lock_rows(&self, keys: Vec<Key>, rows: Vec<Row>) -> Result<Vec<Row>> {
+    async fn lock_rows(&mut self, keys: Vec<Key>, rows: Vec<Row>) -> Result<Vec<Row>> {
         let Some(lock) = self.lock else { return Ok(rows) };
         let wanted = self.left.map_or(usize::MAX, |left| left as usize);
         let mut result = Vec::with_capacity(rows.len());

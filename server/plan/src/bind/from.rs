@@ -519,14 +519,12 @@ impl Binder<'_> {
 
 fn lock_scans(node: &mut Node, lock: crate::node::RowLock, wanted: &mut Vec<String>, all: bool) {
     match node {
-        Node::Scan(scan) => {
-            if all || wanted.contains(&scan.alias) {
-                wanted.retain(|name| *name != scan.alias);
-                scan.lock = Some(match scan.lock {
-                    Some(old) if old.exclusive => crate::node::RowLock { exclusive: true, ..lock },
-                    _ => lock,
-                });
-            }
+        Node::Scan(scan) if all || wanted.contains(&scan.alias) => {
+            wanted.retain(|name| *name != scan.alias);
+            scan.lock = Some(match scan.lock {
+                Some(old) if old.exclusive => crate::node::RowLock { exclusive: true, ..lock },
+                _ => lock,
+            });
         }
         Node::Join(join) => {
             lock_scans(&mut join.left, lock, wanted, all);

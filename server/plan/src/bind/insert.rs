@@ -291,13 +291,16 @@ impl Binder<'_> {
         returning: &Returning,
         scope: &Scope,
         table: &Table,
-    ) -> Result<(Vec<OutputColumn>, Vec<(Slot, Expr)>)> {
+    ) -> Result<BoundReturning> {
         let Returning::Items(items) = returning else { return Ok((Vec::new(), Vec::new())) };
         self.check(Object::Table(table), "SELECT")?;
         let items = self.returning_items(items, scope)?;
         Ok(items.into_iter().map(|(column, e)| (column, (self.slot(), e))).unzip())
     }
 }
+
+/// RETURNING's columns, and its expressions with their slots.
+pub(super) type BoundReturning = (Vec<OutputColumn>, Vec<(Slot, Expr)>);
 
 /// The rows of a plain `VALUES` list.
 fn plain_values(query: &Query) -> Option<Vec<&[Ast]>> {

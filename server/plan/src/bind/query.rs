@@ -55,14 +55,7 @@ impl Binder<'_> {
         let mut ctes = Vec::new();
         if let Some(with) = &query.with {
             for cte in &with.cte_tables {
-                let materialized = cte.materialized.clone();
-                ctes.push(self.bind_cte(
-                    &cte.alias,
-                    &cte.query,
-                    with.recursive,
-                    materialized,
-                    parent,
-                )?);
+                ctes.push(self.bind_cte(&cte.alias, &cte.query, with.recursive, parent)?);
             }
         }
         let mut bound = self.query_body(query, parent)?;
@@ -312,13 +305,10 @@ impl Binder<'_> {
         alias: &TableAlias,
         query: &Query,
         recursive: bool,
-        materialized: Option<ast::CteAsMaterialized>,
         parent: Option<&Scopes<'_>>,
     ) -> Result<Cte> {
         let name = braid_sql::fold(&alias.name);
         let id = self.id();
-        // Whether a query may be inlined is decided by the rules.
-        let _ = materialized;
         if recursive
             && let SetExpr::SetOperation { left, op: SetOperator::Union, set_quantifier, right } =
                 &*query.body

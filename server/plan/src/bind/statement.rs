@@ -78,8 +78,7 @@ impl Binder<'_> {
         for cte in &with.ctes {
             ctes.push(match &cte.body {
                 CteBody::Query(query) => {
-                    let materialized = cte.materialized.clone();
-                    self.bind_cte(&cte.alias, query, with.recursive, materialized, None)?
+                    self.bind_cte(&cte.alias, query, with.recursive, None)?
                 }
                 CteBody::Statement(statement) => {
                     let bound = self.bind_statement(statement)?;

@@ -18,7 +18,7 @@ use crate::node::Node;
 
 /// Applies every rule, in order, to a plan and to the plans of its subqueries.
 pub fn optimize(root: Node, binder: &mut Binder<'_>) -> Node {
-    let mut root = unnest::apply(root, binder);
+    let mut root = unnest::apply(root);
     walk::subplans(&mut root, &mut |plan| {
         let taken = std::mem::replace(plan, Node::one_row());
         *plan = optimize(taken, binder);

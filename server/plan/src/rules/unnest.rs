@@ -4,14 +4,13 @@
 //! outer row; its WHERE may. `NOT IN` keeps its NULL rules and stays a subquery.
 
 use crate::Slot;
-use crate::bind::Binder;
 use crate::expr::{Expr, SubqueryExpr, SubqueryKind, conjuncts};
 use crate::node::{Filter, Join, JoinKind, JoinMethod, Node};
 
 use super::walk;
 
-pub fn apply(node: Node, binder: &mut Binder<'_>) -> Node {
-    let node = walk::map_children(node, &mut |child| apply(child, binder));
+pub fn apply(node: Node) -> Node {
+    let node = walk::map_children(node, &mut apply);
     let Node::Filter(filter) = node else { return node };
     let mut predicates = Vec::new();
     for predicate in filter.predicates {
@@ -22,7 +21,7 @@ pub fn apply(node: Node, binder: &mut Binder<'_>) -> Node {
     for predicate in predicates {
         match as_join(predicate) {
             Ok((kind, right, on)) => {
-                let right = apply(right, binder);
+                let right = apply(right);
                 input = Node::Join(Box::new(Join {
                     kind,
                     left: input,
