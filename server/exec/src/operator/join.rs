@@ -34,7 +34,7 @@ pub struct JoinOperator {
 }
 
 enum Right {
-    Kept(Kept),
+    Kept(Box<Kept>),
     Lateral(Box<Lateral>),
 }
 
@@ -55,7 +55,7 @@ impl JoinOperator {
         evaluator: Evaluator,
     ) -> Self {
         let right = match right {
-            Some(input) => Right::Kept(Kept::new(node, input, &evaluator)),
+            Some(input) => Right::Kept(Box::new(Kept::new(node, input, &evaluator))),
             None => Right::Lateral(Box::new(Lateral::new(node))),
         };
         Self {
@@ -149,7 +149,7 @@ impl JoinOperator {
             let right = &kept.rows[at];
             current.at = kept.after(at);
             self.pairs += 1;
-            if self.pairs % PAIRS_PER_CHECK == 0 {
+            if self.pairs.is_multiple_of(PAIRS_PER_CHECK) {
                 self.evaluator.run.check_cancel()?;
             }
             if !self.on.is_empty() {
