@@ -11,7 +11,7 @@ use braid_sql::ast::{
 };
 use braid_types::{Datum, Error, Result, Row, SqlState, SqlType};
 
-use crate::client::{Client, Notice, Severity};
+use crate::client::{Client, Formats, Notice, Severity};
 use crate::errors::is_retryable;
 use crate::portal::{Portal, Run, Running, Source};
 use crate::prepared::{Prepared, duplicate, unknown_statement};
@@ -39,7 +39,7 @@ impl Session {
         }
         match statement {
             Statement::Execute(execute) => {
-                let mut target = self.bind_execute(execute, portal).await?;
+                let mut target = self.bind_execute(execute, portal.formats.clone()).await?;
                 let run = self.run_portal(&mut target, rows_max, client, describe);
                 let ended = Box::pin(run).await?;
                 portal.run = std::mem::replace(&mut target.run, Run::Done);
@@ -411,7 +411,7 @@ impl Session {
     }
 
     /// The portal that an EXECUTE stands for.
-    async fn bind_execute(&mut self, execute: &Execute, outer: &Portal) -> Result<Portal> {
+    async fn bind_execute(&mut self, execute: &Execute, formats: Formats) -> Result<Portal> {
         let name = braid_sql::fold(&execute.name);
         let target = self.prepared.get(&name).cloned().ok_or_else(|| unknown_statement(&name))?;
         if execute.args.len() != target.params.len() {
@@ -442,7 +442,7 @@ impl Session {
                 params.push(braid_plan::eval::eval(&expr, &[], &eval_cx)?);
             }
         }
-        Ok(Portal::new(target, params, outer.formats.clone()))
+        Ok(Portal::new(target, params, formats))
     }
 
     fn deallocate(&mut self, name: Option<&braid_sql::ast::Ident>) -> Result<String> {

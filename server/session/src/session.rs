@@ -201,7 +201,7 @@ impl Session {
     }
 
     /// Waits until the session is asked to end.
-    pub async fn end_signal(&self) {
+    pub async fn end_signal(&mut self) {
         self.shared.entry.end_signal().await;
     }
 
