@@ -6,14 +6,12 @@ use braid_types::{Error, SqlState};
 /// The error that a client sees. Constraint violations get their names where they are known.
 pub fn from_kv(error: Kv) -> Error {
     match error {
-        Kv::Retry(conflict) => {
-            Error::new(
-                SqlState::SerializationFailure,
-                format!("restart transaction: {}", conflict.reason),
-            )
-            .detail(conflict.reason.as_str())
-            .hint("Run the transaction again from its start.")
-        }
+        Kv::Retry(conflict) => Error::new(
+            SqlState::SerializationFailure,
+            format!("restart transaction: {}", conflict.reason),
+        )
+        .detail(conflict.reason.as_str())
+        .hint("Run the transaction again from its start."),
         Kv::LockTimeout { .. } => {
             Error::new(SqlState::LockNotAvailable, "canceling statement due to lock timeout")
         }
@@ -29,36 +27,35 @@ pub fn from_kv(error: Kv) -> Error {
                 .collect();
             Error::new(SqlState::DeadlockDetected, "deadlock detected").detail(lines.join("\n"))
         }
-        Kv::LimitExceeded { name, limit } => Error::new(
-            SqlState::OutOfMemory,
-            format!("limit \"{name}\" of {limit} reached"),
-        )
-        .hint("Split the transaction into smaller ones, or raise the limit."),
-        Kv::Duplicate { .. } => Error::new(
-            SqlState::UniqueViolation,
-            "duplicate key value violates unique constraint",
-        ),
+        Kv::LimitExceeded { name, limit } => {
+            Error::new(SqlState::OutOfMemory, format!("limit \"{name}\" of {limit} reached"))
+                .hint("Split the transaction into smaller ones, or raise the limit.")
+        }
+        Kv::Duplicate { .. } => {
+            Error::new(SqlState::UniqueViolation, "duplicate key value violates unique constraint")
+        }
         Kv::CheckChanged(_) => Error::new(
             SqlState::ForeignKeyViolation,
             "a row that a foreign key or unique constraint depends on has changed",
         ),
-        Kv::Unknown => Error::new(
-            SqlState::StatementCompletionUnknown,
-            "the outcome of the commit is unknown",
-        ),
-        Kv::ReadOnly => Error::new(
-            SqlState::ReadOnlySqlTransaction,
-            "cannot write in a read-only transaction",
-        ),
+        Kv::Unknown => {
+            Error::new(SqlState::StatementCompletionUnknown, "the outcome of the commit is unknown")
+        }
+        Kv::ReadOnly => {
+            Error::new(SqlState::ReadOnlySqlTransaction, "cannot write in a read-only transaction")
+        }
         Kv::Finished => Error::internal("the transaction has ended"),
         Kv::Cancelled => {
             Error::new(SqlState::QueryCanceled, "canceling statement due to user request")
         }
-        Kv::Stopped(why) => Error::new(SqlState::CannotConnectNow, format!("the store has stopped: {why}"))
-            .hint("Start the server again; committed data is safe."),
-        Kv::DiskFull(what) => Error::new(SqlState::DiskFull, format!("disk full: {what}"))
-            .hint("Free some space in the data folder's file system; the transaction was not \
-                   committed and can be run again."),
+        Kv::Stopped(why) => {
+            Error::new(SqlState::CannotConnectNow, format!("the store has stopped: {why}"))
+                .hint("Start the server again; committed data is safe.")
+        }
+        Kv::DiskFull(what) => Error::new(SqlState::DiskFull, format!("disk full: {what}")).hint(
+            "Free some space in the data folder's file system; the transaction was not \
+                   committed and can be run again.",
+        ),
         Kv::Corrupt(what) => Error::new(SqlState::DataCorrupted, format!("corrupt data: {what}")),
         Kv::Storage(what) => Error::new(SqlState::IoError, format!("storage failure: {what}")),
     }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use braid_plan::{PlannedStatement, StatementKind};
 use braid_types::{Datum, Result, Row};
+use parking_lot::Mutex;
 
 use crate::ExecContext;
 use crate::operator::{BoxedOperator, Run, build};
@@ -12,7 +13,8 @@ use crate::operator::{BoxedOperator, Run, build};
 pub struct Execution {
     plan: Arc<PlannedStatement>,
     run: Arc<Run>,
-    root: BoxedOperator,
+    /// Only ever reached through `get_mut`: the lock makes the run `Sync`, it is never taken.
+    root: Mutex<BoxedOperator>,
     /// Rows read from the root and not yet given out.
     pending: std::vec::IntoIter<Row>,
     rows: u64,
@@ -31,13 +33,20 @@ impl Execution {
         }
         let run = Arc::new(Run::new(cx, params));
         let root = build(&plan.root, &run, None)?;
-        Ok(Self { plan, run, root, pending: Vec::new().into_iter(), rows: 0, done: false })
+        Ok(Self {
+            plan,
+            run,
+            root: Mutex::new(root),
+            pending: Vec::new().into_iter(),
+            rows: 0,
+            done: false,
+        })
     }
 
     /// The next rows, at most `max_rows`; empty at the end.
     pub async fn next(&mut self, max_rows: usize) -> Result<Vec<Row>> {
         if self.pending.len() == 0 && !self.done {
-            match self.root.next().await? {
+            match self.root.get_mut().next().await? {
                 Some(batch) => self.pending = batch.into_iter(),
                 None => self.done = true,
             }

@@ -101,13 +101,3 @@ pub fn build(node: &Node, run: &Arc<Run>, outer: Option<OuterRow>) -> Result<Box
     };
     Ok(run.observed(node, operator))
 }
-
-/// Reads an operator to its end.
-pub async fn drain(operator: &mut dyn Operator, run: &Run) -> Result<Vec<Row>> {
-    let mut rows = Vec::new();
-    while let Some(batch) = operator.next().await? {
-        run.count_rows(&batch)?;
-        rows.extend(batch);
-    }
-    Ok(rows)
-}
