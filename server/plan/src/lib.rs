@@ -14,15 +14,15 @@
 
 mod bind;
 pub mod eval;
-mod explain;
+pub mod explain;
 mod expr;
 mod layout;
 mod node;
 mod planned;
 mod rules;
+mod visit;
 
 pub use bind::{bind_assignment_cast, bind_scalar, bind_table_expr, sql_type_of};
-pub use explain::explain;
 pub use expr::{
     CallExpr, CaseExpr, CastExpr, CompareOp, Expr, QuantifiedExpr, SliceExpr, Slot, SubqueryExpr,
     SubqueryKind,

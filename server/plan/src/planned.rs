@@ -1,13 +1,15 @@
 //! The way from a statement to a plan that can be run.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use braid_builtins::Environment;
 use braid_catalog::{Catalog, Id, SearchPath};
-use braid_sql::ast::Statement;
-use braid_types::{Result, SqlType};
+use braid_sql::ast::{Explain, Statement};
+use braid_types::{Error, Result, SqlState, SqlType};
 
 use crate::bind::Binder;
+use crate::explain::ExplainOptions;
 use crate::node::Node;
 use crate::{layout, rules};
 
@@ -66,6 +68,10 @@ pub struct PlannedStatement {
     pub is_write: bool,
     /// `RETURNING NOTHING`
     pub returning_nothing: bool,
+    /// Its plan is shown; `columns` are those of EXPLAIN.
+    pub explain: Option<ExplainOptions>,
+    /// How long planning took.
+    pub planning_micros: u64,
 }
 
 /// Plans a query or DML statement. The errors are those of names, types and privileges.
@@ -75,6 +81,10 @@ pub fn plan(statement: &Statement, cx: &PlanContext<'_>) -> Result<PlannedStatem
 }
 
 fn plan_here(statement: &Statement, cx: &PlanContext<'_>) -> Result<PlannedStatement> {
+    if let Statement::Explain(explain) = statement {
+        return plan_explained(explain, cx);
+    }
+    let started = Instant::now();
     let mut binder = Binder::new(cx);
     let bound = binder.bind_statement(statement)?;
     let mut root = rules::optimize(bound.root, &mut binder);
@@ -88,5 +98,33 @@ fn plan_here(statement: &Statement, cx: &PlanContext<'_>) -> Result<PlannedState
         tables,
         is_write: bound.is_write,
         returning_nothing: bound.returning_nothing,
+        explain: None,
+        planning_micros: u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX),
     })
+}
+
+/// The plan of what EXPLAIN is about. Of `DECLARE` and `CREATE TABLE AS` it is the query's.
+fn plan_explained(explain: &Explain, cx: &PlanContext<'_>) -> Result<PlannedStatement> {
+    let options = ExplainOptions::new(explain)?;
+    let mut planned = match &explain.statement {
+        Statement::DeclareCursor(declare) => plan(&Statement::Query(declare.query.clone()), cx)?,
+        Statement::CreateTable(create) => match &create.as_query {
+            Some(_) if options.analyze => {
+                return Err(Error::unsupported("EXPLAIN ANALYZE of CREATE TABLE AS"));
+            }
+            Some(query) => plan(&Statement::Query(query.clone()), cx)?,
+            None => return Err(Error::new(SqlState::SyntaxError, "CREATE TABLE has no plan")),
+        },
+        Statement::Execute(_) => return Err(Error::unsupported("EXPLAIN EXECUTE")),
+        statement => plan(statement, cx)?,
+    };
+    planned.is_write &= options.analyze;
+    planned.columns = vec![OutputColumn {
+        name: "QUERY PLAN".to_owned(),
+        ty: if options.json { SqlType::Json } else { SqlType::Text },
+        table_oid: 0,
+        column_number: 0,
+    }];
+    planned.explain = Some(options);
+    Ok(planned)
 }

@@ -77,9 +77,7 @@ impl Binder<'_> {
         let mut ctes = Vec::with_capacity(with.ctes.len());
         for cte in &with.ctes {
             ctes.push(match &cte.body {
-                CteBody::Query(query) => {
-                    self.bind_cte(&cte.alias, query, with.recursive, None)?
-                }
+                CteBody::Query(query) => self.bind_cte(&cte.alias, query, with.recursive, None)?,
                 CteBody::Statement(statement) => {
                     let bound = self.bind_statement(statement)?;
                     if bound.returning_nothing {

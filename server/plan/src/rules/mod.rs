@@ -13,6 +13,9 @@ mod push_filters;
 mod unnest;
 mod use_order;
 
+pub use choose_index::covers;
+pub use estimate::planned_rows;
+
 use crate::bind::Binder;
 use crate::node::Node;
 

@@ -1,0 +1,62 @@
+//! Joins in words.
+
+use crate::node::{Join, JoinKind, JoinMethod, Node};
+
+use super::deparse::{Name, Rows};
+use super::describe::{Described, Describer, gives_right};
+
+impl<'a> Describer<'a> {
+    /// Describes a join.
+    pub fn join(&mut self, node: &'a Node, join: &'a Join, outer: &[Name]) -> Described {
+        let mut operator = self.plain(node, title(join));
+        let left = self.input(&mut operator, &join.left, outer);
+        let right = if join.lateral {
+            let rows = Rows { input: &left, outer };
+            let handed: Vec<Name> = join.outer.iter().map(|e| self.name_of(e, rows)).collect();
+            self.input(&mut operator, &join.right, &handed)
+        } else {
+            self.input(&mut operator, &join.right, outer)
+        };
+        if let JoinMethod::Hash { left: left_keys, right: right_keys } = &join.method {
+            let mut pairs = Vec::with_capacity(left_keys.len());
+            for (a, b) in left_keys.iter().zip(right_keys) {
+                let a = self.expr(a, Rows { input: &left, outer });
+                let b = self.expr(b, Rows { input: &right, outer });
+                pairs.push(format!("({a} = {b})"));
+            }
+            let condition = match &pairs[..] {
+                [one] => one.clone(),
+                all => format!("({})", all.join(" AND ")),
+            };
+            operator.line("Hash Cond", condition);
+        }
+        let mut both = left;
+        let width = both.len();
+        both.extend(right);
+        if !join.on.is_empty() {
+            let condition = self.condition(&join.on, Rows { input: &both, outer });
+            operator.line("Join Filter", condition);
+        }
+        if !gives_right(join.kind) {
+            both.truncate(width);
+        }
+        (operator, both)
+    }
+}
+
+fn title(join: &Join) -> String {
+    let kind = match join.kind {
+        JoinKind::Inner => "",
+        JoinKind::Left => " Left",
+        JoinKind::Right => " Right",
+        JoinKind::Full => " Full",
+        JoinKind::Semi => " Semi",
+        JoinKind::Anti => " Anti",
+    };
+    match (&join.method, join.kind) {
+        (JoinMethod::Loop, JoinKind::Inner) => "Nested Loop".to_owned(),
+        (JoinMethod::Loop, _) => format!("Nested Loop{kind} Join"),
+        (JoinMethod::Hash { .. }, _) => format!("Hash{kind} Join"),
+        (JoinMethod::Lookup, _) => format!("Lookup{kind} Join"),
+    }
+}

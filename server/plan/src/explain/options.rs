@@ -1,0 +1,52 @@
+//! What EXPLAIN was asked to show.
+
+use braid_sql::ast::{Explain, ExplainFormat};
+use braid_types::{Error, Result, SqlState};
+
+/// What EXPLAIN was asked to show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ExplainOptions {
+    /// The statement is run, and what it did is shown.
+    pub analyze: bool,
+    /// Schemas and output columns too.
+    pub verbose: bool,
+    /// Estimated rows.
+    pub costs: bool,
+    /// Times of operators.
+    pub timing: bool,
+    /// Times of planning and execution.
+    pub summary: bool,
+    /// JSON instead of text.
+    pub json: bool,
+}
+
+impl ExplainOptions {
+    /// The options of a statement; 0A000 for other formats, 22023 for what needs ANALYZE.
+    pub fn new(explain: &Explain) -> Result<Self> {
+        let json = match explain.format {
+            ExplainFormat::Text => false,
+            ExplainFormat::Json => true,
+            ExplainFormat::Xml => return Err(Error::unsupported("EXPLAIN (FORMAT XML)")),
+            ExplainFormat::Yaml => return Err(Error::unsupported("EXPLAIN (FORMAT YAML)")),
+        };
+        let option = |wanted: &str| {
+            explain.options.iter().rev().find(|(name, _)| name == wanted).map(|(_, on)| *on)
+        };
+        for name in ["wal", "timing"] {
+            if option(name) == Some(true) && !explain.analyze {
+                return Err(Error::new(
+                    SqlState::InvalidParameterValue,
+                    format!("EXPLAIN option {} requires ANALYZE", name.to_ascii_uppercase()),
+                ));
+            }
+        }
+        Ok(Self {
+            analyze: explain.analyze,
+            verbose: explain.verbose,
+            costs: explain.costs,
+            timing: option("timing").unwrap_or(explain.analyze),
+            summary: option("summary").unwrap_or(explain.analyze),
+            json,
+        })
+    }
+}

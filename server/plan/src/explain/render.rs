@@ -1,0 +1,247 @@
+//! Operators as text and as JSON, in PostgreSQL's forms.
+//!
+//! `rows`, `time` and `round_trips` count all starts of an operator (`loops`) together, and what
+//! its inputs did meanwhile; PostgreSQL shows the average of a start.
+
+use super::describe::Operator;
+use super::options::ExplainOptions;
+
+/// What an operator did in a run.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Actual {
+    /// Rows given.
+    pub rows: u64,
+    /// How often it was started.
+    pub loops: u64,
+    /// Round trips to the store, inputs included.
+    pub round_trips: u64,
+    /// Time, inputs included.
+    pub micros: u64,
+}
+
+/// What operators did, by the address of their nodes; `None` for one that was never started.
+pub type Measured<'a> = &'a dyn Fn(usize) -> Option<Actual>;
+
+/// What the statement took as a whole.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Summary {
+    /// Time of planning.
+    pub planning_micros: u64,
+    /// Time and round trips of the run, if there was one.
+    pub execution: Option<(u64, u64)>,
+}
+
+fn millis(micros: u64) -> String {
+    format!("{}.{:03}", micros / 1000, micros % 1000)
+}
+
+/// The lines of a plan.
+pub fn text(
+    root: &Operator,
+    options: &ExplainOptions,
+    measured: Option<Measured<'_>>,
+    summary: &Summary,
+) -> Vec<String> {
+    let mut lines = Vec::new();
+    operator_text(root, options, measured, 0, &mut lines);
+    if options.summary {
+        lines.push(format!("Planning Time: {} ms", millis(summary.planning_micros)));
+        if let Some((micros, round_trips)) = summary.execution {
+            lines.push(format!("Execution Time: {} ms", millis(micros)));
+            lines.push(format!("Round Trips: {round_trips}"));
+        }
+    }
+    lines
+}
+
+/// `depth` counts steps of two blanks, as PostgreSQL does.
+fn operator_text(
+    operator: &Operator,
+    options: &ExplainOptions,
+    measured: Option<Measured<'_>>,
+    mut depth: usize,
+    lines: &mut Vec<String>,
+) {
+    if let Some(label) = &operator.label {
+        lines.push(format!("{}{label}", "  ".repeat(depth)));
+        depth += 1;
+    }
+    let mut head = "  ".repeat(depth);
+    if depth > 0 {
+        head.push_str("->  ");
+        depth += 2;
+    }
+    head.push_str(&operator.title);
+    if options.costs {
+        head.push_str(&format!("  (rows={:.0})", operator.rows));
+    }
+    if let Some(measured) = measured
+        && operator.node != 0
+    {
+        head.push_str(match options.costs {
+            true => " ",
+            false => "  ",
+        });
+        match measured(operator.node) {
+            None => head.push_str("(never executed)"),
+            Some(actual) => {
+                head.push_str(&format!("(actual rows={} loops={}", actual.rows, actual.loops));
+                if options.timing {
+                    head.push_str(&format!(" time={} ms", millis(actual.micros)));
+                }
+                head.push_str(&format!(" round_trips={})", actual.round_trips));
+            }
+        }
+    }
+    lines.push(head);
+    depth += 1;
+    for (name, values) in &operator.lines {
+        lines.push(format!("{}{name}: {}", "  ".repeat(depth), values.join(", ")));
+    }
+    for input in &operator.inputs {
+        operator_text(input, options, measured, depth, lines);
+    }
+}
+
+/// A plan as a JSON document.
+pub fn json(
+    root: &Operator,
+    options: &ExplainOptions,
+    measured: Option<Measured<'_>>,
+    summary: &Summary,
+) -> String {
+    let mut document = Document::default();
+    document.open('[');
+    document.item();
+    document.open('{');
+    document.key("Plan");
+    operator_json(root, options, measured, &mut document);
+    if options.summary {
+        document.value("Planning Time", &millis(summary.planning_micros));
+        if let Some((micros, round_trips)) = summary.execution {
+            document.value("Execution Time", &millis(micros));
+            document.value("Round Trips", &round_trips.to_string());
+        }
+    }
+    document.close('}');
+    document.close(']');
+    document.text
+}
+
+fn operator_json(
+    operator: &Operator,
+    options: &ExplainOptions,
+    measured: Option<Measured<'_>>,
+    document: &mut Document,
+) {
+    document.open('{');
+    document.string("Node Type", &operator.title);
+    if let Some(label) = &operator.label {
+        document.string("Subplan Name", label);
+    }
+    if options.costs {
+        document.value("Plan Rows", &format!("{:.0}", operator.rows));
+    }
+    if let Some(measured) = measured
+        && operator.node != 0
+    {
+        let actual = measured(operator.node).unwrap_or_default();
+        document.value("Actual Rows", &actual.rows.to_string());
+        document.value("Actual Loops", &actual.loops.to_string());
+        if options.timing {
+            document.value("Actual Total Time", &millis(actual.micros));
+        }
+        document.value("Round Trips", &actual.round_trips.to_string());
+    }
+    for (place, (name, values)) in operator.lines.iter().enumerate() {
+        // Grouping sets repeat a name, which a JSON object must not.
+        let earlier = operator.lines[..place].iter().filter(|(known, _)| known == name).count();
+        let name = match earlier {
+            0 => (*name).to_owned(),
+            earlier => format!("{name} {}", earlier + 1),
+        };
+        match &values[..] {
+            [one] => document.string(&name, one),
+            values => document.strings(&name, values),
+        }
+    }
+    if !operator.inputs.is_empty() {
+        document.key("Plans");
+        document.open('[');
+        for input in &operator.inputs {
+            document.item();
+            operator_json(input, options, measured, document);
+        }
+        document.close(']');
+    }
+    document.close('}');
+}
+
+/// JSON text under way, indented like PostgreSQL's.
+#[derive(Default)]
+struct Document {
+    text: String,
+    /// For each open bracket whether something is in it.
+    open: Vec<bool>,
+}
+
+impl Document {
+    fn open(&mut self, bracket: char) {
+        self.text.push(bracket);
+        self.open.push(false);
+    }
+
+    fn close(&mut self, bracket: char) {
+        self.open.pop();
+        self.line();
+        self.text.push(bracket);
+    }
+
+    fn line(&mut self) {
+        self.text.push('\n');
+        self.text.push_str(&"  ".repeat(self.open.len()));
+    }
+
+    fn item(&mut self) {
+        if let Some(filled) = self.open.last_mut()
+            && std::mem::replace(filled, true)
+        {
+            self.text.push(',');
+        }
+        self.line();
+    }
+
+    fn quoted(&mut self, text: &str) {
+        let mut out = Vec::with_capacity(text.len() + 2);
+        braid_types::json::quote(text, &mut out);
+        self.text.push_str(&String::from_utf8_lossy(&out));
+    }
+
+    fn key(&mut self, name: &str) {
+        self.item();
+        self.quoted(name);
+        self.text.push_str(": ");
+    }
+
+    fn value(&mut self, name: &str, value: &str) {
+        self.key(name);
+        self.text.push_str(value);
+    }
+
+    fn string(&mut self, name: &str, value: &str) {
+        self.key(name);
+        self.quoted(value);
+    }
+
+    fn strings(&mut self, name: &str, values: &[String]) {
+        self.key(name);
+        self.text.push('[');
+        for (place, value) in values.iter().enumerate() {
+            if place > 0 {
+                self.text.push_str(", ");
+            }
+            self.quoted(value);
+        }
+        self.text.push(']');
+    }
+}
