@@ -7,6 +7,7 @@ use braid_types::{Datum, Result, Row};
 use parking_lot::Mutex;
 
 use crate::ExecContext;
+use crate::explain::ExplainOperator;
 use crate::operator::{BoxedOperator, Run, build};
 
 /// One run of a planned statement. Dropping it stops it.
@@ -31,8 +32,19 @@ impl Execution {
         for table in &plan.tables {
             cx.txn.require_unchanged(braid_catalog::descriptor_key(*table));
         }
-        let run = Arc::new(Run::new(cx, params));
-        let root = build(&plan.root, &run, None)?;
+        let run = Run::new(cx, params);
+        let (run, root) = match plan.explain {
+            None => {
+                let run = Arc::new(run);
+                let root = build(&plan.root, &run, None)?;
+                (run, root)
+            }
+            Some(options) => {
+                let run = Arc::new(if options.analyze { run.watched() } else { run });
+                let root = ExplainOperator::new(plan.clone(), run.clone(), options);
+                (run, Box::new(root) as BoxedOperator)
+            }
+        };
         Ok(Self {
             plan,
             run,

@@ -16,6 +16,7 @@ mod context;
 pub mod ddl;
 mod errors;
 mod execution;
+mod explain;
 mod operator;
 pub mod rows;
 

@@ -39,7 +39,7 @@ struct Source {
 }
 
 struct Recursion {
-    term: Node,
+    term: Arc<Node>,
     outer: OuterRow,
     /// UNION: everything given so far.
     seen: Option<HashSet<Row>>,
@@ -51,7 +51,7 @@ impl CteState {
     fn new(cte: &Cte, run: &Arc<Run>, outer: &OuterRow) -> Result<Self> {
         let recursion = cte.recursive.as_ref().map(|(term, distinct)| {
             Box::new(Recursion {
-                term: term.clone(),
+                term: run.copy(term),
                 outer: outer.clone(),
                 seen: distinct.then(HashSet::new),
                 next: Vec::new(),

@@ -56,7 +56,7 @@ impl JoinOperator {
     ) -> Self {
         let right = match right {
             Some(input) => Right::Kept(Box::new(Kept::new(node, input, &evaluator))),
-            None => Right::Lateral(Box::new(Lateral::new(node))),
+            None => Right::Lateral(Box::new(Lateral::new(node, &evaluator.run))),
         };
         Self {
             kind: node.kind,

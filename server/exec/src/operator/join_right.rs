@@ -2,13 +2,14 @@
 //! left row.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use braid_plan::{Join, JoinMethod, Node};
 use braid_types::{Datum, Result, Row};
 
 use super::eval::Evaluator;
 use super::exprs::{Exprs, Held};
-use super::{BoxedOperator, build};
+use super::{BoxedOperator, Run, build};
 
 /// No further row.
 const END: usize = usize::MAX;
@@ -125,7 +126,7 @@ impl Kept {
 
 /// The right side, run anew for each left row.
 pub struct Lateral {
-    plan: Node,
+    plan: Arc<Node>,
     outer: Exprs,
     current: Option<BoxedOperator>,
     rows: std::vec::IntoIter<Row>,
@@ -133,9 +134,9 @@ pub struct Lateral {
 
 impl Lateral {
     /// The right side of a join that may read the left row.
-    pub fn new(node: &Join) -> Self {
+    pub fn new(node: &Join, run: &Run) -> Self {
         Self {
-            plan: node.right.clone(),
+            plan: run.copy(&node.right),
             outer: Exprs::new(node.outer.clone()),
             current: None,
             rows: Vec::new().into_iter(),

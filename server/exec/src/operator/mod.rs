@@ -25,7 +25,7 @@ mod values;
 mod virtual_scan;
 mod window;
 
-pub use run::{OperatorStats, Run};
+pub use run::Run;
 
 use std::sync::Arc;
 

@@ -25,8 +25,36 @@ pub struct Run {
     changed: AtomicU64,
     pub(super) ctes: Mutex<HashMap<u32, Weak<CteState>>>,
     pub(super) subqueries: Mutex<HashMap<u32, Arc<CachedSubquery>>>,
-    /// For EXPLAIN ANALYZE: what each operator did, by the place of its node in memory.
-    observed: Option<Mutex<Vec<Arc<OperatorStats>>>>,
+    /// For EXPLAIN ANALYZE.
+    observed: Option<Mutex<Observed>>,
+}
+
+/// What is known of the operators of a watched run.
+#[derive(Default)]
+struct Observed {
+    /// What each operator did, by the place of its node in memory.
+    stats: HashMap<usize, Arc<OperatorStats>>,
+    /// The places of nodes that are copies, and the places of what they are copies of.
+    copies: HashMap<usize, usize>,
+}
+
+impl Observed {
+    fn place(&self, node: &Node) -> usize {
+        let place = std::ptr::from_ref(node) as usize;
+        self.copies.get(&place).copied().unwrap_or(place)
+    }
+
+    /// Makes a copy of a plan count as the plan.
+    fn link(&mut self, node: &Node, copy: &Node) {
+        let place = self.place(node);
+        self.copies.insert(std::ptr::from_ref(copy) as usize, place);
+        let (mut inputs, mut copies) = (Vec::new(), Vec::new());
+        node.for_each_child(&mut |input| inputs.push(input));
+        copy.for_each_child(&mut |input| copies.push(input));
+        for (input, copy) in inputs.into_iter().zip(copies) {
+            self.link(input, copy);
+        }
+    }
 }
 
 /// What one operator did.
@@ -61,13 +89,14 @@ impl Run {
     /// The same, with every operator watched.
     #[must_use]
     pub fn watched(mut self) -> Self {
-        self.observed = Some(Mutex::new(Vec::new()));
+        self.observed = Some(Mutex::default());
         self
     }
 
     /// What the operators did so far.
     pub fn stats(&self) -> Vec<Arc<OperatorStats>> {
-        self.observed.as_ref().map(|stats| stats.lock().clone()).unwrap_or_default()
+        let observed = self.observed.as_ref().map(Mutex::lock);
+        observed.map(|all| all.stats.values().cloned().collect()).unwrap_or_default()
     }
 
     /// No values from outside.
@@ -108,18 +137,21 @@ impl Run {
         }
     }
 
+    /// A copy of a part of the plan, to be built again and again; it counts as the original.
+    pub(super) fn copy(&self, node: &Node) -> Arc<Node> {
+        let copy = Arc::new(node.clone());
+        if let Some(all) = &self.observed {
+            all.lock().link(node, &copy);
+        }
+        copy
+    }
+
     pub(super) fn observed(&self, node: &Node, operator: BoxedOperator) -> BoxedOperator {
         let Some(all) = &self.observed else { return operator };
-        let place = std::ptr::from_ref(node) as usize;
         let mut all = all.lock();
-        let stats = match all.iter().find(|stats| stats.node == place) {
-            Some(stats) => stats.clone(),
-            None => {
-                let stats = Arc::new(OperatorStats { node: place, ..OperatorStats::default() });
-                all.push(stats.clone());
-                stats
-            }
-        };
+        let place = all.place(node);
+        let new = || Arc::new(OperatorStats { node: place, ..OperatorStats::default() });
+        let stats = all.stats.entry(place).or_insert_with(new).clone();
         stats.loops.fetch_add(1, Ordering::Relaxed);
         Box::new(Watched { operator, stats, cx: self.cx.clone() })
     }

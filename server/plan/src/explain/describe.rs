@@ -43,6 +43,8 @@ pub struct Operator {
     pub lines: Vec<(&'static str, Vec<String>)>,
     /// What goes in.
     pub inputs: Vec<Operator>,
+    /// It may be read by the operator above it, without a life of its own (a lookup join).
+    pub inlined: bool,
 }
 
 impl Operator {
@@ -132,6 +134,7 @@ impl<'a> Describer<'a> {
             rows: planned_rows(node, self.cx.catalog),
             lines: Vec::new(),
             inputs: Vec::new(),
+            inlined: false,
         }
     }
 
@@ -468,6 +471,7 @@ impl<'a> Describer<'a> {
                 rows: plan.rows,
                 lines: Vec::new(),
                 inputs: vec![plan, term],
+                inlined: false,
             };
         }
         plan.label = Some(format!("CTE {}", quote_ident(&cte.name)));

@@ -17,6 +17,9 @@ impl<'a> Describer<'a> {
         } else {
             self.input(&mut operator, &join.right, outer)
         };
+        if let (JoinMethod::Lookup, Some(right)) = (&join.method, operator.inputs.last_mut()) {
+            right.inlined = true;
+        }
         if let JoinMethod::Hash { left: left_keys, right: right_keys } = &join.method {
             let mut pairs = Vec::with_capacity(left_keys.len());
             for (a, b) in left_keys.iter().zip(right_keys) {

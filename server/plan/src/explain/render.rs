@@ -78,13 +78,12 @@ fn operator_text(
     if let Some(measured) = measured
         && operator.node != 0
     {
-        head.push_str(match options.costs {
-            true => " ",
-            false => "  ",
-        });
+        let gap = if options.costs { " " } else { "  " };
         match measured(operator.node) {
-            None => head.push_str("(never executed)"),
+            None if operator.inlined => {}
+            None => head.push_str(&format!("{gap}(never executed)")),
             Some(actual) => {
+                head.push_str(gap);
                 head.push_str(&format!("(actual rows={} loops={}", actual.rows, actual.loops));
                 if options.timing {
                     head.push_str(&format!(" time={} ms", millis(actual.micros)));

@@ -1,0 +1,97 @@
+//! The operator that stands in for the plan's root: its rows are the lines of the explanation.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+use braid_plan::PlannedStatement;
+use braid_plan::explain::{Actual, Describing, ExplainOptions, Summary, describe, json, text};
+use braid_types::{Datum, Json, Result, Row};
+use futures_util::future::BoxFuture;
+
+use super::spans::SpanPrinter;
+use crate::operator::{Operator, Run, build};
+
+/// Explains a plan when it is first asked for rows.
+pub(crate) struct ExplainOperator {
+    plan: Arc<PlannedStatement>,
+    run: Arc<Run>,
+    options: ExplainOptions,
+    done: bool,
+}
+
+impl ExplainOperator {
+    /// The explanation of a plan; with ANALYZE the run must be a watched one.
+    pub(crate) fn new(plan: Arc<PlannedStatement>, run: Arc<Run>, options: ExplainOptions) -> Self {
+        Self { plan, run, options, done: false }
+    }
+
+    async fn lines(&self) -> Result<Vec<Row>> {
+        let options = &self.options;
+        let planning_micros = self.plan.planning_micros;
+        let mut summary = Summary { planning_micros, execution: None };
+        // Bounds are printed as they were before the statement changed anything.
+        let cx = &self.run.cx;
+        let printer = SpanPrinter::new(&self.run);
+        let spans = |scan: &braid_plan::Scan| printer.spans(scan);
+        let described = describe(
+            &self.plan.root,
+            &Describing {
+                catalog: &cx.catalog,
+                settings: cx.env.settings(),
+                verbose: options.verbose,
+                implicit_locks: cx.implicit_locks,
+                spans: &spans,
+            },
+        );
+        let mut actual: HashMap<usize, Actual> = HashMap::new();
+        if options.analyze {
+            summary.execution = Some(self.execute().await?);
+            for stats in self.run.stats() {
+                actual.insert(
+                    stats.node,
+                    Actual {
+                        rows: stats.rows.load(Ordering::Relaxed),
+                        loops: stats.loops.load(Ordering::Relaxed),
+                        round_trips: stats.round_trips.load(Ordering::Relaxed),
+                        micros: stats.micros.load(Ordering::Relaxed),
+                    },
+                );
+            }
+        }
+        let measured = |node: usize| actual.get(&node).copied();
+        let measured: Option<braid_plan::explain::Measured<'_>> =
+            if options.analyze { Some(&measured) } else { None };
+        Ok(if options.json {
+            let text = json(&described, options, measured, &summary);
+            vec![vec![Datum::json(Json::Raw(text.into()))]]
+        } else {
+            let lines = text(&described, options, measured, &summary);
+            lines.into_iter().map(|line| vec![Datum::text(line)]).collect()
+        })
+    }
+
+    /// Runs the statement to its end; gives its time and round trips.
+    async fn execute(&self) -> Result<(u64, u64)> {
+        let started = Instant::now();
+        let before = self.run.cx.txn.round_trips();
+        let mut root = build(&self.plan.root, &self.run, None)?;
+        while root.next().await?.is_some() {
+            self.run.check_cancel()?;
+        }
+        let micros = u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX);
+        Ok((micros, self.run.cx.txn.round_trips() - before))
+    }
+}
+
+impl Operator for ExplainOperator {
+    fn next(&mut self) -> BoxFuture<'_, Result<Option<Vec<Row>>>> {
+        Box::pin(async move {
+            if std::mem::replace(&mut self.done, true) {
+                return Ok(None);
+            }
+            self.lines().await.map(Some)
+        })
+    }
+}
