@@ -2,9 +2,9 @@
 
 use std::fmt::Write;
 
-use crate::names::{qualified, quote_ident};
+use crate::names::{qualified, quote_ident, quote_literal};
 use crate::{
-    Catalog, Check, ColumnId, ForeignKey, ForeignKeyAction, Identity, Index, IndexKey, Table,
+    Catalog, Check, ColumnId, ForeignKey, ForeignKeyAction, Id, Identity, Index, IndexKey, Table,
 };
 
 fn column_name(table: &Table, id: ColumnId) -> String {
@@ -111,7 +111,28 @@ pub fn foreign_key_definition(
     )
 }
 
-fn column_text(table: &Table, column: &crate::Column) -> String {
+/// A default as PostgreSQL shows it: a sequence, which descriptors name by oid, by its name.
+pub(crate) fn shown_default(text: &str, name_of: impl Fn(Id) -> Option<String>) -> String {
+    const CALL: &str = "nextval(";
+    const CAST: &str = "::regclass)";
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(CALL) {
+        let (before, after) = rest.split_at(at + CALL.len());
+        out.push_str(before);
+        rest = after;
+        let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+        let name = rest[..digits].parse().ok().and_then(&name_of);
+        if let Some(name) = name.filter(|_| rest[digits..].starts_with(CAST)) {
+            out.push_str(&quote_literal(&name));
+            rest = &rest[digits..];
+        }
+    }
+    out.push_str(rest);
+    out
+}
+
+fn column_text(catalog: &Catalog, table: &Table, column: &crate::Column) -> String {
     let mut text = format!("{} {}", quote_ident(&column.name), column.ty.display_name());
     if let Some(expr) = &column.generated {
         let _ = write!(text, " GENERATED ALWAYS AS {} STORED", parenthesized(expr));
@@ -122,7 +143,11 @@ fn column_text(table: &Table, column: &crate::Column) -> String {
         };
         let _ = write!(text, " GENERATED {mode} AS IDENTITY");
     } else if let Some(expr) = &column.default {
-        let _ = write!(text, " DEFAULT {expr}");
+        let name_of = |id| {
+            let sequence = catalog.sequence(id)?;
+            Some(qualified(&catalog.schema_name(sequence.schema), &sequence.name))
+        };
+        let _ = write!(text, " DEFAULT {}", shown_default(expr, name_of));
     }
     let in_key = table.primary.keys.iter().any(|key| key.column == column.id);
     if !column.nullable && !in_key {
@@ -134,7 +159,7 @@ fn column_text(table: &Table, column: &crate::Column) -> String {
 /// A statement that makes the table again, as `SHOW CREATE TABLE` prints it.
 pub fn create_table_text(catalog: &Catalog, table: &Table) -> String {
     let mut lines: Vec<String> =
-        table.visible_columns().map(|column| column_text(table, column)).collect();
+        table.visible_columns().map(|column| column_text(catalog, table, column)).collect();
     if !table.is_hidden_key(&table.primary) {
         let name = quote_ident(&table.primary.name);
         let keys = key_list(table, &table.primary.keys);

@@ -178,7 +178,11 @@ impl Catalog {
 
     /// An object's ACL as PostgreSQL prints it; `None` while nothing was granted.
     pub fn acl(&self, object: Object<'_>) -> Option<Vec<String>> {
-        if object.grants().is_empty() {
+        let untouched = match object {
+            Object::Database(database) => database.grants == Database::first_grants(),
+            _ => object.grants().is_empty(),
+        };
+        if untouched {
             return None;
         }
         let owner = self.role_name(object.owner());

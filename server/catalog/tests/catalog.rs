@@ -286,10 +286,7 @@ async fn sequences_never_give_a_value_twice() {
     three.setval(&sequence, 100_000, true).await.unwrap();
     let error = three.nextval(&sequence).await.unwrap_err();
     let SequenceError::Sql(error) = error else { panic!("not the sequence's end") };
-    assert_eq!(
-        error.message(),
-        "nextval: reached maximum value of sequence \"s\" (100000)"
-    );
+    assert_eq!(error.message(), "nextval: reached maximum value of sequence \"s\" (100000)");
     assert_eq!(error.state().code(), "2200H");
     let mut cycling = Sequence::clone(&sequence);
     (cycling.cycle, cycling.counter) = (true, fresh_counter());

@@ -5,6 +5,7 @@ use braid_types::{Result, Row, SqlType};
 use super::registry::{RowsOf, VirtualContext, virtual_tables};
 use super::relations::{index_columns, visible_indexes};
 use super::sheet::{Sheet, count, flag, int, text};
+use crate::definition::shown_default as default_text;
 use crate::{Column, Id, Identity};
 
 pub(super) fn rows_of(name: &str) -> Option<RowsOf> {
@@ -186,8 +187,9 @@ fn pg_attrdef(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
     for table in cx.catalog.tables_of(cx.path.database) {
         for column in table.visible_columns() {
             let expr = match &column.generated {
-                Some(expr) => Some(format!("({expr})")),
-                None => shown_default(column).map(str::to_owned),
+                Some(expr) => Some(expr.clone()),
+                None => shown_default(column)
+                    .map(|text| default_text(text, |id| cx.lookup.relation_name(id))),
             };
             if let Some(expr) = expr {
                 // Nothing refers to a default by oid, so that any number unlike the others will do.

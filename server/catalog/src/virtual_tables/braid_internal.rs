@@ -119,7 +119,9 @@ fn columns(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
                 text(&column.name),
                 text(column.ty.display_name()),
                 flag(column.nullable),
-                optional(column.default.as_ref()),
+                optional(column.default.as_ref().map(|text| {
+                    crate::definition::shown_default(text, |id| cx.lookup.relation_name(id))
+                })),
                 optional(column.generated.as_ref()),
                 optional(family.map(|family| family.name.as_str())),
                 flag(column.hidden),

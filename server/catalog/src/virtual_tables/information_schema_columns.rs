@@ -5,6 +5,7 @@ use braid_types::{Datum, Result, Row, SqlType};
 use super::information_schema::{database, may_see};
 use super::registry::{RowsOf, VirtualContext, virtual_tables};
 use super::sheet::{Sheet, count, int, optional, text, yes_no};
+use crate::definition::shown_default;
 use crate::{Column, Identity, Object, Sequence};
 
 pub(super) fn rows_of(name: &str) -> Option<RowsOf> {
@@ -105,6 +106,7 @@ fn push(sheet: &mut Sheet, cx: &VirtualContext<'_>, row: &ColumnRow<'_>) {
     let generated = row.column.and_then(|column| column.generated.as_ref());
     let default = row.column.and_then(|column| column.default.as_ref());
     let default = default.filter(|_| row.column.is_some_and(|c| c.identity.is_none()));
+    let default = default.map(|text| shown_default(text, |id| cx.lookup.relation_name(id)));
     sheet.push([
         database(cx),
         text(row.schema),

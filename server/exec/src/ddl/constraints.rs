@@ -113,7 +113,8 @@ fn own_names(table: &Table) -> Vec<String> {
 fn index_name(catalog: &Catalog, table: &Table, spec: &KeySpec) -> Result<String> {
     let own = own_names(table);
     let Some(name) = &spec.name else {
-        let columns: Vec<&str> = spec.keys.iter().map(|(name, _)| name.as_str()).collect();
+        let keys = spec.keys.iter().map(|(name, _)| name.as_str());
+        let columns: Vec<&str> = keys.chain(spec.storing.iter().map(String::as_str)).collect();
         let columns = columns.join("_");
         let (addition, label) = match (spec.primary, spec.constraint) {
             (true, _) => (None, "pkey"),

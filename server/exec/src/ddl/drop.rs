@@ -184,7 +184,7 @@ fn drop_all(
     }
     let mut lines = Vec::new();
     while let Some(id) = open.pop() {
-        let on = super::lookup::describe(&catalog, id);
+        let on = super::lookup::describe(cx, &catalog, id);
         for (dependent, text) in dependents(&catalog, id) {
             let is_new = match dependent {
                 Dependent::Relation(view) => {
@@ -220,7 +220,7 @@ fn report(
 ) -> Result<()> {
     let Some((first, _)) = lines.first() else { return Ok(()) };
     if behavior == DropBehavior::Restrict {
-        let mut targets = named.iter().map(|id| super::lookup::describe(catalog, *id));
+        let mut targets = named.iter().map(|id| super::lookup::describe(cx, catalog, *id));
         let message = match (targets.next(), targets.next()) {
             (Some(target), None) => {
                 format!("cannot drop {target} because other objects depend on it")
@@ -421,7 +421,7 @@ pub(super) fn check_column_dependents(
         })
         .collect();
     let on = format!("column {} of table {}", column.name, table.name);
-    let view_lines = views.iter().map(|id| super::lookup::describe(&catalog, *id));
+    let view_lines = views.iter().map(|id| super::lookup::describe(cx, &catalog, *id));
     let column_lines =
         generated.iter().map(|other| format!("column {} of table {}", other.name, table.name));
     let lines: Vec<String> = view_lines.chain(column_lines).collect();
@@ -477,7 +477,7 @@ fn schemas(cx: &mut DdlContext<'_>, statement: &Drop) -> Result<()> {
             let on = format!("schema {name}");
             let lines: Vec<String> = inside
                 .iter()
-                .map(|id| format!("{} depends on {on}", super::lookup::describe(&catalog, *id)))
+                .map(|id| format!("{} depends on {on}", super::lookup::describe(cx, &catalog, *id)))
                 .collect();
             let message = format!("cannot drop {on} because other objects depend on it");
             return Err(Error::new(SqlState::DependentObjectsStillExist, message)
@@ -499,8 +499,10 @@ pub(super) fn drop_schema(
     let catalog = cx.catalog();
     let owned = |id: &&Id| catalog.sequence(**id).is_some_and(|s| s.owned_by.is_some());
     let shown: Vec<Id> = inside.iter().filter(|id| !owned(id)).copied().collect();
-    let lines: Vec<(String, String)> =
-        shown.iter().map(|id| (super::lookup::describe(&catalog, *id), String::new())).collect();
+    let lines: Vec<(String, String)> = shown
+        .iter()
+        .map(|id| (super::lookup::describe(cx, &catalog, *id), String::new()))
+        .collect();
     if tell {
         report(cx, &catalog, &BTreeSet::new(), &lines, DropBehavior::Cascade)?;
     }

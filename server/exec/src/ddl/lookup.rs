@@ -158,19 +158,26 @@ pub(super) fn choose_relation_name(
     })
 }
 
-/// The view, sequence or other object behind a relation's id, for messages.
-pub(super) fn describe(catalog: &Catalog, id: Id) -> String {
+/// The view, sequence or other object behind a relation's id, for messages: qualified unless the
+/// search path finds it.
+pub(super) fn describe(cx: &DdlContext<'_>, catalog: &Catalog, id: Id) -> String {
     match catalog.relation(id) {
-        Some(relation) => format!("{} {}", relation.kind(), relation.name()),
+        Some(relation) if catalog.is_visible(cx.path(), &relation) => {
+            format!("{} {}", relation.kind(), relation.name())
+        }
+        Some(relation) => {
+            let (_, schema) = catalog.schema_of(&relation);
+            format!("{} {schema}.{}", relation.kind(), relation.name())
+        }
         None => format!("object {id}"),
     }
 }
 
+/// The tables, views and sequences of a schema.
+pub(super) type Content = (Vec<Arc<Table>>, Vec<Arc<View>>, Vec<Arc<Sequence>>);
+
 /// What a schema holds, by its names.
-pub(super) fn content(
-    catalog: &Catalog,
-    schema: Id,
-) -> (Vec<Arc<Table>>, Vec<Arc<View>>, Vec<Arc<Sequence>>) {
+pub(super) fn content(catalog: &Catalog, schema: Id) -> Content {
     let (mut tables, mut views, mut sequences) = (Vec::new(), Vec::new(), Vec::new());
     for (_, named) in catalog.names_of(schema) {
         match named {
