@@ -194,6 +194,10 @@ impl Session {
 
     /// Tells the catalog views which cursors there are.
     pub(crate) fn note_cursors(&self) {
+        let known = self.shared.state.lock().cursors.len();
+        if known == 0 && self.portals.values().all(|portal| portal.cursor.is_none()) {
+            return;
+        }
         let mut list: Vec<CursorInfo> = Vec::new();
         for (name, portal) in &self.portals {
             if let Some(cursor) = &portal.cursor {
@@ -283,7 +287,7 @@ impl Rows<'_> {
         while self.state.position < target {
             let next = self.state.position + 1;
             self.read_to(next).await?;
-            self.state.position = next;
+            self.state.position = next.min(self.state.last_known() + 1);
             match self.state.row(next) {
                 Some(row) => rows.push_back(row.clone()),
                 None => break,
@@ -316,7 +320,7 @@ impl Rows<'_> {
             while self.state.position < position {
                 let next = self.state.position + 1;
                 self.read_to(next).await?;
-                self.state.position = next;
+                self.state.position = next.min(self.state.last_known() + 1);
                 self.forget();
                 if self.state.row(next).is_none() {
                     break;

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use braid_exec::ddl::{self, DdlContext};
 use braid_sql::ast::{
-    DiscardKind, Execute, Prepare, Reset, Set, SetScope, SetValue, ShowTarget, Statement,
-    TransactionModes,
+    DiscardKind, Execute, Prepare, Reset, Set, SetScope, SetValue, ShowTarget, Spanned,
+    Statement, TransactionModes,
 };
 use braid_types::{Datum, Error, Result, Row, SqlState, SqlType};
 
@@ -438,7 +438,9 @@ impl Session {
             };
             let eval_cx = braid_plan::eval::EvalContext { env: &env, params: &[], outer: &[] };
             for (arg, ty) in execute.args.iter().zip(&target.params) {
-                let expr = braid_plan::bind_scalar(&cx, &arg.to_string(), ty)?;
+                let start = braid_sql::offset_of(arg.span()).saturating_sub(1);
+                let expr = braid_plan::bind_scalar(&cx, &arg.to_string(), ty)
+                    .map_err(|error| error.moved(start).position(start + 1))?;
                 params.push(braid_plan::eval::eval(&expr, &[], &eval_cx)?);
             }
         }

@@ -16,6 +16,7 @@ use crate::prepared::{ends_failure, is_planned, unknown_statement};
 use crate::replay::Step;
 use crate::run::{ATTEMPTS_MAX, Ended};
 use crate::session::Session;
+use crate::text::utf8_without_nul;
 use crate::transaction::Block;
 
 fn protocol(message: String) -> Error {
@@ -90,9 +91,23 @@ impl Session {
         }
         let mut values = Vec::with_capacity(params.len());
         for (i, (value, ty)) in params.iter().zip(&prepared.params).enumerate() {
+            let in_parameter = |error: Error| {
+                let place = match portal {
+                    "" => "unnamed portal".to_owned(),
+                    portal => format!("portal \"{portal}\""),
+                };
+                // PostgreSQL shows no values here either, unless it is told to.
+                let is_text = !formats.is_binary(i);
+                let was_read = error.state() != SqlState::CharacterNotInRepertoire;
+                let value = if is_text && was_read { " = '...'" } else { "" };
+                error.context(format!("{place} parameter ${}{value}", i + 1))
+            };
             values.push(match value {
                 None => Datum::Null,
-                Some(bytes) => self.parameter(ty, bytes, formats.is_binary(i)).await?,
+                Some(bytes) => {
+                    let value = self.parameter(ty, bytes, formats.is_binary(i)).await;
+                    value.map_err(in_parameter)?
+                }
             });
         }
         self.portals.insert(portal.to_owned(), Portal::new(prepared, values, results));
@@ -105,13 +120,7 @@ impl Session {
         if is_binary {
             return binary::decode(ty, bytes);
         }
-        let value = std::str::from_utf8(bytes).map_err(|error| {
-            let byte = bytes.get(error.valid_up_to()).copied().unwrap_or_default();
-            invalid_byte(byte)
-        })?;
-        if value.contains('\0') {
-            return Err(invalid_byte(0));
-        }
+        let value = utf8_without_nul(bytes)?;
         if ty.is_reg() && !value.bytes().all(|byte| byte.is_ascii_digit()) {
             return self.reg_parameter(ty, value).await;
         }
@@ -299,11 +308,4 @@ fn formats_of(codes: &[i16]) -> Result<Formats> {
     Formats::from_codes(codes.iter().copied()).map_err(|code| {
         Error::new(SqlState::InvalidParameterValue, format!("unsupported format code: {code}"))
     })
-}
-
-fn invalid_byte(byte: u8) -> Error {
-    Error::new(
-        SqlState::CharacterNotInRepertoire,
-        format!("invalid byte sequence for encoding \"UTF8\": 0x{byte:02x}"),
-    )
 }

@@ -43,6 +43,7 @@ pub mod settings;
 mod shared;
 mod show;
 mod simple;
+mod text;
 mod transaction;
 
 pub use auth::{ScramExchange, hash_password};
@@ -51,3 +52,4 @@ pub use metrics::{Metric, MetricKind};
 pub use options::SessionOptions;
 pub use server::{Authentication, Permit, Server, ServerOptions};
 pub use session::{IdleLimit, Session, Status};
+pub use text::utf8;

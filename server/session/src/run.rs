@@ -328,15 +328,17 @@ impl Session {
             return Err(Error::internal("the portal has not begun"));
         };
         let mut left = if rows_max == 0 { u64::MAX } else { rows_max };
+        let mut sent = 0;
         while left > 0 {
             let wanted = usize::try_from(left).unwrap_or(usize::MAX).min(BATCH_ROWS);
             let rows = running.source.next(wanted, &cancel).await?;
             if rows.is_empty() {
                 self.tag_position = client.position();
-                client.command_complete(&running.source.tag());
+                client.command_complete(&running.source.tag(sent));
                 return Ok(Ended::Complete);
             }
             left -= rows.len() as u64;
+            sent += rows.len();
             if !running.columns.is_empty() {
                 client.data_rows(&rows, &running.columns, &portal.formats, &active.format);
             } else {
@@ -374,11 +376,14 @@ impl Source {
         }
     }
 
-    /// The command tag, once there are no more rows.
-    pub(crate) fn tag(&self) -> String {
+    /// The command tag, once there are no more rows. A SELECT counts the rows of this Execute.
+    pub(crate) fn tag(&self, sent: usize) -> String {
         match self {
             Source::Execution(_, Some(tag)) => (*tag).to_owned(),
-            Source::Execution(execution, None) => execution.tag(),
+            Source::Execution(execution, None) => {
+                let tag = execution.tag();
+                if tag.starts_with("SELECT ") { format!("SELECT {sent}") } else { tag }
+            }
             Source::Rows(_, tag) => tag.clone(),
         }
     }

@@ -18,7 +18,7 @@ use crate::prepared::Prepared;
 use crate::replay::Replay;
 use crate::server::{Permit, Server};
 use crate::settings::{Active, SETTINGS, Settings};
-use crate::shared::{Modes, Shared, State, isolation_of};
+use crate::shared::{Modes, Shared, State};
 use crate::transaction::{Block, BlockState, Open};
 
 /// The state of a session as ReadyForQuery tells it.
@@ -109,7 +109,7 @@ impl Session {
         let superuser = if role.superuser { "on" } else { "off" };
         start.insert("is_superuser".to_owned(), superuser.to_owned());
         let settings = Settings::new(start);
-        let modes = default_modes(&settings);
+        let modes = default_modes(settings.active());
         let state = State {
             settings,
             modes,
@@ -278,13 +278,11 @@ impl Drop for Session {
 }
 
 /// The modes that a transaction has unless it says otherwise.
-pub(crate) fn default_modes(settings: &Settings) -> Modes {
-    let on = |name: &str| settings.get(name).as_deref() == Some("on");
-    let isolation = settings.get("default_transaction_isolation").unwrap_or_default();
+pub(crate) fn default_modes(active: &Active) -> Modes {
     Modes {
-        isolation: isolation_of(&isolation),
-        read_only: on("default_transaction_read_only"),
-        deferrable: on("default_transaction_deferrable"),
+        isolation: active.default_isolation,
+        read_only: active.default_read_only,
+        deferrable: active.default_deferrable,
     }
 }
 

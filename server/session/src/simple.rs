@@ -94,7 +94,7 @@ impl Session {
         let prepared = self.complete_simple(prepared).await?;
         let mut portal = Portal::new(Arc::new(prepared), Vec::new(), Formats::TEXT);
         self.run_portal(&mut portal, 0, client, true).await?;
-        if last && self.block == Block::None && self.open.is_some() {
+        if last && self.block == Block::None {
             self.commit_before_tag(client).await?;
         }
         Ok(())

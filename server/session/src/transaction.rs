@@ -176,7 +176,7 @@ impl Session {
 
     fn reset_modes(&mut self) {
         let mut state = self.shared.state.lock();
-        state.modes = default_modes(&state.settings);
+        state.modes = default_modes(state.settings.active());
     }
 
     /// `SET TRANSACTION`

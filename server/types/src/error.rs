@@ -90,6 +90,13 @@ impl Error {
         self
     }
 
+    /// Moves a known position by so many characters, for a text that is part of another.
+    #[must_use]
+    pub fn moved(mut self, characters: u32) -> Self {
+        self.0.position = self.0.position.map(|at| at.saturating_add(characters));
+        self
+    }
+
     /// Sets the context lines.
     #[must_use]
     pub fn context(mut self, context: impl Into<String>) -> Self {

@@ -17,7 +17,7 @@ use tokio::net::TcpStream;
 use tokio_rustls::server::TlsStream;
 
 use crate::backend;
-use crate::frontend::{Frontend, Header, protocol};
+use crate::frontend::{Frontend, Header, gone, protocol};
 
 /// How much is read at once.
 const READ_BYTES: usize = 4 << 10;
@@ -115,7 +115,7 @@ impl Channel {
         let Some(length) = self.input.first_chunk::<4>() else { return Ok(None) };
         let length = usize::try_from(i32::from_be_bytes(*length)).unwrap_or(0);
         if length < 8 || length > bytes_max {
-            return Err(protocol("invalid length of startup packet"));
+            return Err(gone("invalid length of startup packet"));
         }
         if self.input.len() < length {
             return Ok(None);

@@ -28,7 +28,12 @@ enum Next {
 pub(crate) async fn serve(channel: &mut Channel, session: &mut Session) -> Result<()> {
     let mut skipping = false;
     loop {
-        let Some(frame) = next_frame(channel, session).await? else { return Ok(()) };
+        let frame = match next_frame(channel, session).await {
+            Ok(Some(frame)) => frame,
+            Ok(None) => return Ok(()),
+            Err(error) if error.state() == SqlState::ConnectionFailure => return Ok(()),
+            Err(error) => return Err(error),
+        };
         if skipping && !matches!(frame.kind, b'S' | b'X') {
             continue;
         }

@@ -5,6 +5,7 @@
 //! Rules: every read is bounds-checked, a short or overlong message is 08P01; text must be UTF-8
 //! (22021); no allocation is larger than the message itself.
 
+use braid_session::utf8;
 use braid_types::{Error, Result, SqlState};
 
 /// Type and length of a message.
@@ -29,7 +30,8 @@ impl Header {
         }
         let Some(length) = rest.first_chunk::<4>() else { return Ok(None) };
         let length = usize::try_from(i32::from_be_bytes(*length)).unwrap_or(0);
-        let body_len = length.checked_sub(4).ok_or_else(|| protocol("invalid message length"))?;
+        // PostgreSQL closes without a word as well: there is no telling what follows.
+        let body_len = length.checked_sub(4).ok_or_else(|| gone("invalid message length"))?;
         if body_len > body_max {
             return Err(protocol("invalid message length").detail(format!(
                 "The message has {body_len} bytes, and \"max_message_bytes\" is {body_max}."
@@ -48,6 +50,11 @@ fn is_known(kind: u8) -> bool {
 
 pub(crate) fn protocol(message: impl Into<String>) -> Error {
     Error::new(SqlState::ProtocolViolation, message)
+}
+
+/// The connection is to be closed without a word.
+pub(crate) fn gone(why: &str) -> Error {
+    Error::new(SqlState::ConnectionFailure, why)
 }
 
 /// What Describe and Close are about.
@@ -234,19 +241,6 @@ impl<'a> Fields<'a> {
     fn end(&self) -> Result<()> {
         if self.rest.is_empty() { Ok(()) } else { Err(protocol("invalid message format")) }
     }
-}
-
-/// Bytes as text; 22021 if they are not UTF-8.
-pub(crate) fn utf8(bytes: &[u8]) -> Result<&str> {
-    std::str::from_utf8(bytes).map_err(|error| {
-        let bad = &bytes[error.valid_up_to()..];
-        let len = error.error_len().unwrap_or(bad.len()).clamp(1, 4).min(bad.len());
-        let shown: Vec<String> = bad[..len].iter().map(|byte| format!("0x{byte:02x}")).collect();
-        Error::new(
-            SqlState::CharacterNotInRepertoire,
-            format!("invalid byte sequence for encoding \"UTF8\": {}", shown.join(" ")),
-        )
-    })
 }
 
 /// The first message of a connection.

@@ -8,7 +8,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use braid_session::{Authentication, Server, Session, SessionOptions};
+use braid_session::{Authentication, Server, Session, SessionOptions, utf8};
 use braid_types::{Error, Result, SqlState};
 use bytes::Bytes;
 use tokio::net::TcpStream;
@@ -16,7 +16,7 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::backend;
 use crate::channel::{Channel, Stream, lost};
-use crate::frontend::{Frontend, Startup, parse_startup, protocol, utf8};
+use crate::frontend::{Frontend, Startup, parse_startup, protocol};
 
 /// PostgreSQL's limit of a startup packet.
 const STARTUP_BYTES_MAX: usize = 10_000;
@@ -48,6 +48,7 @@ pub(crate) async fn start(socket: TcpStream, context: &Context<'_>) -> Outcome {
         let body = match startup_frame(&mut channel).await {
             Ok(Some(body)) => body,
             Ok(None) => return Outcome::Gone,
+            Err(error) if error.state() == SqlState::ConnectionFailure => return Outcome::Gone,
             Err(error) => return Outcome::Refused(channel, error),
         };
         match parse_startup(&body) {

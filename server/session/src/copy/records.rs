@@ -6,6 +6,7 @@
 use braid_types::{Error, Result, SqlState};
 
 use super::Format;
+use crate::text::utf8_without_nul;
 
 /// The longest record.
 const RECORD_BYTES_MAX: usize = 64 << 20;
@@ -130,22 +131,8 @@ impl Records {
         if may_be_null && bytes == self.format.null.as_bytes() {
             return Ok(None);
         }
-        let text = String::from_utf8(bytes).map_err(|error| {
-            let at = error.utf8_error().valid_up_to();
-            invalid_byte(error.as_bytes().get(at).copied().unwrap_or_default())
-        })?;
-        if text.contains('\0') {
-            return Err(invalid_byte(0));
-        }
-        Ok(Some(text))
+        utf8_without_nul(&bytes).map(|text| Some(text.to_owned()))
     }
-}
-
-fn invalid_byte(byte: u8) -> Error {
-    Error::new(
-        SqlState::CharacterNotInRepertoire,
-        format!("invalid byte sequence for encoding \"UTF8\": 0x{byte:02x}"),
-    )
 }
 
 /// The bytes of each field, and whether they may stand for NULL.

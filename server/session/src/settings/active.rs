@@ -3,12 +3,14 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use braid_sql::ast::IsolationLevel;
 use braid_types::FormatSettings;
 use braid_types::text::IntervalStyle;
 
 use super::formats::{parse_bool, parse_date_style, split_names, time_zone};
 use super::{Kind, find, units};
 use crate::client::Severity;
+use crate::shared::isolation_of;
 
 /// Parsed values.
 #[derive(Clone, Debug)]
@@ -29,6 +31,12 @@ pub struct Active {
     pub result_buffer_bytes: u64,
     /// `statement_memory_limit`; 0: none.
     pub memory_limit_bytes: u64,
+    /// The isolation level of transactions that name none.
+    pub default_isolation: IsolationLevel,
+    /// `default_transaction_read_only`
+    pub default_read_only: bool,
+    /// `default_transaction_deferrable`
+    pub default_deferrable: bool,
     /// `implicit_select_for_update`
     pub implicit_locks: bool,
     /// The least severity of notices sent; `None`: none but INFO.
@@ -79,6 +87,9 @@ impl Active {
             idle_session_timeout: duration("idle_session_timeout"),
             result_buffer_bytes: number("result_buffer_bytes"),
             memory_limit_bytes: number("statement_memory_limit"),
+            default_isolation: isolation_of(&text("default_transaction_isolation")),
+            default_read_only: text("default_transaction_read_only") == "on",
+            default_deferrable: text("default_transaction_deferrable") == "on",
             implicit_locks: parse_bool(&text("implicit_select_for_update")).unwrap_or(true),
             notices: match text("client_min_messages").as_str() {
                 "error" => None,
