@@ -113,7 +113,7 @@ fn plan_explained(explain: &Explain, cx: &PlanContext<'_>) -> Result<PlannedStat
                 return Err(Error::unsupported("EXPLAIN ANALYZE of CREATE TABLE AS"));
             }
             Some(query) => plan(&Statement::Query(query.clone()), cx)?,
-            None => return Err(Error::new(SqlState::SyntaxError, "CREATE TABLE has no plan")),
+            None => return Err(Error::new(SqlState::SyntaxError, "syntax error at or near \"(\"")),
         },
         Statement::Execute(_) => return Err(Error::unsupported("EXPLAIN EXECUTE")),
         statement => plan(statement, cx)?,

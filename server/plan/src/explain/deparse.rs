@@ -44,6 +44,15 @@ impl<'a> Describer<'a> {
         }
     }
 
+    /// A name where it is put out as it is.
+    pub fn output(&self, names: &[Name]) -> Vec<String> {
+        let one = |name: &Name| match name {
+            Name::Expr(text) => text.clone(),
+            name => self.name(Some(name)),
+        };
+        names.iter().map(one).collect()
+    }
+
     /// What an expression's result is called in the rows above it.
     pub fn name_of(&mut self, e: &'a Expr, rows: Rows<'_>) -> Name {
         match e {
@@ -73,15 +82,10 @@ impl<'a> Describer<'a> {
             }
             Expr::And(list) => self.joined(list, " AND ", rows),
             Expr::Or(list) => self.joined(list, " OR ", rows),
-            Expr::Not(e) => format!("(NOT {})", self.expr(e, rows)),
+            Expr::Not(e) => self.not(e, rows),
             Expr::IsNull(e) => format!("({} IS NULL)", self.expr(e, rows)),
             Expr::IsBool(e, wanted) => {
-                let wanted = match wanted {
-                    Some(true) => "TRUE",
-                    Some(false) => "FALSE",
-                    None => "UNKNOWN",
-                };
-                format!("({} IS {wanted})", self.expr(e, rows))
+                format!("({} IS {})", self.expr(e, rows), truth(*wanted))
             }
             Expr::IsDistinct(a, b) => {
                 format!("({} IS DISTINCT FROM {})", self.expr(a, rows), self.expr(b, rows))
@@ -103,6 +107,16 @@ impl<'a> Describer<'a> {
                 format!("({}).{}", self.expr(record, rows), quote_ident(&field))
             }
             other => self.longer(other, rows),
+        }
+    }
+
+    fn not(&mut self, e: &'a Expr, rows: Rows<'_>) -> String {
+        match e {
+            Expr::IsNull(e) => format!("({} IS NOT NULL)", self.expr(e, rows)),
+            Expr::IsBool(e, wanted) => {
+                format!("({} IS NOT {})", self.expr(e, rows), truth(*wanted))
+            }
+            e => format!("(NOT {})", self.expr(e, rows)),
         }
     }
 
@@ -281,6 +295,14 @@ impl<'a> Describer<'a> {
             return text;
         }
         format!("{}::{}", quote_literal(&text), ty.display_name())
+    }
+}
+
+fn truth(wanted: Option<bool>) -> &'static str {
+    match wanted {
+        Some(true) => "TRUE",
+        Some(false) => "FALSE",
+        None => "UNKNOWN",
     }
 }
 

@@ -83,6 +83,7 @@ pub fn describe(root: &Node, cx: &Describing<'_>) -> Operator {
 /// A subquery whose plan is still to be shown.
 struct SubPlan<'a> {
     label: String,
+    once: bool,
     plan: &'a Node,
     outer: Vec<Name>,
 }
@@ -103,11 +104,14 @@ impl<'a> Describer<'a> {
     pub fn node(&mut self, node: &'a Node, outer: &[Name]) -> Described {
         let waiting = std::mem::take(&mut self.subplans);
         let (mut operator, names) = self.operator(node, outer);
+        let mut first = Vec::new();
         for subplan in std::mem::replace(&mut self.subplans, waiting) {
             let (mut plan, _) = self.node(subplan.plan, &subplan.outer);
             plan.label = Some(subplan.label);
-            operator.inputs.push(plan);
+            // What is computed once stands in front of the inputs.
+            if subplan.once { first.push(plan) } else { operator.inputs.push(plan) }
         }
+        operator.inputs.splice(0..0, first);
         (operator, names)
     }
 
@@ -120,7 +124,8 @@ impl<'a> Describer<'a> {
             self.counts[place] += 1;
             let label = format!("{word} {}", self.counts[place]);
             self.labels.insert(subquery.id, label.clone());
-            self.subplans.push(SubPlan { label, plan: &subquery.plan, outer });
+            let once = subquery.outer.is_empty();
+            self.subplans.push(SubPlan { label, once, plan: &subquery.plan, outer });
         }
         self.labels.get(&subquery.id).cloned().unwrap_or_default()
     }
@@ -170,8 +175,7 @@ impl<'a> Describer<'a> {
                     let call = self.function(call, rows);
                     names.push(Name::Expr(call));
                 }
-                let calls = names[width..].iter().map(|name| self.name(Some(name))).collect();
-                operator.list("Function Calls", calls);
+                operator.list("Function Calls", self.output(&names[width..]));
                 (operator, names)
             }
             Node::Join(join) => self.join(node, join, outer),
@@ -297,7 +301,7 @@ impl<'a> Describer<'a> {
             |place: usize| Name::Column(scan.alias.clone(), table.columns[place].name.clone());
         let names: Vec<Name> = scan.columns.iter().map(|(_, place)| column(*place)).collect();
         if self.cx.verbose {
-            operator.list("Output", names.iter().map(|name| self.name(Some(name))).collect());
+            operator.list("Output", self.output(&names));
         }
         match (self.cx.spans)(scan) {
             Some(spans) => operator.list("Spans", spans),
@@ -405,7 +409,7 @@ impl<'a> Describer<'a> {
         let (input, names) = self.node(&project.input, outer);
         let rows = Rows { input: &names, outer };
         let names: Vec<Name> = project.exprs.iter().map(|(_, e)| self.name_of(e, rows)).collect();
-        let output: Vec<String> = names.iter().map(|name| self.name(Some(name))).collect();
+        let output = self.output(&names);
         if hidden && !self.cx.verbose {
             return (input, names);
         }

@@ -97,7 +97,7 @@ impl<'a> Describer<'a> {
     ) -> Vec<Name> {
         let names: Vec<Name> = returning.iter().map(|(_, e)| self.name_of(e, rows)).collect();
         if self.cx.verbose {
-            operator.list("Output", names.iter().map(|name| self.name(Some(name))).collect());
+            operator.list("Output", self.output(&names));
         }
         names
     }

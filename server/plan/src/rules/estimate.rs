@@ -66,21 +66,12 @@ pub fn selectivity(e: &Expr, scan: &Scan, catalog: &Catalog) -> f64 {
     }
 }
 
-/// The rows that an operator gives.
+/// The rows that an operator gives. Scans and joins keep the first answer: later steps move their
+/// conditions into bounds and keys, where they are no longer seen.
 pub fn rows(node: &Node, catalog: &Catalog) -> f64 {
-    rows_of(node, catalog, false)
-}
-
-/// The same of a plan that is laid out: scans and joins know their rows.
-pub fn planned_rows(node: &Node, catalog: &Catalog) -> f64 {
-    rows_of(node, catalog, true)
-}
-
-fn rows_of(node: &Node, catalog: &Catalog, planned: bool) -> f64 {
-    let rows = |node: &Node, catalog: &Catalog| rows_of(node, catalog, planned);
     let estimate = match node {
         Node::Values(values) => values.rows.len() as f64,
-        Node::Scan(scan) if planned => scan.rows,
+        Node::Scan(scan) if scan.rows > 0.0 => scan.rows,
         Node::Scan(scan) => {
             let part: f64 = scan.filter.iter().map(|e| selectivity(e, scan, catalog)).product();
             table_rows(&scan.table, catalog) * part
@@ -92,7 +83,7 @@ fn rows_of(node: &Node, catalog: &Catalog, planned: bool) -> f64 {
         }
         Node::Project(project) => rows(&project.input, catalog),
         Node::ProjectSet(set) => rows(&set.input, catalog) * 10.0,
-        Node::Join(join) if planned && join.rows > 0.0 => join.rows,
+        Node::Join(join) if join.rows > 0.0 => join.rows,
         Node::Join(join) => {
             let left = rows(&join.left, catalog);
             let right = rows(&join.right, catalog);

@@ -14,12 +14,16 @@ const LOOKUP_COST: f64 = 5.0;
 
 pub fn apply(node: Node, catalog: &Catalog) -> Node {
     let node = walk::map_children(node, &mut |child| apply(child, catalog));
-    let Node::Join(mut join) = node else { return node };
-    if !join.lateral && !lookup(&mut join, catalog) {
-        hash(&mut join);
+    let Node::Join(join) = node else { return node };
+    let mut node = Node::Join(join);
+    let rows = estimate::rows(&node, catalog);
+    if let Node::Join(join) = &mut node {
+        join.rows = rows;
+        if !join.lateral && !lookup(join, catalog) {
+            hash(join);
+        }
     }
-    join.rows = estimate::rows(&Node::Join(join.clone()), catalog);
-    Node::Join(join)
+    node
 }
 
 /// Looks the right side's index up for each left row, if that is cheaper than reading it.

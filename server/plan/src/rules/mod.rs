@@ -14,7 +14,7 @@ mod unnest;
 mod use_order;
 
 pub use choose_index::covers;
-pub use estimate::planned_rows;
+pub use estimate::rows as planned_rows;
 
 use crate::bind::Binder;
 use crate::node::Node;
