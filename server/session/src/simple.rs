@@ -56,16 +56,20 @@ impl Session {
         }
         self.in_simple_list = count > 1;
         let mut segment = Segment { index: 0, position: client.position(), attempts: 0 };
+        // A transaction that began in an earlier text cannot be run again from this one.
+        let mut whole = self.block == Block::None;
         let mut index = 0;
         while index < count {
             if self.block == Block::None && self.open.is_none() && segment.index != index {
                 segment = Segment { index, position: client.position(), attempts: 0 };
+                whole = true;
             }
             let result = self.run_listed(&parsed, index, index + 1 == count, client).await;
             match result {
                 Ok(()) => index += 1,
                 Err(error) => {
-                    let again = self.block == Block::None
+                    let again = whole
+                        && self.block == Block::None
                         && is_retryable(&error)
                         && segment.attempts < ATTEMPTS_MAX
                         && client.rewind(segment.position);
