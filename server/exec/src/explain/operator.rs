@@ -48,7 +48,8 @@ impl ExplainOperator {
         let mut actual: HashMap<usize, Actual> = HashMap::new();
         if options.analyze {
             summary.execution = Some(self.execute().await?);
-            for stats in self.run.stats() {
+            let stats = self.run.stats();
+            for stats in stats.iter().filter(|stats| stats.loops.load(Ordering::Relaxed) > 0) {
                 actual.insert(
                     stats.node,
                     Actual {

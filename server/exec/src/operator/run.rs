@@ -152,8 +152,7 @@ impl Run {
         let place = all.place(node);
         let new = || Arc::new(OperatorStats { node: place, ..OperatorStats::default() });
         let stats = all.stats.entry(place).or_insert_with(new).clone();
-        stats.loops.fetch_add(1, Ordering::Relaxed);
-        Box::new(Watched { operator, stats, cx: self.cx.clone() })
+        Box::new(Watched { operator, stats, cx: self.cx.clone(), started: false })
     }
 }
 
@@ -166,11 +165,15 @@ struct Watched {
     operator: BoxedOperator,
     stats: Arc<OperatorStats>,
     cx: Arc<ExecContext>,
+    started: bool,
 }
 
 impl Operator for Watched {
     fn next(&mut self) -> BoxFuture<'_, Result<Option<Vec<Row>>>> {
         Box::pin(async move {
+            if !std::mem::replace(&mut self.started, true) {
+                self.stats.loops.fetch_add(1, Ordering::Relaxed);
+            }
             let start = Instant::now();
             let trips = self.cx.txn.round_trips();
             let result = self.operator.next().await;
