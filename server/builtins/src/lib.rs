@@ -40,7 +40,7 @@ pub use aggregate::{Accumulator, Aggregate, ResolvedAggregate, resolve_aggregate
 pub use function::{
     Arg, Call, Environment, Eval, Function, Lookup, Returns, Rows, SetFunction, Special, Volatility,
 };
-pub use reg::{cast_reg, function_oid, is_reg_cast};
+pub use reg::{cast_reg, function_oid, input_function, is_reg_cast};
 pub use registry::{all_aggregates, all_functions, all_set_functions, is_aggregate};
 pub use resolve::{
     Resolved, ResolvedSet, resolve_function, resolve_operator, resolve_set_function,

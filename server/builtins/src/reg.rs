@@ -21,7 +21,61 @@ pub fn function_oid(name: &str) -> u32 {
 pub(crate) fn function_name(oid: u32) -> Option<&'static str> {
     let registry = registry();
     let names = registry.functions.keys().chain(registry.sets.keys());
-    names.chain(registry.aggregates.keys()).copied().find(|name| function_oid(name) == oid)
+    let mut names = names.chain(registry.aggregates.keys()).copied();
+    let inputs = || INPUT_FUNCTIONS.iter().copied();
+    names
+        .find(|name| function_oid(name) == oid)
+        .or_else(|| inputs().find(|name| function_oid(name) == oid))
+}
+
+/// PostgreSQL's input functions. They cannot be called here, but drivers tell types by them: all
+/// arrays have `array_in`.
+const INPUT_FUNCTIONS: &[&str] = &[
+    "array_in",
+    "boolin",
+    "bpcharin",
+    "byteain",
+    "charin",
+    "date_in",
+    "float4in",
+    "float8in",
+    "int2in",
+    "int2vectorin",
+    "int4in",
+    "int8in",
+    "interval_in",
+    "json_in",
+    "jsonb_in",
+    "namein",
+    "numeric_in",
+    "oidin",
+    "oidvectorin",
+    "record_in",
+    "regclassin",
+    "regnamespacein",
+    "regprocin",
+    "regrolein",
+    "regtypein",
+    "textin",
+    "time_in",
+    "timestamp_in",
+    "timestamptz_in",
+    "unknownin",
+    "uuid_in",
+    "varcharin",
+    "void_in",
+];
+
+/// The oid of a type's input function; 0 for a type that PostgreSQL does not have.
+pub fn input_function(ty: &SqlType) -> u32 {
+    let name = ty.short_name();
+    let known = |name: &str| INPUT_FUNCTIONS.contains(&name);
+    let found = if ty.is_array() {
+        Some("array_in".to_owned())
+    } else {
+        [format!("{name}in"), format!("{name}_in")].into_iter().find(|name| known(name))
+    };
+    found.map_or(0, |name| function_oid(&name))
 }
 
 fn has_function(name: &str) -> bool {
@@ -29,6 +83,7 @@ fn has_function(name: &str) -> bool {
     registry.functions.contains_key(name)
         || registry.sets.contains_key(name)
         || registry.aggregates.contains_key(name)
+        || INPUT_FUNCTIONS.contains(&name)
 }
 
 fn last_part(name: &str) -> Option<String> {

@@ -21,6 +21,24 @@ fn column(values: Vec<Datum>) -> Result<Rows> {
     rows(values.into_iter().map(|value| Row::from([value])))
 }
 
+/// A row of `pg_get_keywords`.
+fn keyword((word, category, bare_label): (&str, char, bool)) -> Row {
+    let described = match category {
+        'U' => "unreserved",
+        'C' => "unreserved (cannot be function or type name)",
+        'T' => "reserved (can be function or type name)",
+        _ => "reserved",
+    };
+    let label = if bare_label { "can be bare label" } else { "requires AS" };
+    Row::from([
+        Datum::text(word),
+        Datum::text(category.to_string()),
+        Datum::Bool(bare_label),
+        Datum::text(described),
+        Datum::text(label),
+    ])
+}
+
 fn zero_step() -> Error {
     invalid("step size cannot equal zero")
 }
@@ -211,7 +229,7 @@ pub(crate) fn register(registry: &mut Registry) {
     registry.set(
         "pg_get_keywords() -> word text, catcode \"char\", barelabel bool, catdesc text, \
          baredesc text",
-        |_| rows(std::iter::empty()),
+        |_| rows(braid_sql::keywords().into_iter().map(keyword)),
     );
     registry.set("pg_listening_channels() -> text", |_| rows(std::iter::empty()));
 }

@@ -134,6 +134,25 @@ pub(crate) fn lookup(word: &str) -> Option<Info> {
     if word.len() > 18 { None } else { WORDS.get(word).copied() }
 }
 
+/// PostgreSQL's keywords in order: the word, the letter of its category in `pg_get_keywords()`, and
+/// whether it may be a select item's alias without `AS`.
+pub fn keywords() -> Vec<(&'static str, char, bool)> {
+    let mut list = Vec::new();
+    let mut add = |words: &'static str, letter, bare_label| {
+        list.extend(words.split_whitespace().map(|word| (word, letter, bare_label)));
+    };
+    add(UNRESERVED, 'U', true);
+    add(UNRESERVED_NEEDS_AS, 'U', false);
+    add(NAME, 'C', true);
+    add(NAME_NEEDS_AS, 'C', false);
+    add(FUNCTION, 'T', true);
+    add(FUNCTION_NEEDS_AS, 'T', false);
+    add(RESERVED, 'R', true);
+    add(RESERVED_NEEDS_AS, 'R', false);
+    list.sort_unstable();
+    list
+}
+
 /// What is known of sqlparser's keyword; `None` for one that the lexer never hands out.
 pub(crate) fn info(keyword: Keyword) -> Option<Info> {
     BY_KEYWORD.get(keyword as usize).copied().flatten()

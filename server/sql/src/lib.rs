@@ -30,6 +30,7 @@ mod source;
 mod strings;
 mod text;
 
+pub use keywords::keywords;
 pub use parser::{parse, parse_data_type, parse_expr, parse_query};
 pub use rewrite::row_locks;
 pub use strings::{fold, quote_ident, quote_literal};

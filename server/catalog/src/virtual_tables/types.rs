@@ -64,16 +64,6 @@ pub(super) fn operator_class(ty: &SqlType) -> u32 {
     found.map_or(0, |(_, class, ..)| *class)
 }
 
-/// The oid of a type's input function: arrays share one, by which drivers tell them.
-fn input_function(ty: &SqlType) -> i64 {
-    let name = match ty {
-        SqlType::Array(_) => "array_in".to_owned(),
-        ty if ty.typlen() == 4 && *ty == SqlType::Date => "date_in".to_owned(),
-        ty => format!("{}in", ty.short_name()),
-    };
-    i64::from(braid_builtins::function_oid(&name))
-}
-
 fn pg_type(_: &VirtualContext<'_>) -> Result<Vec<Row>> {
     let mut sheet = Sheet::new(
         "pg_type",
@@ -117,7 +107,7 @@ fn pg_type(_: &VirtualContext<'_>) -> Result<Vec<Row>> {
             text(","),
             int(if ty == SqlType::Name { SqlType::InternalChar.oid() } else { element }),
             int(array),
-            int(input_function(&ty)),
+            int(braid_builtins::input_function(&ty)),
             text(alignment(&ty)),
             text(storage(&ty)),
             int(-1),

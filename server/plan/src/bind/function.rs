@@ -243,13 +243,14 @@ impl Binder<'_> {
         if cx.collector.as_ref().is_none_or(|c| !c.allow_windows) {
             return Err(Error::unsupported(format!("set-returning function {name} in {clause}")));
         }
+        let names: Vec<String> = resolved.columns.iter().map(|(name, _)| name.clone()).collect();
         let call = self.set_call(resolved, args)?;
         let expr = match call.columns.as_slice() {
             [(slot, ty)] => Expr::Column(*slot, ty.clone()),
             columns => {
                 let items =
                     columns.iter().map(|(slot, ty)| Expr::Column(*slot, ty.clone())).collect();
-                self.row(items)?
+                name_fields(self.row(items)?, names)
             }
         };
         if let Some(collector) = cx.collector.as_deref_mut() {
@@ -296,6 +297,17 @@ impl Binder<'_> {
     fn grouping(&mut self, list: &[&Ast], cx: &mut ExprCx<'_, '_>) -> Result<Expr> {
         self.arguments(list, cx)?;
         Ok(Expr::Const(Datum::Int(0), SqlType::Int4))
+    }
+}
+
+/// A record whose fields have the names of a function's columns, so that `(f()).n` finds them.
+fn name_fields(record: Expr, names: Vec<String>) -> Expr {
+    match record {
+        Expr::Row(items, SqlType::Record(fields)) => {
+            let fields = names.into_iter().zip(fields).map(|(name, (_, ty))| (name, ty)).collect();
+            Expr::Row(items, SqlType::Record(fields))
+        }
+        other => other,
     }
 }
 

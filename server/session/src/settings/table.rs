@@ -210,7 +210,7 @@ pub const SETTINGS: &[Setting] = &[
     user("session_replication_role", Kind::Enum(&["origin", "replica", "local"]), "origin",
         "Accepted for PostgreSQL's sake; has no effect."),
     fixed("ssl", "off", false, "Whether TLS is offered."),
-    user("standard_conforming_strings", Kind::Enum(&["on"]), "on",
+    reported("standard_conforming_strings", Kind::Enum(&["on"]), "on",
         "Backslashes in plain strings are literal: always."),
     user("statement_memory_limit", Kind::Int { min: 0, max: 1 << 40, unit: Some(Unit::Bytes) },
         "256MB", "The most memory of one statement; 0: no limit."),
