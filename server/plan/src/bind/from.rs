@@ -20,6 +20,7 @@ use crate::node::{
     VirtualScan,
 };
 use crate::planned::OutputColumn;
+use crate::rules::walk;
 
 impl Binder<'_> {
     /// All of FROM; without one it is a single row.
@@ -31,12 +32,12 @@ impl Binder<'_> {
         let mut result: Option<(Node, Scope)> = None;
         for item in from {
             let left = result.as_ref().map(|(_, scope)| scope.clone()).unwrap_or_default();
-            let (node, scope, lateral) = self.table_with_joins(item, &left, parent)?;
+            let (node, scope) = self.table_with_joins(item, &left, parent)?;
             result = Some(match result {
                 None => (node, scope),
                 Some((left_node, mut left_scope)) => {
                     left_scope.merge(scope)?;
-                    (cross_join(left_node, node, lateral), left_scope)
+                    (cross_join(left_node, node), left_scope)
                 }
             });
         }
@@ -49,12 +50,12 @@ impl Binder<'_> {
         item: &TableWithJoins,
         before: &Scope,
         parent: Option<&Scopes<'_>>,
-    ) -> Result<(Node, Scope, bool)> {
-        let (mut node, mut scope, lateral) = self.factor(&item.relation, before, parent)?;
+    ) -> Result<(Node, Scope)> {
+        let (mut node, mut scope) = self.factor(&item.relation, before, parent)?;
         for join in &item.joins {
             (node, scope) = self.join(node, scope, join, before, parent)?;
         }
-        Ok((node, scope, lateral))
+        Ok((node, scope))
     }
 
     fn join(
@@ -76,8 +77,8 @@ impl Binder<'_> {
         let mut visible = before.clone();
         visible.columns.extend(left_scope.columns.iter().cloned());
         visible.tables.extend(left_scope.tables.iter().cloned());
-        let (right, right_scope, lateral) = self.factor(&join.relation, &visible, parent)?;
-        if lateral && matches!(kind, JoinKind::Right | JoinKind::Full) {
+        let (mut right, right_scope) = self.factor(&join.relation, &visible, parent)?;
+        if matches!(kind, JoinKind::Right | JoinKind::Full) && reads(&mut right, &left) {
             return Err(Error::new(
                 SqlState::InvalidColumnReference,
                 "invalid reference to FROM-clause entry",
@@ -94,7 +95,7 @@ impl Binder<'_> {
             _ => Vec::new(),
         };
         if matches!(constraint, JoinConstraint::Using(_) | JoinConstraint::Natural) {
-            return self.join_using(left, left_scope, right, right_scope, kind, &using, lateral);
+            return self.join_using(left, left_scope, right, right_scope, kind, &using);
         }
         let mut scope = left_scope;
         scope.merge(right_scope)?;
@@ -106,11 +107,10 @@ impl Binder<'_> {
             }
             _ => Vec::new(),
         };
-        Ok((join_node(kind, left, right, on, lateral), scope))
+        Ok((join_node(kind, left, right, on), scope))
     }
 
     /// USING and NATURAL: the named columns are merged and come first.
-    #[allow(clippy::too_many_arguments)]
     fn join_using(
         &mut self,
         left: Node,
@@ -119,7 +119,6 @@ impl Binder<'_> {
         mut right_scope: Scope,
         kind: JoinKind,
         using: &[String],
-        lateral: bool,
     ) -> Result<(Node, Scope)> {
         let mut on = Vec::with_capacity(using.len());
         let mut merged = Vec::with_capacity(using.len());
@@ -131,7 +130,7 @@ impl Binder<'_> {
             on.push(self.compare(CompareOp::Eq, left_expr.clone(), right_expr.clone())?);
             merged.push((name.clone(), a, b, left_expr, right_expr));
         }
-        let mut node = join_node(kind, left, right, on, lateral);
+        let mut node = join_node(kind, left, right, on);
         let mut first = Vec::with_capacity(merged.len());
         let mut computed = Vec::new();
         for (name, a, b, left_expr, right_expr) in merged {
@@ -178,7 +177,7 @@ impl Binder<'_> {
         factor: &TableFactor,
         before: &Scope,
         parent: Option<&Scopes<'_>>,
-    ) -> Result<(Node, Scope, bool)> {
+    ) -> Result<(Node, Scope)> {
         let around = Scopes { scope: before, parent };
         match factor {
             TableFactor::Table {
@@ -188,7 +187,7 @@ impl Binder<'_> {
                     return Err(Error::unsupported("TABLESAMPLE"));
                 }
                 let (node, scope) = self.named_relation(name, alias.as_ref(), parent)?;
-                Ok((node, scope, false))
+                Ok((node, scope))
             }
             TableFactor::Table { name, alias, args, with_ordinality, .. } => {
                 let args = args.as_ref().map_or(&[][..], |args| &args.args);
@@ -227,11 +226,10 @@ impl Binder<'_> {
                 let query = self.bind_query(subquery, scopes)?;
                 let name = alias.as_ref().map(|alias| braid_sql::fold(&alias.name));
                 let scope = derived_scope(&query, name.as_deref(), alias.as_ref())?;
-                Ok((query.node, scope, *lateral))
+                Ok((query.node, scope))
             }
             TableFactor::NestedJoin { table_with_joins, alias } => {
-                let (node, mut scope, lateral) =
-                    self.table_with_joins(table_with_joins, before, parent)?;
+                let (node, mut scope) = self.table_with_joins(table_with_joins, before, parent)?;
                 if let Some(alias) = alias {
                     let name = braid_sql::fold(&alias.name);
                     scope.tables = vec![name.clone()];
@@ -241,7 +239,7 @@ impl Binder<'_> {
                     }
                     rename_columns(&mut scope, alias)?;
                 }
-                Ok((node, scope, lateral))
+                Ok((node, scope))
             }
             other => Err(Error::unsupported(format!("{other} in FROM"))),
         }
@@ -444,7 +442,7 @@ impl Binder<'_> {
         with_ordinality: bool,
         alias: Option<&TableAlias>,
         name: Option<&ObjectName>,
-    ) -> Result<(Node, Scope, bool)> {
+    ) -> Result<(Node, Scope)> {
         let function = match name {
             Some(name) => function_name(name)?,
             None => "unnest".to_owned(),
@@ -468,7 +466,7 @@ impl Binder<'_> {
         if let Some(alias) = alias {
             rename_columns(&mut scope, alias)?;
         }
-        Ok((Node::Function(FunctionScan { functions, ordinality }), scope, true))
+        Ok((Node::Function(FunctionScan { functions, ordinality }), scope))
     }
 
     /// FOR UPDATE and its kin on the scans of a FROM clause.
@@ -611,7 +609,17 @@ fn using_column(scope: &Scope, name: &str, side: &str) -> Result<ScopeColumn> {
     }
 }
 
-fn join_node(kind: JoinKind, left: Node, right: Node, on: Vec<Expr>, lateral: bool) -> Node {
+/// Whether a FROM item reads columns of the items before it.
+fn reads(item: &mut Node, before: &Node) -> bool {
+    let mut read = Vec::new();
+    walk::slots_read(item, &mut read);
+    let given = before.slots();
+    read.iter().any(|slot| given.contains(slot))
+}
+
+fn join_node(kind: JoinKind, left: Node, mut right: Node, on: Vec<Expr>) -> Node {
+    // What does not read the left row runs once, however it is written.
+    let lateral = reads(&mut right, &left);
     Node::Join(Box::new(Join {
         kind,
         left,
@@ -625,6 +633,6 @@ fn join_node(kind: JoinKind, left: Node, right: Node, on: Vec<Expr>, lateral: bo
 }
 
 /// Every pair of rows.
-pub(super) fn cross_join(left: Node, right: Node, lateral: bool) -> Node {
-    join_node(JoinKind::Inner, left, right, Vec::new(), lateral)
+pub(super) fn cross_join(left: Node, right: Node) -> Node {
+    join_node(JoinKind::Inner, left, right, Vec::new())
 }

@@ -75,7 +75,7 @@ impl Binder<'_> {
         }
         let visible = Scopes { scope, parent: None };
         let (right, right_scope) = self.bind_from(from, Some(&visible))?;
-        Ok((cross_join(node, right, false), right_scope))
+        Ok((cross_join(node, right), right_scope))
     }
 
     pub(super) fn filtered(
