@@ -45,4 +45,4 @@ pub use registry::{all_aggregates, all_functions, all_set_functions, is_aggregat
 pub use resolve::{
     Resolved, ResolvedSet, resolve_function, resolve_operator, resolve_set_function,
 };
-pub use window::{ResolvedWindow, WindowKind, resolve_window};
+pub use window::{ResolvedWindow, WindowKind, is_window, resolve_window};

@@ -92,6 +92,11 @@ fn kind(name: &str) -> Option<WindowKind> {
     })
 }
 
+/// Whether a name is a window function's and nothing else's.
+pub fn is_window(name: &str) -> bool {
+    kind(name).is_some()
+}
+
 /// Finds a window function; `None` if there is none of that name, 42883 if its arguments do not
 /// fit.
 pub fn resolve_window(name: &str, args: &[SqlType]) -> Result<Option<ResolvedWindow>> {

@@ -31,12 +31,22 @@ pub struct Collector {
     pub windows: Vec<super::window::BoundWindow>,
     /// Set-returning functions.
     pub sets: Vec<FunctionCall>,
+    /// Calls of `GROUPING`, which only the aggregation can answer.
+    pub groupings: Vec<GroupingCall>,
     /// Inside the arguments of an aggregate.
     pub in_aggregate: bool,
     /// Aggregates are allowed (select list, HAVING, ORDER BY).
     pub allow_aggregates: bool,
     /// Windows and set-returning functions are allowed.
     pub allow_windows: bool,
+}
+
+/// `GROUPING (…)`.
+pub struct GroupingCall {
+    /// Stands for its result until the groups are known.
+    pub slot: crate::Slot,
+    /// Its arguments, each a grouping expression.
+    pub args: Vec<Expr>,
 }
 
 impl<'s, 'c> ExprCx<'s, 'c> {
@@ -96,6 +106,22 @@ impl Binder<'_> {
             }
             Ast::ILike { negated, expr, pattern, escape_char, any: false } => {
                 self.like("~~*", *negated, expr, pattern, escape_char.as_deref(), cx)
+            }
+            Ast::Like { negated, expr, pattern, escape_char: None, any: true } => {
+                let op = if *negated {
+                    BinaryOperator::PGNotLikeMatch
+                } else {
+                    BinaryOperator::PGLikeMatch
+                };
+                self.quantified(expr, &op, pattern, false, cx)
+            }
+            Ast::ILike { negated, expr, pattern, escape_char: None, any: true } => {
+                let op = if *negated {
+                    BinaryOperator::PGNotILikeMatch
+                } else {
+                    BinaryOperator::PGILikeMatch
+                };
+                self.quantified(expr, &op, pattern, false, cx)
             }
             Ast::SimilarTo { negated, expr, pattern, escape_char } => {
                 self.similar(*negated, expr, pattern, escape_char.as_deref(), cx)
@@ -234,6 +260,12 @@ impl Binder<'_> {
         {
             let left = self.exprs(items, cx)?;
             return self.row_subquery_compare(compare, left, query, cx);
+        }
+        if let (BinaryOperator::Overlaps, Ast::Tuple(a), Ast::Tuple(b)) = (op, left, right)
+            && a.len() == 2
+            && b.len() == 2
+        {
+            return self.call_on("overlaps", &[&a[0], &a[1], &b[0], &b[1]], cx);
         }
         let left = self.expr(left, cx)?;
         let right = self.expr(right, cx)?;

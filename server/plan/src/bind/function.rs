@@ -7,10 +7,10 @@ use braid_sql::ast::{
     FunctionArgumentClause, FunctionArguments, ObjectName, OrderByExpr,
 };
 use braid_types::cast::CastContext;
-use braid_types::{Datum, Error, Result, SqlState, SqlType};
+use braid_types::{Error, Result, SqlState, SqlType};
 
 use super::Binder;
-use super::expr::ExprCx;
+use super::expr::{ExprCx, GroupingCall};
 use crate::expr::{CaseExpr, CompareOp, Expr};
 use crate::node::{AggregateCall, FunctionCall, SortKey};
 
@@ -49,6 +49,12 @@ impl Binder<'_> {
         }
         if let Some(expr) = self.aggregate(&name, function, &arguments, cx)? {
             return Ok(expr);
+        }
+        if braid_builtins::is_window(&name) {
+            return Err(Error::new(
+                SqlState::WrongObjectType,
+                format!("window function {name} requires an OVER clause"),
+            ));
         }
         if function.filter.is_some() || arguments.distinct || !arguments.order.is_empty() {
             return Err(Error::new(
@@ -293,10 +299,20 @@ impl Binder<'_> {
             .collect()
     }
 
-    /// `GROUPING (…)`: a bit mask; without grouping sets every argument is grouped.
+    /// `GROUPING (…)`: a bit mask of the arguments that this row is not grouped by.
     fn grouping(&mut self, list: &[&Ast], cx: &mut ExprCx<'_, '_>) -> Result<Expr> {
-        self.arguments(list, cx)?;
-        Ok(Expr::Const(Datum::Int(0), SqlType::Int4))
+        let mut inner = ExprCx { scopes: cx.scopes, clause: "GROUPING", collector: None };
+        let args = self.arguments(list, &mut inner)?;
+        let clause = cx.clause;
+        let slot = self.slot();
+        let Some(collector) = cx.collector.as_deref_mut().filter(|c| c.allow_aggregates) else {
+            return Err(Error::new(
+                SqlState::GroupingError,
+                format!("grouping operations are not allowed in {clause}"),
+            ));
+        };
+        collector.groupings.push(GroupingCall { slot, args });
+        Ok(Expr::Column(slot, SqlType::Int4))
     }
 }
 
@@ -313,7 +329,11 @@ fn name_fields(record: Expr, names: Vec<String>) -> Expr {
 
 /// A sort key with PostgreSQL's default place of NULLs.
 pub(super) fn sort_key(expr: Expr, key: &OrderByExpr) -> SortKey {
-    let descending = matches!(key.options.sort, Some(braid_sql::ast::OrderBySort::Desc));
+    let descending = match &key.options.sort {
+        Some(braid_sql::ast::OrderBySort::Desc) => true,
+        Some(braid_sql::ast::OrderBySort::Using(operator)) => operator.to_string().contains('>'),
+        _ => false,
+    };
     SortKey { expr, descending, nulls_first: key.options.nulls_first.unwrap_or(descending) }
 }
 

@@ -43,6 +43,8 @@ pub struct Binder<'a> {
     /// Nested queries and views, to bound recursion.
     depth: usize,
     expr_depth: usize,
+    /// The next select is a branch of a set operation, which decides the types of its literals.
+    keep_unknown: bool,
     /// The WINDOW clause of the select being bound.
     windows: window::NamedWindows,
     has_sequence_calls: bool,
@@ -67,6 +69,7 @@ impl<'a> Binder<'a> {
             ctes: Vec::new(),
             depth: 0,
             expr_depth: 0,
+            keep_unknown: false,
             windows: window::NamedWindows::new(),
             has_sequence_calls: false,
             view_owner: None,

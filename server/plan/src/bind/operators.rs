@@ -267,6 +267,13 @@ impl Binder<'_> {
             }
             _ => {}
         }
+        // CHAR with VARCHAR compares as CHAR, with TEXT as text.
+        for (side, other) in [(&mut left, &rt), (&mut right, &lt)] {
+            if matches!((side.ty(), other), (SqlType::Varchar(_), SqlType::Char(_))) {
+                let taken = std::mem::replace(side, Expr::bool(true));
+                *side = self.cast(taken, &SqlType::Char(0), false)?;
+            }
+        }
         for side in [&mut left, &mut right] {
             if matches!(side.ty(), SqlType::Char(_)) {
                 // Blanks at the end do not count; the cast strips them.

@@ -84,7 +84,7 @@ impl Binder<'_> {
                 bound
             }
         };
-        bound.node = self.limit(bound.node, query, &order, &bound.columns, parent)?;
+        bound.node = self.limit(bound.node, query, parent)?;
         Ok(bound)
     }
 
@@ -113,8 +113,6 @@ impl Binder<'_> {
         &mut self,
         node: Node,
         query: &Query,
-        order: &[&OrderByExpr],
-        columns: &[OutputColumn],
         parent: Option<&Scopes<'_>>,
     ) -> Result<Node> {
         let (mut limit, offset) = match &query.limit_clause {
@@ -132,20 +130,29 @@ impl Binder<'_> {
             }
             limit = Some(fetch.quantity.as_ref().unwrap_or(&one));
             if fetch.with_ties {
-                let slots = node.slots();
-                let scope = output_scope(&slots, columns);
-                let scopes = Scopes { scope: &scope, parent: None };
-                for key in order {
-                    ties.push(match ordinal(&key.expr, columns.len())? {
-                        Some(place) => Expr::Column(slots[place], columns[place].ty.clone()),
-                        None => self.expr(&key.expr, &mut ExprCx::plain(scopes, "ORDER BY"))?,
-                    });
-                }
+                // The sort may stand below the projection that drops its keys.
+                let sort = match &node {
+                    Node::Project(project) => &project.input,
+                    node => node,
+                };
+                let Node::Sort(sort) = sort else {
+                    return Err(Error::new(
+                        SqlState::SyntaxError,
+                        "WITH TIES cannot be specified without ORDER BY clause",
+                    ));
+                };
+                ties = sort.keys.iter().map(|key| key.expr.clone()).collect();
             }
         }
         let limit = self.limit_expr(limit, "LIMIT", parent)?;
         let offset = self.limit_expr(offset, "OFFSET", parent)?;
         if limit.is_none() && offset.is_none() {
+            return Ok(node);
+        }
+        let mut node = node;
+        if let (false, Node::Project(project)) = (ties.is_empty(), &mut node) {
+            let input = std::mem::replace(&mut project.input, Node::one_row());
+            project.input = Node::Limit(Box::new(Limit { input, limit, offset, ties }));
             return Ok(node);
         }
         Ok(Node::Limit(Box::new(Limit { input: node, limit, offset, ties })))
@@ -198,9 +205,9 @@ impl Binder<'_> {
             chain.push((op, set_quantifier, right));
             next = left;
         }
-        let mut result = self.set_expr(next, parent)?;
+        let mut result = self.branch(next, parent)?;
         for (op, quantifier, right) in chain.into_iter().rev() {
-            let right = self.set_expr(right, parent)?;
+            let right = self.branch(right, parent)?;
             let kind = match op {
                 SetOperator::Union => SetOpKind::Union,
                 SetOperator::Intersect => SetOpKind::Intersect,
@@ -216,10 +223,36 @@ impl Binder<'_> {
         Ok(result)
     }
 
+    /// A branch of a set operation: its literals take their types from the other branches.
+    fn branch(&mut self, body: &SetExpr, parent: Option<&Scopes<'_>>) -> Result<BoundQuery> {
+        self.keep_unknown = matches!(body, SetExpr::Select(_));
+        let bound = self.set_expr(body, parent);
+        self.keep_unknown = false;
+        bound
+    }
+
+    /// Gives literals of no type in a branch's select list the type of the whole.
+    fn type_literals(&mut self, query: &mut BoundQuery, types: &[SqlType]) -> Result<()> {
+        let mut node = &mut query.node;
+        if let Node::Distinct(distinct) = node {
+            node = &mut distinct.input;
+        }
+        let Node::Project(project) = node else { return Ok(()) };
+        for (place, ty) in types.iter().enumerate() {
+            if query.columns[place].ty != SqlType::Unknown {
+                continue;
+            }
+            let e = std::mem::replace(&mut project.exprs[place].1, Expr::bool(true));
+            project.exprs[place].1 = self.coerce(e, ty, CastContext::Implicit)?;
+            query.columns[place].ty = ty.clone();
+        }
+        Ok(())
+    }
+
     fn combine(
         &mut self,
-        left: BoundQuery,
-        right: BoundQuery,
+        mut left: BoundQuery,
+        mut right: BoundQuery,
         kind: SetOpKind,
         all: bool,
     ) -> Result<BoundQuery> {
@@ -238,6 +271,8 @@ impl Binder<'_> {
         for (a, b) in left.columns.iter().zip(&right.columns) {
             types.push(self.common_type(&[a.ty.clone(), b.ty.clone()], name)?);
         }
+        self.type_literals(&mut left, &types)?;
+        self.type_literals(&mut right, &types)?;
         let left_node = self.cast_columns(&left, &types)?;
         let right_node = self.cast_columns(&right, &types)?;
         let slots: Vec<Slot> = types.iter().map(|_| self.slot()).collect();
@@ -343,6 +378,12 @@ impl Binder<'_> {
         self.ctes.push(working);
         let term = self.set_expr(right, parent)?;
         self.ctes.pop();
+        if has_aggregates(&term.node) {
+            return Err(Error::new(
+                SqlState::InvalidRecursion,
+                "aggregate functions are not allowed in a recursive query's recursive term",
+            ));
+        }
         if term.columns.len() != columns.len() {
             return Err(Error::new(
                 SqlState::SyntaxError,
@@ -454,6 +495,19 @@ pub(super) fn ordinal(ast: &Ast, columns: usize) -> Result<Option<usize>> {
             format!("ORDER BY position {place} is not in select list"),
         )),
         Err(_) => Err(Error::new(SqlState::SyntaxError, "non-integer constant in ORDER BY")),
+    }
+}
+
+/// Whether a query has aggregates at its own level.
+fn has_aggregates(node: &Node) -> bool {
+    match node {
+        Node::Aggregate(node) => !node.aggregates.is_empty(),
+        Node::Project(node) => has_aggregates(&node.input),
+        Node::Filter(node) => has_aggregates(&node.input),
+        Node::Window(node) => has_aggregates(&node.input),
+        Node::Distinct(node) => has_aggregates(&node.input),
+        Node::Sort(node) => has_aggregates(&node.input),
+        _ => false,
     }
 }
 

@@ -9,9 +9,9 @@ use braid_sql::ast::{
     RowLock, Select, SelectItem, SelectItemQualifiedWildcardKind,
 };
 use braid_types::cast::CastContext;
-use braid_types::{Error, Result, SqlState, SqlType};
+use braid_types::{Datum, Error, Result, SqlState, SqlType};
 
-use super::expr::{Collector, ExprCx};
+use super::expr::{Collector, ExprCx, GroupingCall};
 use super::function::sort_key;
 use super::query::{BoundQuery, distinct, ordinal, sorted};
 use super::scope::{Scope, Scopes};
@@ -54,7 +54,14 @@ impl Binder<'_> {
         let outer_windows = std::mem::replace(&mut self.windows, windows);
         let result = self.select_list(select, order, node, &scope, scopes);
         self.windows = outer_windows;
-        result
+        let (bound, summarized) = result?;
+        if let (Some(lock), Some(what)) = (locks.first(), summarized) {
+            return Err(Error::new(
+                SqlState::FeatureNotSupported,
+                format!("{} is not allowed with {what}", lock.strength.clause()),
+            ));
+        }
+        Ok(bound)
     }
 
     fn select_list(
@@ -64,7 +71,8 @@ impl Binder<'_> {
         node: Node,
         scope: &Scope,
         scopes: Scopes<'_>,
-    ) -> Result<BoundQuery> {
+    ) -> Result<(BoundQuery, Option<&'static str>)> {
+        let keep_unknown = std::mem::take(&mut self.keep_unknown);
         let mut collector =
             Collector { allow_aggregates: true, allow_windows: true, ..Collector::default() };
         let mut items = self.items(&select.projection, scope, scopes, &mut collector)?;
@@ -82,6 +90,15 @@ impl Binder<'_> {
         let mut on = self.distinct_on(select, &items, scopes, &mut collector)?;
         let group = self.group_by(&select.group_by, &items, scopes)?;
 
+        let summarized = if !collector.aggregates.is_empty() {
+            Some("aggregate functions")
+        } else if !collector.windows.is_empty() {
+            Some("window functions")
+        } else if !collector.sets.is_empty() {
+            Some("set-returning functions in the target list")
+        } else {
+            None
+        };
         let grouped = !group.exprs.is_empty()
             || group.explicit
             || !collector.aggregates.is_empty()
@@ -102,7 +119,8 @@ impl Binder<'_> {
             for set in &mut collector.sets {
                 exprs.extend(set.args.iter_mut());
             }
-            node = self.aggregate_node(node, group, collector.aggregates, exprs, scope)?;
+            let (aggregates, groupings) = (collector.aggregates, collector.groupings);
+            node = self.aggregate_node(node, group, aggregates, groupings, exprs, scope)?;
         }
         if let Some(having) = having {
             node = Node::Filter(Box::new(Filter { input: node, predicates: vec![having] }));
@@ -112,7 +130,8 @@ impl Binder<'_> {
             let set = ProjectSet { input: node, functions: collector.sets };
             node = Node::ProjectSet(Box::new(set));
         }
-        self.finish_select(node, items, keys, on, select)
+        let bound = self.finish_select(node, items, keys, on, select, keep_unknown)?;
+        Ok((bound, summarized))
     }
 
     /// Select list, DISTINCT, ORDER BY, and away with the columns only they needed.
@@ -123,13 +142,14 @@ impl Binder<'_> {
         mut keys: Vec<SortKey>,
         on: Option<Vec<Expr>>,
         select: &Select,
+        keep_unknown: bool,
     ) -> Result<BoundQuery> {
         let mut exprs: Vec<(Slot, Expr)> = Vec::with_capacity(items.len());
         let mut columns = Vec::with_capacity(items.len());
         for item in items {
             let slot = self.slot();
             let expr = match item.expr.ty() {
-                SqlType::Unknown => {
+                SqlType::Unknown if !keep_unknown => {
                     self.coerce(item.expr, &SqlType::Text, CastContext::Implicit)?
                 }
                 _ => item.expr,
@@ -438,6 +458,7 @@ impl Binder<'_> {
         input: Node,
         grouping: Grouping,
         aggregates: Vec<(Slot, crate::node::AggregateCall)>,
+        groupings: Vec<GroupingCall>,
         exprs: Vec<&mut Expr>,
         scope: &Scope,
     ) -> Result<Node> {
@@ -454,8 +475,15 @@ impl Binder<'_> {
             self.add_dependent_columns(&mut group, &exprs, scope);
         }
         let known: Vec<Slot> = group.iter().map(|(slot, _)| *slot).collect();
-        let computed: Vec<Slot> = aggregates.iter().map(|(slot, _)| *slot).collect();
+        let mut computed: Vec<Slot> = aggregates.iter().map(|(slot, _)| *slot).collect();
+        computed.extend(groupings.iter().map(|call| call.slot));
+        let mask = (!groupings.is_empty()).then(|| self.slot());
+        let mut calls = Vec::with_capacity(groupings.len());
+        for call in groupings {
+            calls.push((call.slot, self.grouping_bits(mask.unwrap_or_default(), &call, &group)?));
+        }
         for e in exprs {
+            replace_computed(e, &calls);
             replace_grouped(e, &group);
             check_grouped(e, &known, &computed, scope)?;
         }
@@ -463,9 +491,36 @@ impl Binder<'_> {
             input,
             group,
             sets: grouping.sets,
-            grouping: None,
+            grouping: mask,
             aggregates,
         })))
+    }
+
+    /// Bits of the mask over all grouping expressions, in the order of `GROUPING`'s arguments.
+    fn grouping_bits(
+        &mut self,
+        mask: Slot,
+        call: &GroupingCall,
+        group: &[(Slot, Expr)],
+    ) -> Result<Expr> {
+        let int8 = |value: i64| Expr::Const(Datum::Int(value), SqlType::Int8);
+        let mut result = int8(0);
+        for arg in &call.args {
+            let place = group.iter().position(|(_, known)| known.same(arg)).ok_or_else(|| {
+                Error::new(
+                    SqlState::GroupingError,
+                    "arguments to GROUPING must be grouping expressions of the associated query \
+                     level",
+                )
+            })?;
+            let shift = i64::try_from(group.len() - 1 - place).unwrap_or(0);
+            let shift = Expr::Const(Datum::Int(shift), SqlType::Int4);
+            let bit = self.binary(">>", Expr::Column(mask, SqlType::Int8), shift)?;
+            let bit = self.binary("&", bit, int8(1))?;
+            result = self.binary("*", result, int8(2))?;
+            result = self.binary("+", result, bit)?;
+        }
+        self.coerce(result, &SqlType::Int4, CastContext::Explicit)
     }
 
     /// Columns that depend on a grouped primary key are grouped too.
@@ -527,6 +582,17 @@ fn replace_grouped(e: &mut Expr, group: &[(Slot, Expr)]) {
         return;
     }
     e.for_each_child_mut(&mut |child| replace_grouped(child, group));
+}
+
+/// Puts what is computed from the aggregation's output in its place.
+fn replace_computed(e: &mut Expr, calls: &[(Slot, Expr)]) {
+    if let Expr::Column(slot, _) = e
+        && let Some((_, call)) = calls.iter().find(|(known, _)| known == slot)
+    {
+        *e = call.clone();
+        return;
+    }
+    e.for_each_child_mut(&mut |child| replace_computed(child, calls));
 }
 
 /// 42803 for an input column that is neither grouped nor inside an aggregate.
@@ -625,7 +691,7 @@ pub(super) fn column_name(ast: &Ast) -> String {
         Ast::CompoundIdentifier(parts) => last(parts),
         Ast::Nested(inner) | Ast::Collate { expr: inner, .. } => column_name(inner),
         Ast::Cast { expr, data_type, .. } => match column_name(expr) {
-            name if name == "?column?" => match super::sql_type_of(data_type) {
+            name if is_weak_name(expr) => match super::sql_type_of(data_type) {
                 Ok(ty) => ty.short_name().trim_start_matches('_').to_owned(),
                 Err(_) => name,
             },
@@ -643,19 +709,13 @@ pub(super) fn column_name(ast: &Ast) -> String {
             .map(braid_sql::fold)
             .unwrap_or_default(),
         Ast::Case { else_result, .. } => match else_result.as_deref() {
-            Some(e) => match column_name(e) {
-                name if name == "?column?" => "case".to_owned(),
-                name => name,
-            },
+            Some(e) if is_weak_name(e) => "case".to_owned(),
+            Some(e) => column_name(e),
             None => "case".to_owned(),
         },
         Ast::Array(_) => "array".to_owned(),
         Ast::Exists { .. } => "exists".to_owned(),
         Ast::Tuple(_) => "row".to_owned(),
-        Ast::Value(value) => match &value.value {
-            braid_sql::ast::Value::Boolean(_) => "bool".to_owned(),
-            _ => "?column?".to_owned(),
-        },
         Ast::Interval(_) => "interval".to_owned(),
         Ast::Extract { .. } => "extract".to_owned(),
         Ast::AtTimeZone { .. } => "timezone".to_owned(),
@@ -687,5 +747,16 @@ pub(super) fn column_name(ast: &Ast) -> String {
             _ => "?column?".to_owned(),
         },
         _ => "?column?".to_owned(),
+    }
+}
+
+/// Whether an expression's name comes from a type or from CASE: a cast around it gives a new one.
+fn is_weak_name(ast: &Ast) -> bool {
+    match ast {
+        Ast::Cast { expr, .. } => is_weak_name(expr),
+        Ast::Case { else_result, .. } => else_result.as_deref().is_none_or(is_weak_name),
+        Ast::Nested(inner) | Ast::Collate { expr: inner, .. } => is_weak_name(inner),
+        Ast::TypedString(_) | Ast::Interval(_) => true,
+        _ => column_name(ast) == "?column?",
     }
 }

@@ -59,6 +59,12 @@ impl Binder<'_> {
         cx: &mut ExprCx<'_, '_>,
     ) -> Result<Expr> {
         let clause = cx.clause;
+        if clause == "an aggregate function" {
+            return Err(Error::new(
+                SqlState::GroupingError,
+                "aggregate function calls cannot contain window function calls",
+            ));
+        }
         if cx.collector.as_ref().is_none_or(|c| !c.allow_windows) {
             return Err(Error::new(
                 SqlState::WindowingError,
