@@ -15,12 +15,12 @@ use std::path::Path;
 use braid_testkit::server::{Config, Server};
 use goldenscript::{Command, Context};
 
-mod protocol {
-    pub mod connection;
-    pub mod show;
-}
+#[path = "protocol/connection.rs"]
+mod connection;
+#[path = "protocol/show.rs"]
+mod show;
 
-use protocol::connection::Connection;
+use connection::Connection;
 
 test_each_file::test_each_path! { in "./server/braid/tests/wire" => run }
 
@@ -78,7 +78,9 @@ fn perform(connection: &mut Connection, command: &Command) -> Result<String, Box
             }
             connection.bind(&portal, &statement, &formats, &values, &results)?;
         }
-        "describe-statement" => connection.named(b'D', b'S', args.next_pos().unwrap_or_default())?,
+        "describe-statement" => {
+            connection.named(b'D', b'S', args.next_pos().unwrap_or_default())?
+        }
         "describe-portal" => connection.named(b'D', b'P', args.next_pos().unwrap_or_default())?,
         "close-statement" => connection.named(b'C', b'S', args.next_pos().unwrap_or_default())?,
         "close-portal" => connection.named(b'C', b'P', args.next_pos().unwrap_or_default())?,

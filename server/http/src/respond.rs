@@ -44,7 +44,9 @@ pub(crate) fn respond(request: &Request<'_>, server: &Server) -> Response {
         return Response::text("405 Method Not Allowed", "only GET and HEAD\n");
     }
     match request.path {
-        "/" => Response::text("200 OK", "BraidDB: /health, /health/live, /health/ready, /metrics\n"),
+        "/" => {
+            Response::text("200 OK", "BraidDB: /health, /health/live, /health/ready, /metrics\n")
+        }
         "/health" => health(server),
         "/health/live" => Response::text("200 OK", "live\n"),
         "/health/ready" if server.is_ready() => Response::text("200 OK", "ready\n"),

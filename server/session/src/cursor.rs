@@ -270,11 +270,8 @@ impl Rows<'_> {
         if self.state.scroll {
             return Ok(());
         }
-        Err(Error::new(
-            SqlState::ObjectNotInPrerequisiteState,
-            "cursor can only scan forward",
-        )
-        .hint("Declare it with SCROLL option to enable backward scan."))
+        Err(Error::new(SqlState::ObjectNotInPrerequisiteState, "cursor can only scan forward")
+            .hint("Declare it with SCROLL option to enable backward scan."))
     }
 
     async fn current(&mut self) -> Result<VecDeque<Row>> {

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use braid_exec::ddl::{self, DdlContext};
 use braid_sql::ast::{
-    DiscardKind, Execute, Prepare, Reset, Set, SetScope, SetValue, ShowTarget, Spanned,
-    Statement, TransactionModes,
+    DiscardKind, Execute, Prepare, Reset, Set, SetScope, SetValue, ShowTarget, Spanned, Statement,
+    TransactionModes,
 };
 use braid_types::{Datum, Error, Result, Row, SqlState, SqlType};
 
@@ -154,8 +154,7 @@ impl Session {
             open.draft = draft;
         }
         let notices = notices.into_iter();
-        self.notices
-            .extend(notices.map(|fields| Notice { severity: Severity::Notice, fields }));
+        self.notices.extend(notices.map(|fields| Notice { severity: Severity::Notice, fields }));
         result
     }
 
@@ -317,10 +316,7 @@ impl Session {
         let seq = self.ensure_open().txn.next_statement();
         let catalog = self.catalog_at(seq).await?;
         let role = catalog.role_by_name(wanted).ok_or_else(|| {
-            Error::new(
-                SqlState::InvalidParameterValue,
-                format!("role \"{wanted}\" does not exist"),
-            )
+            Error::new(SqlState::InvalidParameterValue, format!("role \"{wanted}\" does not exist"))
         })?;
         let from = self.derived().session_user.clone();
         let login = self.shared.entry.user.clone();
@@ -332,14 +328,13 @@ impl Session {
             }
             state.settings.reset("role", local)?;
         } else {
-            let member = catalog
-                .role_by_name(&from)
-                .is_some_and(|user| catalog.acts_as(user.id, role.id));
+            let member =
+                catalog.role_by_name(&from).is_some_and(|user| catalog.acts_as(user.id, role.id));
             if !member {
                 return denied(format!("permission denied to set role \"{wanted}\""));
             }
         }
-        state.settings.set(name, &[wanted.clone()], local)?;
+        state.settings.set(name, std::slice::from_ref(wanted), local)?;
         let superuser = if role.superuser { "on" } else { "off" };
         state.settings.force("is_superuser", superuser.to_owned());
         Ok(())
@@ -411,7 +406,7 @@ impl Session {
     }
 
     /// The portal that an EXECUTE stands for.
-    async fn bind_execute(&mut self, execute: &Execute, formats: Formats) -> Result<Portal> {
+    pub(crate) async fn bind_execute(&mut self, execute: &Execute, formats: Formats) -> Result<Portal> {
         let name = braid_sql::fold(&execute.name);
         let target = self.prepared.get(&name).cloned().ok_or_else(|| unknown_statement(&name))?;
         if execute.args.len() != target.params.len() {

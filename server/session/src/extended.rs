@@ -51,11 +51,8 @@ impl Session {
         params: &[Option<&[u8]>],
         result_formats: &[i16],
     ) -> Result<()> {
-        let prepared = self
-            .prepared
-            .get(statement)
-            .cloned()
-            .ok_or_else(|| unknown_statement(statement))?;
+        let prepared =
+            self.prepared.get(statement).cloned().ok_or_else(|| unknown_statement(statement))?;
         if !prepared.statement().is_some_and(ends_failure) {
             self.check_block()?;
         }
@@ -146,13 +143,8 @@ impl Session {
     }
 
     /// Describe of a statement.
-    pub async fn describe_statement(
-        &mut self,
-        name: &str,
-        client: &mut dyn Client,
-    ) -> Result<()> {
-        let prepared =
-            self.prepared.get(name).cloned().ok_or_else(|| unknown_statement(name))?;
+    pub async fn describe_statement(&mut self, name: &str, client: &mut dyn Client) -> Result<()> {
+        let prepared = self.prepared.get(name).cloned().ok_or_else(|| unknown_statement(name))?;
         if self.block == Block::Failed && prepared.columns.is_some() {
             self.check_block()?;
         }
@@ -230,11 +222,8 @@ impl Session {
 
     /// Sync: an implicit transaction ends.
     pub async fn sync(&mut self, client: &mut dyn Client) -> Result<()> {
-        let result = if self.block == Block::None {
-            self.finish_batch(client).await
-        } else {
-            Ok(())
-        };
+        let result =
+            if self.block == Block::None { self.finish_batch(client).await } else { Ok(()) };
         self.replay.clear();
         if let Err(error) = &result {
             self.fail_with(Some(error)).await;

@@ -28,6 +28,7 @@ mod dispatch;
 mod entry;
 mod environment;
 mod errors;
+mod explain;
 mod extended;
 mod metrics;
 mod options;

@@ -84,7 +84,9 @@ impl ParsedText {
             return;
         }
         let mut plans = self.plans.lock();
-        plans.retain(|old| old.version >= plan.version && !old.fits(plan.version, &plan.key, &plan.hints));
+        plans.retain(|old| {
+            old.version >= plan.version && !old.fits(plan.version, &plan.key, &plan.hints)
+        });
         if plans.len() >= 8 {
             plans.remove(0);
         }
@@ -148,7 +150,11 @@ impl PlanCache {
     }
 
     pub(crate) fn count(&self, hit: bool) {
-        if hit { self.hits.fetch_add(1, Relaxed) } else { self.misses.fetch_add(1, Relaxed) };
+        if hit {
+            self.hits.fetch_add(1, Relaxed)
+        } else {
+            self.misses.fetch_add(1, Relaxed)
+        };
     }
 
     pub(crate) fn counts(&self) -> (u64, u64) {

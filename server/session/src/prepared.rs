@@ -8,6 +8,7 @@ use parking_lot::Mutex;
 
 use crate::client::ResultColumn;
 use crate::clock::now_micros;
+use crate::explain::explained_execute;
 use crate::plan_cache::{CachedPlan, ParsedText};
 use crate::session::Session;
 use crate::show;
@@ -144,6 +145,11 @@ impl Session {
             prepared.parsed = self.server.plans.parse(&rewritten)?;
             prepared.index = Some(0);
         }
+        if let Some((explain, _)) = explained_execute(Some(&statement)) {
+            prepared.params = prepared.hints.clone();
+            prepared.columns = Some(crate::explain::columns(explain)?);
+            return Ok(prepared);
+        }
         if prepared.statement().is_some_and(is_planned) {
             let plan = self.plan_now(&prepared).await?;
             prepared.params = plan.plan.params.clone();
@@ -157,8 +163,7 @@ impl Session {
             Statement::Show(target) => Some(show::columns(target)),
             Statement::Execute(execute) => {
                 let name = braid_sql::fold(&execute.name);
-                let target =
-                    self.prepared.get(&name).ok_or_else(|| unknown_statement(&name))?;
+                let target = self.prepared.get(&name).ok_or_else(|| unknown_statement(&name))?;
                 target.columns.clone()
             }
             Statement::Fetch(fetch) if !fetch.is_move => {

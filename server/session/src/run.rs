@@ -27,6 +27,7 @@ use crate::clock::now_micros;
 use crate::entry::SessionEntry;
 use crate::environment::StatementEnvironment;
 use crate::errors::is_retryable;
+use crate::explain::explained_execute;
 use crate::plan_cache::CachedPlan;
 use crate::portal::{Portal, Run, Running, Source};
 use crate::prepared::{Prepared, ends_failure, is_planned};
@@ -175,6 +176,9 @@ impl Session {
         params: &[Datum],
         seq: Seq,
     ) -> Result<Running> {
+        if let Some((explain, execute)) = explained_execute(prepared.statement()) {
+            return self.start_explained(explain, execute, seq).await;
+        }
         let catalog = self.catalog_at(seq).await?;
         let env = self.environment(&catalog);
         let plan = self.plan(prepared, &catalog, &env)?;
@@ -267,11 +271,15 @@ impl Session {
     }
 
     /// Prepares the statement to run again; its error if that cannot be.
+    ///
+    /// After a conflict its locks stay, so that the row it has waited for is its own the next
+    /// time. After a deadlock, or where earlier statements stand in the way, only a transaction
+    /// that has done nothing else can begin anew.
     async fn again(&mut self, seq: Seq, error: Error, attempt: u32) -> Result<Seq> {
         let counters = &self.server.counters;
         counters.automatic_retries.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        // The others get a chance to finish; the first time, none is needed.
-        if attempt > 1 {
+        // The others get a chance to finish; the first times, none is needed.
+        if attempt > 3 {
             let spread = u64::from(self.shared.entry.pid.unsigned_abs() % 7) + 1;
             let millis = (u64::from(attempt) * spread).min(50);
             tokio::time::sleep(Duration::from_millis(millis)).await;
@@ -279,17 +287,21 @@ impl Session {
         self.shared.entry.cancel.check()?;
         let open = self.ensure_open();
         let first = open.statements <= 1;
-        if first {
-            self.restart_kv().await;
-            let open = self.ensure_open();
-            open.statements = 1;
-            return Ok(open.txn.next_statement());
-        }
         if error.state() == SqlState::SerializationFailure {
             let txn = open.txn.clone();
-            return txn.restart_statement(seq).await.map_err(|_| error);
+            match txn.restart_statement(seq).await {
+                Ok(seq) => return Ok(seq),
+                Err(_) if first => {}
+                Err(_) => return Err(error),
+            }
         }
-        Err(error)
+        if !first {
+            return Err(error);
+        }
+        self.restart_kv().await;
+        let open = self.ensure_open();
+        open.statements = 1;
+        Ok(open.txn.next_statement())
     }
 
     async fn attempt(
@@ -409,11 +421,14 @@ fn finished_again(prepared: &Prepared, client: &mut dyn Client) -> Result<Ended>
 }
 
 fn read_only(prepared: &Prepared) -> Error {
-    let command = match prepared.statement() {
+    let statement = match prepared.statement() {
+        Some(Statement::Explain(explain)) => Some(&explain.statement),
+        other => other,
+    };
+    let command = match statement {
         Some(Statement::Insert(_)) => "INSERT",
         Some(Statement::Update(_)) => "UPDATE",
         Some(Statement::Delete(_)) => "DELETE",
-        Some(Statement::Explain(_)) => "EXPLAIN",
         _ => "SELECT",
     };
     Error::new(
@@ -426,7 +441,7 @@ fn same_columns(a: &[ResultColumn], b: &[ResultColumn]) -> bool {
     a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.ty == b.ty && a.name == b.name)
 }
 
-fn result_columns(plan: &PlannedStatement) -> Arc<[ResultColumn]> {
+pub(crate) fn result_columns(plan: &PlannedStatement) -> Arc<[ResultColumn]> {
     plan.columns
         .iter()
         .map(|column| ResultColumn {

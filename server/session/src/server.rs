@@ -50,7 +50,7 @@ pub enum Authentication {
     /// It need not.
     Trust,
     /// By SCRAM-SHA-256.
-    Scram(ScramExchange),
+    Scram(Box<ScramExchange>),
 }
 
 /// A place among `max_connections`, given back when dropped.
@@ -171,15 +171,14 @@ impl Server {
         let catalog = self.catalog_now().await?;
         let role = catalog.role_by_name(&options.user);
         let local = options.is_loopback() || self.options.insecure;
-        let refused = |message: String| {
-            Err(Error::new(SqlState::InvalidAuthorizationSpecification, message))
-        };
+        let refused =
+            |message: String| Err(Error::new(SqlState::InvalidAuthorizationSpecification, message));
         match role {
             Some(role) => match role.password.as_deref() {
                 Some(text) => {
                     let exchange =
                         ScramExchange::new(&role.name, ScramSecret::parse(text), &self.seed);
-                    Ok(Authentication::Scram(exchange))
+                    Ok(Authentication::Scram(Box::new(exchange)))
                 }
                 None if local => Ok(Authentication::Trust),
                 None => refused(format!(
@@ -191,7 +190,7 @@ impl Server {
             // Who is not on this machine does not learn which users exist.
             None => {
                 let exchange = ScramExchange::new(&options.user, None, &self.seed);
-                Ok(Authentication::Scram(exchange))
+                Ok(Authentication::Scram(Box::new(exchange)))
             }
         }
     }
@@ -204,9 +203,8 @@ impl Server {
         permit: Permit,
     ) -> Result<Session> {
         let catalog = self.catalog_now().await?;
-        let invalid = |message: String| {
-            Error::new(SqlState::InvalidAuthorizationSpecification, message)
-        };
+        let invalid =
+            |message: String| Error::new(SqlState::InvalidAuthorizationSpecification, message);
         let role = catalog
             .role_by_name(&options.user)
             .ok_or_else(|| invalid(format!("role \"{}\" does not exist", options.user)))?;

@@ -110,13 +110,8 @@ impl Session {
         start.insert("is_superuser".to_owned(), superuser.to_owned());
         let settings = Settings::new(start);
         let modes = default_modes(settings.active());
-        let state = State {
-            settings,
-            modes,
-            prepared: Vec::new(),
-            cursors: Vec::new(),
-            round_trips: 0,
-        };
+        let state =
+            State { settings, modes, prepared: Vec::new(), cursors: Vec::new(), round_trips: 0 };
         let shared = Arc::new(Shared {
             server: server.clone(),
             entry,
@@ -169,9 +164,7 @@ impl Session {
 
     /// Names and values that a client is told at the start and at each change.
     pub fn reported_settings(&self) -> Vec<(&'static str, String)> {
-        reported_names()
-            .map(|name| (name, self.shared.setting(name).unwrap_or_default()))
-            .collect()
+        reported_names().map(|name| (name, self.shared.setting(name).unwrap_or_default())).collect()
     }
 
     /// Tells the client of settings that have changed since it was last told.

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use braid_builtins::Special;
 use braid_catalog::{
-    CursorInfo, Id, LockEntry, MetricEntry, PreparedInfo, RuntimeInfo, SessionInfo,
-    SequenceValues, SettingInfo,
+    CursorInfo, Id, LockEntry, MetricEntry, PreparedInfo, RuntimeInfo, SequenceValues, SessionInfo,
+    SettingInfo,
 };
 use braid_exec::SessionServices;
 use braid_sql::ast::IsolationLevel;
@@ -173,16 +173,12 @@ impl RuntimeInfo for Shared {
     fn locks(&self) -> Vec<LockEntry> {
         let entries = self.server.entries();
         let pid_of = |number: u64| {
-            let holds = |entry: &&Arc<SessionEntry>| {
-                entry.activity.lock().transaction == Some(number)
-            };
+            let holds =
+                |entry: &&Arc<SessionEntry>| entry.activity.lock().transaction == Some(number);
             entries.iter().find(holds).map(|entry| entry.pid)
         };
         let locks = self.server.kv.store().locks();
-        locks
-            .into_iter()
-            .map(|info| LockEntry { pid: pid_of(info.txn.0), info })
-            .collect()
+        locks.into_iter().map(|info| LockEntry { pid: pid_of(info.txn.0), info }).collect()
     }
 
     fn metrics(&self) -> Vec<MetricEntry> {

@@ -20,11 +20,11 @@ use braid_sql::ast::{IsolationLevel, TransactionModes};
 use braid_types::{Error, Result, SqlState};
 
 use crate::clock::now_micros;
-use braid_exec::from_kv;
 use crate::errors::is_retryable;
 use crate::session::{Session, default_modes};
 use crate::settings::SettingsMark;
 use crate::shared::Modes;
+use braid_exec::from_kv;
 
 /// Releasing this savepoint commits, as CockroachDB's retry protocol wants it.
 const RETRY_SAVEPOINT: &str = "cockroach_restart";
@@ -160,10 +160,7 @@ impl Session {
     pub(crate) fn begin_block(&mut self, modes: &TransactionModes) -> Result<()> {
         if self.block != Block::None {
             self.check_block()?;
-            self.warn(
-                SqlState::ActiveSqlTransaction,
-                "there is already a transaction in progress",
-            );
+            self.warn(SqlState::ActiveSqlTransaction, "there is already a transaction in progress");
         } else {
             self.block_state = BlockState { micros: Some(now_micros()), ..BlockState::default() };
             self.block = Block::Active;
@@ -225,10 +222,7 @@ impl Session {
                         "COMMIT AND CHAIN can only be used in transaction blocks",
                     ));
                 }
-                self.warn(
-                    SqlState::NoActiveSqlTransaction,
-                    "there is no transaction in progress",
-                );
+                self.warn(SqlState::NoActiveSqlTransaction, "there is no transaction in progress");
                 self.commit_open().await?;
                 return Ok("COMMIT");
             }
@@ -460,9 +454,8 @@ async fn check_told(open: &mut Open) -> Result<()> {
     let present = open.txn.check_new_keys().await.map_err(from_kv)?;
     match present.into_iter().next() {
         None => Ok(()),
-        Some(new_key) => Err(from_kv(braid_kv::Error::Duplicate {
-            key: new_key.key.to_vec(),
-            seq: new_key.seq,
-        })),
+        Some(new_key) => {
+            Err(from_kv(braid_kv::Error::Duplicate { key: new_key.key.to_vec(), seq: new_key.seq }))
+        }
     }
 }

@@ -66,7 +66,14 @@ pub(crate) struct Channel {
 
 impl Channel {
     pub(crate) fn new(stream: Stream, message_bytes_max: usize) -> Channel {
-        Channel { stream, input: BytesMut::new(), out: Vec::new(), done: 0, sent: 0, message_bytes_max }
+        Channel {
+            stream,
+            input: BytesMut::new(),
+            out: Vec::new(),
+            done: 0,
+            sent: 0,
+            message_bytes_max,
+        }
     }
 
     /// The socket back, for a TLS handshake; `None` if bytes came before it (an injection).

@@ -44,7 +44,19 @@ impl Header {
 fn is_known(kind: u8) -> bool {
     matches!(
         kind,
-        b'B' | b'C' | b'D' | b'E' | b'F' | b'H' | b'P' | b'Q' | b'S' | b'X' | b'c' | b'd' | b'f' | b'p'
+        b'B' | b'C'
+            | b'D'
+            | b'E'
+            | b'F'
+            | b'H'
+            | b'P'
+            | b'Q'
+            | b'S'
+            | b'X'
+            | b'c'
+            | b'd'
+            | b'f'
+            | b'p'
     )
 }
 

@@ -33,10 +33,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits {
-            message_bytes_max: 64 << 20,
-            authentication_timeout: Duration::from_secs(60),
-        }
+        Limits { message_bytes_max: 64 << 20, authentication_timeout: Duration::from_secs(60) }
     }
 }
 

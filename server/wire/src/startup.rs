@@ -135,7 +135,7 @@ async fn open(
     let permit = context.server.admit()?;
     match context.server.authentication(&options).await? {
         Authentication::Trust => {}
-        Authentication::Scram(exchange) => prove(channel, exchange).await?,
+        Authentication::Scram(exchange) => prove(channel, *exchange).await?,
     }
     let session = context.server.open_session(options, permit).await?;
     let out = channel.out();

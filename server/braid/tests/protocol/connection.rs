@@ -5,7 +5,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
-use super::show::show;
+use crate::show::show;
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
@@ -35,7 +35,7 @@ where
 
 fn decode_hex(text: &str) -> Result<Vec<u8>> {
     let digits: String = text.split_whitespace().collect();
-    if digits.len() % 2 != 0 {
+    if !digits.len().is_multiple_of(2) {
         return Err("an odd number of hex digits".into());
     }
     let bytes = (0..digits.len()).step_by(2).map(|at| u8::from_str_radix(&digits[at..at + 2], 16));

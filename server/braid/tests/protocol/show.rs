@@ -99,7 +99,10 @@ fn row_description(body: &mut Body<'_>) -> Result<String> {
         let table = if body.i32()? == 0 { "" } else { " of a table" };
         let number = body.i16()?;
         let (oid, len, typmod, format) = (body.i32()?, body.i16()?, body.i32()?, body.i16()?);
-        write!(line, " [{name}{table} {number} type {oid} len {len} mod {typmod} format {format}]")?;
+        write!(
+            line,
+            " [{name}{table} {number} type {oid} len {len} mod {typmod} format {format}]"
+        )?;
     }
     Ok(line)
 }

@@ -33,9 +33,7 @@ pub fn hash_password(password: &str) -> Result<String> {
 }
 
 fn fill_random(bytes: &mut [u8]) -> Result<()> {
-    SystemRandom::new()
-        .fill(bytes)
-        .map_err(|_| Error::internal("could not generate random bytes"))
+    SystemRandom::new().fill(bytes).map_err(|_| Error::internal("could not generate random bytes"))
 }
 
 fn hmac_sha256(key: &[u8], data: &[u8]) -> Vec<u8> {
@@ -50,13 +48,7 @@ impl ScramSecret {
     fn derive(password: &str, salt: &[u8], iterations: u32) -> ScramSecret {
         let rounds = NonZeroU32::new(iterations).unwrap_or(NonZeroU32::MIN);
         let mut salted = [0u8; digest::SHA256_OUTPUT_LEN];
-        pbkdf2::derive(
-            pbkdf2::PBKDF2_HMAC_SHA256,
-            rounds,
-            salt,
-            password.as_bytes(),
-            &mut salted,
-        );
+        pbkdf2::derive(pbkdf2::PBKDF2_HMAC_SHA256, rounds, salt, password.as_bytes(), &mut salted);
         ScramSecret {
             iterations,
             salt: salt.to_vec(),
@@ -176,9 +168,8 @@ impl ScramExchange {
 
     /// Takes the client's last message; returns the server's last, or 28P01 for a wrong password.
     pub fn finish(&self, message: &str) -> Result<String> {
-        let (without_proof, proof) = message
-            .rsplit_once(",p=")
-            .ok_or_else(|| protocol_error("the proof is missing"))?;
+        let (without_proof, proof) =
+            message.rsplit_once(",p=").ok_or_else(|| protocol_error("the proof is missing"))?;
         let proof = base64_decode(proof).ok_or_else(|| protocol_error("the proof is malformed"))?;
         if proof.len() != digest::SHA256_OUTPUT_LEN {
             return Err(protocol_error("the proof is malformed"));
@@ -192,8 +183,7 @@ impl ScramExchange {
         if nonce != Some(self.nonce.as_str()) {
             return Err(protocol_error("the nonce does not match"));
         }
-        let auth =
-            format!("{},{},{without_proof}", self.client_first_bare, self.server_first);
+        let auth = format!("{},{},{without_proof}", self.client_first_bare, self.server_first);
         let signature = hmac_sha256(&self.secret.stored_key, auth.as_bytes());
         let client_key: Vec<u8> = proof.iter().zip(&signature).map(|(a, b)| a ^ b).collect();
         let same = same_bytes(&sha256(&client_key), &self.secret.stored_key);
@@ -272,13 +262,7 @@ mod tests {
         let salt = base64_decode(&field("s=")).unwrap();
         let rounds = NonZeroU32::new(field("i=").parse().unwrap()).unwrap();
         let mut salted = [0u8; 32];
-        pbkdf2::derive(
-            pbkdf2::PBKDF2_HMAC_SHA256,
-            rounds,
-            &salt,
-            password.as_bytes(),
-            &mut salted,
-        );
+        pbkdf2::derive(pbkdf2::PBKDF2_HMAC_SHA256, rounds, &salt, password.as_bytes(), &mut salted);
         let client_key = hmac_sha256(&salted, b"Client Key");
         let last = format!("c=biws,r={}", field("r="));
         let auth = format!("{bare},{server_first},{last}");
@@ -288,9 +272,7 @@ mod tests {
     }
 
     fn exchange(stored: Option<&str>, given: &str) -> Result<String> {
-        let secret = stored.map(|text| {
-            ScramSecret::parse(&hash_password(text).unwrap()).unwrap()
-        });
+        let secret = stored.map(|text| ScramSecret::parse(&hash_password(text).unwrap()).unwrap());
         let mut server = ScramExchange::new("ann", secret, b"seed");
         let bare = "n=,r=abcdef";
         let first = server.first(&format!("n,,{bare}"))?;

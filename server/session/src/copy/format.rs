@@ -54,16 +54,19 @@ impl Format {
         }
         let delimiter = match &options.delimiter {
             Some(text) => single_byte("delimiter", text)?,
-            None => if csv { b',' } else { b'\t' },
+            None => {
+                if csv {
+                    b','
+                } else {
+                    b'\t'
+                }
+            }
         };
         if matches!(delimiter, b'\n' | b'\r') {
             return Err(invalid("COPY delimiter cannot be newline or carriage return"));
         }
         if !csv && b"\\.abcdefghijklmnopqrstuvwxyz0123456789".contains(&delimiter) {
-            return Err(invalid(format!(
-                "COPY delimiter cannot be \"{}\"",
-                char::from(delimiter)
-            )));
+            return Err(invalid(format!("COPY delimiter cannot be \"{}\"", char::from(delimiter))));
         }
         let null = match &options.null {
             Some(text) if text.contains(['\n', '\r']) => {

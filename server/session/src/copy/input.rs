@@ -111,7 +111,8 @@ impl Session {
             self.shared.entry.cancel.check()?;
             loop {
                 let line = records.line;
-                let at = |error: Error| error.context(format!("COPY {}, line {line}", target.table));
+                let at =
+                    |error: Error| error.context(format!("COPY {}, line {line}", target.table));
                 let Some(record) = records.next(last).map_err(at)? else { break };
                 let fields = records.split(&record).map_err(at)?;
                 if std::mem::take(&mut header) {

@@ -91,11 +91,9 @@ fn copy_query(copy: &Copy, outer: &Prepared) -> Result<String> {
             };
             Ok(format!("SELECT {list} FROM {name}"))
         }
-        CopySource::Query(_) => {
-            inner_text(outer.text()).map(str::to_owned).ok_or_else(|| {
-                Error::new(SqlState::SyntaxError, "COPY needs a query in parentheses")
-            })
-        }
+        CopySource::Query(_) => inner_text(outer.text())
+            .map(str::to_owned)
+            .ok_or_else(|| Error::new(SqlState::SyntaxError, "COPY needs a query in parentheses")),
     }
 }
 
@@ -106,8 +104,7 @@ fn inner_text(text: &str) -> Option<&str> {
         .char_indices()
         .filter(|(_, c)| *c == ')')
         .map(|(at, _)| start + at)
-        .filter(|end| braid_sql::parse(&text[start..*end]).is_ok_and(|list| list.len() == 1))
-        .last()?;
+        .rfind(|end| braid_sql::parse(&text[start..*end]).is_ok_and(|list| list.len() == 1))?;
     Some(&text[start..end])
 }
 
@@ -160,9 +157,7 @@ fn put_row(
 
 fn put_field(line: &mut Vec<u8>, value: &[u8], force: bool, format: &Format) {
     if format.csv {
-        let special = |byte: &u8| {
-            [format.delimiter, format.quote, b'\n', b'\r'].contains(byte)
-        };
+        let special = |byte: &u8| [format.delimiter, format.quote, b'\n', b'\r'].contains(byte);
         if !force && value != format.null.as_bytes() && !value.iter().any(special) {
             line.extend_from_slice(value);
             return;

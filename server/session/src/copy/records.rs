@@ -33,14 +33,7 @@ fn bad_format(message: impl Into<String>) -> Error {
 
 impl Records {
     pub(crate) fn new(format: Format) -> Records {
-        Records {
-            format,
-            buffer: Vec::new(),
-            searched: 0,
-            quoted: false,
-            line: 1,
-            ended: false,
-        }
+        Records { format, buffer: Vec::new(), searched: 0, quoted: false, line: 1, ended: false }
     }
 
     /// Adds a piece of data.
@@ -69,7 +62,9 @@ impl Records {
                     }
                     self.searched += 1;
                 }
-                byte if self.format.csv && self.quoted && byte == self.format.escape
+                byte if self.format.csv
+                    && self.quoted
+                    && byte == self.format.escape
                     && self.format.escape != self.format.quote =>
                 {
                     if self.searched + 1 >= self.buffer.len() {

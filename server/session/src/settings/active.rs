@@ -61,8 +61,8 @@ impl Active {
             millis => Some(Duration::from_millis(millis)),
         };
         let defaults = FormatSettings::default();
-        let (time_zone_name, time_zone) = time_zone(&text("timezone"))
-            .unwrap_or((defaults.time_zone_name, defaults.time_zone));
+        let (time_zone_name, time_zone) =
+            time_zone(&text("timezone")).unwrap_or((defaults.time_zone_name, defaults.time_zone));
         let (date_style, date_order) = parse_date_style(&text("datestyle"))
             .unwrap_or((defaults.date_style, defaults.date_order));
         Active {

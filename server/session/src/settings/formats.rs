@@ -29,20 +29,20 @@ pub(super) fn canonical(setting: &Setting, values: &[String]) -> Result<String> 
         ));
     };
     match setting.kind {
-        Kind::Bool => parse_bool(value)
-            .map(|on| if on { "on" } else { "off" }.to_owned())
-            .ok_or_else(|| {
+        Kind::Bool => {
+            parse_bool(value).map(|on| if on { "on" } else { "off" }.to_owned()).ok_or_else(|| {
                 Error::new(
                     SqlState::InvalidParameterValue,
                     format!("parameter \"{}\" requires a Boolean value", setting.name),
                 )
-            }),
+            })
+        }
         Kind::Int { min, max, unit } => integer(setting, value, min, max, unit),
         Kind::Real { min, max } => real(setting, value, min, max),
         Kind::Enum(words) => enumeration(setting, value, words),
-        Kind::TimeZone => time_zone(value)
-            .map(|(name, _)| name)
-            .ok_or_else(|| invalid(setting, value)),
+        Kind::TimeZone => {
+            time_zone(value).map(|(name, _)| name).ok_or_else(|| invalid(setting, value))
+        }
         Kind::Encoding => encoding(setting, value),
         Kind::Text | Kind::Names | Kind::DateStyle => Ok(value.clone()),
     }
@@ -107,7 +107,11 @@ fn enumeration(setting: &Setting, value: &str, words: &[&str]) -> Result<String>
     let lower = value.trim().to_ascii_lowercase();
     let lower = match (parse_bool(&lower), words.contains(&"on")) {
         (Some(on), true) if !words.contains(&lower.as_str()) => {
-            if on { "on".to_owned() } else { "off".to_owned() }
+            if on {
+                "on".to_owned()
+            } else {
+                "off".to_owned()
+            }
         }
         _ => lower,
     };

@@ -14,14 +14,8 @@ pub enum Unit {
 }
 
 /// Suffix and size in microseconds or bytes, from the smallest.
-const TIMES: &[(&str, f64)] = &[
-    ("us", 1.0),
-    ("ms", 1e3),
-    ("s", 1e6),
-    ("min", 60e6),
-    ("h", 3600e6),
-    ("d", 86_400e6),
-];
+const TIMES: &[(&str, f64)] =
+    &[("us", 1.0), ("ms", 1e3), ("s", 1e6), ("min", 60e6), ("h", 3600e6), ("d", 86_400e6)];
 const SIZES: &[(&str, f64)] = &[
     ("B", 1.0),
     ("kB", 1024.0),
@@ -63,9 +57,7 @@ impl Unit {
             Unit::Millis => {
                 "Valid units for this parameter are \"us\", \"ms\", \"s\", \"min\", \"h\", and \"d\"."
             }
-            _ => {
-                "Valid units for this parameter are \"B\", \"kB\", \"MB\", \"GB\", and \"TB\"."
-            }
+            _ => "Valid units for this parameter are \"B\", \"kB\", \"MB\", \"GB\", and \"TB\".",
         }
     }
 }
