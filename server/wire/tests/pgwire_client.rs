@@ -8,11 +8,11 @@ use pgwire::messages::simplequery::Query;
 
 fn read<M: Message>(message: M, check: impl FnOnce(Frontend<'_>)) {
     let mut buffer = BytesMut::new();
-    message.encode(&mut buffer).unwrap();
-    let header = Header::read(&buffer, 1 << 20).unwrap().unwrap();
+    message.encode(&mut buffer).expect("encodes");
+    let header = Header::read(&buffer, 1 << 20).expect("a header").expect("a whole one");
     let body = &buffer[Header::LEN..];
     assert_eq!(body.len(), header.body_len);
-    check(Frontend::parse(header.kind, body).unwrap());
+    check(Frontend::parse(header.kind, body).expect("a message"));
 }
 
 #[test]
