@@ -434,6 +434,14 @@ impl Expr {
         })
     }
 
+    /// Whether its value depends on its inputs alone: not on the time, the session or the catalog.
+    pub fn is_immutable(&self) -> bool {
+        !self.any(&mut |e| {
+            matches!(e, Expr::Call(call)
+                if call.function.volatility != braid_builtins::Volatility::Immutable)
+        })
+    }
+
     /// Whether it reads no column and no subquery: the same for every row of a statement.
     pub fn is_row_independent(&self) -> bool {
         !self.is_volatile()

@@ -217,7 +217,8 @@ pub(crate) fn duplicate(name: &str) -> Error {
     )
 }
 
-fn returns_rows(statement: &Statement) -> bool {
+/// Whether a statement answers with rows, even if they have no columns.
+pub(crate) fn returns_rows(statement: &Statement) -> bool {
     matches!(
         statement,
         Statement::Query(_)

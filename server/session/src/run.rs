@@ -19,10 +19,10 @@ use braid_exec::{ExecContext, Execution, Memory};
 use braid_kv::Seq;
 use braid_plan::{PlanContext, PlannedStatement};
 use braid_sql::ast::Statement;
-use braid_types::{Datum, Error, Result, Row, SqlState};
+use braid_types::{Datum, Error, Result, Row, SqlState, SqlType};
 use tokio::task::JoinHandle;
 
-use crate::client::{Client, ResultColumn};
+use crate::client::{Client, Formats, ResultColumn};
 use crate::clock::now_micros;
 use crate::entry::SessionEntry;
 use crate::environment::StatementEnvironment;
@@ -30,7 +30,7 @@ use crate::errors::is_retryable;
 use crate::explain::explained_execute;
 use crate::plan_cache::CachedPlan;
 use crate::portal::{Portal, Run, Running, Source};
-use crate::prepared::{Prepared, ends_failure, is_planned};
+use crate::prepared::{Prepared, ends_failure, is_planned, returns_rows};
 use crate::session::Session;
 
 /// How often a statement is run again before its client has to.
@@ -314,7 +314,8 @@ impl Session {
     ) -> Result<Ended> {
         let prepared = portal.prepared.clone();
         let running = self.start(&prepared, &portal.params, seq).await?;
-        if describe && (!running.columns.is_empty() || prepared.columns.is_some()) {
+        let has_rows = prepared.columns.is_some() || prepared.statement().is_some_and(returns_rows);
+        if describe && (!running.columns.is_empty() || has_rows) {
             client.row_description(&running.columns, &portal.formats);
         }
         portal.run = Run::Open(running);
@@ -341,9 +342,10 @@ impl Session {
         };
         let mut left = if rows_max == 0 { u64::MAX } else { rows_max };
         let mut sent = 0;
+        let named = named_columns(&running.columns, &portal.formats);
         while left > 0 {
             let wanted = usize::try_from(left).unwrap_or(usize::MAX).min(BATCH_ROWS);
-            let rows = running.source.next(wanted, &cancel).await?;
+            let mut rows = running.source.next(wanted, &cancel).await?;
             if rows.is_empty() {
                 self.tag_position = client.position();
                 client.command_complete(&running.source.tag(sent));
@@ -351,11 +353,11 @@ impl Session {
             }
             left -= rows.len() as u64;
             sent += rows.len();
-            if !running.columns.is_empty() {
-                client.data_rows(&rows, &running.columns, &portal.formats, &active.format);
-            } else {
-                client.data_rows(&rows, &[], &portal.formats, &active.format);
+            if let Some(columns) = &named {
+                running.source.name_objects(&mut rows, &running.columns, columns)?;
             }
+            let columns = named.as_deref().unwrap_or(&running.columns);
+            client.data_rows(&rows, columns, &portal.formats, &active.format);
             if client.position() - client.sent() > active.result_buffer_bytes {
                 client.flush().await.map_err(|error| connection_lost(&error))?;
             }
@@ -366,6 +368,25 @@ impl Session {
 }
 
 impl Source {
+    /// Puts names in the place of object numbers, where `to` says text and `from` does not.
+    fn name_objects(
+        &self,
+        rows: &mut [Row],
+        from: &[ResultColumn],
+        to: &[ResultColumn],
+    ) -> Result<()> {
+        let Source::Execution(execution, _) = self else { return Ok(()) };
+        let env = &*execution.run().cx.env;
+        for row in rows {
+            for (datum, (from, to)) in row.iter_mut().zip(from.iter().zip(to)) {
+                if from.ty != to.ty {
+                    *datum = braid_builtins::cast_reg(datum, &from.ty, &to.ty, env)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// The next rows; none at the end.
     pub(crate) async fn next(
         &mut self,
@@ -435,6 +456,19 @@ fn read_only(prepared: &Prepared) -> Error {
         SqlState::ReadOnlySqlTransaction,
         format!("cannot execute {command} in a read-only transaction"),
     )
+}
+
+/// The columns with numbers of catalog objects (`regclass` and its kin) as text, if there are
+/// any: as text they show names, which only the catalog knows.
+fn named_columns(columns: &[ResultColumn], formats: &Formats) -> Option<Vec<ResultColumn>> {
+    let is_named = |(i, column): (usize, &ResultColumn)| column.ty.is_reg() && !formats.is_binary(i);
+    columns.iter().enumerate().any(is_named).then(|| {
+        let text = |(i, column): (usize, &ResultColumn)| match is_named((i, column)) {
+            true => ResultColumn { ty: SqlType::Text, ..column.clone() },
+            false => column.clone(),
+        };
+        columns.iter().enumerate().map(text).collect()
+    })
 }
 
 fn same_columns(a: &[ResultColumn], b: &[ResultColumn]) -> bool {

@@ -242,7 +242,7 @@ impl DdlContext<'_> {
             }
         }
         let bound = self.bind(table, &text, Some(ty), "column generation expressions")?;
-        if bound.is_volatile() {
+        if !bound.is_immutable() {
             let message = "generation expression is not immutable";
             return Err(Error::new(SqlState::InvalidObjectDefinition, message));
         }
