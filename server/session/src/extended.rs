@@ -176,8 +176,21 @@ impl Session {
     ) -> Result<()> {
         let mut portal = self.portals.remove(name).ok_or_else(|| unknown_portal(name))?;
         let fresh = matches!(portal.run, Run::New);
-        let start = client.position();
-        let result = self.run_portal(&mut portal, u64::from(rows_max), client, false).await;
+        let mut start = client.position();
+        let mut result = self.run_portal(&mut portal, u64::from(rows_max), client, false).await;
+        if let Err(error) = &result
+            && fresh
+            && self.block == Block::None
+            && is_retryable(error)
+            && client.rewind(start)
+        {
+            let error = error.clone();
+            let again = self.execute_again(&mut portal, rows_max, error, client).await;
+            result = again.map(|(ended, position)| {
+                start = position;
+                ended
+            });
+        }
         if let Err(error) = &result
             && is_retryable(error)
             && let Some(open) = &mut self.open
@@ -204,6 +217,44 @@ impl Session {
             self.portals.insert(name.to_owned(), portal);
         }
         Ok(())
+    }
+
+    /// Runs everything since the last Sync again, this portal last; the error if that cannot be.
+    async fn execute_again(
+        &mut self,
+        portal: &mut Portal,
+        rows_max: u32,
+        mut error: Error,
+        client: &mut dyn Client,
+    ) -> Result<(Ended, u64)> {
+        for _ in 0..ATTEMPTS_MAX {
+            let Some(steps) = self.replay.take() else { return Err(error) };
+            self.server.counters.automatic_retries.fetch_add(1, Ordering::Relaxed);
+            // Portals that were bound and have not begun belong to no transaction yet.
+            let mut bound = std::mem::take(&mut self.portals);
+            bound.retain(|_, portal| matches!(portal.run, Run::New) || portal.is_held());
+            self.rollback_open().await;
+            self.portals = bound;
+            let result = match self.replay_steps(steps, client).await {
+                Ok(true) => {
+                    portal.run = Run::New;
+                    let start = client.position();
+                    let rows_max = u64::from(rows_max);
+                    let ended = self.run_portal(portal, rows_max, client, false).await;
+                    if ended.is_err() && !client.rewind(start) {
+                        self.replay.blocked = true;
+                    }
+                    ended.map(|ended| (ended, start))
+                }
+                Ok(false) => return Err(error),
+                Err(error) => Err(error),
+            };
+            match result {
+                Err(again) if is_retryable(&again) => error = again,
+                result => return result,
+            }
+        }
+        Err(error)
     }
 
     /// Close of a statement.
@@ -268,10 +319,30 @@ impl Session {
         result
     }
 
-    /// Runs the steps again, their output in the place of the old; false if some has left.
+    /// Runs the steps again, their output in the place of the old; false if some has left. After
+    /// an error both are as they were before.
     async fn replay_steps(&mut self, steps: Vec<Step>, client: &mut dyn Client) -> Result<bool> {
         let Some(first) = steps.first().map(|step| step.output.start) else { return Ok(false) };
         let Some(old) = client.take_after(first) else { return Ok(false) };
+        let result = self.replay_over(&steps, &old, client).await;
+        if result.is_err() {
+            self.replay.steps = steps;
+            if client.rewind(first) {
+                client.put_back(&old);
+            } else {
+                self.replay.blocked = true;
+            }
+        }
+        result.map(|()| true)
+    }
+
+    async fn replay_over(
+        &mut self,
+        steps: &[Step],
+        old: &[u8],
+        client: &mut dyn Client,
+    ) -> Result<()> {
+        let Some(first) = steps.first().map(|step| step.output.start) else { return Ok(()) };
         let piece = |from: u64, to: u64| {
             let at = |position: u64| {
                 usize::try_from(position - first).unwrap_or(usize::MAX).min(old.len())
@@ -286,10 +357,10 @@ impl Session {
             let mut portal = Portal::new(step.prepared.clone(), params, formats);
             self.run_portal(&mut portal, 0, client, false).await?;
             done = step.output.end;
-            self.replay.push(Step { output: start..client.position(), ..step });
+            self.replay.push(Step { output: start..client.position(), ..step.clone() });
         }
         client.put_back(piece(done, first + old.len() as u64));
-        Ok(true)
+        Ok(())
     }
 }
 
