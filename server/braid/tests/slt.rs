@@ -2,13 +2,14 @@
 //!
 //! `BRAID_SLT_DIR` names the folder of the corpus; without it the test says so and passes.
 //! `BRAID_TEST_SIZE` small runs the first records of a few files, medium and full run everything.
-//! With `POSTGRES_URL` the corpus runs on that server instead and must give exactly the figures in
-//! `slt_figures.txt`, which checks the runner; `UPDATE_GOLDENFILES=1` then records the queries that
-//! PostgreSQL fails in `slt_exceptions.txt`.
+//!
+//! The full size also checks the runner, if `POSTGRES_URL` names a real PostgreSQL: the corpus must
+//! give exactly the figures in `slt_figures.txt` there. `UPDATE_GOLDENFILES=1` then records the
+//! queries that PostgreSQL fails in `slt_exceptions.txt`.
 
 use std::path::Path;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 
 use braid_testkit::size::Size;
 use braid_testkit::slt::{Corpus, Exceptions, Figures, Report, parse, run_file};
@@ -34,11 +35,7 @@ const SMALL_FILES: [&str; 12] = [
 
 #[test]
 fn the_corpus_passes_where_postgresql_passes() {
-    let Some(folder) = std::env::var_os("BRAID_SLT_DIR") else {
-        println!("skipped: BRAID_SLT_DIR does not name the folder of the sqllogictest corpus");
-        return;
-    };
-    let corpus = Corpus::open(Path::new(&folder)).expect("the corpus");
+    let Some(corpus) = corpus() else { return };
     let size = Size::from_env();
     let files: Vec<String> = match size {
         Size::Small => SMALL_FILES.map(str::to_owned).to_vec(),
@@ -46,18 +43,30 @@ fn the_corpus_passes_where_postgresql_passes() {
     };
     let records_max = size.pick(SMALL_RECORDS, usize::MAX, usize::MAX);
 
-    let target = Arc::new(Target::from_env());
-    let reports = run_all(&target, &corpus, &files, records_max);
-    if target.is_postgres() {
-        check_runner(&reports, size);
-    } else {
-        check_server(&reports, size);
+    check_server(&run_all(&Target::from_env(), &corpus, &files, records_max), size);
+}
+
+#[test]
+fn the_runner_gives_the_published_figures() {
+    let (Some(corpus), Some(target)) = (corpus(), Target::postgres()) else { return };
+    if Size::from_env() != Size::Full {
+        println!("skipped: BRAID_TEST_SIZE is not full");
+        return;
     }
+    check_runner(&run_all(&target, &corpus, corpus.files(), usize::MAX));
+}
+
+fn corpus() -> Option<Corpus> {
+    let Some(folder) = std::env::var_os("BRAID_SLT_DIR") else {
+        println!("skipped: BRAID_SLT_DIR does not name the folder of the sqllogictest corpus");
+        return None;
+    };
+    Some(Corpus::open(Path::new(&folder)).expect("the corpus"))
 }
 
 /// Runs the files side by side, each in a database of its own.
 fn run_all(
-    target: &Arc<Target>,
+    target: &Target,
     corpus: &Corpus,
     files: &[String],
     records_max: usize,
@@ -95,8 +104,7 @@ fn run_all(
 }
 
 /// Real PostgreSQL gives the published figures, or the runner is wrong.
-fn check_runner(reports: &[(String, Report)], size: Size) {
-    assert!(size != Size::Small, "the figures are those of whole files: BRAID_TEST_SIZE=medium");
+fn check_runner(reports: &[(String, Report)]) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/slt_exceptions.txt");
     let mut exceptions = Exceptions::default();
     for (file, report) in reports {

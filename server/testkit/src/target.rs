@@ -15,20 +15,31 @@ pub struct Target {
 }
 
 impl Target {
-    /// A server of our own, or the one whose URL is in `BRAID_TEST_URL` (a running `braid`) or
-    /// `POSTGRES_URL` (a real PostgreSQL, to check the tests themselves).
+    /// A `braid` of our own, or the one whose URL is in `BRAID_TEST_URL`.
     ///
     /// # Panics
     /// If a server of our own does not start.
     pub fn from_env() -> Self {
-        if let Ok(url) = std::env::var("POSTGRES_URL") {
-            return Target { url, is_postgres: true, _server: None };
-        }
         if let Ok(url) = std::env::var("BRAID_TEST_URL") {
             return Target { url, is_postgres: false, _server: None };
         }
         let server = Server::start(Config::new());
         Target { url: server.sql_url().to_owned(), is_postgres: false, _server: Some(server) }
+    }
+
+    /// The real PostgreSQL whose URL is in `POSTGRES_URL`, to check the tests themselves; `None`
+    /// without one.
+    pub fn postgres() -> Option<Self> {
+        let url = std::env::var("POSTGRES_URL").ok()?;
+        Some(Target { url, is_postgres: true, _server: None })
+    }
+
+    /// Both, or the first alone if there is no PostgreSQL.
+    ///
+    /// # Panics
+    /// As [`Target::from_env`].
+    pub fn all() -> impl Iterator<Item = Self> {
+        std::iter::once(Target::from_env()).chain(Target::postgres())
     }
 
     /// Whether it is a real PostgreSQL.
