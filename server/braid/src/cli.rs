@@ -74,7 +74,7 @@ pub struct Start {
     #[arg(long, env = "BRAID_SIMULATE_RTT", value_name = "TIME", value_parser = parse_duration)]
     pub simulate_rtt: Option<Duration>,
 
-    /// What to log on stderr: error, warn, info, debug, trace, or targets like info,braid_wire=debug
+    /// What to log on stderr: error, warn, info, debug, trace, or targets: info,braid_wire=debug
     #[arg(long, env = "BRAID_LOG", value_name = "FILTER", default_value = "info")]
     pub log: String,
 }

@@ -7,8 +7,8 @@
 //! `BRAID_TEST_SEED` repeats a run's choices (not its timing).
 //!
 //! A killed process keeps what the system already has, so this proves that nothing acknowledged
-//! waits in the server's memory; it cannot prove that the disk obeys a sync. That the check can fail
-//! at all, the second test shows: with syncing off the store keeps commits in memory.
+//! waits in the server's memory; it cannot prove that the disk obeys a sync. That the check can
+//! fail at all, the second test shows: with syncing off the store keeps commits in memory.
 
 mod crash {
     pub mod check;

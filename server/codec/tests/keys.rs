@@ -147,7 +147,11 @@ proptest! {
     }
 
     #[test]
-    fn garbage_is_an_error_or_a_value(bytes in vec(any::<u8>(), 0..40), ty in any_type(), descending: bool) {
+    fn garbage_is_an_error_or_a_value(
+        bytes in vec(any::<u8>(), 0..40),
+        ty in any_type(),
+        descending: bool,
+    ) {
         let mut rest = bytes.as_slice();
         if key::decode(&mut rest, &ty, descending).is_ok() {
             let mut skipped = bytes.as_slice();

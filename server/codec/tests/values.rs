@@ -41,7 +41,8 @@ proptest! {
         let bytes = encoded(&columns);
         let row = RowReader::new(&bytes).unwrap();
         for id in (0..420).chain(columns.keys().copied()) {
-            match (read(&row, id, columns.get(&id).map_or(&SqlType::Text, |c| &c.0)), columns.get(&id)) {
+            let ty = columns.get(&id).map_or(&SqlType::Text, |c| &c.0);
+            match (read(&row, id, ty), columns.get(&id)) {
                 (None, None) => {}
                 (Some(found), Some((_, wanted))) => {
                     prop_assert!(identical(&found, wanted), "{:?} {:?}", found, wanted);
@@ -68,7 +69,11 @@ proptest! {
     }
 
     #[test]
-    fn a_damaged_row_is_an_error_or_a_row(columns in any_columns(), at: prop::sample::Index, byte: u8) {
+    fn a_damaged_row_is_an_error_or_a_row(
+        columns in any_columns(),
+        at: prop::sample::Index,
+        byte: u8,
+    ) {
         let mut bytes = encoded(&columns);
         let at = at.index(bytes.len());
         bytes[at] = byte;

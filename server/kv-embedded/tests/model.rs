@@ -39,9 +39,10 @@ fn step() -> impl Strategy<Value = Step> {
         4 => any::<u8>().prop_map(|k| Step::Delete(k % 40)),
         2 => (any::<u8>(), any::<u8>()).prop_map(|(a, n)| Step::DeleteSpan(a % 40, n % 12)),
         4 => any::<u8>().prop_map(|k| Step::Get(k % 40)),
-        4 => (any::<u8>(), any::<u8>(), any::<bool>(), 0..9usize).prop_map(|(a, n, reverse, limit)| {
-            Step::Scan { from: a % 40, to: (a % 40).saturating_add(n % 41), reverse, limit }
-        }),
+        4 => (any::<u8>(), any::<u8>(), any::<bool>(), 0..9usize)
+            .prop_map(|(a, n, reverse, limit)| {
+                Step::Scan { from: a % 40, to: (a % 40).saturating_add(n % 41), reverse, limit }
+            }),
         3 => Just(Step::Savepoint),
         2 => any::<u8>().prop_map(Step::RollbackTo),
         5 => Just(Step::Commit),
@@ -230,7 +231,11 @@ fn cases() -> u32 {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: cases(), failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: cases(),
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
 
     #[test]
     fn embedded_store_acts_like_a_map(steps in prop::collection::vec(step(), 1..150)) {

@@ -119,12 +119,25 @@ fn plan_explained(explain: &Explain, cx: &PlanContext<'_>) -> Result<PlannedStat
         statement => plan(statement, cx)?,
     };
     planned.is_write &= options.analyze;
-    planned.columns = vec![OutputColumn {
-        name: "QUERY PLAN".to_owned(),
-        ty: if options.json { SqlType::Json } else { SqlType::Text },
-        table_oid: 0,
-        column_number: 0,
-    }];
+    planned.columns = options.columns();
     planned.explain = Some(options);
     Ok(planned)
+}
+
+impl PlannedStatement {
+    /// The same plan to be shown, for EXPLAIN EXECUTE.
+    pub fn explained(&self, explain: &Explain) -> Result<Self> {
+        let options = ExplainOptions::new(explain)?;
+        Ok(Self {
+            kind: self.kind,
+            root: self.root.clone(),
+            columns: options.columns(),
+            params: self.params.clone(),
+            tables: self.tables.clone(),
+            is_write: self.is_write && options.analyze,
+            returning_nothing: self.returning_nothing,
+            explain: Some(options),
+            planning_micros: self.planning_micros,
+        })
+    }
 }

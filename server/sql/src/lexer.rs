@@ -2,7 +2,8 @@
 //!
 //! sqlparser's own tokenizer serves many dialects and differs in details (operators, string
 //! continuation, junk behind numbers, escapes), so the tokens are made here and handed over.
-//! A string is a string behind the lexer, however it was quoted. Unquoted words are folded to lower case, names are cut to 63 bytes, strings are decoded.
+//! A string is a string behind the lexer, however it was quoted. Unquoted words are folded to
+//! lower case, names are cut to 63 bytes, strings are decoded.
 //!
 //! Rules that must always hold:
 //! - no blanks or comments among the tokens;

@@ -159,72 +159,15 @@ impl<'a> Describer<'a> {
                 (operator, names)
             }
             Node::Function(scan) => self.function_scan(node, scan, outer),
-            Node::Filter(filter) => {
-                let mut operator = self.plain(node, "Filter");
-                let names = self.input(&mut operator, &filter.input, outer);
-                self.filter(&mut operator, &filter.predicates, Rows { input: &names, outer });
-                (operator, names)
-            }
             Node::Project(project) => self.project(node, project, outer),
-            Node::ProjectSet(set) => {
-                let mut operator = self.plain(node, "ProjectSet");
-                let mut names = self.input(&mut operator, &set.input, outer);
-                let width = names.len();
-                for call in &set.functions {
-                    let rows = Rows { input: &names[..width], outer };
-                    let call = self.function(call, rows);
-                    names.push(Name::Expr(call));
-                }
-                operator.list("Function Calls", self.output(&names[width..]));
-                (operator, names)
-            }
             Node::Join(join) => self.join(node, join, outer),
             Node::Aggregate(aggregate) => self.aggregation(node, aggregate, outer),
-            Node::Window(window) => {
-                let mut operator = self.plain(node, "WindowAgg");
-                let mut names = self.input(&mut operator, &window.input, outer);
-                let rows = Rows { input: &names, outer };
-                let partition = window.partition.iter().map(|e| self.expr(e, rows)).collect();
-                operator.list("Partition By", partition);
-                operator.list("Order By", self.keys(&window.order, rows));
-                let calls: Vec<Name> = window
-                    .calls
-                    .iter()
-                    .map(|(_, call)| Name::Expr(self.window(call, rows)))
-                    .collect();
-                names.extend(calls);
-                (operator, names)
-            }
-            Node::Sort(sort) => {
-                let mut operator = self.plain(node, "Sort");
-                let names = self.input(&mut operator, &sort.input, outer);
-                operator.list("Sort Key", self.keys(&sort.keys, Rows { input: &names, outer }));
-                if let Some(limit) = &sort.limit {
-                    operator.line("Top", self.expr(limit, Rows { input: &[], outer }));
-                }
-                (operator, names)
-            }
-            Node::Limit(limit) => {
-                let mut operator = self.plain(node, "Limit");
-                let names = self.input(&mut operator, &limit.input, outer);
-                let rows = Rows { input: &names, outer };
-                for (name, e) in [("Limit", &limit.limit), ("Offset", &limit.offset)] {
-                    if let Some(e) = e {
-                        operator.line(name, self.expr(e, rows));
-                    }
-                }
-                let ties = limit.ties.iter().map(|e| self.expr(e, rows)).collect();
-                operator.list("With Ties", ties);
-                (operator, names)
-            }
-            Node::Distinct(distinct) => {
-                let mut operator = self.plain(node, "Distinct");
-                let names = self.input(&mut operator, &distinct.input, outer);
-                let rows = Rows { input: &names, outer };
-                let on = distinct.on.iter().map(|e| self.expr(e, rows)).collect();
-                operator.list("Distinct On", on);
-                (operator, names)
-            }
+            Node::Filter(_)
+            | Node::ProjectSet(_)
+            | Node::Window(_)
+            | Node::Sort(_)
+            | Node::Limit(_)
+            | Node::Distinct(_) => self.unary(node, outer),
             Node::SetOp(op) => {
                 let title = match (op.kind, op.all) {
                     (SetOpKind::Union, true) => "Append",

@@ -20,6 +20,7 @@ mod join;
 mod options;
 mod render;
 mod row_change;
+mod unary;
 
 pub use describe::{Describing, Operator, describe};
 pub use options::ExplainOptions;

@@ -1,7 +1,9 @@
 //! What EXPLAIN was asked to show.
 
 use braid_sql::ast::{Explain, ExplainFormat};
-use braid_types::{Error, Result, SqlState};
+use braid_types::{Error, Result, SqlState, SqlType};
+
+use crate::planned::OutputColumn;
 
 /// What EXPLAIN was asked to show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,5 +50,15 @@ impl ExplainOptions {
             summary: option("summary").unwrap_or(explain.analyze),
             json,
         })
+    }
+
+    /// The only column of the explanation.
+    pub fn columns(&self) -> Vec<OutputColumn> {
+        vec![OutputColumn {
+            name: "QUERY PLAN".to_owned(),
+            ty: if self.json { SqlType::Json } else { SqlType::Text },
+            table_oid: 0,
+            column_number: 0,
+        }]
     }
 }

@@ -1,0 +1,128 @@
+//! What the tidy test reads: the sources, their functions, and the list of known long ones.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// A Rust file of the repository.
+pub struct Source {
+    /// Its path from the root, with `/`.
+    pub name: String,
+    /// Its text; tests inside of it are cut off.
+    pub text: String,
+    /// A file of tests.
+    pub is_test: bool,
+}
+
+impl Source {
+    /// Lines with their numbers.
+    pub fn lines(&self) -> impl Iterator<Item = (usize, &str)> {
+        self.text.lines().enumerate().map(|(place, line)| (place + 1, line))
+    }
+}
+
+/// The root of the repository.
+pub fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// Every Rust file under `server`.
+pub fn sources() -> Vec<Source> {
+    let mut found = Vec::new();
+    let root = root();
+    read(&root.join("server"), &root, &mut found);
+    found.sort_by(|a, b| a.name.cmp(&b.name));
+    assert!(found.len() > 100, "only {} files were found", found.len());
+    found
+}
+
+fn read(folder: &Path, root: &Path, found: &mut Vec<Source>) {
+    for entry in std::fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        let name = path.strip_prefix(root).expect("below the root").to_string_lossy().into_owned();
+        if path.is_dir() {
+            if !name.ends_with("/target") && !name.ends_with("/node_modules") {
+                read(&path, root, found);
+            }
+        } else if name.ends_with(".rs") {
+            let whole = std::fs::read_to_string(&path).expect("a source");
+            let inner = whole.find("#[cfg(test)]\nmod tests {").unwrap_or(whole.len());
+            let is_test = name.contains("/tests/")
+                || name.contains("/benches/")
+                || name.starts_with("server/testkit/")
+                || name.ends_with("tests.rs");
+            found.push(Source { name, text: whole[..inner].to_owned(), is_test });
+        }
+    }
+}
+
+/// The functions of a file and their lengths. Works on text that rustfmt has formatted: a function
+/// ends at the first closing brace at its own indentation.
+pub fn functions(source: &Source) -> Vec<(String, usize)> {
+    let lines: Vec<&str> = source.text.lines().collect();
+    let mut found = Vec::new();
+    for (start, line) in lines.iter().enumerate() {
+        let code = line.trim_start();
+        let Some(name) = function_name(code) else { continue };
+        let indent = &line[..line.len() - code.len()];
+        let closing = format!("{indent}}}");
+        if code.ends_with('}') || code.ends_with(';') {
+            continue;
+        }
+        let length = lines[start..].iter().position(|line| *line == closing);
+        let is_declaration = lines[start..]
+            .iter()
+            .take(length.unwrap_or(0))
+            .find(|line| line.ends_with('{') || line.ends_with(';'))
+            .is_some_and(|line| line.ends_with(';'));
+        if let (Some(length), false) = (length, is_declaration) {
+            found.push((name.to_owned(), length + 1));
+        }
+    }
+    found
+}
+
+fn function_name(code: &str) -> Option<&str> {
+    let before_fn = code.find("fn ")?;
+    let words = code[..before_fn].split_whitespace();
+    let known = ["pub", "async", "const", "unsafe", "pub(crate)", "pub(super)", "extern", "\"C\""];
+    if !words.into_iter().all(|word| known.contains(&word)) {
+        return None;
+    }
+    code[before_fn + 3..].split(['(', '<']).next()
+}
+
+/// Whether a comment is code: it ends like a statement and has what only code has.
+pub fn is_commented_code(line: &str) -> bool {
+    let Some(comment) = line.trim_start().strip_prefix("// ") else { return false };
+    let comment = comment.trim();
+    let begins = ["let ", "use ", "pub ", "fn ", "return ", "if ", "match ", "for "];
+    (comment.ends_with(';') && (comment.contains('=') || comment.contains('(')))
+        || (comment.ends_with('{') && begins.iter().any(|word| comment.starts_with(word)))
+}
+
+fn exceptions_path() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/tidy_exceptions.txt")
+}
+
+/// Writes the list of [`exceptions`] anew.
+pub fn write_exceptions(all: &BTreeMap<String, usize>) {
+    let mut text = String::from(
+        "# Files and functions longer than STYLE allows, with their length. It may only shrink.\n",
+    );
+    for (name, length) in all {
+        text.push_str(&format!("{length} {name}\n"));
+    }
+    std::fs::write(exceptions_path(), text).expect("tidy_exceptions.txt");
+}
+
+/// The list of files and functions that are known to be too long: name and length.
+pub fn exceptions() -> BTreeMap<String, usize> {
+    let text = std::fs::read_to_string(exceptions_path()).expect("tidy_exceptions.txt");
+    text.lines()
+        .filter(|line| !line.starts_with('#') && !line.is_empty())
+        .map(|line| {
+            let (length, name) = line.split_once(' ').expect("a length and a name");
+            (name.to_owned(), length.parse().expect("a length"))
+        })
+        .collect()
+}
