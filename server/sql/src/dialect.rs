@@ -9,7 +9,7 @@ use std::any::TypeId;
 use std::cell::Cell;
 
 use sqlparser::ast::{
-    Array, DataType, Expr, Function, FunctionArguments, Ident, ObjectName, TypedString,
+    Array, BinaryOperator, DataType, Expr, Function, FunctionArguments, Ident, ObjectName, TypedString,
     UnaryOperator, Value,
 };
 use sqlparser::dialect::{Dialect, PostgreSqlDialect, Precedence};
@@ -236,7 +236,7 @@ impl Dialect for BraidDialect {
 
     fn parse_infix(
         &self,
-        _: &mut Parser<'_>,
+        parser: &mut Parser<'_>,
         expr: &Expr,
         _: u8,
     ) -> Option<Result<Expr, ParserError>> {
@@ -246,7 +246,7 @@ impl Dialect for BraidDialect {
             self.too_deep.set(true);
             return Some(Err(ParserError::RecursionLimitExceeded));
         }
-        None
+        between_symmetric(parser, expr)
     }
 
     fn get_next_precedence(&self, parser: &Parser<'_>) -> Option<Result<u8, ParserError>> {
@@ -392,4 +392,55 @@ impl Dialect for BraidDialect {
     fn supports_dollar_placeholder(&self) -> bool {
         true
     }
+}
+
+/// `x BETWEEN SYMMETRIC a AND b` as `(x BETWEEN a AND b OR x BETWEEN b AND a)`, and ASYMMETRIC as
+/// what it means without a word.
+fn between_symmetric(
+    parser: &mut Parser<'_>,
+    expr: &Expr,
+) -> Option<Result<Expr, ParserError>> {
+    let negated = matches!(&parser.peek_token_ref().token,
+        Token::Word(word) if word.keyword == Keyword::NOT);
+    let at = usize::from(negated);
+    let is_word = |place: usize, word: &str| {
+        matches!(&parser.peek_nth_token_ref(place).token,
+            Token::Word(found) if found.quote_style.is_none()
+                && found.value.eq_ignore_ascii_case(word))
+    };
+    let symmetric = is_word(at + 1, "symmetric");
+    if !is_word(at, "between") || !(symmetric || is_word(at + 1, "asymmetric")) {
+        return None;
+    }
+    for _ in 0..at + 2 {
+        parser.advance_token();
+    }
+    Some(between_bounds(parser, expr, negated, symmetric))
+}
+
+fn between_bounds(
+    parser: &mut Parser<'_>,
+    expr: &Expr,
+    negated: bool,
+    symmetric: bool,
+) -> Result<Expr, ParserError> {
+    let precedence = PG.prec_value(Precedence::Between);
+    let low = parser.parse_subexpr(precedence)?;
+    parser.expect_keyword(Keyword::AND)?;
+    let high = parser.parse_subexpr(precedence)?;
+    let between = |low: &Expr, high: &Expr| Expr::Between {
+        expr: Box::new(expr.clone()),
+        negated,
+        low: Box::new(low.clone()),
+        high: Box::new(high.clone()),
+    };
+    if !symmetric {
+        return Ok(between(&low, &high));
+    }
+    let op = if negated { BinaryOperator::And } else { BinaryOperator::Or };
+    Ok(Expr::Nested(Box::new(Expr::BinaryOp {
+        left: Box::new(between(&low, &high)),
+        op,
+        right: Box::new(between(&high, &low)),
+    })))
 }

@@ -256,7 +256,7 @@ impl Binder<'_> {
         let last = parts.last().cloned().unwrap_or_default();
         let shown = alias.map_or_else(|| last.clone(), |alias| braid_sql::fold(&alias.name));
         let (node, mut scope) = if parts.len() == 1
-            && let Some(found) = self.cte_scan(&last, &shown)
+            && let Some(found) = self.cte_scan(&last, &shown)?
         {
             found
         } else {

@@ -54,7 +54,9 @@ impl Binder<'_> {
         }
         let mut ctes = Vec::new();
         if let Some(with) = &query.with {
-            for cte in &with.cte_tables {
+            for (place, cte) in with.cte_tables.iter().enumerate() {
+                let earlier = with.cte_tables.iter().take(place).map(|cte| &cte.alias.name);
+                refuse_duplicate(&cte.alias.name, earlier)?;
                 ctes.push(self.bind_cte(&cte.alias, &cte.query, with.recursive, parent)?);
             }
         }
@@ -412,8 +414,16 @@ impl Binder<'_> {
     }
 
     /// A scan of a WITH entry, if the name is one.
-    pub(super) fn cte_scan(&mut self, name: &str, alias: &str) -> Option<(Node, Scope)> {
-        let cte = self.ctes.iter().rev().find(|cte| cte.name == name)?.clone();
+    pub(super) fn cte_scan(&mut self, name: &str, alias: &str) -> Result<Option<(Node, Scope)>> {
+        let Some(cte) = self.ctes.iter().rev().find(|cte| cte.name == name).cloned() else {
+            return Ok(None);
+        };
+        if cte.columns.is_empty() {
+            return Err(Error::new(
+                SqlState::FeatureNotSupported,
+                format!("WITH query \"{name}\" does not have a RETURNING clause"),
+            ));
+        }
         let mut scope = Scope { columns: Vec::new(), tables: vec![alias.to_owned()] };
         let mut columns = Vec::with_capacity(cte.columns.len());
         for (place, (name, ty)) in cte.columns.into_iter().enumerate() {
@@ -422,7 +432,7 @@ impl Binder<'_> {
             scope.columns.push(plain_column(alias, &name, slot, ty));
         }
         let scan = CteScan { id: cte.id, name: alias.to_owned(), columns, working: cte.working };
-        Some((Node::CteScan(scan), scope))
+        Ok(Some((Node::CteScan(scan), scope)))
     }
 }
 
@@ -448,6 +458,21 @@ pub(super) fn output_scope(slots: &[Slot], columns: &[OutputColumn]) -> Scope {
         .map(|(slot, column)| plain_column("", &column.name, *slot, column.ty.clone()))
         .collect();
     Scope { columns, tables: Vec::new() }
+}
+
+/// 42712 if an earlier entry of the same WITH has that name.
+pub(super) fn refuse_duplicate<'q>(
+    name: &ast::Ident,
+    mut earlier: impl Iterator<Item = &'q ast::Ident>,
+) -> Result<()> {
+    let name = braid_sql::fold(name);
+    if earlier.any(|other| braid_sql::fold(other) == name) {
+        return Err(Error::new(
+            SqlState::DuplicateAlias,
+            format!("WITH query name \"{name}\" specified more than once"),
+        ));
+    }
+    Ok(())
 }
 
 /// The column names that an entry's alias gives.

@@ -5,7 +5,7 @@
 //! ```
 
 use braid_sql::ast::{
-    Distinct as DistinctClause, Expr as Ast, GroupByExpr, GroupByWithModifier, Ident, OrderByExpr,
+    BinaryOperator, Distinct as DistinctClause, Expr as Ast, GroupByExpr, GroupByWithModifier, Ident, OrderByExpr,
     RowLock, Select, SelectItem, SelectItemQualifiedWildcardKind,
 };
 use braid_types::cast::CastContext;
@@ -715,6 +715,7 @@ pub(super) fn column_name(ast: &Ast) -> String {
         },
         Ast::Array(_) => "array".to_owned(),
         Ast::Exists { .. } => "exists".to_owned(),
+        Ast::BinaryOp { op: BinaryOperator::Overlaps, .. } => "overlaps".to_owned(),
         Ast::Tuple(_) => "row".to_owned(),
         Ast::Interval(_) => "interval".to_owned(),
         Ast::Extract { .. } => "extract".to_owned(),

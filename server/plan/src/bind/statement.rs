@@ -4,7 +4,7 @@ use braid_sql::ast::{CteBody, Query, Statement, With as AstWith};
 use braid_types::{Error, Result};
 
 use super::Binder;
-use super::query::cte_columns;
+use super::query::{cte_columns, refuse_duplicate};
 use super::scope::CteDefinition;
 use crate::node::{Cte, Node, With};
 use crate::planned::{OutputColumn, StatementKind};
@@ -75,7 +75,9 @@ impl Binder<'_> {
 
     fn with_list(&mut self, with: &AstWith) -> Result<Vec<Cte>> {
         let mut ctes = Vec::with_capacity(with.ctes.len());
-        for cte in &with.ctes {
+        for (place, cte) in with.ctes.iter().enumerate() {
+            let earlier = with.ctes.iter().take(place).map(|cte| &cte.alias.name);
+            refuse_duplicate(&cte.alias.name, earlier)?;
             ctes.push(match &cte.body {
                 CteBody::Query(query) => self.bind_cte(&cte.alias, query, with.recursive, None)?,
                 CteBody::Statement(statement) => {
