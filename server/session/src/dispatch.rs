@@ -406,7 +406,11 @@ impl Session {
     }
 
     /// The portal that an EXECUTE stands for.
-    pub(crate) async fn bind_execute(&mut self, execute: &Execute, formats: Formats) -> Result<Portal> {
+    pub(crate) async fn bind_execute(
+        &mut self,
+        execute: &Execute,
+        formats: Formats,
+    ) -> Result<Portal> {
         let name = braid_sql::fold(&execute.name);
         let target = self.prepared.get(&name).cloned().ok_or_else(|| unknown_statement(&name))?;
         if execute.args.len() != target.params.len() {
