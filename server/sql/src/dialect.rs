@@ -9,8 +9,8 @@ use std::any::TypeId;
 use std::cell::Cell;
 
 use sqlparser::ast::{
-    Array, BinaryOperator, DataType, Expr, Function, FunctionArguments, Ident, ObjectName, TypedString,
-    UnaryOperator, Value,
+    Array, BinaryOperator, DataType, Expr, Function, FunctionArguments, Ident, ObjectName,
+    TypedString, UnaryOperator, Value,
 };
 use sqlparser::dialect::{Dialect, PostgreSqlDialect, Precedence};
 use sqlparser::keywords::Keyword;
@@ -396,10 +396,7 @@ impl Dialect for BraidDialect {
 
 /// `x BETWEEN SYMMETRIC a AND b` as `(x BETWEEN a AND b OR x BETWEEN b AND a)`, and ASYMMETRIC as
 /// what it means without a word.
-fn between_symmetric(
-    parser: &mut Parser<'_>,
-    expr: &Expr,
-) -> Option<Result<Expr, ParserError>> {
+fn between_symmetric(parser: &mut Parser<'_>, expr: &Expr) -> Option<Result<Expr, ParserError>> {
     let negated = matches!(&parser.peek_token_ref().token,
         Token::Word(word) if word.keyword == Keyword::NOT);
     let at = usize::from(negated);

@@ -188,6 +188,7 @@ states! {
     InvalidDatetimeFormat = "22007",
     DivisionByZero = "22012",
     IntervalFieldOverflow = "22015",
+    InvalidUseOfEscapeCharacter = "2200C",
     InvalidEscapeCharacter = "22019",
     InvalidRegularExpression = "2201B",
     InvalidArgumentForLogarithm = "2201E",

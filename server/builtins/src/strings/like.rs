@@ -141,7 +141,7 @@ pub(super) fn similar_pattern(pattern: &str, escape: Option<char>) -> Result<Str
                     1 => "){1,1}(?:",
                     _ => {
                         return Err(Error::new(
-                            SqlState::InvalidEscapeCharacter,
+                            SqlState::InvalidUseOfEscapeCharacter,
                             "SQL regular expression may not contain more than two \
                              escape-double-quote separators",
                         ));

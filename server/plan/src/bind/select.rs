@@ -5,8 +5,8 @@
 //! ```
 
 use braid_sql::ast::{
-    BinaryOperator, Distinct as DistinctClause, Expr as Ast, GroupByExpr, GroupByWithModifier, Ident, OrderByExpr,
-    RowLock, Select, SelectItem, SelectItemQualifiedWildcardKind,
+    BinaryOperator, Distinct as DistinctClause, Expr as Ast, GroupByExpr, GroupByWithModifier,
+    Ident, OrderByExpr, RowLock, Select, SelectItem, SelectItemQualifiedWildcardKind,
 };
 use braid_types::cast::CastContext;
 use braid_types::{Datum, Error, Result, SqlState, SqlType};
