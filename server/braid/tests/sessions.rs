@@ -16,7 +16,7 @@ async fn connect(url: &str) -> Result<Client, Error> {
 }
 
 async fn refused(url: &str) -> DbError {
-    let error = connect(url).await.err().expect("is refused");
+    let error = connect(url).await.expect_err("is refused");
     error.as_db_error().expect("an error of the server").clone()
 }
 
