@@ -1,5 +1,5 @@
 /**
- * Runs the examples in the comments of the sources and in the README, as they are printed.
+ * Runs the examples in the comments of the sources and in both READMEs, as they are printed.
  */
 
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
@@ -30,7 +30,7 @@ function blocks(file: string, text: string): Example[] {
 
 async function allExamples(): Promise<Example[]> {
   const sources = (await readdir(new URL('src/', sdk))).map((name) => `src/${name}`);
-  const files = [...sources, 'README.md'];
+  const files = [...sources, 'README.md', '../README.md'];
   const texts = files.map(async (file) => blocks(file, await readFile(new URL(file, sdk), 'utf8')));
   return (await Promise.all(texts)).flat();
 }

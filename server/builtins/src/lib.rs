@@ -27,6 +27,7 @@ mod integers;
 mod json;
 mod numerics;
 mod polymorphic;
+mod procedures;
 mod reg;
 mod registry;
 mod resolve;
@@ -40,6 +41,7 @@ pub use aggregate::{Accumulator, Aggregate, ResolvedAggregate, resolve_aggregate
 pub use function::{
     Arg, Call, Environment, Eval, Function, Lookup, Returns, Rows, SetFunction, Special, Volatility,
 };
+pub use procedures::{Procedure, arg_oid, is_operator, procedures, returns_oid};
 pub use reg::{cast_reg, function_oid, input_function, is_reg_cast};
 pub use registry::{all_aggregates, all_functions, all_set_functions, is_aggregate};
 pub use resolve::{

@@ -5,6 +5,7 @@ use braid_types::{Datum, Result, SqlType};
 
 use crate::Call;
 use crate::call::text;
+use crate::procedures::{Procedure, procedure};
 use crate::reg::lookup_name;
 use crate::registry::Registry;
 
@@ -104,6 +105,15 @@ pub(super) fn register(registry: &mut Registry) {
     ] {
         registry.add(signature, view_definition);
     }
+    registry.add("pg_get_function_result(oid) -> text stable", |c| {
+        or_null(procedure(oid(c, 0)?).map(|procedure| procedure.result.clone()))
+    });
+    for signature in [
+        "pg_get_function_arguments(oid) -> text stable",
+        "pg_get_function_identity_arguments(oid) -> text stable",
+    ] {
+        registry.add(signature, |c| or_null(procedure(oid(c, 0)?).map(Procedure::arguments)));
+    }
     // There are no rules, triggers, partitions, statistics objects or functions of users.
     for signature in [
         "pg_get_ruledef(oid) -> text stable",
@@ -111,9 +121,6 @@ pub(super) fn register(registry: &mut Registry) {
         "pg_get_triggerdef(oid) -> text stable",
         "pg_get_triggerdef(oid, bool) -> text stable",
         "pg_get_functiondef(oid) -> text stable",
-        "pg_get_function_result(oid) -> text stable",
-        "pg_get_function_arguments(oid) -> text stable",
-        "pg_get_function_identity_arguments(oid) -> text stable",
         "pg_get_function_sqlbody(oid) -> text stable",
         "pg_get_function_arg_default(oid, int4) -> text stable",
         "pg_get_partkeydef(oid) -> text stable",

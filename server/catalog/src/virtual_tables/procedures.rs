@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use braid_builtins::{
-    Arg, Returns, Volatility, all_aggregates, all_functions, all_set_functions, function_oid,
+    Volatility, all_functions, arg_oid, function_oid, is_operator, procedures, returns_oid,
 };
 use braid_types::{Datum, Result, Row, SqlType};
 
@@ -20,53 +20,7 @@ pub(super) fn rows_of(name: &str) -> Option<RowsOf> {
     })
 }
 
-/// PostgreSQL's pseudo-types.
-const ANY: u32 = 2276;
-const ANYELEMENT: u32 = 2283;
-const ANYARRAY: u32 = 2277;
-const ANYNONARRAY: u32 = 2776;
-const ANYCOMPATIBLE: u32 = 5077;
-const ANYCOMPATIBLEARRAY: u32 = 5078;
-
-fn arg_oid(arg: &Arg) -> i64 {
-    i64::from(match arg {
-        Arg::Is(ty) => ty.oid(),
-        Arg::Any => ANY,
-        Arg::Element => ANYELEMENT,
-        Arg::Array => ANYARRAY,
-        Arg::NonArray => ANYNONARRAY,
-        Arg::Compatible => ANYCOMPATIBLE,
-        Arg::CompatibleArray => ANYCOMPATIBLEARRAY,
-    })
-}
-
-fn returns_oid(returns: &Returns) -> u32 {
-    match returns {
-        Returns::Is(ty) => ty.oid(),
-        Returns::Element => ANYELEMENT,
-        Returns::Array => ANYARRAY,
-        Returns::Compatible => ANYCOMPATIBLE,
-        Returns::CompatibleArray => ANYCOMPATIBLEARRAY,
-    }
-}
-
-/// An operator's name has no letter in it.
-fn is_operator(name: &str) -> bool {
-    !name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
-}
-
-struct Procedure<'a> {
-    name: &'a str,
-    kind: char,
-    args: &'a [Arg],
-    variadic: bool,
-    returns: u32,
-    strict: bool,
-    set: bool,
-    volatility: Volatility,
-}
-
-/// Gives each overload an oid: the first of a name has the one that `regproc` knows.
+/// Gives each operator an oid.
 struct Oids(HashSet<u32>);
 
 impl Oids {
@@ -77,44 +31,6 @@ impl Oids {
         }
         oid
     }
-}
-
-fn procedures() -> Vec<Procedure<'static>> {
-    let functions = all_functions().into_iter().filter(|function| !is_operator(function.name));
-    let functions = functions.map(|function| Procedure {
-        name: function.name,
-        kind: 'f',
-        args: &function.args,
-        variadic: function.variadic,
-        returns: returns_oid(&function.returns),
-        strict: function.strict,
-        set: false,
-        volatility: function.volatility,
-    });
-    let sets = all_set_functions().into_iter().map(|function| Procedure {
-        name: function.name,
-        kind: 'f',
-        args: &function.args,
-        variadic: function.variadic,
-        returns: match function.columns.as_slice() {
-            [(_, returns)] => returns_oid(returns),
-            _ => SqlType::Record(Vec::new()).oid(),
-        },
-        strict: function.strict,
-        set: true,
-        volatility: Volatility::Immutable,
-    });
-    let aggregates = all_aggregates().into_iter().map(|(aggregate, args, returns)| Procedure {
-        name: aggregate.name,
-        kind: 'a',
-        args,
-        variadic: false,
-        returns: returns_oid(returns),
-        strict: false,
-        set: false,
-        volatility: Volatility::Immutable,
-    });
-    functions.chain(sets).chain(aggregates).collect()
 }
 
 fn pg_proc(_: &VirtualContext<'_>) -> Result<Vec<Row>> {
@@ -140,11 +56,10 @@ fn pg_proc(_: &VirtualContext<'_>) -> Result<Vec<Row>> {
             "prosrc",
         ],
     );
-    let mut oids = Oids(HashSet::new());
     for procedure in procedures() {
         let variadic = procedure.args.last().filter(|_| procedure.variadic);
         sheet.push([
-            int(oids.next(procedure.name)),
+            int(procedure.oid),
             text(procedure.name),
             int(11),
             int(ROOT),
@@ -163,7 +78,7 @@ fn pg_proc(_: &VirtualContext<'_>) -> Result<Vec<Row>> {
             text("s"),
             count(procedure.args.len()),
             int(procedure.returns),
-            vector(SqlType::Oid, procedure.args.iter().map(arg_oid)),
+            vector(SqlType::Oid, procedure.args.iter().map(|arg| i64::from(arg_oid(arg)))),
             text(procedure.name),
         ]);
     }
@@ -172,12 +87,8 @@ fn pg_proc(_: &VirtualContext<'_>) -> Result<Vec<Row>> {
 
 fn pg_aggregate(_: &VirtualContext<'_>) -> Result<Vec<Row>> {
     let mut sheet = Sheet::new("pg_aggregate", &["aggfnoid", "aggkind"]);
-    let mut oids = Oids(HashSet::new());
-    for procedure in procedures() {
-        let oid = oids.next(procedure.name);
-        if procedure.kind == 'a' {
-            sheet.push([int(oid), text("n")]);
-        }
+    for procedure in procedures().iter().filter(|procedure| procedure.kind == 'a') {
+        sheet.push([int(procedure.oid), text("n")]);
     }
     sheet.rows()
 }
