@@ -20,7 +20,14 @@ pub fn bind_scalar(cx: &PlanContext<'_>, text: &str, ty: &SqlType) -> Result<Exp
     let ast = braid_sql::parse_expr(text)?;
     let scope = Scope::default();
     let scopes = Scopes { scope: &scope, parent: None };
-    let expr = binder.expr(&ast, &mut ExprCx::plain(scopes, "DEFAULT expressions"))?;
+    let expr = binder.expr(&ast, &mut ExprCx::plain(scopes, "DEFAULT expressions"));
+    let expr = expr.map_err(|error| match error.state() {
+        SqlState::UndefinedColumn => Error::new(
+            SqlState::FeatureNotSupported,
+            "cannot use column reference in DEFAULT expression",
+        ),
+        _ => error,
+    })?;
     let mut expr = binder.assign(expr, ty, "")?;
     layout::layout_expr(&mut expr, &[]);
     Ok(expr)
