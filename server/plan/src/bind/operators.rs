@@ -358,6 +358,14 @@ impl Binder<'_> {
         let foldable = resolved.function.volatility == braid_builtins::Volatility::Immutable
             && args.iter().all(|arg| matches!(arg, Expr::Const(..)))
             && matches!(resolved.function.eval, braid_builtins::Eval::Pure(_));
+        // As in PostgreSQL, a NULL that is written out decides a strict call before its other
+        // arguments are evaluated, errors included.
+        let is_null = resolved.function.strict
+            && args.iter().any(is_null)
+            && matches!(resolved.function.eval, braid_builtins::Eval::Pure(_));
+        if is_null {
+            return Ok(Expr::null(resolved.returns));
+        }
         let types = args.iter().map(Expr::ty).collect();
         let returns = resolved.returns;
         let call = CallExpr { function: resolved.function, args, types, returns: returns.clone() };
@@ -404,12 +412,17 @@ fn false_friend(word: &str) -> bool {
     !offset && !word.contains("infinity") && word != "epoch"
 }
 
+fn is_null(expr: &Expr) -> bool {
+    matches!(expr, Expr::Const(Datum::Null, _))
+}
+
 fn fold_compare(op: CompareOp, left: Expr, right: Expr) -> Expr {
+    if is_null(&left) || is_null(&right) {
+        return Expr::null(SqlType::Bool);
+    }
     match (&left, &right) {
         (Expr::Const(a, ty), Expr::Const(b, _)) => {
-            if a.is_null() || b.is_null() {
-                Expr::null(SqlType::Bool)
-            } else if *ty == SqlType::Unknown {
+            if *ty == SqlType::Unknown {
                 Expr::Compare(op, Box::new(left), Box::new(right))
             } else {
                 Expr::bool(op.holds(a.compare(b)))
