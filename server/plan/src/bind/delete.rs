@@ -6,6 +6,7 @@ use braid_types::Result;
 
 use super::Binder;
 use super::statement::BoundStatement;
+use super::update::target_first;
 use crate::expr::{Expr, Slot};
 use crate::node::{Delete, Node};
 use crate::planned::StatementKind;
@@ -20,6 +21,7 @@ impl Binder<'_> {
         let (input, from_scope) = self.target_input(node, &scope, &delete.using)?;
         scope.merge(from_scope)?;
         let input = self.filtered(input, delete.selection.as_ref(), &scope)?;
+        let input = target_first(input, &delete.using, &scope);
         let (columns, returning): (_, Vec<(Slot, Expr)>) =
             self.returning(&delete.returning, &scope, &table)?;
         let root = Node::Delete(Box::new(Delete {

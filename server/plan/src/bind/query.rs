@@ -111,12 +111,7 @@ impl Binder<'_> {
         Ok(Node::Sort(Box::new(Sort { input: node, keys, limit: None })))
     }
 
-    fn limit(
-        &mut self,
-        node: Node,
-        query: &Query,
-        parent: Option<&Scopes<'_>>,
-    ) -> Result<Node> {
+    fn limit(&mut self, node: Node, query: &Query, parent: Option<&Scopes<'_>>) -> Result<Node> {
         let (mut limit, offset) = match &query.limit_clause {
             None => (None, None),
             Some(LimitClause::LimitOffset { limit, offset, limit_by }) if limit_by.is_empty() => {

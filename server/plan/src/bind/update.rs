@@ -16,7 +16,7 @@ use super::scope::{Scope, Scopes};
 use super::statement::BoundStatement;
 use super::stored::{refuse_generated, row_scope};
 use crate::expr::{Expr, Slot};
-use crate::node::{Filter, LockWait, Node, RowLock, Update};
+use crate::node::{Filter, LockWait, Node, Project, RowLock, Update};
 use crate::planned::StatementKind;
 
 impl Binder<'_> {
@@ -28,6 +28,7 @@ impl Binder<'_> {
         let (input, from_scope) = self.target_input(node, &scope, &update.from)?;
         scope.merge(from_scope.clone())?;
         let input = self.filtered(input, update.selection.as_ref(), &scope)?;
+        let input = target_first(input, &update.from, &scope);
         let assignments = self.assignments(&update.assignments, &table, &scope)?;
         let row_slots: Vec<Slot> = table.columns.iter().map(|_| self.slot()).collect();
         // RETURNING sees the new row, and FROM's columns as they were.
@@ -160,6 +161,26 @@ impl Binder<'_> {
         let value = self.expr(ast, &mut ExprCx::plain(scopes, "UPDATE"))?;
         self.assign(value, &column.ty, &column.name)
     }
+}
+
+/// The target's columns first, in their order, whatever order the joins are carried out in: the
+/// operator that changes rows takes them by place.
+pub(super) fn target_first(
+    input: Node,
+    from: &[braid_sql::ast::TableWithJoins],
+    scope: &Scope,
+) -> Node {
+    if from.is_empty() {
+        return input;
+    }
+    let column = |c: &super::scope::ScopeColumn| (c.slot, Expr::Column(c.slot, c.ty.clone()));
+    let mut exprs: Vec<(Slot, Expr)> = Vec::with_capacity(scope.columns.len());
+    for column in scope.columns.iter().map(column) {
+        if exprs.iter().all(|(slot, _)| *slot != column.0) {
+            exprs.push(column);
+        }
+    }
+    Node::Project(Box::new(Project { input, exprs }))
 }
 
 fn target_column(table: &Table, ident: &Ident) -> Result<usize> {
