@@ -10,6 +10,8 @@
 //! waits in the server's memory; it cannot prove that the disk obeys a sync. That the check can
 //! fail at all, the second test shows: with syncing off the store keeps commits in memory.
 
+#![allow(clippy::print_stdout, reason = "a test says what it did and what it left out")]
+
 mod crash {
     pub mod check;
     pub mod load;

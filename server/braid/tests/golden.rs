@@ -5,6 +5,8 @@
 //! own. `UPDATE_GOLDENFILES=1` records, from PostgreSQL what runs there; read every line before you
 //! commit it.
 
+#![allow(clippy::print_stdout, reason = "a test says what it did and what it left out")]
+
 use std::path::Path;
 
 use braid_testkit::script;

@@ -7,6 +7,8 @@
 //! give exactly the figures in `slt_figures.txt` there. `UPDATE_GOLDENFILES=1` then records the
 //! queries that PostgreSQL fails in `slt_exceptions.txt`.
 
+#![allow(clippy::print_stdout, reason = "a test says what it did and what it left out")]
+
 use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};

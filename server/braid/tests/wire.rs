@@ -9,6 +9,8 @@
 //! `copy-done`, `copy-fail`, `terminate`, `raw` (hex). `receive` reads up to ReadyForQuery,
 //! `until` up to the message named, and shows what came. A prefix `b:` is another connection.
 
+#![allow(clippy::print_stdout, reason = "a test says what it did and what it left out")]
+
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::path::Path;
