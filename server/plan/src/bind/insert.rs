@@ -7,7 +7,7 @@ use braid_sql::ast::{
     Assignment, ConflictAction, ConflictTarget, Expr as Ast, Insert as AstInsert, InsertSource,
     OnConflict as AstOnConflict, Overriding, Query, Returning, SetExpr,
 };
-use braid_types::{Error, Result, SqlState};
+use braid_types::{Error, Result, SqlState, SqlType};
 
 use super::Binder;
 use super::expr::ExprCx;
@@ -189,8 +189,18 @@ impl Binder<'_> {
         targets: &[usize],
         query: &Query,
     ) -> Result<(Node, Vec<Expr>)> {
-        let bound = self.bind_query(query, None)?;
+        // Literals of a plain select list take the types of the columns.
+        self.keep_unknown = matches!(&*query.body, SetExpr::Select(_))
+            && query.with.is_none()
+            && query.order_by.is_none();
+        let bound = self.bind_query(query, None);
+        self.keep_unknown = false;
+        let mut bound = bound?;
         check_width(insert, targets.len(), bound.columns.len())?;
+        let types: Vec<SqlType> =
+            targets.iter().map(|place| table.columns[*place].ty.clone()).collect();
+        let width = bound.columns.len();
+        self.type_literals(&mut bound, &types[..width])?;
         let mut values = self.row_of_defaults(table)?;
         for (e, place) in bound.exprs().into_iter().zip(targets) {
             let column = &table.columns[*place];

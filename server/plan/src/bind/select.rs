@@ -40,6 +40,7 @@ impl Binder<'_> {
         if select.qualify.is_some() || select.top.is_some() || !select.lateral_views.is_empty() {
             return Err(Error::unsupported("this SELECT clause"));
         }
+        let keep_unknown = std::mem::take(&mut self.keep_unknown);
         let (mut node, scope) = self.bind_from(&select.from, parent)?;
         let scopes = Scopes { scope: &scope, parent };
         if !locks.is_empty() {
@@ -52,6 +53,7 @@ impl Binder<'_> {
         }
         let windows = window::named_windows(&select.named_window)?;
         let outer_windows = std::mem::replace(&mut self.windows, windows);
+        self.keep_unknown = keep_unknown;
         let result = self.select_list(select, order, node, &scope, scopes);
         self.windows = outer_windows;
         let (bound, summarized) = result?;
