@@ -66,6 +66,11 @@ impl Exceptions {
         self.lines.get(file).is_some_and(|lines| lines.contains(&line))
     }
 
+    /// The last record of a file that PostgreSQL fails.
+    pub fn last(&self, file: &str) -> Option<usize> {
+        self.lines.get(file)?.last().copied()
+    }
+
     /// The form that [`Exceptions::parse`] reads.
     pub fn print(&self) -> String {
         let mut out = String::new();
