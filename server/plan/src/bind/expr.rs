@@ -134,8 +134,11 @@ impl Binder<'_> {
             }
             Ast::Cast { expr, data_type, .. } => {
                 let to = sql_type_of(data_type)?;
+                // A literal that is not of the type is shown where it stands.
+                let place = matches!(&**expr, Ast::Value(_)).then(|| position_of(expr)).flatten();
                 let expr = self.cast_operand(expr, &to, cx)?;
                 self.coerce(expr, &to, CastContext::Explicit)
+                    .map_err(|error| error.position(place.unwrap_or(0)))
             }
             Ast::TypedString(typed) => {
                 let to = sql_type_of(&typed.data_type)?;

@@ -229,7 +229,11 @@ impl Binder<'_> {
     }
 
     /// Gives literals of no type in a branch's select list the type of the whole.
-    pub(super) fn type_literals(&mut self, query: &mut BoundQuery, types: &[SqlType]) -> Result<()> {
+    pub(super) fn type_literals(
+        &mut self,
+        query: &mut BoundQuery,
+        types: &[SqlType],
+    ) -> Result<()> {
         let mut node = &mut query.node;
         if let Node::Limit(limit) = node {
             node = &mut limit.input;
