@@ -91,7 +91,7 @@ fn skip(cx: &mut DdlContext<'_>, error: Error, if_exists: bool) -> Result<()> {
     if !if_exists {
         return Err(error);
     }
-    cx.notice(error.state(), format!("{}, skipping", error.message()));
+    cx.notice(SqlState::SuccessfulCompletion, format!("{}, skipping", error.message()));
     Ok(())
 }
 

@@ -20,7 +20,7 @@ pub(super) async fn run(cx: &mut DdlContext<'_>, alter: &AlterTable) -> Result<(
     if alter.if_exists && cx.find(&alter.name)?.is_none() {
         let name = parts(&alter.name).join(".");
         cx.notice(
-            SqlState::UndefinedTable,
+            SqlState::SuccessfulCompletion,
             format!("relation \"{name}\" does not exist, skipping"),
         );
         return Ok(());
@@ -377,7 +377,7 @@ async fn drop_constraint(
         if !if_exists {
             return Err(error);
         }
-        cx.notice(SqlState::UndefinedObject, format!("{}, skipping", error.message()));
+        cx.notice(SqlState::SuccessfulCompletion, format!("{}, skipping", error.message()));
         return Ok(());
     }
     cx.draft()?.put_table(changed);
@@ -421,7 +421,7 @@ async fn drop_column(
         if !if_exists {
             return Err(error);
         }
-        cx.notice(SqlState::UndefinedColumn, format!("{}, skipping", error.message()));
+        cx.notice(SqlState::SuccessfulCompletion, format!("{}, skipping", error.message()));
         return Ok(());
     };
     super::drop::check_column_dependents(cx, &table, &column, behavior)?;

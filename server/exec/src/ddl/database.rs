@@ -82,7 +82,7 @@ pub(super) fn drop(cx: &mut DdlContext<'_>, statement: &Drop) -> Result<()> {
         let database = match find(cx, &name) {
             Ok(database) => database,
             Err(error) if statement.if_exists => {
-                cx.notice(SqlState::InvalidCatalogName, format!("{}, skipping", error.message()));
+                cx.notice(SqlState::SuccessfulCompletion, format!("{}, skipping", error.message()));
                 continue;
             }
             Err(error) => return Err(error),

@@ -46,7 +46,7 @@ fn missing(cx: &mut DdlContext<'_>, statement: &Drop, kind: &str, tag: &str) -> 
         if !statement.if_exists {
             return Err(Error::new(SqlState::UndefinedObject, message));
         }
-        cx.notice(SqlState::UndefinedObject, format!("{message}, skipping"));
+        cx.notice(SqlState::SuccessfulCompletion, format!("{message}, skipping"));
     }
     Ok(tag.to_owned())
 }
@@ -115,14 +115,14 @@ fn find_to_drop(
                 if !if_exists {
                     return Err(Error::new(SqlState::InvalidSchemaName, message));
                 }
-                cx.notice(SqlState::InvalidSchemaName, format!("{message}, skipping"));
+                cx.notice(SqlState::SuccessfulCompletion, format!("{message}, skipping"));
                 return Ok(None);
             }
             let message = format!("{kind} \"{shown}\" does not exist");
             if !if_exists {
                 return Err(Error::new(undefined(kind, &written).state(), message));
             }
-            cx.notice(SqlState::UndefinedTable, format!("{message}, skipping"));
+            cx.notice(SqlState::SuccessfulCompletion, format!("{message}, skipping"));
             Ok(None)
         }
     }
@@ -326,7 +326,7 @@ fn indexes(cx: &mut DdlContext<'_>, statement: &Drop) -> Result<()> {
                 if !statement.if_exists {
                     return Err(Error::new(SqlState::UndefinedObject, message));
                 }
-                cx.notice(SqlState::UndefinedObject, format!("{message}, skipping"));
+                cx.notice(SqlState::SuccessfulCompletion, format!("{message}, skipping"));
                 continue;
             }
         };
@@ -462,7 +462,7 @@ fn schemas(cx: &mut DdlContext<'_>, statement: &Drop) -> Result<()> {
             if !statement.if_exists {
                 return Err(Error::new(SqlState::InvalidSchemaName, message));
             }
-            cx.notice(SqlState::InvalidSchemaName, format!("{message}, skipping"));
+            cx.notice(SqlState::SuccessfulCompletion, format!("{message}, skipping"));
             continue;
         };
         cx.check_owner(Object::Schema(&schema))?;

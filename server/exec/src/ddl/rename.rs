@@ -34,7 +34,7 @@ pub(super) fn run(cx: &mut DdlContext<'_>, statement: &Rename) -> Result<String>
         if !statement.if_exists {
             return Err(undefined("relation", &written));
         }
-        cx.notice(SqlState::UndefinedTable, format!("{message}, skipping"));
+        cx.notice(SqlState::SuccessfulCompletion, format!("{message}, skipping"));
         return Ok(tag);
     };
     cx.check_owner(Object::from(&found))?;

@@ -144,7 +144,7 @@ pub(super) fn alter(cx: &mut DdlContext<'_>, alter: &AlterUser) -> Result<()> {
         if !alter.if_exists {
             return Err(Error::new(SqlState::UndefinedObject, message));
         }
-        cx.notice(SqlState::UndefinedObject, format!("{message}, skipping"));
+        cx.notice(SqlState::SuccessfulCompletion, format!("{message}, skipping"));
         return Ok(());
     };
     // Everybody may change the own password and settings.
@@ -211,7 +211,7 @@ pub(super) fn drop(cx: &mut DdlContext<'_>, statement: &DropUser) -> Result<()> 
             if !statement.if_exists {
                 return Err(Error::new(SqlState::UndefinedObject, message));
             }
-            cx.notice(SqlState::UndefinedObject, format!("{message}, skipping"));
+            cx.notice(SqlState::SuccessfulCompletion, format!("{message}, skipping"));
             continue;
         };
         if check_may_change(cx, Some(&role)).is_err() {

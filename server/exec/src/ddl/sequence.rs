@@ -80,7 +80,7 @@ pub(super) async fn alter(cx: &mut DdlContext<'_>, alter: &AlterSequence) -> Res
             if !alter.if_exists {
                 return Err(Error::new(SqlState::UndefinedTable, message));
             }
-            cx.notice(SqlState::UndefinedTable, format!("{message}, skipping"));
+            cx.notice(SqlState::SuccessfulCompletion, format!("{message}, skipping"));
             return Ok(());
         }
     };
