@@ -108,20 +108,10 @@ impl Binder<'_> {
                 self.like("~~*", *negated, expr, pattern, escape_char.as_deref(), cx)
             }
             Ast::Like { negated, expr, pattern, escape_char: None, any: true } => {
-                let op = if *negated {
-                    BinaryOperator::PGNotLikeMatch
-                } else {
-                    BinaryOperator::PGLikeMatch
-                };
-                self.quantified(expr, &op, pattern, false, cx)
+                self.quantified(expr, &like_operator("~~", *negated), pattern, false, cx)
             }
             Ast::ILike { negated, expr, pattern, escape_char: None, any: true } => {
-                let op = if *negated {
-                    BinaryOperator::PGNotILikeMatch
-                } else {
-                    BinaryOperator::PGILikeMatch
-                };
-                self.quantified(expr, &op, pattern, false, cx)
+                self.quantified(expr, &like_operator("~~*", *negated), pattern, false, cx)
             }
             Ast::SimilarTo { negated, expr, pattern, escape_char } => {
                 self.similar(*negated, expr, pattern, escape_char.as_deref(), cx)
@@ -738,6 +728,10 @@ pub(super) fn op_name(op: &BinaryOperator) -> String {
         BinaryOperator::NotEq => "<>".to_owned(),
         other => other.to_string(),
     }
+}
+
+fn like_operator(op: &str, negated: bool) -> BinaryOperator {
+    BinaryOperator::PGCustomBinaryOperator(vec![format!("{}{op}", if negated { "!" } else { "" })])
 }
 
 fn column_expr(column: &ScopeColumn) -> Expr {

@@ -132,8 +132,7 @@ impl Binder<'_> {
             let set = ProjectSet { input: node, functions: collector.sets };
             node = Node::ProjectSet(Box::new(set));
         }
-        let bound = self.finish_select(node, items, keys, on, select, keep_unknown)?;
-        Ok((bound, summarized))
+        Ok((self.finish_select(node, items, keys, on, select, keep_unknown)?, summarized))
     }
 
     /// Select list, DISTINCT, ORDER BY, and away with the columns only they needed.
@@ -515,8 +514,7 @@ impl Binder<'_> {
                      level",
                 )
             })?;
-            let shift = i64::try_from(group.len() - 1 - place).unwrap_or(0);
-            let shift = Expr::Const(Datum::Int(shift), SqlType::Int4);
+            let shift = Expr::Const(Datum::Int((group.len() - 1 - place) as i64), SqlType::Int4);
             let bit = self.binary(">>", Expr::Column(mask, SqlType::Int8), shift)?;
             let bit = self.binary("&", bit, int8(1))?;
             result = self.binary("*", result, int8(2))?;
