@@ -5,7 +5,7 @@
 //! expresses exactly.
 
 use braid_catalog::{Catalog, Index, IndexState};
-use braid_types::SqlType;
+use braid_types::{Datum, SqlType};
 
 use crate::expr::{CompareOp, Expr};
 use crate::node::{Access, Bound, Node, Scan};
@@ -26,6 +26,16 @@ pub fn apply(node: Node, catalog: &Catalog) -> Node {
 }
 
 fn choose(scan: &mut Scan, catalog: &Catalog) {
+    if scan.filter.iter().any(is_never) {
+        // No key is above NULL: nothing is read, and nothing is locked.
+        let above_null = Some((Expr::null(SqlType::Unknown), false));
+        let bounds = vec![Bound::Range { lower: above_null, upper: None }];
+        let index = scan.table.primary.number;
+        scan.access = Access { index, bounds, reverse: false, limit: None };
+        scan.filter.clear();
+        scan.rows = 0.0;
+        return;
+    }
     let total = estimate::table_rows(&scan.table, catalog);
     let mut best: Option<(f64, Candidate)> = None;
     for index in scan.table.all_indexes() {
@@ -59,6 +69,11 @@ fn choose(scan: &mut Scan, catalog: &Catalog) {
         place += 1;
         !candidate.exact.contains(&(place - 1))
     });
+}
+
+/// Whether a condition holds for no row.
+fn is_never(condition: &Expr) -> bool {
+    matches!(condition, Expr::Const(Datum::Null | Datum::Bool(false), _))
 }
 
 /// A way to read an index.
