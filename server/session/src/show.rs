@@ -107,8 +107,8 @@ pub(crate) fn query(target: &ShowTarget) -> Option<String> {
             regclass(table)
         ),
         ShowTarget::CreateTable(table) => format!(
-            "SELECT table_name, create_statement FROM braid_internal.create_statements \
-             WHERE descriptor_id = {}::oid",
+            "SELECT table_name, create_statement FROM braid_internal.tables \
+             WHERE table_id = {}::oid::int8",
             regclass(table)
         ),
         ShowTarget::All
