@@ -132,7 +132,6 @@ impl Session {
         let catalog = self.catalog_at(seq).await?;
         let env = self.environment(&catalog);
         let exec = self.exec_context(seq, catalog, env);
-        let cancel = self.shared.entry.cancel.clone();
         let mut draft = self.open.as_mut().and_then(|open| open.draft.take());
         let mut notices = Vec::new();
         let result = {
@@ -144,11 +143,7 @@ impl Session {
                 implicit,
                 notices: &mut notices,
             };
-            tokio::select! {
-                biased;
-                result = ddl::run(statement, &mut cx) => result,
-                error = cancel.stopped() => Err(error),
-            }
+            ddl::run(statement, &mut cx).await
         };
         if let Some(open) = &mut self.open {
             open.draft = draft;

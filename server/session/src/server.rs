@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, AtomicUsize, Ordering};
 
 use braid_catalog::{Catalog, CatalogCache, Object, Sequences, bootstrap};
-use braid_exec::from_kv;
+use braid_exec::{ddl, from_kv};
 use braid_kv::{Database as Kv, TxnOptions};
 use braid_types::{Error, Result, SqlState};
 use parking_lot::Mutex;
@@ -93,6 +93,9 @@ impl Server {
     pub async fn open(kv: Kv, options: ServerOptions) -> Result<Arc<Server>> {
         bootstrap(&kv).await.map_err(from_kv)?;
         let catalog = CatalogCache::new(true);
+        for (index, table) in ddl::remove_unfinished_indexes(&kv, &catalog).await? {
+            tracing::warn!(index, table, "removed an index whose building was cut short");
+        }
         catalog.load_statistics(&kv).await.map_err(from_kv)?;
         let mut seed = [0u8; 32];
         SystemRandom::new()

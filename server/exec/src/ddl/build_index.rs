@@ -8,7 +8,11 @@
 //! Each step is a transaction of its own, and runs again after a conflict. A batch reads rows and
 //! puts their entries; a row that changes meanwhile makes the batch run again. Transactions that
 //! planned before the announcement cannot commit after it: they require the table's descriptor to
-//! be unchanged. If two rows have the same key the index is removed again.
+//! be unchanged. If two rows have the same key, or the statement is cancelled, the index is removed
+//! again; if the process ends meanwhile, the next start does that (`super::unfinished`).
+//!
+//! Rule: once the announcement is under way, nobody drops the future: `run` minds the statement's
+//! cancellation itself.
 
 use std::sync::Arc;
 
@@ -36,7 +40,7 @@ pub(super) async fn run(
 ) -> Result<()> {
     let kv = cx.txn().database().clone();
     let mut found = None;
-    change(cx, &kv, |cx| {
+    change(cx, &kv, true, |cx| {
         found = None;
         let Some((mut table, number)) = prepare(cx)? else { return Ok(()) };
         for index in table.indexes.iter_mut().filter(|index| index.number == number) {
@@ -48,10 +52,21 @@ pub(super) async fn run(
     })
     .await?;
     let Some((table, number)) = found else { return Ok(()) };
-    let filled = fill(cx, &kv, table, number).await;
-    let failed = filled.is_err();
-    let settled = change(cx, &kv, |cx| settle(cx, table, number, failed)).await;
-    filled.and(settled)
+    let mut built = {
+        let cancel = cx.exec.cancel.clone();
+        tokio::select! {
+            biased;
+            filled = fill(cx, &kv, table, number) => filled,
+            error = cancel.stopped() => Err(error),
+        }
+    };
+    if built.is_ok() {
+        built = change(cx, &kv, true, |cx| settle(cx, table, number, false)).await;
+    }
+    if built.is_err() {
+        change(cx, &kv, false, |cx| settle(cx, table, number, true)).await?;
+    }
+    built
 }
 
 /// Makes the index public, or removes it.
@@ -72,15 +87,17 @@ fn settle(cx: &mut DdlContext<'_>, table: Id, number: IndexNumber, remove: bool)
     Ok(())
 }
 
-/// Changes the catalog in a transaction of its own; again after a conflict.
+/// Changes the catalog in a transaction of its own; again after a conflict. `cancellable`: the
+/// statement's cancellation ends the wait for other changes, before anything is written.
 async fn change(
     cx: &mut DdlContext<'_>,
     kv: &Database,
+    cancellable: bool,
     mut step: impl FnMut(&mut DdlContext<'_>) -> Result<()>,
 ) -> Result<()> {
     let mut attempt = 0;
     loop {
-        let outcome = change_once(cx, kv, &mut step).await;
+        let outcome = change_once(cx, kv, cancellable, &mut step).await;
         attempt += 1;
         match outcome {
             Err(error) if is_retry(&error) && attempt < ATTEMPTS_MAX => {}
@@ -92,11 +109,17 @@ async fn change(
 async fn change_once(
     cx: &mut DdlContext<'_>,
     kv: &Database,
+    cancellable: bool,
     step: &mut impl FnMut(&mut DdlContext<'_>) -> Result<()>,
 ) -> Result<()> {
     let txn = kv.begin(TxnOptions::default());
     let seq = txn.next_statement();
-    let mut draft: Option<Draft> = Some(cx.cache.draft(&txn, seq).await.map_err(from_kv)?);
+    let opened = tokio::select! {
+        biased;
+        draft = cx.cache.draft(&txn, seq) => draft.map_err(from_kv),
+        error = cx.exec.cancel.stopped(), if cancellable => Err(error),
+    };
+    let mut draft: Option<Draft> = Some(opened?);
     let exec = cx.exec.in_transaction(txn.clone(), seq);
     let mut notices = Vec::new();
     let mut own = DdlContext {

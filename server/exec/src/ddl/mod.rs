@@ -35,8 +35,10 @@ mod schema;
 mod scram;
 mod sequence;
 mod truncate;
+mod unfinished;
 mod view;
 
 pub use context::DdlContext;
 pub use run::{is_ddl, run};
 pub use scram::scram_secret;
+pub use unfinished::remove_unfinished_indexes;

@@ -39,8 +39,23 @@ pub fn is_ddl(statement: &Statement) -> bool {
 }
 
 /// Carries out a statement that defines objects; returns its command tag. If it fails, the draft
-/// is as it was before.
+/// is as it was before. It ends when the statement is cancelled; do not drop it before.
 pub async fn run(statement: &Statement, cx: &mut DdlContext<'_>) -> Result<String> {
+    if let Statement::CreateIndex(create) = statement
+        && cx.implicit
+    {
+        // What it has announced it has to take back, so it minds the cancellation itself.
+        return create_index::run_alone(cx, create).await.map(|()| "CREATE INDEX".to_owned());
+    }
+    let cancel = cx.exec.cancel.clone();
+    tokio::select! {
+        biased;
+        result = run_in_transaction(statement, cx) => result,
+        error = cancel.stopped() => Err(error),
+    }
+}
+
+async fn run_in_transaction(statement: &Statement, cx: &mut DdlContext<'_>) -> Result<String> {
     if let Statement::Analyze(tables) = statement {
         return analyze::run(cx, tables).await.map(|()| "ANALYZE".to_owned());
     }
@@ -49,11 +64,6 @@ pub async fn run(statement: &Statement, cx: &mut DdlContext<'_>) -> Result<Strin
             analyze::run(cx, tables).await?;
         }
         return Ok("VACUUM".to_owned());
-    }
-    if let Statement::CreateIndex(create) = statement
-        && cx.implicit
-    {
-        return create_index::run_alone(cx, create).await.map(|()| "CREATE INDEX".to_owned());
     }
     cx.open().await?;
     let before = cx.draft.clone();
