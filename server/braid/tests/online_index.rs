@@ -1,0 +1,186 @@
+//! CREATE INDEX on a filled table: beside writers, cancelled, and cut short by kill -9. Afterwards
+//! the index has what the table has, or is gone.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use braid_testkit::server::{Config, Server};
+use braid_testkit::target::connect;
+use tokio_postgres::error::SqlState;
+use tokio_postgres::{Client, SimpleQueryMessage};
+
+const ROWS: i64 = 20_000;
+const PATIENCE: Duration = Duration::from_secs(60);
+const CREATE: &str = "CREATE INDEX IF NOT EXISTS items_group ON items (grp) STORING (note)";
+
+fn run(test: impl Future<Output = ()>) {
+    tokio::runtime::Runtime::new().expect("a runtime").block_on(test);
+}
+
+async fn fill(client: &Client) {
+    client
+        .batch_execute(&format!(
+            "CREATE TABLE items (id INT8 PRIMARY KEY, grp INT8 NOT NULL, note TEXT);
+             INSERT INTO items SELECT i, i % 50, 'note ' || i FROM generate_series(1, {ROWS}) AS i"
+        ))
+        .await
+        .expect("a filled table");
+}
+
+async fn text(client: &Client, sql: &str) -> Vec<String> {
+    let messages = client.simple_query(sql).await.unwrap_or_else(|error| panic!("{sql}: {error}"));
+    let rows = messages.into_iter().filter_map(|message| match message {
+        SimpleQueryMessage::Row(row) => row.get(0).map(str::to_owned),
+        _ => None,
+    });
+    rows.collect()
+}
+
+/// The state of the index; none if it is not in the catalog.
+async fn state(client: &Client) -> Option<String> {
+    let sql = "SELECT state FROM braid_internal.indexes WHERE index_name = 'items_group'";
+    text(client, sql).await.pop()
+}
+
+async fn wait_for_building(client: &Client) {
+    let deadline = Instant::now() + PATIENCE;
+    while state(client).await.as_deref() != Some("building") {
+        assert!(Instant::now() < deadline, "the building never began");
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+}
+
+/// Every group read by the index and by the table is the same.
+async fn assert_agree(client: &Client) {
+    let listed = text(client, "SELECT indexname FROM pg_indexes WHERE tablename = 'items'").await;
+    assert!(listed.contains(&"items_group".to_owned()), "{listed:?}");
+    assert_eq!(state(client).await.as_deref(), Some("public"));
+    let plan = text(client, "EXPLAIN SELECT note FROM items WHERE grp = 7").await.join("\n");
+    assert!(plan.contains("items_group"), "{plan}");
+    for group in -1..52 {
+        let row = "id || ':' || grp || ':' || coalesce(note, 'NULL')";
+        let read = |condition: String| format!("SELECT {row} FROM items WHERE {condition}");
+        let by_index = text(client, &read(format!("grp = {group} ORDER BY id"))).await;
+        // An expression that no index has reads the table.
+        let by_table = text(client, &read(format!("grp + 0 = {group} ORDER BY id"))).await;
+        assert_eq!(by_index, by_table, "group {group}");
+    }
+    let total = text(client, "SELECT count(*) FROM items WHERE grp >= -1").await;
+    assert_eq!(total, text(client, "SELECT count(*) FROM items").await);
+}
+
+#[test]
+fn an_index_cut_short_by_a_kill_is_gone_after_the_next_start() {
+    run(async {
+        let mut server = Server::start(Config::new());
+        fill(&connect(server.sql_url(), None).await).await;
+        for _ in 0..3 {
+            let builder = connect(server.sql_url(), None).await;
+            let watcher = connect(server.sql_url(), None).await;
+            let building = tokio::spawn(async move { builder.batch_execute(CREATE).await });
+            wait_for_building(&watcher).await;
+            server.kill();
+            let outcome = building.await.expect("no panic");
+            assert!(outcome.is_err(), "the index was done before the kill: use more rows");
+            server.restart();
+            let client = connect(server.sql_url(), None).await;
+            assert_eq!(state(&client).await, None);
+            let sql = "SELECT indexname FROM pg_indexes WHERE tablename = 'items'";
+            assert_eq!(text(&client, sql).await, ["items_pkey"]);
+            let output = server.output();
+            let line = "removed an index whose building was cut short index=\"items_group\"";
+            assert!(output.contains(line), "{output}");
+            // Rows that change while there is no index must not show in the next one's entries.
+            let changes = "UPDATE items SET grp = 50 - grp WHERE id % 7 = 0;
+                           DELETE FROM items WHERE id % 41 = 0";
+            client.batch_execute(changes).await.expect("changes");
+        }
+        let client = connect(server.sql_url(), None).await;
+        client.batch_execute(CREATE).await.expect("is built");
+        assert_agree(&client).await;
+        server.restart();
+        let client = connect(server.sql_url(), None).await;
+        assert!(!server.output().contains("removed an index"), "{}", server.output());
+        assert_agree(&client).await;
+    });
+}
+
+#[test]
+fn a_cancelled_create_index_leaves_nothing() {
+    run(async {
+        let server = Server::start(Config::new());
+        let client = connect(server.sql_url(), None).await;
+        fill(&client).await;
+        let watcher = connect(server.sql_url(), None).await;
+        let token = client.cancel_token();
+        let (outcome, ()) = tokio::join!(client.batch_execute(CREATE), async {
+            wait_for_building(&watcher).await;
+            token.cancel_query(tokio_postgres::NoTls).await.expect("a cancel request");
+        });
+        let error = outcome.expect_err("is cancelled");
+        assert_eq!(error.code(), Some(&SqlState::QUERY_CANCELED));
+        assert_eq!(state(&watcher).await, None);
+        client.batch_execute(CREATE).await.expect("is built");
+        assert_agree(&client).await;
+    });
+}
+
+/// Writes at random-looking places until told to stop; how many statements got through.
+async fn write(client: Client, worker: i64, stop: Arc<AtomicBool>, done: Arc<AtomicUsize>) {
+    let mut step = worker * 7919;
+    while !stop.load(Ordering::Acquire) {
+        step = (step * 48_271 + 11) % 2_147_483_647;
+        let (id, group) = (step % ROWS + 1, step % 50);
+        let sql = match step % 4 {
+            0 => format!("DELETE FROM items WHERE id = {id}"),
+            1 => format!("UPDATE items SET grp = {group} WHERE id = {id}"),
+            2 => format!("UPDATE items SET note = 'w{worker} {step}' WHERE id = {id}"),
+            _ => format!(
+                "INSERT INTO items VALUES ({}, {group}, NULL) ON CONFLICT (id) DO UPDATE \
+                 SET grp = excluded.grp, note = 'again'",
+                if step % 3 == 0 { id } else { id + ROWS }
+            ),
+        };
+        match client.batch_execute(&sql).await {
+            Ok(()) => {
+                done.fetch_add(1, Ordering::Relaxed);
+            }
+            Err(error) => assert_eq!(
+                error.code(),
+                Some(&SqlState::T_R_SERIALIZATION_FAILURE),
+                "{sql}: {error:?}"
+            ),
+        }
+    }
+}
+
+#[test]
+fn writers_beside_the_building_are_in_the_index() {
+    run(async {
+        let server = Server::start(Config::new());
+        let client = connect(server.sql_url(), None).await;
+        fill(&client).await;
+        let (stop, done) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
+        let mut writers = Vec::new();
+        for worker in 1..=4 {
+            let own = connect(server.sql_url(), None).await;
+            writers.push(tokio::spawn(write(own, worker, stop.clone(), done.clone())));
+        }
+        for _ in 0..2 {
+            let before = done.load(Ordering::Relaxed);
+            client.batch_execute(CREATE).await.expect("is built beside writers");
+            let during = done.load(Ordering::Relaxed) - before;
+            assert!(during > 0, "no writer got through while the index was built");
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            client.batch_execute("DROP INDEX items_group").await.expect("is dropped");
+        }
+        client.batch_execute(CREATE).await.expect("is built once more");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        stop.store(true, Ordering::Release);
+        for writer in writers {
+            writer.await.expect("a writer without surprises");
+        }
+        assert_agree(&client).await;
+    });
+}
