@@ -127,6 +127,11 @@ impl TableRows {
         Span::prefix(self.primary_prefix.clone())
     }
 
+    /// The key columns' places in the row, in key order.
+    pub fn primary_places(&self) -> Vec<usize> {
+        self.primary.iter().map(|part| part.place).collect()
+    }
+
     /// The row's key without the family, from the key columns' values in key order.
     pub fn primary_key_of_parts(&self, values: &[Datum]) -> Key {
         let mut out = self.primary_prefix.clone();

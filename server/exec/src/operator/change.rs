@@ -154,13 +154,17 @@ impl TableWriter {
         run.wait(txn.multi_get_recorded(run.cx.seq.after(), &plain, Record::Default)).await
     }
 
-    /// 23505 if any of the keys exists or comes twice.
-    pub async fn require_free(&self, keys: &[UniqueKey], rows: &[Row]) -> Result<()> {
+    /// 23505 if any of the keys exists or comes twice; `row_of` gives the row of a place.
+    pub async fn require_free<'r>(
+        &self,
+        keys: &[UniqueKey],
+        row_of: impl Fn(usize) -> &'r Row,
+    ) -> Result<()> {
         let mut seen: HashSet<&Key> = HashSet::with_capacity(keys.len());
         let found = self.existing(keys).await?;
         for (unique, value) in keys.iter().zip(found) {
             if value.is_some() || !seen.insert(&unique.key) {
-                return Err(self.duplicate(unique.index, &rows[unique.row]));
+                return Err(self.duplicate(unique.index, row_of(unique.row)));
             }
         }
         Ok(())
@@ -249,8 +253,7 @@ impl TableWriter {
             news.push((moved, new_entries));
         }
         if !unique.is_empty() {
-            let rows: Vec<Row> = changes.iter().map(|(_, new)| new.clone()).collect();
-            self.require_free(&unique, &rows).await?;
+            self.require_free(&unique, |place| &changes[place].1).await?;
         }
         let families = self.rows.families_of(places);
         for ((_, new), (moved, entries)) in changes.iter().zip(news) {

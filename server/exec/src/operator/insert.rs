@@ -125,14 +125,7 @@ impl InsertOperator {
     /// Every row, or 23505.
     async fn insert_all(&mut self, proposed: Vec<Proposed>) -> Result<Vec<Row>> {
         let keys = self.keys_of(&proposed);
-        let mut seen: HashSet<&Key> = HashSet::with_capacity(keys.len());
-        let found = self.writer.existing(&keys).await?;
-        for (unique, value) in keys.iter().zip(found) {
-            if value.is_some() || !seen.insert(&unique.key) {
-                return Err(self.writer.duplicate(unique.index, &proposed[unique.row].row));
-            }
-        }
-        drop(seen);
+        self.writer.require_free(&keys, |place| &proposed[place].row).await?;
         proposed.into_iter().map(|p| self.put(p)).collect()
     }
 
@@ -214,13 +207,7 @@ impl InsertOperator {
             return Ok(());
         };
         let index: &IndexRows = &self.writer.indexes[at];
-        let places: Vec<usize> = table
-            .primary
-            .keys
-            .iter()
-            .filter_map(|key| table.columns.iter().position(|column| column.id == key.column))
-            .collect();
-        let decoder = index.reader(table, &places);
+        let decoder = index.reader(table, &self.writer.rows.primary_places());
         let mut keys = Vec::new();
         let mut rows = Vec::new();
         for (place, p) in proposed.iter().enumerate() {

@@ -152,12 +152,13 @@ impl ScanOperator {
         let lock = scan.lock.filter(|_| !scan.implicit_lock || evaluator.run.cx.implicit_locks);
         let reader = Reader::new(&scan.table, &places, lock.is_some());
         let bounds = KeyBounds::new(scan);
-        let secondary = scan
-            .table
-            .indexes
-            .iter()
-            .find(|index| index.number == scan.access.index)
-            .map(|index| secondary(&scan.table, index, &places, lock.is_some()));
+        let secondary =
+            scan.table.indexes.iter().find(|index| index.number == scan.access.index).map(
+                |index| {
+                    let primary_places = reader.rows.primary_places();
+                    secondary(&scan.table, index, &places, &primary_places, lock.is_some())
+                },
+            );
         Ok(Self {
             points: secondary.is_none() && bounds.are_points(),
             evaluator,
@@ -403,19 +404,14 @@ fn secondary(
     table: &Arc<Table>,
     index: &braid_catalog::Index,
     places: &[usize],
+    primary_places: &[usize],
     locking: bool,
 ) -> Secondary {
     let rows = IndexRows::new(table, index);
     let covers = !locking && places.iter().all(|place| rows.has(table, *place));
-    let primary_places: Vec<usize> = table
-        .primary
-        .keys
-        .iter()
-        .filter_map(|part| table.columns.iter().position(|column| column.id == part.column))
-        .collect();
     Secondary {
         covering: covers.then(|| rows.reader(table, places)),
-        primary: rows.reader(table, &primary_places),
+        primary: rows.reader(table, primary_places),
     }
 }
 
