@@ -5,6 +5,8 @@
 import pg from 'pg';
 
 import { ignore } from './abort.js';
+import type { Batcher, BatcherOptions } from './batcher/index.js';
+import { makeBatcher } from './batcher/index.js';
 import type { Shared } from './connection.js';
 import { Connection } from './connection.js';
 import type { DriverResult } from './driver.js';
@@ -17,7 +19,7 @@ import type { Queryable } from './queryable.js';
 import { joinOptions, makeQueryable } from './queryable.js';
 import type { ServerInfo } from './server.js';
 import { detectServer } from './server.js';
-import type { Sql } from './sql.js';
+import type { AnyRow, Sql } from './sql.js';
 import type { TransactionFunction } from './transaction.js';
 import { runTransaction } from './transaction.js';
 
@@ -50,7 +52,34 @@ export interface Database extends Queryable, AsyncDisposable {
   transaction<T>(fn: TransactionFunction<T>): Promise<T>;
   transaction<T>(options: TransactionOptions, fn: TransactionFunction<T>): Promise<T>;
 
-  /** Waits for what is running, then closes the connections; a pool of your own stays open. */
+  /**
+   * Joins rows from any number of callers into multi-row statements: a queue of small writes becomes
+   * a few large ones. `table` is a name, or schema and name. The properties of a row are columns.
+   *
+   * SQL: `INSERT INTO t (a, b) SELECT * FROM unnest($1::int8[], $2::text[])`, with `ON CONFLICT` for
+   * upserts; `DELETE FROM t WHERE a = ANY($1::int8[])`.
+   *
+   * @example
+   * ```ts
+   * import { connect } from '@braiddb/sdk';
+   * await using db = await connect('postgresql://root@127.0.0.1:26257/defaultdb');
+   * await db.query`CREATE TABLE IF NOT EXISTS batch_demo (id INT8 PRIMARY KEY, celsius FLOAT8)`;
+   * await using readings = db.batcher<{ id: number; celsius: number }>('batch_demo', {
+   *   mode: 'upsert',
+   * });
+   * await Promise.all([1, 2, 3].map((id) => readings.add({ id, celsius: 20 + id })));
+   * console.assert(readings.stats.stored === 3);
+   * ```
+   */
+  batcher<Row extends object = AnyRow>(
+    table: string | readonly [string, ...string[]],
+    options?: BatcherOptions,
+  ): Batcher<Row>;
+
+  /**
+   * Closes the batchers, waits for what is running, then closes the connections; a pool of your own
+   * stays open.
+   */
   close(): Promise<void>;
 }
 
@@ -114,6 +143,7 @@ class Handle {
   readonly #ownPool: boolean;
   readonly #server: ServerInfo;
   readonly #running = new Set<Promise<unknown>>();
+  readonly #batchers = new Set<{ close(): Promise<void> }>();
   #closing: Promise<void> | undefined;
 
   constructor(shared: Shared, ownPool: boolean, server: ServerInfo) {
@@ -136,9 +166,35 @@ class Handle {
       transaction: <T>(
         ...args: [TransactionFunction<T>] | [TransactionOptions, TransactionFunction<T>]
       ) => this.#track(() => this.#transaction(bound, args)),
+      batcher: <Row extends object>(
+        table: string | readonly [string, ...string[]],
+        options: BatcherOptions = {},
+      ) => this.#batcher<Row>(bound, table, options),
       close,
       [Symbol.asyncDispose]: close,
     });
+  }
+
+  #batcher<Row extends object>(
+    bound: QueryOptions,
+    table: string | readonly [string, ...string[]],
+    options: BatcherOptions,
+  ): Batcher<Row> {
+    if (this.#closing !== undefined) throw new UsageError('the database handle is closed');
+    const db = makeQueryable((statement, own) => this.#execute(statement, own), bound);
+    const once = async (statement: Sql): Promise<void> => {
+      if (this.#server.kind === 'braiddb') {
+        await this.#transaction(bound, [(tx) => tx.query(statement)]);
+      } else await db.query(statement);
+    };
+    const { scheduler } = this.#shared.settings;
+    const onClosed = (): void => {
+      this.#batchers.delete(batcher);
+    };
+    const host = { db, once, scheduler, onClosed };
+    const batcher = makeBatcher<Row>(host, table, options);
+    this.#batchers.add(batcher);
+    return batcher;
   }
 
   async #transaction<T>(
@@ -184,6 +240,7 @@ class Handle {
   }
 
   async #close(): Promise<void> {
+    await Promise.all([...this.#batchers].map((batcher) => batcher.close()));
     await Promise.allSettled(this.#running);
     if (this.#ownPool) await this.#shared.pool.end();
   }

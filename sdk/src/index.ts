@@ -10,6 +10,7 @@
  *  retry.ts        attempts, pauses, the deadline
  *  queryable.ts    query, one, maybeOne, script: what db and tx share
  *  sql.ts          the sql tag: text and parameters
+ *  batcher/        rows of many callers joined into multi-row statements; the adaptive size
  *  connection.ts   one connection in use: statements in order, cancelling, loss
  *  ─────────────────────────────────────────────────────────────────────────
  *  errors.ts  options.ts  parameters.ts  parsers.ts  scheduler.ts  abort.ts  server.ts  driver.ts (pg)
@@ -24,9 +25,21 @@
  * - **ambiguous**: failed, but may have taken effect.
  * - **abort**: the caller's signal. **cancel**: what the SDK then asks the server to do.
  *
+ * - **batch**: rows that one statement stores. **shape**: the set of columns that a row sets.
+ *
  * No side effects on import, no console output.
  */
 
+export type {
+  AdaptEvent,
+  AddedRows,
+  Batcher,
+  BatcherOptions,
+  BatcherStats,
+  BatchEvent,
+  BatchMode,
+} from './batcher/index.js';
+export { BatchRowError, BatchTableError } from './batcher/index.js';
 export type { Database } from './client.js';
 export { connect } from './client.js';
 export type { ConstraintKind } from './errors.js';

@@ -29,7 +29,8 @@ function blocks(file: string, text: string): Example[] {
 }
 
 async function allExamples(): Promise<Example[]> {
-  const sources = (await readdir(new URL('src/', sdk))).map((name) => `src/${name}`);
+  const all = await readdir(new URL('src/', sdk), { recursive: true });
+  const sources = all.filter((name) => name.endsWith('.ts')).map((name) => `src/${name}`);
   const files = [...sources, 'README.md', '../README.md'];
   const texts = files.map(async (file) => blocks(file, await readFile(new URL(file, sdk), 'utf8')));
   return (await Promise.all(texts)).flat();

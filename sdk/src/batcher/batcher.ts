@@ -1,0 +1,372 @@
+/**
+ * The batcher: rows from any number of callers, joined into multi-row statements.
+ *
+ * ```text
+ *   add ─► (room?) ─► Queue: lanes by shape, one row a key ─► sendBatch ─► each add settles
+ *                        ▲                                        │
+ *                  Adapter: rows of a batch, statements in flight ◄┘ how fast it was
+ * ```
+ *
+ * The rules that must always hold:
+ * - Every `add` settles: resolved means durable, rejected means not stored by this `add` (or that
+ *   nobody knows, and then the error says so: see `isAmbiguous`).
+ * - A row is sent again only where it cannot be stored twice.
+ * - Rows of one key take effect in the order of `add`.
+ * - A statement leaves as soon as one may be in flight; rows wait only for that, or for `delayMs`.
+ */
+
+import { channel } from 'node:diagnostics_channel';
+
+import { untilAborted, onAbort, ignore } from '../abort.js';
+import { UsageError } from '../errors.js';
+import type { Scheduler } from '../scheduler.js';
+import type { Parameter, Sql } from '../sql.js';
+import { Adapter } from './adapt.js';
+import type { BatcherSettings } from './options.js';
+import type { Entry } from './queue.js';
+import { Queue } from './queue.js';
+import { persisting, sendBatch } from './send.js';
+import { Shape, sizeOf } from './table.js';
+import type { Table } from './table.js';
+
+/** Numbers about a batcher, for progress lines and metrics. */
+export interface BatcherStats {
+  /** Rows that wait to be sent, those that `add` holds back included. */
+  readonly waiting: number;
+  /** Rows that were sent and not answered yet. */
+  readonly sent: number;
+  /** Rows stored since the start. */
+  readonly stored: number;
+  /** Rows refused since the start. */
+  readonly rejected: number;
+  /** Statements sent since the start. */
+  readonly statements: number;
+  /** Rows of a full batch at the moment. */
+  readonly batchRows: number;
+  /** Statements that may be in flight at the moment. */
+  readonly inFlight: number;
+}
+
+/** What the batcher needs of a database. */
+export interface BatchTarget {
+  readonly describe: () => Promise<Table>;
+  readonly send: (statement: Sql) => Promise<void>;
+  readonly harmless: boolean;
+  readonly scheduler: Scheduler;
+  /** The table's name, for events. */
+  readonly name: string;
+}
+
+/** A row that waits for room, or for the table's description. */
+interface Held {
+  readonly row: object;
+  readonly settle: Settle;
+  readonly forget: () => void;
+}
+
+/** How the promise of an `add` ends. */
+interface Settle {
+  readonly resolve: () => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** The rows between two flushes: a flush waits for those before it only. */
+class Epoch {
+  open = 0;
+  #sealed = false;
+  #tell: () => void = ignore;
+  readonly over = new Promise<void>((resolve) => (this.#tell = resolve));
+
+  seal(): void {
+    this.#sealed = true;
+    this.left();
+  }
+
+  left(): void {
+    if (this.#sealed && this.open === 0) this.#tell();
+  }
+}
+
+const batches = channel('braiddb:batch');
+const adapts = channel('braiddb:adapt');
+
+/** The machine behind `db.batcher`. */
+export class BatcherCore {
+  readonly #target: BatchTarget;
+  readonly #settings: BatcherSettings;
+  readonly #queue: Queue;
+  readonly #adapter: Adapter;
+  readonly #shapes = new Map<string, Shape>();
+  #table: Table | undefined;
+  #describing = false;
+  #held: Held[] = [];
+  #readers: (() => void)[] = [];
+  #epoch = new Epoch();
+  readonly #sealed = new Set<Epoch>();
+  #inFlight = 0;
+  #sent = 0;
+  #stored = 0;
+  #rejected = 0;
+  #statements = 0;
+  #flushing = 0;
+  #pumping = false;
+  #timer: AbortController | undefined;
+  #closed = false;
+
+  constructor(target: BatchTarget, settings: BatcherSettings) {
+    this.#target = target;
+    this.#settings = settings;
+    this.#queue = new Queue(settings.mode !== 'insert');
+    this.#adapter = new Adapter(settings);
+  }
+
+  get stats(): BatcherStats {
+    const { rows, inFlight } = this.#setting();
+    return {
+      waiting: this.#queue.rows + this.#held.length,
+      sent: this.#sent,
+      stored: this.#stored,
+      rejected: this.#rejected,
+      statements: this.#statements,
+      batchRows: rows,
+      inFlight,
+    };
+  }
+
+  /** Resolves when the row is durable. */
+  add(row: object, signal?: AbortSignal): Promise<void> {
+    return new Promise<void>((resolve, reject) => {
+      if (this.#closed) throw new UsageError('the batcher is closed');
+      checkRow(row);
+      signal?.throwIfAborted();
+      const settle = this.#counting(resolve, reject);
+      if (this.#table === undefined || this.#full()) this.#hold(row, settle, signal);
+      else this.#enqueue(this.#table, row, settle);
+    });
+  }
+
+  /** Resolves when there is room for another row. */
+  async ready(signal?: AbortSignal): Promise<void> {
+    while (this.#full()) {
+      await untilAborted(new Promise<void>((resolve) => this.#readers.push(resolve)), signal);
+    }
+  }
+
+  /** Sends what waits without delay; resolves when every row added so far is settled. */
+  async flush(): Promise<void> {
+    const epoch = this.#epoch;
+    this.#epoch = new Epoch();
+    this.#sealed.add(epoch);
+    this.#flushing += 1;
+    epoch.seal();
+    this.#pump();
+    await Promise.all([...this.#sealed].map(({ over }) => over));
+    this.#sealed.delete(epoch);
+    this.#flushing -= 1;
+  }
+
+  /** Takes no more rows; resolves when all are settled. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    await this.flush();
+    this.#timer?.abort();
+  }
+
+  #counting(resolve: () => void, reject: (error: unknown) => void): Settle {
+    const epoch = this.#epoch;
+    epoch.open += 1;
+    const left = (): void => {
+      epoch.open -= 1;
+      epoch.left();
+    };
+    return {
+      resolve: () => {
+        this.#stored += 1;
+        resolve();
+        left();
+      },
+      reject: (error) => {
+        this.#rejected += 1;
+        reject(error);
+        left();
+      },
+    };
+  }
+
+  #hold(row: object, settle: Settle, signal: AbortSignal | undefined): void {
+    const forget = onAbort(signal, () => {
+      this.#held = this.#held.filter((one) => one !== held);
+      settle.reject(signal?.reason);
+    });
+    const held: Held = { row, settle, forget };
+    this.#held.push(held);
+    if (this.#table === undefined) void this.#describe();
+  }
+
+  /** Asks for the table's columns. If that fails, so do the rows that wait; the next asks again. */
+  async #describe(): Promise<void> {
+    if (this.#describing) return;
+    this.#describing = true;
+    try {
+      const { scheduler, describe } = this.#target;
+      const { attemptsMax, deadlineMs } = this.#settings;
+      const patience = { harmless: true, scheduler, attemptsMax, deadlineMs };
+      this.#table = await persisting(patience, scheduler.now(), describe);
+      this.#admit();
+    } catch (error) {
+      for (const { settle, forget } of this.#held.splice(0)) {
+        forget();
+        settle.reject(error);
+      }
+    } finally {
+      this.#describing = false;
+    }
+  }
+
+  #full(): boolean {
+    return this.#held.length > 0 || !this.#hasRoom();
+  }
+
+  #hasRoom(): boolean {
+    const { waitingRowsMax, waitingBytesMax } = this.#settings;
+    return this.#queue.rows < waitingRowsMax && this.#queue.bytes < waitingBytesMax;
+  }
+
+  /** Lets in as many rows as there is room for, in their order. */
+  #admit(): void {
+    const table = this.#table;
+    if (table === undefined) return;
+    let count = 0;
+    while (this.#hasRoom()) {
+      const held = this.#held[count];
+      if (held === undefined) break;
+      count += 1;
+      held.forget();
+      this.#enqueue(table, held.row, held.settle);
+    }
+    this.#held.splice(0, count);
+    if (!this.#full()) for (const tell of this.#readers.splice(0)) tell();
+  }
+
+  #enqueue(table: Table, row: object, settle: Settle): void {
+    try {
+      const shape = this.#shapeOf(table, row);
+      const values = shape.values(row as Record<string, unknown>);
+      const bytes = values.reduce((sum: number, value) => sum + sizeOf(value), 16);
+      const key = shape.keyPlaces?.map((at) => keyText(values[at])).join('\u0000');
+      const size = { bytes, nowMs: this.#target.scheduler.now() };
+      this.#queue.add(shape, key, { row, values, ...settle }, size);
+      this.#pumpSoon();
+    } catch (error) {
+      settle.reject(error);
+    }
+  }
+
+  #shapeOf(table: Table, row: object): Shape {
+    let names = Object.entries(row).flatMap(([name, value]) => (value === undefined ? [] : [name]));
+    if (this.#settings.mode === 'delete') names = names.filter((name) => table.key.includes(name));
+    const id = names.join('\u0000');
+    let shape = this.#shapes.get(id);
+    if (shape === undefined) {
+      shape = new Shape(table, names, this.#settings);
+      this.#shapes.set(id, shape);
+    }
+    return shape;
+  }
+
+  /** At the end of this turn of the event loop, so that rows of one turn go together. */
+  #pumpSoon(): void {
+    if (this.#pumping) return;
+    this.#pumping = true;
+    setImmediate(() => {
+      this.#pumping = false;
+      this.#pump();
+    });
+  }
+
+  #setting(): { rows: number; inFlight: number } {
+    const { adaptive, rowsMax, inFlightMax } = this.#settings;
+    return adaptive ? this.#adapter.setting : { rows: rowsMax, inFlight: inFlightMax };
+  }
+
+  #pump(): void {
+    for (;;) {
+      const { rows, inFlight } = this.#setting();
+      if (this.#queue.ready === 0 || this.#inFlight >= inFlight) return;
+      const limits = { rows, bytes: this.#settings.bytesMax };
+      if (!this.#due(limits)) return;
+      const batch = this.#queue.take(limits);
+      void this.#dispatch(batch, batch.length >= rows);
+      this.#admit();
+    }
+  }
+
+  /** True if a batch should leave now; else a timer is set. */
+  #due(limits: { rows: number; bytes: number }): boolean {
+    const { delayMs } = this.#settings;
+    if (delayMs === 0 || this.#flushing > 0 || this.#queue.fillsBatch(limits)) return true;
+    const { scheduler } = this.#target;
+    const leftMs = (this.#queue.oldestMs() ?? 0) + delayMs - scheduler.now();
+    if (leftMs <= 0) return true;
+    if (this.#timer === undefined) {
+      const timer = new AbortController();
+      this.#timer = timer;
+      scheduler.sleep(leftMs, timer.signal).then(() => {
+        this.#timer = undefined;
+        this.#pump();
+      }, ignore);
+    }
+    return false;
+  }
+
+  async #dispatch(batch: readonly Entry[], full: boolean): Promise<void> {
+    const { scheduler, harmless, send, name } = this.#target;
+    const { attemptsMax, deadlineMs, mode, onBatch } = this.#settings;
+    const rows = batch.reduce((sum, entry) => sum + entry.versions.length, 0);
+    const startMs = scheduler.now();
+    this.#inFlight += 1;
+    this.#sent += rows;
+    const sender = { send, harmless, scheduler, attemptsMax, deadlineMs };
+    const { statements, rejected } = await sendBatch(sender, batch, (entry) => {
+      this.#queue.settled(entry);
+    });
+    this.#inFlight -= 1;
+    this.#sent -= rows;
+    this.#statements += statements;
+    const nowMs = scheduler.now();
+    this.#learn(rows, full && statements === 1, nowMs);
+    this.#pump();
+    if (onBatch === undefined && !batches.hasSubscribers) return;
+    const bytes = batch.reduce((sum, entry) => sum + entry.bytes, 0);
+    const durationMs = nowMs - startMs;
+    const event = { table: name, mode, rows, bytes, durationMs, statements, rejected };
+    batches.publish(event);
+    onBatch?.(event);
+  }
+
+  #learn(rows: number, full: boolean, nowMs: number): void {
+    if (!this.#settings.adaptive) return;
+    if (!full && this.#queue.ready === 0) {
+      this.#adapter.idle();
+      return;
+    }
+    const change = this.#adapter.record(rows, nowMs);
+    if (change === undefined) return;
+    const event = { table: this.#target.name, ...change };
+    adapts.publish(event);
+    this.#settings.onAdapt?.(event);
+  }
+}
+
+function checkRow(row: unknown): asserts row is object {
+  if (typeof row !== 'object' || row === null || Array.isArray(row)) {
+    throw new TypeError('a row is an object with a property for each column');
+  }
+}
+
+/** The same text for the same key. Types are those of one column, so the text is enough. */
+function keyText(value: Parameter | undefined): string {
+  if (value instanceof Date) return value.toISOString();
+  if (value instanceof Uint8Array) return Buffer.from(value).toString('hex');
+  return typeof value === 'object' ? JSON.stringify(value) : String(value);
+}

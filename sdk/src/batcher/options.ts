@@ -1,0 +1,175 @@
+/**
+ * The options of a batcher: type, unit, default and limits of each.
+ */
+
+import { OptionError } from '../errors.js';
+
+/** What a batcher does with its rows. */
+export type BatchMode = 'insert' | 'upsert' | 'delete';
+
+/** A batch that was answered: what `onBatch` and the channel `braiddb:batch` are told. */
+export interface BatchEvent {
+  readonly table: string;
+  readonly mode: BatchMode;
+  /** Rows in the batch. */
+  readonly rows: number;
+  /** Their size on the wire in bytes, roughly. */
+  readonly bytes: number;
+  /** Milliseconds from sending to the answer, retries and halving included. */
+  readonly durationMs: number;
+  /** Statements that it took: more than 1 after retries or where bad rows were looked for. */
+  readonly statements: number;
+  /** Rows that were refused. */
+  readonly rejected: number;
+}
+
+/** The batcher has chosen another setting: `onAdapt` and the channel `braiddb:adapt`. */
+export interface AdaptEvent {
+  readonly table: string;
+  /** Rows of a full batch from now on. */
+  readonly rows: number;
+  /** Statements in flight from now on. */
+  readonly inFlight: number;
+  /** Rows a second measured with the setting before. */
+  readonly rowsPerSecond: number;
+  /** `trial`: to see whether it is better. `keep`: it was. `back`: it was not. */
+  readonly reason: 'trial' | 'keep' | 'back';
+}
+
+/** Options of `db.batcher`. */
+export interface BatcherOptions {
+  /** Default `'insert'`. */
+  readonly mode?: BatchMode | undefined;
+  /** Insert only. `'error'` (default) refuses a row whose key exists, `'nothing'` drops it. */
+  readonly onConflict?: 'error' | 'nothing' | undefined;
+  /** The columns that identify a row. Default: the table's primary key. */
+  readonly key?: readonly string[] | undefined;
+  /** Rows of one statement at most. Default 4 096; 1 to 100 000. */
+  readonly rowsMax?: number | undefined;
+  /** Bytes of one statement at most, roughly; a larger row goes alone. Default 1 MiB; 1 KiB to 64 MiB. */
+  readonly bytesMax?: number | undefined;
+  /**
+   * Milliseconds that a row waits for company although a statement could be sent. Default 0: rows
+   * of one turn of the event loop, and those that come while statements are in flight, go
+   * together. 0 to 60 000.
+   */
+  readonly delayMs?: number | undefined;
+  /** Statements in flight at most; each takes a connection. Default 4; 1 to 64. */
+  readonly inFlightMax?: number | undefined;
+  /**
+   * Look for the batch size and the number of statements in flight with the best throughput, up to
+   * `rowsMax` and `inFlightMax`. Default `true`; `false` uses the two as they are.
+   */
+  readonly adaptive?: boolean | undefined;
+  /** Rows that may wait before `add` does. Default 50 000; 1 to 10 000 000. */
+  readonly waitingRowsMax?: number | undefined;
+  /** Bytes that may wait before `add` does. Default 64 MiB; 1 KiB to 4 GiB. */
+  readonly waitingBytesMax?: number | undefined;
+  /** How often a batch is sent at most when it meets retry errors or a lost connection whose
+   * outcome is known. Default 20; 1 to 1000. */
+  readonly attemptsMax?: number | undefined;
+  /** Milliseconds for all attempts of a batch. Default 30 000; 1 to 86 400 000. */
+  readonly deadlineMs?: number | undefined;
+  /** Called after each batch. */
+  readonly onBatch?: ((event: BatchEvent) => void) | undefined;
+  /** Called when the batcher changes its setting. */
+  readonly onAdapt?: ((event: AdaptEvent) => void) | undefined;
+}
+
+/** Batcher options with every default filled in. */
+export interface BatcherSettings {
+  readonly mode: BatchMode;
+  readonly onConflict: 'error' | 'nothing';
+  readonly key: readonly string[] | undefined;
+  readonly rowsMax: number;
+  readonly bytesMax: number;
+  readonly delayMs: number;
+  readonly inFlightMax: number;
+  readonly adaptive: boolean;
+  readonly waitingRowsMax: number;
+  readonly waitingBytesMax: number;
+  readonly attemptsMax: number;
+  readonly deadlineMs: number;
+  readonly onBatch: ((event: BatchEvent) => void) | undefined;
+  readonly onAdapt: ((event: AdaptEvent) => void) | undefined;
+}
+
+const MIB = 1024 * 1024;
+
+/** Defaults and limits of all numbers, in one table. */
+const NUMBERS = {
+  rowsMax: { initial: 4096, min: 1, max: 100_000 },
+  bytesMax: { initial: MIB, min: 1024, max: 64 * MIB },
+  delayMs: { initial: 0, min: 0, max: 60_000 },
+  inFlightMax: { initial: 4, min: 1, max: 64 },
+  waitingRowsMax: { initial: 50_000, min: 1, max: 10_000_000 },
+  waitingBytesMax: { initial: 64 * MIB, min: 1024, max: 4096 * MIB },
+  attemptsMax: { initial: 20, min: 1, max: 1000 },
+  deadlineMs: { initial: 30_000, min: 1, max: 86_400_000 },
+} as const;
+
+const KNOWN = [
+  ...['mode', 'onConflict', 'key', 'adaptive', 'onBatch', 'onAdapt'],
+  ...Object.keys(NUMBERS),
+];
+
+/** Checks batcher options and fills in the defaults. */
+export function readBatcherOptions(options: BatcherOptions): BatcherSettings {
+  if (typeof (options as unknown) !== 'object' || (options as unknown) === null) {
+    throw new OptionError('batcher', 'must be an object');
+  }
+  for (const name of Object.keys(options)) {
+    if (!KNOWN.includes(name)) {
+      throw new OptionError(name, `is not known; known are ${KNOWN.join(', ')}`);
+    }
+  }
+  const mode = options.mode ?? 'insert';
+  if (!['insert', 'upsert', 'delete'].includes(mode)) {
+    throw new OptionError('mode', 'must be one of "insert", "upsert", "delete"');
+  }
+  const onConflict = options.onConflict ?? 'error';
+  if (!['error', 'nothing'].includes(onConflict)) {
+    throw new OptionError('onConflict', 'must be one of "error", "nothing"');
+  }
+  if (onConflict === 'nothing' && mode !== 'insert') {
+    throw new OptionError('onConflict', 'is for mode "insert" only');
+  }
+  return {
+    mode,
+    onConflict,
+    key: readKey(options.key),
+    rowsMax: whole(options, 'rowsMax'),
+    bytesMax: whole(options, 'bytesMax'),
+    delayMs: whole(options, 'delayMs'),
+    inFlightMax: whole(options, 'inFlightMax'),
+    adaptive: options.adaptive ?? true,
+    waitingRowsMax: whole(options, 'waitingRowsMax'),
+    waitingBytesMax: whole(options, 'waitingBytesMax'),
+    attemptsMax: whole(options, 'attemptsMax'),
+    deadlineMs: whole(options, 'deadlineMs'),
+    onBatch: callback('onBatch', options.onBatch),
+    onAdapt: callback('onAdapt', options.onAdapt),
+  };
+}
+
+function readKey(key: readonly string[] | undefined): readonly string[] | undefined {
+  if (key === undefined) return undefined;
+  const right =
+    Array.isArray(key) && key.length > 0 && key.every((name: unknown) => typeof name === 'string');
+  if (!right) throw new OptionError('key', 'must be a list of one or more column names');
+  return [...key];
+}
+
+function whole(options: BatcherOptions, name: keyof typeof NUMBERS): number {
+  const { initial, min, max } = NUMBERS[name];
+  const value: unknown = options[name] ?? initial;
+  if (!Number.isInteger(value) || (value as number) < min || (value as number) > max) {
+    throw new OptionError(name, `must be a whole number from ${min} to ${max}`);
+  }
+  return value as number;
+}
+
+function callback<Callback>(name: string, value: Callback): Callback {
+  if (value === undefined || typeof value === 'function') return value;
+  throw new OptionError(name, 'must be a function');
+}

@@ -1,0 +1,217 @@
+/**
+ * What a batcher knows about its table, and the statements that it sends.
+ *
+ * Rows travel as one array a column, `unnest($1::int8[], $2::text[])`: the text is the same for any
+ * number of rows, so the server plans it once, and the protocol's limit of 65,535 parameters does
+ * not matter. Tables with array columns need VALUES, because unnest would flatten them.
+ *
+ * The types in the casts have no length: casting to varchar(3) would cut values short, while the
+ * assignment to the column refuses them.
+ */
+
+import type { Queryable } from '../queryable.js';
+import type { Parameter } from '../sql.js';
+import { Sql, sql } from '../sql.js';
+import { checkParameter } from '../parameters.js';
+import { BatchTableError } from './errors.js';
+import type { BatcherSettings } from './options.js';
+
+/** A column of the table. */
+export interface Column {
+  readonly name: string;
+  /** The type as SQL spells it, without a length. */
+  readonly type: string;
+  readonly isArray: boolean;
+  readonly isJson: boolean;
+}
+
+/** The table as the server describes it. */
+export interface Table {
+  readonly name: Sql;
+  readonly columns: ReadonlyMap<string, Column>;
+  /** The columns that identify a row; empty where the table has no primary key. */
+  readonly key: readonly string[];
+  /** The primary key's columns. */
+  readonly primaryKey: readonly string[];
+}
+
+/** The protocol counts parameters in 16 bits. */
+const PARAMETERS_MAX = 65_535;
+
+interface ColumnRow {
+  name: string;
+  number: number;
+  type: string;
+  category: string;
+}
+
+/** Asks the server for columns and primary key. */
+export async function describeTable(
+  db: Queryable,
+  parts: readonly [string, ...string[]],
+  settings: BatcherSettings,
+): Promise<Table> {
+  const name = sql.identifier(...parts);
+  const quoted = name.compile().text;
+  const { rows } = await db.query<ColumnRow>`
+    SELECT a.attname::text AS name, a.attnum::int4 AS number,
+      format_type(a.atttypid, -1) AS type, t.typcategory::text AS category
+    FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_type t ON t.oid = a.atttypid
+    WHERE a.attrelid = ${quoted}::regclass AND a.attnum > 0 AND NOT a.attisdropped
+    ORDER BY a.attnum`;
+  const primary = await db.maybeOne<{ numbers: string }>`
+    SELECT i.indkey::text AS numbers FROM pg_catalog.pg_index i
+    WHERE i.indrelid = ${quoted}::regclass AND i.indisprimary`;
+  const columns = new Map(rows.map((row) => [row.name, describeColumn(row)]));
+  const numbers = (primary?.numbers.match(/\d+/g) ?? []).map(Number);
+  const primaryKey = numbers.flatMap((number) => {
+    const column = rows.find((row) => row.number === number);
+    return column === undefined ? [] : [column.name];
+  });
+  for (const column of settings.key ?? []) {
+    if (!columns.has(column)) throw new BatchTableError(quoted, `has no column "${column}"`);
+  }
+  const key = settings.key ?? primaryKey;
+  if (key.length === 0 && settings.mode !== 'insert') {
+    throw new BatchTableError(quoted, `has no primary key; mode "${settings.mode}" needs "key"`);
+  }
+  return { name, columns, key, primaryKey };
+}
+
+function describeColumn({ name, type, category }: ColumnRow): Column {
+  const isJson = type === 'json' || type === 'jsonb';
+  return { name, type, isArray: category === 'A', isJson };
+}
+
+/** Rows that set the same columns: they can share a statement. */
+export class Shape {
+  readonly columns: readonly Column[];
+  /** Places of the key's columns; undefined if the rows do not have them all. */
+  readonly keyPlaces: readonly number[] | undefined;
+  /** The most rows of one statement. */
+  readonly rowsMax: number;
+  readonly #table: Table;
+  readonly #settings: BatcherSettings;
+  readonly #byArrays: boolean;
+
+  constructor(table: Table, names: readonly string[], settings: BatcherSettings) {
+    this.#table = table;
+    this.#settings = settings;
+    this.columns = names.map((name) => {
+      const column = table.columns.get(name);
+      if (column === undefined) {
+        throw new BatchTableError(table.name.compile().text, `has no column "${name}"`);
+      }
+      return column;
+    });
+    const places = table.key.map((name) => names.indexOf(name));
+    this.keyPlaces = places.length > 0 && places.every((at) => at >= 0) ? places : undefined;
+    if (this.keyPlaces === undefined && settings.mode !== 'insert') {
+      throw new BatchTableError(
+        table.name.compile().text,
+        `needs a value for each of ${table.key.map((one) => `"${one}"`).join(', ')}`,
+      );
+    }
+    this.#byArrays = names.length > 0 && !this.columns.some((column) => column.isArray);
+    this.rowsMax = this.#byArrays ? Number.MAX_SAFE_INTEGER : valuesRowsMax(names.length);
+  }
+
+  /** The values of a row, checked, in the order of the columns. */
+  values(row: Readonly<Record<string, unknown>>): Parameter[] {
+    return this.columns.map((column) => {
+      const value = row[column.name];
+      try {
+        return toParameter(column, value);
+      } catch (error) {
+        if (!(error instanceof TypeError)) throw error;
+        throw new TypeError(`column "${column.name}": ${error.message.replace(/^.*?: /, '')}`);
+      }
+    });
+  }
+
+  /** The statement for some rows. */
+  statement(rows: readonly (readonly Parameter[])[]): Sql {
+    return this.#settings.mode === 'delete' ? this.#remove(rows) : this.#insert(rows);
+  }
+
+  #insert(rows: readonly (readonly Parameter[])[]): Sql {
+    const { name } = this.#table;
+    if (this.columns.length === 0) {
+      // Each row takes all its defaults; there is no form for many of them.
+      return sql`INSERT INTO ${name} DEFAULT VALUES${this.#conflict()}`;
+    }
+    const names = sql.join(this.columns.map((column) => sql.identifier(column.name)));
+    const source = this.#byArrays
+      ? sql`SELECT * FROM ${this.#unnest(rows)}`
+      : sql`VALUES ${sql.values(rows)}`;
+    return sql`INSERT INTO ${name} (${names}) ${source}${this.#conflict()}`;
+  }
+
+  #conflict(): Sql {
+    const { mode, onConflict } = this.#settings;
+    if (mode === 'insert') return onConflict === 'error' ? sql.empty : sql` ON CONFLICT DO NOTHING`;
+    const { key } = this.#table;
+    const target = sql.join(key.map((column) => sql.identifier(column)));
+    const rest = this.columns.filter((column) => !key.includes(column.name));
+    if (rest.length === 0) return sql` ON CONFLICT (${target}) DO NOTHING`;
+    const sets = rest.map(({ name }) => {
+      const column = sql.identifier(name);
+      return sql`${column} = excluded.${column}`;
+    });
+    return sql` ON CONFLICT (${target}) DO UPDATE SET ${sql.join(sets)}`;
+  }
+
+  #remove(rows: readonly (readonly Parameter[])[]): Sql {
+    const { name } = this.#table;
+    const [only] = this.columns;
+    if (this.columns.length === 1 && only !== undefined && this.#byArrays) {
+      const values = rows.map(([value]) => value ?? null);
+      const cast = Sql.fromParts([`::${only.type}[]`]);
+      return sql`DELETE FROM ${name} WHERE ${sql.identifier(only.name)} = ANY(${values}${cast})`;
+    }
+    const names = this.columns.map((column) => sql.identifier(column.name));
+    const source = this.#byArrays ? this.#unnest(rows) : sql`(VALUES ${sql.values(rows)})`;
+    const same = names.map((column) => sql`t.${column} = gone.${column}`);
+    return sql`DELETE FROM ${name} AS t USING ${source} AS gone (${sql.join(names)})
+      WHERE ${sql.join(same, sql` AND `)}`;
+  }
+
+  #unnest(rows: readonly (readonly Parameter[])[]): Sql {
+    const arrays = this.columns.map((column, place) => {
+      const values = rows.map((row) => row[place] ?? null);
+      return sql`${values}${Sql.fromParts([`::${column.type}[]`])}`;
+    });
+    return sql`unnest(${sql.join(arrays)})`;
+  }
+}
+
+/** Rows of one VALUES list; rows that set no column go one by one. */
+function valuesRowsMax(columns: number): number {
+  return columns === 0 ? 1 : Math.max(1, Math.floor(PARAMETERS_MAX / columns));
+}
+
+/** A value as it is sent for this column. */
+function toParameter(column: Column, value: unknown): Parameter {
+  if (column.isJson && (Array.isArray(value) || typeof value === 'boolean')) {
+    return JSON.stringify(value);
+  }
+  const checked = checkParameter(value, 1);
+  // Inside an array parameter a nested array would become another dimension.
+  if (Array.isArray(checked) && !column.isArray) {
+    throw new TypeError(`parameter 1: an array cannot be stored as ${column.type}`);
+  }
+  return checked;
+}
+
+/** Roughly how many bytes a value takes on the wire. */
+export function sizeOf(value: Parameter): number {
+  if (value === null) return 4;
+  if (typeof value === 'string') return value.length + 4;
+  if (typeof value !== 'object') return 12;
+  if (value instanceof Uint8Array) return value.byteLength * 2 + 8;
+  if (value instanceof Date) return 28;
+  if (Array.isArray(value)) {
+    return value.reduce((sum: number, one) => sum + sizeOf(one as Parameter), 8);
+  }
+  return JSON.stringify(value).length + 4;
+}
