@@ -18,8 +18,10 @@ mod errors;
 mod execution;
 mod explain;
 mod operator;
+mod predict;
 pub mod rows;
 
 pub use context::{Cancel, ExecContext, Memory, SessionServices};
 pub use errors::from_kv;
 pub use execution::Execution;
+pub use predict::{Dependency, StatementSpans, predict_spans};

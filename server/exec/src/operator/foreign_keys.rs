@@ -283,7 +283,10 @@ fn parent_key(parent: &Arc<Table>, foreign_key: &ForeignKey, values: &[Datum]) -
 }
 
 /// An index of the child whose first columns are the foreign key's, in any order.
-fn index_on<'t>(child: &'t Table, foreign_key: &ForeignKey) -> Option<&'t braid_catalog::Index> {
+pub fn index_on<'t>(
+    child: &'t Table,
+    foreign_key: &ForeignKey,
+) -> Option<&'t braid_catalog::Index> {
     child.all_indexes().find(|index| {
         index.state == braid_catalog::IndexState::Public
             && index.predicate.is_none()

@@ -2,7 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-use braid_catalog::IndexNumber;
+use braid_catalog::{IndexNumber, Table};
+use braid_codec::key::is_exact;
 use braid_kv::{Key, LockRequest};
 use braid_plan::{Expr, Insert, OnConflict};
 use braid_types::{Error, Result, Row, SqlState};
@@ -274,7 +275,8 @@ impl InsertOperator {
     async fn upsert(&mut self, proposed: Vec<Proposed>) -> Result<Vec<Row>> {
         let OnConflict::Upsert(targets) = self.on_conflict.clone() else { return Ok(Vec::new()) };
         let existing = self.in_the_way(&proposed, &[1]).await?;
-        let places = self.with_generated(targets.clone());
+        let replaced = replaced_places(&self.writer.rows.table, &targets);
+        let places = self.with_generated(replaced);
         let (mut fresh, mut changes) = (Vec::new(), Vec::new());
         for (p, existing) in proposed.into_iter().zip(existing) {
             if !self.written.insert(self.writer.rows.primary_key(&p.row)) {
@@ -318,6 +320,16 @@ impl InsertOperator {
         written.extend(changes.into_iter().map(|(_, new)| new));
         Ok(written)
     }
+}
+
+/// Columns that UPSERT changes in a row that is there: the key's own stay, except where equal
+/// keys may be written differently (numeric scale).
+pub fn replaced_places(table: &Table, targets: &[usize]) -> Vec<usize> {
+    let stays = |place: &usize| {
+        let column = &table.columns[*place];
+        table.primary.keys.iter().any(|key| key.column == column.id) && is_exact(&column.ty)
+    };
+    targets.iter().copied().filter(|place| !stays(place)).collect()
 }
 
 fn second_time(what: &str) -> Error {

@@ -51,33 +51,37 @@ pub async fn spans(
                     .collect());
             }
             Bound::Null => {
-                for prefix in &mut prefixes {
-                    key::encode(prefix, &Datum::Null, &column.ty, column.descending);
-                }
+                prefixes = extend(&prefixes, column, vec![Datum::Null], true)?;
             }
             Bound::In(list) => {
                 let mut values = Vec::with_capacity(list.len());
                 for e in list {
                     values.push(evaluator.eval(e, &[]).await?);
                 }
-                prefixes = extend(&prefixes, column, values)?;
+                prefixes = extend(&prefixes, column, values, false)?;
             }
             Bound::Any(e) => {
                 let values = match evaluator.eval(e, &[]).await? {
                     Datum::Array(array) => array.items.clone(),
                     _ => Vec::new(),
                 };
-                prefixes = extend(&prefixes, column, values)?;
+                prefixes = extend(&prefixes, column, values, false)?;
             }
         }
     }
     Ok(prefixes.into_iter().map(Span::prefix).collect())
 }
 
-fn extend(prefixes: &[Vec<u8>], column: &KeyColumn, values: Vec<Datum>) -> Result<Vec<Vec<u8>>> {
+/// Prefixes one column longer, in key order; NULLs are left out unless `nulls` says otherwise.
+pub fn extend(
+    prefixes: &[Vec<u8>],
+    column: &KeyColumn,
+    values: Vec<Datum>,
+    nulls: bool,
+) -> Result<Vec<Vec<u8>>> {
     let mut ends: Vec<Vec<u8>> = values
         .iter()
-        .filter(|value| !value.is_null())
+        .filter(|value| nulls || !value.is_null())
         .map(|value| {
             let mut out = Vec::with_capacity(12);
             key::encode(&mut out, value, &column.ty, column.descending);
@@ -95,9 +99,11 @@ fn extend(prefixes: &[Vec<u8>], column: &KeyColumn, values: Vec<Datum>) -> Resul
         .collect())
 }
 
-type End = (Datum, bool);
+/// An end of a range and whether it is inside.
+pub type End = (Datum, bool);
 
-fn range(prefix: &[u8], column: &KeyColumn, lower: Option<&End>, upper: Option<&End>) -> Span {
+/// The span of one column's range below a prefix.
+pub fn range(prefix: &[u8], column: &KeyColumn, lower: Option<&End>, upper: Option<&End>) -> Span {
     let at = |value: &Datum| {
         let mut out = prefix.to_vec();
         key::encode(&mut out, value, &column.ty, column.descending);

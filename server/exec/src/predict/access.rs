@@ -1,0 +1,108 @@
+//! The spans of an access as far as its bounds are known before the run.
+
+use braid_codec::key;
+use braid_kv::Span;
+use braid_plan::{Bound, Expr, Scan};
+use braid_types::{Datum, Row};
+
+use super::values::{Known, Values};
+use crate::operator::spans::{End, KeyColumn, extend, range};
+
+/// The most keys of one access that are listed; more are the whole of what they start with.
+const KEYS_MAX: usize = 20_000;
+
+/// What an access may read.
+pub(super) struct AccessSpans {
+    /// Its spans of the index.
+    pub spans: Vec<Span>,
+    /// The values of the index's key columns, if every one of them is given by single values.
+    pub points: Option<Vec<Row>>,
+}
+
+/// The values that a bound allows.
+enum Given {
+    Values(Vec<Datum>),
+    Range(Option<End>, Option<End>),
+    Unknown,
+}
+
+/// The spans of a scan, with the values handed in from outside.
+pub(super) fn access_spans(
+    values: Values<'_>,
+    scan: &Scan,
+    outer: Option<&[Known]>,
+) -> AccessSpans {
+    let table = &scan.table;
+    let index = table.all_indexes().find(|index| index.number == scan.access.index);
+    let index = index.unwrap_or(&table.primary);
+    let mut prefixes = vec![key::index_prefix(table.data_id, index.number)];
+    let mut points: Option<Vec<Row>> = Some(vec![Row::new()]);
+    let mut bound_columns = 0;
+    for (bound, part) in scan.access.bounds.iter().zip(&index.keys) {
+        let Some(column) = table.column(part.column) else { break };
+        let column = KeyColumn { ty: column.ty.clone(), descending: part.descending };
+        match given(values, bound, outer) {
+            Given::Unknown => break,
+            Given::Range(lower, upper) => {
+                let is_null = |end: &Option<End>| end.as_ref().is_some_and(|(v, _)| v.is_null());
+                let spans = if is_null(&lower) || is_null(&upper) {
+                    Vec::new()
+                } else {
+                    let range =
+                        |prefix: &Vec<u8>| range(prefix, &column, lower.as_ref(), upper.as_ref());
+                    prefixes.iter().map(range).collect()
+                };
+                return AccessSpans { spans, points: None };
+            }
+            Given::Values(list) => {
+                if prefixes.len().saturating_mul(list.len()) > KEYS_MAX {
+                    break;
+                }
+                points = points.map(|rows| product(&rows, &list));
+                match extend(&prefixes, &column, list, matches!(bound, Bound::Null)) {
+                    Ok(longer) => prefixes = longer,
+                    Err(_) => break,
+                }
+            }
+        }
+        bound_columns += 1;
+    }
+    AccessSpans {
+        spans: prefixes.into_iter().map(Span::prefix).collect(),
+        points: points.filter(|_| bound_columns == index.keys.len()),
+    }
+}
+
+fn product(rows: &[Row], values: &[Datum]) -> Vec<Row> {
+    let longer = |row: &Row, value: &Datum| [&row[..], std::slice::from_ref(value)].concat();
+    rows.iter().flat_map(|row| values.iter().map(move |value| longer(row, value))).collect()
+}
+
+fn given(values: Values<'_>, bound: &Bound, outer: Option<&[Known]>) -> Given {
+    let value = |e: &Expr| values.value(e, &[], outer);
+    let list = |list: Vec<Datum>| {
+        Given::Values(list.into_iter().filter(|value| !value.is_null()).collect())
+    };
+    match bound {
+        Bound::Null => Given::Values(vec![Datum::Null]),
+        Bound::In(exprs) => match exprs.iter().map(value).collect::<Option<Vec<_>>>() {
+            Some(known) => list(known),
+            None => Given::Unknown,
+        },
+        Bound::Any(e) => match value(e) {
+            Some(Datum::Array(array)) => list(array.items.clone()),
+            Some(_) => list(Vec::new()),
+            None => Given::Unknown,
+        },
+        Bound::Range { lower, upper } => {
+            let end = |end: &Option<(Expr, bool)>| match end {
+                None => Some(None),
+                Some((e, inclusive)) => value(e).map(|value| Some((value, *inclusive))),
+            };
+            match (end(lower), end(upper)) {
+                (Some(lower), Some(upper)) => Given::Range(lower, upper),
+                _ => Given::Unknown,
+            }
+        }
+    }
+}

@@ -1,0 +1,308 @@
+//! What INSERT, UPDATE and DELETE read and write besides their input.
+
+use std::sync::Arc;
+
+use braid_catalog::{ForeignKey, Index, Table};
+use braid_codec::key;
+use braid_kv::Span;
+use braid_plan::{Delete, Expr, Insert, JoinMethod, Node, OnConflict, Scan, Slot, Update};
+use braid_types::Datum;
+
+use super::access::{AccessSpans, access_spans};
+use super::values::Known;
+use super::walk::Walk;
+use crate::operator::foreign_keys::index_on;
+use crate::operator::insert::replaced_places;
+use crate::rows::{IndexRows, TableRows};
+
+/// Which rows of the target an UPDATE or DELETE takes.
+struct Target {
+    /// Their keys' spans in the primary index.
+    spans: Vec<Span>,
+    /// Each row as far as its columns are known; `None` if not even their number is.
+    rows: Option<Vec<Vec<Known>>>,
+}
+
+impl<'a> Walk<'a> {
+    /// INSERT and UPSERT.
+    pub(super) fn insert(&mut self, insert: &'a Insert) {
+        let table = &insert.table;
+        let rows = self.values.rows(&insert.input).unwrap_or_else(|| vec![Vec::new()]);
+        for row in &rows {
+            let mut new: Vec<Known> =
+                insert.values.iter().map(|e| self.values.value(e, row, None)).collect();
+            self.generate(&mut new, &insert.generated);
+            for index in table.all_indexes() {
+                let span = entry_span(table, index, &new);
+                if index.unique || index.number == 1 {
+                    self.reads.push(span.clone());
+                }
+                self.writes.push(span);
+            }
+            self.parents(table, &new, None);
+        }
+        let changed: Vec<usize> = match &insert.on_conflict {
+            OnConflict::Error | OnConflict::Nothing(_) => return,
+            OnConflict::Update { assignments, .. } => {
+                assignments.iter().map(|(place, _)| *place).collect()
+            }
+            OnConflict::Upsert(places) => replaced_places(table, places),
+        };
+        // The rows in the way are not known, except that UPSERT finds them by the primary key.
+        let by_primary_key = match &insert.on_conflict {
+            OnConflict::Update { indexes, .. } => indexes.iter().all(|number| *number == 1),
+            _ => true,
+        };
+        if !by_primary_key {
+            let whole = TableRows::new(table).primary_span();
+            self.reads.push(whole.clone());
+            self.writes.push(whole);
+        }
+        let nothing = vec![None; table.columns.len()];
+        let changed = with_generated(table, changed);
+        let updates = !matches!(insert.on_conflict, OnConflict::Upsert(_));
+        self.replaced(table, &changed, !insert.predicates.is_empty());
+        if updates {
+            self.parents(table, &nothing, Some(&changed));
+        }
+        self.children(table, None, Some(&changed));
+    }
+
+    /// UPDATE.
+    pub(super) fn update(&mut self, update: &'a Update) {
+        let table = &update.table;
+        let target = self.target(&update.input, table);
+        let places: Vec<usize> = update.assignments.iter().map(|(place, _)| *place).collect();
+        let changed = with_generated(table, places);
+        self.writes.extend(target.spans.iter().cloned());
+        self.replaced(table, &changed, !update.predicates.is_empty());
+        let mut new = vec![None; table.columns.len()];
+        for (place, e) in &update.assignments {
+            new[*place] = self.values.value(e, &[], None);
+        }
+        self.parents(table, &new, Some(&changed));
+        self.children(table, target.rows.as_deref(), Some(&changed));
+    }
+
+    /// DELETE.
+    pub(super) fn delete(&mut self, delete: &'a Delete) {
+        let table = &delete.table;
+        let target = self.target(&delete.input, table);
+        self.writes.extend(target.spans);
+        let rows = target.rows.unwrap_or_else(|| vec![vec![None; table.columns.len()]]);
+        for index in &table.indexes {
+            for row in &rows {
+                self.writes.push(entry_span(table, index, row));
+            }
+        }
+        self.children(table, Some(&rows), None);
+    }
+
+    /// Generated columns, where what they need is known.
+    fn generate(&self, row: &mut [Known], generated: &[(usize, Expr)]) {
+        for (place, e) in generated {
+            row[*place] = self.values.value(e, row, None);
+        }
+    }
+
+    /// Entries of rows that change in these columns: old ones are not known, new ones depend on
+    /// the rest of the row.
+    fn replaced(&mut self, table: &Arc<Table>, changed: &[usize], has_predicates: bool) {
+        let rows = TableRows::new(table);
+        let moved = rows.primary_places().iter().any(|place| changed.contains(place));
+        if moved {
+            self.reads.push(rows.primary_span());
+            self.writes.push(rows.primary_span());
+        }
+        for index in &table.indexes {
+            let partial = has_predicates && index.predicate.is_some();
+            let layout = IndexRows::new(table, index);
+            if moved || partial || layout.touches(changed) {
+                if index.unique {
+                    self.reads.push(layout.span());
+                }
+                self.writes.push(layout.span());
+            }
+        }
+    }
+
+    /// Parents of a row written: all of them, or those of foreign keys with a changed column.
+    fn parents(&mut self, table: &Table, row: &[Known], changed: Option<&[usize]>) {
+        for foreign_key in &table.foreign_keys {
+            let places = places(table, &foreign_key.columns);
+            if changed.is_some_and(|changed| !places.iter().any(|p| changed.contains(p))) {
+                continue;
+            }
+            let values: Vec<Known> = places.iter().map(|place| row[*place].clone()).collect();
+            let points_nowhere = !foreign_key.match_full
+                && values.iter().any(|value| value.as_ref().is_some_and(Datum::is_null));
+            if let Some(parent) = self.values.cx.catalog.table(foreign_key.parent)
+                && !points_nowhere
+            {
+                self.reads.extend(parent_span(parent, foreign_key, &values));
+            }
+        }
+    }
+
+    /// Children of rows that go, or change in these columns.
+    fn children(
+        &mut self,
+        table: &Arc<Table>,
+        rows: Option<&[Vec<Known>]>,
+        changed: Option<&[usize]>,
+    ) {
+        let catalog = &self.values.cx.catalog;
+        for child in table.referenced_by.iter().filter_map(|id| catalog.table(*id)) {
+            for foreign_key in child.foreign_keys.iter().filter(|fk| fk.parent == table.id) {
+                let places = places(table, &foreign_key.parent_columns);
+                if changed.is_some_and(|changed| !places.iter().any(|p| changed.contains(p))) {
+                    continue;
+                }
+                let unknown = [vec![None; table.columns.len()]];
+                for row in rows.unwrap_or(&unknown) {
+                    let values: Vec<Known> = places.iter().map(|p| row[*p].clone()).collect();
+                    // Whether the key is still there, and who points at it.
+                    self.reads.extend(parent_span(table, foreign_key, &values));
+                    self.reads.push(child_span(child, foreign_key, &values));
+                }
+            }
+        }
+    }
+
+    /// The rows that an UPDATE or DELETE takes from its input.
+    fn target(&self, input: &'a Node, table: &Arc<Table>) -> Target {
+        let whole = Target { spans: vec![TableRows::new(table).primary_span()], rows: None };
+        let Some(first) = input.slots().first().copied() else { return whole };
+        let Some((scan, found)) = self.target_access(input, table, first) else { return whole };
+        if scan.access.index != 1 {
+            return whole;
+        }
+        let mut target = Target { spans: Vec::new(), rows: Some(Vec::new()) };
+        let key_places = TableRows::new(table).primary_places();
+        for access in found {
+            target.spans.extend(access.spans);
+            match (access.points, &mut target.rows) {
+                (Some(points), Some(rows)) => {
+                    for point in points {
+                        let mut row = vec![None; table.columns.len()];
+                        for (place, value) in key_places.iter().zip(point) {
+                            row[*place] = Some(value);
+                        }
+                        rows.push(row);
+                    }
+                }
+                _ => target.rows = None,
+            }
+        }
+        target
+    }
+
+    /// The scan that gives the target's rows: the one with the slot of its first column.
+    fn target_access(
+        &self,
+        node: &'a Node,
+        table: &Table,
+        first: Slot,
+    ) -> Option<(&'a Scan, Vec<AccessSpans>)> {
+        match node {
+            Node::Scan(scan) => {
+                let gives = scan.columns.iter().any(|(slot, _)| *slot == first);
+                (gives && scan.table.id == table.id)
+                    .then(|| (&**scan, vec![access_spans(self.values, scan, None)]))
+            }
+            Node::Join(join) if matches!(join.method, JoinMethod::Lookup) => {
+                let right = match &join.right {
+                    Node::Scan(scan) if scan.columns.iter().any(|(slot, _)| *slot == first) => {
+                        (scan.table.id == table.id)
+                            .then(|| (&**scan, self.lookup_spans(join, scan)))
+                    }
+                    _ => None,
+                };
+                right.or_else(|| self.target_access(&join.left, table, first))
+            }
+            // Their rows are made of others.
+            Node::Aggregate(_) | Node::SetOp(_) | Node::With(_) | Node::CteScan(_) => None,
+            other => {
+                let mut found = None;
+                other.for_each_child(&mut |child| {
+                    if found.is_none() {
+                        found = self.target_access(child, table, first);
+                    }
+                });
+                found
+            }
+        }
+    }
+}
+
+fn with_generated(table: &Table, mut places: Vec<usize>) -> Vec<usize> {
+    let columns = table.columns.iter().enumerate();
+    places.extend(columns.filter(|(_, c)| c.generated.is_some()).map(|(place, _)| place));
+    places
+}
+
+fn places(table: &Table, columns: &[braid_catalog::ColumnId]) -> Vec<usize> {
+    let place = |id: &braid_catalog::ColumnId| table.columns.iter().position(|c| c.id == *id);
+    columns.iter().filter_map(place).collect()
+}
+
+/// The part of an index that a row's entry lies in: one key if the row is known.
+fn entry_span(table: &Table, index: &Index, row: &[Known]) -> Span {
+    let mut out = key::index_prefix(table.data_id, index.number);
+    let rest =
+        table.primary.keys.iter().filter(|part| {
+            index.number != 1 && index.keys.iter().all(|own| own.column != part.column)
+        });
+    let mut has_null = false;
+    for (i, part) in index.keys.iter().chain(rest).enumerate() {
+        // The entry of a unique key ends with it, unless a NULL makes it one of many.
+        if i == index.keys.len() && index.unique && !has_null {
+            break;
+        }
+        let place = table.columns.iter().position(|column| column.id == part.column);
+        let Some((Some(value), column)) =
+            place.and_then(|place| Some((row.get(place)?.as_ref(), &table.columns[place])))
+        else {
+            break;
+        };
+        has_null |= value.is_null();
+        key::encode(&mut out, value, &column.ty, part.descending);
+    }
+    Span::prefix(out)
+}
+
+/// Where the parent of these values is: its key, or what is known of it.
+fn parent_span(parent: &Table, foreign_key: &ForeignKey, values: &[Known]) -> Option<Span> {
+    let index = parent.all_indexes().find(|index| index.number == foreign_key.parent_index)?;
+    let parts = foreign_key.parent_columns.iter().zip(values);
+    let known: Vec<_> = parts.collect();
+    Some(known_prefix(parent, index, &index.keys, &known))
+}
+
+/// Where children of these values are: a part of an index of theirs, or the whole table.
+fn child_span(child: &Arc<Table>, foreign_key: &ForeignKey, values: &[Known]) -> Span {
+    match index_on(child, foreign_key) {
+        None => TableRows::new(child).primary_span(),
+        Some(index) => {
+            let known: Vec<_> = foreign_key.columns.iter().zip(values).collect();
+            known_prefix(child, index, &index.keys[..foreign_key.columns.len()], &known)
+        }
+    }
+}
+
+fn known_prefix(
+    table: &Table,
+    index: &Index,
+    keys: &[braid_catalog::IndexKey],
+    known: &[(&braid_catalog::ColumnId, &Known)],
+) -> Span {
+    let mut out = key::index_prefix(table.data_id, index.number);
+    for part in keys {
+        let value = known.iter().find(|(id, _)| **id == part.column);
+        let (Some((_, Some(value))), Some(column)) = (value, table.column(part.column)) else {
+            break;
+        };
+        key::encode(&mut out, value, &column.ty, part.descending);
+    }
+    Span::prefix(out)
+}

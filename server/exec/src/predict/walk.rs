@@ -1,0 +1,140 @@
+//! The walk over a plan: what every operator reads, and what is ordered.
+
+use braid_builtins::{Special, Volatility};
+use braid_kv::Span;
+use braid_plan::{Expr, Join, JoinMethod, Node, PlannedStatement, Scan};
+use braid_types::{Datum, Result};
+
+use super::StatementSpans;
+use super::access::{AccessSpans, access_spans};
+use super::values::{Known, Values};
+use crate::ExecContext;
+use crate::rows::{IndexRows, TableRows};
+
+/// The most spans that one statement collects before they are given up for whole tables.
+const SPANS_MAX: usize = 200_000;
+
+/// What a statement may read and write with these parameters. It waits for nothing, and a value
+/// that cannot be computed makes the sets wider.
+pub fn predict_spans(
+    plan: &PlannedStatement,
+    params: &[Datum],
+    cx: &ExecContext,
+) -> Result<StatementSpans> {
+    let mut walk = Walk {
+        values: Values { cx, params },
+        reads: Vec::new(),
+        writes: Vec::new(),
+        ordered: false,
+    };
+    walk.node(&plan.root);
+    if walk.reads.len() + walk.writes.len() > SPANS_MAX {
+        return Ok(StatementSpans::unknown());
+    }
+    Ok(StatementSpans {
+        reads: walk.reads.into_iter().collect(),
+        writes: walk.writes.into_iter().collect(),
+        ordered: walk.ordered,
+    })
+}
+
+/// What was found so far.
+pub(super) struct Walk<'a> {
+    pub values: Values<'a>,
+    pub reads: Vec<Span>,
+    pub writes: Vec<Span>,
+    pub ordered: bool,
+}
+
+impl<'a> Walk<'a> {
+    /// An operator and everything below it.
+    pub(super) fn node(&mut self, node: &'a Node) {
+        node.for_each_expr(&mut |e| self.expr(e));
+        match node {
+            Node::Scan(scan) => {
+                let found = access_spans(self.values, scan, None);
+                self.scan(scan, found);
+            }
+            // Catalog views show the state of the server.
+            Node::Virtual(_) => self.ordered = true,
+            Node::Join(join) if matches!(join.method, JoinMethod::Lookup) => self.lookup(join),
+            Node::Insert(insert) => {
+                self.node(&insert.input);
+                self.insert(insert);
+            }
+            Node::Update(update) => {
+                self.node(&update.input);
+                self.update(update);
+            }
+            Node::Delete(delete) => {
+                self.node(&delete.input);
+                self.delete(delete);
+            }
+            other => other.for_each_child(&mut |child| self.node(child)),
+        }
+    }
+
+    /// What an expression reads, and whether it depends on time or order.
+    fn expr(&mut self, e: &'a Expr) {
+        match e {
+            Expr::Call(call) => self.ordered |= is_ordered(e, call),
+            Expr::Subquery(subquery) => self.node(&subquery.plan),
+            _ => {}
+        }
+        e.for_each_child(&mut |child| self.expr(child));
+    }
+
+    /// The reads of a scan: its part of the index, and the rows behind entries.
+    pub(super) fn scan(&mut self, scan: &Scan, found: AccessSpans) {
+        self.reads.extend(found.spans);
+        let Some(index) = scan.table.indexes.iter().find(|i| i.number == scan.access.index) else {
+            return;
+        };
+        let rows = IndexRows::new(&scan.table, index);
+        let covers = scan.lock.is_none()
+            && scan.columns.iter().all(|(_, place)| rows.has(&scan.table, *place));
+        if !covers {
+            self.reads.push(TableRows::new(&scan.table).primary_span());
+        }
+    }
+
+    /// A lookup join reads as many keys as its left side has rows, if those are known.
+    fn lookup(&mut self, join: &'a Join) {
+        self.node(&join.left);
+        let Node::Scan(scan) = &join.right else {
+            self.node(&join.right);
+            return;
+        };
+        join.right.for_each_expr(&mut |e| self.expr(e));
+        for found in self.lookup_spans(join, scan) {
+            self.scan(scan, found);
+        }
+    }
+
+    /// What a lookup join reads of its right side: once for each left row, if those are known.
+    pub(super) fn lookup_spans(&self, join: &Join, scan: &Scan) -> Vec<AccessSpans> {
+        let Some(rows) = self.values.rows(&join.left) else {
+            return vec![access_spans(self.values, scan, None)];
+        };
+        let spans = |row: &Vec<Known>| {
+            let outer: Vec<Known> =
+                join.outer.iter().map(|e| self.values.value(e, row, None)).collect();
+            access_spans(self.values, scan, Some(&outer))
+        };
+        rows.iter().map(spans).collect()
+    }
+}
+
+/// Whether a call's effect or result depends on time or on what ran before. `now()` is the same in
+/// the whole transaction; fresh identifiers and sleeping change nothing for others.
+fn is_ordered(e: &Expr, call: &braid_plan::CallExpr) -> bool {
+    let name = call.function.name;
+    match call.function.volatility {
+        Volatility::Immutable => false,
+        Volatility::Stable => name == "statement_timestamp",
+        Volatility::Volatile => {
+            let fresh = ["gen_random_uuid", "uuid_generate_v4", "unique_rowid"].contains(&name);
+            !fresh && e.special() != Some(Special::Sleep)
+        }
+    }
+}
