@@ -34,10 +34,11 @@ async function main() {
     print(`server stopped (exit code ${code})`);
   }
 
-  const { events, sentTwice, seconds, eventsPerSecond } = result;
+  const { events, sentTwice, dead, seconds, eventsPerSecond } = result;
   const readable = (value) => Math.round(value).toLocaleString('en-US');
   process.stdout.write(`
 Every one of ${readable(events)} events is stored exactly once; ${readable(sentTwice)} were sent twice on purpose.
+${readable(dead)} more that no table takes are among the dead letters, with the reason.
 ${readable(eventsPerSecond)} events a second, from the first request to the last reading (${seconds.toFixed(1)} s).
 
 Where to look next:

@@ -2,17 +2,17 @@
  * The example from end to end: real measurements over HTTP, through the queue, into the readings,
  * and a check that each arrived exactly once. Started by `npm run demo`.
  *
- * On purpose some requests are sent twice, as after a lost answer, and the worker is stopped in the
- * middle of its work and replaced.
+ * On purpose some requests are sent twice, as after a lost answer, one of the two workers is stopped
+ * in the middle of its work and replaced, and a few events carry values that the table refuses.
  */
 
-import type { Database } from '@braiddb/sdk';
+import type { Batcher, Database } from '@braiddb/sdk';
 import { connect } from '@braiddb/sdk';
 
 import type { SensorEvent } from './events.js';
 import { readable, showProgress } from './progress.js';
-import type { Drained } from './queue.js';
-import { allReadings, countRows, createTables } from './queue.js';
+import type { Drained, QueueRow } from './queue.js';
+import { allReadings, countRows, createTables, deadLetters, openQueue } from './queue.js';
 import { makeService } from './service.js';
 import { weatherEvents } from './weather.js';
 import { runWorker } from './worker.js';
@@ -21,10 +21,14 @@ import { runWorker } from './worker.js';
 export interface DemoResult {
   readonly events: number;
   readonly sentTwice: number;
+  /** Events that went to the dead letters. */
+  readonly dead: number;
   readonly seconds: number;
   readonly eventsPerSecond: number;
 }
 
+/** Finite, so the service accepts them; the readings table does not. */
+const POISON_VALUES = [1e300, -2e9, 1.5e6];
 const REQUEST_EVENTS = 300;
 const SENDERS = 4;
 /** Every how many requests one is sent twice. */
@@ -37,32 +41,43 @@ export async function runDemo(url: string, print: (line: string) => void): Promi
   await createTables(db);
   const before = await countRows(db);
   if (before.queued + before.stored > 0) throw new Error('the tables of the demo are not empty');
-  const service = makeService(db);
+  await using queue = openQueue(db);
+  const service = makeService(db, queue);
   const address = await service.listen({ port: 0, host: '127.0.0.1' });
   print(`service at ${address}, database is ${db.server.kind} ${db.server.version}`);
 
   const events = await weatherEvents();
+  const poison = POISON_VALUES.map((value, index): SensorEvent => {
+    return { id: `poison-${index}`, sensor: 'broken', takenAt: new Date(0), value };
+  });
   let stored = 0;
   let sent = 0;
   const stopShowing = showProgress(
-    () => `${readable(sent)} sent, ${readable(stored)} of ${readable(events.length)} stored`,
+    () =>
+      `${readable(sent)} sent, ${readable(stored)} moved ${describeQueue(queue, sent - stored)}`,
   );
   const startMs = performance.now();
   const workers = new WorkerShift(db, (drained) => {
-    stored += drained.stored;
+    stored += drained.taken;
   });
   try {
     const replaceAt = Math.floor(events.length / 2);
-    const sentTwice = await sendAll(`${address}/events`, events, (count) => {
+    const all = [...events, ...poison];
+    const sentTwice = await sendAll(`${address}/events`, all, (count) => {
       if (sent < replaceAt && sent + count >= replaceAt) workers.replace();
       sent += count;
     });
     await workers.untilEmpty();
     const seconds = (performance.now() - startMs) / 1000;
     stopShowing();
-    print('the worker was stopped in the middle of its work and replaced once');
+    print('one of two workers was stopped in the middle of its work and replaced');
     await checkReadings(allReadings(db), events);
-    return { events: events.length, sentTwice, seconds, eventsPerSecond: events.length / seconds };
+    const dead = await deadLetters(db);
+    if (dead.join() !== poison.map((event) => event.id).join()) {
+      throw new Error(`the dead letters are ${dead.join()}`);
+    }
+    const eventsPerSecond = all.length / seconds;
+    return { events: events.length, sentTwice, dead: dead.length, seconds, eventsPerSecond };
   } finally {
     stopShowing();
     await workers.stop();
@@ -70,34 +85,39 @@ export async function runDemo(url: string, print: (line: string) => void): Promi
   }
 }
 
-/** One worker at a time. */
+function describeQueue(queue: Batcher<QueueRow>, waiting: number): string {
+  const depth = Math.max(0, waiting);
+  return `(${readable(depth)} in the queue, batches of ${readable(queue.stats.batchRows)})`;
+}
+
+/** Two workers, one of which can be replaced. */
 class WorkerShift {
   readonly #db: Database;
   readonly #onDrained: (drained: Drained) => void;
+  readonly #steady = new AbortController();
   #stop = new AbortController();
-  #running: Promise<void>;
+  #running: Promise<unknown>;
 
   constructor(db: Database, onDrained: (drained: Drained) => void) {
     this.#db = db;
     this.#onDrained = onDrained;
-    this.#running = this.#start();
+    this.#running = Promise.all([this.#start(this.#steady), this.#start(this.#stop)]);
   }
 
-  #start(): Promise<void> {
-    const { signal } = this.#stop;
+  #start({ signal }: AbortController): Promise<void> {
     return runWorker(this.#db, { signal, onDrained: this.#onDrained });
   }
 
-  /** Stops the worker whatever it is doing; the next one takes over. */
+  /** Stops one worker whatever it is doing; the next one takes over. */
   replace(): void {
-    const before = this.#running;
     this.#stop.abort();
     this.#stop = new AbortController();
-    this.#running = before.then(() => this.#start());
+    this.#running = Promise.all([this.#running, this.#start(this.#stop)]);
     this.#running.catch(() => undefined);
   }
 
   async stop(): Promise<void> {
+    this.#steady.abort();
     this.#stop.abort();
     await this.#running;
   }

@@ -2,27 +2,36 @@
  * The queue and the readings: all SQL of the example.
  *
  * ```text
- *  POST /events ──► iot_queue ──► one transaction: take the oldest, store, delete ──► iot_reading
- *                   (durable before the answer)                    (event id is the primary key)
+ *  POST /events ─► batcher ─► iot_queue ─► one transaction: lock the oldest, store, delete ─► iot_reading
+ *                  (durable before the answer)   │                       (event id is the primary key)
+ *                                                └─ an event that no table takes ─► iot_dead_letter
  * ```
  *
- * Why every event ends up in `iot_reading` exactly once:
- * - The answer to the sender comes after the insert into the queue has been committed. Without an
- *   answer the sender sends again: the event may then be in the queue twice.
+ * Why every event ends up exactly once in `iot_reading` or `iot_dead_letter`:
+ * - The answer to the sender comes after its rows are durable in the queue. Without an answer the
+ *   sender sends again: the event may then be in the queue twice.
  * - Storing and deleting is one transaction, so a crash leaves an event either in the queue or in the
  *   readings. If the outcome of a commit is unknown, the next round finds out by looking.
- * - The event's id is the primary key of the readings, so a second copy is dropped there.
+ * - Workers lock what they take and skip what others have locked, so they share a queue without
+ *   waiting for each other and without doing anything twice.
+ * - The event's id is the primary key of both tables, so a second copy is dropped there.
  */
 
 import { randomBytes } from 'node:crypto';
 
-import type { Database, TransactionOptions } from '@braiddb/sdk';
-import { sql } from '@braiddb/sdk';
+import type { Batcher, BatcherOptions, Database, TransactionOptions } from '@braiddb/sdk';
+import { DatabaseError } from '@braiddb/sdk';
 
 import type { SensorEvent } from './events.js';
 
-/** Rows of one INSERT. Five parameters a row, and a statement may have 65,535. */
-const INSERT_ROWS_MAX = 1000;
+/** A row of the queue. */
+export interface QueueRow {
+  readonly id: string;
+  readonly event_id: string;
+  readonly sensor: string;
+  readonly taken_at: Date;
+  readonly value: number;
+}
 
 /** Creates the tables where they are missing. */
 export async function createTables(db: Database): Promise<void> {
@@ -39,86 +48,126 @@ export async function createTables(db: Database): Promise<void> {
       event_id TEXT PRIMARY KEY,
       sensor TEXT NOT NULL,
       taken_at TIMESTAMPTZ NOT NULL,
-      value FLOAT8 NOT NULL
+      value FLOAT8 NOT NULL CHECK (value BETWEEN -1000000 AND 1000000)
     )`;
+  await db.query`
+    CREATE TABLE IF NOT EXISTS iot_dead_letter (
+      event_id TEXT PRIMARY KEY,
+      sensor TEXT NOT NULL,
+      taken_at TIMESTAMPTZ NOT NULL,
+      value FLOAT8 NOT NULL,
+      code TEXT NOT NULL,
+      error TEXT NOT NULL
+    )`;
+}
+
+/** The way into the queue. Its rows have ids of their own, so sending one again does no harm. */
+export function openQueue(db: Database, options: BatcherOptions = {}): Batcher<QueueRow> {
+  return db.batcher<QueueRow>('iot_queue', { onConflict: 'nothing', ...options });
 }
 
 /** Puts events into the queue. When this returns they are durable, all of them. */
 export async function enqueue(
-  db: Database,
+  queue: Batcher<QueueRow>,
   events: readonly SensorEvent[],
-  options: TransactionOptions = {},
 ): Promise<void> {
-  const rows = events.map((event) => [nextId(), ...columnsOf(event)]);
-  if (rows.length === 0) return;
-  await db.transaction(options, async (tx) => {
-    for (let start = 0; start < rows.length; start += INSERT_ROWS_MAX) {
-      const chunk = rows.slice(start, start + INSERT_ROWS_MAX);
-      await tx.query`
-        INSERT INTO iot_queue (id, event_id, sensor, taken_at, value)
-        VALUES ${sql.values(chunk)}`;
-    }
-  });
+  await Promise.all(
+    events.map(({ id, sensor, takenAt, value }) =>
+      queue.add({ id: nextId(), event_id: id, sensor, taken_at: takenAt, value }),
+    ),
+  );
 }
 
-/** What one round of the worker has done. */
+/** What one round of a worker has done. */
 export interface Drained {
   /** Entries taken out of the queue. */
   readonly taken: number;
-  /** Readings that were new; the others had been stored before. */
-  readonly stored: number;
+  /** Those of them that went to `iot_dead_letter`. */
+  readonly dead: number;
 }
 
-interface Entry {
-  readonly id: string;
-  readonly event_id: string;
-  readonly sensor: string;
-  readonly taken_at: Date;
-  readonly value: number;
-}
-
-/** Moves the oldest entries from the queue to the readings, all or none of them. */
+/**
+ * Moves the oldest entries that no other worker has taken to the readings, all or none of them.
+ * Rejects with the error of an entry that the table refuses: see {@link bury}.
+ */
 export async function drain(
   db: Database,
-  batchRowsMax: number,
+  rowsMax: number,
   options: TransactionOptions = {},
 ): Promise<Drained> {
   return db.transaction(options, async (tx) => {
-    const { rows: entries } = await tx.query<Entry>`
+    const { rows } = await tx.query<QueueRow>`
       SELECT id, event_id, sensor, taken_at, value
-      FROM iot_queue ORDER BY id LIMIT ${batchRowsMax}`;
-    if (entries.length === 0) return { taken: 0, stored: 0 };
-
-    const byEvent = new Map(entries.map((entry) => [entry.event_id, entry]));
-    const readings = [...byEvent.values()].map(
-      (entry) => [entry.event_id, entry.sensor, entry.taken_at, entry.value] as const,
-    );
-    const inserted = await tx.query`
+      FROM iot_queue ORDER BY id LIMIT ${rowsMax} FOR UPDATE SKIP LOCKED`;
+    if (rows.length === 0) return { taken: 0, dead: 0 };
+    const events = [...new Map(rows.map((row) => [row.event_id, row])).values()];
+    await tx.query`
       INSERT INTO iot_reading (event_id, sensor, taken_at, value)
-      VALUES ${sql.values(readings)}
+      SELECT * FROM unnest(${events.map((row) => row.event_id)}::text[],
+        ${events.map((row) => row.sensor)}::text[], ${events.map((row) => row.taken_at)}::timestamptz[],
+        ${events.map((row) => row.value)}::float8[])
       ON CONFLICT (event_id) DO NOTHING`;
-    const ids = entries.map((entry) => entry.id);
-    const deleted = await tx.query`DELETE FROM iot_queue WHERE id = ANY(${ids})`;
-    if (deleted.count !== ids.length) {
-      throw new Error(`${ids.length} entries were read, ${deleted.count} were there to delete`);
-    }
-    return { taken: ids.length, stored: inserted.count };
+    await tx.query`DELETE FROM iot_queue WHERE id = ANY(${rows.map((row) => row.id)}::uuid[])`;
+    return { taken: rows.length, dead: 0 };
   });
 }
 
+/** Moves the oldest free entry to `iot_dead_letter`, with the reason, if that is what fails. */
+export async function bury(db: Database, options: TransactionOptions = {}): Promise<Drained> {
+  return db.transaction(options, async (tx) => {
+    const row = await tx.maybeOne<QueueRow>`
+      SELECT id, event_id, sensor, taken_at, value
+      FROM iot_queue ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED`;
+    if (row === undefined) return { taken: 0, dead: 0 };
+    const { event_id, sensor, taken_at, value } = row;
+    let dead = 0;
+    try {
+      await tx.transaction(async (inner) => {
+        await inner.query`
+          INSERT INTO iot_reading (event_id, sensor, taken_at, value)
+          VALUES (${event_id}, ${sensor}, ${taken_at}, ${value}) ON CONFLICT (event_id) DO NOTHING`;
+      });
+    } catch (error) {
+      if (!isPoison(error)) throw error;
+      dead = 1;
+      await tx.query`
+        INSERT INTO iot_dead_letter (event_id, sensor, taken_at, value, code, error)
+        VALUES (${event_id}, ${sensor}, ${taken_at}, ${value}, ${error.code}, ${error.message})
+        ON CONFLICT (event_id) DO NOTHING`;
+    }
+    await tx.query`DELETE FROM iot_queue WHERE id = ${row.id}::uuid`;
+    return { taken: 1, dead };
+  });
+}
+
+/** True if the values of an entry are the reason: waiting does not cure it. */
+export function isPoison(error: unknown): error is DatabaseError {
+  return error instanceof DatabaseError && /^2[23]/.test(error.code);
+}
+
 /** How much waits, and how much has arrived. */
-export async function countRows(db: Database): Promise<{ queued: number; stored: number }> {
-  const row = await db.one<{ queued: bigint; stored: bigint }>`
+export async function countRows(
+  db: Database,
+): Promise<{ queued: number; stored: number; dead: number }> {
+  const row = await db.one<{ queued: bigint; stored: bigint; dead: bigint }>`
     SELECT (SELECT count(*) FROM iot_queue) AS queued,
-           (SELECT count(*) FROM iot_reading) AS stored`;
-  return { queued: Number(row.queued), stored: Number(row.stored) };
+           (SELECT count(*) FROM iot_reading) AS stored,
+           (SELECT count(*) FROM iot_dead_letter) AS dead`;
+  return { queued: Number(row.queued), stored: Number(row.stored), dead: Number(row.dead) };
+}
+
+/** The events that no table took, in the order of their ids. */
+export async function deadLetters(db: Database): Promise<string[]> {
+  const { rows } = await db.query<{ event_id: string }>`
+    SELECT event_id FROM iot_dead_letter ORDER BY event_id`;
+  return rows.map((row) => row.event_id);
 }
 
 /** All readings in the order of their ids, a page at a time. */
 export async function* allReadings(db: Database, pageRows = 5000): AsyncGenerator<SensorEvent> {
   let after = '';
   for (;;) {
-    const { rows } = await db.query<Omit<Entry, 'id'>>`
+    const { rows } = await db.query<Omit<QueueRow, 'id'>>`
       SELECT event_id, sensor, taken_at, value FROM iot_reading
       WHERE event_id > ${after} ORDER BY event_id LIMIT ${pageRows}`;
     for (const row of rows) {
@@ -127,10 +176,6 @@ export async function* allReadings(db: Database, pageRows = 5000): AsyncGenerato
     }
     if (rows.length < pageRows) return;
   }
-}
-
-function columnsOf(event: SensorEvent): (string | Date | number)[] {
-  return [event.id, event.sensor, event.takenAt, event.value];
 }
 
 let lastMs = 0;

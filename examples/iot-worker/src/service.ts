@@ -4,24 +4,24 @@
  * - `POST /events`: a JSON array (or one object), or NDJSON with one event a line.
  *   202 `{accepted, rejected: [{line, message}]}`; 400 where nothing could be accepted.
  *   503 where the database cannot be reached or its answer was lost: send the same events again.
- * - `GET /status`: `{queued, stored}`.
+ * - `GET /status`: `{queued, stored, dead}`.
  */
 
-import type { Database } from '@braiddb/sdk';
+import type { Batcher, Database } from '@braiddb/sdk';
 import { ConnectionError, isAmbiguous, RetriesExhaustedError } from '@braiddb/sdk';
 import type { FastifyInstance } from 'fastify';
 import { fastify } from 'fastify';
 
 import type { Parsed } from './events.js';
 import { parseJson, parseNdjson } from './events.js';
+import type { QueueRow } from './queue.js';
 import { countRows, enqueue } from './queue.js';
 
 const BODY_BYTES_MAX = 16 * 1024 * 1024;
 const EVENTS_MAX = 10_000;
-const ENQUEUE_DEADLINE_MS = 10_000;
 
 /** Builds the service; the caller listens and closes. */
-export function makeService(db: Database): FastifyInstance {
+export function makeService(db: Database, queue: Batcher<QueueRow>): FastifyInstance {
   const service = fastify({ bodyLimit: BODY_BYTES_MAX });
   service.removeAllContentTypeParsers();
   addParser(service, ['application/json'], parseJson);
@@ -34,7 +34,7 @@ export function makeService(db: Database): FastifyInstance {
       return reply.code(413).send({ accepted: 0, rejected: [], message });
     }
     try {
-      await enqueue(db, events, { deadlineMs: ENQUEUE_DEADLINE_MS });
+      await enqueue(queue, events);
     } catch (error) {
       if (!isTemporary(error)) throw error;
       const message = 'the events may not have been stored; send them again, with the same ids';

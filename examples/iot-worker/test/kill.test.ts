@@ -1,12 +1,16 @@
 /**
- * The server is killed (SIGKILL) in the middle of the work, again and again. Rounds: KILL_ROUNDS,
- * default 5.
+ * Server and workers are killed (SIGKILL) in the middle of the work, in turn, again and again; the
+ * workers are processes of their own. Rounds: KILL_ROUNDS, default 6.
  */
 
+import type { ChildProcess } from 'node:child_process';
+import { spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
 
 import { connect } from '@braiddb/sdk';
 import { describe, expect, inject, it } from 'vitest';
@@ -14,33 +18,47 @@ import { describe, expect, inject, it } from 'vitest';
 import { startServer } from '../server.mjs';
 import { checkReadings } from '../src/demo.js';
 import type { SensorEvent } from '../src/events.js';
-import { allReadings, countRows, createTables, drain, enqueue } from '../src/queue.js';
+import { allReadings, countRows, createTables, deadLetters } from '../src/queue.js';
+import { enqueue, openQueue } from '../src/queue.js';
 import { isTemporary } from '../src/service.js';
 import { weatherEvents } from '../src/weather.js';
 import { runWorker } from '../src/worker.js';
 
-const ROUNDS = Number(process.env.KILL_ROUNDS ?? 5);
+const ROUNDS = Number(process.env.KILL_ROUNDS ?? 6);
 const REQUEST_EVENTS = 20;
+const POISON_EVERY = 150;
 
 const binary = inject('braidBinary');
+const workerProgram = fileURLToPath(new URL('../dist/main.js', import.meta.url));
+const missing = binary === undefined || !existsSync(workerProgram);
+if (missing) process.stdout.write('skipped: the kill test needs the server and npm run build\n');
+
+function startWorker(url: string): ChildProcess {
+  const env = { ...process.env, DATABASE_URL: url, PORT: 'none', WORKERS: '2' };
+  return spawn(process.execPath, [workerProgram], { env, stdio: 'ignore' });
+}
+
+async function end(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const gone = new Promise((resolve) => child.once('exit', resolve));
+  child.kill('SIGKILL');
+  await gone;
+}
 
 /** Sends request after request until one fails; returns those that were not acknowledged. */
-async function sendUntilKilled(
+async function sendUntil(
   url: string,
   requests: readonly SensorEvent[][],
   signal: AbortSignal,
 ): Promise<SensorEvent[][]> {
   let sent = 0;
   try {
-    await using db = await connect(url, { graceMs: 500 });
-    const worker = runWorker(db, { signal, batchRowsMax: 50 });
-    try {
-      for (const request of requests) {
-        await enqueue(db, request, { signal });
-        sent++;
-      }
-    } finally {
-      await worker;
+    await using db = await connect(url, { graceMs: 500, connectTimeoutMs: 1000 });
+    await using queue = openQueue(db, { deadlineMs: 300 });
+    for (const request of requests) {
+      if (signal.aborted) break;
+      await enqueue(queue, request);
+      sent++;
     }
   } catch (error) {
     if (!signal.aborted && !isTemporary(error)) throw error;
@@ -48,35 +66,57 @@ async function sendUntilKilled(
   return requests.slice(sent);
 }
 
-describe.skipIf(binary === undefined)('killing the server', () => {
-  it(`${ROUNDS} times loses and doubles no event`, async () => {
+describe.skipIf(missing)('killing server and workers', () => {
+  it(`${ROUNDS} times loses and doubles no event`, { timeout: 600_000 }, async () => {
     const folder = await mkdtemp(join(tmpdir(), 'braid-kill-'));
-    const events = (await weatherEvents()).slice(0, 400 * ROUNDS);
+    const good = (await weatherEvents()).slice(0, 400 * ROUNDS);
+    const events = good.flatMap((event, index) =>
+      index % POISON_EVERY === 7
+        ? [event, { ...event, id: `poison-${index}`, value: 1e200 }]
+        : [event],
+    );
     let requests: SensorEvent[][] = [];
     for (let start = 0; start < events.length; start += REQUEST_EVENTS) {
       requests.push(events.slice(start, start + REQUEST_EVENTS));
     }
-    for (let round = 0; round < ROUNDS; round++) {
-      const server = await startServer(binary ?? '', { folder });
-      {
-        await using db = await connect(server.url);
-        await createTables(db);
-      }
-      const stop = new AbortController();
-      const sending = sendUntilKilled(server.url, requests, stop.signal);
-      await sleep(50 + ((round * 37) % 150));
-      await server.kill();
-      stop.abort();
-      requests = await sending;
-    }
-
-    const server = await startServer(binary ?? '', { folder });
+    let server = await startServer(binary ?? '', { folder });
     {
       await using db = await connect(server.url);
-      for (const request of requests) await enqueue(db, request);
-      while ((await drain(db, 500)).taken > 0);
-      await checkReadings(allReadings(db), events);
-      expect(await countRows(db)).toEqual({ queued: 0, stored: events.length });
+      await createTables(db);
+    }
+    let worker = startWorker(server.url);
+    for (let round = 0; round < ROUNDS; round++) {
+      const stop = new AbortController();
+      const sending = sendUntil(server.url, requests, stop.signal);
+      await sleep(100 + ((round * 37) % 200));
+      if (round % 2 === 0) {
+        await end(worker);
+        stop.abort();
+        requests = await sending;
+      } else {
+        await server.kill();
+        stop.abort();
+        requests = await sending;
+        server = await startServer(binary ?? '', { folder });
+        await end(worker);
+      }
+      worker = startWorker(server.url);
+    }
+    await end(worker);
+    {
+      await using db = await connect(server.url);
+      {
+        await using queue = openQueue(db);
+        for (const request of requests) await enqueue(queue, request);
+      }
+      const stop = new AbortController();
+      const last = runWorker(db, { signal: stop.signal });
+      await expect.poll(() => countRows(db), { timeout: 120_000 }).toMatchObject({ queued: 0 });
+      stop.abort();
+      await last;
+      await checkReadings(allReadings(db), good);
+      const poison = events.flatMap(({ id }) => (id.startsWith('poison') ? [id] : []));
+      expect(await deadLetters(db)).toEqual(poison.sort());
     }
     await server.stop();
     await rm(folder, { recursive: true, force: true });
