@@ -70,6 +70,11 @@ pub struct Start {
         value_parser = clap::value_parser!(u32).range(1..=1_048_576))]
     pub cache_mib: u32,
 
+    /// Memory for what long scans have read, in MiB; 0 keeps nothing
+    #[arg(long, env = "BRAID_RANGE_CACHE_MIB", value_name = "MIB", default_value_t = 256,
+        value_parser = clap::value_parser!(u32).range(0..=1_048_576))]
+    pub range_cache_mib: u32,
+
     /// Bench aid: wait this long at every round trip, as a remote store would make us
     #[arg(long, env = "BRAID_SIMULATE_RTT", value_name = "TIME", value_parser = parse_duration)]
     pub simulate_rtt: Option<Duration>,

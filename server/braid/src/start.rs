@@ -36,6 +36,7 @@ fn open_store(options: &Start) -> Result<Arc<EmbeddedStore>> {
     });
     let embedded = EmbeddedOptions {
         cache_bytes: u64::from(options.cache_mib) << 20,
+        range_cache_bytes: (options.range_cache_mib as usize) << 20,
         on_fatal: Some(fatal),
         ..EmbeddedOptions::default()
     };

@@ -33,6 +33,11 @@
 //! module `tombstones`. Commit numbers are reserved in blocks, so that they go on above the durable
 //! maximum after a crash.
 //!
+//! # Long scans
+//!
+//! What a long scan has read stays in the range cache, as flat batches, until a commit writes
+//! there or room is needed; see the module `range_cache`.
+//!
 //! # What must always hold
 //!
 //! - Only the committer writes. Its rules are in the module `committer`, those of the locks in
@@ -43,10 +48,12 @@
 
 mod cleaner;
 mod committer;
+mod cursor;
 mod files;
 mod folder;
 mod locks;
 mod options;
+mod range_cache;
 mod recent;
 mod shared;
 mod store;

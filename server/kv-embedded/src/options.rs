@@ -14,6 +14,10 @@ pub type FatalHook = Arc<dyn Fn(&str) + Send + Sync>;
 pub struct EmbeddedOptions {
     /// Bytes of the cache for blocks read from disk.
     pub cache_bytes: u64,
+    /// The most bytes of the range cache, which keeps what long scans have read; 0 is none.
+    pub range_cache_bytes: usize,
+    /// Scans that read fewer bytes than this leave nothing in the range cache.
+    pub range_cache_scan_bytes_min: usize,
     /// The most bytes of the index of recent writes. Older transactions are checked by reading
     /// their read set again.
     pub recent_bytes_max: usize,
@@ -40,6 +44,8 @@ impl Default for EmbeddedOptions {
     fn default() -> EmbeddedOptions {
         EmbeddedOptions {
             cache_bytes: 128 << 20,
+            range_cache_bytes: 256 << 20,
+            range_cache_scan_bytes_min: 128 << 10,
             recent_bytes_max: 16 << 20,
             locks_max: 2_000_000,
             disk_reserve_bytes: 96 << 20,
@@ -56,6 +62,7 @@ impl fmt::Debug for EmbeddedOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("EmbeddedOptions")
             .field("cache_bytes", &self.cache_bytes)
+            .field("range_cache_bytes", &self.range_cache_bytes)
             .field("recent_bytes_max", &self.recent_bytes_max)
             .field("locks_max", &self.locks_max)
             .field("sync", &self.sync)

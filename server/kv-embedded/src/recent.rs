@@ -48,6 +48,11 @@ impl RecentWrites {
         self.bytes
     }
 
+    /// How many writes after `since` there are in the index.
+    pub(crate) fn newer_than(&self, since: u64) -> usize {
+        self.log.len() - self.log.partition_point(|(number, _)| *number <= since)
+    }
+
     /// Whether commits after `since` are all in the index.
     pub(crate) fn knows(&self, since: u64) -> bool {
         since >= self.floor

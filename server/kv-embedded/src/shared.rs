@@ -5,6 +5,7 @@ use crate::{
     files::Files,
     locks::LockManager,
     options::EmbeddedOptions,
+    range_cache::RangeCache,
     recent::RecentWrites,
     view::{View, ViewHandle},
 };
@@ -32,7 +33,8 @@ pub(crate) struct Shared {
     pub(crate) files: Arc<Files>,
     pub(crate) options: EmbeddedOptions,
     pub(crate) locks: LockManager,
-    pub(crate) recent: Mutex<RecentWrites>,
+    pub(crate) recent: Arc<Mutex<RecentWrites>>,
+    pub(crate) range_cache: Arc<RangeCache>,
     pub(crate) queue: Queue,
     pub(crate) counters: Counters,
     pub(crate) stopped: OnceLock<Arc<str>>,
@@ -40,11 +42,17 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    pub(crate) fn new(files: Arc<Files>, options: EmbeddedOptions, view: Arc<View>) -> Shared {
+    pub(crate) fn new(
+        files: Arc<Files>,
+        options: EmbeddedOptions,
+        recent: Arc<Mutex<RecentWrites>>,
+        view: Arc<View>,
+    ) -> Shared {
         Shared {
             files,
             locks: LockManager::new(options.locks_max),
-            recent: Mutex::new(RecentWrites::new(view.number(), options.recent_bytes_max)),
+            recent,
+            range_cache: view.range_cache.clone(),
             queue: Queue::default(),
             counters: Counters::default(),
             stopped: OnceLock::new(),

@@ -7,6 +7,8 @@ use crate::{
     folder::{Folder, OpenError},
     locks::{Request, Target},
     options::EmbeddedOptions,
+    range_cache::RangeCache,
+    recent::RecentWrites,
     shared::{Shared, view_of},
     tombstones::TombstoneIndex,
     view::View,
@@ -48,8 +50,14 @@ impl EmbeddedStore {
         // Everything below the first free number is used up, whether or not it was given out.
         let number = files.next_number()?;
         let tombstones = Arc::new(TombstoneIndex::new(files.tombstones()?));
-        let view = View::of_now(&files, number, tombstones);
-        let shared = Arc::new(Shared::new(files, options, view.clone()));
+        let recent = Arc::new(Mutex::new(RecentWrites::new(number, options.recent_bytes_max)));
+        let range_cache = Arc::new(RangeCache::new(
+            recent.clone(),
+            options.range_cache_bytes,
+            options.range_cache_scan_bytes_min,
+        ));
+        let view = View::of_now(&files, &range_cache, number, tombstones);
+        let shared = Arc::new(Shared::new(files, options, recent, view.clone()));
         let store = EmbeddedStore {
             shared: shared.clone(),
             cleaner: Arc::default(),
@@ -212,6 +220,9 @@ impl Store for EmbeddedStore {
             conflicts: counters.conflicts.load(Relaxed),
             revalidations: counters.revalidations.load(Relaxed),
             recent_bytes: self.shared.recent.lock().bytes() as u64,
+            range_cache_bytes: self.shared.range_cache.bytes() as u64,
+            range_cache_hits: self.shared.range_cache.hits.load(Relaxed),
+            range_cache_misses: self.shared.range_cache.misses.load(Relaxed),
             tombstones: self.shared.current().0.tombstones.records().len() as u64,
             cleaned: counters.cleaned.load(Relaxed),
             disk_bytes: self.shared.files.db.disk_space().unwrap_or(0),

@@ -5,43 +5,36 @@
 //! range tombstones of that moment. Reads are answered at once, on the caller's thread.
 
 use crate::{
+    cursor::ViewCursor,
     files::{Files, decode_value, storage_error},
+    range_cache::RangeCache,
     tombstones::TombstoneIndex,
 };
-use braid_kv::{
-    Answer, BatchBuilder, Cursor, Key, Result, ScanBatch, Snapshot, Span, Timestamp, Value,
-    key_after,
-};
+use braid_kv::{Answer, Cursor, Key, Result, Snapshot, Span, Timestamp, Value};
 use fjall::Readable;
-use std::{
-    any::Any,
-    sync::{Arc, atomic::Ordering::Relaxed},
-    time::{Duration, Instant},
-};
-
-/// A batch of fewer rows than this that takes longer than this has read through old versions and
-/// deletions. The compactor takes that as a hint.
-const SLOW_ROWS: usize = 256;
-const SLOW: Duration = Duration::from_millis(1);
+use std::{any::Any, sync::Arc};
 
 /// The store as it was after one commit.
 pub(crate) struct View {
     number: u64,
     // Before `files`, so that fjall's snapshot goes before its database.
-    snapshot: fjall::Snapshot,
+    pub(crate) snapshot: fjall::Snapshot,
     pub(crate) tombstones: Arc<TombstoneIndex>,
     pub(crate) files: Arc<Files>,
+    pub(crate) range_cache: Arc<RangeCache>,
 }
 
 impl View {
     /// A view of everything that fjall has now.
     pub(crate) fn of_now(
         files: &Arc<Files>,
+        range_cache: &Arc<RangeCache>,
         number: u64,
         tombstones: Arc<TombstoneIndex>,
     ) -> Arc<View> {
         let snapshot = files.db.snapshot();
-        Arc::new(View { number, snapshot, tombstones, files: files.clone() })
+        let (files, range_cache) = (files.clone(), range_cache.clone());
+        Arc::new(View { number, snapshot, tombstones, files, range_cache })
     }
 
     pub(crate) fn number(&self) -> u64 {
@@ -128,72 +121,10 @@ impl Snapshot for ViewHandle {
     }
 
     fn scan(&self, span: Span, reverse: bool, keys_only: bool) -> Box<dyn Cursor> {
-        let hiding = self.0.tombstones.touches(&span);
-        let view = self.0.clone();
-        Box::new(ViewCursor { iter: None, view, span, reverse, keys_only, hiding })
+        Box::new(ViewCursor::new(self.0.clone(), span, reverse, keys_only))
     }
 
     fn as_any(&self) -> &dyn Any {
         self
-    }
-}
-
-/// An open scan; fjall's iterator is kept from batch to batch.
-struct ViewCursor {
-    iter: Option<fjall::Iter>,
-    view: Arc<View>,
-    span: Span,
-    reverse: bool,
-    keys_only: bool,
-    /// Whether tombstones have to be looked at.
-    hiding: bool,
-}
-
-impl ViewCursor {
-    fn fill(&mut self, rows: usize, bytes: usize) -> Result<ScanBatch> {
-        let View { snapshot, files, tombstones, .. } = &*self.view;
-        let iter = self.iter.get_or_insert_with(|| {
-            snapshot.range(&files.data, self.span.start.as_slice()..self.span.end.as_slice())
-        });
-        let rows = rows.max(1);
-        let mut out = BatchBuilder::with_capacity(rows.min(4096), bytes.min(64 * rows));
-        loop {
-            let next = if self.reverse { iter.next_back() } else { iter.next() };
-            let Some(entry) = next else { return Ok(out.finish(None)) };
-            let key = if self.keys_only && !self.hiding {
-                let key = entry.key().map_err(storage_error)?;
-                out.push(&key, &[]);
-                key
-            } else {
-                let (key, stored) = entry.into_inner().map_err(storage_error)?;
-                let (number, value) = decode_value(&stored)?;
-                if self.hiding && number < tombstones.number_over(&key) {
-                    continue;
-                }
-                out.push(&key, if self.keys_only { &[] } else { value });
-                key
-            };
-            if out.len() >= rows || out.bytes() >= bytes {
-                if self.reverse {
-                    self.span.end = key.to_vec();
-                } else {
-                    self.span.start = key_after(&key);
-                }
-                let rest = (!self.span.is_empty()).then(|| self.span.clone());
-                return Ok(out.finish(rest));
-            }
-        }
-    }
-}
-
-impl Cursor for ViewCursor {
-    fn next_batch(&mut self, rows: usize, bytes: usize) -> Answer<'_, Result<ScanBatch>> {
-        let start = Instant::now();
-        let batch = self.fill(rows, bytes);
-        let few = batch.as_ref().is_ok_and(|b| b.len() < SLOW_ROWS);
-        if few && start.elapsed() > SLOW {
-            self.view.files.slow_batches.fetch_add(1, Relaxed);
-        }
-        Answer::ready(batch)
     }
 }

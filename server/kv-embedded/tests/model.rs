@@ -214,6 +214,8 @@ fn open_small(path: &std::path::Path) -> Database {
     open_with(
         path,
         EmbeddedOptions {
+            range_cache_bytes: 2_000,
+            range_cache_scan_bytes_min: 0,
             recent_bytes_max: 2_000,
             cache_bytes: 1 << 20,
             sync: false,

@@ -195,6 +195,12 @@ pub struct StoreMetrics {
     pub revalidations: u64,
     /// Bytes of the index of recent writes now.
     pub recent_bytes: u64,
+    /// Bytes that long scans have left in memory for the next ones now.
+    pub range_cache_bytes: u64,
+    /// Batches of scans that came from there.
+    pub range_cache_hits: u64,
+    /// Batches of scans that had to be read.
+    pub range_cache_misses: u64,
     /// Range tombstones that wait for their cleaning now.
     pub tombstones: u64,
     /// Hidden values that the cleaner has removed.

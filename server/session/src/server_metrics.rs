@@ -118,6 +118,21 @@ fn store(server: &Server) -> Vec<Metric> {
             "Bytes of the index of recent writes.",
             store.recent_bytes as f64,
         ),
+        Metric::gauge(
+            "braid_store_range_cache_bytes",
+            "Bytes of the cache of scanned ranges.",
+            store.range_cache_bytes as f64,
+        ),
+        Metric::counter(
+            "braid_store_range_cache_hits_total",
+            "Batches of scans that came from the cache of scanned ranges.",
+            store.range_cache_hits as f64,
+        ),
+        Metric::counter(
+            "braid_store_range_cache_misses_total",
+            "Batches of scans that had to be read.",
+            store.range_cache_misses as f64,
+        ),
         Metric::gauge("braid_store_disk_bytes", "Bytes on disk.", store.disk_bytes as f64),
         Metric::gauge(
             "braid_store_tombstones",

@@ -132,6 +132,8 @@ impl Committer {
     /// Proves the transaction's reads unchanged. If they are, it has a number and is in the index
     /// before the next one is looked at.
     fn admit(&mut self, request: &CommitRequest) -> Result<Option<Conflict>> {
+        // Dropped after the lock.
+        let _stale;
         let mut recent = self.shared.recent.lock();
         for segment in &request.reads {
             if let Some(conflict) = self.shared.changed_since(&recent, segment)? {
@@ -152,6 +154,7 @@ impl Committer {
         for (key, _) in &request.writes {
             recent.add_key(self.number, key);
         }
+        _stale = self.shared.range_cache.forget(&request.deleted_spans, &request.writes);
         Ok(None)
     }
 
@@ -199,7 +202,10 @@ impl Committer {
 
     /// Shows everything that is written now to new snapshots.
     fn publish(&mut self) {
-        let view = View::of_now(&self.shared.files, self.number, self.tombstones.clone());
+        let view = {
+            let Shared { files, range_cache, .. } = &*self.shared;
+            View::of_now(files, range_cache, self.number, self.tombstones.clone())
+        };
         self.live.push_back((self.number, Arc::downgrade(&view)));
         self.shared.publish(view);
         while self.live.front().is_some_and(|(_, view)| view.strong_count() == 0) {
