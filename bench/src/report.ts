@@ -63,7 +63,8 @@ function megabytes(kb: number): string {
   return `${(kb / 1024).toFixed(1)} MB`;
 }
 
-function aligned(rows: readonly (readonly string[])[]): string {
+/** Columns of equal width, the first to the left. */
+export function aligned(rows: readonly (readonly string[])[]): string {
   const widths = (rows[0] ?? []).map((_, column) =>
     Math.max(...rows.map((row) => row[column]?.length ?? 0)),
   );

@@ -1,0 +1,86 @@
+/**
+ * The servers of a bench: a PostgreSQL and a BraidDB of its own on empty folders, or ones that run
+ * already.
+ */
+
+import { execFileSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { tmpdir, userInfo } from 'node:os';
+import { join } from 'node:path';
+
+import { startServer } from '../examples/iot-worker/server.mjs';
+import { buildServer } from '../examples/iot-worker/steps.mjs';
+
+const pgBin = process.env.PG_BIN ?? '/usr/lib/postgresql/15/bin';
+
+/** A port that nobody uses at the moment. */
+function freePort() {
+  return new Promise((resolve, reject) => {
+    const probe = createServer();
+    probe.once('error', reject);
+    probe.listen(0, '127.0.0.1', () => {
+      const { port } = probe.address();
+      probe.close(() => resolve(port));
+    });
+  });
+}
+
+/** Starts PostgreSQL on an empty folder; as user postgres where we are root, which it refuses. */
+async function startPostgres() {
+  if (!existsSync(join(pgBin, 'initdb'))) {
+    throw new Error(`no PostgreSQL in ${pgBin}; set PG_BIN or POSTGRES_BENCH_URL`);
+  }
+  const folder = await mkdtemp(join(tmpdir(), 'braid-bench-postgres-'));
+  const asRoot = userInfo().uid === 0;
+  if (asRoot) {
+    await chmod(folder, 0o755);
+    execFileSync('chown', ['postgres', folder]);
+  }
+  const data = join(folder, 'data');
+  const call = (command) => {
+    const options = { cwd: folder, stdio: ['ignore', 'ignore', 'inherit'] };
+    if (asRoot) execFileSync('su', ['postgres', '-s', '/bin/sh', '-c', command], options);
+    else execFileSync('/bin/sh', ['-c', command], options);
+  };
+  const port = await freePort();
+  call(`'${pgBin}/initdb' -D '${data}' -U root --auth=trust`);
+  const settings = `-p ${port} -k '${folder}' -c listen_addresses=127.0.0.1 -c max_connections=1100`;
+  call(`'${pgBin}/pg_ctl' -D '${data}' -l '${folder}/log' -w -o "${settings}" start`);
+  const pid = Number((await readFile(join(data, 'postmaster.pid'), 'utf8')).split('\n')[0]);
+  return {
+    url: `postgresql://root@127.0.0.1:${port}/postgres`,
+    pid,
+    async stop() {
+      call(`'${pgBin}/pg_ctl' -D '${data}' -m fast -w stop`);
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** The server that a variable names, or one of our own. */
+async function side(name, variable, start) {
+  const url = process.env[variable];
+  if (url) return { name, url, pid: undefined, stop: () => Promise.resolve() };
+  return { name, ...(await start()) };
+}
+
+/**
+ * A BraidDB: the one at BRAID_BENCH_URL, or a release server started with these arguments.
+ *
+ * @param {string[]} [args]
+ */
+export function braidSide(args = []) {
+  // The idle connections of the memory question need room; every flag is a variable too.
+  process.env.BRAID_MAX_CONNECTIONS ??= '1100';
+  return side('BraidDB', 'BRAID_BENCH_URL', async () => {
+    const binary = process.env.BRAID_BINARY ?? (await buildServer());
+    return startServer(binary, { args });
+  });
+}
+
+/** A PostgreSQL: the one at POSTGRES_BENCH_URL, or one of our own. */
+export function postgresSide() {
+  return side('PostgreSQL', 'POSTGRES_BENCH_URL', startPostgres);
+}

@@ -1,0 +1,166 @@
+/**
+ * Question: does the adaptive batcher keep up with the best fixed size, as the load changes?
+ *
+ * The load is rows of `lineitem` width from as many producers as needed to keep rows waiting; it
+ * changes from wide rows to narrow ones half-way. Fixed settings run beside the adaptive one on each
+ * server, in turn; throughput is counted from the second second on, as the issue of a warm-up.
+ */
+
+import type { Batcher } from '@braiddb/sdk';
+import { connect } from '@braiddb/sdk';
+
+import { savePlot } from './plot.js';
+import type { Side } from './sides.js';
+import type { SuitePlan } from './suite.js';
+import { median, notes, saveJson, showTable } from './suite.js';
+
+interface Row {
+  readonly id: number;
+  readonly note: string;
+}
+
+/** A setting under test; undefined rows: adaptive. */
+interface Setting {
+  readonly name: string;
+  readonly rows: number | undefined;
+  readonly inFlight: number;
+}
+
+interface Result {
+  readonly side: Side['name'];
+  readonly setting: string;
+  readonly load: string;
+  /** Rows a second of each round, after its first second. */
+  readonly rounds: number[];
+}
+
+const FIXED: readonly Setting[] = [16, 64, 256, 1024, 4096].flatMap((rows) =>
+  [1, 2, 4].map((inFlight) => ({ name: `${rows} × ${inFlight}`, rows, inFlight })),
+);
+const ADAPTIVE: Setting = { name: 'adaptive', rows: undefined, inFlight: 4 };
+const LOADS = [
+  { name: 'narrow rows', bytes: 20 },
+  { name: 'wide rows', bytes: 1000 },
+];
+const WARMUP_MS = 1000;
+
+/** Runs the suite; returns the files written. */
+export async function runBatcher(plan: SuitePlan): Promise<string[]> {
+  const results: Result[] = [];
+  const timelines: { readonly name: string; readonly points: [number, number][] }[] = [];
+  for (let round = 0; round < plan.rounds; round++) {
+    for (const side of plan.sides) {
+      for (const setting of [ADAPTIVE, ...FIXED]) {
+        if (plan.only !== undefined && !setting.name.includes(plan.only)) continue;
+        plan.print(`round ${round + 1}: ${side.name}, ${setting.name}`);
+        const { rates, sizes } = await run(side, setting, plan.seconds);
+        rates.forEach((rate, place) => {
+          note(results, side.name, setting.name, LOADS[place]?.name ?? '', rate);
+        });
+        if (setting === ADAPTIVE && round === 0) timelines.push({ name: side.name, points: sizes });
+      }
+    }
+  }
+  showTable(plan, tableOf(plan, results));
+  const files = [await saveJson(plan, 'batcher', { results, timelines })];
+  const plot = {
+    title: 'The batch size that the batcher chooses (narrow rows, then wide ones)',
+    x: 'milliseconds',
+    y: 'rows of a batch',
+    series: timelines.filter(({ points }) => points.length > 0),
+    notes: notes(plan),
+  };
+  files.push(...(await savePlot(plot, plan.folder, 'batcher')));
+  return files;
+}
+
+function note(
+  results: Result[],
+  side: Side['name'],
+  setting: string,
+  load: string,
+  rate: number,
+): void {
+  const known = results.find(
+    (one) => one.side === side && one.setting === setting && one.load === load,
+  );
+  if (known === undefined) results.push({ side, setting, load, rounds: [rate] });
+  else known.rounds.push(rate);
+}
+
+/** One run over both loads with one batcher. */
+async function run(
+  side: Side,
+  setting: Setting,
+  seconds: number,
+): Promise<{ rates: number[]; sizes: [number, number][] }> {
+  await using db = await connect(side.url);
+  await db.query`DROP TABLE IF EXISTS bench_batcher`;
+  await db.query`CREATE TABLE bench_batcher (id INT8 PRIMARY KEY, note TEXT NOT NULL)`;
+  const startMs = performance.now();
+  const sizes: [number, number][] = [];
+  const rates: number[] = [];
+  let next = 0;
+  {
+    await using batcher = db.batcher<Row>('bench_batcher', {
+      adaptive: setting.rows === undefined,
+      inFlightMax: setting.inFlight,
+      onConflict: 'nothing',
+      bytesMax: 16 * 1024 * 1024,
+      ...(setting.rows === undefined ? {} : { rowsMax: setting.rows }),
+      onAdapt: ({ rows }) => sizes.push([performance.now() - startMs, rows]),
+    });
+    for (const { bytes } of LOADS) {
+      const fill = 'x'.repeat(bytes);
+      rates.push(await load(batcher, seconds * 1000, () => ({ id: next++, note: fill })));
+    }
+    const { n } = await db.one<{ n: bigint }>`SELECT count(*) AS n FROM bench_batcher`;
+    if (Number(n) !== next) throw new Error(`${next} rows were acknowledged, ${n} are there`);
+  }
+  await db.query`DROP TABLE bench_batcher`;
+  return { rates, sizes };
+}
+
+/** Keeps rows waiting; returns rows a second after the warm-up. */
+async function load(batcher: Batcher<Row>, ms: number, make: () => Row): Promise<number> {
+  const startMs = performance.now();
+  const open = new Set<Promise<void>>();
+  let warmAt: { ms: number; stored: number } | undefined;
+  while (performance.now() - startMs < ms) {
+    for (let i = 0; i < 500; i++) {
+      const adding = batcher.add(make());
+      open.add(adding);
+      void adding.finally(() => open.delete(adding));
+    }
+    while (batcher.stats.waiting > 20_000) await new Promise((resolve) => setTimeout(resolve, 1));
+    await new Promise((resolve) => setImmediate(resolve));
+    if (warmAt === undefined && performance.now() - startMs > WARMUP_MS) {
+      warmAt = { ms: performance.now(), stored: batcher.stats.stored };
+    }
+  }
+  const { stored } = batcher.stats;
+  const endMs = performance.now();
+  await Promise.all(open);
+  if (warmAt === undefined) throw new Error('a run takes more than one second');
+  return ((stored - warmAt.stored) * 1000) / (endMs - warmAt.ms);
+}
+
+function tableOf(plan: SuitePlan, results: readonly Result[]): string[][] {
+  const rows: string[][] = [
+    ['server', 'load', 'adaptive rows/s', 'best fixed rows/s', 'setting', 'ratio'],
+  ];
+  for (const side of plan.sides) {
+    for (const { name: load } of LOADS) {
+      const those = results.filter((one) => one.side === side.name && one.load === load);
+      const adaptive = median(those.find((one) => one.setting === 'adaptive')?.rounds ?? []);
+      const fixed = those.filter((one) => one.setting !== 'adaptive');
+      const [best] = fixed.sort((a, b) => median(b.rounds) - median(a.rounds));
+      const rate = median(best?.rounds ?? []);
+      rows.push([
+        ...[side.name, load, adaptive.toFixed(0), rate.toFixed(0), best?.setting ?? ''],
+        (adaptive / rate).toFixed(2),
+      ]);
+    }
+  }
+  return rows;
+}

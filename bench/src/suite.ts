@@ -1,0 +1,52 @@
+/**
+ * What the suites share beyond the foundation: their plan, medians, tables and files.
+ */
+
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+
+import { aligned, machine } from './report.js';
+import type { Side } from './sides.js';
+
+/** What a suite is told. */
+export interface SuitePlan {
+  readonly sides: readonly Side[];
+  readonly command: string;
+  /** Only parts whose name contains this. */
+  readonly only: string | undefined;
+  readonly rounds: number;
+  /** Seconds of one measurement. */
+  readonly seconds: number;
+  /** Where results go. */
+  readonly folder: string;
+  /** Tells what is going on. */
+  readonly print: (line: string) => void;
+  /** Shows results. */
+  readonly show: (text: string) => void;
+}
+
+/** The middle of some numbers. */
+export function median(values: readonly number[]): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
+}
+
+/** Shows a table with the command and the machine above. */
+export function showTable(plan: SuitePlan, rows: readonly (readonly string[])[]): void {
+  plan.show(`\n${machine()}\ncommand: ${plan.command}\n\n${aligned(rows)}\n`);
+}
+
+/** Writes raw results as `<name>.json`; returns the path. */
+export async function saveJson(plan: SuitePlan, name: string, content: object): Promise<string> {
+  await mkdir(plan.folder, { recursive: true });
+  const path = join(plan.folder, `${name}.json`);
+  const { command } = plan;
+  const all = { machine: machine(), at: new Date().toISOString(), command, ...content };
+  await writeFile(path, `${JSON.stringify(all, null, 2)}\n`);
+  return path;
+}
+
+/** What stands under a plot. */
+export function notes(plan: SuitePlan): string[] {
+  return [plan.command, machine()];
+}
