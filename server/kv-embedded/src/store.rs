@@ -36,14 +36,20 @@ impl EmbeddedStore {
     /// Opens the database in `folder`, or creates one if the folder is empty or missing.
     ///
     /// Setting `BRAID_UNSAFE_NO_SYNC=1` in the environment switches syncing off, for the test that
-    /// has to see commits get lost.
+    /// has to see commits get lost. `BRAID_UNSAFE_NO_VALIDATION=1` switches the validation of reads
+    /// off, for the test that has to see an anomaly.
     pub fn open(
         folder: impl AsRef<Path>,
         mut options: EmbeddedOptions,
     ) -> std::result::Result<EmbeddedStore, OpenError> {
-        if std::env::var_os("BRAID_UNSAFE_NO_SYNC").is_some_and(|v| v == "1") {
+        let is_set = |name| std::env::var_os(name).is_some_and(|value| value == "1");
+        if is_set("BRAID_UNSAFE_NO_SYNC") {
             tracing::warn!("BRAID_UNSAFE_NO_SYNC=1: commits are not synced and will be lost");
             options.sync = false;
+        }
+        if is_set("BRAID_UNSAFE_NO_VALIDATION") {
+            tracing::warn!("BRAID_UNSAFE_NO_VALIDATION=1: nothing is serializable");
+            options.validate = false;
         }
         let folder = Folder::take(folder.as_ref())?;
         let files = Arc::new(Files::open(folder, &options)?);
