@@ -4,11 +4,15 @@
 //! - [`target`]: what a test talks to: a `braid` of its own, or a PostgreSQL that a URL names.
 //! - [`script`]: golden scripts of SQL over the wire, for either target.
 //! - [`slt`]: the sqllogictest corpus.
+//! - [`history`]: decides whether a history of transactions is strictly serializable.
+//! - [`random`]: random choices that a seed repeats.
 //! - [`size`]: how long the long checks may take.
 //!
 //! Rules: nothing here knows the inside of the server; a test that waits does so with generous
 //! bounds and never passes or fails on speed.
 
+pub mod history;
+pub mod random;
 pub mod script;
 pub mod server;
 pub mod size;

@@ -1,0 +1,159 @@
+//! Starts the workers, kills the server below them, and collects what they saw.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use braid_testkit::history::{History, Key, Op, Outcome, Transaction};
+use braid_testkit::server::{Config, Server};
+use braid_testkit::target::connect;
+use tokio_postgres::{Client, SimpleQueryMessage};
+
+use super::worker;
+
+/// A run that does not end by then hangs.
+const PATIENCE: Duration = Duration::from_secs(1_800);
+
+/// How much to do.
+#[derive(Clone, Copy)]
+pub struct Plan {
+    pub transactions: usize,
+    pub workers: u64,
+    pub kills: usize,
+    pub seed: u64,
+}
+
+/// What the workers have in common.
+pub struct Shared {
+    pub plan: Plan,
+    /// Where the server is; none while it is down.
+    url: Mutex<Option<String>>,
+    start: Instant,
+    next_value: AtomicI64,
+    next_transaction: AtomicUsize,
+    /// One that no time repeats: the clock, or one more than was given before.
+    last_ns: AtomicU64,
+}
+
+impl Shared {
+    /// Nanoseconds since the start; never the same twice, so that order is never a tie.
+    pub fn now_ns(&self) -> u64 {
+        let now = self.start.elapsed().as_nanos() as u64;
+        let last = self.last_ns.fetch_max(now, Ordering::SeqCst);
+        if now > last { now } else { self.last_ns.fetch_add(1, Ordering::SeqCst) + 1 }
+    }
+
+    pub fn next_value(&self) -> i64 {
+        self.next_value.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// The number of the next transaction; none if there were enough.
+    pub fn next_transaction(&self) -> Option<usize> {
+        let number = self.next_transaction.fetch_add(1, Ordering::Relaxed);
+        (number < self.plan.transactions).then_some(number)
+    }
+
+    pub fn is_done(&self) -> bool {
+        self.next_transaction.load(Ordering::Relaxed) >= self.plan.transactions
+    }
+
+    pub fn url(&self) -> Option<String> {
+        self.url.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn set_url(&self, url: Option<String>) {
+        *self.url.lock().unwrap_or_else(PoisonError::into_inner) = url;
+    }
+}
+
+/// Runs the plan on a server of its own. The last transaction reads everything.
+pub fn record(config: Config, plan: Plan) -> History {
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    let mut server = Server::start(config);
+    let shared = Arc::new(Shared {
+        plan,
+        url: Mutex::new(Some(server.sql_url().to_owned())),
+        start: Instant::now(),
+        next_value: AtomicI64::new(1),
+        next_transaction: AtomicUsize::new(0),
+        last_ns: AtomicU64::new(0),
+    });
+    runtime.block_on(async {
+        connect(server.sql_url(), None).await.batch_execute(TABLES).await.expect("the tables");
+    });
+    let workers: Vec<_> = (0..plan.workers)
+        .map(|number| runtime.spawn(worker::work(Arc::clone(&shared), number as u32)))
+        .collect();
+    kill_at_times(&mut server, &shared);
+    let mut history = History::default();
+    runtime.block_on(async {
+        for worker in workers {
+            let done = tokio::time::timeout(PATIENCE, worker).await.expect("the workers end");
+            history.transactions.extend(done.expect("a worker saw an error it should not see"));
+        }
+        let client = connect(server.sql_url(), None).await;
+        history.transactions.push(read_all(&client, &shared).await);
+    });
+    history
+}
+
+const TABLES: &str = "
+    CREATE TABLE list (key int PRIMARY KEY, bucket int NOT NULL, vals text NOT NULL);
+    CREATE INDEX list_bucket ON list (bucket) STORING (vals);
+    CREATE TABLE register (key int PRIMARY KEY, value bigint NOT NULL);
+    CREATE INDEX register_value ON register (value)";
+
+/// Kills the server each time another part of the transactions was begun.
+fn kill_at_times(server: &mut Server, shared: &Shared) {
+    let plan = shared.plan;
+    for kill in 1..=plan.kills {
+        let moment = plan.transactions * kill / (plan.kills + 1);
+        while shared.next_transaction.load(Ordering::Relaxed) < moment {
+            assert!(shared.start.elapsed() < PATIENCE, "the workers hang");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        server.kill();
+        shared.set_url(None);
+        server.restart();
+        shared.set_url(Some(server.sql_url().to_owned()));
+    }
+}
+
+async fn read_all(client: &Client, shared: &Shared) -> Transaction {
+    let sent_ns = shared.now_ns();
+    client.batch_execute("BEGIN").await.expect("begins");
+    let lists = rows(client, "SELECT key, vals FROM list").await.expect("lists");
+    let registers = rows(client, "SELECT key, value FROM register").await.expect("registers");
+    client.batch_execute("COMMIT").await.expect("commits");
+    let lists: BTreeMap<i64, Vec<i64>> = lists.into_iter().collect();
+    let registers: BTreeMap<i64, Vec<i64>> = registers.into_iter().collect();
+    let last = worker::first_key(shared.plan.transactions) + worker::WINDOW;
+    let value = |found: &BTreeMap<i64, Vec<i64>>, key| found.get(&key).cloned().unwrap_or_default();
+    let ops = (0..last).flat_map(|key| {
+        let list = Op::Read(Key::List(key), value(&lists, key));
+        [list, Op::Read(Key::Register(key), value(&registers, key))]
+    });
+    Transaction {
+        process: u32::MAX,
+        sent_ns,
+        ops: ops.collect(),
+        answered_ns: shared.now_ns(),
+        outcome: Outcome::Committed,
+    }
+}
+
+/// Rows of a key and the values behind it, which stand in a text with spaces between them.
+pub async fn rows(
+    client: &Client,
+    sql: &str,
+) -> Result<Vec<(i64, Vec<i64>)>, tokio_postgres::Error> {
+    let mut rows = Vec::new();
+    for message in client.simple_query(sql).await? {
+        let SimpleQueryMessage::Row(row) = message else { continue };
+        let text = |at| row.get(at).expect("no column is NULL");
+        let values = text(1).split_whitespace().map(|value| value.parse().expect("a number"));
+        rows.push((text(0).parse().expect("a key"), values.collect()));
+    }
+    Ok(rows)
+}
