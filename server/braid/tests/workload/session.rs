@@ -1,0 +1,79 @@
+//! A connection, and what its open transaction has been told.
+
+use std::collections::BTreeSet;
+
+use tokio_postgres::{Client, SimpleQueryMessage};
+
+use super::model::Log;
+use super::statement::{Answer, Row, Statement};
+
+/// One of the sessions of a story.
+pub struct Session {
+    pub client: Client,
+    pub open: Option<Open>,
+}
+
+/// An open transaction.
+#[derive(Debug, Default)]
+pub struct Open {
+    /// The newest state when its first statement was sent.
+    pub since: Option<usize>,
+    pub log: Log,
+    /// Whether it runs behind SAVEPOINT cockroach_restart.
+    pub restartable: bool,
+    /// Rows that it has locked for sure, until its end, or until it fails with nowhere to go back
+    /// to.
+    pub held: BTreeSet<i64>,
+    /// Whether it may have locks.
+    pub may_lock: bool,
+}
+
+impl Open {
+    /// The savepoints that are left to go back to, the restart savepoint aside.
+    pub fn savepoints(&self) -> Vec<char> {
+        let mut names: Vec<char> = Vec::new();
+        let done = self.log.iter().filter(|(_, answer)| !matches!(answer, Answer::Error(_)));
+        for (statement, _) in done {
+            let place = |name| names.iter().rposition(|other| *other == name);
+            match statement {
+                Statement::Savepoint(name) => names.push(*name),
+                Statement::RollbackTo(name) => names.truncate(place(*name).map_or(0, |at| at + 1)),
+                Statement::Release(name) => names.truncate(place(*name).unwrap_or(0)),
+                _ => {}
+            }
+        }
+        names
+    }
+
+    /// Whether it waits for ROLLBACK, or ROLLBACK TO.
+    pub fn failed(&self) -> bool {
+        matches!(self.log.last(), Some((_, Answer::Error(_))))
+    }
+}
+
+impl Session {
+    pub async fn send(&self, sql: &str) -> Answer {
+        let messages = match self.client.simple_query(sql).await {
+            Ok(messages) => messages,
+            Err(error) => {
+                let code = error.code().unwrap_or_else(|| panic!("{sql}: {error:?}"));
+                return Answer::Error(code.code().to_owned());
+            }
+        };
+        let mut rows = None;
+        let mut count = 0;
+        for message in messages {
+            match message {
+                SimpleQueryMessage::RowDescription(_) => rows = Some(Vec::new()),
+                SimpleQueryMessage::Row(row) => {
+                    let number = |at| row.get(at).map(|text| text.parse().expect("a number"));
+                    let values = Row { v: number(1).expect("v is not NULL"), u: number(2) };
+                    rows.get_or_insert_default().push((number(0).expect("an id"), values));
+                }
+                SimpleQueryMessage::CommandComplete(rows) => count = rows,
+                _ => {}
+            }
+        }
+        rows.map_or(Answer::Count(count), Answer::Rows)
+    }
+}
