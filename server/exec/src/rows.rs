@@ -10,6 +10,8 @@
 //! then they are in the value. Key columns whose bytes do not tell all
 //! ([`braid_codec::key::is_exact`]) are in family 0's value too.
 
+mod columns;
+
 use std::sync::Arc;
 
 use braid_catalog::{Column, ColumnId, FamilyId, Index, IndexNumber, Table};

@@ -14,6 +14,11 @@ impl Accumulator for Rows {
         Ok(())
     }
 
+    fn add_rows(&mut self, rows: usize, _: &dyn Environment) -> Result<()> {
+        self.0 += rows as i64;
+        Ok(())
+    }
+
     fn finish(&self, _: &dyn Environment) -> Result<Datum> {
         Ok(Datum::Int(self.0))
     }
@@ -25,6 +30,16 @@ struct NotNull(i64);
 impl Accumulator for NotNull {
     fn add(&mut self, args: &[Datum], _: &dyn Environment) -> Result<()> {
         self.0 += i64::from(!args.iter().any(Datum::is_null));
+        Ok(())
+    }
+
+    fn add_ints(&mut self, values: &[i64], _: &dyn Environment) -> Result<()> {
+        self.0 += values.len() as i64;
+        Ok(())
+    }
+
+    fn add_floats(&mut self, values: &[f64], _: &dyn Environment) -> Result<()> {
+        self.0 += values.len() as i64;
         Ok(())
     }
 

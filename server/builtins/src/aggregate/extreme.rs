@@ -25,6 +25,14 @@ impl Accumulator for Extreme {
         Ok(())
     }
 
+    fn add_ints(&mut self, values: &[i64], env: &dyn Environment) -> Result<()> {
+        let best = match self.wanted {
+            Ordering::Less => values.iter().min(),
+            _ => values.iter().max(),
+        };
+        best.map_or(Ok(()), |best| self.add(&[Datum::Int(*best)], env))
+    }
+
     fn finish(&self, _: &dyn Environment) -> Result<Datum> {
         Ok(self.best.clone())
     }

@@ -22,6 +22,18 @@ use crate::{Arg, Environment, Returns};
 pub trait Accumulator: Send {
     /// Takes one row's arguments. Strict aggregates skip rows with a NULL themselves.
     fn add(&mut self, args: &[Datum], env: &dyn Environment) -> Result<()>;
+    /// The same for many rows whose only argument is an integer, none of them NULL.
+    fn add_ints(&mut self, values: &[i64], env: &dyn Environment) -> Result<()> {
+        values.iter().try_for_each(|value| self.add(&[Datum::Int(*value)], env))
+    }
+    /// The same for many rows whose only argument is a float, none of them NULL.
+    fn add_floats(&mut self, values: &[f64], env: &dyn Environment) -> Result<()> {
+        values.iter().try_for_each(|value| self.add(&[Datum::Float(*value)], env))
+    }
+    /// The same for many rows without arguments.
+    fn add_rows(&mut self, rows: usize, env: &dyn Environment) -> Result<()> {
+        (0..rows).try_for_each(|_| self.add(&[], env))
+    }
     /// The result; may be called again after more rows (window frames).
     fn finish(&self, env: &dyn Environment) -> Result<Datum>;
     /// Approximate bytes held, for the memory limit of a statement.

@@ -26,6 +26,12 @@ impl Accumulator for Integers {
         Ok(())
     }
 
+    fn add_ints(&mut self, values: &[i64], _: &dyn Environment) -> Result<()> {
+        self.sum += values.iter().map(|value| i128::from(*value)).sum::<i128>();
+        self.count += values.len() as i64;
+        Ok(())
+    }
+
     fn finish(&self, _: &dyn Environment) -> Result<Datum> {
         if self.count == 0 {
             return Ok(Datum::Null);
@@ -53,20 +59,31 @@ fn float_overflow() -> Error {
     Error::new(SqlState::NumericValueOutOfRange, "value out of range: overflow")
 }
 
+impl Floats {
+    fn add_value(&mut self, value: f64) -> Result<()> {
+        let mut sum = self.sum + value;
+        if self.small && !self.average {
+            sum = f64::from(sum as f32);
+        }
+        if sum.is_infinite() && !value.is_infinite() && !self.sum.is_infinite() {
+            return Err(float_overflow());
+        }
+        self.sum = sum;
+        self.count += 1;
+        Ok(())
+    }
+}
+
 impl Accumulator for Floats {
     fn add(&mut self, args: &[Datum], _: &dyn Environment) -> Result<()> {
-        if let Some(Datum::Float(value)) = args.first() {
-            let mut sum = self.sum + value;
-            if self.small && !self.average {
-                sum = f64::from(sum as f32);
-            }
-            if sum.is_infinite() && !value.is_infinite() && !self.sum.is_infinite() {
-                return Err(float_overflow());
-            }
-            self.sum = sum;
-            self.count += 1;
+        match args.first() {
+            Some(Datum::Float(value)) => self.add_value(*value),
+            _ => Ok(()),
         }
-        Ok(())
+    }
+
+    fn add_floats(&mut self, values: &[f64], _: &dyn Environment) -> Result<()> {
+        values.iter().try_for_each(|value| self.add_value(*value))
     }
 
     fn finish(&self, _: &dyn Environment) -> Result<Datum> {

@@ -19,14 +19,15 @@ pub fn decode_cell(bytes: &[u8], ty: &SqlType) -> Result<Datum> {
 }
 
 /// The integer in a cell: `int2` to `int8`, oids, and the number in a date, time or timestamp.
+#[inline]
 pub fn cell_i64(bytes: &[u8]) -> Result<i64> {
-    let Some(&last) = bytes.last() else { return Ok(0) };
+    let Some((&last, low)) = bytes.split_last() else { return Ok(0) };
     if bytes.len() > 8 {
         return Err(Error::corrupt("integer"));
     }
-    let mut wide = if last & 0x80 == 0 { [0; 8] } else { [0xff; 8] };
-    wide[..bytes.len()].copy_from_slice(bytes);
-    Ok(i64::from_le_bytes(wide))
+    // The last byte has the sign.
+    let high = i64::from(last as i8);
+    Ok(low.iter().rev().fold(high, |value, &byte| value << 8 | i64::from(byte)))
 }
 
 /// The text in a cell of a string type or of `json`.

@@ -111,7 +111,25 @@ pub struct RowReader<'a> {
 
 impl<'a> RowReader<'a> {
     /// Reads the directory; corrupt if it does not fit the bytes.
+    #[inline]
     pub fn new(bytes: &'a [u8]) -> Result<Self> {
+        match bytes {
+            // Dense, without NULLs, short: no flag is set.
+            [0, first, slots @ 1..=u8::MAX, rest @ ..] if rest.len() >= usize::from(*slots) - 1 => {
+                let slots = usize::from(*slots);
+                let (ends, cells) = rest.split_at(slots - 1);
+                if ends.last().is_some_and(|end| usize::from(*end) > cells.len()) {
+                    return Err(Error::corrupt("row ends early"));
+                }
+                let (absent, nulls): (&[u8], &[u8]) = (&[], &[]);
+                let (first, numbers, end_width) = (u16::from(*first), None, 1);
+                Ok(RowReader { first, slots, numbers, absent, nulls, ends, end_width, cells })
+            }
+            _ => Self::read(bytes),
+        }
+    }
+
+    fn read(bytes: &'a [u8]) -> Result<Self> {
         let mut rest = bytes;
         let flags = take(&mut rest, 1)?[0];
         if flags == EMPTY && rest.is_empty() {
@@ -158,6 +176,7 @@ impl<'a> RowReader<'a> {
     }
 
     /// The column with that number; `None` if the row was written without it.
+    #[inline]
     pub fn column(&self, id: u16) -> Option<Cell<'a>> {
         let slot = match self.numbers {
             None => usize::from(id.checked_sub(self.first)?),
@@ -177,6 +196,7 @@ impl<'a> RowReader<'a> {
         })
     }
 
+    #[inline]
     fn slot(&self, slot: usize) -> Option<Cell<'a>> {
         if slot >= self.slots || is_set(self.absent, slot) {
             return None;
@@ -190,7 +210,11 @@ impl<'a> RowReader<'a> {
         Some(Cell::Bytes(self.cells.get(start..end).unwrap_or(&[])))
     }
 
+    #[inline]
     fn end(&self, slot: usize) -> usize {
+        if self.end_width == 1 {
+            return usize::from(self.ends[slot]);
+        }
         let start = slot * self.end_width;
         number(&self.ends[start..start + self.end_width]) as usize
     }

@@ -4,6 +4,8 @@
 //! cost no allocation either. DISTINCT and ORDER BY inside an aggregate keep its arguments until
 //! the end. Groups come out in the order in which they were first seen.
 
+mod columns;
+
 use std::collections::{HashMap, HashSet};
 
 use braid_builtins::{Accumulator, Environment};
@@ -238,31 +240,10 @@ impl AggregateOperator {
     }
 
     async fn read(&mut self) -> Result<()> {
-        let mut values = Row::new();
-        let mut scratch = Row::new();
-        while let Some(batch) = self.input.next().await? {
-            self.evaluator.run.check_cancel()?;
-            let mut bytes = 0;
-            for row in &batch {
-                if !self.group.is_empty() {
-                    self.group.eval_into(&self.evaluator, row, &mut values).await?;
-                }
-                for set in 0..self.sets.len() {
-                    let next = self.groups.len();
-                    let (group, new) = self.sets[set].find(&values, &mut scratch, next);
-                    if let Some(key) = new {
-                        bytes += row_bytes(&key) * 2 + self.calls.len() * 80 + 64;
-                        self.add_group(set, key);
-                    }
-                    let states = &mut self.groups[group].states;
-                    for (call, state) in self.calls.iter().zip(states) {
-                        bytes += call.add(state, &self.evaluator, row, &mut scratch).await?;
-                    }
-                }
-            }
-            if bytes > 0 {
-                self.held.take(bytes)?;
-            }
+        if self.input.columns().is_some() {
+            self.read_columns().await?;
+        } else {
+            self.read_rows().await?;
         }
         // A set of nothing has its one row even without input.
         for set in 0..self.sets.len() {
@@ -274,6 +255,48 @@ impl AggregateOperator {
             self.groups.sort_by_key(|group| group.set);
         }
         Ok(())
+    }
+
+    async fn read_rows(&mut self) -> Result<()> {
+        let mut values = Row::new();
+        let mut scratch = Row::new();
+        while let Some(batch) = self.input.next().await? {
+            self.evaluator.run.check_cancel()?;
+            let mut bytes = 0;
+            for row in &batch {
+                bytes += self.add_row(row, &mut values, &mut scratch).await?;
+            }
+            if bytes > 0 {
+                self.held.take(bytes)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes a row into its groups; the vectors are used again and again. Gives the bytes now kept.
+    async fn add_row(
+        &mut self,
+        row: &[Datum],
+        values: &mut Row,
+        scratch: &mut Row,
+    ) -> Result<usize> {
+        let mut bytes = 0;
+        if !self.group.is_empty() {
+            self.group.eval_into(&self.evaluator, row, values).await?;
+        }
+        for set in 0..self.sets.len() {
+            let next = self.groups.len();
+            let (group, new) = self.sets[set].find(values, scratch, next);
+            if let Some(key) = new {
+                bytes += row_bytes(&key) * 2 + self.calls.len() * 80 + 64;
+                self.add_group(set, key);
+            }
+            let states = &mut self.groups[group].states;
+            for (call, state) in self.calls.iter().zip(states) {
+                bytes += call.add(state, &self.evaluator, row, scratch).await?;
+            }
+        }
+        Ok(bytes)
     }
 
     fn add_group(&mut self, set: usize, key: Row) {

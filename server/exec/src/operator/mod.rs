@@ -2,6 +2,8 @@
 
 mod aggregate;
 mod change;
+mod column_filter;
+mod columns;
 mod cte;
 mod delete;
 mod distinct;
@@ -25,6 +27,7 @@ mod values;
 mod virtual_scan;
 mod window;
 
+pub use columns::Columns;
 pub use run::Run;
 
 use std::sync::Arc;
@@ -42,6 +45,11 @@ pub const BATCH_ROWS: usize = 1024;
 pub trait Operator: Send {
     /// The next rows, never an empty batch; `None` at the end.
     fn next(&mut self) -> BoxFuture<'_, Result<Option<Vec<Row>>>>;
+
+    /// The same rows by columns, if it can give them. Whoever takes them takes no others.
+    fn columns(&mut self) -> Option<&mut dyn columns::ColumnSource> {
+        None
+    }
 }
 
 /// An operator of any kind.

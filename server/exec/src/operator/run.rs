@@ -10,6 +10,7 @@ use braid_types::{Datum, Error, Result, Row};
 use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 
+use super::columns::{ColumnSource, Columns};
 use super::cte::CteState;
 use super::eval::CachedSubquery;
 use super::{BoxedOperator, Operator, OuterRow};
@@ -168,21 +169,48 @@ struct Watched {
     started: bool,
 }
 
+impl Watched {
+    fn start(&mut self) -> (Instant, u64) {
+        if !std::mem::replace(&mut self.started, true) {
+            self.stats.loops.fetch_add(1, Ordering::Relaxed);
+        }
+        (Instant::now(), self.cx.txn.round_trips())
+    }
+
+    fn finish(&self, (start, trips): (Instant, u64), rows: usize) {
+        let trips = self.cx.txn.round_trips() - trips;
+        self.stats.round_trips.fetch_add(trips, Ordering::Relaxed);
+        self.stats.micros.fetch_add(start.elapsed().as_micros() as u64, Ordering::Relaxed);
+        self.stats.rows.fetch_add(rows as u64, Ordering::Relaxed);
+    }
+}
+
 impl Operator for Watched {
     fn next(&mut self) -> BoxFuture<'_, Result<Option<Vec<Row>>>> {
         Box::pin(async move {
-            if !std::mem::replace(&mut self.started, true) {
-                self.stats.loops.fetch_add(1, Ordering::Relaxed);
-            }
-            let start = Instant::now();
-            let trips = self.cx.txn.round_trips();
+            let start = self.start();
             let result = self.operator.next().await;
-            let trips = self.cx.txn.round_trips() - trips;
-            self.stats.round_trips.fetch_add(trips, Ordering::Relaxed);
-            self.stats.micros.fetch_add(start.elapsed().as_micros() as u64, Ordering::Relaxed);
-            if let Ok(Some(rows)) = &result {
-                self.stats.rows.fetch_add(rows.len() as u64, Ordering::Relaxed);
-            }
+            let rows = result.as_ref().ok().and_then(Option::as_ref).map_or(0, Vec::len);
+            self.finish(start, rows);
+            result
+        })
+    }
+
+    fn columns(&mut self) -> Option<&mut dyn ColumnSource> {
+        if self.operator.columns().is_some() { Some(self) } else { None }
+    }
+}
+
+impl ColumnSource for Watched {
+    fn next_columns<'a>(&'a mut self, columns: &'a mut Columns) -> BoxFuture<'a, Result<bool>> {
+        Box::pin(async move {
+            let start = self.start();
+            let result = match self.operator.columns() {
+                Some(source) => source.next_columns(columns).await,
+                None => Ok(false),
+            };
+            let rows = if matches!(result, Ok(true)) { columns.rows } else { 0 };
+            self.finish(start, rows);
             result
         })
     }

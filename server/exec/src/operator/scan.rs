@@ -5,6 +5,8 @@
 //! now: what was read before the lock may have changed (READ COMMITTED) or the transaction has
 //! been refreshed (SERIALIZABLE).
 
+mod columns;
+
 use std::sync::Arc;
 
 use braid_catalog::Table;
@@ -15,6 +17,7 @@ use braid_plan::{Bound, Expr, LockWait, RowLock, Scan};
 use braid_types::{Result, Row};
 use futures_util::future::BoxFuture;
 
+use super::columns::ColumnSource;
 use super::eval::Evaluator;
 use super::spans::{KeyColumn, spans};
 use super::{BATCH_ROWS, Operator};
@@ -143,6 +146,7 @@ pub struct ScanOperator {
     scanner: Option<Scanner>,
     /// The row whose families are being put together: its key and what is there so far.
     partial: Option<(Vec<u8>, Row)>,
+    by_columns: columns::ByColumns,
 }
 
 impl ScanOperator {
@@ -173,6 +177,7 @@ impl ScanOperator {
             open: None,
             scanner: None,
             partial: None,
+            by_columns: columns::ByColumns::default(),
         })
     }
 
@@ -418,5 +423,9 @@ fn secondary(
 impl Operator for ScanOperator {
     fn next(&mut self) -> BoxFuture<'_, Result<Option<Vec<Row>>>> {
         Box::pin(self.next_rows())
+    }
+
+    fn columns(&mut self) -> Option<&mut dyn ColumnSource> {
+        if self.gives_columns() { Some(self) } else { None }
     }
 }

@@ -1,0 +1,85 @@
+//! Primary pairs decoded by columns.
+
+use braid_codec::key;
+use braid_codec::value::{Cell, RowReader};
+use braid_kv::ScanBatch;
+use braid_types::{Datum, Result};
+
+use super::RowDecoder;
+use crate::errors::from_codec;
+use crate::operator::Columns;
+
+impl RowDecoder {
+    /// Empty columns of the types that are decoded.
+    pub fn columns(&self) -> Columns {
+        let mut types: Vec<_> = self.template.iter().map(|_| None).collect();
+        for (part, out) in &self.from_key {
+            types[*out] = Some(&self.parts[*part].ty);
+        }
+        for (_, ty, out) in &self.from_value {
+            types[*out] = Some(ty);
+        }
+        // Every column is in one of the two lists.
+        Columns::new(types.into_iter().flatten().cloned())
+    }
+
+    /// Replaces `columns` by the rows of a batch; the table has one family. Rows of which no
+    /// column is wanted are only counted.
+    pub fn read_columns(&self, batch: &ScanBatch, columns: &mut Columns) -> Result<()> {
+        columns.clear();
+        columns.rows = batch.len();
+        if !self.from_key.is_empty() {
+            for (key, _) in batch.iter() {
+                self.push_key(key, columns)?;
+            }
+        }
+        match self.from_value.as_slice() {
+            [] => {}
+            // The usual case of an aggregate, without the inner loop.
+            [(id, _, out)] => {
+                let (column, missing) = (&mut columns.list[*out], &self.template[*out]);
+                for (_, value) in batch.iter() {
+                    match RowReader::new(value).map_err(from_codec)?.column(*id) {
+                        Some(Cell::Bytes(cell)) => column.push_cell(cell)?,
+                        Some(Cell::Null) => column.push(Datum::Null),
+                        None => column.push(missing.clone()),
+                    }
+                }
+            }
+            several => {
+                for (_, value) in batch.iter() {
+                    let reader = RowReader::new(value).map_err(from_codec)?;
+                    for (id, _, out) in several {
+                        let column = &mut columns.list[*out];
+                        match reader.column(*id) {
+                            Some(Cell::Bytes(cell)) => column.push_cell(cell)?,
+                            Some(Cell::Null) => column.push(Datum::Null),
+                            None => column.push(self.template[*out].clone()),
+                        }
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn push_key(&self, key_bytes: &[u8], columns: &mut Columns) -> Result<()> {
+        let mut rest = key_bytes.get(self.prefix_bytes..).unwrap_or_default();
+        let mut wanted = self.from_key.iter().peekable();
+        for (i, part) in self.parts.iter().enumerate() {
+            match wanted.next_if(|(place, _)| *place == i) {
+                Some((_, out)) => {
+                    let datum =
+                        key::decode(&mut rest, &part.ty, part.descending).map_err(from_codec)?;
+                    while let Some((_, out)) = wanted.next_if(|(place, _)| *place == i) {
+                        columns.list[*out].push(datum.clone());
+                    }
+                    columns.list[*out].push(datum);
+                }
+                None if wanted.peek().is_none() => break,
+                None => key::skip(&mut rest, &part.ty, part.descending).map_err(from_codec)?,
+            }
+        }
+        Ok(())
+    }
+}
