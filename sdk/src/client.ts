@@ -7,21 +7,24 @@ import pg from 'pg';
 import { ignore } from './abort.js';
 import type { Batcher, BatcherOptions } from './batcher/index.js';
 import { makeBatcher } from './batcher/index.js';
+import type { Call } from './calls.js';
+import { blame } from './calls.js';
 import type { Shared } from './connection.js';
 import { Connection } from './connection.js';
 import type { DriverResult } from './driver.js';
 import { recordingParameters, recordParameters, startupParameters } from './driver.js';
-import { OptionError, UsageError } from './errors.js';
+import { DatabaseError, OptionError, UsageError } from './errors.js';
 import type { ConnectOptions, QueryOptions, Settings, TransactionOptions } from './options.js';
 import { readConnectOptions, readQueryOptions, readTransactionOptions } from './options.js';
 import { makeParsers } from './parsers.js';
-import type { Queryable } from './queryable.js';
+import type { Executor, Queryable } from './queryable.js';
 import { joinOptions, makeQueryable } from './queryable.js';
 import type { ServerInfo } from './server.js';
-import { detectServer } from './server.js';
+import { detectServer, featuresOf } from './server.js';
 import type { AnyRow, Sql } from './sql.js';
-import type { TransactionFunction } from './transaction.js';
 import { runTransaction } from './transaction.js';
+import type { Stays, TransactionFunction } from './tx.js';
+import type { PendingWrite } from './write.js';
 
 /** A database: statements outside transactions, and transactions. Made by {@link connect}. */
 export interface Database extends Queryable, AsyncDisposable {
@@ -36,7 +39,14 @@ export interface Database extends Queryable, AsyncDisposable {
    * it must not do anything outside the transaction that cannot be done twice.
    *
    * SQL: `BEGIN ISOLATION LEVEL SERIALIZABLE`, your statements, `COMMIT`; after an error
-   * `ROLLBACK`, and from the start.
+   * `ROLLBACK`, and from the start. On BraidDB and CockroachDB `SAVEPOINT cockroach_restart` behind
+   * BEGIN, `RELEASE SAVEPOINT cockroach_restart` before COMMIT, and after 40001 `ROLLBACK TO
+   * SAVEPOINT cockroach_restart`: the next attempt keeps its locks. On BraidDB also `SET LOCAL
+   * commit_token = '…'`: a connection lost during COMMIT is resolved with `SELECT
+   * braid_commit_status('…')`. BEGIN travels with the first statement, COMMIT with the last writes.
+   *
+   * Fails with what the function throws; a {@link RetriesExhaustedError} when `attemptsMax` or
+   * `deadlineMs` end it; a {@link CommitUnknownError} when nobody can tell whether it took effect.
    *
    * @example
    * ```ts
@@ -49,8 +59,8 @@ export interface Database extends Queryable, AsyncDisposable {
    * console.assert(sum === 3);
    * ```
    */
-  transaction<T>(fn: TransactionFunction<T>): Promise<T>;
-  transaction<T>(options: TransactionOptions, fn: TransactionFunction<T>): Promise<T>;
+  transaction<T>(fn: TransactionFunction<T> & Stays<T>): Promise<T>;
+  transaction<T>(options: TransactionOptions, fn: TransactionFunction<T> & Stays<T>): Promise<T>;
 
   /**
    * Joins rows from any number of callers into multi-row statements: a queue of small writes becomes
@@ -106,16 +116,37 @@ export async function connect(
   const settings = readConnectOptions(options, ownPool);
   const pool = ownPool ? makePool(String(target), settings) : target;
   if (!ownPool) recordParameters(pool);
-  const shared = { pool, settings, parsers: makeParsers(settings.parsers) };
+  const basic = {
+    ...{ pool, settings, parsers: makeParsers(settings.parsers) },
+    features: featuresOf('postgresql', false),
+  };
   try {
-    const connection = await Connection.acquire(shared);
-    const parameters = startupParameters(connection.client) ?? new Map<string, string>();
-    connection.release();
-    return new Handle(shared, ownPool, detectServer(parameters)).database({});
+    const connection = await Connection.acquire(basic);
+    try {
+      const parameters = startupParameters(connection.client) ?? new Map<string, string>();
+      const server = detectServer(parameters);
+      const tokens = server.kind === 'braiddb' && (await knowsCommitTokens(connection, settings));
+      const shared: Shared = { ...basic, features: featuresOf(server.kind, tokens) };
+      return new Handle(shared, ownPool, server).database({});
+    } finally {
+      connection.release();
+    }
   } catch (error) {
     if (ownPool) await pool.end();
     throw error;
   }
+}
+
+/** Asks the server once whether it can tell the outcome of a lost commit. */
+async function knowsCommitTokens(connection: Connection, settings: Settings): Promise<boolean> {
+  if (!settings.commitTokens) return false;
+  return connection.run({ text: 'SHOW commit_token', values: [] }).then(
+    () => true,
+    (error: unknown) => {
+      if (error instanceof DatabaseError && error.code === '42704') return false;
+      throw error;
+    },
+  );
 }
 
 function makePool(url: string, settings: Settings): pg.Pool {
@@ -155,10 +186,8 @@ class Handle {
   /** The public face, with options bound to it. */
   database(bound: QueryOptions): Database {
     const close = (): Promise<void> => (this.#closing ??= this.#close());
-    const queryable = makeQueryable(
-      (statement, options) => this.#track(() => this.#execute(statement, options)),
-      bound,
-    );
+    const tracked = <T>(work: () => Promise<T>): Promise<T> => this.#track(work);
+    const queryable = makeQueryable(this.#executor(tracked), bound);
     return Object.freeze({
       ...queryable,
       server: this.#server,
@@ -175,13 +204,26 @@ class Handle {
     });
   }
 
+  /** How statements outside transactions are sent; `track` lets `close` wait for them. */
+  #executor(track: <T>(work: () => Promise<T>) => Promise<T>): Executor {
+    return {
+      features: this.#shared.features,
+      execute: (slot, options, call) => track(() => this.#execute(slot.statement, options, call)),
+      script: (text, options, call) => track(() => this.#execute(text, options, call)),
+      write: (statements, options, call) => this.#write(statements, options, call, track),
+    };
+  }
+
   #batcher<Row extends object>(
     bound: QueryOptions,
     table: string | readonly [string, ...string[]],
     options: BatcherOptions,
   ): Batcher<Row> {
     if (this.#closing !== undefined) throw new UsageError('the database handle is closed');
-    const db = makeQueryable((statement, own) => this.#execute(statement, own), bound);
+    const db = makeQueryable(
+      this.#executor((work) => work()),
+      bound,
+    );
     const once = async (statement: Sql): Promise<void> => {
       if (this.#server.kind === 'braiddb') {
         await this.#transaction(bound, [(tx) => tx.query(statement)]);
@@ -209,10 +251,21 @@ class Handle {
     return runTransaction(this.#shared, { ...read, ...joinOptions(bound, read) }, fn);
   }
 
-  async #execute(statement: Sql | string, options: QueryOptions): Promise<DriverResult> {
+  async #execute(
+    statement: Sql | string,
+    options: QueryOptions,
+    call: Call,
+  ): Promise<DriverResult> {
     const compiled = typeof statement === 'string' ? statement : statement.compile();
     const connection = await Connection.acquire(this.#shared, options.signal);
-    const runOptions = { ...options, autocommit: true };
+    const onFailure = (error: unknown): unknown =>
+      blame(
+        error,
+        typeof compiled === 'string'
+          ? { text: compiled, parameters: [], call }
+          : { text: compiled.text, parameters: compiled.values, call },
+      );
+    const runOptions = { ...options, autocommit: true, onFailure };
     try {
       if (typeof compiled !== 'string')
         return checkClosed(connection, await connection.run(compiled, runOptions));
@@ -225,6 +278,50 @@ class Handle {
     } finally {
       connection.release();
     }
+  }
+
+  /** Runs writes, later in this turn, so that their result can still be asked for. */
+  #write(
+    statements: readonly Sql[],
+    options: QueryOptions,
+    call: Call,
+    track: <T>(work: () => Promise<T>) => Promise<T>,
+  ): PendingWrite {
+    let change = (statement: Sql): Sql => statement;
+    let started = false;
+    const work = Promise.resolve().then(() => {
+      started = true;
+      const changed = statements.map(change);
+      return track(() => this.#writeAll(changed, options, call));
+    });
+    return {
+      accepted: () => work.then(ignore),
+      ordinary: (wanted) => {
+        if (started) throw new UsageError('ask for the result at once: the write has been sent');
+        change = wanted;
+        return work;
+      },
+    };
+  }
+
+  /** One statement by itself; several in a transaction, so that all take effect or none. */
+  async #writeAll(
+    statements: readonly Sql[],
+    options: QueryOptions,
+    call: Call,
+  ): Promise<readonly DriverResult[]> {
+    const [first, second] = statements;
+    if (first === undefined) return [];
+    if (second === undefined) return [await this.#execute(first, options, call)];
+    const settings = { ...this.#shared.settings.transaction, ...options };
+    return runTransaction(this.#shared, settings, async (tx) => {
+      const results: DriverResult[] = [];
+      for (const statement of statements) {
+        const { rows, count, command } = await tx.query(statement);
+        results.push({ rows, rowCount: count, command });
+      }
+      return results;
+    });
   }
 
   /** Runs work unless the database is closed, and lets `close` wait for it. */

@@ -1,6 +1,6 @@
 /**
  * What the SDK uses of `pg` beyond its public types, all in one file: start-up parameters, the
- * cancel request, and the moment when a connection is ready again after an error.
+ * messages of the wire, the transaction status and the cancel request.
  */
 
 import type { Socket } from 'node:net';
@@ -10,11 +10,26 @@ import pg from 'pg';
 /** The state that the server reports with each ready message; null before the first. */
 export type TransactionStatus = 'I' | 'T' | 'E' | null;
 
-/** A result as `pg` gives it. */
-export type DriverResult = pg.QueryResult<Record<string, unknown>>;
+/** What one statement answered. */
+export interface DriverResult {
+  readonly command: string;
+  /** Null where the server's tag has no number. */
+  readonly rowCount: number | null;
+  readonly rows: Record<string, unknown>[];
+  /** What a type parser of the caller's threw; the statement itself has run. */
+  readonly parseFailure?: { readonly error: unknown };
+}
 
-interface Wire {
+/** The protocol's messages, as `pg` writes and reads them. */
+export interface Wire {
   readonly stream: Socket;
+  query(text: string): void;
+  parse(message: { text: string; name: string }): void;
+  bind(message: { statement: string; values: readonly (string | Buffer | null)[] }): void;
+  describe(message: { type: 'P'; name: string }): void;
+  execute(message: { portal: string }): void;
+  sync(): void;
+  sendCopyFail(reason: string): void;
   connect(portOrPath: number | string, host?: string): void;
   requestSsl(): void;
   cancel(processId: number, secretKey: number): void;
@@ -31,6 +46,7 @@ interface ClientInternals {
   readonly port: number;
   readonly ssl: boolean | object;
   readonly readyForQuery: boolean;
+  readonly pipeline?: boolean;
   getTransactionStatus?(): TransactionStatus;
 }
 
@@ -73,24 +89,24 @@ export function transactionStatus(client: pg.ClientBase): TransactionStatus | un
   return inside(client).getTransactionStatus?.();
 }
 
-/**
- * Resolves when the server is ready for the next statement or the connection has ended. After an
- * error `pg` reports the error first and this a moment later.
- */
-export async function ready(client: pg.ClientBase): Promise<void> {
-  const { connection, readyForQuery } = inside(client);
-  if (readyForQuery || connection.stream.destroyed) return;
-  await new Promise<void>((resolve) => {
-    const done = (): void => {
-      connection.removeListener('readyForQuery', done);
-      connection.removeListener('end', done);
-      resolve();
-    };
-    connection.once('readyForQuery', done);
-    connection.once('end', done);
-  });
-  // `pg` handles the same message in a listener of its own, which may run after this one.
-  await Promise.resolve();
+/** The connection's messages. */
+export function wireOf(client: pg.ClientBase): Wire {
+  return inside(client).connection;
+}
+
+/** True once the socket is gone. */
+export function isDestroyed(client: pg.ClientBase): boolean {
+  return inside(client).connection.stream.destroyed;
+}
+
+/** True for clients that pipeline by themselves: they refuse the queries that the SDK makes. */
+export function pipelinesItself(client: pg.ClientBase): boolean {
+  return inside(client).pipeline === true;
+}
+
+/** True for errors that the server sent: only those have a severity. */
+export function isServerMessage(error: unknown): boolean {
+  return error instanceof Error && typeof (error as { severity?: unknown }).severity === 'string';
 }
 
 /** Cuts the connection without a goodbye. */

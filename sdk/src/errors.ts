@@ -13,6 +13,7 @@
  * │   └── ConstraintError      class 23: a unique, foreign key, not null or check constraint
  * ├── ConnectionError          no answer: the connection could not be made, or was lost
  * ├── CommitUnknownError       COMMIT was sent, its outcome never arrived
+ * ├── CommitAbortedError       COMMIT was sent, and the server says that it took no effect
  * ├── RetriesExhaustedError    a transaction kept failing with retry errors
  * ├── UsageError               a handle was used after its end, or beside its nested transaction
  * └── OptionError              an option has a wrong type or is out of its range
@@ -48,6 +49,21 @@ export interface ServerFields {
   readonly constraint?: string | undefined;
 }
 
+/** One of the statements that failed together. */
+export interface FailedStatement {
+  /** Its place in the transaction, counted from 1 behind BEGIN, where the server told it. */
+  readonly number: number | undefined;
+  /** SQLSTATE. */
+  readonly code: string;
+  readonly message: string;
+  /** Its text as it was sent; shortened by the server where the SDK cannot tell which it was. */
+  readonly statement: string;
+  /** Its parameters, where the SDK knows which call it was. */
+  readonly parameters: readonly unknown[] | undefined;
+  /** Where it was called, where the SDK knows. */
+  readonly stack: string | undefined;
+}
+
 /** An error that the server answered with. */
 export class DatabaseError extends BraidError {
   /** SQLSTATE, five characters, for example `23505`. */
@@ -65,6 +81,13 @@ export class DatabaseError extends BraidError {
   readonly constraint: string | undefined;
   /** The text of the statement that failed, without its parameters. */
   readonly statement: string | undefined;
+  /** The parameters of that statement. Not enumerable, so that logs do not print them. */
+  declare readonly parameters: readonly unknown[] | undefined;
+  /**
+   * Every statement that failed: several where writes of a transaction were sent without waiting.
+   * The first is the one that this error is about. Empty where no statement is to blame.
+   */
+  declare readonly statements: readonly FailedStatement[];
 
   constructor(fields: ServerFields, statement?: string, cause?: unknown) {
     super(fields.message, { cause });
@@ -80,6 +103,8 @@ export class DatabaseError extends BraidError {
     this.column = fields.column;
     this.constraint = fields.constraint;
     this.statement = statement;
+    setHidden(this, 'parameters', undefined);
+    setHidden(this, 'statements', []);
   }
 }
 
@@ -156,6 +181,17 @@ export class CommitUnknownError extends BraidError {
   }
 }
 
+/**
+ * The connection was lost during COMMIT, and the server says that the transaction did not take
+ * effect and never will. `db.transaction` runs the function again.
+ */
+export class CommitAbortedError extends BraidError {
+  constructor(message: string, cause?: unknown) {
+    super(message, { cause });
+    this.name = 'CommitAbortedError';
+  }
+}
+
 /** A transaction failed with a retry error on every attempt that its limits allow. */
 export class RetriesExhaustedError extends BraidError {
   /** How many times the function was run. */
@@ -214,8 +250,8 @@ const CONNECTION_STATES: ReadonlySet<string> = new Set(['57P01', '57P02', '57P03
 const UNKNOWN_STATES: ReadonlySet<string> = new Set(['40003', '08007']);
 
 /**
- * True if running the whole transaction again may succeed: 40001 and 40P01, also as the cause of
- * an error that wraps them.
+ * True if running the whole transaction again may succeed: 40001, 40P01, and a COMMIT whose answer
+ * was lost but which the server knows to have failed; also as the cause of an error that wraps them.
  *
  * @example
  * ```ts
@@ -227,6 +263,7 @@ export function isRetryable(error: unknown): boolean {
   for (const link of causes(error)) {
     if (link instanceof RetriesExhaustedError || link instanceof CommitUnknownError) return false;
     if (link instanceof SerializationError || link instanceof DeadlockError) return true;
+    if (link instanceof CommitAbortedError) return true;
   }
   return false;
 }
@@ -243,6 +280,7 @@ export function isRetryable(error: unknown): boolean {
 export function isAmbiguous(error: unknown): boolean {
   for (const link of causes(error)) {
     if (link instanceof CommitUnknownError) return true;
+    if (link instanceof CommitAbortedError) return false;
     if (link instanceof ConnectionError) return link.ambiguous;
   }
   return false;
@@ -306,13 +344,29 @@ export function fromConnect(error: unknown): unknown {
 /** Remembers a failed rollback on the error that comes first. */
 export function attachRollbackError(error: unknown, rollbackError: unknown): void {
   if (error instanceof Error && Object.isExtensible(error)) {
-    Object.defineProperty(error, 'rollbackError', {
-      configurable: true,
-      enumerable: false,
-      value: rollbackError,
-      writable: true,
-    });
+    setHidden(error, 'rollbackError', rollbackError);
   }
+}
+
+/** Sets a property that logs do not show. */
+function setHidden(error: Error, name: string, value: unknown): void {
+  Object.defineProperty(error, name, {
+    configurable: true,
+    enumerable: false,
+    value,
+    writable: true,
+  });
+}
+
+/** Puts the failed calls on an error, with the place of the first one as its stack. */
+export function attachStatements(
+  error: DatabaseError,
+  statements: readonly FailedStatement[],
+  stack?: string,
+): void {
+  setHidden(error, 'statements', Object.freeze([...statements]));
+  setHidden(error, 'parameters', statements[0]?.parameters);
+  if (stack !== undefined) setHidden(error, 'stack', stack);
 }
 
 function serverError(error: Error & ServerFields, statement?: string): DatabaseError {

@@ -6,14 +6,19 @@
  *
  * ```text
  *  client.ts       connect, db: single statements, transactions, close
- *  transaction.ts  tx: BEGIN, savepoints, COMMIT, ROLLBACK; which outcome is which error
+ *  transaction.ts  attempts of a transaction: BEGIN, COMMIT, the restart savepoint, ROLLBACK
+ *  run.ts          one attempt: the tx handle, nested ones, which call an error belongs to
+ *  outcome.ts      what became of a COMMIT whose answer was lost
  *  retry.ts        attempts, pauses, the deadline
- *  queryable.ts    query, one, maybeOne, script: what db and tx share
- *  sql.ts          the sql tag: text and parameters
  *  batcher/        rows of many callers joined into multi-row statements; the adaptive size
- *  connection.ts   one connection in use: statements in order, cancelling, loss
+ *  queryable.ts    query, one, maybeOne, script, run, insert, …: what db and tx share
+ *  write.ts        writes whose result nobody asked for    locking.ts  forUpdate and its sisters
+ *  sql.ts          the sql tag: text and parameters        tables.ts   typed insert, update, …
+ *  connection.ts   one connection in use: order, holding writes, cancelling, loss
+ *  pipe.ts         groups of statements on the wire, written ahead of their answers
  *  ─────────────────────────────────────────────────────────────────────────
- *  errors.ts  options.ts  parameters.ts  parsers.ts  scheduler.ts  abort.ts  server.ts  driver.ts (pg)
+ *  errors.ts  calls.ts  options.ts  diagnostics.ts  parameters.ts  parsers.ts  sqltext.ts
+ *  scheduler.ts  abort.ts  server.ts  tx.ts (types)  driver.ts (pg)
  * ```
  *
  * The words, one meaning each:
@@ -23,6 +28,8 @@
  * - **transaction**: a function that the SDK runs between BEGIN and COMMIT. **attempt**: one run of it.
  * - **retry error**: 40001 or 40P01; nothing took effect, another attempt may succeed.
  * - **ambiguous**: failed, but may have taken effect.
+ * - **write**: a statement whose result nobody asked for. **awaited**: one whose answer is waited for.
+ * - **group**: statements in front of one Sync. **barrier**: the answer that tells what writes did.
  * - **abort**: the caller's signal. **cancel**: what the SDK then asks the server to do.
  *
  * - **batch**: rows that one statement stores. **shape**: the set of columns that a row sets.
@@ -42,9 +49,11 @@ export type {
 export { BatchRowError, BatchTableError } from './batcher/index.js';
 export type { Database } from './client.js';
 export { connect } from './client.js';
-export type { ConstraintKind } from './errors.js';
+export type { CommitLostEvent } from './diagnostics.js';
+export type { ConstraintKind, FailedStatement } from './errors.js';
 export {
   BraidError,
+  CommitAbortedError,
   CommitUnknownError,
   ConnectionError,
   ConstraintError,
@@ -65,10 +74,14 @@ export type {
   RetryEvent,
   TransactionOptions,
 } from './options.js';
+export type { Lockable, LockOptions } from './locking.js';
 export type { Queryable, QueryResult } from './queryable.js';
 export type { Scheduler } from './scheduler.js';
 export type { ServerInfo } from './server.js';
 export { detectServer } from './server.js';
 export type { AnyRow, Compiled, Parameter, Sql } from './sql.js';
 export { sql } from './sql.js';
-export type { Transaction, TransactionFunction } from './transaction.js';
+export type { Condition, InsertOptions, RowValues, Table, TableLike } from './tables.js';
+export { table } from './tables.js';
+export type { Transaction, TransactionFunction } from './tx.js';
+export type { RowWrite, Scope, Write } from './write.js';

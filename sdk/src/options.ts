@@ -36,6 +36,11 @@ export interface RetryEvent {
   readonly elapsedMs: number;
   /** Why it failed. */
   readonly error: unknown;
+  /**
+   * How the next attempt begins: from the restart savepoint, with the locks of this one (BraidDB,
+   * CockroachDB), or from BEGIN.
+   */
+  readonly from: 'savepoint' | 'begin';
 }
 
 /** Options of `db.transaction`. */
@@ -48,7 +53,8 @@ export interface TransactionOptions {
   readonly attemptsMax?: number | undefined;
   /** Milliseconds for all attempts and pauses together. Default 30 000; 1 to 86 400 000. */
   readonly deadlineMs?: number | undefined;
-  /** Upper bound of the first pause in milliseconds; doubled each time. Default 10; 0 to 60 000. */
+  /** Upper bound of the first pause in milliseconds; doubled each time. Default 10; 0 to 60 000.
+   * Where the next attempt keeps its locks (see {@link RetryEvent.from}) the first has no pause. */
   readonly backoffBaseMs?: number | undefined;
   /** No pause is longer, in milliseconds. Default 1 000; 0 to 600 000. */
   readonly backoffMaxMs?: number | undefined;
@@ -77,6 +83,11 @@ export interface ConnectOptions {
   readonly parsers?: ParserOptions | undefined;
   /** Defaults of every transaction. */
   readonly transaction?: Omit<TransactionOptions, 'signal'> | undefined;
+  /**
+   * Give each transaction that may write a commit token, so that the outcome of a COMMIT whose
+   * connection was lost can be asked for. Default `true` on servers that know them (BraidDB).
+   */
+  readonly commitTokens?: boolean | undefined;
   /** Milliseconds to wait for an answer to COMMIT, ROLLBACK or a cancelled statement after an
    * abort, before the connection is thrown away. Default 5 000; 1 to 600 000. */
   readonly graceMs?: number | undefined;
@@ -138,6 +149,7 @@ export interface Settings {
   readonly prepare: boolean;
   readonly parsers: ParserOptions;
   readonly transaction: TransactionSettings;
+  readonly commitTokens: boolean;
   readonly graceMs: number;
   readonly scheduler: Scheduler;
 }
@@ -146,7 +158,7 @@ export interface Settings {
 export function readConnectOptions(options: ConnectOptions, ownPool: boolean): Settings {
   checkNames('options', options, [
     ...POOL_OPTIONS,
-    ...['prepare', 'parsers', 'transaction', 'graceMs', 'scheduler'],
+    ...['prepare', 'parsers', 'transaction', 'commitTokens', 'graceMs', 'scheduler'],
   ]);
   if (!ownPool) {
     const useless = POOL_OPTIONS.find((name) => options[name] !== undefined);
@@ -161,6 +173,7 @@ export function readConnectOptions(options: ConnectOptions, ownPool: boolean): S
     prepare: boolean('prepare', options.prepare) ?? false,
     parsers: readParserOptions(options.parsers ?? {}),
     transaction: readTransactionOptions(options.transaction ?? {}),
+    commitTokens: boolean('commitTokens', options.commitTokens) ?? true,
     graceMs: number(options, 'graceMs'),
     scheduler: readScheduler(options.scheduler ?? {}),
   };
@@ -221,7 +234,8 @@ function readSignal(value: AbortSignal | undefined): AbortSignal | undefined {
   throw new OptionError('signal', 'must be an AbortSignal');
 }
 
-function checkNames(where: string, options: object, known: readonly string[]): void {
+/** Refuses options that are not known. */
+export function checkNames(where: string, options: object, known: readonly string[]): void {
   if (typeof (options as unknown) !== 'object' || (options as unknown) === null) {
     throw new OptionError(where, 'must be an object');
   }

@@ -2,12 +2,19 @@
  * The query methods that `db` and `tx` share.
  */
 
+import type { Call } from './calls.js';
+import { captureCall } from './calls.js';
 import type { DriverResult } from './driver.js';
 import { DatabaseError } from './errors.js';
 import type { QueryOptions } from './options.js';
 import { readQueryOptions } from './options.js';
+import type { Features } from './server.js';
 import type { AnyRow, Parameter } from './sql.js';
 import { isTemplate, Sql } from './sql.js';
+import type { InsertOptions, RowValues, TableLike } from './tables.js';
+import { deleteStatement, insertStatements, updateStatement, upsertStatements } from './tables.js';
+import type { PendingWrite, RowWrite, Scope, Write } from './write.js';
+import { makeRowWrite, makeScope, makeWrite } from './write.js';
 
 /** What a statement returned. */
 export interface QueryResult<Row extends object = AnyRow> {
@@ -59,35 +66,172 @@ export interface Queryable {
     options?: QueryOptions,
   ): Promise<Row | undefined>;
 
+  /**
+   * Runs a write without asking for its result. Inside a transaction it is sent without waiting
+   * (see {@link Write}); outside, `await` waits until it is done. `.count()` asks for the number
+   * of rows.
+   *
+   * SQL: the statement as it is; inside a transaction on BraidDB with ` RETURNING NOTHING` behind
+   * it, if it is an INSERT, UPSERT, UPDATE or DELETE without a RETURNING clause of its own.
+   *
+   * @example
+   * ```ts
+   * import { connect } from '@braiddb/sdk';
+   * await using db = await connect('postgresql://root@127.0.0.1:26257/defaultdb');
+   * await db.run`CREATE TABLE IF NOT EXISTS sdk_run_example (id INT4 PRIMARY KEY)`;
+   * await db.transaction(async (tx) => {
+   *   await tx.run`DELETE FROM sdk_run_example`; // these two are not waited for:
+   *   await tx.run`INSERT INTO sdk_run_example VALUES (${1}), (${2})`; // they travel with COMMIT
+   * });
+   * console.assert((await db.run`DELETE FROM sdk_run_example`.count()) === 2);
+   * ```
+   */
+  run(strings: TemplateStringsArray, ...values: (Parameter | Sql)[]): Write;
+  run(statement: Sql, options?: QueryOptions): Write;
+
+  /**
+   * Inserts one row or many; columns that a row leaves out get their default. Rows with more
+   * values than a statement can have (65,535) become several statements; outside a transaction
+   * they then run in one of their own, so that all are inserted or none.
+   *
+   * SQL: `INSERT INTO "t" ("a", "b") VALUES ($1, $2), ($3, $4)`.
+   */
+  insert<Row extends object>(
+    table: TableLike<Row>,
+    rows: RowValues<Row> | readonly RowValues<Row>[],
+    options?: InsertOptions,
+  ): RowWrite<Row>;
+
+  /**
+   * Inserts rows, or overwrites those with the same primary key.
+   *
+   * SQL: `UPSERT INTO "t" ("id", "a") VALUES ($1, $2)`; on PostgreSQL `INSERT INTO "t" … ON
+   * CONFLICT ("id") DO UPDATE SET "a" = excluded."a"`, for which the table needs its `key`.
+   */
+  upsert<Row extends object>(
+    table: TableLike<Row>,
+    rows: RowValues<Row> | readonly RowValues<Row>[],
+  ): RowWrite<Row>;
+
+  /**
+   * Changes rows; say which with `where`, or `everywhere()`.
+   *
+   * SQL: `UPDATE "t" SET "a" = $1 WHERE "id" = $2`.
+   */
+  update<Row extends object>(table: TableLike<Row>, values: RowValues<Row>): Scope<Row>;
+
+  /**
+   * Deletes rows; say which with `where`, or `everywhere()`.
+   *
+   * SQL: `DELETE FROM "t" WHERE "id" = $1`.
+   */
+  delete<Row extends object>(table: TableLike<Row>): Scope<Row>;
+
   /** Runs a fixed text that may hold several statements, without parameters: for schema files. */
   script(text: string, options?: QueryOptions): Promise<void>;
 }
 
-/** Sends a statement, or a script where it is a string. */
-export type Execute = (statement: Sql | string, options: QueryOptions) => Promise<DriverResult>;
+/** A statement whose text may still change until its turn comes. */
+export interface Slot {
+  readonly statement: Sql;
+  /** A locking clause to be put behind it. */
+  clause: string | undefined;
+  /** It has been sent: too late for changes. */
+  sent: boolean;
+}
+
+/** How statements are sent: by a `db` or a `tx`. */
+export interface Executor {
+  readonly features: Features;
+  /** Runs a statement and returns what it answered. */
+  execute(slot: Slot, options: QueryOptions, call: Call): Promise<DriverResult>;
+  /** Runs a text of statements. */
+  script(text: string, options: QueryOptions, call: Call): Promise<DriverResult>;
+  /** Takes writes that nobody waits for yet. */
+  write(statements: readonly Sql[], options: QueryOptions, call: Call): PendingWrite;
+}
+
+/** Makes a promise for a statement that was put into `slot`: `tx` adds the locking clauses. */
+export type Wrap = <T>(promise: Promise<T>, slot: Slot) => Promise<T>;
 
 /** Builds the shared methods over a way to send statements. */
-export function makeQueryable(execute: Execute, bound: QueryOptions): Queryable {
-  const query = async (first: unknown, ...rest: unknown[]): Promise<QueryResult> => {
-    const [statement, options] = readArguments(first, rest);
-    const result = await execute(statement, joinOptions(bound, options));
-    return { rows: result.rows, count: result.rowCount ?? 0, command: result.command };
+export function makeQueryable(
+  executor: Executor,
+  bound: QueryOptions,
+  wrap: Wrap = (promise) => promise,
+): Queryable {
+  const run = <T>(args: unknown[], call: Call, pick: (result: DriverResult) => T): Promise<T> => {
+    const [statement, options] = readArguments(args);
+    const slot: Slot = { statement, clause: undefined, sent: false };
+    const result = executor.execute(slot, joinOptions(bound, options), call);
+    return wrap(result.then(pick), slot);
   };
-  const maybeOne = async (first: unknown, ...rest: unknown[]): Promise<AnyRow | undefined> => {
-    const { rows } = await query(first, ...rest);
-    if (rows.length > 1) throw rowCountError('P0003', `${rows.length} rows came, one was expected`);
-    return rows[0];
+  // The methods are not async, so that what is wrong with the arguments has its own way out.
+  const settled = <T>(start: () => Promise<T>): Promise<T> => {
+    try {
+      return start();
+    } catch (error) {
+      return Promise.reject(error);
+    }
   };
-  const one = async (first: unknown, ...rest: unknown[]): Promise<AnyRow> => {
-    const row = await maybeOne(first, ...rest);
-    if (row === undefined) throw rowCountError('P0002', 'no row came, one was expected');
-    return row;
-  };
+  const query = (...args: unknown[]): Promise<QueryResult> =>
+    settled(() => run(args, captureCall(query), readResult));
+  const maybeOne = (...args: unknown[]): Promise<AnyRow | undefined> =>
+    settled(() => run(args, captureCall(maybeOne), atMostOne));
+  const one = (...args: unknown[]): Promise<AnyRow> =>
+    settled(() => run(args, captureCall(one), exactlyOne));
   const script = async (text: string, options: QueryOptions = {}): Promise<void> => {
     if (typeof (text as unknown) !== 'string') throw new TypeError('script takes a string');
-    await execute(text, joinOptions(bound, readQueryOptions(options)));
+    const call = captureCall(script);
+    await executor.script(text, joinOptions(bound, readQueryOptions(options)), call);
   };
-  return { query, one, maybeOne, script } as Queryable;
+  return { query, one, maybeOne, script, ...makeWrites(executor, bound) } as Queryable;
+}
+
+type Writes = Pick<Queryable, 'run' | 'insert' | 'upsert' | 'update' | 'delete'>;
+
+function makeWrites(executor: Executor, bound: QueryOptions): Writes {
+  const run = (...args: unknown[]): Write => {
+    const call = captureCall(run);
+    const [statement, options] = readArguments(args);
+    return makeWrite(executor.write([statement], joinOptions(bound, options), call));
+  };
+  const rowWrite = <Row extends object>(statements: readonly Sql[], call: Call): RowWrite<Row> =>
+    makeRowWrite(executor.write(statements, bound, call));
+  const insert: Queryable['insert'] = (table, rows, options) =>
+    rowWrite(insertStatements(table, asArray(rows), options), captureCall(insert));
+  const upsert: Queryable['upsert'] = (table, rows) =>
+    rowWrite(upsertStatements(table, asArray(rows), executor.features), captureCall(upsert));
+  const update: Queryable['update'] = (table, values) => {
+    const call = captureCall(update);
+    return makeScope((where) => rowWrite([updateStatement(table, values, where)], call));
+  };
+  const remove: Queryable['delete'] = (table) => {
+    const call = captureCall(remove);
+    return makeScope((where) => rowWrite([deleteStatement(table, where)], call));
+  };
+  return { run: run, insert, upsert, update, delete: remove };
+}
+
+function asArray<Row extends object>(
+  rows: RowValues<Row> | readonly RowValues<Row>[],
+): readonly RowValues<Row>[] {
+  return Array.isArray(rows) ? (rows as readonly RowValues<Row>[]) : [rows as RowValues<Row>];
+}
+
+function readResult(result: DriverResult): QueryResult {
+  return { rows: result.rows, count: result.rowCount ?? 0, command: result.command };
+}
+
+function atMostOne({ rows }: DriverResult): AnyRow | undefined {
+  if (rows.length > 1) throw rowCountError('P0003', `${rows.length} rows came, one was expected`);
+  return rows[0];
+}
+
+function exactlyOne(result: DriverResult): AnyRow {
+  const row = atMostOne(result);
+  if (row === undefined) throw rowCountError('P0002', 'no row came, one was expected');
+  return row;
 }
 
 /** The options of a handle with those of a call laid over them; signals add up. */
@@ -97,7 +241,7 @@ export function joinOptions(bound: QueryOptions, options: QueryOptions): QueryOp
   return { signal: AbortSignal.any(signals) };
 }
 
-function readArguments(first: unknown, rest: unknown[]): [Sql, QueryOptions] {
+function readArguments([first, ...rest]: unknown[]): [Sql, QueryOptions] {
   if (isTemplate(first)) return [Sql.fromTemplate(first, rest), {}];
   if (Sql.isSql(first)) return [first, readQueryOptions(rest[0] ?? {})];
   throw new TypeError(

@@ -8,8 +8,9 @@
  */
 
 import { ignore } from './abort.js';
+import { publishRetry } from './diagnostics.js';
 import { isRetryable, RetriesExhaustedError } from './errors.js';
-import type { TransactionSettings } from './options.js';
+import type { RetryEvent, TransactionSettings } from './options.js';
 import type { Scheduler } from './scheduler.js';
 
 /** What decides about the next attempt. */
@@ -31,11 +32,16 @@ export function backoffMs(
   return random() * bound;
 }
 
-/** Runs `attempt` until it succeeds, fails with an error that is no retry error, or is out of luck. */
+/**
+ * Runs `attempt` until it succeeds, fails with an error that is no retry error, or is out of luck.
+ * `holds` tells whether the next attempt keeps the locks of the last one: others wait for those, so
+ * the first pause is left out.
+ */
 export async function retrying<T>(
   settings: RetrySettings,
   scheduler: Scheduler,
   attempt: Attempt<T>,
+  holds: () => boolean = () => false,
 ): Promise<T> {
   const startMs = scheduler.now();
   const deadline = new AbortController();
@@ -61,10 +67,15 @@ export async function retrying<T>(
         last = error;
       }
       if (number >= settings.attemptsMax) throw exhausted(number, 'attempts');
-      const delayMs = backoffMs(settings, number, scheduler.random);
+      const from = holds() ? 'savepoint' : 'begin';
+      const pauses = from === 'savepoint' ? number - 1 : number;
+      const delayMs = pauses === 0 ? 0 : backoffMs(settings, pauses, scheduler.random);
       const elapsedMs = scheduler.now() - startMs;
       if (elapsedMs + delayMs >= settings.deadlineMs) throw exhausted(number, 'deadline');
-      settings.onRetry?.({ attempt: number, delayMs, elapsedMs, error: last });
+      const event: RetryEvent = { attempt: number, delayMs, elapsedMs, error: last, from };
+      publishRetry(event);
+      settings.onRetry?.(event);
+      if (delayMs === 0) continue;
       await scheduler.sleep(delayMs, signal).catch((reason: unknown) => {
         throw reason === tooLate ? exhausted(number, 'deadline') : reason;
       });

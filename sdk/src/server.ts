@@ -29,3 +29,25 @@ export function detectServer(parameters: ReadonlyMap<string, string>): ServerInf
   const version = parameters.get('server_version') ?? '';
   return { kind: 'postgresql', version, parameters };
 }
+
+/** What a server can do beyond PostgreSQL, as far as the SDK uses it. */
+export interface Features {
+  /** `SAVEPOINT cockroach_restart`: a transaction starts again and keeps its locks. */
+  readonly restartSavepoint: boolean;
+  /** `RETURNING NOTHING`: a write is acknowledged before it has run. */
+  readonly returningNothing: boolean;
+  /** `UPSERT INTO`. */
+  readonly upsert: boolean;
+  /** `commit_token` and `braid_commit_status`: the outcome of a lost commit can be asked for. */
+  readonly commitTokens: boolean;
+}
+
+/** The features of a kind of server; commit tokens are asked for when the first connection is made. */
+export function featuresOf(kind: ServerInfo['kind'], commitTokens: boolean): Features {
+  return {
+    restartSavepoint: kind !== 'postgresql',
+    returningNothing: kind === 'braiddb',
+    upsert: kind !== 'postgresql',
+    commitTokens,
+  };
+}

@@ -25,7 +25,7 @@ export interface Compiled {
 type Chunk = { readonly text: string } | { readonly value: Parameter };
 
 /** The protocol counts parameters in 16 bits. */
-const PARAMETERS_MAX = 65_535;
+export const PARAMETERS_MAX = 65_535;
 
 /**
  * A piece of SQL, made by {@link sql}. Immutable; may be used in any number of statements.
@@ -61,7 +61,7 @@ export class Sql<Row extends object = AnyRow> {
     const chunks: Chunk[] = [];
     for (const part of parts) {
       if (typeof part === 'string') chunks.push({ text: part });
-      else chunks.push(...part.#chunks);
+      else for (const chunk of part.#chunks) chunks.push(chunk);
     }
     return new Sql(chunks);
   }
@@ -111,7 +111,8 @@ export class Sql<Row extends object = AnyRow> {
 }
 
 function append(chunks: Chunk[], value: unknown, place: number): void {
-  if (Sql.isSql(value)) chunks.push(...Sql.chunksOf(value));
+  // One by one: as arguments of a single call, many thousands would not fit the stack.
+  if (Sql.isSql(value)) for (const chunk of Sql.chunksOf(value)) chunks.push(chunk);
   else chunks.push({ value: checkParameter(value, place) });
 }
 

@@ -133,7 +133,7 @@ onEachServer('transactions', ({ url }) => {
   });
 
   it('cannot be used after their end', async () => {
-    const leaked = await db.transaction((tx) => Promise.resolve(tx));
+    const { leaked } = await db.transaction((tx) => Promise.resolve({ leaked: tx }));
     const ended = { name: 'UsageError', message: 'the transaction has ended' };
     await expect(leaked.query`SELECT 1`).rejects.toMatchObject(ended);
     await expect(leaked.with({}).query`SELECT 1`).rejects.toMatchObject(ended);

@@ -4,8 +4,8 @@
 
 import { expectTypeOf } from 'vitest';
 
-import type { Database, QueryResult, Sql, Transaction } from '../../src/index.js';
-import { connect, DatabaseError, isRetryable, sql } from '../../src/index.js';
+import type { Database, Lockable, QueryResult, Sql, Transaction, Write } from '../../src/index.js';
+import { connect, DatabaseError, isRetryable, sql, table } from '../../src/index.js';
 
 interface Reading {
   id: bigint;
@@ -55,4 +55,48 @@ export function errorsHaveTheirFields(error: unknown): void {
     expectTypeOf(error.position).toEqualTypeOf<number | undefined>();
   }
   expectTypeOf(isRetryable(error)).toBeBoolean();
+}
+
+const items = table<{ id: number; label: string | null }>('item', { key: ['id'] });
+
+export async function transactionsEnd(db: Database): Promise<void> {
+  // @ts-expect-error tx cannot be used after its end
+  await db.transaction((tx) => Promise.resolve(tx));
+  // @ts-expect-error nor with options bound to it
+  await db.transaction({ readOnly: true }, (tx) => Promise.resolve(tx.with({})));
+  // @ts-expect-error nor out of a nested one
+  await db.transaction((tx) => tx.transaction((inner) => Promise.resolve(inner)));
+  const thrown: Promise<never> = db.transaction(() => Promise.reject(new Error('no')));
+  await thrown;
+}
+
+export async function buildersKnowTheirRows(db: Database, tx: Transaction): Promise<void> {
+  expectTypeOf(await db.insert(items, [{ id: 1 }]).count()).toBeNumber();
+  expectTypeOf(await tx.insert(items, { id: 1 }).returning('id')).toEqualTypeOf<
+    Pick<{ id: number; label: string | null }, 'id'>[]
+  >();
+  expectTypeOf(await db.delete(items).everywhere().returning()).toEqualTypeOf<
+    { id: number; label: string | null }[]
+  >();
+  await db.update(items, { label: sql`upper(label)` }).where({ id: 1, label: null });
+  await db.insert('untyped', { anything: 1 });
+  // @ts-expect-error no such column
+  await db.insert(items, { id: 1, nope: 2 });
+  // @ts-expect-error a wrong type
+  await tx.update(items, { id: 'one' }).everywhere();
+  // @ts-expect-error no such column to return
+  await tx.delete(items).everywhere().returning('nope');
+  // @ts-expect-error an update without rows is not a write
+  const write: Write = tx.update(items, { id: 1 });
+  await write;
+  // @ts-expect-error a key is a column
+  table<{ id: number }>('item', { key: ['nope'] });
+}
+
+export async function locksKeepTheRowType(db: Database, tx: Transaction): Promise<void> {
+  const row = await tx.one<Reading>`SELECT 1`.forUpdate({ skipLocked: true, of: ['a'] });
+  expectTypeOf(row).toEqualTypeOf<Reading>();
+  // @ts-expect-error locks end with the statement outside a transaction
+  const read: Lockable<QueryResult> = db.query`SELECT 1`;
+  await read;
 }

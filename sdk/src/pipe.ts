@@ -1,0 +1,267 @@
+/**
+ * The wire of one connection: groups of statements, written ahead of their answers.
+ *
+ * A group is one or more statements in front of one Sync: they travel together, and when one fails
+ * the server skips the rest of its group. Groups may be written before the earlier ones have been
+ * answered. `pg` handles one query at a time, so only the oldest group is handed to it; the others
+ * are on the wire already and wait for their turn to be read.
+ *
+ * ```text
+ *  written:   [BEGIN, SAVEPOINT, SELECT, Sync] [INSERT, Sync] [INSERT, RELEASE, COMMIT, Sync]
+ *  read:       ▲ the oldest: known to pg        ▲ read later, in order
+ * ```
+ *
+ * Does not decide what may be written ahead: that is `connection.ts`.
+ */
+
+import type pg from 'pg';
+
+import type { DriverResult, TransactionStatus, Wire } from './driver.js';
+import { isDestroyed, isServerMessage, transactionStatus, wireOf } from './driver.js';
+import type { TypeParsers } from './parsers.js';
+
+/** A statement as it travels. */
+export interface WireStatement {
+  readonly text: string;
+  readonly values: readonly (string | Buffer | null)[];
+  /** The name under which it is kept prepared, if it is. */
+  readonly name?: string | undefined;
+  /** Nobody looks at its rows. */
+  readonly discard?: boolean | undefined;
+}
+
+/** What became of a group. */
+export interface GroupOutcome {
+  /** One result for each statement that succeeded; the next one is the one that failed. */
+  readonly results: readonly DriverResult[];
+  /** What went wrong, if something did. */
+  readonly failure: { readonly error: unknown } | undefined;
+  /** The server's transaction status behind the group; undefined if the connection has ended. */
+  readonly status: TransactionStatus | undefined;
+}
+
+interface Field {
+  readonly name: string;
+  readonly dataTypeID: number;
+}
+
+type Parse = (text: string) => unknown;
+
+/** Names that a connection has prepared, and those whose Parse is on its way. */
+const preparedOn = new WeakMap<object, Set<string>>();
+
+/** Sends groups over a client of `pg` that nobody else uses at the same time. */
+export class Pipe {
+  readonly #client: pg.ClientBase;
+  readonly #wire: Wire;
+  readonly #parsers: TypeParsers;
+  readonly #prepared: Set<string>;
+  readonly #groups: Group[] = [];
+  #ended: boolean;
+
+  constructor(client: pg.ClientBase, parsers: TypeParsers) {
+    this.#client = client;
+    this.#wire = wireOf(client);
+    this.#parsers = parsers;
+    this.#ended = isDestroyed(client);
+    const known = preparedOn.get(client) ?? new Set<string>();
+    preparedOn.set(client, known);
+    this.#prepared = known;
+    this.#wire.on('readyForQuery', this.#onReady);
+    this.#wire.on('parseComplete', this.#onParsed);
+    this.#wire.on('end', this.#onEnd);
+  }
+
+  /** Groups that wait for their answers. */
+  get waiting(): number {
+    return this.#groups.length;
+  }
+
+  /** Writes statements in front of one Sync. Never rejects. */
+  send(statements: readonly WireStatement[]): Promise<GroupOutcome> {
+    return this.#start(new Group(this.#parsers, statements), (group) => {
+      this.#write(group, statements);
+    });
+  }
+
+  /** Writes a text that may hold several statements. Never rejects. */
+  script(text: string): Promise<GroupOutcome> {
+    return this.#start(new Group(this.#parsers, []), () => {
+      this.#wire.query(text);
+    });
+  }
+
+  /** Stops listening; for when the client goes back to its pool. */
+  close(): void {
+    this.#wire.removeListener('readyForQuery', this.#onReady);
+    this.#wire.removeListener('parseComplete', this.#onParsed);
+    this.#wire.removeListener('end', this.#onEnd);
+  }
+
+  #start(group: Group, write: (group: Group) => void): Promise<GroupOutcome> {
+    if (this.#ended) {
+      group.finish(undefined);
+      return group.outcome;
+    }
+    write(group);
+    this.#groups.push(group);
+    if (this.#groups.length === 1) this.#client.query(group);
+    return group.outcome;
+  }
+
+  #write(group: Group, statements: readonly WireStatement[]): void {
+    const { stream } = this.#wire;
+    stream.cork();
+    try {
+      for (const { text, values, name, discard } of statements) {
+        if (name === undefined || !this.#prepared.has(name)) {
+          this.#wire.parse({ text, name: name ?? '' });
+          group.parses.push(name);
+          if (name !== undefined) this.#prepared.add(name);
+        }
+        this.#wire.bind({ statement: name ?? '', values });
+        if (discard !== true) this.#wire.describe({ type: 'P', name: '' });
+        this.#wire.execute({ portal: '' });
+      }
+      this.#wire.sync();
+    } finally {
+      stream.uncork();
+    }
+  }
+
+  readonly #onReady = (): void => {
+    const group = this.#groups.shift();
+    if (group === undefined) return;
+    const [next] = this.#groups;
+    if (next !== undefined) this.#client.query(next);
+    this.#forgetParses(group);
+    group.finish(transactionStatus(this.#client) ?? null);
+  };
+
+  readonly #onParsed = (): void => {
+    this.#groups[0]?.parses.shift();
+  };
+
+  readonly #onEnd = (): void => {
+    this.#ended = true;
+    // `pg` tells its oldest query in the next tick why the connection ended: let that come first.
+    process.nextTick(() => {
+      for (const group of this.#groups.splice(0)) group.finish(undefined);
+    });
+  };
+
+  /** A statement that the server skipped was not prepared, whatever we hoped when we sent it. */
+  #forgetParses(group: Group): void {
+    for (const name of group.parses) if (name !== undefined) this.#prepared.delete(name);
+  }
+}
+
+/** A group on the wire, in the form of a query that `pg` reads the answers of. */
+class Group {
+  /** The names of the Parse messages that have not been confirmed; undefined for unnamed ones. */
+  readonly parses: (string | undefined)[] = [];
+  readonly outcome: Promise<GroupOutcome>;
+  readonly #parsers: TypeParsers;
+  readonly #statements: readonly WireStatement[];
+  readonly #results: DriverResult[] = [];
+  #fields: readonly Field[] = [];
+  #parse: Parse[] = [];
+  #template: Record<string, unknown> = {};
+  #rows: Record<string, unknown>[] = [];
+  #parseFailure: { readonly error: unknown } | undefined;
+  #failure: { readonly error: unknown } | undefined;
+  #resolve: (outcome: GroupOutcome) => void = () => undefined;
+
+  constructor(parsers: TypeParsers, statements: readonly WireStatement[]) {
+    this.#parsers = parsers;
+    this.#statements = statements;
+    this.outcome = new Promise((resolve) => {
+      this.#resolve = resolve;
+    });
+  }
+
+  /** All has been answered, or the connection has ended (no status). */
+  finish(status: TransactionStatus | undefined): void {
+    if (status === undefined) {
+      this.#failure ??= { error: new Error('Connection terminated unexpectedly') };
+    }
+    this.#resolve({ results: this.#results, failure: this.#failure, status });
+  }
+
+  // What follows is called by `pg`.
+
+  /** Everything has been written before. */
+  submit(): undefined {
+    return undefined;
+  }
+
+  handleRowDescription(message: { readonly fields: readonly Field[] }): void {
+    this.#fields = message.fields;
+    this.#parse = message.fields.map(({ dataTypeID }) =>
+      this.#parsers.getTypeParser(dataTypeID, 'text'),
+    );
+    // A null-prototype object first, so that a column may even be called __proto__.
+    const template = Object.create(null) as Record<string, unknown>;
+    for (const { name } of message.fields) template[name] = null;
+    this.#template = { ...template };
+  }
+
+  handleDataRow(message: { readonly fields: readonly (string | null)[] }): void {
+    if (this.#parseFailure !== undefined) return;
+    if (this.#statements[this.#results.length]?.discard === true) return;
+    try {
+      const row = { ...this.#template };
+      message.fields.forEach((text, index) => {
+        const field = this.#fields[index];
+        if (text !== null && field !== undefined) row[field.name] = this.#parse[index]?.(text);
+      });
+      this.#rows.push(row);
+    } catch (error) {
+      this.#parseFailure = { error };
+    }
+  }
+
+  handleCommandComplete(message: { readonly text: string }): void {
+    const [command = '', ...numbers] = message.text.split(' ');
+    const count = Number(numbers.at(-1));
+    const rowCount = numbers.length > 0 && Number.isInteger(count) ? count : null;
+    this.#complete(command, rowCount);
+  }
+
+  handleEmptyQuery(): void {
+    this.#complete('', null);
+  }
+
+  handlePortalSuspended(): void {
+    // Never asked for: every Execute takes all rows.
+  }
+
+  handleCopyInResponse(wire: Wire): void {
+    wire.sendCopyFail('COPY FROM STDIN is not supported here');
+  }
+
+  handleCopyData(): void {
+    // What COPY TO STDOUT sends is dropped.
+  }
+
+  handleError(error: unknown, wire: Wire): void {
+    this.#failure ??= { error };
+    // A fault of the connection, or a time limit of `pg`: what comes next cannot be told apart.
+    if (!isServerMessage(error)) wire.stream.destroy();
+  }
+
+  handleReadyForQuery(): void {
+    // The pipe listens itself: `pg` does not call this after an error.
+  }
+
+  #complete(command: string, rowCount: number | null): void {
+    const { error: parseError } = this.#parseFailure ?? {};
+    const failed = this.#parseFailure === undefined ? {} : { parseFailure: { error: parseError } };
+    this.#results.push({ command, rowCount, rows: this.#rows, ...failed });
+    this.#rows = [];
+    this.#fields = [];
+    this.#parse = [];
+    this.#template = {};
+    this.#parseFailure = undefined;
+  }
+}
