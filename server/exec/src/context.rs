@@ -33,6 +33,21 @@ pub struct ExecContext {
     pub memory: Memory,
     /// `SET implicit_select_for_update`
     pub implicit_locks: bool,
+    /// When an INSERT looks whether its new keys are free.
+    pub new_keys: NewKeys,
+}
+
+/// When an INSERT looks whether its new keys are free.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum NewKeys {
+    /// Before it ends: its answer says so.
+    #[default]
+    Now,
+    /// At the next barrier: whoever started it calls [`Transaction::check_new_keys`] before
+    /// anything is told that depends on it. Below SERIALIZABLE it is the same as `Now`.
+    AtBarrier,
+    /// At the commit, which follows at once.
+    AtCommit,
 }
 
 /// What functions that wait ask of the session.

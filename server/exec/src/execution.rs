@@ -9,6 +9,7 @@ use parking_lot::Mutex;
 use crate::ExecContext;
 use crate::explain::ExplainOperator;
 use crate::operator::{BoxedOperator, Run, build};
+use crate::predict::{self, StatementSpans};
 
 /// One run of a planned statement. Dropping it stops it.
 pub struct Execution {
@@ -20,6 +21,8 @@ pub struct Execution {
     pending: std::vec::IntoIter<Row>,
     rows: u64,
     done: bool,
+    /// What it was said to read and write, where that is compared.
+    predicted: Option<StatementSpans>,
 }
 
 impl Execution {
@@ -32,6 +35,7 @@ impl Execution {
         for table in &plan.tables {
             cx.txn.require_unchanged(braid_catalog::descriptor_key(*table));
         }
+        let predicted = predict::prediction(&plan, &params, &cx);
         let run = Run::new(cx, params);
         let (run, root) = match plan.explain {
             None => {
@@ -52,6 +56,7 @@ impl Execution {
             pending: Vec::new().into_iter(),
             rows: 0,
             done: false,
+            predicted,
         })
     }
 
@@ -60,7 +65,12 @@ impl Execution {
         if self.pending.len() == 0 && !self.done {
             match self.root.get_mut().next().await? {
                 Some(batch) => self.pending = batch.into_iter(),
-                None => self.done = true,
+                None => {
+                    self.done = true;
+                    if let Some(predicted) = &self.predicted {
+                        predict::compare(predicted, &self.run.cx)?;
+                    }
+                }
             }
         }
         let rows: Vec<Row> = if max_rows >= self.pending.len() {

@@ -14,6 +14,7 @@
 
 mod context;
 pub mod ddl;
+mod duplicate;
 mod errors;
 mod execution;
 mod explain;
@@ -21,7 +22,8 @@ mod operator;
 mod predict;
 pub mod rows;
 
-pub use context::{Cancel, ExecContext, Memory, SessionServices};
+pub use context::{Cancel, ExecContext, Memory, NewKeys, SessionServices};
+pub use duplicate::duplicate_key;
 pub use errors::from_kv;
 pub use execution::Execution;
 pub use predict::{Dependency, StatementSpans, predict_spans};

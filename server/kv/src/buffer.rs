@@ -254,6 +254,16 @@ impl WriteBuffer {
         self.new_keys.retain(|new| !gone(new.seq.0));
     }
 
+    /// What one statement has written.
+    pub(crate) fn of_statement(&self, seq: Seq) -> Vec<Span> {
+        let number = seq.before().0;
+        let keys = self.log.iter().filter(|(seq, _)| *seq == number);
+        let spans = self.spans.iter().filter(|op| op.seq == number);
+        keys.map(|(_, key)| Span::key(key.as_ref()))
+            .chain(spans.map(|op| op.span.clone()))
+            .collect()
+    }
+
     /// Keys that must not exist, of every statement.
     pub(crate) fn new_keys(&self) -> &[NewKey] {
         &self.new_keys

@@ -102,6 +102,12 @@ impl ReadSet {
         self.segments.retain(|s| !s.entries.is_empty() || !s.merged.is_empty());
     }
 
+    /// The reads of one statement, as far as they were not merged with others.
+    pub(crate) fn of_statement(&self, seq: Seq) -> Vec<Span> {
+        let entries = self.segments.iter().flat_map(|s| &s.entries);
+        entries.filter(|e| e.statement == seq.number()).map(|e| e.span.clone()).collect()
+    }
+
     /// What a store has to validate.
     pub(crate) fn segments(&self) -> Vec<ReadSegment> {
         self.segments

@@ -313,7 +313,9 @@ impl Session {
         let result = self.commit_open().await;
         let replayable = !self.replay.blocked
             && self.replay.steps.first().is_some_and(|step| step.output.start >= client.sent());
-        if result.is_err() && !replayable {
+        if let Err(error) = &result
+            && !(replayable && is_retryable(error))
+        {
             client.rewind(before_tag);
         }
         result

@@ -35,6 +35,7 @@ mod options;
 mod plan_cache;
 mod portal;
 mod prepared;
+mod put_off;
 mod replay;
 mod run;
 mod server;

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use braid_catalog::CatalogLookup;
-use braid_exec::{ExecContext, Execution, Memory};
+use braid_exec::{ExecContext, Execution, Memory, NewKeys};
 use braid_kv::Seq;
 use braid_plan::{PlanContext, PlannedStatement};
 use braid_sql::ast::Statement;
@@ -166,6 +166,7 @@ impl Session {
             cancel: self.shared.entry.cancel.clone(),
             memory: Memory::new(active.memory_limit_bytes),
             implicit_locks: active.implicit_locks,
+            new_keys: NewKeys::Now,
         }
     }
 
@@ -191,7 +192,8 @@ impl Session {
         if plan.plan.is_write && self.modes().read_only {
             return Err(read_only(prepared));
         }
-        let cx = self.exec_context(seq, catalog, env);
+        let mut cx = self.exec_context(seq, catalog, env);
+        self.put_off_check(&plan.plan, &mut cx);
         let execution = Execution::start(plan.plan.clone(), params.to_vec(), Arc::new(cx))?;
         let explain = matches!(prepared.statement(), Some(Statement::Explain(_)));
         Ok(Running {
@@ -216,6 +218,7 @@ impl Session {
         if !ends_failure(statement) {
             self.check_block()?;
         }
+        self.settle(client).await?;
         if matches!(portal.run, Run::Done) {
             return finished_again(&prepared, client);
         }

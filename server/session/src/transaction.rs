@@ -63,6 +63,8 @@ pub(crate) struct Open {
     pub statements: u32,
     /// A retry error was met: it cannot commit any more.
     pub doomed: bool,
+    /// Keys are still to be checked; the catalog tells their constraints.
+    pub unchecked: Option<Arc<Catalog>>,
 }
 
 /// What belongs to a block even before its kv transaction begins.
@@ -105,7 +107,7 @@ impl Session {
         let txn = self.server.kv.begin(options);
         let micros = self.block_state.micros.unwrap_or_else(now_micros);
         let start = txn.savepoint();
-        Open { txn, start, draft: None, micros, statements: 0, doomed: false }
+        Open { txn, start, draft: None, micros, statements: 0, doomed: false, unchecked: None }
     }
 
     /// Replaces the kv transaction by a fresh one, to run its first statement again.
@@ -311,7 +313,7 @@ impl Session {
         }
         let result = open.txn.commit_or_error().await;
         drop(pending);
-        result.map(drop).map_err(from_kv)
+        result.map(drop).map_err(|error| self.named(error, open.unchecked.as_ref()))
     }
 
     /// Rolls back what is open. The block, if there is one, goes on as it is.

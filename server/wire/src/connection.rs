@@ -113,7 +113,14 @@ async fn handle(
             }
             ready(channel, session).await
         }
-        Frontend::Flush => Ok(sent(channel).await),
+        Frontend::Flush => {
+            if let Err(error) = session.settle(channel).await {
+                session.fail().await;
+                report(channel, &error)?;
+                *skipping = true;
+            }
+            Ok(sent(channel).await)
+        }
         Frontend::Terminate => Ok(Next::End),
         // PostgreSQL ignores what is left of a failed COPY.
         Frontend::CopyData | Frontend::CopyDone | Frontend::CopyFail(_) => Ok(Next::Go),

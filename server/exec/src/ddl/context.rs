@@ -105,6 +105,7 @@ impl ExecContext {
             cancel: self.cancel.clone(),
             memory: Memory::new(0),
             implicit_locks: self.implicit_locks,
+            new_keys: crate::NewKeys::Now,
         }
     }
 }

@@ -5,13 +5,16 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use braid_plan::PlannedStatement;
-use braid_plan::explain::{Actual, Describing, ExplainOptions, Summary, describe, json, text};
+use braid_plan::explain::{
+    Actual, Describing, ExplainOptions, Operator as Described, Summary, describe, json, text,
+};
+use braid_plan::{PlannedStatement, StatementKind};
 use braid_types::{Datum, Json, Result, Row};
 use futures_util::future::BoxFuture;
 
 use super::spans::SpanPrinter;
 use crate::operator::{Operator, Run, build};
+use crate::predict::{predict_spans, span_texts};
 
 /// Explains a plan when it is first asked for rows.
 pub(crate) struct ExplainOperator {
@@ -35,7 +38,7 @@ impl ExplainOperator {
         let cx = &self.run.cx;
         let printer = SpanPrinter::new(&self.run);
         let spans = |scan: &braid_plan::Scan| printer.spans(scan);
-        let described = describe(
+        let mut described = describe(
             &self.plan.root,
             &Describing {
                 catalog: &cx.catalog,
@@ -45,6 +48,7 @@ impl ExplainOperator {
                 spans: &spans,
             },
         );
+        self.add_predicted(&mut described);
         let mut actual: HashMap<usize, Actual> = HashMap::new();
         if options.analyze {
             summary.execution = Some(self.execute().await?);
@@ -71,6 +75,20 @@ impl ExplainOperator {
             let lines = text(&described, options, measured, &summary);
             lines.into_iter().map(|line| vec![Datum::text(line)]).collect()
         })
+    }
+
+    /// What a statement that writes may read and write, checks included.
+    fn add_predicted(&self, root: &mut Described) {
+        let cx = &self.run.cx;
+        if self.plan.kind == StatementKind::Select {
+            return;
+        }
+        let Ok(predicted) = predict_spans(&self.plan, &self.run.params, cx) else { return };
+        root.list("May Read", span_texts(&predicted.reads, &cx.catalog));
+        root.list("May Write", span_texts(&predicted.writes, &cx.catalog));
+        if predicted.ordered {
+            root.line("Order", "after all earlier statements");
+        }
     }
 
     /// Runs the statement to its end; gives its time and round trips.

@@ -3,12 +3,13 @@
 
 use std::collections::HashSet;
 
-use braid_catalog::{Index, IndexNumber, Table};
+use braid_catalog::{IndexNumber, Table};
 use braid_kv::{Isolation, Key, LockRequest, Record};
 use braid_plan::{Expr, eval};
 use braid_types::{Datum, Error, FormatSettings, Result, Row, SqlState};
 
 use super::eval::Evaluator;
+use crate::duplicate::duplicate_row;
 use crate::errors::from_kv;
 use crate::rows::{IndexEntry, IndexRows, TableRows};
 
@@ -177,16 +178,10 @@ impl TableWriter {
             return Error::internal("a duplicate in an index that does not exist");
         };
         let settings = self.evaluator.run.cx.env.settings();
-        Error::new(
-            SqlState::UniqueViolation,
-            format!("duplicate key value violates unique constraint \"{}\"", index.name),
-        )
-        .detail(format!("Key {} already exists.", key_text(table, index, row, settings)))
-        .table(&self.schema(), &table.name)
-        .constraint(&index.name)
+        duplicate_row(table, index, row, &self.schema(), settings)
     }
 
-    /// Puts a row that does not exist yet.
+    /// Puts a row, whatever was there.
     pub fn put(&self, row: &[Datum], entries: Vec<Option<IndexEntry>>) -> Result<()> {
         let (txn, seq) = (&self.evaluator.run.cx.txn, self.evaluator.run.cx.seq);
         for (key, value) in self.rows.pairs(row) {
@@ -196,6 +191,45 @@ impl TableWriter {
         }
         for entry in entries.into_iter().flatten() {
             txn.put(seq, entry.key, entry.value).map_err(from_kv)?;
+        }
+        Ok(())
+    }
+
+    /// Puts a row whose unique keys must be free, which is looked at later; 23505 at once if the
+    /// transaction itself has put one of them.
+    pub fn put_new(&self, row: &[Datum], entries: Vec<Option<IndexEntry>>) -> Result<()> {
+        let (txn, seq) = (&self.evaluator.run.cx.txn, self.evaluator.run.cx.seq);
+        let failed = |error: braid_kv::Error, index: IndexNumber| match error {
+            braid_kv::Error::Duplicate { .. } => self.duplicate(index, row),
+            error => from_kv(error),
+        };
+        // The first family tells whether the row exists.
+        for (i, (key, value)) in self.rows.pairs(row).into_iter().enumerate() {
+            let Some(value) = value else { continue };
+            let put = if i == 0 { txn.put_new(seq, key, value) } else { txn.put(seq, key, value) };
+            put.map_err(|error| failed(error, 1))?;
+        }
+        for (entry, index) in entries.into_iter().zip(&self.indexes) {
+            let Some(entry) = entry else { continue };
+            let put = match entry.must_be_unique {
+                true => txn.put_new(seq, entry.key, entry.value),
+                false => txn.put(seq, entry.key, entry.value),
+            };
+            put.map_err(|error| failed(error, index.number))?;
+        }
+        Ok(())
+    }
+
+    /// Puts a row in the place of whatever has its primary key, without looking. Only for tables
+    /// without secondary indexes.
+    pub fn overwrite(&self, row: &[Datum]) -> Result<()> {
+        let (txn, seq) = (&self.evaluator.run.cx.txn, self.evaluator.run.cx.seq);
+        for (key, value) in self.rows.pairs(row) {
+            match value {
+                Some(value) => txn.put(seq, key, value),
+                None => txn.delete(seq, key),
+            }
+            .map_err(from_kv)?;
         }
         Ok(())
     }
@@ -272,16 +306,6 @@ impl TableWriter {
         }
         Ok(())
     }
-}
-
-/// `(a, b)=(1, x)` of an index's key.
-pub fn key_text(table: &Table, index: &Index, row: &[Datum], settings: &FormatSettings) -> String {
-    let places: Vec<usize> = index
-        .keys
-        .iter()
-        .filter_map(|key| table.columns.iter().position(|column| column.id == key.column))
-        .collect();
-    columns_text(table, &places, row, settings)
 }
 
 /// `(a, b)=(1, x)` of columns.

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use braid_catalog::{IndexNumber, Table};
 use braid_codec::key::is_exact;
-use braid_kv::{Key, LockRequest};
+use braid_kv::{Isolation, Key, LockRequest};
 use braid_plan::{Expr, Insert, OnConflict};
 use braid_types::{Error, Result, Row, SqlState};
 use futures_util::future::BoxFuture;
@@ -14,6 +14,8 @@ use super::eval::Evaluator;
 use super::foreign_keys::ForeignKeys;
 use super::scan::Reader;
 use super::{BoxedOperator, Operator};
+use crate::NewKeys;
+use crate::duplicate::{can_tell, duplicate_key};
 use crate::rows::{IndexEntry, IndexRows};
 
 /// INSERT; it gives RETURNING's rows.
@@ -31,6 +33,10 @@ pub struct InsertOperator {
     foreign_keys: ForeignKeys,
     /// Primary keys of rows that this statement has written, for rows that would come twice.
     written: HashSet<Key>,
+    /// Whether the new keys are free is looked at later.
+    put_off: bool,
+    /// UPSERT needs nothing of the rows that it replaces.
+    blind: bool,
     done: bool,
 }
 
@@ -63,6 +69,8 @@ impl InsertOperator {
             returning,
             foreign_keys: ForeignKeys::new(&plan.table, evaluator.clone()),
             written: HashSet::new(),
+            put_off: puts_off(plan, &evaluator),
+            blind: is_blind(plan, &evaluator),
             evaluator,
             done: false,
         }
@@ -72,7 +80,7 @@ impl InsertOperator {
         while !self.done {
             let Some(batch) = self.input.next().await? else {
                 self.done = true;
-                self.foreign_keys.check().await?;
+                self.check_foreign_keys().await?;
                 break;
             };
             self.evaluator.run.check_cancel()?;
@@ -119,14 +127,33 @@ impl InsertOperator {
 
     fn put(&mut self, proposed: Proposed) -> Result<Row> {
         self.foreign_keys.added(&proposed.row, None);
-        self.writer.put(&proposed.row, proposed.entries)?;
+        if self.put_off {
+            self.writer.put_new(&proposed.row, proposed.entries)?;
+        } else {
+            self.writer.put(&proposed.row, proposed.entries)?;
+        }
         Ok(proposed.row)
+    }
+
+    /// A duplicate comes before a missing parent, also where it was to be looked for later.
+    async fn check_foreign_keys(&mut self) -> Result<()> {
+        let Err(error) = self.foreign_keys.check().await else { return Ok(()) };
+        if self.put_off {
+            let cx = &self.evaluator.run.cx;
+            let existing = self.evaluator.run.wait(cx.txn.check_new_keys()).await?;
+            if let Some(new) = existing.first() {
+                return Err(duplicate_key(&new.key, &cx.catalog, cx.env.settings()));
+            }
+        }
+        Err(error)
     }
 
     /// Every row, or 23505.
     async fn insert_all(&mut self, proposed: Vec<Proposed>) -> Result<Vec<Row>> {
-        let keys = self.keys_of(&proposed);
-        self.writer.require_free(&keys, |place| &proposed[place].row).await?;
+        if !self.put_off && !proposed.is_empty() {
+            let keys = self.keys_of(&proposed);
+            self.writer.require_free(&keys, |place| &proposed[place].row).await?;
+        }
         proposed.into_iter().map(|p| self.put(p)).collect()
     }
 
@@ -274,6 +301,9 @@ impl InsertOperator {
     /// UPSERT: the row of the same primary key is replaced in the columns given.
     async fn upsert(&mut self, proposed: Vec<Proposed>) -> Result<Vec<Row>> {
         let OnConflict::Upsert(targets) = self.on_conflict.clone() else { return Ok(Vec::new()) };
+        if self.blind {
+            return self.overwrite(proposed);
+        }
         let existing = self.in_the_way(&proposed, &[1]).await?;
         let replaced = replaced_places(&self.writer.rows.table, &targets);
         let places = self.with_generated(replaced);
@@ -294,6 +324,19 @@ impl InsertOperator {
             changes.push((old, new));
         }
         self.apply(fresh, changes, &places).await
+    }
+
+    fn overwrite(&mut self, proposed: Vec<Proposed>) -> Result<Vec<Row>> {
+        let mut written = Vec::with_capacity(proposed.len());
+        for p in proposed {
+            if !self.written.insert(self.writer.rows.primary_key(&p.row)) {
+                return Err(second_time("UPSERT"));
+            }
+            self.foreign_keys.added(&p.row, None);
+            self.writer.overwrite(&p.row)?;
+            written.push(p.row);
+        }
+        Ok(written)
     }
 
     fn with_generated(&self, mut places: Vec<usize>) -> Vec<usize> {
@@ -320,6 +363,31 @@ impl InsertOperator {
         written.extend(changes.into_iter().map(|(_, new)| new));
         Ok(written)
     }
+}
+
+/// Whether an INSERT may look later whether its keys are free.
+fn puts_off(plan: &Insert, evaluator: &Evaluator) -> bool {
+    let cx = &evaluator.run.cx;
+    let allowed = match cx.new_keys {
+        NewKeys::Now => false,
+        // Below SERIALIZABLE new keys are locked first.
+        NewKeys::AtBarrier => cx.txn.isolation() == Isolation::Serializable,
+        NewKeys::AtCommit => true,
+    };
+    allowed
+        && matches!(plan.on_conflict, OnConflict::Error)
+        && plan.returning.is_empty()
+        && can_tell(&plan.table)
+}
+
+/// Whether an UPSERT gives every column of rows that nothing else points at but by their primary
+/// key, so that what was there before does not matter.
+fn is_blind(plan: &Insert, evaluator: &Evaluator) -> bool {
+    let OnConflict::Upsert(targets) = &plan.on_conflict else { return false };
+    let mut columns = plan.table.columns.iter().enumerate();
+    evaluator.run.cx.txn.isolation() == Isolation::Serializable
+        && plan.table.indexes.is_empty()
+        && columns.all(|(place, c)| targets.contains(&place) || c.generated.is_some())
 }
 
 /// Columns that UPSERT changes in a row that is there: the key's own stay, except where equal

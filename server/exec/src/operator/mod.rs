@@ -1,7 +1,7 @@
 //! Operators: one file each. Rows are pulled in batches from the root down to the scans.
 
 mod aggregate;
-mod change;
+pub(crate) mod change;
 mod column_filter;
 mod columns;
 mod cte;

@@ -25,6 +25,7 @@
 
 mod access;
 mod change;
+mod check;
 mod print;
 mod spans;
 mod values;
@@ -32,3 +33,6 @@ mod walk;
 
 pub use spans::{Dependency, StatementSpans};
 pub use walk::predict_spans;
+
+pub(crate) use check::{compare, prediction};
+pub(crate) use print::span_texts;

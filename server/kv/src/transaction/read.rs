@@ -142,6 +142,13 @@ impl Transaction {
         Scanner::new(self.clone(), seq, request)
     }
 
+    /// What a statement has read of the store (as far as it is remembered) and written so far.
+    /// Meant for checks of predictions: it looks through everything the transaction has done.
+    pub fn statement_footprint(&self, seq: Seq) -> (Vec<Span>, Vec<Span>) {
+        let state = self.lock_state();
+        (state.reads.of_statement(seq), state.buffer.of_statement(seq))
+    }
+
     /// Whether the transaction's own writes touch `span` as seen from `seq`.
     pub fn has_own_writes(&self, seq: Seq, span: &Span) -> bool {
         self.lock_state().buffer.touches(seq, span)

@@ -1,0 +1,66 @@
+//! The error for a key that must be unique and is there already, made from the key alone.
+//!
+//! A check that was put off to a barrier or to the commit knows only the key. What it does not
+//! know is which of several ways of writing a value the row had, so the check is put off only for
+//! types whose keys tell everything ([`can_tell`]).
+
+use braid_catalog::{Catalog, Index, Table};
+use braid_codec::key;
+use braid_types::{Datum, Error, FormatSettings, SqlState};
+
+use crate::operator::change::columns_text;
+
+/// 23505 with the name of the constraint that `key` belongs to, and its columns' values.
+pub fn duplicate_key(key_bytes: &[u8], catalog: &Catalog, settings: &FormatSettings) -> Error {
+    let mut rest = key_bytes;
+    let found = key::decode_prefix(&mut rest).ok().and_then(|(data_id, number)| {
+        let table = catalog.tables().find(|table| table.data_id == data_id)?;
+        let index = table.all_indexes().find(|index| index.number == number)?;
+        Some((table, index))
+    });
+    let Some((table, index)) = found else {
+        let message = "duplicate key value violates unique constraint";
+        return Error::new(SqlState::UniqueViolation, message);
+    };
+    let mut row = vec![Datum::Null; table.columns.len()];
+    for part in &index.keys {
+        let place = table.columns.iter().position(|column| column.id == part.column);
+        let Some(place) = place else { continue };
+        match key::decode(&mut rest, &table.columns[place].ty, part.descending) {
+            Ok(value) => row[place] = value,
+            Err(error) => return crate::errors::from_codec(error),
+        }
+    }
+    duplicate_row(table, index, &row, &catalog.schema_name(table.schema), settings)
+}
+
+/// 23505 with the constraint's name and the key of a row.
+pub(crate) fn duplicate_row(
+    table: &Table,
+    index: &Index,
+    row: &[Datum],
+    schema: &str,
+    settings: &FormatSettings,
+) -> Error {
+    let places: Vec<usize> = index
+        .keys
+        .iter()
+        .filter_map(|key| table.columns.iter().position(|column| column.id == key.column))
+        .collect();
+    let key = columns_text(table, &places, row, settings);
+    Error::new(
+        SqlState::UniqueViolation,
+        format!("duplicate key value violates unique constraint \"{}\"", index.name),
+    )
+    .detail(format!("Key {key} already exists."))
+    .table(schema, &table.name)
+    .constraint(&index.name)
+}
+
+/// Whether the unique keys of a table tell the values of their columns exactly.
+pub(crate) fn can_tell(table: &Table) -> bool {
+    let unique = table.all_indexes().filter(|index| index.unique || index.number == 1);
+    unique
+        .flat_map(|index| &index.keys)
+        .all(|part| table.column(part.column).is_some_and(|column| key::is_exact(&column.ty)))
+}
