@@ -26,9 +26,16 @@ enum Logged {
     Span(Arc<Span>),
 }
 
+/// The last write of a key.
+#[derive(Clone, Copy)]
+struct LastWrite {
+    number: u64,
+    deleted: bool,
+}
+
 /// Recent writes in key order and in commit order.
 pub(crate) struct RecentWrites {
-    keys: BTreeMap<Arc<[u8]>, u64>,
+    keys: BTreeMap<Arc<[u8]>, LastWrite>,
     log: VecDeque<(u64, Logged)>,
     /// The log's spans once more, so that they are found quickly.
     spans: VecDeque<(u64, Arc<Span>)>,
@@ -58,10 +65,10 @@ impl RecentWrites {
         since >= self.floor
     }
 
-    /// Enters a write of commit `number`, the newest.
-    pub(crate) fn add_key(&mut self, number: u64, key: &Arc<[u8]>) {
+    /// Enters a put or a delete of commit `number`, the newest.
+    pub(crate) fn add_key(&mut self, number: u64, key: &Arc<[u8]>, deleted: bool) {
         self.bytes += key.len() + ENTRY_BYTES;
-        self.keys.insert(key.clone(), number);
+        self.keys.insert(key.clone(), LastWrite { number, deleted });
         self.log.push_back((number, Logged::Key(key.clone())));
     }
 
@@ -85,7 +92,7 @@ impl RecentWrites {
             match self.log.pop_front() {
                 Some((_, Logged::Key(key))) => {
                     self.bytes -= key.len() + ENTRY_BYTES;
-                    if self.keys.get(&key) == Some(&number) {
+                    if self.keys.get(&key).is_some_and(|last| last.number == number) {
                         self.keys.remove(&key);
                     }
                 }
@@ -109,8 +116,19 @@ impl RecentWrites {
 
     /// Whether `key` was written after `since`.
     pub(crate) fn key_changed(&self, key: &[u8], since: u64) -> bool {
-        self.keys.get(key).is_some_and(|last| *last > since)
+        self.keys.get(key).is_some_and(|last| last.number > since)
             || self.spans_since(since).any(|(_, span)| span.contains(key))
+    }
+
+    /// Whether `key`, which existed at `since`, is gone: its last write after that is a delete.
+    pub(crate) fn key_gone(&self, key: &[u8], since: u64) -> bool {
+        let last = self.keys.get(key).filter(|last| last.number > since);
+        if last.is_some_and(|last| last.deleted) {
+            return true;
+        }
+        // The writes of one commit come after its range deletes.
+        let put = last.map_or(since, |last| last.number);
+        self.spans_since(put).any(|(_, span)| span.contains(key))
     }
 
     /// A key inside `spans` that was written after `since`.
@@ -133,12 +151,12 @@ impl RecentWrites {
     fn keys_changed(&self, span: &Span, since: u64, newer: usize) -> Option<Key> {
         if span.is_key() {
             let last = self.keys.get(span.start.as_slice())?;
-            return (*last > since).then(|| span.start.clone());
+            return (last.number > since).then(|| span.start.clone());
         }
         let bounds: (Bound<&[u8]>, Bound<&[u8]>) =
             (Bound::Included(&span.start), Bound::Excluded(&span.end));
         let mut inside = self.keys.range::<[u8], _>(bounds);
-        let early = inside.by_ref().take(newer).find(|(_, last)| **last > since);
+        let early = inside.by_ref().take(newer).find(|(_, last)| last.number > since);
         if let Some((key, _)) = early {
             return Some(key.to_vec());
         }
@@ -170,15 +188,21 @@ mod tests {
         for round in 0..200 {
             let mut recent = RecentWrites::new(0, 3_000);
             let mut list: Vec<(u64, Span)> = Vec::new();
+            let mut state: BTreeMap<Arc<[u8]>, bool> = (0..40).map(|i| (key(i), true)).collect();
             for number in 1..60 {
                 if random(8) == 0 {
                     let from = random(40);
                     let span = Span::new(key(from).as_ref(), key(from + 1 + random(5)).as_ref());
                     recent.add_span(number, span.clone());
+                    for (key, exists) in &mut state {
+                        *exists &= !span.contains(key);
+                    }
                     list.push((number, span));
                 } else {
                     let key = key(random(40));
-                    recent.add_key(number, &key);
+                    let deleted = random(2) == 0;
+                    recent.add_key(number, &key, deleted);
+                    state.insert(key.clone(), !deleted);
                     list.push((number, Span::key(key.as_ref())));
                 }
                 recent.trim(0, number - 1);
@@ -197,6 +221,10 @@ mod tests {
                 let one = key(random(40));
                 let expected = list.iter().any(|(n, s)| *n > since && s.contains(&one));
                 assert_eq!(recent.key_changed(&one, since), expected);
+                // Of a key that existed all that counts is whether it exists now.
+                if since == 0 {
+                    assert_eq!(recent.key_gone(&one, since), !state[&one]);
+                }
             }
             recent.trim(u64::MAX, 59);
             assert_eq!(recent.bytes(), 0);

@@ -9,7 +9,7 @@ use crate::{
     recent::RecentWrites,
     view::{View, ViewHandle},
 };
-use braid_kv::{Conflict, Error, Key, ReadSegment, Result, RetryReason, Snapshot, SpanSet};
+use braid_kv::{Check, Conflict, Error, Key, ReadSegment, Result, RetryReason, Snapshot, SpanSet};
 use parking_lot::{Mutex, RwLock};
 use std::sync::{
     Arc, OnceLock,
@@ -106,7 +106,21 @@ impl Shared {
         }
     }
 
-    /// The same for callers who need no more than one answer: a comparison that has to read does
+    /// Whether the key of an existence check is gone, up to what the committer has accepted.
+    pub(crate) fn gone_since(&self, recent: &RecentWrites, check: &Check) -> Result<bool> {
+        if !self.options.validate {
+            return Ok(false);
+        }
+        let view = view_of(&check.snapshot)?;
+        let key = &check.span.start;
+        if recent.knows(view.number()) {
+            return Ok(recent.key_gone(key, view.number()));
+        }
+        let now = self.current();
+        Ok(now.0.version(key)?.is_none() || recent.key_gone(key, now.0.number()))
+    }
+
+    /// The same as [`Shared::changed_since`] for callers who need no more than one answer: a comparison that has to read does
     /// not hold up the committer.
     pub(crate) fn changed_by_now(&self, segment: &ReadSegment) -> Result<Option<Conflict>> {
         let view = view_of(&segment.snapshot)?;

@@ -99,6 +99,48 @@ async fn checks_hold_at_every_level_and_name_their_constraint_below_serializable
 }
 
 #[tokio::test]
+async fn a_key_that_only_has_to_exist_may_change_but_not_go() {
+    let dir = tempfile::tempdir().unwrap();
+    for bytes in [1usize, 64 << 20] {
+        // With a tiny index of recent writes the keys are looked at again.
+        let options = EmbeddedOptions { recent_bytes_max: bytes, ..EmbeddedOptions::default() };
+        let store = EmbeddedStore::open(dir.path(), options).unwrap();
+        let db = Database::new(Arc::new(store), DatabaseOptions::default());
+        let levels = [Isolation::ReadCommitted, Isolation::RepeatableRead, Isolation::Serializable];
+        for (level, case) in levels.iter().flat_map(|level| (0..4).map(move |case| (*level, case)))
+        {
+            put(&db, &[("parent", "1")]).await;
+            let t = begin(&db, level);
+            let s = t.next_statement();
+            t.put(s, "child", "1".as_bytes()).unwrap();
+            let record = Record::Exists { tag: 7 };
+            assert!(t.get_recorded(s.after(), b"parent", record).await.unwrap().is_some());
+            let other = serializable(&db);
+            let seq = other.next_statement();
+            match case {
+                0 => other.put(seq, "parent", "2".as_bytes()).unwrap(),
+                1 => other.delete(seq, "parent").unwrap(),
+                2 => other.delete_span(seq, Span::new("p", "q")).unwrap(),
+                _ => {
+                    other.delete(seq, "parent").unwrap();
+                    other.put(other.next_statement(), "parent", "3".as_bytes()).unwrap();
+                }
+            }
+            other.commit_or_error().await.unwrap();
+            put(&db, &[("other", "1")]).await;
+            let outcome = t.commit().await;
+            match (case, level) {
+                (0 | 3, _) => assert!(matches!(outcome, Ok(CommitOutcome::Committed(_)))),
+                (_, Isolation::Serializable) => {
+                    assert!(matches!(outcome, Ok(CommitOutcome::Retry(_))), "{case}");
+                }
+                _ => assert!(matches!(outcome, Err(Error::CheckChanged(c)) if c.tag == 7)),
+            }
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_range_delete_meets_reads_locks_and_inserts_of_others() {
     let dir = tempfile::tempdir().unwrap();
     let db = open(dir.path());

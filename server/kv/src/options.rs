@@ -91,6 +91,23 @@ pub enum Record {
         /// Names the check for the error.
         tag: u32,
     },
+    /// Only that the key exists is remembered, at every level and validated like
+    /// [`Record::Always`]: its value may change, and it may go and come back. A key that does not
+    /// exist is remembered as read.
+    Exists {
+        /// Names the check for the error.
+        tag: u32,
+    },
+}
+
+impl Record {
+    /// How a read of one key is remembered that has found it, or not.
+    pub(crate) fn of_key(self, found: bool) -> Record {
+        match self {
+            Record::Exists { tag } if !found => Record::Always { tag },
+            other => other,
+        }
+    }
 }
 
 /// How strong a lock is.

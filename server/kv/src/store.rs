@@ -91,6 +91,8 @@ pub struct Check {
     pub snapshot: Arc<dyn Snapshot>,
     /// What was read.
     pub span: Span,
+    /// The span is one key, and all that matters is that it still exists.
+    pub exists: bool,
     /// What the conflict says; its key and tag tell the caller which check it was.
     pub conflict: Conflict,
 }

@@ -13,7 +13,11 @@ use braid_types::{Datum, Error, Result, Row, SqlState};
 
 use super::change::columns_text;
 use super::eval::Evaluator;
+use super::multi_scan::first_batches;
 use crate::rows::TableRows;
+
+/// How many keys' children are looked for in one wait.
+const KEYS_AT_ONCE: usize = 1024;
 
 /// The checks of one statement on one table.
 pub struct ForeignKeys {
@@ -141,7 +145,8 @@ impl ForeignKeys {
                 values.push(key);
             }
         }
-        let record = Record::Always { tag: foreign_key.id };
+        // The parent's row may change as long as it is there.
+        let record = Record::Exists { tag: foreign_key.id };
         let read = run.cx.txn.multi_get_recorded(run.cx.seq.after(), &keys, record);
         let found = run.wait(read).await?;
         for (key, value) in values.iter().zip(found) {
@@ -219,14 +224,22 @@ impl ForeignKeys {
         let (cx, child) = (&run.cx, &check.child);
         let record = Record::Always { tag: check.foreign_key.id };
         if let Some(index) = index_on(child, &check.foreign_key) {
-            for key in gone {
+            for keys in gone.chunks(KEYS_AT_ONCE) {
                 run.check_cancel()?;
-                let span = child_span(child, index, &check.foreign_key, &key);
-                let request = ScanRequest::new(span).limit_rows(1).keys_only().record(record);
-                let mut scanner = cx.txn.scanner(cx.seq.after(), request);
-                while let Some(batch) = run.wait(scanner.next_batch()).await? {
-                    if !batch.is_empty() {
-                        return Ok(Some(key));
+                let scanner = |key: &Row| {
+                    let span = child_span(child, index, &check.foreign_key, key);
+                    let request = ScanRequest::new(span).limit_rows(1).keys_only().record(record);
+                    cx.txn.scanner(cx.seq.after(), request)
+                };
+                let opened = first_batches(run, keys.iter().map(scanner).collect()).await?;
+                for (key, (first, mut scanner)) in keys.iter().zip(opened) {
+                    // A batch is empty where the transaction has deleted what the store has.
+                    let mut batch = first;
+                    while let Some(entries) = batch {
+                        if !entries.is_empty() {
+                            return Ok(Some(key.clone()));
+                        }
+                        batch = run.wait(scanner.next_batch()).await?;
                     }
                 }
             }

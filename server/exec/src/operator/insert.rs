@@ -18,6 +18,9 @@ use crate::NewKeys;
 use crate::duplicate::{can_tell, duplicate_key};
 use crate::rows::{IndexEntry, IndexRows};
 
+/// Rows whose keys are looked at in one wait.
+const ROWS_AT_ONCE: usize = 16_384;
+
 /// INSERT; it gives RETURNING's rows.
 pub struct InsertOperator {
     input: BoxedOperator,
@@ -78,20 +81,9 @@ impl InsertOperator {
 
     async fn next_rows(&mut self) -> Result<Option<Vec<Row>>> {
         while !self.done {
-            let Some(batch) = self.input.next().await? else {
-                self.done = true;
-                self.check_foreign_keys().await?;
-                break;
-            };
-            self.evaluator.run.check_cancel()?;
-            let mut proposed = Vec::with_capacity(batch.len());
-            for row in batch {
-                let mut row = self.evaluator.eval_all(&self.values, self.values_wait, &row).await?;
-                self.writer.complete(&mut row)?;
-                let entries = self.writer.entries(&row)?;
-                proposed.push(Proposed { row, entries });
-            }
+            let proposed = self.gather().await?;
             let written = match &self.on_conflict {
+                _ if proposed.is_empty() => Vec::new(),
                 OnConflict::Error => self.insert_all(proposed).await?,
                 OnConflict::Nothing(indexes) => {
                     let indexes = indexes.clone();
@@ -101,11 +93,13 @@ impl InsertOperator {
                 OnConflict::Upsert(_) => self.upsert(proposed).await?,
             };
             self.evaluator.run.add_changed(written.len());
+            // Later rows must not fail once some were given; foreign keys are checked first.
+            if self.done || !self.returning.is_empty() {
+                self.check_foreign_keys().await?;
+            }
             if self.returning.is_empty() || written.is_empty() {
                 continue;
             }
-            // Later batches must not fail once rows were given; foreign keys are checked first.
-            self.foreign_keys.check().await?;
             let mut result = Vec::with_capacity(written.len());
             for row in &written {
                 let row =
@@ -115,6 +109,26 @@ impl InsertOperator {
             return Ok(Some(result));
         }
         Ok(None)
+    }
+
+    /// The next rows to be written, as many as are checked and put at once.
+    async fn gather(&mut self) -> Result<Vec<Proposed>> {
+        let mut proposed = Vec::new();
+        while proposed.len() < ROWS_AT_ONCE {
+            let Some(batch) = self.input.next().await? else {
+                self.done = true;
+                break;
+            };
+            self.evaluator.run.check_cancel()?;
+            proposed.reserve(batch.len());
+            for row in batch {
+                let mut row = self.evaluator.eval_all(&self.values, self.values_wait, &row).await?;
+                self.writer.complete(&mut row)?;
+                let entries = self.writer.entries(&row)?;
+                proposed.push(Proposed { row, entries });
+            }
+        }
+        Ok(proposed)
     }
 
     fn keys_of(&self, proposed: &[Proposed]) -> Vec<UniqueKey> {

@@ -1,21 +1,24 @@
-//! A join by primary keys: for each batch of left rows, all the right rows are read in one wait.
+//! A join by an index of its right side: for each batch of left rows all the right rows are read
+//! in one wait (two, where entries of a secondary index lead to rows).
 
-use braid_kv::Key;
+use std::ops::Range;
+
+use braid_kv::{Key, ScanRequest, Span};
 use braid_plan::{Expr, Join, JoinKind, Node};
 use braid_types::{Datum, Result, Row};
 use futures_util::future::BoxFuture;
 
 use super::eval::Evaluator;
-use super::scan::{KeyBounds, Reader};
+use super::multi_scan::MultiScan;
+use super::scan::{KeyBounds, Reader, Secondary};
 use super::{BoxedOperator, Operator};
 
-/// A join by primary keys.
+/// A join by lookups.
 pub struct LookupJoinOperator {
     evaluator: Evaluator,
     left: BoxedOperator,
     kind: JoinKind,
-    reader: Reader,
-    bounds: KeyBounds,
+    lookup: Lookup,
     filter: Vec<Expr>,
     on: Vec<Expr>,
     on_waits: bool,
@@ -23,21 +26,46 @@ pub struct LookupJoinOperator {
     right_width: usize,
 }
 
+/// How the right side is read.
+struct Lookup {
+    evaluator: Evaluator,
+    reader: Reader,
+    bounds: KeyBounds,
+    secondary: Option<Secondary>,
+    /// By whole primary keys.
+    points: bool,
+}
+
+/// The right rows of a batch of left rows.
+#[derive(Default)]
+struct Found {
+    /// The keys that they were found by, ascending, if they come from spans.
+    keys: Vec<Key>,
+    rows: Vec<Option<Row>>,
+}
+
 impl LookupJoinOperator {
-    /// The join, if its right side is read by whole primary keys.
+    /// The join, unless its right side locks rows.
     pub fn new(join: &Join, left: BoxedOperator, evaluator: &Evaluator) -> Result<Option<Self>> {
         let Node::Scan(scan) = &join.right else { return Ok(None) };
-        let bounds = KeyBounds::new(scan);
-        if scan.access.index != 1 || !bounds.are_points() || scan.lock.is_some() {
+        if scan.lock.is_some() || scan.access.limit.is_some() {
             return Ok(None);
         }
+        let bounds = KeyBounds::new(scan);
         let places: Vec<usize> = scan.columns.iter().map(|(_, place)| *place).collect();
+        let reader = Reader::new(&scan.table, &places, false);
+        let secondary = Secondary::new(scan, &places, &reader, false);
         Ok(Some(Self {
             evaluator: evaluator.clone(),
             left,
             kind: join.kind,
-            reader: Reader::new(&scan.table, &places, false),
-            bounds,
+            lookup: Lookup {
+                evaluator: evaluator.clone(),
+                points: secondary.is_none() && bounds.are_points(),
+                reader,
+                secondary,
+                bounds,
+            },
             filter: scan.filter.clone(),
             on_waits: join.on.iter().any(Expr::waits),
             on: join.on.clone(),
@@ -58,38 +86,35 @@ impl LookupJoinOperator {
     }
 
     async fn join_batch(&mut self, batch: Vec<Row>) -> Result<Vec<Row>> {
-        let width = self.reader.families.len();
-        let mut keys: Vec<Key> = Vec::with_capacity(batch.len() * width);
+        let mut spans: Vec<Span> = Vec::with_capacity(batch.len());
         let mut inners = Vec::with_capacity(batch.len());
         for row in &batch {
             let outer = self.evaluator.eval_all(&self.outer, true, row).await?;
             let inner = Evaluator::new(self.evaluator.run.clone(), outer.into());
-            let from = keys.len() / width;
-            for span in self.bounds.spans(&inner).await? {
-                self.reader.keys_of(&span.start, &mut keys);
-            }
-            inners.push((inner, from..keys.len() / width));
+            let from = spans.len();
+            spans.extend(self.lookup.bounds.spans(&inner).await?);
+            inners.push((inner, from..spans.len()));
         }
-        let cx = &self.evaluator.run.cx;
-        let values = self.evaluator.run.wait(cx.txn.multi_get(cx.seq, &keys)).await?;
-        let found = self.reader.decode(&keys, &values)?;
+        let found = self.lookup.find(&spans).await?;
         let mut result = Vec::with_capacity(batch.len());
         for (left, (inner, range)) in batch.into_iter().zip(inners) {
             let mut matched = false;
-            for right in found[range].iter().flatten() {
-                if !inner.holds_now(&self.filter, right)? {
-                    continue;
+            'rows: for place in range {
+                for right in found.rows[found.places(place, &spans[place])].iter().flatten() {
+                    if !inner.holds_now(&self.filter, right)? {
+                        continue;
+                    }
+                    let mut both = left.clone();
+                    both.extend(right.iter().cloned());
+                    if !self.evaluator.holds(&self.on, self.on_waits, &both).await? {
+                        continue;
+                    }
+                    matched = true;
+                    if matches!(self.kind, JoinKind::Semi | JoinKind::Anti) {
+                        break 'rows;
+                    }
+                    result.push(both);
                 }
-                let mut both = left.clone();
-                both.extend(right.iter().cloned());
-                if !self.evaluator.holds(&self.on, self.on_waits, &both).await? {
-                    continue;
-                }
-                matched = true;
-                if matches!(self.kind, JoinKind::Semi | JoinKind::Anti) {
-                    break;
-                }
-                result.push(both);
             }
             match self.kind {
                 JoinKind::Left if !matched => {
@@ -103,6 +128,88 @@ impl LookupJoinOperator {
             }
         }
         Ok(result)
+    }
+}
+
+impl Lookup {
+    async fn find(&self, spans: &[Span]) -> Result<Found> {
+        if self.points { self.by_keys(spans).await } else { self.by_spans(spans).await }
+    }
+
+    /// One row for each whole primary key.
+    async fn by_keys(&self, spans: &[Span]) -> Result<Found> {
+        let keys: Vec<&[u8]> = spans.iter().map(|span| span.start.as_slice()).collect();
+        Ok(Found { keys: Vec::new(), rows: self.rows_of(&keys).await? })
+    }
+
+    async fn rows_of(&self, primary_keys: &[impl AsRef<[u8]>]) -> Result<Vec<Option<Row>>> {
+        let mut keys: Vec<Key> = Vec::with_capacity(primary_keys.len());
+        for key in primary_keys {
+            self.reader.keys_of(key.as_ref(), &mut keys);
+        }
+        let cx = &self.evaluator.run.cx;
+        let values = self.evaluator.run.wait(cx.txn.multi_get(cx.seq, &keys)).await?;
+        self.reader.decode(&keys, &values)
+    }
+
+    /// The rows of all spans, each read once.
+    async fn by_spans(&self, spans: &[Span]) -> Result<Found> {
+        let mut wanted = spans.to_vec();
+        wanted.sort_unstable();
+        wanted.dedup();
+        wanted.reverse();
+        let mut scan = MultiScan::new(wanted, false);
+        let run = &self.evaluator.run;
+        let mut found = Found::default();
+        let mut primary_keys: Vec<Key> = Vec::new();
+        while let Some(batch) = scan.next(run, ScanRequest::new).await? {
+            run.check_cancel()?;
+            for (key, value) in batch.iter() {
+                let Some(secondary) = &self.secondary else {
+                    self.add_pair(key, value, &mut found)?;
+                    continue;
+                };
+                found.keys.push(key.to_vec());
+                match &secondary.covering {
+                    Some(decoder) => found.rows.push(Some(decoder.decode(key, value)?)),
+                    None => {
+                        let parts = secondary.primary.decode(key, value)?;
+                        primary_keys.push(self.reader.rows.primary_key_of_parts(&parts));
+                    }
+                }
+            }
+        }
+        if !primary_keys.is_empty() {
+            found.rows = self.rows_of(&primary_keys).await?;
+        }
+        Ok(found)
+    }
+
+    /// Adds a pair of the primary index: a new row, or one more family of the last one.
+    fn add_pair(&self, key: &[u8], value: &[u8], found: &mut Found) -> Result<()> {
+        let decoder = &self.reader.decoder;
+        let row_key = decoder.row_key(key)?;
+        if found.keys.last().is_none_or(|last| last != row_key) {
+            found.keys.push(row_key.to_vec());
+            found.rows.push(Some(decoder.start(key)?));
+        }
+        match found.rows.last_mut() {
+            Some(Some(row)) => decoder.fill(row, value),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Found {
+    /// The places of the rows that a span has found.
+    fn places(&self, place: usize, span: &Span) -> Range<usize> {
+        if self.keys.is_empty() {
+            // One row for each key, or nothing at all.
+            return if self.rows.is_empty() { 0..0 } else { place..place + 1 };
+        }
+        let from = self.keys.partition_point(|key| *key < span.start);
+        let to = from + self.keys[from..].partition_point(|key| *key < span.end);
+        from..to
     }
 }
 

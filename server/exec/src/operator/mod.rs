@@ -16,6 +16,7 @@ mod join;
 mod join_right;
 mod limit;
 mod lookup_join;
+mod multi_scan;
 mod project;
 mod run;
 mod scan;

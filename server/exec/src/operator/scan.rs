@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use braid_catalog::Table;
 use braid_kv::{
-    Key, LockRequest, LockStrength, LockWait as KvWait, Record, ScanRequest, Scanner, Span, Value,
+    Key, LockRequest, LockStrength, LockWait as KvWait, Record, ScanRequest, Span, Value,
 };
 use braid_plan::{Bound, Expr, LockWait, RowLock, Scan};
 use braid_types::{Result, Row};
@@ -19,6 +19,7 @@ use futures_util::future::BoxFuture;
 
 use super::columns::ColumnSource;
 use super::eval::Evaluator;
+use super::multi_scan::MultiScan;
 use super::spans::{KeyColumn, spans};
 use super::{BATCH_ROWS, Operator};
 use crate::rows::{IndexDecoder, IndexRows, RowDecoder, TableRows};
@@ -121,11 +122,26 @@ impl KeyBounds {
 }
 
 /// A secondary index on the way to rows.
-struct Secondary {
+pub struct Secondary {
     /// Decodes the columns wanted, if the index has them all.
-    covering: Option<IndexDecoder>,
+    pub covering: Option<IndexDecoder>,
     /// Decodes the primary key.
-    primary: IndexDecoder,
+    pub primary: IndexDecoder,
+}
+
+impl Secondary {
+    /// The index that a scan reads, if it is not the primary one. Rows that are locked are read
+    /// by their primary keys.
+    pub fn new(scan: &Scan, places: &[usize], reader: &Reader, locking: bool) -> Option<Self> {
+        let table = &scan.table;
+        let index = table.indexes.iter().find(|index| index.number == scan.access.index)?;
+        let rows = IndexRows::new(table, index);
+        let covers = !locking && places.iter().all(|place| rows.has(table, *place));
+        Some(Self {
+            covering: covers.then(|| rows.reader(table, places)),
+            primary: rows.reader(table, &reader.rows.primary_places()),
+        })
+    }
 }
 
 /// A scan.
@@ -143,7 +159,8 @@ pub struct ScanOperator {
     left: Option<u64>,
     /// Spans (or point keys) still to be read, the next one last.
     open: Option<Vec<Span>>,
-    scanner: Option<Scanner>,
+    /// The same while entries are read.
+    entries: Option<MultiScan>,
     /// The row whose families are being put together: its key and what is there so far.
     partial: Option<(Vec<u8>, Row)>,
     by_columns: columns::ByColumns,
@@ -156,13 +173,7 @@ impl ScanOperator {
         let lock = scan.lock.filter(|_| !scan.implicit_lock || evaluator.run.cx.implicit_locks);
         let reader = Reader::new(&scan.table, &places, lock.is_some());
         let bounds = KeyBounds::new(scan);
-        let secondary =
-            scan.table.indexes.iter().find(|index| index.number == scan.access.index).map(
-                |index| {
-                    let primary_places = reader.rows.primary_places();
-                    secondary(&scan.table, index, &places, &primary_places, lock.is_some())
-                },
-            );
+        let secondary = Secondary::new(scan, &places, &reader, lock.is_some());
         Ok(Self {
             points: secondary.is_none() && bounds.are_points(),
             evaluator,
@@ -175,7 +186,7 @@ impl ScanOperator {
             reverse: scan.access.reverse,
             left: None,
             open: None,
-            scanner: None,
+            entries: None,
             partial: None,
             by_columns: columns::ByColumns::default(),
         })
@@ -192,7 +203,7 @@ impl ScanOperator {
     }
 
     async fn next_rows(&mut self) -> Result<Option<Vec<Row>>> {
-        if self.open.is_none() {
+        if self.open.is_none() && self.entries.is_none() {
             self.start().await?;
         }
         loop {
@@ -274,28 +285,24 @@ impl ScanOperator {
 
     /// The next batch of the spans; `None` at the end.
     async fn next_entries(&mut self, keys_only: bool) -> Result<Option<braid_kv::ScanBatch>> {
-        loop {
-            if let Some(scanner) = &mut self.scanner {
-                match self.evaluator.run.wait(scanner.next_batch()).await? {
-                    Some(batch) if batch.is_empty() => continue,
-                    Some(batch) => return Ok(Some(batch)),
-                    None => self.scanner = None,
-                }
+        let limit_rows = match self.left {
+            Some(left) if self.filter.is_empty() => {
+                (left as usize).clamp(1, BATCH_ROWS) * self.reader.rows.family_count()
             }
-            let Some(span) = self.open.as_mut().and_then(Vec::pop) else { return Ok(None) };
-            let mut request = ScanRequest::new(span).reverse(self.reverse).record(self.record());
-            if self.filter.is_empty()
-                && let Some(left) = self.left
-            {
-                let families = self.reader.rows.family_count();
-                request = request.limit_rows((left as usize).clamp(1, BATCH_ROWS) * families);
-            }
-            if keys_only {
-                request = request.keys_only();
-            }
-            let cx = &self.evaluator.run.cx;
-            self.scanner = Some(cx.txn.scanner(cx.seq, request));
-        }
+            _ => 0,
+        };
+        let (reverse, record) = (self.reverse, self.record());
+        let request = |span| {
+            let request = ScanRequest::new(span).reverse(reverse).record(record);
+            let request = request.limit_rows(limit_rows);
+            if keys_only { request.keys_only() } else { request }
+        };
+        let open = &mut self.open;
+        let alone = self.left.is_some();
+        let entries = self
+            .entries
+            .get_or_insert_with(|| MultiScan::new(open.take().unwrap_or_default(), alone));
+        entries.next(&self.evaluator.run, request).await
     }
 
     async fn next_of_primary(&mut self) -> Result<Option<(Vec<Key>, Vec<Row>)>> {
@@ -402,21 +409,6 @@ impl ScanOperator {
             }
         }
         Ok(result)
-    }
-}
-
-fn secondary(
-    table: &Arc<Table>,
-    index: &braid_catalog::Index,
-    places: &[usize],
-    primary_places: &[usize],
-    locking: bool,
-) -> Secondary {
-    let rows = IndexRows::new(table, index);
-    let covers = !locking && places.iter().all(|place| rows.has(table, *place));
-    Secondary {
-        covering: covers.then(|| rows.reader(table, places)),
-        primary: rows.reader(table, primary_places),
     }
 }
 

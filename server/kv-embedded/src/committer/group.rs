@@ -141,6 +141,12 @@ impl Committer {
             }
         }
         for check in &request.checks {
+            if check.exists {
+                if self.shared.gone_since(&recent, check)? {
+                    return Ok(Some(check.conflict.clone()));
+                }
+                continue;
+            }
             let spans = SpanSet::from_iter([check.span.clone()]);
             let segment = ReadSegment { snapshot: check.snapshot.clone(), spans };
             if self.shared.changed_since(&recent, &segment)?.is_some() {
@@ -151,8 +157,8 @@ impl Committer {
         for span in request.deleted_spans.spans() {
             recent.add_span(self.number, span.clone());
         }
-        for (key, _) in &request.writes {
-            recent.add_key(self.number, key);
+        for (key, value) in &request.writes {
+            recent.add_key(self.number, key, value.is_none());
         }
         _stale = self.shared.range_cache.forget(&request.deleted_spans, &request.writes);
         Ok(None)

@@ -10,8 +10,8 @@ use crate::{
     view::View,
 };
 use braid_kv::{
-    CommitOutcome, CommitRequest, Conflict, Error, LockStrength, LockWait, ReadSegment, Result,
-    RetryReason, Snapshot, SpanSet, TxnId,
+    Check, CommitOutcome, CommitRequest, Conflict, Error, LockStrength, LockWait, ReadSegment,
+    Result, RetryReason, Snapshot, SpanSet, TxnId,
 };
 use std::{
     collections::HashSet,
@@ -132,6 +132,12 @@ fn renew_old_reads(
         }
     }
     for check in &mut request.checks {
+        if check.exists {
+            if gone(shared, check, now)? {
+                return Ok(Some(check.conflict.clone()));
+            }
+            continue;
+        }
         let spans = SpanSet::from_iter([check.span.clone()]);
         let mut segment = ReadSegment { snapshot: check.snapshot.clone(), spans };
         if renew(shared, &mut segment, now)?.is_some() {
@@ -140,6 +146,16 @@ fn renew_old_reads(
         check.snapshot = segment.snapshot;
     }
     Ok(None)
+}
+
+/// Whether a key that has to exist is gone in the newest view, for checks older than the index.
+fn gone(shared: &Shared, check: &mut Check, now: &Arc<crate::view::ViewHandle>) -> Result<bool> {
+    let view = view_of(&check.snapshot)?;
+    if !shared.options.validate || shared.recent.lock().knows(view.number()) {
+        return Ok(false);
+    }
+    check.snapshot = now.clone() as Arc<dyn Snapshot>;
+    Ok(now.0.version(&check.span.start)?.is_none())
 }
 
 fn renew(

@@ -170,6 +170,12 @@ impl Transaction {
         }
     }
 
+    /// While it lives, all requests count as one wait: for many that are sent side by side. The
+    /// caller waits for them together.
+    pub fn side_by_side(&self) -> impl Drop + '_ {
+        Flight::start(self)
+    }
+
     /// Counts one wait for the store, and makes it as long as a remote one would be.
     pub(crate) async fn round_trip<T>(&self, answer: impl Future<Output = T>) -> T {
         let _flight = Flight::start(self);
@@ -205,7 +211,12 @@ impl State {
             return;
         }
         let conflict = Conflict::new(RetryReason::SchemaChanged, Some(key.clone()));
-        let check = Check { snapshot: snapshot.clone(), span: crate::Span::key(key), conflict };
+        let check = Check {
+            snapshot: snapshot.clone(),
+            span: crate::Span::key(key),
+            exists: false,
+            conflict,
+        };
         self.checks.push(StatementCheck { statement: 0, check });
     }
 

@@ -77,6 +77,7 @@ impl Transaction {
         }
         let snapshot = self.snapshot_for(seq).await?;
         let value = self.round_trip(snapshot.get(key)).await?;
+        let record = record.of_key(value.is_some());
         self.record(seq, &snapshot, || Span::key(key), record)?;
         Ok(value)
     }
@@ -116,6 +117,7 @@ impl Transaction {
             }
         }
         for &i in &missing {
+            let record = record.of_key(values[i].is_some());
             self.record(seq, &snapshot, || Span::key(keys[i].as_slice()), record)?;
         }
         Ok(values)
@@ -146,7 +148,10 @@ impl Transaction {
     /// Meant for checks of predictions: it looks through everything the transaction has done.
     pub fn statement_footprint(&self, seq: Seq) -> (Vec<Span>, Vec<Span>) {
         let state = self.lock_state();
-        (state.reads.of_statement(seq), state.buffer.of_statement(seq))
+        let mut reads = state.reads.of_statement(seq);
+        let checks = state.checks.iter().filter(|c| c.statement == seq.number());
+        reads.extend(checks.map(|c| c.check.span.clone()));
+        (reads, state.buffer.of_statement(seq))
     }
 
     /// Whether the transaction's own writes touch `span` as seen from `seq`.
@@ -166,19 +171,20 @@ impl Transaction {
         span: impl FnOnce() -> Span,
         record: Record,
     ) -> Result<()> {
-        let tag = match record {
+        let (tag, exists) = match record {
             Record::Never => return Ok(()),
-            Record::Default => 0,
-            Record::Always { tag } => tag,
+            Record::Default => (0, false),
+            Record::Always { tag } => (tag, false),
+            Record::Exists { tag } => (tag, true),
         };
-        if self.keeps_reads() {
+        if self.keeps_reads() && !exists {
             self.active()?.reads.record(seq, snapshot, span());
-        } else if tag != 0 && !self.is_read_only() {
+        } else if (tag != 0 || exists) && !self.is_read_only() {
             let span = span();
             let reason =
                 if span.is_key() { RetryReason::ReadChanged } else { RetryReason::SpanChanged };
             let conflict = Conflict { reason, key: Some(span.start.clone()), tag };
-            let check = Check { snapshot: snapshot.clone(), span, conflict };
+            let check = Check { snapshot: snapshot.clone(), span, exists, conflict };
             self.active()?.checks.push(StatementCheck { statement: seq.number(), check });
         }
         Ok(())
