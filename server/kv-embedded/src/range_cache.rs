@@ -291,7 +291,7 @@ mod tests {
     #[test]
     fn what_was_written_while_the_scan_ran_is_not_kept() {
         let cache = cache(1 << 20);
-        cache.recent.lock().add_key(6, &Arc::from([15u8].as_slice()));
+        cache.recent.lock().add_key(6, &Arc::from([15u8].as_slice()), false);
         cache.add(5, vec![part(10, 20), part(20, 30)]);
         assert!(!is_cached(&cache, 12, 6) && is_cached(&cache, 25, 6));
         cache.add(6, vec![part(10, 20)]);

@@ -44,13 +44,12 @@ impl MultiScan {
                     Some(batch) => Some(batch),
                     None => run.wait(scanner.next_batch()).await?,
                 };
+                if batch.as_ref().is_none_or(|batch| batch.resume.is_none()) {
+                    self.open.pop_front();
+                }
                 match batch {
-                    Some(batch) if batch.is_empty() => continue,
-                    Some(batch) => return Ok(Some(batch)),
-                    None => {
-                        self.open.pop_front();
-                        continue;
-                    }
+                    Some(batch) if !batch.is_empty() => return Ok(Some(batch)),
+                    _ => continue,
                 }
             }
             if self.waiting.is_empty() {
@@ -59,6 +58,11 @@ impl MultiScan {
             run.check_cancel()?;
             self.open_next(run, &request).await?;
         }
+    }
+
+    /// Whether the next batch is there already.
+    pub fn has_ready(&self) -> bool {
+        self.open.front().is_some_and(|(batch, _)| batch.is_some())
     }
 
     async fn open_next(&mut self, run: &Run, request: &impl Fn(Span) -> ScanRequest) -> Result<()> {

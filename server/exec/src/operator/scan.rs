@@ -218,7 +218,13 @@ impl ScanOperator {
             } else {
                 self.next_of_primary().await?
             };
-            let Some((keys, mut rows)) = found else { return Ok(None) };
+            let Some((mut keys, mut rows)) = found else { return Ok(None) };
+            // Rows of other spans that are there already are locked in the same wait.
+            while self.secondary.is_none() && rows.len() < BATCH_ROWS && self.has_ready() {
+                let Some((more_keys, more)) = self.next_of_primary().await? else { break };
+                keys.extend(more_keys);
+                rows.extend(more);
+            }
             if self.lock.is_some() {
                 rows = self.lock_rows(keys, rows).await?;
             }
@@ -305,6 +311,11 @@ impl ScanOperator {
         entries.next(&self.evaluator.run, request).await
     }
 
+    /// Whether the next batch of entries is there already.
+    fn has_ready(&self) -> bool {
+        self.entries.as_ref().is_some_and(MultiScan::has_ready)
+    }
+
     async fn next_of_primary(&mut self) -> Result<Option<(Vec<Key>, Vec<Row>)>> {
         let single = self.reader.rows.family_count() == 1;
         let keys_only = single && !self.reader.decoder.needs_values();
@@ -354,10 +365,17 @@ impl ScanOperator {
 
     async fn next_by_index(&mut self) -> Result<Option<(Vec<Key>, Vec<Row>)>> {
         let Some(batch) = self.next_entries(false).await? else { return Ok(None) };
+        let mut entries = batch.len();
+        let mut batches = vec![batch];
+        while entries < BATCH_ROWS && self.has_ready() {
+            let Some(batch) = self.next_entries(false).await? else { break };
+            entries += batch.len();
+            batches.push(batch);
+        }
         let Some(secondary) = &self.secondary else { return Ok(None) };
         if let Some(decoder) = &secondary.covering {
-            let mut rows = Vec::with_capacity(batch.len());
-            for (key, value) in batch.iter() {
+            let mut rows = Vec::with_capacity(entries);
+            for (key, value) in batches.iter().flat_map(|batch| batch.iter()) {
                 let row = decoder.decode(key, value)?;
                 if self.evaluator.holds_now(&self.filter, &row)? {
                     rows.push(row);
@@ -365,8 +383,8 @@ impl ScanOperator {
             }
             return Ok(Some((Vec::new(), rows)));
         }
-        let mut primary_keys = Vec::with_capacity(batch.len());
-        for (key, value) in batch.iter() {
+        let mut primary_keys = Vec::with_capacity(entries);
+        for (key, value) in batches.iter().flat_map(|batch| batch.iter()) {
             let parts = secondary.primary.decode(key, value)?;
             primary_keys.push(self.reader.rows.primary_key_of_parts(&parts));
         }
