@@ -76,7 +76,7 @@ impl ScanBatch {
     }
 
     /// Keys and values in order.
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = (&[u8], &[u8])> + '_ {
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (&[u8], &[u8])> + Clone + '_ {
         let data = &self.data[..];
         self.slots().iter().map(move |slot| {
             let (key, value) = (slot.key as usize, slot.value as usize);

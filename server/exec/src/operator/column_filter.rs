@@ -19,16 +19,13 @@ pub struct ColumnFilter {
 }
 
 impl ColumnFilter {
-    /// Keeps the rows on which all conditions hold.
-    pub fn apply(
+    /// Marks the rows on which all conditions hold.
+    pub fn mark(
         &mut self,
         conditions: &[Expr],
-        columns: &mut Columns,
+        columns: &Columns,
         cx: &EvalContext<'_>,
-    ) -> Result<()> {
-        if conditions.is_empty() {
-            return Ok(());
-        }
+    ) -> Result<&[bool]> {
         self.marks.clear();
         self.marks.resize(columns.rows, true);
         for condition in conditions {
@@ -42,8 +39,7 @@ impl ColumnFilter {
                 }
             }
         }
-        columns.keep(&self.marks);
-        Ok(())
+        Ok(&self.marks)
     }
 
     /// Evaluates a comparison of a column with one value; false if it is something else.
@@ -58,17 +54,17 @@ impl ColumnFilter {
         match (&column.values, value) {
             (Values::Ints(kind, values), value) if int_of(*kind, value).is_some() => {
                 let wanted = int_of(*kind, value).unwrap_or_default();
-                self.mark(column, values, |value| op.holds(value.cmp(&wanted)));
+                self.mark_values(column, values, |value| op.holds(value.cmp(&wanted)));
             }
             (Values::Floats(values), Datum::Float(wanted)) => {
-                self.mark(column, values, |value| op.holds(compare_floats(*value, *wanted)));
+                self.mark_values(column, values, |value| op.holds(compare_floats(*value, *wanted)));
             }
             _ => return false,
         }
         true
     }
 
-    fn mark<T>(&mut self, column: &Column, values: &[T], holds: impl Fn(&T) -> bool) {
+    fn mark_values<T>(&mut self, column: &Column, values: &[T], holds: impl Fn(&T) -> bool) {
         for (mark, value) in self.marks.iter_mut().zip(values) {
             *mark &= holds(value);
         }
@@ -78,6 +74,14 @@ impl ColumnFilter {
             }
         }
     }
+}
+
+/// The places of the columns that a condition reads.
+pub fn places_of(e: &Expr, places: &mut Vec<usize>) {
+    if let Expr::Input(place, _) = e {
+        places.push(*place);
+    }
+    e.for_each_child(&mut |child| places_of(child, places));
 }
 
 /// The value of an expression that is the same for every row.

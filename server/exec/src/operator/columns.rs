@@ -68,13 +68,19 @@ impl Columns {
         Self { rows: 0, list: types.map(Column::new).collect() }
     }
 
+    /// Removes all rows; there will be so many.
+    pub fn start(&mut self, rows: usize) {
+        self.clear();
+        self.rows = rows;
+    }
+
     /// Removes all rows.
     pub fn clear(&mut self) {
         self.rows = 0;
         self.list.iter_mut().for_each(Column::clear);
     }
 
-    /// Makes `row` row `i`.
+    /// Makes `row` row `i`; columns that were not filled are NULL in it.
     pub fn read_row(&self, i: usize, row: &mut Row) {
         row.clear();
         row.extend(self.list.iter().map(|column| column.datum(i)));
@@ -130,6 +136,14 @@ impl Column {
         }
     }
 
+    fn len(&self) -> usize {
+        match &self.values {
+            Values::Ints(_, values) => values.len(),
+            Values::Floats(values) => values.len(),
+            Values::Data(values) => values.len(),
+        }
+    }
+
     /// Whether it may be NULL in some row.
     pub fn has_nulls(&self) -> bool {
         !self.nulls.is_empty()
@@ -145,7 +159,7 @@ impl Column {
 
     /// Its value in row `i`.
     pub fn datum(&self, i: usize) -> Datum {
-        if self.nulls.get(i) == Some(&true) {
+        if i >= self.len() || self.nulls.get(i) == Some(&true) {
             return Datum::Null;
         }
         match &self.values {

@@ -163,7 +163,7 @@ pub struct ScanOperator {
     entries: Option<MultiScan>,
     /// The row whose families are being put together: its key and what is there so far.
     partial: Option<(Vec<u8>, Row)>,
-    by_columns: columns::ByColumns,
+    by_columns: Option<Box<columns::ByColumns>>,
 }
 
 impl ScanOperator {
@@ -188,7 +188,7 @@ impl ScanOperator {
             open: None,
             entries: None,
             partial: None,
-            by_columns: columns::ByColumns::default(),
+            by_columns: None,
         })
     }
 
@@ -327,17 +327,7 @@ impl ScanOperator {
         };
         let mut result = (Vec::new(), Vec::with_capacity(batch.len()));
         if single && self.lock.is_none() {
-            let cx = self.evaluator.context();
-            'rows: for (key, value) in batch.iter() {
-                let mut row = self.reader.decoder.start(key)?;
-                self.reader.decoder.fill(&mut row, value)?;
-                for e in &self.filter {
-                    if !braid_plan::eval::holds(e, &row, &cx)? {
-                        continue 'rows;
-                    }
-                }
-                result.1.push(row);
-            }
+            result.1 = self.rows_of_batch(&batch)?;
             return Ok(Some(result));
         }
         for (key, value) in batch.iter() {

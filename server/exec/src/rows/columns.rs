@@ -2,7 +2,6 @@
 
 use braid_codec::key;
 use braid_codec::value::{Cell, RowReader};
-use braid_kv::ScanBatch;
 use braid_types::{Datum, Result};
 
 use super::RowDecoder;
@@ -23,13 +22,32 @@ impl RowDecoder {
         Columns::new(types.into_iter().flatten().cloned())
     }
 
-    /// Replaces `columns` by the rows of a batch; the table has one family. Rows of which no
-    /// column is wanted are only counted.
-    pub fn read_columns(&self, batch: &ScanBatch, columns: &mut Columns) -> Result<()> {
-        columns.clear();
-        columns.rows = batch.len();
+    /// Two decoders: of the columns at places that are wanted first, and of the others.
+    pub fn split(&self, first: impl Fn(usize) -> bool) -> (RowDecoder, RowDecoder) {
+        let part = |wanted: bool| RowDecoder {
+            prefix_bytes: self.prefix_bytes,
+            parts: self.parts.clone(),
+            from_key: {
+                let all = self.from_key.iter();
+                all.filter(|(_, out)| first(*out) == wanted).copied().collect()
+            },
+            from_value: {
+                let all = self.from_value.iter();
+                all.filter(|(.., out)| first(*out) == wanted).cloned().collect()
+            },
+            template: self.template.clone(),
+        };
+        (part(true), part(false))
+    }
+
+    /// Fills the columns that it decodes with those of pairs; the table has one family.
+    pub fn read_columns<'e>(
+        &self,
+        entries: impl Iterator<Item = (&'e [u8], &'e [u8])> + Clone,
+        columns: &mut Columns,
+    ) -> Result<()> {
         if !self.from_key.is_empty() {
-            for (key, _) in batch.iter() {
+            for (key, _) in entries.clone() {
                 self.push_key(key, columns)?;
             }
         }
@@ -38,7 +56,7 @@ impl RowDecoder {
             // The usual case of an aggregate, without the inner loop.
             [(id, _, out)] => {
                 let (column, missing) = (&mut columns.list[*out], &self.template[*out]);
-                for (_, value) in batch.iter() {
+                for (_, value) in entries {
                     match RowReader::new(value).map_err(from_codec)?.column(*id) {
                         Some(Cell::Bytes(cell)) => column.push_cell(cell)?,
                         Some(Cell::Null) => column.push(Datum::Null),
@@ -47,7 +65,7 @@ impl RowDecoder {
                 }
             }
             several => {
-                for (_, value) in batch.iter() {
+                for (_, value) in entries {
                     let reader = RowReader::new(value).map_err(from_codec)?;
                     for (id, _, out) in several {
                         let column = &mut columns.list[*out];
