@@ -12,6 +12,7 @@
  *   sender sends again: the event may then be in the queue twice.
  * - Storing and deleting is one transaction, so a crash leaves an event either in the queue or in the
  *   readings. If the outcome of a commit is unknown, the next round finds out by looking.
+ * - The two writes of a worker are not waited for: they run while COMMIT is on its way.
  * - Workers lock what they take and skip what others have locked, so they share a queue without
  *   waiting for each other and without doing anything twice.
  * - The event's id is the primary key of both tables, so a second copy is dropped there.
@@ -101,13 +102,13 @@ export async function drain(
       FROM iot_queue ORDER BY id LIMIT ${rowsMax} FOR UPDATE SKIP LOCKED`;
     if (rows.length === 0) return { taken: 0, dead: 0 };
     const events = [...new Map(rows.map((row) => [row.event_id, row])).values()];
-    await tx.query`
+    await tx.run`
       INSERT INTO iot_reading (event_id, sensor, taken_at, value)
       SELECT * FROM unnest(${events.map((row) => row.event_id)}::text[],
         ${events.map((row) => row.sensor)}::text[], ${events.map((row) => row.taken_at)}::timestamptz[],
         ${events.map((row) => row.value)}::float8[])
       ON CONFLICT (event_id) DO NOTHING`;
-    await tx.query`DELETE FROM iot_queue WHERE id = ANY(${rows.map((row) => row.id)}::uuid[])`;
+    await tx.run`DELETE FROM iot_queue WHERE id = ANY(${rows.map((row) => row.id)}::uuid[])`;
     return { taken: rows.length, dead: 0 };
   });
 }
@@ -123,19 +124,19 @@ export async function bury(db: Database, options: TransactionOptions = {}): Prom
     let dead = 0;
     try {
       await tx.transaction(async (inner) => {
-        await inner.query`
+        await inner.run`
           INSERT INTO iot_reading (event_id, sensor, taken_at, value)
           VALUES (${event_id}, ${sensor}, ${taken_at}, ${value}) ON CONFLICT (event_id) DO NOTHING`;
       });
     } catch (error) {
       if (!isPoison(error)) throw error;
       dead = 1;
-      await tx.query`
+      await tx.run`
         INSERT INTO iot_dead_letter (event_id, sensor, taken_at, value, code, error)
         VALUES (${event_id}, ${sensor}, ${taken_at}, ${value}, ${error.code}, ${error.message})
         ON CONFLICT (event_id) DO NOTHING`;
     }
-    await tx.query`DELETE FROM iot_queue WHERE id = ${row.id}::uuid`;
+    await tx.run`DELETE FROM iot_queue WHERE id = ${row.id}::uuid`;
     return { taken: 1, dead };
   });
 }
