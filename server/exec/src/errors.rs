@@ -3,6 +3,9 @@
 use braid_kv::Error as Kv;
 use braid_types::{Error, SqlState};
 
+/// NOWAIT met a lock.
+const NOT_OBTAINED: &str = "could not obtain lock on row";
+
 /// The error that a client sees. Constraint violations get their names where they are known.
 pub fn from_kv(error: Kv) -> Error {
     match error {
@@ -15,9 +18,7 @@ pub fn from_kv(error: Kv) -> Error {
         Kv::LockTimeout { .. } => {
             Error::new(SqlState::LockNotAvailable, "canceling statement due to lock timeout")
         }
-        Kv::LockNotAvailable { .. } => {
-            Error::new(SqlState::LockNotAvailable, "could not obtain lock on row")
-        }
+        Kv::LockNotAvailable { .. } => Error::new(SqlState::LockNotAvailable, NOT_OBTAINED),
         Kv::Deadlock { cycle } => {
             let lines: Vec<String> = cycle
                 .iter()
@@ -59,6 +60,15 @@ pub fn from_kv(error: Kv) -> Error {
         Kv::Corrupt(what) => Error::new(SqlState::DataCorrupted, format!("corrupt data: {what}")),
         Kv::Storage(what) => Error::new(SqlState::IoError, format!("storage failure: {what}")),
     }
+}
+
+/// NOWAIT's error with the relation's name, as PostgreSQL words it.
+pub fn name_relation(error: Error, relation: &str) -> Error {
+    if error.state() == SqlState::LockNotAvailable && error.message() == NOT_OBTAINED {
+        let message = format!("{NOT_OBTAINED} in relation \"{relation}\"");
+        return Error::new(SqlState::LockNotAvailable, message);
+    }
+    error
 }
 
 /// Stored bytes that cannot be read are a fault of the store.

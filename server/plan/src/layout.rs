@@ -191,6 +191,16 @@ fn node(n: &mut Node, frame: &mut Frame) {
             keys(&mut sort.keys, &input, frame);
             exprs(&mut sort.limit, &nothing, frame);
         }
+        Node::LockRows(lock) => {
+            node(&mut lock.input, frame);
+            let mut slots = lock.passed();
+            slots.extend(lock.targets.iter().flat_map(|t| t.columns.iter().map(|c| c.0)));
+            let output = Input::new(&slots);
+            for step in &mut lock.recheck {
+                exprs(step.exprs_mut(), &output, frame);
+            }
+            exprs(lock.limit.iter_mut().chain(&mut lock.offset), &nothing, frame);
+        }
         Node::Limit(limit) => {
             node(&mut limit.input, frame);
             let input = Input::new(&limit.input.slots());

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use braid_builtins::{Aggregate, SetFunction, WindowKind};
 use braid_catalog::{IndexNumber, Table, VirtualTable};
+use braid_sql::ast::LockStrength;
 use braid_types::SqlType;
 
 use crate::expr::{Expr, Slot};
@@ -48,6 +49,8 @@ pub enum Node {
     CteScan(CteScan),
     /// INSERT and UPSERT.
     Insert(Box<Insert>),
+    /// Rows locked as they are given.
+    LockRows(Box<LockRows>),
     /// UPDATE.
     Update(Box<Update>),
     /// DELETE.
@@ -80,6 +83,11 @@ pub struct Scan {
     pub lock: Option<RowLock>,
     /// The lock comes from UPDATE or DELETE and can be switched off.
     pub implicit_lock: bool,
+    /// The families to be read and locked, by place; `None`: those of the columns, and for a lock
+    /// all of them. Columns of families that are left out are NULL.
+    pub families: Option<Vec<usize>>,
+    /// What is read is not remembered: only rows that are locked afterwards count (SKIP LOCKED).
+    pub unrecorded: bool,
     /// Estimated rows after the filter.
     pub rows: f64,
 }
@@ -118,21 +126,112 @@ pub enum Bound {
 /// How rows are locked while they are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RowLock {
-    /// Exclusive, else shared.
-    pub exclusive: bool,
+    /// How strongly.
+    pub strength: LockStrength,
     /// What to do when another transaction holds the lock.
     pub wait: LockWait,
 }
 
-/// What to do when another transaction holds a lock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+impl RowLock {
+    /// Whether nobody else may lock the row: FOR UPDATE and FOR NO KEY UPDATE.
+    pub fn is_exclusive(self) -> bool {
+        self.strength >= LockStrength::NoKeyUpdate
+    }
+}
+
+/// What to do when another transaction holds a lock. Of several clauses the last one here wins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LockWait {
     /// Wait for it.
     Block,
-    /// 55P03
-    NoWait,
     /// Leave the row out.
     SkipLocked,
+    /// 55P03
+    NoWait,
+}
+
+/// Rows locked as they are given, after filters, joins and sorts.
+///
+/// Its output is the input without the locked tables' columns, followed by those columns as they
+/// are now. Of a locked table the input needs the primary key only.
+#[derive(Clone)]
+pub struct LockRows {
+    /// The input.
+    pub input: Node,
+    /// The tables whose rows are locked.
+    pub targets: Vec<LockedTable>,
+    /// What is looked at again once a row is locked, over the output, in this order.
+    pub recheck: Vec<Recheck>,
+    /// No more than this plus `offset` rows are wanted.
+    pub limit: Option<Expr>,
+    /// See `limit`.
+    pub offset: Option<Expr>,
+}
+
+/// A table whose rows are locked.
+#[derive(Clone)]
+pub struct LockedTable {
+    /// The table.
+    pub table: Arc<Table>,
+    /// Its name in the query.
+    pub alias: String,
+    /// The columns given as they are under the lock: slots and places among the table's columns.
+    pub columns: Vec<(Slot, usize)>,
+    /// The primary key's slots in the input, in key order.
+    pub key: Vec<Slot>,
+    /// The lock.
+    pub lock: RowLock,
+    /// The lock comes from UPDATE or DELETE and can be switched off.
+    pub implicit: bool,
+    /// The families to be locked and read, by place; `None`: all.
+    pub families: Option<Vec<usize>>,
+}
+
+/// A step of looking at a row again that has changed before it was locked.
+#[derive(Clone)]
+pub enum Recheck {
+    /// The row is dropped unless all of these hold.
+    Holds(Vec<Expr>),
+    /// An outer join: unless all of these hold, the other side's columns are NULL.
+    NullUnless(Vec<Expr>, Vec<Slot>),
+    /// Columns computed below are computed anew.
+    Compute(Vec<(Slot, Expr)>),
+}
+
+impl Recheck {
+    /// The expressions.
+    pub fn exprs(&self) -> impl Iterator<Item = &Expr> {
+        let (list, computed) = match self {
+            Recheck::Holds(list) | Recheck::NullUnless(list, _) => (&list[..], &[][..]),
+            Recheck::Compute(computed) => (&[][..], &computed[..]),
+        };
+        list.iter().chain(computed.iter().map(|(_, e)| e))
+    }
+
+    /// The expressions.
+    pub fn exprs_mut(&mut self) -> impl Iterator<Item = &mut Expr> {
+        let (list, computed) = match self {
+            Recheck::Holds(list) | Recheck::NullUnless(list, _) => (&mut list[..], &mut [][..]),
+            Recheck::Compute(computed) => (&mut [][..], &mut computed[..]),
+        };
+        list.iter_mut().chain(computed.iter_mut().map(|(_, e)| e))
+    }
+}
+
+impl LockRows {
+    /// The slots that are passed on from the input as they are.
+    pub fn passed(&self) -> Vec<Slot> {
+        let mut slots = self.input.slots();
+        slots.retain(|slot| self.targets.iter().all(|target| !target.gives(*slot)));
+        slots
+    }
+}
+
+impl LockedTable {
+    /// Whether a slot is a column of the table (given or not: keys are given by no one else).
+    pub fn gives(&self, slot: Slot) -> bool {
+        self.columns.iter().any(|(known, _)| *known == slot) || self.key.contains(&slot)
+    }
 }
 
 /// A scan of a catalog view.
@@ -591,6 +690,11 @@ impl Node {
                 slots
             }
             Node::Sort(sort) => sort.input.slots(),
+            Node::LockRows(lock) => {
+                let mut slots = lock.passed();
+                slots.extend(lock.targets.iter().flat_map(|t| t.columns.iter().map(|c| c.0)));
+                slots
+            }
             Node::Limit(limit) => limit.input.slots(),
             Node::Distinct(distinct) => distinct.input.slots(),
             Node::SetOp(op) => op.slots.clone(),

@@ -1,7 +1,7 @@
 //! Visiting a plan by reference: what EXPLAIN and checks need.
 
 use crate::expr::Expr;
-use crate::node::{Bound, FrameBound, JoinMethod, Node, OnConflict};
+use crate::node::{Bound, FrameBound, JoinMethod, Node, OnConflict, Recheck};
 
 impl Node {
     /// Calls `f` on each input of an operator, in order.
@@ -22,6 +22,7 @@ impl Node {
             Node::Aggregate(n) => f(&n.input),
             Node::Window(n) => f(&n.input),
             Node::Sort(n) => f(&n.input),
+            Node::LockRows(n) => f(&n.input),
             Node::Limit(n) => f(&n.input),
             Node::Distinct(n) => f(&n.input),
             Node::SetOp(n) => {
@@ -84,6 +85,10 @@ impl Node {
             }
             Node::Sort(n) => {
                 n.keys.iter().map(|key| &key.expr).chain(&n.limit).for_each(f);
+            }
+            Node::LockRows(n) => {
+                n.recheck.iter().flat_map(Recheck::exprs).for_each(&mut *f);
+                n.limit.iter().chain(&n.offset).for_each(f);
             }
             Node::Limit(n) => n.limit.iter().chain(&n.offset).chain(&n.ties).for_each(f),
             Node::Distinct(n) => n.on.iter().for_each(f),

@@ -45,10 +45,10 @@ struct Found {
 }
 
 impl LookupJoinOperator {
-    /// The join, unless its right side locks rows.
+    /// The join, unless its right side locks rows or is not to be remembered.
     pub fn new(join: &Join, left: BoxedOperator, evaluator: &Evaluator) -> Result<Option<Self>> {
         let Node::Scan(scan) = &join.right else { return Ok(None) };
-        if scan.lock.is_some() || scan.access.limit.is_some() {
+        if scan.lock.is_some() || scan.unrecorded || scan.access.limit.is_some() {
             return Ok(None);
         }
         let bounds = KeyBounds::new(scan);

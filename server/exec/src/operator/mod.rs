@@ -15,9 +15,11 @@ pub(crate) mod insert;
 mod join;
 mod join_right;
 mod limit;
+mod lock_rows;
 mod lookup_join;
 mod multi_scan;
 mod project;
+mod row_lock;
 mod run;
 mod scan;
 mod set_op;
@@ -94,6 +96,9 @@ pub fn build(node: &Node, run: &Arc<Run>, outer: Option<OuterRow>) -> Result<Box
         Node::Window(n) => Box::new(window::WindowOperator::new(input(&n.input)?, n, evaluator)),
         Node::Sort(n) => {
             Box::new(sort::SortOperator::new(input(&n.input)?, &n.keys, n.limit.clone(), evaluator))
+        }
+        Node::LockRows(n) => {
+            Box::new(lock_rows::LockRowsOperator::new(input(&n.input)?, n, evaluator)?)
         }
         Node::Limit(n) => Box::new(limit::LimitOperator::new(input(&n.input)?, n, evaluator)),
         Node::Distinct(n) => {

@@ -3,23 +3,23 @@
 //!
 //! Rows that are to be locked are filtered first, then locked, then looked at again as they are
 //! now: what was read before the lock may have changed (READ COMMITTED) or the transaction has
-//! been refreshed (SERIALIZABLE).
+//! been refreshed (SERIALIZABLE). Whole primary keys without a further condition are locked and
+//! read at once, except at READ COMMITTED, where a row that is not there must not be locked.
 
 mod columns;
 
 use std::sync::Arc;
 
 use braid_catalog::Table;
-use braid_kv::{
-    Key, LockRequest, LockStrength, LockWait as KvWait, Record, ScanRequest, Span, Value,
-};
-use braid_plan::{Bound, Expr, LockWait, RowLock, Scan};
+use braid_kv::{Isolation, Key, Record, ScanRequest, Span, Value};
+use braid_plan::{Bound, Expr, Scan};
 use braid_types::{Result, Row};
 use futures_util::future::BoxFuture;
 
 use super::columns::ColumnSource;
 use super::eval::Evaluator;
 use super::multi_scan::MultiScan;
+use super::row_lock::RowLocker;
 use super::spans::{KeyColumn, spans};
 use super::{BATCH_ROWS, Operator};
 use crate::rows::{IndexDecoder, IndexRows, RowDecoder, TableRows};
@@ -48,6 +48,54 @@ impl Reader {
         Self { rows, decoder, families }
     }
 
+    /// A reader of these columns from these families alone; the others' are NULL.
+    pub fn of_families(table: &Arc<Table>, places: &[usize], families: &[usize]) -> Self {
+        let rows = TableRows::new(table);
+        let decoder = rows.reader(places);
+        Self { rows, decoder, families: families.to_vec() }
+    }
+
+    /// Whether family 0, which every row has, is read.
+    fn reads_first(&self) -> bool {
+        self.families.contains(&0)
+    }
+
+    /// The key of the pair that every row has.
+    pub fn first_key(&self, primary_key: &[u8]) -> Key {
+        self.rows.family_keys(primary_key).swap_remove(0)
+    }
+
+    /// Rows of which no pair was found, though that does not mean that there is none.
+    pub fn unproved(&self, values: &[Option<Value>]) -> Vec<usize> {
+        if self.reads_first() {
+            return Vec::new();
+        }
+        let chunks = values.chunks(self.families.len().max(1)).enumerate();
+        let empty = chunks.filter(|(_, values)| values.iter().all(Option::is_none));
+        empty.map(|(at, _)| at).collect()
+    }
+
+    /// Rows from the values of [`Reader::keys_of`]; where these do not tell whether there is a
+    /// row, that is read.
+    pub async fn rows(
+        &self,
+        evaluator: &Evaluator,
+        primary_keys: &[Key],
+        keys: &[Key],
+        values: &[Option<Value>],
+    ) -> Result<Vec<Option<Row>>> {
+        let empty = self.unproved(values);
+        if empty.is_empty() {
+            return self.decode(keys, values);
+        }
+        let first: Vec<Key> = empty.iter().map(|at| self.first_key(&primary_keys[*at])).collect();
+        let cx = &evaluator.run.cx;
+        let found = evaluator.run.wait(cx.txn.multi_get(cx.seq, &first)).await?;
+        let there = empty.into_iter().zip(&found).filter(|(_, value)| value.is_some());
+        let proved: Vec<usize> = there.map(|(at, _)| at).collect();
+        self.decode_proved(keys, values, &proved)
+    }
+
     /// The keys to be read for a row.
     pub fn keys_of(&self, primary_key: &[u8], into: &mut Vec<Key>) {
         let all = self.rows.family_keys(primary_key);
@@ -60,11 +108,26 @@ impl Reader {
 
     /// Rows from the values of [`Reader::keys_of`], one chunk a row; `None` where there is none.
     pub fn decode(&self, keys: &[Key], values: &[Option<Value>]) -> Result<Vec<Option<Row>>> {
+        self.decode_proved(keys, values, &[])
+    }
+
+    /// The same; the rows at `proved` are known to be there whatever their values say.
+    pub fn decode_proved(
+        &self,
+        keys: &[Key],
+        values: &[Option<Value>],
+        proved: &[usize],
+    ) -> Result<Vec<Option<Row>>> {
+        let first_tells = self.reads_first();
         let width = self.families.len();
         let mut result = Vec::with_capacity(keys.len() / width.max(1));
-        for (keys, values) in keys.chunks(width).zip(values.chunks(width)) {
-            // Family 0 says whether the row exists.
-            if values[0].is_none() {
+        for (at, (keys, values)) in keys.chunks(width).zip(values.chunks(width)).enumerate() {
+            // Family 0 says whether the row exists; so does a value in any other.
+            let there = match first_tells {
+                true => values[0].is_some(),
+                false => values.iter().any(Option::is_some) || proved.contains(&at),
+            };
+            if !there {
                 result.push(None);
                 continue;
             }
@@ -152,7 +215,10 @@ pub struct ScanOperator {
     secondary: Option<Secondary>,
     points: bool,
     filter: Vec<Expr>,
-    lock: Option<RowLock>,
+    locker: Option<RowLocker>,
+    /// Keys are locked and read at once.
+    locks_first: bool,
+    record: Record,
     limit: Option<Expr>,
     reverse: bool,
     /// Rows that may still be given.
@@ -171,17 +237,26 @@ impl ScanOperator {
     pub fn new(scan: &Scan, evaluator: Evaluator) -> Result<Self> {
         let places: Vec<usize> = scan.columns.iter().map(|(_, place)| *place).collect();
         let lock = scan.lock.filter(|_| !scan.implicit_lock || evaluator.run.cx.implicit_locks);
-        let reader = Reader::new(&scan.table, &places, lock.is_some());
+        let reader = match &scan.families {
+            Some(families) => Reader::of_families(&scan.table, &places, families),
+            None => Reader::new(&scan.table, &places, lock.is_some()),
+        };
+        let families = scan.families.as_deref();
+        let locker = lock.map(|lock| RowLocker::new(&scan.table, &places, families, lock, true));
         let bounds = KeyBounds::new(scan);
-        let secondary = Secondary::new(scan, &places, &reader, lock.is_some());
+        let secondary = Secondary::new(scan, &places, &reader, locker.is_some());
+        let points = secondary.is_none() && bounds.are_points();
+        let read_committed = evaluator.run.cx.txn.isolation() == Isolation::ReadCommitted;
         Ok(Self {
-            points: secondary.is_none() && bounds.are_points(),
+            points,
+            locks_first: points && locker.is_some() && scan.filter.is_empty() && !read_committed,
+            record: if scan.unrecorded { Record::Never } else { Record::Default },
             evaluator,
             reader,
             bounds,
             secondary,
             filter: scan.filter.clone(),
-            lock,
+            locker,
             limit: scan.access.limit.clone(),
             reverse: scan.access.reverse,
             left: None,
@@ -225,8 +300,8 @@ impl ScanOperator {
                 keys.extend(more_keys);
                 rows.extend(more);
             }
-            if self.lock.is_some() {
-                rows = self.lock_rows(keys, rows).await?;
+            if self.locker.is_some() && !self.locks_first {
+                rows = self.lock_rows(&keys).await?;
             }
             if let Some(left) = &mut self.left {
                 rows.truncate(usize::try_from(*left).unwrap_or(usize::MAX));
@@ -255,6 +330,10 @@ impl ScanOperator {
         }
         let at = open.len().saturating_sub(wanted);
         let primary_keys: Vec<Key> = open.drain(at..).rev().map(|span| span.start).collect();
+        if self.locks_first {
+            let rows = self.lock_rows(&primary_keys).await?;
+            return Ok(Some((Vec::new(), rows)));
+        }
         self.rows_of(primary_keys).await.map(Some)
     }
 
@@ -265,28 +344,21 @@ impl ScanOperator {
             self.reader.keys_of(primary_key, &mut keys);
         }
         let cx = &self.evaluator.run.cx;
-        let read = cx.txn.multi_get_recorded(cx.seq, &keys, self.record());
+        let read = cx.txn.multi_get_recorded(cx.seq, &keys, self.record);
         let values = self.evaluator.run.wait(read).await?;
-        let rows = self.reader.decode(&keys, &values)?;
+        let rows = self.reader.rows(&self.evaluator, &primary_keys, &keys, &values).await?;
         let (mut found_keys, mut found) = (Vec::new(), Vec::with_capacity(rows.len()));
         for (primary_key, row) in primary_keys.into_iter().zip(rows) {
             if let Some(row) = row
                 && self.evaluator.holds_now(&self.filter, &row)?
             {
-                if self.lock.is_some() {
+                if self.locker.is_some() {
                     found_keys.push(primary_key);
                 }
                 found.push(row);
             }
         }
         Ok((found_keys, found))
-    }
-
-    fn record(&self) -> Record {
-        match self.lock {
-            Some(RowLock { wait: LockWait::SkipLocked, .. }) => Record::Never,
-            _ => Record::Default,
-        }
     }
 
     /// The next batch of the spans; `None` at the end.
@@ -297,7 +369,7 @@ impl ScanOperator {
             }
             _ => 0,
         };
-        let (reverse, record) = (self.reverse, self.record());
+        let (reverse, record) = (self.reverse, self.record);
         let request = |span| {
             let request = ScanRequest::new(span).reverse(reverse).record(record);
             let request = request.limit_rows(limit_rows);
@@ -326,7 +398,7 @@ impl ScanOperator {
             return Ok(Some(result));
         };
         let mut result = (Vec::new(), Vec::with_capacity(batch.len()));
-        if single && self.lock.is_none() {
+        if single && self.locker.is_none() {
             result.1 = self.rows_of_batch(&batch)?;
             return Ok(Some(result));
         }
@@ -381,38 +453,19 @@ impl ScanOperator {
         self.rows_of(primary_keys).await.map(Some)
     }
 
-    /// Locks rows and reads them again as they are now.
-    async fn lock_rows(&mut self, keys: Vec<Key>, rows: Vec<Row>) -> Result<Vec<Row>> {
-        let Some(lock) = self.lock else { return Ok(rows) };
+    /// Locks rows and reads them as they are now.
+    async fn lock_rows(&mut self, keys: &[Key]) -> Result<Vec<Row>> {
+        let Some(locker) = &self.locker else { return Ok(Vec::new()) };
         let wanted = self.left.map_or(usize::MAX, |left| left as usize);
-        let mut result = Vec::with_capacity(rows.len());
-        let mut open = &keys[..];
+        let mut result = Vec::with_capacity(keys.len());
+        let mut open = keys;
         // With a limit no more is locked than is given.
         while !open.is_empty() && result.len() < wanted {
             let (now, later) = open.split_at(open.len().min(wanted - result.len()));
             open = later;
-            let mut row_keys = Vec::with_capacity(now.len() * self.reader.families.len());
-            for key in now {
-                self.reader.keys_of(key, &mut row_keys);
-            }
-            let strength =
-                if lock.exclusive { LockStrength::Exclusive } else { LockStrength::Shared };
-            let wait = match lock.wait {
-                LockWait::Block => KvWait::Block,
-                LockWait::NoWait => KvWait::NoWait,
-                LockWait::SkipLocked => KvWait::SkipLocked,
-            };
-            let request = LockRequest::keys(row_keys.clone()).strength(strength).wait(wait);
-            let cx = &self.evaluator.run.cx;
-            let locked = self.evaluator.run.wait(cx.txn.lock(cx.seq, request)).await?;
-            let width = self.reader.families.len();
-            let rows = self.reader.decode(&row_keys, &locked.values)?;
-            for (row, granted) in rows.into_iter().zip(locked.granted.chunks(width)) {
-                if let Some(row) = row
-                    && granted.iter().all(|granted| *granted)
-                    && self.evaluator.holds_now(&self.filter, &row)?
-                {
-                    result.push(row);
+            for locked in locker.rows(&self.evaluator, now).await?.into_iter().flatten() {
+                if self.evaluator.holds_now(&self.filter, &locked.row)? {
+                    result.push(locked.row);
                 }
             }
         }

@@ -5,6 +5,7 @@ use braid_sql::ast::{Delete as AstDelete, Returning};
 use braid_types::Result;
 
 use super::Binder;
+use super::lock::lock_rows;
 use super::statement::BoundStatement;
 use super::update::target_first;
 use crate::expr::{Expr, Slot};
@@ -21,6 +22,7 @@ impl Binder<'_> {
         let (input, from_scope) = self.target_input(node, &scope, &delete.using)?;
         scope.merge(from_scope)?;
         let input = self.filtered(input, delete.selection.as_ref(), &scope)?;
+        let input = lock_rows(input)?;
         let input = target_first(input, &delete.using, &scope);
         let (columns, returning): (_, Vec<(Slot, Expr)>) =
             self.returning(&delete.returning, &scope, &table)?;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use braid_catalog::{Object, Relation, Table, VirtualTable, undefined_relation};
 use braid_sql::ast::{
     Expr as Ast, FunctionArg, FunctionArgExpr, Join as AstJoin, JoinConstraint, JoinOperator,
-    NonBlock, ObjectName, RowLock, Select, TableAlias, TableFactor, TableWithJoins,
+    ObjectName, TableAlias, TableFactor, TableWithJoins,
 };
 use braid_types::{Error, Result, SqlState, SqlType};
 
@@ -16,7 +16,7 @@ use super::query::{BoundQuery, plain_column};
 use super::scope::{Scope, ScopeColumn, Scopes};
 use crate::expr::{CompareOp, Expr};
 use crate::node::{
-    Access, FunctionCall, FunctionScan, Join, JoinKind, JoinMethod, LockWait, Node, Project, Scan,
+    Access, FunctionCall, FunctionScan, Join, JoinKind, JoinMethod, Node, Project, Scan,
     VirtualScan,
 };
 use crate::planned::OutputColumn;
@@ -223,8 +223,9 @@ impl Binder<'_> {
             }
             TableFactor::Derived { lateral, subquery, alias, .. } => {
                 let scopes = if *lateral { Some(&around) } else { parent };
-                let query = self.bind_query(subquery, scopes)?;
                 let name = alias.as_ref().map(|alias| braid_sql::fold(&alias.name));
+                self.push_locks(name.as_deref().unwrap_or_default());
+                let query = self.bind_query(subquery, scopes)?;
                 let scope = derived_scope(&query, name.as_deref(), alias.as_ref())?;
                 Ok((query.node, scope))
             }
@@ -232,6 +233,7 @@ impl Binder<'_> {
                 let (node, mut scope) = self.table_with_joins(table_with_joins, before, parent)?;
                 if let Some(alias) = alias {
                     let name = braid_sql::fold(&alias.name);
+                    self.refuse_lock(&name, "a join")?;
                     scope.tables = vec![name.clone()];
                     scope.columns.retain(|column| !column.merged);
                     for column in &mut scope.columns {
@@ -258,18 +260,40 @@ impl Binder<'_> {
         let (node, mut scope) = if parts.len() == 1
             && let Some(found) = self.cte_scan(&last, &shown)?
         {
+            self.refuse_lock(&shown, "a WITH query")?;
             found
         } else {
             match self.relation(name)? {
                 Relation::Table(table) => {
                     self.check(Object::Table(&table), "SELECT")?;
-                    self.table_scan(&table, &shown)
+                    let lock = self.lock_of(&shown);
+                    if lock.is_some() {
+                        self.check(Object::Table(&table), "UPDATE")?;
+                    }
+                    let (mut node, scope) = self.table_scan(&table, &shown);
+                    if let Node::Scan(scan) = &mut node {
+                        scan.lock = lock;
+                    }
+                    (node, scope)
                 }
                 Relation::View(view) => {
                     self.check(Object::View(&view), "SELECT")?;
+                    if self.push_locks(&shown).is_some() {
+                        self.check(Object::View(&view), "UPDATE")?;
+                    }
                     self.view(&view, &shown)?
                 }
-                Relation::Virtual(table) => self.virtual_scan(table, &shown),
+                Relation::Virtual(table) => {
+                    // Catalog rows are never locked.
+                    self.lock_of(&shown);
+                    self.virtual_scan(table, &shown)
+                }
+                Relation::Sequence(sequence) if self.lock_of(&shown).is_some() => {
+                    return Err(Error::new(
+                        SqlState::WrongObjectType,
+                        format!("cannot lock rows in sequence \"{}\"", sequence.name),
+                    ));
+                }
                 Relation::Sequence(sequence) => self.sequence_scan(&sequence, &shown)?,
                 Relation::Index(..) => {
                     return Err(Error::new(
@@ -336,6 +360,8 @@ impl Binder<'_> {
             access,
             lock: None,
             implicit_lock: false,
+            families: None,
+            unrecorded: false,
             rows: 0.0,
         };
         (Node::Scan(Box::new(scan)), scope)
@@ -386,6 +412,7 @@ impl Binder<'_> {
         inner.next_id = self.next_id;
         inner.depth = self.depth;
         inner.view_owner = Some(view.owner);
+        inner.pushed_locks = std::mem::take(&mut self.pushed_locks);
         let bound = inner.bind_query(&query, None)?;
         self.next_slot = inner.next_slot;
         self.next_id = inner.next_id;
@@ -467,72 +494,6 @@ impl Binder<'_> {
             rename_columns(&mut scope, alias)?;
         }
         Ok((Node::Function(FunctionScan { functions, ordinality }), scope))
-    }
-
-    /// FOR UPDATE and its kin on the scans of a FROM clause.
-    pub(super) fn lock_rows(
-        &mut self,
-        node: &mut Node,
-        select: &Select,
-        locks: &[RowLock],
-    ) -> Result<()> {
-        let clause = locks[0].strength.clause();
-        let refused = if select.distinct.is_some() {
-            Some("DISTINCT clause")
-        } else if select.having.is_some() {
-            Some("HAVING clause")
-        } else {
-            match &select.group_by {
-                braid_sql::ast::GroupByExpr::Expressions(list, _) if list.is_empty() => None,
-                _ => Some("GROUP BY clause"),
-            }
-        };
-        if let Some(refused) = refused {
-            return Err(Error::new(
-                SqlState::FeatureNotSupported,
-                format!("{clause} is not allowed with {refused}"),
-            ));
-        }
-        for lock in locks {
-            let mut wanted: Vec<String> = lock.of.iter().map(braid_sql::fold).collect();
-            let row_lock = crate::node::RowLock {
-                exclusive: lock.strength >= braid_sql::ast::LockStrength::NoKeyUpdate,
-                wait: match lock.wait {
-                    None => LockWait::Block,
-                    Some(NonBlock::Nowait) => LockWait::NoWait,
-                    Some(NonBlock::SkipLocked) => LockWait::SkipLocked,
-                },
-            };
-            lock_scans(node, row_lock, &mut wanted, lock.of.is_empty());
-            if let Some(name) = wanted.first() {
-                return Err(Error::new(
-                    SqlState::UndefinedTable,
-                    format!("relation \"{name}\" in {clause} clause not found in FROM clause"),
-                ));
-            }
-        }
-        Ok(())
-    }
-}
-
-fn lock_scans(node: &mut Node, lock: crate::node::RowLock, wanted: &mut Vec<String>, all: bool) {
-    match node {
-        Node::Scan(scan) if all || wanted.contains(&scan.alias) => {
-            wanted.retain(|name| *name != scan.alias);
-            scan.lock = Some(match scan.lock {
-                Some(old) if old.exclusive => crate::node::RowLock { exclusive: true, ..lock },
-                _ => lock,
-            });
-        }
-        Node::Join(join) => {
-            lock_scans(&mut join.left, lock, wanted, all);
-            lock_scans(&mut join.right, lock, wanted, all);
-        }
-        Node::Filter(filter) => lock_scans(&mut filter.input, lock, wanted, all),
-        Node::Project(project) => lock_scans(&mut project.input, lock, wanted, all),
-        Node::Sort(sort) => lock_scans(&mut sort.input, lock, wanted, all),
-        Node::Limit(limit) => lock_scans(&mut limit.input, lock, wanted, all),
-        _ => {}
     }
 }
 

@@ -10,6 +10,7 @@ mod from;
 mod function;
 mod insert;
 mod literal;
+mod lock;
 mod operators;
 mod query;
 mod scope;
@@ -48,6 +49,10 @@ pub struct Binder<'a> {
     /// The WINDOW clause of the select being bound.
     windows: window::NamedWindows,
     has_sequence_calls: bool,
+    /// The locking clauses of the select whose FROM is being bound.
+    from_locks: Vec<lock::LockClause>,
+    /// The locking clauses that reach the next query from around it.
+    pushed_locks: Vec<lock::LockClause>,
     /// The owner of the view being expanded, whose privileges count inside.
     view_owner: Option<Id>,
 }
@@ -72,6 +77,8 @@ impl<'a> Binder<'a> {
             keep_unknown: false,
             windows: window::NamedWindows::new(),
             has_sequence_calls: false,
+            from_locks: Vec::new(),
+            pushed_locks: Vec::new(),
             view_owner: None,
         }
     }

@@ -10,10 +10,12 @@ use braid_types::{Datum, Error, Result, SqlState, SqlType};
 use super::Binder;
 use super::expr::ExprCx;
 use super::function::sort_key;
+use super::lock::{LockClause, SelectLocks};
 use super::scope::{CteDefinition, Scope, ScopeColumn, Scopes};
 use crate::expr::{Expr, Slot};
 use crate::node::{
-    Cte, CteScan, Distinct, Limit, Node, Project, SetOp, SetOpKind, Sort, SortKey, Values, With,
+    Cte, CteScan, Distinct, Limit, LockWait, Node, Project, SetOp, SetOpKind, Sort, SortKey,
+    Values, With,
 };
 use crate::planned::OutputColumn;
 
@@ -52,6 +54,7 @@ impl Binder<'_> {
         if query.for_clause.is_some() || !query.pipe_operators.is_empty() {
             return Err(Error::unsupported("this query clause"));
         }
+        let pushed = std::mem::take(&mut self.pushed_locks);
         let mut ctes = Vec::new();
         if let Some(with) = &query.with {
             for (place, cte) in with.cte_tables.iter().enumerate() {
@@ -60,24 +63,40 @@ impl Binder<'_> {
                 ctes.push(self.bind_cte(&cte.alias, &cte.query, with.recursive, parent)?);
             }
         }
-        let mut bound = self.query_body(query, parent)?;
+        let mut bound = self.query_body(query, pushed, parent)?;
         if !ctes.is_empty() {
             bound.node = Node::With(Box::new(With { ctes, body: bound.node }));
         }
         Ok(bound)
     }
 
-    fn query_body(&mut self, query: &Query, parent: Option<&Scopes<'_>>) -> Result<BoundQuery> {
+    fn query_body(
+        &mut self,
+        query: &Query,
+        pushed: Vec<LockClause>,
+        parent: Option<&Scopes<'_>>,
+    ) -> Result<BoundQuery> {
         let order = order_by(query)?;
-        let locks = braid_sql::row_locks(query);
+        let mut clauses = LockClause::of_query(query);
+        clauses.extend(pushed);
         let mut bound = match &*query.body {
-            SetExpr::Select(select) => self.bind_select(select, &order, &locks, parent)?,
+            SetExpr::Select(select) => {
+                let plain = query.with.is_none()
+                    && order.is_empty()
+                    && query.limit_clause.is_none()
+                    && query.fetch.is_none();
+                let hoist = plain && clauses.iter().all(|clause| clause.pushed);
+                self.bind_select(select, &order, SelectLocks { clauses, hoist }, parent)?
+            }
             other => {
-                if let Some(lock) = locks.first() {
-                    return Err(Error::unsupported(format!(
-                        "{} with UNION, VALUES or a nested query",
-                        lock.strength.clause()
-                    )));
+                match (other, clauses.first()) {
+                    (SetExpr::SetOperation { .. }, Some(clause)) => {
+                        return Err(clause.refuse("UNION/INTERSECT/EXCEPT"));
+                    }
+                    (SetExpr::Values(_), Some(clause)) => clause.check_values()?,
+                    // The clauses of a query in parentheses are the query's own.
+                    (SetExpr::Query(_), _) => self.pushed_locks = clauses,
+                    _ => {}
                 }
                 let mut bound = self.set_expr(other, parent)?;
                 if !order.is_empty() {
@@ -128,10 +147,19 @@ impl Binder<'_> {
             limit = Some(fetch.quantity.as_ref().unwrap_or(&one));
             if fetch.with_ties {
                 // The sort may stand below the projection that drops its keys.
-                let sort = match &node {
-                    Node::Project(project) => &project.input,
-                    node => node,
-                };
+                let mut sort = &node;
+                if let Node::Project(project) = sort {
+                    sort = &project.input;
+                }
+                if let Node::LockRows(lock) = sort {
+                    if lock.targets.iter().any(|t| t.lock.wait == LockWait::SkipLocked) {
+                        return Err(Error::new(
+                            SqlState::SyntaxError,
+                            "SKIP LOCKED and WITH TIES options cannot be used together",
+                        ));
+                    }
+                    sort = &lock.input;
+                }
                 let Node::Sort(sort) = sort else {
                     return Err(Error::new(
                         SqlState::SyntaxError,
@@ -183,7 +211,9 @@ impl Binder<'_> {
         parent: Option<&Scopes<'_>>,
     ) -> Result<BoundQuery> {
         match body {
-            SetExpr::Select(select) => self.bind_select(select, &[], &[], parent),
+            SetExpr::Select(select) => {
+                self.bind_select(select, &[], SelectLocks::default(), parent)
+            }
             SetExpr::Query(query) => self.bind_query(query, parent),
             SetExpr::Values(values) => {
                 let rows: Vec<&[Ast]> = values.rows.iter().map(|row| &row.content[..]).collect();

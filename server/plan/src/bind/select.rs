@@ -6,13 +6,14 @@
 
 use braid_sql::ast::{
     BinaryOperator, Distinct as DistinctClause, Expr as Ast, GroupByExpr, GroupByWithModifier,
-    Ident, OrderByExpr, RowLock, Select, SelectItem, SelectItemQualifiedWildcardKind,
+    Ident, OrderByExpr, Select, SelectItem, SelectItemQualifiedWildcardKind,
 };
 use braid_types::cast::CastContext;
 use braid_types::{Datum, Error, Result, SqlState, SqlType};
 
 use super::expr::{Collector, ExprCx, GroupingCall};
 use super::function::sort_key;
+use super::lock::{LockClause, SelectLocks, lock_rows};
 use super::query::{BoundQuery, distinct, ordinal, sorted};
 use super::scope::{Scope, Scopes};
 use super::{Binder, window};
@@ -31,7 +32,7 @@ impl Binder<'_> {
         &mut self,
         select: &Select,
         order: &[&OrderByExpr],
-        locks: &[RowLock],
+        locks: SelectLocks,
         parent: Option<&Scopes<'_>>,
     ) -> Result<BoundQuery> {
         if select.into.is_some() {
@@ -41,11 +42,15 @@ impl Binder<'_> {
             return Err(Error::unsupported("this SELECT clause"));
         }
         let keep_unknown = std::mem::take(&mut self.keep_unknown);
-        let (mut node, scope) = self.bind_from(&select.from, parent)?;
-        let scopes = Scopes { scope: &scope, parent };
-        if !locks.is_empty() {
-            self.lock_rows(&mut node, select, locks)?;
+        for clause in &locks.clauses {
+            clause.check_select(select)?;
         }
+        let outer_locks = std::mem::replace(&mut self.from_locks, locks.clauses.clone());
+        let from = self.bind_from(&select.from, parent);
+        let clauses = std::mem::replace(&mut self.from_locks, outer_locks);
+        let (mut node, scope) = from?;
+        clauses.iter().try_for_each(LockClause::check_found)?;
+        let scopes = Scopes { scope: &scope, parent };
         if let Some(selection) = &select.selection {
             let e = self.expr(selection, &mut ExprCx::plain(scopes, "WHERE"))?;
             let e = self.coerce_bool(e, "WHERE")?;
@@ -54,16 +59,9 @@ impl Binder<'_> {
         let windows = window::named_windows(&select.named_window)?;
         let outer_windows = std::mem::replace(&mut self.windows, windows);
         self.keep_unknown = keep_unknown;
-        let result = self.select_list(select, order, node, &scope, scopes);
+        let result = self.select_list(select, order, node, scopes, &locks);
         self.windows = outer_windows;
-        let (bound, summarized) = result?;
-        if let (Some(lock), Some(what)) = (locks.first(), summarized) {
-            return Err(Error::new(
-                SqlState::FeatureNotSupported,
-                format!("{} is not allowed with {what}", lock.strength.clause()),
-            ));
-        }
-        Ok(bound)
+        result
     }
 
     fn select_list(
@@ -71,9 +69,10 @@ impl Binder<'_> {
         select: &Select,
         order: &[&OrderByExpr],
         node: Node,
-        scope: &Scope,
         scopes: Scopes<'_>,
-    ) -> Result<(BoundQuery, Option<&'static str>)> {
+        locks: &SelectLocks,
+    ) -> Result<BoundQuery> {
+        let scope = scopes.scope;
         let keep_unknown = std::mem::take(&mut self.keep_unknown);
         let mut collector =
             Collector { allow_aggregates: true, allow_windows: true, ..Collector::default() };
@@ -101,6 +100,15 @@ impl Binder<'_> {
         } else {
             None
         };
+        if let (Some(clause), Some(what)) = (locks.clauses.first(), summarized) {
+            return Err(clause.refuse(what));
+        }
+        let steady = |item: &Item| !item.expr.is_volatile() && !item.expr.waits();
+        if !locks.clauses.is_empty() && !(locks.hoist && items.iter().all(steady)) {
+            // The select list is computed from the rows as they are under the lock.
+            let node = lock_rows(sorted(node, keys))?;
+            return self.finish_select(node, items, Vec::new(), None, select, keep_unknown);
+        }
         let grouped = !group.exprs.is_empty()
             || group.explicit
             || !collector.aggregates.is_empty()
@@ -132,7 +140,7 @@ impl Binder<'_> {
             let set = ProjectSet { input: node, functions: collector.sets };
             node = Node::ProjectSet(Box::new(set));
         }
-        Ok((self.finish_select(node, items, keys, on, select, keep_unknown)?, summarized))
+        self.finish_select(node, items, keys, on, select, keep_unknown)
     }
 
     /// Select list, DISTINCT, ORDER BY, and away with the columns only they needed.

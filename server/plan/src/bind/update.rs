@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use braid_catalog::{Object, Table};
+use braid_codec::key::is_exact;
 use braid_sql::ast::{
-    Assignment, AssignmentTarget, AssignmentValue, Expr as Ast, Ident, Returning,
+    Assignment, AssignmentTarget, AssignmentValue, Expr as Ast, Ident, LockStrength, Returning,
     Update as AstUpdate,
 };
 use braid_types::{Error, Result, SqlState};
@@ -12,12 +13,14 @@ use braid_types::{Error, Result, SqlState};
 use super::Binder;
 use super::expr::ExprCx;
 use super::from::cross_join;
+use super::lock::{lock_rows, slots_of};
 use super::scope::{Scope, Scopes};
 use super::statement::BoundStatement;
 use super::stored::{refuse_generated, row_scope};
 use crate::expr::{Expr, Slot};
-use crate::node::{Filter, LockWait, Node, Project, RowLock, Update};
+use crate::node::{Filter, LockRows, LockWait, Node, Project, Recheck, RowLock, Update};
 use crate::planned::StatementKind;
+use crate::rules::walk;
 
 impl Binder<'_> {
     pub(super) fn bind_update(&mut self, update: &AstUpdate) -> Result<BoundStatement> {
@@ -28,23 +31,28 @@ impl Binder<'_> {
         let (input, from_scope) = self.target_input(node, &scope, &update.from)?;
         scope.merge(from_scope.clone())?;
         let input = self.filtered(input, update.selection.as_ref(), &scope)?;
-        let input = target_first(input, &update.from, &scope);
+        let mut input = lock_rows(input)?;
         let assignments = self.assignments(&update.assignments, &table, &scope)?;
         let row_slots: Vec<Slot> = table.columns.iter().map(|_| self.slot()).collect();
         // RETURNING sees the new row, and FROM's columns as they were.
         let mut after = row_scope(&table, &alias, &row_slots);
         after.merge(from_scope)?;
         let (columns, returning) = self.returning(&update.returning, &after, &table)?;
-        let root = Node::Update(Box::new(Update {
+        let mut plan = Update {
             generated: self.generated(&table, &row_slots)?,
             checks: self.checks(&table, &row_slots)?,
             predicates: self.predicates(&table, &row_slots)?,
             table,
-            input,
+            input: Node::one_row(),
             assignments,
             row_slots,
             returning,
-        }));
+        };
+        if let Node::LockRows(lock) = &mut input {
+            Self::lock_families(&plan, lock);
+        }
+        plan.input = target_first(input, &update.from, &scope);
+        let root = Node::Update(Box::new(plan));
         Ok(BoundStatement {
             kind: StatementKind::Update,
             root,
@@ -58,10 +66,69 @@ impl Binder<'_> {
     pub(super) fn target_scan(&mut self, table: &Arc<Table>, alias: &str) -> (Node, Scope) {
         let (mut node, scope) = self.table_scan(table, alias);
         if let Node::Scan(scan) = &mut node {
-            scan.lock = Some(RowLock { exclusive: true, wait: LockWait::Block });
+            scan.lock = Some(RowLock { strength: LockStrength::Update, wait: LockWait::Block });
             scan.implicit_lock = true;
         }
         (node, scope)
+    }
+
+    /// Lets an UPDATE lock and read only the families of the columns that it reads or writes, so
+    /// that writers of different families of one row do not meet. One that moves the row, or
+    /// touches a foreign key, takes all of it.
+    fn lock_families(update: &Update, lock: &mut LockRows) {
+        let table = &update.table;
+        let [target] = &mut lock.targets[..] else { return };
+        let checked = !table.foreign_keys.is_empty() || !table.referenced_by.is_empty();
+        if table.families.len() < 2 || checked {
+            return;
+        }
+        let mut read = slots_of(
+            lock.recheck
+                .iter()
+                .flat_map(Recheck::exprs)
+                .chain(update.assignments.iter().chain(&update.generated).map(|(_, e)| e))
+                .chain(update.checks.iter().map(|(_, e)| e))
+                .chain(update.predicates.iter().map(|(_, e)| e))
+                .chain(update.returning.iter().map(|(_, e)| e)),
+        );
+        walk::slots_read(&mut lock.input, &mut read);
+        let mut written: Vec<usize> = update.assignments.iter().map(|(place, _)| *place).collect();
+        written.extend(update.generated.iter().map(|(place, _)| *place));
+        let place_of = |id| table.columns.iter().position(|column| column.id == id);
+        let key: Vec<usize> =
+            table.primary.keys.iter().filter_map(|part| place_of(part.column)).collect();
+        if written.iter().any(|place| key.contains(place)) {
+            return;
+        }
+        let mut places = written.clone();
+        places.extend(target.columns.iter().filter(|c| read.contains(&c.0)).map(|c| c.1));
+        let of_row = update.row_slots.iter().enumerate();
+        places.extend(of_row.filter(|(_, slot)| read.contains(slot)).map(|(place, _)| place));
+        for index in &table.indexes {
+            let parts = index.keys.iter().map(|part| part.column);
+            let columns: Vec<usize> =
+                parts.chain(index.storing.iter().copied()).filter_map(place_of).collect();
+            let partial = update.predicates.iter().any(|(number, _)| *number == index.number);
+            if partial || columns.iter().any(|place| written.contains(place)) {
+                places.extend(columns);
+            }
+        }
+        let mut families: Vec<usize> = places
+            .iter()
+            .filter(|place| !(key.contains(place) && is_exact(&table.columns[**place].ty)))
+            .filter_map(|place| {
+                let column = &table.columns[*place];
+                let family = if key.contains(place) { 0 } else { column.family };
+                table.families.iter().position(|known| known.id == family)
+            })
+            .collect();
+        // Key columns whose bytes do not tell everything are stored in family 0.
+        if !key.iter().all(|place| is_exact(&table.columns[*place].ty)) {
+            families.push(0);
+        }
+        families.sort_unstable();
+        families.dedup();
+        target.families = Some(families);
     }
 
     /// The target's scan joined with FROM or USING.

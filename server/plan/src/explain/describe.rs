@@ -8,8 +8,8 @@ use braid_types::FormatSettings;
 
 use crate::expr::{Expr, SubqueryExpr};
 use crate::node::{
-    AggregateNode, Bound, Cte, CteScan, FunctionScan, JoinKind, LockWait, Node, Project, Scan,
-    SetOpKind, Values, With,
+    AggregateNode, Bound, Cte, CteScan, FunctionScan, JoinKind, LockWait, Node, Project, RowLock,
+    Scan, SetOpKind, Values, With,
 };
 use crate::rules::{covers, planned_rows};
 
@@ -166,6 +166,7 @@ impl<'a> Describer<'a> {
             | Node::ProjectSet(_)
             | Node::Window(_)
             | Node::Sort(_)
+            | Node::LockRows(_)
             | Node::Limit(_)
             | Node::Distinct(_) => self.unary(node, outer),
             Node::SetOp(op) => {
@@ -266,13 +267,7 @@ impl<'a> Describer<'a> {
         if let Some(lock) = scan.lock
             && (!scan.implicit_lock || self.cx.implicit_locks)
         {
-            let strength = if lock.exclusive { "exclusive" } else { "shared" };
-            let wait = match lock.wait {
-                LockWait::Block => "",
-                LockWait::NoWait => " nowait",
-                LockWait::SkipLocked => " skip locked",
-            };
-            operator.line("Lock", format!("{strength}{wait}"));
+            operator.line("Lock", lock_text(lock));
         }
         (operator, names)
     }
@@ -460,4 +455,15 @@ fn count_in(e: &Expr, count: &mut usize) {
         count_relations(&subquery.plan, count);
     }
     e.for_each_child(&mut |child| count_in(child, count));
+}
+
+/// How a row is locked, in words.
+pub(super) fn lock_text(lock: RowLock) -> String {
+    let strength = if lock.is_exclusive() { "exclusive" } else { "shared" };
+    let wait = match lock.wait {
+        LockWait::Block => "",
+        LockWait::SkipLocked => " skip locked",
+        LockWait::NoWait => " nowait",
+    };
+    format!("{strength}{wait}")
 }

@@ -1,9 +1,11 @@
 //! Operators over one input in words.
 
-use crate::node::{Node, Window};
+use braid_sql::quote_ident;
+
+use crate::node::{LockRows, Node, Window};
 
 use super::deparse::{Name, Rows};
-use super::describe::{Described, Describer};
+use super::describe::{Described, Describer, lock_text};
 
 impl<'a> Describer<'a> {
     /// Describes an operator that passes on the columns of its only input.
@@ -37,6 +39,7 @@ impl<'a> Describer<'a> {
                 }
                 (operator, names)
             }
+            Node::LockRows(lock) => self.locking(node, lock, outer),
             Node::Limit(limit) => {
                 let mut operator = self.plain(node, "Limit");
                 let names = self.input(&mut operator, &limit.input, outer);
@@ -61,6 +64,27 @@ impl<'a> Describer<'a> {
             // Every other kind is described by its own function.
             other => (self.plain(other, "Operator"), Vec::new()),
         }
+    }
+
+    fn locking(&mut self, node: &'a Node, lock: &'a LockRows, outer: &[Name]) -> Described {
+        let mut operator = self.plain(node, "LockRows");
+        let inside = self.input(&mut operator, &lock.input, outer);
+        let given = lock.input.slots();
+        let name = |slot| given.iter().position(|known| *known == slot);
+        let passed = lock.passed().into_iter().filter_map(name);
+        let mut names: Vec<Name> = passed.map(|place| inside[place].clone()).collect();
+        let mut locks = Vec::with_capacity(lock.targets.len());
+        for target in &lock.targets {
+            let columns = target.columns.iter().map(|(_, place)| {
+                Name::Column(target.alias.clone(), target.table.columns[*place].name.clone())
+            });
+            names.extend(columns);
+            if !target.implicit || self.cx.implicit_locks {
+                locks.push(format!("{} on {}", lock_text(target.lock), quote_ident(&target.alias)));
+            }
+        }
+        operator.list("Lock", locks);
+        (operator, names)
     }
 
     fn windowing(&mut self, node: &'a Node, window: &'a Window, outer: &[Name]) -> Described {

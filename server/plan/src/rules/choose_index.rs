@@ -60,10 +60,6 @@ fn choose(scan: &mut Scan, catalog: &Catalog) {
     let Some((_, candidate)) = best else { return };
     scan.access =
         Access { index: candidate.index, bounds: candidate.bounds, reverse: false, limit: None };
-    // A row that is locked is looked at again afterwards, under all conditions.
-    if scan.lock.is_some() {
-        return;
-    }
     let mut place = 0;
     scan.filter.retain(|_| {
         place += 1;

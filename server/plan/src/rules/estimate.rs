@@ -96,6 +96,7 @@ pub fn rows(node: &Node, catalog: &Catalog) -> f64 {
         Node::Aggregate(aggregate) => rows(&aggregate.input, catalog) / 10.0,
         Node::Window(window) => rows(&window.input, catalog),
         Node::Sort(sort) => rows(&sort.input, catalog),
+        Node::LockRows(lock) => rows(&lock.input, catalog),
         Node::Limit(limit) => {
             let input = rows(&limit.input, catalog);
             match &limit.limit {

@@ -1,12 +1,14 @@
 //! Rewrites of a bound plan: the same rows, less work.
 //!
 //! ```text
-//! unnest subqueries → push filters down → order joins → choose indexes and methods → prune
+//! unnest subqueries → push filters down → order joins → choose indexes and methods → use order
+//!   → lock while scanning → prune
 //! ```
 
 mod choose_index;
 mod estimate;
 mod join_methods;
+mod lock_scans;
 mod order_joins;
 mod prune_columns;
 mod push_filters;
@@ -15,6 +17,7 @@ mod use_order;
 
 pub use choose_index::covers;
 pub use estimate::rows as planned_rows;
+pub use push_filters::rejects_null;
 
 use crate::bind::Binder;
 use crate::node::Node;
@@ -31,7 +34,8 @@ pub fn optimize(root: Node, binder: &mut Binder<'_>) -> Node {
     let root = order_joins::apply(root, &catalog);
     let root = choose_index::apply(root, &catalog);
     let root = join_methods::apply(root, &catalog);
-    let mut root = use_order::apply(root);
+    let root = use_order::apply(root);
+    let mut root = lock_scans::apply(root, &catalog);
     prune_columns::apply(&mut root);
     root
 }
@@ -42,7 +46,7 @@ pub mod walk {
     use std::sync::Arc;
 
     use crate::expr::{Expr, SubqueryKind};
-    use crate::node::{Bound, FrameBound, JoinMethod, Node, OnConflict};
+    use crate::node::{Bound, FrameBound, JoinMethod, Node, OnConflict, Recheck};
 
     /// Calls `f` on each input of an operator.
     pub fn children_mut(node: &mut Node, f: &mut dyn FnMut(&mut Node)) {
@@ -62,6 +66,7 @@ pub mod walk {
             Node::Aggregate(n) => f(&mut n.input),
             Node::Window(n) => f(&mut n.input),
             Node::Sort(n) => f(&mut n.input),
+            Node::LockRows(n) => f(&mut n.input),
             Node::Limit(n) => f(&mut n.input),
             Node::Distinct(n) => f(&mut n.input),
             Node::SetOp(n) => {
@@ -144,6 +149,10 @@ pub mod walk {
             Node::Sort(n) => {
                 n.keys.iter_mut().map(|key| &mut key.expr).for_each(&mut *f);
                 n.limit.iter_mut().for_each(f);
+            }
+            Node::LockRows(n) => {
+                n.recheck.iter_mut().flat_map(Recheck::exprs_mut).for_each(&mut *f);
+                n.limit.iter_mut().chain(&mut n.offset).for_each(f);
             }
             Node::Limit(n) => {
                 n.limit.iter_mut().chain(&mut n.offset).for_each(&mut *f);

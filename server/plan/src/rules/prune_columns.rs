@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use crate::Slot;
-use crate::node::Node;
+use crate::node::{LockRows, Node};
 
 use super::walk;
 
@@ -42,11 +42,27 @@ fn required(node: &mut Node, used: &mut Vec<Slot>) {
     walk::children_mut(node, &mut |child| required(child, used));
 }
 
+/// Below a lock the locked tables give their keys and what is read there; all else comes from the
+/// rows as they are under the lock.
+fn prune_locked(lock: &mut LockRows, used: &HashSet<Slot>) {
+    let mut below: Vec<Slot> = Vec::new();
+    walk::slots_read(&mut lock.input, &mut below);
+    let mut inside = used.clone();
+    for target in &mut lock.targets {
+        target.columns.retain(|(slot, _)| used.contains(slot));
+        below.extend(&target.key);
+        inside.retain(|slot| below.contains(slot) || !target.gives(*slot));
+        inside.extend(&target.key);
+    }
+    prune(&mut lock.input, &inside);
+}
+
 fn prune(node: &mut Node, used: &HashSet<Slot>) {
     match node {
         Node::Scan(scan) => scan.columns.retain(|(slot, _)| used.contains(slot)),
         Node::Virtual(scan) => scan.columns.retain(|(slot, _)| used.contains(slot)),
         Node::CteScan(scan) => scan.columns.retain(|(slot, _)| used.contains(slot)),
+        Node::LockRows(lock) => return prune_locked(lock, used),
         _ => {}
     }
     walk::children_mut(node, &mut |child| prune(child, used));

@@ -7,7 +7,7 @@ use std::collections::HashSet;
 
 use crate::Slot;
 use crate::expr::{Expr, conjuncts};
-use crate::node::{Filter, JoinKind, Node};
+use crate::node::{Filter, JoinKind, Node, Recheck};
 
 use super::walk;
 
@@ -67,6 +67,15 @@ fn push(node: Node, mut predicates: Vec<Expr>) -> Node {
         Node::Sort(mut sort) => {
             sort.input = push(sort.input, predicates);
             Node::Sort(sort)
+        }
+        Node::LockRows(mut lock) => {
+            // Rows that the query around does not want are not locked.
+            let (stay, down): (Vec<_>, Vec<_>) = predicates.into_iter().partition(Expr::waits);
+            if !down.is_empty() {
+                lock.recheck.push(Recheck::Holds(down.clone()));
+            }
+            lock.input = push(lock.input, down);
+            keep(Node::LockRows(lock), stay)
         }
         Node::Distinct(mut distinct) if distinct.on.is_empty() => {
             distinct.input = push(distinct.input, predicates);
@@ -187,7 +196,7 @@ fn push_join(node: Node, predicates: Vec<Expr>) -> Node {
 }
 
 /// Whether a condition cannot hold when all of these slots are NULL.
-fn rejects_null(e: &Expr, side: &HashSet<Slot>) -> bool {
+pub fn rejects_null(e: &Expr, side: &HashSet<Slot>) -> bool {
     let is_side = |e: &Expr| match e {
         Expr::Column(slot, _) => side.contains(slot),
         Expr::Cast(cast) => matches!(&cast.expr, Expr::Column(slot, _) if side.contains(slot)),

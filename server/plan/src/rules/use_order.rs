@@ -1,7 +1,7 @@
 //! Sorts that an index's order makes needless, and limits handed down to scans and sorts.
 
 use crate::expr::Expr;
-use crate::node::{Bound, Limit, Node, Scan, Sort, SortKey};
+use crate::node::{Bound, Limit, LockRows, Node, Scan, Sort, SortKey};
 
 use super::walk;
 
@@ -90,6 +90,15 @@ fn order_of(scan: &Scan, keys: &[SortKey]) -> Option<bool> {
 
 /// A limit under which a sort keeps only the first rows and a scan stops early.
 fn hand_down(mut limit: Limit) -> Node {
+    let steady = |e: &Expr| !e.is_volatile();
+    if limit.ties.is_empty() && limit.limit.iter().chain(&limit.offset).all(steady) {
+        let (wanted, skipped) = (limit.limit.clone(), limit.offset.clone());
+        if let Some(lock) = lock_below(&mut limit.input) {
+            lock.limit = wanted;
+            lock.offset = skipped;
+            return Node::Limit(Box::new(limit));
+        }
+    }
     let simple = limit.ties.is_empty() && limit.offset.is_none();
     let is_fixed = |e: &Expr| matches!(e, Expr::Const(..) | Expr::Param(..));
     if simple && limit.limit.as_ref().is_some_and(is_fixed) {
@@ -97,6 +106,15 @@ fn hand_down(mut limit: Limit) -> Node {
         set_limit(&mut limit.input, wanted);
     }
     Node::Limit(Box::new(limit))
+}
+
+/// The operator whose locked rows reach the top of `node` one by one.
+fn lock_below(node: &mut Node) -> Option<&mut LockRows> {
+    match node {
+        Node::Project(project) => lock_below(&mut project.input),
+        Node::LockRows(lock) => Some(lock),
+        _ => None,
+    }
 }
 
 fn set_limit(node: &mut Node, wanted: Option<Expr>) {

@@ -42,7 +42,7 @@ impl ScanOperator {
     pub(super) fn gives_columns(&self) -> bool {
         self.secondary.is_none()
             && !self.points
-            && self.lock.is_none()
+            && self.locker.is_none()
             && self.limit.is_none()
             && self.reader.rows.family_count() == 1
     }
