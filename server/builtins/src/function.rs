@@ -66,6 +66,8 @@ pub enum Special {
     CancelBackend,
     /// `pg_terminate_backend(integer)`
     TerminateBackend,
+    /// `pg_blocking_pids`
+    BlockingPids,
 }
 
 /// How a call is carried out.

@@ -1,7 +1,10 @@
 //! kv errors as SQL errors, once.
 
-use braid_kv::Error as Kv;
+use braid_catalog::CatalogKeyNames;
+use braid_kv::{DeadlockEdge, Error as Kv, LockStrength};
 use braid_types::{Error, SqlState};
+
+use crate::ExecContext;
 
 /// NOWAIT met a lock.
 const NOT_OBTAINED: &str = "could not obtain lock on row";
@@ -20,13 +23,14 @@ pub fn from_kv(error: Kv) -> Error {
         }
         Kv::LockNotAvailable { .. } => Error::new(SqlState::LockNotAvailable, NOT_OBTAINED),
         Kv::Deadlock { cycle } => {
+            // At the commit, where no names are known; statements use `from_kv_named`.
             let lines: Vec<String> = cycle
                 .iter()
                 .map(|edge| {
                     format!("Transaction {} waits for transaction {}.", edge.waiter, edge.holder)
                 })
                 .collect();
-            Error::new(SqlState::DeadlockDetected, "deadlock detected").detail(lines.join("\n"))
+            deadlock(lines)
         }
         Kv::LimitExceeded { name, limit } => {
             Error::new(SqlState::OutOfMemory, format!("limit \"{name}\" of {limit} reached"))
@@ -60,6 +64,36 @@ pub fn from_kv(error: Kv) -> Error {
         Kv::Corrupt(what) => Error::new(SqlState::DataCorrupted, format!("corrupt data: {what}")),
         Kv::Storage(what) => Error::new(SqlState::IoError, format!("storage failure: {what}")),
     }
+}
+
+/// The same for a statement, which can name keys and sessions.
+pub fn from_kv_named(error: Kv, cx: &ExecContext) -> Error {
+    let Kv::Deadlock { cycle } = error else { return from_kv(error) };
+    let names = CatalogKeyNames(cx.catalog.clone());
+    let sessions = cx.runtime.sessions();
+    let process = |txn: braid_kv::TxnId| {
+        let session = sessions.iter().find(|session| session.transaction == Some(txn.0));
+        match session {
+            Some(session) => format!("process {}", session.pid),
+            None => format!("transaction {txn}"),
+        }
+    };
+    let line = |edge: &DeadlockEdge| {
+        let mode = match edge.strength {
+            LockStrength::Shared => "ShareLock",
+            LockStrength::Exclusive => "ExclusiveLock",
+        };
+        let (waiter, holder) = (process(edge.waiter), process(edge.holder));
+        let key = braid_codec::key::print(&edge.key, &names);
+        format!("{waiter} waits for {mode} on {key}; blocked by {holder}.").replacen('p', "P", 1)
+    };
+    deadlock(cycle.iter().map(line).collect())
+}
+
+fn deadlock(lines: Vec<String>) -> Error {
+    Error::new(SqlState::DeadlockDetected, "deadlock detected")
+        .detail(lines.join("\n"))
+        .hint("Run the transaction again from its start.")
 }
 
 /// NOWAIT's error with the relation's name, as PostgreSQL words it.

@@ -1,6 +1,6 @@
 //! What can go wrong below SQL. `exec` turns each variant into one SQLSTATE, in one place.
 
-use crate::{Key, Seq, TxnId};
+use crate::{Key, LockStrength, Seq, TxnId};
 use std::{fmt, sync::Arc};
 
 /// The result of a kv operation.
@@ -81,6 +81,8 @@ pub struct DeadlockEdge {
     pub holder: TxnId,
     /// Where it waits: a key, or the start of a span.
     pub key: Key,
+    /// What it asks for there.
+    pub strength: LockStrength,
 }
 
 /// An error of the kv layer.

@@ -5,11 +5,12 @@ use std::time::Instant;
 
 use braid_builtins::Environment;
 use braid_catalog::{Catalog, Id, SearchPath};
-use braid_sql::ast::{Explain, Statement};
+use braid_sql::ast::{Explain, LockStrength, Statement};
 use braid_types::{Error, Result, SqlState, SqlType};
 
 use crate::bind::Binder;
 use crate::explain::ExplainOptions;
+use crate::expr::Expr;
 use crate::node::Node;
 use crate::{layout, rules};
 
@@ -125,6 +126,11 @@ fn plan_explained(explain: &Explain, cx: &PlanContext<'_>) -> Result<PlannedStat
 }
 
 impl PlannedStatement {
+    /// The first locking clause of SELECT in it, subqueries included.
+    pub fn row_lock(&self) -> Option<LockStrength> {
+        row_lock(&self.root)
+    }
+
     /// The same plan to be shown, for EXPLAIN EXECUTE.
     pub fn explained(&self, explain: &Explain) -> Result<Self> {
         let options = ExplainOptions::new(explain)?;
@@ -140,4 +146,24 @@ impl PlannedStatement {
             planning_micros: self.planning_micros,
         })
     }
+}
+
+fn row_lock(node: &Node) -> Option<LockStrength> {
+    let mut found = match node {
+        Node::Scan(scan) => scan.lock.filter(|_| !scan.implicit_lock).map(|lock| lock.strength),
+        Node::LockRows(lock) => {
+            lock.targets.iter().find(|target| !target.implicit).map(|target| target.lock.strength)
+        }
+        _ => None,
+    };
+    node.for_each_child(&mut |child| found = found.or_else(|| row_lock(child)));
+    node.for_each_expr(&mut |e| {
+        e.any(&mut |e| {
+            if let Expr::Subquery(subquery) = e {
+                found = found.or_else(|| row_lock(&subquery.plan));
+            }
+            false
+        });
+    });
+    found
 }

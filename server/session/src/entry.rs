@@ -128,3 +128,13 @@ impl SessionEntry {
         }
     }
 }
+
+/// Ends a session from outside, while it works.
+pub struct Ender(pub(crate) Arc<SessionEntry>);
+
+impl Ender {
+    /// Stops the running statement and ends the session.
+    pub fn end(&self) {
+        self.0.terminate();
+    }
+}

@@ -50,6 +50,7 @@ mod transaction;
 
 pub use auth::{ScramExchange, hash_password};
 pub use client::{Client, CopyInput, Formats, Notice, ResultColumn, Severity};
+pub use entry::Ender;
 pub use metrics::{Metric, MetricKind};
 pub use options::SessionOptions;
 pub use server::{Authentication, Permit, Server, ServerOptions};

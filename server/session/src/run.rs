@@ -192,6 +192,15 @@ impl Session {
         if plan.plan.is_write && self.modes().read_only {
             return Err(read_only(prepared));
         }
+        if self.modes().read_only
+            && plan.plan.explain.is_none()
+            && let Some(strength) = plan.plan.row_lock()
+        {
+            return Err(Error::new(
+                SqlState::ReadOnlySqlTransaction,
+                format!("cannot execute SELECT {} in a read-only transaction", strength.clause()),
+            ));
+        }
         let mut cx = self.exec_context(seq, catalog, env);
         self.put_off_check(&plan.plan, &mut cx);
         let execution = Execution::start(plan.plan.clone(), params.to_vec(), Arc::new(cx))?;

@@ -10,7 +10,7 @@ use braid_types::{Error, Result, SqlState};
 use parking_lot::Mutex;
 
 use crate::client::{Client, Notice, Severity};
-use crate::entry::{SessionEntry, ended};
+use crate::entry::{Ender, SessionEntry, ended};
 use crate::options::SessionOptions;
 use crate::plan_cache::PlanKey;
 use crate::portal::Portal;
@@ -191,6 +191,11 @@ impl Session {
     /// 57P01 if the session has been asked to end.
     pub fn check_end(&self) -> Result<()> {
         if self.shared.entry.is_ending() { Err(ended()) } else { Ok(()) }
+    }
+
+    /// Ends this session from outside, while it works.
+    pub fn ender(&self) -> Ender {
+        Ender(self.shared.entry.clone())
     }
 
     /// Waits until the session is asked to end.

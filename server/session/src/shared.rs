@@ -140,12 +140,35 @@ impl Shared {
     }
 }
 
+/// The sessions that a session waits for: those that hold a lock that it asks for, and those that
+/// asked for one before it.
+fn blocking_pids(locks: &[LockEntry], args: &[Datum]) -> Datum {
+    let pid = args.first().and_then(Datum::as_int).and_then(|pid| i32::try_from(pid).ok());
+    let waits = locks.iter().filter(|entry| !entry.info.granted && entry.pid == pid);
+    let mut pids: Vec<i32> = Vec::new();
+    for wait in waits {
+        let is_ahead = |other: &&LockEntry| {
+            let (a, b) = (&wait.info, &other.info);
+            let conflicts = a.strength == braid_kv::LockStrength::Exclusive
+                || b.strength == braid_kv::LockStrength::Exclusive;
+            let first = b.granted || b.waited > a.waited;
+            a.txn != b.txn && conflicts && first && a.span.overlaps(&b.span)
+        };
+        pids.extend(locks.iter().filter(is_ahead).filter_map(|other| other.pid));
+    }
+    pids.sort_unstable();
+    pids.dedup();
+    let pids = pids.into_iter().map(|pid| Datum::Int(pid.into())).collect();
+    Datum::array(braid_types::SqlType::Int4, pids)
+}
+
 impl SessionServices for Shared {
     fn call<'a>(&'a self, special: Special, args: &'a [Datum]) -> BoxFuture<'a, Result<Datum>> {
         let result = match special {
             Special::SetConfig => self.set_config(args),
             Special::CancelBackend => self.signal(args, false),
             Special::TerminateBackend => self.signal(args, true),
+            Special::BlockingPids => Ok(blocking_pids(&self.locks(), args)),
             other => Err(Error::internal(format!("the session does not carry out {other:?}"))),
         };
         Box::pin(std::future::ready(result))

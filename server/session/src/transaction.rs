@@ -191,6 +191,12 @@ impl Session {
                     "SET TRANSACTION ISOLATION LEVEL must be called before any query",
                 ));
             }
+            if !self.block_state.savepoints.is_empty() {
+                return Err(Error::new(
+                    SqlState::ActiveSqlTransaction,
+                    "SET TRANSACTION ISOLATION LEVEL must not be called in a subtransaction",
+                ));
+            }
             now.isolation = isolation;
         }
         if let Some(read_only) = modes.read_only

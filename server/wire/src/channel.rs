@@ -13,11 +13,11 @@ use braid_types::{Error, FormatSettings, Result, Row, SqlState, SqlType};
 use bytes::{Buf, Bytes, BytesMut};
 use futures_util::future::BoxFuture;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use tokio::net::TcpStream;
 use tokio_rustls::server::TlsStream;
 
 use crate::backend;
 use crate::frontend::{Frontend, Header, gone, protocol};
+use crate::socket::{Socket, Watch};
 
 /// How much is read at once.
 const READ_BYTES: usize = 4 << 10;
@@ -29,19 +29,26 @@ const WRITE_STALL: Duration = Duration::from_secs(600);
 /// The socket, with or without TLS.
 pub(crate) enum Stream {
     /// Plain TCP.
-    Plain(TcpStream),
+    Plain(Socket),
     /// TLS over TCP.
-    Tls(Box<TlsStream<TcpStream>>),
+    Tls(Box<TlsStream<Socket>>),
 }
 
-trait Socket: AsyncRead + AsyncWrite + Unpin + Send {}
-impl<T: AsyncRead + AsyncWrite + Unpin + Send> Socket for T {}
+trait Bytestream: AsyncRead + AsyncWrite + Unpin + Send {}
+impl<T: AsyncRead + AsyncWrite + Unpin + Send> Bytestream for T {}
 
 impl Stream {
-    fn socket(&mut self) -> &mut dyn Socket {
+    fn socket(&mut self) -> &mut dyn Bytestream {
         match self {
             Stream::Plain(stream) => stream,
             Stream::Tls(stream) => stream.as_mut(),
+        }
+    }
+
+    fn watch(&self) -> Watch {
+        match self {
+            Stream::Plain(stream) => stream.watch(),
+            Stream::Tls(stream) => stream.get_ref().0.watch(),
         }
     }
 }
@@ -77,11 +84,16 @@ impl Channel {
     }
 
     /// The socket back, for a TLS handshake; `None` if bytes came before it (an injection).
-    pub(crate) fn into_plain(self) -> Option<TcpStream> {
+    pub(crate) fn into_plain(self) -> Option<Socket> {
         match self.stream {
             Stream::Plain(stream) if self.input.is_empty() => Some(stream),
             _ => None,
         }
+    }
+
+    /// Looks whether the client is still there while others use the channel.
+    pub(crate) fn watch(&self) -> Watch {
+        self.stream.watch()
     }
 
     pub(crate) fn out(&mut self) -> &mut Vec<u8> {

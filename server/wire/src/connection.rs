@@ -11,12 +11,13 @@
 
 use std::time::Duration;
 
-use braid_session::Session;
+use braid_session::{Ender, Session};
 use braid_types::{Error, Result, SqlState};
 
 use crate::backend;
 use crate::channel::{Channel, Frame};
 use crate::frontend::{Frontend, Target, protocol};
+use crate::socket::Watch;
 
 /// How a connection goes on after a message.
 enum Next {
@@ -27,6 +28,7 @@ enum Next {
 /// Serves a session until one side ends it. The error returned is to be sent as FATAL.
 pub(crate) async fn serve(channel: &mut Channel, session: &mut Session) -> Result<()> {
     let mut skipping = false;
+    let (watch, ender) = (channel.watch(), session.ender());
     loop {
         let frame = match next_frame(channel, session).await {
             Ok(Some(frame)) => frame,
@@ -37,13 +39,31 @@ pub(crate) async fn serve(channel: &mut Channel, session: &mut Session) -> Resul
         if skipping && !matches!(frame.kind, b'S' | b'X') {
             continue;
         }
-        match handle(channel, session, &frame, &mut skipping).await {
+        let handled = handle(channel, session, &frame, &mut skipping);
+        match unless_gone(&watch, &ender, handled).await {
             Ok(Next::Go) => {}
             Ok(Next::End) => return Ok(()),
             Err(error) if error.state() == SqlState::ConnectionFailure => return Ok(()),
             Err(error) => return Err(error),
         }
     }
+}
+
+/// Carries a message out. When the client vanishes meanwhile, the statement is stopped and the
+/// session ends, so that its locks and its places in queues are free again.
+async fn unless_gone(
+    watch: &Watch,
+    ender: &Ender,
+    work: impl Future<Output = Result<Next>>,
+) -> Result<Next> {
+    tokio::pin!(work);
+    tokio::select! {
+        biased;
+        result = &mut work => return result,
+        () = watch.gone() => ender.end(),
+    }
+    // A commit under way is not cut short.
+    work.await
 }
 
 /// Waits for a whole message; `None` if the client has left.

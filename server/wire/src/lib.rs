@@ -26,6 +26,7 @@ mod channel;
 mod connection;
 mod frontend;
 mod listener;
+mod socket;
 mod startup;
 mod tls;
 

@@ -17,6 +17,7 @@ use tokio_rustls::TlsAcceptor;
 use crate::backend;
 use crate::channel::{Channel, Stream, lost};
 use crate::frontend::{Frontend, Startup, parse_startup, protocol};
+use crate::socket::Socket;
 
 /// PostgreSQL's limit of a startup packet.
 const STARTUP_BYTES_MAX: usize = 10_000;
@@ -42,7 +43,7 @@ pub(crate) struct Context<'a> {
 
 /// Runs the startup phase.
 pub(crate) async fn start(socket: TcpStream, context: &Context<'_>) -> Outcome {
-    let mut channel = Channel::new(Stream::Plain(socket), context.message_bytes_max);
+    let mut channel = Channel::new(Stream::Plain(Socket::new(socket)), context.message_bytes_max);
     let mut encrypted = false;
     loop {
         let body = match startup_frame(&mut channel).await {

@@ -95,9 +95,6 @@ pub(super) fn register(registry: &mut Registry) {
     });
     registry.add("inet_server_addr() -> text stable", |_| Ok(Datum::Null));
     registry.add("inet_client_port|inet_server_port() -> int4 stable", |_| Ok(Datum::Null));
-    registry.add("pg_blocking_pids(int4) -> int4[] volatile", |_| {
-        Ok(Datum::array(SqlType::Int4, Vec::new()))
-    });
     registry.add("pg_my_temp_schema() -> oid stable", |_| Ok(Datum::Int(0)));
     registry.add("pg_is_other_temp_schema(oid) -> bool stable", |_| Ok(Datum::Bool(false)));
     registry.add("pg_trigger_depth() -> int4 stable", |_| Ok(Datum::Int(0)));
@@ -105,6 +102,7 @@ pub(super) fn register(registry: &mut Registry) {
 }
 
 fn register_specials(registry: &mut Registry) {
+    registry.special("pg_blocking_pids(int4) -> int4[] volatile", Special::BlockingPids);
     registry.special("nextval(regclass) -> int8 volatile", Special::Nextval);
     registry.special("currval(regclass) -> int8 volatile", Special::Currval);
     registry.special("setval(regclass, int8) -> int8 volatile", Special::Setval);

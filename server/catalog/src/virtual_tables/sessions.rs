@@ -78,8 +78,18 @@ fn pg_stat_activity(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
 }
 
 fn pg_locks(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
-    let columns =
-        ["locktype", "database", "relation", "virtualtransaction", "pid", "mode", "granted"];
+    let columns = [
+        "locktype",
+        "database",
+        "relation",
+        "virtualtransaction",
+        "pid",
+        "mode",
+        "granted",
+        "fastpath",
+        "waitstart",
+    ];
+    let now = std::time::SystemTime::now();
     let mut sheet = Sheet::new("pg_locks", &columns);
     for entry in cx.runtime.locks() {
         let mut key = entry.info.span.start.as_slice();
@@ -98,9 +108,19 @@ fn pg_locks(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
             entry.pid.map_or(Datum::Null, int),
             text(mode),
             flag(entry.info.granted),
+            flag(false),
+            if entry.info.granted { Datum::Null } else { instant(now - entry.info.waited) },
         ]);
     }
     sheet.rows()
+}
+
+/// A moment as a timestamp.
+fn instant(at: std::time::SystemTime) -> Datum {
+    const SECONDS_TO_2000: i64 = 946_684_800;
+    let since = at.duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    let micros = i64::try_from(since.as_micros()).unwrap_or(i64::MAX);
+    Datum::Timestamptz(micros.saturating_sub(SECONDS_TO_2000 * 1_000_000))
 }
 
 fn pg_settings(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {

@@ -133,7 +133,9 @@ impl Run {
     pub async fn wait<T>(&self, work: impl Future<Output = braid_kv::Result<T>>) -> Result<T> {
         tokio::select! {
             biased;
-            result = work => result.map_err(crate::errors::from_kv),
+            result = work => {
+                result.map_err(|error| crate::errors::from_kv_named(error, &self.cx))
+            }
             error = self.cx.cancel.stopped() => Err(error),
         }
     }

@@ -46,7 +46,9 @@ impl Table {
             let ticket = *reached_by.get(&holder)?;
             let waiter = self.waiters.get(&ticket)?;
             let key = waiter.target.start().to_vec();
-            steps.push((ticket, DeadlockEdge { waiter: waiter.txn, holder, key }));
+            let strength = waiter.strength;
+            let edge = DeadlockEdge { waiter: waiter.txn, holder, key, strength };
+            steps.push((ticket, edge));
             holder = waiter.txn;
             if holder == start {
                 break;

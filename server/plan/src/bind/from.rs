@@ -475,6 +475,7 @@ impl Binder<'_> {
             None => "unnest".to_owned(),
         };
         let shown = alias.map_or_else(|| function.clone(), |alias| braid_sql::fold(&alias.name));
+        self.refuse_lock(&shown, "a function")?;
         let mut scope = Scope { columns: Vec::new(), tables: vec![shown.clone()] };
         let width: usize = calls.iter().map(|(call, _)| call.columns.len()).sum();
         let mut functions = Vec::with_capacity(calls.len());

@@ -1,0 +1,92 @@
+//! A socket that can be watched while a statement runs: whoever holds a [`Watch`] learns that the
+//! client has gone, so that its statement does not wait on for a lock that nobody wants any more.
+//!
+//! Not here: what a departure means (`connection`).
+
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
+use tokio::net::TcpStream;
+
+/// How often a running statement's client is looked at.
+const WATCH_EVERY: Duration = Duration::from_millis(250);
+
+/// A connected socket.
+pub(crate) struct Socket(Arc<TcpStream>);
+
+/// Looks at a socket without reading from it.
+pub(crate) struct Watch(Arc<TcpStream>);
+
+impl Socket {
+    pub(crate) fn new(stream: TcpStream) -> Socket {
+        Socket(Arc::new(stream))
+    }
+
+    pub(crate) fn watch(&self) -> Watch {
+        Watch(self.0.clone())
+    }
+}
+
+impl Watch {
+    /// Waits until the client has closed its side or the connection is broken. Bytes that it has
+    /// sent before are of no account.
+    pub(crate) async fn gone(&self) {
+        loop {
+            tokio::time::sleep(WATCH_EVERY).await;
+            match self.0.ready(Interest::READABLE).now_or_never() {
+                Some(Ok(ready)) if ready.is_read_closed() || ready.is_error() => return,
+                Some(Err(_)) => return,
+                Some(Ok(_)) | None => {}
+            }
+        }
+    }
+}
+
+impl AsyncRead for Socket {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        loop {
+            ready!(self.0.poll_read_ready(cx))?;
+            match self.0.try_read(buffer.initialize_unfilled()) {
+                Ok(count) => {
+                    buffer.advance(count);
+                    return Poll::Ready(Ok(()));
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(error) => return Poll::Ready(Err(error)),
+            }
+        }
+    }
+}
+
+impl AsyncWrite for Socket {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        loop {
+            ready!(self.0.poll_write_ready(cx))?;
+            match self.0.try_write(bytes) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                result => return Poll::Ready(result),
+            }
+        }
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(socket2::SockRef::from(&*self.0).shutdown(std::net::Shutdown::Write))
+    }
+}
