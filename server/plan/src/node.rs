@@ -562,6 +562,8 @@ pub struct CteScan {
     pub columns: Vec<(Slot, usize)>,
     /// Reads the working table of the recursion that is under way.
     pub working: bool,
+    /// Estimated rows, 0 if nothing is known.
+    pub rows: f64,
 }
 
 /// INSERT and UPSERT. The input gives the values of `targets` in order.

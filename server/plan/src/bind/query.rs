@@ -463,7 +463,13 @@ impl Binder<'_> {
             columns.push((slot, place));
             scope.columns.push(plain_column(alias, &name, slot, ty));
         }
-        let scan = CteScan { id: cte.id, name: alias.to_owned(), columns, working: cte.working };
+        let scan = CteScan {
+            id: cte.id,
+            name: alias.to_owned(),
+            columns,
+            working: cte.working,
+            rows: 0.0,
+        };
         Ok(Some((Node::CteScan(scan), scope)))
     }
 }

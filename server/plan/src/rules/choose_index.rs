@@ -4,12 +4,16 @@
 //! they go, then at most one range. Conditions stay in the filter except those that a bound
 //! expresses exactly.
 
+use std::sync::Arc;
+
 use braid_catalog::{Catalog, Index, IndexState};
 use braid_types::{Datum, SqlType};
 
-use crate::expr::{CompareOp, Expr};
+use crate::expr::{CompareOp, Expr, QuantifiedExpr, SubqueryExpr, SubqueryKind};
 use crate::node::{Access, Bound, Node, Scan};
 
+use super::push_filters::needs;
+use super::unnest::is_closed;
 use super::{estimate, walk};
 
 /// The most combinations of IN lists that one access may have.
@@ -18,14 +22,57 @@ const POINTS_MAX: usize = 10_000;
 pub fn apply(node: Node, catalog: &Catalog) -> Node {
     match node {
         Node::Scan(mut scan) => {
-            choose(&mut scan, catalog);
+            choose(&mut scan, &[], catalog);
             Node::Scan(scan)
+        }
+        Node::Filter(mut filter) if matches!(filter.input, Node::Scan(_)) => {
+            let more: Vec<Expr> = filter.predicates.iter().filter_map(by_subquery).collect();
+            if let Node::Scan(scan) = &mut filter.input {
+                choose(scan, &more, catalog);
+            }
+            Node::Filter(filter)
         }
         other => walk::map_children(other, &mut |child| apply(child, catalog)),
     }
 }
 
-fn choose(scan: &mut Scan, catalog: &Catalog) {
+/// A condition of a filter above a scan that can bound the scan: a comparison with a subquery that
+/// reads no row around it (`id = (SELECT …)`, `id IN (SELECT …)`). It stays in the filter as well;
+/// the subquery runs once.
+fn by_subquery(condition: &Expr) -> Option<Expr> {
+    let closed = |e: &Expr| match e {
+        Expr::Subquery(subquery) => is_closed(Arc::make_mut(&mut subquery.plan.clone())),
+        _ => false,
+    };
+    match condition {
+        Expr::Compare(_, a, b) if closed(a) || closed(b) => Some(condition.clone()),
+        Expr::Subquery(subquery) if closed(condition) => {
+            let SubqueryKind::Quantified { all: false, left, compare, hashable: true } =
+                &subquery.kind
+            else {
+                return None;
+            };
+            let left = left.first()?.clone();
+            let Expr::Compare(CompareOp::Eq, _, element) = compare else { return None };
+            let element = element.ty();
+            let array = SubqueryExpr {
+                kind: SubqueryKind::Array(element.clone()),
+                ty: SqlType::Array(Box::new(element)),
+                ..subquery.as_ref().clone()
+            };
+            Some(Expr::Quantified(Box::new(QuantifiedExpr {
+                left,
+                array: Expr::Subquery(Box::new(array)),
+                compare: compare.clone(),
+                all: false,
+            })))
+        }
+        _ => None,
+    }
+}
+
+/// `more` are conditions that a filter above checks.
+fn choose(scan: &mut Scan, more: &[Expr], catalog: &Catalog) {
     if scan.filter.iter().any(is_never) {
         // No key is above NULL: nothing is read, and nothing is locked.
         let above_null = Some((Expr::null(SqlType::Unknown), false));
@@ -36,13 +83,14 @@ fn choose(scan: &mut Scan, catalog: &Catalog) {
         scan.rows = 0.0;
         return;
     }
+    let conditions: Vec<Expr> = scan.filter.iter().chain(more).cloned().collect();
     let total = estimate::table_rows(&scan.table, catalog);
     let mut best: Option<(f64, Candidate)> = None;
     for index in scan.table.all_indexes() {
         if index.state != IndexState::Public || index.predicate.is_some() {
             continue;
         }
-        let candidate = candidate(scan, index, &scan.filter, catalog);
+        let candidate = candidate(scan, index, &conditions, catalog);
         let rows = (total * candidate.part).max(1.0);
         let cost = if index.number == 1 || candidate.covers {
             rows
@@ -150,11 +198,10 @@ fn column_of(scan: &Scan, e: &Expr) -> Option<usize> {
 
 /// Whether an expression can be evaluated before the scan starts.
 fn is_free(scan: &Scan, e: &Expr) -> bool {
-    if e.waits() || e.is_volatile() {
+    if e.is_volatile() || (e.waits() && !matches!(e, Expr::Subquery(_))) {
         return false;
     }
-    let mut slots = Vec::new();
-    e.slots(&mut slots);
+    let slots = needs(e);
     !slots.iter().any(|slot| scan.columns.iter().any(|(s, _)| s == slot))
 }
 

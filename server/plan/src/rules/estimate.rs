@@ -6,6 +6,8 @@ use crate::Slot;
 use crate::expr::{CompareOp, Expr};
 use crate::node::{JoinKind, Node, Scan};
 
+use super::walk;
+
 /// Rows assumed of a table without statistics.
 const ROWS_DEFAULT: f64 = 1000.0;
 /// The part of rows that a range leaves.
@@ -107,10 +109,36 @@ pub fn rows(node: &Node, catalog: &Catalog) -> f64 {
         Node::Distinct(distinct) => rows(&distinct.input, catalog) / 2.0,
         Node::SetOp(op) => rows(&op.left, catalog) + rows(&op.right, catalog),
         Node::With(with) => rows(&with.body, catalog),
+        Node::CteScan(scan) if scan.rows > 0.0 => scan.rows,
         Node::CteScan(_) => 1000.0,
         Node::Insert(_) | Node::Update(_) | Node::Delete(_) => 1000.0,
     };
     estimate.max(1.0)
+}
+
+/// Tells scans of WITH entries how many rows these give.
+pub fn size_ctes(node: &mut Node, catalog: &Catalog) {
+    if let Node::With(with) = node {
+        for place in 0..with.ctes.len() {
+            let cte = &with.ctes[place];
+            let (id, estimate) = (cte.id, rows(&cte.plan, catalog));
+            if cte.recursive.is_none() && !cte.changes_data {
+                let size = |child: &mut Node| set_rows(child, id, estimate);
+                with.ctes[place + 1..].iter_mut().for_each(|cte| size(&mut cte.plan));
+                size(&mut with.body);
+            }
+        }
+    }
+    walk::children_mut(node, &mut |child| size_ctes(child, catalog));
+}
+
+fn set_rows(node: &mut Node, id: u32, rows: f64) {
+    if let Node::CteScan(scan) = node
+        && scan.id == id
+    {
+        scan.rows = rows;
+    }
+    walk::children_mut(node, &mut |child| set_rows(child, id, rows));
 }
 
 /// The rows of an inner join of two sizes under conditions.

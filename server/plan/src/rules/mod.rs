@@ -29,8 +29,9 @@ pub fn optimize(root: Node, binder: &mut Binder<'_>) -> Node {
         let taken = std::mem::replace(plan, Node::one_row());
         *plan = optimize(taken, binder);
     });
-    let root = push_filters::apply(root);
+    let mut root = push_filters::apply(root);
     let catalog = binder.context().catalog.clone();
+    estimate::size_ctes(&mut root, &catalog);
     let root = order_joins::apply(root, &catalog);
     let root = choose_index::apply(root, &catalog);
     let root = join_methods::apply(root, &catalog);

@@ -125,7 +125,7 @@ fn fill(e: &mut Expr, left: &Expr, right: &Expr) {
 }
 
 /// Whether a plan reads no slot that it does not produce.
-fn is_closed(node: &mut Node) -> bool {
+pub fn is_closed(node: &mut Node) -> bool {
     let mut read = Vec::new();
     walk::slots_read(node, &mut read);
     let mut produced: Vec<Slot> = Vec::new();
