@@ -153,9 +153,9 @@ fn a_deadlock_names_its_sessions_and_keys() {
         assert_eq!(*error.code(), SqlState::T_R_DEADLOCK_DETECTED);
         assert_eq!(error.message(), "deadlock detected");
         let expected = format!(
-            "Process {young_pid} waits for ExclusiveLock on /account/primary/1/0; \
+            "Process {young_pid} waits for ExclusiveLock on /account/primary/1; \
              blocked by process {old_pid}.\n\
-             Process {old_pid} waits for ExclusiveLock on /account/primary/2/0; \
+             Process {old_pid} waits for ExclusiveLock on /account/primary/2; \
              blocked by process {young_pid}."
         );
         assert_eq!(error.detail(), Some(expected.as_str()));
@@ -179,7 +179,7 @@ fn the_views_show_who_waits_for_whom() {
             let rows = watcher.query(sql, &[]).await.expect("rows");
             let shown: Vec<(String, String, bool, i64)> =
                 rows.iter().map(|r| (r.get(0), r.get(1), r.get(2), r.get(3))).collect();
-            let key = || "/account/primary/7/0".to_owned();
+            let key = || "/account/primary/7".to_owned();
             assert_eq!(
                 shown,
                 [
