@@ -55,6 +55,15 @@ impl<'a> Walk<'a> {
                 let found = access_spans(self.values, scan, None);
                 self.scan(scan, found);
             }
+            Node::LockRows(lock) => {
+                // Rows are locked and read by their primary keys, whatever led to them.
+                for target in &lock.targets {
+                    if !reads_primary(&lock.input, &target.alias) {
+                        self.reads.push(TableRows::new(&target.table).primary_span());
+                    }
+                }
+                self.node(&lock.input);
+            }
             // Catalog views show the state of the server.
             Node::Virtual(_) => self.ordered = true,
             Node::Join(join) if matches!(join.method, JoinMethod::Lookup) => self.lookup(join),
@@ -122,6 +131,18 @@ impl<'a> Walk<'a> {
             access_spans(self.values, scan, Some(&outer))
         };
         rows.iter().map(spans).collect()
+    }
+}
+
+/// Whether a table's primary index is what an input reads, so that its rows are among the spans.
+fn reads_primary(node: &Node, alias: &str) -> bool {
+    match node {
+        Node::Scan(scan) => scan.alias == alias && scan.access.index == scan.table.primary.number,
+        other => {
+            let mut found = false;
+            other.for_each_child(&mut |child| found |= reads_primary(child, alias));
+            found
+        }
     }
 }
 
