@@ -120,8 +120,8 @@ impl Shared {
         Ok(now.0.version(key)?.is_none() || recent.key_gone(key, now.0.number()))
     }
 
-    /// The same as [`Shared::changed_since`] for callers who need no more than one answer: a comparison that has to read does
-    /// not hold up the committer.
+    /// The same as [`Shared::changed_since`] for callers who need no more than one answer: a
+    /// comparison that has to read does not hold up the committer.
     pub(crate) fn changed_by_now(&self, segment: &ReadSegment) -> Result<Option<Conflict>> {
         let view = view_of(&segment.snapshot)?;
         if !self.options.validate || self.recent.lock().knows(view.number()) {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use braid_catalog::{Catalog, CatalogKeyNames};
 use braid_codec::key;
-use braid_kv::{Span, SpanSet, prefix_end};
+use braid_kv::{Span, SpanSet, key_after, prefix_end};
 
 /// The most spans that are printed.
 const SPANS_MAX: usize = 20;
@@ -59,7 +59,7 @@ fn index_of(start: &[u8], catalog: &Catalog) -> Option<(u32, u16)> {
 }
 
 fn range(start: &[u8], end: &[u8], names: &CatalogKeyNames) -> String {
-    if prefix_end(start) == end {
+    if prefix_end(start) == end || key_after(start) == end {
         return key::print(start, names);
     }
     // Keys of neighbouring rows touch each other: the end is printed where it is a key.
