@@ -128,6 +128,9 @@ pub struct CommitRequest {
     pub writes: Vec<Write>,
     /// How long one lock of another transaction is waited for.
     pub lock_timeout: Option<Duration>,
+    /// After a retry the transaction's locks stay with it, those on what it wanted to write
+    /// included; its owner releases them. Every other end releases them as ever.
+    pub keep_locks: bool,
 }
 
 /// What became of a commit.
@@ -233,7 +236,8 @@ pub trait Store: Send + Sync + 'static {
     ) -> Answer<'a, Result<Option<Conflict>>>;
 
     /// Commits. However it ends, the transaction's locks are released, even if the future is
-    /// dropped; once the request was handed over it is carried out all the same.
+    /// dropped (but see [`CommitRequest::keep_locks`]); once the request was handed over it is
+    /// carried out all the same.
     fn commit(&self, request: CommitRequest) -> Answer<'_, Result<CommitOutcome>>;
 
     /// Releases the transaction's locks without waiting. Harmless if it has none.

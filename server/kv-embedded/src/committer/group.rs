@@ -283,8 +283,14 @@ impl Committer {
     }
 }
 
-/// Releases the locks, then answers: the caller may begin again at once.
+/// Releases the locks, then answers: the caller may begin again at once. Locks that the caller
+/// keeps go only if it is not there to take them.
 fn answer_refused(shared: &Shared, job: Job, answer: Result<CommitOutcome>) {
-    shared.locks.release(job.request.txn);
-    let _ = job.reply.send(answer);
+    let kept = job.request.keep_locks && matches!(answer, Ok(CommitOutcome::Retry(_)));
+    if !kept {
+        shared.locks.release(job.request.txn);
+    }
+    if job.reply.send(answer).is_err() && kept {
+        shared.locks.release(job.request.txn);
+    }
 }

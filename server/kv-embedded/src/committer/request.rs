@@ -32,8 +32,21 @@ pub(crate) fn commit(
 
 async fn run(
     shared: &Shared,
-    mut request: CommitRequest,
+    request: CommitRequest,
     mut release: ReleaseOnDrop<'_>,
+) -> Result<CommitOutcome> {
+    let keep_locks = request.keep_locks;
+    let outcome = decide(shared, request, &mut release).await;
+    if keep_locks && matches!(outcome, Ok(CommitOutcome::Retry(_))) {
+        release.txn = None;
+    }
+    outcome
+}
+
+async fn decide(
+    shared: &Shared,
+    mut request: CommitRequest,
+    release: &mut ReleaseOnDrop<'_>,
 ) -> Result<CommitOutcome> {
     shared.check_running()?;
     lock_writes(shared, &request).await?;
@@ -54,7 +67,8 @@ async fn run(
     if let Some(conflict) = renew_old_reads(shared, &mut request, &now)? {
         return Ok(refused(shared, conflict));
     }
-    let (reply, answer) = oneshot::channel();
+    let (reply, receiver) = oneshot::channel();
+    let mut answer = Awaited { shared, kept: request.keep_locks.then_some(request.txn), receiver };
     let bytes = request_bytes(&request);
     if !shared.queue.push(Job { request, bytes, reply }) {
         shared.check_running()?;
@@ -62,7 +76,28 @@ async fn run(
     }
     // From here on the committer releases the locks, even if nobody waits for the answer.
     release.txn = None;
-    answer.await.unwrap_or(Ok(CommitOutcome::Unknown))
+    let outcome = (&mut answer.receiver).await.unwrap_or(Ok(CommitOutcome::Unknown));
+    answer.kept = None;
+    outcome
+}
+
+/// The committer's answer on its way. If nobody waits for it any more, locks that a refusal has
+/// kept go: here if the answer is there already, in the committer if it comes later.
+struct Awaited<'a> {
+    shared: &'a Shared,
+    /// The transaction, if it keeps its locks after a refusal.
+    kept: Option<TxnId>,
+    receiver: oneshot::Receiver<Result<CommitOutcome>>,
+}
+
+impl Drop for Awaited<'_> {
+    fn drop(&mut self) {
+        let Some(txn) = self.kept else { return };
+        self.receiver.close();
+        if let Ok(Ok(CommitOutcome::Retry(_))) = self.receiver.try_recv() {
+            self.shared.locks.release(txn);
+        }
+    }
 }
 
 fn refused(shared: &Shared, conflict: Conflict) -> CommitOutcome {

@@ -13,8 +13,20 @@ impl Transaction {
     /// A transaction without writes has nothing to ask the store: its snapshot is consistent.
     /// One with writes waits once.
     pub async fn commit(&self) -> Result<CommitOutcome> {
-        let result =
-            if self.has_writes() { self.commit_writes().await } else { self.commit_reads().await };
+        self.try_commit(false).await
+    }
+
+    /// Commits like [`Transaction::commit`], but a retry leaves the transaction open, begun anew
+    /// as by [`Transaction::restart`]: its locks stay.
+    pub async fn commit_or_restart(&self) -> Result<CommitOutcome> {
+        self.try_commit(true).await
+    }
+
+    async fn try_commit(&self, keep_locks: bool) -> Result<CommitOutcome> {
+        let result = match self.has_writes() {
+            true => self.commit_writes(keep_locks).await,
+            false => self.commit_reads(keep_locks).await,
+        };
         let counters = &self.database.inner.counters;
         match &result {
             Ok(CommitOutcome::Committed(_)) => counters.committed.fetch_add(1, Relaxed),
@@ -22,7 +34,7 @@ impl Transaction {
             Err(Error::Finished) => 0,
             Ok(CommitOutcome::Retry(conflict)) => {
                 counters.add_retry(conflict.reason);
-                counters.aborted.fetch_add(1, Relaxed)
+                counters.aborted.fetch_add(u64::from(!keep_locks), Relaxed)
             }
             Err(_) => counters.aborted.fetch_add(1, Relaxed),
         };
@@ -31,7 +43,7 @@ impl Transaction {
 
     /// Reads at one snapshot are consistent as they are; only a refresh while others were still
     /// reading leaves some that have to be compared.
-    async fn commit_reads(&self) -> Result<CommitOutcome> {
+    async fn commit_reads(&self, keep_locks: bool) -> Result<CommitOutcome> {
         let (at, segments) = {
             let state = self.active()?;
             let at = state.snapshot.as_ref().map_or(Timestamp(0), |s| s.timestamp());
@@ -45,12 +57,16 @@ impl Transaction {
             let answer = self.database.inner.store.validate(&segments, &newest);
             conflict = self.round_trip(answer).await?;
         }
+        if keep_locks && let Some(conflict) = conflict {
+            self.restart()?;
+            return Ok(CommitOutcome::Retry(conflict));
+        }
         self.end();
         Ok(conflict.map_or(CommitOutcome::Committed(at), CommitOutcome::Retry))
     }
 
-    async fn commit_writes(&self) -> Result<CommitOutcome> {
-        let request = self.commit_request()?;
+    async fn commit_writes(&self, keep_locks: bool) -> Result<CommitOutcome> {
+        let request = self.commit_request(keep_locks)?;
         let ended = EndOnDrop(self);
         let outcome = self.round_trip(self.database.inner.store.commit(request)).await;
         drop(ended);
@@ -58,13 +74,20 @@ impl Transaction {
             CommitOutcome::Retry(conflict)
                 if conflict.tag != 0 && self.isolation() != Isolation::Serializable =>
             {
+                if keep_locks {
+                    self.database.inner.store.release(self.id());
+                }
                 Err(Error::CheckChanged(Box::new(conflict)))
+            }
+            CommitOutcome::Retry(conflict) if keep_locks => {
+                self.reopen();
+                Ok(CommitOutcome::Retry(conflict))
             }
             outcome => Ok(outcome),
         }
     }
 
-    fn commit_request(&self) -> Result<CommitRequest> {
+    fn commit_request(&self, keep_locks: bool) -> Result<CommitRequest> {
         let mut state = self.active()?;
         state.phase = Phase::Committing;
         let conflicts_since = match self.isolation() {
@@ -82,6 +105,7 @@ impl Transaction {
             deleted_spans,
             writes,
             lock_timeout: self.options.lock_timeout,
+            keep_locks,
         })
     }
 

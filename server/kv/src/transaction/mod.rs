@@ -7,11 +7,13 @@
 //! - `write`: put, must-not-exist put, delete, range delete
 //! - `lock`: locks, refresh, running a statement again
 //! - `commit`: commit and rollback
+//! - `restart`: beginning anew without giving up locks
 
 mod commit;
 mod handle;
 mod lock;
 mod read;
+mod restart;
 mod write;
 
 pub use handle::Transaction;

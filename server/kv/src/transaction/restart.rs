@@ -1,0 +1,43 @@
+//! Beginning anew without giving up locks.
+
+use super::handle::{Phase, State};
+use crate::{Result, Transaction, buffer::WriteBuffer, reads::ReadSet};
+
+impl Transaction {
+    /// Begins the transaction anew: its writes, its reads and its snapshot are forgotten, its
+    /// locks stay, so that it keeps its place in every queue. Its number stays too, so it does
+    /// not become the youngest of a deadlock. Statement numbers go on.
+    ///
+    /// For a caller that throws away everything that it has learned from the transaction so far,
+    /// as after a rollback. No statement may be under way.
+    pub fn restart(&self) -> Result<()> {
+        let read_set_bytes_max = self.database.options().read_set_bytes_max;
+        self.active()?.forget_everything(read_set_bytes_max);
+        Ok(())
+    }
+
+    /// The same after a commit that the store has refused and that has kept the locks.
+    pub(super) fn reopen(&self) {
+        let read_set_bytes_max = self.database.options().read_set_bytes_max;
+        let mut state = self.lock_state();
+        state.phase = Phase::Active;
+        state.has_locks = true;
+        state.forget_everything(read_set_bytes_max);
+    }
+}
+
+impl State {
+    /// All but the locks. Known values go as well: reading them again is cheap, and what they are
+    /// worth then depends on nothing that happened before.
+    pub(super) fn forget_everything(&mut self, read_set_bytes_max: usize) {
+        self.snapshot = None;
+        self.statements.clear();
+        self.first_reader = None;
+        self.buffer = WriteBuffer::default();
+        self.duties_checked = 0;
+        self.reads = ReadSet::new(read_set_bytes_max);
+        self.checks.clear();
+        self.unchanged.clear();
+        self.known.clear();
+    }
+}
