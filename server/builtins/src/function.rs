@@ -68,6 +68,8 @@ pub enum Special {
     TerminateBackend,
     /// `pg_blocking_pids`
     BlockingPids,
+    /// `braid_commit_status(uuid)`
+    CommitStatus,
 }
 
 /// How a call is carried out.

@@ -5,6 +5,7 @@
 //!        │                       ▲
 //!        └──draft(txn)──▶ Draft ─┘ a transaction's own changes, flushed at its commit
 //!   Sequences     counters outside of transactions
+//!   commit_tokens what became of transactions whose client did not hear it
 //!   VirtualTable  pg_catalog, information_schema, braid_internal: computed from a Catalog
 //! ```
 //!
@@ -17,6 +18,7 @@
 //!   are never used twice;
 //! - the names of one schema's tables, views, sequences and indexes are unique.
 
+mod commit_tokens;
 mod definition;
 pub mod descriptor;
 mod draft;
@@ -32,6 +34,9 @@ mod store;
 mod system_keys;
 mod virtual_tables;
 
+pub use commit_tokens::{
+    Asker, CommitStatus, TOKEN_RETENTION, Token, is_expired, record_commit, remove_expired, settle,
+};
 pub use definition::{
     check_definition, create_table_text, foreign_key_definition, index_definition,
     unique_definition,
@@ -46,7 +51,7 @@ pub use sequence::{SequenceError, SequenceValues, Sequences, fresh_counter};
 pub use snapshot::{Catalog, Named};
 pub use statistics::Statistics;
 pub use store::{CatalogCache, FORMAT_VERSION, PendingChange, bootstrap};
-pub use system_keys::{descriptor_key, table_span, version_key};
+pub use system_keys::{descriptor_key, table_span, token_key, version_key};
 pub use virtual_tables::{
     CursorInfo, LockEntry, MetricEntry, PreparedInfo, RuntimeInfo, SessionInfo, SettingInfo,
     VirtualContext, VirtualTable, is_virtual_schema, virtual_schema, virtual_tables,

@@ -5,18 +5,20 @@
 //! 2  descriptor  /2/1/id          one object each, as JSON
 //! 3  statistics  /3/1/table id    estimates of ANALYZE, as JSON
 //! 4  counter     /4/1/counter     a sequence's counter, outside of transactions
+//! 5  commit      /5/1/token       what became of the transaction with that commit token
 //! ```
 
 use braid_codec::key;
 use braid_kv::{Key, Span};
 use braid_types::{Datum, SqlType};
 
-use crate::Id;
+use crate::{Id, Token};
 
 pub(crate) const META: u32 = 1;
 pub(crate) const DESCRIPTORS: u32 = 2;
 pub(crate) const STATISTICS: u32 = 3;
 pub(crate) const COUNTERS: u32 = 4;
+pub(crate) const COMMITS: u32 = 5;
 
 /// The name of a system table; `None` if that number is none.
 pub(crate) fn system_table_name(table: u32) -> Option<&'static str> {
@@ -25,6 +27,7 @@ pub(crate) fn system_table_name(table: u32) -> Option<&'static str> {
         DESCRIPTORS => "system.descriptor",
         STATISTICS => "system.statistics",
         COUNTERS => "system.counter",
+        COMMITS => "system.commit",
         _ => return None,
     })
 }
@@ -60,6 +63,17 @@ pub(crate) fn statistics_span() -> Span {
 
 pub(crate) fn counter_key(counter: u64) -> Key {
     numbered(COUNTERS, counter.cast_signed())
+}
+
+/// Where a transaction with this commit token leaves its record.
+pub fn token_key(token: Token) -> Key {
+    let mut out = key::index_prefix(COMMITS, 1);
+    key::encode(&mut out, &Datum::Uuid(token), &SqlType::Uuid, false);
+    out
+}
+
+pub(crate) fn tokens_span() -> Span {
+    Span::prefix(key::index_prefix(COMMITS, 1))
 }
 
 /// Every key of a table's rows and indexes.

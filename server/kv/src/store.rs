@@ -5,8 +5,8 @@
 //! embedded store almost always is), or a future.
 
 use crate::{
-    Conflict, Key, LockRequest, LockStrength, Result, ScanBatch, Seq, Span, SpanSet, Timestamp,
-    TxnId, Value,
+    Conflict, Error, Key, LockRequest, LockStrength, Result, ScanBatch, Seq, Span, SpanSet,
+    Timestamp, TxnId, Value,
 };
 use futures_util::future::BoxFuture;
 use std::{
@@ -142,6 +142,17 @@ pub enum CommitOutcome {
     Retry(Conflict),
     /// Nobody knows (40003).
     Unknown,
+}
+
+impl CommitOutcome {
+    /// Every outcome but success as an error.
+    pub fn into_result(self) -> Result<Timestamp> {
+        match self {
+            CommitOutcome::Committed(at) => Ok(at),
+            CommitOutcome::Retry(conflict) => Err(Error::Retry(Box::new(conflict))),
+            CommitOutcome::Unknown => Err(Error::Unknown),
+        }
+    }
 }
 
 /// The answer to a lock request.

@@ -115,6 +115,7 @@ impl Session {
             match result {
                 Err(error) if is_retryable(&error) && first && attempt < ATTEMPTS_MAX => {
                     self.shared.entry.cancel.check()?;
+                    self.server.counters.server_retries.add(&error);
                     self.restart_kv().await;
                 }
                 result => return result,
@@ -261,7 +262,10 @@ impl Session {
         let local = set.scope == SetScope::Local;
         if local && self.block == Block::None && !self.in_simple_list {
             self.require_block_softly("SET LOCAL");
-            // It would end with this statement, so it only has to be valid.
+        }
+        if local && self.block == Block::None {
+            // It ends with the implicit transaction, which runs again with it.
+            self.ensure_open();
         }
         let values = match &set.value {
             SetValue::Default => None,

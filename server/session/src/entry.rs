@@ -1,9 +1,9 @@
 //! A session as others see it: to cancel it, end it, list it.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
 
-use braid_catalog::SessionInfo;
+use braid_catalog::{Id, SessionInfo, Token};
 use braid_exec::Cancel;
 use braid_types::{Error, SqlState};
 use parking_lot::Mutex;
@@ -11,6 +11,7 @@ use tokio::sync::Notify;
 
 use crate::clock::now_micros;
 use crate::options::SessionOptions;
+use crate::shared::Shared;
 
 /// What a session does now.
 #[derive(Clone, Debug, Default)]
@@ -34,6 +35,7 @@ pub(crate) struct SessionEntry {
     pub started: i64,
     pub cancel: Arc<Cancel>,
     pub activity: Mutex<Activity>,
+    shared: OnceLock<Weak<Shared>>,
     running: AtomicBool,
     ending: AtomicBool,
     end: Notify,
@@ -55,10 +57,24 @@ impl SessionEntry {
             started: now_micros(),
             cancel: Arc::default(),
             activity: Mutex::new(Activity { state: "idle", ..Activity::default() }),
+            shared: OnceLock::new(),
             running: AtomicBool::new(false),
             ending: AtomicBool::new(false),
             end: Notify::new(),
         }
+    }
+
+    /// Lets others see the session's settings.
+    pub(crate) fn attach(&self, shared: &Arc<Shared>) {
+        // A session is made once.
+        self.shared.set(Arc::downgrade(shared)).ok();
+    }
+
+    /// The role that logged in, if the session's transaction has this commit token now.
+    pub(crate) fn role_with_token(&self, token: Token) -> Option<Id> {
+        let shared = self.shared.get()?.upgrade()?;
+        let has_it = shared.state.lock().settings.active().commit_token == Some(token);
+        has_it.then_some(shared.role)
     }
 
     /// A statement begins: from now on it can be cancelled.

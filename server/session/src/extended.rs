@@ -4,8 +4,6 @@
 //! was executed runs again if that meets a conflict and nothing has left; portals end with their
 //! transaction.
 
-use std::sync::atomic::Ordering;
-
 use braid_types::{Datum, Error, Result, SqlState, SqlType, binary, text};
 
 use crate::client::{Client, Formats};
@@ -191,12 +189,6 @@ impl Session {
                 ended
             });
         }
-        if let Err(error) = &result
-            && is_retryable(error)
-            && let Some(open) = &mut self.open
-        {
-            open.doomed = true;
-        }
         let ended = result?;
         let prepared = &portal.prepared;
         let planned = prepared.statement().is_none_or(is_planned);
@@ -229,7 +221,7 @@ impl Session {
     ) -> Result<(Ended, u64)> {
         for _ in 0..ATTEMPTS_MAX {
             let Some(steps) = self.replay.take() else { return Err(error) };
-            self.server.counters.automatic_retries.fetch_add(1, Ordering::Relaxed);
+            self.server.counters.server_retries.add(&error);
             // Portals that were bound and have not begun belong to no transaction yet.
             let mut bound = std::mem::take(&mut self.portals);
             bound.retain(|_, portal| matches!(portal.run, Run::New) || portal.is_held());
@@ -277,7 +269,7 @@ impl Session {
             if self.block == Block::None { self.finish_batch(client).await } else { Ok(()) };
         self.replay.clear();
         if let Err(error) = &result {
-            self.fail_with(Some(error)).await;
+            self.fail(error).await;
         }
         self.send_notices(client);
         self.note_idle();
@@ -294,7 +286,7 @@ impl Session {
                 return result;
             }
             let Some(steps) = self.replay.take() else { return result };
-            self.server.counters.automatic_retries.fetch_add(1, Ordering::Relaxed);
+            self.server.counters.server_retries.add(error);
             match self.replay_steps(steps, client).await {
                 Ok(true) => result = self.commit_batch(client).await,
                 Ok(false) => return result,

@@ -22,6 +22,7 @@
 mod auth;
 mod client;
 mod clock;
+mod commit_token;
 mod copy;
 mod cursor;
 mod dispatch;
@@ -38,6 +39,7 @@ mod prepared;
 mod put_off;
 mod replay;
 mod run;
+mod savepoints;
 mod server;
 mod server_metrics;
 mod session;

@@ -231,6 +231,7 @@ impl Session {
         if matches!(portal.run, Run::Done) {
             return finished_again(&prepared, client);
         }
+        self.check_injected(statement)?;
         let guard = self.guard_statement(&prepared.parsed.text);
         let result = if is_planned(statement) {
             self.run_planned(portal, rows_max, client, describe).await
@@ -288,8 +289,7 @@ impl Session {
     /// time. After a deadlock, or where earlier statements stand in the way, only a transaction
     /// that has done nothing else can begin anew.
     async fn again(&mut self, seq: Seq, error: Error, attempt: u32) -> Result<Seq> {
-        let counters = &self.server.counters;
-        counters.automatic_retries.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        self.server.counters.server_retries.add(&error);
         // The others get a chance to finish; the first times, none is needed.
         if attempt > 3 {
             let spread = u64::from(self.shared.entry.pid.unsigned_abs() % 7) + 1;

@@ -15,7 +15,9 @@ use parking_lot::Mutex;
 use ring::rand::{SecureRandom, SystemRandom};
 
 use crate::auth::{ScramExchange, ScramSecret};
+use crate::commit_token::sweep;
 use crate::entry::SessionEntry;
+use crate::errors::RetryCounters;
 use crate::metrics::Metric;
 use crate::options::SessionOptions;
 use crate::plan_cache::PlanCache;
@@ -67,7 +69,12 @@ impl Drop for Permit {
 pub(crate) struct Counters {
     pub statements: AtomicU64,
     pub errors: AtomicU64,
-    pub automatic_retries: AtomicU64,
+    /// Retry errors that running again has spared a client.
+    pub server_retries: RetryCounters,
+    /// Retry errors that a client has got.
+    pub client_retries: RetryCounters,
+    /// `ROLLBACK TO SAVEPOINT cockroach_restart`
+    pub restart_rollbacks: AtomicU64,
     pub refused: AtomicU64,
 }
 
@@ -102,7 +109,7 @@ impl Server {
             .fill(&mut seed)
             .map_err(|_| Error::internal("could not generate random bytes"))?;
         let sequences = Sequences::new(kv.clone());
-        Ok(Arc::new(Server {
+        let server = Arc::new(Server {
             kv,
             catalog,
             sequences,
@@ -115,7 +122,9 @@ impl Server {
             ready: AtomicBool::new(false),
             ending: AtomicBool::new(false),
             seed,
-        }))
+        });
+        tokio::spawn(sweep(Arc::downgrade(&server)));
+        Ok(server)
     }
 
     /// The version of BraidDB.

@@ -34,11 +34,6 @@ fn sessions(server: &Server) -> Vec<Metric> {
             "Statements that ended with an error.",
             count(&counters.errors),
         ),
-        Metric::counter(
-            "braid_automatic_retries_total",
-            "Statements that the server ran again by itself.",
-            count(&counters.automatic_retries),
-        ),
         Metric::counter("braid_plan_cache_hits_total", "Plans found in the cache.", hits as f64),
         Metric::counter("braid_plan_cache_misses_total", "Plans made anew.", misses as f64),
     ]
@@ -65,21 +60,33 @@ fn transactions(server: &Server) -> Vec<Metric> {
         ),
         Metric::counter("braid_round_trips_total", "Waits for the store.", kv.round_trips as f64),
         Metric::counter(
-            "braid_refreshes_total",
-            "Refreshes of a transaction's snapshot.",
+            "sql_txn_refresh_success",
+            "Refreshes that moved a transaction's snapshot forward.",
             kv.refresh_success as f64,
-        )
-        .label("result", "moved"),
+        ),
         Metric::counter(
-            "braid_refreshes_total",
-            "Refreshes of a transaction's snapshot.",
+            "sql_txn_refresh_fail",
+            "Refreshes that found a changed read.",
             kv.refresh_fail as f64,
-        )
-        .label("result", "failed"),
+        ),
+        Metric::counter(
+            "sql_restart_savepoint_rollback_count",
+            "Rollbacks to the savepoint cockroach_restart.",
+            server.counters.restart_rollbacks.load(Relaxed) as f64,
+        ),
     ];
     all.extend(kv.retries.iter().map(|(reason, count)| {
-        Metric::counter("braid_retries_total", "Retry errors by reason.", *count as f64)
+        let help = "Conflicts found by the store, cured or not, by reason.";
+        Metric::counter("braid_conflicts_total", help, *count as f64)
             .label("reason", reason.as_str())
+    }));
+    all.extend(server.counters.server_retries.read().map(|(reason, count)| {
+        let help = "Retry errors that the server has cured by running again, by reason.";
+        Metric::counter("sql_txn_server_retries", help, count as f64).label("reason", reason)
+    }));
+    all.extend(server.counters.client_retries.read().map(|(reason, count)| {
+        let help = "Retry errors that clients have got, by reason.";
+        Metric::counter("sql_txn_client_retry_errors", help, count as f64).label("reason", reason)
     }));
     all
 }

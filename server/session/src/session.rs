@@ -115,10 +115,12 @@ impl Session {
         let shared = Arc::new(Shared {
             server: server.clone(),
             entry,
+            role: role.id,
             superuser: role.superuser,
             state: Mutex::new(state),
             sequences: Mutex::new(SequenceValues::default()),
         });
+        shared.entry.attach(&shared);
         let derived = derive(&shared, database.id, &database.name);
         let mut session = Session {
             server,

@@ -60,6 +60,8 @@ pub(crate) struct State {
 pub(crate) struct Shared {
     pub server: Arc<Server>,
     pub entry: Arc<SessionEntry>,
+    /// The role that logged in.
+    pub role: Id,
     /// Whether the user who logged in is a superuser.
     pub superuser: bool,
     pub state: Mutex<State>,
@@ -169,6 +171,7 @@ impl SessionServices for Shared {
             Special::CancelBackend => self.signal(args, false),
             Special::TerminateBackend => self.signal(args, true),
             Special::BlockingPids => Ok(blocking_pids(&self.locks(), args)),
+            Special::CommitStatus => return Box::pin(self.commit_status(args)),
             other => Err(Error::internal(format!("the session does not carry out {other:?}"))),
         };
         Box::pin(std::future::ready(result))
@@ -230,7 +233,7 @@ impl RuntimeInfo for Shared {
                     category: "Session".to_owned(),
                     description: setting.description.to_owned(),
                     context: match setting.access {
-                        Access::User => "user",
+                        Access::User | Access::Transaction => "user",
                         Access::Fixed => "internal",
                         Access::Start => "postmaster",
                     }
@@ -280,8 +283,11 @@ fn describe_kind(kind: &Kind) -> KindFacts {
             let words = words.iter().map(|word| (*word).to_owned()).collect();
             ("enum", None, None, None, Some(words))
         }
-        Kind::Text | Kind::Names | Kind::TimeZone | Kind::DateStyle | Kind::Encoding => {
-            ("string", None, None, None, None)
-        }
+        Kind::Text
+        | Kind::Names
+        | Kind::TimeZone
+        | Kind::DateStyle
+        | Kind::Encoding
+        | Kind::Uuid => ("string", None, None, None, None),
     }
 }

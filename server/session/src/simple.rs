@@ -5,12 +5,11 @@
 //! nothing of them has left.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use braid_types::Result;
 
 use crate::client::{Client, Formats};
-use crate::errors::is_retryable;
+use crate::errors::{is_injected, is_retryable};
 use crate::plan_cache::ParsedText;
 use crate::portal::Portal;
 use crate::prepared::{Prepared, is_planned, no_parameter};
@@ -40,7 +39,7 @@ impl Session {
         let result = self.run_text(sql, client).await;
         self.in_simple_list = false;
         if let Err(error) = &result {
-            self.fail_with(Some(error)).await;
+            self.fail(error).await;
         }
         self.send_notices(client);
         self.note_idle();
@@ -68,16 +67,19 @@ impl Session {
             match result {
                 Ok(()) => index += 1,
                 Err(error) => {
+                    // A block counts as well, if it began in this text.
                     let again = whole
-                        && self.block == Block::None
+                        && matches!(self.block, Block::None | Block::Active)
                         && is_retryable(&error)
+                        && !is_injected(&error)
                         && segment.attempts < ATTEMPTS_MAX
                         && client.rewind(segment.position);
                     if !again {
                         return Err(error);
                     }
-                    self.server.counters.automatic_retries.fetch_add(1, Ordering::Relaxed);
+                    self.server.counters.server_retries.add(&error);
                     self.rollback_open().await;
+                    self.end_block();
                     segment.attempts += 1;
                     index = segment.index;
                 }

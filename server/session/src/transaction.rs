@@ -14,20 +14,17 @@
 
 use std::sync::Arc;
 
-use braid_catalog::{Catalog, Draft, PendingChange};
-use braid_kv::{Isolation, SavepointId, Seq, Transaction, TxnOptions};
+use braid_catalog::{Catalog, Draft, PendingChange, Token, token_key};
+use braid_kv::{CommitOutcome, Error as Kv, Isolation, SavepointId, Seq, Transaction, TxnOptions};
 use braid_sql::ast::{IsolationLevel, TransactionModes};
 use braid_types::{Error, Result, SqlState};
 
 use crate::clock::now_micros;
-use crate::errors::is_retryable;
+use crate::errors::{is_restart, is_retryable};
+use crate::savepoints::Savepoint;
 use crate::session::{Session, default_modes};
-use crate::settings::SettingsMark;
 use crate::shared::Modes;
 use braid_exec::from_kv;
-
-/// Releasing this savepoint commits, as CockroachDB's retry protocol wants it.
-const RETRY_SAVEPOINT: &str = "cockroach_restart";
 
 /// Whether the session is in a transaction block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,15 +37,6 @@ pub(crate) enum Block {
     Failed,
     /// Yes, and it has committed already by `RELEASE SAVEPOINT cockroach_restart`.
     Released,
-}
-
-/// A savepoint of the session.
-pub(crate) struct Savepoint {
-    name: String,
-    /// `None`: the kv transaction had not begun.
-    kv: Option<SavepointId>,
-    draft: Option<Draft>,
-    settings: SettingsMark,
 }
 
 /// An open kv transaction.
@@ -65,12 +53,16 @@ pub(crate) struct Open {
     pub doomed: bool,
     /// Keys are still to be checked; the catalog tells their constraints.
     pub unchecked: Option<Arc<Catalog>>,
+    /// It was the victim of a deadlock: its locks stand in the way of others.
+    pub deadlocked: bool,
 }
 
 /// What belongs to a block even before its kv transaction begins.
 #[derive(Default)]
 pub(crate) struct BlockState {
     pub savepoints: Vec<Savepoint>,
+    /// How often it was rolled back to the restart savepoint.
+    pub restarts: u32,
     /// When BEGIN was.
     pub micros: Option<i64>,
 }
@@ -107,7 +99,16 @@ impl Session {
         let txn = self.server.kv.begin(options);
         let micros = self.block_state.micros.unwrap_or_else(now_micros);
         let start = txn.savepoint();
-        Open { txn, start, draft: None, micros, statements: 0, doomed: false, unchecked: None }
+        Open {
+            txn,
+            start,
+            draft: None,
+            micros,
+            statements: 0,
+            doomed: false,
+            unchecked: None,
+            deadlocked: false,
+        }
     }
 
     /// Replaces the kv transaction by a fresh one, to run its first statement again.
@@ -132,7 +133,7 @@ impl Session {
         }
     }
 
-    /// 25P02 in a failed block, 25000-like in a released one.
+    /// 25P02 in a failed block, 25000 in a released one.
     pub(crate) fn check_block(&self) -> Result<()> {
         match self.block {
             Block::Failed => Err(Error::new(
@@ -140,7 +141,7 @@ impl Session {
                 "current transaction is aborted, commands ignored until end of transaction block",
             )),
             Block::Released => Err(Error::new(
-                SqlState::InFailedSqlTransaction,
+                SqlState::InvalidTransactionState,
                 "current transaction is committed, commands ignored until end of transaction block",
             )),
             Block::None | Block::Active => Ok(()),
@@ -264,6 +265,10 @@ impl Session {
             }
             self.warn(SqlState::NoActiveSqlTransaction, "there is no transaction in progress");
         }
+        if self.block == Block::Released {
+            let message = "the transaction has been committed by RELEASE SAVEPOINT";
+            self.warn(SqlState::InvalidTransactionState, message);
+        }
         self.rollback_open().await;
         self.end_block();
         self.chain(and_chain, modes);
@@ -278,29 +283,46 @@ impl Session {
         }
     }
 
-    fn end_block(&mut self) {
+    pub(crate) fn end_block(&mut self) {
         self.block = Block::None;
         self.block_state = BlockState::default();
     }
 
     /// Commits what is open, if anything is. However it ends, nothing is open afterwards.
     pub(crate) async fn commit_open(&mut self) -> Result<()> {
+        self.commit_work(false).await
+    }
+
+    /// The same, but after a retry error that is not a deadlock the transaction stays open, begun
+    /// anew with its locks.
+    pub(crate) async fn commit_keeping_locks(&mut self) -> Result<()> {
+        self.commit_work(true).await
+    }
+
+    async fn commit_work(&mut self, keep_locks: bool) -> Result<()> {
         if let Err(error) = self.materialize_held().await {
-            self.rollback_open().await;
+            if !(keep_locks && is_restart(&error)) {
+                self.rollback_open().await;
+            }
             return Err(error);
+        }
+        let token = self.shared.state.lock().settings.active().commit_token;
+        if token.is_some() {
+            self.ensure_open();
         }
         let Some(open) = self.open.take() else {
             self.shared.state.lock().settings.commit();
             self.finished();
             return Ok(());
         };
-        let result = self.commit_kv(&open).await;
+        let result = self.commit_kv(&open, token, keep_locks).await;
         self.shared.state.lock().round_trips = open.txn.round_trips();
         match &result {
             Ok(()) => {
                 self.shared.state.lock().settings.commit();
                 self.finished();
             }
+            Err(error) if keep_locks && is_restart(error) => self.open = Some(open),
             Err(_) => {
                 open.txn.rollback().await;
                 self.shared.state.lock().settings.rollback();
@@ -311,15 +333,34 @@ impl Session {
         result
     }
 
-    async fn commit_kv(&mut self, open: &Open) -> Result<()> {
+    async fn commit_kv(
+        &mut self,
+        open: &Open,
+        token: Option<Token>,
+        keep_locks: bool,
+    ) -> Result<()> {
         let mut pending: Option<PendingChange> = None;
         if let Some(draft) = &open.draft {
             let seq = open.txn.next_statement();
             pending = draft.flush(&self.server.catalog, &open.txn, seq).map_err(from_kv)?;
         }
-        let result = open.txn.commit_or_error().await;
+        if let Some(token) = token {
+            self.shared.record_token(&open.txn, token).await?;
+        }
+        let outcome = match keep_locks {
+            true => open.txn.commit_or_restart().await,
+            false => open.txn.commit().await,
+        };
         drop(pending);
-        result.map(drop).map_err(|error| self.named(error, open.unchecked.as_ref()))
+        match (outcome, token) {
+            (Err(Kv::Duplicate { key, .. }), Some(token)) if key == token_key(token) => {
+                Err(self.shared.token_used(token).await)
+            }
+            (outcome, _) => {
+                let result = outcome.and_then(CommitOutcome::into_result).map(drop);
+                result.map_err(|error| self.named(error, open.unchecked.as_ref()))
+            }
+        }
     }
 
     /// Rolls back what is open. The block, if there is one, goes on as it is.
@@ -343,17 +384,20 @@ impl Session {
         activity.transaction = None;
     }
 
-    /// An error has reached the client: an implicit transaction ends, a block has failed.
-    pub(crate) async fn fail_with(&mut self, error: Option<&Error>) {
+    /// An error is on its way to the client: an implicit transaction ends, a block has failed.
+    pub async fn fail(&mut self, error: &Error) {
         self.replay.clear();
-        if let (Some(open), Some(error)) = (self.open.as_mut(), error)
-            && is_retryable(error)
-        {
-            open.doomed = true;
+        if is_retryable(error) {
+            self.server.counters.client_retries.add(error);
+            if let Some(open) = self.open.as_mut() {
+                open.doomed = true;
+                open.deadlocked |= error.state() == SqlState::DeadlockDetected;
+            }
         }
         match self.block {
             Block::Active if !self.block_state.savepoints.is_empty() => {
                 self.block = Block::Failed;
+                self.give_way().await;
             }
             Block::Active => {
                 self.rollback_open().await;
@@ -361,109 +405,6 @@ impl Session {
             }
             Block::None => self.rollback_open().await,
             Block::Failed | Block::Released => {}
-        }
-    }
-
-    /// An error in the protocol has reached the client.
-    pub async fn fail(&mut self) {
-        self.fail_with(None).await;
-    }
-
-    /// `SAVEPOINT`
-    pub(crate) fn savepoint(&mut self, name: String) -> Result<()> {
-        self.require_block("SAVEPOINT")?;
-        self.check_block()?;
-        let settings = self.shared.state.lock().settings.mark();
-        let open = self.open.as_ref();
-        self.block_state.savepoints.push(Savepoint {
-            name,
-            kv: open.filter(|open| open.statements > 0).map(|open| open.txn.savepoint()),
-            draft: open.and_then(|open| open.draft.clone()),
-            settings,
-        });
-        Ok(())
-    }
-
-    fn find_savepoint(&self, name: &str) -> Result<usize> {
-        self.block_state.savepoints.iter().rposition(|s| s.name == name).ok_or_else(|| {
-            Error::new(
-                SqlState::InvalidSavepointSpecification,
-                format!("savepoint \"{name}\" does not exist"),
-            )
-        })
-    }
-
-    /// `RELEASE`
-    pub(crate) async fn release(&mut self, name: &str) -> Result<()> {
-        self.require_block("RELEASE SAVEPOINT")?;
-        self.check_block()?;
-        let place = self.find_savepoint(name)?;
-        self.block_state.savepoints.truncate(place);
-        if name == RETRY_SAVEPOINT && place == 0 {
-            self.commit_open().await?;
-            self.block = Block::Released;
-        }
-        Ok(())
-    }
-
-    /// `ROLLBACK TO SAVEPOINT`
-    pub(crate) async fn rollback_to(&mut self, name: &str) -> Result<()> {
-        self.require_block("ROLLBACK TO SAVEPOINT")?;
-        if self.block == Block::Released {
-            self.check_block()?;
-        }
-        let place = self.find_savepoint(name)?;
-        self.block_state.savepoints.truncate(place + 1);
-        let (kv, draft, settings) = {
-            let savepoint = &self.block_state.savepoints[place];
-            (savepoint.kv, savepoint.draft.clone(), savepoint.settings.clone())
-        };
-        self.portals.retain(|_, portal| portal.is_held());
-        self.note_cursors();
-        match kv {
-            // Nothing was done before it, so a fresh transaction is the same, and can commit.
-            None => {
-                let doomed = self.open.as_ref().is_some_and(|open| open.doomed);
-                self.undo_all(doomed).await?;
-            }
-            Some(savepoint) => {
-                if let Some(open) = &mut self.open {
-                    check_told(open).await?;
-                    open.txn.rollback_to(savepoint);
-                    open.draft = draft;
-                }
-            }
-        }
-        self.shared.state.lock().settings.rollback_to(&settings);
-        self.block = Block::Active;
-        Ok(())
-    }
-
-    /// Goes back to the very start of the block. What was read and told stays binding, unless a
-    /// retry error has made the transaction worthless anyway.
-    async fn undo_all(&mut self, doomed: bool) -> Result<()> {
-        if doomed {
-            if let Some(open) = self.open.take() {
-                open.txn.rollback().await;
-            }
-            return Ok(());
-        }
-        if let Some(open) = &mut self.open {
-            check_told(open).await?;
-            open.txn.rollback_to(open.start);
-            open.draft = None;
-        }
-        Ok(())
-    }
-}
-
-/// What statements have told the client about absent keys is looked at while they are known.
-async fn check_told(open: &mut Open) -> Result<()> {
-    let present = open.txn.check_new_keys().await.map_err(from_kv)?;
-    match present.into_iter().next() {
-        None => Ok(()),
-        Some(new_key) => {
-            Err(from_kv(braid_kv::Error::Duplicate { key: new_key.key.to_vec(), seq: new_key.seq }))
         }
     }
 }

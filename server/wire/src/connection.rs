@@ -108,12 +108,12 @@ async fn handle(
     let message = match Frontend::parse(frame.kind, &frame.body) {
         Ok(message) => message,
         Err(error) if frame.kind == b'Q' => {
-            session.fail().await;
+            session.fail(&error).await;
             report(channel, &error)?;
             return ready(channel, session).await;
         }
         Err(error) => {
-            session.fail().await;
+            session.fail(&error).await;
             report(channel, &error)?;
             *skipping = true;
             return Ok(Next::Go);
@@ -146,13 +146,14 @@ async fn handle(
         Frontend::CopyData | Frontend::CopyDone | Frontend::CopyFail(_) => Ok(Next::Go),
         Frontend::Password(_) => Err(protocol("invalid frontend message type 112")),
         Frontend::FunctionCall => {
-            session.fail().await;
-            report(channel, &Error::unsupported("the function call protocol"))?;
+            let error = Error::unsupported("the function call protocol");
+            session.fail(&error).await;
+            report(channel, &error)?;
             ready(channel, session).await
         }
         extended => {
             if let Err(error) = run_extended(channel, session, extended).await {
-                session.fail().await;
+                session.fail(&error).await;
                 report(channel, &error)?;
                 *skipping = true;
             }

@@ -114,4 +114,5 @@ fn register_specials(registry: &mut Registry) {
     registry.special("pg_terminate_backend(int4) -> bool volatile", Special::TerminateBackend);
     registry
         .special("pg_terminate_backend(int4, int8) -> bool volatile", Special::TerminateBackend);
+    registry.special("braid_commit_status(uuid) -> text volatile", Special::CommitStatus);
 }

@@ -2,8 +2,7 @@
 
 use super::handle::Phase;
 use crate::{
-    CommitOutcome, CommitRequest, Conflict, Error, Isolation, Result, Snapshot, Timestamp,
-    Transaction,
+    CommitOutcome, CommitRequest, Error, Isolation, Result, Snapshot, Timestamp, Transaction,
 };
 use std::sync::{Arc, atomic::Ordering::Relaxed};
 
@@ -120,11 +119,7 @@ impl Transaction {
 
     /// Commits and makes every outcome but success an error.
     pub async fn commit_or_error(&self) -> Result<Timestamp> {
-        match self.commit().await? {
-            CommitOutcome::Committed(at) => Ok(at),
-            CommitOutcome::Retry(conflict) => Err(Error::Retry(Box::<Conflict>::new(conflict))),
-            CommitOutcome::Unknown => Err(Error::Unknown),
-        }
+        self.commit().await?.into_result()
     }
 
     /// Ends without the store's help.

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use braid_catalog::Token;
 use braid_sql::ast::IsolationLevel;
 use braid_types::FormatSettings;
-use braid_types::text::IntervalStyle;
+use braid_types::text::{IntervalStyle, parse_uuid};
 
 use super::formats::{parse_bool, parse_date_style, split_names, time_zone};
 use super::{Kind, find, units};
@@ -39,6 +40,10 @@ pub struct Active {
     pub default_deferrable: bool,
     /// `implicit_select_for_update`
     pub implicit_locks: bool,
+    /// `inject_retry_errors_enabled`
+    pub inject_retry_errors: bool,
+    /// `commit_token`
+    pub commit_token: Option<Token>,
     /// The least severity of notices sent; `None`: none but INFO.
     pub notices: Option<Severity>,
 }
@@ -91,6 +96,8 @@ impl Active {
             default_read_only: text("default_transaction_read_only") == "on",
             default_deferrable: text("default_transaction_deferrable") == "on",
             implicit_locks: parse_bool(&text("implicit_select_for_update")).unwrap_or(true),
+            inject_retry_errors: text("inject_retry_errors_enabled") == "on",
+            commit_token: values.get("commit_token").and_then(|text| parse_uuid(text).ok()),
             notices: match text("client_min_messages").as_str() {
                 "error" => None,
                 "warning" => Some(Severity::Warning),

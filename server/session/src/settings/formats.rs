@@ -1,7 +1,7 @@
 //! Checks a value for a variable and brings it into its canonical text.
 
 use braid_types::text::{DateOrder, DateStyle};
-use braid_types::{Error, Result, SqlState};
+use braid_types::{Error, FormatSettings, Result, SqlState, SqlType};
 use jiff::tz::{Offset, TimeZone};
 
 use super::table::{Kind, Setting};
@@ -44,8 +44,15 @@ pub(super) fn canonical(setting: &Setting, values: &[String]) -> Result<String> 
             time_zone(value).map(|(name, _)| name).ok_or_else(|| invalid(setting, value))
         }
         Kind::Encoding => encoding(setting, value),
+        Kind::Uuid => uuid(value),
         Kind::Text | Kind::Names | Kind::DateStyle => Ok(value.clone()),
     }
+}
+
+/// 22P02 if it is none.
+fn uuid(value: &str) -> Result<String> {
+    let uuid = braid_types::Datum::Uuid(braid_types::text::parse_uuid(value)?);
+    Ok(braid_types::text::to_string(&SqlType::Uuid, &uuid, &FormatSettings::default()))
 }
 
 /// A boolean as PostgreSQL reads it: any unique prefix of its words.

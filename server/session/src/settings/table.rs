@@ -35,6 +35,8 @@ pub enum Kind {
     DateStyle,
     /// `client_encoding`
     Encoding,
+    /// A uuid.
+    Uuid,
 }
 
 /// Who may change a variable.
@@ -46,6 +48,8 @@ pub enum Access {
     Fixed,
     /// Only at the start of the server.
     Start,
+    /// Anyone, by `SET LOCAL`, once in a transaction; it stays until the transaction ends.
+    Transaction,
 }
 
 /// A variable.
@@ -131,6 +135,14 @@ pub const SETTINGS: &[Setting] = &[
     ),
     reported("client_encoding", Kind::Encoding, "UTF8", "The client's encoding: always UTF8."),
     user("client_min_messages", LEVELS, "notice", "The least severity of messages sent."),
+    Setting {
+        name: "commit_token",
+        kind: Kind::Uuid,
+        default: "",
+        access: Access::Transaction,
+        report: false,
+        description: "The uuid under which braid_commit_status finds the transaction's outcome.",
+    },
     user(
         "cursor_tuple_fraction",
         Kind::Real { min: 0.0, max: 1.0 },
@@ -213,6 +225,12 @@ pub const SETTINGS: &[Setting] = &[
         "Whether UPDATE and DELETE lock the rows that they read.",
     ),
     fixed("in_hot_standby", "off", true, "Whether this is a standby: never."),
+    user(
+        "inject_retry_errors_enabled",
+        Kind::Bool,
+        "off",
+        "Whether statements in transaction blocks fail with a retry error, to test clients.",
+    ),
     fixed("integer_datetimes", "on", true, "Timestamps are integers: always."),
     reported(
         "IntervalStyle",

@@ -6,7 +6,10 @@ use std::sync::Arc;
 use braid_types::{Error, Result, SqlState};
 
 use super::formats::canonical;
-use super::{Access, Active, SETTINGS, find};
+use super::{Access, Active, SETTINGS, Setting, find};
+
+/// The one variable of [`Access::Transaction`].
+const COMMIT_TOKEN: &str = "commit_token";
 
 type Values = Arc<BTreeMap<String, String>>;
 
@@ -87,14 +90,34 @@ impl Settings {
                     setting.name
                 ),
             )),
+            Access::Transaction => Err(Error::new(
+                SqlState::CantChangeRuntimeParam,
+                format!("parameter \"{}\" can only be set with SET LOCAL", setting.name),
+            )),
         }
     }
 
     /// Sets a variable; returns its canonical value.
     pub fn set(&mut self, name: &str, values: &[String], local: bool) -> Result<String> {
-        let value = Settings::check(name, values)?;
+        let once = find(name).filter(|setting| setting.access == Access::Transaction && local);
+        let value = match once {
+            Some(setting) => self.check_once(setting, values)?,
+            None => Settings::check(name, values)?,
+        };
         self.put(name, Some(value.clone()), local);
         Ok(value)
+    }
+
+    /// A value that the transaction keeps; 22023 if it has another one already.
+    fn check_once(&self, setting: &Setting, values: &[String]) -> Result<String> {
+        let value = canonical(setting, values)?;
+        match self.now.get(setting.name) {
+            Some(old) if *old != value => Err(Error::new(
+                SqlState::InvalidParameterValue,
+                format!("parameter \"{}\" is already set in this transaction", setting.name),
+            )),
+            _ => Ok(value),
+        }
     }
 
     /// Sets a variable without asking whether the user may (`is_superuser`).
@@ -149,8 +172,12 @@ impl Settings {
                 None => values.remove(name),
             };
         }
+        let token = self.now.get(COMMIT_TOKEN).cloned();
         self.after = Arc::new(values);
         self.now = self.after.clone();
+        if let Some(token) = token {
+            Arc::make_mut(&mut self.now).insert(COMMIT_TOKEN.to_owned(), token);
+        }
         self.changed();
     }
 
@@ -183,9 +210,15 @@ impl Settings {
     }
 
     /// Goes back to a mark.
+    ///
+    /// What belongs to the whole transaction stays: its client relies on it.
     pub fn rollback_to(&mut self, mark: &SettingsMark) {
+        let kept = self.now.get(COMMIT_TOKEN).cloned();
         self.after = mark.after.clone();
         self.now = mark.now.clone();
+        if let Some(token) = kept {
+            Arc::make_mut(&mut self.now).insert(COMMIT_TOKEN.to_owned(), token);
+        }
         self.changed();
     }
 
@@ -256,6 +289,30 @@ mod tests {
         assert_eq!(now(&settings), "a");
         settings.commit();
         assert_eq!(now(&settings), "");
+    }
+
+    #[test]
+    fn a_commit_token_stays_until_the_end_of_its_transaction() {
+        let mut settings = Settings::new(BTreeMap::new());
+        let mut token = |settings: &mut Settings, digit: &str, local| {
+            let value = format!("00000000-0000-7000-8000-00000000000{digit}");
+            settings.set("commit_token", &[value], local).map_err(|error| error.state().code())
+        };
+        assert_eq!(token(&mut settings, "1", false), Err("55P02"));
+        let mark = settings.mark();
+        assert!(token(&mut settings, "1", true).is_ok());
+        assert!(token(&mut settings, "1", true).is_ok());
+        assert_eq!(token(&mut settings, "2", true), Err("22023"));
+        assert_eq!(token(&mut settings, "x", true), Err("22P02"));
+        assert!(settings.reset("commit_token", true).is_err());
+        settings.rollback_to(&mark);
+        settings.reset_all();
+        assert!(settings.active().commit_token.is_some());
+        settings.commit();
+        assert_eq!(settings.active().commit_token, None);
+        assert!(token(&mut settings, "2", true).is_ok());
+        settings.rollback();
+        assert_eq!(settings.active().commit_token, None);
     }
 
     #[test]
