@@ -363,7 +363,13 @@ impl RuntimeInfo for Running {
         Vec::new()
     }
     fn metrics(&self) -> Vec<MetricEntry> {
-        vec![MetricEntry { name: "m".to_owned(), value: 1.0, help: String::new() }]
+        vec![MetricEntry {
+            name: "m".to_owned(),
+            labels: None,
+            kind: "gauge".to_owned(),
+            value: 1.0,
+            help: String::new(),
+        }]
     }
     fn settings(&self) -> Vec<SettingInfo> {
         vec![SettingInfo { name: "s".to_owned(), ..SettingInfo::default() }]

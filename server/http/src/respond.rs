@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use braid_session::{Metric, MetricKind, Server};
+use braid_session::{Metric, Server};
 
 use crate::request::Request;
 
@@ -76,24 +76,16 @@ fn prometheus(metrics: &[Metric]) -> String {
     let mut out = String::new();
     let mut last = "";
     for metric in metrics {
-        if metric.name != last {
-            let kind = match metric.kind {
-                MetricKind::Counter => "counter",
-                MetricKind::Gauge => "gauge",
-            };
-            let (name, help) = (metric.name, metric.help);
+        let Metric { name, suffix, help, kind, label, value } = metric;
+        if *name != last {
             // Writing to a String cannot fail.
-            writeln!(out, "# HELP {name} {help}\n# TYPE {name} {kind}").ok();
-            last = metric.name;
+            writeln!(out, "# HELP {name} {help}\n# TYPE {name} {}", kind.as_str()).ok();
+            last = name;
         }
-        match &metric.label {
-            Some((key, value)) => {
-                writeln!(out, "{}{{{key}=\"{value}\"}} {}", metric.name, metric.value).ok();
-            }
-            None => {
-                writeln!(out, "{} {}", metric.name, metric.value).ok();
-            }
-        }
+        match label {
+            Some((key, text)) => writeln!(out, "{name}{suffix}{{{key}=\"{text}\"}} {value}").ok(),
+            None => writeln!(out, "{name}{suffix} {value}").ok(),
+        };
     }
     out
 }
@@ -101,11 +93,13 @@ fn prometheus(metrics: &[Metric]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use braid_session::MetricKind;
 
     #[test]
     fn metrics_of_one_name_share_a_header() {
         let metric = |label: &str, value: f64| Metric {
             name: "braid_retries_total",
+            suffix: "",
             help: "Retries.",
             kind: MetricKind::Counter,
             label: Some(("reason", label.to_owned())),

@@ -9,7 +9,10 @@ use crate::{
     recent::RecentWrites,
     view::{View, ViewHandle},
 };
-use braid_kv::{Check, Conflict, Error, Key, ReadSegment, Result, RetryReason, Snapshot, SpanSet};
+use braid_kv::{
+    COUNT_BOUNDS, Check, Conflict, Error, Histogram, Key, ReadSegment, Result, RetryReason,
+    Snapshot, SpanSet,
+};
 use parking_lot::{Mutex, RwLock};
 use std::sync::{
     Arc, OnceLock,
@@ -20,10 +23,10 @@ use std::sync::{
 #[derive(Default)]
 pub(crate) struct Counters {
     pub(crate) commits: AtomicU64,
-    pub(crate) batches: AtomicU64,
+    pub(crate) batch_sizes: Histogram,
     pub(crate) batch_max: AtomicU64,
     pub(crate) syncs: AtomicU64,
-    pub(crate) sync_nanos: AtomicU64,
+    pub(crate) sync_nanos: Histogram,
     pub(crate) conflicts: AtomicU64,
     pub(crate) revalidations: AtomicU64,
     pub(crate) cleaned: AtomicU64,
@@ -54,7 +57,10 @@ impl Shared {
             recent,
             range_cache: view.range_cache.clone(),
             queue: Queue::default(),
-            counters: Counters::default(),
+            counters: Counters {
+                batch_sizes: Histogram::new(&COUNT_BOUNDS),
+                ..Counters::default()
+            },
             stopped: OnceLock::new(),
             current: RwLock::new(Arc::new(ViewHandle(view))),
             options,

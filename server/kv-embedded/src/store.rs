@@ -214,12 +214,11 @@ impl Store for EmbeddedStore {
         let (held, waiters) = self.shared.locks.sizes();
         StoreMetrics {
             commits: counters.commits.load(Relaxed),
-            commit_batches: counters.batches.load(Relaxed),
+            commit_batch_sizes: counters.batch_sizes.read(),
             commit_batch_max: counters.batch_max.load(Relaxed),
             syncs: counters.syncs.load(Relaxed),
-            sync_seconds: counters.sync_nanos.load(Relaxed) as f64 / 1e9,
-            lock_waits: locks.waits.load(Relaxed),
-            lock_wait_seconds: locks.wait_nanos.load(Relaxed) as f64 / 1e9,
+            sync_nanos: counters.sync_nanos.read(),
+            lock_wait_nanos: locks.wait_nanos.read(),
             locks_held: held as u64,
             lock_waiters: waiters as u64,
             deadlocks: locks.deadlocks.load(Relaxed),

@@ -24,8 +24,7 @@ pub const TIME_BOUNDS: [u64; BOUNDS_MAX] = [
 ];
 
 /// Bounds for counts: 1 to 1,000.
-pub const COUNT_BOUNDS: [u64; BOUNDS_MAX] =
-    [1, 2, 3, 4, 6, 8, 12, 16, 32, 64, 128, 256, 512, 1000];
+pub const COUNT_BOUNDS: [u64; BOUNDS_MAX] = [1, 2, 3, 4, 6, 8, 12, 16, 32, 64, 128, 256, 512, 1000];
 
 /// A live histogram.
 #[derive(Debug)]
@@ -55,6 +54,13 @@ impl Histogram {
             *count = live.load(Relaxed);
         }
         HistogramValues { bounds: *self.bounds, counts, sum: self.sum.load(Relaxed) }
+    }
+}
+
+impl Default for Histogram {
+    /// One of times.
+    fn default() -> Histogram {
+        Histogram::new(&TIME_BOUNDS)
     }
 }
 

@@ -47,6 +47,7 @@ mod batch;
 mod buffer;
 mod database;
 mod error;
+mod histogram;
 mod metrics;
 mod options;
 mod reads;
@@ -59,6 +60,7 @@ pub use batch::{BatchBuilder, ScanBatch};
 pub use buffer::SavepointId;
 pub use database::{Database, DatabaseOptions};
 pub use error::{Conflict, DeadlockEdge, Error, Result, RetryReason};
+pub use histogram::{BOUNDS_MAX, COUNT_BOUNDS, Histogram, HistogramValues, TIME_BOUNDS};
 pub use metrics::KvMetrics;
 pub use options::{
     Isolation, LockRequest, LockStrength, LockTarget, LockWait, Record, Seq, Timestamp, TxnId,

@@ -5,8 +5,8 @@
 //! embedded store almost always is), or a future.
 
 use crate::{
-    Conflict, Error, Key, LockRequest, LockStrength, Result, ScanBatch, Seq, Span, SpanSet,
-    Timestamp, TxnId, Value,
+    Conflict, Error, HistogramValues, Key, LockRequest, LockStrength, Result, ScanBatch, Seq, Span,
+    SpanSet, Timestamp, TxnId, Value,
 };
 use futures_util::future::BoxFuture;
 use std::{
@@ -187,18 +187,16 @@ pub struct LockInfo {
 pub struct StoreMetrics {
     /// Transactions that the store committed.
     pub commits: u64,
-    /// Batches that they were written in; `commits / commit_batches` is the mean size.
-    pub commit_batches: u64,
+    /// How many transactions each batch had that was written.
+    pub commit_batch_sizes: HistogramValues,
     /// The largest batch so far.
     pub commit_batch_max: u64,
     /// Syncs of the journal.
     pub syncs: u64,
-    /// Time spent in them.
-    pub sync_seconds: f64,
-    /// Requests for a lock that had to wait.
-    pub lock_waits: u64,
-    /// Time spent waiting for locks.
-    pub lock_wait_seconds: f64,
+    /// How long each took, in nanoseconds.
+    pub sync_nanos: HistogramValues,
+    /// How long each request for a lock waited that had to, in nanoseconds.
+    pub lock_wait_nanos: HistogramValues,
     /// Locks held now.
     pub locks_held: u64,
     /// Requests that wait now.

@@ -1,5 +1,7 @@
 //! Numbers about the server, for `/metrics` and `braid_internal`.
 
+use braid_kv::HistogramValues;
+
 /// How a metric moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MetricKind {
@@ -7,13 +9,28 @@ pub enum MetricKind {
     Counter,
     /// Up and down.
     Gauge,
+    /// Counts by size, in samples `_bucket`, `_sum` and `_count`.
+    Histogram,
 }
 
-/// One number.
+impl MetricKind {
+    /// The word for it, as Prometheus has it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            MetricKind::Counter => "counter",
+            MetricKind::Gauge => "gauge",
+            MetricKind::Histogram => "histogram",
+        }
+    }
+}
+
+/// One number. Those of one name follow each other.
 #[derive(Clone, Debug)]
 pub struct Metric {
-    /// Its name, with its unit last.
+    /// The name of its family, with its unit last.
     pub name: &'static str,
+    /// What comes behind the name: `_bucket`, `_sum` or `_count` of a histogram, else nothing.
+    pub suffix: &'static str,
     /// What it counts.
     pub help: &'static str,
     /// How it moves.
@@ -25,12 +42,39 @@ pub struct Metric {
 }
 
 impl Metric {
+    fn new(name: &'static str, help: &'static str, kind: MetricKind, value: f64) -> Metric {
+        Metric { name, suffix: "", help, kind, label: None, value }
+    }
+
     pub(crate) fn counter(name: &'static str, help: &'static str, value: f64) -> Metric {
-        Metric { name, help, kind: MetricKind::Counter, label: None, value }
+        Metric::new(name, help, MetricKind::Counter, value)
     }
 
     pub(crate) fn gauge(name: &'static str, help: &'static str, value: f64) -> Metric {
-        Metric { name, help, kind: MetricKind::Gauge, label: None, value }
+        Metric::new(name, help, MetricKind::Gauge, value)
+    }
+
+    /// The samples of a histogram whose values are counted in `units` to one.
+    pub(crate) fn histogram(
+        name: &'static str,
+        help: &'static str,
+        units: f64,
+        values: &HistogramValues,
+    ) -> Vec<Metric> {
+        let sample = |suffix, value| Metric {
+            suffix,
+            ..Metric::new(name, help, MetricKind::Histogram, value)
+        };
+        let bounds = values.bounds.iter().map(|bound| (*bound as f64 / units).to_string());
+        let mut below = 0;
+        let mut samples = Vec::new();
+        for (bound, count) in bounds.chain(["+Inf".to_owned()]).zip(values.counts) {
+            below += count;
+            samples.push(sample("_bucket", below as f64).label("le", bound));
+        }
+        samples.push(sample("_sum", values.sum as f64 / units));
+        samples.push(sample("_count", below as f64));
+        samples
     }
 
     pub(crate) fn label(mut self, key: &'static str, value: impl Into<String>) -> Metric {

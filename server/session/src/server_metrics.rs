@@ -9,6 +9,7 @@ pub(crate) fn collect(server: &Server) -> Vec<Metric> {
     let mut all = sessions(server);
     all.extend(transactions(server));
     all.extend(store(server));
+    all.extend(histograms(server));
     all
 }
 
@@ -95,23 +96,6 @@ fn store(server: &Server) -> Vec<Metric> {
     let store = server.kv.store_metrics();
     vec![
         Metric::counter("braid_store_commits_total", "Commits written.", store.commits as f64),
-        Metric::counter(
-            "braid_store_commit_batches_total",
-            "Batches that commits were written in.",
-            store.commit_batches as f64,
-        ),
-        Metric::counter("braid_store_syncs_total", "Syncs of the journal.", store.syncs as f64),
-        Metric::counter(
-            "braid_store_sync_seconds_total",
-            "Time spent in syncs.",
-            store.sync_seconds,
-        ),
-        Metric::counter("braid_lock_waits_total", "Lock waits.", store.lock_waits as f64),
-        Metric::counter(
-            "braid_lock_wait_seconds_total",
-            "Time spent waiting for locks.",
-            store.lock_wait_seconds,
-        ),
         Metric::gauge("braid_locks_held", "Locks held.", store.locks_held as f64),
         Metric::gauge("braid_lock_waiters", "Lock requests waiting.", store.lock_waiters as f64),
         Metric::counter("braid_deadlocks_total", "Deadlocks found.", store.deadlocks as f64),
@@ -147,4 +131,23 @@ fn store(server: &Server) -> Vec<Metric> {
             store.tombstones as f64,
         ),
     ]
+}
+
+fn histograms(server: &Server) -> Vec<Metric> {
+    const NANOS: f64 = 1e9;
+    let store = server.kv.store_metrics();
+    let families = [
+        (
+            "braid_store_commit_batch_size",
+            "Transactions that were written in one batch.",
+            1.0,
+            store.commit_batch_sizes,
+        ),
+        ("braid_store_sync_seconds", "Time of each sync of the journal.", NANOS, store.sync_nanos),
+        ("braid_lock_wait_seconds", "Time of each wait for a lock.", NANOS, store.lock_wait_nanos),
+    ];
+    let samples = families
+        .iter()
+        .map(|(name, help, units, values)| Metric::histogram(name, help, *units, values));
+    samples.flatten().collect()
 }

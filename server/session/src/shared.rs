@@ -211,10 +211,9 @@ impl RuntimeInfo for Shared {
         let metrics = self.server.metrics().into_iter();
         metrics
             .map(|metric| MetricEntry {
-                name: match &metric.label {
-                    Some((key, value)) => format!("{}{{{key}=\"{value}\"}}", metric.name),
-                    None => metric.name.to_owned(),
-                },
+                name: format!("{}{}", metric.name, metric.suffix),
+                labels: metric.label.map(|(key, value)| (key.to_owned(), value)),
+                kind: metric.kind.as_str().to_owned(),
                 value: metric.value,
                 help: metric.help.to_owned(),
             })

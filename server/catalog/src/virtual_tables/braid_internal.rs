@@ -9,7 +9,7 @@
 //! - `gateways`: the processes that serve this store (one on the embedded store);
 //! - `settings`: this session's settings.
 
-use braid_types::{Datum, Interval, Result, Row};
+use braid_types::{Datum, Interval, Json, Result, Row};
 
 use super::registry::{RowsOf, VirtualContext};
 use super::sessions::{lock_key, time};
@@ -27,7 +27,7 @@ braid_internal|indexes|15003|v|table_id:int8 index_id:int8 index_number:int4 ind
 is_unique:bool is_primary:bool state:text columns:text[] storing:text[] key_prefix:text
 braid_internal|locks|15004|v|transaction_id:int8 pid:int4 key:text strength:text granted:bool \
 waited:interval
-braid_internal|metrics|15005|v|name:text value:float8 help:text
+braid_internal|metrics|15005|v|name:text labels:jsonb kind:text value:float8 help:text
 braid_internal|sessions|15006|v|pid:int4 user_name:text database_name:text application_name:text \
 client_address:text started:timestamptz transaction_id:int8 transaction_started:timestamptz \
 statement_started:timestamptz state:text statement:text
@@ -200,9 +200,19 @@ fn locks(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
 }
 
 fn metrics(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
-    let mut sheet = Sheet::new("braid_internal.metrics", &["name", "value", "help"]);
+    let columns = ["name", "labels", "kind", "value", "help"];
+    let mut sheet = Sheet::new("braid_internal.metrics", &columns);
     for metric in cx.runtime.metrics() {
-        sheet.push([text(&metric.name), Datum::Float(metric.value), text(&metric.help)]);
+        let labels = metric.labels.map(|(key, value)| {
+            Datum::json(Json::Object(vec![(key.into(), Json::String(value.into()))]))
+        });
+        sheet.push([
+            text(&metric.name),
+            labels.unwrap_or(Datum::Null),
+            text(&metric.kind),
+            Datum::Float(metric.value),
+            text(&metric.help),
+        ]);
     }
     sheet.rows()
 }

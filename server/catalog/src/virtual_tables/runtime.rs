@@ -60,11 +60,15 @@ pub struct LockEntry {
     pub pid: Option<i32>,
 }
 
-/// A counter or gauge.
+/// A counter, a gauge, or one sample of a histogram.
 #[derive(Clone, Debug)]
 pub struct MetricEntry {
     /// Its name.
     pub name: String,
+    /// A label with its value.
+    pub labels: Option<(String, String)>,
+    /// `counter`, `gauge` or `histogram`.
+    pub kind: String,
     /// Its value now.
     pub value: f64,
     /// What it counts.

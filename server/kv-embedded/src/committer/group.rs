@@ -202,7 +202,7 @@ impl Committer {
         self.shared.files.db.persist(PersistMode::SyncData).map_err(storage_error)?;
         let nanos = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
         counters.syncs.fetch_add(1, Relaxed);
-        counters.sync_nanos.fetch_add(nanos, Relaxed);
+        counters.sync_nanos.observe(nanos);
         Ok(())
     }
 
@@ -225,7 +225,7 @@ impl Committer {
         let counters = &self.shared.counters;
         let n = accepted.len() as u64;
         counters.commits.fetch_add(n, Relaxed);
-        counters.batches.fetch_add(1, Relaxed);
+        counters.batch_sizes.observe(n);
         counters.batch_max.fetch_max(n, Relaxed);
         self.shared.locks.release_all(accepted.iter().map(|(job, _)| job.request.txn));
         for (job, number) in accepted {

@@ -1,7 +1,7 @@
 //! Lock requests: taking what is free, waiting for the rest, giving up.
 
 use super::table::{Table, Target};
-use braid_kv::{Error, LockInfo, LockStrength, LockWait, Result, TxnId};
+use braid_kv::{Error, Histogram, LockInfo, LockStrength, LockWait, Result, TxnId};
 use parking_lot::Mutex;
 use std::{
     sync::{
@@ -15,8 +15,7 @@ use tokio::sync::oneshot;
 /// Counters of the lock manager.
 #[derive(Default)]
 pub(crate) struct LockCounters {
-    pub(crate) waits: AtomicU64,
-    pub(crate) wait_nanos: AtomicU64,
+    pub(crate) wait_nanos: Histogram,
     pub(crate) deadlocks: AtomicU64,
 }
 
@@ -134,7 +133,6 @@ impl LockManager {
         receiver: oneshot::Receiver<Result<()>>,
     ) -> Result<()> {
         let place = Place { manager: self, ticket, since: Instant::now() };
-        self.counters.waits.fetch_add(1, Relaxed);
         let answer = match request.timeout {
             None => receiver.await,
             Some(limit) => match tokio::time::timeout(limit, receiver).await {
@@ -180,7 +178,7 @@ struct Place<'a> {
 impl Drop for Place<'_> {
     fn drop(&mut self) {
         let nanos = u64::try_from(self.since.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        self.manager.counters.wait_nanos.fetch_add(nanos, Relaxed);
+        self.manager.counters.wait_nanos.observe(nanos);
         self.manager.table.lock().refuse(self.ticket, Error::Cancelled);
     }
 }
