@@ -10,7 +10,7 @@ use crate::client::{Client, Formats};
 use crate::clock::now_micros;
 use crate::errors::is_retryable;
 use crate::portal::{Portal, Run};
-use crate::prepared::{ends_failure, is_planned, unknown_statement};
+use crate::prepared::{ends_failure, is_planned, runs_in_any_block, unknown_statement};
 use crate::replay::Step;
 use crate::run::{ATTEMPTS_MAX, Ended};
 use crate::session::Session;
@@ -51,7 +51,7 @@ impl Session {
     ) -> Result<()> {
         let prepared =
             self.prepared.get(statement).cloned().ok_or_else(|| unknown_statement(statement))?;
-        if !prepared.statement().is_some_and(ends_failure) {
+        if !prepared.statement().is_some_and(runs_in_any_block) {
             self.check_block()?;
         }
         if !portal.is_empty() && self.portals.contains_key(portal) {

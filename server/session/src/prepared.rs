@@ -91,6 +91,11 @@ pub(crate) fn ends_failure(statement: &Statement) -> bool {
     matches!(statement, Statement::Commit { .. } | Statement::Rollback { .. })
 }
 
+/// Whether a block takes this statement in whatever state it is.
+pub(crate) fn runs_in_any_block(statement: &Statement) -> bool {
+    ends_failure(statement) || matches!(statement, Statement::Show(ShowTarget::TransactionStatus))
+}
+
 /// Types by oid, as Parse gives them; 42704 for one that does not exist.
 fn hint_types(oids: &[u32]) -> Result<Vec<SqlType>> {
     let type_of = |oid: &u32| match *oid {
@@ -138,7 +143,7 @@ impl Session {
     /// Finds out a new statement's parameters and columns.
     pub(crate) async fn describe_new(&mut self, mut prepared: Prepared) -> Result<Prepared> {
         let Some(statement) = prepared.statement().cloned() else { return Ok(prepared) };
-        if !ends_failure(&statement) {
+        if !runs_in_any_block(&statement) {
             self.check_block()?;
         }
         if let Some(rewritten) = show_query(&statement) {

@@ -30,7 +30,7 @@ use crate::errors::is_retryable;
 use crate::explain::explained_execute;
 use crate::plan_cache::CachedPlan;
 use crate::portal::{Portal, Run, Running, Source};
-use crate::prepared::{Prepared, ends_failure, is_planned, returns_rows};
+use crate::prepared::{Prepared, is_planned, returns_rows, runs_in_any_block};
 use crate::session::Session;
 
 /// How often a statement is run again before its client has to.
@@ -224,7 +224,7 @@ impl Session {
             client.empty_query();
             return Ok(Ended::Complete);
         };
-        if !ends_failure(statement) {
+        if !runs_in_any_block(statement) {
             self.check_block()?;
         }
         self.settle(client).await?;
