@@ -19,7 +19,8 @@ fn example(line: &str) -> Option<(String, String)> {
     let (state, rest) = line.split_once("` | ")?;
     let (_, example) = rest.rsplit_once(" | ")?;
     let sql = example.strip_prefix('`')?.strip_suffix('`')?;
-    let is_one_piece = !sql.contains('`') && !sql.contains('…');
+    // The tables of the SDK's classes have code in their last column too.
+    let is_one_piece = state.len() == 5 && !sql.contains('`') && !sql.contains('…');
     is_one_piece.then(|| (state.to_owned(), sql.replace("\\|", "|")))
 }
 
