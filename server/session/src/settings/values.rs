@@ -294,7 +294,7 @@ mod tests {
     #[test]
     fn a_commit_token_stays_until_the_end_of_its_transaction() {
         let mut settings = Settings::new(BTreeMap::new());
-        let mut token = |settings: &mut Settings, digit: &str, local| {
+        let token = |settings: &mut Settings, digit: &str, local| {
             let value = format!("00000000-0000-7000-8000-00000000000{digit}");
             settings.set("commit_token", &[value], local).map_err(|error| error.state().code())
         };
