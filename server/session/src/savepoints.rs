@@ -150,7 +150,12 @@ impl Session {
                 }
             }
         }
-        self.shared.state.lock().settings.rollback_to(&settings);
+        let mut state = self.shared.state.lock();
+        match name {
+            RESTART => state.settings.restart(&settings),
+            _ => state.settings.rollback_to(&settings),
+        }
+        drop(state);
         self.block = Block::Active;
         Ok(())
     }

@@ -27,6 +27,8 @@ pub struct Settings {
     active: Arc<Active>,
     /// Counts changes, so that others notice them cheaply.
     changes: u64,
+    /// A new attempt has begun: it may have a commit token of its own.
+    new_attempt: bool,
 }
 
 /// A place to roll back to.
@@ -42,7 +44,7 @@ impl Settings {
         let active = Arc::new(Active::parse(&start));
         let start = Arc::new(start);
         let (before, after, now) = (start.clone(), start.clone(), start.clone());
-        Settings { start, before, after, now, active, changes: 0 }
+        Settings { start, before, after, now, active, changes: 0, new_attempt: false }
     }
 
     /// Parsed values.
@@ -105,6 +107,7 @@ impl Settings {
             None => Settings::check(name, values)?,
         };
         self.put(name, Some(value.clone()), local);
+        self.new_attempt &= once.is_none();
         Ok(value)
     }
 
@@ -112,7 +115,7 @@ impl Settings {
     fn check_once(&self, setting: &Setting, values: &[String]) -> Result<String> {
         let value = canonical(setting, values)?;
         match self.now.get(setting.name) {
-            Some(old) if *old != value => Err(Error::new(
+            Some(old) if *old != value && !self.new_attempt => Err(Error::new(
                 SqlState::InvalidParameterValue,
                 format!("parameter \"{}\" is already set in this transaction", setting.name),
             )),
@@ -201,6 +204,7 @@ impl Settings {
 
     fn end(&mut self) {
         self.now = self.after.clone();
+        self.new_attempt = false;
         self.changed();
     }
 
@@ -220,6 +224,13 @@ impl Settings {
             Arc::make_mut(&mut self.now).insert(COMMIT_TOKEN.to_owned(), token);
         }
         self.changed();
+    }
+
+    /// Goes back to the mark of the restart savepoint: the attempt is over, so the next one may
+    /// take another commit token, or keep it.
+    pub fn restart(&mut self, mark: &SettingsMark) {
+        self.rollback_to(mark);
+        self.new_attempt = true;
     }
 
     /// Name, value and description of every variable, for `SHOW ALL`.
@@ -308,6 +319,10 @@ mod tests {
         settings.rollback_to(&mark);
         settings.reset_all();
         assert!(settings.active().commit_token.is_some());
+        settings.restart(&mark);
+        assert!(settings.active().commit_token.is_some());
+        assert!(token(&mut settings, "3", true).is_ok());
+        assert_eq!(token(&mut settings, "2", true), Err("22023"));
         settings.commit();
         assert_eq!(settings.active().commit_token, None);
         assert!(token(&mut settings, "2", true).is_ok());
