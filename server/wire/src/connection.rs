@@ -135,7 +135,7 @@ async fn handle(
         }
         Frontend::Flush => {
             if let Err(error) = session.settle(channel).await {
-                session.fail().await;
+                session.fail(&error).await;
                 report(channel, &error)?;
                 *skipping = true;
             }
