@@ -21,6 +21,8 @@ pub struct Open {
     pub log: Log,
     /// Whether it runs behind SAVEPOINT cockroach_restart.
     pub restartable: bool,
+    /// Whether it was told to try again.
+    pub doomed: bool,
     /// Rows that it has locked for sure, until its end, or until it fails with nowhere to go back
     /// to.
     pub held: BTreeSet<i64>,
@@ -29,20 +31,38 @@ pub struct Open {
 }
 
 impl Open {
-    /// The savepoints that are left to go back to, the restart savepoint aside.
-    pub fn savepoints(&self) -> Vec<char> {
-        let mut names: Vec<char> = Vec::new();
-        let done = self.log.iter().filter(|(_, answer)| !matches!(answer, Answer::Error(_)));
-        for (statement, _) in done {
-            let place = |name| names.iter().rposition(|other| *other == name);
+    /// The savepoints that are left to go back to, the restart savepoint aside, and where in the
+    /// log they were made.
+    pub fn savepoints(&self) -> Vec<(char, usize)> {
+        let mut left: Vec<(char, usize)> = Vec::new();
+        for (at, (statement, answer)) in self.log.iter().enumerate() {
+            let place = |name| left.iter().rposition(|(other, _)| *other == name);
             match statement {
-                Statement::Savepoint(name) => names.push(*name),
-                Statement::RollbackTo(name) => names.truncate(place(*name).map_or(0, |at| at + 1)),
-                Statement::Release(name) => names.truncate(place(*name).unwrap_or(0)),
+                _ if matches!(answer, Answer::Error(_)) => {}
+                Statement::Savepoint(name) => left.push((*name, at)),
+                Statement::RollbackTo(name) => left.truncate(place(*name).map_or(0, |at| at + 1)),
+                Statement::Release(name) => left.truncate(place(*name).unwrap_or(0)),
                 _ => {}
             }
         }
-        names
+        left
+    }
+
+    /// After a retry error a savepoint that stands before all work begins the transaction anew:
+    /// nothing that was read counts, and the locks are gone. True if that was such a rollback.
+    pub fn begins_anew(&mut self) -> bool {
+        let Some((Statement::RollbackTo(name), Answer::Count(_))) = self.log.last() else {
+            return false;
+        };
+        let left = self.savepoints();
+        let Some((_, at)) = left.iter().rfind(|(other, _)| other == name) else { return false };
+        if !self.doomed || !self.log[..*at].iter().all(|(statement, _)| statement.is_mark()) {
+            return false;
+        }
+        self.log.truncate(at + 1);
+        self.held.clear();
+        (self.since, self.doomed) = (None, false);
+        true
     }
 
     /// Whether it waits for ROLLBACK, or ROLLBACK TO.

@@ -167,6 +167,11 @@ impl Statement {
         }
     }
 
+    /// Whether it only marks a place, or goes back to one.
+    pub fn is_mark(&self) -> bool {
+        matches!(self, Statement::Savepoint(_) | Statement::RollbackTo(_) | Statement::Release(_))
+    }
+
     /// Whether it may take locks, now or at COMMIT.
     pub fn locks(&self) -> bool {
         !matches!(
@@ -175,10 +180,7 @@ impl Statement {
                 | Statement::Range(..)
                 | Statement::ByUnique(_)
                 | Statement::DivideByZero
-                | Statement::Savepoint(_)
-                | Statement::RollbackTo(_)
-                | Statement::Release(_)
-        )
+        ) && !self.is_mark()
     }
 
     /// Whether the answer is what the statement gives on those rows, which it changes. Of several

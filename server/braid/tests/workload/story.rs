@@ -153,7 +153,12 @@ impl Story<'_> {
     async fn step(&mut self, at: usize) {
         let statement = self.choose(at);
         let newest = self.model.newest();
-        let since = *self.open(at).since.get_or_insert(newest);
+        let open = self.open(at);
+        if !statement.is_mark() {
+            // Its snapshot is taken now.
+            open.since.get_or_insert(newest);
+        }
+        let since = open.since.unwrap_or(newest);
         let answer = self.say(at, &statement.sql(self.seed)).await;
         self.check_contention(at, since, &answer);
         self.check_locks(at, &statement, &answer);
@@ -167,7 +172,11 @@ impl Story<'_> {
         if let Some(id) = statement.locked_id().filter(|_| found && !is_shared(&statement)) {
             open.held.insert(id);
         }
+        open.doomed |= answer == Answer::Error("40001".to_owned());
         open.log.push((statement, answer));
+        if open.begins_anew() {
+            return;
+        }
         if open.failed() && !open.restartable && open.savepoints().is_empty() {
             open.held.clear();
         }
@@ -181,6 +190,7 @@ impl Story<'_> {
     fn choose(&mut self, at: usize) -> Statement {
         let statement = Statement::random(&mut self.random);
         let (failed, savepoint) = (self.open(at).failed(), self.open(at).savepoints().pop());
+        let savepoint = savepoint.map(|(name, _)| name);
         let mostly = !self.random.one_in(5);
         match (statement, savepoint) {
             (_, Some(name)) if failed && mostly => Statement::RollbackTo(name),
@@ -276,6 +286,10 @@ impl Story<'_> {
             self.counts.retried += 1;
             self.assert(is_contention(&answer), "COMMIT fails");
         }
+        if release && !committed && answer == Answer::Error("40001".to_owned()) {
+            self.sessions[at].open = Some(open);
+            return self.restart(at).await;
+        }
         if release {
             let end = if committed { "COMMIT" } else { "ROLLBACK" };
             let answer = self.say(at, end).await;
@@ -283,12 +297,14 @@ impl Story<'_> {
         }
     }
 
-    /// The client's half of a retry: back to the start, locks stay.
+    /// The client's half of a retry: a new attempt, with the locks of the one before.
     async fn restart(&mut self, at: usize) {
         let answer = self.say(at, "ROLLBACK TO SAVEPOINT cockroach_restart").await;
         self.assert(answer == Answer::Count(0), "the restart savepoint is gone");
         self.counts.restarted += 1;
-        self.open(at).log.clear();
+        let open = self.open(at);
+        open.log.clear();
+        (open.since, open.doomed) = (None, false);
     }
 }
 
