@@ -250,6 +250,12 @@ impl Sequences {
             match txn.commit_or_error().await {
                 Ok(_) => return Ok(outcome),
                 Err(error) if error.is_retryable() && attempt < ATTEMPTS_MAX => attempt += 1,
+                // The counter's write, not that of the transaction that asks, which has not
+                // committed for certain: its client must not be told "unknown".
+                Err(braid_kv::Error::Unknown) => {
+                    let why = "a sequence could not be written".into();
+                    return Err(braid_kv::Error::Stopped(why).into());
+                }
                 Err(error) => return Err(error.into()),
             }
         }

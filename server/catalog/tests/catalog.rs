@@ -5,6 +5,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use braid_builtins::{Environment, Lookup};
 use braid_catalog::*;
@@ -249,6 +250,24 @@ async fn privileges_of_owners_public_and_members() {
     assert!(catalog.check_owner(user, object).is_err());
     let acl = catalog.acl(object).unwrap();
     assert_eq!(acl, ["root=arwdDxt/root", "=r/root", "g=a/root"]);
+}
+
+#[tokio::test]
+async fn a_failed_sync_of_a_sequence_is_no_unknown_commit() {
+    let dir = tempfile::tempdir().unwrap();
+    let fails = Arc::new(AtomicBool::new(false));
+    let options = EmbeddedOptions { fail_syncs: Some(fails.clone()), ..EmbeddedOptions::default() };
+    let store = EmbeddedStore::open(dir.path(), options).unwrap();
+    let kv = Kv::new(Arc::new(store), DatabaseOptions::default());
+    bootstrap(&kv).await.unwrap();
+    let cache = CatalogCache::new(true);
+    let txn = kv.begin(TxnOptions::default());
+    let mut draft = cache.draft(&txn, txn.next_statement()).await.unwrap();
+    let sequence = sequence(&mut draft, "s");
+    fails.store(true, Ordering::Relaxed);
+    let refused = Sequences::new(kv.clone()).nextval(&sequence).await;
+    let stopped = matches!(&refused, Err(SequenceError::Kv(braid_kv::Error::Stopped(_))));
+    assert!(stopped, "{refused:?}");
 }
 
 #[tokio::test]
