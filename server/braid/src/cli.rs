@@ -75,6 +75,11 @@ pub struct Start {
         value_parser = clap::value_parser!(u32).range(0..=1_048_576))]
     pub range_cache_mib: u32,
 
+    /// The most row locks held at once, by all transactions together; one more is 53200
+    #[arg(long, env = "BRAID_LOCKS_MAX", value_name = "N", default_value_t = 2_000_000,
+        value_parser = clap::value_parser!(u32).range(1000..=1_000_000_000))]
+    pub locks_max: u32,
+
     /// Bench aid: wait this long at every round trip, as a remote store would make us
     #[arg(long, env = "BRAID_SIMULATE_RTT", value_name = "TIME", value_parser = parse_duration)]
     pub simulate_rtt: Option<Duration>,

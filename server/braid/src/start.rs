@@ -37,6 +37,7 @@ fn open_store(options: &Start) -> Result<Arc<EmbeddedStore>> {
     let embedded = EmbeddedOptions {
         cache_bytes: u64::from(options.cache_mib) << 20,
         range_cache_bytes: (options.range_cache_mib as usize) << 20,
+        locks_max: options.locks_max as usize,
         on_fatal: Some(fatal),
         ..EmbeddedOptions::default()
     };

@@ -271,3 +271,21 @@ fn writers_of_different_families_are_independent() {
         assert_eq!(number(&a, "SELECT count(*) FROM wide").await, 2);
     });
 }
+
+#[test]
+fn the_lock_table_has_a_limit() {
+    run(async {
+        let server = Server::start(Config::new().arg("--locks-max").arg("1000"));
+        let client = accounts(&server).await;
+        let sql = "INSERT INTO account SELECT i, 0 FROM generate_series(10, 2000) AS i";
+        client.batch_execute(sql).await.expect("is inserted");
+        let error = client.batch_execute("SELECT * FROM account FOR UPDATE").await;
+        let error = error.expect_err("is too much");
+        let error = error.as_db_error().expect("an error of the server");
+        assert_eq!(*error.code(), SqlState::OUT_OF_MEMORY);
+        assert_eq!(error.message(), "too many row locks");
+        assert_eq!(number(&client, LOCKS).await, 0);
+        let sql = "SELECT * FROM account WHERE id <= 900 FOR UPDATE";
+        client.batch_execute(sql).await.expect("is within the limit");
+    });
+}

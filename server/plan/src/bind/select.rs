@@ -104,7 +104,8 @@ impl Binder<'_> {
             return Err(clause.refuse(what));
         }
         let steady = |item: &Item| !item.expr.is_volatile() && !item.expr.waits();
-        if !locks.clauses.is_empty() && !(locks.hoist && items.iter().all(steady)) {
+        let leaves_it = locks.hoist && items.iter().all(steady);
+        if !locks.clauses.is_empty() && !leaves_it {
             // The select list is computed from the rows as they are under the lock.
             let node = lock_rows(sorted(node, keys))?;
             return self.finish_select(node, items, Vec::new(), None, select, keep_unknown);
