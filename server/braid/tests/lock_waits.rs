@@ -277,8 +277,11 @@ fn the_lock_table_has_a_limit() {
     run(async {
         let server = Server::start(Config::new().arg("--locks-max").arg("1000"));
         let client = accounts(&server).await;
-        let sql = "INSERT INTO account SELECT i, 0 FROM generate_series(10, 2000) AS i";
-        client.batch_execute(sql).await.expect("is inserted");
+        for from in [10, 700, 1400] {
+            let rows = format!("generate_series({from}, {from} + 689)");
+            let sql = format!("INSERT INTO account SELECT i, 0 FROM {rows} AS i");
+            client.batch_execute(&sql).await.expect("is inserted");
+        }
         let error = client.batch_execute("SELECT * FROM account FOR UPDATE").await;
         let error = error.expect_err("is too much");
         let error = error.as_db_error().expect("an error of the server");

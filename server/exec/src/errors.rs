@@ -32,12 +32,11 @@ pub fn from_kv(error: Kv) -> Error {
                 .collect();
             deadlock(lines)
         }
-        Kv::LimitExceeded { name: "locks_max", limit } => Error::new(
-            SqlState::OutOfMemory,
-            "too many row locks",
-        )
-        .detail(format!("All transactions together hold locks_max ({limit}) locks."))
-        .hint("Lock fewer rows in a transaction, or start the server with a larger --locks-max."),
+        Kv::LimitExceeded { name: "locks_max", limit } => {
+            Error::new(SqlState::OutOfMemory, "too many row locks")
+                .detail(format!("All transactions together hold locks_max ({limit}) locks."))
+                .hint("Lock fewer rows at a time, or start the server with a larger --locks-max.")
+        }
         Kv::LimitExceeded { name, limit } => {
             Error::new(SqlState::OutOfMemory, format!("limit \"{name}\" of {limit} reached"))
                 .hint("Split the transaction into smaller ones, or raise the limit.")

@@ -17,6 +17,7 @@ use crate::expr::{Expr, Slot, SubqueryKind};
 use crate::node::{
     AggregateCall, Bound, FrameBound, FunctionCall, JoinMethod, Node, OnConflict, SortKey,
 };
+use crate::row_lock::LockRows;
 
 /// What crosses the border into one (sub)plan.
 #[derive(Default)]
@@ -191,16 +192,7 @@ fn node(n: &mut Node, frame: &mut Frame) {
             keys(&mut sort.keys, &input, frame);
             exprs(&mut sort.limit, &nothing, frame);
         }
-        Node::LockRows(lock) => {
-            node(&mut lock.input, frame);
-            let mut slots = lock.passed();
-            slots.extend(lock.targets.iter().flat_map(|t| t.columns.iter().map(|c| c.0)));
-            let output = Input::new(&slots);
-            for step in &mut lock.recheck {
-                exprs(step.exprs_mut(), &output, frame);
-            }
-            exprs(lock.limit.iter_mut().chain(&mut lock.offset), &nothing, frame);
-        }
+        Node::LockRows(lock) => lock_rows(lock, frame),
         Node::Limit(limit) => {
             node(&mut limit.input, frame);
             let input = Input::new(&limit.input.slots());
@@ -225,9 +217,17 @@ fn node(n: &mut Node, frame: &mut Frame) {
             }
             node(&mut with.body, frame);
         }
-        Node::CteScan(_) => {}
-        Node::Insert(_) | Node::Update(_) | Node::Delete(_) => change(n, frame),
+        Node::CteScan(_) | Node::Insert(_) | Node::Update(_) | Node::Delete(_) => change(n, frame),
     }
+}
+
+fn lock_rows(lock: &mut LockRows, frame: &mut Frame) {
+    node(&mut lock.input, frame);
+    let output = Input::new(&lock.slots());
+    for step in &mut lock.recheck {
+        exprs(step.exprs_mut(), &output, frame);
+    }
+    exprs(lock.limit.iter_mut().chain(&mut lock.offset), &Input::new(&[]), frame);
 }
 
 fn join(n: &mut Node, frame: &mut Frame) {

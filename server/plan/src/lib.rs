@@ -19,6 +19,7 @@ mod expr;
 mod layout;
 mod node;
 mod planned;
+mod row_lock;
 mod rules;
 mod visit;
 

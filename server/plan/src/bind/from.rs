@@ -232,14 +232,8 @@ impl Binder<'_> {
             TableFactor::NestedJoin { table_with_joins, alias } => {
                 let (node, mut scope) = self.table_with_joins(table_with_joins, before, parent)?;
                 if let Some(alias) = alias {
-                    let name = braid_sql::fold(&alias.name);
-                    self.refuse_lock(&name, "a join")?;
-                    scope.tables = vec![name.clone()];
-                    scope.columns.retain(|column| !column.merged);
-                    for column in &mut scope.columns {
-                        column.table.clone_from(&name);
-                    }
-                    rename_columns(&mut scope, alias)?;
+                    self.refuse_lock(&braid_sql::fold(&alias.name), "a join")?;
+                    name_join(&mut scope, alias)?;
                 }
                 Ok((node, scope))
             }
@@ -520,6 +514,17 @@ fn derived_scope(
         rename_columns(&mut scope, alias)?;
     }
     Ok(scope)
+}
+
+/// `(a JOIN b …) AS t`
+fn name_join(scope: &mut Scope, alias: &TableAlias) -> Result<()> {
+    let name = braid_sql::fold(&alias.name);
+    scope.tables = vec![name.clone()];
+    scope.columns.retain(|column| !column.merged);
+    for column in &mut scope.columns {
+        column.table.clone_from(&name);
+    }
+    rename_columns(scope, alias)
 }
 
 /// `AS t (a, b)`

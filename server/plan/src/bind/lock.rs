@@ -16,6 +16,7 @@ use braid_sql::ast::{GroupByExpr, LockStrength, NonBlock, Select};
 use braid_types::{Error, Result, SqlState};
 
 use super::Binder;
+use super::expr::Collector;
 use crate::expr::{Expr, Slot, conjuncts};
 use crate::node::{
     Join, JoinKind, LockRows, LockWait, LockedTable, Node, Project, Recheck, RowLock, Scan,
@@ -109,6 +110,21 @@ pub(super) struct SelectLocks {
     pub(super) clauses: Vec<LockClause>,
     /// The select is a plain part of the FROM of the query around it, which locks.
     pub(super) hoist: bool,
+}
+
+impl Collector {
+    /// What makes a row of a select list more or less than one row of FROM.
+    pub(super) fn summarizes(&self) -> Option<&'static str> {
+        if !self.aggregates.is_empty() {
+            Some("aggregate functions")
+        } else if !self.windows.is_empty() {
+            Some("window functions")
+        } else if !self.sets.is_empty() {
+            Some("set-returning functions in the target list")
+        } else {
+            None
+        }
+    }
 }
 
 impl Binder<'_> {

@@ -91,16 +91,7 @@ impl Binder<'_> {
         let mut on = self.distinct_on(select, &items, scopes, &mut collector)?;
         let group = self.group_by(&select.group_by, &items, scopes)?;
 
-        let summarized = if !collector.aggregates.is_empty() {
-            Some("aggregate functions")
-        } else if !collector.windows.is_empty() {
-            Some("window functions")
-        } else if !collector.sets.is_empty() {
-            Some("set-returning functions in the target list")
-        } else {
-            None
-        };
-        if let (Some(clause), Some(what)) = (locks.clauses.first(), summarized) {
+        if let (Some(clause), Some(what)) = (locks.clauses.first(), collector.summarizes()) {
             return Err(clause.refuse(what));
         }
         let steady = |item: &Item| !item.expr.is_volatile() && !item.expr.waits();

@@ -161,6 +161,12 @@ pub mod walk {
             }
             Node::Distinct(n) => n.on.iter_mut().for_each(f),
             Node::SetOp(_) | Node::With(_) | Node::CteScan(_) => {}
+            Node::Insert(_) | Node::Update(_) | Node::Delete(_) => change_exprs(node, f),
+        }
+    }
+
+    fn change_exprs(node: &mut Node, f: &mut dyn FnMut(&mut Expr)) {
+        match node {
             Node::Insert(n) => {
                 n.values.iter_mut().for_each(&mut *f);
                 n.generated.iter_mut().map(|(_, e)| e).for_each(&mut *f);
@@ -183,6 +189,7 @@ pub mod walk {
                 n.predicates.iter_mut().map(|(_, e)| e).for_each(&mut *f);
                 n.returning.iter_mut().map(|(_, e)| e).for_each(f);
             }
+            _ => {}
         }
     }
 

@@ -7,7 +7,7 @@ use std::collections::HashSet;
 
 use crate::Slot;
 use crate::expr::{Expr, conjuncts};
-use crate::node::{Filter, JoinKind, Node, Recheck};
+use crate::node::{AggregateNode, Filter, JoinKind, Node, Recheck};
 
 use super::walk;
 
@@ -81,30 +81,7 @@ fn push(node: Node, mut predicates: Vec<Expr>) -> Node {
             distinct.input = push(distinct.input, predicates);
             Node::Distinct(distinct)
         }
-        Node::Aggregate(mut aggregate) => {
-            // A condition on grouped columns alone drops whole groups: their rows may go first.
-            let columns: HashSet<Slot> = aggregate
-                .group
-                .iter()
-                .filter(|(slot, e)| matches!(e, Expr::Column(s, _) if s == slot))
-                .map(|(slot, _)| *slot)
-                .collect();
-            let plain = aggregate.sets.is_empty() && !aggregate.group.is_empty();
-            let own: HashSet<Slot> = aggregate
-                .group
-                .iter()
-                .map(|(s, _)| *s)
-                .chain(aggregate.aggregates.iter().map(|(s, _)| *s))
-                .collect();
-            let (down, stay) = predicates.into_iter().partition(|p: &Expr| {
-                let slots = needs(p);
-                plain
-                    && slots.iter().any(|s| columns.contains(s))
-                    && slots.iter().all(|s| columns.contains(s) || !own.contains(s))
-            });
-            aggregate.input = push(aggregate.input, down);
-            keep(Node::Aggregate(aggregate), stay)
-        }
+        Node::Aggregate(aggregate) => push_aggregate(aggregate, predicates),
         Node::With(mut with) => {
             for cte in &mut with.ctes {
                 let taken = std::mem::replace(&mut cte.plan, Node::one_row());
@@ -132,6 +109,31 @@ fn push(node: Node, mut predicates: Vec<Expr>) -> Node {
             keep(node, predicates)
         }
     }
+}
+
+fn push_aggregate(mut aggregate: Box<AggregateNode>, predicates: Vec<Expr>) -> Node {
+    // A condition on grouped columns alone drops whole groups: their rows may go first.
+    let columns: HashSet<Slot> = aggregate
+        .group
+        .iter()
+        .filter(|(slot, e)| matches!(e, Expr::Column(s, _) if s == slot))
+        .map(|(slot, _)| *slot)
+        .collect();
+    let plain = aggregate.sets.is_empty() && !aggregate.group.is_empty();
+    let own: HashSet<Slot> = aggregate
+        .group
+        .iter()
+        .map(|(s, _)| *s)
+        .chain(aggregate.aggregates.iter().map(|(s, _)| *s))
+        .collect();
+    let (down, stay) = predicates.into_iter().partition(|p: &Expr| {
+        let slots = needs(p);
+        plain
+            && slots.iter().any(|s| columns.contains(s))
+            && slots.iter().all(|s| columns.contains(s) || !own.contains(s))
+    });
+    aggregate.input = push(aggregate.input, down);
+    keep(Node::Aggregate(aggregate), stay)
 }
 
 fn substitute(e: &mut Expr, exprs: &[(Slot, Expr)]) {
