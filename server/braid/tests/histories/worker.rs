@@ -182,17 +182,18 @@ impl Sender<'_> {
     }
 
     async fn step(&mut self) -> Sent {
-        match self.random.below(12) {
+        match self.random.below(13) {
             0..5 => self.read(true).await,
             5 => self.skip_locked().await,
             6 => self.append(1, false).await,
             7 => self.append(3, false).await,
             8 => self.append(2, true).await,
             9 => self.update_returning().await,
-            10 => self.write(false).await,
+            10 => self.write(false, "").await,
+            11 => self.burst().await,
             _ => {
                 self.read_register(true).await?;
-                self.write(true).await
+                self.write(true, "").await
             }
         }
     }
@@ -288,6 +289,18 @@ impl Sender<'_> {
         self.send(&sql).await
     }
 
+    /// Writes that are acknowledged before they are done, some of them of the same keys.
+    async fn burst(&mut self) -> Sent {
+        for _ in 0..2 + self.random.below(4) {
+            match self.random.below(3) {
+                0 => self.append(1, true).await?,
+                1 => self.append(3, true).await?,
+                _ => self.write(false, " RETURNING NOTHING").await?,
+            }
+        }
+        Ok(())
+    }
+
     /// Appends to a list that exists, and reads it.
     async fn update_returning(&mut self) -> Sent {
         let (key, value) = (self.key(), self.shared.next_value());
@@ -313,7 +326,7 @@ impl Sender<'_> {
     }
 
     /// Writes the register that was read last, or any.
-    async fn write(&mut self, last_read: bool) -> Sent {
+    async fn write(&mut self, last_read: bool, end: &str) -> Sent {
         let last = match self.ops.last() {
             Some(Op::Read(Key::Register(key), _)) if last_read => Some(*key),
             _ => None,
@@ -321,6 +334,7 @@ impl Sender<'_> {
         let key = last.unwrap_or_else(|| self.key());
         let value = self.shared.next_value();
         self.ops.push(Op::Write(Key::Register(key), value));
-        self.send(&format!("UPSERT INTO register (key, value) VALUES ({key}, {value})")).await
+        let sql = format!("UPSERT INTO register (key, value) VALUES ({key}, {value}){end}");
+        self.send(&sql).await
     }
 }
