@@ -15,6 +15,8 @@
  * ├── CommitUnknownError       COMMIT was sent, its outcome never arrived
  * ├── CommitAbortedError       COMMIT was sent, and the server says that it took no effect
  * ├── RetriesExhaustedError    a transaction kept failing with retry errors
+ * ├── BatchRowError            one row of a batch was refused, the others were stored
+ * ├── BatchTableError          a row does not fit the batcher's table
  * ├── UsageError               a handle was used after its end, or beside its nested transaction
  * └── OptionError              an option has a wrong type or is out of its range
  * ```
@@ -220,6 +222,33 @@ export class RetriesExhaustedError extends BraidError {
     this.elapsedMs = info.elapsedMs;
     this.limit = info.limit;
     this.last = info.last;
+  }
+}
+
+/** One row was refused; the others of its batch were stored. `cause` is the server's error. */
+export class BatchRowError<Row extends object = object> extends BraidError {
+  /** The row as it was given to `add`. */
+  readonly row: Row;
+  /** The SQLSTATE, for example `23505`. */
+  readonly code: string;
+
+  constructor(row: Row, cause: DatabaseError) {
+    super(cause.message, { cause });
+    this.name = 'BatchRowError';
+    this.row = row;
+    this.code = cause.code;
+  }
+}
+
+/** The table or a row does not fit: an unknown column, a missing key. Nothing was sent. */
+export class BatchTableError extends BraidError {
+  /** The table's name, quoted. */
+  readonly table: string;
+
+  constructor(table: string, message: string) {
+    super(`table ${table} ${message}`);
+    this.name = 'BatchTableError';
+    this.table = table;
   }
 }
 

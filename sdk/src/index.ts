@@ -46,12 +46,13 @@ export type {
   BatchEvent,
   BatchMode,
 } from './batcher/index.js';
-export { BatchRowError, BatchTableError } from './batcher/index.js';
 export type { Database } from './client.js';
 export { connect } from './client.js';
 export type { CommitLostEvent } from './diagnostics.js';
 export type { ConstraintKind, FailedStatement } from './errors.js';
 export {
+  BatchRowError,
+  BatchTableError,
   BraidError,
   CommitAbortedError,
   CommitUnknownError,

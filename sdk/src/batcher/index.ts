@@ -12,13 +12,12 @@ import type { Sql } from '../sql.js';
 import type { Queryable } from '../queryable.js';
 import type { BatcherStats } from './batcher.js';
 import { BatcherCore } from './batcher.js';
-import { BatchRowError } from './errors.js';
+import { BatchRowError } from '../errors.js';
 import type { BatcherOptions, BatcherSettings } from './options.js';
 import { readBatcherOptions } from './options.js';
 import { describeTable } from './table.js';
 
 export type { BatcherStats } from './batcher.js';
-export { BatchRowError, BatchTableError } from './errors.js';
 export type { AdaptEvent, BatcherOptions, BatchEvent, BatchMode } from './options.js';
 
 /** What became of the rows of `addAll`. */

@@ -15,10 +15,10 @@
  */
 
 import { backoffMs } from '../retry.js';
-import { ConnectionError, isAmbiguous, isRetryable } from '../errors.js';
+import { BatchRowError, ConnectionError, isAmbiguous, isRetryable } from '../errors.js';
 import type { Scheduler } from '../scheduler.js';
 import type { Sql } from '../sql.js';
-import { BatchRowError, isAboutRows } from './errors.js';
+import { isAboutRows } from './errors.js';
 import type { Entry } from './queue.js';
 import { valuesOf } from './queue.js';
 

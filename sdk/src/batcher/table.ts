@@ -13,7 +13,7 @@ import type { Queryable } from '../queryable.js';
 import type { Parameter } from '../sql.js';
 import { Sql, sql } from '../sql.js';
 import { checkParameter } from '../parameters.js';
-import { BatchTableError } from './errors.js';
+import { BatchTableError } from '../errors.js';
 import type { BatcherSettings } from './options.js';
 
 /** A column of the table. */

@@ -1,5 +1,5 @@
-//! Prints the first rows of TPC-H's `lineitem`, one a line, fields separated by `|`: the data of the
-//! batch bench. `cargo run --release -p braid-testkit --example lineitem -- ROWS`
+//! Prints the first rows of TPC-H's `lineitem`, one a line, fields separated by `|`: the data of
+//! the batch bench. `cargo run --release -p braid-testkit --example lineitem -- ROWS`
 
 use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;
