@@ -8,8 +8,11 @@
  *   lineitem    multi-row inserts, upserts and deletes by batch size   [--rows N]
  *   batcher     the adaptive batcher against fixed sizes, as the load changes
  *   overhead    the SDK against bare pg
+ *   ycsb        workloads A and F: families, FOR UPDATE, implicit locking, levels, both drivers
+ *               [--records 10000] [--connections 1,4,16] [--workloads A,F] [--drivers sdk,pg]
+ *               [--name ycsb]; --only takes several texts, separated by |
  *
- * BRAID_BENCH_URL and POSTGRES_BENCH_URL name servers that run already, instead; memory is then not
+ * COCKROACH_BENCH_URL adds a CockroachDB to ycsb. BRAID_BENCH_URL and POSTGRES_BENCH_URL name servers that run already, instead; memory is then not
  * measured. PG_BIN is the folder of PostgreSQL's programs (default: Debian's, version 15).
  */
 
@@ -30,6 +33,11 @@ const { values: flags, positionals } = parseArgs({
     'scan-rows': { type: 'string', default: '1000000' },
     rows: { type: 'string', default: '60000' },
     idle: { type: 'string', default: '1000' },
+    records: { type: 'string', default: '10000' },
+    connections: { type: 'string', default: '1,4,16' },
+    workloads: { type: 'string', default: 'A,F' },
+    drivers: { type: 'string', default: 'sdk,pg' },
+    name: { type: 'string', default: 'ycsb' },
   },
 });
 
@@ -81,6 +89,20 @@ const SUITES = {
   async overhead(sides) {
     const { runOverhead } = await import('./dist/overhead.js');
     return runOverhead({ ...common, sides });
+  },
+  async ycsb(sides) {
+    const { runYcsb } = await import('./dist/ycsb/index.js');
+    const cockroach = process.env.COCKROACH_BENCH_URL;
+    const third = cockroach ? [{ name: 'CockroachDB', url: cockroach }] : [];
+    return runYcsb({
+      ...common,
+      sides: [...sides, ...third],
+      workloads: flags.workloads.split(','),
+      drivers: flags.drivers.split(','),
+      connections: flags.connections.split(',').map(Number),
+      records: Number(flags.records),
+      name: flags.name,
+    });
   },
 };
 

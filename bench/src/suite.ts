@@ -32,12 +32,19 @@ export function median(values: readonly number[]): number {
 }
 
 /** Shows a table with the command and the machine above. */
-export function showTable(plan: SuitePlan, rows: readonly (readonly string[])[]): void {
+export function showTable(
+  plan: Pick<SuitePlan, 'command' | 'show'>,
+  rows: readonly (readonly string[])[],
+): void {
   plan.show(`\n${machine()}\ncommand: ${plan.command}\n\n${aligned(rows)}\n`);
 }
 
 /** Writes raw results as `<name>.json`; returns the path. */
-export async function saveJson(plan: SuitePlan, name: string, content: object): Promise<string> {
+export async function saveJson(
+  plan: Pick<SuitePlan, 'command' | 'folder'>,
+  name: string,
+  content: object,
+): Promise<string> {
   await mkdir(plan.folder, { recursive: true });
   const path = join(plan.folder, `${name}.json`);
   const { command } = plan;
@@ -47,6 +54,6 @@ export async function saveJson(plan: SuitePlan, name: string, content: object): 
 }
 
 /** What stands under a plot. */
-export function notes(plan: SuitePlan): string[] {
+export function notes(plan: Pick<SuitePlan, 'command'>): string[] {
   return [plan.command, machine()];
 }

@@ -189,7 +189,7 @@ onEachServer('transactions', ({ url }) => {
 
   it('say that the outcome is unknown when the answer to COMMIT is lost', async () => {
     await using proxy = await startProxy(url);
-    await using other = await connect(proxy.url);
+    await using other = await connect(proxy.url, { commitTokens: false });
     proxy.judge = (chunk) => (chunk.includes('COMMIT') ? 'cut after' : 'pass');
     let runs = 0;
     const work = other.transaction((tx) => {
@@ -223,7 +223,7 @@ onEachServer('transactions', ({ url }) => {
 
   it('do not wait forever for an answer to COMMIT once they are aborted', async () => {
     await using proxy = await startProxy(url);
-    await using other = await connect(proxy.url, { graceMs: 100 });
+    await using other = await connect(proxy.url, { graceMs: 100, commitTokens: false });
     proxy.judge = (chunk) => (chunk.includes('COMMIT') ? 'swallow' : 'pass');
     const signal = AbortSignal.timeout(200);
     const work = other.transaction({ signal }, (tx) => tx.query`INSERT INTO ${table} VALUES (1)`);

@@ -1,0 +1,123 @@
+/**
+ * YCSB's workloads A and F on BraidDB, PostgreSQL and CockroachDB, in turn and in one run.
+ *
+ * Writes `ycsb.json` with every round, and a plot of throughput and of the 99th percentile for
+ * each workload over the number of connections.
+ */
+
+import type { SuitePlan } from '../suite.js';
+import { median, notes, saveJson, showTable } from '../suite.js';
+import type { Series } from '../plot.js';
+import { savePlot } from '../plot.js';
+import type { Cell, DriverName, Workload, YcsbSide } from './cell.js';
+import { cellsOf, fits, nameOf } from './cell.js';
+import type { YcsbRound } from './load.js';
+import { clear, fill, oneRound } from './load.js';
+
+/** What to run besides the plan of every suite. */
+export interface YcsbPlan extends Omit<SuitePlan, 'sides'> {
+  readonly sides: readonly YcsbSide[];
+  readonly workloads: readonly Workload[];
+  readonly drivers: readonly DriverName[];
+  readonly connections: readonly number[];
+  readonly records: number;
+  /** File name of the results, without its ending. */
+  readonly name: string;
+}
+
+/** A cell on a server with a number of connections. */
+interface Result {
+  readonly cell: Cell;
+  readonly side: YcsbSide['name'];
+  readonly connections: number;
+  readonly rounds: YcsbRound[];
+}
+
+/** Runs all cells whose name contains `only`; returns the paths of what was written. */
+export async function runYcsb(plan: YcsbPlan): Promise<string[]> {
+  const wanted = plan.only?.split('|');
+  const cells = cellsOf(plan.workloads, plan.drivers).filter(
+    (cell) => wanted === undefined || wanted.some((text) => nameOf(cell).includes(text)),
+  );
+  const results: Result[] = [];
+  for (const families of [false, true]) {
+    const group = cells.filter((cell) => cell.families === families);
+    const sides = plan.sides.filter((side) => group.some((cell) => fits(cell, side)));
+    for (const side of sides) await fill(side, families, plan.records);
+    for (const connections of plan.connections) {
+      for (const cell of group) results.push(...(await measure(plan, cell, connections)));
+    }
+    for (const side of sides) await clear(side);
+  }
+  showTable(plan, tableOf(results));
+  const content = { records: plan.records, results: results.map(flattened) };
+  const json = await saveJson(plan, plan.name, content);
+  return [json, ...(await savePlots(plan, results))];
+}
+
+/** The servers take turns, so that what disturbs the machine disturbs all of them. */
+async function measure(plan: YcsbPlan, cell: Cell, connections: number): Promise<Result[]> {
+  const results = plan.sides
+    .filter((side) => fits(cell, side))
+    .map((side) => ({ side, rounds: [] as YcsbRound[] }));
+  for (let round = 0; round < plan.rounds; round++) {
+    for (const { side, rounds } of results) {
+      plan.print(`${nameOf(cell)}, ${connections} connections, ${side.name}, round ${round + 1}`);
+      rounds.push(await oneRound(cell, side, connections, plan.records, plan.seconds * 1000));
+    }
+  }
+  return results.map(({ side, rounds }) => ({ cell, side: side.name, connections, rounds }));
+}
+
+function tableOf(results: readonly Result[]): string[][] {
+  const head = ['workload', 'server', 'conn', 'ops/s', 'p50 ms', 'p95 ms', 'p99 ms', 'max ms'];
+  const rows = results.map(({ cell, side, connections, rounds }) => [
+    ...[nameOf(cell), side, String(connections), middle(rounds, 'perSecond').toFixed(0)],
+    ...(['p50Ms', 'p95Ms', 'p99Ms', 'maxMs'] as const).map((key) => middle(rounds, key).toFixed(2)),
+    String(rounds.reduce((sum, { retries }) => sum + retries, 0)),
+  ]);
+  return [[...head, 'client retries'], ...rows];
+}
+
+function middle(rounds: readonly YcsbRound[], key: keyof YcsbRound): number {
+  return median(rounds.map((round) => round[key]));
+}
+
+function flattened({ cell, ...rest }: Result): object {
+  return { ...cell, ...rest };
+}
+
+async function savePlots(plan: YcsbPlan, results: readonly Result[]): Promise<string[]> {
+  const paths: string[] = [];
+  for (const workload of plan.workloads) {
+    for (const [key, y] of [
+      ['perSecond', 'operations per second'],
+      ['p99Ms', '99th percentile, ms'],
+    ] as const) {
+      const series = seriesOf(results, workload, key);
+      if (series.length === 0) continue;
+      const plot = {
+        ...{ title: `YCSB ${workload}: ${y}`, x: 'connections', y, series, logX: true },
+        notes: notes(plan),
+      };
+      const name = `${plan.name}-${workload}-${key === 'perSecond' ? 'throughput' : 'p99'}`;
+      paths.push(...(await savePlot(plot, plan.folder, name)));
+    }
+  }
+  return paths;
+}
+
+function seriesOf(results: readonly Result[], workload: Workload, key: keyof YcsbRound): Series[] {
+  const lines = new Map<string, [number, number][]>();
+  for (const { cell, side, connections, rounds } of results) {
+    if (cell.workload !== workload) continue;
+    const name = `${side}, ${nameOf(cell).slice(3)}`;
+    const points = lines.get(name) ?? [];
+    lines.set(name, [...points, [connections, middle(rounds, key)]]);
+  }
+  return [...lines].map(([name, points]) => ({
+    name,
+    points,
+    dashed: !name.startsWith('BraidDB'),
+  }));
+}
