@@ -54,7 +54,7 @@ export interface TransactionOptions {
   /** Milliseconds for all attempts and pauses together. Default 30 000; 1 to 86 400 000. */
   readonly deadlineMs?: number | undefined;
   /** Upper bound of the first pause in milliseconds; doubled each time. Default 10; 0 to 60 000.
-   * Where the next attempt keeps its locks (see {@link RetryEvent.from}) the first has no pause. */
+   * Where the next attempt keeps its locks (see {@link RetryEvent.from}) the first three have none. */
   readonly backoffBaseMs?: number | undefined;
   /** No pause is longer, in milliseconds. Default 1 000; 0 to 600 000. */
   readonly backoffMaxMs?: number | undefined;

@@ -13,6 +13,9 @@ import { isRetryable, RetriesExhaustedError } from './errors.js';
 import type { RetryEvent, TransactionSettings } from './options.js';
 import type { Scheduler } from './scheduler.js';
 
+/** Attempts that keep their locks start at once this often: others wait for these locks. */
+const UNPAUSED_RESTARTS = 3;
+
 /** What decides about the next attempt. */
 export type RetrySettings = Pick<
   TransactionSettings,
@@ -35,7 +38,7 @@ export function backoffMs(
 /**
  * Runs `attempt` until it succeeds, fails with an error that is no retry error, or is out of luck.
  * `holds` tells whether the next attempt keeps the locks of the last one: others wait for those, so
- * the first pause is left out.
+ * the first pauses are left out.
  */
 export async function retrying<T>(
   settings: RetrySettings,
@@ -68,8 +71,8 @@ export async function retrying<T>(
       }
       if (number >= settings.attemptsMax) throw exhausted(number, 'attempts');
       const from = holds() ? 'savepoint' : 'begin';
-      const pauses = from === 'savepoint' ? number - 1 : number;
-      const delayMs = pauses === 0 ? 0 : backoffMs(settings, pauses, scheduler.random);
+      const pauses = from === 'savepoint' ? number - UNPAUSED_RESTARTS : number;
+      const delayMs = pauses <= 0 ? 0 : backoffMs(settings, pauses, scheduler.random);
       const elapsedMs = scheduler.now() - startMs;
       if (elapsedMs + delayMs >= settings.deadlineMs) throw exhausted(number, 'deadline');
       const event: RetryEvent = { attempt: number, delayMs, elapsedMs, error: last, from };

@@ -74,9 +74,11 @@ function tableOf(results: readonly Result[]): string[][] {
   const rows = results.map(({ cell, side, connections, rounds }) => [
     ...[nameOf(cell), side, String(connections), middle(rounds, 'perSecond').toFixed(0)],
     ...(['p50Ms', 'p95Ms', 'p99Ms', 'maxMs'] as const).map((key) => middle(rounds, key).toFixed(2)),
-    String(rounds.reduce((sum, { retries }) => sum + retries, 0)),
+    ...(['retries', 'lostUpdates'] as const).map((key) =>
+      String(rounds.reduce((sum, round) => sum + round[key], 0)),
+    ),
   ]);
-  return [[...head, 'client retries'], ...rows];
+  return [[...head, 'client retries', 'lost'], ...rows];
 }
 
 function middle(rounds: readonly YcsbRound[], key: keyof YcsbRound): number {

@@ -3,7 +3,8 @@
  *
  * The value of a field is a counter of ten digits and filler up to 100 bytes. A read-modify-write
  * adds one to the counter that it has read, so that after a run of workload F the sum of all
- * counters is the number of acknowledged ones, or an update was lost.
+ * counters is the number of acknowledged ones, or an update was lost. At READ COMMITTED without
+ * FOR UPDATE that may happen, and is counted; elsewhere the bench fails.
  */
 
 import pg from 'pg';
@@ -30,6 +31,8 @@ export interface YcsbRound {
   readonly maxMs: number;
   /** How often the client had to run something again. */
   readonly retries: number;
+  /** Acknowledged read-modify-writes without a trace: READ COMMITTED allows it without FOR UPDATE. */
+  readonly lostUpdates: number;
 }
 
 /** Creates and fills the table. */
@@ -82,7 +85,9 @@ export async function oneRound(
     for (;;) {
       const fromMs = performance.now();
       if (fromMs >= endMs) return;
-      modified += await operation(cell, connection, records);
+      // Not in one step: the other workers add to it while this one waits.
+      const raised = await operation(cell, connection, records);
+      modified += raised;
       if (fromMs >= measureFromMs) samples.push(performance.now() - fromMs);
     }
   };
@@ -93,7 +98,7 @@ export async function oneRound(
     await driver.close();
   }
   const elapsedMs = performance.now() - measureFromMs;
-  await check(cell, side, records, before + modified);
+  const lostUpdates = await check(cell, side, records, before + modified);
   const sorted = samples.sort((a, b) => a - b);
   return {
     operations: sorted.length,
@@ -103,6 +108,7 @@ export async function oneRound(
     p99Ms: quantile(sorted, 0.99),
     maxMs: sorted.at(-1) ?? Number.NaN,
     retries: driver.retries() - retriesBefore,
+    lostUpdates,
   };
 }
 
@@ -123,15 +129,25 @@ async function operation(cell: Cell, connection: Connection, records: number): P
   return 1;
 }
 
-/** Every record is there, and every acknowledged read-modify-write has left its mark. */
-async function check(cell: Cell, side: YcsbSide, records: number, expected: number): Promise<void> {
+/**
+ * Every record is there, and every acknowledged read-modify-write has left its mark; returns how
+ * many have not, where the level allows it.
+ */
+async function check(
+  cell: Cell,
+  side: YcsbSide,
+  records: number,
+  expected: number,
+): Promise<number> {
   await onServer(side, async (client) => {
     const { rows } = await client.query<{ n: string }>('SELECT count(*) AS n FROM usertable');
     if (Number(rows[0]?.n) !== records) throw new Error(`${rows[0]?.n ?? '?'} records are left`);
   });
-  if (cell.workload !== 'F') return;
+  if (cell.workload !== 'F') return 0;
   const found = await countersOf(side);
-  if (found !== expected) throw new Error(`${expected} updates acknowledged, ${found} found`);
+  const promised = cell.isolation === 'serializable' || cell.locking === 'for update';
+  if (found === expected || (!promised && found < expected)) return expected - found;
+  throw new Error(`${side.name}: ${expected} updates acknowledged, ${found} found`);
 }
 
 /** The sum of all counters. */
