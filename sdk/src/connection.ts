@@ -60,6 +60,8 @@ export interface RunOptions {
   readonly guard?: (() => void) | undefined;
   /** Told what is being sent, in the order of the wire. */
   readonly onSend?: ((texts: readonly string[]) => void) | undefined;
+  /** Told how many of its last statements the server has skipped because one before had failed. */
+  readonly onSkip?: ((count: number) => void) | undefined;
   /** Told at once that it succeeded, before anything behind it is sent. */
   readonly onSuccess?: (() => void) | undefined;
   /** Told at once that it failed; returns the error to reject with. */
@@ -421,6 +423,8 @@ export class Connection {
       if (failure === undefined || (end <= failedAt && entry.kind !== 'script')) {
         succeed(entry, results.slice(start, end));
       } else {
+        const ran = Math.max(failedAt + 1 - start, 0);
+        entry.options.onSkip?.(Math.max(entry.statements.length - ran, 0));
         reported ??= { error: this.#translate(entry, failure.error, failedAt - start) };
         this.#fail(entry, reported.error);
       }

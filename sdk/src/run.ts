@@ -72,10 +72,13 @@ export class Run {
   /** Puts statements in front of the first one; `begins` if the first of them is BEGIN. */
   open(texts: readonly string[], begins: boolean): void {
     this.#begins = begins;
-    const onSend = (all: readonly string[]): void => {
-      this.#note(begins ? all.slice(1) : all);
-    };
-    this.#connection.open(texts, { signal: this.#settings.signal, onSend });
+    const { onSend, onSkip } = this.#noting(ownStatement);
+    this.#connection.open(texts, {
+      signal: this.#settings.signal,
+      // The server counts from 1 behind BEGIN.
+      onSend: (all) => onSend?.(begins ? all.slice(1) : all),
+      onSkip,
+    });
   }
 
   /** Runs the function; what it did not wait for may still be under way. */
@@ -103,9 +106,7 @@ export class Run {
     };
     const results = await this.#connection.all(texts, {
       guard,
-      onSend: (all) => {
-        this.#note(all);
-      },
+      ...this.#noting(ownStatement),
       onFailure: (error) => {
         blameListed(error, sent);
         return this.#firstError(error);
@@ -304,14 +305,16 @@ export class Run {
       const { text = '', values = [] } = compiled() ?? {};
       return { text, parameters: values, call };
     };
+    const noting = this.#noting(self);
     let wasSent = false;
     return {
       signal,
       guard,
-      onSend: () => {
+      onSend: (texts) => {
         wasSent = true;
-        this.#settings.sent.push(self());
+        noting.onSend?.(texts);
       },
+      onSkip: noting.onSkip,
       onSuccess: () => {
         // Behind ROLLBACK TO SAVEPOINT all is well again.
         const mended = !this.#connection.failed && this.#failure?.refusedIn === undefined;
@@ -341,10 +344,22 @@ export class Run {
     return refused && this.#failure?.unawaited === true ? this.#failure.error : error;
   }
 
-  #note(texts: readonly string[]): void {
-    for (const text of texts) {
-      this.#settings.sent.push({ text, parameters: [], call: undefined });
-    }
+  /** Remembers what is sent and takes back what the server skipped: it counts what it has seen. */
+  #noting(describe: (text: string) => SentStatement): Pick<RunOptions, 'onSend' | 'onSkip'> {
+    const { sent } = this.#settings;
+    let own: SentStatement[] = [];
+    return {
+      onSend: (texts) => {
+        own = texts.map(describe);
+        sent.push(...own);
+      },
+      onSkip: (count) => {
+        for (const one of count === 0 ? [] : own.slice(-count)) {
+          const at = sent.lastIndexOf(one);
+          if (at >= 0) sent.splice(at, 1);
+        }
+      },
+    };
   }
 
   #checkTaking(level: Level): void {
@@ -358,6 +373,11 @@ export class Run {
       throw new UsageError('a nested transaction is open: use its own handle');
     }
   }
+}
+
+/** A statement of the SDK itself. */
+function ownStatement(text: string): SentStatement {
+  return { text, parameters: [], call: undefined };
 }
 
 function isOver(level: Level | undefined): boolean {

@@ -34,6 +34,8 @@ export function detectServer(parameters: ReadonlyMap<string, string>): ServerInf
 export interface Features {
   /** `SAVEPOINT cockroach_restart`: a transaction starts again and keeps its locks. */
   readonly restartSavepoint: boolean;
+  /** That savepoint at every isolation level; else at SERIALIZABLE only. */
+  readonly restartAtEveryLevel: boolean;
   /** `RETURNING NOTHING`: a write is acknowledged before it has run. */
   readonly returningNothing: boolean;
   /** `UPSERT INTO`. */
@@ -46,6 +48,7 @@ export interface Features {
 export function featuresOf(kind: ServerInfo['kind'], commitTokens: boolean): Features {
   return {
     restartSavepoint: kind !== 'postgresql',
+    restartAtEveryLevel: kind === 'braiddb',
     returningNothing: kind === 'braiddb',
     upsert: kind !== 'postgresql',
     commitTokens,

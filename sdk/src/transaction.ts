@@ -89,9 +89,9 @@ class Session {
   constructor(shared: Shared, settings: TransactionSettings) {
     this.#shared = shared;
     this.#settings = settings;
-    const { restartSavepoint } = shared.features;
-    this.#savepoint =
-      restartSavepoint && !settings.readOnly && settings.isolation === 'serializable';
+    const { restartSavepoint, restartAtEveryLevel } = shared.features;
+    const atLevel = restartAtEveryLevel || settings.isolation === 'serializable';
+    this.#savepoint = restartSavepoint && atLevel && !settings.readOnly;
   }
 
   /** True while the transaction is open and waits for its next attempt. */

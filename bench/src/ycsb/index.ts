@@ -2,7 +2,7 @@
  * YCSB's workloads A and F on BraidDB, PostgreSQL and CockroachDB, in turn and in one run.
  *
  * Writes `ycsb.json` with every round, and a plot of throughput and of the 99th percentile for
- * each workload over the number of connections.
+ * each workload, driver and kind of table over the number of connections.
  */
 
 import type { SuitePlan } from '../suite.js';
@@ -89,33 +89,36 @@ function flattened({ cell, ...rest }: Result): object {
   return { ...cell, ...rest };
 }
 
+/** A plot of throughput and one of the 99th percentile for each workload, driver and table. */
 async function savePlots(plan: YcsbPlan, results: readonly Result[]): Promise<string[]> {
+  const pictures = new Map<string, Result[]>();
+  for (const result of results) {
+    const { workload, driver, families } = result.cell;
+    const name = `${workload}-${driver}${families ? '-families' : ''}`;
+    pictures.set(name, [...(pictures.get(name) ?? []), result]);
+  }
   const paths: string[] = [];
-  for (const workload of plan.workloads) {
+  for (const [picture, shown] of pictures) {
     for (const [key, y] of [
       ['perSecond', 'operations per second'],
       ['p99Ms', '99th percentile, ms'],
     ] as const) {
-      const series = seriesOf(results, workload, key);
-      if (series.length === 0) continue;
-      const plot = {
-        ...{ title: `YCSB ${workload}: ${y}`, x: 'connections', y, series, logX: true },
-        notes: notes(plan),
-      };
-      const name = `${plan.name}-${workload}-${key === 'perSecond' ? 'throughput' : 'p99'}`;
+      const title = `YCSB ${picture}: ${y} (RC: READ COMMITTED, else SERIALIZABLE)`;
+      const series = seriesOf(shown, key);
+      const plot = { title, x: 'connections', y, series, logX: true, notes: notes(plan) };
+      const name = `${plan.name}-${picture}-${key === 'perSecond' ? 'throughput' : 'p99'}`;
       paths.push(...(await savePlot(plot, plan.folder, name)));
     }
   }
   return paths;
 }
 
-function seriesOf(results: readonly Result[], workload: Workload, key: keyof YcsbRound): Series[] {
+function seriesOf(results: readonly Result[], key: keyof YcsbRound): Series[] {
   const lines = new Map<string, [number, number][]>();
   for (const { cell, side, connections, rounds } of results) {
-    if (cell.workload !== workload) continue;
-    const name = `${side}, ${nameOf(cell).slice(3)}`;
-    const points = lines.get(name) ?? [];
-    lines.set(name, [...points, [connections, middle(rounds, key)]]);
+    const lock = cell.locking === 'off' ? 'no locks' : cell.locking;
+    const name = `${side}, ${lock}${cell.isolation === 'serializable' ? '' : ', RC'}`;
+    lines.set(name, [...(lines.get(name) ?? []), [connections, middle(rounds, key)]]);
   }
   return [...lines].map(([name, points]) => ({
     name,
