@@ -50,6 +50,27 @@ pub enum NewKeys {
     AtCommit,
 }
 
+impl ExecContext {
+    /// The same for another attempt or statement: its number, its switch, memory of its own.
+    #[must_use]
+    pub fn renumbered(&self, seq: Seq, cancel: Arc<Cancel>) -> Self {
+        Self {
+            txn: self.txn.clone(),
+            seq,
+            catalog: self.catalog.clone(),
+            path: self.path.clone(),
+            env: self.env.clone(),
+            sequences: self.sequences.clone(),
+            runtime: self.runtime.clone(),
+            services: self.services.clone(),
+            cancel,
+            memory: Memory::new(self.memory.limit_bytes),
+            implicit_locks: self.implicit_locks,
+            new_keys: self.new_keys,
+        }
+    }
+}
+
 /// What functions that wait ask of the session.
 pub trait SessionServices: Send + Sync {
     /// Carries out a special function other than those of sequences and `pg_sleep`.

@@ -84,7 +84,8 @@ impl Execution {
 
     /// The command tag, once `next` has given no more rows.
     pub fn tag(&self) -> String {
-        let changed = self.run.changed_rows();
+        let counted = !self.plan.returning_nothing;
+        let changed = if counted { self.run.changed_rows() } else { 0 };
         match self.plan.kind {
             StatementKind::Select => format!("SELECT {}", self.rows),
             StatementKind::Insert => format!("INSERT 0 {changed}"),

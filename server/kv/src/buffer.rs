@@ -284,7 +284,10 @@ impl WriteBuffer {
         let spans = self.spans.drain(..).map(|op| op.span).collect();
         self.log = Vec::new();
         self.bytes = 0;
-        (std::mem::take(&mut self.new_keys), spans, writes)
+        // The first statement that has met an existing key is the one to be told.
+        let mut new_keys = std::mem::take(&mut self.new_keys);
+        new_keys.sort_by_key(|new| new.seq);
+        (new_keys, spans, writes)
     }
 }
 

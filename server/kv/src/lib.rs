@@ -55,6 +55,7 @@ mod scanner;
 mod span;
 mod store;
 mod transaction;
+mod waits;
 
 pub use batch::{BatchBuilder, ScanBatch};
 pub use buffer::SavepointId;
@@ -73,3 +74,4 @@ pub use store::{
     Snapshot, Store, StoreMetrics, Write,
 };
 pub use transaction::{LockResult, Transaction};
+pub use waits::StatementWaits;

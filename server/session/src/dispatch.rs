@@ -373,6 +373,7 @@ impl Session {
                 };
                 Ok(VecDeque::from([vec![Datum::text(value)]]))
             }
+            ShowTarget::TransactionTimeline => Ok(self.group.timeline.rows()),
             ShowTarget::TransactionStatus => {
                 let text = match self.block {
                     Block::None => "NoTxn",

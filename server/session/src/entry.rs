@@ -10,6 +10,7 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use crate::clock::now_micros;
+use crate::group::Queue;
 use crate::options::SessionOptions;
 use crate::shared::Shared;
 
@@ -36,6 +37,8 @@ pub(crate) struct SessionEntry {
     pub cancel: Arc<Cancel>,
     pub activity: Mutex<Activity>,
     shared: OnceLock<Weak<Shared>>,
+    /// Statements that run beside the session.
+    pub queue: Arc<Queue>,
     running: AtomicBool,
     ending: AtomicBool,
     end: Notify,
@@ -58,6 +61,7 @@ impl SessionEntry {
             cancel: Arc::default(),
             activity: Mutex::new(Activity { state: "idle", ..Activity::default() }),
             shared: OnceLock::new(),
+            queue: Arc::default(),
             running: AtomicBool::new(false),
             ending: AtomicBool::new(false),
             end: Notify::new(),
@@ -93,14 +97,16 @@ impl SessionEntry {
         self.running.store(false, Ordering::Release);
     }
 
-    /// Stops the running statement, if there is one.
+    /// Stops the running statement and those queued, if there are any.
     pub(crate) fn cancel_running(&self) -> bool {
+        let message = "canceling statement due to user request";
+        let error = Error::new(SqlState::QueryCanceled, message);
+        let queued = self.queue.stop(&error);
         let running = self.running.load(Ordering::Acquire);
         if running {
-            let message = "canceling statement due to user request";
-            self.cancel.stop(Error::new(SqlState::QueryCanceled, message));
+            self.cancel.stop(error);
         }
-        running
+        running || queued
     }
 
     /// Ends the session once its statement is done.

@@ -31,6 +31,7 @@ mod environment;
 mod errors;
 mod explain;
 mod extended;
+mod group;
 mod metrics;
 mod options;
 mod plan_cache;

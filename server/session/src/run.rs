@@ -30,7 +30,7 @@ use crate::errors::is_retryable;
 use crate::explain::explained_execute;
 use crate::plan_cache::CachedPlan;
 use crate::portal::{Portal, Run, Running, Source};
-use crate::prepared::{Prepared, is_planned, returns_rows, runs_in_any_block};
+use crate::prepared::{Prepared, returns_rows, runs_in_any_block};
 use crate::session::Session;
 
 /// How often a statement is run again before its client has to.
@@ -233,11 +233,7 @@ impl Session {
         }
         self.check_injected(statement)?;
         let guard = self.guard_statement(&prepared.parsed.text);
-        let result = if is_planned(statement) {
-            self.run_planned(portal, rows_max, client, describe).await
-        } else {
-            self.run_other(portal, rows_max, client, describe).await
-        };
+        let result = self.arrive(portal, rows_max, client, describe).await;
         drop(guard);
         match &result {
             Ok(Ended::Complete) => portal.run = Run::Done,
@@ -252,7 +248,7 @@ impl Session {
         result
     }
 
-    async fn run_planned(
+    pub(crate) async fn run_planned(
         &mut self,
         portal: &mut Portal,
         rows_max: u64,
@@ -371,6 +367,7 @@ impl Session {
             let columns = named.as_deref().unwrap_or(&running.columns);
             client.data_rows(&rows, columns, &portal.formats, &active.format);
             if client.position() - client.sent() > active.result_buffer_bytes {
+                self.settle_new_keys().await?;
                 client.flush().await.map_err(|error| connection_lost(&error))?;
             }
         }
@@ -453,7 +450,8 @@ fn finished_again(prepared: &Prepared, client: &mut dyn Client) -> Result<Ended>
     }
 }
 
-fn read_only(prepared: &Prepared) -> Error {
+/// 25006: the transaction may not write.
+pub(crate) fn read_only(prepared: &Prepared) -> Error {
     let statement = match prepared.statement() {
         Some(Statement::Explain(explain)) => Some(&explain.statement),
         other => other,

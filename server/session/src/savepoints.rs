@@ -24,7 +24,7 @@ use crate::errors::is_retryable;
 use crate::prepared::is_planned;
 use crate::session::Session;
 use crate::settings::SettingsMark;
-use crate::transaction::{Block, Open};
+use crate::transaction::Block;
 
 /// The savepoint of the retry protocol, as CockroachDB calls it.
 const RESTART: &str = "cockroach_restart";
@@ -121,7 +121,8 @@ impl Session {
         result
     }
 
-    /// `ROLLBACK TO SAVEPOINT`
+    /// `ROLLBACK TO SAVEPOINT`. What the client was told about absent keys was looked at by the
+    /// statement or the barrier that told it, and stays in the read set.
     pub(crate) async fn rollback_to(&mut self, name: &str) -> Result<()> {
         self.require_explicit_block("ROLLBACK TO SAVEPOINT")?;
         if self.block == Block::Released {
@@ -140,11 +141,10 @@ impl Session {
             // Nothing was done before it, so a fresh transaction is the same, and can commit.
             None => {
                 let doomed = self.open.as_ref().is_some_and(|open| open.doomed);
-                self.undo_all(doomed).await?;
+                self.undo_all(doomed).await;
             }
             Some(savepoint) => {
                 if let Some(open) = &mut self.open {
-                    check_told(open).await?;
                     open.txn.rollback_to(savepoint);
                     open.draft = draft;
                 }
@@ -193,17 +193,15 @@ impl Session {
 
     /// Goes back to the very start of the block. What was read and told stays binding, unless a
     /// retry error has made the transaction worthless anyway.
-    async fn undo_all(&mut self, doomed: bool) -> Result<()> {
+    async fn undo_all(&mut self, doomed: bool) {
         if doomed {
             self.drop_open().await;
-            return Ok(());
+            return;
         }
         if let Some(open) = &mut self.open {
-            check_told(open).await?;
             open.txn.rollback_to(open.start);
             open.draft = None;
         }
-        Ok(())
     }
 
     /// The error that `inject_retry_errors_enabled` asks for: for each statement in a block that
@@ -222,17 +220,6 @@ impl Session {
         match works {
             true => Err(from_kv(braid_kv::Error::retry(RetryReason::Injected, None))),
             false => Ok(()),
-        }
-    }
-}
-
-/// What statements have told the client about absent keys is looked at while they are known.
-async fn check_told(open: &mut Open) -> Result<()> {
-    let present = open.txn.check_new_keys().await.map_err(from_kv)?;
-    match present.into_iter().next() {
-        None => Ok(()),
-        Some(new_key) => {
-            Err(from_kv(braid_kv::Error::Duplicate { key: new_key.key.to_vec(), seq: new_key.seq }))
         }
     }
 }

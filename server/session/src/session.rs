@@ -11,6 +11,7 @@ use parking_lot::Mutex;
 
 use crate::client::{Client, Notice, Severity};
 use crate::entry::{Ender, SessionEntry, ended};
+use crate::group::GroupState;
 use crate::options::SessionOptions;
 use crate::plan_cache::PlanKey;
 use crate::portal::Portal;
@@ -77,6 +78,7 @@ pub struct Session {
     pub(crate) prepared: HashMap<String, Arc<Prepared>>,
     pub(crate) portals: HashMap<String, Portal>,
     pub(crate) replay: Replay,
+    pub(crate) group: GroupState,
     pub(crate) notices: Vec<Notice>,
     derived: Derived,
     reported: Vec<String>,
@@ -112,6 +114,7 @@ impl Session {
         let modes = default_modes(settings.active());
         let state =
             State { settings, modes, prepared: Vec::new(), cursors: Vec::new(), round_trips: 0 };
+        let group = GroupState::new(entry.queue.clone());
         let shared = Arc::new(Shared {
             server: server.clone(),
             entry,
@@ -134,6 +137,7 @@ impl Session {
             prepared: HashMap::new(),
             portals: HashMap::new(),
             replay: Replay::default(),
+            group,
             notices: Vec::new(),
             derived,
             reported: Vec::new(),
@@ -227,6 +231,7 @@ impl Session {
     /// Ends the session: an open transaction is rolled back.
     pub async fn close(mut self) {
         self.portals.clear();
+        self.stop_group().await;
         if let Some(open) = self.open.take() {
             open.txn.rollback().await;
         }
@@ -273,6 +278,7 @@ impl Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
+        self.shared.entry.queue.abort();
         self.server.forget(self.shared.entry.pid);
     }
 }

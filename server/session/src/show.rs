@@ -18,6 +18,7 @@ pub(crate) fn columns(target: &ShowTarget) -> Arc<[ResultColumn]> {
             [text(shown)].into()
         }
         ShowTarget::TransactionStatus => [text("TRANSACTION STATUS")].into(),
+        ShowTarget::TransactionTimeline => crate::group::timeline_columns(),
         _ => [text("show")].into(),
     }
 }

@@ -36,7 +36,10 @@ impl Session {
             self.finish_batch(client).await?;
         }
         self.replay.clear();
-        let result = self.run_text(sql, client).await;
+        let mut result = self.run_text(sql, client).await;
+        if let Err(error) = result {
+            result = Err(self.behind_group(error).await);
+        }
         self.in_simple_list = false;
         if let Err(error) = &result {
             self.fail(error).await;

@@ -167,6 +167,8 @@ impl Session {
         } else {
             self.block_state = BlockState { micros: Some(now_micros()), ..BlockState::default() };
             self.block = Block::Active;
+            let record_timeline = self.active().record_timeline;
+            self.group.begin(record_timeline);
             if self.open.is_none() {
                 self.reset_modes();
             }
@@ -315,16 +317,23 @@ impl Session {
             self.finished();
             return Ok(());
         };
-        let result = self.commit_kv(&open, token, keep_locks).await;
-        self.shared.state.lock().round_trips = open.txn.round_trips();
+        let (open, result) = match self.commit_kv(&open, token, keep_locks).await {
+            Err(error) => self.commit_again(open, token, error).await,
+            Ok(()) => (Some(open), Ok(())),
+        };
+        if let Some(open) = &open {
+            self.shared.state.lock().round_trips = open.txn.round_trips();
+        }
         match &result {
             Ok(()) => {
                 self.shared.state.lock().settings.commit();
                 self.finished();
             }
-            Err(error) if keep_locks && is_restart(error) => self.open = Some(open),
+            Err(error) if keep_locks && is_restart(error) => self.open = open,
             Err(_) => {
-                open.txn.rollback().await;
+                if let Some(open) = &open {
+                    open.txn.rollback().await;
+                }
                 self.shared.state.lock().settings.rollback();
                 self.portals.retain(|_, portal| portal.is_held());
                 self.finished();
@@ -333,7 +342,7 @@ impl Session {
         result
     }
 
-    async fn commit_kv(
+    pub(crate) async fn commit_kv(
         &mut self,
         open: &Open,
         token: Option<Token>,
@@ -358,13 +367,14 @@ impl Session {
             }
             (outcome, _) => {
                 let result = outcome.and_then(CommitOutcome::into_result).map(drop);
-                result.map_err(|error| self.named(error, open.unchecked.as_ref()))
+                result.map_err(|error| self.commit_error(error, open.unchecked.as_ref()))
             }
         }
     }
 
     /// Rolls back what is open. The block, if there is one, goes on as it is.
     pub(crate) async fn rollback_open(&mut self) {
+        self.stop_group().await;
         if let Some(open) = self.open.take() {
             open.txn.rollback().await;
             self.shared.state.lock().round_trips = open.txn.round_trips();
@@ -378,6 +388,7 @@ impl Session {
     fn finished(&mut self) {
         self.portals.retain(|_, portal| portal.is_held());
         self.note_cursors();
+        self.group.end();
         self.reset_modes();
         let mut activity = self.shared.entry.activity.lock();
         activity.transaction_start = None;
@@ -387,6 +398,7 @@ impl Session {
     /// An error is on its way to the client: an implicit transaction ends, a block has failed.
     pub async fn fail(&mut self, error: &Error) {
         self.replay.clear();
+        self.stop_group().await;
         if is_retryable(error) {
             self.server.counters.client_retries.add(error);
             if let Some(open) = self.open.as_mut() {

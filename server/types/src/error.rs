@@ -97,6 +97,13 @@ impl Error {
         self
     }
 
+    /// Forgets the position, for a text that the client does not see.
+    #[must_use]
+    pub fn without_position(mut self) -> Self {
+        self.0.position = None;
+        self
+    }
+
     /// Sets the context lines.
     #[must_use]
     pub fn context(mut self, context: impl Into<String>) -> Self {

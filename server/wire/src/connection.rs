@@ -153,7 +153,7 @@ async fn handle(
         }
         extended => {
             if let Err(error) = run_extended(channel, session, extended).await {
-                session.fail(&error).await;
+                let error = session.fail_with_queued(error).await;
                 report(channel, &error)?;
                 *skipping = true;
             }

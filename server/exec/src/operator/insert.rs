@@ -149,11 +149,12 @@ impl InsertOperator {
         Ok(proposed.row)
     }
 
-    /// A duplicate comes before a missing parent, also where it was to be looked for later.
+    /// A duplicate comes before a missing parent, also where it was to be looked for later. A
+    /// barrier sees to that by itself, and knows whose duplicate it is.
     async fn check_foreign_keys(&mut self) -> Result<()> {
         let Err(error) = self.foreign_keys.check().await else { return Ok(()) };
-        if self.put_off {
-            let cx = &self.evaluator.run.cx;
+        let cx = &self.evaluator.run.cx;
+        if self.put_off && cx.new_keys == NewKeys::AtCommit {
             let existing = self.evaluator.run.wait(cx.txn.check_new_keys()).await?;
             if let Some(new) = existing.first() {
                 return Err(duplicate_key(&new.key, &cx.catalog, cx.env.settings()));

@@ -2,7 +2,7 @@
 
 use crate::{
     Check, Conflict, Database, Error, Isolation, Key, LockStrength, Result, RetryReason,
-    SavepointId, Seq, Snapshot, TxnId, TxnOptions, Value, buffer::WriteBuffer, reads::ReadSet,
+    SavepointId, Seq, Snapshot, StatementWaits, TxnId, TxnOptions, Value, buffer::WriteBuffer, reads::ReadSet,
 };
 use parking_lot::{Mutex, MutexGuard};
 use std::{
@@ -243,7 +243,10 @@ impl Drop for Transaction {
 }
 
 /// One request under way.
-struct Flight<'a>(&'a Transaction);
+struct Flight<'a> {
+    txn: &'a Transaction,
+    waits: Option<Arc<StatementWaits>>,
+}
 
 impl<'a> Flight<'a> {
     fn start(txn: &'a Transaction) -> Flight<'a> {
@@ -251,12 +254,19 @@ impl<'a> Flight<'a> {
             txn.round_trips.fetch_add(1, Relaxed);
             txn.database.inner.counters.round_trips.fetch_add(1, Relaxed);
         }
-        Flight(txn)
+        let waits = StatementWaits::current();
+        if let Some(waits) = &waits {
+            waits.begin();
+        }
+        Flight { txn, waits }
     }
 }
 
 impl Drop for Flight<'_> {
     fn drop(&mut self) {
-        self.0.in_flight.fetch_sub(1, Relaxed);
+        self.txn.in_flight.fetch_sub(1, Relaxed);
+        if let Some(waits) = &self.waits {
+            waits.end();
+        }
     }
 }

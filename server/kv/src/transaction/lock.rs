@@ -40,7 +40,7 @@ impl Transaction {
         self.active()?.has_locks = true;
         let store = &self.database.inner.store;
         let answer = store.lock(self.id(), &request, &since, self.options.lock_timeout);
-        let grant = self.round_trip(answer).await?;
+        let grant = self.round_trip(crate::waits::lock_wait(answer)).await?;
         if let Err(ended) = self.active() {
             // Ended by another task while this one was taking its locks.
             store.release(self.id());

@@ -44,6 +44,12 @@ pub struct Active {
     pub inject_retry_errors: bool,
     /// `commit_token`
     pub commit_token: Option<Token>,
+    /// `max_parallel_statements`
+    pub parallel_statements_max: usize,
+    /// `max_parallel_statement_bytes`
+    pub parallel_bytes_max: usize,
+    /// `record_timeline`
+    pub record_timeline: bool,
     /// The least severity of notices sent; `None`: none but INFO.
     pub notices: Option<Severity>,
 }
@@ -98,6 +104,9 @@ impl Active {
             implicit_locks: parse_bool(&text("implicit_select_for_update")).unwrap_or(true),
             inject_retry_errors: text("inject_retry_errors_enabled") == "on",
             commit_token: values.get("commit_token").and_then(|text| parse_uuid(text).ok()),
+            parallel_statements_max: number("max_parallel_statements") as usize,
+            parallel_bytes_max: number("max_parallel_statement_bytes") as usize,
+            record_timeline: text("record_timeline") == "on",
             notices: match text("client_min_messages").as_str() {
                 "error" => None,
                 "warning" => Some(Severity::Warning),

@@ -289,6 +289,18 @@ pub const SETTINGS: &[Setting] = &[
         report: false,
         description: "The largest protocol message accepted.",
     },
+    user(
+        "max_parallel_statement_bytes",
+        Kind::Int { min: 1024, max: 1 << 30, unit: Some(Unit::Bytes) },
+        "4MB",
+        "Texts and parameters of queued RETURNING NOTHING statements; more wait.",
+    ),
+    user(
+        "max_parallel_statements",
+        int(1, 10_000),
+        "64",
+        "RETURNING NOTHING statements of a transaction that are queued or run; more wait.",
+    ),
     fixed("max_prepared_transactions", "0", false, "There are no prepared transactions."),
     user(
         "password_encryption",
@@ -313,6 +325,12 @@ pub const SETTINGS: &[Setting] = &[
         Kind::Real { min: 0.0, max: f64::MAX },
         "4",
         "Accepted for PostgreSQL's sake; has no effect.",
+    ),
+    user(
+        "record_timeline",
+        Kind::Bool,
+        "off",
+        "Whether SHOW TRANSACTION TIMELINE has something to show.",
     ),
     user(
         "result_buffer_bytes",

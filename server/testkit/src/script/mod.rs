@@ -15,7 +15,7 @@
 //! - `!` expects a failure, which prints as its SQLSTATE.
 //! - `[blocks]` expects the statement to wait for another session. It prints `blocked`; `wait`
 //!   prints what comes of it, once something else has let it go on.
-//! - `[message]` prints an error's message, detail and hint too; `[sorted]` sorts the rows, for
+//! - `[message]` prints an error's message, detail and hint too, `[where]` its context; `[sorted]` sorts the rows, for
 //!   queries without an order; `[types]` prints the types of the columns.
 //! - `disconnect` closes a session.
 //!

@@ -51,8 +51,8 @@ fn value(value: Option<&str>) -> String {
     if plain { text.to_owned() } else { format!("'{}'", text.escape_debug()) }
 }
 
-/// The SQLSTATE, and with `detailed` what the error says.
-pub(super) fn error(error: &tokio_postgres::Error, detailed: bool) -> String {
+/// The SQLSTATE, with `detailed` what the error says, with `place` its context.
+pub(super) fn error(error: &tokio_postgres::Error, detailed: bool, place: bool) -> String {
     let Some(error) = error.as_db_error() else {
         return "connection closed".to_owned();
     };
@@ -64,6 +64,9 @@ pub(super) fn error(error: &tokio_postgres::Error, detailed: bool) -> String {
                 out.push_str(&format!("\n{label}: {text}"));
             }
         }
+    }
+    if let (true, Some(text)) = (place, error.where_()) {
+        out.push_str(&format!("\nwhere: {text}"));
     }
     out
 }

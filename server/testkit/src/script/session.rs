@@ -107,16 +107,16 @@ impl ScriptRunner {
 }
 
 async fn send(client: &Client, sql: &str, tags: &BTreeSet<String>) -> Outcome {
-    let detailed = tags.contains("message");
+    let (detailed, place) = (tags.contains("message"), tags.contains("where"));
     let mut out = String::new();
     if tags.contains("types") {
         let statement =
-            client.prepare(sql).await.map_err(|error| print::error(&error, detailed))?;
+            client.prepare(sql).await.map_err(|error| print::error(&error, detailed, place))?;
         let types: Vec<&str> = statement.columns().iter().map(|c| c.type_().name()).collect();
         out.push_str(&format!("({})\n", types.join(" | ")));
     }
     let messages = client.simple_query(sql).await;
-    let messages = messages.map_err(|error| print::error(&error, detailed))?;
+    let messages = messages.map_err(|error| print::error(&error, detailed, place))?;
     out.push_str(&print::results(&messages, tags.contains("sorted")));
     Ok(out)
 }
@@ -125,7 +125,7 @@ impl goldenscript::Runner for ScriptRunner {
     type Command = Command;
 
     fn run(&mut self, command: &Command, context: &Context) -> Result<String, Box<dyn Error>> {
-        const KNOWN: [&str; 4] = ["blocks", "message", "sorted", "types"];
+        const KNOWN: [&str; 5] = ["blocks", "message", "sorted", "types", "where"];
         if let Some(tag) = context.tags.iter().find(|tag| !KNOWN.contains(&tag.as_str())) {
             panic!("unknown tag {tag}");
         }

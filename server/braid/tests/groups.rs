@@ -1,0 +1,341 @@
+//! Parallel statements: the outcome is that of the same statements one after the other.
+//!
+//! Random transactions over random tables run twice, on two equal sets of tables: with
+//! `RETURNING NOTHING` on most statements, and without it. Answers, failed statements, errors and
+//! the tables afterwards must be equal. `BRAID_TEST_SIZE` says how many; `BRAID_TEST_SEED` repeats
+//! one set of tables with its transactions.
+
+#![allow(clippy::print_stdout, reason = "a test says how to repeat it")]
+
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use braid_testkit::server::{Config, Server};
+use braid_testkit::size::Size;
+use tokio_postgres::{Client, NoTls, SimpleQueryMessage};
+
+#[path = "groups/run.rs"]
+mod run;
+#[path = "groups/script.rs"]
+mod script;
+
+use run::{Run, contents};
+use script::World;
+
+/// Transactions of one seed.
+const TRANSACTIONS: usize = 40;
+
+async fn connect(url: &str) -> Client {
+    let (client, connection) = tokio_postgres::connect(url, NoTls).await.expect("connects");
+    tokio::spawn(async move {
+        connection.await.ok();
+    });
+    client
+}
+
+fn block_on<T>(work: impl Future<Output = T>) -> T {
+    tokio::runtime::Runtime::new().expect("a runtime").block_on(work)
+}
+
+async fn sure(client: &Client, sql: &str) -> Vec<SimpleQueryMessage> {
+    client.simple_query(sql).await.unwrap_or_else(|error| panic!("{sql}: {error:?}"))
+}
+
+async fn value(client: &Client, sql: &str) -> String {
+    let messages = sure(client, sql).await;
+    let row = messages.iter().find_map(|message| match message {
+        SimpleQueryMessage::Row(row) => row.get(0),
+        _ => None,
+    });
+    row.unwrap_or_default().to_owned()
+}
+
+fn first_seed() -> (u64, bool) {
+    if let Ok(seed) = std::env::var("BRAID_TEST_SEED") {
+        return (seed.parse().expect("BRAID_TEST_SEED is a number"), true);
+    }
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("a clock after 1970");
+    (now.as_nanos() as u64 % 1_000_000_000, false)
+}
+
+/// One set of tables with its transactions; the difference, if there is one.
+async fn compare(serial: &Client, parallel: &Client, seed: u64) -> Result<(), String> {
+    let (mut world, tables) = World::new(seed);
+    for (client, schema) in [(serial, "serial"), (parallel, "parallel")] {
+        sure(client, &format!("CREATE SCHEMA {schema}_{seed}")).await;
+        sure(client, &format!("SET search_path = {schema}_{seed}")).await;
+        for table in &tables {
+            sure(client, table).await;
+        }
+    }
+    for number in 0..TRANSACTIONS {
+        let script = world.script();
+        let wanted = Run::new(serial, false).script(&script).await;
+        let found = Run::new(parallel, true).script(&script).await;
+        let (before, after) = (contents(serial).await, contents(parallel).await);
+        if wanted != found || before != after {
+            let tables = tables.join("\n");
+            return Err(format!(
+                "seed {seed}, transaction {number}: rerun with BRAID_TEST_SEED={seed}\n{tables}\n\
+                 {}\nserial: {wanted:?}\n{before}\nparallel: {found:?}\n{after}",
+                script.text(),
+            ));
+        }
+    }
+    for (client, schema) in [(serial, "serial"), (parallel, "parallel")] {
+        sure(client, &format!("DROP SCHEMA {schema}_{seed} CASCADE")).await;
+    }
+    Ok(())
+}
+
+#[test]
+fn the_outcome_is_that_of_serial_execution() {
+    let (seed, is_given) = first_seed();
+    let seeds = if is_given { 1 } else { Size::from_env().pick(4, 50, 500) };
+    println!("seeds {seed} and {} after it", seeds - 1);
+    let server = Server::start(Config::new());
+    block_on(async {
+        let (serial, parallel) = (connect(server.sql_url()).await, connect(server.sql_url()).await);
+        for seed in seed..seed + seeds {
+            if let Err(difference) = compare(&serial, &parallel, seed).await {
+                panic!("{difference}");
+            }
+        }
+    });
+}
+
+#[test]
+fn without_the_analysis_the_outcome_differs() {
+    let server = Server::start(Config::new().env("BRAID_UNSAFE_NO_DEPENDENCIES", "1"));
+    block_on(async {
+        for seed in 0..50 {
+            let (serial, parallel) =
+                (connect(server.sql_url()).await, connect(server.sql_url()).await);
+            if compare(&serial, &parallel, seed).await.is_err() {
+                println!("seed {seed} tells");
+                return;
+            }
+        }
+        panic!("50 seeds without the analysis show no difference, so the check proves nothing");
+    });
+}
+
+#[test]
+fn independent_statements_share_their_waits() {
+    let server = Server::start(Config::new().arg("--simulate-rtt").arg("20ms"));
+    block_on(async {
+        let client = connect(server.sql_url()).await;
+        sure(&client, "CREATE TABLE t (id int PRIMARY KEY, v int)").await;
+        sure(&client, "INSERT INTO t SELECT g, 0 FROM generate_series(1, 9) g").await;
+        let update =
+            |id: i32, clause: &str| format!("UPDATE t SET v = v + 1 WHERE id = {id}{clause}");
+        let mut trips = Vec::new();
+        for clause in ["", " RETURNING NOTHING"] {
+            sure(&client, "BEGIN").await;
+            for id in 1..=5 {
+                sure(&client, &update(id, clause)).await;
+            }
+            sure(&client, "COMMIT").await;
+            let shown = value(&client, "SHOW last_transaction_round_trips").await;
+            trips.push(shown.parse::<u32>().expect("a number"));
+        }
+        // Each has a wait of its own, or all of them have one together; then the commit.
+        assert!(trips[0] >= 6, "{trips:?}");
+        assert!(trips[1] <= 3, "{trips:?}");
+        // Dependent ones wait for each other, but the second finds its row known.
+        sure(&client, "BEGIN").await;
+        sure(&client, &update(1, " RETURNING NOTHING")).await;
+        sure(&client, &update(1, " RETURNING NOTHING")).await;
+        sure(&client, "COMMIT").await;
+        let shown = value(&client, "SHOW last_transaction_round_trips").await;
+        assert!(["2", "3"].contains(&shown.as_str()), "{shown}");
+        assert_eq!(value(&client, "SELECT v FROM t WHERE id = 1").await, "4");
+    });
+}
+
+#[test]
+fn transactions_in_opposite_orders_never_see_a_deadlock() {
+    let server = Server::start(Config::new());
+    let url = server.sql_url().to_owned();
+    block_on(async {
+        let root = connect(&url).await;
+        sure(&root, "CREATE TABLE t (id int PRIMARY KEY, v int)").await;
+        sure(&root, "INSERT INTO t SELECT g, 0 FROM generate_series(0, 3) g").await;
+        let rounds = 25;
+        let workers: Vec<_> = (0..4)
+            .map(|worker| {
+                let url = url.clone();
+                tokio::spawn(async move {
+                    let client = connect(&url).await;
+                    for _ in 0..rounds {
+                        sure(&client, "BEGIN").await;
+                        for place in 0..4 {
+                            let id = if worker % 2 == 0 { place } else { 3 - place };
+                            let sql =
+                                format!("UPDATE t SET v = v + 1 WHERE id = {id} RETURNING NOTHING");
+                            sure(&client, &sql).await;
+                        }
+                        sure(&client, "COMMIT").await;
+                    }
+                })
+            })
+            .collect();
+        for worker in workers {
+            worker.await.expect("no transaction has failed");
+        }
+        let sum = value(&root, "SELECT sum(v) FROM t").await;
+        assert_eq!(sum, (4 * rounds * 4).to_string());
+    });
+}
+
+#[test]
+fn a_full_queue_makes_the_next_statement_wait() {
+    let server = Server::start(Config::new());
+    block_on(async {
+        let client = connect(server.sql_url()).await;
+        sure(&client, "CREATE TABLE t (id int PRIMARY KEY, v text)").await;
+        for setting in ["max_parallel_statements = 2", "max_parallel_statement_bytes = '1kB'"] {
+            sure(&client, &format!("SET {setting}")).await;
+            sure(&client, "TRUNCATE t").await;
+            sure(&client, "BEGIN").await;
+            for id in 0..40 {
+                let text = "x".repeat(id * 50);
+                sure(&client, &format!("INSERT INTO t VALUES ({id}, '{text}') RETURNING NOTHING"))
+                    .await;
+            }
+            sure(&client, "COMMIT").await;
+            assert_eq!(value(&client, "SELECT count(*) FROM t").await, "40");
+            sure(&client, "RESET ALL").await;
+        }
+        // EXPLAIN ANALYZE of such a statement runs it, behind those that were queued.
+        sure(&client, "BEGIN").await;
+        sure(&client, "UPDATE t SET v = 'one' WHERE id = 1 RETURNING NOTHING").await;
+        let both = "UPDATE t SET v = v || ' two' WHERE id = 1 RETURNING NOTHING";
+        sure(&client, &format!("EXPLAIN (ANALYZE) {both}")).await;
+        sure(&client, "COMMIT").await;
+        assert_eq!(value(&client, "SELECT v FROM t WHERE id = 1").await, "one two");
+    });
+}
+
+#[test]
+fn queued_statements_end_with_cancel_timeout_and_connection() {
+    let server = Server::start(Config::new());
+    let url = server.sql_url().to_owned();
+    block_on(async {
+        let (holder, client) = (connect(&url).await, connect(&url).await);
+        sure(&holder, "CREATE TABLE t (id int PRIMARY KEY, v int)").await;
+        sure(&holder, "INSERT INTO t VALUES (1, 0), (2, 0)").await;
+        sure(&holder, "BEGIN").await;
+        sure(&holder, "UPDATE t SET v = 1 WHERE id = 1").await;
+        let blocked = "UPDATE t SET v = 2 WHERE id = 1 RETURNING NOTHING";
+        let code = |error: tokio_postgres::Error| error.code().expect("a code").code().to_owned();
+
+        // A cancel request while the client waits at the barrier, and while it does not.
+        for waits in [true, false] {
+            sure(&client, "BEGIN").await;
+            sure(&client, blocked).await;
+            let token = client.cancel_token();
+            let cancelling = async {
+                tokio::time::sleep(Duration::from_millis(200)).await;
+                token.cancel_query(NoTls).await.expect("is sent");
+                tokio::time::sleep(Duration::from_millis(200)).await;
+            };
+            let result = if waits {
+                tokio::join!(client.simple_query("SELECT 1"), cancelling).0
+            } else {
+                cancelling.await;
+                client.simple_query("SELECT 1").await
+            };
+            assert_eq!(code(result.expect_err("was cancelled")), "57014");
+            sure(&client, "ROLLBACK").await;
+        }
+
+        // The statement's own time counts from its start.
+        sure(&client, "SET statement_timeout = '300ms'").await;
+        sure(&client, "BEGIN").await;
+        sure(&client, blocked).await;
+        tokio::time::sleep(Duration::from_millis(600)).await;
+        let error = client.simple_query("SELECT 1").await.expect_err("has timed out");
+        assert_eq!(code(error), "57014");
+        sure(&client, "ROLLBACK").await;
+        sure(&client, "RESET statement_timeout").await;
+
+        // A client that leaves gives back what its statements hold and wait for.
+        sure(&client, "BEGIN").await;
+        sure(&client, "UPDATE t SET v = 3 WHERE id = 2 RETURNING NOTHING").await;
+        sure(&client, blocked).await;
+        drop(client);
+        let since = Instant::now();
+        sure(&holder, "UPDATE t SET v = 4 WHERE id = 2").await;
+        assert!(since.elapsed() < Duration::from_secs(20));
+        sure(&holder, "COMMIT").await;
+        assert_eq!(value(&holder, "SELECT sum(v) FROM t").await, "5");
+
+        // So does ROLLBACK, while one waits.
+        let client = connect(&url).await;
+        sure(&holder, "BEGIN").await;
+        sure(&holder, "UPDATE t SET v = 1 WHERE id = 1").await;
+        sure(&client, "BEGIN").await;
+        sure(&client, blocked).await;
+        sure(&client, "ROLLBACK").await;
+        sure(&holder, "COMMIT").await;
+    });
+}
+
+#[test]
+fn the_timeline_tells_who_waited_for_whom() {
+    let server = Server::start(Config::new().arg("--simulate-rtt").arg("10ms"));
+    block_on(async {
+        let client = connect(server.sql_url()).await;
+        sure(&client, "CREATE TABLE t (id int PRIMARY KEY, v int)").await;
+        sure(&client, "INSERT INTO t VALUES (1, 0), (2, 0)").await;
+        sure(&client, "SET record_timeline = on").await;
+        sure(&client, "BEGIN").await;
+        sure(&client, "UPDATE t SET v = 1 WHERE id = 1 RETURNING NOTHING").await;
+        sure(&client, "UPDATE t SET v = 1 WHERE id = 2 RETURNING NOTHING").await;
+        sure(&client, "UPDATE t SET v = v + 1 WHERE id = 2 RETURNING NOTHING").await;
+        sure(&client, "SELECT 1").await;
+        sure(&client, "COMMIT").await;
+        let messages = sure(&client, "SHOW TRANSACTION TIMELINE").await;
+        let mut rows = Vec::new();
+        for message in &messages {
+            if let SimpleQueryMessage::Row(row) = message {
+                let names: Vec<&str> = row.columns().iter().map(|column| column.name()).collect();
+                assert_eq!(
+                    names,
+                    [
+                        "number",
+                        "statement",
+                        "queued_us",
+                        "started_us",
+                        "finished_us",
+                        "waited_for",
+                        "wait_reason",
+                        "lock_wait_us",
+                        "round_trips"
+                    ]
+                );
+                let micros = |name: &str| -> u64 {
+                    row.get(name).expect("a time").parse().expect("a number")
+                };
+                assert!(micros("queued_us") <= micros("started_us"));
+                assert!(micros("started_us") <= micros("finished_us"));
+                let text = |name: &str| row.get(name).unwrap_or("NULL").to_owned();
+                let waits = if micros("round_trips") > 0 { "waits" } else { "never waits" };
+                let [number, waited_for, reason] =
+                    ["number", "waited_for", "wait_reason"].map(text);
+                rows.push([number, waited_for, reason, waits.to_owned()]);
+            }
+        }
+        let shown: Vec<String> = rows.iter().map(|row| row.join(" | ")).collect();
+        assert_eq!(
+            shown,
+            [
+                "1 | {} | NULL | waits",
+                "2 | {} | NULL | waits",
+                "3 | {2} | writes /t/primary/2 | never waits",
+                "4 | {1,2,3} | barrier | never waits",
+                "5 | {} | NULL | waits",
+            ]
+        );
+    });
+}

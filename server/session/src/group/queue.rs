@@ -1,0 +1,146 @@
+//! What a session and the tasks of its group share: the ledger, and word of every change.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::LazyLock;
+
+use braid_exec::Cancel;
+use braid_kv::Transaction;
+use braid_types::{Error, Result};
+use parking_lot::Mutex;
+use tokio::sync::watch;
+use tokio::task::AbortHandle;
+
+use super::ledger::{Arrival, Depends, Ledger, WaitsFor};
+use super::task::{self, Job};
+use crate::errors::is_retryable;
+
+/// `BRAID_UNSAFE_NO_DEPENDENCIES=1` in the server's environment lets every queued statement run
+/// at once, for the test that shows what the analysis is good for.
+static IGNORE_DEPENDENCIES: LazyLock<bool> = LazyLock::new(|| {
+    let is_set = std::env::var_os("BRAID_UNSAFE_NO_DEPENDENCIES").is_some_and(|v| v == "1");
+    if is_set {
+        tracing::warn!("BRAID_UNSAFE_NO_DEPENDENCIES=1: parallel statements give wrong results");
+    }
+    is_set
+});
+
+/// A statement that runs.
+struct Task {
+    cancel: Arc<Cancel>,
+    abort: AbortHandle,
+}
+
+#[derive(Default)]
+struct State {
+    ledger: Ledger<Job>,
+    tasks: HashMap<u32, Task>,
+    /// Set while nobody would miss the transaction: it ends with the first retry error, so that
+    /// its locks do not wait for the client.
+    expendable: Option<Arc<Transaction>>,
+    /// A retry error was met.
+    is_lost: bool,
+}
+
+/// The queue of a session's parallel statements.
+pub(crate) struct Queue {
+    state: Mutex<State>,
+    changes: watch::Sender<u64>,
+}
+
+impl Default for Queue {
+    fn default() -> Queue {
+        Queue { state: Mutex::default(), changes: watch::Sender::new(0) }
+    }
+}
+
+impl Queue {
+    /// Looks at the ledger, or changes it.
+    pub(super) fn with_ledger<T>(&self, look: impl FnOnce(&mut Ledger<Job>) -> T) -> T {
+        look(&mut self.state.lock().ledger)
+    }
+
+    /// How many statements have not finished.
+    pub(super) fn unfinished(&self) -> usize {
+        self.with_ledger(|ledger| ledger.load().0)
+    }
+
+    /// Hears of every statement that finishes from now on.
+    pub(super) fn changes(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe()
+    }
+
+    /// Enters a statement and starts what can start.
+    pub(super) fn add(self: &Arc<Self>, mut arrival: Arrival<Job>) -> WaitsFor {
+        if *IGNORE_DEPENDENCIES && arrival.depends == Depends::BySpans {
+            arrival.depends = Depends::OnNone;
+        }
+        let mut state = self.state.lock();
+        state.ledger.note_seq(arrival.job.seq(), arrival.number, arrival.text.clone());
+        let waits = state.ledger.add(arrival);
+        self.start(&mut state);
+        waits
+    }
+
+    /// With a transaction, a retry error ends it as soon as nothing of the group runs any more.
+    pub(super) fn set_expendable(&self, txn: Option<Arc<Transaction>>) {
+        self.state.lock().expendable = txn;
+    }
+
+    /// Forgets the group: it was reported, or is of no interest any more.
+    pub(super) fn clear(&self) {
+        let mut state = self.state.lock();
+        state.ledger.clear();
+        state.expendable = None;
+        state.is_lost = false;
+    }
+
+    fn start(self: &Arc<Self>, state: &mut State) {
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
+        for (number, job) in state.ledger.startable() {
+            let cancel = job.cancel();
+            let task = runtime.spawn(task::run(self.clone(), number, job));
+            state.tasks.insert(number, Task { cancel, abort: task.abort_handle() });
+        }
+    }
+
+    /// Enters the end of a statement and starts those that have waited for it.
+    pub(super) fn finish(self: &Arc<Self>, number: u32, result: Result<()>) {
+        let mut state = self.state.lock();
+        state.tasks.remove(&number);
+        state.is_lost |= result.as_ref().is_err_and(is_retryable);
+        state.ledger.finish(number, result);
+        self.start(&mut state);
+        let is_over = state.is_lost && state.ledger.load().0 == 0;
+        let ended = if is_over { state.expendable.take() } else { None };
+        drop(state);
+        if let (Some(txn), Ok(runtime)) = (ended, tokio::runtime::Handle::try_current()) {
+            runtime.spawn(async move { txn.rollback().await });
+        }
+        self.changes.send_modify(|count| *count += 1);
+    }
+
+    /// Stops what runs, with this error, and drops what has not started. False if nothing was
+    /// left to stop.
+    pub(crate) fn stop(&self, error: &Error) -> bool {
+        let mut state = self.state.lock();
+        let had_work = state.ledger.load().0 > 0;
+        state.ledger.drop_queued(error);
+        for task in state.tasks.values() {
+            task.cancel.stop(error.clone());
+        }
+        drop(state);
+        self.changes.send_modify(|count| *count += 1);
+        had_work
+    }
+
+    /// Ends every task where it stands: the session is gone.
+    pub(crate) fn abort(&self) {
+        let mut state = self.state.lock();
+        state.ledger.drop_queued(&Error::internal("the session has ended"));
+        state.expendable = None;
+        let tasks: Vec<Task> = state.tasks.drain().map(|(_, task)| task).collect();
+        drop(state);
+        tasks.iter().for_each(|task| task.abort.abort());
+    }
+}
