@@ -143,10 +143,7 @@ fn a_deadlock_names_its_sessions_and_keys() {
             // The wait that closes the cycle is the older one's: the younger fails all the same.
             old.batch_execute("SELECT * FROM account WHERE id = 2 FOR UPDATE").await
         };
-        let (young_result, old_result) = tokio::join!(waits, async {
-            let closing = closes.await;
-            closing
-        });
+        let (young_result, old_result) = tokio::join!(waits, closes);
         old_result.expect("the older one goes on once the younger has failed");
         let error = young_result.expect_err("the younger is the victim");
         let error = error.as_db_error().expect("an error of the server");

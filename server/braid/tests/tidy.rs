@@ -170,7 +170,8 @@ fn errors_md_lists_every_error() {
     let real: BTreeSet<String> = sdk
         .lines()
         .filter_map(|line| line.strip_prefix("export class "))
-        .filter_map(|rest| rest.split_whitespace().next().map(str::to_owned))
+        .filter_map(|rest| rest.split(|c: char| !c.is_ascii_alphanumeric()).next())
+        .map(str::to_owned)
         .collect();
     complaints.extend(compare("SDK", &classes, &real));
 

@@ -2,7 +2,8 @@
 
 use crate::{
     Check, Conflict, Database, Error, Isolation, Key, LockStrength, Result, RetryReason,
-    SavepointId, Seq, Snapshot, StatementWaits, TxnId, TxnOptions, Value, buffer::WriteBuffer, reads::ReadSet,
+    SavepointId, Seq, Snapshot, StatementWaits, TxnId, TxnOptions, Value, buffer::WriteBuffer,
+    reads::ReadSet,
 };
 use parking_lot::{Mutex, MutexGuard};
 use std::{

@@ -15,8 +15,8 @@
 //! - `!` expects a failure, which prints as its SQLSTATE.
 //! - `[blocks]` expects the statement to wait for another session. It prints `blocked`; `wait`
 //!   prints what comes of it, once something else has let it go on.
-//! - `[message]` prints an error's message, detail and hint too, `[where]` its context; `[sorted]` sorts the rows, for
-//!   queries without an order; `[types]` prints the types of the columns.
+//! - `[message]` prints an error's message, detail and hint too, `[where]` its context; `[sorted]`
+//!   sorts the rows, for queries without an order; `[types]` prints the types of the columns.
 //! - `disconnect` closes a session.
 //!
 //! Every script has a database of its own. Rows print as `a | b`, NULL as `NULL`; a text that could
