@@ -69,8 +69,9 @@ impl EmbeddedStore {
             cleaner: Arc::default(),
             threads: Mutex::default(),
         };
-        let committer = Committer::new(shared.clone(), &view);
-        store.spawn("braid-committer", move || committer.run())?;
+        shared.queue.give_back(Box::new(Committer::new(shared.clone(), &view)), 0);
+        let for_committer = shared.clone();
+        store.spawn("braid-committer", move || Committer::run(&for_committer))?;
         let stop = store.cleaner.clone();
         store.spawn("braid-cleaner", move || cleaner::run(&shared, &stop))?;
         Ok(store)

@@ -1,4 +1,4 @@
-//! The thread's half of a commit: validate, write, sync, publish, acknowledge.
+//! The leader's half of a commit: validate, write, sync, publish, acknowledge.
 
 use super::queue::{Chore, Job, Work};
 use crate::{
@@ -21,7 +21,7 @@ use std::{
 /// A batch is written to the journal, then flushed, then compacted: room for each.
 const BATCH_BYTES_FACTOR: u64 = 3;
 
-/// The state of the committer's thread.
+/// The state of the committer. It goes from leader to leader; see `queue`.
 pub(crate) struct Committer {
     shared: Arc<Shared>,
     /// The last commit number given out.
@@ -42,20 +42,33 @@ impl Committer {
         Committer { shared, number, reserved: number + 1, tombstones, live }
     }
 
-    /// Works until the queue is closed and empty, or until a failure.
-    pub(crate) fn run(mut self) {
-        while let Some(work) = self.shared.queue.take(self.shared.options.group_bytes_max) {
-            let done = catch_unwind(AssertUnwindSafe(|| self.work(work)));
-            let failed = match done {
-                Ok(Ok(())) => continue,
-                Ok(Err(error)) => error.to_string(),
-                Err(_) => "the committer has panicked".to_owned(),
-            };
-            self.stop(&failed);
+    /// The committer's thread: works until the queue is closed and empty, or until a failure.
+    pub(crate) fn run(shared: &Arc<Shared>) {
+        while let Some((committer, work)) = shared.queue.take(shared.options.group_bytes_max) {
+            committer.lead(work);
+        }
+        if shared.stopped.get().is_some() {
             return;
         }
-        if let Err(error) = self.shared.files.db.persist(PersistMode::SyncAll) {
+        if let Err(error) = shared.files.db.persist(PersistMode::SyncAll) {
             tracing::error!(%error, "the last sync has failed");
+        }
+    }
+
+    /// Commits one transaction on its caller's thread.
+    pub(super) fn lead_one(self: Box<Self>, job: Job) {
+        self.lead(Work { jobs: vec![job], chore: None });
+    }
+
+    /// Does the work, then makes room for the next leader.
+    fn lead(mut self: Box<Self>, work: Work) {
+        let shared = self.shared.clone();
+        let group = work.jobs.len();
+        let done = catch_unwind(AssertUnwindSafe(|| self.work(work)));
+        match done {
+            Ok(Ok(())) => shared.queue.give_back(self, group),
+            Ok(Err(error)) => self.stop(&error.to_string()),
+            Err(_) => self.stop("the committer has panicked"),
         }
     }
 
@@ -70,7 +83,7 @@ impl Committer {
     }
 
     /// Nothing can be promised any more: say so to everyone, once.
-    fn stop(&mut self, reason: &str) {
+    fn stop(self: Box<Self>, reason: &str) {
         let reason: Arc<str> = reason.into();
         tracing::error!(%reason, "the store has stopped");
         let first = self.shared.stopped.set(reason.clone()).is_ok();

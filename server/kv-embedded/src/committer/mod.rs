@@ -1,4 +1,5 @@
-//! The committer: one thread that turns waiting transactions into one batch and one sync.
+//! The committer: turns waiting transactions into one batch and one sync. One at a time leads: the
+//! committer's thread, or a caller who is alone.
 //!
 //! ```text
 //!   callers    lock written keys ─ check new keys ─ hand over ─────────────────┐
@@ -19,8 +20,8 @@
 //!   after a failed sync nobody can say what the disk has.
 //!
 //! - `request`: the caller's half
-//! - `queue`: the hand-over
-//! - `group`: the thread's half
+//! - `queue`: the hand-over, and who leads
+//! - `group`: the leader's half
 
 mod group;
 mod queue;

@@ -1,5 +1,16 @@
-//! The hand-over from callers to the committer.
+//! The hand-over from callers to the committer, and who works as the committer.
+//!
+//! The committer's state lies here while nobody works with it; who takes it out leads:
+//!
+//! ```text
+//!   a caller, alone     takes it, commits its own transaction, puts it back
+//!   any other caller    leaves a job; the thread takes the state and everything that waits
+//! ```
+//!
+//! A caller that leads saves two changes of threads. Where several commit at the same time the
+//! thread makes larger groups, so a caller leads only after [`LONE_GROUPS`] groups of one.
 
+use super::group::Committer;
 use crate::tombstones::Tombstone;
 use braid_kv::{CommitOutcome, CommitRequest, Key, Result};
 use parking_lot::{Condvar, Mutex};
@@ -21,17 +32,36 @@ pub(crate) enum Chore {
     Drop(Vec<Arc<Tombstone>>),
 }
 
+/// After so many groups of one transaction, with nobody waiting behind it, callers lead.
+const LONE_GROUPS: u32 = 2;
+
 #[derive(Default)]
 struct Waiting {
     jobs: Vec<Job>,
     chores: Vec<(Chore, oneshot::Sender<()>)>,
     closed: bool,
+    /// The committer has failed; nobody will work again.
+    failed: bool,
+    /// The committer, while nobody leads.
+    committer: Option<Box<Committer>>,
+    /// Groups of one transaction in a row.
+    lone: u32,
 }
 
 /// What the committer has to do next.
 pub(super) struct Work {
     pub(super) jobs: Vec<Job>,
     pub(super) chore: Option<(Chore, oneshot::Sender<()>)>,
+}
+
+/// What became of a transaction that was handed over.
+pub(super) enum Handed {
+    /// The thread will commit it.
+    Waits,
+    /// The caller has to commit it, and to give the committer back.
+    Lead(Box<Committer>, Job),
+    /// The store is closed.
+    Refused,
 }
 
 /// Everything that waits for the committer.
@@ -42,16 +72,41 @@ pub(crate) struct Queue {
 }
 
 impl Queue {
-    /// Adds a transaction. False if the store is closed.
-    pub(super) fn push(&self, job: Job) -> bool {
+    /// Adds a transaction, or makes its caller the leader if it `may_lead` and is alone.
+    pub(super) fn hand_over(&self, job: Job, may_lead: bool) -> Handed {
         let mut waiting = self.waiting.lock();
         if waiting.closed {
-            return false;
+            return Handed::Refused;
+        }
+        let alone = may_lead && waiting.lone >= LONE_GROUPS && waiting.jobs.is_empty();
+        if alone && let Some(committer) = waiting.committer.take() {
+            return Handed::Lead(committer, job);
         }
         waiting.jobs.push(job);
+        // Whoever leads looks here again when it is done.
+        let idle = waiting.committer.is_some();
         drop(waiting);
-        self.arrived.notify_one();
-        true
+        if idle {
+            self.arrived.notify_one();
+        }
+        Handed::Waits
+    }
+
+    /// Puts the committer where the next leader finds it. `group`: how many transactions the last
+    /// one has committed, 0 if it did something else.
+    pub(crate) fn give_back(&self, committer: Box<Committer>, group: usize) {
+        let mut waiting = self.waiting.lock();
+        waiting.committer = Some(committer);
+        match group {
+            0 => {}
+            1 if waiting.jobs.is_empty() => waiting.lone = waiting.lone.saturating_add(1),
+            _ => waiting.lone = 0,
+        }
+        let is_wanted = !waiting.jobs.is_empty() || !waiting.chores.is_empty() || waiting.closed;
+        drop(waiting);
+        if is_wanted {
+            self.arrived.notify_one();
+        }
     }
 
     /// Adds work of the cleaner. The receiver fails if the store closes first.
@@ -66,34 +121,25 @@ impl Queue {
         receiver
     }
 
-    /// Waits for work and takes it, transactions up to `bytes_max`. `None` once the queue is
-    /// closed and empty.
-    pub(super) fn take(&self, bytes_max: usize) -> Option<Work> {
+    /// Waits until there is work and nobody leads; takes both, transactions up to `bytes_max`.
+    /// `None` once the queue is closed and empty, or after a failure.
+    pub(super) fn take(&self, bytes_max: usize) -> Option<(Box<Committer>, Work)> {
         let mut waiting = self.waiting.lock();
-        loop {
-            if !waiting.jobs.is_empty() {
-                let mut bytes = 0;
-                let fits = waiting.jobs.iter().take_while(|job| {
-                    bytes += job.bytes;
-                    bytes <= bytes_max
-                });
-                let n = fits.count().max(1);
-                let jobs = if n == waiting.jobs.len() {
-                    std::mem::take(&mut waiting.jobs)
-                } else {
-                    waiting.jobs.drain(..n).collect()
-                };
-                return Some(Work { jobs, chore: None });
-            }
-            if waiting.closed {
-                waiting.chores.clear();
-                return None;
-            }
-            if !waiting.chores.is_empty() {
-                return Some(Work { jobs: Vec::new(), chore: Some(waiting.chores.remove(0)) });
+        while !waiting.failed {
+            if let Some(committer) = waiting.committer.take() {
+                if let Some(work) = waiting.next(bytes_max) {
+                    return Some((committer, work));
+                }
+                if waiting.closed {
+                    // Nobody leads any more: it ends here.
+                    waiting.chores.clear();
+                    return None;
+                }
+                waiting.committer = Some(committer);
             }
             self.arrived.wait(&mut waiting);
         }
+        None
     }
 
     /// Refuses everything that comes from now on.
@@ -102,11 +148,37 @@ impl Queue {
         self.arrived.notify_all();
     }
 
-    /// Refuses everything, also what waits already.
+    /// Refuses everything, also what waits already. Nobody leads any more.
     pub(super) fn abandon(&self) -> Vec<Job> {
         let mut waiting = self.waiting.lock();
         waiting.closed = true;
+        waiting.failed = true;
         waiting.chores.clear();
-        std::mem::take(&mut waiting.jobs)
+        let jobs = std::mem::take(&mut waiting.jobs);
+        drop(waiting);
+        self.arrived.notify_all();
+        jobs
+    }
+}
+
+impl Waiting {
+    /// What is to be done next: transactions before chores.
+    fn next(&mut self, bytes_max: usize) -> Option<Work> {
+        if self.jobs.is_empty() {
+            let is_due = !self.closed && !self.chores.is_empty();
+            return is_due.then(|| Work { jobs: Vec::new(), chore: Some(self.chores.remove(0)) });
+        }
+        let mut bytes = 0;
+        let fits = self.jobs.iter().take_while(|job| {
+            bytes += job.bytes;
+            bytes <= bytes_max
+        });
+        let n = fits.count().max(1);
+        let jobs = if n == self.jobs.len() {
+            std::mem::take(&mut self.jobs)
+        } else {
+            self.jobs.drain(..n).collect()
+        };
+        Some(Work { jobs, chore: None })
     }
 }

@@ -3,7 +3,7 @@
 //! What can be decided under the transaction's own locks is decided here, side by side with
 //! others: the keys cannot change any more. Only read sets are left to the committer.
 
-use super::queue::Job;
+use super::queue::{Handed, Job};
 use crate::{
     locks::{Request, Target},
     shared::{Shared, view_of},
@@ -17,7 +17,10 @@ use std::{
     collections::HashSet,
     sync::{Arc, atomic::Ordering::Relaxed},
 };
-use tokio::sync::oneshot;
+use tokio::{
+    runtime::{Handle, RuntimeFlavor},
+    sync::oneshot,
+};
 
 /// Commits a transaction; see [`braid_kv::Store::commit`].
 ///
@@ -70,12 +73,20 @@ async fn decide(
     let (reply, receiver) = oneshot::channel();
     let mut answer = Awaited { shared, kept: request.keep_locks.then_some(request.txn), receiver };
     let bytes = request_bytes(&request);
-    if !shared.queue.push(Job { request, bytes, reply }) {
-        shared.check_running()?;
-        return Err(Error::Stopped("the server is shutting down".into()));
+    // The committer releases the locks from now on, even if nobody waits for the answer; but not
+    // if it refuses the transaction.
+    match shared.queue.hand_over(Job { request, bytes, reply }, may_lead()) {
+        Handed::Waits => release.txn = None,
+        Handed::Lead(committer, job) => {
+            release.txn = None;
+            // The worker's other tasks go on elsewhere in the meantime.
+            tokio::task::block_in_place(|| committer.lead_one(job));
+        }
+        Handed::Refused => {
+            shared.check_running()?;
+            return Err(Error::Stopped("the server is shutting down".into()));
+        }
     }
-    // From here on the committer releases the locks, even if nobody waits for the answer.
-    release.txn = None;
     let outcome = (&mut answer.receiver).await.unwrap_or(Ok(CommitOutcome::Unknown));
     answer.kept = None;
     outcome
@@ -98,6 +109,11 @@ impl Drop for Awaited<'_> {
             self.shared.locks.release(txn);
         }
     }
+}
+
+/// Whether this thread may wait for a sync: not where it is the only one that runs tasks.
+fn may_lead() -> bool {
+    Handle::try_current().is_ok_and(|h| h.runtime_flavor() == RuntimeFlavor::MultiThread)
 }
 
 fn refused(shared: &Shared, conflict: Conflict) -> CommitOutcome {
