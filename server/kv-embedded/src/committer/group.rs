@@ -15,11 +15,16 @@ use std::{
     collections::VecDeque,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{Arc, Weak, atomic::Ordering::Relaxed},
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 /// A batch is written to the journal, then flushed, then compacted: room for each.
 const BATCH_BYTES_FACTOR: u64 = 3;
+/// Room on the disk is asked for again after this time, or after so much was written.
+const ROOM_KNOWN: Duration = Duration::from_millis(10);
+const ROOM_KNOWN_BYTES: u64 = 1 << 20;
+/// Groups that took no longer than this lately hold nobody up.
+const QUICK: Duration = Duration::from_micros(250);
 
 /// The state of the committer. It goes from leader to leader; see `queue`.
 pub(crate) struct Committer {
@@ -31,6 +36,10 @@ pub(crate) struct Committer {
     tombstones: Arc<TombstoneIndex>,
     /// Views that somebody may still use, oldest first.
     live: VecDeque<(u64, Weak<View>)>,
+    /// How long a group takes, the last ones counting most.
+    usual: Duration,
+    /// When there was room on the disk, and how much was written since.
+    room: Option<(Instant, u64)>,
 }
 
 impl Committer {
@@ -39,7 +48,13 @@ impl Committer {
         let number = view.number();
         let tombstones = view.tombstones.clone();
         let live = VecDeque::from([(number, Arc::downgrade(view))]);
-        Committer { shared, number, reserved: number + 1, tombstones, live }
+        let reserved = number + 1;
+        Committer { shared, number, reserved, tombstones, live, usual: Duration::ZERO, room: None }
+    }
+
+    /// Whether a group is done so soon that its leader need not make way for others.
+    pub(super) fn is_quick(&self) -> bool {
+        self.usual <= QUICK
     }
 
     /// The committer's thread: works until the queue is closed and empty, or until a failure.
@@ -64,7 +79,9 @@ impl Committer {
     fn lead(mut self: Box<Self>, work: Work) {
         let shared = self.shared.clone();
         let group = work.jobs.len();
+        let start = Instant::now();
         let done = catch_unwind(AssertUnwindSafe(|| self.work(work)));
+        self.usual = (self.usual * 3 + start.elapsed()) / 4;
         match done {
             Ok(Ok(())) => shared.queue.give_back(self, group),
             Ok(Err(error)) => self.stop(&error.to_string()),
@@ -248,10 +265,22 @@ impl Committer {
     }
 
     /// The error to refuse a group with, if it would leave too little room.
-    fn disk_full(&self, bytes: u64) -> Option<Error> {
+    fn disk_full(&mut self, bytes: u64) -> Option<Error> {
+        let needed = bytes.saturating_mul(BATCH_BYTES_FACTOR);
+        if let Some((since, written)) = &mut self.room {
+            *written = written.saturating_add(needed);
+            if *written < ROOM_KNOWN_BYTES && since.elapsed() < ROOM_KNOWN {
+                return None;
+            }
+        }
+        self.room = None;
         let reserve = self.shared.options.disk_reserve_bytes;
         let free = self.shared.files.folder.free_bytes().ok()?;
-        if free >= reserve.saturating_add(bytes.saturating_mul(BATCH_BYTES_FACTOR)) {
+        if free >= reserve.saturating_add(needed).saturating_add(ROOM_KNOWN_BYTES) {
+            self.room = Some((Instant::now(), 0));
+            return None;
+        }
+        if free >= reserve.saturating_add(needed) {
             return None;
         }
         let path = self.shared.files.folder.path().display();

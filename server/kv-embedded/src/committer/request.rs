@@ -79,8 +79,12 @@ async fn decide(
         Handed::Waits => release.txn = None,
         Handed::Lead(committer, job) => {
             release.txn = None;
-            // The worker's other tasks go on elsewhere in the meantime.
-            tokio::task::block_in_place(|| committer.lead_one(job));
+            if committer.is_quick() {
+                committer.lead_one(job);
+            } else {
+                // The worker's other tasks go on elsewhere in the meantime.
+                tokio::task::block_in_place(|| committer.lead_one(job));
+            }
         }
         Handed::Refused => {
             shared.check_running()?;
