@@ -1,10 +1,12 @@
 /**
- * The questions of the foundation: point select, durable insert, full scan, idle memory.
+ * The questions of the foundation: point select and durable insert (asked by `pg` and by pgbench),
+ * full scan, idle memory.
  */
 
 import { durableInsert } from './insert.js';
 import type { IdleMemory } from './memory.js';
 import { idleMemory } from './memory.js';
+import { comparePgbench, INSERT_SCRIPT, missingPgbench, SELECT_SCRIPT } from './pgbench.js';
 import { pointSelect } from './point.js';
 import type { Report } from './report.js';
 import { fullScan } from './scan.js';
@@ -45,5 +47,33 @@ export async function runFoundation(plan: Plan): Promise<Report> {
     plan.print(question.name);
     comparisons.push(await compare(question, plan.sides, plan.effort));
   }
+  comparisons.push(...(await runPgbench(plan, wanted)));
   return { command: plan.command, comparisons, memory };
+}
+
+/** The same by pgbench, where it is installed. */
+async function runPgbench(
+  plan: Plan,
+  wanted: (name: string) => boolean,
+): Promise<readonly Comparison[]> {
+  const scripts = [1, 8].flatMap((connections) => [
+    { question: pointSelect(connections), script: SELECT_SCRIPT },
+    { question: durableInsert(connections), script: INSERT_SCRIPT },
+  ]);
+  const named = scripts.map(({ question, script }) => ({
+    question: { ...question, name: `pgbench -M prepared: ${question.name}` },
+    script,
+  }));
+  const asked = named.filter(({ question }) => wanted(question.name));
+  const missing = missingPgbench();
+  if (asked.length > 0 && missing !== undefined) {
+    plan.print(`pgbench: left out, ${missing}`);
+    return [];
+  }
+  const comparisons: Comparison[] = [];
+  for (const script of asked) {
+    plan.print(script.question.name);
+    comparisons.push(await comparePgbench(script, plan.sides, plan.effort));
+  }
+  return comparisons;
 }

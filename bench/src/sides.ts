@@ -70,16 +70,26 @@ export async function withClients<T>(
 }
 
 /** Asks both sides in turn, as often as the effort says. */
-export async function compare(
+export function compare(
   question: Question,
   sides: readonly [Side, Side],
   effort: Effort,
+): Promise<Comparison> {
+  return alternate(question, sides, effort, (side) => oneRound(question, side, effort));
+}
+
+/** Prepares both sides, runs the rounds in turn, and takes the median round of each side. */
+export async function alternate(
+  question: Question,
+  sides: readonly [Side, Side],
+  effort: Effort,
+  oneRound: (side: Side) => Promise<Round>,
 ): Promise<Comparison> {
   const rounds: Record<Side['name'], Round[]> = { BraidDB: [], PostgreSQL: [] };
   for (const side of sides) await onOne(side, (client) => question.prepare(client, side));
   try {
     for (let round = 0; round < effort.rounds; round++) {
-      for (const side of sides) rounds[side.name].push(await oneRound(question, side, effort));
+      for (const side of sides) rounds[side.name].push(await oneRound(side));
     }
   } finally {
     for (const side of sides) await onOne(side, question.finish);
@@ -90,7 +100,8 @@ export async function compare(
   return { question: question.name, braid, postgres, ratio, rounds };
 }
 
-function onOne<T>(side: Side, work: (client: pg.Client) => Promise<T>): Promise<T> {
+/** Opens one connection, hands it to `work`, and closes it whatever happens. */
+export function onOne<T>(side: Side, work: (client: pg.Client) => Promise<T>): Promise<T> {
   return withClients(side.url, 1, ([client]) => {
     if (client === undefined) throw new Error('no client');
     return work(client);
