@@ -3,6 +3,7 @@
 use std::{
     fmt,
     sync::{Arc, atomic::AtomicBool},
+    time::Duration,
 };
 
 /// Called once with the reason when the store can no longer promise durability and stops. The
@@ -36,6 +37,8 @@ pub struct EmbeddedOptions {
     pub validate: bool,
     /// Fault injection: while this is true every sync fails.
     pub fail_syncs: Option<Arc<AtomicBool>>,
+    /// Fault injection: every sync takes so much longer.
+    pub sync_delay: Option<Duration>,
     /// Called when the store stops after a failure.
     pub on_fatal: Option<FatalHook>,
 }
@@ -53,6 +56,7 @@ impl Default for EmbeddedOptions {
             sync: true,
             validate: true,
             fail_syncs: None,
+            sync_delay: None,
             on_fatal: None,
         }
     }

@@ -229,6 +229,9 @@ impl Committer {
             return Err(Error::Storage("the sync has failed (injected)".into()));
         }
         let start = Instant::now();
+        if let Some(delay) = self.shared.options.sync_delay {
+            std::thread::sleep(delay);
+        }
         self.shared.files.db.persist(PersistMode::SyncData).map_err(storage_error)?;
         let nanos = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
         counters.syncs.fetch_add(1, Relaxed);
