@@ -19,13 +19,13 @@ pub struct CatalogLookup {
     /// The catalog.
     pub catalog: Arc<Catalog>,
     /// Where unqualified names are looked for.
-    pub path: SearchPath,
+    pub path: Arc<SearchPath>,
 }
 
 impl CatalogLookup {
     /// A lookup in `catalog` along `path`.
-    pub fn new(catalog: Arc<Catalog>, path: SearchPath) -> Self {
-        CatalogLookup { catalog, path }
+    pub fn new(catalog: Arc<Catalog>, path: impl Into<Arc<SearchPath>>) -> Self {
+        CatalogLookup { catalog, path: path.into() }
     }
 
     fn find(&self, name: &str) -> Option<Relation> {

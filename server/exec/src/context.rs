@@ -18,7 +18,7 @@ pub struct ExecContext {
     /// The catalog that the plan was made with.
     pub catalog: Arc<Catalog>,
     /// Where names are looked up.
-    pub path: SearchPath,
+    pub path: Arc<SearchPath>,
     /// The session as functions see it.
     pub env: Arc<dyn Environment>,
     /// Sequences, outside of the transaction.

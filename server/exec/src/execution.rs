@@ -63,14 +63,18 @@ impl Execution {
     /// The next rows, at most `max_rows`; empty at the end.
     pub async fn next(&mut self, max_rows: usize) -> Result<Vec<Row>> {
         if self.pending.len() == 0 && !self.done {
-            match self.root.get_mut().next().await? {
-                Some(batch) => self.pending = batch.into_iter(),
-                None => {
-                    self.done = true;
-                    if let Some(predicted) = &self.predicted {
-                        predict::compare(predicted, &self.run.cx)?;
-                    }
+            let root = self.root.get_mut();
+            match root.next().await? {
+                Some(batch) => {
+                    self.pending = batch.into_iter();
+                    self.done = root.is_done();
                 }
+                None => self.done = true,
+            }
+            if self.done
+                && let Some(predicted) = &self.predicted
+            {
+                predict::compare(predicted, &self.run.cx)?;
             }
         }
         let rows: Vec<Row> = if max_rows >= self.pending.len() {
@@ -80,6 +84,11 @@ impl Execution {
         };
         self.rows += rows.len() as u64;
         Ok(rows)
+    }
+
+    /// Whether the statement only reads.
+    pub fn is_query(&self) -> bool {
+        matches!(self.plan.kind, StatementKind::Select)
     }
 
     /// The command tag, once `next` has given no more rows.

@@ -17,6 +17,7 @@ pub mod eval;
 pub mod explain;
 mod expr;
 mod layout;
+mod memo;
 mod node;
 mod planned;
 mod row_lock;
@@ -28,5 +29,6 @@ pub use expr::{
     CallExpr, CaseExpr, CastExpr, CompareOp, Expr, QuantifiedExpr, SliceExpr, Slot, SubqueryExpr,
     SubqueryKind,
 };
+pub use memo::Memo;
 pub use node::*;
 pub use planned::{OutputColumn, PlanContext, PlannedStatement, StatementKind, plan};

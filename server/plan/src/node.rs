@@ -10,6 +10,7 @@ use braid_catalog::{IndexNumber, Table, VirtualTable};
 use braid_types::SqlType;
 
 use crate::expr::{Expr, Slot};
+use crate::memo::Memo;
 pub use crate::row_lock::{LockRows, LockWait, LockedTable, Recheck, RowLock};
 
 /// An operator of a plan.
@@ -90,6 +91,8 @@ pub struct Scan {
     pub unrecorded: bool,
     /// Estimated rows after the filter.
     pub rows: f64,
+    /// How its rows and keys are read.
+    pub memo: Memo,
 }
 
 /// Which part of which index a scan reads.

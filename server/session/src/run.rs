@@ -422,10 +422,10 @@ impl Source {
     pub(crate) fn tag(&self, sent: usize) -> String {
         match self {
             Source::Execution(_, Some(tag)) => (*tag).to_owned(),
-            Source::Execution(execution, None) => {
-                let tag = execution.tag();
-                if tag.starts_with("SELECT ") { format!("SELECT {sent}") } else { tag }
+            Source::Execution(execution, None) if execution.is_query() => {
+                format!("SELECT {sent}")
             }
+            Source::Execution(execution, None) => execution.tag(),
             Source::Rows(_, tag) => tag.clone(),
         }
     }

@@ -57,7 +57,7 @@ pub struct IdleLimit {
 pub(crate) struct Derived {
     pub changes: u64,
     pub active: Arc<Active>,
-    pub path: SearchPath,
+    pub path: Arc<SearchPath>,
     pub user: Arc<str>,
     pub session_user: Arc<str>,
     pub key: Arc<PlanKey>,
@@ -311,5 +311,6 @@ fn derive(shared: &Shared, database: u32, name: &str) -> Derived {
         settings: ["search_path", "timezone", "datestyle", "intervalstyle"].map(get).join("\n"),
     };
     let changes = settings.changes();
+    let path = Arc::new(path);
     Derived { changes, active, path, user, session_user, key: Arc::new(key) }
 }

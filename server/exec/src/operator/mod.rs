@@ -53,6 +53,11 @@ pub trait Operator: Send {
     fn columns(&mut self) -> Option<&mut dyn columns::ColumnSource> {
         None
     }
+
+    /// Whether it is known that there are no more rows. `false` may mean anything.
+    fn is_done(&self) -> bool {
+        false
+    }
 }
 
 /// An operator of any kind.

@@ -124,4 +124,8 @@ impl Operator for ProjectOperator {
     fn next(&mut self) -> BoxFuture<'_, Result<Option<Vec<Row>>>> {
         Box::pin(self.batch())
     }
+
+    fn is_done(&self) -> bool {
+        self.input.is_done()
+    }
 }

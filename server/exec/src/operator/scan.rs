@@ -207,12 +207,45 @@ impl Secondary {
     }
 }
 
+fn places_of(scan: &Scan) -> Vec<usize> {
+    scan.columns.iter().map(|(_, place)| *place).collect()
+}
+
+/// How a scan reads, as far as it follows from the plan: kept with it.
+#[derive(Clone)]
+struct Layout {
+    reader: Arc<Reader>,
+    bounds: Arc<KeyBounds>,
+    secondary: Option<Arc<Secondary>>,
+}
+
+impl Layout {
+    fn new(scan: &Scan, locking: bool) -> Self {
+        let places = places_of(scan);
+        let reader = match &scan.families {
+            Some(families) => Reader::of_families(&scan.table, &places, families),
+            None => Reader::new(&scan.table, &places, locking),
+        };
+        let secondary = Secondary::new(scan, &places, &reader, locking).map(Arc::new);
+        Self { reader: Arc::new(reader), bounds: Arc::new(KeyBounds::new(scan)), secondary }
+    }
+
+    /// The layout that the plan keeps, unless this run locks otherwise than the plan says.
+    fn of(scan: &Scan, locking: bool) -> Self {
+        if locking == scan.lock.is_some() {
+            Self::clone(&scan.memo.get_or_make(|| Self::new(scan, locking)))
+        } else {
+            Self::new(scan, locking)
+        }
+    }
+}
+
 /// A scan.
 pub struct ScanOperator {
     evaluator: Evaluator,
-    reader: Reader,
-    bounds: KeyBounds,
-    secondary: Option<Secondary>,
+    reader: Arc<Reader>,
+    bounds: Arc<KeyBounds>,
+    secondary: Option<Arc<Secondary>>,
     points: bool,
     filter: Vec<Expr>,
     locker: Option<RowLocker>,
@@ -235,16 +268,12 @@ pub struct ScanOperator {
 impl ScanOperator {
     /// A scan; nothing is read yet.
     pub fn new(scan: &Scan, evaluator: Evaluator) -> Result<Self> {
-        let places: Vec<usize> = scan.columns.iter().map(|(_, place)| *place).collect();
         let lock = scan.lock.filter(|_| !scan.implicit_lock || evaluator.run.cx.implicit_locks);
-        let reader = match &scan.families {
-            Some(families) => Reader::of_families(&scan.table, &places, families),
-            None => Reader::new(&scan.table, &places, lock.is_some()),
-        };
-        let families = scan.families.as_deref();
-        let locker = lock.map(|lock| RowLocker::new(&scan.table, &places, families, lock, true));
-        let bounds = KeyBounds::new(scan);
-        let secondary = Secondary::new(scan, &places, &reader, locker.is_some());
+        let Layout { reader, bounds, secondary } = Layout::of(scan, lock.is_some());
+        let locker = lock.map(|lock| {
+            let places = places_of(scan);
+            RowLocker::new(&scan.table, &places, scan.families.as_deref(), lock, true)
+        });
         let points = secondary.is_none() && bounds.are_points();
         let read_committed = evaluator.run.cx.txn.isolation() == Isolation::ReadCommitted;
         Ok(Self {
@@ -476,6 +505,10 @@ impl ScanOperator {
 impl Operator for ScanOperator {
     fn next(&mut self) -> BoxFuture<'_, Result<Option<Vec<Row>>>> {
         Box::pin(self.next_rows())
+    }
+
+    fn is_done(&self) -> bool {
+        self.points && self.open.as_ref().is_some_and(Vec::is_empty)
     }
 
     fn columns(&mut self) -> Option<&mut dyn ColumnSource> {

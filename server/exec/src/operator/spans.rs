@@ -19,6 +19,8 @@ pub struct KeyColumn {
     pub descending: bool,
 }
 
+/// Room for what columns add to the prefix of most keys.
+const KEY_BYTES: usize = 28;
 /// The most spans of one access.
 const SPANS_MAX: usize = 1_000_000;
 
@@ -29,9 +31,20 @@ pub async fn spans(
     bounds: &[Bound],
     evaluator: &Evaluator,
 ) -> Result<Vec<Span>> {
-    let mut prefixes = vec![prefix.to_vec()];
+    let mut first = Vec::with_capacity(prefix.len() + KEY_BYTES);
+    first.extend_from_slice(prefix);
+    let mut prefixes = vec![first];
     for (bound, column) in bounds.iter().zip(columns) {
         match bound {
+            Bound::In(list) if list.len() == 1 => {
+                let value = evaluator.eval(&list[0], &[]).await?;
+                if value.is_null() {
+                    return Ok(Vec::new());
+                }
+                for prefix in &mut prefixes {
+                    key::encode(prefix, &value, &column.ty, column.descending);
+                }
+            }
             Bound::Range { lower, upper } => {
                 let mut ends = [None, None];
                 for (end, given) in ends.iter_mut().zip([lower, upper]) {

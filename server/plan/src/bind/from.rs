@@ -15,6 +15,7 @@ use super::function::function_name;
 use super::query::{BoundQuery, plain_column};
 use super::scope::{Scope, ScopeColumn, Scopes};
 use crate::expr::{CompareOp, Expr};
+use crate::memo::Memo;
 use crate::node::{
     Access, FunctionCall, FunctionScan, Join, JoinKind, JoinMethod, Node, Project, Scan,
     VirtualScan,
@@ -357,6 +358,7 @@ impl Binder<'_> {
             families: None,
             unrecorded: false,
             rows: 0.0,
+            memo: Memo::default(),
         };
         (Node::Scan(Box::new(scan)), scope)
     }
