@@ -84,8 +84,8 @@ impl Committer {
         self.usual = (self.usual * 3 + start.elapsed()) / 4;
         match done {
             Ok(Ok(())) => shared.queue.give_back(self, group),
-            Ok(Err(error)) => self.stop(&error.to_string()),
-            Err(_) => self.stop("the committer has panicked"),
+            Ok(Err(error)) => stop(&shared, &error.to_string()),
+            Err(_) => stop(&shared, "the committer has panicked"),
         }
     }
 
@@ -97,20 +97,6 @@ impl Committer {
             return Ok(());
         }
         self.commit_group(work.jobs)
-    }
-
-    /// Nothing can be promised any more: say so to everyone, once.
-    fn stop(self: Box<Self>, reason: &str) {
-        let reason: Arc<str> = reason.into();
-        tracing::error!(%reason, "the store has stopped");
-        let first = self.shared.stopped.set(reason.clone()).is_ok();
-        for job in self.shared.queue.abandon() {
-            self.shared.locks.release(job.request.txn);
-            let _ = job.reply.send(Err(Error::Stopped(reason.clone())));
-        }
-        if let (true, Some(hook)) = (first, &self.shared.options.on_fatal) {
-            hook(&reason);
-        }
     }
 
     fn commit_group(&mut self, jobs: Vec<Job>) -> Result<()> {
@@ -325,6 +311,20 @@ impl Committer {
         self.tombstones = Arc::new(TombstoneIndex::new(left.cloned().collect()));
         self.publish();
         Ok(())
+    }
+}
+
+/// Nothing can be promised any more: say so to everyone, once.
+fn stop(shared: &Shared, reason: &str) {
+    let reason: Arc<str> = reason.into();
+    tracing::error!(%reason, "the store has stopped");
+    let first = shared.stopped.set(reason.clone()).is_ok();
+    for job in shared.queue.abandon() {
+        shared.locks.release(job.request.txn);
+        let _ = job.reply.send(Err(Error::Stopped(reason.clone())));
+    }
+    if let (true, Some(hook)) = (first, &shared.options.on_fatal) {
+        hook(&reason);
     }
 }
 
