@@ -7,6 +7,7 @@
  *   foundation  point select, durable insert, full scan, idle memory   [--scan-rows N] [--idle N]
  *   lineitem    multi-row inserts, upserts and deletes by batch size   [--rows N]
  *   batcher     the adaptive batcher against fixed sizes, as the load changes
+ *   bank        a bank transfer by round-trip time, every statement awaited and not
  *   overhead    the SDK against bare pg
  *   ycsb        workloads A and F: families, FOR UPDATE, implicit locking, levels, both drivers
  *               [--records 10000] [--connections 1,4,16] [--workloads A,F] [--drivers sdk,pg]
@@ -86,6 +87,10 @@ const SUITES = {
     const { runBatcher } = await import('./dist/batcher.js');
     return runBatcher({ ...common, sides });
   },
+  async bank() {
+    const { runBank } = await import('./dist/bank.js');
+    return runBank({ ...common, sides: [], startBraid: braidSide, startPostgres: postgresSide });
+  },
   async overhead(sides) {
     const { runOverhead } = await import('./dist/overhead.js');
     return runOverhead({ ...common, sides });
@@ -131,7 +136,8 @@ async function main() {
   await install();
   await must('npm', ['run', '--silent', 'build', '--workspace', '@braiddb/sdk']);
   await must('npm', ['run', '--silent', 'build', '--workspace', '@braiddb/bench']);
-  const written = await withSides(suite);
+  // The bank's servers differ in a setting, so it starts them itself.
+  const written = await (suite === SUITES.bank ? suite() : withSides(suite));
   for (const path of written) print(`written: ${path.slice(top.length)}`);
 }
 

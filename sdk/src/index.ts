@@ -14,6 +14,7 @@
  *  queryable.ts    query, one, maybeOne, script, run, insert, …: what db and tx share
  *  write.ts        writes whose result nobody asked for    locking.ts  forUpdate and its sisters
  *  sql.ts          the sql tag: text and parameters        tables.ts   typed insert, update, …
+ *  timeline.ts     a transaction's timeline as a picture
  *  connection.ts   one connection in use: order, holding writes, cancelling, loss
  *  pipe.ts         groups of statements on the wire, written ahead of their answers
  *  ─────────────────────────────────────────────────────────────────────────
@@ -84,5 +85,7 @@ export type { AnyRow, Compiled, Parameter, Sql } from './sql.js';
 export { sql } from './sql.js';
 export type { Condition, InsertOptions, RowValues, Table, TableLike } from './tables.js';
 export { table } from './tables.js';
+export type { TimelineEntry, TimelineOptions } from './timeline.js';
+export { readTimeline, timelineSvg } from './timeline.js';
 export type { Transaction, TransactionFunction } from './tx.js';
 export type { RowWrite, Scope, Write } from './write.js';

@@ -1,0 +1,165 @@
+/**
+ * The timeline of a transaction, read from BraidDB and drawn as a picture: a row a statement, over
+ * time.
+ */
+
+import type { Queryable } from './queryable.js';
+
+/** What one statement of a transaction did, in microseconds since the transaction's first. */
+export interface TimelineEntry {
+  /** Its place in the transaction, from 1. */
+  readonly number: number;
+  readonly statement: string;
+  /** When it arrived. */
+  readonly queuedUs: number;
+  /** When it began to run; undefined if it never did. */
+  readonly startedUs: number | undefined;
+  readonly finishedUs: number | undefined;
+  /** The statement it waited for, where it had to. */
+  readonly waitedFor: string | undefined;
+  /** Why it had to: the spans that both touch. */
+  readonly waitReason: string | undefined;
+  /** How long it waited for locks of other transactions. */
+  readonly lockWaitUs: number;
+  /** How often it waited for the store. */
+  readonly roundTrips: number;
+}
+
+/**
+ * Reads the timeline of the last transaction of a session that has `record_timeline` on. The session
+ * must be the same one: use a `db` of one connection.
+ *
+ * SQL: `SHOW TRANSACTION TIMELINE`.
+ *
+ * @example
+ * ```ts
+ * import { connect, readTimeline, timelineSvg } from '@braiddb/sdk';
+ * await using db = await connect('postgresql://root@127.0.0.1:26257/defaultdb', {
+ *   connectionsMax: 1,
+ * });
+ * if (db.server.kind === 'braiddb') {
+ *   await db.query`SET record_timeline = on`;
+ *   await db.transaction((tx) => tx.query`SELECT 1`);
+ *   const svg = timelineSvg(await readTimeline(db), { title: 'One statement' });
+ *   console.assert(svg.startsWith('<svg'));
+ * }
+ * ```
+ */
+export async function readTimeline(db: Pick<Queryable, 'query'>): Promise<TimelineEntry[]> {
+  const { rows } = await db.query<Record<string, unknown>>`SHOW TRANSACTION TIMELINE`;
+  const whole = (value: unknown): number | undefined =>
+    value === null || value === undefined ? undefined : Number(value);
+  const text = (value: unknown): string | undefined =>
+    typeof value === 'string' && value !== '' ? value : undefined;
+  return rows.map((row) => ({
+    number: whole(row.number) ?? 0,
+    statement: text(row.statement) ?? '',
+    queuedUs: whole(row.queued_us) ?? 0,
+    startedUs: whole(row.started_us),
+    finishedUs: whole(row.finished_us),
+    waitedFor: text(row.waited_for),
+    waitReason: text(row.wait_reason),
+    lockWaitUs: whole(row.lock_wait_us) ?? 0,
+    roundTrips: whole(row.round_trips) ?? 0,
+  }));
+}
+
+/** How a timeline is drawn. */
+export interface TimelineOptions {
+  /** The heading. Default: none. */
+  readonly title?: string | undefined;
+  /** Width of the picture in pixels. Default 960; 400 to 4000. */
+  readonly width?: number | undefined;
+}
+
+const ROW_HEIGHT = 26;
+const LABEL_WIDTH = 380;
+const LABEL_CHARACTERS = 58;
+const TOP = 64;
+
+/**
+ * Draws a timeline as SVG: grey while a statement waits its turn, blue while it runs, red the part
+ * that it waited for locks.
+ *
+ * @example
+ * ```ts
+ * import { timelineSvg } from '@braiddb/sdk';
+ * const svg = timelineSvg([{ number: 1, statement: 'SELECT 1', queuedUs: 0, startedUs: 0,
+ *   finishedUs: 900, waitedFor: undefined, waitReason: undefined, lockWaitUs: 0, roundTrips: 1 }]);
+ * console.assert(svg.includes('SELECT 1'));
+ * ```
+ */
+export function timelineSvg(
+  entries: readonly TimelineEntry[],
+  options: TimelineOptions = {},
+): string {
+  const width = Math.min(4000, Math.max(400, options.width ?? 960));
+  const height = TOP + entries.length * ROW_HEIGHT + 40;
+  const lastUs = Math.max(1, ...entries.map((entry) => entry.finishedUs ?? entry.queuedUs));
+  const left = Math.min(LABEL_WIDTH, width / 2);
+  const at = (us: number): number => left + (us / lastUs) * (width - left - 20);
+  const parts = [
+    `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" ` +
+      `viewBox="0 0 ${width} ${height}" font-family="DejaVu Sans, Arial, sans-serif" font-size="11">`,
+    `<rect width="${width}" height="${height}" fill="white"/>`,
+    label(12, 24, options.title ?? '', 'font-size="15" font-weight="bold"'),
+  ];
+  for (const us of ticks(lastUs)) {
+    const x = at(us).toFixed(1);
+    parts.push(`<line x1="${x}" y1="${TOP - 10}" x2="${x}" y2="${height - 30}" stroke="#d8dee4"/>`);
+    parts.push(
+      label(Number(x), TOP - 16, `${us / 1000} ms`, 'text-anchor="middle" fill="#57606a"'),
+    );
+  }
+  entries.forEach((entry, row) => {
+    parts.push(...drawRow(entry, TOP + row * ROW_HEIGHT, at));
+  });
+  const legend =
+    'grey: waits its turn    blue: runs    red: waits for a lock    number: round trips';
+  parts.push(label(12, height - 10, legend, 'fill="#57606a"'));
+  return `${parts.join('\n')}\n</svg>\n`;
+}
+
+function drawRow(entry: TimelineEntry, y: number, at: (us: number) => number): string[] {
+  const { number, statement, queuedUs, startedUs, finishedUs, lockWaitUs } = entry;
+  const text = `${number}  ${statement.replace(/\s+/g, ' ').trim()}`;
+  const shown = text.length > LABEL_CHARACTERS ? `${text.slice(0, LABEL_CHARACTERS - 1)}…` : text;
+  const parts = [label(12, y + 13, shown)];
+  if (entry.waitedFor !== undefined) {
+    const why = `statement ${number} waited for ${entry.waitedFor}: ${entry.waitReason ?? ''}`;
+    parts.push(`<title>${escape(why)}</title>`);
+  }
+  if (startedUs === undefined) return [...parts, label(at(queuedUs), y + 13, 'not run')];
+  parts.push(bar(at(queuedUs), at(startedUs), y + 6, 6, '#afb8c1'));
+  if (finishedUs === undefined) return parts;
+  parts.push(bar(at(startedUs), at(finishedUs), y + 2, 14, '#1f6feb'));
+  parts.push(
+    bar(at(startedUs), at(Math.min(finishedUs, startedUs + lockWaitUs)), y + 2, 14, '#d1242f'),
+  );
+  const inside = at(finishedUs) - at(startedUs) > 14;
+  const place = inside ? at(startedUs) + 4 : at(finishedUs) + 4;
+  const color = inside ? 'fill="white"' : 'fill="#57606a"';
+  return [...parts, label(place, y + 13, String(entry.roundTrips), color)];
+}
+
+function bar(from: number, to: number, y: number, height: number, color: string): string {
+  const width = Math.max(0, to - from);
+  if (width === 0) return '';
+  return `<rect x="${from.toFixed(1)}" y="${y}" width="${Math.max(1, width).toFixed(1)}" height="${height}" fill="${color}"/>`;
+}
+
+/** Five or so round numbers from 0 to the end. */
+function ticks(lastUs: number): number[] {
+  const raw = lastUs / 5;
+  const power = 10 ** Math.floor(Math.log10(raw));
+  const step = power * ([1, 2, 5, 10].find((factor) => factor * power >= raw) ?? 10);
+  return Array.from({ length: Math.floor(lastUs / step) + 1 }, (_, index) => index * step);
+}
+
+function label(x: number, y: number, text: string, attributes = ''): string {
+  return `<text x="${x.toFixed(1)}" y="${y}" ${attributes}>${escape(text)}</text>`;
+}
+
+function escape(text: string): string {
+  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+}
