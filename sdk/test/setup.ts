@@ -23,7 +23,7 @@ declare module 'vitest' {
 }
 
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
-  project.provide('postgresUrl', process.env.POSTGRES_URL);
+  project.provide('postgresUrl', process.env.POSTGRES_URL || undefined);
   const binary =
     process.env.BRAID_BINARY ??
     fileURLToPath(new URL('../../target/release/braid', import.meta.url));
