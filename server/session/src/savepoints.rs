@@ -17,7 +17,7 @@ use std::sync::atomic::Ordering;
 use braid_catalog::Draft;
 use braid_exec::{ddl, from_kv};
 use braid_kv::{RetryReason, SavepointId};
-use braid_sql::ast::Statement;
+use braid_sql::ast::{Ident, Statement};
 use braid_types::{Error, Result, SqlState};
 
 use crate::errors::is_retryable;
@@ -105,6 +105,12 @@ impl Session {
         }
         self.block_state.savepoints.truncate(place);
         Ok(())
+    }
+
+    /// Whether the release of this savepoint commits.
+    pub(crate) fn would_commit(&self, name: &Ident) -> bool {
+        let is_restart = braid_sql::fold(name) == RESTART;
+        is_restart && self.block == Block::Active && self.find_savepoint(RESTART).is_ok()
     }
 
     /// Commits. After a retry error the savepoint is still there to roll back to.

@@ -1,26 +1,44 @@
 //! Rows that are locked right above a scan of the primary index are locked by the scan itself,
-//! which then can read and lock whole keys at once.
+//! which then can read and lock whole keys at once. A sort in between is done afterwards, if
+//! all of the rows are locked anyway.
 
 use braid_types::Datum;
 
 use crate::expr::{Expr, conjuncts};
-use crate::node::{LockRows, Node, Recheck, Scan};
+use crate::node::{LockRows, Node, Recheck, Scan, Sort};
 
 use super::{choose_index, walk};
 
 pub fn apply(node: Node, catalog: &braid_catalog::Catalog) -> Node {
     let node = walk::map_children(node, &mut |child| apply(child, catalog));
-    let Node::LockRows(mut lock) = node else { return node };
-    match locking_scan(&mut lock, catalog) {
-        Some(scan) => Node::Scan(Box::new(scan)),
-        None => Node::LockRows(lock),
+    let Node::LockRows(lock) = node else { return node };
+    match &lock.input {
+        Node::Scan(scan) => match locking_scan(&lock, scan, catalog) {
+            Some(scan) => Node::Scan(Box::new(scan)),
+            None => Node::LockRows(lock),
+        },
+        Node::Sort(sort) if lock.limit.is_none() && sort.limit.is_none() => {
+            let Node::Scan(scan) = &sort.input else { return Node::LockRows(lock) };
+            match locking_scan(&lock, scan, catalog) {
+                Some(scan) => {
+                    let keys = sort.keys.clone();
+                    let input = Node::Scan(Box::new(scan));
+                    Node::Sort(Box::new(Sort { input, keys, limit: None }))
+                }
+                None => Node::LockRows(lock),
+            }
+        }
+        _ => Node::LockRows(lock),
     }
 }
 
-fn locking_scan(lock: &mut LockRows, catalog: &braid_catalog::Catalog) -> Option<Scan> {
+fn locking_scan(
+    lock: &LockRows,
+    scan: &Scan,
+    catalog: &braid_catalog::Catalog,
+) -> Option<Scan> {
     let [target] = &lock.targets[..] else { return None };
     let limit = total(lock.limit.as_ref(), lock.offset.as_ref())?;
-    let Node::Scan(scan) = &lock.input else { return None };
     if scan.access.index != scan.table.primary.number {
         return None;
     }
@@ -38,7 +56,7 @@ fn locking_scan(lock: &mut LockRows, catalog: &braid_catalog::Catalog) -> Option
             }
         }
     }
-    let mut scan = scan.as_ref().clone();
+    let mut scan = scan.clone();
     // A row's primary key never changes, so what the bounds say exactly stays true.
     let candidate = choose_index::candidate(&scan, &scan.table.primary, &filter, catalog);
     let mut place = 0;

@@ -2,7 +2,8 @@
 //!
 //! Keys that must not exist are looked at when everything queued has run. Before a query or a
 //! change that look goes on beside the statement's own work, and its answer is there before
-//! anything leaves; COMMIT leaves the look to the commit itself.
+//! anything leaves; COMMIT, and the release of the restart savepoint, leave the look to the commit
+//! itself.
 
 use std::sync::Arc;
 use std::task::Poll;
@@ -41,6 +42,8 @@ impl Session {
                 }
                 result
             }
+            // It commits; what fails here fails as any statement does.
+            Statement::Release(name) if self.would_commit(name) => self.resolve(false).await,
             statement if is_planned(statement) => {
                 self.resolve(false).await?;
                 self.begin_check().await;
