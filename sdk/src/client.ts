@@ -13,7 +13,7 @@ import type { Shared } from './connection.js';
 import { Connection } from './connection.js';
 import type { DriverResult } from './driver.js';
 import { recordingParameters, recordParameters, startupParameters } from './driver.js';
-import { DatabaseError, OptionError, UsageError } from './errors.js';
+import { OptionError, UsageError } from './errors.js';
 import type { ConnectOptions, QueryOptions, Settings, TransactionOptions } from './options.js';
 import { readConnectOptions, readQueryOptions, readTransactionOptions } from './options.js';
 import { makeParsers } from './parsers.js';
@@ -22,6 +22,7 @@ import { joinOptions, makeQueryable } from './queryable.js';
 import type { ServerInfo } from './server.js';
 import { detectServer, featuresOf } from './server.js';
 import type { AnyRow, Sql } from './sql.js';
+import { ServerClock, uuidOfTime } from './token.js';
 import { runTransaction } from './transaction.js';
 import type { Stays, TransactionFunction } from './tx.js';
 import type { PendingWrite } from './write.js';
@@ -116,17 +117,18 @@ export async function connect(
   const settings = readConnectOptions(options, ownPool);
   const pool = ownPool ? makePool(String(target), settings) : target;
   if (!ownPool) recordParameters(pool);
-  const basic = {
-    ...{ pool, settings, parsers: makeParsers(settings.parsers) },
-    features: featuresOf('postgresql', false),
-  };
+  const parsers = makeParsers(settings.parsers);
+  // The first questions are read in our way, whatever the caller wants for his own.
+  const features = featuresOf('postgresql', undefined);
+  const basic = { pool, settings, parsers: makeParsers({}), features };
   try {
     const connection = await Connection.acquire(basic);
     try {
       const parameters = startupParameters(connection.client) ?? new Map<string, string>();
       const server = detectServer(parameters);
-      const tokens = server.kind === 'braiddb' && (await knowsCommitTokens(connection, settings));
-      const shared: Shared = { ...basic, features: featuresOf(server.kind, tokens) };
+      const asks = server.kind === 'braiddb' && settings.commitTokens;
+      const token = asks ? await tokenMaker(connection, settings) : undefined;
+      const shared: Shared = { ...basic, parsers, features: featuresOf(server.kind, token) };
       return new Handle(shared, ownPool, server).database({});
     } finally {
       connection.release();
@@ -137,16 +139,17 @@ export async function connect(
   }
 }
 
-/** Asks the server once whether it can tell the outcome of a lost commit. */
-async function knowsCommitTokens(connection: Connection, settings: Settings): Promise<boolean> {
-  if (!settings.commitTokens) return false;
-  return connection.run({ text: 'SHOW commit_token', values: [] }).then(
-    () => true,
-    (error: unknown) => {
-      if (error instanceof DatabaseError && error.code === '42704') return false;
-      throw error;
-    },
-  );
+/** Asks the server once whether it can tell the outcome of a lost commit, and for its time. */
+async function tokenMaker(
+  connection: Connection,
+  settings: Settings,
+): Promise<(() => string) | undefined> {
+  const text = `SELECT current_setting('commit_token', true) IS NOT NULL AS known,
+    floor(extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now_ms`;
+  const { rows } = await connection.run({ text, values: [] });
+  if (rows[0]?.known !== true) return undefined;
+  const clock = new ServerClock(Number(rows[0].now_ms), settings.scheduler.now);
+  return () => uuidOfTime(clock.now());
 }
 
 function makePool(url: string, settings: Settings): pg.Pool {

@@ -8,7 +8,7 @@
  *  client.ts       connect, db: single statements, transactions, close
  *  transaction.ts  attempts of a transaction: BEGIN, COMMIT, the restart savepoint, ROLLBACK
  *  run.ts          one attempt: the tx handle, nested ones, which call an error belongs to
- *  outcome.ts      what became of a COMMIT whose answer was lost
+ *  outcome.ts      what became of a COMMIT whose answer was lost    token.ts  what it is asked by
  *  retry.ts        attempts, pauses, the deadline
  *  batcher/        rows of many callers joined into multi-row statements; the adaptive size
  *  queryable.ts    query, one, maybeOne, script, run, insert, …: what db and tx share
@@ -87,5 +87,5 @@ export type { Condition, InsertOptions, RowValues, Table, TableLike } from './ta
 export { table } from './tables.js';
 export type { TimelineEntry, TimelineOptions } from './timeline.js';
 export { readTimeline, timelineSvg } from './timeline.js';
-export type { Transaction, TransactionFunction } from './tx.js';
+export type { Stays, Transaction, TransactionFunction } from './tx.js';
 export type { RowWrite, Scope, Write } from './write.js';

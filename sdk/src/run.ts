@@ -84,7 +84,9 @@ export class Run {
   /** Runs the function; what it did not wait for may still be under way. */
   async function<T>(fn: TransactionFunction<T>): Promise<T> {
     const { signal } = this.#settings;
-    const value = await untilAborted(fn(this.#handle(this.#root, {})), signal);
+    // It may return a write, which is no promise but can be awaited like one.
+    const work = Promise.resolve(fn(this.#handle(this.#root, {})));
+    const value = await untilAborted(work, signal);
     if (this.#level !== this.#root) throw new UsageError('a nested transaction was not awaited');
     // Statements that were not awaited are part of the transaction: they come before COMMIT.
     this.#root.closing = true;

@@ -40,17 +40,23 @@ export interface Features {
   readonly returningNothing: boolean;
   /** `UPSERT INTO`. */
   readonly upsert: boolean;
-  /** `commit_token` and `braid_commit_status`: the outcome of a lost commit can be asked for. */
-  readonly commitTokens: boolean;
+  /**
+   * Makes a token for `commit_token`, after which `braid_commit_status` can be asked for the outcome
+   * of a lost commit; undefined where the server knows no tokens.
+   */
+  readonly commitToken: (() => string) | undefined;
 }
 
 /** The features of a kind of server; commit tokens are asked for when the first connection is made. */
-export function featuresOf(kind: ServerInfo['kind'], commitTokens: boolean): Features {
+export function featuresOf(
+  kind: ServerInfo['kind'],
+  commitToken: Features['commitToken'],
+): Features {
   return {
     restartSavepoint: kind !== 'postgresql',
     restartAtEveryLevel: kind === 'braiddb',
     returningNothing: kind === 'braiddb',
     upsert: kind !== 'postgresql',
-    commitTokens,
+    commitToken,
   };
 }

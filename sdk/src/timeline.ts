@@ -15,8 +15,8 @@ export interface TimelineEntry {
   /** When it began to run; undefined if it never did. */
   readonly startedUs: number | undefined;
   readonly finishedUs: number | undefined;
-  /** The statement it waited for, where it had to. */
-  readonly waitedFor: string | undefined;
+  /** The statements it waited for, by their numbers. */
+  readonly waitedFor: readonly number[];
   /** Why it had to: the spans that both touch. */
   readonly waitReason: string | undefined;
   /** How long it waited for locks of other transactions. */
@@ -57,7 +57,7 @@ export async function readTimeline(db: Pick<Queryable, 'query'>): Promise<Timeli
     queuedUs: whole(row.queued_us) ?? 0,
     startedUs: whole(row.started_us),
     finishedUs: whole(row.finished_us),
-    waitedFor: text(row.waited_for),
+    waitedFor: Array.isArray(row.waited_for) ? row.waited_for.map(Number) : [],
     waitReason: text(row.wait_reason),
     lockWaitUs: whole(row.lock_wait_us) ?? 0,
     roundTrips: whole(row.round_trips) ?? 0,
@@ -70,22 +70,26 @@ export interface TimelineOptions {
   readonly title?: string | undefined;
   /** Width of the picture in pixels. Default 960; 400 to 4000. */
   readonly width?: number | undefined;
+  /** Milliseconds that the time axis shows at least, to compare two pictures. Default 0. */
+  readonly lengthMs?: number | undefined;
 }
 
 const ROW_HEIGHT = 26;
 const LABEL_WIDTH = 380;
 const LABEL_CHARACTERS = 58;
 const TOP = 64;
+/** Room for what stands behind the last bar. */
+const RIGHT = 60;
 
 /**
- * Draws a timeline as SVG: grey while a statement waits its turn, blue while it runs, red the part
- * that it waited for locks.
+ * Draws a timeline as SVG: grey while a statement waits its turn, blue while it runs, red as long as
+ * it waited for locks; beside it its round trips, and the statements that it came after.
  *
  * @example
  * ```ts
  * import { timelineSvg } from '@braiddb/sdk';
  * const svg = timelineSvg([{ number: 1, statement: 'SELECT 1', queuedUs: 0, startedUs: 0,
- *   finishedUs: 900, waitedFor: undefined, waitReason: undefined, lockWaitUs: 0, roundTrips: 1 }]);
+ *   finishedUs: 900, waitedFor: [], waitReason: undefined, lockWaitUs: 0, roundTrips: 1 }]);
  * console.assert(svg.includes('SELECT 1'));
  * ```
  */
@@ -95,71 +99,94 @@ export function timelineSvg(
 ): string {
   const width = Math.min(4000, Math.max(400, options.width ?? 960));
   const height = TOP + entries.length * ROW_HEIGHT + 40;
-  const lastUs = Math.max(1, ...entries.map((entry) => entry.finishedUs ?? entry.queuedUs));
+  const firstUs = entries.reduce((first, { queuedUs }) => Math.min(first, queuedUs), Infinity);
+  const endUs = entries.reduce((end, one) => Math.max(end, one.finishedUs ?? one.queuedUs), 0);
+  const lengthUs = Math.max(1, (options.lengthMs ?? 0) * 1000, endUs - firstUs);
   const left = Math.min(LABEL_WIDTH, width / 2);
-  const at = (us: number): number => left + (us / lastUs) * (width - left - 20);
+  const scaled = (us: number): number => left + (us / lengthUs) * (width - left - RIGHT);
+  const at = (us: number): number => scaled(us - firstUs);
   const parts = [
     `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" ` +
       `viewBox="0 0 ${width} ${height}" font-family="DejaVu Sans, Arial, sans-serif" font-size="11">`,
     `<rect width="${width}" height="${height}" fill="white"/>`,
     label(12, 24, options.title ?? '', 'font-size="15" font-weight="bold"'),
   ];
-  for (const us of ticks(lastUs)) {
-    const x = at(us).toFixed(1);
+  for (const us of ticks(lengthUs)) {
+    const x = scaled(us).toFixed(1);
     parts.push(`<line x1="${x}" y1="${TOP - 10}" x2="${x}" y2="${height - 30}" stroke="#d8dee4"/>`);
     parts.push(
       label(Number(x), TOP - 16, `${us / 1000} ms`, 'text-anchor="middle" fill="#57606a"'),
     );
   }
   entries.forEach((entry, row) => {
-    parts.push(...drawRow(entry, TOP + row * ROW_HEIGHT, at));
+    parts.push(drawRow(entry, TOP + row * ROW_HEIGHT, at));
   });
   const legend =
-    'grey: waits its turn    blue: runs    red: waits for a lock    number: round trips';
+    'grey: waits its turn (after: for which) · blue: runs · red: waits for a lock · number: round trips';
   parts.push(label(12, height - 10, legend, 'fill="#57606a"'));
   return `${parts.join('\n')}\n</svg>\n`;
 }
 
-function drawRow(entry: TimelineEntry, y: number, at: (us: number) => number): string[] {
-  const { number, statement, queuedUs, startedUs, finishedUs, lockWaitUs } = entry;
+function drawRow(entry: TimelineEntry, y: number, at: (us: number) => number): string {
+  const { number, statement, queuedUs, startedUs, finishedUs, waitedFor } = entry;
   const text = `${number}  ${statement.replace(/\s+/g, ' ').trim()}`;
   const shown = text.length > LABEL_CHARACTERS ? `${text.slice(0, LABEL_CHARACTERS - 1)}…` : text;
-  const parts = [label(12, y + 13, shown)];
-  if (entry.waitedFor !== undefined) {
-    const why = `statement ${number} waited for ${entry.waitedFor}: ${entry.waitReason ?? ''}`;
-    parts.push(`<title>${escape(why)}</title>`);
-  }
-  if (startedUs === undefined) return [...parts, label(at(queuedUs), y + 13, 'not run')];
-  parts.push(bar(at(queuedUs), at(startedUs), y + 6, 6, '#afb8c1'));
-  if (finishedUs === undefined) return parts;
-  parts.push(bar(at(startedUs), at(finishedUs), y + 2, 14, '#1f6feb'));
-  parts.push(
-    bar(at(startedUs), at(Math.min(finishedUs, startedUs + lockWaitUs)), y + 2, 14, '#d1242f'),
-  );
-  const inside = at(finishedUs) - at(startedUs) > 14;
-  const place = inside ? at(startedUs) + 4 : at(finishedUs) + 4;
-  const color = inside ? 'fill="white"' : 'fill="#57606a"';
-  return [...parts, label(place, y + 13, String(entry.roundTrips), color)];
+  const after = waitedFor.length === 0 ? '' : ` after ${waitedFor.join(', ')}`;
+  const why = entry.waitReason === undefined ? '' : `: ${entry.waitReason}`;
+  const parts = [
+    `<title>${escape(`${text}${after}${why}`)}</title>`,
+    label(12, y + 13, shown),
+    ...(startedUs === undefined
+      ? [label(at(queuedUs), y + 13, 'not run')]
+      : drawRun(entry, startedUs, finishedUs ?? startedUs, y, at)),
+  ];
+  return `<g>${parts.join('')}</g>`;
+}
+
+function drawRun(
+  { queuedUs, lockWaitUs, roundTrips, waitedFor }: TimelineEntry,
+  startedUs: number,
+  finishedUs: number,
+  y: number,
+  at: (us: number) => number,
+): string[] {
+  const notes = [
+    ...(roundTrips > 0 ? [String(roundTrips)] : []),
+    ...(waitedFor.length > 0 ? [`after ${waitedFor.join(', ')}`] : []),
+  ];
+  const lockEnd = at(Math.min(finishedUs, startedUs + lockWaitUs));
+  const width = at(finishedUs) - at(startedUs);
+  const inside = width > 8 + 7 * notes.join('  ').length;
+  const place = inside ? at(startedUs) + 4 : Math.max(at(finishedUs), at(startedUs) + 1) + 4;
+  return [
+    bar(at(queuedUs), at(startedUs), y + 6, 6, '#afb8c1'),
+    bar(at(startedUs), Math.max(at(finishedUs), at(startedUs) + 1), y + 2, 14, '#1f6feb'),
+    lockEnd - at(startedUs) < 1 ? '' : bar(at(startedUs), lockEnd, y + 2, 14, '#d1242f'),
+    label(place, y + 13, notes.join('  '), inside ? 'fill="white"' : 'fill="#57606a"'),
+  ];
 }
 
 function bar(from: number, to: number, y: number, height: number, color: string): string {
-  const width = Math.max(0, to - from);
-  if (width === 0) return '';
+  const width = to - from;
+  if (width <= 0) return '';
   return `<rect x="${from.toFixed(1)}" y="${y}" width="${Math.max(1, width).toFixed(1)}" height="${height}" fill="${color}"/>`;
 }
 
 /** Five or so round numbers from 0 to the end. */
-function ticks(lastUs: number): number[] {
-  const raw = lastUs / 5;
+function ticks(lengthUs: number): number[] {
+  const raw = lengthUs / 5;
   const power = 10 ** Math.floor(Math.log10(raw));
   const step = power * ([1, 2, 5, 10].find((factor) => factor * power >= raw) ?? 10);
-  return Array.from({ length: Math.floor(lastUs / step) + 1 }, (_, index) => index * step);
+  return Array.from({ length: Math.floor(lengthUs / step) + 1 }, (_, index) => index * step);
 }
 
 function label(x: number, y: number, text: string, attributes = ''): string {
+  if (text === '') return '';
   return `<text x="${x.toFixed(1)}" y="${y}" ${attributes}>${escape(text)}</text>`;
 }
 
 function escape(text: string): string {
-  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+  // Control characters have no place in XML, whatever stands before them.
+  const clean = text.replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g, '\ufffd');
+  return clean.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 }

@@ -23,8 +23,6 @@
  * - A connection goes back to the pool only when no transaction is open on it.
  */
 
-import { randomUUID } from 'node:crypto';
-
 import { ignore, onAbort, untilAborted } from './abort.js';
 import type { SentStatement } from './calls.js';
 import { Connection } from './connection.js';
@@ -107,7 +105,7 @@ class Session {
       connection: await Connection.acquire(this.#shared, signal),
       sent: [],
     };
-    const token = features.commitTokens && !this.#settings.readOnly ? randomUUID() : undefined;
+    const token = this.#settings.readOnly ? undefined : features.commitToken?.();
     const ended = new AbortController();
     const forget = onAbort(signal, () => {
       ended.abort(signal.reason);

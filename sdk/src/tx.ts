@@ -65,11 +65,19 @@ export interface Transaction extends Queryable {
 }
 
 /** What runs inside a transaction. It may be run several times: see `db.transaction`. */
-export type TransactionFunction<T> = (tx: Transaction) => Promise<T>;
+export type TransactionFunction<T> = (tx: Transaction) => PromiseLike<T>;
 
-/** Refuses functions that return their handle: it cannot be used after the end. */
+/**
+ * Refuses functions that return their handle, or something with it: it cannot be used after the end.
+ * A helper that hands functions on takes `TransactionFunction<T> & Stays<T>`, as `db.transaction` does.
+ */
 export type Stays<T> = [T] extends [never]
   ? unknown
-  : T extends { readonly [ends]: true }
-    ? 'tx cannot be used after its end'
-    : unknown;
+  : 0 extends 1 & T
+    ? unknown
+    : true extends Holds<T> | Holds<T[keyof T]>
+      ? 'tx cannot be used after its end'
+      : unknown;
+
+/** Whether one of these types is that of a handle. */
+type Holds<T> = 0 extends 1 & T ? false : T extends { readonly [ends]: true } ? true : false;

@@ -23,7 +23,8 @@ declare module 'vitest' {
 }
 
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
-  project.provide('postgresUrl', process.env.POSTGRES_URL || undefined);
+  const postgres = process.env.POSTGRES_URL;
+  project.provide('postgresUrl', postgres === '' ? undefined : postgres);
   const binary =
     process.env.BRAID_BINARY ??
     fileURLToPath(new URL('../../target/release/braid', import.meta.url));

@@ -133,11 +133,11 @@ onEachServer('transactions', ({ url }) => {
   });
 
   it('cannot be used after their end', async () => {
-    const { leaked } = await db.transaction((tx) => Promise.resolve({ leaked: tx }));
+    const leaked = await db.transaction((tx) => Promise.resolve(() => tx));
     const ended = { name: 'UsageError', message: 'the transaction has ended' };
-    await expect(leaked.query`SELECT 1`).rejects.toMatchObject(ended);
-    await expect(leaked.with({}).query`SELECT 1`).rejects.toMatchObject(ended);
-    await expect(leaked.transaction(() => Promise.resolve())).rejects.toMatchObject(ended);
+    await expect(leaked().query`SELECT 1`).rejects.toMatchObject(ended);
+    await expect(leaked().with({}).query`SELECT 1`).rejects.toMatchObject(ended);
+    await expect(leaked().transaction(() => Promise.resolve())).rejects.toMatchObject(ended);
   });
 
   it('nest: what fails inside is undone, the rest stays', async () => {

@@ -126,8 +126,8 @@ onEachServer('writes that nobody waits for', ({ url, name: server }) => {
   });
 
   it('are refused after the end, and after an error that was swallowed nothing commits', async () => {
-    const { leaked } = await db.transaction((tx) => Promise.resolve({ leaked: tx }));
-    expect(() => leaked.insert(items, { id: 9 })).toThrow('the transaction has ended');
+    const leaked = await db.transaction((tx) => Promise.resolve(() => tx));
+    expect(() => leaked().insert(items, { id: 9 })).toThrow('the transaction has ended');
     const work = db.transaction(async (tx) => {
       await tx.insert(items, [{ id: 1 }, { id: 1 }]);
       await tx.query`SELECT 1`.catch(() => undefined);
@@ -222,6 +222,49 @@ onEachServer('typed builders', ({ url }) => {
     const twice = [...rows, { id: 0, n: 0 }];
     await expect(Promise.resolve(db.insert(items, twice))).rejects.toMatchObject({ code: '23505' });
     expect((await db.query(sql`SELECT id FROM ${sql.identifier(name)}`)).count).toBe(0);
+  });
+
+  it('carry every kind of value, or refuse it before anything is sent', async () => {
+    const wide = sql.identifier(`${name}_wide`);
+    await db.run`CREATE TABLE ${wide} (id INT8 PRIMARY KEY, f FLOAT8, n NUMERIC, at TIMESTAMPTZ,
+      b BYTEA, j JSONB, t TEXT, list INT4[])`;
+    const rows = table<Record<string, unknown>>(`${name}_wide`, { key: ['id'] });
+    const at = new Date('2026-01-31T12:00:00.123Z');
+    const j = { deep: [1, { er: null }], 'quo"te': '\\' };
+    await db.transaction(async (tx) => {
+      await tx.insert(rows, { id: 2n ** 62n, f: Number.NaN, n: '0.1000', at, b: Buffer.from([0, 255]) });
+      await tx.insert(rows, { id: 2, f: -Infinity, n: Number.NaN, j, t: 'NULL', list: [1, null] });
+      await tx.update(rows, { at, b: new Uint8Array(0) }).where({ id: 2n });
+    });
+    const { rows: found } = await db.query`SELECT * FROM ${wide} ORDER BY id DESC`;
+    expect(found).toMatchObject([
+      { id: 2n ** 62n, f: Number.NaN, n: '0.1000', at, b: Buffer.from([0, 255]), j: null },
+      { id: 2n, f: -Infinity, n: 'NaN', at, b: Buffer.alloc(0), j, t: 'NULL', list: [1, null] },
+    ]);
+    const refused: [unknown, string][] = [
+      [undefined, 'column "t" is undefined'],
+      [Symbol('no'), 'a symbol cannot be sent'],
+      [() => 1, 'a function cannot be sent'],
+      [new Date(Number.NaN), 'the date is invalid'],
+      ['\ud800', 'half a surrogate pair'],
+      [[1, [undefined]], 'undefined is not a value'],
+    ];
+    for (const [t, message] of refused) {
+      expect(() => db.insert(rows, [{ id: 7, t: 'x' }, { id: 8, t }])).toThrow(message);
+      expect(() => db.update(rows, { t }).where({ id: 2 })).toThrow(TypeError);
+    }
+    // What only the server can tell.
+    for (const [row, code] of [
+      [{ id: Number.NaN }, '22P02'],
+      [{ id: 1.5 }, '22P02'],
+      [{ id: 2n ** 64n }, '22003'],
+      [{ id: 7, t: 'a\0b' }, '22021'],
+      [{ id: 7, at: 'yesterday at noon or so' }, '22007'],
+    ] as const) {
+      await expect(Promise.resolve(db.insert(rows, row))).rejects.toMatchObject({ code });
+    }
+    expect(await db.delete(rows).everywhere().count()).toBe(2);
+    await db.run`DROP TABLE ${wide}`;
   });
 
   it('refuse what would surprise', async () => {

@@ -4,7 +4,16 @@
 
 import { expectTypeOf } from 'vitest';
 
-import type { Database, Lockable, QueryResult, Sql, Transaction, Write } from '../../src/index.js';
+import type {
+  Database,
+  Lockable,
+  QueryResult,
+  Sql,
+  Stays,
+  Transaction,
+  TransactionFunction,
+  Write,
+} from '../../src/index.js';
 import { connect, DatabaseError, isRetryable, sql, table } from '../../src/index.js';
 
 interface Reading {
@@ -66,8 +75,50 @@ export async function transactionsEnd(db: Database): Promise<void> {
   await db.transaction({ readOnly: true }, (tx) => Promise.resolve(tx.with({})));
   // @ts-expect-error nor out of a nested one
   await db.transaction((tx) => tx.transaction((inner) => Promise.resolve(inner)));
+  // @ts-expect-error nor inside something else
+  await db.transaction((tx) => Promise.resolve({ leaked: tx }));
+  // @ts-expect-error nor in a list
+  await db.transaction((tx) => Promise.resolve([tx]));
+  // @ts-expect-error nor perhaps
+  await db.transaction((tx) => Promise.resolve(Math.random() < 0.5 ? tx : undefined));
+  // What a transaction returns otherwise is left alone, however little is known about it.
+  expectTypeOf(await db.transaction(() => Promise.resolve<unknown>(1))).toBeUnknown();
+  const whatever = (): Promise<any> => Promise.resolve(1); // eslint-disable-line @typescript-eslint/no-explicit-any
+  expectTypeOf(await db.transaction(whatever)).toBeAny();
+  expectTypeOf(db.transaction((tx) => tx.run`SELECT 1`)).resolves.toBeVoid();
+  const list = await db.transaction(() => Promise.resolve([{ id: 1 }]));
+  expectTypeOf(list).toEqualTypeOf<{ id: number }[]>();
+  expectTypeOf(await inTransaction(db, () => Promise.resolve('x'))).toBeString();
+  // @ts-expect-error nor through a helper
+  await inTransaction(db, (tx) => Promise.resolve(tx));
   const thrown: Promise<never> = db.transaction(() => Promise.reject(new Error('no')));
   await thrown;
+}
+
+/** A helper of a caller that hands functions on. */
+function inTransaction<T>(db: Database, fn: TransactionFunction<T> & Stays<T>): Promise<T> {
+  return db.transaction({ attemptsMax: 3 }, fn);
+}
+
+export async function rowTypesFlowThrough(db: Database): Promise<void> {
+  const readings = await db.transaction(async (tx) => {
+    const { rows } = await tx.query<Reading>`SELECT 1`;
+    const [only] = await tx.insert(items, { id: 1 }).returning('id');
+    const nested = await tx.transaction(async (inner) => ({
+      one: await inner.one<Reading>`SELECT 1`.forShare(),
+      count: await inner.delete(items).where({ id: 1 }).count(),
+    }));
+    return { rows, only, nested };
+  });
+  expectTypeOf(readings.rows[0]?.celsius).toEqualTypeOf<number | null | undefined>();
+  expectTypeOf(readings.only).toEqualTypeOf<{ id: number } | undefined>();
+  expectTypeOf(readings.nested).toEqualTypeOf<{ one: Reading; count: number }>();
+  const batcher = db.batcher<Reading>('reading');
+  await batcher.add({ id: 1n, celsius: null });
+  // @ts-expect-error a wrong type
+  await batcher.add({ id: 'x', celsius: null });
+  const { rejected } = await batcher.addAll([{ id: 1n, celsius: 1 }]);
+  expectTypeOf(rejected[0]?.row).toEqualTypeOf<Reading | undefined>();
 }
 
 export async function buildersKnowTheirRows(db: Database, tx: Transaction): Promise<void> {

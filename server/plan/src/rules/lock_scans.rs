@@ -32,11 +32,7 @@ pub fn apply(node: Node, catalog: &braid_catalog::Catalog) -> Node {
     }
 }
 
-fn locking_scan(
-    lock: &LockRows,
-    scan: &Scan,
-    catalog: &braid_catalog::Catalog,
-) -> Option<Scan> {
+fn locking_scan(lock: &LockRows, scan: &Scan, catalog: &braid_catalog::Catalog) -> Option<Scan> {
     let [target] = &lock.targets[..] else { return None };
     let limit = total(lock.limit.as_ref(), lock.offset.as_ref())?;
     if scan.access.index != scan.table.primary.number {
