@@ -4,7 +4,7 @@
  */
 
 import { spawn } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -54,9 +54,11 @@ export async function must(program, args, options) {
   return output;
 }
 
-/** Installs the npm packages unless they are there. Returns whether it had to. */
+/** Installs the npm packages unless they are there and up to date. Returns whether it had to. */
 export async function install() {
-  if (existsSync(join(top, 'node_modules', '.package-lock.json'))) return false;
+  const installed = join(top, 'node_modules', '.package-lock.json');
+  const wanted = statSync(join(top, 'package-lock.json')).mtimeMs;
+  if (existsSync(installed) && statSync(installed).mtimeMs >= wanted) return false;
   await must('npm', ['ci', '--no-audit', '--no-fund']);
   return true;
 }
