@@ -11,18 +11,18 @@ use crate::{ReadSegment, Seq, Snapshot, Span, SpanSet};
 use std::sync::Arc;
 
 /// What bookkeeping costs for one entry, roughly.
-const ENTRY_BYTES: usize = 56;
+const ENTRY_BYTES: usize = 64;
 
 struct Entry {
     statement: u32,
+    /// The place in the order of all entries ever made.
+    number: u64,
     span: Span,
 }
 
 struct Segment {
     snapshot: Arc<dyn Snapshot>,
     entries: Vec<Entry>,
-    /// Entries before this place are being validated, and must not grow any more.
-    sealed: usize,
     /// Spans of statements that can no longer run again, merged.
     merged: SpanSet,
 }
@@ -30,6 +30,10 @@ struct Segment {
 /// Everything that a transaction has read.
 pub(crate) struct ReadSet {
     segments: Vec<Segment>,
+    /// The number of the next entry.
+    next: u64,
+    /// Entries with lower numbers are being validated, and must not grow any more.
+    sealed: u64,
     bytes: usize,
     bytes_max: usize,
     /// How often entries were merged to save memory.
@@ -39,13 +43,15 @@ pub(crate) struct ReadSet {
 /// How far the read set had come when its validation began.
 pub(crate) struct Marks {
     shrunk: u64,
-    /// The number of entries at each snapshot.
-    entries: Vec<(u64, usize)>,
+    /// The number of the next entry then.
+    next: u64,
+    /// The snapshots that anything was read at.
+    snapshots: Vec<u64>,
 }
 
 impl ReadSet {
     pub(crate) fn new(bytes_max: usize) -> ReadSet {
-        ReadSet { segments: Vec::new(), bytes: 0, bytes_max, shrunk: 0 }
+        ReadSet { segments: Vec::new(), next: 0, sealed: 0, bytes: 0, bytes_max, shrunk: 0 }
     }
 
     /// Whether all reads were done at one snapshot, so that they are consistent as they are.
@@ -59,36 +65,37 @@ impl ReadSet {
             return;
         }
         let at = snapshot.timestamp();
+        let (number, sealed) = (self.next, self.sealed);
         let segment = match self.segments.iter().rposition(|s| s.snapshot.timestamp() == at) {
             Some(i) => &mut self.segments[i],
             None => {
                 self.segments.push(Segment {
                     snapshot: snapshot.clone(),
                     entries: Vec::new(),
-                    sealed: 0,
                     merged: SpanSet::new(),
                 });
                 self.segments.last_mut().expect("a segment was just pushed")
             }
         };
         let statement = seq.number();
-        let sealed = segment.entries.len() <= segment.sealed;
         if let Some(last) = segment.entries.last_mut().filter(|e| e.statement == statement) {
             if last.span.contains_span(&span) {
                 return;
             }
             // The batches of one scan follow each other.
-            if !sealed && last.span.end == span.start {
+            let may_grow = last.number >= sealed;
+            if may_grow && last.span.end == span.start {
                 last.span.end = span.end;
                 return;
             }
-            if !sealed && last.span.start == span.end {
+            if may_grow && last.span.start == span.end {
                 last.span.start = span.start;
                 return;
             }
         }
         self.bytes += span.start.len() + span.end.len() + ENTRY_BYTES;
-        segment.entries.push(Entry { statement, span });
+        segment.entries.push(Entry { statement, number, span });
+        self.next += 1;
         if self.bytes > self.bytes_max {
             self.shrink();
         }
@@ -121,28 +128,26 @@ impl ReadSet {
     }
 
     /// After a refresh: everything read at or before `to` holds at `to` as well. Entries that
-    /// arrived since `validated` was taken keep their own snapshot. If they were merged with
-    /// others meanwhile, all keep theirs, and the commit compares them from there.
+    /// arrived since `validated` was taken keep their own snapshot, whatever else was moved or
+    /// forgotten meanwhile. If they were merged with others, all keep theirs, and the commit
+    /// compares them from there.
     pub(crate) fn advance(&mut self, validated: &Marks, to: &Arc<dyn Snapshot>) {
         if validated.shrunk != self.shrunk {
             return;
         }
-        let mut moved = Segment {
-            snapshot: to.clone(),
-            entries: Vec::new(),
-            sealed: 0,
-            merged: SpanSet::new(),
-        };
+        let mut moved =
+            Segment { snapshot: to.clone(), entries: Vec::new(), merged: SpanSet::new() };
         for segment in &mut self.segments {
-            let at = segment.snapshot.timestamp().0;
-            let Some((_, count)) = validated.entries.iter().find(|(ts, _)| *ts == at) else {
+            let at = segment.snapshot.timestamp();
+            if !validated.snapshots.contains(&at.0) || at >= to.timestamp() {
                 continue;
-            };
-            let rest = segment.entries.split_off((*count).min(segment.entries.len()));
-            moved.entries.append(&mut segment.entries);
+            }
+            let (old, rest) = std::mem::take(&mut segment.entries)
+                .into_iter()
+                .partition::<Vec<_>, _>(|entry| entry.number < validated.next);
+            moved.entries.extend(old);
             moved.merged.extend(&std::mem::take(&mut segment.merged));
             segment.entries = rest;
-            segment.sealed = 0;
         }
         self.segments.retain(|s| !s.entries.is_empty() || !s.merged.is_empty());
         if moved.entries.is_empty() && moved.merged.is_empty() {
@@ -157,15 +162,12 @@ impl ReadSet {
         }
     }
 
-    /// How many entries each segment has now, for [`ReadSet::advance`]. What is read from now on
-    /// becomes entries of its own.
+    /// What has been read by now, for [`ReadSet::advance`]. What is read from now on becomes
+    /// entries of its own.
     pub(crate) fn marks(&mut self) -> Marks {
-        let mark = |s: &mut Segment| {
-            s.sealed = s.entries.len();
-            (s.snapshot.timestamp().0, s.sealed)
-        };
-        let entries = self.segments.iter_mut().map(mark).collect();
-        Marks { shrunk: self.shrunk, entries }
+        self.sealed = self.next;
+        let snapshots = self.segments.iter().map(|s| s.snapshot.timestamp().0).collect();
+        Marks { shrunk: self.shrunk, next: self.next, snapshots }
     }
 
     /// Merges neighbours until half of the limit is free again.
@@ -173,7 +175,6 @@ impl ReadSet {
         self.shrunk += 1;
         let mut bytes = 0;
         for segment in &mut self.segments {
-            segment.sealed = 0;
             let mut spans: SpanSet = segment.entries.drain(..).map(|e| e.span).collect();
             spans.extend(&segment.merged);
             let target = self.bytes_max / 2;
@@ -235,15 +236,44 @@ mod tests {
         reads.record(Seq(2), &old, Span::new("a\0", "ab"));
         reads.record(Seq(4), &old, Span::key("b"));
         reads.advance(&marks, &new);
-        let segments = reads.segments();
-        let shape = |s: &ReadSegment| (s.snapshot.timestamp().0, s.spans.spans().to_vec());
-        let mut shapes: Vec<_> = segments.iter().map(shape).collect();
-        shapes.sort();
         assert_eq!(
-            shapes,
+            shapes(&reads),
             [(1, vec![Span::new("a\0", "ab"), Span::key("b")]), (5, vec![Span::key("a")]),]
         );
         assert!(!reads.is_consistent());
+    }
+
+    /// What the set holds, by snapshot.
+    fn shapes(reads: &ReadSet) -> Vec<(u64, Vec<Span>)> {
+        let shape = |s: &ReadSegment| (s.snapshot.timestamp().0, s.spans.spans().to_vec());
+        let mut shapes: Vec<_> = reads.segments().iter().map(shape).collect();
+        shapes.sort();
+        shapes
+    }
+
+    #[test]
+    fn a_refresh_moves_nothing_new_while_another_statement_runs_again() {
+        let mut reads = ReadSet::new(1 << 20);
+        let (old, new) = (at(1), at(5));
+        reads.record(Seq(2), &old, Span::key("a"));
+        reads.record(Seq(4), &old, Span::key("b"));
+        let marks = reads.marks();
+        reads.forget_statement(Seq(2));
+        reads.record(Seq(6), &old, Span::key("c"));
+        reads.advance(&marks, &new);
+        assert_eq!(shapes(&reads), [(1, vec![Span::key("c")]), (5, vec![Span::key("b")])]);
+    }
+
+    #[test]
+    fn two_refreshes_at_a_time_move_nothing_new() {
+        let mut reads = ReadSet::new(1 << 20);
+        let old = at(1);
+        reads.record(Seq(2), &old, Span::key("a"));
+        let (first, second) = (reads.marks(), reads.marks());
+        reads.advance(&first, &at(5));
+        reads.record(Seq(4), &old, Span::key("b"));
+        reads.advance(&second, &at(7));
+        assert_eq!(shapes(&reads), [(1, vec![Span::key("b")]), (5, vec![Span::key("a")])]);
     }
 
     #[test]
