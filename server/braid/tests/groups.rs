@@ -18,8 +18,8 @@ mod run;
 #[path = "groups/script.rs"]
 mod script;
 
-use run::{Run, contents};
-use script::World;
+use run::{Mode, Run, contents};
+use script::{Random, World};
 
 /// Transactions of one seed.
 const TRANSACTIONS: usize = 40;
@@ -57,8 +57,14 @@ fn first_seed() -> (u64, bool) {
     (now.as_nanos() as u64 % 1_000_000_000, false)
 }
 
-/// One set of tables with its transactions; the difference, if there is one.
-async fn compare(serial: &Client, parallel: &Client, seed: u64) -> Result<(), String> {
+/// One set of tables with its transactions, the second client's sent like this; how many
+/// transactions met a retry error, or the difference.
+async fn compare(
+    serial: &Client,
+    parallel: &Client,
+    seed: u64,
+    mode: Mode,
+) -> Result<usize, String> {
     let (mut world, tables) = World::new(seed);
     for (client, schema) in [(serial, "serial"), (parallel, "parallel")] {
         sure(client, &format!("CREATE SCHEMA {schema}_{seed}")).await;
@@ -67,10 +73,13 @@ async fn compare(serial: &Client, parallel: &Client, seed: u64) -> Result<(), St
             sure(client, table).await;
         }
     }
+    let mut retries = 0;
     for number in 0..TRANSACTIONS {
         let script = world.script();
-        let wanted = Run::new(serial, false).script(&script).await;
-        let found = Run::new(parallel, true).script(&script).await;
+        let wanted = Run::new(serial, Mode::Serial).script(&script).await;
+        let mut run = Run::new(parallel, mode);
+        let found = run.script(&script).await;
+        retries += run.retries;
         let (before, after) = (contents(serial).await, contents(parallel).await);
         if wanted != found || before != after {
             let tables = tables.join("\n");
@@ -84,7 +93,7 @@ async fn compare(serial: &Client, parallel: &Client, seed: u64) -> Result<(), St
     for (client, schema) in [(serial, "serial"), (parallel, "parallel")] {
         sure(client, &format!("DROP SCHEMA {schema}_{seed} CASCADE")).await;
     }
-    Ok(())
+    Ok(retries)
 }
 
 #[test]
@@ -96,11 +105,76 @@ fn the_outcome_is_that_of_serial_execution() {
     block_on(async {
         let (serial, parallel) = (connect(server.sql_url()).await, connect(server.sql_url()).await);
         for seed in seed..seed + seeds {
-            if let Err(difference) = compare(&serial, &parallel, seed).await {
+            if let Err(difference) = compare(&serial, &parallel, seed, Mode::Parallel).await {
                 panic!("{difference}");
             }
         }
     });
+}
+
+/// Writes rows as they are, again and again: to others each is a newer version of a row that
+/// says what it said before.
+async fn interfere(client: Client, seed: u64, mut stop: tokio::sync::watch::Receiver<bool>) {
+    let mut random = Random::new(seed);
+    sure(&client, &format!("SET search_path = parallel_{seed}")).await;
+    while !*stop.borrow_and_update() {
+        let id = random.below(8);
+        let sql = match random.below(4) {
+            0 => format!("UPDATE parent SET n = n WHERE id = {id}"),
+            1 => format!("UPDATE item SET k = k, u = u WHERE id = {id}"),
+            2 => format!("UPDATE item SET p = p WHERE k < {id}"),
+            _ => format!("UPDATE pair SET v = v WHERE x = {}", id / 2),
+        };
+        // Where the two meet, it may be this one that fails; and there may be no table any more.
+        client.simple_query(&sql).await.ok();
+        // Nobody starves behind this.
+        tokio::time::sleep(Duration::from_millis(random.below(8))).await;
+    }
+}
+
+#[test]
+fn conflicts_and_retries_change_nothing() {
+    let (seed, is_given) = first_seed();
+    let seeds = if is_given { 1 } else { Size::from_env().pick(3, 25, 250) };
+    println!("seeds {seed} and {} after it", seeds - 1);
+    let server = Server::start(Config::new());
+    let mut retries = 0;
+    block_on(async {
+        let (serial, parallel) = (connect(server.sql_url()).await, connect(server.sql_url()).await);
+        for seed in seed..seed + seeds {
+            let mut random = Random::new(seed);
+            let mode = if random.percent(50) { Mode::Parallel } else { Mode::Restarting };
+            // Only restarts wear it out.
+            let inject = if mode == Mode::Restarting { "on" } else { "off" };
+            for (name, values) in [
+                ("max_parallel_statements", ["1", "2", "64"]),
+                ("max_parallel_statement_bytes", ["1kB", "2kB", "1MB"]),
+                ("result_buffer_bytes", ["0", "64", "16384"]),
+                ("implicit_select_for_update", ["off", "on", "on"]),
+                ("inject_retry_errors_enabled", ["off", "off", inject]),
+            ] {
+                let value = values[random.below(3) as usize];
+                sure(&parallel, &format!("SET {name} = '{value}'")).await;
+            }
+            let (stop, stopped) = tokio::sync::watch::channel(false);
+            let others: Vec<_> = [connect(server.sql_url()).await, connect(server.sql_url()).await]
+                .into_iter()
+                .map(|client| tokio::spawn(interfere(client, seed, stopped.clone())))
+                .collect();
+            let result = compare(&serial, &parallel, seed, mode).await;
+            stop.send_replace(true);
+            for other in others {
+                other.await.expect("interferes to its end");
+            }
+            retries += result.unwrap_or_else(|difference| panic!("{difference}"));
+        }
+        let counters = "SELECT sum(value) FROM braid_internal.metrics WHERE name LIKE '%retries%'";
+        println!(
+            "{retries} retries of the client; of the server: {}",
+            value(&serial, counters).await
+        );
+    });
+    assert!(retries > 0, "nothing has met a retry error");
 }
 
 #[test]
@@ -110,7 +184,7 @@ fn without_the_analysis_the_outcome_differs() {
         for seed in 0..50 {
             let (serial, parallel) =
                 (connect(server.sql_url()).await, connect(server.sql_url()).await);
-            if compare(&serial, &parallel, seed).await.is_err() {
+            if compare(&serial, &parallel, seed, Mode::Parallel).await.is_err() {
                 println!("seed {seed} tells");
                 return;
             }

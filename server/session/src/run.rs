@@ -231,7 +231,6 @@ impl Session {
         if matches!(portal.run, Run::Done) {
             return finished_again(&prepared, client);
         }
-        self.check_injected(statement)?;
         let guard = self.guard_statement(&prepared.parsed.text);
         let result = self.arrive(portal, rows_max, client, describe).await;
         drop(guard);

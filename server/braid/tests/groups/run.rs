@@ -13,16 +13,34 @@ pub enum Outcome {
     Failed(usize, String, String),
     /// Taken back whatever it was.
     Undone,
+    /// A retry error: the whole transaction has to begin again.
+    Again,
 }
+
+/// How a transaction is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// Without the clause. Nothing may conflict.
+    Serial,
+    /// With the clause.
+    Parallel,
+    /// With the clause, behind the restart savepoint.
+    Restarting,
+}
+
+/// Attempts of one transaction, at most.
+const ATTEMPTS_MAX: usize = 200;
 
 /// One run of a script.
 pub struct Run<'a> {
     client: &'a Client,
-    with_clause: bool,
+    mode: Mode,
     /// The number of the last statement sent, as the server counts.
     number: usize,
     /// The number before the block's first statement.
     first: usize,
+    /// Attempts that ended with a retry error.
+    pub retries: usize,
 }
 
 struct Failed {
@@ -32,8 +50,8 @@ struct Failed {
 }
 
 impl<'a> Run<'a> {
-    pub fn new(client: &'a Client, with_clause: bool) -> Self {
-        Run { client, with_clause, number: 0, first: 0 }
+    pub fn new(client: &'a Client, mode: Mode) -> Self {
+        Run { client, mode, number: 0, first: 0, retries: 0 }
     }
 
     async fn send(&mut self, sql: &str) -> Result<String, Failed> {
@@ -57,16 +75,49 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Runs the script; one outcome a block, as far as it came.
-    pub async fn script(mut self, script: &Script) -> Vec<Outcome> {
+    /// Runs the script, again after every retry error; one outcome a block, as far as it came.
+    pub async fn script(&mut self, script: &Script) -> Vec<Outcome> {
+        let restarts = self.mode == Mode::Restarting;
+        self.begin(script, restarts).await;
+        for _ in 0..ATTEMPTS_MAX {
+            let outcomes = self.attempt(script).await;
+            if outcomes.last() != Some(&Outcome::Again) {
+                return outcomes;
+            }
+            assert_ne!(self.mode, Mode::Serial, "nothing conflicts with serial execution");
+            self.retries += 1;
+            let kept = restarts && {
+                let back = "ROLLBACK TO SAVEPOINT cockroach_restart";
+                self.send(back).await.is_ok()
+            };
+            if !kept {
+                self.client.simple_query("ROLLBACK").await.ok();
+                self.begin(script, restarts).await;
+            }
+        }
+        panic!("{ATTEMPTS_MAX} attempts of\n{}", script.text());
+    }
+
+    async fn begin(&mut self, script: &Script, restarts: bool) {
         self.sure(script.begin).await;
         self.number = 0;
+        if restarts {
+            self.sure("SAVEPOINT cockroach_restart").await;
+        }
+    }
+
+    async fn attempt(&mut self, script: &Script) -> Vec<Outcome> {
         let mut outcomes = Vec::new();
         for block in &script.blocks {
-            if block.has_savepoint {
-                self.sure("SAVEPOINT sp").await;
+            if block.has_savepoint && self.send("SAVEPOINT sp").await.is_err() {
+                outcomes.push(Outcome::Again);
+                return outcomes;
             }
             let outcome = self.block(block, script.commits).await;
+            if outcome == Outcome::Again {
+                outcomes.push(outcome);
+                return outcomes;
+            }
             let has_failed = matches!(outcome, Outcome::Failed(..));
             let is_over = block.end == End::Nothing && has_failed && script.commits;
             outcomes.push(outcome);
@@ -79,6 +130,9 @@ impl<'a> Run<'a> {
                 break;
             }
             if block.end == End::Nothing && script.commits {
+                if self.mode == Mode::Restarting {
+                    self.sure("COMMIT").await;
+                }
                 return outcomes;
             }
         }
@@ -92,12 +146,13 @@ impl<'a> Run<'a> {
         let is_dropped = block.end == End::Undo || (block.end == End::Nothing && !commits);
         let mut answers = Vec::new();
         for (place, step) in block.steps.iter().enumerate() {
-            let is_queued = self.with_clause && step.is_queued;
+            let is_queued = self.mode != Mode::Serial && step.is_queued;
             let clause = if is_queued { " RETURNING NOTHING" } else { "" };
             match self.send(&format!("{}{clause}", step.sql)).await {
                 Ok(answer) if is_queued => assert_eq!(answer, "0"),
                 Ok(_) if step.is_queued => {}
                 Ok(answer) => answers.push((place, answer)),
+                Err(failed) if failed.is_retry() => return Outcome::Again,
                 Err(_) if is_dropped => return Outcome::Undone,
                 Err(failed) => return self.failed(failed, place),
             }
@@ -106,9 +161,13 @@ impl<'a> Run<'a> {
             End::Query => "SELECT count(*), sum(id), sum(k) FROM item",
             End::Release => "RELEASE sp",
             _ if is_dropped => return Outcome::Undone,
+            End::Undo | End::Nothing if self.mode == Mode::Restarting => {
+                "RELEASE cockroach_restart"
+            }
             End::Undo | End::Nothing => "COMMIT",
         };
         match self.send(end).await {
+            Err(failed) if failed.is_retry() => Outcome::Again,
             Ok(answer) => {
                 answers.push((block.steps.len(), answer));
                 Outcome::Done(answers)
@@ -122,9 +181,17 @@ impl<'a> Run<'a> {
         let named = failed.context.as_deref().and_then(|context| {
             let rest = context.strip_prefix("statement ")?;
             let number: usize = rest.split(':').next()?.parse().ok()?;
-            Some(number - self.first - 1)
+            let place = number.checked_sub(self.first + 1);
+            Some(place.unwrap_or_else(|| panic!("behind statement {}: {context}", self.first)))
         });
         Outcome::Failed(named.unwrap_or(place), failed.code, failed.message)
+    }
+}
+
+impl Failed {
+    fn is_retry(&self) -> bool {
+        // Below SERIALIZABLE a check that has changed is told as what it checks.
+        ["40001", "40P01"].contains(&self.code.as_str()) || self.message.ends_with("has changed")
     }
 }
 

@@ -104,6 +104,7 @@ impl Session {
             return self.run_other(portal, rows_max, client, describe).await;
         }
         let recorder = if is_fresh { self.number_statement(&prepared) } else { None };
+        self.check_injected(statement)?;
         if is_fresh && self.block == Block::Active {
             if returns_nothing(statement) {
                 return self.enqueue(portal, client, recorder).await;
