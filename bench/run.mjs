@@ -2,21 +2,29 @@
  * Runs a bench: starts a PostgreSQL of its own and the release server, on empty folders, asks both
  * the same questions in one run, prints the table and writes bench/results.
  *
- *   node bench/run.mjs [SUITE] [--rounds 3] [--seconds 5] [--only TEXT]
+ *   node bench/run.mjs [SUITE] [--rounds 3] [--seconds 5] [--only TEXT] [--results FOLDER]
+ *   node bench/run.mjs all --smoke
  *
  *   foundation  point select, durable insert, full scan, idle memory   [--scan-rows N] [--idle N]
  *   lineitem    multi-row inserts, upserts and deletes by batch size   [--rows N]
  *   batcher     the adaptive batcher against fixed sizes, as the load changes
- *   bank        a bank transfer by round-trip time, every statement awaited and not
+ *   bank        a bank transfer by round-trip time, every statement awaited and not; its timelines
  *   overhead    the SDK against bare pg
  *   ycsb        workloads A and F: families, FOR UPDATE, implicit locking, levels, both drivers
  *               [--records 10000] [--connections 1,4,16] [--workloads A,F] [--drivers sdk,pg]
  *               [--name ycsb]; --only takes several texts, separated by |
+ *   all         one after the other
  *
- * COCKROACH_BENCH_URL adds a CockroachDB to ycsb. BRAID_BENCH_URL and POSTGRES_BENCH_URL name servers that run already, instead; memory is then not
- * measured. PG_BIN is the folder of PostgreSQL's programs (default: Debian's, version 15).
+ * --smoke asks every question for a moment only, and writes to a folder that is removed: it tells
+ * whether a suite works, and nothing about speed.
+ *
+ * BRAID_BENCH_URL and POSTGRES_BENCH_URL name servers that run already, instead; memory is then not
+ * measured. COCKROACH_BENCH_URL adds a CockroachDB to ycsb. BRAID_BINARY names another server
+ * binary, PG_BIN the folder of PostgreSQL's programs (default: Debian's, version 15).
  */
 
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 
@@ -25,24 +33,44 @@ import { braidSide, postgresSide } from './servers.mjs';
 
 const print = (line) => process.stdout.write(`${line}\n`);
 
-const { values: flags, positionals } = parseArgs({
+const DEFAULTS = {
+  rounds: '3',
+  seconds: '5',
+  'scan-rows': '1000000',
+  rows: '60000',
+  idle: '1000',
+  records: '10000',
+  connections: '1,4,16',
+  workloads: 'A,F',
+  drivers: 'sdk,pg',
+  name: 'ycsb',
+};
+
+/** For --smoke: enough to pass by every line once. */
+const MOMENT = {
+  rounds: '1',
+  seconds: '0.1',
+  'scan-rows': '1000',
+  rows: '2000',
+  idle: '5',
+  records: '100',
+  connections: '2',
+};
+
+const { values: given, positionals } = parseArgs({
   allowPositionals: true,
   options: {
     only: { type: 'string' },
-    rounds: { type: 'string', default: '3' },
-    seconds: { type: 'string', default: '5' },
-    'scan-rows': { type: 'string', default: '1000000' },
-    rows: { type: 'string', default: '60000' },
-    idle: { type: 'string', default: '1000' },
-    records: { type: 'string', default: '10000' },
-    connections: { type: 'string', default: '1,4,16' },
-    workloads: { type: 'string', default: 'A,F' },
-    drivers: { type: 'string', default: 'sdk,pg' },
-    name: { type: 'string', default: 'ycsb' },
+    smoke: { type: 'boolean', default: false },
+    results: { type: 'string' },
+    ...Object.fromEntries(Object.keys(DEFAULTS).map((name) => [name, { type: 'string' }])),
   },
 });
+const flags = { ...DEFAULTS, ...(given.smoke ? MOMENT : {}), ...given };
 
-const folder = join(top, 'bench', 'results');
+const folder = flags.smoke
+  ? await mkdtemp(join(tmpdir(), 'braid-bench-smoke-'))
+  : (flags.results ?? join(top, 'bench', 'results'));
 
 /** What every suite is told. */
 const common = {
@@ -62,7 +90,10 @@ const SUITES = {
     const report = await runFoundation({
       ...common,
       sides,
-      effort: { rounds: common.rounds, roundMs: common.seconds * 1000, warmupMs: 500 },
+      effort: {
+        ...{ rounds: common.rounds, roundMs: common.seconds * 1000 },
+        warmupMs: flags.smoke ? 50 : 500,
+      },
       scanRows: Number(flags['scan-rows']),
       idleConnections: Number(flags.idle),
     });
@@ -85,7 +116,9 @@ const SUITES = {
   },
   async batcher(sides) {
     const { runBatcher } = await import('./dist/batcher.js');
-    return runBatcher({ ...common, sides });
+    // Its first second is not counted.
+    const moment = { seconds: 1.1, only: flags.only ?? '64' };
+    return runBatcher({ ...common, sides, ...(flags.smoke ? moment : {}) });
   },
   async bank() {
     const { runBank } = await import('./dist/bank.js');
@@ -125,20 +158,30 @@ async function withSides(work) {
   }
 }
 
+/** Runs a suite; what it has written. */
+async function run(name) {
+  if (flags.smoke) print(`${name}:`);
+  // The bank's servers differ in a setting, so it starts them itself.
+  const written = await (name === 'bank' ? SUITES.bank() : withSides(SUITES[name]));
+  if (written.length === 0) throw new Error(`${name} has written nothing`);
+  for (const path of written) print(`written: ${path.replace(top, '')}`);
+}
+
 async function main() {
   const [name = 'foundation', ...rest] = positionals;
-  const suite = rest.length === 0 ? SUITES[name] : undefined;
-  if (suite === undefined) {
-    throw new Error(
-      `no suite "${positionals.join(' ')}"; known: ${Object.keys(SUITES).join(', ')}`,
-    );
+  const names = name === 'all' ? Object.keys(SUITES) : [name];
+  if (rest.length > 0 || !names.every((one) => Object.hasOwn(SUITES, one))) {
+    const known = [...Object.keys(SUITES), 'all'].join(', ');
+    throw new Error(`no suite "${positionals.join(' ')}"; known: ${known}`);
   }
   await install();
   await must('npm', ['run', '--silent', 'build', '--workspace', '@braiddb/sdk']);
   await must('npm', ['run', '--silent', 'build', '--workspace', '@braiddb/bench']);
-  // The bank's servers differ in a setting, so it starts them itself.
-  const written = await (suite === SUITES.bank ? suite() : withSides(suite));
-  for (const path of written) print(`written: ${path.slice(top.length)}`);
+  try {
+    for (const one of names) await run(one);
+  } finally {
+    if (flags.smoke) await rm(folder, { recursive: true, force: true });
+  }
 }
 
 main().catch((error) => {

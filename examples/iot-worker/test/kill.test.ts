@@ -1,6 +1,7 @@
 /**
- * Server and workers are killed (SIGKILL) in the middle of the work, in turn, again and again; the
- * workers are processes of their own. Rounds: KILL_ROUNDS, default 6.
+ * Server or workers are killed (SIGKILL) in the middle of the work, at random, again and again; the
+ * workers are processes of their own. Rounds: KILL_ROUNDS, default 6. The seed is printed; KILL_SEED
+ * makes the same choices again.
  */
 
 import type { ChildProcess } from 'node:child_process';
@@ -25,6 +26,7 @@ import { weatherEvents } from '../src/weather.js';
 import { runWorker } from '../src/worker.js';
 
 const ROUNDS = Number(process.env.KILL_ROUNDS ?? 6);
+const SEED = Number(process.env.KILL_SEED ?? Date.now() % 2 ** 31);
 const REQUEST_EVENTS = 20;
 const POISON_EVERY = 150;
 
@@ -32,6 +34,17 @@ const binary = inject('braidBinary');
 const workerProgram = fileURLToPath(new URL('../dist/main.js', import.meta.url));
 const missing = binary === undefined || !existsSync(workerProgram);
 if (missing) process.stdout.write('skipped: the kill test needs the server and npm run build\n');
+
+/** Numbers from 0 up to but not including 1, the same ones for the same seed (mulberry32). */
+function randomNumbers(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
 
 function startWorker(url: string): ChildProcess {
   const env = { ...process.env, DATABASE_URL: url, PORT: 'none', WORKERS: '2' };
@@ -84,12 +97,17 @@ describe.skipIf(missing)('killing server and workers', () => {
       await using db = await connect(server.url);
       await createTables(db);
     }
+    process.stdout.write(`KILL_SEED=${SEED}\n`);
+    const random = randomNumbers(SEED);
+    const kills = { server: 0, worker: 0 };
     let worker = startWorker(server.url);
     for (let round = 0; round < ROUNDS; round++) {
       const stop = new AbortController();
       const sending = sendUntil(server.url, requests, stop.signal);
-      await sleep(100 + ((round * 37) % 200));
-      if (round % 2 === 0) {
+      await sleep(20 + 400 * random());
+      const victim = random() < 0.5 ? 'worker' : 'server';
+      kills[victim]++;
+      if (victim === 'worker') {
         await end(worker);
         stop.abort();
         requests = await sending;
@@ -117,6 +135,10 @@ describe.skipIf(missing)('killing server and workers', () => {
       await checkReadings(allReadings(db), good);
       const poison = events.flatMap(({ id }) => (id.startsWith('poison') ? [id] : []));
       expect(await deadLetters(db)).toEqual(poison.sort());
+      process.stdout.write(
+        `${kills.server} kills of the server, ${kills.worker} of the workers: ` +
+          `${good.length} readings and ${poison.length} dead letters, each once\n`,
+      );
     }
     await server.stop();
     await rm(folder, { recursive: true, force: true });
