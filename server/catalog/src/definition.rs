@@ -104,10 +104,18 @@ pub fn foreign_key_definition(
     };
     let matching = if key.match_full { " MATCH FULL" } else { "" };
     let update = action("ON UPDATE", key.on_update);
-    let delete = action("ON DELETE", key.on_delete);
+    let mut delete = action("ON DELETE", key.on_delete);
+    if !key.delete_columns.is_empty() {
+        let _ = write!(delete, " ({})", column_list(table, &key.delete_columns));
+    }
+    let deferrable = match (key.deferrable, key.initially_deferred) {
+        (false, _) => "",
+        (true, false) => " DEFERRABLE",
+        (true, true) => " DEFERRABLE INITIALLY DEFERRED",
+    };
     let valid = if key.validated { "" } else { " NOT VALID" };
     format!(
-        "FOREIGN KEY ({columns}) REFERENCES {parent_name}({parent_columns}){matching}{update}{delete}{valid}"
+        "FOREIGN KEY ({columns}) REFERENCES {parent_name}({parent_columns}){matching}{update}{delete}{deferrable}{valid}"
     )
 }
 

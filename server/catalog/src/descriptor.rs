@@ -201,8 +201,21 @@ pub struct ForeignKey {
     pub on_delete: ForeignKeyAction,
     /// ON UPDATE.
     pub on_update: ForeignKeyAction,
+    /// The columns that ON DELETE SET NULL or SET DEFAULT sets; empty: all of them.
+    #[serde(default)]
+    pub delete_columns: Vec<ColumnId>,
+    /// DEFERRABLE: SET CONSTRAINTS may put its checks off to the commit.
+    #[serde(default)]
+    pub deferrable: bool,
+    /// INITIALLY DEFERRED: they are put off unless SET CONSTRAINTS says otherwise.
+    #[serde(default)]
+    pub initially_deferred: bool,
     /// Existing rows were checked.
     pub validated: bool,
+    /// It is being added by a statement that checks existing rows in steps; if the process ends
+    /// meanwhile, the next start removes it.
+    #[serde(default)]
+    pub unfinished: bool,
     /// COMMENT ON CONSTRAINT.
     pub comment: Option<String>,
 }

@@ -441,7 +441,11 @@ async fn every_catalog_view_gives_rows_of_its_columns() {
             match_full: false,
             on_delete: ForeignKeyAction::NoAction,
             on_update: ForeignKeyAction::Restrict,
+            delete_columns: Vec::new(),
+            deferrable: false,
+            initially_deferred: false,
             validated: true,
+            unfinished: false,
             comment: None,
         });
         let mut owned = sequence(draft, "s");

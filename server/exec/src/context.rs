@@ -9,6 +9,8 @@ use braid_kv::{Seq, Transaction};
 use braid_types::{Datum, Error, Result, SqlState};
 use futures_util::future::BoxFuture;
 
+use crate::ConstraintModes;
+
 /// What one execution of a statement can use.
 pub struct ExecContext {
     /// The transaction.
@@ -35,6 +37,8 @@ pub struct ExecContext {
     pub implicit_locks: bool,
     /// When an INSERT looks whether its new keys are free.
     pub new_keys: NewKeys,
+    /// Which constraints are checked at the commit.
+    pub constraints: Arc<ConstraintModes>,
 }
 
 /// When an INSERT looks whether its new keys are free.
@@ -67,6 +71,7 @@ impl ExecContext {
             memory: Memory::new(self.memory.limit_bytes),
             implicit_locks: self.implicit_locks,
             new_keys: self.new_keys,
+            constraints: self.constraints.clone(),
         }
     }
 }

@@ -8,6 +8,7 @@ use parking_lot::Mutex;
 
 use crate::ExecContext;
 use crate::explain::ExplainOperator;
+use crate::operator::foreign_keys::finish;
 use crate::operator::{BoxedOperator, Run, build};
 use crate::predict::{self, StatementSpans};
 
@@ -64,12 +65,24 @@ impl Execution {
     pub async fn next(&mut self, max_rows: usize) -> Result<Vec<Row>> {
         if self.pending.len() == 0 && !self.done {
             let root = self.root.get_mut();
-            match root.next().await? {
-                Some(batch) => {
-                    self.pending = batch.into_iter();
-                    self.done = root.is_done();
+            if self.run.foreign_keys_used() {
+                // No row leaves before foreign keys have looked at all of them.
+                let mut rows = Vec::new();
+                while let Some(mut batch) = root.next().await? {
+                    self.run.count_rows(&batch)?;
+                    rows.append(&mut batch);
                 }
-                None => self.done = true,
+                finish(&self.run).await?;
+                self.pending = rows.into_iter();
+                self.done = true;
+            } else {
+                match root.next().await? {
+                    Some(batch) => {
+                        self.pending = batch.into_iter();
+                        self.done = root.is_done();
+                    }
+                    None => self.done = true,
+                }
             }
             if self.done
                 && let Some(predicted) = &self.predicted

@@ -12,6 +12,7 @@
 //! Rules that must always hold: a statement never sees its own writes in its scans (its number
 //! sees to that), but its checks do; every wait can be cancelled; memory is counted.
 
+mod constraint_modes;
 mod context;
 pub mod ddl;
 mod duplicate;
@@ -25,5 +26,7 @@ pub mod rows;
 pub use context::{Cancel, ExecContext, Memory, NewKeys, SessionServices};
 pub use duplicate::duplicate_key;
 pub use errors::from_kv;
+pub use constraint_modes::ConstraintModes;
+pub use operator::{check_left, has_left_on};
 pub use execution::Execution;
 pub use predict::{Dependency, StatementSpans, predict_spans};

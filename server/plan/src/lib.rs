@@ -13,6 +13,7 @@
 //! fail is never evaluated on more rows than SQL allows (CASE and COALESCE stay lazy).
 
 mod bind;
+mod cascades;
 pub mod eval;
 pub mod explain;
 mod expr;
@@ -24,6 +25,7 @@ mod row_lock;
 mod rules;
 mod visit;
 
+pub use cascades::{CascadeEffect, CascadeStep, CascadeTable, Cascades};
 pub use bind::{bind_assignment_cast, bind_scalar, bind_table_expr, sql_type_of};
 pub use expr::{
     CallExpr, CaseExpr, CastExpr, CompareOp, Expr, QuantifiedExpr, SliceExpr, Slot, SubqueryExpr,

@@ -9,6 +9,7 @@ use braid_builtins::{Aggregate, SetFunction, WindowKind};
 use braid_catalog::{IndexNumber, Table, VirtualTable};
 use braid_types::SqlType;
 
+use crate::cascades::Cascades;
 use crate::expr::{Expr, Slot};
 use crate::memo::Memo;
 pub use crate::row_lock::{LockRows, LockWait, LockedTable, Recheck, RowLock};
@@ -480,6 +481,8 @@ pub struct Insert {
     pub on_conflict: OnConflict,
     /// Predicates of partial indexes over the table's row, by index number.
     pub predicates: Vec<(IndexNumber, Expr)>,
+    /// What foreign keys may change in other tables when a row is replaced.
+    pub cascades: Arc<Cascades>,
     /// RETURNING over the table's row.
     pub returning: Vec<(Slot, Expr)>,
 }
@@ -522,6 +525,8 @@ pub struct Update {
     pub checks: Vec<(String, Expr)>,
     /// Predicates of partial indexes over the table's row.
     pub predicates: Vec<(IndexNumber, Expr)>,
+    /// What foreign keys may change in other tables.
+    pub cascades: Arc<Cascades>,
     /// RETURNING over the new row followed by the input row.
     pub returning: Vec<(Slot, Expr)>,
 }
@@ -535,6 +540,8 @@ pub struct Delete {
     pub input: Node,
     /// Predicates of partial indexes over the table's row.
     pub predicates: Vec<(IndexNumber, Expr)>,
+    /// What foreign keys may change in other tables.
+    pub cascades: Arc<Cascades>,
     /// RETURNING over the input row.
     pub returning: Vec<(Slot, Expr)>,
 }

@@ -189,8 +189,9 @@ impl Session {
                 self.set_characteristics(modes)?;
                 "SET"
             }
-            Statement::SetConstraints { .. } => {
+            Statement::SetConstraints { names, deferred } => {
                 self.require_block_softly("SET CONSTRAINTS");
+                self.set_constraints(names.as_deref(), *deferred).await?;
                 "SET CONSTRAINTS"
             }
             Statement::Set(set) => {

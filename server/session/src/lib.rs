@@ -25,6 +25,7 @@ mod clock;
 mod commit_token;
 mod copy;
 mod cursor;
+mod deferred;
 mod dispatch;
 mod entry;
 mod environment;

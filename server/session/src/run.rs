@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use braid_catalog::CatalogLookup;
 use braid_exec::{ExecContext, Execution, Memory, NewKeys};
-use braid_kv::Seq;
+use braid_kv::{Seq, Transaction};
 use braid_plan::{PlanContext, PlannedStatement};
 use braid_sql::ast::Statement;
 use braid_types::{Datum, Error, Result, Row, SqlState, SqlType};
@@ -152,10 +152,22 @@ impl Session {
         catalog: Arc<braid_catalog::Catalog>,
         env: StatementEnvironment,
     ) -> ExecContext {
+        let txn = self.ensure_open().txn.clone();
+        self.context_in(txn, seq, catalog, env)
+    }
+
+    /// The same in a transaction at hand.
+    pub(crate) fn context_in(
+        &self,
+        txn: Arc<Transaction>,
+        seq: Seq,
+        catalog: Arc<braid_catalog::Catalog>,
+        env: StatementEnvironment,
+    ) -> ExecContext {
         let active = env.active.clone();
         let path = env.lookup.path.clone();
         ExecContext {
-            txn: self.ensure_open().txn.clone(),
+            txn,
             seq,
             catalog,
             path,
@@ -167,6 +179,7 @@ impl Session {
             memory: Memory::new(active.memory_limit_bytes),
             implicit_locks: active.implicit_locks,
             new_keys: NewKeys::Now,
+            constraints: self.block_state.constraints.clone(),
         }
     }
 

@@ -12,10 +12,11 @@
 //! holds the locks of the one before, so that it keeps its place in their queues; only a victim
 //! of a deadlock gives them up. Releasing it commits.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use braid_catalog::Draft;
-use braid_exec::{ddl, from_kv};
+use braid_exec::{ConstraintModes, ddl, from_kv};
 use braid_kv::{RetryReason, SavepointId};
 use braid_sql::ast::{Ident, Statement};
 use braid_types::{Error, Result, SqlState};
@@ -38,6 +39,7 @@ pub(crate) struct Savepoint {
     kv: Option<SavepointId>,
     draft: Option<Draft>,
     settings: SettingsMark,
+    constraints: Arc<ConstraintModes>,
 }
 
 impl Session {
@@ -55,6 +57,7 @@ impl Session {
             kv: open.filter(|open| open.statements > 0).map(|open| open.txn.savepoint()),
             draft: open.and_then(|open| open.draft.clone()),
             settings,
+            constraints: self.block_state.constraints.clone(),
         });
         Ok(())
     }
@@ -140,6 +143,7 @@ impl Session {
             let savepoint = &self.block_state.savepoints[place];
             (savepoint.kv, savepoint.draft.clone(), savepoint.settings.clone())
         };
+        self.block_state.constraints = self.block_state.savepoints[place].constraints.clone();
         self.portals.retain(|_, portal| portal.is_held());
         self.note_cursors();
         match kv {

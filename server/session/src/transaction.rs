@@ -24,7 +24,7 @@ use crate::errors::{is_restart, is_retryable};
 use crate::savepoints::Savepoint;
 use crate::session::{Session, default_modes};
 use crate::shared::Modes;
-use braid_exec::from_kv;
+use braid_exec::{ConstraintModes, from_kv};
 
 /// Whether the session is in a transaction block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,6 +63,8 @@ pub(crate) struct BlockState {
     pub savepoints: Vec<Savepoint>,
     /// How often it was rolled back to the restart savepoint.
     pub restarts: u32,
+    /// SET CONSTRAINTS.
+    pub constraints: Arc<ConstraintModes>,
     /// When BEGIN was.
     pub micros: Option<i64>,
 }
@@ -353,6 +355,7 @@ impl Session {
             let seq = open.txn.next_statement();
             pending = draft.flush(&self.server.catalog, &open.txn, seq).map_err(from_kv)?;
         }
+        self.check_deferred(open).await?;
         if let Some(token) = token {
             self.shared.record_token(&open.txn, token).await?;
         }
@@ -389,6 +392,7 @@ impl Session {
         self.portals.retain(|_, portal| portal.is_held());
         self.note_cursors();
         self.group.end();
+        self.block_state.constraints = Arc::default();
         self.reset_modes();
         let mut activity = self.shared.entry.activity.lock();
         activity.transaction_start = None;

@@ -103,6 +103,8 @@ fn pg_constraint(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
             "conname",
             "connamespace",
             "contype",
+            "condeferrable",
+            "condeferred",
             "convalidated",
             "conrelid",
             "conindid",
@@ -115,19 +117,35 @@ fn pg_constraint(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
             "connoinherit",
             "conkey",
             "confkey",
+            "confdelsetcols",
             "conbin",
         ],
     );
     let none = || text(" ");
     for table in cx.catalog.tables_of(cx.path.database) {
-        let mut add = |oid: Id, name: &str, kind: &str, rest: [Datum; 10]| {
-            let [valid, index, parent, update, delete, matching, inherit, key, parent_key, bin] =
-                rest;
+        let mut add = |oid: Id, name: &str, kind: &str, rest: [Datum; 13]| {
+            let [
+                deferrable,
+                deferred,
+                valid,
+                index,
+                parent,
+                update,
+                delete,
+                matching,
+                inherit,
+                key,
+                parent_key,
+                set_columns,
+                bin,
+            ] = rest;
             sheet.push([
                 int(oid),
                 text(name),
                 int(table.schema),
                 text(kind),
+                deferrable,
+                deferred,
                 valid,
                 int(table.id),
                 index,
@@ -140,6 +158,7 @@ fn pg_constraint(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
                 inherit,
                 key,
                 parent_key,
+                set_columns,
                 bin,
             ]);
         };
@@ -147,6 +166,8 @@ fn pg_constraint(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
             let kind = if index.number == table.primary.number { "p" } else { "u" };
             let key = columns(index.keys.iter().map(|key| key.column));
             let rest = [
+                flag(false),
+                flag(false),
                 flag(true),
                 int(index.id),
                 int(0),
@@ -157,6 +178,7 @@ fn pg_constraint(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
                 key,
                 Datum::Null,
                 Datum::Null,
+                Datum::Null,
             ];
             add(oid, &index.name, kind, rest);
         }
@@ -164,6 +186,8 @@ fn pg_constraint(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
             let key = columns(check.columns.iter().copied());
             let expr = text(format!("({})", check.expr));
             let rest = [
+                flag(false),
+                flag(false),
                 flag(true),
                 int(0),
                 int(0),
@@ -173,13 +197,20 @@ fn pg_constraint(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
                 flag(false),
                 key,
                 Datum::Null,
+                Datum::Null,
                 expr,
             ];
             add(check.id, &check.name, "c", rest);
         }
         for key in &table.foreign_keys {
             let parent = cx.catalog.table(key.parent).map(|parent| &**parent);
+            let set_columns = match key.delete_columns.is_empty() {
+                true => Datum::Null,
+                false => columns(key.delete_columns.iter().copied()),
+            };
             let rest = [
+                flag(key.deferrable),
+                flag(key.initially_deferred),
                 flag(key.validated),
                 int(index_oid(parent, key.parent_index)),
                 int(key.parent),
@@ -189,6 +220,7 @@ fn pg_constraint(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
                 flag(true),
                 columns(key.columns.iter().copied()),
                 columns(key.parent_columns.iter().copied()),
+                set_columns,
                 Datum::Null,
             ];
             add(key.id, &key.name, "f", rest);

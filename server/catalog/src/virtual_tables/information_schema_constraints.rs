@@ -53,7 +53,7 @@ fn table_constraints(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
     );
     for table in visible_tables(cx) {
         let schema = cx.catalog.schema_name(table.schema);
-        let mut add = |name: &str, kind: &str| {
+        let mut add = |name: &str, kind: &str, deferrable: bool, deferred: bool| {
             sheet.push([
                 database(cx),
                 text(&schema),
@@ -62,19 +62,23 @@ fn table_constraints(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
                 text(&schema),
                 text(&table.name),
                 text(kind),
-                yes_no(false),
-                yes_no(false),
+                yes_no(deferrable),
+                yes_no(deferred),
                 yes_no(true),
                 if kind == "UNIQUE" { yes_no(true) } else { Datum::Null },
             ]);
         };
         for (_, index) in key_constraints(table) {
             let is_primary = index.number == table.primary.number;
-            add(&index.name, if is_primary { "PRIMARY KEY" } else { "UNIQUE" });
+            add(&index.name, if is_primary { "PRIMARY KEY" } else { "UNIQUE" }, false, false);
         }
-        table.checks.iter().for_each(|check| add(&check.name, "CHECK"));
-        table.foreign_keys.iter().for_each(|key| add(&key.name, "FOREIGN KEY"));
-        not_null_columns(table).for_each(|column| add(&not_null_name(table, column.id), "CHECK"));
+        table.checks.iter().for_each(|check| add(&check.name, "CHECK", false, false));
+        for key in &table.foreign_keys {
+            add(&key.name, "FOREIGN KEY", key.deferrable, key.initially_deferred);
+        }
+        for column in not_null_columns(table) {
+            add(&not_null_name(table, column.id), "CHECK", false, false);
+        }
     }
     sheet.rows()
 }

@@ -48,12 +48,10 @@ async fn apply(cx: &mut DdlContext<'_>, table: Arc<Table>, action: &AlterAction)
             drop_constraint(cx, table, &fold(name), *if_exists, *behavior).await
         }
         AlterAction::ValidateConstraint(name) => validate(cx, table, &fold(name)).await,
-        AlterAction::AlterConstraint { deferrable: false, initially_deferred: false, .. }
-        | AlterAction::Options(..) => Ok(()),
-        AlterAction::AlterConstraint { .. } => Err(Error::new(
-            SqlState::FeatureNotSupported,
-            "DEFERRABLE constraints are not supported yet",
-        )),
+        AlterAction::AlterConstraint { name, deferrable, initially_deferred } => {
+            alter_constraint(cx, table, &fold(name), (*deferrable, *initially_deferred))
+        }
+        AlterAction::Options(..) => Ok(()),
         AlterAction::AlterPrimaryKey(columns) => {
             let spec = KeySpec::written(Some(table.primary.name.clone()), true, columns, &[]);
             replace_primary_key(cx, table, spec).await
@@ -334,10 +332,45 @@ async fn validate(cx: &mut DdlContext<'_>, table: Arc<Table>, name: &str) -> Res
     }
     let mut changed = Table::clone(&table);
     let Some(key) = changed.foreign_keys.iter_mut().find(|key| key.name == name) else {
+        if table.all_indexes().any(|index| index.constraint.is_some() && index.name == name) {
+            let message = format!(
+                "constraint \"{name}\" of relation \"{}\" is not a foreign key or check constraint",
+                table.name
+            );
+            return Err(Error::new(SqlState::WrongObjectType, message));
+        }
         return Err(undefined_constraint(&table, name));
     };
+    if key.validated {
+        return Ok(());
+    }
     cx.validate_foreign_key(&table, key).await?;
     key.validated = true;
+    cx.draft()?.put_table(changed);
+    Ok(())
+}
+
+/// `ALTER CONSTRAINT`: whether and when the checks of a foreign key are put off.
+fn alter_constraint(
+    cx: &mut DdlContext<'_>,
+    table: Arc<Table>,
+    name: &str,
+    (deferrable, initially_deferred): (bool, bool),
+) -> Result<()> {
+    let mut changed = Table::clone(&table);
+    let Some(key) = changed.foreign_keys.iter_mut().find(|key| key.name == name) else {
+        let known = table.checks.iter().any(|check| check.name == name)
+            || table.all_indexes().any(|i| i.constraint.is_some() && i.name == name);
+        if !known {
+            return Err(undefined_constraint(&table, name));
+        }
+        let message = format!(
+            "constraint \"{name}\" of relation \"{}\" is not a foreign key constraint",
+            table.name
+        );
+        return Err(Error::new(SqlState::WrongObjectType, message));
+    };
+    (key.deferrable, key.initially_deferred) = (deferrable, initially_deferred);
     cx.draft()?.put_table(changed);
     Ok(())
 }

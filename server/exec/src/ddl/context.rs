@@ -106,6 +106,7 @@ impl ExecContext {
             memory: Memory::new(0),
             implicit_locks: self.implicit_locks,
             new_keys: crate::NewKeys::Now,
+            constraints: self.constraints.clone(),
         }
     }
 }

@@ -36,10 +36,30 @@ impl TableReader {
         table: &Arc<Table>,
         span: Option<Span>,
     ) -> Self {
+        Self::over(txn, seq, table, span, CHECKED)
+    }
+
+    /// A reader of the whole table that is remembered in another way.
+    pub(super) fn recorded(
+        txn: &Arc<Transaction>,
+        seq: Seq,
+        table: &Arc<Table>,
+        record: Record,
+    ) -> Self {
+        Self::over(txn, seq, table, None, record)
+    }
+
+    fn over(
+        txn: &Arc<Transaction>,
+        seq: Seq,
+        table: &Arc<Table>,
+        span: Option<Span>,
+        record: Record,
+    ) -> Self {
         let rows = TableRows::new(table);
         let places: Vec<usize> = (0..table.columns.len()).collect();
         let span = span.unwrap_or_else(|| rows.primary_span());
-        let request = ScanRequest::new(span).record(CHECKED);
+        let request = ScanRequest::new(span).record(record);
         TableReader {
             decoder: rows.reader(&places),
             scanner: txn.scanner(seq.after(), request),
@@ -281,7 +301,9 @@ impl DdlContext<'_> {
         let parent = if key.parent == table.id { Some(table) } else { catalog.table(key.parent) };
         let Some(parent) = parent.cloned() else { return Ok(()) };
         let keys = ParentKeys::new(table, &parent, key);
-        let mut reader = self.reader(table);
+        // Both sides are validated at the commit, at every level.
+        let record = Record::Always { tag: key.id };
+        let mut reader = TableReader::recorded(self.txn(), self.seq(), table, record);
         while let Some(rows) = reader.next().await? {
             self.exec.cancel.check()?;
             let pairs = rows.iter().map(|row| Ok((row, keys.of(row, key, table, &catalog)?)));
@@ -289,7 +311,7 @@ impl DdlContext<'_> {
             let wanted: Vec<(&Row, Key)> =
                 pairs.into_iter().filter_map(|(row, key)| Some((row, key?))).collect();
             let names: Vec<Key> = wanted.iter().map(|(_, key)| key.clone()).collect();
-            let found = self.txn().multi_get_recorded(self.seq().after(), &names, CHECKED);
+            let found = self.txn().multi_get_recorded(self.seq().after(), &names, record);
             let found = found.await.map_err(from_kv)?;
             for ((row, _), value) in wanted.iter().zip(found) {
                 if value.is_none() {

@@ -10,16 +10,47 @@ use super::DdlContext;
 use super::constraints::{check_constraint_name, choose_constraint_name};
 use super::lookup::{folded, parts};
 
-fn action(word: &str, written: ReferenceAction) -> Result<ForeignKeyAction> {
-    let name = match written {
-        ReferenceAction::NoAction => return Ok(ForeignKeyAction::NoAction),
-        ReferenceAction::Restrict => return Ok(ForeignKeyAction::Restrict),
-        ReferenceAction::Cascade => "CASCADE",
-        ReferenceAction::SetNull => "SET NULL",
-        ReferenceAction::SetDefault => "SET DEFAULT",
+fn action(written: ReferenceAction) -> ForeignKeyAction {
+    match written {
+        ReferenceAction::NoAction => ForeignKeyAction::NoAction,
+        ReferenceAction::Restrict => ForeignKeyAction::Restrict,
+        ReferenceAction::Cascade => ForeignKeyAction::Cascade,
+        ReferenceAction::SetNull => ForeignKeyAction::SetNull,
+        ReferenceAction::SetDefault => ForeignKeyAction::SetDefault,
+    }
+}
+
+/// The columns of ON DELETE SET NULL or SET DEFAULT (…), which must be the foreign key's own.
+fn delete_columns(table: &Table, own: &[ColumnId], names: &[String]) -> Result<Vec<ColumnId>> {
+    let mut ids = referencing(table, names)?;
+    for (id, name) in ids.iter().zip(names) {
+        if !own.contains(id) {
+            let message = format!(
+                "column \"{name}\" referenced in ON DELETE SET action must be part of foreign key"
+            );
+            return Err(Error::new(SqlState::InvalidColumnReference, message));
+        }
+    }
+    let mut seen = Vec::with_capacity(ids.len());
+    ids.retain(|id| !seen.contains(id) && { seen.push(*id); true });
+    Ok(ids)
+}
+
+/// 42601 for an action that would set a generated column.
+fn check_generated(table: &Table, ids: &[ColumnId], key: &ast::ForeignKey) -> Result<()> {
+    let generated = |id: &ColumnId| table.column(*id).is_some_and(|c| c.generated.is_some());
+    if !ids.iter().any(generated) {
+        return Ok(());
+    }
+    let sets = |a| matches!(a, ReferenceAction::SetNull | ReferenceAction::SetDefault);
+    let word = match (key.on_update, key.on_delete) {
+        (action, _) if sets(action) || action == ReferenceAction::Cascade => "ON UPDATE",
+        (_, action) if sets(action) => "ON DELETE",
+        _ => return Ok(()),
     };
-    let message = format!("ON {word} {name} is not supported yet");
-    Err(Error::new(SqlState::FeatureNotSupported, message))
+    let message =
+        format!("invalid {word} action for foreign key constraint containing generated column");
+    Err(Error::new(SqlState::SyntaxError, message))
 }
 
 fn referencing(table: &Table, names: &[String]) -> Result<Vec<ColumnId>> {
@@ -108,6 +139,13 @@ impl DdlContext<'_> {
             return Ok((columns, parent.primary.number));
         }
         let columns = referencing(parent, &folded(&key.ref_columns))?;
+        let mut rest = columns.iter();
+        while let Some(id) = rest.next() {
+            if rest.as_slice().contains(id) {
+                let message = "foreign key referenced-columns list must not contain duplicates";
+                return Err(Error::new(SqlState::InvalidForeignKey, message));
+            }
+        }
         let index = matching_index(parent, &columns).ok_or_else(|| {
             let name = &parent.name;
             let message = format!(
@@ -126,25 +164,19 @@ impl DdlContext<'_> {
         key: &ast::ForeignKey,
         columns: Vec<String>,
     ) -> Result<()> {
-        if key.deferrable || key.initially_deferred {
-            return Err(Error::new(
-                SqlState::FeatureNotSupported,
-                "DEFERRABLE constraints are not supported yet",
-            ));
-        }
         if key.match_kind == MatchKind::Partial {
             let message = "MATCH PARTIAL not yet implemented";
             return Err(Error::new(SqlState::FeatureNotSupported, message));
         }
-        let on_delete = action("DELETE", key.on_delete)?;
-        let on_update = action("UPDATE", key.on_update)?;
         let ids = referencing(table, &columns)?;
+        let delete_columns = delete_columns(table, &ids, &folded(&key.delete_columns))?;
         let parent = self.parent(table, key)?;
         let (parent_columns, parent_index) = self.parent_key(&parent, key)?;
         if ids.len() != parent_columns.len() {
             let message = "number of referencing and referenced columns for foreign key disagree";
             return Err(Error::new(SqlState::InvalidForeignKey, message));
         }
+        check_generated(table, &ids, key)?;
         let name = match name {
             Some(name) => {
                 check_constraint_name(table, &name)?;
@@ -167,9 +199,13 @@ impl DdlContext<'_> {
             parent_columns,
             parent_index,
             match_full: key.match_kind == MatchKind::Full,
-            on_delete,
-            on_update,
+            on_delete: action(key.on_delete),
+            on_update: action(key.on_update),
+            delete_columns,
+            deferrable: key.deferrable,
+            initially_deferred: key.initially_deferred,
             validated: true,
+            unfinished: false,
             comment: None,
         });
         if parent.id == table.id {

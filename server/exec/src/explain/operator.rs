@@ -13,6 +13,7 @@ use braid_types::{Datum, Json, Result, Row};
 use futures_util::future::BoxFuture;
 
 use super::spans::SpanPrinter;
+use crate::operator::foreign_keys::finish;
 use crate::operator::{Operator, Run, build};
 use crate::predict::{predict_spans, span_texts};
 
@@ -99,6 +100,8 @@ impl ExplainOperator {
         while root.next().await?.is_some() {
             self.run.check_cancel()?;
         }
+        drop(root);
+        finish(&self.run).await?;
         let micros = u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX);
         Ok((micros, self.run.cx.txn.round_trips() - before))
     }

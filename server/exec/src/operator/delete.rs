@@ -30,7 +30,7 @@ impl DeleteOperator {
             writer: TableWriter::new(&plan.table, &[], &[], &plan.predicates, evaluator.clone()),
             width: plan.table.columns.len(),
             returning: plan.returning.iter().map(|(_, e)| e.clone()).collect(),
-            foreign_keys: ForeignKeys::new(&plan.table, evaluator.clone()),
+            foreign_keys: ForeignKeys::new(&evaluator.run, &plan.table, &plan.cascades),
             evaluator,
             done: false,
         }
@@ -52,13 +52,13 @@ impl DeleteOperator {
                     continue;
                 }
                 self.writer.delete(old)?;
-                self.foreign_keys.removed(old, None);
+                self.foreign_keys.changed(Some(old), None);
                 if !self.returning.is_empty() {
                     result.push(self.evaluator.eval_all(&self.returning, waits, &row).await?);
                 }
             }
         }
-        self.foreign_keys.check().await?;
+        self.foreign_keys.hand_over();
         self.evaluator.run.add_changed(seen.len());
         Ok(if result.is_empty() { None } else { Some(result) })
     }

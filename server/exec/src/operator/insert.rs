@@ -15,7 +15,7 @@ use super::foreign_keys::ForeignKeys;
 use super::scan::Reader;
 use super::{BoxedOperator, Operator};
 use crate::NewKeys;
-use crate::duplicate::{can_tell, duplicate_key};
+use crate::duplicate::can_tell;
 use crate::rows::{IndexEntry, IndexRows};
 
 /// Rows whose keys are looked at in one wait.
@@ -59,6 +59,10 @@ impl InsertOperator {
             &plan.predicates,
             evaluator.clone(),
         );
+        let put_off = puts_off(plan, &evaluator);
+        if put_off {
+            evaluator.run.foreign_keys.put_off();
+        }
         let all: Vec<usize> = (0..plan.table.columns.len()).collect();
         let returning: Vec<Expr> = plan.returning.iter().map(|(_, e)| e.clone()).collect();
         Self {
@@ -70,9 +74,9 @@ impl InsertOperator {
             on_conflict: plan.on_conflict.clone(),
             returning_waits: returning.iter().any(Expr::waits),
             returning,
-            foreign_keys: ForeignKeys::new(&plan.table, evaluator.clone()),
+            foreign_keys: ForeignKeys::new(&evaluator.run, &plan.table, &plan.cascades),
             written: HashSet::new(),
-            put_off: puts_off(plan, &evaluator),
+            put_off,
             blind: is_blind(plan, &evaluator),
             evaluator,
             done: false,
@@ -93,10 +97,7 @@ impl InsertOperator {
                 OnConflict::Upsert(_) => self.upsert(proposed).await?,
             };
             self.evaluator.run.add_changed(written.len());
-            // Later rows must not fail once some were given; foreign keys are checked first.
-            if self.done || !self.returning.is_empty() {
-                self.check_foreign_keys().await?;
-            }
+            self.foreign_keys.hand_over();
             if self.returning.is_empty() || written.is_empty() {
                 continue;
             }
@@ -140,27 +141,13 @@ impl InsertOperator {
     }
 
     fn put(&mut self, proposed: Proposed) -> Result<Row> {
-        self.foreign_keys.added(&proposed.row, None);
+        self.foreign_keys.changed(None, Some(&proposed.row));
         if self.put_off {
             self.writer.put_new(&proposed.row, proposed.entries)?;
         } else {
             self.writer.put(&proposed.row, proposed.entries)?;
         }
         Ok(proposed.row)
-    }
-
-    /// A duplicate comes before a missing parent, also where it was to be looked for later. A
-    /// barrier sees to that by itself, and knows whose duplicate it is.
-    async fn check_foreign_keys(&mut self) -> Result<()> {
-        let Err(error) = self.foreign_keys.check().await else { return Ok(()) };
-        let cx = &self.evaluator.run.cx;
-        if self.put_off && cx.new_keys == NewKeys::AtCommit {
-            let existing = self.evaluator.run.wait(cx.txn.check_new_keys()).await?;
-            if let Some(new) = existing.first() {
-                return Err(duplicate_key(&new.key, &cx.catalog, cx.env.settings()));
-            }
-        }
-        Err(error)
     }
 
     /// Every row, or 23505.
@@ -347,7 +334,7 @@ impl InsertOperator {
             if !self.written.insert(self.writer.rows.primary_key(&p.row)) {
                 return Err(second_time("UPSERT"));
             }
-            self.foreign_keys.added(&p.row, None);
+            self.foreign_keys.changed(None, Some(&p.row));
             self.writer.overwrite(&p.row)?;
             written.push(p.row);
         }
@@ -367,8 +354,7 @@ impl InsertOperator {
         places: &[usize],
     ) -> Result<Vec<Row>> {
         for (old, new) in &changes {
-            self.foreign_keys.added(new, Some(old));
-            self.foreign_keys.removed(old, Some(new));
+            self.foreign_keys.changed(Some(old), Some(new));
         }
         self.writer.replace(&changes, places).await?;
         for p in &fresh {

@@ -13,6 +13,7 @@ use parking_lot::Mutex;
 use super::columns::{ColumnSource, Columns};
 use super::cte::CteState;
 use super::eval::CachedSubquery;
+use super::foreign_keys::Queue;
 use super::{BoxedOperator, Operator, OuterRow};
 use crate::ExecContext;
 
@@ -22,6 +23,8 @@ pub struct Run {
     pub cx: Arc<ExecContext>,
     /// The statement's parameters.
     pub params: Vec<Datum>,
+    /// What foreign keys are to look at before the statement ends.
+    pub(super) foreign_keys: Queue,
     no_outer: OuterRow,
     changed: AtomicU64,
     pub(super) ctes: Mutex<HashMap<u32, Weak<CteState>>>,
@@ -79,6 +82,7 @@ impl Run {
         Self {
             cx,
             params,
+            foreign_keys: Queue::default(),
             no_outer: Arc::from([]),
             changed: AtomicU64::new(0),
             ctes: Mutex::new(HashMap::new()),
@@ -108,6 +112,11 @@ impl Run {
     /// Rows that DML has changed.
     pub fn changed_rows(&self) -> u64 {
         self.changed.load(Ordering::Relaxed)
+    }
+
+    /// Whether foreign keys have a word in this run.
+    pub fn foreign_keys_used(&self) -> bool {
+        self.foreign_keys.is_used()
     }
 
     pub(super) fn add_changed(&self, rows: usize) {

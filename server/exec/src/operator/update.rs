@@ -40,7 +40,7 @@ impl UpdateOperator {
             width: plan.table.columns.len(),
             assignments: plan.assignments.clone(),
             returning: plan.returning.iter().map(|(_, e)| e.clone()).collect(),
-            foreign_keys: ForeignKeys::new(&plan.table, evaluator.clone()),
+            foreign_keys: ForeignKeys::new(&evaluator.run, &plan.table, &plan.cascades),
             evaluator,
             done: false,
         }
@@ -70,8 +70,7 @@ impl UpdateOperator {
                     new[*place] = value;
                 }
                 self.writer.complete(&mut new)?;
-                self.foreign_keys.added(&new, Some(&old));
-                self.foreign_keys.removed(&old, Some(&new));
+                self.foreign_keys.changed(Some(&old), Some(&new));
                 changes.push((old, new));
                 if !self.returning.is_empty() {
                     inputs.push(row);
@@ -82,7 +81,7 @@ impl UpdateOperator {
         let columns = self.writer.rows.table.columns.iter().enumerate();
         all_places.extend(columns.filter(|(_, c)| c.generated.is_some()).map(|(place, _)| place));
         self.writer.replace(&changes, &all_places).await?;
-        self.foreign_keys.check().await?;
+        self.foreign_keys.hand_over();
         self.evaluator.run.add_changed(changes.len());
         let waits = self.returning.iter().any(Expr::waits);
         let mut result = Vec::with_capacity(inputs.len());

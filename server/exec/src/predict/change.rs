@@ -61,6 +61,7 @@ impl<'a> Walk<'a> {
         let nothing = vec![None; table.columns.len()];
         let changed = with_generated(table, changed);
         let updates = !matches!(insert.on_conflict, OnConflict::Upsert(_));
+        self.defaults(&insert.cascades);
         self.replaced(table, &changed, !insert.predicates.is_empty());
         if updates {
             self.parents(table, &nothing, Some(&changed));
@@ -72,6 +73,7 @@ impl<'a> Walk<'a> {
     pub(super) fn update(&mut self, update: &'a Update) {
         let table = &update.table;
         let target = self.target(&update.input, table);
+        self.defaults(&update.cascades);
         let places: Vec<usize> = update.assignments.iter().map(|(place, _)| *place).collect();
         let changed = with_generated(table, places);
         self.writes.extend(target.spans.iter().cloned());
@@ -88,6 +90,7 @@ impl<'a> Walk<'a> {
     pub(super) fn delete(&mut self, delete: &'a Delete) {
         let table = &delete.table;
         let target = self.target(&delete.input, table);
+        self.defaults(&delete.cascades);
         self.writes.extend(target.spans);
         let rows = target.rows.unwrap_or_else(|| vec![vec![None; table.columns.len()]]);
         for index in &table.indexes {
@@ -107,7 +110,7 @@ impl<'a> Walk<'a> {
 
     /// Entries of rows that change in these columns: old ones are not known, new ones depend on
     /// the rest of the row.
-    fn replaced(&mut self, table: &Arc<Table>, changed: &[usize], has_predicates: bool) {
+    pub(super) fn replaced(&mut self, table: &Arc<Table>, changed: &[usize], has_predicates: bool) {
         let rows = TableRows::new(table);
         let moved = rows.primary_places().iter().any(|place| changed.contains(place));
         if moved {
@@ -127,7 +130,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Parents of a row written: all of them, or those of foreign keys with a changed column.
-    fn parents(&mut self, table: &Table, row: &[Known], changed: Option<&[usize]>) {
+    pub(super) fn parents(&mut self, table: &Table, row: &[Known], changed: Option<&[usize]>) {
         for foreign_key in &table.foreign_keys {
             let places = places(table, &foreign_key.columns);
             if changed.is_some_and(|changed| !places.iter().any(|p| changed.contains(p))) {
@@ -140,31 +143,6 @@ impl<'a> Walk<'a> {
                 && !points_nowhere
             {
                 self.reads.extend(parent_span(parent, foreign_key, &values));
-            }
-        }
-    }
-
-    /// Children of rows that go, or change in these columns.
-    fn children(
-        &mut self,
-        table: &Arc<Table>,
-        rows: Option<&[Vec<Known>]>,
-        changed: Option<&[usize]>,
-    ) {
-        let catalog = &self.values.cx.catalog;
-        for child in table.referenced_by.iter().filter_map(|id| catalog.table(*id)) {
-            for foreign_key in child.foreign_keys.iter().filter(|fk| fk.parent == table.id) {
-                let places = places(table, &foreign_key.parent_columns);
-                if changed.is_some_and(|changed| !places.iter().any(|p| changed.contains(p))) {
-                    continue;
-                }
-                let unknown = [vec![None; table.columns.len()]];
-                for row in rows.unwrap_or(&unknown) {
-                    let values: Vec<Known> = places.iter().map(|p| row[*p].clone()).collect();
-                    // Whether the key is still there, and who points at it.
-                    self.reads.extend(parent_span(table, foreign_key, &values));
-                    self.reads.push(child_span(child, foreign_key, &values));
-                }
             }
         }
     }
@@ -235,19 +213,19 @@ impl<'a> Walk<'a> {
     }
 }
 
-fn with_generated(table: &Table, mut places: Vec<usize>) -> Vec<usize> {
+pub(super) fn with_generated(table: &Table, mut places: Vec<usize>) -> Vec<usize> {
     let columns = table.columns.iter().enumerate();
     places.extend(columns.filter(|(_, c)| c.generated.is_some()).map(|(place, _)| place));
     places
 }
 
-fn places(table: &Table, columns: &[braid_catalog::ColumnId]) -> Vec<usize> {
+pub(super) fn places(table: &Table, columns: &[braid_catalog::ColumnId]) -> Vec<usize> {
     let place = |id: &braid_catalog::ColumnId| table.columns.iter().position(|c| c.id == *id);
     columns.iter().filter_map(place).collect()
 }
 
 /// The part of an index that a row's entry lies in: one key if the row is known.
-fn entry_span(table: &Table, index: &Index, row: &[Known]) -> Span {
+pub(super) fn entry_span(table: &Table, index: &Index, row: &[Known]) -> Span {
     let mut out = key::index_prefix(table.data_id, index.number);
     let rest =
         table.primary.keys.iter().filter(|part| {
@@ -272,7 +250,7 @@ fn entry_span(table: &Table, index: &Index, row: &[Known]) -> Span {
 }
 
 /// Where the parent of these values is: its key, or what is known of it.
-fn parent_span(parent: &Table, foreign_key: &ForeignKey, values: &[Known]) -> Option<Span> {
+pub(super) fn parent_span(parent: &Table, foreign_key: &ForeignKey, values: &[Known]) -> Option<Span> {
     let index = parent.all_indexes().find(|index| index.number == foreign_key.parent_index)?;
     let parts = foreign_key.parent_columns.iter().zip(values);
     let known: Vec<_> = parts.collect();
@@ -280,7 +258,7 @@ fn parent_span(parent: &Table, foreign_key: &ForeignKey, values: &[Known]) -> Op
 }
 
 /// Where children of these values are: a part of an index of theirs, or the whole table.
-fn child_span(child: &Arc<Table>, foreign_key: &ForeignKey, values: &[Known]) -> Span {
+pub(super) fn child_span(child: &Arc<Table>, foreign_key: &ForeignKey, values: &[Known]) -> Span {
     match index_on(child, foreign_key) {
         None => TableRows::new(child).primary_span(),
         Some(index) => {

@@ -24,6 +24,7 @@
 //! the sets, whatever other statements of the transaction do before it.
 
 mod access;
+mod cascade;
 mod change;
 mod check;
 mod print;

@@ -7,6 +7,7 @@ use braid_types::{Datum, Result};
 
 use super::StatementSpans;
 use super::access::{AccessSpans, access_spans};
+use super::cascade::Cascading;
 use super::values::{Known, Values};
 use crate::ExecContext;
 use crate::rows::{IndexRows, TableRows};
@@ -26,6 +27,7 @@ pub fn predict_spans(
         reads: Vec::new(),
         writes: Vec::new(),
         ordered: false,
+        cascades: Cascading::default(),
     };
     walk.node(&plan.root);
     if walk.reads.len() + walk.writes.len() > SPANS_MAX {
@@ -44,6 +46,7 @@ pub(super) struct Walk<'a> {
     pub reads: Vec<Span>,
     pub writes: Vec<Span>,
     pub ordered: bool,
+    pub(super) cascades: Cascading,
 }
 
 impl<'a> Walk<'a> {
@@ -84,7 +87,7 @@ impl<'a> Walk<'a> {
     }
 
     /// What an expression reads, and whether it depends on time or order.
-    fn expr(&mut self, e: &'a Expr) {
+    pub(super) fn expr(&mut self, e: &'a Expr) {
         match e {
             Expr::Call(call) => self.ordered |= is_ordered(e, call),
             Expr::Subquery(subquery) => self.node(&subquery.plan),

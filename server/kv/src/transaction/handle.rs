@@ -7,6 +7,7 @@ use crate::{
 };
 use parking_lot::{Mutex, MutexGuard};
 use std::{
+    any::Any,
     collections::{BTreeMap, HashMap},
     future::Future,
     sync::{
@@ -42,6 +43,8 @@ pub(super) struct State {
     pub duties_checked: usize,
     pub reads: ReadSet,
     pub checks: Vec<StatementCheck>,
+    /// What statements have left to be done before the commit.
+    pub left: Vec<(Seq, Arc<dyn Any + Send + Sync>)>,
     /// Asked for before there was a snapshot to compare with.
     pub unchanged: Vec<Key>,
     /// Locked keys whose value is known: nobody else can change them.
@@ -81,6 +84,7 @@ impl Transaction {
                 duties_checked: 0,
                 reads: ReadSet::new(read_set_bytes_max),
                 checks: Vec::new(),
+                left: Vec::new(),
                 unchanged: Vec::new(),
                 known: HashMap::new(),
                 has_locks: false,
@@ -141,6 +145,26 @@ impl Transaction {
     pub fn rollback_to(&self, savepoint: SavepointId) {
         let mut state = self.lock_state();
         state.take_back(|buffer| buffer.rollback_to(savepoint));
+        state.left.retain(|(seq, _)| seq.0 <= savepoint.seq);
+    }
+
+    /// Leaves something of a statement to be done before the commit, by whoever commits. It goes
+    /// with the statement's writes: by a rollback to a savepoint and when the statement runs
+    /// again.
+    pub fn leave(&self, seq: Seq, what: Arc<dyn Any + Send + Sync>) {
+        self.lock_state().left.push((seq.before(), what));
+    }
+
+    /// What is left to be done, in the order of the statements.
+    pub fn left(&self) -> Vec<(Seq, Arc<dyn Any + Send + Sync>)> {
+        let mut left = self.lock_state().left.clone();
+        left.sort_by_key(|(seq, _)| *seq);
+        left
+    }
+
+    /// Drops what has been done of what was left.
+    pub fn retain_left(&self, keep: impl Fn(&Arc<dyn Any + Send + Sync>) -> bool) {
+        self.lock_state().left.retain(|(_, what)| keep(what));
     }
 
     /// How often the transaction has waited for the store. Requests that are under way at the

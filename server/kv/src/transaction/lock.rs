@@ -180,6 +180,7 @@ impl Transaction {
             state.take_back(|buffer| buffer.forget_statement(seq));
             state.reads.forget_statement(seq);
             state.checks.retain(|c| c.statement != seq.number());
+            state.left.retain(|(left, _)| left.number() != seq.number());
             state.statements.remove(&seq.number());
             state.first_reader.is_none_or(|first| first >= seq.number())
         };

@@ -123,6 +123,11 @@ impl Transaction {
         Ok(values)
     }
 
+    /// Whether a read of this key needs no store: the transaction has written or locked it.
+    pub fn knows(&self, seq: Seq, key: &[u8]) -> bool {
+        self.own(seq, key).is_ok_and(|known| known.is_some())
+    }
+
     /// What needs no store: own writes, and locked keys whose value is known.
     pub(super) fn own(&self, seq: Seq, key: &[u8]) -> Result<Option<Option<Value>>> {
         let state = self.active()?;

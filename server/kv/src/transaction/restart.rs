@@ -37,6 +37,7 @@ impl State {
         self.duties_checked = 0;
         self.reads = ReadSet::new(read_set_bytes_max);
         self.checks.clear();
+        self.left.clear();
         self.unchanged.clear();
         self.known.clear();
     }

@@ -5,6 +5,7 @@ use braid_sql::ast::{Delete as AstDelete, Returning};
 use braid_types::Result;
 
 use super::Binder;
+use super::cascade::Change;
 use super::lock::lock_rows;
 use super::statement::BoundStatement;
 use super::update::target_first;
@@ -28,6 +29,7 @@ impl Binder<'_> {
             self.returning(&delete.returning, &scope, &table)?;
         let root = Node::Delete(Box::new(Delete {
             predicates: self.predicates(&table, &target_slots)?,
+            cascades: self.cascades(&table, Change::delete())?,
             table,
             input,
             returning,

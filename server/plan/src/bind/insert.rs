@@ -13,6 +13,7 @@ use super::Binder;
 use super::expr::ExprCx;
 use super::scope::{Scope, Scopes};
 use super::statement::BoundStatement;
+use super::cascade::Change;
 use super::stored::{refuse_generated, row_scope};
 use crate::expr::{Expr, Slot};
 use crate::node::{Insert, Node, OnConflict, Values};
@@ -41,17 +42,25 @@ impl Binder<'_> {
         };
         let scope = row_scope(&table, &alias, &row_slots);
         let (columns, returning) = self.returning(&insert.returning, &scope, &table)?;
+        let change = match &on_conflict {
+            OnConflict::Error | OnConflict::Nothing(_) => Change::default(),
+            OnConflict::Update { assignments, .. } => {
+                Change::update(&table, assignments.iter().map(|(place, _)| *place))
+            }
+            OnConflict::Upsert(places) => Change::update(&table, places.iter().copied()),
+        };
         let root = Node::Insert(Box::new(Insert {
             generated: self.generated(&table, &row_slots)?,
             checks: self.checks(&table, &row_slots)?,
             predicates: self.predicates(&table, &row_slots)?,
-            table,
             input,
             values,
             row_slots,
             existing_slots,
             on_conflict,
+            cascades: self.cascades(&table, change)?,
             returning,
+            table,
         }));
         Ok(BoundStatement {
             kind: StatementKind::Insert,

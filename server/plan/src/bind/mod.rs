@@ -3,6 +3,7 @@
 //! One file a statement kind or clause. What is not here: which index, which join method, which
 //! order (`rules`).
 
+mod cascade;
 mod data_type;
 mod delete;
 mod expr;

@@ -11,6 +11,7 @@ use braid_sql::ast::{
 use braid_types::{Error, Result, SqlState};
 
 use super::Binder;
+use super::cascade::Change;
 use super::expr::ExprCx;
 use super::from::cross_join;
 use super::lock::{lock_rows, slots_of};
@@ -38,10 +39,12 @@ impl Binder<'_> {
         let mut after = row_scope(&table, &alias, &row_slots);
         after.merge(from_scope)?;
         let (columns, returning) = self.returning(&update.returning, &after, &table)?;
+        let change = Change::update(&table, assignments.iter().map(|(place, _)| *place));
         let mut plan = Update {
             generated: self.generated(&table, &row_slots)?,
             checks: self.checks(&table, &row_slots)?,
             predicates: self.predicates(&table, &row_slots)?,
+            cascades: self.cascades(&table, change)?,
             table,
             input: Node::one_row(),
             assignments,

@@ -3,6 +3,7 @@
 use braid_catalog::{IndexNumber, Table};
 use braid_sql::quote_ident;
 
+use crate::cascades::{CascadeStep, Cascades};
 use crate::expr::{Expr, Slot};
 use crate::node::{Delete, Insert, Node, OnConflict, Update};
 
@@ -47,6 +48,7 @@ impl<'a> Describer<'a> {
                 }
             }
         }
+        cascades(&mut operator, &insert.cascades);
         let names = self.returning(&mut operator, &insert.returning, Rows { input: &row, outer });
         (operator, names)
     }
@@ -60,6 +62,7 @@ impl<'a> Describer<'a> {
         self.assignments(&mut operator, table, &update.assignments, rows);
         let mut both = columns(table, &table.name);
         both.extend(input);
+        cascades(&mut operator, &update.cascades);
         let names = self.returning(&mut operator, &update.returning, Rows { input: &both, outer });
         (operator, names)
     }
@@ -70,6 +73,7 @@ impl<'a> Describer<'a> {
         let mut operator = self.plain(node, title);
         let input = self.input(&mut operator, &delete.input, outer);
         let rows = Rows { input: &input, outer };
+        cascades(&mut operator, &delete.cascades);
         let names = self.returning(&mut operator, &delete.returning, rows);
         (operator, names)
     }
@@ -100,6 +104,13 @@ impl<'a> Describer<'a> {
             operator.list("Output", self.output(&names));
         }
         names
+    }
+}
+
+/// What foreign keys may do to other tables' rows, in words.
+fn cascades(operator: &mut Operator, cascades: &Cascades) {
+    if !cascades.steps.is_empty() {
+        operator.list("Cascades", cascades.steps.iter().map(CascadeStep::describe).collect());
     }
 }
 

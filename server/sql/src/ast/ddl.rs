@@ -192,6 +192,8 @@ pub struct ForeignKey {
     pub match_kind: MatchKind,
     /// `ON DELETE`.
     pub on_delete: ReferenceAction,
+    /// `ON DELETE SET NULL | SET DEFAULT (columns)`; empty means all of them.
+    pub delete_columns: Vec<Ident>,
     /// `ON UPDATE`.
     pub on_update: ReferenceAction,
     /// `DEFERRABLE`.

@@ -3,7 +3,7 @@
 use sqlparser::ast::{Expr, Ident};
 use sqlparser::tokenizer::Token;
 
-use braid_types::Result;
+use braid_types::{Error, Result, SqlState};
 
 use super::Cursor;
 use crate::ast::{
@@ -195,22 +195,37 @@ impl Cursor<'_> {
 
     /// `[NOT] DEFERRABLE`, `INITIALLY …`: whether deferrable, whether deferred at first.
     pub(crate) fn characteristics(&mut self) -> Result<(bool, bool)> {
-        let (mut deferrable, mut deferred) = (false, false);
+        let (mut deferrable, mut deferred) = (None, None);
+        let twice = |what: &str| {
+            let message = format!("multiple {what} clauses not allowed");
+            Err(Error::new(SqlState::SyntaxError, message))
+        };
         loop {
-            if self.take_all(&["not", "deferrable"]) {
-                deferrable = false;
-            } else if self.take("deferrable") {
-                deferrable = true;
+            let not = self.take_all(&["not", "deferrable"]);
+            if not || self.take("deferrable") {
+                if deferrable.replace(!not).is_some() {
+                    return twice("DEFERRABLE/NOT DEFERRABLE");
+                }
             } else if self.take("initially") {
-                match self.take_one(&["deferred", "immediate"]) {
-                    Some(0) => (deferrable, deferred) = (true, true),
-                    Some(_) => deferred = false,
+                let first = match self.take_one(&["deferred", "immediate"]) {
+                    Some(which) => which == 0,
                     None => return Err(self.unexpected()),
+                };
+                if deferred.replace(first).is_some() {
+                    return twice("INITIALLY IMMEDIATE/DEFERRED");
                 }
             } else {
-                return Ok((deferrable, deferred));
+                break;
+            }
+            if deferrable == Some(false) && deferred == Some(true) {
+                return Err(Error::new(
+                    SqlState::SyntaxError,
+                    "constraint declared INITIALLY DEFERRED must be DEFERRABLE",
+                ));
             }
         }
+        let deferred = deferred.unwrap_or(false);
+        Ok((deferrable.unwrap_or(deferred), deferred))
     }
 
     /// One constraint of a column; false when none is next.
@@ -348,6 +363,7 @@ impl Cursor<'_> {
             ref_columns,
             match_kind: MatchKind::Simple,
             on_delete: ReferenceAction::NoAction,
+            delete_columns: Vec::new(),
             on_update: ReferenceAction::NoAction,
             deferrable: false,
             initially_deferred: false,
@@ -357,20 +373,36 @@ impl Cursor<'_> {
                 key.match_kind = match self.take_one(&["simple", "full", "partial"]) {
                     Some(0) => MatchKind::Simple,
                     Some(1) => MatchKind::Full,
-                    Some(_) => return Err(self.unsupported("MATCH PARTIAL")),
+                    Some(_) => MatchKind::Partial,
                     None => return Err(self.unexpected()),
                 };
             } else if self.take_all(&["on", "delete"]) {
                 key.on_delete = self.reference_action()?;
-                if *self.peek() == Token::LParen {
-                    return Err(self.unsupported("a column list of ON DELETE"));
-                }
+                key.delete_columns = self.action_columns(key.on_delete)?;
             } else if self.take_all(&["on", "update"]) {
                 key.on_update = self.reference_action()?;
+                if !self.action_columns(key.on_update)?.is_empty() {
+                    let what = match key.on_update {
+                        ReferenceAction::SetNull => "SET NULL",
+                        _ => "SET DEFAULT",
+                    };
+                    return Err(Error::new(
+                        SqlState::FeatureNotSupported,
+                        format!(
+                            "a column list with {what} is only supported for ON DELETE actions"
+                        ),
+                    ));
+                }
             } else {
                 return Ok(key);
             }
         }
+    }
+
+    /// The columns behind `SET NULL` and `SET DEFAULT`.
+    fn action_columns(&mut self, action: ReferenceAction) -> Result<Vec<Ident>> {
+        let sets = matches!(action, ReferenceAction::SetNull | ReferenceAction::SetDefault);
+        if sets && *self.peek() == Token::LParen { self.columns() } else { Ok(Vec::new()) }
     }
 
     fn reference_action(&mut self) -> Result<ReferenceAction> {

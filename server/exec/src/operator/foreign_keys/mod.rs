@@ -1,0 +1,37 @@
+//! Foreign keys: the checks and cascades of a statement, after it has written all its rows.
+//!
+//! ```text
+//!   operators ──changed──▶ queue ──▶ level: read in one batch ─▶ act in order ─▶ write ─┐
+//!                            ▲                                                          │
+//!                            └──────────── what the level's own changes ask for ────────┘
+//! ```
+//!
+//! A row that comes asks whether its parents exist; one that goes, or whose key changes, asks
+//! what becomes of its children. These questions ([`queue`]) are answered level by level: all
+//! reads of a level go out together ([`children`]), then the events take their turn in memory, in
+//! the order in which PostgreSQL's triggers would fire ([`level`]), then the rows that have
+//! changed are written ([`changes`]) and ask questions of their own. A level waits as often for a
+//! million rows as for one, apart from the size of batches.
+//!
+//! Checks take no locks: they read existence only, and that is validated at commit at every
+//! isolation level. Rows that a cascade writes are locked, like those of an UPDATE.
+//! Checks of deferred constraints are left to the commit ([`deferred`]).
+//!
+//! What must hold: nothing of the statement's result leaves before its last level; a level sees
+//! everything that earlier levels have written.
+
+mod changes;
+mod children;
+mod collect;
+mod deferred;
+mod level;
+mod link;
+mod messages;
+mod queue;
+
+pub use collect::ForeignKeys;
+pub use deferred::{check_left, has_left_on};
+pub(crate) use link::index_on;
+pub use queue::Queue;
+
+pub(crate) use queue::finish;

@@ -1,0 +1,133 @@
+//! Deferred constraints: SET CONSTRAINTS, and the checks that are owed at the commit.
+//!
+//! The checks themselves are left with the kv transaction (`exec::check_left`), so that savepoints
+//! and statements that run again take them along. Here is when they are made: before anything of
+//! the commit is written, or at SET CONSTRAINTS … IMMEDIATE.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use braid_catalog::{Catalog, ForeignKey, Id, SearchPath, Table};
+use braid_exec::{NewKeys, check_left, from_kv};
+use braid_sql::ast::ObjectName;
+use braid_types::{Error, Result, SqlState};
+
+use crate::session::Session;
+use crate::transaction::{Block, Open};
+
+impl Session {
+    /// Makes every check that is still owed; the error is the transaction's.
+    pub(crate) async fn check_deferred(&mut self, open: &Open) -> Result<()> {
+        if open.txn.left().is_empty() {
+            return Ok(());
+        }
+        let seq = open.txn.next_statement();
+        let catalog = match &open.draft {
+            Some(draft) => draft.catalog().clone(),
+            None => self.server.catalog.at(&open.txn, seq).await.map_err(from_kv)?,
+        };
+        let env = self.environment(&catalog);
+        let mut cx = self.context_in(open.txn.clone(), seq, catalog, env);
+        cx.new_keys = NewKeys::AtCommit;
+        check_left(Arc::new(cx), |_| true).await
+    }
+
+    /// `SET CONSTRAINTS`
+    pub(crate) async fn set_constraints(
+        &mut self,
+        names: Option<&[ObjectName]>,
+        deferred: bool,
+    ) -> Result<()> {
+        let seq = self.ensure_open().txn.next_statement();
+        let catalog = self.catalog_at(seq).await?;
+        let env = self.environment(&catalog);
+        let mut modes = (*self.block_state.constraints).clone();
+        let ids: Option<HashSet<Id>> = match names {
+            None => {
+                modes.set_all(deferred);
+                None
+            }
+            Some(names) => {
+                let mut ids = HashSet::new();
+                for name in names {
+                    ids.extend(named(&catalog, &env.lookup.path, name, deferred)?);
+                }
+                ids.iter().for_each(|id| modes.set(*id, deferred));
+                Some(ids)
+            }
+        };
+        if self.block == Block::None && !self.in_simple_list {
+            return Ok(());
+        }
+        if !deferred {
+            let cx = self.exec_context(seq, catalog, env);
+            let named = |id: Id| ids.as_ref().is_none_or(|ids| ids.contains(&id));
+            check_left(Arc::new(cx), named).await?;
+        }
+        self.block_state.constraints = Arc::new(modes);
+        Ok(())
+    }
+}
+
+/// The deferrable foreign keys of a name: all of the first schema that has a constraint of it.
+fn named(
+    catalog: &Catalog,
+    path: &SearchPath,
+    name: &ObjectName,
+    deferred: bool,
+) -> Result<Vec<Id>> {
+    let parts: Vec<String> =
+        name.0.iter().filter_map(|part| part.as_ident().map(braid_sql::fold)).collect();
+    let schemas: Vec<String> = match parts.as_slice() {
+        [_] => {
+            let user = |schema: &String| {
+                if schema == "$user" { path.user.clone() } else { schema.clone() }
+            };
+            path.schemas.iter().map(user).collect()
+        }
+        [schema, _] => vec![schema.clone()],
+        [database, schema, _] if *database == path.database_name => vec![schema.clone()],
+        _ => {
+            let message =
+                format!("cross-database references are not implemented: {}", parts.join("."));
+            return Err(Error::new(SqlState::FeatureNotSupported, message));
+        }
+    };
+    let wanted = parts.last().cloned().unwrap_or_default();
+    for schema in &schemas {
+        let Some(found) = catalog.schema_by_name(path.database, schema) else {
+            if parts.len() > 1 {
+                let message = format!("schema \"{schema}\" does not exist");
+                return Err(Error::new(SqlState::InvalidSchemaName, message));
+            }
+            continue;
+        };
+        let tables = catalog.tables_of(path.database).filter(|table| table.schema == found.id);
+        let with: Vec<&Arc<Table>> = tables.filter(|table| has(table, &wanted)).collect();
+        if with.is_empty() {
+            continue;
+        }
+        let keys = with.iter().flat_map(|table| &table.foreign_keys);
+        let keys: Vec<&ForeignKey> =
+            keys.filter(|key| key.name == wanted && key.deferrable).collect();
+        let all = with.iter().map(|table| constraints_named(table, &wanted)).sum::<usize>();
+        if keys.len() < all && deferred {
+            let message = format!("constraint \"{wanted}\" is not deferrable");
+            return Err(Error::new(SqlState::WrongObjectType, message));
+        }
+        return Ok(keys.iter().map(|key| key.id).collect());
+    }
+    let message = format!("constraint \"{}\" does not exist", parts.join("."));
+    Err(Error::new(SqlState::UndefinedObject, message))
+}
+
+fn has(table: &Table, name: &str) -> bool {
+    constraints_named(table, name) > 0
+}
+
+fn constraints_named(table: &Table, name: &str) -> usize {
+    let keys = table.foreign_keys.iter().filter(|key| key.name == name).count();
+    let checks = table.checks.iter().filter(|check| check.name == name).count();
+    let indexes = table.all_indexes().filter(|i| i.constraint.is_some() && i.name == name);
+    keys + checks + indexes.count()
+}
