@@ -27,6 +27,7 @@ pub(super) async fn run(cx: &mut DdlContext<'_>, alter: &AlterTable) -> Result<(
     }
     for action in &alter.actions {
         let table = cx.own_table(&alter.name)?;
+        cx.refuse_if_owed(&table, "ALTER TABLE")?;
         apply(cx, table, action).await?;
     }
     Ok(())
@@ -211,24 +212,20 @@ pub(super) fn refuse_if_referenced(
     table: &Table,
     index: &Index,
 ) -> Result<()> {
-    let catalog = cx.catalog();
-    for child in table.referenced_by.iter().filter_map(|id| catalog.table(*id)) {
-        let needs = |key: &&braid_catalog::ForeignKey| {
-            key.parent == table.id && key.parent_index == index.number
-        };
-        if let Some(key) = child.foreign_keys.iter().find(needs) {
-            let (name, relation) = (&index.name, &table.name);
-            let message = format!(
-                "cannot drop constraint {name} on table {relation} because other objects depend on it"
-            );
-            let detail =
-                format!("constraint {} on table {} depends on index {name}", key.name, child.name);
-            return Err(Error::new(SqlState::DependentObjectsStillExist, message)
-                .detail(detail)
-                .hint("Use DROP ... CASCADE to drop the dependent objects too."));
-        }
+    let refers = |key: &braid_catalog::ForeignKey| key.parent_index == index.number;
+    let lines = super::drop::referring_to(&cx.catalog(), table, refers);
+    if lines.is_empty() {
+        return Ok(());
     }
-    Ok(())
+    let (name, relation) = (&index.name, &table.name);
+    let message = format!(
+        "cannot drop constraint {name} on table {relation} because other objects depend on it"
+    );
+    let detail: Vec<String> =
+        lines.iter().map(|line| format!("{line} depends on index {name}")).collect();
+    Err(Error::new(SqlState::DependentObjectsStillExist, message)
+        .detail(detail.join("\n"))
+        .hint("Use DROP ... CASCADE to drop the dependent objects too."))
 }
 
 async fn add_check(

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use braid_catalog::{Catalog, CatalogCache, CatalogLookup, Draft, Id, Object, ROOT, SearchPath};
+use braid_catalog::{Catalog, CatalogCache, CatalogLookup, Draft, Id, Object, ROOT, SearchPath, Table};
 use braid_kv::{Seq, Transaction};
 use braid_plan::PlanContext;
 use braid_types::{Error, Result, SqlState};
 
-use crate::{ExecContext, Memory, from_kv};
+use crate::{ExecContext, Memory, from_kv, has_left_on};
 
 /// What a DDL statement works with.
 pub struct DdlContext<'a> {
@@ -72,6 +72,16 @@ impl DdlContext<'_> {
     /// 42501 unless the user owns the object.
     pub(super) fn check_owner(&self, object: Object<'_>) -> Result<()> {
         self.catalog().check_owner(self.user(), object)
+    }
+
+    /// 55006 if deferred checks are owed for a table's rows.
+    pub(super) fn refuse_if_owed(&self, table: &Table, command: &str) -> Result<()> {
+        if !has_left_on(self.txn(), table.id) {
+            return Ok(());
+        }
+        let name = &table.name;
+        let message = format!("cannot {command} \"{name}\" because it has pending trigger events");
+        Err(Error::new(SqlState::ObjectInUse, message))
     }
 
     /// Adds a NOTICE.

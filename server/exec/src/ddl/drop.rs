@@ -259,6 +259,7 @@ fn carry_out(cx: &mut DdlContext<'_>, catalog: &Catalog, doomed: &Doomed) -> Res
     }
     for id in &doomed.relations {
         if let Some(table) = catalog.table(*id) {
+            cx.refuse_if_owed(table, "DROP TABLE")?;
             cx.delete_rows(table)?;
             for key in &table.foreign_keys {
                 if key.parent != *id && !doomed.relations.contains(&key.parent) {
@@ -393,6 +394,22 @@ pub(super) fn free_index(
     Ok(())
 }
 
+/// The foreign keys that point at a table and fit, the oldest first: `constraint k on table c`.
+pub(super) fn referring_to(
+    catalog: &Catalog,
+    table: &Table,
+    fits: impl Fn(&braid_catalog::ForeignKey) -> bool,
+) -> Vec<String> {
+    let mut found = Vec::new();
+    for child in table.referenced_by.iter().filter_map(|id| catalog.table(*id)) {
+        for key in child.foreign_keys.iter().filter(|key| key.parent == table.id && fits(key)) {
+            found.push((key.id, format!("constraint {} on table {}", key.name, child.name)));
+        }
+    }
+    found.sort_unstable();
+    found.into_iter().map(|(_, text)| text).collect()
+}
+
 /// Whether a query's text has a word.
 pub(super) fn mentions(query: &str, name: &str) -> bool {
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
@@ -424,7 +441,14 @@ pub(super) fn check_column_dependents(
     let view_lines = views.iter().map(|id| super::lookup::describe(cx, &catalog, *id));
     let column_lines =
         generated.iter().map(|other| format!("column {} of table {}", other.name, table.name));
-    let lines: Vec<String> = view_lines.chain(column_lines).collect();
+    // With CASCADE foreign keys go with the index that they need.
+    let keys = match behavior {
+        DropBehavior::Restrict => referring_to(&catalog, table, |key| {
+            key.parent_columns.contains(&column.id)
+        }),
+        DropBehavior::Cascade => Vec::new(),
+    };
+    let lines: Vec<String> = keys.into_iter().chain(view_lines).chain(column_lines).collect();
     if lines.is_empty() {
         return Ok(());
     }

@@ -16,6 +16,9 @@ pub(super) fn run(cx: &mut DdlContext<'_>, statement: &Truncate) -> Result<()> {
             tables.push(table);
         }
     }
+    for table in &tables {
+        cx.refuse_if_owed(table, "TRUNCATE")?;
+    }
     add_referring(cx, &mut tables, statement.behavior)?;
     for table in &tables {
         cx.catalog().check(cx.user(), Object::Table(table), "TRUNCATE")?;
