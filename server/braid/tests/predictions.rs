@@ -19,19 +19,33 @@ use connection::Connection;
 
 const STATEMENTS: u64 = 40;
 
-/// `%` stands for the seed.
+/// `%` stands for the seed, each `!` for actions of a foreign key.
 const TABLES: &str = "
-    CREATE TABLE p% (id int PRIMARY KEY, code text UNIQUE, n numeric, f int,
+    CREATE TABLE p% (id int PRIMARY KEY, code text UNIQUE, n numeric, f int REFERENCES p% !,
         FAMILY a (id, code), FAMILY b (n), FAMILY c (f));
-    CREATE TABLE c% (a int, b numeric, p int REFERENCES p%, code text REFERENCES p% (code),
+    CREATE TABLE c% (a int, b numeric, p int DEFAULT 1 REFERENCES p% !,
+        code text REFERENCES p% (code) !,
         n int, g int GENERATED ALWAYS AS (n * 2) STORED, s text DEFAULT 'd', PRIMARY KEY (a, b));
     CREATE UNIQUE INDEX c%_u ON c% (n, a);
     CREATE INDEX c%_g ON c% (g DESC) STORING (s);
     CREATE INDEX c%_part ON c% (s) WHERE n > 3;
     CREATE INDEX c%_p ON c% (p);
     CREATE TABLE d% (v int, w text, c_a int, c_b numeric,
-        FOREIGN KEY (c_a, c_b) REFERENCES c% (a, b));
-    CREATE INDEX d%_v ON d% (v)";
+        FOREIGN KEY (c_a, c_b) REFERENCES c% (a, b) !);
+    CREATE INDEX d%_v ON d% (v);
+    CREATE TABLE e% (p int, i int, k int, PRIMARY KEY (p, i), FOREIGN KEY (p) REFERENCES p% !);
+    CREATE TABLE g% (p int, i int, j int, x int, PRIMARY KEY (p, i, j),
+        FOREIGN KEY (p, i) REFERENCES e% !);
+    CREATE INDEX g%_x ON g% (x)";
+
+/// What a foreign key does.
+fn actions(random: &mut Random) -> String {
+    let all =
+        &["NO ACTION", "NO ACTION", "RESTRICT", "CASCADE", "CASCADE", "SET NULL", "SET DEFAULT"];
+    let timing = random.pick(&["", "", "", "DEFERRABLE INITIALLY DEFERRED"]);
+    let delete = random.pick(all).to_string();
+    format!("ON DELETE {delete} ON UPDATE {} {timing}", random.pick(all))
+}
 
 #[test]
 fn statements_stay_inside_their_predictions() {
@@ -45,7 +59,11 @@ fn statements_stay_inside_their_predictions() {
     let (mut done, mut refused) = (0, 0);
     for seed in seeds {
         let mut random = Random::new(seed);
-        run(&mut connection, &TABLES.replace('%', &seed.to_string()), seed);
+        let mut tables = TABLES.replace('%', &seed.to_string());
+        while let Some(at) = tables.find('!') {
+            tables.replace_range(at..=at, &actions(&mut random));
+        }
+        assert!(!run(&mut connection, &tables, seed), "the tables are made");
         let mut block = 0;
         for _ in 0..STATEMENTS {
             if block == 0 && random.one_in(8) {
@@ -68,7 +86,7 @@ fn statements_stay_inside_their_predictions() {
             }
         }
         run(&mut connection, "COMMIT", seed);
-        let drop = "DROP TABLE d%, c%, p%".replace('%', &seed.to_string());
+        let drop = "DROP TABLE g%, e%, d%, c%, p%".replace('%', &seed.to_string());
         run(&mut connection, &drop, seed);
     }
     assert!(done > refused / 2, "{done} statements ran, {refused} were refused");
@@ -132,7 +150,15 @@ fn insert(random: &mut Random) -> String {
         "SELECT * FROM unnest(ARRAY[5, 6], ARRAY['k', 'l'], ARRAY[1.5, 2], ARRAY[1, NULL])",
     ]);
     match random.below(6) {
-        0 => format!("{word} INTO p% {source}{conflict}"),
+        0 if random.one_in(2) => format!("{word} INTO p% {source}{conflict}"),
+        0 => {
+            let (p, i, j) = (int(random), int(random), int(random));
+            let row = format!("({p}, {i}, {j})");
+            match random.below(3) {
+                0 => format!("{word} INTO g% VALUES ({p}, {i}, {j}, {p})"),
+                _ => format!("{word} INTO e% VALUES {row}"),
+            }
+        }
         1 | 2 => format!("{word} INTO p% VALUES {}{conflict}", list(random, parent)),
         3 => format!("INSERT INTO d% VALUES ({}, {}, 1, 1.00)", int(random), text(random)),
         _ => {
