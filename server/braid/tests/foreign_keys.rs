@@ -81,7 +81,10 @@ fn random_foreign_keys() {
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     runtime.block_on(async {
         let ours = connect(server.sql_url()).await;
-        let postgres = std::env::var("POSTGRES_URL").expect("POSTGRES_URL");
+        let Ok(postgres) = std::env::var("POSTGRES_URL") else {
+            println!("skipped: POSTGRES_URL does not name a PostgreSQL to compare with");
+            return;
+        };
         let theirs = connect(&postgres).await;
         sure(&theirs, "SET enable_seqscan = off; SET enable_bitmapscan = off").await;
         sure(&theirs, "SET client_min_messages = error").await;

@@ -23,10 +23,10 @@ mod operator;
 mod predict;
 pub mod rows;
 
+pub use constraint_modes::ConstraintModes;
 pub use context::{Cancel, ExecContext, Memory, NewKeys, SessionServices};
 pub use duplicate::duplicate_key;
 pub use errors::from_kv;
-pub use constraint_modes::ConstraintModes;
-pub use operator::{check_left, has_left_on};
 pub use execution::Execution;
+pub use operator::{check_left, has_left_on};
 pub use predict::{Dependency, StatementSpans, predict_spans};

@@ -21,12 +21,13 @@ mod layout;
 mod memo;
 mod node;
 mod planned;
+mod row_change;
 mod row_lock;
 mod rules;
 mod visit;
 
-pub use cascades::{CascadeEffect, CascadeStep, CascadeTable, Cascades};
 pub use bind::{bind_assignment_cast, bind_scalar, bind_table_expr, sql_type_of};
+pub use cascades::{CascadeEffect, CascadeStep, CascadeTable, Cascades};
 pub use expr::{
     CallExpr, CaseExpr, CastExpr, CompareOp, Expr, QuantifiedExpr, SliceExpr, Slot, SubqueryExpr,
     SubqueryKind,

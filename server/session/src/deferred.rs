@@ -8,7 +8,8 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use braid_catalog::{Catalog, ForeignKey, Id, SearchPath, Table};
-use braid_exec::{NewKeys, check_left, from_kv};
+use braid_exec::{check_left, from_kv};
+use braid_kv::Error as Kv;
 use braid_sql::ast::ObjectName;
 use braid_types::{Error, Result, SqlState};
 
@@ -27,9 +28,17 @@ impl Session {
             None => self.server.catalog.at(&open.txn, seq).await.map_err(from_kv)?,
         };
         let env = self.environment(&catalog);
-        let mut cx = self.context_in(open.txn.clone(), seq, catalog, env);
-        cx.new_keys = NewKeys::AtCommit;
-        check_left(Arc::new(cx), |_| true).await
+        let cx = self.context_in(open.txn.clone(), seq, catalog, env);
+        let Err(error) = check_left(Arc::new(cx), |_| true).await else { return Ok(()) };
+        // A key that was to be looked at by the commit comes before a missing parent.
+        let existing = open.txn.check_new_keys().await.map_err(from_kv)?;
+        Err(match existing.into_iter().next() {
+            None => error,
+            Some(new) => {
+                let duplicate = Kv::Duplicate { key: new.key.to_vec(), seq: new.seq };
+                self.commit_error(duplicate, open.unchecked.as_ref())
+            }
+        })
     }
 
     /// `SET CONSTRAINTS`

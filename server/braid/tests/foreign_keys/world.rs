@@ -12,7 +12,7 @@ const VALUES: u64 = 6;
 /// What happens to children.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    NoAction,
+    Nothing,
     Restrict,
     Cascade,
     SetNull,
@@ -22,7 +22,7 @@ pub enum Action {
 impl Action {
     fn sql(self) -> &'static str {
         match self {
-            Action::NoAction => "NO ACTION",
+            Action::Nothing => "NO ACTION",
             Action::Restrict => "RESTRICT",
             Action::Cascade => "CASCADE",
             Action::SetNull => "SET NULL",
@@ -72,9 +72,19 @@ pub enum Which {
 /// One statement.
 #[derive(Clone, Debug)]
 pub enum Op {
-    Insert { table: usize, rows: Vec<Vec<Value>> },
-    Update { table: usize, set: Vec<(usize, Value)>, which: Which },
-    Delete { table: usize, which: Which },
+    Insert {
+        table: usize,
+        rows: Vec<Vec<Value>>,
+    },
+    Update {
+        table: usize,
+        set: Vec<(usize, Value)>,
+        which: Which,
+    },
+    Delete {
+        table: usize,
+        which: Which,
+    },
     Begin,
     Commit,
     Rollback,
@@ -97,7 +107,7 @@ fn value(random: &mut Random) -> Value {
 
 fn action(random: &mut Random) -> Action {
     *random.pick(&[
-        Action::NoAction,
+        Action::Nothing,
         Action::Restrict,
         Action::Cascade,
         Action::Cascade,
@@ -112,7 +122,8 @@ impl World {
         let count = 1 + random.below(4) as usize;
         let tables: Vec<Table> = (0..count)
             .map(|_| {
-                let key: &[usize] = *random.pick(&[&[0][..], &[0], &[0, 1], &[3, 0]]);
+                let keys: [&[usize]; 4] = [&[0], &[0], &[0, 1], &[3, 0]];
+                let key = random.pick(&keys);
                 let mut not_null = vec![false; COLUMNS.len()];
                 key.iter().for_each(|place| not_null[*place] = true);
                 not_null[3] |= random.one_in(6);
@@ -155,8 +166,8 @@ impl World {
         World { tables, keys }
     }
 
-    /// The statements that make the tables. On PostgreSQL every foreign key has an index, so that it
-    /// finds children in the order of their keys.
+    /// The statements that make the tables. On PostgreSQL every foreign key has an index, so that
+    /// it finds children in the order of their keys.
     pub fn ddl(&self, on_postgres: bool) -> Vec<String> {
         let list = |places: &[usize]| {
             let names: Vec<&str> = places.iter().map(|place| COLUMNS[*place]).collect();
@@ -208,11 +219,7 @@ impl World {
                 let mut columns = key.columns.clone();
                 let primary = self.tables[key.child].key.iter();
                 columns.extend(primary.filter(|place| !key.columns.contains(place)));
-                all.push(format!(
-                    "CREATE INDEX i{number} ON t{} ({})",
-                    key.child,
-                    list(&columns)
-                ));
+                all.push(format!("CREATE INDEX i{number} ON t{} ({})", key.child, list(&columns)));
             }
         }
         all
@@ -222,8 +229,7 @@ impl World {
         match random.below(4) {
             0 => Which::From(random.below(VALUES) as i64),
             1 => {
-                let mut list: Vec<i64> =
-                    (0..2).map(|_| random.below(VALUES) as i64).collect();
+                let mut list: Vec<i64> = (0..2).map(|_| random.below(VALUES) as i64).collect();
                 list.sort_unstable();
                 list.dedup();
                 Which::In(list)
@@ -256,8 +262,9 @@ impl World {
                         set.push((place, value(random)));
                     }
                 }
-                let changes_key =
-                    set.iter().any(|(place, _)| *place == 2 || self.tables[table].key.contains(place));
+                let changes_key = set
+                    .iter()
+                    .any(|(place, _)| *place == 2 || self.tables[table].key.contains(place));
                 let which = match self.which(random) {
                     // Rows that move do not meet each other: PostgreSQL would look row by row.
                     which if changes_key => Which::In(vec![match which {

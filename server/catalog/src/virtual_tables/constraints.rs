@@ -7,7 +7,7 @@ use super::registry::{RowsOf, VirtualContext};
 use super::relations::{index_columns, visible_indexes};
 use super::sheet::{Sheet, count, flag, int, ints, optional, text, vector};
 use super::types::operator_class;
-use crate::{ForeignKeyAction, Id, Index, IndexState, Table};
+use crate::{Catalog, ForeignKeyAction, Id, Index, IndexState, Table};
 
 pub(super) fn rows_of(name: &str) -> Option<RowsOf> {
     Some(match name {
@@ -95,6 +95,80 @@ pub(super) fn key_constraints(table: &Table) -> impl Iterator<Item = (Id, &Index
     visible_indexes(table).filter_map(|index| Some((index.constraint?, index)))
 }
 
+/// What a row of `pg_constraint` says besides its names.
+struct Constraint {
+    deferrable: bool,
+    deferred: bool,
+    valid: bool,
+    index: Id,
+    parent: Id,
+    /// `confupdtype`, `confdeltype`, `confmatchtype`.
+    letters: [Datum; 3],
+    no_inherit: bool,
+    key: Datum,
+    parent_key: Datum,
+    set_columns: Datum,
+    expr: Datum,
+}
+
+impl Constraint {
+    fn on(key: Datum) -> Self {
+        Constraint {
+            deferrable: false,
+            deferred: false,
+            valid: true,
+            index: 0,
+            parent: 0,
+            letters: [text(" "), text(" "), text(" ")],
+            no_inherit: true,
+            key,
+            parent_key: Datum::Null,
+            set_columns: Datum::Null,
+            expr: Datum::Null,
+        }
+    }
+}
+
+/// The constraints of a table: number, name, kind and the rest.
+fn constraints<'t>(
+    catalog: &Catalog,
+    table: &'t Table,
+) -> Vec<(Id, &'t str, &'static str, Constraint)> {
+    let mut found = Vec::new();
+    for (oid, index) in key_constraints(table) {
+        let kind = if index.number == table.primary.number { "p" } else { "u" };
+        let key = columns(index.keys.iter().map(|key| key.column));
+        let rest = Constraint { index: index.id, ..Constraint::on(key) };
+        found.push((oid, index.name.as_str(), kind, rest));
+    }
+    for check in &table.checks {
+        let key = columns(check.columns.iter().copied());
+        let expr = text(format!("({})", check.expr));
+        let rest = Constraint { no_inherit: false, expr, ..Constraint::on(key) };
+        found.push((check.id, check.name.as_str(), "c", rest));
+    }
+    for key in &table.foreign_keys {
+        let parent = catalog.table(key.parent).map(|parent| &**parent);
+        let matching = text(if key.match_full { "f" } else { "s" });
+        let rest = Constraint {
+            deferrable: key.deferrable,
+            deferred: key.initially_deferred,
+            valid: key.validated,
+            index: index_oid(parent, key.parent_index),
+            parent: key.parent,
+            letters: [action(key.on_update), action(key.on_delete), matching],
+            parent_key: columns(key.parent_columns.iter().copied()),
+            set_columns: match key.delete_columns.is_empty() {
+                true => Datum::Null,
+                false => columns(key.delete_columns.iter().copied()),
+            },
+            ..Constraint::on(columns(key.columns.iter().copied()))
+        };
+        found.push((key.id, key.name.as_str(), "f", rest));
+    }
+    found
+}
+
 fn pg_constraint(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
     let mut sheet = Sheet::new(
         "pg_constraint",
@@ -121,109 +195,31 @@ fn pg_constraint(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
             "conbin",
         ],
     );
-    let none = || text(" ");
     for table in cx.catalog.tables_of(cx.path.database) {
-        let mut add = |oid: Id, name: &str, kind: &str, rest: [Datum; 13]| {
-            let [
-                deferrable,
-                deferred,
-                valid,
-                index,
-                parent,
-                update,
-                delete,
-                matching,
-                inherit,
-                key,
-                parent_key,
-                set_columns,
-                bin,
-            ] = rest;
+        for (oid, name, kind, rest) in constraints(cx.catalog, table) {
+            let [update, delete, matching] = rest.letters;
             sheet.push([
                 int(oid),
                 text(name),
                 int(table.schema),
                 text(kind),
-                deferrable,
-                deferred,
-                valid,
+                flag(rest.deferrable),
+                flag(rest.deferred),
+                flag(rest.valid),
                 int(table.id),
-                index,
-                parent,
+                int(rest.index),
+                int(rest.parent),
                 update,
                 delete,
                 matching,
                 flag(true),
                 int(0),
-                inherit,
-                key,
-                parent_key,
-                set_columns,
-                bin,
+                flag(rest.no_inherit),
+                rest.key,
+                rest.parent_key,
+                rest.set_columns,
+                rest.expr,
             ]);
-        };
-        for (oid, index) in key_constraints(table) {
-            let kind = if index.number == table.primary.number { "p" } else { "u" };
-            let key = columns(index.keys.iter().map(|key| key.column));
-            let rest = [
-                flag(false),
-                flag(false),
-                flag(true),
-                int(index.id),
-                int(0),
-                none(),
-                none(),
-                none(),
-                flag(true),
-                key,
-                Datum::Null,
-                Datum::Null,
-                Datum::Null,
-            ];
-            add(oid, &index.name, kind, rest);
-        }
-        for check in &table.checks {
-            let key = columns(check.columns.iter().copied());
-            let expr = text(format!("({})", check.expr));
-            let rest = [
-                flag(false),
-                flag(false),
-                flag(true),
-                int(0),
-                int(0),
-                none(),
-                none(),
-                none(),
-                flag(false),
-                key,
-                Datum::Null,
-                Datum::Null,
-                expr,
-            ];
-            add(check.id, &check.name, "c", rest);
-        }
-        for key in &table.foreign_keys {
-            let parent = cx.catalog.table(key.parent).map(|parent| &**parent);
-            let set_columns = match key.delete_columns.is_empty() {
-                true => Datum::Null,
-                false => columns(key.delete_columns.iter().copied()),
-            };
-            let rest = [
-                flag(key.deferrable),
-                flag(key.initially_deferred),
-                flag(key.validated),
-                int(index_oid(parent, key.parent_index)),
-                int(key.parent),
-                action(key.on_update),
-                action(key.on_delete),
-                text(if key.match_full { "f" } else { "s" }),
-                flag(true),
-                columns(key.columns.iter().copied()),
-                columns(key.parent_columns.iter().copied()),
-                set_columns,
-                Datum::Null,
-            ];
-            add(key.id, &key.name, "f", rest);
         }
     }
     sheet.rows()

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use braid_catalog::{Catalog, CatalogCache, CatalogLookup, Draft, Id, Object, ROOT, SearchPath, Table};
+use braid_catalog::{
+    Catalog, CatalogCache, CatalogLookup, Draft, Id, Object, ROOT, SearchPath, Table,
+};
 use braid_kv::{Seq, Transaction};
 use braid_plan::PlanContext;
 use braid_types::{Error, Result, SqlState};

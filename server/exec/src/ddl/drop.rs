@@ -443,9 +443,9 @@ pub(super) fn check_column_dependents(
         generated.iter().map(|other| format!("column {} of table {}", other.name, table.name));
     // With CASCADE foreign keys go with the index that they need.
     let keys = match behavior {
-        DropBehavior::Restrict => referring_to(&catalog, table, |key| {
-            key.parent_columns.contains(&column.id)
-        }),
+        DropBehavior::Restrict => {
+            referring_to(&catalog, table, |key| key.parent_columns.contains(&column.id))
+        }
         DropBehavior::Cascade => Vec::new(),
     };
     let lines: Vec<String> = keys.into_iter().chain(view_lines).chain(column_lines).collect();

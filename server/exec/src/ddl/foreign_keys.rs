@@ -32,7 +32,12 @@ fn delete_columns(table: &Table, own: &[ColumnId], names: &[String]) -> Result<V
         }
     }
     let mut seen = Vec::with_capacity(ids.len());
-    ids.retain(|id| !seen.contains(id) && { seen.push(*id); true });
+    ids.retain(|id| {
+        !seen.contains(id) && {
+            seen.push(*id);
+            true
+        }
+    });
     Ok(ids)
 }
 

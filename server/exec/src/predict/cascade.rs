@@ -123,9 +123,9 @@ impl<'a> Walk<'a> {
             let changed = with_generated(child, set);
             self.replaced(child, &changed, true);
             let key = child.primary.keys.iter().filter_map(|part| child.column(part.column));
-            let moves = key.into_iter().any(|column| {
-                changed.iter().any(|place| child.columns[*place].id == column.id)
-            });
+            let moves = key
+                .into_iter()
+                .any(|column| changed.iter().any(|place| child.columns[*place].id == column.id));
             self.parents(child, &new, (!moves).then_some(&changed[..]));
             self.children(child, Some(&[row]), Some(&changed));
         }

@@ -250,7 +250,11 @@ pub(super) fn entry_span(table: &Table, index: &Index, row: &[Known]) -> Span {
 }
 
 /// Where the parent of these values is: its key, or what is known of it.
-pub(super) fn parent_span(parent: &Table, foreign_key: &ForeignKey, values: &[Known]) -> Option<Span> {
+pub(super) fn parent_span(
+    parent: &Table,
+    foreign_key: &ForeignKey,
+    values: &[Known],
+) -> Option<Span> {
     let index = parent.all_indexes().find(|index| index.number == foreign_key.parent_index)?;
     let parts = foreign_key.parent_columns.iter().zip(values);
     let known: Vec<_> = parts.collect();

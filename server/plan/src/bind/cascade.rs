@@ -76,9 +76,8 @@ impl Binder<'_> {
                     let Some(effect) = effect(&child, &key, deleting).filter(|_| applies) else {
                         continue;
                     };
-                    let known = |step: &CascadeStep| {
-                        step.foreign_key == key.id && step.effect == effect
-                    };
+                    let known =
+                        |step: &CascadeStep| step.foreign_key == key.id && step.effect == effect;
                     if steps.iter().any(known) {
                         continue;
                     }

@@ -10,10 +10,10 @@ use braid_sql::ast::{
 use braid_types::{Error, Result, SqlState, SqlType};
 
 use super::Binder;
+use super::cascade::Change;
 use super::expr::ExprCx;
 use super::scope::{Scope, Scopes};
 use super::statement::BoundStatement;
-use super::cascade::Change;
 use super::stored::{refuse_generated, row_scope};
 use crate::expr::{Expr, Slot};
 use crate::node::{Insert, Node, OnConflict, Values};

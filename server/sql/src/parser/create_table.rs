@@ -168,10 +168,6 @@ impl Cursor<'_> {
         Ok(column)
     }
 
-    fn at_characteristics(&self) -> bool {
-        self.is("deferrable") || self.is("initially") || self.are(&["not", "deferrable"])
-    }
-
     /// `DEFERRABLE` and the like speak of the constraint before them.
     fn column_characteristics(&mut self, column: &mut ColumnDef) -> Result<()> {
         let error = self.unexpected();
@@ -191,41 +187,6 @@ impl Cursor<'_> {
             }
             _ => Err(error),
         }
-    }
-
-    /// `[NOT] DEFERRABLE`, `INITIALLY …`: whether deferrable, whether deferred at first.
-    pub(crate) fn characteristics(&mut self) -> Result<(bool, bool)> {
-        let (mut deferrable, mut deferred) = (None, None);
-        let twice = |what: &str| {
-            let message = format!("multiple {what} clauses not allowed");
-            Err(Error::new(SqlState::SyntaxError, message))
-        };
-        loop {
-            let not = self.take_all(&["not", "deferrable"]);
-            if not || self.take("deferrable") {
-                if deferrable.replace(!not).is_some() {
-                    return twice("DEFERRABLE/NOT DEFERRABLE");
-                }
-            } else if self.take("initially") {
-                let first = match self.take_one(&["deferred", "immediate"]) {
-                    Some(which) => which == 0,
-                    None => return Err(self.unexpected()),
-                };
-                if deferred.replace(first).is_some() {
-                    return twice("INITIALLY IMMEDIATE/DEFERRED");
-                }
-            } else {
-                break;
-            }
-            if deferrable == Some(false) && deferred == Some(true) {
-                return Err(Error::new(
-                    SqlState::SyntaxError,
-                    "constraint declared INITIALLY DEFERRED must be DEFERRABLE",
-                ));
-            }
-        }
-        let deferred = deferred.unwrap_or(false);
-        Ok((deferrable.unwrap_or(deferred), deferred))
     }
 
     /// One constraint of a column; false when none is next.

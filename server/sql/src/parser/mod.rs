@@ -4,6 +4,7 @@
 //! consumed, and ends behind the last token of its statement; [`entry`] checks what follows.
 
 mod alter;
+mod characteristics;
 mod copy;
 mod create_index;
 mod create_objects;

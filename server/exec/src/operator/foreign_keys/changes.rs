@@ -81,7 +81,8 @@ impl Changes {
         let mut keys: Vec<Key> = known.into_iter().flatten().cloned().collect();
         keys.retain(|key| {
             let change = table.rows.get(key);
-            let pointed_before = change.is_some_and(|c| pick(&c.old, &link.child_places) == *values);
+            let pointed_before =
+                change.is_some_and(|c| pick(&c.old, &link.child_places) == *values);
             !pointed_before && self.still_points(link, key, values)
         });
         keys

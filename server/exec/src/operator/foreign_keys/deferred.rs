@@ -10,15 +10,14 @@ use std::sync::Arc;
 
 use braid_catalog::{ForeignKeyAction, Id, Table};
 use braid_kv::{Key, Record, Transaction};
-use braid_types::{Result, Row, SqlState};
+use braid_types::{Result, Row};
 
 use super::level::Level;
 use super::link::{Link, pick};
 use super::queue::Event;
-use crate::duplicate::duplicate_key;
+use crate::ExecContext;
 use crate::operator::Run;
 use crate::operator::scan::Reader;
-use crate::{ExecContext, NewKeys};
 
 /// A check that is owed.
 struct Duty {
@@ -94,16 +93,7 @@ pub async fn check_left(cx: Arc<ExecContext>, which: impl Fn(Id) -> bool) -> Res
     }
     let run = Arc::new(Run::new(cx.clone(), Vec::new()));
     let duties: Vec<&Duty> = due.iter().filter_map(|what| what.downcast_ref()).collect();
-    if let Err(error) = check(&run, &duties).await {
-        // Keys that were to be looked at later come first.
-        if cx.new_keys != NewKeys::Now && error.state() == SqlState::ForeignKeyViolation {
-            let existing = run.wait(cx.txn.check_new_keys()).await?;
-            if let Some(new) = existing.first() {
-                return Err(duplicate_key(&new.key, &cx.catalog, cx.env.settings()));
-            }
-        }
-        return Err(error);
-    }
+    check(&run, &duties).await?;
     cx.txn.retain_left(|what| !due.iter().any(|done| Arc::ptr_eq(done, what)));
     Ok(())
 }

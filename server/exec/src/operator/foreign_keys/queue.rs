@@ -11,6 +11,7 @@ use parking_lot::Mutex;
 
 use super::level::Level;
 use super::link::Link;
+use crate::NewKeys;
 use crate::duplicate::duplicate_key;
 use crate::operator::Run;
 
@@ -105,10 +106,11 @@ pub async fn finish(run: &Arc<Run>) -> Result<()> {
         return Ok(());
     }
     let Err(error) = levels(run).await else { return Ok(()) };
-    // A duplicate comes before a missing parent, also where it was to be looked for later.
-    let puts_off = run.foreign_keys.0.lock().puts_off;
+    // A duplicate comes before a missing parent, also where it was to be looked for later. A
+    // barrier sees to that by itself, and knows whose duplicate it is.
+    let cx = &run.cx;
+    let puts_off = run.foreign_keys.0.lock().puts_off && cx.new_keys == NewKeys::AtCommit;
     if puts_off && error.state() != SqlState::SerializationFailure {
-        let cx = &run.cx;
         let existing = run.wait(cx.txn.check_new_keys()).await?;
         if let Some(new) = existing.first() {
             return Err(duplicate_key(&new.key, &cx.catalog, cx.env.settings()));
