@@ -27,10 +27,11 @@ pub struct Execution {
 }
 
 impl Execution {
-    /// Prepares a run; nothing is read yet.
+    /// Prepares a run; nothing is read yet. An INSERT whose VALUES repeat
+    /// ([`braid_plan::Values::repeats`]) makes as many rows as there are parameters for.
     pub fn start(
         plan: Arc<PlannedStatement>,
-        params: Vec<Datum>,
+        params: Arc<Vec<Datum>>,
         cx: Arc<ExecContext>,
     ) -> Result<Self> {
         for table in &plan.tables {

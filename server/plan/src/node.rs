@@ -66,6 +66,8 @@ pub struct Values {
     pub slots: Vec<Slot>,
     /// The rows.
     pub rows: Vec<Vec<Expr>>,
+    /// Set if a run may make the one row again and again, each time of the next so many parameters.
+    pub repeats: Option<usize>,
 }
 
 /// A scan of a stored table.
@@ -462,7 +464,7 @@ pub struct CteScan {
 impl Node {
     /// One row without columns.
     pub fn one_row() -> Self {
-        Node::Values(Values { slots: Vec::new(), rows: vec![Vec::new()] })
+        Node::Values(Values { slots: Vec::new(), rows: vec![Vec::new()], repeats: None })
     }
 
     /// The output's slots, in order.

@@ -91,6 +91,7 @@ fn plan_here(statement: &Statement, cx: &PlanContext<'_>) -> Result<PlannedState
     let mut root = rules::optimize(bound.root, &mut binder);
     layout::assign_positions(&mut root);
     let (params, tables) = binder.finish()?;
+    allow_repeats(&mut root, params.len());
     Ok(PlannedStatement {
         kind: bound.kind,
         root,
@@ -102,6 +103,15 @@ fn plan_here(statement: &Statement, cx: &PlanContext<'_>) -> Result<PlannedState
         explain: None,
         planning_micros: u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX),
     })
+}
+
+/// The one row of an INSERT's VALUES may be made again with the parameters that follow its own:
+/// INSERTs of plain values have one plan for any number of rows.
+fn allow_repeats(root: &mut Node, parameters: usize) {
+    let Node::Insert(insert) = root else { return };
+    let Node::Values(values) = &mut insert.input else { return };
+    let is_plain = values.rows.len() == 1 && !values.rows.iter().flatten().any(Expr::waits);
+    values.repeats = Some(parameters).filter(|count| *count > 0 && is_plain);
 }
 
 /// The plan of what EXPLAIN is about. Of `DECLARE` and `CREATE TABLE AS` it is the query's.
@@ -129,6 +139,14 @@ impl PlannedStatement {
     /// The first locking clause of SELECT in it, subqueries included.
     pub fn row_lock(&self) -> Option<LockStrength> {
         row_lock(&self.root)
+    }
+
+    /// The row of its VALUES, if it is an INSERT that can make it again with the parameters that
+    /// follow its own ([`crate::Values::repeats`]).
+    pub fn repeated_row(&self) -> Option<&[Expr]> {
+        let Node::Insert(insert) = &self.root else { return None };
+        let Node::Values(values) = &insert.input else { return None };
+        values.repeats.and_then(|_| values.rows.first()).map(Vec::as_slice)
     }
 
     /// The same plan to be shown, for EXPLAIN EXECUTE.

@@ -61,9 +61,9 @@ impl Session {
         let open = self.ensure_open();
         open.statements += 1;
         let seq = open.txn.next_statement();
-        let running = self.start(&prepared, &[], seq).await?;
+        let running = self.start(&prepared, &Arc::default(), seq).await?;
         let formats = if declare.binary { Formats::all_binary() } else { Formats::TEXT };
-        let mut portal = Portal::new(prepared, Vec::new(), formats);
+        let mut portal = Portal::new(prepared, Arc::default(), formats);
         portal.run = Run::Open(running);
         portal.cursor = Some(Box::new(CursorState {
             hold: declare.hold,

@@ -444,7 +444,7 @@ impl Session {
                 params.push(braid_plan::eval::eval(&expr, &[], &eval_cx)?);
             }
         }
-        Ok(Portal::new(target, params, formats))
+        Ok(Portal::new(target, Arc::new(params), formats))
     }
 
     fn deallocate(&mut self, name: Option<&braid_sql::ast::Ident>) -> Result<String> {

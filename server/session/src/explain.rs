@@ -42,7 +42,13 @@ impl Session {
         let target = self.bind_execute(execute, Formats::default()).await?;
         let catalog = self.catalog_at(seq).await?;
         let env = self.environment(&catalog);
-        let plan = self.plan(&target.prepared, &catalog, &env)?;
+        let plan = match &target.prepared.rows {
+            None => self.plan(&target.prepared, &catalog, &env)?,
+            Some(_) => {
+                let whole = self.without_skeleton(&target.prepared)?;
+                self.plan(&whole, &catalog, &env)?
+            }
+        };
         let plan = Arc::new(plan.plan.explained(explain)?);
         if plan.is_write && self.modes().read_only {
             return Err(Error::new(

@@ -4,6 +4,8 @@
 //! was executed runs again if that meets a conflict and nothing has left; portals end with their
 //! transaction.
 
+use std::sync::Arc;
+
 use braid_types::{Datum, Error, Result, SqlState, SqlType, binary, text};
 
 use crate::client::{Client, Formats};
@@ -105,7 +107,7 @@ impl Session {
                 }
             });
         }
-        self.portals.insert(portal.to_owned(), Portal::new(prepared, values, results));
+        self.portals.insert(portal.to_owned(), Portal::new(prepared, Arc::new(values), results));
         Ok(())
     }
 

@@ -49,6 +49,7 @@ pub mod settings;
 mod shared;
 mod show;
 mod simple;
+mod skeleton;
 mod text;
 mod transaction;
 

@@ -54,7 +54,7 @@ pub(crate) struct CursorState {
 /// A bound statement.
 pub(crate) struct Portal {
     pub prepared: Arc<Prepared>,
-    pub params: Vec<Datum>,
+    pub params: Arc<Vec<Datum>>,
     pub formats: Formats,
     pub run: Run,
     /// Set for a cursor of DECLARE.
@@ -64,7 +64,11 @@ pub(crate) struct Portal {
 }
 
 impl Portal {
-    pub(crate) fn new(prepared: Arc<Prepared>, params: Vec<Datum>, formats: Formats) -> Portal {
+    pub(crate) fn new(
+        prepared: Arc<Prepared>,
+        params: Arc<Vec<Datum>>,
+        formats: Formats,
+    ) -> Portal {
         Portal { prepared, params, formats, run: Run::New, cursor: None, held: false }
     }
 

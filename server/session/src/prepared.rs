@@ -12,6 +12,7 @@ use crate::explain::explained_execute;
 use crate::plan_cache::{CachedPlan, ParsedText};
 use crate::session::Session;
 use crate::show;
+use crate::skeleton::Rows;
 
 /// A statement ready to be bound.
 pub(crate) struct Prepared {
@@ -21,6 +22,10 @@ pub(crate) struct Prepared {
     pub parsed: Arc<ParsedText>,
     /// Which of them it is; `None` for an empty text.
     pub index: Option<usize>,
+    /// Its text, where `parsed` is only its skeleton.
+    pub text: Option<Arc<str>>,
+    /// The rows of values that it has instead of the skeleton's one.
+    pub rows: Option<Rows>,
     /// Parameter types as far as the client said.
     pub hints: Vec<SqlType>,
     /// Parameter types.
@@ -46,6 +51,8 @@ impl Prepared {
             name: name.to_owned(),
             parsed,
             index,
+            text: None,
+            rows: None,
             hints,
             params: Vec::new(),
             columns: None,
@@ -60,6 +67,11 @@ impl Prepared {
         self.parsed.statements.get(self.index?).map(|parsed| &parsed.statement)
     }
 
+    /// The whole text that it came in.
+    pub(crate) fn whole_text(&self) -> &Arc<str> {
+        self.text.as_ref().unwrap_or(&self.parsed.text)
+    }
+
     /// The highest parameter that occurs.
     pub(crate) fn parameters(&self) -> usize {
         let parsed = self.index.and_then(|index| self.parsed.statements.get(index));
@@ -68,6 +80,10 @@ impl Prepared {
 
     /// The statement's own text.
     pub(crate) fn text(&self) -> &str {
+        if let Some(text) = &self.text {
+            let is_around = |c: char| c.is_ascii_whitespace() || c == ';';
+            return text.trim_ascii_start().trim_end_matches(is_around);
+        }
         let range = self.index.and_then(|index| self.parsed.statements.get(index));
         range.and_then(|parsed| self.parsed.text.get(parsed.text.clone())).unwrap_or_default()
     }
@@ -97,7 +113,7 @@ pub(crate) fn runs_in_any_block(statement: &Statement) -> bool {
 }
 
 /// Types by oid, as Parse gives them; 42704 for one that does not exist.
-fn hint_types(oids: &[u32]) -> Result<Vec<SqlType>> {
+pub(crate) fn hint_types(oids: &[u32]) -> Result<Vec<SqlType>> {
     let type_of = |oid: &u32| match *oid {
         // 705 is `unknown`.
         0 | 705 => Ok(SqlType::Unknown),
@@ -127,6 +143,9 @@ impl Session {
     ) -> Result<Arc<Prepared>> {
         if !name.is_empty() && self.prepared.contains_key(name) {
             return Err(duplicate(name));
+        }
+        if let Some(prepared) = self.prepare_rows(name, sql, oids).await {
+            return Ok(Arc::new(prepared));
         }
         let parsed = self.server.plans.parse(sql)?;
         if parsed.statements.len() > 1 {

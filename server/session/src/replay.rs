@@ -15,7 +15,7 @@ use crate::prepared::Prepared;
 #[derive(Clone)]
 pub(crate) struct Step {
     pub prepared: Arc<Prepared>,
-    pub params: Vec<Datum>,
+    pub params: Arc<Vec<Datum>>,
     pub formats: Formats,
     /// Where its output begins and ends, as positions of the connection.
     pub output: std::ops::Range<u64>,

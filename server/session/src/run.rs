@@ -118,15 +118,29 @@ impl Session {
     ) -> Result<Arc<CachedPlan>> {
         let version = catalog.version();
         let key = self.derived().key.clone();
-        let hints = &prepared.hints;
         let used = prepared.plan.lock().clone();
-        if let Some(plan) = used.filter(|plan| plan.fits(version, &key, hints)) {
+        if let Some(plan) = used.filter(|plan| plan.fits(version, &key, &prepared.hints)) {
             self.server.plans.count(true);
             return Ok(plan);
         }
+        let plan = self.plan_typed(prepared, &prepared.hints, catalog, env)?;
+        *prepared.plan.lock() = Some(plan.clone());
+        Ok(plan)
+    }
+
+    /// The plan for parameters of these types: one of another session, or a new one.
+    fn plan_typed(
+        &mut self,
+        prepared: &Prepared,
+        hints: &[SqlType],
+        catalog: &Arc<braid_catalog::Catalog>,
+        env: &StatementEnvironment,
+    ) -> Result<Arc<CachedPlan>> {
+        let version = catalog.version();
+        let key = self.derived().key.clone();
         let found = prepared.parsed.plan(version, &key, hints);
         self.server.plans.count(found.is_some());
-        let plan = match found {
+        Ok(match found {
             Some(plan) => plan,
             None => {
                 let statement = prepared
@@ -135,14 +149,44 @@ impl Session {
                 let cx = PlanContext { catalog, path: &env.lookup.path, env, param_types: hints };
                 let plan = Arc::new(braid_plan::plan(statement, &cx)?);
                 let columns = result_columns(&plan);
-                let hints = hints.clone();
+                let hints = hints.to_vec();
                 let plan = Arc::new(CachedPlan { version, key, hints, plan, columns });
                 prepared.parsed.keep(&plan);
                 plan
             }
-        };
-        *prepared.plan.lock() = Some(plan.clone());
-        Ok(plan)
+        })
+    }
+
+    /// The plan of a statement with its parameters, and these, or the values that are part of it.
+    ///
+    /// Parameters keep the types that they had when the statement was prepared, also if a table
+    /// has changed since.
+    pub(crate) fn plan_bound(
+        &mut self,
+        prepared: &Prepared,
+        params: &Arc<Vec<Datum>>,
+        catalog: &Arc<braid_catalog::Catalog>,
+        env: &StatementEnvironment,
+    ) -> Result<(Arc<CachedPlan>, Arc<Vec<Datum>>)> {
+        let plan = self.plan(prepared, catalog, env)?;
+        let fits = prepared.fits(&plan);
+        match &prepared.rows {
+            None if fits => Ok((plan, params.clone())),
+            None => {
+                Ok((self.plan_typed(prepared, &prepared.params, catalog, env)?, params.clone()))
+            }
+            Some(rows) if !fits && rows.values.is_some() && rows.has_whole_text => {
+                let whole = self.without_skeleton(prepared)?;
+                Ok((self.plan(&whole, catalog, env)?, params.clone()))
+            }
+            Some(rows) => {
+                let params = rows.values.as_ref().unwrap_or(params).clone();
+                if fits {
+                    return Ok((plan, params));
+                }
+                Ok((self.plan_typed(prepared, &rows.types, catalog, env)?, params))
+            }
+        }
     }
 
     /// What an execution may use.
@@ -187,7 +231,7 @@ impl Session {
     pub(crate) async fn start(
         &mut self,
         prepared: &Prepared,
-        params: &[Datum],
+        params: &Arc<Vec<Datum>>,
         seq: Seq,
     ) -> Result<Running> {
         if let Some((explain, execute)) = explained_execute(prepared.statement()) {
@@ -195,7 +239,7 @@ impl Session {
         }
         let catalog = self.catalog_at(seq).await?;
         let env = self.environment(&catalog);
-        let plan = self.plan(prepared, &catalog, &env)?;
+        let (plan, params) = self.plan_bound(prepared, params, &catalog, &env)?;
         if let Some(promised) = &prepared.columns
             && !same_columns(promised, &plan.columns)
         {
@@ -216,7 +260,7 @@ impl Session {
         }
         let mut cx = self.exec_context(seq, catalog, env);
         self.put_off_check(&plan.plan, &mut cx);
-        let execution = Execution::start(plan.plan.clone(), params.to_vec(), Arc::new(cx))?;
+        let execution = Execution::start(plan.plan.clone(), params, Arc::new(cx))?;
         let explain = matches!(prepared.statement(), Some(Statement::Explain(_)));
         Ok(Running {
             columns: plan.columns.clone(),
@@ -244,7 +288,7 @@ impl Session {
         if matches!(portal.run, Run::Done) {
             return finished_again(&prepared, client);
         }
-        let guard = self.guard_statement(&prepared.parsed.text);
+        let guard = self.guard_statement(prepared.whole_text());
         let result = self.arrive(portal, rows_max, client, describe).await;
         drop(guard);
         match &result {

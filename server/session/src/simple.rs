@@ -50,6 +50,11 @@ impl Session {
     }
 
     async fn run_text(&mut self, sql: &str, client: &mut dyn Client) -> Result<()> {
+        if let Some(prepared) = self.plain_insert(sql).await
+            && self.run_plain(prepared, client).await?
+        {
+            return Ok(());
+        }
         let parsed = self.server.plans.parse(sql)?;
         let count = parsed.statements.len();
         if count == 0 {
@@ -91,6 +96,26 @@ impl Session {
         Ok(())
     }
 
+    /// Runs an INSERT of plain values that is the whole text; false if it is to run again, which
+    /// it does the ordinary way.
+    async fn run_plain(&mut self, prepared: Prepared, client: &mut dyn Client) -> Result<bool> {
+        self.in_simple_list = false;
+        let is_alone = self.block == Block::None;
+        let start = client.position();
+        let mut portal = Portal::new(Arc::new(prepared), Arc::default(), Formats::TEXT);
+        let mut result = self.run_portal(&mut portal, 0, client, true).await.map(drop);
+        if result.is_ok() && is_alone {
+            result = self.commit_before_tag(client).await;
+        }
+        let Err(error) = result else { return Ok(true) };
+        if !(is_alone && is_retryable(&error) && !is_injected(&error) && client.rewind(start)) {
+            return Err(error);
+        }
+        self.server.counters.server_retries.add(&error);
+        self.rollback_open().await;
+        Ok(false)
+    }
+
     /// Runs one statement of a list; the last one commits what is implicit.
     async fn run_listed(
         &mut self,
@@ -101,7 +126,7 @@ impl Session {
     ) -> Result<()> {
         let prepared = Prepared::new("", parsed.clone(), Some(index), Vec::new());
         let prepared = self.complete_simple(prepared).await?;
-        let mut portal = Portal::new(Arc::new(prepared), Vec::new(), Formats::TEXT);
+        let mut portal = Portal::new(Arc::new(prepared), Arc::default(), Formats::TEXT);
         self.run_portal(&mut portal, 0, client, true).await?;
         if last && self.block == Block::None {
             self.commit_before_tag(client).await?;

@@ -296,7 +296,7 @@ async fn insert_query(cx: &DdlContext<'_>, table: &ObjectName, query: &Query) ->
     let planned = cx.plan(|context| plan(&statement, context))?;
     let mut own = cx.exec.in_transaction(cx.txn().clone(), cx.seq());
     own.catalog = cx.catalog();
-    let mut execution = Execution::start(Arc::new(planned), Vec::new(), Arc::new(own))?;
+    let mut execution = Execution::start(Arc::new(planned), Arc::default(), Arc::new(own))?;
     while !execution.next(usize::MAX).await?.is_empty() {}
     let tag = execution.tag();
     Ok(tag.rsplit(' ').next().and_then(|count| count.parse().ok()).unwrap_or(0))

@@ -22,7 +22,7 @@ pub struct Run {
     /// The transaction and the session.
     pub cx: Arc<ExecContext>,
     /// The statement's parameters.
-    pub params: Vec<Datum>,
+    pub params: Arc<Vec<Datum>>,
     /// What foreign keys are to look at before the statement ends.
     pub(super) foreign_keys: Queue,
     no_outer: OuterRow,
@@ -78,7 +78,7 @@ pub struct OperatorStats {
 
 impl Run {
     /// A run with parameters.
-    pub fn new(cx: Arc<ExecContext>, params: Vec<Datum>) -> Self {
+    pub fn new(cx: Arc<ExecContext>, params: Arc<Vec<Datum>>) -> Self {
         Self {
             cx,
             params,

@@ -57,13 +57,7 @@ impl Values<'_> {
     /// The rows of an operator, if their number can be known: it reads no table.
     pub fn rows(&self, node: &Node) -> Option<Vec<Vec<Known>>> {
         match node {
-            Node::Values(values) => {
-                if values.rows.len() > ROWS_MAX {
-                    return None;
-                }
-                let row = |row: &Vec<Expr>| row.iter().map(|e| self.value(e, &[], None)).collect();
-                Some(values.rows.iter().map(row).collect())
-            }
+            Node::Values(values) => self.made(values),
             Node::Project(project) => {
                 let rows = self.rows(&project.input)?;
                 let row = |row: Vec<Known>| -> Vec<Known> {
@@ -78,6 +72,23 @@ impl Values<'_> {
             Node::Function(scan) => self.function_rows(scan),
             _ => None,
         }
+    }
+
+    /// The rows of VALUES; one that repeats takes the next parameters each time.
+    fn made(&self, values: &braid_plan::Values) -> Option<Vec<Vec<Known>>> {
+        let width = values.repeats.unwrap_or(self.params.len()).max(1);
+        let times = self.params.chunks(width);
+        if values.rows.len().saturating_mul(times.len().max(1)) > ROWS_MAX {
+            return None;
+        }
+        let row = |e: &[Expr], params| -> Vec<Known> {
+            let values = Values { cx: self.cx, params };
+            e.iter().map(|e| values.value(e, &[], None)).collect()
+        };
+        Some(match (times.len(), &values.rows[..]) {
+            (2.., [one]) => times.map(|params| row(one, params)).collect(),
+            (_, rows) => rows.iter().map(|e| row(e, self.params)).collect(),
+        })
     }
 
     fn function_rows(&self, scan: &FunctionScan) -> Option<Vec<Vec<Known>>> {

@@ -188,7 +188,7 @@ impl Binder<'_> {
         }
         let slots: Vec<Slot> = (0..width).map(|_| self.slot()).collect();
         let values = self.full_row(table, targets, &slots)?;
-        Ok((Node::Values(Values { slots, rows: bound }), values))
+        Ok((Node::Values(Values { slots, rows: bound, repeats: None }), values))
     }
 
     fn insert_query(

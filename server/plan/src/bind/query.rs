@@ -365,7 +365,7 @@ impl Binder<'_> {
             });
         }
         let slots = columns.iter().map(|_| self.slot()).collect();
-        Ok(BoundQuery { node: Node::Values(Values { slots, rows: bound }), columns })
+        Ok(BoundQuery { node: Node::Values(Values { slots, rows: bound, repeats: None }), columns })
     }
 
     /// An entry of WITH that is a query.

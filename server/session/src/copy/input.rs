@@ -3,6 +3,8 @@
 //! Rows go in batches through an INSERT of many rows with typed parameters, so that defaults,
 //! checks and foreign keys are those of every INSERT.
 
+use std::sync::Arc;
+
 use braid_catalog::{Relation, Table};
 use braid_sql::ast::{Copy, CopySource};
 use braid_types::{Datum, Error, FormatSettings, Result, SqlState, SqlType, text};
@@ -185,7 +187,7 @@ impl Session {
         statement: &Prepared,
         batch: &mut Batch,
     ) -> Result<u64> {
-        let params = std::mem::take(&mut batch.params);
+        let params = Arc::new(std::mem::take(&mut batch.params));
         let rows = std::mem::take(&mut batch.rows);
         let cancel = self.shared.entry.cancel.clone();
         let open = self.ensure_open();

@@ -44,7 +44,7 @@ impl Session {
         let open = self.ensure_open();
         open.statements += 1;
         let seq = open.txn.next_statement();
-        let mut running = self.start(&prepared, &[], seq).await?;
+        let mut running = self.start(&prepared, &Arc::default(), seq).await?;
         let active = self.active();
         let cancel = self.shared.entry.cancel.clone();
         let columns = running.columns.clone();

@@ -29,7 +29,7 @@ const STEPS_BYTES_MAX: usize = 1 << 20;
 struct Step {
     number: u32,
     prepared: Arc<Prepared>,
-    params: Vec<Datum>,
+    params: Arc<Vec<Datum>>,
 }
 
 /// Everything that the transaction has done, as long as that is only acknowledgements.
@@ -46,7 +46,7 @@ impl Steps {
         &mut self,
         number: u32,
         prepared: &Arc<Prepared>,
-        params: &[Datum],
+        params: &Arc<Vec<Datum>>,
         bytes: usize,
     ) {
         self.bytes += bytes;
@@ -54,7 +54,7 @@ impl Steps {
             self.block();
         }
         if !self.is_blocked {
-            let (prepared, params) = (prepared.clone(), params.to_vec());
+            let (prepared, params) = (prepared.clone(), params.clone());
             self.list.push(Step { number, prepared, params });
         }
     }

@@ -178,14 +178,13 @@ impl Session {
         }
         let prepared = portal.prepared.clone();
         let (plan, job) = self.job(portal, &prepared, recorder.clone()).await?;
-        let bytes =
-            prepared.text().len() + portal.params.iter().map(Datum::size_bytes).sum::<usize>();
+        let bytes = prepared.text().len() + job.params.iter().map(Datum::size_bytes).sum::<usize>();
         if self.wait_for_room(bytes).await? && queue.with_ledger(|ledger| ledger.has_failed()) {
             self.resolve(true).await?;
             // What had failed has run again in another transaction.
             return Box::pin(self.enqueue(portal, client, recorder)).await;
         }
-        let spans = predict_spans(&plan.plan, &portal.params, &job.cx)
+        let spans = predict_spans(&plan.plan, &job.params, &job.cx)
             .unwrap_or_else(|_| StatementSpans::unknown());
         let is_expendable = self.block_state.savepoints.is_empty();
         queue.set_expendable(is_expendable.then(|| job.cx.txn.clone()));
@@ -228,7 +227,7 @@ impl Session {
         let seq = self.ensure_open().txn.next_statement();
         let catalog = self.catalog_at(seq).await?;
         let env = self.environment(&catalog);
-        let plan = self.plan(prepared, &catalog, &env)?;
+        let (plan, params) = self.plan_bound(prepared, &portal.params, &catalog, &env)?;
         if self.modes().read_only {
             return Err(read_only(prepared));
         }
@@ -236,7 +235,7 @@ impl Session {
         cx.new_keys = NewKeys::AtBarrier;
         let job = Job {
             plan: plan.plan.clone(),
-            params: portal.params.clone(),
+            params,
             cx,
             timeout: self.active().statement_timeout,
             server: self.server.clone(),

@@ -24,7 +24,7 @@ const BATCH_ROWS: usize = 1024;
 /// What a queued statement needs to run.
 pub(super) struct Job {
     pub plan: Arc<PlannedStatement>,
-    pub params: Vec<Datum>,
+    pub params: Arc<Vec<Datum>>,
     /// Its number, its switch, and what it may use.
     pub cx: ExecContext,
     /// `statement_timeout`, which counts from its start.

@@ -42,6 +42,8 @@ pub struct Active {
     pub implicit_locks: bool,
     /// `inject_retry_errors_enabled`
     pub inject_retry_errors: bool,
+    /// `share_insert_plans`
+    pub share_insert_plans: bool,
     /// `commit_token`
     pub commit_token: Option<Token>,
     /// `max_parallel_statements`
@@ -103,6 +105,7 @@ impl Active {
             default_deferrable: text("default_transaction_deferrable") == "on",
             implicit_locks: parse_bool(&text("implicit_select_for_update")).unwrap_or(true),
             inject_retry_errors: text("inject_retry_errors_enabled") == "on",
+            share_insert_plans: parse_bool(&text("share_insert_plans")).unwrap_or(true),
             commit_token: values.get("commit_token").and_then(|text| parse_uuid(text).ok()),
             parallel_statements_max: number("max_parallel_statements") as usize,
             parallel_bytes_max: number("max_parallel_statement_bytes") as usize,

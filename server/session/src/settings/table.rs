@@ -361,6 +361,12 @@ pub const SETTINGS: &[Setting] = &[
         "origin",
         "Accepted for PostgreSQL's sake; has no effect.",
     ),
+    user(
+        "share_insert_plans",
+        Kind::Bool,
+        "on",
+        "Whether INSERTs of plain values that differ only in these share one plan.",
+    ),
     fixed("ssl", "off", false, "Whether TLS is offered."),
     reported(
         "standard_conforming_strings",

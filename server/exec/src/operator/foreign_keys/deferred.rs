@@ -91,7 +91,7 @@ pub async fn check_left(cx: Arc<ExecContext>, which: impl Fn(Id) -> bool) -> Res
     if due.is_empty() {
         return Ok(());
     }
-    let run = Arc::new(Run::new(cx.clone(), Vec::new()));
+    let run = Arc::new(Run::new(cx.clone(), Arc::default()));
     let duties: Vec<&Duty> = due.iter().filter_map(|what| what.downcast_ref()).collect();
     check(&run, &duties).await?;
     cx.txn.retain_left(|what| !due.iter().any(|done| Arc::ptr_eq(done, what)));
