@@ -22,6 +22,7 @@ import { joinOptions, makeQueryable } from './queryable.js';
 import type { ServerInfo } from './server.js';
 import { detectServer, featuresOf } from './server.js';
 import type { AnyRow, Sql } from './sql.js';
+import { leftOpen, Singles } from './single.js';
 import { ServerClock, uuidOfTime } from './token.js';
 import { runTransaction } from './transaction.js';
 import type { Stays, TransactionFunction } from './tx.js';
@@ -120,7 +121,7 @@ export async function connect(
   const parsers = makeParsers(settings.parsers);
   // The first questions are read in our way, whatever the caller wants for his own.
   const features = featuresOf('postgresql', undefined);
-  const basic = { pool, settings, parsers: makeParsers({}), features };
+  const basic = { pool, ownPool, settings, parsers: makeParsers({}), features };
   try {
     const connection = await Connection.acquire(basic);
     try {
@@ -176,6 +177,7 @@ class Handle {
   readonly #shared: Shared;
   readonly #ownPool: boolean;
   readonly #server: ServerInfo;
+  readonly #singles: Singles;
   readonly #running = new Set<Promise<unknown>>();
   readonly #batchers = new Set<{ close(): Promise<void> }>();
   #closing: Promise<void> | undefined;
@@ -184,6 +186,7 @@ class Handle {
     this.#shared = shared;
     this.#ownPool = ownPool;
     this.#server = server;
+    this.#singles = new Singles(shared);
   }
 
   /** The public face, with options bound to it. */
@@ -211,7 +214,9 @@ class Handle {
   #executor(track: <T>(work: () => Promise<T>) => Promise<T>): Executor {
     return {
       features: this.#shared.features,
-      execute: (slot, options, call) => track(() => this.#execute(slot.statement, options, call)),
+      execute: ({ statement }, options, call) =>
+        track(() => this.#execute(statement, options, call)),
+      single: this.#ownPool ? (statement) => track(() => this.#singles.run(statement)) : undefined,
       script: (text, options, call) => track(() => this.#execute(text, options, call)),
       write: (statements, options, call) => this.#write(statements, options, call, track),
     };
@@ -259,21 +264,21 @@ class Handle {
     options: QueryOptions,
     call: Call,
   ): Promise<DriverResult> {
-    const compiled = typeof statement === 'string' ? statement : statement.compile();
+    const { text, values } =
+      typeof statement === 'string' ? { text: statement, values: [] } : statement.compile();
+    const onFailure = (error: unknown): unknown => blame(error, { text, parameters: values, call });
+    if (typeof statement !== 'string' && options.signal === undefined && this.#ownPool) {
+      return this.#singles.run(statement).catch((error: unknown) => {
+        throw onFailure(error);
+      });
+    }
     const connection = await Connection.acquire(this.#shared, options.signal);
-    const onFailure = (error: unknown): unknown =>
-      blame(
-        error,
-        typeof compiled === 'string'
-          ? { text: compiled, parameters: [], call }
-          : { text: compiled.text, parameters: compiled.values, call },
-      );
     const runOptions = { ...options, autocommit: true, onFailure };
     try {
-      if (typeof compiled !== 'string')
-        return checkClosed(connection, await connection.run(compiled, runOptions));
+      if (typeof statement !== 'string')
+        return checkClosed(connection, await connection.run({ text, values }, runOptions));
       try {
-        return checkClosed(connection, await connection.script(compiled, runOptions));
+        return checkClosed(connection, await connection.script(text, runOptions));
       } finally {
         await connection.idle();
         if (connection.inTransaction) connection.cut();
@@ -328,15 +333,17 @@ class Handle {
   }
 
   /** Runs work unless the database is closed, and lets `close` wait for it. */
-  async #track<T>(work: () => Promise<T>): Promise<T> {
-    if (this.#closing !== undefined) throw new UsageError('the database handle is closed');
-    const running = work();
-    this.#running.add(running);
-    try {
-      return await running;
-    } finally {
-      this.#running.delete(running);
+  #track<T>(work: () => Promise<T>): Promise<T> {
+    if (this.#closing !== undefined) {
+      return Promise.reject(new UsageError('the database handle is closed'));
     }
+    const running = work();
+    const done = (): void => {
+      this.#running.delete(running);
+    };
+    this.#running.add(running);
+    running.then(done, done);
+    return running;
   }
 
   async #close(): Promise<void> {
@@ -350,5 +357,5 @@ class Handle {
 function checkClosed(connection: Connection, result: DriverResult): DriverResult {
   if (!connection.inTransaction) return result;
   connection.cut();
-  throw new UsageError('the statement left a transaction open; use db.transaction');
+  throw leftOpen();
 }

@@ -46,6 +46,8 @@ import type { Compiled } from './sql.js';
 /** What every connection of a `db` shares. */
 export interface Shared {
   readonly pool: pg.Pool;
+  /** Nobody but the SDK uses the pool's connections. */
+  readonly ownPool: boolean;
   readonly settings: Settings;
   readonly parsers: TypeParsers;
   readonly features: Features;
@@ -136,7 +138,7 @@ export class Connection {
   private constructor(client: pg.PoolClient, shared: Shared) {
     this.#client = client;
     this.#shared = shared;
-    this.#pipe = new Pipe(client, shared.parsers);
+    this.#pipe = shared.ownPool ? Pipe.of(client) : new Pipe(client);
     this.#onLost = (error) => {
       this.#lost ??= error;
     };
@@ -258,11 +260,12 @@ export class Connection {
 
   /** Gives the connection back, or throws it away if it is lost or not fit for the next use. */
   release(): void {
-    const gone = new ConnectionError('the connection has been given back');
-    for (const entry of this.#queue.splice(0)) this.#refuse(entry, gone);
+    for (const entry of this.#queue.splice(0)) {
+      this.#refuse(entry, new ConnectionError('the connection has been given back'));
+    }
     if (this.#running.size > 0) this.cut();
     if (this.#immediate !== undefined) clearImmediate(this.#immediate);
-    this.#pipe.close();
+    if (!this.#shared.ownPool) this.#pipe.close();
     this.#client.release(this.#lost ?? this.#unfit);
     this.#client.removeListener('error', this.#onLost);
   }
@@ -365,14 +368,9 @@ export class Connection {
   }
 
   #encode(source: Source, kind: Kind): WireStatement {
-    const { text, values } = typeof source === 'function' ? source() : source;
-    const { prepare } = this.#shared.settings;
-    return {
-      text,
-      values: values.map(encodeParameter),
-      name: prepare ? preparedName(text) : undefined,
-      discard: kind === 'write' || kind === 'opening',
-    };
+    const compiled = typeof source === 'function' ? source() : source;
+    const discard = kind === 'write' || kind === 'opening';
+    return encodeStatement(compiled, this.#shared.settings.prepare, discard);
   }
 
   #send(group: readonly Entry[]): void {
@@ -392,8 +390,11 @@ export class Connection {
     this.#unanswered += group.length;
     const answer =
       last?.kind === 'script'
-        ? this.#pipe.script(last.text)
-        : this.#pipe.send(group.flatMap(({ statements }) => statements));
+        ? this.#pipe.script(last.text, this.#shared.parsers)
+        : this.#pipe.send(
+            group.flatMap(({ statements }) => statements),
+            this.#shared.parsers,
+          );
     const settled = answer.then(async (outcome) => {
       while (this.#cancelling !== undefined) await this.#cancelling;
       this.#running.delete(settled);
@@ -512,6 +513,16 @@ function makePromise<T>(): Deferred<T> {
     reject = no;
   });
   return { promise, resolve, reject };
+}
+
+/** A statement as it travels; throws if a parameter cannot. */
+export function encodeStatement(
+  { text, values }: Compiled,
+  prepare: boolean,
+  discard = false,
+): WireStatement {
+  const name = prepare ? preparedName(text) : undefined;
+  return { text, values: values.map(encodeParameter), name, discard };
 }
 
 function preparedName(text: string): string | undefined {

@@ -16,6 +16,7 @@
  *  sql.ts          the sql tag: text and parameters        tables.ts   typed insert, update, …
  *  timeline.ts     a transaction's timeline as a picture
  *  connection.ts   one connection in use: order, holding writes, cancelling, loss
+ *  single.ts       one statement outside of a transaction: the short way
  *  pipe.ts         groups of statements on the wire, written ahead of their answers
  *  ─────────────────────────────────────────────────────────────────────────
  *  errors.ts  calls.ts  options.ts  diagnostics.ts  parameters.ts  parsers.ts  sqltext.ts

@@ -50,19 +50,31 @@ type Parse = (text: string) => unknown;
 /** Names that a connection has prepared, and those whose Parse is on its way. */
 const preparedOn = new WeakMap<object, Set<string>>();
 
+/** The pipes of connections that nobody but the SDK uses. */
+const pipes = new WeakMap<object, Pipe>();
+
+/** How rows are read. */
+interface RowShape {
+  readonly parsers: TypeParsers;
+  readonly fields: readonly Field[];
+  readonly parse: readonly Parse[];
+  readonly template: Readonly<Record<string, unknown>>;
+}
+
 /** Sends groups over a client of `pg` that nobody else uses at the same time. */
 export class Pipe {
   readonly #client: pg.ClientBase;
   readonly #wire: Wire;
-  readonly #parsers: TypeParsers;
   readonly #prepared: Set<string>;
+  /** What came last for each prepared statement. */
+  readonly #shapes = new Map<string, RowShape>();
   readonly #groups: Group[] = [];
   #ended: boolean;
+  #lost: Error | undefined;
 
-  constructor(client: pg.ClientBase, parsers: TypeParsers) {
+  constructor(client: pg.ClientBase) {
     this.#client = client;
     this.#wire = wireOf(client);
-    this.#parsers = parsers;
     this.#ended = isDestroyed(client);
     const known = preparedOn.get(client) ?? new Set<string>();
     preparedOn.set(client, known);
@@ -72,21 +84,45 @@ export class Pipe {
     this.#wire.on('end', this.#onEnd);
   }
 
+  /** The pipe of a connection that nobody but the SDK uses: made once, never closed. */
+  static of(client: pg.ClientBase): Pipe {
+    let pipe = pipes.get(client);
+    if (pipe === undefined) {
+      const made = new Pipe(client);
+      client.on('error', (error) => {
+        made.#lost ??= error;
+      });
+      pipe = made;
+      pipes.set(client, pipe);
+    }
+    return pipe;
+  }
+
+  /** True once nothing can be sent any more. */
+  get ended(): boolean {
+    return this.#ended;
+  }
+
+  /** What ended the connection, as far as it was told; only of a pipe that is never closed. */
+  get lost(): Error | undefined {
+    return this.#lost;
+  }
+
   /** Groups that wait for their answers. */
   get waiting(): number {
     return this.#groups.length;
   }
 
   /** Writes statements in front of one Sync. Never rejects. */
-  send(statements: readonly WireStatement[]): Promise<GroupOutcome> {
-    return this.#start(new Group(this.#parsers, statements), (group) => {
+  send(statements: readonly WireStatement[], parsers: TypeParsers): Promise<GroupOutcome> {
+    return this.#start(new Group(parsers, statements, this.#shapes), (group) => {
       this.#write(group, statements);
     });
   }
 
   /** Writes a text that may hold several statements. Never rejects. */
-  script(text: string): Promise<GroupOutcome> {
-    return this.#start(new Group(this.#parsers, []), () => {
+  script(text: string, parsers: TypeParsers): Promise<GroupOutcome> {
+    return this.#start(new Group(parsers, [], this.#shapes), () => {
       this.#wire.query(text);
     });
   }
@@ -163,18 +199,22 @@ class Group {
   readonly outcome: Promise<GroupOutcome>;
   readonly #parsers: TypeParsers;
   readonly #statements: readonly WireStatement[];
+  readonly #shapes: Map<string, RowShape>;
   readonly #results: DriverResult[] = [];
-  #fields: readonly Field[] = [];
-  #parse: Parse[] = [];
-  #template: Record<string, unknown> = {};
+  #shape: RowShape | undefined;
   #rows: Record<string, unknown>[] = [];
   #parseFailure: { readonly error: unknown } | undefined;
   #failure: { readonly error: unknown } | undefined;
   #resolve: (outcome: GroupOutcome) => void = () => undefined;
 
-  constructor(parsers: TypeParsers, statements: readonly WireStatement[]) {
+  constructor(
+    parsers: TypeParsers,
+    statements: readonly WireStatement[],
+    shapes: Map<string, RowShape>,
+  ) {
     this.#parsers = parsers;
     this.#statements = statements;
+    this.#shapes = shapes;
     this.outcome = new Promise((resolve) => {
       this.#resolve = resolve;
     });
@@ -196,24 +236,25 @@ class Group {
   }
 
   handleRowDescription(message: { readonly fields: readonly Field[] }): void {
-    this.#fields = message.fields;
-    this.#parse = message.fields.map(({ dataTypeID }) =>
-      this.#parsers.getTypeParser(dataTypeID, 'text'),
-    );
-    // A null-prototype object first, so that a column may even be called __proto__.
-    const template = Object.create(null) as Record<string, unknown>;
-    for (const { name } of message.fields) template[name] = null;
-    this.#template = { ...template };
+    const name = this.#statements[this.#results.length]?.name;
+    const known = name === undefined ? undefined : this.#shapes.get(name);
+    if (known?.parsers === this.#parsers && sameFields(known.fields, message.fields)) {
+      this.#shape = known;
+      return;
+    }
+    this.#shape = shapeOf(message.fields, this.#parsers);
+    if (name !== undefined) this.#shapes.set(name, this.#shape);
   }
 
   handleDataRow(message: { readonly fields: readonly (string | null)[] }): void {
-    if (this.#parseFailure !== undefined) return;
+    const shape = this.#shape;
+    if (this.#parseFailure !== undefined || shape === undefined) return;
     if (this.#statements[this.#results.length]?.discard === true) return;
     try {
-      const row = { ...this.#template };
+      const row = { ...shape.template };
       message.fields.forEach((text, index) => {
-        const field = this.#fields[index];
-        if (text !== null && field !== undefined) row[field.name] = this.#parse[index]?.(text);
+        const field = shape.fields[index];
+        if (text !== null && field !== undefined) row[field.name] = shape.parse[index]?.(text);
       });
       this.#rows.push(row);
     } catch (error) {
@@ -259,9 +300,25 @@ class Group {
     const failed = this.#parseFailure === undefined ? {} : { parseFailure: { error: parseError } };
     this.#results.push({ command, rowCount, rows: this.#rows, ...failed });
     this.#rows = [];
-    this.#fields = [];
-    this.#parse = [];
-    this.#template = {};
+    this.#shape = undefined;
     this.#parseFailure = undefined;
   }
+}
+
+function shapeOf(fields: readonly Field[], parsers: TypeParsers): RowShape {
+  const parse = fields.map(({ dataTypeID }) => parsers.getTypeParser(dataTypeID, 'text'));
+  // A null-prototype object first, so that a column may even be called __proto__.
+  const template = Object.create(null) as Record<string, unknown>;
+  for (const { name } of fields) template[name] = null;
+  return { parsers, fields, parse, template: { ...template } };
+}
+
+function sameFields(known: readonly Field[], fields: readonly Field[]): boolean {
+  return (
+    known.length === fields.length &&
+    known.every(({ name, dataTypeID }, index) => {
+      const field = fields[index];
+      return field?.name === name && field.dataTypeID === dataTypeID;
+    })
+  );
 }

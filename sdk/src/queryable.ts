@@ -3,7 +3,7 @@
  */
 
 import type { Call } from './calls.js';
-import { captureCall } from './calls.js';
+import { blame, captureCall } from './calls.js';
 import type { DriverResult } from './driver.js';
 import { DatabaseError } from './errors.js';
 import type { QueryOptions } from './options.js';
@@ -145,6 +145,11 @@ export interface Executor {
   readonly features: Features;
   /** Runs a statement and returns what it answered. */
   execute(slot: Slot, options: QueryOptions, call: Call): Promise<DriverResult>;
+  /**
+   * The short way of a statement without a signal, where there is one. Its errors are raw: they do
+   * not know yet what was called from where.
+   */
+  readonly single?: ((statement: Sql) => Promise<DriverResult>) | undefined;
   /** Runs a text of statements. */
   script(text: string, options: QueryOptions, call: Call): Promise<DriverResult>;
   /** Takes writes that nobody waits for yet. */
@@ -160,26 +165,46 @@ export function makeQueryable(
   bound: QueryOptions,
   wrap: Wrap = (promise) => promise,
 ): Queryable {
-  const run = <T>(args: unknown[], call: Call, pick: (result: DriverResult) => T): Promise<T> => {
-    const [statement, options] = readArguments(args);
-    const slot: Slot = { statement, clause: undefined, sent: false };
-    const result = executor.execute(slot, joinOptions(bound, options), call);
-    return wrap(result.then(pick), slot);
-  };
-  // The methods are not async, so that what is wrong with the arguments has its own way out.
-  const settled = <T>(start: () => Promise<T>): Promise<T> => {
+  const { single } = executor;
+  /** Remembering each caller would cost as much as the rest: it is found when something fails. */
+  const runSingle = async <T>(
+    send: (statement: Sql) => Promise<DriverResult>,
+    statement: Sql,
+    pick: (result: DriverResult) => T,
+  ): Promise<T> => {
+    let result;
     try {
-      return start();
+      result = await send(statement);
+    } catch (error) {
+      const { text, values } = statement.compile();
+      // The stack of an asynchronous function goes on with whoever awaits it.
+      throw blame(error, { text, parameters: values, call: captureCall(runSingle) });
+    }
+    return pick(result);
+  };
+  const run = <T>(
+    args: unknown[],
+    method: (...args: unknown[]) => unknown,
+    pick: (result: DriverResult) => T,
+  ): Promise<T> => {
+    // Not asynchronous, so that what is wrong with the arguments has its own way out.
+    try {
+      const [statement, own] = readArguments(args);
+      const options = joinOptions(bound, own);
+      if (single !== undefined && options.signal === undefined) {
+        return runSingle(single, statement, pick);
+      }
+      const slot: Slot = { statement, clause: undefined, sent: false };
+      const result = executor.execute(slot, options, captureCall(method));
+      return wrap(result.then(pick), slot);
     } catch (error) {
       return Promise.reject(error);
     }
   };
-  const query = (...args: unknown[]): Promise<QueryResult> =>
-    settled(() => run(args, captureCall(query), readResult));
+  const query = (...args: unknown[]): Promise<QueryResult> => run(args, query, readResult);
   const maybeOne = (...args: unknown[]): Promise<AnyRow | undefined> =>
-    settled(() => run(args, captureCall(maybeOne), atMostOne));
-  const one = (...args: unknown[]): Promise<AnyRow> =>
-    settled(() => run(args, captureCall(one), exactlyOne));
+    run(args, maybeOne, atMostOne);
+  const one = (...args: unknown[]): Promise<AnyRow> => run(args, one, exactlyOne);
   const script = async (text: string, options: QueryOptions = {}): Promise<void> => {
     if (typeof (text as unknown) !== 'string') throw new TypeError('script takes a string');
     const call = captureCall(script);
@@ -236,6 +261,7 @@ function exactlyOne(result: DriverResult): AnyRow {
 
 /** The options of a handle with those of a call laid over them; signals add up. */
 export function joinOptions(bound: QueryOptions, options: QueryOptions): QueryOptions {
+  if (options.signal === undefined) return bound;
   const signals = [bound.signal, options.signal].filter((signal) => signal !== undefined);
   if (signals.length < 2) return { signal: signals[0] };
   return { signal: AbortSignal.any(signals) };

@@ -34,11 +34,19 @@ export const PARAMETERS_MAX = 65_535;
 export class Sql<Row extends object = AnyRow> {
   /** Only a type: there is no value behind it. */
   declare readonly row?: Row;
-  readonly #chunks: readonly Chunk[];
+  #chunks: readonly Chunk[] | undefined;
   #compiled: Compiled | undefined;
+  /** The template, where it holds values only: then chunks are made when somebody needs them. */
+  readonly #strings: TemplateStringsArray | undefined;
 
-  private constructor(chunks: readonly Chunk[]) {
+  private constructor(
+    chunks: readonly Chunk[] | undefined,
+    strings?: TemplateStringsArray,
+    compiled?: Compiled,
+  ) {
     this.#chunks = chunks;
+    this.#strings = strings;
+    this.#compiled = compiled;
     Object.freeze(this);
   }
 
@@ -47,13 +55,12 @@ export class Sql<Row extends object = AnyRow> {
     strings: TemplateStringsArray,
     values: readonly unknown[],
   ): Sql<Row> {
-    const chunks: Chunk[] = [];
-    strings.forEach((text: string | undefined, index) => {
-      if (text === undefined) throw new TypeError('the SQL text has an invalid escape sequence');
-      chunks.push({ text });
-      if (index < values.length) append(chunks, values[index], index + 1);
-    });
-    return new Sql(chunks);
+    const text = values.some((value) => Sql.isSql(value)) ? undefined : textOf(strings);
+    if (text !== undefined && values.length === strings.length - 1) {
+      const checked = values.map((value, index) => checkParameter(value, index + 1));
+      return new Sql(undefined, strings, Object.freeze({ text, values: Object.freeze(checked) }));
+    }
+    return new Sql(chunksOfTemplate(strings, values));
   }
 
   /** Builds a piece from text and pieces that are known to be right. */
@@ -61,7 +68,7 @@ export class Sql<Row extends object = AnyRow> {
     const chunks: Chunk[] = [];
     for (const part of parts) {
       if (typeof part === 'string') chunks.push({ text: part });
-      else for (const chunk of part.#chunks) chunks.push(chunk);
+      else for (const chunk of Sql.chunksOf(part)) chunks.push(chunk);
     }
     return new Sql(chunks);
   }
@@ -90,7 +97,8 @@ export class Sql<Row extends object = AnyRow> {
     return typeof value === 'object' && value !== null && #chunks in value;
   }
 
-  static chunksOf(piece: Sql): readonly Chunk[] {
+  static chunksOf(piece: Sql<object>): readonly Chunk[] {
+    piece.#chunks ??= chunksOfTemplate(piece.#strings ?? [], piece.#compiled?.values ?? []);
     return piece.#chunks;
   }
 
@@ -105,9 +113,37 @@ export class Sql<Row extends object = AnyRow> {
    * ```
    */
   compile(): Compiled {
-    this.#compiled ??= compile(this.#chunks);
+    this.#compiled ??= compile(Sql.chunksOf(this));
     return this.#compiled;
   }
+}
+
+/** The texts of templates in the source code, which are the same object at every call. */
+const texts = new WeakMap<TemplateStringsArray, string>();
+
+/** The text of a template of values; undefined if it needs a closer look. */
+function textOf(strings: TemplateStringsArray): string | undefined {
+  const known = texts.get(strings);
+  if (known !== undefined) return known;
+  const parts: readonly (string | undefined)[] = strings;
+  const odd = parts.some((part) => part === undefined || part.includes('\0'));
+  if (odd || strings.length > PARAMETERS_MAX || !Object.isFrozen(strings)) return undefined;
+  const text = strings.reduce((all, part, index) => `${all}$${index}${part}`);
+  texts.set(strings, text);
+  return text;
+}
+
+function chunksOfTemplate(
+  strings: readonly (string | undefined)[],
+  values: readonly unknown[],
+): Chunk[] {
+  const chunks: Chunk[] = [];
+  strings.forEach((text, index) => {
+    if (text === undefined) throw new TypeError('the SQL text has an invalid escape sequence');
+    chunks.push({ text });
+    if (index < values.length) append(chunks, values[index], index + 1);
+  });
+  return chunks;
 }
 
 function append(chunks: Chunk[], value: unknown, place: number): void {

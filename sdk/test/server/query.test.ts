@@ -96,6 +96,69 @@ onEachServer('statements', ({ url, name }) => {
     await expect(db.query`SELECT 1/${0}::int4`).rejects.toBeInstanceOf(DatabaseError);
   });
 
+  it('tells where a statement that failed was called, and with what', async () => {
+    async function guiltyFunction(): Promise<void> {
+      await db.query`SELECT ${1}::int4 / ${0}::int4`;
+    }
+    const signal = AbortSignal.timeout(60_000);
+    const calls: (() => Promise<unknown>)[] = [
+      guiltyFunction,
+      async function guiltyFunction() {
+        await Promise.all([db.query`SELECT 1`, db.one`SELECT ${1}::int4 / ${0}::int4`]);
+      },
+      async function guiltyFunction() {
+        await db.query(sql`SELECT ${1}::int4 / ${0}::int4`, { signal });
+      },
+      async function guiltyFunction() {
+        await db.run`SELECT ${1}::int4 / ${0}::int4`;
+      },
+    ];
+    for (const call of calls) {
+      const error: unknown = await call().catch((caught: unknown) => caught);
+      expect(error).toMatchObject({ code: '22012', parameters: [1, 0] });
+      expect((error as Error).stack).toContain('guiltyFunction');
+      expect((error as Error).stack).toMatch(/^DatabaseError: division by zero\n/);
+      expect((error as Error).stack).not.toContain('pg-protocol');
+      expect((error as DatabaseError).statements).toHaveLength(1);
+    }
+  });
+
+  it('shares connections among statements, transactions and whoever waits', async () => {
+    await using two = await connect(url, { connectionsMax: 2 });
+    const backend = async (): Promise<unknown> => (await two.one`SELECT pg_backend_pid() AS pid`).pid;
+    const first = await backend();
+    for (let round = 0; round < 50; round++) expect(await backend()).toBe(first);
+    // A statement, then at once a transaction of more statements than there are connections.
+    const mixed = Array.from({ length: 60 }, (_, index) =>
+      index % 3 === 0
+        ? two.transaction(async (tx) => (await tx.one`SELECT ${index}::int4 AS n`).n)
+        : two.one`SELECT ${index}::int4 AS n`.then(({ n }) => n),
+    );
+    expect(await Promise.all(mixed)).toEqual(mixed.map((_, index) => index));
+    // One that fails, and one that is cut, leave the others in order.
+    await expect(two.query`SELECT 1/0`).rejects.toMatchObject({ code: '22012' });
+    await expect(two.query`BEGIN`).rejects.toThrow('left a transaction open');
+    expect(await two.one`SELECT 1 AS n`).toEqual({ n: 1 });
+  });
+
+  it('reads rows by what the server says now, also of prepared statements', async () => {
+    await using prepared = await connect(url, { prepare: true, connectionsMax: 1 });
+    const t = sql.identifier(freshName('sdk_shape'));
+    await prepared.query`CREATE TABLE ${t} (id INT4, n INT4)`;
+    await prepared.query`INSERT INTO ${t} VALUES (1, 7)`;
+    const read = (): Promise<unknown> => prepared.one`SELECT n FROM ${t} WHERE id = ${1}`;
+    expect(await read()).toEqual({ n: 7 });
+    expect(await read()).toEqual({ n: 7 });
+    // The text is the same, the type is not; a server may refuse the old plan once.
+    await prepared.query`DROP TABLE ${t}`;
+    await prepared.query`CREATE TABLE ${t} (id INT4, n INT8)`;
+    await prepared.query`INSERT INTO ${t} VALUES (1, 8)`;
+    const after = await read().catch((error: unknown) => error);
+    if (after instanceof DatabaseError) expect(after.code).toBe('0A000');
+    else expect(after).toEqual({ n: 8n });
+    await prepared.query`DROP TABLE ${t}`;
+  });
+
   it('runs a script of several statements', async () => {
     const scratch = freshName('sdk_script');
     await db.script(`CREATE TABLE ${scratch} (a INT4); INSERT INTO ${scratch} VALUES (1), (2);`);
