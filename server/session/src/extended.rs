@@ -185,7 +185,7 @@ impl Session {
             && client.rewind(start)
         {
             let error = error.clone();
-            let again = self.execute_again(&mut portal, rows_max, error, client).await;
+            let again = Box::pin(self.execute_again(&mut portal, rows_max, error, client)).await;
             result = again.map(|(ended, position)| {
                 start = position;
                 ended
@@ -289,7 +289,7 @@ impl Session {
             }
             let Some(steps) = self.replay.take() else { return result };
             self.server.counters.server_retries.add(error);
-            match self.replay_steps(steps, client).await {
+            match Box::pin(self.replay_steps(steps, client)).await {
                 Ok(true) => result = self.commit_batch(client).await,
                 Ok(false) => return result,
                 Err(error) => result = Err(error),

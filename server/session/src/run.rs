@@ -331,7 +331,7 @@ impl Session {
             if !is_retryable(&error) || attempt > ATTEMPTS_MAX || !client.rewind(start) {
                 return Err(error);
             }
-            seq = self.again(seq, error, attempt).await?;
+            seq = Box::pin(self.again(seq, error, attempt)).await?;
         }
     }
 

@@ -121,7 +121,7 @@ async fn handle(
     };
     match message {
         Frontend::Query(sql) => {
-            if let Err(error) = session.simple(sql, channel).await {
+            if let Err(error) = Box::pin(session.simple(sql, channel)).await {
                 report(channel, &error)?;
             }
             ready(channel, session).await
@@ -169,7 +169,7 @@ async fn run_extended(
 ) -> Result<()> {
     match message {
         Frontend::Parse { name, sql, types } => {
-            session.parse(name, sql, &types, channel).await?;
+            Box::pin(session.parse(name, sql, &types, channel)).await?;
             backend::bare(channel.out(), b'1');
         }
         Frontend::Bind(bind) => {
@@ -189,7 +189,7 @@ async fn run_extended(
         }
         Frontend::Describe(Target::Portal(name)) => session.describe_portal(name, channel)?,
         Frontend::Execute { portal, rows_max } => {
-            session.execute(portal, rows_max, channel).await?;
+            Box::pin(session.execute(portal, rows_max, channel)).await?;
         }
         Frontend::Close(target) => {
             match target {

@@ -101,13 +101,13 @@ impl Session {
         let is_fresh = matches!(portal.run, Run::New);
         if is_fresh && matches!(statement, Statement::Execute(_)) {
             // What it stands for arrives by itself.
-            return self.run_other(portal, rows_max, client, describe).await;
+            return Box::pin(self.run_other(portal, rows_max, client, describe)).await;
         }
         let recorder = if is_fresh { self.number_statement(&prepared) } else { None };
         self.check_injected(statement)?;
         if is_fresh && self.block == Block::Active {
             if returns_nothing(statement) {
-                return self.enqueue(portal, client, recorder).await;
+                return Box::pin(self.enqueue(portal, client, recorder)).await;
             }
             self.group.steps.pass(statement);
         }
@@ -125,14 +125,14 @@ impl Session {
             if is_planned(statement) {
                 self.run_planned(portal, rows_max, client, describe).await
             } else {
-                self.run_other(portal, rows_max, client, describe).await
+                Box::pin(self.run_other(portal, rows_max, client, describe)).await
             }
         };
         let result = match &recorder {
             None => work.await,
             Some(recorder) => {
                 let waits = Arc::new(StatementWaits::default());
-                let result = waits.watch(work).await;
+                let result = Box::pin(waits.watch(work)).await;
                 recorder.ran(number, started, &waits);
                 result
             }
