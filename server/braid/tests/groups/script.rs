@@ -81,7 +81,14 @@ impl World {
         let mut random = Random::new(seed);
         let has_parent = random.percent(70);
         let unique = if random.percent(60) { " UNIQUE" } else { "" };
-        let references = if has_parent { " REFERENCES parent" } else { "" };
+        let references = match random.below(7) {
+            _ if !has_parent => "",
+            0 => " REFERENCES parent ON DELETE CASCADE ON UPDATE CASCADE",
+            1 => " REFERENCES parent ON DELETE SET NULL",
+            2 => " REFERENCES parent ON UPDATE SET NULL ON DELETE CASCADE",
+            3 => " REFERENCES parent DEFERRABLE INITIALLY DEFERRED",
+            _ => " REFERENCES parent",
+        };
         let families =
             if random.percent(30) { ", FAMILY f1 (id, u), FAMILY f2 (k, p)" } else { "" };
         let mut tables = vec![
