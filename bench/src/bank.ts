@@ -46,7 +46,8 @@ const TRANSFERS_MIN = 3;
 
 /** Runs the suite; returns the files written. Parts: "0 ms" to "100 ms", "timeline", "PostgreSQL". */
 export async function runBank(plan: BankPlan): Promise<string[]> {
-  const wants = (part: string): boolean => plan.only === undefined || part.includes(plan.only);
+  const only = plan.only?.split('|');
+  const wants = (part: string): boolean => only === undefined || only.includes(part);
   const results: Result[] = [];
   const files: string[] = [];
   for (const roundTripMs of ROUND_TRIPS_MS) {

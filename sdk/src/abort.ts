@@ -49,6 +49,44 @@ export async function untilAborted<T>(work: Promise<T>, signal?: AbortSignal): P
   }
 }
 
+/** A signal that follows another and can be aborted before; made when somebody asks for it. */
+export class AttemptSignal {
+  readonly #outer: AbortSignal;
+  #controller: AbortController | undefined;
+  #failure: { readonly reason: unknown } | undefined;
+  #forget = ignore;
+
+  constructor(outer: AbortSignal) {
+    this.#outer = outer;
+  }
+
+  get signal(): AbortSignal {
+    if (this.#controller === undefined) {
+      const controller = new AbortController();
+      this.#controller = controller;
+      if (this.#failure !== undefined) controller.abort(this.#failure.reason);
+      else if (this.#outer.aborted) controller.abort(this.#outer.reason);
+      else {
+        this.#forget = onAbort(this.#outer, () => {
+          controller.abort(this.#outer.reason);
+        });
+      }
+    }
+    return this.#controller.signal;
+  }
+
+  /** Aborts it for a reason of its own. */
+  abort(reason: unknown): void {
+    this.#failure ??= { reason };
+    this.#controller?.abort(reason);
+  }
+
+  /** Follows the other no longer. */
+  forget(): void {
+    this.#forget();
+  }
+}
+
 /** Does nothing: for failures that have been reported elsewhere. */
 export function ignore(): void {
   // Nothing to do.

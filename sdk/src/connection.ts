@@ -370,7 +370,9 @@ export class Connection {
   #encode(source: Source, kind: Kind): WireStatement {
     const compiled = typeof source === 'function' ? source() : source;
     const discard = kind === 'write' || kind === 'opening';
-    return encodeStatement(compiled, this.#shared.settings.prepare, discard);
+    // What an opening sets is another text each time: kept prepared, it would fill the server.
+    const prepare = this.#shared.settings.prepare && !(kind === 'opening' && isSetting(compiled));
+    return encodeStatement(compiled, prepare, discard);
   }
 
   #send(group: readonly Entry[]): void {
@@ -493,6 +495,10 @@ function succeed(entry: Entry, results: readonly DriverResult[]): void {
 
 function only(results: readonly DriverResult[]): DriverResult {
   return results.at(-1) ?? { command: '', rowCount: null, rows: [] };
+}
+
+function isSetting({ text }: Compiled): boolean {
+  return text.startsWith('SET ');
 }
 
 function bare(text: string): Compiled {

@@ -22,6 +22,8 @@ export type RetrySettings = Pick<
   'attemptsMax' | 'deadlineMs' | 'backoffBaseMs' | 'backoffMaxMs' | 'onRetry' | 'signal'
 >;
 
+const FINISHED = 'finished';
+
 /** One attempt. Its signal aborts when the caller's does, and at the deadline. */
 export type Attempt<T> = (attempt: number, signal: AbortSignal) => Promise<T>;
 
@@ -51,23 +53,27 @@ export async function retrying<T>(
   const finished = new AbortController();
   const { signal: outer } = settings;
   const signal = outer ? AbortSignal.any([outer, deadline.signal]) : deadline.signal;
-  const tooLate = new Error('the deadline of the transaction has passed');
   scheduler.sleep(settings.deadlineMs, finished.signal).then(() => {
-    deadline.abort(tooLate);
+    deadline.abort(new Error('the deadline of the transaction has passed'));
   }, ignore);
+  const isTooLate = (error: unknown): boolean =>
+    deadline.signal.aborted && error === deadline.signal.reason;
 
-  let last: unknown = tooLate;
+  let failure: { readonly error: unknown } | undefined;
   const exhausted = (attempts: number, limit: 'attempts' | 'deadline'): RetriesExhaustedError =>
-    new RetriesExhaustedError({ attempts, elapsedMs: scheduler.now() - startMs, limit, last });
+    new RetriesExhaustedError({
+      ...{ attempts, elapsedMs: scheduler.now() - startMs, limit },
+      last: failure === undefined ? deadline.signal.reason : failure.error,
+    });
 
   try {
     for (let number = 1; ; number++) {
       try {
         return await attempt(number, signal);
       } catch (error) {
-        if (error === tooLate) throw exhausted(number, 'deadline');
+        if (isTooLate(error)) throw exhausted(number, 'deadline');
         if (!isRetryable(error)) throw error;
-        last = error;
+        failure = { error };
       }
       if (number >= settings.attemptsMax) throw exhausted(number, 'attempts');
       const from = holds() ? 'savepoint' : 'begin';
@@ -75,15 +81,16 @@ export async function retrying<T>(
       const delayMs = pauses <= 0 ? 0 : backoffMs(settings, pauses, scheduler.random);
       const elapsedMs = scheduler.now() - startMs;
       if (elapsedMs + delayMs >= settings.deadlineMs) throw exhausted(number, 'deadline');
-      const event: RetryEvent = { attempt: number, delayMs, elapsedMs, error: last, from };
+      const event: RetryEvent = { attempt: number, delayMs, elapsedMs, error: failure.error, from };
       publishRetry(event);
       settings.onRetry?.(event);
       if (delayMs === 0) continue;
       await scheduler.sleep(delayMs, signal).catch((reason: unknown) => {
-        throw reason === tooLate ? exhausted(number, 'deadline') : reason;
+        throw isTooLate(reason) ? exhausted(number, 'deadline') : reason;
       });
     }
   } finally {
-    finished.abort();
+    // A reason that exists already: without one, Node makes an error with a stack each time.
+    finished.abort(FINISHED);
   }
 }

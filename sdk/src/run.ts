@@ -30,7 +30,7 @@ export interface RunSettings {
   /** Aborts when the caller's signal does, and at the deadline. */
   readonly signal: AbortSignal;
   /** What the function sees: aborts with the attempt. */
-  readonly attemptSignal: AbortSignal;
+  readonly ended: { readonly signal: AbortSignal };
   readonly attempt: number;
 }
 
@@ -187,7 +187,7 @@ export class Run {
   }
 
   #handle(level: Level, bound: QueryOptions): Transaction {
-    const { attempt, attemptSignal, shared } = this.#settings;
+    const { attempt, ended, shared } = this.#settings;
     const executor: Executor = {
       features: shared.features,
       execute: (slot, options, call) => this.#execute(level, slot, options, call),
@@ -197,7 +197,9 @@ export class Run {
     const handle = {
       ...makeQueryable(executor, bound, withLocks),
       attempt,
-      signal: attemptSignal,
+      get signal() {
+        return ended.signal;
+      },
       with: (options: QueryOptions) =>
         this.#handle(level, joinOptions(bound, readQueryOptions(options))),
       transaction: <T>(fn: TransactionFunction<T>) => this.#nested(level, fn),

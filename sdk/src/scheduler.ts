@@ -44,7 +44,7 @@ export async function settlesWithin(
   try {
     return await Promise.race([settled, late]);
   } finally {
-    done.abort();
+    done.abort('done');
   }
 }
 

@@ -23,7 +23,7 @@
  * - A connection goes back to the pool only when no transaction is open on it.
  */
 
-import { ignore, onAbort, untilAborted } from './abort.js';
+import { AttemptSignal, ignore, untilAborted } from './abort.js';
 import type { SentStatement } from './calls.js';
 import { Connection } from './connection.js';
 import type { Shared } from './connection.js';
@@ -106,17 +106,8 @@ class Session {
       sent: [],
     };
     const token = this.#settings.readOnly ? undefined : features.commitToken?.();
-    const ended = new AbortController();
-    const forget = onAbort(signal, () => {
-      ended.abort(signal.reason);
-    });
-    const run = new Run({
-      ...held,
-      shared: this.#shared,
-      signal,
-      attempt,
-      attemptSignal: ended.signal,
-    });
+    const ended = new AttemptSignal(signal);
+    const run = new Run({ ...held, shared: this.#shared, signal, attempt, ended });
     run.open(this.#opening(restarted !== undefined, token), restarted === undefined);
     let value: T | undefined;
     try {
@@ -135,7 +126,7 @@ class Session {
       await resolveCommit(this.#shared, token, error.unknown, signal);
       return value as T;
     } finally {
-      forget();
+      ended.forget();
     }
   }
 

@@ -191,15 +191,19 @@ onEachServer('commit tokens', ({ url, name: server }) => {
   const t = sql.identifier(freshName('sdk_token'));
 
   /** The tokens that a piece of work sends. */
-  const tokensOf = async (work: (db: Database) => Promise<unknown>): Promise<string[]> => {
+  const tokensOf = async (
+    work: (db: Database) => Promise<unknown>,
+    onSent: (sent: string) => void = () => undefined,
+  ): Promise<string[]> => {
     await using proxy = await startProxy(url);
     let sent = '';
     proxy.judge = (chunk) => {
       sent += chunk.toString('latin1');
       return 'pass';
     };
-    await using db = await connect(proxy.url);
+    await using db = await connect(proxy.url, { prepare: true });
     await work(db);
+    onSent(sent);
     return [...sent.matchAll(/SET LOCAL commit_token = '([^']*)'/g)].map(([, token]) => token ?? '');
   };
   const timeOf = (token: string): number =>
@@ -220,6 +224,17 @@ onEachServer('commit tokens', ({ url, name: server }) => {
       const status = await db.one`SELECT braid_commit_status(${token}) AS status`;
       expect(status).toEqual({ status: 'committed' });
     }
+  });
+
+  it.runIf(isBraid)('are not kept prepared: each is another text', async () => {
+    let sent = '';
+    const twice = async (db: Database): Promise<void> => {
+      for (let round = 0; round < 2; round++) await db.transaction((tx) => tx.query`SELECT 1`);
+    };
+    await tokensOf(twice, (all) => (sent = all));
+    expect(sent.match(/\0SELECT 1\0/g)).toHaveLength(1);
+    expect(sent.match(/braid_[0-9a-f]{32}\0SELECT 1\0/)).not.toBeNull();
+    expect(sent.match(/braid_[0-9a-f]{32}\0SET LOCAL/)).toBeNull();
   });
 
   it.runIf(isBraid)('that are older than what the server keeps are unknown, not aborted', async () => {
