@@ -111,6 +111,7 @@ async fn a_read_after_a_refresh_at_the_old_snapshot_is_compared_from_there() {
         drop(scanner);
         // Either the old value, and the commit finds out, or the new one.
         let saw_old = last.as_deref() == Some(b"1".as_slice());
+        assert_eq!(t.prove_reads().await.is_err(), changed && saw_old);
         assert_eq!(is_retried(&t).await, changed && saw_old);
     }
 }

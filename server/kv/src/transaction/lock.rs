@@ -141,6 +141,25 @@ impl Transaction {
         self.refresh_to(&newest).await
     }
 
+    /// Proves that everything read so far holds at one snapshot, so that what was concluded from it
+    /// is no accident. That may be in doubt only where statements were still reading during a
+    /// refresh; otherwise it costs nothing.
+    pub async fn prove_reads(&self) -> Result<()> {
+        let segments = {
+            let state = self.active()?;
+            if state.reads.is_consistent() || !self.keeps_reads() {
+                return Ok(());
+            }
+            state.reads.segments()
+        };
+        let store = &self.database.inner.store;
+        let newest = store.snapshot().await?;
+        match self.round_trip(store.validate(&segments, &newest)).await? {
+            None => Ok(()),
+            Some(conflict) => Err(self.retry(conflict)),
+        }
+    }
+
     /// Reads that are still under way keep their own snapshot in the read set: the commit
     /// compares each of them from where it was done.
     async fn refresh_to(&self, newest: &Arc<dyn Snapshot>) -> Result<()> {

@@ -104,6 +104,14 @@ impl Session {
                 Err(error) if failures.is_empty() => result = Err(from_kv(error)),
                 Err(_) => {}
             }
+            // A statement that read during the refresh of another may have failed for what never
+            // was there at the same time.
+            if !failures.is_empty()
+                && let Err(error) = txn.prove_reads().await
+            {
+                queue.clear();
+                return Err(from_kv(error));
+            }
         }
         queue.clear();
         barrier_error(&failures).map_or(result, Err)
