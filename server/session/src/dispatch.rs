@@ -53,6 +53,12 @@ impl Session {
                 let rows = self.show_rows(target)?;
                 return self.send_rows(portal, rows, "SHOW", rows_max, client, describe).await;
             }
+            Statement::CheckTable(name) => {
+                let rows = self.check_table(name).await?;
+                return self
+                    .send_rows(portal, rows, "CHECK TABLE", rows_max, client, describe)
+                    .await;
+            }
             Statement::Fetch(fetch) => {
                 let (rows, tag) = self.fetch(fetch).await?;
                 if fetch.is_move {
@@ -214,7 +220,6 @@ impl Session {
             }
             Statement::Close(target) => return self.close_cursor(target),
             Statement::LockTable(_) => return Err(Error::unsupported("LOCK TABLE")),
-            Statement::CheckTable(_) => return Err(Error::unsupported("CHECK TABLE")),
             Statement::Listen(_) => return Err(Error::unsupported("LISTEN")),
             Statement::Notify { .. } => return Err(Error::unsupported("NOTIFY")),
             // Nobody listens, so nothing is left to do.

@@ -20,6 +20,7 @@
 //! - a session's kv transaction ends with it.
 
 mod auth;
+mod check_table;
 mod client;
 mod clock;
 mod commit_token;

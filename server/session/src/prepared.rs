@@ -185,6 +185,7 @@ impl Session {
         prepared.params = prepared.hints.clone();
         prepared.columns = match &statement {
             Statement::Show(target) => Some(show::columns(target)),
+            Statement::CheckTable(_) => Some(crate::check_table::columns()),
             Statement::Execute(execute) => {
                 let name = braid_sql::fold(&execute.name);
                 let target = self.prepared.get(&name).ok_or_else(|| unknown_statement(&name))?;
@@ -249,6 +250,7 @@ pub(crate) fn returns_rows(statement: &Statement) -> bool {
             | Statement::QueryWithChanges { .. }
             | Statement::Explain(_)
             | Statement::Show(_)
+            | Statement::CheckTable(_)
     )
 }
 

@@ -21,7 +21,7 @@ mod multi_scan;
 mod project;
 mod row_lock;
 mod run;
-mod scan;
+pub(crate) mod scan;
 mod set_op;
 mod sort;
 pub(crate) mod spans;

@@ -25,7 +25,7 @@ mod children;
 mod collect;
 mod deferred;
 mod level;
-mod link;
+pub(crate) mod link;
 mod messages;
 mod queue;
 

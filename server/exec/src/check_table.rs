@@ -1,0 +1,313 @@
+//! CHECK TABLE: does what is stored of a table fit together?
+//!
+//! ```text
+//!   rows ──▶ are all families there? the entry of every index? the parent of every foreign key?
+//!   entries of each index ──▶ is there a row, and does it belong here?
+//! ```
+//!
+//! Everything is read at the statement's snapshot, in batches; nothing of it is remembered, and
+//! nothing is repaired. Foreign keys that are NOT VALID and indexes that are being built may have
+//! gaps, so they are left out.
+//!
+//! What a finding's `kind` may be is part of the interface: `corrupt`, `family`, `not_null`,
+//! `index_missing`, `index_wrong`, `index_dangling`, `foreign_key`, `more`.
+
+use std::sync::Arc;
+
+use braid_catalog::{CatalogKeyNames, IndexState, Table};
+use braid_codec::key;
+use braid_kv::{Key, Record, ScanRequest, Scanner, Span};
+use braid_plan::eval::{EvalContext, holds};
+use braid_plan::{Expr, PlanContext, bind_table_expr};
+use braid_types::{Datum, Result, Row};
+
+use crate::ExecContext;
+use crate::errors::from_kv_named;
+use crate::operator::foreign_keys::link::{Link, TableLinks, pick};
+use crate::operator::scan::Reader;
+use crate::rows::{IndexDecoder, IndexEntry, IndexRows, RowDecoder};
+
+/// The most findings that are listed.
+const FINDINGS_MAX: usize = 10_000;
+/// The most entries of a batch.
+const BATCH_ENTRIES: usize = 2_000;
+
+/// Checks a table; a row for each finding: table, kind, key, detail.
+pub async fn check_table(cx: &ExecContext, table: &Arc<Table>) -> Result<Vec<Row>> {
+    let mut check = Check::new(cx, table)?;
+    check.rows().await?;
+    for i in 0..check.indexes.len() {
+        check.entries(i).await?;
+    }
+    Ok(check.findings)
+}
+
+struct Check<'a> {
+    cx: &'a ExecContext,
+    table: &'a Arc<Table>,
+    reader: Reader,
+    indexes: Vec<IndexCheck>,
+    links: Vec<Arc<Link>>,
+    names: CatalogKeyNames,
+    findings: Vec<Row>,
+}
+
+struct IndexCheck {
+    name: String,
+    rows: IndexRows,
+    decoder: IndexDecoder,
+    predicate: Option<Expr>,
+}
+
+/// A row whose pairs are being read.
+struct Partial {
+    row_key: Key,
+    row: Row,
+    has_first: bool,
+    is_broken: bool,
+}
+
+impl<'a> Check<'a> {
+    fn new(cx: &'a ExecContext, table: &'a Arc<Table>) -> Result<Self> {
+        let all: Vec<usize> = (0..table.columns.len()).collect();
+        let reader = Reader::new(table, &all, true);
+        let plan =
+            PlanContext { catalog: &cx.catalog, path: &cx.path, env: &*cx.env, param_types: &[] };
+        let mut indexes = Vec::new();
+        for index in table.indexes.iter().filter(|index| index.state == IndexState::Public) {
+            let bind = |text| bind_table_expr(&plan, table, text, None, "index predicates");
+            let rows = IndexRows::new(table, index);
+            indexes.push(IndexCheck {
+                name: index.name.clone(),
+                decoder: rows.reader(table, &reader.rows.primary_places()),
+                rows,
+                predicate: index.predicate.as_deref().map(bind).transpose()?,
+            });
+        }
+        let mut links = TableLinks::of(&cx.catalog, table).outgoing;
+        links.retain(|link| link.key.validated);
+        let names = CatalogKeyNames(cx.catalog.clone());
+        Ok(Self { cx, table, reader, indexes, links, names, findings: Vec::new() })
+    }
+
+    fn found(&mut self, kind: &str, key: &[u8], detail: String) {
+        let key = key::print(key, &self.names);
+        let (kind, key, detail) = match self.findings.len().cmp(&FINDINGS_MAX) {
+            std::cmp::Ordering::Less => (kind, key, detail),
+            std::cmp::Ordering::Equal => {
+                ("more", String::new(), "further findings are left out".to_owned())
+            }
+            std::cmp::Ordering::Greater => return,
+        };
+        let table = self.table.name.clone();
+        let texts = [table, kind.to_owned(), key, detail];
+        self.findings.push(texts.into_iter().map(Datum::text).collect());
+    }
+
+    fn scan(&self, span: Span) -> Scanner {
+        let request = ScanRequest::new(span).limit_rows(BATCH_ENTRIES).record(Record::Never);
+        self.cx.txn.scanner(self.cx.seq.after(), request)
+    }
+
+    async fn wait<T>(&self, work: impl Future<Output = braid_kv::Result<T>>) -> Result<T> {
+        tokio::select! {
+            biased;
+            result = work => result.map_err(|error| from_kv_named(error, self.cx)),
+            error = self.cx.cancel.stopped() => Err(error),
+        }
+    }
+
+    async fn get(&self, keys: &[Key]) -> Result<Vec<Option<braid_kv::Value>>> {
+        let seq = self.cx.seq.after();
+        self.wait(self.cx.txn.multi_get_recorded(seq, keys, Record::Never)).await
+    }
+
+    /// Every row: its families, its entries, its parents.
+    async fn rows(&mut self) -> Result<()> {
+        let mut scanner = self.scan(self.reader.rows.primary_span());
+        let mut partial: Option<Partial> = None;
+        loop {
+            self.cx.cancel.check()?;
+            let batch = self.wait(scanner.next_batch()).await?;
+            let mut rows = Vec::new();
+            for (key, value) in batch.iter().flat_map(|batch| batch.iter()) {
+                let Ok(row_key) = self.reader.decoder.row_key(key) else {
+                    self.found("corrupt", key, "the key cannot be read".to_owned());
+                    continue;
+                };
+                if partial.as_ref().is_none_or(|row| row.row_key != row_key) {
+                    self.finish(partial.take(), &mut rows);
+                    partial = self.start(key, row_key.to_vec());
+                }
+                if let Some(partial) = &mut partial {
+                    self.add(partial, key, value);
+                }
+            }
+            let at_end = batch.is_none();
+            if at_end {
+                self.finish(partial.take(), &mut rows);
+            }
+            if !rows.is_empty() {
+                self.check_entries(&rows).await?;
+                self.check_parents(&rows).await?;
+            }
+            if at_end {
+                return Ok(());
+            }
+        }
+    }
+
+    fn start(&mut self, key: &[u8], row_key: Key) -> Option<Partial> {
+        match self.reader.decoder.start(key) {
+            Ok(row) => Some(Partial { row_key, row, has_first: false, is_broken: false }),
+            Err(error) => {
+                self.found("corrupt", key, error.message().to_owned());
+                None
+            }
+        }
+    }
+
+    fn add(&mut self, partial: &mut Partial, key: &[u8], value: &[u8]) {
+        let families = self.reader.rows.family_keys(&partial.row_key);
+        match families.iter().position(|family| family == key) {
+            None => {
+                self.found("family", key, "no such family".to_owned());
+                return;
+            }
+            Some(place) => partial.has_first |= place == 0,
+        }
+        let decoder: &RowDecoder = &self.reader.decoder;
+        if let Err(error) = decoder.fill(&mut partial.row, value) {
+            partial.is_broken = true;
+            self.found("corrupt", key, error.message().to_owned());
+        }
+    }
+
+    fn finish(&mut self, partial: Option<Partial>, rows: &mut Vec<(Key, Row)>) {
+        let Some(partial) = partial else { return };
+        if !partial.has_first {
+            let name = self.table.families.first().map_or("", |family| family.name.as_str());
+            self.found("family", &partial.row_key, format!("family \"{name}\" is missing"));
+            return;
+        }
+        if partial.is_broken {
+            return;
+        }
+        let table = self.table.clone();
+        let columns = table.columns.iter().zip(&partial.row);
+        for (column, _) in columns.filter(|(c, value)| !c.nullable && value.is_null()) {
+            self.found("not_null", &partial.row_key, format!("column \"{}\" is null", column.name));
+        }
+        rows.push((partial.row_key, partial.row));
+    }
+
+    /// The entry that a row should have; `None` if a partial index leaves it out.
+    fn expected(&self, index: &IndexCheck, row: &[Datum]) -> Result<Option<IndexEntry>> {
+        let eval = EvalContext { env: &*self.cx.env, params: &[], outer: &[] };
+        let inside = match &index.predicate {
+            Some(predicate) => holds(predicate, row, &eval)?,
+            None => true,
+        };
+        Ok(inside.then(|| index.rows.entry(self.table, row)))
+    }
+
+    async fn check_entries(&mut self, rows: &[(Key, Row)]) -> Result<()> {
+        for i in 0..self.indexes.len() {
+            let index = &self.indexes[i];
+            let mut wanted = Vec::with_capacity(rows.len());
+            for (row_key, row) in rows {
+                if let Some(entry) = self.expected(index, row)? {
+                    wanted.push((row_key, entry));
+                }
+            }
+            let keys: Vec<Key> = wanted.iter().map(|(_, entry)| entry.key.clone()).collect();
+            let values = self.get(&keys).await?;
+            let name = index.name.clone();
+            for ((row_key, entry), value) in wanted.iter().zip(values) {
+                match value {
+                    None => self.found(
+                        "index_missing",
+                        row_key,
+                        format!("index \"{name}\" has no entry of the row"),
+                    ),
+                    Some(value) if value[..] != entry.value[..] => self.found(
+                        "index_wrong",
+                        &entry.key,
+                        format!("index \"{name}\" does not say what the row says"),
+                    ),
+                    Some(_) => {}
+                }
+            }
+        }
+        Ok(())
+    }
+
+    async fn check_parents(&mut self, rows: &[(Key, Row)]) -> Result<()> {
+        for link in self.links.clone() {
+            let name = &link.key.name;
+            let (mut wanted, mut keys) = (Vec::new(), Vec::new());
+            for (row_key, row) in rows {
+                let values = pick(row, &link.child_places);
+                if link.points_nowhere(&values) {
+                    continue;
+                }
+                if values.iter().any(Datum::is_null) {
+                    let detail = format!("constraint \"{name}\": some columns are null");
+                    self.found("foreign_key", row_key, detail);
+                    continue;
+                }
+                keys.push(link.parent_key(&values)?);
+                wanted.push(row_key);
+            }
+            let values = self.get(&keys).await?;
+            for ((row_key, key), _) in
+                wanted.into_iter().zip(&keys).zip(values).filter(|(_, value)| value.is_none())
+            {
+                let parent = key::print(key, &self.names);
+                let detail = format!("constraint \"{name}\": {parent} is missing");
+                self.found("foreign_key", row_key, detail);
+            }
+        }
+        Ok(())
+    }
+
+    /// Every entry of an index: its row.
+    async fn entries(&mut self, i: usize) -> Result<()> {
+        let mut scanner = self.scan(self.indexes[i].rows.span());
+        while let Some(batch) = self.wait(scanner.next_batch()).await? {
+            self.cx.cancel.check()?;
+            let mut entries: Vec<(&[u8], Key)> = Vec::new();
+            let mut keys = Vec::new();
+            for (key, value) in batch.iter() {
+                match self.indexes[i].decoder.decode(key, value) {
+                    Ok(parts) => {
+                        let row_key = self.reader.rows.primary_key_of_parts(&parts);
+                        self.reader.keys_of(&row_key, &mut keys);
+                        entries.push((key, row_key));
+                    }
+                    Err(error) => self.found("corrupt", key, error.message().to_owned()),
+                }
+            }
+            let values = self.get(&keys).await?;
+            let width = self.reader.families.len().max(1);
+            for ((key, row_key), (keys, values)) in
+                entries.into_iter().zip(keys.chunks(width).zip(values.chunks(width)))
+            {
+                // A row that cannot be read was reported before.
+                let Ok(rows) = self.reader.decode(keys, values) else { continue };
+                let Some(row) = rows.into_iter().next().flatten() else {
+                    let row = key::print(&row_key, &self.names);
+                    self.found("index_dangling", key, format!("{row} is missing"));
+                    continue;
+                };
+                let detail = match self.expected(&self.indexes[i], &row)? {
+                    None => "the index leaves its row out",
+                    Some(entry) if entry.key != key => "its row has other values",
+                    Some(_) => continue,
+                };
+                self.found("index_dangling", key, detail.to_owned());
+            }
+        }
+        Ok(())
+    }
+}
