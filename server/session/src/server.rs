@@ -100,8 +100,8 @@ impl Server {
     pub async fn open(kv: Kv, options: ServerOptions) -> Result<Arc<Server>> {
         bootstrap(&kv).await.map_err(from_kv)?;
         let catalog = CatalogCache::new(true);
-        for (index, table) in ddl::remove_unfinished_indexes(&kv, &catalog).await? {
-            tracing::warn!(index, table, "removed an index whose building was cut short");
+        for (name, table) in ddl::remove_unfinished(&kv, &catalog).await? {
+            tracing::warn!(name, table, "removed what was cut short while it was being added");
         }
         catalog.load_statistics(&kv).await.map_err(from_kv)?;
         let mut seed = [0u8; 32];

@@ -89,7 +89,7 @@ fn settle(cx: &mut DdlContext<'_>, table: Id, number: IndexNumber, remove: bool)
 
 /// Changes the catalog in a transaction of its own; again after a conflict. `cancellable`: the
 /// statement's cancellation ends the wait for other changes, before anything is written.
-async fn change(
+pub(super) async fn change(
     cx: &mut DdlContext<'_>,
     kv: &Database,
     cancellable: bool,

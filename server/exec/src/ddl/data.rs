@@ -300,27 +300,61 @@ impl DdlContext<'_> {
         let catalog = self.catalog();
         let parent = if key.parent == table.id { Some(table) } else { catalog.table(key.parent) };
         let Some(parent) = parent.cloned() else { return Ok(()) };
-        let keys = ParentKeys::new(table, &parent, key);
         // Both sides are validated at the commit, at every level.
         let record = Record::Always { tag: key.id };
         let mut reader = TableReader::recorded(self.txn(), self.seq(), table, record);
+        let keys = ParentKeys::new(table, &parent, key);
         while let Some(rows) = reader.next().await? {
             self.exec.cancel.check()?;
-            let pairs = rows.iter().map(|row| Ok((row, keys.of(row, key, table, &catalog)?)));
-            let pairs: Vec<(&Row, Option<Key>)> = pairs.collect::<Result<_>>()?;
-            let wanted: Vec<(&Row, Key)> =
-                pairs.into_iter().filter_map(|(row, key)| Some((row, key?))).collect();
-            let names: Vec<Key> = wanted.iter().map(|(_, key)| key.clone()).collect();
-            let found = self.txn().multi_get_recorded(self.seq().after(), &names, record);
-            let found = found.await.map_err(from_kv)?;
-            for ((row, _), value) in wanted.iter().zip(found) {
-                if value.is_none() {
-                    return Err(no_parent(table, &parent, key, row, &catalog));
-                }
-            }
+            let looked = Looked { txn: self.txn(), seq: self.seq(), record };
+            look(looked, &catalog, table, &keys, key, &rows).await?;
         }
         Ok(())
     }
+}
+
+/// How parents are looked for.
+struct Looked<'a> {
+    txn: &'a Transaction,
+    seq: Seq,
+    record: Record,
+}
+
+/// 23503 if some of these rows has no parent; nothing is remembered.
+pub(super) async fn check_parents(
+    txn: &Transaction,
+    seq: Seq,
+    catalog: &Catalog,
+    table: &Arc<Table>,
+    key: &ForeignKey,
+    rows: &[Row],
+) -> Result<()> {
+    let parent = if key.parent == table.id { Some(table) } else { catalog.table(key.parent) };
+    let Some(parent) = parent else { return Ok(()) };
+    let keys = ParentKeys::new(table, parent, key);
+    look(Looked { txn, seq, record: Record::Never }, catalog, table, &keys, key, rows).await
+}
+
+async fn look(
+    how: Looked<'_>,
+    catalog: &Catalog,
+    table: &Table,
+    keys: &ParentKeys,
+    key: &ForeignKey,
+    rows: &[Row],
+) -> Result<()> {
+    let pairs = rows.iter().map(|row| Ok((row, keys.of(row, key, table, catalog)?)));
+    let pairs: Vec<(&Row, Option<Key>)> = pairs.collect::<Result<_>>()?;
+    let wanted: Vec<(&Row, Key)> =
+        pairs.into_iter().filter_map(|(row, key)| Some((row, key?))).collect();
+    let names: Vec<Key> = wanted.iter().map(|(_, key)| key.clone()).collect();
+    let found = how.txn.multi_get_recorded(how.seq.after(), &names, how.record);
+    for ((row, _), value) in wanted.iter().zip(found.await.map_err(from_kv)?) {
+        if value.is_none() {
+            return Err(no_parent(table, &keys.parent, key, row, catalog));
+        }
+    }
+    Ok(())
 }
 
 /// 23502 of a column that was to be NOT NULL.

@@ -2,7 +2,8 @@
 //!
 //! One file a statement kind. DDL is transactional: descriptors are written at the commit, with
 //! the catalog's next version; rows that a statement moves or checks go through the same
-//! transaction. Only CREATE INDEX outside of a transaction block works in transactions of its own.
+//! transaction. Only CREATE INDEX and the validation of a foreign key work in transactions of their own,
+//! outside of a transaction block.
 //!
 //! What it does not do: bind expressions (`plan`), encode rows ([`crate::rows`]).
 //!
@@ -36,9 +37,10 @@ mod scram;
 mod sequence;
 mod truncate;
 mod unfinished;
+mod validate_rows;
 mod view;
 
 pub use context::DdlContext;
 pub use run::{is_ddl, run};
 pub use scram::scram_secret;
-pub use unfinished::remove_unfinished_indexes;
+pub use unfinished::remove_unfinished;

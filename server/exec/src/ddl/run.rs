@@ -5,7 +5,7 @@ use braid_types::{Error, Result};
 
 use super::{
     DdlContext, alter_table, analyze, comment, create_index, create_table, database, drop, grant,
-    rename, roles, schema, sequence, truncate, view,
+    rename, roles, schema, sequence, truncate, validate_rows, view,
 };
 
 /// Whether [`run`] carries out this statement.
@@ -46,6 +46,14 @@ pub async fn run(statement: &Statement, cx: &mut DdlContext<'_>) -> Result<Strin
     {
         // What it has announced it has to take back, so it minds the cancellation itself.
         return create_index::run_alone(cx, create).await.map(|()| "CREATE INDEX".to_owned());
+    }
+    if let Statement::AlterTable(alter) = statement
+        && cx.implicit
+        && !cx.txn().is_read_only()
+        && validate_rows::is_alone(alter)
+        && validate_rows::run(cx, alter).await?
+    {
+        return Ok("ALTER TABLE".to_owned());
     }
     let cancel = cx.exec.cancel.clone();
     tokio::select! {

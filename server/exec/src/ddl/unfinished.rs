@@ -1,4 +1,4 @@
-//! Indexes whose building was cut short by the end of the process that built them.
+//! Indexes and foreign keys that were being added when the process that added them ended.
 //!
 //! Nobody goes on building them, so the next start removes them as DROP INDEX does: the descriptor
 //! and one delete of the entries' span, whatever their number, in a single transaction. The store
@@ -16,8 +16,9 @@ use braid_types::Result;
 
 use crate::from_kv;
 
-/// Removes every index that is still being built; their names, each with its table's.
-pub async fn remove_unfinished_indexes(
+/// Removes every index that is still being built, and every foreign key that is still being
+/// validated for the first time; their names, each with its table's.
+pub async fn remove_unfinished(
     kv: &Database,
     cache: &Arc<CatalogCache>,
 ) -> Result<Vec<(String, String)>> {
@@ -27,15 +28,34 @@ pub async fn remove_unfinished_indexes(
     let mut removed = Vec::new();
     let catalog = draft.catalog().clone();
     for table in catalog.tables() {
-        let mut changed = Table::clone(table);
+        let current = draft.catalog().table(table.id).cloned();
+        let mut changed = Table::clone(current.as_deref().unwrap_or(table));
         changed.indexes.retain(|index| index.state == IndexState::Public);
-        if changed.indexes.len() == table.indexes.len() {
+        changed.foreign_keys.retain(|key| !key.unfinished);
+        let gone = table.foreign_keys.len() - changed.foreign_keys.len();
+        if changed.indexes.len() == table.indexes.len() && gone == 0 {
             continue;
+        }
+        for key in table.foreign_keys.iter().filter(|key| key.unfinished) {
+            removed.push((key.name.clone(), table.name.clone()));
         }
         for index in table.indexes.iter().filter(|index| index.state == IndexState::Building) {
             let prefix = index_prefix(table.data_id, index.number);
             txn.delete_span(seq, Span::prefix(prefix)).map_err(from_kv)?;
             removed.push((index.name.clone(), table.name.clone()));
+        }
+        let parents = table.foreign_keys.iter().filter(|key| key.unfinished).map(|key| key.parent);
+        for parent in parents {
+            if changed.foreign_keys.iter().any(|key| key.parent == parent) {
+                continue;
+            }
+            if parent == table.id {
+                changed.referenced_by.retain(|child| *child != table.id);
+            } else if let Some(found) = draft.catalog().table(parent) {
+                let mut found = Table::clone(found);
+                found.referenced_by.retain(|child| *child != table.id);
+                draft.put_table(found);
+            }
         }
         draft.put_table(changed);
     }

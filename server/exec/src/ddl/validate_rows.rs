@@ -1,0 +1,169 @@
+//! A foreign key validated in bounded batches while others write: ADD CONSTRAINT and VALIDATE
+//! CONSTRAINT outside of a transaction block.
+//!
+//! ```text
+//! announce: NOT VALID ─▶ batch ─▶ batch ─▶ … ─▶ valid
+//!   from here on every change is checked
+//! ```
+//!
+//! Once the key is announced, whoever writes a child or takes a parent away checks it, and
+//! transactions that planned before cannot commit any more. So a row that a batch finds right stays
+//! right, and each batch may read at a snapshot of its own. If a row has no parent, or the statement
+//! is cancelled, an added key goes again; if the process ends meanwhile, the next start removes it
+//! (`super::unfinished`).
+//!
+//! Rule: once the announcement is under way, nobody drops the future: the statement's cancellation
+//! is minded here.
+
+use std::sync::Arc;
+
+use braid_catalog::{Id, Table};
+use braid_kv::{Database, Key, ScanRequest, Span, TxnOptions};
+use braid_sql::ast::{AlterAction, AlterTable, TableConstraint, TableConstraintKind};
+use braid_sql::fold;
+use braid_types::{Error, Result, Row};
+
+use super::DdlContext;
+use super::build_index::change;
+use crate::from_kv;
+use crate::rows::TableRows;
+
+/// How many pairs one batch reads at most.
+const BATCH_PAIRS: usize = 4_000;
+
+/// Whether this is a statement that [`run`] may carry out: it validates one foreign key.
+pub(super) fn is_alone(alter: &AlterTable) -> bool {
+    match alter.actions.as_slice() {
+        [AlterAction::AddConstraint(constraint)] => {
+            let is_key = matches!(constraint.kind, TableConstraintKind::ForeignKey(_));
+            is_key && !constraint.not_valid
+        }
+        [AlterAction::ValidateConstraint(_)] => true,
+        _ => false,
+    }
+}
+
+/// Carries the statement out; false if it is to be done in the usual way.
+pub(super) async fn run(cx: &mut DdlContext<'_>, alter: &AlterTable) -> Result<bool> {
+    let kv = cx.txn().database().clone();
+    let mut found: Option<(Id, Id)> = None;
+    change(cx, &kv, true, |cx| {
+        found = None;
+        if cx.find(&alter.name)?.is_none() {
+            return Ok(());
+        }
+        let table = cx.own_table(&alter.name)?;
+        found = match alter.actions.as_slice() {
+            [AlterAction::AddConstraint(constraint)] => announce(cx, &table, constraint)?,
+            [AlterAction::ValidateConstraint(name)] => {
+                let name = fold(name);
+                let key = table.foreign_keys.iter().find(|key| key.name == name);
+                key.filter(|key| !key.validated).map(|key| (table.id, key.id))
+            }
+            _ => None,
+        };
+        Ok(())
+    })
+    .await?;
+    let Some((table, key)) = found else { return Ok(false) };
+    let adds = matches!(alter.actions.as_slice(), [AlterAction::AddConstraint(_)]);
+    let mut result = {
+        let cancel = cx.exec.cancel.clone();
+        tokio::select! {
+            biased;
+            checked = validate(cx, &kv, table, key) => checked,
+            error = cancel.stopped() => Err(error),
+        }
+    };
+    if result.is_ok() {
+        result = change(cx, &kv, true, |cx| settle(cx, table, key, false)).await;
+    }
+    if result.is_err() && adds {
+        change(cx, &kv, false, |cx| settle(cx, table, key, true)).await?;
+    }
+    result.map(|()| true)
+}
+
+/// Adds the key as one that holds for what is written from now on.
+fn announce(
+    cx: &mut DdlContext<'_>,
+    table: &Arc<Table>,
+    constraint: &TableConstraint,
+) -> Result<Option<(Id, Id)>> {
+    let TableConstraintKind::ForeignKey(key) = &constraint.kind else { return Ok(None) };
+    let mut changed = Table::clone(table);
+    let name = constraint.name.as_ref().map(fold);
+    cx.add_foreign_key(&mut changed, name, key, super::lookup::folded(&key.columns))?;
+    let Some(added) = changed.foreign_keys.last_mut() else { return Ok(None) };
+    (added.validated, added.unfinished) = (false, true);
+    let id = added.id;
+    cx.draft()?.put_table(changed);
+    Ok(Some((table.id, id)))
+}
+
+/// The key is valid now, or goes again.
+fn settle(cx: &mut DdlContext<'_>, table: Id, key: Id, remove: bool) -> Result<()> {
+    let catalog = cx.catalog();
+    let Some(table) = catalog.table(table) else { return Ok(()) };
+    let mut changed = Table::clone(table);
+    let Some(place) = changed.foreign_keys.iter().position(|known| known.id == key) else {
+        return Ok(());
+    };
+    if remove {
+        let gone = changed.foreign_keys.remove(place);
+        cx.forget_reference(&mut changed, gone.parent)?;
+    } else {
+        let key = &mut changed.foreign_keys[place];
+        (key.validated, key.unfinished) = (true, false);
+    }
+    cx.draft()?.put_table(changed);
+    Ok(())
+}
+
+/// Looks at every row, some at a time; each batch at the newest snapshot.
+async fn validate(cx: &DdlContext<'_>, kv: &Database, table: Id, key: Id) -> Result<()> {
+    let mut next: Option<Span> = None;
+    loop {
+        cx.exec.cancel.check()?;
+        let txn = kv.begin(TxnOptions { read_only: true, ..TxnOptions::default() });
+        let seq = txn.next_statement();
+        let catalog = cx.cache.at(&txn, seq).await.map_err(from_kv)?;
+        let Some(table) = catalog.table(table) else { return Ok(()) };
+        let Some(key) = table.foreign_keys.iter().find(|known| known.id == key) else {
+            let message = "the constraint was dropped while it was being validated";
+            return Err(Error::new(braid_types::SqlState::UndefinedObject, message));
+        };
+        let rows = TableRows::new(table);
+        let all: Vec<usize> = (0..table.columns.len()).collect();
+        let decoder = rows.reader(&all);
+        let whole = rows.primary_span();
+        // A table that was written anew meanwhile is looked at from its start.
+        let span = next.take().filter(|span| whole.contains_span(span)).unwrap_or(whole);
+        let end = span.end.clone();
+        let limit = BATCH_PAIRS.max(rows.family_count() * 2);
+        let request = ScanRequest::new(span).limit_rows(limit);
+        let pairs = txn.scan(seq, request).await.map_err(from_kv)?;
+        let mut found: Vec<(Key, Row)> = Vec::new();
+        for (key, value) in pairs.iter() {
+            let row_key = decoder.row_key(key)?;
+            if found.last().is_none_or(|(last, _)| last != row_key) {
+                found.push((row_key.to_vec(), decoder.start(key)?));
+            }
+            if let Some((_, row)) = found.last_mut() {
+                decoder.fill(row, value)?;
+            }
+        }
+        // All pairs of a row are read in one batch: the last row may go on in the next one.
+        next = match pairs.resume {
+            None => None,
+            Some(resume) if found.len() < 2 => Some(resume),
+            Some(_) => found.pop().map(|(key, _)| Span::new(key, end)),
+        };
+        let rows: Vec<Row> = found.into_iter().map(|(_, row)| row).collect();
+        super::data::check_parents(&txn, seq, &catalog, table, key, &rows).await?;
+        txn.rollback().await;
+        if next.is_none() {
+            return Ok(());
+        }
+    }
+}
