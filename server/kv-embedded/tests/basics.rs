@@ -466,3 +466,33 @@ async fn a_dropped_transaction_frees_its_locks() {
     waiter.rollback().await;
     assert_eq!(db.store_metrics().locks_held, 0);
 }
+
+#[tokio::test]
+async fn what_a_statement_leaves_goes_with_its_writes() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = open(dir.path());
+    put(&db, &[("a", "0")]).await;
+    let t = serializable(&db);
+    let named = |name: &'static str| Arc::new(name) as Arc<dyn std::any::Any + Send + Sync>;
+    let left = || -> Vec<&'static str> {
+        let left = t.left();
+        left.iter().map(|(_, what)| *what.downcast_ref::<&str>().unwrap()).collect()
+    };
+    let (s1, s2) = (t.next_statement(), t.next_statement());
+    t.leave(s2, named("second"));
+    t.leave(s1, named("first"));
+    assert_eq!(left(), ["first", "second"]);
+    let savepoint = t.savepoint();
+    let s3 = t.next_statement();
+    t.leave(s3, named("third"));
+    t.rollback_to(savepoint);
+    assert_eq!(left(), ["first", "second"]);
+    let s4 = t.next_statement();
+    t.leave(s4, named("fourth"));
+    t.restart_statement(s4).await.unwrap();
+    assert_eq!(left(), ["first", "second"]);
+    t.retain_left(|what| *what.downcast_ref::<&str>().unwrap() != "first");
+    assert_eq!(left(), ["second"]);
+    t.restart().unwrap();
+    assert_eq!(left(), [] as [&str; 0]);
+}
