@@ -8,6 +8,7 @@
 use braid_testkit::random::{Random, seed_from_env};
 use braid_testkit::server::{Config, Server};
 use braid_testkit::size::Size;
+use futures_util::SinkExt as _;
 use tokio_postgres::{Client, NoTls, SimpleQueryMessage};
 
 #[path = "foreign_keys/model.rs"]
@@ -214,4 +215,34 @@ async fn compare(
         }
     }
     done
+}
+
+/// COPY comes in batches, but what a table asks of itself is looked at behind the last row.
+#[test]
+fn rows_of_a_copy_point_at_later_ones() {
+    let server = Server::start(Config::new());
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    runtime.block_on(async {
+        let client = connect(server.sql_url()).await;
+        let table = "CREATE TABLE tree (id int PRIMARY KEY, up int REFERENCES tree)";
+        sure(&client, table).await;
+        let copy = async |rows: std::ops::Range<i64>, last: &str| {
+            let text: String = rows.map(|id| format!("{id}\t{}\n", id + 1)).collect();
+            let sink = client.copy_in("COPY tree FROM STDIN").await.expect("begins");
+            let mut sink = std::pin::pin!(sink);
+            sink.send(bytes::Bytes::from(text + last)).await.expect("is sent");
+            sink.finish().await
+        };
+        assert_eq!(copy(1..3000, "3000\t\\N\n").await.expect("points at later rows"), 3000);
+        let error = copy(5001..8000, "8000\t9000\n").await.expect_err("points nowhere");
+        let error = error.as_db_error().expect("an error of the server");
+        assert_eq!(error.code().code(), "23503");
+        assert_eq!(error.detail(), Some("Key (up)=(9000) is not present in table \"tree\"."));
+        let count = sure(&client, "SELECT count(*) FROM tree").await;
+        let count = count.iter().find_map(|message| match message {
+            SimpleQueryMessage::Row(row) => row.get(0),
+            _ => None,
+        });
+        assert_eq!(count, Some("3000"));
+    });
 }

@@ -9,6 +9,8 @@ use braid_catalog::{ForeignKey, Id};
 pub struct ConstraintModes {
     all: Option<bool>,
     each: HashMap<Id, bool>,
+    /// Statements are parts of a longer one: what a table asks of itself waits for its end.
+    in_parts: bool,
 }
 
 impl ConstraintModes {
@@ -23,8 +25,18 @@ impl ConstraintModes {
         self.each.insert(foreign_key, deferred);
     }
 
-    /// Whether a foreign key is checked at the commit now.
-    pub fn is_deferred(&self, key: &ForeignKey) -> bool {
+    /// The same for statements that are parts of a longer one. Who runs them calls
+    /// [`crate::check_left`] behind the last one for the keys of the table to itself.
+    #[must_use]
+    pub fn in_parts(&self) -> Self {
+        Self { in_parts: true, ..self.clone() }
+    }
+
+    /// Whether a foreign key of a table is not checked at the end of a statement now.
+    pub fn is_deferred(&self, child: Id, key: &ForeignKey) -> bool {
+        if self.in_parts && key.parent == child {
+            return true;
+        }
         let said = self.each.get(&key.id).copied().or(self.all);
         key.deferrable && said.unwrap_or(key.initially_deferred)
     }

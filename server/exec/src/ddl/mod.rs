@@ -2,8 +2,8 @@
 //!
 //! One file a statement kind. DDL is transactional: descriptors are written at the commit, with
 //! the catalog's next version; rows that a statement moves or checks go through the same
-//! transaction. Only CREATE INDEX and the validation of a foreign key work in transactions of their own,
-//! outside of a transaction block.
+//! transaction. Only CREATE INDEX and the validation of a foreign key work in transactions of
+//! their own, outside of a transaction block.
 //!
 //! What it does not do: bind expressions (`plan`), encode rows ([`crate::rows`]).
 //!

@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use braid_catalog::{Relation, Table};
+use braid_exec::check_left;
 use braid_sql::ast::{Copy, CopySource};
 use braid_types::{Datum, Error, FormatSettings, Result, SqlState, SqlType, text};
 
@@ -24,6 +25,8 @@ const BATCH_ROWS: usize = 500;
 
 /// What is copied into.
 struct Target {
+    /// The table's number.
+    id: u32,
     /// As it was written.
     name: String,
     /// Its bare name, for messages.
@@ -89,7 +92,23 @@ impl Session {
         }
         client.copy_in_response(target.columns.len());
         client.flush().await.map_err(|error| connection_lost(&error))?;
-        let full = self.copy_statement(&target, target.batch_rows()).await?;
+        // What the table asks of itself is looked at behind the last row.
+        let modes = self.block_state.constraints.clone();
+        self.block_state.constraints = Arc::new(modes.in_parts());
+        let result = self.copy_rows(&target, &format, client).await;
+        self.block_state.constraints = modes;
+        let total = result?;
+        self.check_copied(&target).await?;
+        Ok(total)
+    }
+
+    async fn copy_rows(
+        &mut self,
+        target: &Target,
+        format: &Format,
+        client: &mut dyn Client,
+    ) -> Result<u64> {
+        let full = self.copy_statement(target, target.batch_rows()).await?;
         let mut records = Records::new(format.clone());
         let mut batch = Batch { params: Vec::new(), rows: 0, line: 1 };
         let mut header = format.header;
@@ -118,16 +137,16 @@ impl Session {
                 let Some(record) = records.next(last).map_err(at)? else { break };
                 let fields = records.split(&record).map_err(at)?;
                 if std::mem::take(&mut header) {
-                    check_header(&format, &target, &fields).map_err(at)?;
+                    check_header(format, target, &fields).map_err(at)?;
                     continue;
                 }
                 if batch.rows == 0 {
                     batch.line = line;
                 }
-                put_row(&mut batch.params, &target, fields, line, &record, &settings.format)?;
+                put_row(&mut batch.params, target, fields, line, &record, &settings.format)?;
                 batch.rows += 1;
                 if batch.rows == target.batch_rows() {
-                    total += self.copy_batch(&target, &full, &mut batch).await?;
+                    total += self.copy_batch(target, &full, &mut batch).await?;
                 }
             }
             if last {
@@ -135,10 +154,26 @@ impl Session {
             }
         }
         if batch.rows > 0 {
-            let rest = self.copy_statement(&target, batch.rows).await?;
-            total += self.copy_batch(&target, &rest, &mut batch).await?;
+            let rest = self.copy_statement(target, batch.rows).await?;
+            total += self.copy_batch(target, &rest, &mut batch).await?;
         }
         Ok(total)
+    }
+
+    async fn check_copied(&mut self, target: &Target) -> Result<()> {
+        if self.ensure_open().txn.left().is_empty() {
+            return Ok(());
+        }
+        let seq = self.ensure_open().txn.next_statement();
+        let catalog = self.catalog_at(seq).await?;
+        let modes = self.block_state.constraints.clone();
+        let own: Vec<u32> = catalog.table(target.id).map_or_else(Vec::new, |table| {
+            let keys = table.foreign_keys.iter().filter(|key| key.parent == table.id);
+            keys.filter(|key| !modes.is_deferred(table.id, key)).map(|key| key.id).collect()
+        });
+        let env = self.environment(&catalog);
+        let cx = self.exec_context(seq, catalog, env);
+        check_left(Arc::new(cx), |key| own.contains(&key)).await
     }
 
     async fn copy_target(&mut self, copy: &Copy) -> Result<Target> {
@@ -167,6 +202,7 @@ impl Session {
             columns.iter().map(|(column, _)| names.contains(column)).collect()
         };
         Ok(Target {
+            id: table.id,
             name: name.to_string(),
             table: table.name.clone(),
             force_not_null: flags(&copy.options.force_not_null),

@@ -51,7 +51,9 @@ impl ForeignKeys {
         let keeps = self.keeps_rows.get_or_insert_with(|| {
             let may_change = run.foreign_keys.may_write(self.rows.table.id);
             let links = self.links.outgoing.iter();
-            links.map(|link| may_change || run.cx.constraints.is_deferred(&link.key)).collect()
+            links
+                .map(|link| may_change || run.cx.constraints.is_deferred(link.child.id, &link.key))
+                .collect()
         });
         for (i, link) in self.links.outgoing.iter().enumerate() {
             let values = pick(new, &link.child_places);

@@ -37,18 +37,18 @@ enum What {
 
 /// Takes the events of deferred constraints out of a level and leaves them with the transaction.
 pub fn leave(run: &Run, events: &mut Vec<Event>) -> Result<()> {
-    let modes = &run.cx.constraints;
-    if !events.iter().any(|e| modes.is_deferred(&e.link().key)) {
+    let is_deferred = |link: &Link| run.cx.constraints.is_deferred(link.child.id, &link.key);
+    if !events.iter().any(|event| is_deferred(event.link())) {
         return Ok(());
     }
     let mut kept = Vec::with_capacity(events.len());
     for event in events.drain(..) {
         let (link, what) = match &event {
-            Event::Child { link, row: Some(row), .. } if modes.is_deferred(&link.key) => {
+            Event::Child { link, row: Some(row), .. } if is_deferred(link) => {
                 (link, What::Child(row.clone()))
             }
             Event::Parent { link, old, new }
-                if modes.is_deferred(&link.key) && is_check(link, new.is_none()) =>
+                if is_deferred(link) && is_check(link, new.is_none()) =>
             {
                 (link, What::Parent(old.clone()))
             }
