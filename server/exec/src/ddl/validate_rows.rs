@@ -9,8 +9,8 @@
 //! Once the key is announced, whoever writes a child or takes a parent away checks it, and
 //! transactions that planned before cannot commit any more. So a row that a batch finds right stays
 //! right, and each batch may read at a snapshot of its own. If a row has no parent, or the
-//! statement is cancelled, an added key goes again; if the process ends meanwhile, the next start removes it
-//! (`super::unfinished`).
+//! statement is cancelled, an added key goes again; if the process ends meanwhile, the next start
+//! removes it (`super::unfinished`).
 //!
 //! Rule: once the announcement is under way, nobody drops the future: the statement's cancellation
 //! is minded here.
