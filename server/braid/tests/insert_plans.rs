@@ -351,6 +351,23 @@ fn inserts_that_differ_in_their_values_share_one_plan() {
     assert_eq!(side.plans_made() - before, 10, "switched off, each has its own");
 }
 
+#[test]
+fn as_many_parameters_as_a_message_can_count() {
+    let mut side = Side::start();
+    side.query("CREATE TABLE t (id int PRIMARY KEY)");
+    let insert = |rows: usize| {
+        let places: Vec<String> = (1..=rows).map(|n| format!("(${n})")).collect();
+        format!("INSERT INTO t VALUES {}", places.join(", "))
+    };
+    let values: Vec<String> = (1..=65_535).map(|n: u32| n.to_string()).collect();
+    let answer = side.extended("", &insert(65_535), std::slice::from_ref(&values));
+    assert!(answer.contains("INSERT 0 65535"), "{}", &answer[answer.len() - 200..]);
+    // One more cannot be counted by Bind.
+    let answer = side.extended("", &insert(65_536), &[values]);
+    assert!(answer.contains("ERROR 42P02 \"there is no parameter $65536\""), "{answer}");
+    assert!(side.query("SELECT count(*) FROM t").contains("\"65535\""));
+}
+
 /// A value for a parameter, as text.
 fn value(random: &mut Random) -> String {
     random.pick(&["1", "2", "3", "4", "2024-01-02", "x", "NULL", "true", "1.5"]).to_string()
@@ -387,7 +404,8 @@ fn names(columns: &[&Column], random: &mut Random) -> String {
 }
 
 fn tail(random: &mut Random, table: &str) -> &'static str {
-    if table == "d" && random.one_in(4) { *random.pick(UPDATES) } else { *random.pick(TAILS) }
+    let tails = if table == "d" && random.one_in(4) { UPDATES } else { TAILS };
+    tails[random.below(tails.len() as u64) as usize]
 }
 
 /// One that mostly fits, or anything.

@@ -66,7 +66,7 @@ pub fn show(kind: u8, body: &[u8]) -> Result<String> {
         b'H' => format!("CopyOutResponse {}", copy_formats(&mut body)?),
         b't' => {
             let mut line = "ParameterDescription".to_owned();
-            for _ in 0..body.i16()? {
+            for _ in 0..body.i16()? as u16 {
                 write!(line, " {}", body.i32()?)?;
             }
             line
