@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use braid_plan::{PlannedStatement, StatementKind};
-use braid_types::{Datum, Result, Row};
+use braid_types::{Datum, Error, Result, Row};
 use parking_lot::Mutex;
 
 use crate::ExecContext;
@@ -34,6 +34,9 @@ impl Execution {
         params: Arc<Vec<Datum>>,
         cx: Arc<ExecContext>,
     ) -> Result<Self> {
+        if params.len() > plan.params.len() && plan.repeated_row().is_none() {
+            return Err(Error::internal("a plan was given parameters of several rows"));
+        }
         for table in &plan.tables {
             cx.txn.require_unchanged(braid_catalog::descriptor_key(*table));
         }

@@ -1,7 +1,8 @@
 //! COPY FROM STDIN: lines to rows of an INSERT.
 //!
-//! Rows go in batches through an INSERT of many rows with typed parameters, so that defaults,
-//! checks and foreign keys are those of every INSERT.
+//! Rows go in batches through an INSERT of one row of typed parameters, which is made for each row
+//! of the batch (`Values::repeats`), so that defaults, checks and foreign keys are those of every
+//! INSERT.
 
 use std::sync::Arc;
 
@@ -18,10 +19,10 @@ use crate::prepared::Prepared;
 use crate::run::connection_lost;
 use crate::session::Session;
 
-/// Parameters of one batch, at most.
-const BATCH_PARAMETERS: usize = 4000;
 /// Rows of one batch, at most.
-const BATCH_ROWS: usize = 500;
+const BATCH_ROWS: usize = 1000;
+/// Bytes of one batch's lines, about.
+const BATCH_BYTES: usize = 1 << 20;
 
 /// What is copied into.
 struct Target {
@@ -37,31 +38,16 @@ struct Target {
 }
 
 impl Target {
-    fn batch_rows(&self) -> usize {
-        (BATCH_PARAMETERS / self.columns.len().max(1)).clamp(1, BATCH_ROWS)
-    }
-
-    /// The INSERT of so many rows.
-    fn insert(&self, rows: usize) -> String {
+    /// The INSERT of one row.
+    fn insert(&self) -> String {
         let names: Vec<String> =
             self.columns.iter().map(|(name, _)| braid_sql::quote_ident(name)).collect();
-        let mut text = format!("INSERT INTO {} ({}) VALUES ", self.name, names.join(", "));
-        let mut number = 0;
-        for row in 0..rows {
-            text.push_str(if row == 0 { "(" } else { ", (" });
-            for column in 0..self.columns.len() {
-                number += 1;
-                text.push_str(if column == 0 { "$" } else { ", $" });
-                text.push_str(&number.to_string());
-            }
-            text.push(')');
-        }
-        text
+        let places: Vec<String> = (1..=names.len()).map(|number| format!("${number}")).collect();
+        format!("INSERT INTO {} ({}) VALUES ({})", self.name, names.join(", "), places.join(", "))
     }
 
-    fn hints(&self, rows: usize) -> Vec<SqlType> {
-        let types = self.columns.iter().map(|(_, ty)| ty.bare());
-        types.cycle().take(rows * self.columns.len()).collect()
+    fn hints(&self) -> Vec<SqlType> {
+        self.columns.iter().map(|(_, ty)| ty.bare()).collect()
     }
 }
 
@@ -69,6 +55,8 @@ impl Target {
 struct Batch {
     params: Vec<Datum>,
     rows: usize,
+    /// Bytes of its lines.
+    bytes: usize,
     /// The line of its first row.
     line: u64,
 }
@@ -108,9 +96,9 @@ impl Session {
         format: &Format,
         client: &mut dyn Client,
     ) -> Result<u64> {
-        let full = self.copy_statement(target, target.batch_rows()).await?;
+        let statement = self.copy_statement(target).await?;
         let mut records = Records::new(format.clone());
-        let mut batch = Batch { params: Vec::new(), rows: 0, line: 1 };
+        let mut batch = Batch { params: Vec::new(), rows: 0, bytes: 0, line: 1 };
         let mut header = format.header;
         let mut total = 0;
         let settings = self.active();
@@ -145,8 +133,9 @@ impl Session {
                 }
                 put_row(&mut batch.params, target, fields, line, &record, &settings.format)?;
                 batch.rows += 1;
-                if batch.rows == target.batch_rows() {
-                    total += self.copy_batch(target, &full, &mut batch).await?;
+                batch.bytes += record.len();
+                if batch.rows == BATCH_ROWS || batch.bytes >= BATCH_BYTES {
+                    total += self.copy_batch(target, &statement, &mut batch).await?;
                 }
             }
             if last {
@@ -154,8 +143,7 @@ impl Session {
             }
         }
         if batch.rows > 0 {
-            let rest = self.copy_statement(target, batch.rows).await?;
-            total += self.copy_batch(target, &rest, &mut batch).await?;
+            total += self.copy_batch(target, &statement, &mut batch).await?;
         }
         Ok(total)
     }
@@ -211,9 +199,9 @@ impl Session {
         })
     }
 
-    async fn copy_statement(&mut self, target: &Target, rows: usize) -> Result<Prepared> {
-        let parsed = self.server.plans.parse(&target.insert(rows))?;
-        let prepared = Prepared::new("", parsed, Some(0), target.hints(rows));
+    async fn copy_statement(&mut self, target: &Target) -> Result<Prepared> {
+        let parsed = self.server.plans.parse(&target.insert())?;
+        let prepared = Prepared::new("", parsed, Some(0), target.hints());
         Box::pin(self.describe_new(prepared)).await
     }
 
@@ -225,6 +213,7 @@ impl Session {
     ) -> Result<u64> {
         let params = Arc::new(std::mem::take(&mut batch.params));
         let rows = std::mem::take(&mut batch.rows);
+        batch.bytes = 0;
         let cancel = self.shared.entry.cancel.clone();
         let open = self.ensure_open();
         open.statements += 1;
