@@ -178,7 +178,7 @@ fn insert(random: &mut Random) -> String {
 fn which(random: &mut Random) -> (&'static str, String) {
     let parent = random.one_in(2);
     let (a, b) = (int(random), numeric(random));
-    let condition = match (parent, random.below(7)) {
+    let condition = match (parent, random.below(8)) {
         (true, 0) => format!("id IN ({})", list(random, int)),
         (true, 1) => format!("id = ANY (ARRAY[{a}, 2]) AND f > 2"),
         (true, 2) => format!("code = {}", text(random).replace("DEFAULT", "'d'")),
@@ -190,6 +190,7 @@ fn which(random: &mut Random) -> (&'static str, String) {
         (false, 2) => format!("n = {a}"),
         (false, 3) => format!("p IN ({})", list(random, int)),
         (false, 4) => "EXISTS (SELECT 1 FROM p% WHERE p%.id = c%.p)".to_owned(),
+        (false, 5) => format!("(b, a) IN (({b}, {a}), ({b}, 2), (2.5, {a}))"),
         (false, _) => format!("a = {a} AND b = {b}"),
     };
     (if parent { "p%" } else { "c%" }, condition)

@@ -22,6 +22,10 @@ use braid_types::{Datum, FormatSettings, Result, Row, SqlType};
 
 use crate::errors::from_codec;
 
+/// Room for a key's columns, and for each column of a value: most need no more.
+const KEY_BYTES: usize = 28;
+const VALUE_BYTES: usize = 12;
+
 /// How a table's rows become keys and values.
 pub struct TableRows {
     /// The table.
@@ -145,7 +149,8 @@ impl TableRows {
 
     /// The row's key without the family.
     pub fn primary_key(&self, row: &[Datum]) -> Key {
-        let mut out = self.primary_prefix.clone();
+        let mut out = Vec::with_capacity(self.primary_prefix.len() + KEY_BYTES);
+        out.extend_from_slice(&self.primary_prefix);
         encode_parts(&mut out, &self.primary, row);
         out
     }
@@ -180,7 +185,8 @@ impl TableRows {
         self.families
             .iter()
             .map(|family| {
-                let mut out = primary_key.clone();
+                let mut out = Vec::with_capacity(primary_key.len() + 4);
+                out.extend_from_slice(&primary_key);
                 key::encode_family(&mut out, family.id);
                 let empty = family.places.iter().all(|place| row[*place].is_null());
                 if family.id != 0 && empty {
@@ -194,7 +200,7 @@ impl TableRows {
                         (column.id, &row[*place], &column.ty)
                     })
                     .collect();
-                let mut value = Vec::new();
+                let mut value = Vec::with_capacity(VALUE_BYTES * columns.len());
                 encode_row(&mut value, &columns);
                 (out, Some(value))
             })

@@ -102,11 +102,10 @@ impl WriteBuffer {
     pub(crate) fn write(&mut self, seq: Seq, key: &[u8], value: Option<Value>) -> Arc<[u8]> {
         let op = Op { seq: seq.before().0, order: self.order(), value };
         let value_bytes = op.value.as_ref().map_or(0, Value::len);
-        let shared: Arc<[u8]> = match self.keys.get_key_value(key) {
-            Some((shared, _)) => shared.clone(),
-            None => Arc::from(key),
-        };
-        let history = self.keys.entry(shared.clone()).or_default();
+        // Most keys are written once: the key is made before it is looked for.
+        let entry = self.keys.entry(Arc::from(key));
+        let shared = entry.key().clone();
+        let history = entry.or_default();
         self.bytes += value_bytes + ENTRY_BYTES;
         match history.last_mut() {
             // A savepoint starts a new statement number, so this cannot be needed any more.

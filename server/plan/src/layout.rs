@@ -14,9 +14,7 @@ use std::sync::Arc;
 use braid_types::SqlType;
 
 use crate::expr::{Expr, Slot, SubqueryKind};
-use crate::node::{
-    AggregateCall, Bound, FrameBound, FunctionCall, JoinMethod, Node, OnConflict, SortKey,
-};
+use crate::node::{AggregateCall, FrameBound, FunctionCall, JoinMethod, Node, OnConflict, SortKey};
 use crate::row_lock::LockRows;
 
 /// What crosses the border into one (sub)plan.
@@ -113,17 +111,6 @@ fn aggregate(call: &mut AggregateCall, input: &Input, frame: &mut Frame) {
     keys(&mut call.order, input, frame);
 }
 
-fn bound(b: &mut Bound, input: &Input, frame: &mut Frame) {
-    match b {
-        Bound::In(list) => exprs(list, input, frame),
-        Bound::Any(e) => expr(e, input, frame),
-        Bound::Null => {}
-        Bound::Range { lower, upper } => {
-            exprs(lower.iter_mut().chain(upper).map(|(e, _)| e), input, frame);
-        }
-    }
-}
-
 fn node(n: &mut Node, frame: &mut Frame) {
     let nothing = Input::new(&[]);
     match n {
@@ -132,7 +119,7 @@ fn node(n: &mut Node, frame: &mut Frame) {
             let slots: Vec<Slot> = scan.columns.iter().map(|(slot, _)| *slot).collect();
             exprs(&mut scan.filter, &Input::new(&slots), frame);
             for b in &mut scan.access.bounds {
-                bound(b, &nothing, frame);
+                b.for_each_expr_mut(&mut |e| expr(e, &nothing, frame));
             }
             exprs(&mut scan.access.limit, &nothing, frame);
         }

@@ -12,6 +12,7 @@
 //! Rules that must always hold: a rule never changes the rows of a query; an expression that can
 //! fail is never evaluated on more rows than SQL allows (CASE and COALESCE stay lazy).
 
+mod access;
 mod bind;
 mod cascades;
 pub mod eval;

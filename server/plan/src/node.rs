@@ -6,9 +6,10 @@
 use std::sync::Arc;
 
 use braid_builtins::{Aggregate, SetFunction, WindowKind};
-use braid_catalog::{IndexNumber, Table, VirtualTable};
+use braid_catalog::{Table, VirtualTable};
 use braid_types::SqlType;
 
+pub use crate::access::{Access, Bound};
 use crate::expr::{Expr, Slot};
 use crate::memo::Memo;
 pub use crate::row_change::{Delete, Insert, OnConflict, Update};
@@ -96,37 +97,6 @@ pub struct Scan {
     pub rows: f64,
     /// How its rows and keys are read.
     pub memo: Memo,
-}
-
-/// Which part of which index a scan reads.
-#[derive(Clone)]
-pub struct Access {
-    /// The index; 1 is the primary key.
-    pub index: IndexNumber,
-    /// Conditions on the first key columns: all but the last are equalities.
-    pub bounds: Vec<Bound>,
-    /// Read from the end.
-    pub reverse: bool,
-    /// Stop after so many rows that pass the filter (a constant or parameter), if known.
-    pub limit: Option<Expr>,
-}
-
-/// A condition on one key column.
-#[derive(Clone)]
-pub enum Bound {
-    /// Equal to one of these (one: `=`; several: `IN`).
-    In(Vec<Expr>),
-    /// Equal to an element of this array (`= ANY (…)`).
-    Any(Expr),
-    /// NULL.
-    Null,
-    /// Within a range; NULLs are outside.
-    Range {
-        /// The lower end and whether it is inside.
-        lower: Option<(Expr, bool)>,
-        /// The upper end and whether it is inside.
-        upper: Option<(Expr, bool)>,
-    },
 }
 
 /// A scan of a catalog view.

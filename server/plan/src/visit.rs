@@ -1,7 +1,7 @@
 //! Visiting a plan by reference: what EXPLAIN and checks need.
 
 use crate::expr::Expr;
-use crate::node::{Bound, FrameBound, JoinMethod, Node, OnConflict, Recheck};
+use crate::node::{FrameBound, JoinMethod, Node, OnConflict, Recheck};
 
 impl Node {
     /// Calls `f` on each input of an operator, in order.
@@ -117,19 +117,5 @@ impl Node {
         checks.iter().map(|(_, e)| e).for_each(&mut *f);
         predicates.iter().map(|(_, e)| e).for_each(&mut *f);
         returning.iter().map(|(_, e)| e).for_each(f);
-    }
-}
-
-impl Bound {
-    /// Calls `f` on each expression of a bound.
-    pub fn for_each_expr<'a>(&'a self, f: &mut dyn FnMut(&'a Expr)) {
-        match self {
-            Bound::In(list) => list.iter().for_each(f),
-            Bound::Any(e) => f(e),
-            Bound::Null => {}
-            Bound::Range { lower, upper } => {
-                lower.iter().chain(upper).for_each(|(e, _)| f(e));
-            }
-        }
     }
 }

@@ -86,47 +86,35 @@ impl Session {
                 results.len()
             )));
         }
+        let active = self.active();
+        let micros = self.open.as_ref().map_or_else(now_micros, |open| open.micros);
         let mut values = Vec::with_capacity(params.len());
         for (i, (value, ty)) in params.iter().zip(&prepared.params).enumerate() {
-            let in_parameter = |error: Error| {
-                let place = match portal {
-                    "" => "unnamed portal".to_owned(),
-                    portal => format!("portal \"{portal}\""),
-                };
-                // PostgreSQL shows no values here either, unless it is told to.
-                let is_text = !formats.is_binary(i);
-                let was_read = error.state() != SqlState::CharacterNotInRepertoire;
-                let value = if is_text && was_read { " = '...'" } else { "" };
-                error.context(format!("{place} parameter ${}{value}", i + 1))
+            let Some(bytes) = value else {
+                values.push(Datum::Null);
+                continue;
             };
-            values.push(match value {
-                None => Datum::Null,
-                Some(bytes) => {
-                    let value = self.parameter(ty, bytes, formats.is_binary(i)).await;
-                    value.map_err(in_parameter)?
-                }
-            });
+            let ty = if *ty == SqlType::Unknown { &SqlType::Text } else { ty };
+            let value = if formats.is_binary(i) {
+                binary::decode(ty, bytes)
+            } else if ty.is_reg() {
+                self.reg_parameter(ty, bytes).await
+            } else {
+                utf8_without_nul(bytes)
+                    .and_then(|text| text::parse(ty, text, &active.format, micros))
+            };
+            values.push(value.map_err(|error| in_parameter(error, portal, i, &formats))?);
         }
         self.portals.insert(portal.to_owned(), Portal::new(prepared, Arc::new(values), results));
         Ok(())
     }
 
-    /// Decodes a parameter.
-    async fn parameter(&mut self, ty: &SqlType, bytes: &[u8], is_binary: bool) -> Result<Datum> {
-        let ty = if *ty == SqlType::Unknown { &SqlType::Text } else { ty };
-        if is_binary {
-            return binary::decode(ty, bytes);
-        }
+    /// A number or a name for `regclass` and its kin: looked up as a cast in a query would be.
+    async fn reg_parameter(&mut self, ty: &SqlType, bytes: &[u8]) -> Result<Datum> {
         let value = utf8_without_nul(bytes)?;
-        if ty.is_reg() && !value.bytes().all(|byte| byte.is_ascii_digit()) {
-            return self.reg_parameter(ty, value).await;
+        if value.bytes().all(|byte| byte.is_ascii_digit()) {
+            return text::parse(ty, value, &self.active().format, 0);
         }
-        let micros = self.open.as_ref().map_or_else(now_micros, |open| open.micros);
-        text::parse(ty, value, &self.derived().active.format, micros)
-    }
-
-    /// A name for `regclass` and its kin: looked up as a cast in a query would be.
-    async fn reg_parameter(&mut self, ty: &SqlType, value: &str) -> Result<Datum> {
         let seq = self.ensure_open().txn.next_statement();
         let catalog = self.catalog_at(seq).await?;
         let env = self.environment(&catalog);
@@ -358,6 +346,19 @@ impl Session {
         client.put_back(piece(done, first + old.len() as u64));
         Ok(())
     }
+}
+
+/// Says which parameter could not be read.
+fn in_parameter(error: Error, portal: &str, place: usize, formats: &Formats) -> Error {
+    let portal = match portal {
+        "" => "unnamed portal".to_owned(),
+        portal => format!("portal \"{portal}\""),
+    };
+    // PostgreSQL shows no values here either, unless it is told to.
+    let is_text = !formats.is_binary(place);
+    let was_read = error.state() != SqlState::CharacterNotInRepertoire;
+    let value = if is_text && was_read { " = '...'" } else { "" };
+    error.context(format!("{portal} parameter ${}{value}", place + 1))
 }
 
 fn formats_of(codes: &[i16]) -> Result<Formats> {

@@ -8,9 +8,10 @@ use braid_catalog::CatalogKeyNames;
 use braid_codec::key;
 use braid_plan::eval::{EvalContext, eval};
 use braid_plan::{Bound, Expr, Scan};
-use braid_types::{Datum, SqlType};
+use braid_types::{Datum, Row, SqlType};
 
 use crate::operator::Run;
+use crate::operator::spans::{KeyColumn, extend_by_rows};
 
 /// The most spans that are printed.
 const SPANS_MAX: usize = 10;
@@ -35,10 +36,22 @@ impl<'a> SpanPrinter<'a> {
         let table = &scan.table;
         let index = table.all_indexes().find(|index| index.number == scan.access.index)?;
         let mut keys = vec![key::index_prefix(table.data_id, index.number)];
-        for (bound, part) in scan.access.bounds.iter().zip(&index.keys) {
+        for (i, (bound, part)) in scan.access.bounds.iter().zip(&index.keys).enumerate() {
             let ty = &table.column(part.column)?.ty;
             let values = match bound {
                 Bound::Null => vec![Datum::Null],
+                Bound::OfRows => continue,
+                Bound::Rows(rows) => {
+                    let columns = index.keys[i..].iter().map_while(|part| {
+                        let column = table.column(part.column)?;
+                        Some(KeyColumn { ty: column.ty.clone(), descending: part.descending })
+                    });
+                    let columns: Vec<KeyColumn> = columns.collect();
+                    let row = |row: &Vec<Expr>| row.iter().map(|e| self.value(e)).collect();
+                    let rows = rows.iter().map(row).collect::<Option<Vec<Row>>>()?;
+                    keys = extend_by_rows(&keys, &columns, &rows).ok()?;
+                    continue;
+                }
                 Bound::In(list) => self.values(list)?,
                 Bound::Any(array) => match self.value(array)? {
                     Datum::Array(array) => not_null(array.items.iter().cloned()),

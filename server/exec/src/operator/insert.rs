@@ -30,6 +30,8 @@ pub struct InsertOperator {
     reader: Reader,
     values: Vec<Expr>,
     values_wait: bool,
+    /// The input's rows are the table's as they come.
+    as_it_comes: bool,
     on_conflict: OnConflict,
     returning: Vec<Expr>,
     returning_waits: bool,
@@ -70,6 +72,7 @@ impl InsertOperator {
             writer,
             reader: Reader::new(&plan.table, &all, true),
             values_wait: plan.values.iter().any(Expr::waits),
+            as_it_comes: is_whole_row(&plan.values),
             values: plan.values.clone(),
             on_conflict: plan.on_conflict.clone(),
             returning_waits: returning.iter().any(Expr::waits),
@@ -123,7 +126,10 @@ impl InsertOperator {
             self.evaluator.run.check_cancel()?;
             proposed.reserve(batch.len());
             for row in batch {
-                let mut row = self.evaluator.eval_all(&self.values, self.values_wait, &row).await?;
+                let mut row = match self.as_it_comes && row.len() == self.values.len() {
+                    true => row,
+                    false => self.evaluator.eval_all(&self.values, self.values_wait, &row).await?,
+                };
                 self.writer.complete(&mut row)?;
                 let entries = self.writer.entries(&row)?;
                 proposed.push(Proposed { row, entries });
@@ -364,6 +370,11 @@ impl InsertOperator {
         written.extend(changes.into_iter().map(|(_, new)| new));
         Ok(written)
     }
+}
+
+/// Whether the values of a row are the columns of the input, in order.
+fn is_whole_row(values: &[Expr]) -> bool {
+    values.iter().enumerate().all(|(i, e)| matches!(e, Expr::Input(place, _) if *place == i))
 }
 
 /// Whether an INSERT may look later whether its keys are free.

@@ -174,8 +174,7 @@ impl KeyBounds {
 
     /// Whether every key column has one or more single values.
     pub fn are_points(&self) -> bool {
-        self.bounds.len() == self.columns.len()
-            && self.bounds.iter().all(|bound| !matches!(bound, Bound::Range { .. }))
+        self.bounds.len() == self.columns.len() && self.bounds.iter().all(Bound::is_of_values)
     }
 
     /// The spans.

@@ -5,8 +5,8 @@
 
 use braid_codec::key;
 use braid_kv::Span;
-use braid_plan::Bound;
-use braid_types::{Datum, Error, Result, SqlType};
+use braid_plan::{Bound, Expr};
+use braid_types::{Datum, Error, Result, Row, SqlType};
 
 use super::eval::Evaluator;
 
@@ -34,7 +34,7 @@ pub async fn spans(
     let mut first = Vec::with_capacity(prefix.len() + KEY_BYTES);
     first.extend_from_slice(prefix);
     let mut prefixes = vec![first];
-    for (bound, column) in bounds.iter().zip(columns) {
+    for (i, (bound, column)) in bounds.iter().zip(columns).enumerate() {
         match bound {
             Bound::In(list) if list.len() == 1 => {
                 let value = evaluator.eval(&list[0], &[]).await?;
@@ -73,6 +73,14 @@ pub async fn spans(
                 }
                 prefixes = extend(&prefixes, column, values, false)?;
             }
+            Bound::Rows(rows) => {
+                let mut values = Vec::with_capacity(rows.len());
+                for row in rows {
+                    values.push(evaluator.eval_all(row, row.iter().any(Expr::waits), &[]).await?);
+                }
+                prefixes = extend_by_rows(&prefixes, &columns[i..], &values)?;
+            }
+            Bound::OfRows => {}
             Bound::Any(e) => {
                 let values = match evaluator.eval(e, &[]).await? {
                     Datum::Array(array) => array.items.clone(),
@@ -92,7 +100,7 @@ pub fn extend(
     values: Vec<Datum>,
     nulls: bool,
 ) -> Result<Vec<Vec<u8>>> {
-    let mut ends: Vec<Vec<u8>> = values
+    let ends = values
         .iter()
         .filter(|value| nulls || !value.is_null())
         .map(|value| {
@@ -101,6 +109,31 @@ pub fn extend(
             out
         })
         .collect();
+    product(prefixes, ends)
+}
+
+/// Prefixes longer by rows of values, in key order; rows with NULLs are left out.
+pub fn extend_by_rows(
+    prefixes: &[Vec<u8>],
+    columns: &[KeyColumn],
+    rows: &[Row],
+) -> Result<Vec<Vec<u8>>> {
+    let ends = rows
+        .iter()
+        .filter(|row| !row.iter().any(Datum::is_null))
+        .map(|row| {
+            let mut out = Vec::with_capacity(KEY_BYTES);
+            for (value, column) in row.iter().zip(columns) {
+                key::encode(&mut out, value, &column.ty, column.descending);
+            }
+            out
+        })
+        .collect();
+    product(prefixes, ends)
+}
+
+/// Every prefix with every end, in key order, each once.
+fn product(prefixes: &[Vec<u8>], mut ends: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>> {
     ends.sort_unstable();
     ends.dedup();
     if prefixes.len().saturating_mul(ends.len()) > SPANS_MAX {

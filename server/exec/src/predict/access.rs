@@ -1,12 +1,13 @@
 //! The spans of an access as far as its bounds are known before the run.
 
+use braid_catalog::{Index, IndexKey, Table};
 use braid_codec::key;
 use braid_kv::Span;
 use braid_plan::{Bound, Expr, Scan};
 use braid_types::{Datum, Row};
 
 use super::values::{Known, Values};
-use crate::operator::spans::{End, KeyColumn, extend, range};
+use crate::operator::spans::{End, KeyColumn, extend, extend_by_rows, range};
 
 /// The most keys of one access that are listed; more are the whole of what they start with.
 const KEYS_MAX: usize = 20_000;
@@ -22,6 +23,9 @@ pub(super) struct AccessSpans {
 /// The values that a bound allows.
 enum Given {
     Values(Vec<Datum>),
+    /// Of this column and those that follow.
+    Rows(Vec<Row>),
+    OfRows,
     Range(Option<End>, Option<End>),
     Unknown,
 }
@@ -37,33 +41,45 @@ pub(super) fn access_spans(
     let index = index.unwrap_or(&table.primary);
     let mut prefixes = vec![key::index_prefix(table.data_id, index.number)];
     let mut points: Option<Vec<Row>> = Some(vec![Row::new()]);
+    let columns = key_columns(table, index);
     let mut bound_columns = 0;
-    for (bound, part) in scan.access.bounds.iter().zip(&index.keys) {
-        let Some(column) = table.column(part.column) else { break };
-        let column = KeyColumn { ty: column.ty.clone(), descending: part.descending };
-        match given(values, bound, outer) {
+    for (i, (bound, column)) in scan.access.bounds.iter().zip(&columns).enumerate() {
+        let longer = match given(values, bound, outer) {
             Given::Unknown => break,
+            Given::OfRows => {
+                bound_columns += 1;
+                continue;
+            }
             Given::Range(lower, upper) => {
                 let is_null = |end: &Option<End>| end.as_ref().is_some_and(|(v, _)| v.is_null());
                 let spans = if is_null(&lower) || is_null(&upper) {
                     Vec::new()
                 } else {
                     let range =
-                        |prefix: &Vec<u8>| range(prefix, &column, lower.as_ref(), upper.as_ref());
+                        |prefix: &Vec<u8>| range(prefix, column, lower.as_ref(), upper.as_ref());
                     prefixes.iter().map(range).collect()
                 };
                 return AccessSpans { spans, points: None };
+            }
+            Given::Rows(rows) => {
+                if prefixes.len().saturating_mul(rows.len()) > KEYS_MAX {
+                    break;
+                }
+                points = points.map(|known| product(&known, &rows));
+                extend_by_rows(&prefixes, &columns[i..], &rows)
             }
             Given::Values(list) => {
                 if prefixes.len().saturating_mul(list.len()) > KEYS_MAX {
                     break;
                 }
-                points = points.map(|rows| product(&rows, &list));
-                match extend(&prefixes, &column, list, matches!(bound, Bound::Null)) {
-                    Ok(longer) => prefixes = longer,
-                    Err(_) => break,
-                }
+                let rows: Vec<Row> = list.iter().map(|value| vec![value.clone()]).collect();
+                points = points.map(|known| product(&known, &rows));
+                extend(&prefixes, column, list, matches!(bound, Bound::Null))
             }
+        };
+        match longer {
+            Ok(longer) => prefixes = longer,
+            Err(_) => break,
         }
         bound_columns += 1;
     }
@@ -73,9 +89,16 @@ pub(super) fn access_spans(
     }
 }
 
-fn product(rows: &[Row], values: &[Datum]) -> Vec<Row> {
-    let longer = |row: &Row, value: &Datum| [&row[..], std::slice::from_ref(value)].concat();
-    rows.iter().flat_map(|row| values.iter().map(move |value| longer(row, value))).collect()
+fn key_columns(table: &Table, index: &Index) -> Vec<KeyColumn> {
+    let column = |part: &IndexKey| {
+        let column = table.column(part.column)?;
+        Some(KeyColumn { ty: column.ty.clone(), descending: part.descending })
+    };
+    index.keys.iter().map_while(column).collect()
+}
+
+fn product(rows: &[Row], ends: &[Row]) -> Vec<Row> {
+    rows.iter().flat_map(|row| ends.iter().map(move |end| [&row[..], &end[..]].concat())).collect()
 }
 
 fn given(values: Values<'_>, bound: &Bound, outer: Option<&[Known]>) -> Given {
@@ -89,6 +112,17 @@ fn given(values: Values<'_>, bound: &Bound, outer: Option<&[Known]>) -> Given {
             Some(known) => list(known),
             None => Given::Unknown,
         },
+        Bound::OfRows => Given::OfRows,
+        Bound::Rows(rows) => {
+            let row = |row: &Vec<Expr>| row.iter().map(value).collect::<Option<Row>>();
+            match rows.iter().map(row).collect::<Option<Vec<Row>>>() {
+                Some(mut rows) => {
+                    rows.retain(|row| !row.iter().any(Datum::is_null));
+                    Given::Rows(rows)
+                }
+                None => Given::Unknown,
+            }
+        }
         Bound::Any(e) => match value(e) {
             Some(Datum::Array(array)) => list(array.items.clone()),
             Some(_) => list(Vec::new()),

@@ -226,7 +226,7 @@ impl<'a> Describer<'a> {
         let index = table.all_indexes().find(|index| index.number == scan.access.index);
         let index = index.unwrap_or(&table.primary);
         let points = scan.access.bounds.len() == index.keys.len()
-            && scan.access.bounds.iter().all(|b| !matches!(b, Bound::Range { .. }));
+            && scan.access.bounds.iter().all(Bound::is_of_values);
         let mut title = match (index.number == 1 && points, scan.access.reverse) {
             (true, _) => "Point Lookup on ".to_owned(),
             (false, true) => "Reverse Scan on ".to_owned(),
@@ -284,7 +284,7 @@ impl<'a> Describer<'a> {
     fn bounds(&mut self, bounds: &'a [Bound], keys: &[String], outer: &[Name]) -> String {
         let rows = Rows { input: &[], outer };
         let mut conditions = Vec::new();
-        for (bound, key) in bounds.iter().zip(keys) {
+        for (i, (bound, key)) in bounds.iter().zip(keys).enumerate() {
             match bound {
                 Bound::In(list) => match &list[..] {
                     [one] => conditions.push(format!("({key} = {})", self.expr(one, rows))),
@@ -296,6 +296,14 @@ impl<'a> Describer<'a> {
                 Bound::Any(array) => {
                     conditions.push(format!("({key} = ANY ({}))", self.expr(array, rows)));
                 }
+                Bound::Rows(list) => {
+                    let width = list.first().map_or(0, Vec::len);
+                    let names = keys.get(i..i + width).unwrap_or_default().join(", ");
+                    let list: Vec<String> =
+                        list.iter().map(|row| format!("({})", self.list(row, rows))).collect();
+                    conditions.push(format!("(({names}) IN ({}))", list.join(", ")));
+                }
+                Bound::OfRows => {}
                 Bound::Null => conditions.push(format!("({key} IS NULL)")),
                 Bound::Range { lower, upper } => {
                     for (end, sign) in [(lower, '>'), (upper, '<')] {

@@ -1,12 +1,12 @@
 //! The cheapest index for each scan, with bounds from its conditions.
 //!
-//! Bounds follow an index's key columns: equalities (`=`, `IN`, `= ANY`, `IS NULL`) as far as
-//! they go, then at most one range. Conditions stay in the filter except those that a bound
-//! expresses exactly.
+//! Bounds follow an index's key columns: equalities (`=`, `IN`, also of rows, `= ANY`, `IS NULL`)
+//! as far as they go, then at most one range. Conditions stay in the filter except those that a
+//! bound expresses exactly.
 
 use std::sync::Arc;
 
-use braid_catalog::{Catalog, Index, IndexState};
+use braid_catalog::{Catalog, Index, IndexKey, IndexState};
 use braid_types::{Datum, SqlType};
 
 use crate::expr::{CompareOp, Expr, QuantifiedExpr, SubqueryExpr, SubqueryKind};
@@ -140,7 +140,7 @@ pub fn candidate(scan: &Scan, index: &Index, conditions: &[Expr], catalog: &Cata
     let mut exact = Vec::new();
     let mut part = 1.0;
     let mut points = 1usize;
-    for key in &index.keys {
+    while let Some(key) = index.keys.get(bounds.len()) {
         let Some(place) = scan.table.columns.iter().position(|c| c.id == key.column) else { break };
         let ty = &scan.table.columns[place].ty;
         let distinct = estimate::distinct(&scan.table, place, catalog);
@@ -151,6 +151,17 @@ pub fn candidate(scan: &Scan, index: &Index, conditions: &[Expr], catalog: &Cata
             part *= (count as f64 / distinct).min(1.0);
             bounds.push(bound);
             exact.extend(used);
+            continue;
+        }
+        if let Some((rows, used)) = rows_of_keys(scan, &index.keys[bounds.len()..], conditions)
+            && points.saturating_mul(rows.len()) <= POINTS_MAX
+        {
+            points *= rows.len();
+            let width = rows.first().map_or(1, Vec::len);
+            part *= (rows.len() as f64 / distinct).min(1.0);
+            bounds.push(Bound::Rows(rows));
+            bounds.extend(std::iter::repeat_n(Bound::OfRows, width - 1));
+            exact.push(used);
             continue;
         }
         if let Some((bound, used)) = range(scan, place, ty, conditions) {
@@ -167,7 +178,7 @@ pub fn candidate(scan: &Scan, index: &Index, conditions: &[Expr], catalog: &Cata
 }
 
 fn is_point(bound: &Bound) -> bool {
-    matches!(bound, Bound::In(_) | Bound::Any(_))
+    matches!(bound, Bound::In(_) | Bound::Any(_) | Bound::Rows(_) | Bound::OfRows)
 }
 
 /// Whether an index has every column that a scan gives.
@@ -266,6 +277,44 @@ fn equality(
         }
     }
     None
+}
+
+/// `(a, b) IN ((1, 2), (3, 4))`, which is bound as an OR of rows of equalities: the rows of values
+/// for the first of these keys, and the place of the condition.
+fn rows_of_keys(
+    scan: &Scan,
+    keys: &[IndexKey],
+    conditions: &[Expr],
+) -> Option<(Vec<Vec<Expr>>, usize)> {
+    conditions.iter().enumerate().find_map(|(i, condition)| {
+        let Expr::Or(branches) = condition else { return None };
+        // A row with a NULL is equal to none.
+        let possible = |e: &&Expr| !matches!(e, Expr::And(list) if list.iter().any(is_never));
+        let branches: Vec<&Expr> = branches.iter().filter(possible).collect();
+        let Some(Expr::And(first)) = branches.first() else { return None };
+        let keys = keys.get(..first.len())?;
+        let rows: Option<Vec<_>> = branches.iter().map(|e| row_of_keys(scan, keys, e)).collect();
+        Some((rows?, i))
+    })
+}
+
+/// The values that a row of equalities gives to exactly these keys.
+fn row_of_keys(scan: &Scan, keys: &[IndexKey], branch: &Expr) -> Option<Vec<Expr>> {
+    let Expr::And(list) = branch else { return None };
+    let mut row = vec![None; keys.len()];
+    for e in list {
+        let Expr::Compare(CompareOp::Eq, a, b) = e else { return None };
+        let (at, value) = [(a, b), (b, a)].into_iter().find_map(|(column, value)| {
+            let column = &scan.table.columns[column_of(scan, column)?];
+            let at = keys.iter().position(|key| key.column == column.id)?;
+            let usable = fits(&value.ty(), &column.ty) && is_free(scan, value);
+            usable.then(|| (at, (**value).clone()))
+        })?;
+        if row[at].replace(value).is_some() {
+            return None;
+        }
+    }
+    row.into_iter().collect()
 }
 
 fn range(

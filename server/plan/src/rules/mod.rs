@@ -47,7 +47,7 @@ pub mod walk {
     use std::sync::Arc;
 
     use crate::expr::{Expr, SubqueryKind};
-    use crate::node::{Bound, FrameBound, JoinMethod, Node, OnConflict, Recheck};
+    use crate::node::{FrameBound, JoinMethod, Node, OnConflict, Recheck};
 
     /// Calls `f` on each input of an operator.
     pub fn children_mut(node: &mut Node, f: &mut dyn FnMut(&mut Node)) {
@@ -104,16 +104,7 @@ pub mod walk {
             Node::Values(n) => n.rows.iter_mut().flatten().for_each(f),
             Node::Scan(n) => {
                 n.filter.iter_mut().for_each(&mut *f);
-                for bound in &mut n.access.bounds {
-                    match bound {
-                        Bound::In(list) => list.iter_mut().for_each(&mut *f),
-                        Bound::Any(e) => f(e),
-                        Bound::Null => {}
-                        Bound::Range { lower, upper } => {
-                            lower.iter_mut().chain(upper).for_each(|(e, _)| f(e));
-                        }
-                    }
-                }
+                n.access.bounds.iter_mut().for_each(|bound| bound.for_each_expr_mut(f));
                 n.access.limit.iter_mut().for_each(f);
             }
             Node::Virtual(n) => n.filter.iter_mut().for_each(f),

@@ -54,7 +54,7 @@ fn order_of(scan: &Scan, keys: &[SortKey]) -> Option<bool> {
     // Several points are read one after the other, each in its own order.
     let several = scan.access.bounds.iter().any(|bound| match bound {
         Bound::In(list) => list.len() > 1,
-        Bound::Any(_) => true,
+        Bound::Any(_) | Bound::Rows(_) => true,
         _ => false,
     });
     if several {
