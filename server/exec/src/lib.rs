@@ -30,5 +30,5 @@ pub use context::{Cancel, ExecContext, Memory, NewKeys, SessionServices};
 pub use duplicate::duplicate_key;
 pub use errors::from_kv;
 pub use execution::Execution;
-pub use operator::{check_left, has_left_on};
+pub use operator::{check_left, foreign_key_changed, has_left_on};
 pub use predict::{Dependency, StatementSpans, predict_spans};

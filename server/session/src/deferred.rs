@@ -8,8 +8,8 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use braid_catalog::{Catalog, ForeignKey, Id, SearchPath, Table};
-use braid_exec::{check_left, from_kv};
-use braid_kv::Error as Kv;
+use braid_exec::{check_left, foreign_key_changed, from_kv};
+use braid_kv::{Conflict, Error as Kv, TxnOptions};
 use braid_sql::ast::ObjectName;
 use braid_types::{Error, Result, SqlState};
 
@@ -39,6 +39,18 @@ impl Session {
                 self.commit_error(duplicate, open.unchecked.as_ref())
             }
         })
+    }
+
+    /// The error of a foreign key that was checked and has become wrong before the commit, below
+    /// SERIALIZABLE.
+    pub(crate) async fn check_changed(&mut self, conflict: &Conflict) -> Error {
+        let txn = self.server.kv.begin(TxnOptions { read_only: true, ..TxnOptions::default() });
+        let seq = txn.next_statement();
+        let catalog = self.server.catalog.at(&txn, seq).await;
+        txn.rollback().await;
+        let format = self.active().format.clone();
+        let named = catalog.ok().and_then(|all| foreign_key_changed(conflict, &all, &format));
+        named.unwrap_or_else(|| from_kv(Kv::CheckChanged(Box::new(conflict.clone()))))
     }
 
     /// `SET CONSTRAINTS`

@@ -368,6 +368,7 @@ impl Session {
             (Err(Kv::Duplicate { key, .. }), Some(token)) if key == token_key(token) => {
                 Err(self.shared.token_used(token).await)
             }
+            (Err(Kv::CheckChanged(conflict)), _) => Err(self.check_changed(&conflict).await),
             (outcome, _) => {
                 let result = outcome.and_then(CommitOutcome::into_result).map(drop);
                 result.map_err(|error| self.commit_error(error, open.unchecked.as_ref()))

@@ -163,11 +163,11 @@ impl<'r> Level<'r> {
             return Ok(());
         }
         if values.iter().any(Datum::is_null) {
-            return Err(mixed_nulls(self.run, link));
+            return Err(mixed_nulls(&**self.run, link));
         }
         match self.exists(link, values).await? {
             true => Ok(()),
-            false => Err(no_parent(self.run, link, values)),
+            false => Err(no_parent(&**self.run, link, values)),
         }
     }
 
@@ -203,7 +203,7 @@ impl<'r> Level<'r> {
         match action {
             ForeignKeyAction::NoAction | ForeignKeyAction::Restrict => {
                 if !children.is_empty() {
-                    return Err(still_referenced(self.run, link, old));
+                    return Err(still_referenced(&**self.run, link, old));
                 }
             }
             ForeignKeyAction::Cascade => {
@@ -220,7 +220,7 @@ impl<'r> Level<'r> {
                     && !self.pointing(link, old).is_empty()
                     && !self.exists(link, old).await?
                 {
-                    return Err(still_referenced(self.run, link, old));
+                    return Err(still_referenced(&**self.run, link, old));
                 }
             }
         }

@@ -20,6 +20,7 @@
 //! What must hold: nothing of the statement's result leaves before its last level; a level sees
 //! everything that earlier levels have written.
 
+mod changed;
 mod changes;
 mod children;
 mod collect;
@@ -29,6 +30,7 @@ pub(crate) mod link;
 mod messages;
 mod queue;
 
+pub use changed::foreign_key_changed;
 pub use collect::ForeignKeys;
 pub use deferred::{check_left, has_left_on};
 pub(crate) use link::index_on;
