@@ -13,6 +13,8 @@ use tokio_postgres::{Client, NoTls, SimpleQueryMessage};
 
 #[path = "foreign_keys/model.rs"]
 mod model;
+#[path = "foreign_keys/storm.rs"]
+mod storm;
 #[path = "foreign_keys/world.rs"]
 mod world;
 
@@ -245,4 +247,10 @@ fn rows_of_a_copy_point_at_later_ones() {
         });
         assert_eq!(count, Some("3000"));
     });
+}
+
+#[test]
+fn no_orphan_is_left_by_many_at_once() {
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    assert_eq!(runtime.block_on(storm::storm()), [] as [String; 0]);
 }
