@@ -60,6 +60,17 @@ impl Transaction {
         Ok(snapshot)
     }
 
+    /// At READ COMMITTED, what the statement reads from here on is what is committed now: its
+    /// checks must not see less than the locks that it has waited for. At the other levels a lock
+    /// moves the snapshot itself.
+    pub async fn renew_snapshot(&self, seq: Seq) -> Result<()> {
+        if self.isolation() == Isolation::ReadCommitted {
+            let newest = self.database.inner.store.snapshot().await?;
+            self.active()?.statements.insert(seq.number(), newest);
+        }
+        Ok(())
+    }
+
     /// The value of a key as the statement sees it.
     pub async fn get(&self, seq: Seq, key: &[u8]) -> Result<Option<Value>> {
         self.get_recorded(seq, key, Record::Default).await

@@ -10,8 +10,8 @@ use braid_types::{Datum, Error, FormatSettings, Row};
 use super::link::Link;
 use super::messages::{Words, no_parent, still_referenced};
 
-/// 23503 of the foreign key whose read has changed, as its check would have said it; `None` if it is
-/// not there any more.
+/// 23503 of the foreign key whose read has changed, as its check would have said it; `None` if it
+/// is not there any more.
 pub fn foreign_key_changed(
     conflict: &Conflict,
     catalog: &Catalog,

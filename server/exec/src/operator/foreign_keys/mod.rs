@@ -17,6 +17,9 @@
 //! isolation level. Rows that a cascade writes are locked, like those of an UPDATE.
 //! Checks of deferred constraints are left to the commit ([`deferred`]).
 //!
+//! At READ COMMITTED each level reads what is committed when it begins, as PostgreSQL's checks do:
+//! the statement may have waited for locks, and has written over rows as they were behind them.
+//!
 //! What must hold: nothing of the statement's result leaves before its last level; a level sees
 //! everything that earlier levels have written.
 

@@ -127,6 +127,7 @@ async fn levels(run: &Arc<Run>) -> Result<()> {
             return Ok(());
         }
         run.check_cancel()?;
+        run.wait(run.cx.txn.renew_snapshot(run.cx.seq)).await?;
         let level = Level::read(run, run.foreign_keys.tables(), &events).await?;
         let mut next = level.run(events).await?;
         run.foreign_keys.push(&mut next);
