@@ -1,17 +1,19 @@
-//! The error of a foreign key that was right when it was checked and is not at the commit.
+//! The error of a foreign key that was right when it was checked and may not be at the commit.
 
 use std::sync::Arc;
 
-use braid_catalog::{Catalog, ForeignKey, IndexNumber, Table};
+use braid_catalog::{Catalog, ColumnId, Table};
 use braid_codec::key;
 use braid_kv::{Conflict, RetryReason};
-use braid_types::{Datum, Error, FormatSettings, Row};
+use braid_types::{Error, FormatSettings, Row, SqlState};
 
 use super::link::Link;
-use super::messages::{Words, no_parent, still_referenced};
+use super::messages::{Words, no_parent};
 
-/// 23503 of the foreign key whose read has changed, as its check would have said it; `None` if it
-/// is not there any more.
+/// 23503 of the foreign key whose read has changed; `None` if it is not there any more.
+///
+/// Of a parent its existence was read, so it is gone. Of children a span was read, in which another
+/// transaction has changed something: that is all that is known.
 pub fn foreign_key_changed(
     conflict: &Conflict,
     catalog: &Catalog,
@@ -22,42 +24,24 @@ pub fn foreign_key_changed(
         Some((table, key))
     })?;
     let link = Link::new(catalog, child, found)?;
-    let words = Words { catalog, settings };
-    let stored = conflict.key.as_deref().unwrap_or_default();
-    // Of parents single keys are read, of children what begins with a key.
-    let (table, columns, of_parent) = match conflict.reason {
-        RetryReason::ReadChanged => (&link.parent, &found.parent_columns, true),
-        _ => (&link.child, &found.columns, false),
-    };
-    let values = values_of(stored, table, columns);
-    let known = values.is_some();
-    let values = values.unwrap_or_else(|| nothing(found));
-    let error = match of_parent {
-        true => no_parent(words, &link, &values),
-        false => still_referenced(words, &link, &values),
-    };
-    if known { Some(error) } else { Some(without_detail(&error)) }
+    if conflict.reason == RetryReason::ReadChanged {
+        let stored = conflict.key.as_deref().unwrap_or_default();
+        let values = values_of(stored, &link.parent, &found.parent_columns)?;
+        return Some(no_parent(Words { catalog, settings }, &link, &values));
+    }
+    let message = format!(
+        "a row that foreign key constraint \"{}\" of table \"{}\" depends on has changed",
+        found.name, child.name
+    );
+    let error = Error::new(SqlState::ForeignKeyViolation, message)
+        .table(&catalog.schema_name(child.schema), &child.name)
+        .constraint(&found.name);
+    Some(error)
 }
 
-fn nothing(key: &ForeignKey) -> Row {
-    vec![Datum::Null; key.columns.len()]
-}
-
-fn without_detail(error: &Error) -> Error {
-    let fields = error.fields();
-    let table = fields.table.as_deref().unwrap_or_default();
-    Error::new(fields.state, fields.message.clone())
-        .table(fields.schema.as_deref().unwrap_or_default(), table)
-        .constraint(fields.constraint.as_deref().unwrap_or_default())
-}
-
-/// The values of these columns in a key, or the beginning of one.
-fn values_of(
-    mut stored: &[u8],
-    table: &Arc<Table>,
-    columns: &[braid_catalog::ColumnId],
-) -> Option<Row> {
-    let (data_id, number): (u32, IndexNumber) = key::decode_prefix(&mut stored).ok()?;
+/// The values of these columns in a key.
+fn values_of(mut stored: &[u8], table: &Arc<Table>, columns: &[ColumnId]) -> Option<Row> {
+    let (data_id, number) = key::decode_prefix(&mut stored).ok()?;
     let index = table.index(number).filter(|_| table.data_id == data_id)?;
     let mut values = vec![None; columns.len()];
     for part in index.keys.iter().take(columns.len()) {
