@@ -30,6 +30,28 @@ fn parenthesized(expr: &str) -> String {
     format!("({expr})")
 }
 
+/// ` INTERLEAVE IN PARENT …`, if the index is interleaved.
+fn interleave_text(catalog: &Catalog, table: &Table, index: &Index) -> String {
+    let Some(parent) = index.parent().and_then(|parent| catalog.table(parent)) else {
+        return String::new();
+    };
+    let name = match parent.schema == table.schema {
+        true => quote_ident(&parent.name),
+        false => qualified(&catalog.schema_name(parent.schema), &parent.name),
+    };
+    let keys = index.keys.iter().take(index.columns_above());
+    let columns: Vec<ColumnId> = keys.map(|key| key.column).collect();
+    let columns = column_list(table, &columns);
+    let foreign_key = index.interleaving.as_ref().and_then(|interleaving| interleaving.foreign_key);
+    let made = table.foreign_keys.iter().find(|key| Some(key.id) == foreign_key);
+    let delete = match made.map(|key| key.on_delete) {
+        Some(ForeignKeyAction::Cascade) => " ON DELETE CASCADE",
+        Some(_) => " ON DELETE NO ACTION",
+        None => "",
+    };
+    format!(" INTERLEAVE IN PARENT {name} ({columns}){delete}")
+}
+
 /// `CREATE [UNIQUE] INDEX …`.
 pub fn index_definition(catalog: &Catalog, table: &Table, index: &Index) -> String {
     let unique = if index.unique { "UNIQUE " } else { "" };
@@ -40,6 +62,7 @@ pub fn index_definition(catalog: &Catalog, table: &Table, index: &Index) -> Stri
     if !index.storing.is_empty() {
         let _ = write!(text, " INCLUDE ({})", column_list(table, &index.storing));
     }
+    text.push_str(&interleave_text(catalog, table, index));
     if let Some(predicate) = &index.predicate {
         let _ = write!(text, " WHERE {}", parenthesized(predicate));
     }
@@ -185,6 +208,7 @@ pub fn create_table_text(catalog: &Catalog, table: &Table) -> String {
         if !index.storing.is_empty() {
             let _ = write!(text, " STORING ({})", column_list(table, &index.storing));
         }
+        text.push_str(&interleave_text(catalog, table, index));
         if let Some(predicate) = &index.predicate {
             let _ = write!(text, " WHERE {}", parenthesized(predicate));
         }
@@ -193,7 +217,8 @@ pub fn create_table_text(catalog: &Catalog, table: &Table) -> String {
     for check in &table.checks {
         lines.push(format!("CONSTRAINT {} {}", quote_ident(&check.name), check_definition(check)));
     }
-    for key in &table.foreign_keys {
+    let made = table.primary.interleaving.as_ref().and_then(|found| found.foreign_key);
+    for key in table.foreign_keys.iter().filter(|key| Some(key.id) != made) {
         let qualify = |parent: &Table| parent.schema != table.schema;
         let text = foreign_key_definition(catalog, table, key, qualify);
         lines.push(format!("CONSTRAINT {} {text}", quote_ident(&key.name)));
@@ -206,5 +231,6 @@ pub fn create_table_text(catalog: &Catalog, table: &Table) -> String {
         }));
     }
     let name = qualified(&catalog.schema_name(table.schema), &table.name);
-    format!("CREATE TABLE {name} (\n    {}\n)", lines.join(",\n    "))
+    let interleave = interleave_text(catalog, table, &table.primary);
+    format!("CREATE TABLE {name} (\n    {}\n){interleave}", lines.join(",\n    "))
 }

@@ -128,8 +128,36 @@ pub struct Index {
     pub predicate: Option<String>,
     /// How far its building got.
     pub state: IndexState,
+    /// Where its entries lie, if that is below the rows of another table.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interleaving: Option<Interleaving>,
+    /// The indexes whose entries lie right below this one's rows: table and number. Only a primary
+    /// key has any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub below: Vec<(Id, IndexNumber)>,
     /// COMMENT ON INDEX / CONSTRAINT.
     pub comment: Option<String>,
+}
+
+/// The rows below which an index's entries lie.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Interleaving {
+    /// The primary keys above, the root's first, the parent's last.
+    pub above: Vec<Ancestor>,
+    /// The foreign key that ON DELETE made, if it was written.
+    #[serde(default)]
+    pub foreign_key: Option<Id>,
+}
+
+/// A primary key above an interleaved index.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ancestor {
+    /// Its table.
+    pub table: Id,
+    /// What stands for the table in keys.
+    pub data_id: Id,
+    /// How many key columns it adds to those of the one above it.
+    pub columns: usize,
 }
 
 /// A part of an index key.

@@ -22,6 +22,7 @@ mod commit_tokens;
 mod definition;
 pub mod descriptor;
 mod draft;
+mod interleave;
 mod key_names;
 mod lookup;
 pub mod names;
@@ -43,6 +44,7 @@ pub use definition::{
 };
 pub use descriptor::*;
 pub use draft::Draft;
+pub use interleave::owner_of;
 pub use key_names::CatalogKeyNames;
 pub use lookup::CatalogLookup;
 pub use privilege::{Object, PUBLIC, TABLE_PRIVILEGES, privilege_letter};

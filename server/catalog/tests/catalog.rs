@@ -52,6 +52,8 @@ fn index(id: Id, number: IndexNumber, name: &str, column: ColumnId) -> Index {
         storing: if number == 2 { vec![1] } else { vec![] },
         predicate: (number == 2).then(|| "b > 0".to_owned()),
         state: IndexState::Public,
+        interleaving: None,
+        below: Vec::new(),
         comment: None,
     }
 }

@@ -13,7 +13,8 @@
 //! - two encoded keys compare bytewise as their values compare in SQL, `NULL` after every value
 //!   (before, when descending); equal values have equal keys.
 //! - no encoded column is a prefix of another encoding of that column, so that a span
-//!   `[prefix, prefix_end(prefix))` holds the rows with that prefix and no others.
+//!   `[prefix, prefix_end(prefix))` ([`braid_kv::prefix_end`]) holds the rows with that prefix and
+//!   no others.
 //! - `decode(encode(x)) = x` where [`key::is_exact`] says so, and always for cells.
 //! - bytes that nobody wrote are an [`Error`], never a panic.
 

@@ -53,9 +53,9 @@ fn check_key(input: &[u8]) {
     let _ = key::print(bytes, &NoNames);
     let _ = key::decode_family(&mut &*bytes);
     let _ = key::decode_prefix(&mut &*bytes);
-    if let Some(end) = key::prefix_end(bytes) {
-        assert!(end.as_slice() > bytes && !end.starts_with(bytes) || bytes.is_empty());
-    }
+    let end = braid_kv::prefix_end(bytes);
+    assert!(end.as_slice() > bytes);
+    assert!(!end.starts_with(bytes) || bytes.iter().all(|&byte| byte == 0xff));
 }
 
 /// Input: type, then the bytes of a cell or of a row.

@@ -100,24 +100,6 @@ proptest! {
     }
 
     #[test]
-    fn the_end_of_a_prefix_is_tight(prefix in vec(prop_oneof![Just(0xffu8), any::<u8>()], 0..6),
-                                    other in vec(prop_oneof![Just(0xffu8), any::<u8>()], 0..8)) {
-        match key::prefix_end(&prefix) {
-            None => prop_assert!(prefix.iter().all(|&byte| byte == 0xff)),
-            Some(end) => {
-                prop_assert!(end > prefix);
-                let inside = prefix <= other && other < end;
-                prop_assert_eq!(inside, other.starts_with(&prefix));
-                // Nothing below the end is above every key with the prefix.
-                let mut highest = prefix.clone();
-                highest.extend_from_slice(&[0xff; 8]);
-                prop_assert!(highest < end);
-                prop_assert!(!end.ends_with(&[0]) && end.len() <= prefix.len());
-            }
-        }
-    }
-
-    #[test]
     fn table_and_index_sort_as_numbers(a: (u32, u16), b: (u32, u16), small: (u8, u8)) {
         let small = (u32::from(small.0), u16::from(small.1));
         for (a, b) in [(a, b), (a, small), (small, b)] {
@@ -225,7 +207,7 @@ fn keys_print_for_humans() {
     key::encode(&mut row, &Datum::Int(42), &SqlType::Int8, false);
     assert_eq!(key::print(&row, &Names), "/account/primary/42");
     assert_eq!(key::print(&row, &NoNames), "/Table/106/1/42");
-    assert_eq!(key::print(&key::prefix_end(&row).unwrap(), &Names), "/account/primary/43");
+    assert_eq!(key::print(&braid_kv::prefix_end(&row), &Names), "/account/primary/43");
 
     let mut family = row.clone();
     key::encode_family(&mut family, 2);

@@ -10,13 +10,13 @@
 //! gaps, so they are left out.
 //!
 //! What a finding's `kind` may be is part of the interface: `corrupt`, `family`, `not_null`,
-//! `index_missing`, `index_wrong`, `index_dangling`, `foreign_key`, `more`.
+//! `index_missing`, `index_wrong`, `index_dangling`, `foreign_key`, `interleaving`, `more`.
 
 use std::sync::Arc;
 
 use braid_catalog::{CatalogKeyNames, IndexState, Table};
 use braid_codec::key;
-use braid_kv::{Key, Record, ScanRequest, Scanner, Span};
+use braid_kv::{Key, KeyShape, Record, ScanRequest, Scanner, Span};
 use braid_plan::eval::{EvalContext, holds};
 use braid_plan::{Expr, PlanContext, bind_table_expr};
 use braid_types::{Datum, Result, Row};
@@ -38,6 +38,9 @@ pub async fn check_table(cx: &ExecContext, table: &Arc<Table>) -> Result<Vec<Row
     check.rows().await?;
     for i in 0..check.indexes.len() {
         check.entries(i).await?;
+    }
+    if !table.primary.below.is_empty() && table.primary.interleaving.is_none() {
+        check.interleaved().await?;
     }
     Ok(check.findings)
 }
@@ -104,8 +107,9 @@ impl<'a> Check<'a> {
         self.findings.push(texts.into_iter().map(Datum::text).collect());
     }
 
-    fn scan(&self, span: Span) -> Scanner {
+    fn scan(&self, span: Span, shape: Option<&Arc<dyn KeyShape>>) -> Scanner {
         let request = ScanRequest::new(span).limit_rows(BATCH_ENTRIES).record(Record::Never);
+        let request = request.shape(shape);
         self.cx.txn.scanner(self.cx.seq.after(), request)
     }
 
@@ -124,7 +128,8 @@ impl<'a> Check<'a> {
 
     /// Every row: its families, its entries, its parents.
     async fn rows(&mut self) -> Result<()> {
-        let mut scanner = self.scan(self.reader.rows.primary_span());
+        let mut scanner =
+            self.scan(self.reader.rows.primary_span(), self.reader.rows.shape.as_ref());
         let mut partial: Option<Partial> = None;
         loop {
             self.cx.cancel.check()?;
@@ -271,9 +276,29 @@ impl<'a> Check<'a> {
         Ok(())
     }
 
+    /// Every key in the range that a root shares with what is interleaved in it: whose it is.
+    async fn interleaved(&mut self) -> Result<()> {
+        let mut scanner = self.scan(self.reader.rows.primary_span(), None);
+        let below = self.cx.catalog.interleaved_below(self.table);
+        let shapes =
+            below.iter().filter_map(|(table, number)| table.key_shape(table.index(*number)?));
+        let shapes: Vec<Arc<dyn KeyShape>> =
+            self.reader.rows.shape.clone().into_iter().chain(shapes).collect();
+        while let Some(batch) = self.wait(scanner.next_batch()).await? {
+            self.cx.cancel.check()?;
+            for (key, _) in batch.iter() {
+                if shapes.iter().all(|shape| shape.gap(key).is_some()) {
+                    self.found("interleaving", key, "no table owns the key".to_owned());
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Every entry of an index: its row.
     async fn entries(&mut self, i: usize) -> Result<()> {
-        let mut scanner = self.scan(self.indexes[i].rows.span());
+        let mut scanner =
+            self.scan(self.indexes[i].rows.span(), self.indexes[i].rows.shape.as_ref());
         while let Some(batch) = self.wait(scanner.next_batch()).await? {
             self.cx.cancel.check()?;
             let mut entries: Vec<(&[u8], Key)> = Vec::new();

@@ -4,7 +4,7 @@
 //! know is which of several ways of writing a value the row had, so the check is put off only for
 //! types whose keys tell everything ([`can_tell`]).
 
-use braid_catalog::{Catalog, Index, Table};
+use braid_catalog::{Catalog, Index, Table, owner_of};
 use braid_codec::key;
 use braid_types::{Datum, Error, FormatSettings, SqlState};
 
@@ -12,24 +12,22 @@ use crate::operator::change::columns_text;
 
 /// 23505 with the name of the constraint that `key` belongs to, and its columns' values.
 pub fn duplicate_key(key_bytes: &[u8], catalog: &Catalog, settings: &FormatSettings) -> Error {
-    let mut rest = key_bytes;
-    let found = key::decode_prefix(&mut rest).ok().and_then(|(data_id, number)| {
-        let table = catalog.tables().find(|table| table.data_id == data_id)?;
-        let index = table.all_indexes().find(|index| index.number == number)?;
-        Some((table, index))
-    });
+    let found = owner_of(catalog, key_bytes)
+        .and_then(|(table, number)| Some((table, table.index(number)?)));
     let Some((table, index)) = found else {
         let message = "duplicate key value violates unique constraint";
         return Error::new(SqlState::UniqueViolation, message);
     };
     let mut row = vec![Datum::Null; table.columns.len()];
-    for part in &index.keys {
+    let mut rest = key_bytes.get(table.key_prefix(index).len()..).unwrap_or_default();
+    for (at, part) in index.keys.iter().enumerate() {
         let place = table.columns.iter().position(|column| column.id == part.column);
         let Some(place) = place else { continue };
         match key::decode(&mut rest, &table.columns[place].ty, part.descending) {
             Ok(value) => row[place] = value,
             Err(error) => return crate::errors::from_codec(error),
         }
+        rest = rest.strip_prefix(&*table.bytes_behind(index, at)).unwrap_or(rest);
     }
     duplicate_row(table, index, &row, &catalog.schema_name(table.schema), settings)
 }

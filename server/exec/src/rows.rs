@@ -5,6 +5,9 @@
 //! secondary /table/n/columns…[/key columns…]    ▶ STORING columns [, key columns]
 //! ```
 //!
+//! Interleaved tables and indexes have the way down from the root between their columns
+//! ([`braid_catalog::Interleaving`]); who scans their range says which keys it wants (`shape`).
+//!
 //! Family 0 always has a pair, so that the row exists; another one only if a column of it is not
 //! NULL. A secondary key ends with the primary key's columns unless it is unique without NULLs;
 //! then they are in the value. Key columns whose bytes do not tell all
@@ -17,8 +20,8 @@ use std::sync::Arc;
 use braid_catalog::{Column, ColumnId, FamilyId, Index, IndexNumber, Table};
 use braid_codec::key;
 use braid_codec::value::{Cell, RowReader, decode_cell, encode_row};
-use braid_kv::{Key, Span};
-use braid_types::{Datum, FormatSettings, Result, Row, SqlType};
+use braid_kv::{Key, KeyShape, Span};
+use braid_types::{Datum, Error, FormatSettings, Result, Row, SqlType};
 
 use crate::errors::from_codec;
 
@@ -30,6 +33,8 @@ const VALUE_BYTES: usize = 12;
 pub struct TableRows {
     /// The table.
     pub table: Arc<Table>,
+    /// Tells its keys from those of tables that are interleaved with it, if there are any.
+    pub shape: Option<Arc<dyn KeyShape>>,
     primary_prefix: Vec<u8>,
     primary: Vec<KeyPart>,
     families: Vec<FamilyRows>,
@@ -43,6 +48,44 @@ struct KeyPart {
     place: usize,
     ty: SqlType,
     descending: bool,
+    /// What follows it in a key: nothing, or the way down to the next level of interleaving.
+    behind: Box<[u8]>,
+}
+
+impl KeyPart {
+    #[inline]
+    fn encode(&self, out: &mut Vec<u8>, value: &Datum) {
+        key::encode(out, value, &self.ty, self.descending);
+        if !self.behind.is_empty() {
+            out.extend_from_slice(&self.behind);
+        }
+    }
+
+    #[inline]
+    fn decode(&self, rest: &mut &[u8]) -> Result<Datum> {
+        let datum = key::decode(rest, &self.ty, self.descending).map_err(from_codec)?;
+        self.pass(rest)?;
+        Ok(datum)
+    }
+
+    #[inline]
+    fn skip(&self, rest: &mut &[u8]) -> Result<()> {
+        key::skip(rest, &self.ty, self.descending).map_err(from_codec)?;
+        self.pass(rest)
+    }
+
+    #[inline]
+    fn pass(&self, rest: &mut &[u8]) -> Result<()> {
+        if !self.behind.is_empty() {
+            *rest = rest.strip_prefix(&*self.behind).ok_or_else(misplaced)?;
+        }
+        Ok(())
+    }
+}
+
+#[cold]
+fn misplaced() -> Error {
+    Error::internal("a key of another interleaved table")
 }
 
 struct FamilyRows {
@@ -57,6 +100,8 @@ pub struct IndexRows {
     pub number: IndexNumber,
     /// Whether its keys are unique.
     pub unique: bool,
+    /// Tells its keys from those of others in its range, if there are any.
+    pub shape: Option<Arc<dyn KeyShape>>,
     prefix: Vec<u8>,
     keys: Vec<KeyPart>,
     /// The primary key's columns that are not among `keys`.
@@ -83,10 +128,12 @@ fn parts(table: &Table, index: &Index) -> Vec<KeyPart> {
     index
         .keys
         .iter()
-        .map(|part| {
+        .enumerate()
+        .map(|(at, part)| {
             let place = place_of(table, part.column);
             let ty = table.columns[place].ty.clone();
-            KeyPart { place, ty, descending: part.descending }
+            let behind = table.bytes_behind(index, at).into_boxed_slice();
+            KeyPart { place, ty, descending: part.descending, behind }
         })
         .collect()
 }
@@ -121,14 +168,15 @@ impl TableRows {
         let missing = table.columns.iter().map(missing_value).collect();
         Self {
             table: table.clone(),
-            primary_prefix: key::index_prefix(table.data_id, 1),
+            shape: table.key_shape(&table.primary),
+            primary_prefix: table.key_prefix(&table.primary),
             primary,
             families,
             missing,
         }
     }
 
-    /// Everything of the primary index.
+    /// Everything of the primary index, and what is interleaved with it.
     pub fn primary_span(&self) -> Span {
         Span::prefix(self.primary_prefix.clone())
     }
@@ -142,7 +190,7 @@ impl TableRows {
     pub fn primary_key_of_parts(&self, values: &[Datum]) -> Key {
         let mut out = self.primary_prefix.clone();
         for (part, value) in self.primary.iter().zip(values) {
-            key::encode(&mut out, value, &part.ty, part.descending);
+            part.encode(&mut out, value);
         }
         out
     }
@@ -245,7 +293,7 @@ fn missing_value(column: &Column) -> Datum {
 
 fn encode_parts(out: &mut Vec<u8>, parts: &[KeyPart], row: &[Datum]) {
     for part in parts {
-        key::encode(out, &row[part.place], &part.ty, part.descending);
+        part.encode(out, &row[part.place]);
     }
 }
 
@@ -269,7 +317,7 @@ impl RowDecoder {
     pub fn row_key<'k>(&self, key_bytes: &'k [u8]) -> Result<&'k [u8]> {
         let mut rest = key_bytes.get(self.prefix_bytes..).unwrap_or_default();
         for part in &self.parts {
-            key::skip(&mut rest, &part.ty, part.descending).map_err(from_codec)?;
+            part.skip(&mut rest)?;
         }
         Ok(&key_bytes[..key_bytes.len() - rest.len()])
     }
@@ -284,13 +332,12 @@ impl RowDecoder {
                 break;
             }
             if wanted.peek().is_some_and(|(place, _)| *place == i) {
-                let datum =
-                    key::decode(&mut rest, &part.ty, part.descending).map_err(from_codec)?;
+                let datum = part.decode(&mut rest)?;
                 while let Some((_, out)) = wanted.next_if(|(place, _)| *place == i) {
                     row[*out] = datum.clone();
                 }
             } else {
-                key::skip(&mut rest, &part.ty, part.descending).map_err(from_codec)?;
+                part.skip(&mut rest)?;
             }
         }
         Ok(row)
@@ -322,11 +369,13 @@ impl IndexRows {
         let suffix = parts(table, &table.primary)
             .into_iter()
             .filter(|part| !keys.iter().any(|key| key.place == part.place))
+            .map(|part| KeyPart { behind: Box::default(), ..part })
             .collect();
         Self {
             number: index.number,
             unique: index.unique,
-            prefix: key::index_prefix(table.data_id, index.number),
+            shape: table.key_shape(index),
+            prefix: table.key_prefix(index),
             storing: index.storing.iter().map(|id| place_of(table, *id)).collect(),
             keys,
             suffix,
@@ -404,7 +453,7 @@ impl IndexRows {
         }
     }
 
-    /// Everything of the index.
+    /// Everything of the index, and what is interleaved with it.
     pub fn span(&self) -> Span {
         Span::prefix(self.prefix.clone())
     }
@@ -432,7 +481,7 @@ impl IndexDecoder {
             if i >= self.keys && rest.is_empty() {
                 break;
             }
-            let datum = key::decode(&mut rest, &part.ty, part.descending).map_err(from_codec)?;
+            let datum = part.decode(&mut rest)?;
             while let Some((_, out)) = wanted.next_if(|(place, _)| *place == i) {
                 row[*out] = datum.clone();
             }

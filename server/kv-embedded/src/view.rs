@@ -10,7 +10,7 @@ use crate::{
     range_cache::RangeCache,
     tombstones::TombstoneIndex,
 };
-use braid_kv::{Answer, Cursor, Key, Result, Snapshot, Span, Timestamp, Value};
+use braid_kv::{Answer, Cursor, Key, KeyShape, Result, Snapshot, Span, Timestamp, Value};
 use fjall::Readable;
 use std::{any::Any, sync::Arc};
 
@@ -121,7 +121,17 @@ impl Snapshot for ViewHandle {
     }
 
     fn scan(&self, span: Span, reverse: bool, keys_only: bool) -> Box<dyn Cursor> {
-        Box::new(ViewCursor::new(self.0.clone(), span, reverse, keys_only))
+        Box::new(ViewCursor::new(self.0.clone(), span, reverse, keys_only, None))
+    }
+
+    fn scan_shaped(
+        &self,
+        span: Span,
+        reverse: bool,
+        keys_only: bool,
+        shape: Arc<dyn KeyShape>,
+    ) -> Box<dyn Cursor> {
+        Box::new(ViewCursor::new(self.0.clone(), span, reverse, keys_only, Some(shape)))
     }
 
     fn as_any(&self) -> &dyn Any {

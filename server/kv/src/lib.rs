@@ -52,6 +52,7 @@ mod metrics;
 mod options;
 mod reads;
 mod scanner;
+mod shape;
 mod span;
 mod store;
 mod transaction;
@@ -68,6 +69,7 @@ pub use options::{
     TxnOptions,
 };
 pub use scanner::{ScanRequest, Scanner};
+pub use shape::KeyShape;
 pub use span::{Key, Span, SpanSet, Value, key_after, prefix_end};
 pub use store::{
     Answer, Check, CommitOutcome, CommitRequest, Cursor, LockGrant, LockInfo, NewKey, ReadSegment,

@@ -10,7 +10,7 @@
 //! without own writes pass through untouched.
 
 use crate::{
-    BatchBuilder, Cursor, Record, Result, ScanBatch, Seq, Snapshot, Span, Transaction,
+    BatchBuilder, Cursor, KeyShape, Record, Result, ScanBatch, Seq, Snapshot, Span, Transaction,
     buffer::Overlay, key_after,
 };
 use std::sync::Arc;
@@ -31,6 +31,9 @@ pub struct ScanRequest {
     pub keys_only: bool,
     /// Whether the read is remembered.
     pub record: Record,
+    /// The kind of keys wanted, where others lie between them. They are read all the same as far
+    /// as the read set is concerned.
+    pub shape: Option<Arc<dyn KeyShape>>,
 }
 
 impl ScanRequest {
@@ -43,6 +46,7 @@ impl ScanRequest {
             limit_bytes: 0,
             keys_only: false,
             record: Record::Default,
+            shape: None,
         }
     }
 
@@ -61,6 +65,12 @@ impl ScanRequest {
     /// The same scan without values.
     pub fn keys_only(mut self) -> ScanRequest {
         self.keys_only = true;
+        self
+    }
+
+    /// The same scan of keys of one kind. One that has all of the span costs nothing.
+    pub fn shape(mut self, shape: Option<&Arc<dyn KeyShape>>) -> ScanRequest {
+        self.shape = shape.filter(|shape| !shape.has_all_of(&self.span)).cloned();
         self
     }
 
@@ -108,8 +118,13 @@ impl Scanner {
             None => {
                 let snapshot = txn.snapshot_for(self.seq).await?;
                 let request = &self.request;
-                let cursor =
-                    snapshot.scan(request.span.clone(), request.reverse, request.keys_only);
+                let (span, reverse) = (request.span.clone(), request.reverse);
+                let cursor = match &request.shape {
+                    None => snapshot.scan(span, reverse, request.keys_only),
+                    Some(shape) => {
+                        snapshot.scan_shaped(span, reverse, request.keys_only, shape.clone())
+                    }
+                };
                 (snapshot, cursor)
             }
         };
@@ -121,7 +136,10 @@ impl Scanner {
         }
         let examined = self.examined(&batch);
         txn.record(self.seq, &snapshot, || examined.clone(), self.request.record)?;
-        let overlay = txn.overlay(self.seq, &examined);
+        let mut overlay = txn.overlay(self.seq, &examined);
+        if let Some(shape) = &self.request.shape {
+            overlay.ops.retain(|(key, _)| shape.gap(key).is_none());
+        }
         match &batch.resume {
             Some(rest) => {
                 self.request.span = rest.clone();

@@ -4,9 +4,10 @@
 //! The trait can be used as `dyn Store`. Calls answer with an [`Answer`]: ready at once (the
 //! embedded store almost always is), or a future.
 
+use crate::shape::ShapedCursor;
 use crate::{
-    Conflict, Error, HistogramValues, Key, LockRequest, LockStrength, Result, ScanBatch, Seq, Span,
-    SpanSet, Timestamp, TxnId, Value,
+    Conflict, Error, HistogramValues, Key, KeyShape, LockRequest, LockStrength, Result, ScanBatch,
+    Seq, Span, SpanSet, Timestamp, TxnId, Value,
 };
 use futures_util::future::BoxFuture;
 use std::{
@@ -64,6 +65,17 @@ pub trait Snapshot: Send + Sync + 'static {
 
     /// Opens a scan. Nothing is read before the first batch.
     fn scan(&self, span: Span, reverse: bool, keys_only: bool) -> Box<dyn Cursor>;
+
+    /// The same for the keys of one kind only. A batch may be empty although more follows.
+    fn scan_shaped(
+        &self,
+        span: Span,
+        reverse: bool,
+        keys_only: bool,
+        shape: Arc<dyn KeyShape>,
+    ) -> Box<dyn Cursor> {
+        Box::new(ShapedCursor::new(self.scan(span, reverse, keys_only), shape))
+    }
 
     /// The concrete type, for the store that made it.
     fn as_any(&self) -> &dyn Any;

@@ -149,6 +149,7 @@ impl Session {
                 draft: &mut draft,
                 implicit,
                 notices: &mut notices,
+                scattered: Vec::new(),
             };
             ddl::run(statement, &mut cx).await
         };

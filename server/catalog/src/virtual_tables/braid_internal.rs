@@ -77,7 +77,10 @@ fn tables(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
     );
     for table in cx.catalog.tables() {
         let statistics = cx.catalog.statistics(table.id);
-        let span = crate::table_span(table.data_id);
+        let span = match table.primary.is_mixed() {
+            true => table.index_span(&table.primary),
+            false => crate::table_span(table.data_id),
+        };
         sheet.push([
             int(table.id),
             int(table.data_id),
@@ -137,7 +140,7 @@ fn index_row(cx: &VirtualContext<'_>, sheet: &mut Sheet, table: &Table, index: &
         let name = name(key.column)?;
         Some(if key.descending { format!("{name} DESC") } else { name })
     });
-    let prefix = braid_codec::key::index_prefix(table.data_id, index.number);
+    let prefix = table.key_prefix(index);
     sheet.push([
         int(table.id),
         int(index.id),

@@ -92,10 +92,7 @@ fn pg_locks(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
     let now = std::time::SystemTime::now();
     let mut sheet = Sheet::new("pg_locks", &columns);
     for entry in cx.runtime.locks() {
-        let mut key = entry.info.span.start.as_slice();
-        let table = braid_codec::key::decode_prefix(&mut key)
-            .ok()
-            .and_then(|(data_id, _)| cx.catalog.tables().find(|table| table.data_id == data_id));
+        let table = crate::owner_of(cx.catalog, &entry.info.span.start).map(|(table, _)| table);
         let mode = match entry.info.strength {
             braid_kv::LockStrength::Shared => "ShareLock",
             braid_kv::LockStrength::Exclusive => "ExclusiveLock",

@@ -34,7 +34,7 @@ pub use decode::{decode, skip};
 pub use encode::{encode, is_exact, is_orderable};
 pub use prefix::{
     INTERLEAVE_SENTINEL, decode_family, decode_prefix, encode_family, encode_interleave,
-    index_prefix, prefix_end, system_key, table_prefix,
+    index_prefix, system_key, table_prefix,
 };
 pub use print::{IndexNames, KeyNames, NoNames, print};
 

@@ -1,4 +1,5 @@
-//! The parts of a key around its columns: table, index, family, sentinel, and the end of a prefix.
+//! The parts of a key around its columns: table, index, family, sentinel. The end of a prefix is
+//! [`braid_kv::prefix_end`], the only function of its kind.
 
 use super::reader::Reader;
 use crate::{Error, Result};
@@ -100,13 +101,4 @@ pub fn encode_interleave(out: &mut Vec<u8>, table: u32, index: u16) {
     out.push(INTERLEAVE_SENTINEL);
     put_uvarint(out, u64::from(table));
     put_uvarint(out, u64::from(index));
-}
-
-/// The smallest key above every key with that prefix; `None` if there is none (the prefix is
-/// empty or all `0xff`): the span is then open to the end of the store.
-pub fn prefix_end(prefix: &[u8]) -> Option<Vec<u8>> {
-    let last = prefix.iter().rposition(|&byte| byte != 0xff)?;
-    let mut end = prefix[..=last].to_vec();
-    end[last] += 1;
-    Some(end)
 }

@@ -168,6 +168,7 @@ async fn set_type(
     let name = old.columns[place].name.clone();
     check_column_type(&name, &ty)?;
     refuse_dependents(cx, old, place, &ty)?;
+    super::interleave::refuse_new_type(old, place)?;
     let convert = match new.using {
         Some(expr) => cx.bind(old, &expr.to_string(), Some(&ty), "transform expressions")?,
         None => {

@@ -14,6 +14,7 @@ use super::alter_column;
 use super::columns::{Behind, add_column};
 use super::constraints::{KeySpec, multiple_primary_keys, set_family};
 use super::create_table::add_rowid;
+use super::interleave::{check_agreement, refuse_enforcing, refuse_new_key};
 use super::lookup::{parts, undefined_column};
 
 pub(super) async fn run(cx: &mut DdlContext<'_>, alter: &AlterTable) -> Result<()> {
@@ -184,6 +185,7 @@ async fn replace_primary_key(
     table: Arc<Table>,
     spec: KeySpec,
 ) -> Result<()> {
+    refuse_new_key(&table)?;
     refuse_if_referenced(cx, &table, &table.primary)?;
     let mut changed = Table::clone(&table);
     changed.columns.retain(|column| !column.hidden);
@@ -256,6 +258,7 @@ async fn add_foreign_key(
 ) -> Result<()> {
     let mut changed = Table::clone(&table);
     cx.add_foreign_key(&mut changed, name, key, columns)?;
+    check_agreement(&changed)?;
     if let Some(key) = changed.foreign_keys.last_mut() {
         key.validated = validate;
     }
@@ -390,6 +393,7 @@ async fn drop_constraint(
         changed.checks.remove(place);
     } else if let Some(place) = changed.foreign_keys.iter().position(|key| key.name == name) {
         let key = changed.foreign_keys.remove(place);
+        refuse_enforcing(&table, &key)?;
         cx.forget_reference(&mut changed, key.parent)?;
     } else if let Some(place) =
         changed.indexes.iter().position(|index| index.name == name && index.constraint.is_some())
@@ -420,6 +424,7 @@ async fn drop_primary_key(
     table: &Arc<Table>,
     mut changed: Table,
 ) -> Result<()> {
+    refuse_new_key(table)?;
     changed.primary.keys.clear();
     changed.primary.constraint = None;
     changed.primary.comment = None;

@@ -129,8 +129,10 @@ async fn change_once(
         draft: &mut draft,
         implicit: false,
         notices: &mut notices,
+        scattered: Vec::new(),
     };
     step(&mut own)?;
+    own.delete_scattered().await?;
     let Some(draft) = draft else { return Ok(()) };
     let pending = draft.flush(cx.cache, &txn, seq).map_err(from_kv)?;
     let outcome = txn.commit_or_error().await;
@@ -254,6 +256,7 @@ async fn read(
     let pairs_max = BATCH_PAIRS.max(builder.rows.family_count() * 2);
     let mut request = ScanRequest::new(span).limit_rows(pairs_max).record(CHECKED);
     request.limit_bytes = BATCH_BYTES;
+    request = request.shape(builder.rows.shape.as_ref());
     let pairs = txn.scan(seq, request).await.map_err(from_kv)?;
     let mut rows: Vec<(Key, Row)> = Vec::new();
     for (key, value) in pairs.iter() {

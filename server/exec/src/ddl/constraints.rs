@@ -178,6 +178,8 @@ impl DdlContext<'_> {
             storing,
             predicate: spec.predicate.clone(),
             state: IndexState::Public,
+            interleaving: None,
+            below: Vec::new(),
             comment: None,
         };
         if spec.primary {

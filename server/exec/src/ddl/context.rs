@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use braid_catalog::{
-    Catalog, CatalogCache, CatalogLookup, Draft, Id, Object, ROOT, SearchPath, Table,
+    Catalog, CatalogCache, CatalogLookup, Draft, Id, IndexNumber, Object, ROOT, SearchPath, Table,
 };
 use braid_kv::{Seq, Transaction};
 use braid_plan::PlanContext;
@@ -25,6 +25,9 @@ pub struct DdlContext<'a> {
     pub implicit: bool,
     /// NOTICEs for the client, in order.
     pub notices: &'a mut Vec<Error>,
+    /// Interleaved tables and indexes whose keys are to be deleted one by one at the end of the
+    /// statement.
+    pub scattered: Vec<(Arc<Table>, IndexNumber)>,
 }
 
 impl DdlContext<'_> {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use braid_catalog::{Object, Table};
+use braid_catalog::{IndexNumber, Object, Table};
 use braid_sql::ast::{CreateIndex, Expr, Ident, IndexKey};
 use braid_sql::fold;
 use braid_types::{Error, Result, SqlState};
@@ -63,10 +63,6 @@ pub(super) fn index_spec(
 }
 
 fn check_supported(create: &CreateIndex) -> Result<()> {
-    if create.interleave.is_some() {
-        let message = "INTERLEAVE is not supported yet";
-        return Err(Error::new(SqlState::FeatureNotSupported, message));
-    }
     if create.nulls_not_distinct {
         return Err(Error::unsupported("NULLS NOT DISTINCT"));
     }
@@ -108,6 +104,19 @@ fn prepare(cx: &mut DdlContext<'_>, create: &CreateIndex) -> Result<Option<(Arc<
     Ok(Some((table, spec)))
 }
 
+fn add(
+    cx: &mut DdlContext<'_>,
+    table: &mut Table,
+    spec: &KeySpec,
+    create: &CreateIndex,
+) -> Result<IndexNumber> {
+    let number = cx.add_key(table, spec)?;
+    if let Some(clause) = &create.interleave {
+        cx.interleave(table, number, clause)?;
+    }
+    Ok(number)
+}
+
 /// Inside of a transaction block: filled by the transaction itself.
 pub(super) async fn run(cx: &mut DdlContext<'_>, create: &CreateIndex) -> Result<()> {
     if create.concurrently {
@@ -116,7 +125,7 @@ pub(super) async fn run(cx: &mut DdlContext<'_>, create: &CreateIndex) -> Result
     }
     let Some((table, spec)) = prepare(cx, create)? else { return Ok(()) };
     let mut changed = Table::clone(&table);
-    let number = cx.add_key(&mut changed, &spec)?;
+    let number = add(cx, &mut changed, &spec, create)?;
     let shape = Arc::new(changed.clone());
     if let Some(index) = shape.index(number) {
         cx.fill_index(&shape, index).await?;
@@ -134,7 +143,7 @@ pub(super) async fn run_alone(cx: &mut DdlContext<'_>, create: &CreateIndex) -> 
     build_index::run(cx, |cx| {
         let Some((table, spec)) = prepare(cx, create)? else { return Ok(None) };
         let mut changed = Table::clone(&table);
-        let number = cx.add_key(&mut changed, &spec)?;
+        let number = add(cx, &mut changed, &spec, create)?;
         Ok(Some((changed, number)))
     })
     .await

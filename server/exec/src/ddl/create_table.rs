@@ -51,9 +51,8 @@ fn check_supported(create: &CreateTable) -> Result<()> {
     if create.temporary {
         return not_yet("temporary tables are");
     }
-    let interleaved = create.indexes.iter().any(|index| index.interleave.is_some());
-    if create.interleave.is_some() || interleaved {
-        return not_yet("INTERLEAVE is");
+    if create.interleave.is_some() && create.as_query.is_some() {
+        return not_yet("INTERLEAVE in CREATE TABLE AS is");
     }
     Ok(())
 }
@@ -80,6 +79,8 @@ fn empty_table(id: Id, database: Id, schema: Id, name: &str, owner: Id) -> Table
             storing: Vec::new(),
             predicate: None,
             state: IndexState::Public,
+            interleaving: None,
+            below: Vec::new(),
             comment: None,
         },
         indexes: Vec::new(),
@@ -142,6 +143,26 @@ fn define(cx: &mut DdlContext<'_>, table: &mut Table, create: &CreateTable) -> R
             cx.add_table_constraint(table, constraint)?;
         }
     }
+    add_indexes(cx, table, create)?;
+    for (id, column) in &behind {
+        for (name, key) in &column.references {
+            let columns = vec![column_name(table, *id)];
+            cx.add_foreign_key(table, name.clone(), key, columns)?;
+        }
+    }
+    for constraint in &create.constraints {
+        if let TableConstraintKind::ForeignKey(_) = constraint.kind {
+            cx.add_table_constraint(table, constraint)?;
+        }
+    }
+    match &create.interleave {
+        Some(clause) => cx.interleave(table, table.primary.number, clause),
+        None => Ok(()),
+    }
+}
+
+/// The indexes written beside the columns.
+fn add_indexes(cx: &mut DdlContext<'_>, table: &mut Table, create: &CreateTable) -> Result<()> {
     for index in &create.indexes {
         let spec = index_spec(
             cx,
@@ -152,17 +173,9 @@ fn define(cx: &mut DdlContext<'_>, table: &mut Table, create: &CreateTable) -> R
             &index.storing,
             index.predicate.as_ref(),
         )?;
-        cx.add_key(table, &spec)?;
-    }
-    for (id, column) in &behind {
-        for (name, key) in &column.references {
-            let columns = vec![column_name(table, *id)];
-            cx.add_foreign_key(table, name.clone(), key, columns)?;
-        }
-    }
-    for constraint in &create.constraints {
-        if let TableConstraintKind::ForeignKey(_) = constraint.kind {
-            cx.add_table_constraint(table, constraint)?;
+        let number = cx.add_key(table, &spec)?;
+        if let Some(clause) = &index.interleave {
+            cx.interleave(table, number, clause)?;
         }
     }
     Ok(())

@@ -7,12 +7,13 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use braid_catalog::{Catalog, ForeignKey, Index, Table, table_span};
+use braid_catalog::{Catalog, ForeignKey, Index, Table};
 use braid_kv::{Key, Record, ScanRequest, Scanner, Seq, Span, Transaction};
 use braid_plan::Expr as Bound;
 use braid_types::{Datum, Error, FormatSettings, Result, Row, SqlState};
 
 use super::DdlContext;
+use super::interleave::refuse_rewrite;
 use crate::from_kv;
 use crate::rows::{IndexRows, RowDecoder, TableRows};
 
@@ -59,7 +60,7 @@ impl TableReader {
         let rows = TableRows::new(table);
         let places: Vec<usize> = (0..table.columns.len()).collect();
         let span = span.unwrap_or_else(|| rows.primary_span());
-        let request = ScanRequest::new(span).record(record);
+        let request = ScanRequest::new(span).record(record).shape(rows.shape.as_ref());
         TableReader {
             decoder: rows.reader(&places),
             scanner: txn.scanner(seq.after(), request),
@@ -197,17 +198,6 @@ impl DdlContext<'_> {
         Ok(())
     }
 
-    /// Deletes the entries of an index that goes.
-    pub(super) fn delete_index(&self, table: &Table, index: &Index) -> Result<()> {
-        let prefix = braid_codec::key::index_prefix(table.data_id, index.number);
-        self.txn().delete_span(self.seq(), Span::prefix(prefix)).map_err(from_kv)
-    }
-
-    /// Deletes every row and index entry of a table.
-    pub(super) fn delete_rows(&self, table: &Table) -> Result<()> {
-        self.txn().delete_span(self.seq(), table_span(table.data_id)).map_err(from_kv)
-    }
-
     /// Writes every row of `old` anew as rows of `new`, whose data gets a new place. `map` makes a
     /// row of the new shape. 23505 if a unique key of `new` has duplicates.
     pub(super) async fn rewrite(
@@ -216,6 +206,7 @@ impl DdlContext<'_> {
         new: &mut Table,
         mut map: impl FnMut(&DdlContext<'_>, &[Datum]) -> Result<Row>,
     ) -> Result<()> {
+        refuse_rewrite(old)?;
         new.data_id = self.draft()?.allocate_id();
         let shape = Arc::new(new.clone());
         let layout = TableRows::new(&shape);
@@ -243,7 +234,8 @@ impl DdlContext<'_> {
                 }
             }
         }
-        self.delete_rows(old)
+        let catalog = self.catalog();
+        self.delete_rows(&catalog, old, |_| false)
     }
 
     /// 23502 if a column of some row is NULL.

@@ -60,6 +60,8 @@ struct Doomed {
     foreign_keys: BTreeSet<(Id, Id)>,
     /// Defaults of columns that stay: table and column.
     defaults: BTreeSet<(Id, u16)>,
+    /// Interleaved indexes of tables that stay: table and number.
+    indexes: BTreeSet<(Id, u16)>,
 }
 
 fn relations(cx: &mut DdlContext<'_>, statement: &Drop, kind: &str) -> Result<String> {
@@ -133,12 +135,23 @@ enum Dependent {
     Relation(Id),
     ForeignKey(Id, Id),
     Default(Id, u16),
+    Index(Id, u16),
 }
 
 /// What directly needs a relation, with a description of each.
 fn dependents(catalog: &Catalog, id: Id) -> Vec<(Dependent, String)> {
     let mut found = Vec::new();
     if let Some(table) = catalog.table(id) {
+        for (child, number) in &table.primary.below {
+            let Some(child) = catalog.table(*child) else { continue };
+            found.push(match child.index(*number) {
+                Some(index) if *number != child.primary.number => {
+                    let text = format!("index {}", index.name);
+                    (Dependent::Index(child.id, *number), text)
+                }
+                _ => (Dependent::Relation(child.id), format!("table {}", child.name)),
+            });
+        }
         for child in table.referenced_by.iter().filter_map(|child| catalog.table(*child)) {
             for key in child.foreign_keys.iter().filter(|key| key.parent == id && child.id != id) {
                 let text = format!("constraint {} on table {}", key.name, child.name);
@@ -191,11 +204,20 @@ fn drop_all(
                     let is_new = doomed.relations.insert(view);
                     if is_new {
                         open.push(view);
+                        let owned = catalog.table(view).into_iter().flat_map(|t| &t.columns);
+                        for sequence in owned.filter_map(|column| column.owned_sequence) {
+                            if doomed.relations.insert(sequence) {
+                                open.push(sequence);
+                            }
+                        }
                     }
                     is_new && !named.contains(&view)
                 }
                 Dependent::ForeignKey(table, key) => {
                     !doomed.relations.contains(&table) && doomed.foreign_keys.insert((table, key))
+                }
+                Dependent::Index(table, number) => {
+                    !doomed.relations.contains(&table) && doomed.indexes.insert((table, number))
                 }
                 Dependent::Default(table, column) => {
                     !doomed.relations.contains(&table) && doomed.defaults.insert((table, column))
@@ -257,10 +279,22 @@ fn carry_out(cx: &mut DdlContext<'_>, catalog: &Catalog, doomed: &Doomed) -> Res
             }
         })?;
     }
+    for (table, number) in &doomed.indexes {
+        let Some(table) = cx.catalog().table(*table).cloned() else { continue };
+        let Some(index) = table.index(*number) else { continue };
+        let mut changed = Table::clone(&table);
+        free_index(cx, &mut changed, index, DropBehavior::Cascade)?;
+        changed.indexes.retain(|other| other.number != *number);
+        cx.delete_index(&table, index)?;
+        cx.draft()?.put_table(changed);
+    }
     for id in &doomed.relations {
         if let Some(table) = catalog.table(*id) {
             cx.refuse_if_owed(table, "DROP TABLE")?;
-            cx.delete_rows(table)?;
+            cx.delete_rows(catalog, table, |id| doomed.relations.contains(&id))?;
+            for index in table.all_indexes() {
+                cx.forget_interleaving(table, index)?;
+            }
             for key in &table.foreign_keys {
                 if key.parent != *id && !doomed.relations.contains(&key.parent) {
                     change_table(cx, key.parent, |parent| {

@@ -28,6 +28,7 @@ mod drop;
 mod exprs;
 mod foreign_keys;
 mod grant;
+mod interleave;
 mod lookup;
 mod rename;
 mod roles;

@@ -75,7 +75,12 @@ async fn run_in_transaction(statement: &Statement, cx: &mut DdlContext<'_>) -> R
     }
     cx.open().await?;
     let before = cx.draft.clone();
-    let result = dispatch(statement, cx).await;
+    let mut result = dispatch(statement, cx).await;
+    if result.is_ok()
+        && let Err(error) = cx.delete_scattered().await
+    {
+        result = Err(error);
+    }
     if result.is_err() {
         *cx.draft = before;
     }

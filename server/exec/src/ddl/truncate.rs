@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use braid_catalog::{Object, Sequence, Table, fresh_counter};
+use braid_catalog::{Id, Object, Sequence, Table, fresh_counter};
 use braid_sql::ast::{DropBehavior, Truncate};
 use braid_types::{Error, Result, SqlState};
 
@@ -20,11 +20,16 @@ pub(super) fn run(cx: &mut DdlContext<'_>, statement: &Truncate) -> Result<()> {
         cx.refuse_if_owed(table, "TRUNCATE")?;
     }
     add_referring(cx, &mut tables, statement.behavior)?;
+    let catalog = cx.catalog();
+    let emptied: Vec<Id> = tables.iter().map(|table| table.id).collect();
     for table in &tables {
         cx.catalog().check(cx.user(), Object::Table(table), "TRUNCATE")?;
-        cx.delete_rows(table)?;
+        cx.delete_rows(&catalog, table, |id| emptied.contains(&id))?;
         let mut changed = Table::clone(table);
-        changed.data_id = cx.draft()?.allocate_id();
+        // The keys of interleaved tables name their parents, which are to stay where they are.
+        if table.all_indexes().all(|index| !index.is_mixed()) {
+            changed.data_id = cx.draft()?.allocate_id();
+        }
         for column in &mut changed.columns {
             column.missing = None;
         }
@@ -49,6 +54,24 @@ fn add_referring(
     while place < tables.len() {
         let table = tables[place].clone();
         place += 1;
+        for child in table.primary.below.iter().filter(|(_, number)| *number == 1) {
+            let Some(child) = catalog.table(child.0) else { continue };
+            if tables.iter().any(|other| other.id == child.id) {
+                continue;
+            }
+            let (name, parent) = (&child.name, &table.name);
+            if behavior == DropBehavior::Restrict {
+                let message = format!("\"{parent}\" is interleaved by table \"{name}\"");
+                return Err(Error::new(SqlState::DependentObjectsStillExist, message).hint(
+                    format!(
+                        "Truncate table \"{name}\" at the same time, or use TRUNCATE ... CASCADE."
+                    ),
+                ));
+            }
+            let message = format!("truncate cascades to table \"{name}\"");
+            cx.notice(SqlState::SuccessfulCompletion, message);
+            tables.push(child.clone());
+        }
         for child in table.referenced_by.iter().filter_map(|id| catalog.table(*id)) {
             if tables.iter().any(|other| other.id == child.id) {
                 continue;

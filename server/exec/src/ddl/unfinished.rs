@@ -10,10 +10,10 @@
 use std::sync::Arc;
 
 use braid_catalog::{CatalogCache, IndexState, Table};
-use braid_codec::key::index_prefix;
-use braid_kv::{Database, Span, TxnOptions};
+use braid_kv::{Database, TxnOptions};
 use braid_types::Result;
 
+use super::interleave::delete_keys;
 use crate::from_kv;
 
 /// Removes every index that is still being built, and every foreign key that is still being
@@ -40,8 +40,16 @@ pub async fn remove_unfinished(
             removed.push((key.name.clone(), table.name.clone()));
         }
         for index in table.indexes.iter().filter(|index| index.state == IndexState::Building) {
-            let prefix = index_prefix(table.data_id, index.number);
-            txn.delete_span(seq, Span::prefix(prefix)).map_err(from_kv)?;
+            match index.parent().and_then(|parent| draft.catalog().table(parent)).cloned() {
+                Some(parent) => {
+                    delete_keys(&txn, seq, table, index).await?;
+                    let mut parent = Table::clone(&parent);
+                    let gone = (table.id, index.number);
+                    parent.primary.below.retain(|below| *below != gone);
+                    draft.put_table(parent);
+                }
+                None => txn.delete_span(seq, table.index_span(index)).map_err(from_kv)?,
+            }
             removed.push((index.name.clone(), table.name.clone()));
         }
         let parents = table.foreign_keys.iter().filter(|key| key.unfinished).map(|key| key.parent);

@@ -94,6 +94,7 @@ fn announce(
     let mut changed = Table::clone(table);
     let name = constraint.name.as_ref().map(fold);
     cx.add_foreign_key(&mut changed, name, key, super::lookup::folded(&key.columns))?;
+    super::interleave::check_agreement(&changed)?;
     let Some(added) = changed.foreign_keys.last_mut() else { return Ok(None) };
     (added.validated, added.unfinished) = (false, true);
     let id = added.id;
@@ -141,7 +142,7 @@ async fn validate(cx: &DdlContext<'_>, kv: &Database, table: Id, key: Id) -> Res
         let span = next.take().filter(|span| whole.contains_span(span)).unwrap_or(whole);
         let end = span.end.clone();
         let limit = BATCH_PAIRS.max(rows.family_count() * 2);
-        let request = ScanRequest::new(span).limit_rows(limit);
+        let request = ScanRequest::new(span).limit_rows(limit).shape(rows.shape.as_ref());
         let pairs = txn.scan(seq, request).await.map_err(from_kv)?;
         let mut found: Vec<(Key, Row)> = Vec::new();
         for (key, value) in pairs.iter() {

@@ -8,7 +8,7 @@ use braid_catalog::CatalogKeyNames;
 use braid_codec::key;
 use braid_plan::eval::{EvalContext, eval};
 use braid_plan::{Bound, Expr, Scan};
-use braid_types::{Datum, Row, SqlType};
+use braid_types::{Datum, Row};
 
 use crate::operator::Run;
 use crate::operator::spans::{KeyColumn, extend_by_rows};
@@ -35,21 +35,16 @@ impl<'a> SpanPrinter<'a> {
     pub(super) fn spans(&self, scan: &Scan) -> Option<Vec<String>> {
         let table = &scan.table;
         let index = table.all_indexes().find(|index| index.number == scan.access.index)?;
-        let mut keys = vec![key::index_prefix(table.data_id, index.number)];
-        for (i, (bound, part)) in scan.access.bounds.iter().zip(&index.keys).enumerate() {
-            let ty = &table.column(part.column)?.ty;
+        let mut keys = vec![table.key_prefix(index)];
+        let columns = KeyColumn::all(table, index);
+        for (i, (bound, column)) in scan.access.bounds.iter().zip(&columns).enumerate() {
             let values = match bound {
                 Bound::Null => vec![Datum::Null],
                 Bound::OfRows => continue,
                 Bound::Rows(rows) => {
-                    let columns = index.keys[i..].iter().map_while(|part| {
-                        let column = table.column(part.column)?;
-                        Some(KeyColumn { ty: column.ty.clone(), descending: part.descending })
-                    });
-                    let columns: Vec<KeyColumn> = columns.collect();
                     let row = |row: &Vec<Expr>| row.iter().map(|e| self.value(e)).collect();
                     let rows = rows.iter().map(row).collect::<Option<Vec<Row>>>()?;
-                    keys = extend_by_rows(&keys, &columns, &rows).ok()?;
+                    keys = extend_by_rows(&keys, &columns[i..], &rows).ok()?;
                     continue;
                 }
                 Bound::In(list) => self.values(list)?,
@@ -59,10 +54,10 @@ impl<'a> SpanPrinter<'a> {
                 },
                 Bound::Range { lower, upper } => {
                     let ends = (self.end(lower.as_ref())?, self.end(upper.as_ref())?);
-                    return Some(self.ranges(&keys, ty, part.descending, &ends));
+                    return Some(self.ranges(&keys, column, &ends));
                 }
             };
-            keys = extend(&keys, ty, part.descending, &values);
+            keys = extend(&keys, column, &values);
         }
         if scan.access.bounds.is_empty() {
             return Some(vec![format!("{} (all)", self.key(&keys[0]))]);
@@ -73,18 +68,18 @@ impl<'a> SpanPrinter<'a> {
     fn ranges(
         &self,
         prefixes: &[Vec<u8>],
-        ty: &SqlType,
-        descending: bool,
+        column: &KeyColumn,
         (lower, upper): &(End, End),
     ) -> Vec<String> {
         if [lower, upper].into_iter().flatten().any(|(value, _)| value.is_null()) {
             return vec!["none".to_owned()];
         }
         // In a descending column the upper end comes first.
+        let descending = column.descending;
         let (first, last) = if descending { (upper, lower) } else { (lower, upper) };
         let at = |prefix: &[u8], value: &Datum| {
             let mut key = prefix.to_vec();
-            key::encode(&mut key, value, ty, descending);
+            key::encode(&mut key, value, &column.ty, descending);
             self.key(&key)
         };
         shortened(prefixes.iter().map(|prefix| {
@@ -135,12 +130,12 @@ fn not_null(values: impl Iterator<Item = Datum>) -> Vec<Datum> {
 }
 
 /// Keys one column longer, in order, each once.
-fn extend(prefixes: &[Vec<u8>], ty: &SqlType, descending: bool, values: &[Datum]) -> Vec<Vec<u8>> {
+fn extend(prefixes: &[Vec<u8>], column: &KeyColumn, values: &[Datum]) -> Vec<Vec<u8>> {
     let mut keys = Vec::with_capacity(prefixes.len() * values.len());
     for prefix in prefixes {
         for value in values {
             let mut key = prefix.clone();
-            key::encode(&mut key, value, ty, descending);
+            column.encode(&mut key, value);
             keys.push(key);
         }
     }

@@ -162,7 +162,9 @@ impl Lookup {
         let run = &self.evaluator.run;
         let mut found = Found::default();
         let mut primary_keys: Vec<Key> = Vec::new();
-        while let Some(batch) = scan.next(run, ScanRequest::new).await? {
+        let shape = self.bounds.shape.as_ref();
+        let request = |span| ScanRequest::new(span).shape(shape);
+        while let Some(batch) = scan.next(run, request).await? {
             run.check_cancel()?;
             for (key, value) in batch.iter() {
                 let Some(secondary) = &self.secondary else {

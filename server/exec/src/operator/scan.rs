@@ -11,7 +11,7 @@ mod columns;
 use std::sync::Arc;
 
 use braid_catalog::Table;
-use braid_kv::{Isolation, Key, Record, ScanRequest, Span, Value};
+use braid_kv::{Isolation, Key, KeyShape, Record, ScanRequest, Span, Value};
 use braid_plan::{Bound, Expr, Scan};
 use braid_types::{Result, Row};
 use futures_util::future::BoxFuture;
@@ -149,6 +149,8 @@ pub struct KeyBounds {
     pub columns: Vec<KeyColumn>,
     /// Conditions on the first of them.
     pub bounds: Vec<Bound>,
+    /// Tells the index's keys from others between them, if there are any.
+    pub shape: Option<Arc<dyn KeyShape>>,
 }
 
 impl KeyBounds {
@@ -157,17 +159,10 @@ impl KeyBounds {
         let table = &scan.table;
         let index = table.all_indexes().find(|index| index.number == scan.access.index);
         let index = index.unwrap_or(&table.primary);
-        let columns = index
-            .keys
-            .iter()
-            .filter_map(|part| {
-                let column = table.column(part.column)?;
-                Some(KeyColumn { ty: column.ty.clone(), descending: part.descending })
-            })
-            .collect();
         Self {
-            prefix: braid_codec::key::index_prefix(table.data_id, index.number),
-            columns,
+            prefix: table.key_prefix(index),
+            columns: KeyColumn::all(table, index),
+            shape: table.key_shape(index),
             bounds: scan.access.bounds.clone(),
         }
     }
@@ -398,8 +393,9 @@ impl ScanOperator {
             _ => 0,
         };
         let (reverse, record) = (self.reverse, self.record);
+        let shape = self.bounds.shape.as_ref();
         let request = |span| {
-            let request = ScanRequest::new(span).reverse(reverse).record(record);
+            let request = ScanRequest::new(span).reverse(reverse).record(record).shape(shape);
             let request = request.limit_rows(limit_rows);
             if keys_only { request.keys_only() } else { request }
         };

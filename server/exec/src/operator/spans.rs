@@ -3,8 +3,9 @@
 //! NULLs sort last in ascending and first in descending columns, and no comparison finds them:
 //! an open end of a range stops where they begin.
 
+use braid_catalog::{Index, IndexKey, Table};
 use braid_codec::key;
-use braid_kv::Span;
+use braid_kv::{Span, prefix_end};
 use braid_plan::{Bound, Expr};
 use braid_types::{Datum, Error, Result, Row, SqlType};
 
@@ -17,6 +18,42 @@ pub struct KeyColumn {
     pub ty: SqlType,
     /// Descending.
     pub descending: bool,
+    /// What follows it in keys, where the index is interleaved.
+    pub behind: Vec<u8>,
+}
+
+impl KeyColumn {
+    /// The key columns of an index.
+    pub fn all(table: &Table, index: &Index) -> Vec<KeyColumn> {
+        let column = |(place, part): (usize, &IndexKey)| {
+            let ty = table.column(part.column)?.ty.clone();
+            let behind = table.bytes_behind(index, place);
+            Some(KeyColumn { ty, descending: part.descending, behind })
+        };
+        index.keys.iter().enumerate().filter_map(column).collect()
+    }
+
+    /// Appends a value.
+    pub fn encode(&self, out: &mut Vec<u8>, value: &Datum) {
+        key::encode(out, value, &self.ty, self.descending);
+        out.extend_from_slice(&self.behind);
+    }
+}
+
+/// Appends the value of the index's key column at `place`; `None` if there is no such column.
+pub fn push_column(
+    out: &mut Vec<u8>,
+    table: &Table,
+    index: &Index,
+    place: usize,
+    value: &Datum,
+) -> Option<()> {
+    let part = index.keys.get(place)?;
+    key::encode(out, value, &table.column(part.column)?.ty, part.descending);
+    if index.interleaving.is_some() {
+        out.extend_from_slice(&table.bytes_behind(index, place));
+    }
+    Some(())
 }
 
 /// Room for what columns add to the prefix of most keys.
@@ -42,7 +79,7 @@ pub async fn spans(
                     return Ok(Vec::new());
                 }
                 for prefix in &mut prefixes {
-                    key::encode(prefix, &value, &column.ty, column.descending);
+                    column.encode(prefix, &value);
                 }
             }
             Bound::Range { lower, upper } => {
@@ -105,7 +142,7 @@ pub fn extend(
         .filter(|value| nulls || !value.is_null())
         .map(|value| {
             let mut out = Vec::with_capacity(12);
-            key::encode(&mut out, value, &column.ty, column.descending);
+            column.encode(&mut out, value);
             out
         })
         .collect();
@@ -124,7 +161,7 @@ pub fn extend_by_rows(
         .map(|row| {
             let mut out = Vec::with_capacity(KEY_BYTES);
             for (value, column) in row.iter().zip(columns) {
-                key::encode(&mut out, value, &column.ty, column.descending);
+                column.encode(&mut out, value);
             }
             out
         })
@@ -145,6 +182,12 @@ fn product(prefixes: &[Vec<u8>], mut ends: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>>
         .collect())
 }
 
+/// The keys of a row of the primary index, those of its families, without what lies below it.
+pub fn row_span(row_key: Vec<u8>) -> Span {
+    let end = [&row_key[..], &[key::INTERLEAVE_SENTINEL]].concat();
+    Span::new(row_key, end)
+}
+
 /// An end of a range and whether it is inside.
 pub type End = (Datum, bool);
 
@@ -155,7 +198,7 @@ pub fn range(prefix: &[u8], column: &KeyColumn, lower: Option<&End>, upper: Opti
         key::encode(&mut out, value, &column.ty, column.descending);
         out
     };
-    let behind = |bytes: Vec<u8>| key::prefix_end(&bytes).unwrap_or(bytes);
+    let behind = |bytes: Vec<u8>| prefix_end(&bytes);
     // In a descending column the upper end comes first.
     let (first, last) = if column.descending { (upper, lower) } else { (lower, upper) };
     let start = match first {

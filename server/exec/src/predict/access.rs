@@ -1,13 +1,11 @@
 //! The spans of an access as far as its bounds are known before the run.
 
-use braid_catalog::{Index, IndexKey, Table};
-use braid_codec::key;
 use braid_kv::Span;
 use braid_plan::{Bound, Expr, Scan};
 use braid_types::{Datum, Row};
 
 use super::values::{Known, Values};
-use crate::operator::spans::{End, KeyColumn, extend, extend_by_rows, range};
+use crate::operator::spans::{End, KeyColumn, extend, extend_by_rows, range, row_span};
 
 /// The most keys of one access that are listed; more are the whole of what they start with.
 const KEYS_MAX: usize = 20_000;
@@ -39,9 +37,9 @@ pub(super) fn access_spans(
     let table = &scan.table;
     let index = table.all_indexes().find(|index| index.number == scan.access.index);
     let index = index.unwrap_or(&table.primary);
-    let mut prefixes = vec![key::index_prefix(table.data_id, index.number)];
+    let mut prefixes = vec![table.key_prefix(index)];
     let mut points: Option<Vec<Row>> = Some(vec![Row::new()]);
-    let columns = key_columns(table, index);
+    let columns = KeyColumn::all(table, index);
     let mut bound_columns = 0;
     for (i, (bound, column)) in scan.access.bounds.iter().zip(&columns).enumerate() {
         let longer = match given(values, bound, outer) {
@@ -83,18 +81,12 @@ pub(super) fn access_spans(
         }
         bound_columns += 1;
     }
-    AccessSpans {
-        spans: prefixes.into_iter().map(Span::prefix).collect(),
-        points: points.filter(|_| bound_columns == index.keys.len()),
-    }
-}
-
-fn key_columns(table: &Table, index: &Index) -> Vec<KeyColumn> {
-    let column = |part: &IndexKey| {
-        let column = table.column(part.column)?;
-        Some(KeyColumn { ty: column.ty.clone(), descending: part.descending })
+    let points = points.filter(|_| bound_columns == index.keys.len());
+    let span = |prefix| match points.is_some() && !index.below.is_empty() {
+        true => row_span(prefix),
+        false => Span::prefix(prefix),
     };
-    index.keys.iter().map_while(column).collect()
+    AccessSpans { spans: prefixes.into_iter().map(span).collect(), points }
 }
 
 fn product(rows: &[Row], ends: &[Row]) -> Vec<Row> {

@@ -13,6 +13,7 @@ use super::values::Known;
 use super::walk::Walk;
 use crate::operator::foreign_keys::index_on;
 use crate::operator::insert::replaced_places;
+use crate::operator::spans::{push_column, row_span};
 use crate::rows::{IndexRows, TableRows};
 
 /// Which rows of the target an UPDATE or DELETE takes.
@@ -226,12 +227,13 @@ pub(super) fn places(table: &Table, columns: &[braid_catalog::ColumnId]) -> Vec<
 
 /// The part of an index that a row's entry lies in: one key if the row is known.
 pub(super) fn entry_span(table: &Table, index: &Index, row: &[Known]) -> Span {
-    let mut out = key::index_prefix(table.data_id, index.number);
+    let mut out = table.key_prefix(index);
     let rest =
         table.primary.keys.iter().filter(|part| {
             index.number != 1 && index.keys.iter().all(|own| own.column != part.column)
         });
     let mut has_null = false;
+    let mut known = 0;
     for (i, part) in index.keys.iter().chain(rest).enumerate() {
         // The entry of a unique key ends with it, unless a NULL makes it one of many.
         if i == index.keys.len() && index.unique && !has_null {
@@ -245,8 +247,21 @@ pub(super) fn entry_span(table: &Table, index: &Index, row: &[Known]) -> Span {
         };
         has_null |= value.is_null();
         key::encode(&mut out, value, &column.ty, part.descending);
+        if i < index.keys.len() {
+            out.extend_from_slice(&table.bytes_behind(index, i));
+            known += 1;
+        }
     }
-    Span::prefix(out)
+    span_of(index, known, out)
+}
+
+/// The part of an index below a key of which so many columns are known: where that is a whole
+/// row, not what is interleaved below it.
+fn span_of(index: &Index, columns_known: usize, key: Vec<u8>) -> Span {
+    match columns_known == index.keys.len() && !index.below.is_empty() {
+        true => row_span(key),
+        false => Span::prefix(key),
+    }
 }
 
 /// Where the parent of these values is: its key, or what is known of it.
@@ -278,13 +293,15 @@ fn known_prefix(
     keys: &[braid_catalog::IndexKey],
     known: &[(&braid_catalog::ColumnId, &Known)],
 ) -> Span {
-    let mut out = key::index_prefix(table.data_id, index.number);
-    for part in keys {
+    let mut out = table.key_prefix(index);
+    let mut columns_known = 0;
+    for (place, part) in keys.iter().enumerate() {
         let value = known.iter().find(|(id, _)| **id == part.column);
-        let (Some((_, Some(value))), Some(column)) = (value, table.column(part.column)) else {
+        let Some((_, Some(value))) = value else { break };
+        if push_column(&mut out, table, index, place, value).is_none() {
             break;
-        };
-        key::encode(&mut out, value, &column.ty, part.descending);
+        }
+        columns_known += 1;
     }
-    Span::prefix(out)
+    span_of(index, columns_known, out)
 }

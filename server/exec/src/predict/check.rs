@@ -4,7 +4,6 @@
 //! Every test that runs against such a build so tests the predictions as well. Reads that the
 //! transaction answers by itself (own writes, known values) are not seen.
 
-use braid_codec::key;
 use braid_kv::{Span, SpanSet};
 use braid_plan::PlannedStatement;
 use braid_types::{Datum, Error, Result};
@@ -49,7 +48,5 @@ pub(crate) fn compare(predicted: &StatementSpans, cx: &ExecContext) -> Result<()
 
 /// Whether a span lies in a table's data; descriptors and their like are not predicted.
 fn is_of_a_table(span: &Span, cx: &ExecContext) -> bool {
-    let mut rest = &span.start[..];
-    key::decode_prefix(&mut rest)
-        .is_ok_and(|(id, _)| cx.catalog.tables().any(|table| table.data_id == id))
+    braid_catalog::owner_of(&cx.catalog, &span.start).is_some()
 }

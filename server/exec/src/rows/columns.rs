@@ -1,6 +1,5 @@
 //! Primary pairs decoded by columns.
 
-use braid_codec::key;
 use braid_codec::value::{Cell, RowReader};
 use braid_types::{Datum, Result};
 
@@ -87,15 +86,14 @@ impl RowDecoder {
         for (i, part) in self.parts.iter().enumerate() {
             match wanted.next_if(|(place, _)| *place == i) {
                 Some((_, out)) => {
-                    let datum =
-                        key::decode(&mut rest, &part.ty, part.descending).map_err(from_codec)?;
+                    let datum = part.decode(&mut rest)?;
                     while let Some((_, out)) = wanted.next_if(|(place, _)| *place == i) {
                         columns.list[*out].push(datum.clone());
                     }
                     columns.list[*out].push(datum);
                 }
                 None if wanted.peek().is_none() => break,
-                None => key::skip(&mut rest, &part.ty, part.descending).map_err(from_codec)?,
+                None => part.skip(&mut rest)?,
             }
         }
         Ok(())

@@ -97,14 +97,16 @@ fn scans<'s>(run: &Run, searches: &'s [Search]) -> Vec<Scan<'s>> {
         let Some(index) = index_on(&link.child, &link.key) else {
             let rows = TableRows::new(&link.child);
             let entries = Arc::new(Entries::Whole(rows.reader(&link.child_places)));
-            let scanner = open(ScanRequest::new(rows.primary_span()));
+            let scanner = open(ScanRequest::new(rows.primary_span()).shape(rows.shape.as_ref()));
             scans.push(Scan { search, entries, key: None, scanner });
             continue;
         };
         let entries = Arc::new(entries(&link.child, index));
+        let shape = link.child.key_shape(index);
         let keys_only = !search.all || matches!(&*entries, Entries::Primary(_));
         for key in &search.keys {
             let mut request = ScanRequest::new(link.child_span(index, key));
+            request = request.shape(shape.as_ref());
             if keys_only {
                 request = request.keys_only();
             }

@@ -7,6 +7,8 @@ use braid_codec::key;
 use braid_kv::{Key, Span};
 use braid_types::{Datum, Error, Result, Row};
 
+use crate::operator::spans::push_column;
+
 /// A foreign key and its tables.
 #[derive(Clone)]
 pub struct Link {
@@ -71,15 +73,12 @@ impl Link {
         let Some(index) = self.parent.index(self.key.parent_index) else {
             return Err(Error::internal("a foreign key without its parent's index"));
         };
-        let mut out = key::index_prefix(self.parent.data_id, index.number);
-        for part in &index.keys {
+        let mut out = self.parent.key_prefix(index);
+        for (place, part) in index.keys.iter().enumerate() {
             let at = self.key.parent_columns.iter().position(|id| *id == part.column);
-            let (Some(value), Some(column)) =
-                (at.and_then(|at| values.get(at)), self.parent.column(part.column))
-            else {
-                return Err(Error::internal("a foreign key that does not cover its index"));
-            };
-            key::encode(&mut out, value, &column.ty, part.descending);
+            at.and_then(|at| values.get(at))
+                .and_then(|value| push_column(&mut out, &self.parent, index, place, value))
+                .ok_or_else(|| Error::internal("a foreign key that does not cover its index"))?;
         }
         if index.number == 1 {
             key::encode_family(&mut out, 0);
@@ -89,13 +88,11 @@ impl Link {
 
     /// Where children with these values are in an index that begins with the foreign key.
     pub fn child_span(&self, index: &Index, values: &[Datum]) -> Span {
-        let mut out = key::index_prefix(self.child.data_id, index.number);
-        for part in &index.keys[..self.key.columns.len()] {
+        let mut out = self.child.key_prefix(index);
+        for (place, part) in index.keys[..self.key.columns.len()].iter().enumerate() {
             let at = self.key.columns.iter().position(|id| *id == part.column);
-            if let (Some(value), Some(column)) =
-                (at.and_then(|at| values.get(at)), self.child.column(part.column))
-            {
-                key::encode(&mut out, value, &column.ty, part.descending);
+            if let Some(value) = at.and_then(|at| values.get(at)) {
+                push_column(&mut out, &self.child, index, place, value);
             }
         }
         Span::prefix(out)

@@ -1,0 +1,196 @@
+//! Where an index's entries lie: in a range of its own, or below the rows of other tables.
+//!
+//! ```text
+//! own           /table/index/columns…
+//! interleaved   /root/1/columns… # /middle/1/columns… # /table/index/columns…
+//! ```
+//!
+//! The sentinel `#` sorts after every family, so that what lies below a row follows the row's own
+//! pairs and comes before the next row. Tables and indexes that are not interleaved have no bytes
+//! between their columns, and nothing here costs them anything.
+
+use std::sync::Arc;
+
+use braid_codec::key;
+use braid_kv::{Key, KeyShape, Span, prefix_end};
+use braid_types::SqlType;
+
+use crate::{Catalog, Id, Index, IndexNumber, Table};
+
+impl Index {
+    /// Whether its range has keys of other indexes as well.
+    pub fn is_mixed(&self) -> bool {
+        self.interleaving.is_some() || !self.below.is_empty()
+    }
+
+    /// How many of its first key columns are those of the rows that it lies below.
+    pub fn columns_above(&self) -> usize {
+        let above = self.interleaving.iter().flat_map(|interleaving| &interleaving.above);
+        above.map(|ancestor| ancestor.columns).sum()
+    }
+
+    /// The table right above it.
+    pub fn parent(&self) -> Option<Id> {
+        let above = self.interleaving.as_ref()?.above.last()?;
+        Some(above.table)
+    }
+}
+
+impl Table {
+    /// The first bytes of all keys of an index; in a mixed range others have them too.
+    pub fn key_prefix(&self, index: &Index) -> Key {
+        match index.interleaving.as_ref().and_then(|interleaving| interleaving.above.first()) {
+            Some(root) => key::index_prefix(root.data_id, 1),
+            None => key::index_prefix(self.data_id, index.number),
+        }
+    }
+
+    /// The range that an index's keys lie in.
+    pub fn index_span(&self, index: &Index) -> Span {
+        Span::prefix(self.key_prefix(index))
+    }
+
+    /// The bytes behind the key column at `place`: none, or the way down to the next level.
+    pub fn bytes_behind(&self, index: &Index, place: usize) -> Vec<u8> {
+        let mut out = Vec::new();
+        let Some(interleaving) = &index.interleaving else { return out };
+        let mut columns = 0;
+        for (level, ancestor) in interleaving.above.iter().enumerate() {
+            columns += ancestor.columns;
+            if columns == place + 1 {
+                match interleaving.above.get(level + 1) {
+                    Some(next) => key::encode_interleave(&mut out, next.data_id, 1),
+                    None => key::encode_interleave(&mut out, self.data_id, index.number),
+                }
+            }
+        }
+        out
+    }
+
+    /// Tells the keys of an index from others in its range; `None` if there are no others.
+    pub fn key_shape(&self, index: &Index) -> Option<Arc<dyn KeyShape>> {
+        index.is_mixed().then(|| Arc::new(IndexShape::new(self, index)) as Arc<dyn KeyShape>)
+    }
+}
+
+/// The keys of one index in a mixed range.
+#[derive(Debug)]
+struct IndexShape {
+    prefix: Key,
+    /// For each key column: whether it descends, and the bytes behind it.
+    columns: Vec<(bool, Vec<u8>)>,
+    /// Whether other keys may lie below its rows.
+    has_below: bool,
+    name: Vec<u8>,
+}
+
+impl IndexShape {
+    fn new(table: &Table, index: &Index) -> IndexShape {
+        let column = |(place, part): (usize, &crate::IndexKey)| {
+            (part.descending, table.bytes_behind(index, place))
+        };
+        let mut name = Vec::with_capacity(6);
+        name.extend_from_slice(&table.data_id.to_be_bytes());
+        name.extend_from_slice(&index.number.to_be_bytes());
+        IndexShape {
+            prefix: table.key_prefix(index),
+            columns: index.keys.iter().enumerate().map(column).collect(),
+            has_below: !index.below.is_empty(),
+            name,
+        }
+    }
+
+    /// How many bytes of a key tell all levels above; `None` if it is too short for that.
+    fn bytes_above(&self, key_bytes: &[u8]) -> Option<usize> {
+        let mut rest = key_bytes.get(self.prefix.len()..)?;
+        let last = self.columns.iter().rposition(|(_, behind)| !behind.is_empty());
+        for (descending, behind) in &self.columns[..last.map_or(0, |last| last + 1)] {
+            key::skip(&mut rest, &SqlType::Unknown, *descending).ok()?;
+            rest = rest.strip_prefix(behind.as_slice())?;
+        }
+        Some(key_bytes.len() - rest.len())
+    }
+}
+
+impl KeyShape for IndexShape {
+    fn gap(&self, key_bytes: &[u8]) -> Option<Span> {
+        let mut rest = key_bytes.get(self.prefix.len()..)?;
+        for (descending, behind) in &self.columns {
+            // What cannot be read is left to the reader, who says so.
+            key::skip(&mut rest, &SqlType::Unknown, *descending).ok()?;
+            if let Some(below) = rest.strip_prefix(behind.as_slice()) {
+                rest = below;
+                continue;
+            }
+            let row = &key_bytes[..key_bytes.len() - rest.len()];
+            let wanted = [row, behind].concat();
+            return Some(match rest < behind.as_slice() {
+                true => Span::new(row, wanted),
+                false => Span::new(prefix_end(&wanted), prefix_end(row)),
+            });
+        }
+        if self.has_below && rest.first() == Some(&key::INTERLEAVE_SENTINEL) {
+            let row = &key_bytes[..key_bytes.len() - rest.len()];
+            return Some(Span::prefix([row, &[key::INTERLEAVE_SENTINEL]].concat()));
+        }
+        None
+    }
+
+    fn has_all_of(&self, span: &Span) -> bool {
+        let Some(above) = self.bytes_above(&span.start) else { return false };
+        !self.has_below && span.end <= prefix_end(&span.start[..above])
+    }
+
+    fn name(&self) -> &[u8] {
+        &self.name
+    }
+}
+
+/// The table and the number of the index that a key belongs to, and the bytes of the key from
+/// which on it is that index's own.
+pub fn owner_of<'c>(
+    catalog: &'c Catalog,
+    key_bytes: &[u8],
+) -> Option<(&'c Arc<Table>, IndexNumber)> {
+    let mut rest = key_bytes;
+    let mut columns_read = 0;
+    loop {
+        let (data_id, number) = key::decode_prefix(&mut rest).ok()?;
+        let by_id = catalog.table(data_id).filter(|table| table.data_id == data_id);
+        let table = by_id.or_else(|| catalog.tables().find(|table| table.data_id == data_id))?;
+        let index = table.index(number)?;
+        if index.below.is_empty() {
+            return Some((table, number));
+        }
+        for part in index.keys.get(columns_read..)? {
+            if key::skip(&mut rest, &SqlType::Unknown, part.descending).is_err() {
+                return Some((table, number));
+            }
+        }
+        columns_read = index.keys.len();
+        match rest.split_first() {
+            Some((&key::INTERLEAVE_SENTINEL, below)) => rest = below,
+            _ => return Some((table, number)),
+        }
+    }
+}
+
+impl Catalog {
+    /// Every index below a table's rows, at any level: the nearest first.
+    pub fn interleaved_below(&self, table: &Table) -> Vec<(Arc<Table>, IndexNumber)> {
+        let mut found: Vec<(Arc<Table>, IndexNumber)> = Vec::new();
+        let mut open = table.primary.below.clone();
+        while !open.is_empty() {
+            let mut next = Vec::new();
+            for (id, number) in open {
+                let Some(table) = self.table(id) else { continue };
+                if number == table.primary.number {
+                    next.extend_from_slice(&table.primary.below);
+                }
+                found.push((table.clone(), number));
+            }
+            open = next;
+        }
+        found
+    }
+}
