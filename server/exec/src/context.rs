@@ -35,6 +35,8 @@ pub struct ExecContext {
     pub memory: Memory,
     /// `SET implicit_select_for_update`
     pub implicit_locks: bool,
+    /// `SET range_delete`
+    pub range_delete: bool,
     /// When an INSERT looks whether its new keys are free.
     pub new_keys: NewKeys,
     /// Which constraints are checked at the commit.
@@ -70,6 +72,7 @@ impl ExecContext {
             cancel,
             memory: Memory::new(self.memory.limit_bytes),
             implicit_locks: self.implicit_locks,
+            range_delete: self.range_delete,
             new_keys: self.new_keys,
             constraints: self.constraints.clone(),
         }

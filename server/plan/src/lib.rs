@@ -22,6 +22,7 @@ mod layout;
 mod memo;
 mod node;
 mod planned;
+mod range_delete;
 mod row_change;
 mod row_lock;
 mod rules;
@@ -36,3 +37,4 @@ pub use expr::{
 pub use memo::Memo;
 pub use node::*;
 pub use planned::{OutputColumn, PlanContext, PlannedStatement, StatementKind, plan};
+pub use range_delete::{RangeDelete, Refusal, range_delete};

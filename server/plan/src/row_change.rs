@@ -7,6 +7,7 @@ use braid_catalog::{IndexNumber, Table};
 use crate::cascades::Cascades;
 use crate::expr::{Expr, Slot};
 use crate::node::Node;
+use crate::range_delete::{RangeDelete, Refusal};
 
 /// INSERT and UPSERT. The input gives the values of `targets` in order.
 #[derive(Clone)]
@@ -93,4 +94,8 @@ pub struct Delete {
     pub cascades: Arc<Cascades>,
     /// RETURNING over the input row.
     pub returning: Vec<(Slot, Expr)>,
+    /// RETURNING NOTHING: nobody is told how many rows there were.
+    pub returning_nothing: bool,
+    /// Whether the schema allows range deletes; `None` if nothing is interleaved in the table.
+    pub range: Option<std::result::Result<Arc<RangeDelete>, Refusal>>,
 }

@@ -222,6 +222,7 @@ impl Session {
             cancel: self.shared.entry.cancel.clone(),
             memory: Memory::new(active.memory_limit_bytes),
             implicit_locks: active.implicit_locks,
+            range_delete: active.range_delete,
             new_keys: NewKeys::Now,
             constraints: self.block_state.constraints.clone(),
         }

@@ -120,6 +120,7 @@ impl ExecContext {
             cancel: self.cancel.clone(),
             memory: Memory::new(0),
             implicit_locks: self.implicit_locks,
+            range_delete: self.range_delete,
             new_keys: crate::NewKeys::Now,
             constraints: self.constraints.clone(),
         }

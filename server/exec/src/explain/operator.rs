@@ -8,7 +8,8 @@ use std::time::Instant;
 use braid_plan::explain::{
     Actual, Describing, ExplainOptions, Operator as Described, Summary, describe, json, text,
 };
-use braid_plan::{PlannedStatement, StatementKind};
+use braid_plan::{Node, PlannedStatement, StatementKind};
+use braid_sql::quote_ident;
 use braid_types::{Datum, Json, Result, Row};
 use futures_util::future::BoxFuture;
 
@@ -85,6 +86,20 @@ impl ExplainOperator {
             return;
         }
         let Ok(predicted) = predict_spans(&self.plan, &self.run.params, cx) else { return };
+        if let Node::Delete(delete) = &self.plan.root
+            && let Some(ranges) = delete.ranges(cx.range_delete)
+        {
+            root.line(
+                "Range Delete",
+                match ranges {
+                    Ok((_, range)) => {
+                        let all = std::iter::once(&delete.table).chain(&range.below);
+                        all.map(|table| quote_ident(&table.name)).collect::<Vec<_>>().join(", ")
+                    }
+                    Err(refusal) => refusal.describe(),
+                },
+            );
+        }
         root.list("May Read", span_texts(&predicted.reads, &cx.catalog));
         root.list("May Write", span_texts(&predicted.writes, &cx.catalog));
         if predicted.ordered {

@@ -1,14 +1,16 @@
 //! DELETE.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
-use braid_plan::{Delete, Expr};
+use braid_plan::{Delete, Expr, RangeDelete, Scan};
 use braid_types::{Result, Row};
 use futures_util::future::BoxFuture;
 
 use super::change::TableWriter;
 use super::eval::Evaluator;
 use super::foreign_keys::ForeignKeys;
+use super::range_delete::range_delete;
 use super::{BoxedOperator, Operator};
 
 /// DELETE; it gives RETURNING's rows.
@@ -19,6 +21,9 @@ pub struct DeleteOperator {
     width: usize,
     returning: Vec<Expr>,
     foreign_keys: ForeignKeys,
+    /// If the rows go in range deletes: their scan, and what the schema says.
+    range: Option<(Scan, Arc<RangeDelete>)>,
+    counts: bool,
     done: bool,
 }
 
@@ -31,6 +36,11 @@ impl DeleteOperator {
             width: plan.table.columns.len(),
             returning: plan.returning.iter().map(|(_, e)| e.clone()).collect(),
             foreign_keys: ForeignKeys::new(&evaluator.run, &plan.table, &plan.cascades),
+            range: plan
+                .ranges(evaluator.run.cx.range_delete)
+                .and_then(std::result::Result::ok)
+                .map(|(scan, range)| (scan.clone(), range.clone())),
+            counts: !plan.returning_nothing,
             evaluator,
             done: false,
         }
@@ -38,6 +48,11 @@ impl DeleteOperator {
 
     async fn run(&mut self) -> Result<Option<Vec<Row>>> {
         if std::mem::replace(&mut self.done, true) {
+            return Ok(None);
+        }
+        if let Some((scan, range)) = &self.range {
+            let rows = range_delete(&self.evaluator, scan, range, self.counts).await?;
+            self.evaluator.run.add_changed(rows);
             return Ok(None);
         }
         let waits = self.returning.iter().any(Expr::waits);

@@ -19,6 +19,7 @@ mod lock_rows;
 mod lookup_join;
 mod multi_scan;
 mod project;
+mod range_delete;
 mod row_lock;
 mod run;
 pub(crate) mod scan;

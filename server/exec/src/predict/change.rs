@@ -91,6 +91,20 @@ impl<'a> Walk<'a> {
     pub(super) fn delete(&mut self, delete: &'a Delete) {
         let table = &delete.table;
         let target = self.target(&delete.input, table);
+        if let Some(Ok((_, range))) = delete.ranges(self.values.cx.range_delete) {
+            for span in &target.spans {
+                let wide = Span::prefix(span.start.clone());
+                let is_row = *span == row_span(span.start.clone());
+                let wide = if is_row { wide } else { span.clone() };
+                self.reads.push(wide.clone());
+                self.writes.push(wide);
+            }
+            let outside = range.outside.iter().flat_map(|(table, numbers)| {
+                numbers.iter().filter_map(|number| Some(table.index_span(table.index(*number)?)))
+            });
+            self.writes.extend(outside);
+            return;
+        }
         self.defaults(&delete.cascades);
         self.writes.extend(target.spans);
         let rows = target.rows.unwrap_or_else(|| vec![vec![None; table.columns.len()]]);

@@ -12,6 +12,7 @@ use super::update::target_first;
 use crate::expr::{Expr, Slot};
 use crate::node::{Delete, Node};
 use crate::planned::StatementKind;
+use crate::range_delete::range_delete;
 
 impl Binder<'_> {
     pub(super) fn bind_delete(&mut self, delete: &AstDelete) -> Result<BoundStatement> {
@@ -27,12 +28,19 @@ impl Binder<'_> {
         let input = target_first(input, &delete.using, &scope);
         let (columns, returning): (_, Vec<(Slot, Expr)>) =
             self.returning(&delete.returning, &scope, &table)?;
+        let range = range_delete(self.context().catalog, &table);
+        if range.is_some() {
+            let below = self.context().catalog.interleaved_below(&table);
+            self.tables.extend(below.iter().map(|(table, _)| table.id));
+        }
         let root = Node::Delete(Box::new(Delete {
             predicates: self.predicates(&table, &target_slots)?,
             cascades: self.cascades(&table, Change::delete())?,
             table,
             input,
             returning,
+            returning_nothing: matches!(delete.returning, Returning::Nothing),
+            range,
         }));
         Ok(BoundStatement {
             kind: StatementKind::Delete,

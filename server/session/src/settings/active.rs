@@ -40,6 +40,8 @@ pub struct Active {
     pub default_deferrable: bool,
     /// `implicit_select_for_update`
     pub implicit_locks: bool,
+    /// `range_delete`
+    pub range_delete: bool,
     /// `inject_retry_errors_enabled`
     pub inject_retry_errors: bool,
     /// `share_insert_plans`
@@ -104,6 +106,7 @@ impl Active {
             default_read_only: text("default_transaction_read_only") == "on",
             default_deferrable: text("default_transaction_deferrable") == "on",
             implicit_locks: parse_bool(&text("implicit_select_for_update")).unwrap_or(true),
+            range_delete: parse_bool(&text("range_delete")).unwrap_or(true),
             inject_retry_errors: text("inject_retry_errors_enabled") == "on",
             share_insert_plans: parse_bool(&text("share_insert_plans")).unwrap_or(true),
             commit_token: values.get("commit_token").and_then(|text| parse_uuid(text).ok()),

@@ -327,6 +327,12 @@ pub const SETTINGS: &[Setting] = &[
         "Accepted for PostgreSQL's sake; has no effect.",
     ),
     user(
+        "range_delete",
+        Kind::Bool,
+        "on",
+        "Whether rows of interleaved tables may be deleted as ranges of keys.",
+    ),
+    user(
         "record_timeline",
         Kind::Bool,
         "off",

@@ -7,7 +7,7 @@ use braid_codec::key;
 use braid_kv::{Key, Span};
 use braid_types::{Datum, Error, Result, Row};
 
-use crate::operator::spans::push_column;
+use crate::operator::spans::{push_column, row_span};
 
 /// A foreign key and its tables.
 #[derive(Clone)]
@@ -94,6 +94,10 @@ impl Link {
             if let Some(value) = at.and_then(|at| values.get(at)) {
                 push_column(&mut out, &self.child, index, place, value);
             }
+        }
+        if self.key.columns.len() == index.keys.len() && !index.below.is_empty() {
+            // Whole rows, without what is interleaved below them.
+            return row_span(out);
         }
         Span::prefix(out)
     }

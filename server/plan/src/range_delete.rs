@@ -1,0 +1,175 @@
+//! Whether a DELETE of interleaved rows may be range deletes: its rows, and all that they cascade
+//! to, are then exactly what lies in some spans of the primary key.
+//!
+//! ```text
+//!   p1  p1#c1  p1#c1#g1  p1#c2  p2 …      DELETE FROM p WHERE id = 1
+//!   [──────── one range delete ─────)
+//! ```
+//!
+//! The schema is walked once, while planning; the rows are never looked at. It allows the range
+//! delete when every table below cascades from its parent on exactly the interleaved columns, when
+//! nothing else points at any of these tables, and when every index entry that lies in the range
+//! belongs to a row that lies in it too. Indexes that lie elsewhere are allowed: their entries are
+//! found by a scan of the range.
+//!
+//! The words of [`Refusal::word`] are part of the interface: EXPLAIN shows them.
+
+use std::sync::Arc;
+
+use braid_catalog::{Catalog, ForeignKey, ForeignKeyAction, Id, IndexNumber, Table};
+use braid_sql::quote_ident;
+
+use crate::node::{Bound, Node, Scan};
+use crate::row_change::Delete;
+
+/// A schema that allows range deletes.
+#[derive(Debug)]
+pub struct RangeDelete {
+    /// The tables whose rows go with those of the table.
+    pub below: Vec<Arc<Table>>,
+    /// Indexes of these tables and of the table itself whose entries lie outside of the range.
+    pub outside: Vec<(Arc<Table>, Vec<IndexNumber>)>,
+}
+
+/// Why rows go one by one.
+#[derive(Clone, Debug)]
+pub struct Refusal {
+    /// `off`, `returning`, `condition`, `no_cascade`, `deferrable`, `not_validated`, `foreign_key`
+    /// or `index`.
+    pub word: &'static str,
+    /// What it is about, if that is an object.
+    pub object: Option<String>,
+}
+
+impl Refusal {
+    fn of(word: &'static str, object: impl Into<String>) -> Refusal {
+        Refusal { word, object: Some(object.into()) }
+    }
+
+    /// `no (foreign_key: c_p_fkey on c)`.
+    pub fn describe(&self) -> String {
+        match &self.object {
+            Some(object) => format!("no ({}: {object})", self.word),
+            None => format!("no ({})", self.word),
+        }
+    }
+}
+
+/// What the schema says about range deletes of a table's rows; `None` if nothing is interleaved
+/// in it.
+pub fn range_delete(
+    catalog: &Catalog,
+    table: &Arc<Table>,
+) -> Option<Result<Arc<RangeDelete>, Refusal>> {
+    if table.primary.below.is_empty() {
+        return None;
+    }
+    Some(walk(catalog, table).map(Arc::new))
+}
+
+fn constraint(key: &ForeignKey, table: &Table) -> String {
+    format!("{} on {}", quote_ident(&key.name), quote_ident(&table.name))
+}
+
+fn walk(catalog: &Catalog, table: &Arc<Table>) -> Result<RangeDelete, Refusal> {
+    let all = catalog.interleaved_below(table);
+    let is_table = |(table, number): &&(Arc<Table>, IndexNumber)| *number == table.primary.number;
+    let below: Vec<Arc<Table>> =
+        all.iter().filter(is_table).map(|(table, _)| table.clone()).collect();
+    let mut cascading: Vec<Id> = Vec::with_capacity(below.len());
+    for child in &below {
+        cascading.push(cascade(catalog, child)?.id);
+    }
+    for (owner, number) in all.iter().filter(|entry| !is_table(entry)) {
+        let goes = owner.id == table.id || below.iter().any(|child| child.id == owner.id);
+        let Some(index) = owner.index(*number) else { continue };
+        // An entry lies where its row lies only if both begin with the same columns.
+        let count = table.primary.keys.len();
+        let begins = |keys: &[braid_catalog::IndexKey]| {
+            keys.iter().take(count).map(|part| part.column).collect::<Vec<_>>()
+        };
+        if !goes || begins(&index.keys) != begins(&owner.primary.keys) {
+            return Err(Refusal::of("index", quote_ident(&index.name)));
+        }
+    }
+    for parent in std::iter::once(table).chain(&below) {
+        for child in parent.referenced_by.iter().filter_map(|id| catalog.table(*id)) {
+            let keys = child.foreign_keys.iter().filter(|key| key.parent == parent.id);
+            if let Some(key) = keys.into_iter().find(|key| !cascading.contains(&key.id)) {
+                return Err(Refusal::of("foreign_key", constraint(key, child)));
+            }
+        }
+    }
+    let inside = |table: &Table, number: IndexNumber| {
+        all.iter().any(|(owner, known)| owner.id == table.id && *known == number)
+    };
+    let outside = std::iter::once(table).chain(&below).map(|owner| {
+        let numbers = owner.indexes.iter().map(|index| index.number);
+        (owner.clone(), numbers.filter(|number| !inside(owner, *number)).collect::<Vec<_>>())
+    });
+    let outside = outside.filter(|(_, numbers)| !numbers.is_empty()).collect();
+    Ok(RangeDelete { below, outside })
+}
+
+/// The foreign key by which a table's rows go with those of its parent.
+fn cascade<'c>(catalog: &Catalog, child: &'c Table) -> Result<&'c ForeignKey, Refusal> {
+    let parent = child.primary.parent().and_then(|parent| catalog.table(parent));
+    let parent_keys = parent.map(|parent| &parent.primary.keys[..]).unwrap_or_default();
+    let name = quote_ident(&child.name);
+    let columns = &child.primary.keys[..child.primary.columns_above()];
+    let fits = |key: &&ForeignKey| {
+        Some(key.parent) == child.primary.parent()
+            && key.parent_index == 1
+            && key.columns.len() == columns.len()
+            && columns.iter().zip(parent_keys).all(|(part, parent_part)| {
+                let mut pairs = key.columns.iter().zip(&key.parent_columns);
+                pairs.any(|pair| pair == (&part.column, &parent_part.column))
+            })
+            && key.on_delete == ForeignKeyAction::Cascade
+    };
+    let Some(key) = child.foreign_keys.iter().find(fits) else {
+        return Err(Refusal::of("no_cascade", name));
+    };
+    if key.deferrable {
+        return Err(Refusal::of("deferrable", constraint(key, child)));
+    }
+    if !key.validated || key.unfinished {
+        return Err(Refusal::of("not_validated", constraint(key, child)));
+    }
+    Ok(key)
+}
+
+impl Delete {
+    /// The scan whose spans are the rows of the DELETE with all that lies below them, and what
+    /// the schema says; `None` if nothing is interleaved in the table.
+    pub fn ranges(&self, enabled: bool) -> Option<Result<(&Scan, &Arc<RangeDelete>), Refusal>> {
+        let range = match self.range.as_ref()? {
+            Ok(range) => range,
+            Err(refusal) => return Some(Err(refusal.clone())),
+        };
+        let refused = |word| Some(Err(Refusal { word, object: None }));
+        if !enabled {
+            return refused("off");
+        }
+        if !self.returning.is_empty() {
+            return refused("returning");
+        }
+        match &self.input {
+            Node::Scan(scan) if is_all_of_spans(scan, &self.table) => Some(Ok((scan, range))),
+            _ => refused("condition"),
+        }
+    }
+}
+
+/// Whether a scan gives every row of its spans, and these hold no rows from above.
+fn is_all_of_spans(scan: &Scan, table: &Table) -> bool {
+    let above = table.primary.columns_above();
+    let is_range = |bound: &Bound| matches!(bound, Bound::Range { .. });
+    scan.table.id == table.id
+        && scan.access.index == table.primary.number
+        && scan.access.limit.is_none()
+        && scan.filter.is_empty()
+        && !scan.unrecorded
+        && scan.access.bounds.len() >= above
+        && !scan.access.bounds.iter().take(above).any(is_range)
+}
