@@ -160,7 +160,8 @@ fn range_deletes_are_the_same_as_row_by_row() {
 const TABLES: &str = "
     CREATE TABLE p (a int PRIMARY KEY, n int DEFAULT 0);
     CREATE TABLE c (a int, b int, w int, PRIMARY KEY (a, b),
-        INDEX near (a, w) INTERLEAVE IN PARENT p (a), INDEX far (w)) INTERLEAVE IN PARENT p (a) ON DELETE CASCADE;
+        INDEX near (a, w) INTERLEAVE IN PARENT p (a), INDEX far (w))
+        INTERLEAVE IN PARENT p (a) ON DELETE CASCADE;
     CREATE TABLE g (a int, b int, d int, PRIMARY KEY (a, b, d)) INTERLEAVE IN PARENT c (a, b)
         ON DELETE CASCADE;
     CREATE TABLE s (a int, x int, PRIMARY KEY (a, x)) INTERLEAVE IN PARENT p (a) ON DELETE CASCADE";
