@@ -232,3 +232,59 @@ fn no_child_outlives_its_parent_whoever_comes_first() {
         }
     });
 }
+
+/// `a` of every parent, and how many rows lie below all of them.
+async fn alive(client: &Client) -> (String, String) {
+    let parents = sure(client, "SELECT a FROM p").await;
+    let below =
+        "SELECT (SELECT count(*) FROM c), (SELECT count(*) FROM g), (SELECT count(*) FROM s)";
+    (parents, sure(client, below).await)
+}
+
+#[test]
+fn kills_during_the_removal_of_what_is_covered_change_nothing() {
+    let mut server = Server::start(Config::new());
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    let mut random = Random::new(seed());
+    runtime.block_on(async {
+        let client = connect(server.sql_url()).await;
+        sure(&client, TABLES).await;
+        drop(client);
+        for round in 0..Size::from_env().pick(3, 10, 50) {
+            let client = connect(server.sql_url()).await;
+            sure(&client, "DELETE FROM p").await;
+            for sql in [
+                "INSERT INTO p SELECT i, 0 FROM generate_series(1, 60) i",
+                "INSERT INTO c SELECT a, b, b FROM p, generate_series(1, 10) b",
+                "INSERT INTO g SELECT a, b, d FROM c, generate_series(1, 3) d",
+                "INSERT INTO s SELECT a, x FROM p, generate_series(1, 5) x",
+            ] {
+                sure(&client, sql).await;
+            }
+            let (a, b) = (random.below(60), random.below(60));
+            for sql in [
+                format!("DELETE FROM p WHERE a BETWEEN {a} AND {a} + 20"),
+                format!("DELETE FROM p WHERE a = {b} RETURNING NOTHING"),
+                // Some come again where the range was deleted.
+                format!("INSERT INTO p VALUES ({a} + 1, 1) ON CONFLICT DO NOTHING"),
+                format!("INSERT INTO s VALUES ({a} + 1, 77)"),
+                format!("DELETE FROM c WHERE a = {b} + 1 AND b > 5"),
+            ] {
+                sure(&client, &sql).await;
+            }
+            let before = alive(&client).await;
+            drop(client);
+            server.kill();
+            for _ in 0..random.below(3) {
+                server.restart_and_kill(std::time::Duration::from_millis(random.below(40)));
+            }
+            server.restart();
+            let client = connect(server.sql_url()).await;
+            assert_eq!(alive(&client).await, before, "round {round}");
+            for table in ["p", "c", "g", "s"] {
+                let found = sure(&client, &format!("CHECK TABLE {table}")).await;
+                assert_eq!(found, "(0)", "round {round}: {table}");
+            }
+        }
+    });
+}
