@@ -357,7 +357,8 @@ fn queued_statements_end_with_cancel_timeout_and_connection() {
 
 #[test]
 fn the_timeline_tells_who_waited_for_whom() {
-    let server = Server::start(Config::new().arg("--simulate-rtt").arg("10ms"));
+    // Long enough for the next statement to arrive while the one before it waits.
+    let server = Server::start(Config::new().arg("--simulate-rtt").arg("200ms"));
     block_on(async {
         let client = connect(server.sql_url()).await;
         sure(&client, "CREATE TABLE t (id int PRIMARY KEY, v int)").await;
