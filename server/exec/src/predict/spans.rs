@@ -3,9 +3,13 @@
 use std::sync::Arc;
 
 use braid_catalog::Catalog;
+use braid_codec::key;
 use braid_kv::{Span, SpanSet};
 
 use super::print::span_texts;
+
+/// A statement of more spans is not narrow.
+const NARROW_SPANS_MAX: usize = 64;
 
 /// What a statement may read and write.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -36,6 +40,18 @@ impl StatementSpans {
     /// A statement about which nothing is known.
     pub fn unknown() -> Self {
         Self { ordered: true, ..Self::default() }
+    }
+
+    /// Whether it touches only a few rows that are known by their keys.
+    pub fn is_narrow(&self) -> bool {
+        let narrow = |span: &Span| {
+            let mut rest = span.start.as_slice();
+            key::decode_prefix(&mut rest).is_ok() && !rest.is_empty()
+        };
+        let (reads, writes) = (self.reads.spans(), self.writes.spans());
+        !self.ordered
+            && reads.len() + writes.len() <= NARROW_SPANS_MAX
+            && reads.iter().chain(writes).all(narrow)
     }
 
     /// Why this statement has to wait for an earlier one; `None` if the two are independent.

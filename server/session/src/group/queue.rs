@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::LazyLock;
+use std::task::{Context, Waker};
 
 use braid_exec::Cancel;
 use braid_kv::Transaction;
@@ -28,7 +29,8 @@ static IGNORE_DEPENDENCIES: LazyLock<bool> = LazyLock::new(|| {
 /// A statement that runs.
 struct Task {
     cancel: Arc<Cancel>,
-    abort: AbortHandle,
+    /// Not while its first step is taken on its session's own thread.
+    abort: Option<AbortHandle>,
 }
 
 #[derive(Default)]
@@ -70,16 +72,45 @@ impl Queue {
         self.changes.subscribe()
     }
 
-    /// Enters a statement and starts what can start.
+    /// Enters a statement and starts what can start. One that touches little takes its first step
+    /// here: where the store answers at once that is all of it, and no other thread is asked.
     pub(super) fn add(self: &Arc<Self>, mut arrival: Arrival<Job>) -> WaitsFor {
         if *IGNORE_DEPENDENCIES && arrival.depends == Depends::BySpans {
             arrival.depends = Depends::OnNone;
         }
         let mut state = self.state.lock();
         state.ledger.note_seq(arrival.job.seq(), arrival.number, arrival.text.clone());
+        let (number, is_narrow) = (arrival.number, arrival.spans.is_narrow());
         let waits = state.ledger.add(arrival);
+        let own = match is_narrow && waits.is_empty() && !*IGNORE_DEPENDENCIES {
+            true => state.ledger.startable_one(number),
+            false => None,
+        };
+        if let Some(job) = &own {
+            state.tasks.insert(number, Task { cancel: job.cancel(), abort: None });
+        }
         self.start(&mut state);
+        drop(state);
+        if let Some(job) = own {
+            self.step(number, job);
+        }
         waits
+    }
+
+    /// Takes the first step of a statement; the rest is for a task.
+    fn step(self: &Arc<Self>, number: u32, job: Job) {
+        let mut work = Box::pin(task::run(self.clone(), number, job));
+        let mut context = Context::from_waker(Waker::noop());
+        if work.as_mut().poll(&mut context).is_ready() {
+            return;
+        }
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
+        let abort = runtime.spawn(work).abort_handle();
+        match self.state.lock().tasks.get_mut(&number) {
+            Some(task) => task.abort = Some(abort),
+            // It has finished meanwhile, or nobody is interested any more.
+            None => abort.abort(),
+        }
     }
 
     /// With a transaction, a retry error ends it as soon as nothing of the group runs any more.
@@ -100,7 +131,7 @@ impl Queue {
         for (number, job) in state.ledger.startable() {
             let cancel = job.cancel();
             let task = runtime.spawn(task::run(self.clone(), number, job));
-            state.tasks.insert(number, Task { cancel, abort: task.abort_handle() });
+            state.tasks.insert(number, Task { cancel, abort: Some(task.abort_handle()) });
         }
     }
 
@@ -141,6 +172,6 @@ impl Queue {
         state.expendable = None;
         let tasks: Vec<Task> = state.tasks.drain().map(|(_, task)| task).collect();
         drop(state);
-        tasks.iter().for_each(|task| task.abort.abort());
+        tasks.iter().filter_map(|task| task.abort.as_ref()).for_each(AbortHandle::abort);
     }
 }
