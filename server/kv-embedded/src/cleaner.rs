@@ -99,8 +99,9 @@ fn compact(shared: &Shared, stop: &CleanerStop) -> Result<()> {
 }
 
 fn clean(shared: &Shared, stop: &CleanerStop, records: &[Arc<Tombstone>]) -> Result<()> {
+    // Many small range deletes share portions: one for each would let them pile up.
+    let mut portion = Vec::new();
     for record in records {
-        let mut portion = Vec::with_capacity(PORTION);
         let view = shared.current().0.clone();
         for entry in view.raw_versions(&record.span) {
             let (key, number) = entry?;
@@ -108,15 +109,15 @@ fn clean(shared: &Shared, stop: &CleanerStop, records: &[Arc<Tombstone>]) -> Res
                 portion.push((key.to_vec(), number));
             }
             if portion.len() == PORTION {
-                let full = std::mem::replace(&mut portion, Vec::with_capacity(PORTION));
+                let full = std::mem::take(&mut portion);
                 if stop.is_stopped() || !hand_over(shared, Chore::Remove(full)) {
                     return Ok(());
                 }
             }
         }
-        if stop.is_stopped() || !hand_over(shared, Chore::Remove(portion)) {
-            return Ok(());
-        }
+    }
+    if stop.is_stopped() || (!portion.is_empty() && !hand_over(shared, Chore::Remove(portion))) {
+        return Ok(());
     }
     hand_over(shared, Chore::Drop(records.to_vec()));
     Ok(())
