@@ -119,14 +119,6 @@ impl<J> Ledger<J> {
         waits
     }
 
-    /// Takes this statement, if it can start now.
-    pub fn startable_one(&mut self, number: u32) -> Option<J> {
-        let failed = self.first_failed();
-        let entry = self.entries.iter_mut().find(|entry| entry.number == number)?;
-        let is_free = entry.waits_for.is_empty() && number < failed;
-        if is_free { entry.job.take() } else { None }
-    }
-
     /// Takes what can start now.
     pub fn startable(&mut self) -> Vec<(u32, J)> {
         let failed = self.first_failed();

@@ -80,18 +80,19 @@ impl Queue {
         }
         let mut state = self.state.lock();
         state.ledger.note_seq(arrival.job.seq(), arrival.number, arrival.text.clone());
-        let (number, is_narrow) = (arrival.number, arrival.spans.is_narrow());
+        let steps_here = arrival.spans.is_narrow() && !*IGNORE_DEPENDENCIES;
         let waits = state.ledger.add(arrival);
-        let own = match is_narrow && waits.is_empty() && !*IGNORE_DEPENDENCIES {
-            true => state.ledger.startable_one(number),
-            false => None,
-        };
-        if let Some(job) = &own {
-            state.tasks.insert(number, Task { cancel: job.cancel(), abort: None });
+        if !steps_here {
+            self.start(&mut state);
+            return waits;
         }
-        self.start(&mut state);
+        // Nothing but the new statement: what was free before has started.
+        let startable = state.ledger.startable();
+        for (number, job) in &startable {
+            state.tasks.insert(*number, Task { cancel: job.cancel(), abort: None });
+        }
         drop(state);
-        if let Some(job) = own {
+        for (number, job) in startable {
             self.step(number, job);
         }
         waits

@@ -1,5 +1,6 @@
 //! From changed rows to questions.
 
+use std::cell::OnceCell;
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -16,7 +17,9 @@ use crate::rows::TableRows;
 pub struct ForeignKeys {
     run: Arc<Run>,
     links: TableLinks,
-    rows: TableRows,
+    table: Arc<Table>,
+    /// Its layout, made when a row's key is asked for.
+    rows: OnceCell<TableRows>,
     /// For each outgoing key, whether a row may change again before the question is answered.
     keeps_rows: Option<Vec<bool>>,
     /// The keys asked about, where the same question is asked once.
@@ -35,7 +38,8 @@ impl ForeignKeys {
             run: run.clone(),
             seen: links.outgoing.iter().map(|_| HashSet::new()).collect(),
             links,
-            rows: TableRows::new(table),
+            table: table.clone(),
+            rows: OnceCell::new(),
             keeps_rows: None,
             events: Vec::new(),
         }
@@ -49,7 +53,7 @@ impl ForeignKeys {
         let Some(new) = new.filter(|_| !self.links.outgoing.is_empty()) else { return };
         let run = &self.run;
         let keeps = self.keeps_rows.get_or_insert_with(|| {
-            let may_change = run.foreign_keys.may_write(self.rows.table.id);
+            let may_change = run.foreign_keys.may_write(self.table.id);
             let links = self.links.outgoing.iter();
             links
                 .map(|link| may_change || run.cx.constraints.is_deferred(link.child.id, &link.key))
@@ -62,9 +66,10 @@ impl ForeignKeys {
             }
             let same = old.is_some_and(|old| pick(old, &link.child_places) == values);
             if keeps[i] {
-                let row = self.rows.primary_key(new);
+                let rows = self.rows.get_or_init(|| TableRows::new(&self.table));
+                let row = rows.primary_key(new);
                 // A row that is still to be looked at may have moved.
-                if same && old.is_some_and(|old| self.rows.primary_key(old) == row) {
+                if same && old.is_some_and(|old| rows.primary_key(old) == row) {
                     continue;
                 }
                 let link = link.clone();
