@@ -93,7 +93,26 @@ struct CacheState {
     versions: BTreeMap<u64, Arc<Catalog>>,
     /// The newest version, and a point from which on it is known to stand.
     newest: Option<(Timestamp, Arc<Catalog>)>,
+    /// Changes whose outcome is not known.
     pending: usize,
+    /// Changes ever announced.
+    announced: u64,
+}
+
+impl CacheState {
+    /// The changes announced so far, if none of them is on its way: what is read from now on
+    /// stands for as long as this number does.
+    fn settled(&self) -> Option<u64> {
+        (self.pending == 0).then_some(self.announced)
+    }
+
+    /// Keeps what was the newest when the changes were `settled`, unless others came meanwhile:
+    /// one that began and ended since has made it old.
+    fn remember(&mut self, settled: Option<u64>, since: Timestamp, catalog: &Arc<Catalog>) {
+        if settled.is_some() && self.settled() == settled && self.newest.is_none() {
+            self.newest = Some((since, catalog.clone()));
+        }
+    }
 }
 
 /// The catalogs of this process, shared by all sessions.
@@ -153,16 +172,14 @@ impl CatalogCache {
                 return Ok(catalog.clone());
             }
         }
-        let pending_before = self.state.lock().pending;
+        let settled = self.state.lock().settled();
         let value = txn.get_recorded(seq, &version_key(), Record::Never).await?;
         let meta = read_meta(value)?;
         let catalog = self.of_version(txn, seq, meta).await?;
-        if self.only_gateway && !per_statement && pending_before == 0 {
+        if self.only_gateway && !per_statement && settled.is_some() {
             let snapshot = txn.snapshot().await?;
-            let is_newest = self.read_newest(txn).await? == meta.version;
-            let mut state = self.state.lock();
-            if state.pending == 0 && is_newest && state.newest.is_none() {
-                state.newest = Some((snapshot, catalog.clone()));
+            if self.read_newest(txn).await? == meta.version {
+                self.state.lock().remember(settled, snapshot, &catalog);
             }
         }
         Ok(catalog)
@@ -221,7 +238,10 @@ impl CatalogCache {
 
     /// Announces a change that is about to commit.
     pub fn announce(self: &Arc<Self>) -> PendingChange {
-        self.state.lock().pending += 1;
+        let mut state = self.state.lock();
+        state.pending += 1;
+        state.announced += 1;
+        drop(state);
         PendingChange(self.clone())
     }
 
@@ -326,5 +346,29 @@ impl Schema {
             grants: vec![Grant { role: PUBLIC, privileges, grant_option: false }],
             comment: Some("standard public schema".to_owned()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reader_overtaken_by_a_whole_change_leaves_nothing() {
+        let cache = CatalogCache::new(true);
+        let catalog = Arc::new(Catalog::empty(1, FIRST_ID, Arc::default()));
+        let is_kept = |settled| {
+            let mut state = cache.state.lock();
+            state.remember(settled, Timestamp::default(), &catalog);
+            state.newest.is_some()
+        };
+        let settled = || cache.state.lock().settled();
+        let before = settled();
+        let change = cache.announce();
+        assert!(!is_kept(before));
+        assert!(!is_kept(settled()));
+        drop(change);
+        assert!(!is_kept(before), "read before the change, remembered after it");
+        assert!(is_kept(settled()));
     }
 }
