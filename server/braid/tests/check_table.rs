@@ -9,8 +9,9 @@ use braid_exec::rows::{IndexRows, TableRows};
 use braid_kv::{Database, DatabaseOptions, Key, Seq, Transaction, TxnOptions};
 use braid_kv_embedded::{EmbeddedOptions, EmbeddedStore};
 use braid_testkit::server::{Config, Server};
+use braid_testkit::target::connect;
 use braid_types::{Datum, Row};
-use tokio_postgres::{Client, NoTls, SimpleQueryMessage};
+use tokio_postgres::{Client, SimpleQueryMessage};
 
 const TABLES: &str = "
     CREATE TABLE p (id int PRIMARY KEY);
@@ -21,15 +22,6 @@ const TABLES: &str = "
     CREATE INDEX t_part ON t (s) WHERE a > 4;
     INSERT INTO p SELECT g FROM generate_series(1, 9) g;
     INSERT INTO t SELECT g, g, g, 's' || g, g FROM generate_series(1, 9) g";
-
-async fn connect(server: &Server) -> Client {
-    let (client, connection) =
-        tokio_postgres::connect(server.sql_url(), NoTls).await.expect("connects");
-    tokio::spawn(async move {
-        connection.await.ok();
-    });
-    client
-}
 
 async fn findings(client: &Client, table: &str) -> Vec<String> {
     let messages = client.simple_query(&format!("CHECK TABLE {table}")).await.expect("checks");
@@ -138,7 +130,7 @@ fn each_kind_of_damage_is_found() {
     let mut server = Server::start(Config::new());
     let runtime = runtime();
     runtime.block_on(async {
-        let client = connect(&server).await;
+        let client = connect(server.sql_url(), None).await;
         client.batch_execute(TABLES).await.expect("makes tables");
         for table in ["t", "p"] {
             assert_eq!(findings(&client, table).await, [] as [String; 0]);
@@ -148,7 +140,7 @@ fn each_kind_of_damage_is_found() {
     runtime.block_on(damage(&server));
     server.restart();
     let found = runtime.block_on(async {
-        let client = connect(&server).await;
+        let client = connect(server.sql_url(), None).await;
         findings(&client, "t").await
     });
     let wanted = [
@@ -174,7 +166,7 @@ fn each_kind_of_damage_is_found() {
 fn it_needs_the_owner_and_sees_the_transaction() {
     let server = Server::start(Config::new());
     runtime().block_on(async {
-        let client = connect(&server).await;
+        let client = connect(server.sql_url(), None).await;
         client.batch_execute(TABLES).await.expect("makes tables");
         let begin =
             "BEGIN; INSERT INTO t VALUES (10, 1, 10, 'x', NULL); DELETE FROM t WHERE id < 4";

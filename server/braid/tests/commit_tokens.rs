@@ -6,16 +6,8 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 use braid_testkit::server::{Config, Server};
-use tokio_postgres::{Client, NoTls};
-
-async fn connect(url: &str) -> Client {
-    let (client, connection) = tokio_postgres::connect(url, NoTls).await.expect("connects");
-    tokio::spawn(async move {
-        // Its end is seen by the client as well.
-        connection.await.ok();
-    });
-    client
-}
+use braid_testkit::target::connect;
+use tokio_postgres::Client;
 
 fn run(test: impl Future<Output = ()>) {
     tokio::runtime::Runtime::new().expect("a runtime").block_on(test);
@@ -50,7 +42,7 @@ async fn count(client: &Client, n: u64) -> i64 {
 fn a_token_tells_what_a_killed_server_has_committed() {
     run(async {
         let mut server = Server::start(Config::new());
-        let root = connect(server.sql_url()).await;
+        let root = connect(server.sql_url(), None).await;
         root.batch_execute("CREATE TABLE t (n int8 PRIMARY KEY)").await.expect("is created");
         let mut asked = Vec::new();
         for round in 0..3u64 {
@@ -58,7 +50,7 @@ fn a_token_tells_what_a_killed_server_has_committed() {
             for worker in 0..4u64 {
                 let url = server.sql_url().to_owned();
                 tasks.push(tokio::spawn(async move {
-                    let client = connect(&url).await;
+                    let client = connect(&url, None).await;
                     for i in 0.. {
                         let n = round << 40 | worker << 32 | i;
                         let sql = format!(
@@ -82,7 +74,7 @@ fn a_token_tells_what_a_killed_server_has_committed() {
             }
             server.restart();
         }
-        let root = connect(server.sql_url()).await;
+        let root = connect(server.sql_url(), None).await;
         for (n, acknowledged) in &asked {
             let status = status(&root, &token(*n)).await;
             let rows = count(&root, *n).await;
@@ -92,7 +84,7 @@ fn a_token_tells_what_a_killed_server_has_committed() {
         // What was answered stays, and an aborted one stays aborted.
         server.kill();
         server.restart();
-        let root = connect(server.sql_url()).await;
+        let root = connect(server.sql_url(), None).await;
         for (n, _) in &asked {
             if count(&root, *n).await == 1 {
                 assert_eq!(status(&root, &token(*n)).await, "committed");
@@ -115,9 +107,9 @@ fn a_token_tells_what_a_killed_server_has_committed() {
 fn a_client_that_vanishes_leaves_its_token_settled_and_its_locks_free() {
     run(async {
         let server = Server::start(Config::new());
-        let root = connect(server.sql_url()).await;
+        let root = connect(server.sql_url(), None).await;
         root.batch_execute("CREATE TABLE t (n int8 PRIMARY KEY)").await.expect("is created");
-        let lost = connect(server.sql_url()).await;
+        let lost = connect(server.sql_url(), None).await;
         let begin =
             format!("BEGIN; SET LOCAL commit_token = '{}'; INSERT INTO t VALUES (1)", token(1));
         lost.batch_execute(&begin).await.expect("runs");
@@ -132,10 +124,10 @@ fn a_client_that_vanishes_leaves_its_token_settled_and_its_locks_free() {
 fn whoever_asks_and_whoever_commits_agree() {
     run(async {
         let server = Server::start(Config::new());
-        let root = connect(server.sql_url()).await;
+        let root = connect(server.sql_url(), None).await;
         root.batch_execute("CREATE TABLE t (n int8 PRIMARY KEY)").await.expect("is created");
         for n in 0..100u64 {
-            let (writer, name) = (connect(server.sql_url()).await, token(n));
+            let (writer, name) = (connect(server.sql_url(), None).await, token(n));
             let commit = format!(
                 "BEGIN; INSERT INTO t VALUES ({n}); SET LOCAL commit_token = '{name}'; COMMIT"
             );
@@ -152,13 +144,14 @@ fn whoever_asks_and_whoever_commits_agree() {
 fn only_the_same_user_and_administrators_are_told() {
     run(async {
         let server = Server::start(Config::new());
-        let root = connect(server.sql_url()).await;
+        let root = connect(server.sql_url(), None).await;
         root.batch_execute("CREATE USER ann; CREATE USER bob").await.expect("are created");
         let as_user = |name: &str| server.sql_url().replace("root@", &format!("{name}@"));
-        let (ann, bob) = (connect(&as_user("ann")).await, connect(&as_user("bob")).await);
+        let (ann, bob) =
+            (connect(&as_user("ann"), None).await, connect(&as_user("bob"), None).await);
         let begin = format!("BEGIN; SET LOCAL commit_token = '{}'", token(1));
         ann.batch_execute(&begin).await.expect("runs");
-        let again = connect(&as_user("ann")).await;
+        let again = connect(&as_user("ann"), None).await;
         for (client, wanted) in [(&again, "pending"), (&bob, "unknown"), (&root, "pending")] {
             assert_eq!(status(client, &token(1)).await, wanted);
         }
@@ -173,14 +166,14 @@ fn only_the_same_user_and_administrators_are_told() {
 fn a_token_in_front_of_a_sync_holds_for_the_statements_behind_it() {
     run(async {
         let server = Server::start(Config::new());
-        let root = connect(server.sql_url()).await;
+        let root = connect(server.sql_url(), None).await;
         root.batch_execute("CREATE TABLE hot (id int PRIMARY KEY, n int8)").await.expect("runs");
         root.batch_execute("INSERT INTO hot VALUES (1, 0)").await.expect("runs");
         let mut tasks = Vec::new();
         for worker in 0..4u64 {
             let url = server.sql_url().to_owned();
             tasks.push(tokio::spawn(async move {
-                let client = connect(&url).await;
+                let client = connect(&url, None).await;
                 for i in 0..15 {
                     // The text runs again as a whole after a conflict, token and all.
                     let sql = format!(
@@ -256,7 +249,8 @@ fn parse(text: &str) -> BTreeMap<String, f64> {
 fn metrics_are_valid_and_count_what_happens() {
     run(async {
         let server = Server::start(Config::new());
-        let (one, two) = (connect(server.sql_url()).await, connect(server.sql_url()).await);
+        let (one, two) =
+            (connect(server.sql_url(), None).await, connect(server.sql_url(), None).await);
         one.batch_execute(
             "CREATE TABLE t (id int PRIMARY KEY, v int); INSERT INTO t VALUES (1, 1)",
         )

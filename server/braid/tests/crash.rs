@@ -17,14 +17,15 @@ mod crash {
     pub mod load;
 }
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
+use braid_testkit::random::{Random, seed};
 use braid_testkit::server::{Config, Server};
 use braid_testkit::size::Size;
 use braid_testkit::target::connect;
 
 use crash::check::check;
-use crash::load::{Load, Random, set_up};
+use crash::load::{Load, set_up};
 
 const WORKERS: i32 = 8;
 
@@ -100,12 +101,4 @@ impl Run {
         let url = self.server.sql_url().to_owned();
         self.runtime.block_on(async { check(&connect(&url, None).await, &mut self.load).await })
     }
-}
-
-fn seed() -> u64 {
-    if let Ok(seed) = std::env::var("BRAID_TEST_SEED") {
-        return seed.parse().expect("BRAID_TEST_SEED is a number");
-    }
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("a clock after 1970");
-    now.as_nanos() as u64 % 1_000_000_000
 }

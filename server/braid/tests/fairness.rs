@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use braid_testkit::server::{Config, Server};
-use braid_testkit::target::connect;
-use tokio_postgres::{Client, SimpleQueryMessage};
+use braid_testkit::target::{connect, first_column};
+use tokio_postgres::Client;
 
 const WAITERS: u64 = 64;
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -14,12 +14,7 @@ fn run(test: impl Future<Output = ()>) {
 }
 
 async fn text(client: &Client, sql: &str) -> String {
-    let messages = client.simple_query(sql).await.unwrap_or_else(|error| panic!("{sql}: {error}"));
-    let rows = messages.into_iter().filter_map(|message| match message {
-        SimpleQueryMessage::Row(row) => row.get(0).map(str::to_owned),
-        _ => None,
-    });
-    rows.collect::<Vec<_>>().join(",")
+    first_column(client, sql).await.join(",")
 }
 
 /// Waits until that many requests are in lock queues.

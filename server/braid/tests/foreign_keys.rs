@@ -8,8 +8,9 @@
 use braid_testkit::random::{Random, seed_from_env};
 use braid_testkit::server::{Config, Server};
 use braid_testkit::size::Size;
+use braid_testkit::target::connect;
 use futures_util::SinkExt as _;
-use tokio_postgres::{Client, NoTls, SimpleQueryMessage};
+use tokio_postgres::{Client, SimpleQueryMessage};
 
 #[path = "foreign_keys/model.rs"]
 mod model;
@@ -25,14 +26,6 @@ use world::{Op, World};
 const TRANSACTIONS: usize = 40;
 /// The answer that stands for every violation that is not a foreign key's.
 const OTHER: &str = "another constraint";
-
-async fn connect(url: &str) -> Client {
-    let (client, connection) = tokio_postgres::connect(url, NoTls).await.expect("connects");
-    tokio::spawn(async move {
-        connection.await.ok();
-    });
-    client
-}
 
 /// What a statement has answered: rows changed, or the state and constraint of its error.
 type Answer = Result<u64, String>;
@@ -118,9 +111,9 @@ fn random_foreign_keys() {
     };
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     runtime.block_on(async {
-        let ours = connect(server.sql_url()).await;
+        let ours = connect(server.sql_url(), None).await;
         let postgres = match std::env::var("POSTGRES_URL") {
-            Ok(url) => Some(connect(&url).await),
+            Ok(url) => Some(connect(&url, None).await),
             Err(_) => None,
         };
         if let Some(theirs) = &postgres {
@@ -225,7 +218,7 @@ fn rows_of_a_copy_point_at_later_ones() {
     let server = Server::start(Config::new());
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     runtime.block_on(async {
-        let client = connect(server.sql_url()).await;
+        let client = connect(server.sql_url(), None).await;
         let table = "CREATE TABLE tree (id int PRIMARY KEY, up int REFERENCES tree)";
         sure(&client, table).await;
         let copy = async |rows: std::ops::Range<i64>, last: &str| {
@@ -252,5 +245,5 @@ fn rows_of_a_copy_point_at_later_ones() {
 #[test]
 fn no_orphan_is_left_by_many_at_once() {
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
-    assert_eq!(runtime.block_on(storm::storm()), [] as [String; 0]);
+    assert_eq!(runtime.block_on(storm::findings()), [] as [String; 0]);
 }

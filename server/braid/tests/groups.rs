@@ -7,10 +7,12 @@
 
 #![allow(clippy::print_stdout, reason = "a test says how to repeat it")]
 
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
+use braid_testkit::random::{Random, seed, seed_from_env};
 use braid_testkit::server::{Config, Server};
 use braid_testkit::size::Size;
+use braid_testkit::target::connect;
 use tokio_postgres::{Client, NoTls, SimpleQueryMessage};
 
 #[path = "groups/run.rs"]
@@ -19,18 +21,10 @@ mod run;
 mod script;
 
 use run::{Mode, Run, contents};
-use script::{Random, World};
+use script::World;
 
 /// Transactions of one seed.
 const TRANSACTIONS: usize = 40;
-
-async fn connect(url: &str) -> Client {
-    let (client, connection) = tokio_postgres::connect(url, NoTls).await.expect("connects");
-    tokio::spawn(async move {
-        connection.await.ok();
-    });
-    client
-}
 
 fn block_on<T>(work: impl Future<Output = T>) -> T {
     tokio::runtime::Runtime::new().expect("a runtime").block_on(work)
@@ -49,12 +43,15 @@ async fn value(client: &Client, sql: &str) -> String {
     row.unwrap_or_default().to_owned()
 }
 
-fn first_seed() -> (u64, bool) {
-    if let Ok(seed) = std::env::var("BRAID_TEST_SEED") {
-        return (seed.parse().expect("BRAID_TEST_SEED is a number"), true);
-    }
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("a clock after 1970");
-    (now.as_nanos() as u64 % 1_000_000_000, false)
+/// The first seed and how many there are: one, if it was asked for.
+fn seeds(small: u64, medium: u64, full: u64) -> std::ops::Range<u64> {
+    let count = match seed_from_env() {
+        Some(_) => 1,
+        None => Size::from_env().pick(small, medium, full),
+    };
+    let first = seed();
+    println!("seeds {first} and {} after it", count - 1);
+    first..first + count
 }
 
 /// One set of tables with its transactions, the second client's sent like this; how many
@@ -98,13 +95,12 @@ async fn compare(
 
 #[test]
 fn the_outcome_is_that_of_serial_execution() {
-    let (seed, is_given) = first_seed();
-    let seeds = if is_given { 1 } else { Size::from_env().pick(4, 50, 500) };
-    println!("seeds {seed} and {} after it", seeds - 1);
+    let seeds = seeds(4, 50, 500);
     let server = Server::start(Config::new());
     block_on(async {
-        let (serial, parallel) = (connect(server.sql_url()).await, connect(server.sql_url()).await);
-        for seed in seed..seed + seeds {
+        let (serial, parallel) =
+            (connect(server.sql_url(), None).await, connect(server.sql_url(), None).await);
+        for seed in seeds {
             if let Err(difference) = compare(&serial, &parallel, seed, Mode::Parallel).await {
                 panic!("{difference}");
             }
@@ -134,14 +130,13 @@ async fn interfere(client: Client, seed: u64, mut stop: tokio::sync::watch::Rece
 
 #[test]
 fn conflicts_and_retries_change_nothing() {
-    let (seed, is_given) = first_seed();
-    let seeds = if is_given { 1 } else { Size::from_env().pick(3, 25, 250) };
-    println!("seeds {seed} and {} after it", seeds - 1);
+    let seeds = seeds(3, 25, 250);
     let server = Server::start(Config::new());
     let mut retries = 0;
     block_on(async {
-        let (serial, parallel) = (connect(server.sql_url()).await, connect(server.sql_url()).await);
-        for seed in seed..seed + seeds {
+        let (serial, parallel) =
+            (connect(server.sql_url(), None).await, connect(server.sql_url(), None).await);
+        for seed in seeds {
             let mut random = Random::new(seed);
             let mode = if random.percent(50) { Mode::Parallel } else { Mode::Restarting };
             // Only restarts wear it out.
@@ -157,10 +152,11 @@ fn conflicts_and_retries_change_nothing() {
                 sure(&parallel, &format!("SET {name} = '{value}'")).await;
             }
             let (stop, stopped) = tokio::sync::watch::channel(false);
-            let others: Vec<_> = [connect(server.sql_url()).await, connect(server.sql_url()).await]
-                .into_iter()
-                .map(|client| tokio::spawn(interfere(client, seed, stopped.clone())))
-                .collect();
+            let others: Vec<_> =
+                [connect(server.sql_url(), None).await, connect(server.sql_url(), None).await]
+                    .into_iter()
+                    .map(|client| tokio::spawn(interfere(client, seed, stopped.clone())))
+                    .collect();
             let result = compare(&serial, &parallel, seed, mode).await;
             stop.send_replace(true);
             for other in others {
@@ -179,11 +175,13 @@ fn conflicts_and_retries_change_nothing() {
 
 #[test]
 fn without_the_analysis_the_outcome_differs() {
-    let server = Server::start(Config::new().env("BRAID_UNSAFE_NO_DEPENDENCIES", "1"));
+    // Waits that are long enough for the next statement to arrive during them.
+    let config = Config::new().env("BRAID_UNSAFE_NO_DEPENDENCIES", "1");
+    let server = Server::start(config.arg("--simulate-rtt").arg("5ms"));
     block_on(async {
         for seed in 0..50 {
             let (serial, parallel) =
-                (connect(server.sql_url()).await, connect(server.sql_url()).await);
+                (connect(server.sql_url(), None).await, connect(server.sql_url(), None).await);
             if compare(&serial, &parallel, seed, Mode::Parallel).await.is_err() {
                 println!("seed {seed} tells");
                 return;
@@ -197,7 +195,7 @@ fn without_the_analysis_the_outcome_differs() {
 fn independent_statements_share_their_waits() {
     let server = Server::start(Config::new().arg("--simulate-rtt").arg("20ms"));
     block_on(async {
-        let client = connect(server.sql_url()).await;
+        let client = connect(server.sql_url(), None).await;
         sure(&client, "CREATE TABLE t (id int PRIMARY KEY, v int)").await;
         sure(&client, "INSERT INTO t SELECT g, 0 FROM generate_series(1, 9) g").await;
         let update =
@@ -231,7 +229,7 @@ fn transactions_in_opposite_orders_never_see_a_deadlock() {
     let server = Server::start(Config::new());
     let url = server.sql_url().to_owned();
     block_on(async {
-        let root = connect(&url).await;
+        let root = connect(&url, None).await;
         sure(&root, "CREATE TABLE t (id int PRIMARY KEY, v int)").await;
         sure(&root, "INSERT INTO t SELECT g, 0 FROM generate_series(0, 3) g").await;
         let rounds = 25;
@@ -239,7 +237,7 @@ fn transactions_in_opposite_orders_never_see_a_deadlock() {
             .map(|worker| {
                 let url = url.clone();
                 tokio::spawn(async move {
-                    let client = connect(&url).await;
+                    let client = connect(&url, None).await;
                     for _ in 0..rounds {
                         sure(&client, "BEGIN").await;
                         for place in 0..4 {
@@ -265,7 +263,7 @@ fn transactions_in_opposite_orders_never_see_a_deadlock() {
 fn a_full_queue_makes_the_next_statement_wait() {
     let server = Server::start(Config::new());
     block_on(async {
-        let client = connect(server.sql_url()).await;
+        let client = connect(server.sql_url(), None).await;
         sure(&client, "CREATE TABLE t (id int PRIMARY KEY, v text)").await;
         for setting in ["max_parallel_statements = 2", "max_parallel_statement_bytes = '1kB'"] {
             sure(&client, &format!("SET {setting}")).await;
@@ -295,7 +293,7 @@ fn queued_statements_end_with_cancel_timeout_and_connection() {
     let server = Server::start(Config::new());
     let url = server.sql_url().to_owned();
     block_on(async {
-        let (holder, client) = (connect(&url).await, connect(&url).await);
+        let (holder, client) = (connect(&url, None).await, connect(&url, None).await);
         sure(&holder, "CREATE TABLE t (id int PRIMARY KEY, v int)").await;
         sure(&holder, "INSERT INTO t VALUES (1, 0), (2, 0)").await;
         sure(&holder, "BEGIN").await;
@@ -345,7 +343,7 @@ fn queued_statements_end_with_cancel_timeout_and_connection() {
         assert_eq!(value(&holder, "SELECT sum(v) FROM t").await, "5");
 
         // So does ROLLBACK, while one waits.
-        let client = connect(&url).await;
+        let client = connect(&url, None).await;
         sure(&holder, "BEGIN").await;
         sure(&holder, "UPDATE t SET v = 1 WHERE id = 1").await;
         sure(&client, "BEGIN").await;
@@ -360,7 +358,7 @@ fn the_timeline_tells_who_waited_for_whom() {
     // Long enough for the next statement to arrive while the one before it waits.
     let server = Server::start(Config::new().arg("--simulate-rtt").arg("200ms"));
     block_on(async {
-        let client = connect(server.sql_url()).await;
+        let client = connect(server.sql_url(), None).await;
         sure(&client, "CREATE TABLE t (id int PRIMARY KEY, v int)").await;
         sure(&client, "INSERT INTO t VALUES (1, 0), (2, 0)").await;
         sure(&client, "SET record_timeline = on").await;

@@ -3,19 +3,11 @@
 use std::time::{Duration, Instant};
 
 use braid_testkit::server::{Config, Server};
+use braid_testkit::target::connect;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
+use tokio_postgres::Client;
 use tokio_postgres::error::SqlState;
-use tokio_postgres::{Client, NoTls};
-
-async fn connect(url: &str) -> Client {
-    let (client, connection) = tokio_postgres::connect(url, NoTls).await.expect("connects");
-    tokio::spawn(async move {
-        // Its end is seen by the client as well.
-        connection.await.ok();
-    });
-    client
-}
 
 fn run(test: impl Future<Output = ()>) {
     tokio::runtime::Runtime::new().expect("a runtime").block_on(test);
@@ -78,7 +70,7 @@ impl Raw {
 }
 
 async fn accounts(server: &Server) -> Client {
-    let client = connect(server.sql_url()).await;
+    let client = connect(server.sql_url(), None).await;
     let sql = "CREATE TABLE account (id int PRIMARY KEY, v int); \
                INSERT INTO account SELECT i, 0 FROM generate_series(1, 9) AS i";
     client.batch_execute(sql).await.expect("is created");
@@ -94,7 +86,7 @@ fn a_client_that_vanishes_in_a_lock_queue_frees_its_locks_and_its_place() {
     run(async {
         let server = Server::start(Config::new());
         let watcher = accounts(&server).await;
-        let holder = connect(server.sql_url()).await;
+        let holder = connect(server.sql_url(), None).await;
         holder.batch_execute("BEGIN; SELECT * FROM account WHERE id = 1 FOR UPDATE").await.unwrap();
         let mut lost = Raw::connect(server.sql_url()).await;
         lost.send("BEGIN; SELECT * FROM account WHERE id = 2 FOR UPDATE").await;
@@ -132,7 +124,8 @@ fn a_deadlock_names_its_sessions_and_keys() {
     run(async {
         let server = Server::start(Config::new());
         let watcher = accounts(&server).await;
-        let (old, young) = (connect(server.sql_url()).await, connect(server.sql_url()).await);
+        let (old, young) =
+            (connect(server.sql_url(), None).await, connect(server.sql_url(), None).await);
         let pid = "SELECT pg_backend_pid()::int8";
         let (old_pid, young_pid) = (number(&old, pid).await, number(&young, pid).await);
         old.batch_execute("BEGIN; SELECT * FROM account WHERE id = 1 FOR UPDATE").await.unwrap();
@@ -164,7 +157,8 @@ fn the_views_show_who_waits_for_whom() {
     run(async {
         let server = Server::start(Config::new());
         let watcher = accounts(&server).await;
-        let (holder, waiter) = (connect(server.sql_url()).await, connect(server.sql_url()).await);
+        let (holder, waiter) =
+            (connect(server.sql_url(), None).await, connect(server.sql_url(), None).await);
         let pid = "SELECT pg_backend_pid()::int8";
         let (holder_pid, waiter_pid) = (number(&holder, pid).await, number(&waiter, pid).await);
         holder.batch_execute("BEGIN; SELECT * FROM account WHERE id = 7 FOR SHARE").await.unwrap();
@@ -210,7 +204,7 @@ fn the_views_show_who_waits_for_whom() {
 fn writers_of_different_families_are_independent() {
     run(async {
         let server = Server::start(Config::new());
-        let (a, b) = (connect(server.sql_url()).await, connect(server.sql_url()).await);
+        let (a, b) = (connect(server.sql_url(), None).await, connect(server.sql_url(), None).await);
         let sql = "CREATE TABLE wide (id int PRIMARY KEY, x int, y int, \
                    FAMILY f0 (id), FAMILY f1 (x), FAMILY f2 (y)); \
                    INSERT INTO wide VALUES (1, 0, 0), (2, NULL, NULL)";

@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use braid_testkit::server::{Config, Server};
-use braid_testkit::target::connect;
+use braid_testkit::target::{connect, first_column};
+use tokio_postgres::Client;
 use tokio_postgres::error::SqlState;
-use tokio_postgres::{Client, SimpleQueryMessage};
 
 const ROWS: i64 = 20_000;
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -31,18 +31,11 @@ async fn fill(client: &Client) {
         .expect("a filled table");
 }
 
-async fn text(client: &Client, sql: &str) -> Vec<String> {
-    let messages = client.simple_query(sql).await.unwrap_or_else(|error| panic!("{sql}: {error}"));
-    let rows = messages.into_iter().filter_map(|message| match message {
-        SimpleQueryMessage::Row(row) => row.get(0).map(str::to_owned),
-        _ => None,
-    });
-    rows.collect()
-}
-
 /// Whether the key is valid; none if it is not in the catalog.
 async fn state(client: &Client) -> Option<String> {
-    text(client, "SELECT convalidated FROM pg_constraint WHERE conname = 'items_grp'").await.pop()
+    first_column(client, "SELECT convalidated FROM pg_constraint WHERE conname = 'items_grp'")
+        .await
+        .pop()
 }
 
 async fn wait_for_announcement(client: &Client) {
@@ -55,7 +48,7 @@ async fn wait_for_announcement(client: &Client) {
 
 async fn assert_holds(client: &Client) {
     assert_eq!(state(client).await.as_deref(), Some("t"));
-    assert_eq!(text(client, "CHECK TABLE items").await, [] as [String; 0]);
+    assert_eq!(first_column(client, "CHECK TABLE items").await, [] as [String; 0]);
     let error = client.batch_execute("INSERT INTO items VALUES (-1, 99)").await.expect_err("fails");
     assert_eq!(error.code(), Some(&SqlState::FOREIGN_KEY_VIOLATION));
 }
@@ -64,7 +57,7 @@ async fn assert_gone(client: &Client) {
     assert_eq!(state(client).await, None);
     // The parent has forgotten it too.
     client.batch_execute("DELETE FROM groups WHERE id = 49").await.expect("deletes");
-    let left = text(client, "SELECT count(*) FROM items WHERE grp = 49").await;
+    let left = first_column(client, "SELECT count(*) FROM items WHERE grp = 49").await;
     assert_ne!(left, ["0"], "nothing cascades");
     client.batch_execute("INSERT INTO groups VALUES (49)").await.expect("inserts");
 }

@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use braid_testkit::server::{Config, Server};
-use braid_testkit::target::connect;
+use braid_testkit::target::{connect, first_column};
+use tokio_postgres::Client;
 use tokio_postgres::error::SqlState;
-use tokio_postgres::{Client, SimpleQueryMessage};
 
 const ROWS: i64 = 20_000;
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -28,19 +28,10 @@ async fn fill(client: &Client) {
         .expect("a filled table");
 }
 
-async fn text(client: &Client, sql: &str) -> Vec<String> {
-    let messages = client.simple_query(sql).await.unwrap_or_else(|error| panic!("{sql}: {error}"));
-    let rows = messages.into_iter().filter_map(|message| match message {
-        SimpleQueryMessage::Row(row) => row.get(0).map(str::to_owned),
-        _ => None,
-    });
-    rows.collect()
-}
-
 /// The state of the index; none if it is not in the catalog.
 async fn state(client: &Client) -> Option<String> {
     let sql = "SELECT state FROM braid_internal.indexes WHERE index_name = 'items_group'";
-    text(client, sql).await.pop()
+    first_column(client, sql).await.pop()
 }
 
 async fn wait_for_building(client: &Client) {
@@ -53,21 +44,23 @@ async fn wait_for_building(client: &Client) {
 
 /// Every group read by the index and by the table is the same.
 async fn assert_agree(client: &Client) {
-    let listed = text(client, "SELECT indexname FROM pg_indexes WHERE tablename = 'items'").await;
+    let listed =
+        first_column(client, "SELECT indexname FROM pg_indexes WHERE tablename = 'items'").await;
     assert!(listed.contains(&"items_group".to_owned()), "{listed:?}");
     assert_eq!(state(client).await.as_deref(), Some("public"));
-    let plan = text(client, "EXPLAIN SELECT note FROM items WHERE grp = 7").await.join("\n");
+    let plan =
+        first_column(client, "EXPLAIN SELECT note FROM items WHERE grp = 7").await.join("\n");
     assert!(plan.contains("items_group"), "{plan}");
     for group in -1..52 {
         let row = "id || ':' || grp || ':' || coalesce(note, 'NULL')";
         let read = |condition: String| format!("SELECT {row} FROM items WHERE {condition}");
-        let by_index = text(client, &read(format!("grp = {group} ORDER BY id"))).await;
+        let by_index = first_column(client, &read(format!("grp = {group} ORDER BY id"))).await;
         // An expression that no index has reads the table.
-        let by_table = text(client, &read(format!("grp + 0 = {group} ORDER BY id"))).await;
+        let by_table = first_column(client, &read(format!("grp + 0 = {group} ORDER BY id"))).await;
         assert_eq!(by_index, by_table, "group {group}");
     }
-    let total = text(client, "SELECT count(*) FROM items WHERE grp >= -1").await;
-    assert_eq!(total, text(client, "SELECT count(*) FROM items").await);
+    let total = first_column(client, "SELECT count(*) FROM items WHERE grp >= -1").await;
+    assert_eq!(total, first_column(client, "SELECT count(*) FROM items").await);
 }
 
 #[test]
@@ -87,7 +80,7 @@ fn an_index_cut_short_by_a_kill_is_gone_after_the_next_start() {
             let client = connect(server.sql_url(), None).await;
             assert_eq!(state(&client).await, None);
             let sql = "SELECT indexname FROM pg_indexes WHERE tablename = 'items'";
-            assert_eq!(text(&client, sql).await, ["items_pkey"]);
+            assert_eq!(first_column(&client, sql).await, ["items_pkey"]);
             let output = server.output();
             let line = "removed what was cut short while it was being added name=\"items_group\"";
             assert!(output.contains(line), "{output}");

@@ -11,7 +11,9 @@
 use braid_testkit::random::{Random, seed, seed_from_env};
 use braid_testkit::server::{Config, Server};
 use braid_testkit::size::Size;
-use tokio_postgres::{Client, NoTls, SimpleQueryMessage};
+use braid_testkit::storm::storm;
+use braid_testkit::target::connect;
+use tokio_postgres::{Client, SimpleQueryMessage};
 
 #[path = "range_delete/hierarchy.rs"]
 mod hierarchy;
@@ -20,15 +22,6 @@ use hierarchy::Hierarchy;
 
 /// Transactions of one hierarchy.
 const TRANSACTIONS: usize = 14;
-const CONNECTIONS: u64 = 8;
-
-async fn connect(url: &str) -> Client {
-    let (client, connection) = tokio_postgres::connect(url, NoTls).await.expect("connects");
-    tokio::spawn(async move {
-        connection.await.ok();
-    });
-    client
-}
 
 /// Rows and tags, or state, message and detail of the error.
 async fn answer(client: &Client, sql: &str) -> Result<String, String> {
@@ -146,7 +139,7 @@ fn range_deletes_are_the_same_as_row_by_row() {
     };
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     runtime.block_on(async {
-        let sides = [connect(server.sql_url()).await, connect(server.sql_url()).await];
+        let sides = [connect(server.sql_url(), None).await, connect(server.sql_url(), None).await];
         let mut counts = Counts { deletes: 0, ranges: 0 };
         let alone = seeds.end - seeds.start == 1;
         for seed in seeds {
@@ -182,50 +175,17 @@ fn statement(random: &mut Random) -> String {
     }
 }
 
-async fn work(client: Client, seed: u64, transactions: u64) -> u64 {
-    let mut random = Random::new(seed);
-    let mut done = 0;
-    for _ in 0..transactions {
-        let level = random.pick(&["SERIALIZABLE", "REPEATABLE READ", "READ COMMITTED"]);
-        let mut list = vec![format!("BEGIN ISOLATION LEVEL {level}")];
-        list.extend((0..=random.below(4)).map(|_| statement(&mut random)));
-        list.push("COMMIT".to_owned());
-        let mut is_done = true;
-        for sql in list {
-            let Err(error) = client.simple_query(&sql).await else { continue };
-            let code = error.code().map(|code| code.code().to_owned()).unwrap_or_default();
-            let known = ["23503", "23505", "40001", "40P01"].contains(&code.as_str());
-            assert!(known, "{sql}: {error:?}");
-            client.simple_query("ROLLBACK").await.expect("rolls back");
-            is_done = false;
-            break;
-        }
-        done += u64::from(is_done);
-    }
-    done
-}
-
 #[test]
 fn no_child_outlives_its_parent_whoever_comes_first() {
     let server = Server::start(Config::new().env("BRAID_UNSAFE_NO_SYNC", "1"));
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     runtime.block_on(async {
-        let client = connect(server.sql_url()).await;
+        let client = connect(server.sql_url(), None).await;
         sure(&client, TABLES).await;
         let plan = sure(&client, "EXPLAIN DELETE FROM p WHERE a = 1").await;
         assert!(plan.contains("Range Delete: p, c, s, g"), "{plan}");
-        let seed = seed();
-        let transactions = Size::from_env().pick(150, 500, 5_000);
-        let mut workers = Vec::new();
-        for i in 0..CONNECTIONS {
-            let own = connect(server.sql_url()).await;
-            workers.push(tokio::spawn(work(own, seed + i, transactions)));
-        }
-        let mut done = 0;
-        for worker in workers {
-            done += worker.await.expect("a worker without surprises");
-        }
-        assert!(done > transactions, "seed {seed}: {done} transactions were committed");
+        let seed =
+            storm(server.sql_url(), Size::from_env().pick(150, 500, 5_000), 4, statement).await;
         for table in ["p", "c", "g", "s"] {
             let found = sure(&client, &format!("CHECK TABLE {table}")).await;
             assert_eq!(found, "(0)", "seed {seed}: {table}");
@@ -247,11 +207,11 @@ fn kills_during_the_removal_of_what_is_covered_change_nothing() {
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     let mut random = Random::new(seed());
     runtime.block_on(async {
-        let client = connect(server.sql_url()).await;
+        let client = connect(server.sql_url(), None).await;
         sure(&client, TABLES).await;
         drop(client);
         for round in 0..Size::from_env().pick(3, 10, 50) {
-            let client = connect(server.sql_url()).await;
+            let client = connect(server.sql_url(), None).await;
             sure(&client, "DELETE FROM p").await;
             for sql in [
                 "INSERT INTO p SELECT i, 0 FROM generate_series(1, 60) i",
@@ -279,7 +239,7 @@ fn kills_during_the_removal_of_what_is_covered_change_nothing() {
                 server.restart_and_kill(std::time::Duration::from_millis(random.below(40)));
             }
             server.restart();
-            let client = connect(server.sql_url()).await;
+            let client = connect(server.sql_url(), None).await;
             assert_eq!(alive(&client).await, before, "round {round}");
             for table in ["p", "c", "g", "s"] {
                 let found = sure(&client, &format!("CHECK TABLE {table}")).await;

@@ -6,6 +6,7 @@
 //! - [`slt`]: the sqllogictest corpus.
 //! - [`history`]: decides whether a history of transactions is strictly serializable.
 //! - [`random`]: random choices that a seed repeats.
+//! - [`storm`]: many connections at once.
 //! - [`size`]: how long the long checks may take.
 //!
 //! Rules: nothing here knows the inside of the server; a test that waits does so with generous
@@ -17,4 +18,5 @@ pub mod script;
 pub mod server;
 pub mod size;
 pub mod slt;
+pub mod storm;
 pub mod target;

@@ -27,6 +27,11 @@ impl Random {
         self.below(times) == 0
     }
 
+    /// True in so many of a hundred cases.
+    pub fn percent(&mut self, chance: u64) -> bool {
+        self.below(100) < chance
+    }
+
     /// One of them.
     pub fn pick<'a, T>(&mut self, from: &'a [T]) -> &'a T {
         &from[self.below(from.len() as u64) as usize]

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use tokio_postgres::{Client, NoTls};
+use tokio_postgres::{Client, NoTls, SimpleQueryMessage};
 
 use crate::server::{Config, Server};
 
@@ -124,4 +124,17 @@ pub async fn try_connect(
         let _ = connection.await;
     });
     Ok(client)
+}
+
+/// The first column of a query's rows, NULLs left out.
+///
+/// # Panics
+/// If the query fails.
+pub async fn first_column(client: &Client, sql: &str) -> Vec<String> {
+    let messages = client.simple_query(sql).await.unwrap_or_else(|error| panic!("{sql}: {error}"));
+    let rows = messages.into_iter().filter_map(|message| match message {
+        SimpleQueryMessage::Row(row) => row.get(0).map(str::to_owned),
+        _ => None,
+    });
+    rows.collect()
 }

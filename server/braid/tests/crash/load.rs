@@ -6,27 +6,11 @@ use tokio::task::JoinHandle;
 use tokio_postgres::Client;
 use tokio_postgres::error::SqlState;
 
+use braid_testkit::random::Random;
 use braid_testkit::target::try_connect;
 
 pub const ACCOUNTS: i32 = 20;
 pub const OPENING_BALANCE: i64 = 1_000;
-
-/// A small random number generator (xorshift), so that a seed repeats a run.
-pub struct Random(u64);
-
-impl Random {
-    pub fn new(seed: u64) -> Self {
-        Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
-    }
-
-    /// A number from 0 up to, but not including, the bound.
-    pub fn below(&mut self, bound: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) % bound
-    }
-}
 
 /// What a worker knows of its transactions, numbered one after the other.
 #[derive(Default)]

@@ -1,10 +1,12 @@
 //! Many connections at once over three levels of tables, at every isolation level: afterwards no
 //! child is without its parent.
 
-use braid_testkit::random::{Random, seed};
+use braid_testkit::random::Random;
 use braid_testkit::server::{Config, Server};
 use braid_testkit::size::Size;
-use tokio_postgres::{Client, SimpleQueryMessage};
+use braid_testkit::storm::storm;
+use braid_testkit::target::connect;
+use tokio_postgres::SimpleQueryMessage;
 
 const TABLES: &str = "
     CREATE TABLE top (id int PRIMARY KEY, n int DEFAULT 0);
@@ -18,7 +20,6 @@ const TABLES: &str = "
     CREATE TABLE tree (id int PRIMARY KEY, up int REFERENCES tree ON DELETE CASCADE);
     CREATE INDEX tree_up ON tree (up)";
 const NAMES: [&str; 4] = ["top", "mid", "low", "tree"];
-const CONNECTIONS: u64 = 8;
 
 fn statement(random: &mut Random) -> String {
     let mut id = || random.below(12);
@@ -40,46 +41,12 @@ fn statement(random: &mut Random) -> String {
     }
 }
 
-async fn work(client: Client, seed: u64, transactions: u64) -> u64 {
-    let mut random = Random::new(seed);
-    let mut done = 0;
-    for _ in 0..transactions {
-        let level = random.pick(&["SERIALIZABLE", "REPEATABLE READ", "READ COMMITTED"]);
-        let mut list = vec![format!("BEGIN ISOLATION LEVEL {level}")];
-        list.extend((0..=random.below(3)).map(|_| statement(&mut random)));
-        list.push("COMMIT".to_owned());
-        let mut is_done = true;
-        for sql in list {
-            let Err(error) = client.simple_query(&sql).await else { continue };
-            let code = error.code().map(|code| code.code().to_owned()).unwrap_or_default();
-            let known = ["23503", "23505", "40001", "40P01"].contains(&code.as_str());
-            assert!(known, "{sql}: {error:?}");
-            client.simple_query("ROLLBACK").await.expect("rolls back");
-            is_done = false;
-            break;
-        }
-        done += u64::from(is_done);
-    }
-    done
-}
-
 /// What `CHECK TABLE` finds after the storm.
-pub async fn storm() -> Vec<String> {
+pub async fn findings() -> Vec<String> {
     let server = Server::start(Config::new().env("BRAID_UNSAFE_NO_SYNC", "1"));
-    let client = super::connect(server.sql_url()).await;
+    let client = connect(server.sql_url(), None).await;
     super::sure(&client, TABLES).await;
-    let seed = seed();
-    let transactions = Size::from_env().pick(150, 1_500, 10_000);
-    let mut workers = Vec::new();
-    for i in 0..CONNECTIONS {
-        let own = super::connect(server.sql_url()).await;
-        workers.push(tokio::spawn(work(own, seed + i, transactions)));
-    }
-    let mut done = 0;
-    for worker in workers {
-        done += worker.await.expect("a worker without surprises");
-    }
-    assert!(done > transactions, "seed {seed}: {done} transactions were committed");
+    storm(server.sql_url(), Size::from_env().pick(150, 1_500, 10_000), 3, statement).await;
     let mut findings = Vec::new();
     for table in NAMES {
         for message in super::sure(&client, &format!("CHECK TABLE {table}")).await {

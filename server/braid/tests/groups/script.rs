@@ -2,31 +2,7 @@
 
 use std::fmt::Write;
 
-/// Random numbers from a seed.
-pub struct Random(u64);
-
-impl Random {
-    pub fn new(seed: u64) -> Self {
-        let mut random = Random((seed + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
-        for _ in 0..8 {
-            random.below(2);
-        }
-        random
-    }
-
-    /// A number from 0 up to, but not including, the bound.
-    pub fn below(&mut self, bound: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) % bound
-    }
-
-    /// True in so many of a hundred cases.
-    pub fn percent(&mut self, chance: u64) -> bool {
-        self.below(100) < chance
-    }
-}
+use braid_testkit::random::Random;
 
 /// One statement, and whether it is sent with the clause.
 pub struct Step {
