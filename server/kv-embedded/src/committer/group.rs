@@ -1,6 +1,9 @@
 //! The leader's half of a commit: validate, write, sync, publish, acknowledge.
 
-use super::queue::{Chore, Job, Work};
+use super::{
+    journal::JournalRoom,
+    queue::{Chore, Job, Work},
+};
 use crate::{
     files::{NUMBERS_RESERVED, encode_value, storage_error, tombstone_key, tombstone_value},
     shared::Shared,
@@ -40,6 +43,7 @@ pub(crate) struct Committer {
     usual: Duration,
     /// When there was room on the disk, and how much was written since.
     room: Option<(Instant, u64)>,
+    journal: JournalRoom,
 }
 
 impl Committer {
@@ -49,7 +53,9 @@ impl Committer {
         let tombstones = view.tombstones.clone();
         let live = VecDeque::from([(number, Arc::downgrade(view))]);
         let reserved = number + 1;
-        Committer { shared, number, reserved, tombstones, live, usual: Duration::ZERO, room: None }
+        let journal = JournalRoom::new(&shared.files.folder.store());
+        let usual = Duration::ZERO;
+        Committer { shared, number, reserved, tombstones, live, usual, room: None, journal }
     }
 
     /// Whether a group is done so soon that its leader need not make way for others.
@@ -101,7 +107,8 @@ impl Committer {
 
     fn commit_group(&mut self, jobs: Vec<Job>) -> Result<()> {
         let shared = self.shared.clone();
-        if let Some(full) = self.disk_full(jobs.iter().map(|job| job.bytes as u64).sum()) {
+        let bytes = jobs.iter().map(|job| job.bytes as u64).sum();
+        if let Some(full) = self.disk_full(bytes) {
             for job in jobs {
                 answer_refused(&shared, job, Err(full.clone()));
             }
@@ -130,6 +137,9 @@ impl Committer {
         if self.number >= self.reserved {
             self.reserved = self.number + NUMBERS_RESERVED;
             shared.files.reserve_numbers(&mut batch, self.reserved);
+        }
+        if shared.options.sync {
+            self.journal.prepare(bytes);
         }
         if let Err(error) = self.write(batch) {
             for (job, _) in accepted {

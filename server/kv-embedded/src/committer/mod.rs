@@ -22,8 +22,10 @@
 //! - `request`: the caller's half
 //! - `queue`: the hand-over, and who leads
 //! - `group`: the leader's half
+//! - `journal`: what makes a sync short
 
 mod group;
+mod journal;
 mod queue;
 mod request;
 
