@@ -1,11 +1,10 @@
 //! INSERTs of plain values share a plan, and nobody can tell but by the counter.
 //!
-//! Random INSERTs run on two servers, with `share_insert_plans` on and off: every answer is the
+//! Random INSERTs run on two servers, with `share_plans` on and off: every answer is the
 //! same, errors with their places included, and so are the tables in the end. `BRAID_TEST_SIZE`
 //! says how many seeds; `BRAID_TEST_SEED=n` runs seed n alone.
 
 use braid_testkit::random::{Random, seed_from_env};
-use braid_testkit::server::{Config, Server};
 use braid_testkit::size::Size;
 
 #[path = "protocol/connection.rs"]
@@ -13,8 +12,10 @@ use braid_testkit::size::Size;
 mod connection;
 #[path = "protocol/show.rs"]
 mod show;
+#[path = "plans/side.rs"]
+mod side;
 
-use connection::Connection;
+use side::Side;
 
 /// Of one seed.
 const STATEMENTS: u64 = 60;
@@ -128,54 +129,6 @@ const OTHERS: &[&str] = &[
     "SET TRANSACTION READ ONLY",
 ];
 
-struct Side {
-    _server: Server,
-    connection: Connection,
-}
-
-impl Side {
-    fn start() -> Side {
-        let server = Server::start(Config::new().env("BRAID_UNSAFE_NO_SYNC", "1"));
-        let mut connection = Connection::open(server.sql_url()).expect("connects");
-        connection.start(server.sql_url()).expect("starts");
-        Side { _server: server, connection }
-    }
-
-    fn query(&mut self, sql: &str) -> String {
-        self.connection.query(sql).expect("is sent");
-        self.connection.until("ReadyForQuery").expect("an answer")
-    }
-
-    /// Prepares a statement, describes it, runs it with the values.
-    fn extended(&mut self, name: &str, sql: &str, runs: &[Vec<String>]) -> String {
-        let connection = &mut self.connection;
-        connection.parse(name, sql, "").expect("is sent");
-        connection.named(b'D', b'S', name).expect("is sent");
-        for values in runs {
-            connection.bind("", name, "", values, "").expect("is sent");
-            connection.execute("", 0).expect("is sent");
-        }
-        connection.message(b'S', &[]).expect("is sent");
-        connection.until("ReadyForQuery").expect("an answer")
-    }
-
-    fn bind_again(&mut self, name: &str, values: &[String]) -> String {
-        let connection = &mut self.connection;
-        connection.bind("", name, "", values, "").expect("is sent");
-        connection.execute("", 0).expect("is sent");
-        connection.message(b'S', &[]).expect("is sent");
-        connection.until("ReadyForQuery").expect("an answer")
-    }
-
-    fn plans_made(&mut self) -> u64 {
-        let sql = "SELECT value FROM braid_internal.metrics \
-                   WHERE name = 'braid_plan_cache_misses_total'";
-        let answer = self.query(sql);
-        let number = answer.split('"').nth(1).expect("a number");
-        number.parse::<f64>().expect("a number") as u64
-    }
-}
-
 /// The two servers, and what both have prepared.
 struct Sides {
     shared: Side,
@@ -196,7 +149,7 @@ impl Sides {
             let answer = side.query(TABLES);
             assert!(!answer.contains("ErrorResponse"), "{answer}");
         }
-        self.plain.query("SET share_insert_plans = off");
+        self.plain.query("SET share_plans = off");
     }
 
     /// Prepares a statement on both and runs it a few times.
@@ -222,7 +175,7 @@ impl Sides {
                 let sql = random.pick(OTHERS).to_string();
                 let answers = self.both(|side| side.query(&sql));
                 if sql == "RESET ALL" {
-                    self.plain.query("SET share_insert_plans = off");
+                    self.plain.query("SET share_plans = off");
                 }
                 // A prepared literal is read when it is prepared, as PostgreSQL does; without
                 // a shared plan it is read again after a change of the settings.
@@ -341,7 +294,7 @@ fn inserts_that_differ_in_their_values_share_one_plan() {
     }
     let shared = side.plans_made() - before;
     assert!(shared <= 2, "{shared} plans for one skeleton");
-    let off = side.query("SET share_insert_plans = off");
+    let off = side.query("SET share_plans = off");
     assert!(!off.contains("ErrorResponse"), "{off}");
     let before = side.plans_made();
     for _ in 0..10 {

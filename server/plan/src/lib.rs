@@ -26,6 +26,7 @@ mod range_delete;
 mod row_change;
 mod row_lock;
 mod rules;
+mod sharing;
 mod visit;
 
 pub use bind::{bind_assignment_cast, bind_scalar, bind_table_expr, sql_type_of};

@@ -42,7 +42,7 @@ impl Session {
         let target = self.bind_execute(execute, Formats::default()).await?;
         let catalog = self.catalog_at(seq).await?;
         let env = self.environment(&catalog);
-        let plan = match &target.prepared.rows {
+        let plan = match &target.prepared.given {
             None => self.plan(&target.prepared, &catalog, &env)?,
             Some(_) => {
                 let whole = self.without_skeleton(&target.prepared)?;

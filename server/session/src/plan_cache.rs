@@ -7,10 +7,10 @@
 //! Rule: plans over a transaction's own uncommitted catalog are never kept here.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
 
-use braid_plan::PlannedStatement;
+use braid_plan::{Expr, PlannedStatement};
 use braid_sql::ast::ParsedStatement;
 use braid_types::{Result, SqlType};
 use parking_lot::Mutex;
@@ -51,9 +51,17 @@ pub(crate) struct CachedPlan {
     pub hints: Vec<SqlType>,
     pub plan: Arc<PlannedStatement>,
     pub columns: Arc<[ResultColumn]>,
+    /// The casts to try if its parameters are literals; `None` if they must not be.
+    pub casts: OnceLock<Option<Vec<Expr>>>,
 }
 
 impl CachedPlan {
+    /// The casts that would have been carried out while planning literals in the place of its
+    /// parameters; `None` if it is no plan for these.
+    pub(crate) fn casts_of_literals(&self) -> Option<&[Expr]> {
+        self.casts.get_or_init(|| self.plan.casts_of_parameters()).as_deref()
+    }
+
     /// Whether it still is the plan for these circumstances.
     pub(crate) fn fits(&self, version: u64, key: &Arc<PlanKey>, hints: &[SqlType]) -> bool {
         self.version == version

@@ -12,7 +12,7 @@ use crate::explain::explained_execute;
 use crate::plan_cache::{CachedPlan, ParsedText};
 use crate::session::Session;
 use crate::show;
-use crate::skeleton::Rows;
+use crate::skeleton::Given;
 
 /// A statement ready to be bound.
 pub(crate) struct Prepared {
@@ -24,8 +24,8 @@ pub(crate) struct Prepared {
     pub index: Option<usize>,
     /// Its text, where `parsed` is only its skeleton.
     pub text: Option<Arc<str>>,
-    /// The rows of values that it has instead of the skeleton's one.
-    pub rows: Option<Rows>,
+    /// What it has instead of the skeleton's parameters.
+    pub given: Option<Given>,
     /// Parameter types as far as the client said.
     pub hints: Vec<SqlType>,
     /// Parameter types.
@@ -52,7 +52,7 @@ impl Prepared {
             parsed,
             index,
             text: None,
-            rows: None,
+            given: None,
             hints,
             params: Vec::new(),
             columns: None,
@@ -144,7 +144,7 @@ impl Session {
         if !name.is_empty() && self.prepared.contains_key(name) {
             return Err(duplicate(name));
         }
-        if let Some(prepared) = self.prepare_rows(name, sql, oids).await {
+        if let Some(prepared) = self.prepare_shared(name, sql, oids).await {
             return Ok(Arc::new(prepared));
         }
         let parsed = self.server.plans.parse(sql)?;

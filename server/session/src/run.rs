@@ -11,7 +11,7 @@
 //! Rules: output of a failed attempt is taken back before the next; a statement that has sent
 //! something is never run again; a cancel or a timeout ends every wait.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use braid_catalog::CatalogLookup;
@@ -150,7 +150,14 @@ impl Session {
                 let plan = Arc::new(braid_plan::plan(statement, &cx)?);
                 let columns = result_columns(&plan);
                 let hints = hints.to_vec();
-                let plan = Arc::new(CachedPlan { version, key, hints, plan, columns });
+                let plan = Arc::new(CachedPlan {
+                    version,
+                    key,
+                    hints,
+                    plan,
+                    columns,
+                    casts: OnceLock::new(),
+                });
                 prepared.parsed.keep(&plan);
                 plan
             }
@@ -168,24 +175,27 @@ impl Session {
         catalog: &Arc<braid_catalog::Catalog>,
         env: &StatementEnvironment,
     ) -> Result<(Arc<CachedPlan>, Arc<Vec<Datum>>)> {
-        let plan = self.plan(prepared, catalog, env)?;
-        let fits = prepared.fits(&plan);
-        match &prepared.rows {
-            None if fits => Ok((plan, params.clone())),
-            None => {
-                Ok((self.plan_typed(prepared, &prepared.params, catalog, env)?, params.clone()))
+        let found = self.plan(prepared, catalog, env);
+        let Some(given) = &prepared.given else {
+            let plan = found?;
+            if prepared.params.is_empty() || prepared.params == plan.plan.params {
+                return Ok((plan, params.clone()));
             }
-            Some(rows) if !fits && rows.values.is_some() && rows.has_whole_text => {
+            return Ok((
+                self.plan_typed(prepared, &prepared.params, catalog, env)?,
+                params.clone(),
+            ));
+        };
+        let values = given.values.as_ref().unwrap_or(params).clone();
+        match found {
+            Ok(plan) if given.fits(&plan) => Ok((plan, values)),
+            // After a change of the table it may want others, or none.
+            _ if given.can_be_whole() => {
                 let whole = self.without_skeleton(prepared)?;
                 Ok((self.plan(&whole, catalog, env)?, params.clone()))
             }
-            Some(rows) => {
-                let params = rows.values.as_ref().unwrap_or(params).clone();
-                if fits {
-                    return Ok((plan, params));
-                }
-                Ok((self.plan_typed(prepared, &rows.types, catalog, env)?, params))
-            }
+            Ok(_) => Ok((self.plan_typed(prepared, &given.types, catalog, env)?, values)),
+            Err(error) => Err(error),
         }
     }
 

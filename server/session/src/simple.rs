@@ -50,8 +50,8 @@ impl Session {
     }
 
     async fn run_text(&mut self, sql: &str, client: &mut dyn Client) -> Result<()> {
-        if let Some(prepared) = self.plain_insert(sql).await
-            && self.run_plain(prepared, client).await?
+        if let Some(prepared) = self.shared_query(sql).await
+            && self.run_shared(prepared, client).await?
         {
             return Ok(());
         }
@@ -96,9 +96,9 @@ impl Session {
         Ok(())
     }
 
-    /// Runs an INSERT of plain values that is the whole text; false if it is to run again, which
+    /// Runs a statement by its skeleton that is the whole text; false if it is to run again, which
     /// it does the ordinary way.
-    async fn run_plain(&mut self, prepared: Prepared, client: &mut dyn Client) -> Result<bool> {
+    async fn run_shared(&mut self, prepared: Prepared, client: &mut dyn Client) -> Result<bool> {
         self.in_simple_list = false;
         let is_alone = self.block == Block::None;
         let start = client.position();

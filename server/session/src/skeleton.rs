@@ -1,5 +1,6 @@
-//! INSERTs of plain values share a parse and a plan with all that differ from them only in their
-//! values and in the number of their rows.
+//! Statements that differ only in their literals share a parse and a plan.
+//!
+//! INSERTs of plain values share theirs also with those of another number of rows.
 //!
 //! ```text
 //!   INSERT INTO t (a, b) VALUES (1, 'x'), (2, 'y') RETURNING NOTHING
@@ -9,24 +10,29 @@
 //!
 //! [`Skeleton::of`] finds that form by looking at characters, without parsing. The skeleton is
 //! parsed, planned and cached as any text; its one row is then made for each row there is
-//! (`Values::repeats`).
+//! (`Values::repeats`). [`Literals::of`] does the like for simple forms of SELECT, UPDATE and
+//! DELETE, whose parameters have the types of the literals.
 //!
 //! Rules: a value means what it would mean as a literal. Whatever is unusual (an expression, a
-//! comment, a string with an escape) and whatever cannot be read as its column's type goes the
-//! ordinary way, which also finds the error and its place.
+//! comment, a string with an escape), whatever cannot be read as the type it needs, and whatever
+//! is planned better with its literals goes the ordinary way, which also finds the error and its
+//! place.
 
+mod literals;
 mod reader;
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
 use braid_plan::Expr;
+use braid_plan::eval::{EvalContext, eval};
 use braid_types::{Datum, FormatSettings, Numeric, Result, SqlType, text};
 
+use self::literals::Literals;
 use self::reader::{Reader, Value};
 use crate::clock::now_micros;
 use crate::plan_cache::CachedPlan;
-use crate::prepared::{Prepared, hint_types};
+use crate::prepared::{Prepared, hint_types, is_planned};
 use crate::session::Session;
 
 /// More parameters than this are left to the ordinary way, which refuses them.
@@ -53,14 +59,29 @@ struct Skeleton<'t> {
     rows: usize,
 }
 
-/// The rows of a statement that is prepared by its skeleton.
-pub(crate) struct Rows {
-    /// The types of one row's values.
+/// What a statement has that is prepared by its skeleton.
+pub(crate) struct Given {
+    /// The types of the skeleton's parameters.
     pub types: Vec<SqlType>,
     /// The values, unless they are parameters.
     pub values: Option<Arc<Vec<Datum>>>,
+    /// The only plan that they are for; any other is of the whole text.
+    pub plan: Option<Arc<CachedPlan>>,
     /// Whether the statement's own text is kept in full.
     pub has_whole_text: bool,
+}
+
+impl Given {
+    /// Whether a plan takes these values.
+    pub(crate) fn fits(&self, plan: &Arc<CachedPlan>) -> bool {
+        self.types == plan.plan.params
+            && self.plan.as_ref().is_none_or(|only| Arc::ptr_eq(only, plan))
+    }
+
+    /// Whether the statement can be planned as it is written.
+    pub(crate) fn can_be_whole(&self) -> bool {
+        self.values.is_some() && self.has_whole_text
+    }
 }
 
 impl<'t> Skeleton<'t> {
@@ -98,7 +119,7 @@ impl<'t> Skeleton<'t> {
             (0, _) => Kind::Parameters,
             _ => return None,
         };
-        let tail = reader.tail()?;
+        let tail = reader.tail(&["returning", "on"])?;
         Some(Skeleton { text, head, tail, kind, width, rows })
     }
 
@@ -185,27 +206,23 @@ fn shown(text: &str) -> &str {
     &text[..end]
 }
 
-impl Prepared {
-    /// Whether a plan takes the parameters that it was prepared with: after a change of the
-    /// table it may want others.
-    pub(crate) fn fits(&self, plan: &CachedPlan) -> bool {
-        match &self.rows {
-            Some(rows) => rows.types == plan.plan.params,
-            None => self.params.is_empty() || self.params == plan.plan.params,
-        }
-    }
-}
-
 impl Session {
-    /// Prepares an INSERT of plain values by one row of parameters. `None` if that cannot be, for
-    /// whatever reason: the ordinary way finds it out.
-    pub(crate) async fn prepare_rows(
+    /// Prepares a statement by its skeleton. `None` if that cannot be, for whatever reason: the
+    /// ordinary way finds it out.
+    pub(crate) async fn prepare_shared(
         &mut self,
         name: &str,
         sql: &str,
         oids: &[u32],
     ) -> Option<Prepared> {
-        let skeleton = Skeleton::of(sql)?;
+        let Some(skeleton) = Skeleton::of(sql) else {
+            let literals = Literals::of(sql).filter(|_| oids.is_empty())?;
+            let (mut prepared, plan) = self.of_literals(name, &literals).await?;
+            prepared.text = Some(sql.into());
+            let has_rows = !plan.columns.is_empty();
+            prepared.columns = has_rows.then(|| plan.columns.clone());
+            return Some(prepared);
+        };
         let first = &oids[..oids.len().min(skeleton.width)];
         let of_each_row = match skeleton.kind {
             Kind::Literals => oids.is_empty(),
@@ -230,17 +247,59 @@ impl Session {
         Some(prepared)
     }
 
-    /// An INSERT of plain values that is a whole query. `None` if it is something else, or has
-    /// something wrong with it.
-    pub(crate) async fn plain_insert(&mut self, sql: &str) -> Option<Prepared> {
-        let skeleton = Skeleton::of(sql).filter(|skeleton| skeleton.kind == Kind::Literals)?;
-        let (mut prepared, _) = self.of_skeleton("", &skeleton, Vec::new()).await?;
+    /// A statement with literals that is a whole query, by its skeleton. `None` if it is something
+    /// else, or has something wrong with it.
+    pub(crate) async fn shared_query(&mut self, sql: &str) -> Option<Prepared> {
+        let (mut prepared, _) = match Skeleton::of(sql) {
+            Some(skeleton) if skeleton.kind == Kind::Literals => {
+                self.of_skeleton("", &skeleton, Vec::new()).await?
+            }
+            Some(_) => return None,
+            None => self.of_literals("", &Literals::of(sql)?).await?,
+        };
         let shown = shown(sql);
         prepared.text = Some(shown.into());
-        if let Some(rows) = &mut prepared.rows {
-            rows.has_whole_text = shown.len() == sql.len();
+        if let Some(given) = &mut prepared.given {
+            given.has_whole_text = shown.len() == sql.len();
         }
         Some(prepared)
+    }
+
+    async fn of_literals(
+        &mut self,
+        name: &str,
+        literals: &Literals<'_>,
+    ) -> Option<(Prepared, Arc<CachedPlan>)> {
+        if !self.active().share_plans {
+            return None;
+        }
+        self.check_block().ok()?;
+        let parsed = self.server.plans.parse(&literals.text).ok()?;
+        let mut prepared = Prepared::new(name, parsed, Some(0), literals.types());
+        if !prepared.statement().is_some_and(is_planned) {
+            return None;
+        }
+        let seq = self.ensure_open().txn.next_statement();
+        let catalog = self.catalog_at(seq).await.ok()?;
+        let env = self.environment(&catalog);
+        let plan = self.plan(&prepared, &catalog, &env).ok()?;
+        let types = plan.plan.params.clone();
+        let casts = plan.casts_of_literals()?;
+        let format = &env.active.format;
+        let values: Option<Vec<Datum>> = literals
+            .values
+            .iter()
+            .zip(&types)
+            .map(|(value, ty)| datum(*value, ty, format, env.transaction_micros))
+            .collect();
+        let values = values.filter(|values| values.len() == types.len())?;
+        let cx = EvalContext { env: &env, params: &values, outer: &[] };
+        if !casts.iter().all(|cast| eval(cast, &[], &cx).is_ok()) {
+            return None;
+        }
+        let (only, values) = (Some(plan.clone()), Some(Arc::new(values)));
+        prepared.given = Some(Given { types, values, plan: only, has_whole_text: true });
+        Some((prepared, plan))
     }
 
     async fn of_skeleton(
@@ -249,7 +308,7 @@ impl Session {
         skeleton: &Skeleton<'_>,
         hints: Vec<SqlType>,
     ) -> Option<(Prepared, Arc<CachedPlan>)> {
-        if !self.active().share_insert_plans {
+        if !self.active().share_plans {
             return None;
         }
         self.check_block().ok()?;
@@ -271,7 +330,7 @@ impl Session {
                 Some(Arc::new(values))
             }
         };
-        prepared.rows = Some(Rows { types, values, has_whole_text: true });
+        prepared.given = Some(Given { types, values, plan: None, has_whole_text: true });
         *prepared.plan.lock() = Some(plan.clone());
         Some((prepared, plan))
     }

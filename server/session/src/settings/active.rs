@@ -44,8 +44,8 @@ pub struct Active {
     pub range_delete: bool,
     /// `inject_retry_errors_enabled`
     pub inject_retry_errors: bool,
-    /// `share_insert_plans`
-    pub share_insert_plans: bool,
+    /// `share_plans`
+    pub share_plans: bool,
     /// `commit_token`
     pub commit_token: Option<Token>,
     /// `max_parallel_statements`
@@ -108,7 +108,7 @@ impl Active {
             implicit_locks: parse_bool(&text("implicit_select_for_update")).unwrap_or(true),
             range_delete: parse_bool(&text("range_delete")).unwrap_or(true),
             inject_retry_errors: text("inject_retry_errors_enabled") == "on",
-            share_insert_plans: parse_bool(&text("share_insert_plans")).unwrap_or(true),
+            share_plans: parse_bool(&text("share_plans")).unwrap_or(true),
             commit_token: values.get("commit_token").and_then(|text| parse_uuid(text).ok()),
             parallel_statements_max: number("max_parallel_statements") as usize,
             parallel_bytes_max: number("max_parallel_statement_bytes") as usize,

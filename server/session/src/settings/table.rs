@@ -368,10 +368,10 @@ pub const SETTINGS: &[Setting] = &[
         "Accepted for PostgreSQL's sake; has no effect.",
     ),
     user(
-        "share_insert_plans",
+        "share_plans",
         Kind::Bool,
         "on",
-        "Whether INSERTs of plain values that differ only in these share one plan.",
+        "Whether statements that differ only in their literals share one plan.",
     ),
     fixed("ssl", "off", false, "Whether TLS is offered."),
     reported(

@@ -1,4 +1,4 @@
-//! Reads an INSERT of plain values by its characters.
+//! Reads a statement by its characters.
 //!
 //! What it does not do: name what is wrong. It gives up on everything that is unusual.
 
@@ -24,11 +24,11 @@ pub(super) struct Reader<'t> {
 }
 
 impl<'t> Reader<'t> {
-    fn rest(&self) -> &'t [u8] {
+    pub fn rest(&self) -> &'t [u8] {
         &self.text.as_bytes()[self.at..]
     }
 
-    fn blanks(&mut self) {
+    pub fn blanks(&mut self) {
         let blank = |byte: &&u8| matches!(byte, b' ' | b'\t' | b'\n' | b'\r');
         self.at += self.rest().iter().take_while(blank).count();
     }
@@ -90,7 +90,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    fn value(&mut self) -> Option<Value<'t>> {
+    pub fn value(&mut self) -> Option<Value<'t>> {
         self.blanks();
         match self.rest().first()? {
             b'\'' => self.string(),
@@ -158,8 +158,8 @@ impl<'t> Reader<'t> {
         Some(Value::Text(&self.text[start..self.at - 1], has_quotes))
     }
 
-    /// The rest: nothing, or RETURNING and ON CONFLICT without values of their own.
-    pub fn tail(&mut self) -> Option<&'t str> {
+    /// The rest: nothing, or what one of these words starts, without strings.
+    pub fn tail(&mut self, words: &[&str]) -> Option<&'t str> {
         self.blanks();
         let rest = &self.text[self.at..];
         let tail = rest.trim_end().trim_end_matches(';').trim_end();
@@ -167,12 +167,12 @@ impl<'t> Reader<'t> {
             |byte: u8| is_word(byte) && byte != b'$' || b" \t\r\n,.()*=\"".contains(&byte);
         let starts = tail.is_empty() || {
             let word = tail.split(|c: char| !c.is_ascii_alphabetic()).next().unwrap_or_default();
-            word.eq_ignore_ascii_case("returning") || word.eq_ignore_ascii_case("on")
+            words.iter().any(|start| word.eq_ignore_ascii_case(start))
         };
         (starts && tail.bytes().all(is_plain)).then_some(tail)
     }
 }
 
-fn is_word(byte: u8) -> bool {
+pub(super) fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'$' || byte >= 0x80
 }
