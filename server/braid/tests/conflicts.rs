@@ -82,3 +82,154 @@ fn a_batch_between_two_syncs_runs_again_as_a_whole() {
     let count = THREADS * ROUNDS;
     assert!(rows.matches(&format!("DataRow \"{count}\"")).count() == 2, "{rows}");
 }
+
+/// Sends statements one after the other, with a flush behind the one of that number.
+fn send(connection: &mut Connection, texts: &[&str], flush: Option<usize>) {
+    for (number, text) in texts.iter().enumerate() {
+        connection.parse("", text, "").expect("is sent");
+        connection.bind("", "", "", &[], "").expect("is sent");
+        connection.execute("", 0).expect("is sent");
+        if flush == Some(number) {
+            connection.message(b'H', &[]).expect("is sent");
+        }
+    }
+    connection.message(b'S', &[]).expect("is sent");
+}
+
+fn retries(root: &mut Connection) -> u64 {
+    let sql = "SELECT sum(value)::int FROM braid_internal.metrics \
+               WHERE name = 'sql_txn_server_retries'";
+    let answer = query(root, sql);
+    answer.split('"').nth(1).and_then(|number| number.parse().ok()).unwrap_or(0)
+}
+
+/// Two rows that a transaction reads and a third that it writes; while it sleeps in between,
+/// somebody else changes one of the two. What it answers, and how many reruns that took.
+fn meet(setup: &[&str], texts: &[&str], flush: Option<usize>) -> (String, String, u64) {
+    let server = Server::start(Config::new());
+    let mut root = open(server.sql_url());
+    query(&mut root, "CREATE TABLE t (id int PRIMARY KEY, n int)");
+    query(&mut root, "INSERT INTO t VALUES (1, 0), (2, 0), (3, 0)");
+    let mut reader = open(server.sql_url());
+    for sql in setup {
+        query(&mut reader, sql);
+    }
+    let before = retries(&mut root);
+    send(&mut reader, texts, flush);
+    let asleep = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%pg_sleep%' \
+                  AND state = 'active' AND pid <> pg_backend_pid()";
+    while !query(&mut root, asleep).contains("DataRow \"1\"") {}
+    query(&mut root, "UPDATE t SET n = n + 1 WHERE id = 1");
+    let answer = reader.until("ReadyForQuery").expect("an answer");
+    query(&mut reader, "ROLLBACK");
+    let rows = query(&mut root, "SELECT id, n FROM t ORDER BY id");
+    (answer, rows, retries(&mut root) - before)
+}
+
+const SUM: &str = "SELECT sum(n) FROM t WHERE id < 3";
+const SLEEP: &str = "SELECT pg_sleep(0.5)";
+/// Takes what was read, so that a stale answer would be seen.
+const WRITE: &str = "UPDATE t SET n = 10 + (SELECT sum(n)::int FROM t WHERE id < 3) WHERE id = 3";
+
+#[test]
+fn a_pipelined_transaction_block_runs_again() {
+    for (texts, wanted) in [
+        (vec!["BEGIN", SUM, SLEEP, WRITE, "COMMIT"], "C"),
+        (vec!["BEGIN ISOLATION LEVEL SERIALIZABLE", SUM, SLEEP, WRITE, SUM, "COMMIT"], "C"),
+        (vec!["BEGIN", "SET LOCAL lock_timeout = 1000", SUM, SLEEP, WRITE, "COMMIT"], "C"),
+        (
+            vec![
+                "BEGIN",
+                "SAVEPOINT cockroach_restart",
+                SUM,
+                SLEEP,
+                WRITE,
+                "RELEASE SAVEPOINT cockroach_restart",
+                "COMMIT",
+            ],
+            "C",
+        ),
+        // Acknowledged at once and run beside the rest.
+        (vec!["BEGIN", SUM, SLEEP, &format!("{WRITE} RETURNING NOTHING"), "COMMIT"], "C"),
+        // A statement outside becomes part of the block, as in PostgreSQL.
+        (vec![SUM, "BEGIN", SLEEP, WRITE, "COMMIT"], "C"),
+    ] {
+        let (answer, rows, reruns) = meet(&[], &texts, None);
+        assert!(!answer.contains("ErrorResponse"), "{texts:?}: {answer}");
+        let complete: Vec<&str> =
+            answer.lines().filter(|line| line.starts_with("CommandComplete")).collect();
+        assert_eq!(complete.len(), texts.len(), "{answer}");
+        assert!(answer.contains("CommandComplete \"COMMIT\"\nReadyForQuery I"), "{answer}");
+        assert!(answer.contains("DataRow \"1\""), "a sum from before the conflict: {answer}");
+        assert!(rows.contains("DataRow \"3\" \"11\""), "{texts:?}: {rows}");
+        assert!(reruns >= 1, "{wanted}: {texts:?}");
+    }
+}
+
+#[test]
+fn what_a_client_has_seen_is_not_run_again() {
+    // The sum has left; the block began before; a savepoint stands in the middle; asked for.
+    let block: &[&str] = &["BEGIN", SUM, SLEEP, WRITE, "COMMIT"];
+    let inject = "SET inject_retry_errors_enabled = on";
+    for (setup, texts, flush, state) in [
+        (&[][..], block, Some(1), "I"),
+        (&[], &["BEGIN", SUM, SLEEP, "UPDATE t SET n = n + 1 WHERE id = 1"], Some(1), "E"),
+        (&["BEGIN"][..], &block[1..], None, "I"),
+        (&[], &["BEGIN", SUM, "SAVEPOINT s", SLEEP, WRITE, "COMMIT"][..], None, "I"),
+    ] {
+        let (answer, rows, _) = meet(setup, texts, flush);
+        assert!(answer.contains("ErrorResponse ERROR 40001"), "{texts:?}: {answer}");
+        assert!(answer.contains(&format!("ReadyForQuery {state}")), "{texts:?}: {answer}");
+        assert!(rows.contains("DataRow \"3\" \"0\""), "{texts:?}: {rows}");
+    }
+    let server = Server::start(Config::new());
+    let mut root = open(server.sql_url());
+    query(&mut root, "CREATE TABLE t (id int PRIMARY KEY, n int)");
+    query(&mut root, inject);
+    let before = retries(&mut root);
+    send(&mut root, &["BEGIN", SUM, "COMMIT"], None);
+    let answer = root.until("ReadyForQuery").expect("an answer");
+    assert!(answer.contains("ErrorResponse ERROR 40001"), "{answer}");
+    assert!(answer.contains("ReadyForQuery E"), "{answer}");
+    query(&mut root, "ROLLBACK");
+    query(&mut root, "RESET inject_retry_errors_enabled");
+    assert_eq!(retries(&mut root), before, "an error for the client to see");
+}
+
+#[test]
+fn a_rerun_that_fails_leaves_the_block_failed() {
+    let server = Server::start(Config::new());
+    let mut root = open(server.sql_url());
+    query(&mut root, "CREATE TABLE t (id int PRIMARY KEY, n int CHECK (n < 10))");
+    query(&mut root, "INSERT INTO t VALUES (1, 0), (2, 0)");
+    let release = "RELEASE SAVEPOINT cockroach_restart";
+    for (restart, write, last) in
+        [(false, WRITE_TWO, "COMMIT"), (true, WRITE_TWO, release), (false, WRITE_ONE, "SELECT 1")]
+    {
+        query(&mut root, "UPDATE t SET n = 0");
+        let mut other = open(server.sql_url());
+        let mut texts = vec!["BEGIN"];
+        if restart {
+            texts.push("SAVEPOINT cockroach_restart");
+        }
+        // It reads 0 and doubles it; the next time that is too much.
+        texts.extend(["SELECT n FROM t WHERE id = 1", SLEEP, write, last]);
+        send(&mut other, &texts, None);
+        std::thread::sleep(std::time::Duration::from_millis(200));
+        query(&mut root, "UPDATE t SET n = 9 WHERE id = 1");
+        let answer = other.until("ReadyForQuery").expect("an answer");
+        assert!(answer.contains("ErrorResponse ERROR 23514"), "{answer}");
+        let ready = if last == "COMMIT" { "ReadyForQuery I" } else { "ReadyForQuery E" };
+        assert!(answer.contains(ready), "{last}: {answer}");
+        if restart {
+            let answer = query(&mut other, "ROLLBACK TO SAVEPOINT cockroach_restart");
+            assert!(answer.contains("ReadyForQuery T"), "{answer}");
+            let answer = query(&mut other, "SELECT n FROM t WHERE id = 1");
+            assert!(answer.contains("DataRow \"9\""), "{answer}");
+        }
+        query(&mut other, "ROLLBACK");
+    }
+}
+
+const WRITE_ONE: &str = "UPDATE t SET n = 2 * n WHERE id = 1";
+const WRITE_TWO: &str = "UPDATE t SET n = 2 * (SELECT n FROM t WHERE id = 1) WHERE id = 2";

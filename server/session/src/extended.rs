@@ -10,10 +10,9 @@ use braid_types::{Datum, Error, Result, SqlState, SqlType, binary, text};
 
 use crate::client::{Client, Formats};
 use crate::clock::now_micros;
-use crate::errors::is_retryable;
+use crate::errors::{is_injected, is_retryable};
 use crate::portal::{Portal, Run};
-use crate::prepared::{ends_failure, is_planned, runs_in_any_block, unknown_statement};
-use crate::replay::Step;
+use crate::prepared::{ends_failure, runs_in_any_block, unknown_statement};
 use crate::run::{ATTEMPTS_MAX, Ended};
 use crate::session::Session;
 use crate::text::utf8_without_nul;
@@ -164,79 +163,30 @@ impl Session {
     ) -> Result<()> {
         let mut portal = self.portals.remove(name).ok_or_else(|| unknown_portal(name))?;
         let fresh = matches!(portal.run, Run::New);
+        let block = self.block;
         let mut start = client.position();
         let mut result = self.run_portal(&mut portal, u64::from(rows_max), client, false).await;
         if let Err(error) = &result
             && fresh
-            && self.block == Block::None
+            && matches!(block, Block::None | Block::Active)
             && is_retryable(error)
+            && !is_injected(error)
             && client.rewind(start)
         {
             let error = error.clone();
-            let again = Box::pin(self.execute_again(&mut portal, rows_max, error, client)).await;
-            result = again.map(|(ended, position)| {
+            let again = self.execute_again(&mut portal, rows_max, block, error, client);
+            result = Box::pin(again).await.map(|(ended, position)| {
                 start = position;
                 ended
             });
         }
         let ended = result?;
-        let prepared = &portal.prepared;
-        let planned = prepared.statement().is_none_or(is_planned);
-        if self.block == Block::None && self.open.is_some() {
-            if fresh && ended == Ended::Complete && planned {
-                self.replay.push(Step {
-                    prepared: prepared.clone(),
-                    params: portal.params.clone(),
-                    formats: portal.formats.clone(),
-                    output: start..client.position(),
-                });
-            } else {
-                self.replay.blocked = true;
-            }
-        }
-        let ends = prepared.statement().is_some_and(ends_failure);
+        self.remember_step(&portal, fresh && ended == Ended::Complete, block, start, client);
+        let ends = portal.prepared.statement().is_some_and(ends_failure);
         if !ends {
             self.portals.insert(name.to_owned(), portal);
         }
         Ok(())
-    }
-
-    /// Runs everything since the last Sync again, this portal last; the error if that cannot be.
-    async fn execute_again(
-        &mut self,
-        portal: &mut Portal,
-        rows_max: u32,
-        mut error: Error,
-        client: &mut dyn Client,
-    ) -> Result<(Ended, u64)> {
-        for _ in 0..ATTEMPTS_MAX {
-            let Some(steps) = self.replay.take() else { return Err(error) };
-            self.server.counters.server_retries.add(&error);
-            // Portals that were bound and have not begun belong to no transaction yet.
-            let mut bound = std::mem::take(&mut self.portals);
-            bound.retain(|_, portal| matches!(portal.run, Run::New) || portal.is_held());
-            self.rollback_open().await;
-            self.portals = bound;
-            let result = match self.replay_steps(steps, client).await {
-                Ok(true) => {
-                    portal.run = Run::New;
-                    let start = client.position();
-                    let rows_max = u64::from(rows_max);
-                    let ended = self.run_portal(portal, rows_max, client, false).await;
-                    if ended.is_err() && !client.rewind(start) {
-                        self.replay.blocked = true;
-                    }
-                    ended.map(|ended| (ended, start))
-                }
-                Ok(false) => return Err(error),
-                Err(error) => Err(error),
-            };
-            match result {
-                Err(again) if is_retryable(&again) => error = again,
-                result => return result,
-            }
-        }
-        Err(error)
     }
 
     /// Close of a statement.
@@ -301,50 +251,6 @@ impl Session {
             client.rewind(before_tag);
         }
         result
-    }
-
-    /// Runs the steps again, their output in the place of the old; false if some has left. After
-    /// an error both are as they were before.
-    async fn replay_steps(&mut self, steps: Vec<Step>, client: &mut dyn Client) -> Result<bool> {
-        let Some(first) = steps.first().map(|step| step.output.start) else { return Ok(false) };
-        let Some(old) = client.take_after(first) else { return Ok(false) };
-        let result = self.replay_over(&steps, &old, client).await;
-        if result.is_err() {
-            self.replay.steps = steps;
-            if client.rewind(first) {
-                client.put_back(&old);
-            } else {
-                self.replay.blocked = true;
-            }
-        }
-        result.map(|()| true)
-    }
-
-    async fn replay_over(
-        &mut self,
-        steps: &[Step],
-        old: &[u8],
-        client: &mut dyn Client,
-    ) -> Result<()> {
-        let Some(first) = steps.first().map(|step| step.output.start) else { return Ok(()) };
-        let piece = |from: u64, to: u64| {
-            let at = |position: u64| {
-                usize::try_from(position - first).unwrap_or(usize::MAX).min(old.len())
-            };
-            &old[at(from)..at(to)]
-        };
-        let mut done = first;
-        for step in steps {
-            client.put_back(piece(done, step.output.start));
-            let start = client.position();
-            let (params, formats) = (step.params.clone(), step.formats.clone());
-            let mut portal = Portal::new(step.prepared.clone(), params, formats);
-            self.run_portal(&mut portal, 0, client, false).await?;
-            done = step.output.end;
-            self.replay.push(Step { output: start..client.position(), ..step.clone() });
-        }
-        client.put_back(piece(done, first + old.len() as u64));
-        Ok(())
     }
 }
 

@@ -346,6 +346,16 @@ impl Session {
         }
     }
 
+    /// Before it runs again, something gives the others a chance to finish; the first times,
+    /// none is needed.
+    pub(crate) async fn pause(&self, attempt: u32) {
+        if attempt > 3 {
+            let spread = u64::from(self.shared.entry.pid.unsigned_abs() % 7) + 1;
+            let millis = (u64::from(attempt) * spread).min(50);
+            tokio::time::sleep(Duration::from_millis(millis)).await;
+        }
+    }
+
     /// Prepares the statement to run again; its error if that cannot be.
     ///
     /// After a conflict its locks stay, so that the row it has waited for is its own the next
@@ -353,12 +363,7 @@ impl Session {
     /// that has done nothing else can begin anew.
     async fn again(&mut self, seq: Seq, error: Error, attempt: u32) -> Result<Seq> {
         self.server.counters.server_retries.add(&error);
-        // The others get a chance to finish; the first times, none is needed.
-        if attempt > 3 {
-            let spread = u64::from(self.shared.entry.pid.unsigned_abs() % 7) + 1;
-            let millis = (u64::from(attempt) * spread).min(50);
-            tokio::time::sleep(Duration::from_millis(millis)).await;
-        }
+        self.pause(attempt).await;
         self.shared.entry.cancel.check()?;
         let open = self.ensure_open();
         let first = open.statements <= 1;

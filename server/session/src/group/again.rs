@@ -6,7 +6,6 @@
 //! locks are dropped, and its statements run one after the other.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use braid_catalog::Token;
 use braid_sql::ast::Statement;
@@ -102,11 +101,7 @@ impl Session {
         let cancel = self.shared.entry.cancel.clone();
         for attempt in 1..=ATTEMPTS_MAX {
             self.server.counters.server_retries.add(&error);
-            if attempt > 3 {
-                let spread = u64::from(self.shared.entry.pid.unsigned_abs() % 7) + 1;
-                let millis = (u64::from(attempt) * spread).min(50);
-                tokio::time::sleep(Duration::from_millis(millis)).await;
-            }
+            self.pause(attempt).await;
             cancel.check()?;
             self.group.queue.clear();
             self.restart_kv().await;
