@@ -193,7 +193,8 @@ impl Session {
         Err(error)
     }
 
-    /// Leaves a block that could not be run again as its client believes it to be: ended by COMMIT, else as it was before its first statement, about to fail.
+    /// Leaves a block that could not be run again as its client believes it to be: ended by
+    /// COMMIT, else as it was before its first statement, about to fail.
     async fn fail_replayed(&mut self, frame: &[Step], commits: bool, client: &mut dyn Client) {
         self.rollback_open().await;
         self.end_block();

@@ -9,6 +9,7 @@ mod delete;
 mod expr;
 mod from;
 mod function;
+mod group_items;
 mod insert;
 mod literal;
 mod lock;

@@ -90,7 +90,7 @@ impl Binder<'_> {
         let mut keys = self.order_keys(order, &items, scopes, &mut collector)?;
         let mut on = self.distinct_on(select, &items, scopes, &mut collector)?;
         let group = self.group_by(&select.group_by, &items, scopes)?;
-        check_group(&group.exprs, &collector)?;
+        super::group_items::check(&group.exprs, &collector)?;
         if let (Some(clause), Some(what)) = (locks.clauses.first(), collector.summarizes()) {
             return Err(clause.refuse(what));
         }
@@ -593,25 +593,6 @@ fn replace_computed(e: &mut Expr, calls: &[(Slot, Expr)]) {
         return;
     }
     e.for_each_child_mut(&mut |child| replace_computed(child, calls));
-}
-
-/// 42803 or 0A000: an item of the select list is grouped by that is only computed after grouping.
-fn check_group(group: &[Expr], collector: &Collector) -> Result<()> {
-    let reads = |slot: Slot| {
-        group.iter().any(|e| e.any(&mut |e| matches!(e, Expr::Column(found, _) if *found == slot)))
-    };
-    let (state, what) = if collector.aggregates.iter().any(|(slot, _)| reads(*slot)) {
-        (SqlState::GroupingError, "aggregate functions are not allowed in GROUP BY")
-    } else if collector.groupings.iter().any(|call| reads(call.slot)) {
-        (SqlState::GroupingError, "grouping operations are not allowed in GROUP BY")
-    } else if collector.windows.iter().any(|window| reads(window.slot)) {
-        (SqlState::WindowingError, "window functions are not allowed in GROUP BY")
-    } else if collector.sets.iter().flat_map(|set| &set.columns).any(|(slot, _)| reads(*slot)) {
-        (SqlState::FeatureNotSupported, "GROUP BY of a set-returning function is not supported")
-    } else {
-        return Ok(());
-    };
-    Err(Error::new(state, what))
 }
 
 /// 42803 for an input column that is neither grouped nor inside an aggregate.

@@ -7,8 +7,8 @@
 //!
 //! Taken are literals that a column is compared with in a WHERE of ANDs, and those that are
 //! assigned or reckoned with in SET. All others stay in the text, where they mean what they mean
-//! (`LIMIT 5`, `ORDER BY 1`). A number keeps its literal's type; a string's type is found as that of a
-//! literal is.
+//! (`LIMIT 5`, `ORDER BY 1`). A number keeps its literal's type; a string's type is found as that
+//! of a literal is.
 //!
 //! Lists of IN are filled up with their last value to one of few lengths.
 //!
