@@ -105,11 +105,15 @@ fn retries(root: &mut Connection) -> u64 {
 
 /// Two rows that a transaction reads and a third that it writes; while it sleeps in between,
 /// somebody else changes one of the two. What it answers, and how many reruns that took.
-fn meet(setup: &[&str], texts: &[&str], flush: Option<usize>) -> (String, String, u64) {
-    let server = Server::start(Config::new());
+fn meet(
+    server: &Server,
+    setup: &[&str],
+    texts: &[&str],
+    flush: Option<usize>,
+) -> (String, String, u64) {
     let mut root = open(server.sql_url());
-    query(&mut root, "CREATE TABLE t (id int PRIMARY KEY, n int)");
-    query(&mut root, "INSERT INTO t VALUES (1, 0), (2, 0), (3, 0)");
+    query(&mut root, "CREATE TABLE IF NOT EXISTS t (id int PRIMARY KEY, n int)");
+    query(&mut root, "UPSERT INTO t VALUES (1, 0), (2, 0), (3, 0)");
     let mut reader = open(server.sql_url());
     for sql in setup {
         query(&mut reader, sql);
@@ -118,7 +122,12 @@ fn meet(setup: &[&str], texts: &[&str], flush: Option<usize>) -> (String, String
     send(&mut reader, texts, flush);
     let asleep = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%pg_sleep%' \
                   AND state = 'active' AND pid <> pg_backend_pid()";
-    while !query(&mut root, asleep).contains("DataRow \"1\"") {}
+    let mut tries = 0;
+    while !query(&mut root, asleep).contains("DataRow \"1\"") {
+        tries += 1;
+        assert!(tries < 1000, "{texts:?} never slept");
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
     query(&mut root, "UPDATE t SET n = n + 1 WHERE id = 1");
     let answer = reader.until("ReadyForQuery").expect("an answer");
     query(&mut reader, "ROLLBACK");
@@ -133,6 +142,7 @@ const WRITE: &str = "UPDATE t SET n = 10 + (SELECT sum(n)::int FROM t WHERE id <
 
 #[test]
 fn a_pipelined_transaction_block_runs_again() {
+    let server = Server::start(Config::new());
     for (texts, wanted) in [
         (vec!["BEGIN", SUM, SLEEP, WRITE, "COMMIT"], "C"),
         (vec!["BEGIN ISOLATION LEVEL SERIALIZABLE", SUM, SLEEP, WRITE, SUM, "COMMIT"], "C"),
@@ -154,7 +164,7 @@ fn a_pipelined_transaction_block_runs_again() {
         // A statement outside becomes part of the block, as in PostgreSQL.
         (vec![SUM, "BEGIN", SLEEP, WRITE, "COMMIT"], "C"),
     ] {
-        let (answer, rows, reruns) = meet(&[], &texts, None);
+        let (answer, rows, reruns) = meet(&server, &[], &texts, None);
         assert!(!answer.contains("ErrorResponse"), "{texts:?}: {answer}");
         let complete: Vec<&str> =
             answer.lines().filter(|line| line.starts_with("CommandComplete")).collect();
@@ -171,20 +181,19 @@ fn what_a_client_has_seen_is_not_run_again() {
     // The sum has left; the block began before; a savepoint stands in the middle; asked for.
     let block: &[&str] = &["BEGIN", SUM, SLEEP, WRITE, "COMMIT"];
     let inject = "SET inject_retry_errors_enabled = on";
+    let server = Server::start(Config::new());
     for (setup, texts, flush, state) in [
         (&[][..], block, Some(1), "I"),
         (&[], &["BEGIN", SUM, SLEEP, "UPDATE t SET n = n + 1 WHERE id = 1"], Some(1), "E"),
         (&["BEGIN"][..], &block[1..], None, "I"),
         (&[], &["BEGIN", SUM, "SAVEPOINT s", SLEEP, WRITE, "COMMIT"][..], None, "I"),
     ] {
-        let (answer, rows, _) = meet(setup, texts, flush);
+        let (answer, rows, _) = meet(&server, setup, texts, flush);
         assert!(answer.contains("ErrorResponse ERROR 40001"), "{texts:?}: {answer}");
         assert!(answer.contains(&format!("ReadyForQuery {state}")), "{texts:?}: {answer}");
         assert!(rows.contains("DataRow \"3\" \"0\""), "{texts:?}: {rows}");
     }
-    let server = Server::start(Config::new());
     let mut root = open(server.sql_url());
-    query(&mut root, "CREATE TABLE t (id int PRIMARY KEY, n int)");
     query(&mut root, inject);
     let before = retries(&mut root);
     send(&mut root, &["BEGIN", SUM, "COMMIT"], None);
@@ -215,7 +224,7 @@ fn a_rerun_that_fails_leaves_the_block_failed() {
         // It reads 0 and doubles it; the next time that is too much.
         texts.extend(["SELECT n FROM t WHERE id = 1", SLEEP, write, last]);
         send(&mut other, &texts, None);
-        std::thread::sleep(std::time::Duration::from_millis(200));
+        std::thread::sleep(std::time::Duration::from_millis(100));
         query(&mut root, "UPDATE t SET n = 9 WHERE id = 1");
         let answer = other.until("ReadyForQuery").expect("an answer");
         assert!(answer.contains("ErrorResponse ERROR 23514"), "{answer}");
