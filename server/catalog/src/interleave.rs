@@ -69,7 +69,17 @@ impl Table {
 
     /// Tells the keys of an index from others in its range; `None` if there are no others.
     pub fn key_shape(&self, index: &Index) -> Option<Arc<dyn KeyShape>> {
-        index.is_mixed().then(|| Arc::new(IndexShape::new(self, index)) as Arc<dyn KeyShape>)
+        self.key_shape_among(index, None)
+    }
+
+    /// The same for a range whose gaps have about so many keys of others.
+    pub fn key_shape_among(
+        &self,
+        index: &Index,
+        gap_keys: Option<usize>,
+    ) -> Option<Arc<dyn KeyShape>> {
+        let make = || Arc::new(IndexShape::new(self, index, gap_keys)) as Arc<dyn KeyShape>;
+        index.is_mixed().then(make)
     }
 }
 
@@ -82,22 +92,25 @@ struct IndexShape {
     /// Whether other keys may lie below its rows.
     has_below: bool,
     name: Vec<u8>,
+    gap_keys: Option<usize>,
 }
 
 impl IndexShape {
-    fn new(table: &Table, index: &Index) -> IndexShape {
+    fn new(table: &Table, index: &Index, gap_keys: Option<usize>) -> IndexShape {
         let column = |(place, part): (usize, &crate::IndexKey)| {
             (part.descending, table.bytes_behind(index, place))
         };
-        let mut name = Vec::with_capacity(6);
-        name.extend_from_slice(&table.data_id.to_be_bytes());
-        name.extend_from_slice(&index.number.to_be_bytes());
-        IndexShape {
-            prefix: table.key_prefix(index),
-            columns: index.keys.iter().enumerate().map(column).collect(),
-            has_below: !index.below.is_empty(),
-            name,
+        let prefix = table.key_prefix(index);
+        let columns: Vec<(bool, Vec<u8>)> = index.keys.iter().enumerate().map(column).collect();
+        let has_below = !index.below.is_empty();
+        // Everything that decides about a key, since a table may move below another one.
+        let mut name = vec![u8::from(has_below), prefix.len() as u8];
+        name.extend_from_slice(&prefix);
+        for (descending, behind) in &columns {
+            name.extend([u8::from(*descending), behind.len() as u8]);
+            name.extend_from_slice(behind);
         }
+        IndexShape { prefix, columns, has_below, name, gap_keys }
     }
 
     /// How many bytes of a key tell all levels above; `None` if it is too short for that.
@@ -143,6 +156,10 @@ impl KeyShape for IndexShape {
 
     fn name(&self) -> &[u8] {
         &self.name
+    }
+
+    fn gap_keys(&self) -> Option<usize> {
+        self.gap_keys
     }
 }
 

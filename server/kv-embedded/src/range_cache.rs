@@ -17,7 +17,14 @@
 //! - The committer takes out what a commit touches while it holds the index of recent writes, and
 //!   before the commit is visible. A segment is entered under the same lock, after the index has
 //!   said that nothing in its span is newer: what was committed while the scan ran is met there.
-//! - Segments do not overlap. Their bytes together stay under the limit.
+//! - Segments of one kind do not overlap. The bytes of all together stay under the limit.
+//!
+//! # Kinds
+//!
+//! A scan of one kind of keys among others ([`KeyShape`]) leaves segments of that kind: what such
+//! a segment says of its span is which keys *of its kind* there are. So it is no answer to other
+//! scans, and a commit that writes other kinds of keys inside the span leaves it. A range delete
+//! takes out whatever it meets.
 //!
 //! What it does not do: answer point reads, and know about tombstones (a segment holds what they
 //! left visible; the cleaner removes only what they hide).
@@ -26,7 +33,7 @@
 //! segment, so that a scan of more than fits does not wash out what the next scan could use.
 
 use crate::recent::RecentWrites;
-use braid_kv::{Key, ScanBatch, Span, SpanSet, Write};
+use braid_kv::{Key, KeyShape, ScanBatch, Span, SpanSet, Write};
 use parking_lot::Mutex;
 use std::{
     collections::BTreeMap,
@@ -71,12 +78,26 @@ pub(crate) enum Found {
     Gap(Span),
 }
 
+/// The segments of one kind.
+struct Kind {
+    /// None: of all keys.
+    shape: Option<Arc<dyn KeyShape>>,
+    by_start: BTreeMap<Key, Arc<Segment>>,
+}
+
 #[derive(Default)]
 struct Segments {
-    by_start: BTreeMap<Key, Arc<Segment>>,
+    /// By the name of the kind. A kind without segments is not here.
+    kinds: BTreeMap<Vec<u8>, Kind>,
+    count: usize,
     bytes: usize,
-    /// Where the clock goes on.
-    hand: Key,
+    /// Where the clock goes on: a kind and a key.
+    hand: (Vec<u8>, Key),
+}
+
+/// The name of a kind; that of all keys is empty.
+fn name_of(shape: Option<&Arc<dyn KeyShape>>) -> &[u8] {
+    shape.map_or(&[], |shape| shape.name())
 }
 
 /// The cache. Counters are sums since the start.
@@ -118,16 +139,25 @@ impl RangeCache {
         self.segments.lock().bytes
     }
 
-    /// What is there at the start of `span` (at its end, for a scan in reverse) for a snapshot.
-    pub(crate) fn find(&self, span: &Span, reverse: bool, number: u64) -> Found {
+    /// What is there at the start of `span` (at its end, for a scan in reverse) for a snapshot and
+    /// a kind of keys.
+    pub(crate) fn find(
+        &self,
+        span: &Span,
+        reverse: bool,
+        number: u64,
+        shape: Option<&Arc<dyn KeyShape>>,
+    ) -> Found {
         if self.count.load(SeqCst) == 0 {
             return Found::Gap(span.clone());
         }
         let segments = self.segments.lock();
-        let found = if reverse {
-            segments.before(&span.end, number)
-        } else {
-            segments.after(&span.start, number)
+        let Some(kind) = segments.kinds.get(name_of(shape)) else {
+            return Found::Gap(span.clone());
+        };
+        let found = match reverse {
+            true => kind.before(&span.end, number),
+            false => kind.after(&span.start, number),
         };
         let Some(segment) = found.filter(|s| s.span.overlaps(span)) else {
             return Found::Gap(span.clone());
@@ -144,8 +174,13 @@ impl RangeCache {
         })
     }
 
-    /// Keeps what was read at snapshot `at`, as far as it is still the newest state.
-    pub(crate) fn add(&self, at: u64, parts: Vec<(Span, ScanBatch)>) {
+    /// Keeps what was read of a kind at snapshot `at`, as far as it is still the newest state.
+    pub(crate) fn add(
+        &self,
+        at: u64,
+        shape: Option<&Arc<dyn KeyShape>>,
+        parts: Vec<(Span, ScanBatch)>,
+    ) {
         let mut gone = Vec::new();
         let recent = self.recent.lock();
         if !recent.knows(at) || recent.newer_than(at) > NEWER_WRITES_MAX {
@@ -158,9 +193,9 @@ impl RangeCache {
                 continue;
             }
             let segment = Segment { span, entries, at, used: AtomicBool::new(true) };
-            segments.insert(Arc::new(segment), self.bytes_max, &mut gone);
+            segments.insert(Arc::new(segment), shape, self.bytes_max, &mut gone);
         }
-        self.count.store(segments.by_start.len(), SeqCst);
+        self.count.store(segments.count, SeqCst);
         // What has gone is freed without the locks.
         drop((segments, recent));
     }
@@ -173,25 +208,35 @@ impl RangeCache {
             return gone;
         }
         let mut segments = self.segments.lock();
-        for span in deleted.spans() {
-            segments.remove_overlapping(span, &mut gone);
-        }
-        for (key, _) in writes {
-            if let Some(start) = segments.over(key).map(|s| s.span.start.clone()) {
-                gone.extend(segments.remove(&start));
+        for kind in segments.kinds.values_mut() {
+            for span in deleted.spans() {
+                kind.remove_overlapping(span, &mut gone);
+            }
+            for (key, _) in writes {
+                if let Some(start) = kind.touched_by(key) {
+                    gone.extend(kind.by_start.remove(&start));
+                }
             }
         }
-        self.count.store(segments.by_start.len(), SeqCst);
+        segments.account(&gone);
+        self.count.store(segments.count, SeqCst);
         gone
     }
 }
 
-impl Segments {
+impl Kind {
     /// The segment that covers `key`.
     fn over(&self, key: &[u8]) -> Option<&Arc<Segment>> {
         let (_, segment) =
             self.by_start.range::<[u8], _>((Bound::Unbounded, Bound::Included(key))).next_back()?;
         (segment.span.end.as_slice() > key).then_some(segment)
+    }
+
+    /// The start of the segment that a write of `key` makes wrong.
+    fn touched_by(&self, key: &[u8]) -> Option<Key> {
+        let start = &self.over(key)?.span.start;
+        let is_other = self.shape.as_ref().is_some_and(|shape| shape.gap(key).is_some());
+        (!is_other).then(|| start.clone())
     }
 
     /// The first segment that ends after `key` and that a snapshot may use.
@@ -210,47 +255,78 @@ impl Segments {
         segments.find(|segment| segment.at <= number)
     }
 
-    fn remove(&mut self, start: &[u8]) -> Option<Arc<Segment>> {
-        let segment = self.by_start.remove(start)?;
-        self.bytes -= segment.bytes();
-        Some(segment)
-    }
-
     fn remove_overlapping(&mut self, span: &Span, gone: &mut Vec<Arc<Segment>>) {
         let end = (Bound::Unbounded, Bound::Excluded(span.end.as_slice()));
         while let Some((start, segment)) = self.by_start.range::<[u8], _>(end).next_back()
             && segment.span.end > span.start
         {
             let start = start.clone();
-            gone.extend(self.remove(&start));
+            gone.extend(self.by_start.remove(&start));
+        }
+    }
+}
+
+impl Segments {
+    /// Counts segments as gone that were taken out of their kinds.
+    fn account(&mut self, gone: &[Arc<Segment>]) {
+        if !gone.is_empty() {
+            self.bytes -= gone.iter().map(|segment| segment.bytes()).sum::<usize>();
+            self.count -= gone.len();
+            self.kinds.retain(|_, kind| !kind.by_start.is_empty());
         }
     }
 
-    fn insert(&mut self, new: Arc<Segment>, bytes_max: usize, gone: &mut Vec<Arc<Segment>>) {
-        let known = self.over(&new.span.start);
-        if known.is_some_and(|known| known.span.contains_span(&new.span) && known.at <= new.at) {
-            return;
-        }
+    fn insert(
+        &mut self,
+        new: Arc<Segment>,
+        shape: Option<&Arc<dyn KeyShape>>,
+        bytes_max: usize,
+        gone: &mut Vec<Arc<Segment>>,
+    ) {
+        let before = gone.len();
         let bytes = new.bytes();
         if bytes > bytes_max / 2 {
             return;
         }
-        self.remove_overlapping(&new.span, gone);
-        while self.bytes + bytes > bytes_max {
-            let next = (Bound::Excluded(self.hand.as_slice()), Bound::Unbounded);
-            let next = self.by_start.range::<[u8], _>(next).next();
-            let Some((start, segment)) = next.or_else(|| self.by_start.first_key_value()) else {
-                return;
-            };
-            self.hand = start.clone();
-            if segment.used.swap(false, Relaxed) {
+        if let Some(kind) = self.kinds.get_mut(name_of(shape)) {
+            let known = kind.over(&new.span.start);
+            let is_known = |known: &Arc<Segment>| known.span.contains_span(&new.span);
+            if known.is_some_and(|known| is_known(known) && known.at <= new.at) {
                 return;
             }
-            let start = start.clone();
-            gone.extend(self.remove(&start));
+            kind.remove_overlapping(&new.span, gone);
+            self.account(&gone[before..]);
+        }
+        while self.bytes + bytes > bytes_max {
+            let Some(taken) = self.tick() else { return };
+            self.account(std::slice::from_ref(&taken));
+            gone.push(taken);
         }
         self.bytes += bytes;
-        self.by_start.insert(new.span.start.clone(), new);
+        self.count += 1;
+        let make = || Kind { shape: shape.cloned(), by_start: BTreeMap::new() };
+        let kind = self.kinds.entry(name_of(shape).to_vec()).or_insert_with(make);
+        kind.by_start.insert(new.span.start.clone(), new);
+    }
+
+    /// The clock's next step: takes out the segment under its hand, unless that was used.
+    fn tick(&mut self) -> Option<Arc<Segment>> {
+        let (name, key) = &self.hand;
+        let here = (Bound::Excluded(key.as_slice()), Bound::Unbounded);
+        let later = (Bound::Excluded(name.as_slice()), Bound::Unbounded);
+        let in_kind =
+            |kind: &Kind| kind.by_start.range::<[u8], _>(here).next().map(|s| s.0.clone());
+        let first = |(name, kind): (&Vec<u8>, &Kind)| {
+            Some((name.clone(), kind.by_start.first_key_value()?.0.clone()))
+        };
+        let next = self.kinds.get(name).and_then(in_kind).map(|start| (name.clone(), start));
+        let next = next.or_else(|| self.kinds.range::<[u8], _>(later).next().and_then(first));
+        self.hand = next.or_else(|| self.kinds.first_key_value().and_then(first))?;
+        let kind = self.kinds.get_mut(&self.hand.0)?;
+        if kind.by_start.get(&self.hand.1)?.used.swap(false, Relaxed) {
+            return None;
+        }
+        kind.by_start.remove(&self.hand.1)
     }
 }
 
@@ -271,13 +347,13 @@ mod tests {
     }
 
     fn is_cached(cache: &RangeCache, key: u8, number: u64) -> bool {
-        matches!(cache.find(&Span::key([key]), false, number), Found::Segment(_))
+        matches!(cache.find(&Span::key([key]), false, number, None), Found::Segment(_))
     }
 
     #[test]
     fn a_commit_takes_out_what_it_touches_and_nothing_else() {
         let cache = cache(1 << 20);
-        cache.add(5, vec![part(10, 20), part(20, 30), part(40, 50)]);
+        cache.add(5, None, vec![part(10, 20), part(20, 30), part(40, 50)]);
         assert!(is_cached(&cache, 19, 5) && is_cached(&cache, 20, 9));
         assert!(!is_cached(&cache, 19, 4), "a snapshot before the segment's");
         let write: Write = (Arc::from([15u8].as_slice()), None);
@@ -292,18 +368,18 @@ mod tests {
     fn what_was_written_while_the_scan_ran_is_not_kept() {
         let cache = cache(1 << 20);
         cache.recent.lock().add_key(6, &Arc::from([15u8].as_slice()), false);
-        cache.add(5, vec![part(10, 20), part(20, 30)]);
+        cache.add(5, None, vec![part(10, 20), part(20, 30)]);
         assert!(!is_cached(&cache, 12, 6) && is_cached(&cache, 25, 6));
-        cache.add(6, vec![part(10, 20)]);
+        cache.add(6, None, vec![part(10, 20)]);
         assert!(is_cached(&cache, 12, 6));
     }
 
     #[test]
     fn gaps_end_where_segments_begin() {
         let cache = cache(1 << 20);
-        cache.add(5, vec![part(20, 30), part(40, 50)]);
+        cache.add(5, None, vec![part(20, 30), part(40, 50)]);
         let all = Span::new([10], [60]);
-        let gap = |span: &Span, reverse| match cache.find(span, reverse, 5) {
+        let gap = |span: &Span, reverse| match cache.find(span, reverse, 5, None) {
             Found::Gap(gap) => gap,
             Found::Segment(_) => panic!("expected a gap in {span:?}"),
         };
@@ -329,7 +405,7 @@ mod tests {
                 if is_cached(&cache, start, 5) {
                     hits += 1;
                 } else {
-                    cache.add(5, vec![part(start, start + 10)]);
+                    cache.add(5, None, vec![part(start, start + 10)]);
                 }
                 assert!(cache.bytes() <= cache.bytes_max);
             }

@@ -1,5 +1,5 @@
 //! Random work on the embedded store, compared with a simple model in memory: reads, writes,
-//! range deletes, savepoints, snapshots that stay open, restarts.
+//! range deletes, savepoints, snapshots that stay open, restarts, scans of one kind of keys.
 //!
 //! `BRAID_TEST_SIZE` is `small` (default), `medium` or `full`.
 
@@ -7,7 +7,7 @@
 
 mod common;
 
-use braid_kv::{Database, Isolation, SavepointId, ScanRequest, Seq, Span, Transaction};
+use braid_kv::{Database, Isolation, KeyShape, SavepointId, ScanRequest, Seq, Span, Transaction};
 use braid_kv_embedded::EmbeddedOptions;
 use common::*;
 use proptest::prelude::*;
@@ -22,7 +22,20 @@ enum Step {
     Delete(u8),
     DeleteSpan(u8, u8),
     Get(u8),
-    Scan { from: u8, to: u8, reverse: bool, limit: usize },
+    Scan {
+        from: u8,
+        to: u8,
+        reverse: bool,
+        limit: usize,
+    },
+    /// A scan of one of the [`KINDS`].
+    ScanKind {
+        kind: u8,
+        from: u8,
+        to: u8,
+        reverse: bool,
+        limit: usize,
+    },
     Savepoint,
     RollbackTo(u8),
     Commit,
@@ -43,6 +56,11 @@ fn step() -> impl Strategy<Value = Step> {
             .prop_map(|(a, n, reverse, limit)| {
                 Step::Scan { from: a % 40, to: (a % 40).saturating_add(n % 41), reverse, limit }
             }),
+        6 => (0..3u8, any::<u8>(), any::<u8>(), any::<bool>(), 0..9usize)
+            .prop_map(|(kind, a, n, reverse, limit)| {
+                let to = (a % 40).saturating_add(n % 41);
+                Step::ScanKind { kind, from: a % 40, to, reverse, limit }
+            }),
         3 => Just(Step::Savepoint),
         2 => any::<u8>().prop_map(Step::RollbackTo),
         5 => Just(Step::Commit),
@@ -55,6 +73,46 @@ fn step() -> impl Strategy<Value = Step> {
 
 fn key(k: u8) -> Vec<u8> {
     vec![b'k', k]
+}
+
+/// Keys that leave a remainder below `to` and from `from` on when their number is divided by
+/// eight: the kinds lie mixed, each in runs of its own length.
+#[derive(Debug)]
+struct Runs {
+    name: &'static [u8],
+    from: u8,
+    to: u8,
+    gap_keys: Option<usize>,
+}
+
+const KINDS: [Runs; 3] = [
+    Runs { name: b"parent", from: 0, to: 1, gap_keys: Some(100) },
+    Runs { name: b"child", from: 1, to: 6, gap_keys: None },
+    Runs { name: b"other", from: 6, to: 8, gap_keys: Some(2) },
+];
+
+impl KeyShape for Runs {
+    fn gap(&self, found: &[u8]) -> Option<Span> {
+        let (group, place) = (found[1] & !7, found[1] & 7);
+        if place < self.from {
+            return Some(Span::new(key(group), key(group + self.from)));
+        }
+        (place >= self.to).then(|| Span::new(key(group + self.to), key(group + 8)))
+    }
+    fn has_all_of(&self, _: &Span) -> bool {
+        false
+    }
+    fn name(&self) -> &[u8] {
+        self.name
+    }
+    fn gap_keys(&self) -> Option<usize> {
+        self.gap_keys
+    }
+}
+
+fn shape(kind: u8) -> Arc<dyn KeyShape> {
+    let Runs { name, from, to, gap_keys } = KINDS[usize::from(kind)];
+    Arc::new(Runs { name, from, to, gap_keys })
 }
 
 struct Run {
@@ -92,8 +150,9 @@ impl Run {
         span: Span,
         reverse: bool,
         limit: usize,
+        shape: Option<&Arc<dyn KeyShape>>,
     ) -> Vec<(Vec<u8>, Vec<u8>)> {
-        let request = ScanRequest::new(span).reverse(reverse).limit_rows(limit);
+        let request = ScanRequest::new(span).reverse(reverse).limit_rows(limit).shape(shape);
         let mut scanner = txn.scanner(seq, request);
         let mut found = Vec::new();
         while let Some(batch) = scanner.next_batch().await.unwrap() {
@@ -144,7 +203,7 @@ impl Run {
             Step::Scan { from, to, reverse, limit } => {
                 let (txn, seq) = self.txn();
                 let span = Span::new(key(from), key(to));
-                let mut found = Run::scan(&txn, seq, span, reverse, limit).await;
+                let mut found = Run::scan(&txn, seq, span, reverse, limit, None).await;
                 if reverse {
                     found.reverse();
                 }
@@ -154,6 +213,18 @@ impl Run {
                     .map(|(k, v)| (k.clone(), v.clone()))
                     .collect();
                 assert_eq!(found, expected);
+            }
+            Step::ScanKind { kind, from, to, reverse, limit } => {
+                let (txn, seq) = self.txn();
+                let span = Span::new(key(from), key(to));
+                let shape = shape(kind);
+                let mut found = Run::scan(&txn, seq, span, reverse, limit, Some(&shape)).await;
+                if reverse {
+                    found.reverse();
+                }
+                let mut expected = self.own.clone();
+                expected.retain(|k, _| from <= k[1] && k[1] < to && shape.gap(k).is_none());
+                assert_eq!(found, expected.into_iter().collect::<Vec<_>>());
             }
             Step::Savepoint => {
                 let (txn, _) = self.txn();
@@ -194,8 +265,15 @@ impl Run {
                 for (txn, model) in &self.snapshots {
                     let seq = txn.next_statement();
                     let span = Span::new(key(0), key(255));
-                    let found = Run::scan(txn, seq, span, false, 0).await;
+                    let found = Run::scan(txn, seq, span.clone(), false, 0, None).await;
                     assert_eq!(found, model.clone().into_iter().collect::<Vec<_>>());
+                    for kind in 0..3 {
+                        let (shape, span) = (shape(kind), span.clone());
+                        let found = Run::scan(txn, seq, span, false, 0, Some(&shape)).await;
+                        let mut expected = model.clone();
+                        expected.retain(|k, _| shape.gap(k).is_none());
+                        assert_eq!(found, expected.into_iter().collect::<Vec<_>>());
+                    }
                 }
             }
             Step::Restart => {

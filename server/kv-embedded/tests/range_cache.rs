@@ -5,7 +5,7 @@
 
 mod common;
 
-use braid_kv::{Database, Isolation, Record, ScanRequest, Span, Transaction};
+use braid_kv::{Database, Isolation, KeyShape, Record, ScanRequest, Span, Transaction, key_after};
 use braid_kv_embedded::EmbeddedOptions;
 use common::*;
 use std::sync::{
@@ -48,6 +48,27 @@ async fn scan(t: &Arc<Transaction>, request: ScanRequest) -> Vec<(Vec<u8>, Vec<u
 
 fn everything() -> ScanRequest {
     ScanRequest::new(Span::new("k", "l"))
+}
+
+/// The keys of even or of odd numbers.
+#[derive(Debug)]
+struct Parity(u8);
+
+impl KeyShape for Parity {
+    fn gap(&self, key: &[u8]) -> Option<Span> {
+        let last = key.get(5)?;
+        (last % 2 != self.0).then(|| Span::new(&key[..6], [&key[..5], &[last + 1]].concat()))
+    }
+    fn has_all_of(&self, _: &Span) -> bool {
+        false
+    }
+    fn name(&self) -> &[u8] {
+        std::slice::from_ref(&self.0)
+    }
+}
+
+fn parity(which: u8) -> Arc<dyn KeyShape> {
+    Arc::new(Parity(which))
 }
 
 fn sum(rows: &[(Vec<u8>, Vec<u8>)]) -> u64 {
@@ -141,7 +162,39 @@ async fn without_memory_there_is_no_cache() {
     assert_eq!((metrics.range_cache_bytes, metrics.range_cache_hits), (0, 0));
 }
 
-/// Transfers keep the sum. A scan that mixed segments of two moments would see another one.
+/// Every kind has segments of its own; a commit takes out those whose kind it writes, and a range
+/// delete those of all.
+#[tokio::test]
+async fn a_write_of_one_kind_leaves_what_is_kept_of_others() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = open_with(dir.path(), eager());
+    fill(&db, 1_000).await;
+    let misses = async |which: u8, rows: usize| {
+        let before = db.store_metrics().range_cache_misses;
+        let request = everything().shape(Some(&parity(which)));
+        let found = scan(&serializable(&db), request).await;
+        assert_eq!(found.len(), rows);
+        db.store_metrics().range_cache_misses - before
+    };
+    for which in [0, 1] {
+        assert!(misses(which, 500).await > 0);
+        assert_eq!(misses(which, 500).await, 0);
+    }
+    let t = serializable(&db);
+    t.delete(t.next_statement(), key(301)).unwrap();
+    t.commit_or_error().await.unwrap();
+    assert_eq!(misses(0, 500).await, 0);
+    assert!(misses(1, 499).await > 0);
+    assert_eq!(misses(1, 499).await, 0);
+    let t = serializable(&db);
+    let span = Span::new(key(500), key_after(key(500).as_bytes()));
+    t.delete_span(t.next_statement(), span).unwrap();
+    t.commit_or_error().await.unwrap();
+    assert!(misses(0, 499).await > 0 && misses(1, 499).await > 0);
+}
+
+/// Transfers keep the sum, also that of each kind of keys. A scan that mixed segments of two
+/// moments would see another one.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn the_sum_stays_while_transfers_run_through_the_scans() {
     const ROWS: usize = 600;
@@ -158,6 +211,10 @@ async fn the_sum_stays_while_transfers_run_through_the_scans() {
             let request = everything().reverse(reverse).record(Record::Never);
             let rows = scan(&t, request.limit_rows([0, 50][pass])).await;
             assert_eq!((rows.len(), sum(&rows)), (ROWS, ROWS as u64 * 100), "round {round}");
+            let kind = parity((round + pass) as u8 % 2);
+            let request = everything().reverse(reverse).record(Record::Never).shape(Some(&kind));
+            let rows = scan(&t, request).await;
+            assert_eq!((rows.len(), sum(&rows)), (ROWS / 2, ROWS as u64 * 50), "round {round}");
         }
     }
     stop.store(true, Relaxed);
@@ -176,7 +233,8 @@ async fn transfers(db: Database, seed: usize, stop: Arc<AtomicBool>) -> usize {
         ((random >> 33) % n) as usize
     };
     while !stop.load(Relaxed) {
-        let (from, to) = (key(next(600)), key(next(600)));
+        let from = next(600);
+        let (from, to) = (key(from), key((from + 2 * next(300)) % 600));
         let t = serializable(&db);
         let s = t.next_statement();
         let read = async |key: &str| {

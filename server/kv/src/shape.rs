@@ -19,8 +19,14 @@ pub trait KeyShape: fmt::Debug + Send + Sync + 'static {
     /// Whether every key that may be in `span` is of this kind.
     fn has_all_of(&self, span: &Span) -> bool;
 
-    /// Bytes that name the kind; no other kind has them, and none has them as its first bytes.
+    /// Bytes that name the kind, never none: shapes of one name tell the same of every key, so
+    /// that what was read with one may be handed out to another.
     fn name(&self) -> &[u8];
+
+    /// How many keys of other kinds a gap has about, where statistics know it.
+    fn gap_keys(&self) -> Option<usize> {
+        None
+    }
 }
 
 /// A cursor that leaves out what is of another kind, for stores that cannot jump over it.
