@@ -23,6 +23,7 @@ mod definition;
 pub mod descriptor;
 mod draft;
 mod interleave;
+mod interleave_path;
 mod key_names;
 mod lookup;
 pub mod names;
@@ -45,6 +46,7 @@ pub use definition::{
 pub use descriptor::*;
 pub use draft::Draft;
 pub use interleave::owner_of;
+pub use interleave_path::{KeyPath, path_shape};
 pub use key_names::CatalogKeyNames;
 pub use lookup::CatalogLookup;
 pub use privilege::{Object, PUBLIC, TABLE_PRIVILEGES, privilege_letter};

@@ -325,6 +325,19 @@ impl RowDecoder {
     /// A row with the key's columns; the values' columns are as if no pair had them.
     pub fn start(&self, key_bytes: &[u8]) -> Result<Row> {
         let mut row = self.template.clone();
+        self.read_key(&mut row, key_bytes)?;
+        Ok(row)
+    }
+
+    /// Appends the columns of a row that has one pair.
+    pub fn append(&self, row: &mut Row, key_bytes: &[u8], value: &[u8]) -> Result<()> {
+        let from = row.len();
+        row.extend_from_slice(&self.template);
+        self.read_key(&mut row[from..], key_bytes)?;
+        self.fill(&mut row[from..], value)
+    }
+
+    fn read_key(&self, row: &mut [Datum], key_bytes: &[u8]) -> Result<()> {
         let mut rest = key_bytes.get(self.prefix_bytes..).unwrap_or_default();
         let mut wanted = self.from_key.iter().peekable();
         for (i, part) in self.parts.iter().enumerate() {
@@ -340,11 +353,11 @@ impl RowDecoder {
                 part.skip(&mut rest)?;
             }
         }
-        Ok(row)
+        Ok(())
     }
 
     /// Adds the columns that a pair's value has.
-    pub fn fill(&self, row: &mut Row, value: &[u8]) -> Result<()> {
+    pub fn fill(&self, row: &mut [Datum], value: &[u8]) -> Result<()> {
         if self.from_value.is_empty() {
             return Ok(());
         }

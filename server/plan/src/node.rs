@@ -95,6 +95,9 @@ pub struct Scan {
     pub unrecorded: bool,
     /// Estimated rows after the filter.
     pub rows: f64,
+    /// How many keys of other tables lie together between its own about, if they lie mixed and
+    /// statistics know.
+    pub gap_keys: Option<usize>,
     /// How its rows and keys are read.
     pub memo: Memo,
 }
@@ -212,6 +215,10 @@ pub enum JoinMethod {
     /// For batches of left rows, the right side's index is looked up. `right` is a scan whose
     /// bounds are expressions over the left row.
     Lookup,
+    /// `right` is a scan of a table that is interleaved below the last table of `left`, a scan or
+    /// another such join, and rows meet that lie below each other: one pass over the common range
+    /// gives all of them. That the parent's key columns are equal is no longer in `on`.
+    Interleaved,
 }
 
 /// Groups and aggregates.

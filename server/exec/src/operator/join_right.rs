@@ -54,7 +54,7 @@ impl Kept {
                 chain: Vec::new(),
                 key: Row::new(),
             }),
-            JoinMethod::Loop | JoinMethod::Lookup => None,
+            JoinMethod::Loop | JoinMethod::Lookup | JoinMethod::Interleaved => None,
         };
         let held = Held::new(&evaluator.run);
         Self { input: Some(input), rows: Vec::new(), matched: Vec::new(), hash, held }

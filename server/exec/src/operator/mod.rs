@@ -12,6 +12,7 @@ mod exprs;
 pub(crate) mod foreign_keys;
 mod function_scan;
 pub(crate) mod insert;
+mod interleaved_join;
 mod join;
 mod join_right;
 mod limit;
@@ -92,6 +93,9 @@ pub fn build(node: &Node, run: &Arc<Run>, outer: Option<OuterRow>) -> Result<Box
                 Some(operator) => Box::new(operator),
                 None => Box::new(join::JoinOperator::new(n, input(&n.left)?, None, evaluator)),
             }
+        }
+        Node::Join(n) if matches!(n.method, JoinMethod::Interleaved) => {
+            Box::new(interleaved_join::InterleavedJoinOperator::new(n, evaluator)?)
         }
         Node::Join(n) => {
             let right = if n.lateral { None } else { Some(input(&n.right)?) };

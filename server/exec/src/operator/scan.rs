@@ -162,7 +162,7 @@ impl KeyBounds {
         Self {
             prefix: table.key_prefix(index),
             columns: KeyColumn::all(table, index),
-            shape: table.key_shape(index),
+            shape: table.key_shape_among(index, scan.gap_keys),
             bounds: scan.access.bounds.clone(),
         }
     }

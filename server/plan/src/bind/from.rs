@@ -358,6 +358,7 @@ impl Binder<'_> {
             families: None,
             unrecorded: false,
             rows: 0.0,
+            gap_keys: None,
             memo: Memo::default(),
         };
         (Node::Scan(Box::new(scan)), scope)

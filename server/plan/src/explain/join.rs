@@ -20,6 +20,13 @@ impl<'a> Describer<'a> {
         if let (JoinMethod::Lookup, Some(right)) = (&join.method, operator.inputs.last_mut()) {
             right.inlined = true;
         }
+        if matches!(join.method, JoinMethod::Interleaved) {
+            operator.inputs.iter_mut().for_each(|input| input.inlined = true);
+            // What is read is said at the top.
+            if let Some(right) = operator.inputs.last_mut() {
+                right.lines.retain(|(name, _)| *name != "Spans");
+            }
+        }
         if let JoinMethod::Hash { left: left_keys, right: right_keys } = &join.method {
             let mut pairs = Vec::with_capacity(left_keys.len());
             for (a, b) in left_keys.iter().zip(right_keys) {
@@ -61,5 +68,6 @@ fn title(join: &Join) -> String {
         (JoinMethod::Loop, _) => format!("Nested Loop{kind} Join"),
         (JoinMethod::Hash { .. }, _) => format!("Hash{kind} Join"),
         (JoinMethod::Lookup, _) => format!("Lookup{kind} Join"),
+        (JoinMethod::Interleaved, _) => format!("Interleaved{kind} Join"),
     }
 }

@@ -113,6 +113,8 @@ fn choose(scan: &mut Scan, more: &[Expr], catalog: &Catalog) {
         place += 1;
         !candidate.exact.contains(&(place - 1))
     });
+    let index = scan.table.all_indexes().find(|index| index.number == scan.access.index);
+    scan.gap_keys = index.and_then(|index| estimate::gap_keys(&scan.table, index, catalog));
 }
 
 /// Whether a condition holds for no row.

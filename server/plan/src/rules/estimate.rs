@@ -1,6 +1,6 @@
 //! How many rows an operator gives, roughly: from table statistics and fixed selectivities.
 
-use braid_catalog::{Catalog, Table};
+use braid_catalog::{Catalog, Id, Index, Table};
 
 use crate::Slot;
 use crate::expr::{CompareOp, Expr};
@@ -21,6 +21,39 @@ pub fn table_rows(table: &Table, catalog: &Catalog) -> f64 {
         0 => ROWS_DEFAULT,
         rows => rows as f64,
     }
+}
+
+/// How many keys of others lie together between those of an index, if it lies mixed and every
+/// table of its range has statistics.
+pub fn gap_keys(table: &Table, index: &Index, catalog: &Catalog) -> Option<usize> {
+    if !index.is_mixed() {
+        return None;
+    }
+    let known = |table: &Table| match catalog.statistics(table.id).rows {
+        0 => None,
+        rows => Some(rows as f64),
+    };
+    let above = index.interleaving.iter().flat_map(|interleaving| &interleaving.above);
+    let above: Vec<Id> = above.map(|ancestor| ancestor.table).collect();
+    let root: &Table = match above.first() {
+        Some(root) => catalog.table(*root)?,
+        None => table,
+    };
+    let keys = |table: &Table, number| {
+        let families = if number == table.primary.number { table.families.len() } else { 1 };
+        known(table).map(|rows| rows * families.max(1) as f64)
+    };
+    let mut all = keys(root, root.primary.number)?;
+    for (table, number) in catalog.interleaved_below(root) {
+        all += keys(&table, number)?;
+    }
+    let own = keys(table, index.number)?;
+    // Others lie below each row, or at least around what lies below one row above.
+    let gaps = match above.last() {
+        Some(parent) if index.below.is_empty() => known(catalog.table(*parent)?)?,
+        _ => known(table)?,
+    };
+    Some(((all - own) / gaps).max(0.0) as usize)
 }
 
 /// How many distinct values a column has.

@@ -1,4 +1,5 @@
-//! How each join is carried out: by looking an index up, by a hash table, or pair by pair.
+//! How each join is carried out: in one pass over a range that both sides lie in, by looking an
+//! index up, by a hash table, or pair by pair.
 
 use braid_catalog::Catalog;
 
@@ -7,33 +8,48 @@ use crate::expr::{CompareOp, Expr};
 use crate::node::{Access, Bound, Join, JoinKind, JoinMethod, Node};
 
 use super::push_filters::needs;
-use super::{choose_index, estimate, walk};
+use super::{choose_index, estimate, interleave_joins, walk};
 
 /// A lookup costs about as much as reading so many rows in order.
 const LOOKUP_COST: f64 = 5.0;
 
 pub fn apply(node: Node, catalog: &Catalog) -> Node {
     let node = walk::map_children(node, &mut |child| apply(child, catalog));
-    let Node::Join(join) = node else { return node };
-    let mut node = Node::Join(join);
-    let rows = estimate::rows(&node, catalog);
-    if let Node::Join(join) = &mut node {
-        join.rows = rows;
-        if !join.lateral && !lookup(join, catalog) {
-            hash(join);
-        }
+    if !matches!(node, Node::Join(_)) {
+        return node;
     }
-    node
+    let rows = estimate::rows(&node, catalog);
+    let Node::Join(mut join) = node else { return node };
+    join.rows = rows;
+    if join.lateral {
+        return Node::Join(join);
+    }
+    let looked_up = lookup(&join, catalog);
+    let cost = looked_up.as_ref().map_or(f64::INFINITY, |(cost, _)| *cost);
+    let mut join = match interleave_joins::one_pass(join, cost, catalog) {
+        Ok(node) => return node,
+        Err(join) => join,
+    };
+    match (looked_up, &mut join.right) {
+        (Some((_, access)), Node::Scan(scan)) => {
+            scan.access = access;
+            join.lateral = true;
+            join.method = JoinMethod::Lookup;
+        }
+        _ => hash(&mut join),
+    }
+    Node::Join(join)
 }
 
-/// Looks the right side's index up for each left row, if that is cheaper than reading it.
-fn lookup(join: &mut Join, catalog: &Catalog) -> bool {
+/// How to look the right side's index up for each left row, and what that costs, if it is cheaper
+/// than reading the right side.
+fn lookup(join: &Join, catalog: &Catalog) -> Option<(f64, Access)> {
     if matches!(join.kind, JoinKind::Right | JoinKind::Full) {
-        return false;
+        return None;
     }
-    let Node::Scan(scan) = &join.right else { return false };
+    let Node::Scan(scan) = &join.right else { return None };
     if !scan.access.bounds.is_empty() {
-        return false;
+        return None;
     }
     let left_rows = estimate::rows(&join.left, catalog);
     let right_rows = estimate::table_rows(&scan.table, catalog);
@@ -65,13 +81,7 @@ fn lookup(join: &mut Join, catalog: &Catalog) -> bool {
             best = Some((cost, access));
         }
     }
-    let Some((_, access)) = best else { return false };
-    if let Node::Scan(scan) = &mut join.right {
-        scan.access = access;
-    }
-    join.lateral = true;
-    join.method = JoinMethod::Lookup;
-    true
+    best
 }
 
 /// Equalities between the sides become keys of a hash table.

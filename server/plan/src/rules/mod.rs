@@ -7,6 +7,7 @@
 
 mod choose_index;
 mod estimate;
+mod interleave_joins;
 mod join_methods;
 mod lock_scans;
 mod order_joins;
@@ -35,6 +36,7 @@ pub fn optimize(root: Node, binder: &mut Binder<'_>) -> Node {
     let root = order_joins::apply(root, &catalog);
     let root = choose_index::apply(root, &catalog);
     let root = join_methods::apply(root, &catalog);
+    let root = interleave_joins::finish(root);
     let root = use_order::apply(root);
     let mut root = lock_scans::apply(root, &catalog);
     prune_columns::apply(&mut root);

@@ -1,7 +1,7 @@
 //! Sorts that an index's order makes needless, and limits handed down to scans and sorts.
 
 use crate::expr::Expr;
-use crate::node::{Bound, Limit, LockRows, Node, Scan, Sort, SortKey};
+use crate::node::{Bound, JoinMethod, Limit, LockRows, Node, Scan, Sort, SortKey};
 
 use super::walk;
 
@@ -17,8 +17,10 @@ pub fn apply(node: Node) -> Node {
 fn use_index_order(mut sort: Sort) -> Node {
     // Look through operators that keep the order of their input.
     let mut keys = sort.keys.clone();
-    if let Some(scan) = ordered_scan(&mut sort.input, &mut keys)
+    let mut forward = false;
+    if let Some(scan) = ordered_scan(&mut sort.input, &mut keys, &mut forward)
         && let Some(reverse) = order_of(scan, &keys)
+        && !(forward && reverse)
     {
         scan.access.reverse = reverse;
         return sort.input;
@@ -26,18 +28,28 @@ fn use_index_order(mut sort: Sort) -> Node {
     Node::Sort(Box::new(sort))
 }
 
-/// The scan whose order reaches the top of `node`; `keys` are rewritten to its slots.
-fn ordered_scan<'n>(node: &'n mut Node, keys: &mut Vec<SortKey>) -> Option<&'n mut Scan> {
+/// The scan whose order reaches the top of `node`; `keys` are rewritten to its slots. `forward` is
+/// set if it cannot be reversed.
+fn ordered_scan<'n>(
+    node: &'n mut Node,
+    keys: &mut Vec<SortKey>,
+    forward: &mut bool,
+) -> Option<&'n mut Scan> {
     match node {
         Node::Scan(scan) => Some(scan),
-        Node::Filter(filter) => ordered_scan(&mut filter.input, keys),
+        Node::Filter(filter) => ordered_scan(&mut filter.input, keys, forward),
         Node::Project(project) => {
             for key in keys.iter_mut() {
                 let Expr::Column(slot, _) = &key.expr else { return None };
                 let (_, e) = project.exprs.iter().find(|(s, _)| s == slot)?;
                 key.expr = e.clone();
             }
-            ordered_scan(&mut project.input, keys)
+            ordered_scan(&mut project.input, keys, forward)
+        }
+        // Each row of the top table comes with all that lies below it.
+        Node::Join(join) if matches!(join.method, JoinMethod::Interleaved) => {
+            *forward = true;
+            ordered_scan(&mut join.left, keys, forward)
         }
         _ => None,
     }
