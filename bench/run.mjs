@@ -13,6 +13,8 @@
  *   ycsb        workloads A and F: families, FOR UPDATE, implicit locking, levels, both drivers
  *               [--records 10000] [--connections 1,4,16] [--workloads A,F] [--drivers sdk,pg]
  *               [--name ycsb]; --only takes several texts, separated by |
+ *   interleaved cascading deletes, joins and scans of interleaved and of ordinary tables
+ *               [--parents 1000] [--children 1,10,100,1000]
  *   all         one after the other
  *
  * --smoke asks every question for a moment only, and writes to a folder that is removed: it tells
@@ -44,6 +46,8 @@ const DEFAULTS = {
   workloads: 'A,F',
   drivers: 'sdk,pg',
   name: 'ycsb',
+  parents: '1000',
+  children: '1,10,100,1000',
 };
 
 /** For --smoke: enough to pass by every line once. */
@@ -55,6 +59,8 @@ const MOMENT = {
   idle: '5',
   records: '100',
   connections: '2',
+  parents: '20',
+  children: '1,10',
 };
 
 const { values: given, positionals } = parseArgs({
@@ -141,6 +147,11 @@ const SUITES = {
       records: Number(flags.records),
       name: flags.name,
     });
+  },
+  async interleaved(sides) {
+    const { runInterleaved } = await import('./dist/interleaved/index.js');
+    const children = flags.children.split(',').map(Number);
+    return runInterleaved({ ...common, sides, parents: Number(flags.parents), children });
   },
 };
 
