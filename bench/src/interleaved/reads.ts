@@ -209,9 +209,11 @@ function check({ text, expected }: Question, rows: readonly { n: string; total: 
 
 /** A line for each question and way, with what the first way of the question gains. */
 export function readTable(cells: readonly ReadCell[]): string[][] {
+  const questions = [...new Set(cells.map((cell) => cell.question))];
+  const sorted = questions.flatMap((name) => cells.filter((cell) => cell.question === name));
   return [
     ['question', 'tables', 'first ms', 'then ms', "to interleaved's"],
-    ...cells.map((cell) => {
+    ...sorted.map((cell) => {
       const ours = cells.find((one) => one.question === cell.question);
       const gain = ours === undefined ? '' : `${(cell.medianMs / ours.medianMs).toFixed(2)}×`;
       const times = [cell.firstMs.toFixed(2), cell.medianMs.toFixed(2)];
