@@ -22,7 +22,8 @@ use crate::{Id, Table};
 pub struct KeyPath {
     prefix_bytes: usize,
     columns: Vec<PathColumn>,
-    last: usize,
+    /// For each table but the last: how many columns its key has.
+    ends: Vec<usize>,
 }
 
 /// A key column of the last table.
@@ -56,21 +57,49 @@ impl KeyPath {
                 ancestor: None,
             })
             .collect();
+        let mut all_ends = vec![0; others.len()];
         for ancestor in above {
             ends += ancestor.columns;
             let place = others.iter().position(|table| table.id == ancestor.table);
             columns.get_mut(ends - 1)?.ancestor = place;
+            if let Some(place) = place {
+                all_ends[place] = ends;
+            }
         }
         let adds = ends < columns.len();
         let prefix_bytes = deepest.key_prefix(index).len();
-        (ordered && adds).then_some(KeyPath { prefix_bytes, columns, last: others.len() })
+        (ordered && adds).then_some(KeyPath { prefix_bytes, columns, ends: all_ends })
     }
 
     /// The place in the path of the table that has this key, and how many of its bytes name the
     /// row; `None` if it is another table's.
     pub fn find(&self, key_bytes: &[u8]) -> Option<(usize, usize)> {
-        let mut rest = key_bytes.get(self.prefix_bytes..)?;
-        for column in &self.columns {
+        self.walk(key_bytes, key_bytes.get(self.prefix_bytes..)?, 0)
+    }
+
+    /// The same of a key that begins with the `row_bytes` of a row of the table at `place`, which
+    /// is not the last. Reads only what is behind them.
+    pub fn find_below(
+        &self,
+        key_bytes: &[u8],
+        place: usize,
+        row_bytes: usize,
+    ) -> Option<(usize, usize)> {
+        let (end, rest) = (*self.ends.get(place)?, key_bytes.get(row_bytes..)?);
+        match rest.strip_prefix(self.columns.get(end - 1)?.behind.as_slice()) {
+            Some(below) => self.walk(key_bytes, below, end),
+            None => own(place, key_bytes, rest),
+        }
+    }
+
+    /// Reads on from a column.
+    fn walk<'k>(
+        &self,
+        key_bytes: &'k [u8],
+        mut rest: &'k [u8],
+        from: usize,
+    ) -> Option<(usize, usize)> {
+        for column in &self.columns[from..] {
             key::skip(&mut rest, &SqlType::Unknown, column.descending).ok()?;
             if column.behind.is_empty() {
                 continue;
@@ -80,7 +109,7 @@ impl KeyPath {
                 None => return column.ancestor.and_then(|place| own(place, key_bytes, rest)),
             }
         }
-        own(self.last, key_bytes, rest)
+        own(self.ends.len(), key_bytes, rest)
     }
 }
 

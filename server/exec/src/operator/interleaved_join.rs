@@ -115,7 +115,7 @@ impl InterleavedJoinOperator {
 
     fn batch(&mut self, batch: &ScanBatch, out: &mut Vec<Row>) -> Result<()> {
         for (key, value) in batch.iter() {
-            let Some((place, row_bytes)) = self.path.find(key) else { continue };
+            let Some((place, row_bytes)) = self.find(key) else { continue };
             let row_key = &key[..row_bytes];
             if let Some((known, known_key, row)) = &mut self.partial {
                 if *known == place && known_key == row_key {
@@ -140,6 +140,17 @@ impl InterleavedJoinOperator {
             self.row(place, row_key, joined, out)?;
         }
         Ok(())
+    }
+
+    /// Whose key it is. Most keys lie below the row that was open last.
+    fn find(&self, key: &[u8]) -> Option<(usize, usize)> {
+        let last = self.levels.len() - 2;
+        match &self.levels[last].open {
+            Some(open) if key.starts_with(&open.key) => {
+                self.path.find_below(key, last, open.key.len())
+            }
+            _ => self.path.find(key),
+        }
     }
 
     /// The row whose families are all there.
@@ -168,8 +179,10 @@ impl InterleavedJoinOperator {
         let Some((level, below)) = levels.split_first_mut() else { return Ok(()) };
         let mut parent = above.last_mut().and_then(|level| level.open.as_mut());
         let own = &joined[parent.as_ref().map_or(0, |open| open.row.len())..];
-        let evaluator = &self.evaluator;
-        if !evaluator.holds_now(&level.filter, own)? || !evaluator.holds_now(&level.on, &joined)? {
+        let holds = |list: &[Expr], row: &[Datum]| {
+            Ok::<_, Error>(list.is_empty() || self.evaluator.holds_now(list, row)?)
+        };
+        if !holds(&level.filter, own)? || !holds(&level.on, &joined)? {
             self.spare = joined;
             return Ok(());
         }
