@@ -54,6 +54,8 @@ export interface DeleteCell {
   readonly way: string;
   readonly medianMs: number;
   readonly roundsMs: readonly number[];
+  /** Why there is no time. */
+  readonly refused: string | undefined;
 }
 
 /** Measures every shape in every size and way. */
@@ -67,32 +69,48 @@ export async function measureDeletes(
     for (const shape of shapes(children)) {
       const rows = shape.tables.reduce((sum, table) => sum + rowsOf(shape, table, parents), 0);
       const roundsMs = new Map<string, number[]>(WAYS.map((way) => [way.name, []]));
+      const refused = new Map<string, string>();
       for (let round = 0; round < (rows > ROWS_ONCE ? 1 : plan.rounds); round++) {
         for (const way of WAYS) {
           const side = plan.sides.find((one) => one.name === way.side);
           if (side === undefined) continue;
           plan.print(`delete: ${shape.name}, ${children} children, ${way.name}`);
-          roundsMs.get(way.name)?.push(await measure(side, shape, way, parents));
+          const tookMs = await measure(side, shape, way, parents);
+          if (typeof tookMs === 'number') roundsMs.get(way.name)?.push(tookMs);
+          else refused.set(way.name, tookMs);
         }
       }
       for (const [way, all] of roundsMs) {
-        const of = { shape: shape.name, children, rows, way };
-        if (all.length > 0) cells.push({ ...of, medianMs: median(all), roundsMs: all });
+        const of = { shape: shape.name, children, rows, way, refused: refused.get(way) };
+        cells.push({ ...of, medianMs: median(all), roundsMs: all });
       }
     }
   }
   return cells;
 }
 
-/** One DELETE of fresh data, in milliseconds. */
-async function measure(side: Side, shape: Shape, way: Way, parents: number): Promise<number> {
+/** One DELETE of fresh data, in milliseconds, or why the server would not do it. */
+async function measure(
+  side: Side,
+  shape: Shape,
+  way: Way,
+  parents: number,
+): Promise<number | string> {
   return onOne(side, async (client) => {
     await fill(client, shape, way.placement, parents + STAYING);
     if (side.name === 'PostgreSQL') await client.query('VACUUM ANALYZE');
     if (way.before !== undefined) await client.query(way.before);
     const text = `DELETE FROM t0 WHERE a BETWEEN 2 AND ${parents + 1}${way.returning ?? ''}`;
     const startMs = performance.now();
-    const { rowCount } = await client.query(text);
+    let rowCount: number | null;
+    try {
+      ({ rowCount } = await client.query(text));
+    } catch (error) {
+      // Too much for one transaction: then nothing is deleted.
+      await counted(client, shape, () => parents + STAYING);
+      await drop(client);
+      return String(error);
+    }
     const tookMs = performance.now() - startMs;
     const told = way.returning === undefined ? parents : 0;
     if ((rowCount ?? 0) !== told) throw new Error(`${rowCount ?? 'no'} rows deleted, not ${told}`);
@@ -115,7 +133,7 @@ export function deleteTable(cells: readonly DeleteCell[]): string[][] {
       ...[name, String(group[0]?.rows ?? 0)],
       ...WAYS.map((way) => {
         const cell = group.find((one) => one.way === way.name);
-        return cell === undefined ? '' : cell.medianMs.toFixed(2);
+        return cell?.refused ?? cell?.medianMs.toFixed(2) ?? '';
       }),
     ]),
   ];

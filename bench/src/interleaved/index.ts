@@ -1,11 +1,13 @@
 /**
  * Interleaved tables against ordinary ones, BraidDB against PostgreSQL, in one run: cascading deletes
- * of three shapes, joins of two and three tables, scans of parents among their children.
+ * of three shapes, joins of two and three tables, scans of parents among their children, bulk inserts
+ * with and without a foreign key.
  */
 
 import type { SuitePlan } from '../suite.js';
 import { saveJson, showTable } from '../suite.js';
 import { deleteTable, measureDeletes } from './deletes.js';
+import { insertTable, measureInserts } from './inserts.js';
 import { measureJoins, measureScans, readTable } from './reads.js';
 
 /** What to run besides the plan of every suite. */
@@ -15,15 +17,17 @@ export interface InterleavedPlan extends SuitePlan {
   readonly children: readonly number[];
 }
 
-/** Runs the parts that `only` names (`deletes`, `joins`, `scans`), or all; what was written. */
+/** Runs the parts that `only` names, or all; returns the files written. */
 export async function runInterleaved(plan: InterleavedPlan): Promise<string[]> {
   const wanted = (part: string): boolean => plan.only?.split('|').includes(part) ?? true;
   const { parents, children } = plan;
   const joins = wanted('joins') ? await measureJoins(plan, parents, 30) : [];
   const scans = wanted('scans') ? await measureScans(plan, parents * 10, 100) : [];
   const reads = [...joins, ...scans];
+  const inserts = wanted('inserts') ? await measureInserts(plan, parents * 100) : [];
   const deletes = wanted('deletes') ? await measureDeletes(plan, parents, children) : [];
   if (reads.length > 0) showTable(plan, readTable(reads));
+  if (inserts.length > 0) showTable(plan, insertTable(inserts));
   if (deletes.length > 0) showTable(plan, deleteTable(deletes));
-  return [await saveJson(plan, 'interleaved', { parents, deletes, joins, scans })];
+  return [await saveJson(plan, 'interleaved', { parents, joins, scans, inserts, deletes })];
 }

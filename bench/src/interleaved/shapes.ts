@@ -36,10 +36,11 @@ export function shapes(children: number): Shape[] {
     fan,
   });
   const perChild = Math.min(children, 10);
+  const half = Math.ceil(children / 2);
   const below: Table = { name: 't2', parent: 't1', key: ['a', 'b', 'c'], fan: perChild };
   return [
     { name: 'child', tables: [top, child('t1', children)] },
-    { name: 'siblings', tables: [top, child('t1', children), child('t2', children)] },
+    { name: 'siblings', tables: [top, child('t1', half), child('t2', half)] },
     { name: 'child and grandchild', tables: [top, child('t1', children / perChild), below] },
   ];
 }
