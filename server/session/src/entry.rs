@@ -77,7 +77,7 @@ impl SessionEntry {
     /// The role that logged in, if the session's transaction has this commit token now.
     pub(crate) fn role_with_token(&self, token: Token) -> Option<Id> {
         let shared = self.shared.get()?.upgrade()?;
-        let has_it = shared.state.lock().settings.active().commit_token == Some(token);
+        let has_it = shared.state.lock().settings.commit_token() == Some(token);
         has_it.then_some(shared.role)
     }
 

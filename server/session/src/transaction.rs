@@ -310,7 +310,7 @@ impl Session {
             }
             return Err(error);
         }
-        let token = self.shared.state.lock().settings.active().commit_token;
+        let token = self.shared.state.lock().settings.commit_token();
         if token.is_some() {
             self.ensure_open();
         }

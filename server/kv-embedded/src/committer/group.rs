@@ -27,7 +27,7 @@ const BATCH_BYTES_FACTOR: u64 = 3;
 const ROOM_KNOWN: Duration = Duration::from_millis(10);
 const ROOM_KNOWN_BYTES: u64 = 1 << 20;
 /// Groups that took no longer than this lately hold nobody up.
-const QUICK: Duration = Duration::from_micros(250);
+const QUICK: Duration = Duration::from_millis(1);
 
 /// The state of the committer. It goes from leader to leader; see `queue`.
 pub(crate) struct Committer {

@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use braid_catalog::Token;
 use braid_sql::ast::IsolationLevel;
 use braid_types::FormatSettings;
-use braid_types::text::{IntervalStyle, parse_uuid};
+use braid_types::text::IntervalStyle;
 
 use super::formats::{parse_bool, parse_date_style, split_names, time_zone};
 use super::{Kind, find, units};
@@ -46,8 +45,6 @@ pub struct Active {
     pub inject_retry_errors: bool,
     /// `share_plans`
     pub share_plans: bool,
-    /// `commit_token`
-    pub commit_token: Option<Token>,
     /// `max_parallel_statements`
     pub parallel_statements_max: usize,
     /// `max_parallel_statement_bytes`
@@ -109,7 +106,6 @@ impl Active {
             range_delete: parse_bool(&text("range_delete")).unwrap_or(true),
             inject_retry_errors: text("inject_retry_errors_enabled") == "on",
             share_plans: parse_bool(&text("share_plans")).unwrap_or(true),
-            commit_token: values.get("commit_token").and_then(|text| parse_uuid(text).ok()),
             parallel_statements_max: number("max_parallel_statements") as usize,
             parallel_bytes_max: number("max_parallel_statement_bytes") as usize,
             record_timeline: text("record_timeline") == "on",

@@ -3,12 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use braid_catalog::Token;
+use braid_types::text::parse_uuid;
 use braid_types::{Error, Result, SqlState};
 
 use super::formats::canonical;
 use super::{Access, Active, SETTINGS, Setting, find};
 
-/// The one variable of [`Access::Transaction`].
+/// See [`Settings::commit_token`].
 const COMMIT_TOKEN: &str = "commit_token";
 
 type Values = Arc<BTreeMap<String, String>>;
@@ -27,6 +29,9 @@ pub struct Settings {
     active: Arc<Active>,
     /// Counts changes, so that others notice them cheaply.
     changes: u64,
+    /// The one variable of [`Access::Transaction`], apart from the others: it changes with each
+    /// transaction, and nothing is derived from it.
+    commit_token: Option<String>,
     /// A new attempt has begun: it may have a commit token of its own.
     new_attempt: bool,
 }
@@ -44,7 +49,16 @@ impl Settings {
         let active = Arc::new(Active::parse(&start));
         let start = Arc::new(start);
         let (before, after, now) = (start.clone(), start.clone(), start.clone());
-        Settings { start, before, after, now, active, changes: 0, new_attempt: false }
+        Settings {
+            start,
+            before,
+            after,
+            now,
+            active,
+            changes: 0,
+            commit_token: None,
+            new_attempt: false,
+        }
     }
 
     /// Parsed values.
@@ -52,7 +66,12 @@ impl Settings {
         &self.active
     }
 
-    /// How often values have changed.
+    /// The token of the transaction, if it has one.
+    pub fn commit_token(&self) -> Option<Token> {
+        parse_uuid(self.commit_token.as_ref()?).ok()
+    }
+
+    /// How often values have changed, but for `commit_token`.
     pub fn changes(&self) -> u64 {
         self.changes
     }
@@ -60,7 +79,11 @@ impl Settings {
     /// The value of a variable now; `None` if there is none of that name.
     pub fn get(&self, name: &str) -> Option<String> {
         let lower = name.to_ascii_lowercase();
-        match self.now.get(&lower) {
+        let value = match lower.as_str() {
+            COMMIT_TOKEN => self.commit_token.as_ref(),
+            name => self.now.get(name),
+        };
+        match value {
             Some(value) => Some(value.clone()),
             None => find(&lower).map(|setting| setting.default.to_owned()),
         }
@@ -101,20 +124,24 @@ impl Settings {
 
     /// Sets a variable; returns its canonical value.
     pub fn set(&mut self, name: &str, values: &[String], local: bool) -> Result<String> {
-        let once = find(name).filter(|setting| setting.access == Access::Transaction && local);
-        let value = match once {
-            Some(setting) => self.check_once(setting, values)?,
-            None => Settings::check(name, values)?,
-        };
+        if let Some(setting) = find(name)
+            && setting.access == Access::Transaction
+            && local
+        {
+            let value = self.check_once(setting, values)?;
+            self.commit_token = Some(value.clone());
+            self.new_attempt = false;
+            return Ok(value);
+        }
+        let value = Settings::check(name, values)?;
         self.put(name, Some(value.clone()), local);
-        self.new_attempt &= once.is_none();
         Ok(value)
     }
 
     /// A value that the transaction keeps; 22023 if it has another one already.
     fn check_once(&self, setting: &Setting, values: &[String]) -> Result<String> {
         let value = canonical(setting, values)?;
-        match self.now.get(setting.name) {
+        match &self.commit_token {
             Some(old) if *old != value && !self.new_attempt => Err(Error::new(
                 SqlState::InvalidParameterValue,
                 format!("parameter \"{}\" is already set in this transaction", setting.name),
@@ -175,17 +202,14 @@ impl Settings {
                 None => values.remove(name),
             };
         }
-        let token = self.now.get(COMMIT_TOKEN).cloned();
         self.after = Arc::new(values);
         self.now = self.after.clone();
-        if let Some(token) = token {
-            Arc::make_mut(&mut self.now).insert(COMMIT_TOKEN.to_owned(), token);
-        }
         self.changed();
     }
 
     /// The transaction has committed: `SET LOCAL` ends.
     pub fn commit(&mut self) {
+        self.end_token();
         if Arc::ptr_eq(&self.now, &self.before) && Arc::ptr_eq(&self.after, &self.before) {
             return;
         }
@@ -195,6 +219,7 @@ impl Settings {
 
     /// The transaction has failed: its changes end.
     pub fn rollback(&mut self) {
+        self.end_token();
         if Arc::ptr_eq(&self.now, &self.before) && Arc::ptr_eq(&self.after, &self.before) {
             return;
         }
@@ -202,9 +227,13 @@ impl Settings {
         self.end();
     }
 
+    fn end_token(&mut self) {
+        self.commit_token = None;
+        self.new_attempt = false;
+    }
+
     fn end(&mut self) {
         self.now = self.after.clone();
-        self.new_attempt = false;
         self.changed();
     }
 
@@ -217,12 +246,11 @@ impl Settings {
     ///
     /// What belongs to the whole transaction stays: its client relies on it.
     pub fn rollback_to(&mut self, mark: &SettingsMark) {
-        let kept = self.now.get(COMMIT_TOKEN).cloned();
+        if Arc::ptr_eq(&self.now, &mark.now) && Arc::ptr_eq(&self.after, &mark.after) {
+            return;
+        }
         self.after = mark.after.clone();
         self.now = mark.now.clone();
-        if let Some(token) = kept {
-            Arc::make_mut(&mut self.now).insert(COMMIT_TOKEN.to_owned(), token);
-        }
         self.changed();
     }
 
@@ -318,16 +346,16 @@ mod tests {
         assert!(settings.reset("commit_token", true).is_err());
         settings.rollback_to(&mark);
         settings.reset_all();
-        assert!(settings.active().commit_token.is_some());
+        assert!(settings.commit_token().is_some());
         settings.restart(&mark);
-        assert!(settings.active().commit_token.is_some());
+        assert!(settings.commit_token().is_some());
         assert!(token(&mut settings, "3", true).is_ok());
         assert_eq!(token(&mut settings, "2", true), Err("22023"));
         settings.commit();
-        assert_eq!(settings.active().commit_token, None);
+        assert_eq!(settings.commit_token(), None);
         assert!(token(&mut settings, "2", true).is_ok());
         settings.rollback();
-        assert_eq!(settings.active().commit_token, None);
+        assert_eq!(settings.commit_token(), None);
     }
 
     #[test]
