@@ -250,7 +250,8 @@ impl TableRows {
                     .collect();
                 let mut value = Vec::with_capacity(VALUE_BYTES * columns.len());
                 encode_row(&mut value, &columns);
-                (out, Some(value))
+                // It stays in the write buffer, where spare room adds up.
+                (out, Some(value[..].to_vec()))
             })
             .collect()
     }

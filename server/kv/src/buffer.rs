@@ -117,6 +117,10 @@ impl WriteBuffer {
             _ => {
                 self.bytes += if history.is_empty() { key.len() } else { 0 };
                 self.log.push((op.seq, shared.clone()));
+                // Most keys are written once: room for more is made for those that are not.
+                if history.is_empty() {
+                    history.reserve_exact(1);
+                }
                 history.push(op);
             }
         }
@@ -271,6 +275,7 @@ impl WriteBuffer {
     /// Empties the buffer into what a commit writes.
     pub(crate) fn drain(&mut self) -> (Vec<NewKey>, SpanSet, Vec<Write>) {
         let everything = Seq(u32::MAX);
+        self.log = Vec::new();
         let mut writes = Vec::with_capacity(self.keys.len());
         let keys = std::mem::take(&mut self.keys);
         for (key, mut history) in keys {
@@ -281,7 +286,6 @@ impl WriteBuffer {
             }
         }
         let spans = self.spans.drain(..).map(|op| op.span).collect();
-        self.log = Vec::new();
         self.bytes = 0;
         // The first statement that has met an existing key is the one to be told.
         let mut new_keys = std::mem::take(&mut self.new_keys);

@@ -104,6 +104,8 @@ impl Session {
         let start = client.position();
         let mut portal = Portal::new(Arc::new(prepared), Arc::default(), Formats::TEXT);
         let mut result = self.run_portal(&mut portal, 0, client, true).await.map(drop);
+        // The commit of many rows does not need their values any more.
+        drop(portal);
         if result.is_ok() && is_alone {
             result = self.commit_before_tag(client).await;
         }

@@ -119,9 +119,10 @@ impl Channel {
         };
         let whole = Header::LEN + header.body_len;
         if self.input.len() < whole {
-            // Grows by doubling up to the size, so that a lie about the length costs nothing.
+            // Grows with what has come, so that a lie about the length costs nothing, and in few
+            // steps, because each leaves a hole of the size before it.
             let missing = whole - self.input.len();
-            self.input.reserve(missing.min(self.input.len().max(READ_BYTES)));
+            self.input.reserve(missing.min((7 * self.input.len()).max(READ_BYTES)));
             return Ok(None);
         }
         self.input.advance(Header::LEN);

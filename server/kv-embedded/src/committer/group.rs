@@ -118,10 +118,10 @@ impl Committer {
         let mut batch = OwnedWriteBatch::with_capacity(shared.files.db.clone(), writes + 1);
         let mut tombstones = None;
         let mut accepted: Vec<(Job, u64)> = Vec::with_capacity(jobs.len());
-        for job in jobs {
+        for mut job in jobs {
             match self.admit(&job.request) {
                 Ok(None) => {
-                    self.add(&job.request, &mut batch, &mut tombstones);
+                    self.add(&mut job.request, &mut batch, &mut tombstones);
                     accepted.push((job, self.number));
                 }
                 Ok(Some(conflict)) => {
@@ -190,9 +190,11 @@ impl Committer {
         Ok(None)
     }
 
+    /// Puts the writes into the batch. Their values are in memory once only: the request keeps
+    /// empty ones.
     fn add(
         &self,
-        request: &CommitRequest,
+        request: &mut CommitRequest,
         batch: &mut OwnedWriteBatch,
         tombstones: &mut Option<TombstoneIndex>,
     ) {
@@ -204,10 +206,11 @@ impl Committer {
             let all = tombstones.get_or_insert_with(|| self.tombstones.as_ref().clone());
             all.insert(Arc::new(record));
         }
-        for (key, value) in &request.writes {
+        for (key, value) in &mut request.writes {
             match value {
                 Some(value) => {
-                    batch.insert(&files.data, key.as_ref(), encode_value(self.number, value));
+                    let value = encode_value(self.number, &std::mem::take(value));
+                    batch.insert(&files.data, key.as_ref(), value);
                 }
                 None => batch.remove(&files.data, key.as_ref()),
             }
