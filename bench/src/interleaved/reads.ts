@@ -2,10 +2,10 @@
  * Questions: how fast are joins of two and three tables and scans of one table of a hierarchy,
  * interleaved and not?
  *
- * BraidDB's ordinary tables are joined as it thinks best (a hash join; it has no merge join).
+ * BraidDB's ordinary tables are joined as it thinks best (by hash or lookup; it has no merge join).
  * PostgreSQL is asked twice: with a merge join, by switching the other joins off, and as it likes.
- * The first run, before anything of the tables was read, is told apart from the median of those
- * that follow. Every answer is checked.
+ * The first run is told apart from the median of those that follow; the tables were counted before.
+ * Every answer is checked.
  */
 
 import type pg from 'pg';
@@ -45,7 +45,7 @@ const WAYS: readonly Way[] = [
   },
   {
     ...{ name: 'BraidDB, ordinary', side: 'BraidDB', placement: 'ordinary', settings: [] },
-    plan: 'Hash Join',
+    plan: '',
   },
   {
     ...{ name: 'PostgreSQL, merge join', side: 'PostgreSQL', placement: 'ordinary' },
@@ -177,7 +177,9 @@ async function measure(
 async function checkPlan(client: pg.Client, question: Question, way: Way): Promise<void> {
   const { rows } = await client.query<Record<string, string>>(`EXPLAIN ${question.text}`);
   const text = rows.map((row) => Object.values(row)[0]).join('\n');
-  if (!text.includes(way.plan)) throw new Error(`${way.name}: ${question.text} is\n${text}`);
+  const joins = text.match(/(Hash|Merge|Lookup|Interleaved) Join|Nested Loop/g) ?? [];
+  if (way.plan !== '' && joins.some((join) => join !== way.plan))
+    throw new Error(`${way.name}: ${question.text} is\n${text}`);
 }
 
 async function repeated(

@@ -26,20 +26,37 @@ struct Level {
     on: Vec<Expr>,
 }
 
+/// A lookup costs about as much as reading so many rows in order.
+const LOOKUP_COST: f64 = 5.0;
+
 /// The join as one pass, or the join as it was if its tables do not lie so, or if looking them up
-/// costs less than this.
+/// costs less; `lookup_cost` is what that was taken for without regard to how the tables lie.
 pub fn one_pass(join: Box<Join>, lookup_cost: f64, catalog: &Catalog) -> Result<Node, Box<Join>> {
     let Some(levels) = levels_of(&join) else { return Err(join) };
     let (Some(top), Node::Scan(added)) = (levels.first(), &join.right) else { return Err(join) };
     let part = match top.scan.access.bounds.is_empty() {
         true => 1.0,
-        false => (top.scan.rows / estimate::table_rows(&top.scan.table, catalog)).min(1.0),
+        false => part_of(top.scan.rows, &top.scan, catalog),
+    };
+    let added_rows = estimate::table_rows(&added.table, catalog);
+    // Every row below a left row is read by its lookup.
+    let left_rows = estimate::rows(&join.left, catalog);
+    let found = match &levels[..] {
+        [.., parent, last] if last.scan.table.id == added.table.id => {
+            added_rows * part_of(left_rows, &parent.scan, catalog)
+        }
+        _ => 0.0,
     };
     // Reading rows that lie in the way anyway, against a lookup for each left row.
-    if part * estimate::table_rows(&added.table, catalog) > lookup_cost {
+    if part * added_rows > lookup_cost.max(left_rows * LOOKUP_COST + found) {
         return Err(join);
     }
-    Ok(rebuild(levels, join.rows, catalog))
+    Ok(rebuild(levels, catalog))
+}
+
+/// Which part of a table's rows so many are.
+fn part_of(rows: f64, scan: &Scan, catalog: &Catalog) -> f64 {
+    (rows / estimate::table_rows(&scan.table, catalog)).min(1.0)
 }
 
 /// The levels from the top, if the tables are such.
@@ -168,26 +185,27 @@ fn implied(levels: &[Level], i: usize, e: &Expr) -> Option<usize> {
     })
 }
 
-fn rebuild(levels: Vec<Level>, rows: f64, catalog: &Catalog) -> Node {
+fn rebuild(levels: Vec<Level>, catalog: &Catalog) -> Node {
     let mut levels = levels.into_iter();
-    let mut node = levels.next().map_or(Node::one_row(), |top| Node::Scan(Box::new(top.scan)));
+    let Some(top) = levels.next() else { return Node::one_row() };
+    let mut rows = estimate::rows(&Node::Scan(Box::new(top.scan.clone())), catalog);
+    let mut part = part_of(rows, &top.scan, catalog);
+    let mut node = Node::Scan(Box::new(top.scan));
     for level in levels {
-        let right = Node::Scan(Box::new(level.scan));
-        let sizes = (estimate::rows(&node, catalog), estimate::rows(&right, catalog));
-        let rows = estimate::joined(sizes.0, sizes.1, &level.on, &node, &right);
+        let scan = level.scan;
+        let below = scan.rows.max(1.0) * part;
+        rows = if level.kind == JoinKind::Left { below.max(rows) } else { below.max(1.0) };
+        part = part_of(below, &scan, catalog);
         node = Node::Join(Box::new(Join {
             kind: level.kind,
             left: node,
-            right,
+            right: Node::Scan(Box::new(scan)),
             on: level.on,
             lateral: false,
             outer: Vec::new(),
             method: JoinMethod::Interleaved,
             rows,
         }));
-    }
-    if let Node::Join(join) = &mut node {
-        join.rows = rows;
     }
     node
 }
