@@ -50,6 +50,9 @@ pub struct Table {
     pub foreign_keys: Vec<ForeignKey>,
     /// Ids of tables whose foreign keys point here.
     pub referenced_by: Vec<Id>,
+    /// Where its rows are being moved to; until they are there they are read where they were.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub moving: Option<Moving>,
     /// Privileges granted on it.
     pub grants: Vec<Grant>,
     /// COMMENT ON TABLE.
@@ -135,6 +138,9 @@ pub struct Index {
     /// key has any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub below: Vec<(Id, IndexNumber)>,
+    /// Keys below this one's rows that nobody reads: on their way in, or left behind.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub passing: Vec<Passing>,
     /// COMMENT ON INDEX / CONSTRAINT.
     pub comment: Option<String>,
 }
@@ -158,6 +164,27 @@ pub struct Ancestor {
     pub data_id: Id,
     /// How many key columns it adds to those of the one above it.
     pub columns: usize,
+}
+
+/// A table's rows on their way to another place: whoever writes one writes it to both.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Moving {
+    /// Where they will lie.
+    pub to: Option<Interleaving>,
+}
+
+/// Keys of an index that is not, or no longer, read where they are: while the table is moving
+/// they are being put there, else they are left over and removed in the background.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Passing {
+    /// What stands for the table in them.
+    pub data_id: Id,
+    /// What stands for the index in them.
+    pub number: IndexNumber,
+    /// The primary keys above, the root's first.
+    pub above: Vec<Ancestor>,
+    /// For each key column: whether it descends.
+    pub descending: Vec<bool>,
 }
 
 /// A part of an index key.

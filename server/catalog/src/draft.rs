@@ -160,7 +160,11 @@ impl Draft {
         for table in &self.emptied {
             cache.statistics().start_empty(*table);
         }
-        Ok(Some(cache.announce()))
+        let passing = |id: &Id| {
+            let table = catalog.tables.get(id);
+            table.is_some_and(|table| !table.primary.passing.is_empty())
+        };
+        Ok(Some(cache.announce().leaves_keys(self.changed.iter().any(passing))))
     }
 
     fn descriptor(&self, id: Id) -> Option<Descriptor> {

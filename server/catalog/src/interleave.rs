@@ -15,12 +15,17 @@ use braid_codec::key;
 use braid_kv::{Key, KeyShape, Span, prefix_end};
 use braid_types::SqlType;
 
-use crate::{Catalog, Id, Index, IndexNumber, Table};
+use crate::{Ancestor, Catalog, Id, Index, IndexNumber, Interleaving, Passing, Table};
 
 impl Index {
     /// Whether its range has keys of other indexes as well.
     pub fn is_mixed(&self) -> bool {
-        self.interleaving.is_some() || !self.below.is_empty()
+        self.interleaving.is_some() || self.has_below()
+    }
+
+    /// Whether other keys may lie below its rows.
+    pub fn has_below(&self) -> bool {
+        !self.below.is_empty() || !self.passing.is_empty()
     }
 
     /// How many of its first key columns are those of the rows that it lies below.
@@ -39,10 +44,7 @@ impl Index {
 impl Table {
     /// The first bytes of all keys of an index; in a mixed range others have them too.
     pub fn key_prefix(&self, index: &Index) -> Key {
-        match index.interleaving.as_ref().and_then(|interleaving| interleaving.above.first()) {
-            Some(root) => key::index_prefix(root.data_id, 1),
-            None => key::index_prefix(self.data_id, index.number),
-        }
+        prefix_below(above(index), self.data_id, index.number)
     }
 
     /// The range that an index's keys lie in.
@@ -52,19 +54,26 @@ impl Table {
 
     /// The bytes behind the key column at `place`: none, or the way down to the next level.
     pub fn bytes_behind(&self, index: &Index, place: usize) -> Vec<u8> {
-        let mut out = Vec::new();
-        let Some(interleaving) = &index.interleaving else { return out };
-        let mut columns = 0;
-        for (level, ancestor) in interleaving.above.iter().enumerate() {
-            columns += ancestor.columns;
-            if columns == place + 1 {
-                match interleaving.above.get(level + 1) {
-                    Some(next) => key::encode_interleave(&mut out, next.data_id, 1),
-                    None => key::encode_interleave(&mut out, self.data_id, index.number),
-                }
-            }
+        behind(above(index), self.data_id, index.number, place)
+    }
+
+    /// The keys that an index of it has below others' rows, as something that is to pass.
+    pub fn passing_keys(&self, index: &Index, interleaving: &Interleaving) -> Passing {
+        Passing {
+            data_id: self.data_id,
+            number: index.number,
+            above: interleaving.above.clone(),
+            descending: index.keys.iter().map(|part| part.descending).collect(),
         }
-        out
+    }
+
+    /// The table as it will be when its rows have been moved; `None` if they are not being moved.
+    pub fn moved(&self) -> Option<Table> {
+        let moving = self.moving.clone()?;
+        let mut moved = self.clone();
+        moved.moving = None;
+        moved.primary.interleaving = moving.to;
+        Some(moved)
     }
 
     /// Tells the keys of an index from others in its range; `None` if there are no others.
@@ -80,6 +89,49 @@ impl Table {
     ) -> Option<Arc<dyn KeyShape>> {
         let make = || Arc::new(IndexShape::new(self, index, gap_keys)) as Arc<dyn KeyShape>;
         index.is_mixed().then(make)
+    }
+}
+
+fn above(index: &Index) -> &[Ancestor] {
+    index.interleaving.as_ref().map_or(&[], |interleaving| &interleaving.above)
+}
+
+fn prefix_below(above: &[Ancestor], data_id: Id, number: IndexNumber) -> Key {
+    match above.first() {
+        Some(root) => key::index_prefix(root.data_id, 1),
+        None => key::index_prefix(data_id, number),
+    }
+}
+
+fn behind(above: &[Ancestor], data_id: Id, number: IndexNumber, place: usize) -> Vec<u8> {
+    let mut out = Vec::new();
+    let mut columns = 0;
+    for (level, ancestor) in above.iter().enumerate() {
+        columns += ancestor.columns;
+        if columns == place + 1 {
+            match above.get(level + 1) {
+                Some(next) => key::encode_interleave(&mut out, next.data_id, 1),
+                None => key::encode_interleave(&mut out, data_id, number),
+            }
+        }
+    }
+    out
+}
+
+impl Passing {
+    /// The range that its keys lie in, among others.
+    pub fn span(&self) -> Span {
+        Span::prefix(prefix_below(&self.above, self.data_id, self.number))
+    }
+
+    /// Tells its keys, and all below them, from others.
+    pub fn shape(&self) -> Arc<dyn KeyShape> {
+        let column = |(place, descending): (usize, &bool)| {
+            (*descending, behind(&self.above, self.data_id, self.number, place))
+        };
+        let prefix = prefix_below(&self.above, self.data_id, self.number);
+        let columns = self.descending.iter().enumerate().map(column).collect();
+        Arc::new(IndexShape::of(prefix, columns, false, None))
     }
 }
 
@@ -100,9 +152,16 @@ impl IndexShape {
         let column = |(place, part): (usize, &crate::IndexKey)| {
             (part.descending, table.bytes_behind(index, place))
         };
-        let prefix = table.key_prefix(index);
-        let columns: Vec<(bool, Vec<u8>)> = index.keys.iter().enumerate().map(column).collect();
-        let has_below = !index.below.is_empty();
+        let columns = index.keys.iter().enumerate().map(column).collect();
+        IndexShape::of(table.key_prefix(index), columns, index.has_below(), gap_keys)
+    }
+
+    fn of(
+        prefix: Key,
+        columns: Vec<(bool, Vec<u8>)>,
+        has_below: bool,
+        gap_keys: Option<usize>,
+    ) -> IndexShape {
         // Everything that decides about a key, since a table may move below another one.
         let mut name = vec![u8::from(has_below), prefix.len() as u8];
         name.extend_from_slice(&prefix);
@@ -176,7 +235,7 @@ pub fn owner_of<'c>(
         let by_id = catalog.table(data_id).filter(|table| table.data_id == data_id);
         let table = by_id.or_else(|| catalog.tables().find(|table| table.data_id == data_id))?;
         let index = table.index(number)?;
-        if index.below.is_empty() {
+        if !index.has_below() {
             return Some((table, number));
         }
         for part in index.keys.get(columns_read..)? {
@@ -193,6 +252,28 @@ pub fn owner_of<'c>(
 }
 
 impl Catalog {
+    /// A table whose rows are on their way into or out of a place below those of this one.
+    pub fn moving_below(&self, table: Id) -> Option<&Arc<Table>> {
+        let is_below = |to: &Option<Interleaving>| {
+            to.as_ref().is_some_and(|to| to.above.iter().any(|above| above.table == table))
+        };
+        self.tables().find(|other| {
+            let to = other.moving.as_ref().is_some_and(|moving| is_below(&moving.to));
+            to || (other.moving.is_some() && is_below(&other.primary.interleaving))
+        })
+    }
+
+    /// Whether keys that pass are being put there, rather than left over.
+    pub fn is_arriving(&self, passing: &Passing) -> bool {
+        self.tables().any(|table| {
+            table.data_id == passing.data_id
+                && table.primary.number == passing.number
+                && table.moving.as_ref().is_some_and(|moving| {
+                    moving.to.as_ref().is_some_and(|to| to.above == passing.above)
+                })
+        })
+    }
+
     /// Every index below a table's rows, at any level: the nearest first.
     pub fn interleaved_below(&self, table: &Table) -> Vec<(Arc<Table>, IndexNumber)> {
         let mut found: Vec<(Arc<Table>, IndexNumber)> = Vec::new();

@@ -20,6 +20,7 @@ use braid_kv::{
 };
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
+use tokio::sync::Notify;
 
 use crate::statistics::Statistics;
 use crate::system_keys::{
@@ -120,24 +121,45 @@ pub struct CatalogCache {
     state: Mutex<CacheState>,
     statistics: Arc<Statistics>,
     only_gateway: bool,
+    left_over: Notify,
 }
 
 /// A change of the catalog on its way: keep it until the commit's outcome is known.
 #[must_use = "drop it after the commit, not before"]
-pub struct PendingChange(Arc<CatalogCache>);
+pub struct PendingChange {
+    cache: Arc<CatalogCache>,
+    leaves_keys: bool,
+}
+
+impl PendingChange {
+    /// Says that the change leaves keys behind that are to be removed in the background.
+    pub(crate) fn leaves_keys(mut self, leaves_keys: bool) -> PendingChange {
+        self.leaves_keys = leaves_keys;
+        self
+    }
+}
 
 impl Drop for PendingChange {
     fn drop(&mut self) {
-        let mut state = self.0.state.lock();
+        let mut state = self.cache.state.lock();
         state.pending -= 1;
         state.newest = None;
+        drop(state);
+        if self.leaves_keys {
+            self.cache.left_over.notify_one();
+        }
     }
 }
 
 impl CatalogCache {
     /// An empty cache. `only_gateway`: no other process changes this store.
     pub fn new(only_gateway: bool) -> Arc<Self> {
-        Arc::new(CatalogCache { state: Mutex::default(), statistics: Arc::default(), only_gateway })
+        Arc::new(CatalogCache {
+            state: Mutex::default(),
+            statistics: Arc::default(),
+            only_gateway,
+            left_over: Notify::new(),
+        })
     }
 
     /// The shared estimates of tables' sizes.
@@ -236,13 +258,18 @@ impl CatalogCache {
         Ok(Draft::new(base))
     }
 
+    /// Waits until a change may have left keys behind.
+    pub async fn left_over(&self) {
+        self.left_over.notified().await;
+    }
+
     /// Announces a change that is about to commit.
     pub fn announce(self: &Arc<Self>) -> PendingChange {
         let mut state = self.state.lock();
         state.pending += 1;
         state.announced += 1;
         drop(state);
-        PendingChange(self.clone())
+        PendingChange { cache: self.clone(), leaves_keys: false }
     }
 
     /// Stores the estimates of a table and uses them from now on.

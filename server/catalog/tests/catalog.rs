@@ -54,6 +54,7 @@ fn index(id: Id, number: IndexNumber, name: &str, column: ColumnId) -> Index {
         state: IndexState::Public,
         interleaving: None,
         below: Vec::new(),
+        passing: Vec::new(),
         comment: None,
     }
 }
@@ -87,6 +88,7 @@ fn table(draft: &mut Draft, name: &str) -> Table {
         }],
         foreign_keys: Vec::new(),
         referenced_by: Vec::new(),
+        moving: None,
         grants: vec![Grant {
             role: PUBLIC,
             privileges: vec!["SELECT".to_owned()],

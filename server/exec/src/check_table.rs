@@ -14,7 +14,7 @@
 
 use std::sync::Arc;
 
-use braid_catalog::{CatalogKeyNames, IndexState, Table};
+use braid_catalog::{CatalogKeyNames, IndexState, Passing, Table};
 use braid_codec::key;
 use braid_kv::{Key, KeyShape, Record, ScanRequest, Scanner, Span};
 use braid_plan::eval::{EvalContext, holds};
@@ -39,7 +39,7 @@ pub async fn check_table(cx: &ExecContext, table: &Arc<Table>) -> Result<Vec<Row
     for i in 0..check.indexes.len() {
         check.entries(i).await?;
     }
-    if !table.primary.below.is_empty() && table.primary.interleaving.is_none() {
+    if table.primary.has_below() && table.primary.interleaving.is_none() {
         check.interleaved().await?;
     }
     Ok(check.findings)
@@ -282,8 +282,11 @@ impl<'a> Check<'a> {
         let below = self.cx.catalog.interleaved_below(self.table);
         let shapes =
             below.iter().filter_map(|(table, number)| table.key_shape(table.index(*number)?));
-        let shapes: Vec<Arc<dyn KeyShape>> =
-            self.reader.rows.shape.clone().into_iter().chain(shapes).collect();
+        // What was left behind is being removed, what is on its way belongs to a table.
+        let owners = std::iter::once(self.table).chain(below.iter().map(|(table, _)| table));
+        let passing = owners.flat_map(|table| &table.primary.passing).map(Passing::shape);
+        let own = self.reader.rows.shape.clone();
+        let shapes: Vec<Arc<dyn KeyShape>> = own.into_iter().chain(shapes).chain(passing).collect();
         while let Some(batch) = self.wait(scanner.next_batch()).await? {
             self.cx.cancel.check()?;
             for (key, _) in batch.iter() {

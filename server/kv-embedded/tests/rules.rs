@@ -6,7 +6,7 @@ mod common;
 
 use braid_kv::{
     CommitOutcome, Database, DatabaseOptions, Error, Isolation, LockRequest, LockStrength, Record,
-    RetryReason, ScanRequest, Span,
+    RetryReason, ScanRequest, Span, TxnOptions,
 };
 use braid_kv_embedded::{EmbeddedOptions, EmbeddedStore, OpenError};
 use common::*;
@@ -271,5 +271,42 @@ fn copy_folder(from: &Path, to: &Path) {
         let target = to.join(file.strip_prefix(from).unwrap());
         fs::create_dir_all(target.parent().unwrap()).unwrap();
         fs::copy(file, target).unwrap();
+    }
+}
+
+/// Who waits for a lock that a change of the schema holds may find nothing where the rows were:
+/// writing nothing is no reason to believe that.
+#[tokio::test]
+async fn who_met_newer_values_and_writes_nothing_still_needs_the_schema_unchanged() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = open(dir.path());
+    for isolation in [Isolation::Serializable, Isolation::ReadCommitted] {
+        put(&db, &[("desc", "1"), ("old", "row")]).await;
+        for changes_schema in [true, false] {
+            let t = db.begin(TxnOptions { isolation, ..TxnOptions::default() });
+            let s = t.next_statement();
+            t.get(s, b"other").await.unwrap();
+            t.require_unchanged(b"desc".to_vec());
+            let other = serializable(&db);
+            let seq = other.next_statement();
+            other.delete_span(seq, Span::key("old")).unwrap();
+            other.put(seq, "new", "row".as_bytes()).unwrap();
+            if changes_schema {
+                other.put(seq, "desc", "2".as_bytes()).unwrap();
+            }
+            other.commit_or_error().await.unwrap();
+            let request = LockRequest::keys(vec![b"old".to_vec()]);
+            let locked = t.lock(s, request).await.unwrap();
+            assert_eq!(locked.values, [None]);
+            match t.commit().await.unwrap() {
+                CommitOutcome::Retry(conflict) => {
+                    assert!(changes_schema, "{isolation:?}");
+                    assert_eq!(conflict.reason, RetryReason::SchemaChanged);
+                }
+                CommitOutcome::Committed(_) => assert!(!changes_schema, "{isolation:?}"),
+                CommitOutcome::Unknown => panic!("unknown"),
+            }
+            put(&db, &[("old", "row")]).await;
+        }
     }
 }

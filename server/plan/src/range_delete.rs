@@ -34,8 +34,8 @@ pub struct RangeDelete {
 /// Why rows go one by one.
 #[derive(Clone, Debug)]
 pub struct Refusal {
-    /// `off`, `returning`, `condition`, `no_cascade`, `deferrable`, `not_validated`, `foreign_key`
-    /// or `index`.
+    /// `off`, `returning`, `condition`, `no_cascade`, `deferrable`, `not_validated`, `foreign_key`,
+    /// `index` or `moving`.
     pub word: &'static str,
     /// What it is about, if that is an object.
     pub object: Option<String>,
@@ -73,6 +73,18 @@ fn constraint(key: &ForeignKey, table: &Table) -> String {
 
 fn walk(catalog: &Catalog, table: &Arc<Table>) -> Result<RangeDelete, Refusal> {
     let all = catalog.interleaved_below(table);
+    let owners = std::iter::once(table).chain(all.iter().map(|(table, _)| table));
+    for owner in owners {
+        // Keys rarely pass; only then all tables are looked through.
+        let moving = match (&owner.moving, owner.primary.passing.is_empty()) {
+            (Some(_), _) => Some(owner),
+            (None, true) => None,
+            (None, false) => catalog.moving_below(owner.id),
+        };
+        if let Some(moving) = moving {
+            return Err(Refusal::of("moving", quote_ident(&moving.name)));
+        }
+    }
     let is_table = |(table, number): &&(Arc<Table>, IndexNumber)| *number == table.primary.number;
     let below: Vec<Arc<Table>> =
         all.iter().filter(is_table).map(|(table, _)| table.clone()).collect();

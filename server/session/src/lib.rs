@@ -34,6 +34,7 @@ mod errors;
 mod explain;
 mod extended;
 mod group;
+mod left_over;
 mod metrics;
 mod options;
 mod plan_cache;

@@ -18,6 +18,7 @@ use crate::auth::{ScramExchange, ScramSecret};
 use crate::commit_token::sweep;
 use crate::entry::SessionEntry;
 use crate::errors::RetryCounters;
+use crate::left_over::remove_left_over;
 use crate::metrics::Metric;
 use crate::options::SessionOptions;
 use crate::plan_cache::PlanCache;
@@ -124,6 +125,7 @@ impl Server {
             seed,
         });
         tokio::spawn(sweep(Arc::downgrade(&server)));
+        tokio::spawn(remove_left_over(Arc::downgrade(&server)));
         Ok(server)
     }
 

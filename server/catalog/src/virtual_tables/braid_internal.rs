@@ -1,8 +1,10 @@
 //! `braid_internal`: what BraidDB shows of itself beyond PostgreSQL's catalogs.
 //!
-//! - `tables`: every table of every database, with its ids, the span of its keys and estimates;
+//! - `tables`: every table of every database, with its ids, the span of its keys, estimates, and of
+//!   how many dropped or moved indexes keys are left below its rows;
 //! - `columns`: their columns with family and hidden ones;
-//! - `indexes`: their indexes with number, state and the prefix of their keys;
+//! - `indexes`: their indexes with number, state, the prefix of their keys and, interleaved,
+//!   the table that they lie below;
 //! - `locks`: locks held and awaited, with readable keys and how long they have been waited for;
 //! - `metrics`: the counters that `/metrics` shows;
 //! - `sessions`: open sessions with their transactions;
@@ -20,11 +22,12 @@ use crate::{CatalogKeyNames, Index, IndexState, Table};
 pub(super) const COLUMNS: &str = "\
 braid_internal|tables|15001|v|table_id:int8 data_id:int8 database_name:text schema_name:text \
 table_name:text owner:text estimated_rows:int8 row_bytes:int8 start_key:text end_key:text \
-create_statement:text
+create_statement:text left_over:int4
 braid_internal|columns|15002|v|table_id:int8 column_id:int4 column_name:text data_type:text \
 is_nullable:bool column_default:text generated:text family:text is_hidden:bool
 braid_internal|indexes|15003|v|table_id:int8 index_id:int8 index_number:int4 index_name:text \
-is_unique:bool is_primary:bool state:text columns:text[] storing:text[] key_prefix:text
+is_unique:bool is_primary:bool state:text columns:text[] storing:text[] key_prefix:text \
+parent:text
 braid_internal|locks|15004|v|transaction_id:int8 pid:int4 key:text strength:text granted:bool \
 waited:interval
 braid_internal|metrics|15005|v|name:text labels:jsonb kind:text value:float8 help:text
@@ -73,6 +76,7 @@ fn tables(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
             "start_key",
             "end_key",
             "create_statement",
+            "left_over",
         ],
     );
     for table in cx.catalog.tables() {
@@ -81,6 +85,9 @@ fn tables(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
             true => table.index_span(&table.primary),
             false => crate::table_span(table.data_id),
         };
+        let passing = table.primary.passing.iter();
+        let left_over = passing.filter(|passing| !cx.catalog.is_arriving(passing)).count();
+        let left_over = u32::try_from(left_over).unwrap_or(u32::MAX);
         sheet.push([
             int(table.id),
             int(table.data_id),
@@ -93,6 +100,7 @@ fn tables(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
             text(print(cx, &span.start)),
             text(print(cx, &span.end)),
             text(crate::create_table_text(cx.catalog, table)),
+            int(left_over),
         ]);
     }
     sheet.rows()
@@ -141,6 +149,8 @@ fn index_row(cx: &VirtualContext<'_>, sheet: &mut Sheet, table: &Table, index: &
         Some(if key.descending { format!("{name} DESC") } else { name })
     });
     let prefix = table.key_prefix(index);
+    let is_moving = index.number == table.primary.number && table.moving.is_some();
+    let parent = index.parent().and_then(|parent| cx.catalog.table(parent));
     sheet.push([
         int(table.id),
         int(index.id),
@@ -149,12 +159,14 @@ fn index_row(cx: &VirtualContext<'_>, sheet: &mut Sheet, table: &Table, index: &
         flag(index.unique),
         flag(index.number == table.primary.number),
         text(match index.state {
+            _ if is_moving => "moving",
             IndexState::Building => "building",
             IndexState::Public => "public",
         }),
         texts(Some(keys.collect())),
         texts(Some(index.storing.iter().filter_map(|id| name(*id)).collect())),
         text(print(cx, &prefix)),
+        optional(parent.map(|parent| parent.name.as_str())),
     ]);
 }
 
@@ -172,6 +184,7 @@ fn indexes(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
             "columns",
             "storing",
             "key_prefix",
+            "parent",
         ],
     );
     for table in cx.catalog.tables() {

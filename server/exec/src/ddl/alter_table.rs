@@ -62,10 +62,22 @@ async fn apply(cx: &mut DdlContext<'_>, table: Arc<Table>, action: &AlterAction)
             let owner = cx.role(role)?;
             super::rename::set_table_owner(cx, &table, owner)
         }
+        AlterAction::Interleave(_) | AlterAction::Uninterleave if cx.implicit => {
+            let message = "ALTER TABLE ... INTERLEAVE and UNINTERLEAVE beside other actions";
+            Err(Error::unsupported(message))
+        }
+        AlterAction::Interleave(_) => Err(not_in_block("ALTER TABLE ... INTERLEAVE")),
+        AlterAction::Uninterleave => Err(not_in_block("ALTER TABLE ... UNINTERLEAVE")),
         AlterAction::Unsupported(what) => {
             Err(Error::unsupported(format_args!("ALTER TABLE ... {what}")))
         }
     }
+}
+
+/// 25001 for what works in several transactions of its own.
+pub(super) fn not_in_block(command: &str) -> Error {
+    let message = format!("{command} cannot run inside a transaction block");
+    Error::new(SqlState::ActiveSqlTransaction, message)
 }
 
 async fn add(

@@ -31,12 +31,14 @@ const BATCH_PAIRS: usize = 2_000;
 /// How many bytes one batch reads at most; far more than one row has.
 const BATCH_BYTES: usize = 64 << 20;
 /// How often a step is tried again after a conflict.
-const ATTEMPTS_MAX: usize = 200;
+pub(super) const ATTEMPTS_MAX: usize = 200;
 
-/// Builds the index that `prepare` adds to a table's descriptor.
+/// Builds the index that `prepare` adds to a table's descriptor; `finish` changes the descriptor
+/// when it is complete.
 pub(super) async fn run(
     cx: &mut DdlContext<'_>,
     mut prepare: impl FnMut(&mut DdlContext<'_>) -> Result<Option<(Table, IndexNumber)>>,
+    mut finish: impl FnMut(&mut DdlContext<'_>, &mut Table, IndexNumber) -> Result<()>,
 ) -> Result<()> {
     let kv = cx.txn().database().clone();
     let mut found = None;
@@ -61,28 +63,43 @@ pub(super) async fn run(
         }
     };
     if built.is_ok() {
-        built = change(cx, &kv, true, |cx| settle(cx, table, number, false)).await;
+        built = change(cx, &kv, true, |cx| publish(cx, table, number, &mut finish)).await;
     }
     if built.is_err() {
-        change(cx, &kv, false, |cx| settle(cx, table, number, true)).await?;
+        change(cx, &kv, false, |cx| remove(cx, table, number)).await?;
     }
     built
 }
 
-/// Makes the index public, or removes it.
-fn settle(cx: &mut DdlContext<'_>, table: Id, number: IndexNumber, remove: bool) -> Result<()> {
+/// The index is complete now.
+fn publish(
+    cx: &mut DdlContext<'_>,
+    table: Id,
+    number: IndexNumber,
+    finish: &mut impl FnMut(&mut DdlContext<'_>, &mut Table, IndexNumber) -> Result<()>,
+) -> Result<()> {
+    let catalog = cx.catalog();
+    let Some(table) = catalog.table(table) else { return Ok(()) };
+    let mut table = Table::clone(table);
+    let Some(index) = table.indexes.iter_mut().find(|index| index.number == number) else {
+        return Ok(());
+    };
+    index.state = IndexState::Public;
+    finish(cx, &mut table, number)?;
+    cx.draft()?.put_table(table);
+    Ok(())
+}
+
+/// The index goes again.
+fn remove(cx: &mut DdlContext<'_>, table: Id, number: IndexNumber) -> Result<()> {
     let catalog = cx.catalog();
     let Some(table) = catalog.table(table) else { return Ok(()) };
     let mut table = Table::clone(table);
     let Some(place) = table.indexes.iter().position(|index| index.number == number) else {
         return Ok(());
     };
-    if remove {
-        let index = table.indexes.remove(place);
-        cx.delete_index(&table, &index)?;
-    } else {
-        table.indexes[place].state = IndexState::Public;
-    }
+    let index = table.indexes.remove(place);
+    cx.delete_index(&table, &index)?;
     cx.draft()?.put_table(table);
     Ok(())
 }
@@ -142,7 +159,8 @@ async fn change_once(
     Ok(())
 }
 
-fn is_retry(error: &Error) -> bool {
+/// Whether a step is to run again.
+pub(super) fn is_retry(error: &Error) -> bool {
     matches!(error.state(), SqlState::SerializationFailure | SqlState::DeadlockDetected)
 }
 

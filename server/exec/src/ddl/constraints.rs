@@ -180,6 +180,7 @@ impl DdlContext<'_> {
             state: IndexState::Public,
             interleaving: None,
             below: Vec::new(),
+            passing: Vec::new(),
             comment: None,
         };
         if spec.primary {

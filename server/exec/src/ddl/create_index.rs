@@ -11,6 +11,7 @@ use super::columns::check_collation;
 use super::constraints::KeySpec;
 use super::create_table::wanted_name;
 use super::lookup::folded;
+use super::relocate::refuse_moving;
 use super::{DdlContext, build_index};
 
 /// A key as CREATE INDEX or an inline INDEX writes it.
@@ -140,11 +141,14 @@ pub(super) async fn run_alone(cx: &mut DdlContext<'_>, create: &CreateIndex) -> 
         let message = "cannot execute CREATE INDEX in a read-only transaction";
         return Err(Error::new(SqlState::ReadOnlySqlTransaction, message));
     }
-    build_index::run(cx, |cx| {
+    let announce = |cx: &mut DdlContext<'_>| {
         let Some((table, spec)) = prepare(cx, create)? else { return Ok(None) };
+        if table.moving.is_some() {
+            refuse_moving(&cx.catalog(), &table)?;
+        }
         let mut changed = Table::clone(&table);
         let number = add(cx, &mut changed, &spec, create)?;
         Ok(Some((changed, number)))
-    })
-    .await
+    };
+    build_index::run(cx, announce, |_, _, _| Ok(())).await
 }

@@ -81,6 +81,7 @@ fn empty_table(id: Id, database: Id, schema: Id, name: &str, owner: Id) -> Table
             state: IndexState::Public,
             interleaving: None,
             below: Vec::new(),
+            passing: Vec::new(),
             comment: None,
         },
         indexes: Vec::new(),
@@ -90,6 +91,7 @@ fn empty_table(id: Id, database: Id, schema: Id, name: &str, owner: Id) -> Table
         checks: Vec::new(),
         foreign_keys: Vec::new(),
         referenced_by: Vec::new(),
+        moving: None,
         grants: Vec::new(),
         comment: None,
     }

@@ -234,8 +234,8 @@ impl DdlContext<'_> {
                 }
             }
         }
-        let catalog = self.catalog();
-        self.delete_rows(&catalog, old, |_| false)
+        new.primary.passing.clear();
+        self.delete_rows(old, |_| false)
     }
 
     /// 23502 if a column of some row is NULL.

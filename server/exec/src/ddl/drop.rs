@@ -291,7 +291,7 @@ fn carry_out(cx: &mut DdlContext<'_>, catalog: &Catalog, doomed: &Doomed) -> Res
     for id in &doomed.relations {
         if let Some(table) = catalog.table(*id) {
             cx.refuse_if_owed(table, "DROP TABLE")?;
-            cx.delete_rows(catalog, table, |id| doomed.relations.contains(&id))?;
+            cx.delete_rows(table, |id| doomed.relations.contains(&id))?;
             for index in table.all_indexes() {
                 cx.forget_interleaving(table, index)?;
             }

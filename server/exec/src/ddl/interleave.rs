@@ -8,14 +8,14 @@
 //! - a descriptor's way down (`above`) and the lists of what lies below agree in both directions;
 //! - the keys of a table with something below it keep their form: what would change them is
 //!   refused;
-//! - what goes one by one (an interleaved table or index whose range is not its own) goes within
-//!   the statement's transaction.
+//! - keys that are left below others' rows (an interleaved table or index has no range of its own)
+//!   are noted with the parent and removed in the background (`super::left_over`), and their place
+//!   is not used again before.
 
 use std::sync::Arc;
 
 use braid_catalog::{
-    Ancestor, Catalog, ForeignKeyAction, Id, Index, IndexNumber, Interleaving, Object, Table,
-    table_span,
+    Ancestor, ForeignKeyAction, Id, Index, IndexNumber, Interleaving, Object, Table, table_span,
 };
 use braid_kv::{ScanRequest, Seq, Transaction};
 use braid_sql::ast::{self, Interleave, InterleaveKind, MatchKind, ReferenceAction};
@@ -25,6 +25,7 @@ use super::DdlContext;
 use super::data::CHECKED;
 use super::drop::change_table;
 use super::lookup::{folded, parts};
+use super::relocate::refuse_moving;
 use crate::from_kv;
 
 fn invalid(message: String) -> Error {
@@ -74,7 +75,7 @@ fn check_columns(table: &Table, index: &Index, parent: &Table, declared: &[Strin
 }
 
 /// The way down to what is interleaved in `parent`.
-fn way_down(parent: &Table) -> Vec<Ancestor> {
+pub(super) fn way_down(parent: &Table) -> Vec<Ancestor> {
     let interleaving = parent.primary.interleaving.as_ref();
     let mut above = interleaving.map(|found| found.above.clone()).unwrap_or_default();
     let columns = parent.primary.keys.len() - parent.primary.columns_above();
@@ -130,7 +131,7 @@ pub(super) fn refuse_enforcing(table: &Table, key: &braid_catalog::ForeignKey) -
 
 /// 0A000 for a change of a primary key that interleaving depends on.
 pub(super) fn refuse_new_key(table: &Table) -> Result<()> {
-    if !table.primary.is_mixed() {
+    if table.primary.interleaving.is_none() && table.primary.below.is_empty() {
         return Ok(());
     }
     let message = format!("cannot change the primary key of interleaved table \"{}\"", table.name);
@@ -173,13 +174,32 @@ impl DdlContext<'_> {
         number: IndexNumber,
         clause: &Interleave,
     ) -> Result<()> {
-        let is_table = number == table.primary.number;
         let parent = self.interleave_parent(table, clause)?;
+        let foreign_key = self.check_clause(table, number, clause, &parent)?;
+        let interleaving = Interleaving { above: way_down(&parent), foreign_key };
+        let owned = std::iter::once(&mut table.primary).chain(&mut table.indexes);
+        for index in owned.filter(|index| index.number == number) {
+            index.interleaving = Some(interleaving.clone());
+        }
+        let id = table.id;
+        change_table(self, parent.id, |parent| parent.primary.below.push((id, number)))?;
+        check_agreement(table)
+    }
+
+    /// Checks a clause, and adds the foreign key that its ON DELETE makes; the key's id.
+    pub(super) fn check_clause(
+        &mut self,
+        table: &mut Table,
+        number: IndexNumber,
+        clause: &Interleave,
+        parent: &Table,
+    ) -> Result<Option<Id>> {
+        let is_table = number == table.primary.number;
         let declared = folded(&clause.columns);
         let Some(index) = table.index(number) else {
             return Err(Error::internal("an index has vanished"));
         };
-        check_columns(table, index, &parent, &declared)?;
+        check_columns(table, index, parent, &declared)?;
         let mut foreign_key = None;
         if let Some(action) = clause.on_delete {
             if !is_table {
@@ -192,17 +212,15 @@ impl DdlContext<'_> {
             self.add_foreign_key(table, None, &enforced(clause, action), declared)?;
             foreign_key = table.foreign_keys.last().map(|key| key.id);
         }
-        let interleaving = Interleaving { above: way_down(&parent), foreign_key };
-        let owned = std::iter::once(&mut table.primary).chain(&mut table.indexes);
-        for index in owned.filter(|index| index.number == number) {
-            index.interleaving = Some(interleaving.clone());
-        }
-        let id = table.id;
-        change_table(self, parent.id, |parent| parent.primary.below.push((id, number)))?;
-        check_agreement(table)
+        Ok(foreign_key)
     }
 
-    fn interleave_parent(&self, table: &Table, clause: &Interleave) -> Result<Arc<Table>> {
+    /// The parent that a clause names.
+    pub(super) fn interleave_parent(
+        &self,
+        table: &Table,
+        clause: &Interleave,
+    ) -> Result<Arc<Table>> {
         let schema = self.catalog().schema_name(table.schema);
         let is_self = match parts(&clause.parent).as_slice() {
             [name] => *name == table.name,
@@ -215,6 +233,9 @@ impl DdlContext<'_> {
         }
         let parent = self.table(&clause.parent)?;
         self.check_owner(Object::Table(&parent))?;
+        if parent.moving.is_some() {
+            refuse_moving(&self.catalog(), &parent)?;
+        }
         Ok(parent)
     }
 
@@ -225,49 +246,112 @@ impl DdlContext<'_> {
         change_table(self, parent, |parent| parent.primary.below.retain(|below| *below != gone))
     }
 
-    /// Deletes the entries of an index that goes.
+    /// Deletes the entries of an index that goes. Those of an interleaved one are left over, to
+    /// be removed in the background.
     pub(super) fn delete_index(&mut self, table: &Table, index: &Index) -> Result<()> {
         if index.interleaving.is_some() {
-            self.scattered.push((Arc::new(table.clone()), index.number));
+            self.leave_keys(table, index)?;
             return self.forget_interleaving(table, index);
         }
         self.txn().delete_span(self.seq(), table.index_span(index)).map_err(from_kv)
     }
 
-    /// Deletes every row and index entry of a table; `gone` says which others of the catalog go as
-    /// well.
-    pub(super) fn delete_rows(
-        &mut self,
-        catalog: &Catalog,
-        table: &Table,
-        gone: impl Fn(Id) -> bool,
-    ) -> Result<()> {
+    /// Notes with the parent that the keys of an interleaved index, and what lies below them, are
+    /// left over.
+    fn leave_keys(&mut self, table: &Table, index: &Index) -> Result<()> {
+        let (Some(interleaving), Some(parent)) = (&index.interleaving, index.parent()) else {
+            return Ok(());
+        };
+        let passing = table.passing_keys(index, interleaving);
+        change_table(self, parent, |parent| parent.primary.passing.push(passing))
+    }
+
+    /// Deletes every row and index entry of a table that goes, or whose data gets a new place;
+    /// `gone` says which others of the catalog go as well.
+    pub(super) fn delete_rows(&mut self, table: &Table, gone: impl Fn(Id) -> bool) -> Result<()> {
         if table.all_indexes().all(|index| !index.is_mixed()) {
             let span = table_span(table.data_id);
             return self.txn().delete_span(self.seq(), span).map_err(from_kv);
         }
-        let alone = |table: &Table| {
-            catalog.interleaved_below(table).iter().all(|(below, _)| gone(below.id))
-        };
         for index in table.all_indexes() {
-            let root = index.interleaving.as_ref().and_then(|found| found.above.first());
-            let covered = |root: &Ancestor| {
-                gone(root.table) && catalog.table(root.table).is_some_and(|root| alone(root))
-            };
-            match root {
-                // The root's own range delete takes it along.
-                Some(root) if covered(root) => {}
-                None if index.below.is_empty() || alone(table) => {
+            match &index.interleaving {
+                // What goes above takes it along.
+                Some(place) if place.above.iter().any(|above| gone(above.table)) => {}
+                Some(_) => self.leave_keys(table, index)?,
+                None => {
                     let span = table.index_span(index);
                     self.txn().delete_span(self.seq(), span).map_err(from_kv)?;
                 }
-                _ => self.scattered.push((Arc::new(table.clone()), index.number)),
             }
         }
         Ok(())
     }
 
-    /// Deletes what lies between others' keys, as noted by the deletes of tables and indexes.
+    /// Deletes every row and index entry of a table that is emptied together with others. Where
+    /// its keys are left over, its data gets a new place, and what is interleaved in it with it.
+    pub(super) fn empty_table(&mut self, id: Id, emptied: &[Id]) -> Result<()> {
+        let catalog = self.catalog();
+        let Some(table) = catalog.table(id).cloned() else { return Ok(()) };
+        // Entries of an index that lie below the rows stay if their table is not emptied.
+        let alone = |table: &Table| {
+            let below = catalog.interleaved_below(table);
+            below.iter().all(|(below, _)| emptied.contains(&below.id))
+        };
+        let takes_all = |above: &Ancestor| {
+            let table = catalog.table(above.table).filter(|_| emptied.contains(&above.table));
+            table.is_some_and(|table| alone(table))
+        };
+        let is_alone = alone(&table);
+        let is_mixed = table.all_indexes().any(Index::is_mixed);
+        let mut moves = !is_mixed;
+        if !is_mixed {
+            self.txn().delete_span(self.seq(), table_span(table.data_id)).map_err(from_kv)?;
+        }
+        for index in table.all_indexes().filter(|_| is_mixed) {
+            match &index.interleaving {
+                Some(place) if place.above.iter().any(takes_all) => {}
+                Some(_) if is_alone => {
+                    self.leave_keys(&table, index)?;
+                    moves = true;
+                }
+                None if index.below.is_empty() || is_alone => {
+                    let span = table.index_span(index);
+                    self.txn().delete_span(self.seq(), span).map_err(from_kv)?;
+                    change_table(self, id, |table| {
+                        let owned = std::iter::once(&mut table.primary).chain(&mut table.indexes);
+                        for own in owned.filter(|own| own.number == index.number) {
+                            own.passing.clear();
+                        }
+                    })?;
+                }
+                _ => self.scattered.push((table.clone(), index.number)),
+            }
+        }
+        if moves { self.replace_data(id) } else { Ok(()) }
+    }
+
+    /// Gives a table's data a new place; there is none yet, neither its own nor below its rows.
+    fn replace_data(&mut self, id: Id) -> Result<()> {
+        let data_id = self.draft()?.allocate_id();
+        let catalog = self.catalog();
+        let Some(table) = catalog.table(id) else { return Ok(()) };
+        for (below, number) in catalog.interleaved_below(table) {
+            change_table(self, below.id, |below| {
+                let owned = std::iter::once(&mut below.primary).chain(&mut below.indexes);
+                let places = owned.filter(|index| index.number == number);
+                let above = places.filter_map(|index| index.interleaving.as_mut());
+                for above in above.flat_map(|place| &mut place.above).filter(|a| a.table == id) {
+                    above.data_id = data_id;
+                }
+            })?;
+        }
+        change_table(self, id, |table| {
+            table.data_id = data_id;
+            table.primary.passing.clear();
+        })
+    }
+
+    /// Deletes what lies between others' keys that stay, as noted by the emptying of tables.
     pub(super) async fn delete_scattered(&mut self) -> Result<()> {
         for (table, number) in std::mem::take(&mut self.scattered) {
             let Some(index) = table.index(number) else { continue };
@@ -279,12 +363,7 @@ impl DdlContext<'_> {
 }
 
 /// Deletes the keys of an index one by one.
-pub(super) async fn delete_keys(
-    txn: &Arc<Transaction>,
-    seq: Seq,
-    table: &Table,
-    index: &Index,
-) -> Result<()> {
+async fn delete_keys(txn: &Arc<Transaction>, seq: Seq, table: &Table, index: &Index) -> Result<()> {
     let request = ScanRequest::new(table.index_span(index)).keys_only().record(CHECKED);
     let request = request.shape(table.key_shape(index).as_ref());
     let mut scanner = txn.scanner(seq.after(), request);

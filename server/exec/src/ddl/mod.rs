@@ -2,8 +2,8 @@
 //!
 //! One file a statement kind. DDL is transactional: descriptors are written at the commit, with
 //! the catalog's next version; rows that a statement moves or checks go through the same
-//! transaction. Only CREATE INDEX and the validation of a foreign key work in transactions of
-//! their own, outside of a transaction block.
+//! transaction. Only CREATE INDEX, the validation of a foreign key and ALTER … INTERLEAVE work in
+//! transactions of their own, outside of a transaction block.
 //!
 //! What it does not do: bind expressions (`plan`), encode rows ([`crate::rows`]).
 //!
@@ -29,7 +29,10 @@ mod exprs;
 mod foreign_keys;
 mod grant;
 mod interleave;
+mod left_over;
 mod lookup;
+mod move_index;
+mod relocate;
 mod rename;
 mod roles;
 mod run;
@@ -42,6 +45,7 @@ mod validate_rows;
 mod view;
 
 pub use context::DdlContext;
+pub use left_over::remove_left_over;
 pub use run::{is_ddl, run};
 pub use scram::scram_secret;
 pub use unfinished::remove_unfinished;

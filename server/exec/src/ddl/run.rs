@@ -1,11 +1,11 @@
 //! From a statement to the file that carries it out.
 
-use braid_sql::ast::Statement;
+use braid_sql::ast::{AlterIndexAction, Statement};
 use braid_types::{Error, Result};
 
 use super::{
     DdlContext, alter_table, analyze, comment, create_index, create_table, database, drop, grant,
-    rename, roles, schema, sequence, truncate, validate_rows, view,
+    move_index, relocate, rename, roles, schema, sequence, truncate, validate_rows, view,
 };
 
 /// Whether [`run`] carries out this statement.
@@ -49,6 +49,18 @@ pub async fn run(statement: &Statement, cx: &mut DdlContext<'_>) -> Result<Strin
     }
     if let Statement::AlterTable(alter) = statement
         && cx.implicit
+        && relocate::is_move(alter)
+    {
+        return relocate::run(cx, alter).await.map(|()| "ALTER TABLE".to_owned());
+    }
+    if let Statement::AlterIndex(alter) = statement
+        && cx.implicit
+        && alter.action != AlterIndexAction::Options
+    {
+        return move_index::run(cx, alter).await.map(|()| "ALTER INDEX".to_owned());
+    }
+    if let Statement::AlterTable(alter) = statement
+        && cx.implicit
         && !cx.txn().is_read_only()
         && validate_rows::is_alone(alter)
         && validate_rows::run(cx, alter).await?
@@ -77,6 +89,12 @@ async fn run_in_transaction(statement: &Statement, cx: &mut DdlContext<'_>) -> R
     let before = cx.draft.clone();
     let mut result = dispatch(statement, cx).await;
     if result.is_ok()
+        && let (Some(before), Some(after)) = (&before, &*cx.draft)
+        && let Err(error) = relocate::refuse_while_moving(before.catalog(), after.catalog())
+    {
+        result = Err(error);
+    }
+    if result.is_ok()
         && let Err(error) = cx.delete_scattered().await
     {
         result = Err(error);
@@ -99,7 +117,7 @@ async fn dispatch(statement: &Statement, cx: &mut DdlContext<'_>) -> Result<Stri
             create_index::run(cx, create).await?;
             "CREATE INDEX"
         }
-        Statement::AlterIndex(_) => "ALTER INDEX",
+        Statement::AlterIndex(alter) => move_index::in_transaction(&alter.action)?,
         Statement::CreateView(create) => {
             view::create(cx, create)?;
             "CREATE VIEW"

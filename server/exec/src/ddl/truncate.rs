@@ -7,6 +7,8 @@ use braid_sql::ast::{DropBehavior, Truncate};
 use braid_types::{Error, Result, SqlState};
 
 use super::DdlContext;
+use super::drop::change_table;
+use super::relocate::refuse_moving;
 
 pub(super) fn run(cx: &mut DdlContext<'_>, statement: &Truncate) -> Result<()> {
     let mut tables: Vec<Arc<Table>> = Vec::new();
@@ -20,25 +22,20 @@ pub(super) fn run(cx: &mut DdlContext<'_>, statement: &Truncate) -> Result<()> {
         cx.refuse_if_owed(table, "TRUNCATE")?;
     }
     add_referring(cx, &mut tables, statement.behavior)?;
-    let catalog = cx.catalog();
     let emptied: Vec<Id> = tables.iter().map(|table| table.id).collect();
     for table in &tables {
         cx.catalog().check(cx.user(), Object::Table(table), "TRUNCATE")?;
-        cx.delete_rows(&catalog, table, |id| emptied.contains(&id))?;
-        let mut changed = Table::clone(table);
-        // The keys of interleaved tables name their parents, which are to stay where they are.
-        if table.all_indexes().all(|index| !index.is_mixed()) {
-            changed.data_id = cx.draft()?.allocate_id();
-        }
-        for column in &mut changed.columns {
-            column.missing = None;
-        }
+        refuse_moving(&cx.catalog(), table)?;
+        cx.empty_table(table.id, &emptied)?;
+        change_table(cx, table.id, |table| {
+            for column in &mut table.columns {
+                column.missing = None;
+            }
+        })?;
         if statement.restart_identity {
             restart_sequences(cx, table)?;
         }
-        let id = changed.id;
-        cx.draft()?.put_table(changed);
-        cx.draft()?.note_emptied(id);
+        cx.draft()?.note_emptied(table.id);
     }
     Ok(())
 }

@@ -1,8 +1,10 @@
-//! Indexes and foreign keys that were being added when the process that added them ended.
+//! Indexes and foreign keys that were being added, and tables that were being moved, when the
+//! process that did it ended.
 //!
 //! Nobody goes on building them, so the next start removes them as DROP INDEX does: the descriptor
 //! and one delete of the entries' span, whatever their number, in a single transaction. The store
-//! frees their space later, beside what else it does.
+//! frees their space later, beside what else it does. A table that was being moved stays where it
+//! is. What either has below others' rows is left over (`super::left_over`).
 //!
 //! Rule: only the store's one process calls it, and before it takes sessions; an index that is
 //! really being built would go as well.
@@ -13,7 +15,6 @@ use braid_catalog::{CatalogCache, IndexState, Table};
 use braid_kv::{Database, TxnOptions};
 use braid_types::Result;
 
-use super::interleave::delete_keys;
 use crate::from_kv;
 
 /// Removes every index that is still being built, and every foreign key that is still being
@@ -33,8 +34,16 @@ pub async fn remove_unfinished(
         changed.indexes.retain(|index| index.state == IndexState::Public);
         changed.foreign_keys.retain(|key| !key.unfinished);
         let gone = table.foreign_keys.len() - changed.foreign_keys.len();
-        if changed.indexes.len() == table.indexes.len() && gone == 0 {
+        let moving = changed.moving.take();
+        if changed.indexes.len() == table.indexes.len() && gone == 0 && moving.is_none() {
             continue;
+        }
+        if moving.is_some() {
+            // What was put below a parent's rows is left over now; the parent knows it.
+            if let Some(moved) = table.moved().filter(|t| t.primary.interleaving.is_none()) {
+                txn.delete_span(seq, moved.index_span(&moved.primary)).map_err(from_kv)?;
+            }
+            removed.push(("move".to_owned(), table.name.clone()));
         }
         for key in table.foreign_keys.iter().filter(|key| key.unfinished) {
             removed.push((key.name.clone(), table.name.clone()));
@@ -42,10 +51,12 @@ pub async fn remove_unfinished(
         for index in table.indexes.iter().filter(|index| index.state == IndexState::Building) {
             match index.parent().and_then(|parent| draft.catalog().table(parent)).cloned() {
                 Some(parent) => {
-                    delete_keys(&txn, seq, table, index).await?;
+                    let place = index.interleaving.as_ref();
+                    let passing = place.map(|place| table.passing_keys(index, place));
                     let mut parent = Table::clone(&parent);
                     let gone = (table.id, index.number);
                     parent.primary.below.retain(|below| *below != gone);
+                    parent.primary.passing.extend(passing);
                     draft.put_table(parent);
                 }
                 None => txn.delete_span(seq, table.index_span(index)).map_err(from_kv)?,

@@ -122,7 +122,7 @@ fn settle(cx: &mut DdlContext<'_>, table: Id, key: Id, remove: bool) -> Result<(
 }
 
 /// Looks at every row, some at a time; each batch at the newest snapshot.
-async fn validate(cx: &DdlContext<'_>, kv: &Database, table: Id, key: Id) -> Result<()> {
+pub(super) async fn validate(cx: &DdlContext<'_>, kv: &Database, table: Id, key: Id) -> Result<()> {
     let mut next: Option<Span> = None;
     loop {
         cx.exec.cancel.check()?;

@@ -17,6 +17,8 @@ use crate::rows::{IndexEntry, IndexRows, TableRows};
 pub struct TableWriter {
     /// The layout of its rows.
     pub rows: TableRows,
+    /// Their layout where they are being moved to.
+    moved: Option<TableRows>,
     /// The layouts of its secondary indexes.
     pub indexes: Vec<IndexRows>,
     predicates: Vec<(IndexNumber, Expr)>,
@@ -46,6 +48,7 @@ impl TableWriter {
     ) -> Self {
         Self {
             rows: TableRows::new(table),
+            moved: table.moved().map(|moved| TableRows::new(&std::sync::Arc::new(moved))),
             indexes: IndexRows::all(table),
             predicates: predicates.to_vec(),
             generated: generated.to_vec(),
@@ -56,6 +59,21 @@ impl TableWriter {
 
     fn table(&self) -> &Table {
         &self.rows.table
+    }
+
+    /// Every layout that rows are written in: one, and while they are being moved two.
+    fn layouts(&self) -> impl Iterator<Item = &TableRows> {
+        std::iter::once(&self.rows).chain(&self.moved)
+    }
+
+    fn delete_pairs(&self, row: &[Datum]) -> Result<()> {
+        let (txn, seq) = (&self.evaluator.run.cx.txn, self.evaluator.run.cx.seq);
+        for layout in self.layouts() {
+            for key in layout.family_keys(&layout.primary_key(row)) {
+                txn.delete(seq, key).map_err(from_kv)?;
+            }
+        }
+        Ok(())
     }
 
     /// Computes generated columns, then checks NOT NULL and CHECK.
@@ -184,7 +202,7 @@ impl TableWriter {
     /// Puts a row, whatever was there.
     pub fn put(&self, row: &[Datum], entries: Vec<Option<IndexEntry>>) -> Result<()> {
         let (txn, seq) = (&self.evaluator.run.cx.txn, self.evaluator.run.cx.seq);
-        for (key, value) in self.rows.pairs(row) {
+        for (key, value) in self.layouts().flat_map(|layout| layout.pairs(row)) {
             if let Some(value) = value {
                 txn.put(seq, key, value).map_err(from_kv)?;
             }
@@ -209,6 +227,11 @@ impl TableWriter {
             let put = if i == 0 { txn.put_new(seq, key, value) } else { txn.put(seq, key, value) };
             put.map_err(|error| failed(error, 1))?;
         }
+        for (key, value) in self.moved.iter().flat_map(|layout| layout.pairs(row)) {
+            if let Some(value) = value {
+                txn.put(seq, key, value).map_err(from_kv)?;
+            }
+        }
         for (entry, index) in entries.into_iter().zip(&self.indexes) {
             let Some(entry) = entry else { continue };
             let put = match entry.must_be_unique {
@@ -224,7 +247,7 @@ impl TableWriter {
     /// without secondary indexes.
     pub fn overwrite(&self, row: &[Datum]) -> Result<()> {
         let (txn, seq) = (&self.evaluator.run.cx.txn, self.evaluator.run.cx.seq);
-        for (key, value) in self.rows.pairs(row) {
+        for (key, value) in self.layouts().flat_map(|layout| layout.pairs(row)) {
             match value {
                 Some(value) => txn.put(seq, key, value),
                 None => txn.delete(seq, key),
@@ -237,9 +260,7 @@ impl TableWriter {
     /// Deletes a row and its entries.
     pub fn delete(&self, row: &[Datum]) -> Result<()> {
         let (txn, seq) = (&self.evaluator.run.cx.txn, self.evaluator.run.cx.seq);
-        for key in self.rows.family_keys(&self.rows.primary_key(row)) {
-            txn.delete(seq, key).map_err(from_kv)?;
-        }
+        self.delete_pairs(row)?;
         for entry in self.entries(row)?.into_iter().flatten() {
             txn.delete(seq, entry.key).map_err(from_kv)?;
         }
@@ -259,9 +280,7 @@ impl TableWriter {
             let (old_key, new_key) = (self.rows.primary_key(old), self.rows.primary_key(new));
             let moved = old_key != new_key;
             if moved {
-                for key in self.rows.family_keys(&old_key) {
-                    cx.txn.delete(cx.seq, key).map_err(from_kv)?;
-                }
+                self.delete_pairs(old)?;
                 unique.push(UniqueKey { key: self.rows.first_key(new), index: 1, row: place });
             }
             let old_entries = self.entries(old)?;
@@ -291,13 +310,15 @@ impl TableWriter {
         }
         let families = self.rows.families_of(places);
         for ((_, new), (moved, entries)) in changes.iter().zip(news) {
-            for (i, (key, value)) in self.rows.pairs(new).into_iter().enumerate() {
-                if !moved && !families.contains(&i) {
-                    continue;
-                }
-                match value {
-                    Some(value) => cx.txn.put(cx.seq, key, value).map_err(from_kv)?,
-                    None => cx.txn.delete(cx.seq, key).map_err(from_kv)?,
+            for layout in self.layouts() {
+                for (i, (key, value)) in layout.pairs(new).into_iter().enumerate() {
+                    if !moved && !families.contains(&i) {
+                        continue;
+                    }
+                    match value {
+                        Some(value) => cx.txn.put(cx.seq, key, value).map_err(from_kv)?,
+                        None => cx.txn.delete(cx.seq, key).map_err(from_kv)?,
+                    }
                 }
             }
             for entry in entries.into_iter().flatten() {

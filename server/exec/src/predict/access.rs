@@ -82,7 +82,7 @@ pub(super) fn access_spans(
         bound_columns += 1;
     }
     let points = points.filter(|_| bound_columns == index.keys.len());
-    let span = |prefix| match points.is_some() && !index.below.is_empty() {
+    let span = |prefix| match points.is_some() && index.has_below() {
         true => row_span(prefix),
         false => Span::prefix(prefix),
     };

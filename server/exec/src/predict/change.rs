@@ -272,7 +272,7 @@ pub(super) fn entry_span(table: &Table, index: &Index, row: &[Known]) -> Span {
 /// The part of an index below a key of which so many columns are known: where that is a whole
 /// row, not what is interleaved below it.
 fn span_of(index: &Index, columns_known: usize, key: Vec<u8>) -> Span {
-    match columns_known == index.keys.len() && !index.below.is_empty() {
+    match columns_known == index.keys.len() && index.has_below() {
         true => row_span(key),
         false => Span::prefix(key),
     }

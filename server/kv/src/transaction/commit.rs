@@ -2,7 +2,8 @@
 
 use super::handle::Phase;
 use crate::{
-    CommitOutcome, CommitRequest, Error, Isolation, Result, Snapshot, Timestamp, Transaction,
+    CommitOutcome, CommitRequest, Conflict, Error, Isolation, Result, RetryReason, Snapshot,
+    Timestamp, Transaction,
 };
 use std::sync::{Arc, atomic::Ordering::Relaxed};
 
@@ -41,20 +42,28 @@ impl Transaction {
     }
 
     /// Reads at one snapshot are consistent as they are; only a refresh while others were still
-    /// reading leaves some that have to be compared.
+    /// reading leaves some that have to be compared. What a lock has brought may be newer than
+    /// the schema that the transaction was planned with, which may so have looked for rows where
+    /// they are no longer.
     async fn commit_reads(&self, keep_locks: bool) -> Result<CommitOutcome> {
-        let (at, segments) = {
+        let (at, segments, schema) = {
             let state = self.active()?;
             let at = state.snapshot.as_ref().map_or(Timestamp(0), |s| s.timestamp());
             let loose = !state.reads.is_consistent() && self.keeps_reads();
-            (at, if loose { state.reads.segments() } else { Vec::new() })
+            let schema = if state.met_newer { state.schema_segments() } else { Vec::new() };
+            (at, if loose { state.reads.segments() } else { Vec::new() }, schema)
         };
         let newest: Option<Arc<dyn Snapshot>> =
             segments.iter().map(|s| s.snapshot.clone()).max_by_key(|s| s.timestamp());
+        let store = &self.database.inner.store;
         let mut conflict = None;
         if let Some(newest) = newest {
-            let answer = self.database.inner.store.validate(&segments, &newest);
-            conflict = self.round_trip(answer).await?;
+            conflict = self.round_trip(store.validate(&segments, &newest)).await?;
+        }
+        if conflict.is_none() && !schema.is_empty() {
+            let newest = store.snapshot().await?;
+            let found = self.round_trip(store.validate(&schema, &newest)).await?;
+            conflict = found.map(|found| Conflict::new(RetryReason::SchemaChanged, found.key));
         }
         if keep_locks && let Some(conflict) = conflict {
             self.restart()?;

@@ -1,9 +1,9 @@
 //! Birth, statement numbers, savepoints, counting of waits, and the end by drop.
 
 use crate::{
-    Check, Conflict, Database, Error, Isolation, Key, LockStrength, Result, RetryReason,
-    SavepointId, Seq, Snapshot, StatementWaits, TxnId, TxnOptions, Value, buffer::WriteBuffer,
-    reads::ReadSet,
+    Check, Conflict, Database, Error, Isolation, Key, LockStrength, ReadSegment, Result,
+    RetryReason, SavepointId, Seq, Snapshot, SpanSet, StatementWaits, TxnId, TxnOptions, Value,
+    buffer::WriteBuffer, reads::ReadSet,
 };
 use parking_lot::{Mutex, MutexGuard};
 use std::{
@@ -50,6 +50,8 @@ pub(super) struct State {
     /// Locked keys whose value is known: nobody else can change them.
     pub known: HashMap<Key, (LockStrength, Option<Value>)>,
     pub has_locks: bool,
+    /// Whether a lock has brought something newer than the snapshot.
+    pub met_newer: bool,
 }
 
 /// A transaction. See the crate's documentation for what it sees and when it may commit.
@@ -88,6 +90,7 @@ impl Transaction {
                 unchanged: Vec::new(),
                 known: HashMap::new(),
                 has_locks: false,
+                met_newer: false,
             }),
         }
     }
@@ -243,6 +246,17 @@ impl State {
             conflict,
         };
         self.checks.push(StatementCheck { statement: 0, check });
+    }
+
+    /// What must be unchanged by [`Transaction::require_unchanged`], as reads.
+    pub(super) fn schema_segments(&self) -> Vec<ReadSegment> {
+        let checks = self.checks.iter().map(|c| &c.check);
+        let schema = checks.filter(|c| c.conflict.reason == RetryReason::SchemaChanged);
+        let segment = |check: &Check| ReadSegment {
+            snapshot: check.snapshot.clone(),
+            spans: SpanSet::from_iter([check.span.clone()]),
+        };
+        schema.map(segment).collect()
     }
 
     /// Takes writes back and keeps the mark of checked duties right.

@@ -49,6 +49,7 @@ impl Transaction {
         let changed = grant.changed.iter().position(|changed| *changed);
         let mut at = since;
         if let Some(i) = changed {
+            self.active()?.met_newer = true;
             match self.isolation() {
                 Isolation::ReadCommitted => at = grant.newest.clone(),
                 Isolation::RepeatableRead => {

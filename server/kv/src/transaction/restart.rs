@@ -40,5 +40,6 @@ impl State {
         self.left.clear();
         self.unchanged.clear();
         self.known.clear();
+        self.met_newer = false;
     }
 }

@@ -144,7 +144,9 @@ pub fn rows(node: &Node, catalog: &Catalog) -> f64 {
         Node::With(with) => rows(&with.body, catalog),
         Node::CteScan(scan) if scan.rows > 0.0 => scan.rows,
         Node::CteScan(_) => 1000.0,
-        Node::Insert(_) | Node::Update(_) | Node::Delete(_) => 1000.0,
+        Node::Insert(insert) => rows(&insert.input, catalog),
+        Node::Update(update) => rows(&update.input, catalog),
+        Node::Delete(delete) => rows(&delete.input, catalog),
     };
     estimate.max(1.0)
 }

@@ -403,6 +403,10 @@ pub enum AlterAction {
     Options(bool, Vec<(Ident, Option<Expr>)>),
     /// `OWNER TO role`.
     Owner(Ident),
+    /// `INTERLEAVE IN …`.
+    Interleave(Interleave),
+    /// `UNINTERLEAVE`.
+    Uninterleave,
     /// An action that PostgreSQL knows and we do not, by name (`ENABLE ROW LEVEL SECURITY`, …).
     Unsupported(String),
 }

@@ -31,9 +31,9 @@ pub use dml::{
     With,
 };
 pub use objects::{
-    AlterIndex, AlterSequence, AlterTarget, Comment, CommentTarget, CreateDatabase,
-    CreateExtension, CreateSchema, CreateSequence, CreateView, Drop, DropBehavior, DropKind,
-    Rename, RenameKind, SequenceOption, Truncate,
+    AlterIndex, AlterIndexAction, AlterSequence, AlterTarget, Comment, CommentTarget,
+    CreateDatabase, CreateExtension, CreateSchema, CreateSequence, CreateView, Drop, DropBehavior,
+    DropKind, Rename, RenameKind, SequenceOption, Truncate,
 };
 pub use session::{
     AlterUser, Copy, CopyDirection, CopyFormat, CopyOptions, CopySource, CreateUser, CursorTarget,

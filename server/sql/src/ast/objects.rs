@@ -1,6 +1,6 @@
 //! Views, sequences, schemas and databases; dropping, renaming and commenting on objects.
 
-use super::{DataType, Ident, ObjectName, Query};
+use super::{DataType, Ident, Interleave, ObjectName, Query};
 
 /// `CASCADE` or `RESTRICT`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -227,13 +227,26 @@ pub enum RenameKind {
     OwnerTo(Ident),
 }
 
-/// `ALTER INDEX … SET (…)`, `RESET (…)`, `ALTER COLUMN n SET STATISTICS`: accepted, no effect.
+/// `ALTER INDEX`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AlterIndex {
     /// The index.
     pub name: ObjectName,
     /// `IF EXISTS`.
     pub if_exists: bool,
+    /// What to change.
+    pub action: AlterIndexAction,
+}
+
+/// What `ALTER INDEX` changes.
+#[derive(Debug, Clone, PartialEq)]
+pub enum AlterIndexAction {
+    /// `SET (…)`, `RESET (…)`: accepted, no effect.
+    Options,
+    /// `INTERLEAVE IN …`.
+    Interleave(Interleave),
+    /// `UNINTERLEAVE`.
+    Uninterleave,
 }
 
 /// `TRUNCATE`.

@@ -6,8 +6,8 @@ use braid_types::Result;
 
 use super::Cursor;
 use crate::ast::{
-    AlterAction, AlterColumnAction, AlterIndex, AlterSequence, AlterTable, AlterTarget,
-    IdentityMode, ObjectName, Rename, RenameKind, Statement,
+    AlterAction, AlterColumnAction, AlterIndex, AlterIndexAction, AlterSequence, AlterTable,
+    AlterTarget, IdentityMode, ObjectName, Rename, RenameKind, Statement,
 };
 
 impl Cursor<'_> {
@@ -87,6 +87,13 @@ impl Cursor<'_> {
                 Ok(Statement::AlterSequence(AlterSequence { name, if_exists, options }))
             }
             AlterTarget::Index(name) => {
+                if let Some(action) = self.alter_place()? {
+                    let action = match action {
+                        AlterAction::Interleave(clause) => AlterIndexAction::Interleave(clause),
+                        _ => AlterIndexAction::Uninterleave,
+                    };
+                    return Ok(Statement::AlterIndex(AlterIndex { name, if_exists, action }));
+                }
                 match self.take_one(&["set", "reset"]) {
                     Some(_) if *self.peek() == Token::LParen => {
                         self.options()?;
@@ -94,7 +101,8 @@ impl Cursor<'_> {
                     Some(_) => return Err(self.unsupported("ALTER INDEX SET TABLESPACE")),
                     None => return Err(self.unexpected()),
                 }
-                Ok(Statement::AlterIndex(AlterIndex { name, if_exists }))
+                let action = AlterIndexAction::Options;
+                Ok(Statement::AlterIndex(AlterIndex { name, if_exists, action }))
             }
             AlterTarget::Database(_) if self.is("set") || self.is("reset") => {
                 Err(self.unsupported("ALTER DATABASE SET"))
@@ -106,7 +114,18 @@ impl Cursor<'_> {
         }
     }
 
+    /// `INTERLEAVE IN …` or `UNINTERLEAVE`, where it is next.
+    fn alter_place(&mut self) -> Result<Option<AlterAction>> {
+        if self.take("uninterleave") {
+            return Ok(Some(AlterAction::Uninterleave));
+        }
+        Ok(self.interleave()?.map(AlterAction::Interleave))
+    }
+
     fn alter_action(&mut self) -> Result<AlterAction> {
+        if let Some(action) = self.alter_place()? {
+            return Ok(action);
+        }
         if self.take("add") {
             return self.alter_add();
         }

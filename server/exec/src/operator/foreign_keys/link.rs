@@ -95,7 +95,7 @@ impl Link {
                 push_column(&mut out, &self.child, index, place, value);
             }
         }
-        if self.key.columns.len() == index.keys.len() && !index.below.is_empty() {
+        if self.key.columns.len() == index.keys.len() && index.has_below() {
             // Whole rows, without what is interleaved below them.
             return row_span(out);
         }

@@ -1,0 +1,388 @@
+//! ALTER TABLE … INTERLEAVE and … UNINTERLEAVE on a filled table: beside writers, cancelled,
+//! and cut short by kill -9.
+//!
+//! Afterwards the table lies in one of the two places, has all of its rows, and what is left of
+//! the other place goes.
+//!
+//! `BRAID_TEST_SIZE` says how many kills, and how long writers write.
+
+#![allow(clippy::print_stdout, reason = "a test says how much it has done")]
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use braid_testkit::random::{Random, seed};
+use braid_testkit::server::{Config, Server};
+use braid_testkit::size::Size;
+use braid_testkit::target::{connect, first_column};
+use tokio_postgres::Client;
+use tokio_postgres::error::SqlState;
+
+const PARENTS: i64 = 400;
+const CHILDREN: i64 = 20;
+const PATIENCE: Duration = Duration::from_secs(120);
+const INTO: [&str; 2] = [
+    "ALTER TABLE c INTERLEAVE IN PARENT p (a)",
+    "ALTER TABLE c INTERLEAVE IN PARENT p (a) ON DELETE CASCADE",
+];
+const OUT: &str = "ALTER TABLE c UNINTERLEAVE";
+const INDEX: &str = "CREATE INDEX ON c (note)";
+const WORKERS: i64 = 4;
+
+fn run(test: impl Future<Output = ()>) {
+    tokio::runtime::Runtime::new().expect("a runtime").block_on(test);
+}
+
+async fn fill(client: &Client) {
+    let sql = format!(
+        "CREATE TABLE p (a INT8 PRIMARY KEY, n INT8);
+         CREATE TABLE c (a INT8 REFERENCES p ON DELETE CASCADE, b INT8, v INT8, note TEXT,
+             PRIMARY KEY (a, b DESC), INDEX c_v (v), FAMILY f (a, b, v), FAMILY g (note));
+         CREATE TABLE s (a INT8, x INT8, PRIMARY KEY (a, x)) INTERLEAVE IN PARENT p (a)
+             ON DELETE CASCADE;
+         INSERT INTO p SELECT i, 0 FROM generate_series(1, {PARENTS}) AS i;
+         INSERT INTO s SELECT a, a FROM p;
+         INSERT INTO c SELECT a, b * {WORKERS}, 1, 'first' FROM p,
+             generate_series(1, {CHILDREN}) AS b"
+    );
+    client.batch_execute(&sql).await.expect("filled tables");
+}
+
+/// `public` or `moving`.
+async fn state(client: &Client) -> String {
+    let sql = "SELECT state FROM braid_internal.indexes WHERE index_name = 'c_pkey'";
+    first_column(client, sql).await.pop().expect("a primary key")
+}
+
+async fn wait_for_moving(client: &Client) {
+    let deadline = Instant::now() + PATIENCE;
+    while state(client).await != "moving" {
+        assert!(Instant::now() < deadline, "the move never began");
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+}
+
+async fn is_interleaved(client: &Client) -> bool {
+    let sql = "SELECT parent FROM braid_internal.indexes WHERE index_name = 'c_pkey' \
+               AND parent IS NOT NULL";
+    !first_column(client, sql).await.is_empty()
+}
+
+/// Every row of the children, as text.
+async fn rows(client: &Client) -> Vec<String> {
+    let sql = "SELECT a || ':' || b || ':' || v || ':' || coalesce(note, '-') FROM c ORDER BY a, b";
+    first_column(client, sql).await
+}
+
+async fn assert_sound(client: &Client, what: &str) {
+    for table in ["p", "c", "s"] {
+        let found = first_column(client, &format!("CHECK TABLE {table}")).await;
+        assert!(found.is_empty(), "{what}: CHECK TABLE {table}: {} findings", found.len());
+    }
+    let by_index = first_column(client, "SELECT count(*) FROM c WHERE v >= -1").await;
+    let by_table = first_column(client, "SELECT count(*) FROM c WHERE v + 0 >= -1").await;
+    assert_eq!(by_index, by_table, "{what}");
+}
+
+/// Waits until nothing is left over.
+async fn wait_for_removal(client: &Client) {
+    let deadline = Instant::now() + PATIENCE;
+    let sql = "SELECT left_over FROM braid_internal.tables WHERE table_name = 'p'";
+    while first_column(client, sql).await != ["0"] {
+        assert!(Instant::now() < deadline, "what is left over was never removed");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+#[test]
+fn a_move_cut_short_by_a_kill_is_done_or_taken_back() {
+    run(async {
+        let mut server = Server::start(Config::new());
+        let client = connect(server.sql_url(), None).await;
+        fill(&client).await;
+        let mut random = Random::new(seed());
+        let (mut before, mut done, mut taken_back) = (rows(&client).await, 0, 0);
+        drop(client);
+        for round in 0..Size::from_env().pick(6, 12, 50) {
+            let mover = connect(server.sql_url(), None).await;
+            let watcher = connect(server.sql_url(), None).await;
+            let was = is_interleaved(&watcher).await;
+            let sql = if was { OUT } else { random.pick(&INTO) };
+            let moving = tokio::spawn(async move { mover.batch_execute(sql).await });
+            wait_for_moving(&watcher).await;
+            let wait_max = if round % 2 == 0 { 30 } else { 600 };
+            tokio::time::sleep(Duration::from_millis(random.below(wait_max))).await;
+            server.kill();
+            let finished = moving.await.expect("no panic").is_ok();
+            for _ in 0..random.below(2) {
+                server.restart_and_kill(Duration::from_millis(random.below(40)));
+            }
+            server.restart();
+            let client = connect(server.sql_url(), None).await;
+            let is = is_interleaved(&client).await;
+            assert!(is != was || !finished, "round {round}: {sql} was told to be done");
+            assert_eq!(state(&client).await, "public", "round {round}: {sql}");
+            assert!(rows(&client).await == before, "round {round}: {sql}: rows differ");
+            assert_sound(&client, &format!("round {round}: {sql}")).await;
+            (done, taken_back) = (done + i32::from(is != was), taken_back + i32::from(is == was));
+            wait_for_removal(&client).await;
+            assert_sound(&client, &format!("round {round}: {sql}, removed")).await;
+            // What changes in between must not come back from the other place.
+            let (a, b) = (1 + random.below(PARENTS as u64), 1 + random.below(8) * 4);
+            let changes = format!(
+                "UPDATE c SET note = NULL, v = v + 1 WHERE a = {a};
+                 DELETE FROM c WHERE b = {b} AND a % 7 = {}",
+                a % 7
+            );
+            client.batch_execute(&changes).await.expect("changes");
+            before = rows(&client).await;
+        }
+        assert!(taken_back > 0, "every move was done before its kill: use more rows");
+        println!("{done} moves done, {taken_back} taken back");
+    });
+}
+
+#[test]
+fn a_cancelled_move_is_taken_back() {
+    run(async {
+        let server = Server::start(Config::new());
+        let client = connect(server.sql_url(), None).await;
+        fill(&client).await;
+        let watcher = connect(server.sql_url(), None).await;
+        let before = rows(&watcher).await;
+        for sql in [INTO[1], INTO[0], OUT] {
+            let was = is_interleaved(&watcher).await;
+            let token = client.cancel_token();
+            let (outcome, ()) = tokio::join!(client.batch_execute(sql), async {
+                wait_for_moving(&watcher).await;
+                token.cancel_query(tokio_postgres::NoTls).await.expect("a cancel request");
+            });
+            let error = outcome.expect_err("is cancelled");
+            assert_eq!(error.code(), Some(&SqlState::QUERY_CANCELED), "{sql}");
+            assert_eq!(state(&watcher).await, "public", "{sql}");
+            assert_eq!(is_interleaved(&watcher).await, was, "{sql}");
+            assert!(rows(&watcher).await == before, "{sql}: rows differ");
+            assert_sound(&watcher, sql).await;
+            client.batch_execute(sql).await.expect("is moved");
+            assert_ne!(is_interleaved(&watcher).await, was, "{sql}");
+            assert!(rows(&watcher).await == before, "{sql}: rows differ");
+            assert_sound(&watcher, sql).await;
+            if sql != OUT {
+                client.batch_execute(OUT).await.expect("is moved back");
+            }
+            if sql == INTO[0] {
+                client.batch_execute(INTO[0]).await.expect("is moved again");
+            }
+        }
+        wait_for_removal(&watcher).await;
+        assert_sound(&watcher, "at the end").await;
+    });
+}
+
+#[test]
+fn what_depends_on_the_place_waits_for_the_move() {
+    run(async {
+        let server = Server::start(Config::new());
+        let client = connect(server.sql_url(), None).await;
+        fill(&client).await;
+        let watcher = connect(server.sql_url(), None).await;
+        let moving = tokio::spawn(async move { client.batch_execute(INTO[1]).await });
+        wait_for_moving(&watcher).await;
+        let refused = [
+            "DROP TABLE p CASCADE",
+            "TRUNCATE p CASCADE",
+            "TRUNCATE c",
+            "DROP TABLE c",
+            OUT,
+            INDEX,
+            "ALTER TABLE c ALTER COLUMN b TYPE int4",
+            "ALTER TABLE p ALTER COLUMN a TYPE int4",
+        ];
+        let mut met = 0;
+        for sql in refused {
+            let result = match sql {
+                OUT | INDEX => watcher.batch_execute(sql).await,
+                _ => watcher.batch_execute(&format!("BEGIN; {sql}; ROLLBACK")).await,
+            };
+            watcher.batch_execute("ROLLBACK").await.expect("rolls back");
+            let ended = state(&watcher).await == "public";
+            if ended {
+                break;
+            }
+            let code = result.expect_err(sql).code().cloned();
+            let known = [SqlState::OBJECT_IN_USE, SqlState::FEATURE_NOT_SUPPORTED];
+            assert!(code.is_some_and(|code| known.contains(&code)), "{sql}");
+            met += 1;
+        }
+        moving.await.expect("no panic").expect("is moved");
+        assert!(met > 0, "the move was over before anything met it: use more rows");
+        assert_sound(&watcher, "at the end").await;
+    });
+}
+
+/// What one worker knows of its rows.
+#[derive(Default)]
+struct Model {
+    rows: BTreeMap<(i64, i64), (i64, Option<String>)>,
+    parents: BTreeMap<i64, ()>,
+}
+
+impl Model {
+    /// A statement and what it makes of the rows if it gets through.
+    fn step(&self, worker: i64, random: &mut Random) -> (String, Change) {
+        let a = 1 + random.below(PARENTS as u64) as i64;
+        let b = random.below(40) as i64 * WORKERS + worker;
+        let v = random.below(100) as i64;
+        let own = 10_000 + worker * 100 + random.below(5) as i64;
+        match random.below(8) {
+            0 | 1 => (
+                format!("INSERT INTO c VALUES ({a}, {b}, {v}, 'new') ON CONFLICT DO NOTHING"),
+                Change::Add(a, b, v),
+            ),
+            2 => (format!("UPSERT INTO c VALUES ({a}, {b}, {v}, 'put')"), Change::Put(a, b, v)),
+            3 => (
+                format!("UPDATE c SET v = {v} WHERE a = {a} AND b % {WORKERS} = {worker}"),
+                Change::SetValue(a, v),
+            ),
+            4 => (
+                format!("UPDATE c SET note = NULL WHERE a = {a} AND b = {b}"),
+                Change::ClearNote(a, b),
+            ),
+            5 => (format!("DELETE FROM c WHERE a = {a} AND b = {b}"), Change::Remove(a, b)),
+            6 if self.parents.contains_key(&own) => {
+                (format!("DELETE FROM p WHERE a = {own}"), Change::RemoveParent(own))
+            }
+            6 => (format!("INSERT INTO p VALUES ({own}, 0)"), Change::AddParent(own)),
+            _ => match self.parents.keys().next() {
+                Some(own) => (
+                    format!("INSERT INTO c VALUES ({own}, {b}, {v}, 'new') ON CONFLICT DO NOTHING"),
+                    Change::Add(*own, b, v),
+                ),
+                None => (format!("UPDATE p SET n = n + 1 WHERE a = {a}"), Change::Nothing),
+            },
+        }
+    }
+
+    fn apply(&mut self, worker: i64, change: Change) {
+        match change {
+            Change::Nothing => {}
+            Change::Add(a, b, v) => {
+                self.rows.entry((a, b)).or_insert((v, Some("new".to_owned())));
+            }
+            Change::Put(a, b, v) => {
+                self.rows.insert((a, b), (v, Some("put".to_owned())));
+            }
+            Change::SetValue(a, v) => {
+                let own = self
+                    .rows
+                    .iter_mut()
+                    .filter(|((of, b), _)| *of == a && b % WORKERS == worker % WORKERS);
+                own.for_each(|(_, row)| row.0 = v);
+            }
+            Change::ClearNote(a, b) => {
+                if let Some(row) = self.rows.get_mut(&(a, b)) {
+                    row.1 = None;
+                }
+            }
+            Change::Remove(a, b) => {
+                self.rows.remove(&(a, b));
+            }
+            Change::AddParent(a) => {
+                self.parents.insert(a, ());
+            }
+            Change::RemoveParent(a) => {
+                self.parents.remove(&a);
+                self.rows.retain(|(of, _), _| *of != a);
+            }
+        }
+    }
+}
+
+enum Change {
+    Nothing,
+    Add(i64, i64, i64),
+    Put(i64, i64, i64),
+    SetValue(i64, i64),
+    ClearNote(i64, i64),
+    Remove(i64, i64),
+    AddParent(i64),
+    RemoveParent(i64),
+}
+
+/// Writes rows of its own until told to stop; what should be there then.
+async fn write(
+    client: Client,
+    worker: i64,
+    mut model: Model,
+    stop: Arc<AtomicBool>,
+    done: Arc<AtomicUsize>,
+) -> Model {
+    let mut random = Random::new(seed() + worker as u64);
+    while !stop.load(Ordering::Acquire) {
+        let (sql, change) = model.step(worker, &mut random);
+        match client.batch_execute(&sql).await {
+            Ok(()) => {
+                model.apply(worker, change);
+                done.fetch_add(1, Ordering::Relaxed);
+            }
+            Err(error) => {
+                let retry = Some(&SqlState::T_R_SERIALIZATION_FAILURE);
+                assert_eq!(error.code(), retry, "{sql}: {error:?}");
+            }
+        }
+    }
+    model
+}
+
+#[test]
+fn writers_beside_the_move_lose_nothing() {
+    run(async {
+        let server = Server::start(Config::new());
+        let client = connect(server.sql_url(), None).await;
+        fill(&client).await;
+        let (stop, done) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
+        let mut writers = Vec::new();
+        // The rows of the first filling are the first worker's.
+        for worker in 0..WORKERS {
+            let mut model = Model::default();
+            if worker == 0 {
+                for (a, b) in (1..=PARENTS).flat_map(|a| (1..=CHILDREN).map(move |b| (a, b))) {
+                    model.rows.insert((a, b * WORKERS), (1, Some("first".to_owned())));
+                }
+            }
+            let own = connect(server.sql_url(), None).await;
+            let (stop, done) = (stop.clone(), done.clone());
+            writers.push(tokio::spawn(write(own, worker, model, stop, done)));
+        }
+        for round in 0..Size::from_env().pick(2, 4, 20) {
+            for sql in [INTO[round % 2], OUT] {
+                let before = done.load(Ordering::Relaxed);
+                client.batch_execute(sql).await.unwrap_or_else(|error| panic!("{sql}: {error:?}"));
+                let during = done.load(Ordering::Relaxed) - before;
+                assert!(during > 0, "no writer got through while the table was moved");
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+        }
+        client.batch_execute(INTO[1]).await.expect("is moved once more");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        stop.store(true, Ordering::Release);
+        let mut expected = Vec::new();
+        for writer in writers {
+            let model = writer.await.expect("a writer without surprises");
+            expected.extend(model.rows);
+        }
+        expected.sort();
+        let expected: Vec<String> = expected
+            .into_iter()
+            .map(|((a, b), (v, note))| format!("{a}:{b}:{v}:{}", note.as_deref().unwrap_or("-")))
+            .collect();
+        let found = rows(&client).await;
+        let differs = expected.iter().zip(&found).find(|(expected, found)| expected != found);
+        assert!(found == expected, "{} of {}: {differs:?}", found.len(), expected.len());
+        wait_for_removal(&client).await;
+        assert_sound(&client, "at the end").await;
+        println!("{} statements beside the moves", done.load(Ordering::Relaxed));
+    });
+}

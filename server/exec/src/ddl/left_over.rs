@@ -1,0 +1,131 @@
+//! Keys that a table or an index has left below others' rows: removed in the background, in
+//! bounded batches.
+//!
+//! What is interleaved has no range of its own, so that it cannot go in one range delete. Who drops
+//! or moves it only notes what stays behind with the parent (`Index::passing`), in the transaction
+//! that changes the catalog; from its commit on nobody reads these keys. They are removed here, and
+//! then the note.
+//!
+//! Rules: a batch counts only if the parent's descriptor is what it was, so that nothing is removed
+//! that somebody has begun to use; keys that are still on their way in (`Catalog::is_arriving`)
+//! are left alone. A process that ends meanwhile goes on at its next start.
+
+use std::sync::Arc;
+
+use braid_catalog::{CatalogCache, Id, Passing, Table, descriptor_key};
+use braid_kv::{Database, ScanRequest, Span, TxnOptions};
+use braid_types::{Result, SqlState};
+
+use crate::from_kv;
+
+/// How many keys one batch removes at most.
+const BATCH_KEYS: usize = 2_000;
+
+/// Removes what is left over, of every table; whether all of it is gone. It may be dropped at any
+/// time.
+pub async fn remove_left_over(kv: &Database, cache: &Arc<CatalogCache>) -> Result<bool> {
+    let txn = kv.begin(TxnOptions { read_only: true, ..TxnOptions::default() });
+    let catalog = cache.at(&txn, txn.next_statement()).await.map_err(from_kv)?;
+    txn.rollback().await;
+    let mut is_done = true;
+    for table in catalog.tables() {
+        for passing in &table.primary.passing {
+            if !catalog.is_arriving(passing) {
+                is_done &= remove(kv, cache, table.id, passing).await?;
+            }
+        }
+    }
+    Ok(is_done)
+}
+
+/// Removes the keys that one index has left below a table's rows, and the note of them; false if
+/// others were in the way.
+pub(super) async fn remove(
+    kv: &Database,
+    cache: &Arc<CatalogCache>,
+    parent: Id,
+    passing: &Passing,
+) -> Result<bool> {
+    let mut next = Some(passing.span());
+    let mut keys_max = BATCH_KEYS;
+    while let Some(span) = next.clone() {
+        match batch(kv, cache, parent, passing, span, keys_max).await {
+            Ok(Step::Left(left)) => {
+                next = left;
+                keys_max = BATCH_KEYS.min(keys_max * 2);
+            }
+            Ok(Step::Gone) => return Ok(true),
+            Err(error) if is_retry(&error) && keys_max > 1 => keys_max /= 2,
+            Err(error) if is_retry(&error) => return Ok(false),
+            Err(error) => return Err(error),
+        }
+    }
+    match forget(kv, cache, parent, passing).await {
+        Err(error) if is_retry(&error) => Ok(false),
+        other => other.map(|()| true),
+    }
+}
+
+fn is_retry(error: &braid_types::Error) -> bool {
+    matches!(error.state(), SqlState::SerializationFailure | SqlState::DeadlockDetected)
+}
+
+enum Step {
+    /// What is left of the span.
+    Left(Option<Span>),
+    /// There is nothing to remove any more.
+    Gone,
+}
+
+async fn batch(
+    kv: &Database,
+    cache: &Arc<CatalogCache>,
+    parent: Id,
+    passing: &Passing,
+    span: Span,
+    keys_max: usize,
+) -> Result<Step> {
+    let txn = kv.begin(TxnOptions::default());
+    let seq = txn.next_statement();
+    let catalog = cache.at(&txn, seq).await.map_err(from_kv)?;
+    let known = catalog.table(parent).is_some_and(|table| table.primary.passing.contains(passing));
+    if !known || catalog.is_arriving(passing) {
+        txn.rollback().await;
+        return Ok(Step::Gone);
+    }
+    txn.require_unchanged(descriptor_key(parent));
+    let request = ScanRequest::new(span).keys_only().limit_rows(keys_max);
+    let request = request.record(braid_kv::Record::Never).shape(Some(&passing.shape()));
+    let found = txn.scan(seq, request).await.map_err(from_kv)?;
+    for (key, _) in found.iter() {
+        txn.delete(seq, key).map_err(from_kv)?;
+    }
+    txn.commit_or_error().await.map_err(from_kv)?;
+    Ok(Step::Left(found.resume))
+}
+
+async fn forget(
+    kv: &Database,
+    cache: &Arc<CatalogCache>,
+    parent: Id,
+    passing: &Passing,
+) -> Result<()> {
+    let txn = kv.begin(TxnOptions::default());
+    let seq = txn.next_statement();
+    let mut draft = cache.draft(&txn, seq).await.map_err(from_kv)?;
+    let Some(table) = draft.catalog().table(parent).cloned() else {
+        txn.rollback().await;
+        return Ok(());
+    };
+    if draft.catalog().is_arriving(passing) {
+        txn.rollback().await;
+        return Ok(());
+    }
+    let mut table = Table::clone(&table);
+    table.primary.passing.retain(|known| known != passing);
+    draft.put_table(table);
+    let pending = draft.flush(cache, &txn, seq).map_err(from_kv)?;
+    let outcome = txn.commit_or_error().await;
+    drop(pending);
+    outcome.map(drop).map_err(from_kv)
+}

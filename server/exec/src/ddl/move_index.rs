@@ -1,0 +1,159 @@
+//! `ALTER INDEX … INTERLEAVE IN PARENT` and `… UNINTERLEAVE`: the index is built anew in the other
+//! place, as CREATE INDEX builds one beside writers, and then takes the old one's name and part.
+//!
+//! What is left of the old place goes in the background (`super::left_over`) or with one range
+//! delete. A statement that fails, is cancelled or ends with the process leaves the old index.
+
+use std::sync::atomic::{AtomicU16, Ordering};
+
+use braid_catalog::{Index, IndexNumber, IndexState, Object, Relation, Table};
+use braid_sql::ast::{AlterIndex, AlterIndexAction, Interleave};
+use braid_types::{Error, Result, SqlState};
+
+use super::alter_table::not_in_block;
+use super::drop::change_table;
+use super::lookup::{choose_relation_name, parts, wrong_kind};
+use super::relocate::refuse_moving;
+use super::{DdlContext, build_index};
+
+pub(super) async fn run(cx: &mut DdlContext<'_>, alter: &AlterIndex) -> Result<()> {
+    let clause = match &alter.action {
+        AlterIndexAction::Interleave(clause) => Some(clause),
+        AlterIndexAction::Options | AlterIndexAction::Uninterleave => None,
+    };
+    let replaced = AtomicU16::new(0);
+    let prepare = |cx: &mut DdlContext<'_>| {
+        let Some((table, number)) = find(cx, alter)? else { return Ok(None) };
+        replaced.store(number, Ordering::Relaxed);
+        add_twin(cx, table, number, clause).map(Some)
+    };
+    let finish = |cx: &mut DdlContext<'_>, table: &mut Table, number| {
+        take_part(cx, table, replaced.load(Ordering::Relaxed), number)
+    };
+    build_index::run(cx, prepare, finish).await
+}
+
+/// The tag of what changes nothing; 25001 for what works in several transactions of its own.
+pub(super) fn in_transaction(action: &AlterIndexAction) -> Result<&'static str> {
+    match action {
+        AlterIndexAction::Options => Ok("ALTER INDEX"),
+        AlterIndexAction::Interleave(_) => Err(not_in_block("ALTER INDEX ... INTERLEAVE")),
+        AlterIndexAction::Uninterleave => Err(not_in_block("ALTER INDEX ... UNINTERLEAVE")),
+    }
+}
+
+fn find(cx: &mut DdlContext<'_>, alter: &AlterIndex) -> Result<Option<(Table, IndexNumber)>> {
+    match cx.find(&alter.name)? {
+        Some(Relation::Index(table, number)) => {
+            cx.check_owner(Object::Table(&table))?;
+            Ok(Some((Table::clone(&table), number)))
+        }
+        Some(other) => Err(wrong_kind(other.name(), "index")),
+        None => {
+            let message = format!("relation \"{}\" does not exist", parts(&alter.name).join("."));
+            if !alter.if_exists {
+                return Err(Error::new(SqlState::UndefinedTable, message));
+            }
+            cx.notice(SqlState::SuccessfulCompletion, format!("{message}, skipping"));
+            Ok(None)
+        }
+    }
+}
+
+/// 0A000, 55000 or 55006 for an index that cannot be moved so.
+fn check_movable(cx: &DdlContext<'_>, table: &Table, index: &Index, into: bool) -> Result<()> {
+    let name = &index.name;
+    if index.number == table.primary.number {
+        let relation = &table.name;
+        let message = format!("cannot move \"{name}\" because it is a primary key");
+        let command = if into { "INTERLEAVE" } else { "UNINTERLEAVE" };
+        return Err(Error::new(SqlState::FeatureNotSupported, message)
+            .hint(format!("Use ALTER TABLE {relation} {command} instead.")));
+    }
+    if table.moving.is_some() {
+        refuse_moving(&cx.catalog(), table)?;
+    }
+    if index.state == IndexState::Building {
+        let message = format!("index \"{name}\" is being built");
+        return Err(Error::new(SqlState::ObjectInUse, message));
+    }
+    let parent = index.parent().and_then(|parent| cx.catalog().table(parent).cloned());
+    let (message, hint) = match (parent, into) {
+        (Some(parent), true) => (
+            format!("index \"{name}\" is already interleaved in table \"{}\"", parent.name),
+            Some(format!("Use ALTER INDEX {name} UNINTERLEAVE first.")),
+        ),
+        (None, false) => (format!("index \"{name}\" is not interleaved"), None),
+        _ => return Ok(()),
+    };
+    let error = Error::new(SqlState::ObjectNotInPrerequisiteState, message);
+    Err(match hint {
+        Some(hint) => error.hint(hint),
+        None => error,
+    })
+}
+
+/// Adds the index a second time, under a name of its own, in the other place.
+fn add_twin(
+    cx: &mut DdlContext<'_>,
+    mut table: Table,
+    number: IndexNumber,
+    clause: Option<&Interleave>,
+) -> Result<(Table, IndexNumber)> {
+    let Some(index) = table.index(number).cloned() else {
+        return Err(Error::internal("an index has vanished"));
+    };
+    check_movable(cx, &table, &index, clause.is_some())?;
+    let id = cx.draft()?.allocate_id();
+    let name = choose_relation_name(&cx.catalog(), table.schema, &index.name, None, "moving", &[]);
+    let new_number = table.next_index;
+    table.next_index += 1;
+    table.indexes.push(Index {
+        id,
+        number: new_number,
+        name,
+        constraint: None,
+        interleaving: None,
+        comment: None,
+        ..index
+    });
+    if let Some(clause) = clause {
+        cx.interleave(&mut table, new_number, clause)?;
+    }
+    Ok((table, new_number))
+}
+
+/// The new index takes the part of the old one, which goes.
+fn take_part(
+    cx: &mut DdlContext<'_>,
+    table: &mut Table,
+    old: IndexNumber,
+    new: IndexNumber,
+) -> Result<()> {
+    let Some(index) = table.index(old).cloned() else {
+        let message = "the index was dropped while it was being moved";
+        return Err(Error::new(SqlState::UndefinedObject, message));
+    };
+    cx.delete_index(table, &index)?;
+    let Some(place) = table.indexes.iter().position(|known| known.number == new) else {
+        return Err(Error::internal("an index has vanished"));
+    };
+    let mut moved = table.indexes.remove(place);
+    (moved.id, moved.name) = (index.id, index.name);
+    (moved.constraint, moved.comment) = (index.constraint, index.comment);
+    for known in table.indexes.iter_mut().filter(|known| known.number == old) {
+        *known = moved.clone();
+    }
+    let id = table.id;
+    let repoint = |table: &mut Table| {
+        let keys = table.foreign_keys.iter_mut();
+        for key in keys.filter(|key| key.parent == id && key.parent_index == old) {
+            key.parent_index = new;
+        }
+    };
+    for child in table.referenced_by.iter().filter(|child| **child != id) {
+        change_table(cx, *child, repoint)?;
+    }
+    repoint(table);
+    Ok(())
+}

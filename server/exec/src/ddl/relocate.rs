@@ -1,0 +1,379 @@
+//! `ALTER TABLE … INTERLEAVE IN PARENT` and `… UNINTERLEAVE`: a table's rows moved to another place
+//! in bounded batches while others write.
+//!
+//! ```text
+//! announce ─▶ check parents ─▶ copy ─▶ copy ─▶ … ─▶ switch ─▶ old place removed
+//!   from here on writers write both places            from here on the new one is read
+//! ```
+//!
+//! Each step is a transaction of its own, and runs again after a conflict. A batch reads rows and
+//! puts them where they will lie; a row that changes meanwhile makes the batch run again. Until the
+//! switch everybody reads the old place; transactions that planned before a step cannot commit
+//! after it, since they require the descriptors to be unchanged. Secondary indexes stay as they
+//! are: their entries name rows by the key's values.
+//!
+//! If a row has no parent, or the statement is cancelled, or the process ends before the switch,
+//! the move is taken back: what was copied is left over (`super::left_over`) or goes with one range
+//! delete. After the switch it is done, and what is left of the old place is removed in the same
+//! two ways.
+//!
+//! Rules: only a table with nothing interleaved below it is moved; while it moves, nobody changes
+//! where it, or anything above its two places, lies (`refuse_while_moving`). Once the announcement
+//! is under way, nobody drops the future: the statement's cancellation is minded here.
+
+use std::sync::Arc;
+
+use braid_catalog::{Catalog, Id, Interleaving, Moving, Passing, Table};
+use braid_kv::{Database, Record, ScanRequest, Span, TxnOptions};
+use braid_sql::ast::{AlterAction, AlterTable, Interleave};
+use braid_types::{Error, Result, SqlState};
+
+use super::build_index::{ATTEMPTS_MAX, change, is_retry};
+use super::data::CHECKED;
+use super::drop::change_table;
+use super::interleave::{check_agreement, way_down};
+use super::lookup::parts;
+use super::{DdlContext, left_over, validate_rows};
+use crate::from_kv;
+use crate::rows::TableRows;
+
+/// How many pairs one batch copies at most.
+const BATCH_PAIRS: usize = 2_000;
+/// How many bytes one batch reads at most; far more than one row has.
+const BATCH_BYTES: usize = 64 << 20;
+
+/// Whether [`run`] carries this statement out.
+pub(super) fn is_move(alter: &AlterTable) -> bool {
+    matches!(alter.actions.as_slice(), [AlterAction::Interleave(_) | AlterAction::Uninterleave])
+}
+
+/// What the announcement has come to.
+enum Announced {
+    /// There is no such table, and IF EXISTS was said.
+    Nothing,
+    /// Keys of an earlier move are still in the new place.
+    InTheWay(Id, Passing),
+    /// The table is moving; the foreign key of ON DELETE, if it was written.
+    Moving(Id, Option<Id>),
+}
+
+pub(super) async fn run(cx: &mut DdlContext<'_>, alter: &AlterTable) -> Result<()> {
+    let kv = cx.txn().database().clone();
+    let (table, key) = loop {
+        cx.exec.cancel.check()?;
+        let mut found = Announced::Nothing;
+        change(cx, &kv, true, |cx| {
+            found = announce(cx, alter)?;
+            Ok(())
+        })
+        .await?;
+        match found {
+            Announced::Nothing => return Ok(()),
+            Announced::Moving(table, key) => break (table, key),
+            Announced::InTheWay(parent, passing) => {
+                left_over::remove(&kv, cx.cache, parent, &passing).await?;
+            }
+        }
+    };
+    let mut result = {
+        let cancel = cx.exec.cancel.clone();
+        tokio::select! {
+            biased;
+            moved = fill(cx, &kv, table, key) => moved,
+            error = cancel.stopped() => Err(error),
+        }
+    };
+    if result.is_ok() {
+        result = change(cx, &kv, true, |cx| switch(cx, table)).await;
+    }
+    if result.is_err() {
+        change(cx, &kv, false, |cx| {
+            let Some(table) = cx.catalog().table(table).cloned() else { return Ok(()) };
+            take_back(cx, &table)
+        })
+        .await?;
+    }
+    result
+}
+
+fn in_use(message: String) -> Error {
+    Error::new(SqlState::ObjectInUse, message)
+}
+
+fn announce(cx: &mut DdlContext<'_>, alter: &AlterTable) -> Result<Announced> {
+    if alter.if_exists && cx.find(&alter.name)?.is_none() {
+        let message =
+            format!("relation \"{}\" does not exist, skipping", parts(&alter.name).join("."));
+        cx.notice(SqlState::SuccessfulCompletion, message);
+        return Ok(Announced::Nothing);
+    }
+    let table = cx.own_table(&alter.name)?;
+    check_movable(&cx.catalog(), &table)?;
+    match alter.actions.as_slice() {
+        [AlterAction::Interleave(clause)] => announce_into(cx, &table, clause),
+        _ => announce_out(cx, &table),
+    }
+}
+
+/// 55006 or 0A000 for a table whose rows cannot be moved now.
+fn check_movable(catalog: &Catalog, table: &Table) -> Result<()> {
+    refuse_moving(catalog, table)?;
+    let name = &table.name;
+    let is_building =
+        |index: &braid_catalog::Index| index.state == braid_catalog::IndexState::Building;
+    if table.indexes.iter().any(is_building) || table.foreign_keys.iter().any(|k| k.unfinished) {
+        let message = format!(
+            "cannot move table \"{name}\" while an index or a foreign key is being added to it"
+        );
+        return Err(in_use(message));
+    }
+    if let Some((child, number)) = table.primary.below.first() {
+        let below = catalog.table(*child).and_then(|child| {
+            let index = child.index(*number)?;
+            Some(match *number == child.primary.number {
+                true => ("table", child.name.clone(), format!("ALTER TABLE {}", child.name)),
+                false => ("index", index.name.clone(), format!("ALTER INDEX {}", index.name)),
+            })
+        });
+        let (kind, child, command) = below.unwrap_or_default();
+        let message =
+            format!("cannot move table \"{name}\" while {kind} \"{child}\" is interleaved in it");
+        return Err(Error::new(SqlState::FeatureNotSupported, message)
+            .hint(format!("Use {command} UNINTERLEAVE first.")));
+    }
+    Ok(())
+}
+
+/// 55006 if a table's rows, or rows below them, are being moved.
+pub(super) fn refuse_moving(catalog: &Catalog, table: &Table) -> Result<()> {
+    let moving = match &table.moving {
+        Some(_) => Some(table),
+        None => catalog.moving_below(table.id).map(|below| &**below),
+    };
+    let Some(moving) = moving else { return Ok(()) };
+    let message = format!("table \"{}\" is being moved by another ALTER TABLE", moving.name);
+    Err(in_use(message))
+}
+
+/// 55006 if a statement has changed where something lies that rows are being moved between.
+pub(super) fn refuse_while_moving(before: &Catalog, after: &Catalog) -> Result<()> {
+    for table in before.tables().filter(|table| table.moving.is_some()) {
+        let to = table.moving.as_ref().and_then(|moving| moving.to.as_ref());
+        let above = |place: Option<&Interleaving>| {
+            place.into_iter().flat_map(|place| &place.above).map(|above| above.table).collect()
+        };
+        let mut concerned: Vec<Id> = above(to);
+        concerned.extend(above(table.primary.interleaving.as_ref()) as Vec<Id>);
+        concerned.push(table.id);
+        for id in concerned {
+            let changed = match (before.table(id), after.table(id)) {
+                (Some(before), Some(after)) => !lies_the_same(before, after),
+                (before, after) => before.is_some() != after.is_some(),
+            };
+            if changed {
+                let message =
+                    format!("table \"{}\" is being moved by another ALTER TABLE", table.name);
+                return Err(in_use(message));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn lies_the_same(before: &Table, after: &Table) -> bool {
+    let types = |table: &Table| {
+        let ty = |part: &braid_catalog::IndexKey| table.column(part.column).map(|c| c.ty.clone());
+        table.primary.keys.iter().map(ty).collect::<Vec<_>>()
+    };
+    before.data_id == after.data_id
+        && before.primary.keys == after.primary.keys
+        && before.primary.interleaving == after.primary.interleaving
+        && before.moving == after.moving
+        && types(before) == types(after)
+}
+
+fn announce_into(
+    cx: &mut DdlContext<'_>,
+    table: &Arc<Table>,
+    clause: &Interleave,
+) -> Result<Announced> {
+    if let Some(parent) = table.primary.parent().and_then(|id| cx.catalog().table(id).cloned()) {
+        let (name, parent) = (&table.name, &parent.name);
+        let message = format!("table \"{name}\" is already interleaved in table \"{parent}\"");
+        return Err(Error::new(SqlState::ObjectNotInPrerequisiteState, message)
+            .hint(format!("Use ALTER TABLE {name} UNINTERLEAVE first.")));
+    }
+    let mut changed = Table::clone(table);
+    let parent = cx.interleave_parent(table, clause)?;
+    let number = table.primary.number;
+    let key = cx.check_clause(&mut changed, number, clause, &parent)?;
+    if let Some(key) = changed.foreign_keys.iter_mut().find(|known| Some(known.id) == key) {
+        (key.validated, key.unfinished) = (false, true);
+    }
+    let to = Interleaving { above: way_down(&parent), foreign_key: key };
+    let passing = changed.passing_keys(&changed.primary, &to);
+    if parent.primary.passing.contains(&passing) {
+        return Ok(Announced::InTheWay(parent.id, passing));
+    }
+    changed.moving = Some(Moving { to: Some(to) });
+    check_agreement(&changed.moved().unwrap_or_else(|| changed.clone()))?;
+    let id = changed.id;
+    cx.draft()?.put_table(changed);
+    change_table(cx, parent.id, |parent| parent.primary.passing.push(passing))?;
+    Ok(Announced::Moving(id, key))
+}
+
+fn announce_out(cx: &mut DdlContext<'_>, table: &Arc<Table>) -> Result<Announced> {
+    if table.primary.interleaving.is_none() {
+        let message = format!("table \"{}\" is not interleaved", table.name);
+        return Err(Error::new(SqlState::ObjectNotInPrerequisiteState, message));
+    }
+    let mut changed = Table::clone(table);
+    changed.moving = Some(Moving { to: None });
+    cx.draft()?.put_table(changed);
+    Ok(Announced::Moving(table.id, None))
+}
+
+/// The rows lie in the new place now.
+fn switch(cx: &mut DdlContext<'_>, id: Id) -> Result<()> {
+    let Some(table) = cx.catalog().table(id).cloned() else { return Ok(()) };
+    let Some(mut changed) = table.moved() else { return Ok(()) };
+    let number = table.primary.number;
+    if let Some(from) = &table.primary.interleaving {
+        let passing = table.passing_keys(&table.primary, from);
+        if let Some(parent) = table.primary.parent() {
+            change_table(cx, parent, |parent| {
+                parent.primary.below.retain(|below| *below != (id, number));
+                parent.primary.passing.push(passing);
+            })?;
+        }
+        // The action went with the clause.
+        drop_key(cx, &mut changed, from.foreign_key)?;
+    } else {
+        let span = table.index_span(&table.primary);
+        cx.txn().delete_span(cx.seq(), span).map_err(from_kv)?;
+    }
+    // What others had left below the rows has gone with the old place.
+    changed.primary.passing.clear();
+    if let Some(to) = changed.primary.interleaving.clone() {
+        let passing = changed.passing_keys(&changed.primary, &to);
+        for key in changed.foreign_keys.iter_mut().filter(|k| Some(k.id) == to.foreign_key) {
+            (key.validated, key.unfinished) = (true, false);
+        }
+        if let Some(parent) = changed.primary.parent() {
+            change_table(cx, parent, |parent| {
+                parent.primary.passing.retain(|known| *known != passing);
+                parent.primary.below.push((id, number));
+            })?;
+        }
+    }
+    put_changed(cx, changed)
+}
+
+/// Takes a move back that has not come to the switch. What was put below a parent's rows is left
+/// over from now on.
+pub(super) fn take_back(cx: &mut DdlContext<'_>, table: &Table) -> Result<()> {
+    let Some(moving) = &table.moving else { return Ok(()) };
+    let mut changed = table.clone();
+    changed.moving = None;
+    match &moving.to {
+        Some(to) => drop_key(cx, &mut changed, to.foreign_key)?,
+        None => {
+            if let Some(moved) = table.moved() {
+                let span = moved.index_span(&moved.primary);
+                cx.txn().delete_span(cx.seq(), span).map_err(from_kv)?;
+            }
+        }
+    }
+    put_changed(cx, changed)
+}
+
+/// Drops the foreign key that ON DELETE of the clause has made.
+fn drop_key(cx: &mut DdlContext<'_>, table: &mut Table, key: Option<Id>) -> Result<()> {
+    let Some(place) = table.foreign_keys.iter().position(|known| Some(known.id) == key) else {
+        return Ok(());
+    };
+    let gone = table.foreign_keys.remove(place);
+    cx.forget_reference(table, gone.parent)
+}
+
+fn put_changed(cx: &mut DdlContext<'_>, table: Table) -> Result<()> {
+    cx.draft()?.put_table(table);
+    Ok(())
+}
+
+async fn fill(cx: &DdlContext<'_>, kv: &Database, table: Id, key: Option<Id>) -> Result<()> {
+    if let Some(key) = key {
+        validate_rows::validate(cx, kv, table, key).await?;
+    }
+    let mut next = Next { span: None, pairs_max: BATCH_PAIRS, is_done: false };
+    let mut attempt = 0;
+    while !next.is_done {
+        cx.exec.cancel.check()?;
+        match batch(cx, kv, table, &mut next).await {
+            Ok(()) => {
+                attempt = 0;
+                next.pairs_max = BATCH_PAIRS.min(next.pairs_max * 2);
+            }
+            // Fewer rows meet fewer writers.
+            Err(error) if is_retry(&error) && attempt < ATTEMPTS_MAX => {
+                attempt += 1;
+                next.pairs_max = (next.pairs_max / 2).max(1);
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// Where the copying goes on.
+struct Next {
+    span: Option<Span>,
+    pairs_max: usize,
+    is_done: bool,
+}
+
+async fn batch(cx: &DdlContext<'_>, kv: &Database, table: Id, next: &mut Next) -> Result<()> {
+    let txn = kv.begin(TxnOptions::default());
+    let seq = txn.next_statement();
+    let catalog = cx.cache.at(&txn, seq).await.map_err(from_kv)?;
+    let table = catalog.table(table).filter(|table| table.moving.is_some());
+    let Some((table, moved)) = table.and_then(|table| Some((table, table.moved()?))) else {
+        return Err(Error::internal("a table that is being moved has vanished"));
+    };
+    txn.require_unchanged(braid_catalog::descriptor_key(table.id));
+    let (from, to) = (TableRows::new(table), TableRows::new(&Arc::new(moved)));
+    let span = next.span.clone().unwrap_or_else(|| from.primary_span());
+    let places: Vec<usize> = (0..table.columns.len()).collect();
+    let decoder = from.reader(&places);
+    let end = span.end.clone();
+    let limit = next.pairs_max.max(from.family_count() * 2);
+    let record: Record = CHECKED;
+    let mut request = ScanRequest::new(span).limit_rows(limit).record(record);
+    request.limit_bytes = BATCH_BYTES;
+    let pairs = txn.scan(seq, request.shape(from.shape.as_ref())).await.map_err(from_kv)?;
+    let mut rows: Vec<(braid_kv::Key, braid_types::Row)> = Vec::new();
+    for (key, value) in pairs.iter() {
+        let row_key = decoder.row_key(key)?;
+        if rows.last().is_none_or(|(last, _)| last != row_key) {
+            rows.push((row_key.to_vec(), decoder.start(key)?));
+        }
+        if let Some((_, row)) = rows.last_mut() {
+            decoder.fill(row, value)?;
+        }
+    }
+    // All pairs of a row are read in one batch: the last row of a full batch is left to the next.
+    let left = match pairs.resume {
+        None => None,
+        Some(resume) if rows.len() < 2 => Some(resume),
+        Some(_) => rows.pop().map(|(key, _)| Span::new(key, end)),
+    };
+    for (key, value) in rows.iter().flat_map(|(_, row)| to.pairs(row)) {
+        if let Some(value) = value {
+            txn.put(seq, key, value).map_err(from_kv)?;
+        }
+    }
+    txn.commit_or_error().await.map_err(from_kv)?;
+    (next.is_done, next.span) = (left.is_none(), left);
+    Ok(())
+}
