@@ -4,8 +4,7 @@
 //! same, errors with their places included, and so are the tables in the end. `BRAID_TEST_SIZE`
 //! says how many seeds; `BRAID_TEST_SEED=n` runs seed n alone.
 
-use braid_testkit::random::{Random, seed_from_env};
-use braid_testkit::size::Size;
+use braid_testkit::random::Random;
 
 #[path = "protocol/connection.rs"]
 #[allow(dead_code, reason = "the wire scripts use the rest of it")]
@@ -14,11 +13,11 @@ mod connection;
 mod show;
 #[path = "plans/side.rs"]
 mod side;
+#[path = "plans/sides.rs"]
+mod sides;
 
 use side::Side;
-
-/// Of one seed.
-const STATEMENTS: u64 = 60;
+use sides::{Sides, Step, seeds};
 
 const TABLES: &str = "
     DROP TABLE IF EXISTS f, e, d;
@@ -129,134 +128,63 @@ const OTHERS: &[&str] = &[
     "SET TRANSACTION READ ONLY",
 ];
 
-/// The two servers, and what both have prepared.
-struct Sides {
-    shared: Side,
-    plain: Side,
-    /// The last statement that was prepared, and its number of parameters.
-    last: Option<(String, usize)>,
-}
-
-impl Sides {
-    fn both(&mut self, mut ask: impl FnMut(&mut Side) -> String) -> (String, String) {
-        (ask(&mut self.shared), ask(&mut self.plain))
-    }
-
-    fn begin(&mut self) {
-        self.last = None;
-        for side in [&mut self.shared, &mut self.plain] {
-            side.query("ROLLBACK");
-            let answer = side.query(TABLES);
-            assert!(!answer.contains("ErrorResponse"), "{answer}");
+/// Something at random; what it was, and the two answers.
+fn step(sides: &mut Sides, number: u64, random: &mut Random) -> Step {
+    let name = format!("p{number}");
+    match (random.below(10), sides.last.clone()) {
+        (0, _) => {
+            let sql = random.pick(OTHERS).to_string();
+            let answers = sides.other(&sql);
+            // A prepared literal is read when it is prepared, as PostgreSQL does; without
+            // a shared plan it is read again after a change of the settings.
+            if sql.contains("SET") {
+                sides.last = None;
+            }
+            (sql, answers)
         }
-        self.plain.query("SET share_plans = off");
-    }
-
-    /// Prepares a statement on both and runs it a few times.
-    fn prepare(
-        &mut self,
-        name: String,
-        sql: &str,
-        parameters: usize,
-        runs: &[Vec<String>],
-    ) -> (String, String) {
-        let answers = self.both(|side| side.extended(&name, sql, runs));
-        if !answers.0.contains("ErrorResponse") {
-            self.last = Some((name, parameters));
+        (1, _) => {
+            let (sql, parameters) = of_parameters(random);
+            let mut run = |_| (0..parameters).map(|_| value(random)).collect();
+            let runs: Vec<Vec<String>> = (0..number % 3).map(&mut run).collect();
+            let answers = sides.prepare(name, &sql, parameters, &runs);
+            (sql, answers)
         }
-        answers
-    }
-
-    /// Something at random; what it was, and the two answers.
-    fn step(&mut self, number: u64, random: &mut Random) -> (String, (String, String)) {
-        let name = format!("p{number}");
-        match (random.below(10), self.last.clone()) {
-            (0, _) => {
-                let sql = random.pick(OTHERS).to_string();
-                let answers = self.both(|side| side.query(&sql));
-                if sql == "RESET ALL" {
-                    self.plain.query("SET share_plans = off");
-                }
-                // A prepared literal is read when it is prepared, as PostgreSQL does; without
-                // a shared plan it is read again after a change of the settings.
-                if sql.contains("SET") {
-                    self.last = None;
-                }
-                (sql, answers)
-            }
-            (1, _) => {
-                let (sql, parameters) = of_parameters(random);
-                let mut run = |_| (0..parameters).map(|_| value(random)).collect();
-                let runs: Vec<Vec<String>> = (0..number % 3).map(&mut run).collect();
-                let answers = self.prepare(name, &sql, parameters, &runs);
-                (sql, answers)
-            }
-            (2, _) => {
-                let sql = insert(random);
-                let answers = self.prepare(name, &sql, 0, &[Vec::new()]);
-                (sql, answers)
-            }
-            (3, Some((name, parameters))) => {
-                let values: Vec<String> = (0..parameters).map(|_| value(random)).collect();
-                let answers = self.both(|side| side.bind_again(&name, &values));
-                (format!("bind {name} {values:?}"), answers)
-            }
-            (4, Some((name, parameters))) => {
-                let args: Vec<&str> = (0..parameters).map(|_| *random.pick(KEYS)).collect();
-                let explain = random.pick(&["", "EXPLAIN ", "EXPLAIN (VERBOSE) "]);
-                let sql = match parameters {
-                    0 => format!("{explain}EXECUTE {name}"),
-                    _ => format!("{explain}EXECUTE {name}({})", args.join(", ")),
-                };
-                let answers = self.both(|side| side.query(&sql));
-                (sql, answers)
-            }
-            _ => {
-                let sql = insert(random);
-                let answers = self.both(|side| side.query(&sql));
-                (sql, answers)
-            }
+        (2, _) => {
+            let sql = insert(random);
+            let answers = sides.prepare(name, &sql, 0, &[Vec::new()]);
+            (sql, answers)
         }
-    }
-
-    fn same(&mut self, seed: u64, sql: &str) {
-        let (shared, plain) = self.both(|side| side.query(sql));
-        assert_eq!(shared, plain, "BRAID_TEST_SEED={seed}: {sql}");
+        (3, Some((name, parameters))) => {
+            let values: Vec<String> = (0..parameters).map(|_| value(random)).collect();
+            let answers = sides.both(|side| side.bind_again(&name, &values));
+            (format!("bind {name} {values:?}"), answers)
+        }
+        (4, Some((name, parameters))) => {
+            let args: Vec<&str> = (0..parameters).map(|_| *random.pick(KEYS)).collect();
+            let explain = random.pick(&["", "EXPLAIN ", "EXPLAIN (VERBOSE) "]);
+            let sql = match parameters {
+                0 => format!("{explain}EXECUTE {name}"),
+                _ => format!("{explain}EXECUTE {name}({})", args.join(", ")),
+            };
+            let answers = sides.both(|side| side.query(&sql));
+            (sql, answers)
+        }
+        _ => {
+            let sql = insert(random);
+            let answers = sides.both(|side| side.query(&sql));
+            (sql, answers)
+        }
     }
 }
 
 #[test]
 fn answers_are_the_same_with_and_without_shared_plans() {
-    let mut sides = Sides { shared: Side::start(), plain: Side::start(), last: None };
-    let seeds = match seed_from_env() {
-        Some(seed) => seed..seed + 1,
-        None => 1..1 + Size::from_env().pick(15, 200, 3_000),
-    };
-    let (mut done, mut refused) = (0, 0);
-    for seed in seeds {
-        let mut random = Random::new(seed);
-        sides.begin();
-        for number in 0..STATEMENTS {
-            let (sql, (shared, plain)) = sides.step(number, &mut random);
-            assert_eq!(shared, plain, "BRAID_TEST_SEED={seed}: {sql}");
-            // A barrier: else time decides where a statement that nobody waited for fails.
-            sides.same(seed, "SELECT 1");
-            if !shared.contains("ErrorResponse") {
-                done += 1;
-                continue;
-            }
-            refused += 1;
-            if random.one_in(2) {
-                sides.same(seed, "ROLLBACK");
-            }
-        }
-        sides.same(seed, "COMMIT");
-        sides.same(seed, "RESET ALL");
-        sides.same(seed, "SELECT * FROM d ORDER BY id");
-        sides.same(seed, "SELECT * FROM e ORDER BY a, b");
-        sides.same(seed, "SELECT * FROM f ORDER BY id");
-    }
-    assert!(done > refused / 4, "{done} statements ran, {refused} were refused");
+    let contents = [
+        "SELECT * FROM d ORDER BY id",
+        "SELECT * FROM e ORDER BY a, b",
+        "SELECT * FROM f ORDER BY id",
+    ];
+    Sides::start(TABLES).run(seeds(15, 200, 3_000), &contents, step);
 }
 
 #[test]

@@ -4,8 +4,7 @@
 //! answer is the same, errors with their places included, and so are the tables in the end.
 //! `BRAID_TEST_SIZE` says how many seeds; `BRAID_TEST_SEED=n` runs seed n alone.
 
-use braid_testkit::random::{Random, seed_from_env};
-use braid_testkit::size::Size;
+use braid_testkit::random::Random;
 
 #[path = "protocol/connection.rs"]
 #[allow(dead_code, reason = "the wire scripts use the rest of it")]
@@ -14,11 +13,11 @@ mod connection;
 mod show;
 #[path = "plans/side.rs"]
 mod side;
+#[path = "plans/sides.rs"]
+mod sides;
 
 use side::Side;
-
-/// Of one seed.
-const STATEMENTS: u64 = 60;
+use sides::{Sides, Step, seeds};
 
 const TABLES: &str = "
     DROP VIEW IF EXISTS w;
@@ -221,111 +220,41 @@ fn statement(random: &mut Random) -> String {
     }
 }
 
-struct Sides {
-    shared: Side,
-    plain: Side,
-    /// The last statement that was prepared.
-    last: Option<String>,
-}
-
-impl Sides {
-    fn both(&mut self, mut ask: impl FnMut(&mut Side) -> String) -> (String, String) {
-        (ask(&mut self.shared), ask(&mut self.plain))
-    }
-
-    fn begin(&mut self) {
-        self.last = None;
-        for side in [&mut self.shared, &mut self.plain] {
-            side.query("ROLLBACK");
-            let answer = side.query(TABLES);
-            assert!(!answer.contains("ErrorResponse"), "{answer}");
+/// Something at random; what it was, and the two answers.
+fn step(sides: &mut Sides, number: u64, random: &mut Random) -> Step {
+    match (random.below(12), sides.last.clone()) {
+        (0, _) => {
+            let sql = random.pick(OTHERS).to_string();
+            let answers = sides.other(&sql);
+            (sql, answers)
         }
-        self.plain.query("SET share_plans = off");
-    }
-
-    fn step(&mut self, number: u64, random: &mut Random) -> (String, (String, String)) {
-        match (random.below(12), self.last.clone()) {
-            (0, _) => {
-                let sql = random.pick(OTHERS).to_string();
-                let answers = self.both(|side| side.query(&sql));
-                if sql == "RESET ALL" {
-                    self.plain.query("SET share_plans = off");
-                }
-                (sql, answers)
-            }
-            (1 | 2, _) => {
-                let sql = statement(random);
-                let name = format!("p{number}");
-                let answers = self.both(|side| side.extended(&name, &sql, &[Vec::new()]));
-                if !answers.0.contains("ErrorResponse") {
-                    self.last = Some(name);
-                }
-                (sql, answers)
-            }
-            (3, Some(name)) => {
-                let answers = self.both(|side| side.bind_again(&name, &[]));
-                (format!("bind {name}"), answers)
-            }
-            (4, Some(name)) => {
-                let sql = format!("{}EXECUTE {name}", random.pick(&["", "EXPLAIN (COSTS OFF) "]));
-                let answers = self.both(|side| side.query(&sql));
-                (sql, answers)
-            }
-            _ => {
-                let sql = statement(random);
-                let answers = self.both(|side| side.query(&sql));
-                (sql, answers)
-            }
+        (1 | 2, _) => {
+            let sql = statement(random);
+            let name = format!("p{number}");
+            let answers = sides.prepare(name, &sql, 0, &[Vec::new()]);
+            (sql, answers)
+        }
+        (3, Some((name, _))) => {
+            let answers = sides.both(|side| side.bind_again(&name, &[]));
+            (format!("bind {name}"), answers)
+        }
+        (4, Some((name, _))) => {
+            let sql = format!("{}EXECUTE {name}", random.pick(&["", "EXPLAIN (COSTS OFF) "]));
+            let answers = sides.both(|side| side.query(&sql));
+            (sql, answers)
+        }
+        _ => {
+            let sql = statement(random);
+            let answers = sides.both(|side| side.query(&sql));
+            (sql, answers)
         }
     }
-
-    fn same(&mut self, seed: u64, sql: &str) {
-        let (shared, plain) = self.both(|side| side.query(sql));
-        check_same(seed, sql, &shared, &plain);
-    }
-}
-
-/// Compares two answers, message by message.
-fn check_same(seed: u64, sql: &str, shared: &str, plain: &str) {
-    for (a, b) in shared.lines().zip(plain.lines()) {
-        assert_eq!(a, b, "BRAID_TEST_SEED={seed}: {sql}");
-    }
-    assert_eq!(shared, plain, "BRAID_TEST_SEED={seed}: {sql}");
-    let is_bug = shared.contains("(closed)") || shared.contains("ERROR XX");
-    assert!(!is_bug, "BRAID_TEST_SEED={seed}: {sql}: {shared}");
 }
 
 #[test]
 fn answers_are_the_same_with_and_without_shared_plans() {
-    let mut sides = Sides { shared: Side::start(), plain: Side::start(), last: None };
-    let seeds = match seed_from_env() {
-        Some(seed) => seed..seed + 1,
-        None => 1..1 + Size::from_env().pick(10, 60, 3_000),
-    };
-    let (mut done, mut refused) = (0, 0);
-    for seed in seeds {
-        let mut random = Random::new(seed);
-        sides.begin();
-        for number in 0..STATEMENTS {
-            let (sql, (shared, plain)) = sides.step(number, &mut random);
-            check_same(seed, &sql, &shared, &plain);
-            // A barrier: else time decides where a statement that nobody waited for fails.
-            sides.same(seed, "SELECT 1");
-            if !shared.contains("ErrorResponse") {
-                done += 1;
-                continue;
-            }
-            refused += 1;
-            if random.one_in(2) {
-                sides.same(seed, "ROLLBACK");
-            }
-        }
-        sides.same(seed, "COMMIT");
-        sides.same(seed, "RESET ALL");
-        sides.same(seed, "SELECT * FROM t ORDER BY id");
-        sides.same(seed, "SELECT * FROM u ORDER BY a, b");
-    }
-    assert!(done > refused / 4, "{done} statements ran, {refused} were refused");
+    let contents = ["SELECT * FROM t ORDER BY id", "SELECT * FROM u ORDER BY a, b"];
+    Sides::start(TABLES).run(seeds(10, 60, 3_000), &contents, step);
 }
 
 #[test]
