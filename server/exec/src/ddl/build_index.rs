@@ -17,12 +17,12 @@
 use std::sync::Arc;
 
 use braid_catalog::{Draft, Id, IndexNumber, IndexState, Table};
-use braid_kv::{Database, Key, ScanRequest, Seq, Span, Transaction, TxnOptions};
+use braid_kv::{Database, Key, ScanRequest, Span, TxnOptions};
 use braid_plan::Expr as Bound;
-use braid_types::{Datum, Error, Result, Row, SqlState};
+use braid_types::{Datum, Error, Result, SqlState};
 
 use super::DdlContext;
-use super::data::{CHECKED, not_unique};
+use super::data::{CHECKED, not_unique, whole_rows};
 use crate::from_kv;
 use crate::rows::{IndexRows, RowDecoder, TableRows};
 
@@ -229,7 +229,9 @@ async fn batch_once(
     let txn = kv.begin(TxnOptions::default());
     let seq = txn.next_statement();
     txn.require_unchanged(braid_catalog::descriptor_key(builder.table.id));
-    let (rows, left) = read(&txn, seq, builder, span).await?;
+    let mut request = ScanRequest::new(span).limit_rows(BATCH_PAIRS).record(CHECKED);
+    request.limit_bytes = BATCH_BYTES;
+    let (rows, left) = whole_rows(&txn, seq, &builder.rows, &builder.decoder, request).await?;
     let mut entries = Vec::with_capacity(rows.len());
     for row in &rows {
         if let Some(predicate) = &builder.predicate
@@ -260,36 +262,4 @@ fn duplicate(cx: &DdlContext<'_>, builder: &Builder, row: &[Datum]) -> Error {
         Some(index) => not_unique(&builder.table, index, row, &schema),
         None => Error::internal("an index has vanished while it was built"),
     }
-}
-
-/// Whole rows from the start of a span, and what is left of it. All pairs of a row are read in
-/// one batch: the last row of a full batch is left to the next one.
-async fn read(
-    txn: &Arc<Transaction>,
-    seq: Seq,
-    builder: &Builder,
-    span: Span,
-) -> Result<(Vec<Row>, Option<Span>)> {
-    let end = span.end.clone();
-    let pairs_max = BATCH_PAIRS.max(builder.rows.family_count() * 2);
-    let mut request = ScanRequest::new(span).limit_rows(pairs_max).record(CHECKED);
-    request.limit_bytes = BATCH_BYTES;
-    request = request.shape(builder.rows.shape.as_ref());
-    let pairs = txn.scan(seq, request).await.map_err(from_kv)?;
-    let mut rows: Vec<(Key, Row)> = Vec::new();
-    for (key, value) in pairs.iter() {
-        let row_key = builder.decoder.row_key(key)?;
-        if rows.last().is_none_or(|(last, _)| last != row_key) {
-            rows.push((row_key.to_vec(), builder.decoder.start(key)?));
-        }
-        if let Some((_, row)) = rows.last_mut() {
-            builder.decoder.fill(row, value)?;
-        }
-    }
-    let left = match pairs.resume {
-        None => None,
-        Some(resume) if rows.len() < 2 => Some(resume),
-        Some(_) => rows.pop().map(|(key, _)| Span::new(key, end)),
-    };
-    Ok((rows.into_iter().map(|(_, row)| row).collect(), left))
 }

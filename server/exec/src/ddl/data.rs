@@ -105,6 +105,37 @@ impl TableReader {
     }
 }
 
+/// Whole rows from the start of a request's span, and what is left of it. All pairs of a row are
+/// read in one batch: the last row of a full batch is left to the next one.
+pub(super) async fn whole_rows(
+    txn: &Arc<Transaction>,
+    seq: Seq,
+    table: &TableRows,
+    decoder: &RowDecoder,
+    request: ScanRequest,
+) -> Result<(Vec<Row>, Option<Span>)> {
+    let end = request.span.end.clone();
+    let pairs_max = request.limit_rows.max(table.family_count() * 2);
+    let request = request.limit_rows(pairs_max).shape(table.shape.as_ref());
+    let pairs = txn.scan(seq, request).await.map_err(from_kv)?;
+    let mut rows: Vec<(Key, Row)> = Vec::new();
+    for (key, value) in pairs.iter() {
+        let row_key = decoder.row_key(key)?;
+        if rows.last().is_none_or(|(last, _)| last != row_key) {
+            rows.push((row_key.to_vec(), decoder.start(key)?));
+        }
+        if let Some((_, row)) = rows.last_mut() {
+            decoder.fill(row, value)?;
+        }
+    }
+    let left = match pairs.resume {
+        None => None,
+        Some(resume) if rows.len() < 2 => Some(resume),
+        Some(_) => rows.pop().map(|(key, _)| Span::new(key, end)),
+    };
+    Ok((rows.into_iter().map(|(_, row)| row).collect(), left))
+}
+
 /// A value as messages show it.
 fn shown(datum: &Datum, ty: &braid_types::SqlType) -> String {
     if datum.is_null() {

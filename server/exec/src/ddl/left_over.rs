@@ -14,8 +14,9 @@ use std::sync::Arc;
 
 use braid_catalog::{CatalogCache, Id, Passing, Table, descriptor_key};
 use braid_kv::{Database, ScanRequest, Span, TxnOptions};
-use braid_types::{Result, SqlState};
+use braid_types::Result;
 
+use super::build_index::is_retry;
 use crate::from_kv;
 
 /// How many keys one batch removes at most.
@@ -64,10 +65,6 @@ pub(super) async fn remove(
         Err(error) if is_retry(&error) => Ok(false),
         other => other.map(|()| true),
     }
-}
-
-fn is_retry(error: &braid_types::Error) -> bool {
-    matches!(error.state(), SqlState::SerializationFailure | SqlState::DeadlockDetected)
 }
 
 enum Step {

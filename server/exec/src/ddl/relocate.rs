@@ -24,12 +24,12 @@
 use std::sync::Arc;
 
 use braid_catalog::{Catalog, Id, Interleaving, Moving, Passing, Table};
-use braid_kv::{Database, Record, ScanRequest, Span, TxnOptions};
+use braid_kv::{Database, ScanRequest, Span, TxnOptions};
 use braid_sql::ast::{AlterAction, AlterTable, Interleave};
 use braid_types::{Error, Result, SqlState};
 
 use super::build_index::{ATTEMPTS_MAX, change, is_retry};
-use super::data::CHECKED;
+use super::data::{CHECKED, whole_rows};
 use super::drop::change_table;
 use super::interleave::{check_agreement, way_down};
 use super::lookup::parts;
@@ -100,6 +100,10 @@ fn in_use(message: String) -> Error {
     Error::new(SqlState::ObjectInUse, message)
 }
 
+fn in_move(table: &Table) -> Error {
+    in_use(format!("table \"{}\" is being moved by another ALTER TABLE", table.name))
+}
+
 fn announce(cx: &mut DdlContext<'_>, alter: &AlterTable) -> Result<Announced> {
     if alter.if_exists && cx.find(&alter.name)?.is_none() {
         let message =
@@ -151,8 +155,7 @@ pub(super) fn refuse_moving(catalog: &Catalog, table: &Table) -> Result<()> {
         None => catalog.moving_below(table.id).map(|below| &**below),
     };
     let Some(moving) = moving else { return Ok(()) };
-    let message = format!("table \"{}\" is being moved by another ALTER TABLE", moving.name);
-    Err(in_use(message))
+    Err(in_move(moving))
 }
 
 /// 55006 if a statement has changed where something lies that rows are being moved between.
@@ -171,9 +174,7 @@ pub(super) fn refuse_while_moving(before: &Catalog, after: &Catalog) -> Result<(
                 (before, after) => before.is_some() != after.is_some(),
             };
             if changed {
-                let message =
-                    format!("table \"{}\" is being moved by another ALTER TABLE", table.name);
-                return Err(in_use(message));
+                return Err(in_move(table));
             }
         }
     }
@@ -346,29 +347,10 @@ async fn batch(cx: &DdlContext<'_>, kv: &Database, table: Id, next: &mut Next) -
     let span = next.span.clone().unwrap_or_else(|| from.primary_span());
     let places: Vec<usize> = (0..table.columns.len()).collect();
     let decoder = from.reader(&places);
-    let end = span.end.clone();
-    let limit = next.pairs_max.max(from.family_count() * 2);
-    let record: Record = CHECKED;
-    let mut request = ScanRequest::new(span).limit_rows(limit).record(record);
+    let mut request = ScanRequest::new(span).limit_rows(next.pairs_max).record(CHECKED);
     request.limit_bytes = BATCH_BYTES;
-    let pairs = txn.scan(seq, request.shape(from.shape.as_ref())).await.map_err(from_kv)?;
-    let mut rows: Vec<(braid_kv::Key, braid_types::Row)> = Vec::new();
-    for (key, value) in pairs.iter() {
-        let row_key = decoder.row_key(key)?;
-        if rows.last().is_none_or(|(last, _)| last != row_key) {
-            rows.push((row_key.to_vec(), decoder.start(key)?));
-        }
-        if let Some((_, row)) = rows.last_mut() {
-            decoder.fill(row, value)?;
-        }
-    }
-    // All pairs of a row are read in one batch: the last row of a full batch is left to the next.
-    let left = match pairs.resume {
-        None => None,
-        Some(resume) if rows.len() < 2 => Some(resume),
-        Some(_) => rows.pop().map(|(key, _)| Span::new(key, end)),
-    };
-    for (key, value) in rows.iter().flat_map(|(_, row)| to.pairs(row)) {
+    let (rows, left) = whole_rows(&txn, seq, &from, &decoder, request).await?;
+    for (key, value) in rows.iter().flat_map(|row| to.pairs(row)) {
         if let Some(value) = value {
             txn.put(seq, key, value).map_err(from_kv)?;
         }

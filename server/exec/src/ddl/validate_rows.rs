@@ -18,13 +18,14 @@
 use std::sync::Arc;
 
 use braid_catalog::{Id, Table};
-use braid_kv::{Database, Key, ScanRequest, Span, TxnOptions};
+use braid_kv::{Database, ScanRequest, Span, TxnOptions};
 use braid_sql::ast::{AlterAction, AlterTable, TableConstraint, TableConstraintKind};
 use braid_sql::fold;
-use braid_types::{Error, Result, Row};
+use braid_types::{Error, Result};
 
 use super::DdlContext;
 use super::build_index::change;
+use super::data::{check_parents, whole_rows};
 use crate::from_kv;
 use crate::rows::TableRows;
 
@@ -140,28 +141,10 @@ pub(super) async fn validate(cx: &DdlContext<'_>, kv: &Database, table: Id, key:
         let whole = rows.primary_span();
         // A table that was written anew meanwhile is looked at from its start.
         let span = next.take().filter(|span| whole.contains_span(span)).unwrap_or(whole);
-        let end = span.end.clone();
-        let limit = BATCH_PAIRS.max(rows.family_count() * 2);
-        let request = ScanRequest::new(span).limit_rows(limit).shape(rows.shape.as_ref());
-        let pairs = txn.scan(seq, request).await.map_err(from_kv)?;
-        let mut found: Vec<(Key, Row)> = Vec::new();
-        for (key, value) in pairs.iter() {
-            let row_key = decoder.row_key(key)?;
-            if found.last().is_none_or(|(last, _)| last != row_key) {
-                found.push((row_key.to_vec(), decoder.start(key)?));
-            }
-            if let Some((_, row)) = found.last_mut() {
-                decoder.fill(row, value)?;
-            }
-        }
-        // All pairs of a row are read in one batch: the last row may go on in the next one.
-        next = match pairs.resume {
-            None => None,
-            Some(resume) if found.len() < 2 => Some(resume),
-            Some(_) => found.pop().map(|(key, _)| Span::new(key, end)),
-        };
-        let rows: Vec<Row> = found.into_iter().map(|(_, row)| row).collect();
-        super::data::check_parents(&txn, seq, &catalog, table, key, &rows).await?;
+        let request = ScanRequest::new(span).limit_rows(BATCH_PAIRS);
+        let (found, left) = whole_rows(&txn, seq, &rows, &decoder, request).await?;
+        next = left;
+        check_parents(&txn, seq, &catalog, table, key, &found).await?;
         txn.rollback().await;
         if next.is_none() {
             return Ok(());
