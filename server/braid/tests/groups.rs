@@ -13,6 +13,7 @@ use braid_testkit::random::{Random, seed, seed_from_env};
 use braid_testkit::server::{Config, Server};
 use braid_testkit::size::Size;
 use braid_testkit::target::connect;
+use tokio_postgres::error::SqlState;
 use tokio_postgres::{Client, NoTls, SimpleQueryMessage};
 
 #[path = "groups/run.rs"]
@@ -256,6 +257,31 @@ fn transactions_in_opposite_orders_never_see_a_deadlock() {
         }
         let sum = value(&root, "SELECT sum(v) FROM t").await;
         assert_eq!(sum, (4 * rounds * 4).to_string());
+    });
+}
+
+#[test]
+fn a_failure_nobody_heard_of_does_not_unbind_what_was_read() {
+    let server = Server::start(Config::new());
+    block_on(async {
+        let (one, other) =
+            (connect(server.sql_url(), None).await, connect(server.sql_url(), None).await);
+        sure(&one, "CREATE TABLE t (id int PRIMARY KEY, v int); INSERT INTO t VALUES (1, 0)").await;
+        // Whether the statement has failed before it is dropped is a matter of time.
+        for round in 0..50 {
+            sure(&one, "BEGIN").await;
+            sure(&one, "SAVEPOINT s").await;
+            assert_eq!(value(&one, "SELECT v FROM t WHERE id = 1").await, round.to_string());
+            sure(&other, "UPDATE t SET v = v + 1 WHERE id = 1").await;
+            let upsert = "INSERT INTO t VALUES (1, 0) ON CONFLICT (id) DO UPDATE SET v = t.v";
+            sure(&one, &format!("{upsert} RETURNING NOTHING")).await;
+            tokio::time::sleep(Duration::from_millis(round % 5)).await;
+            sure(&one, "ROLLBACK TO s").await;
+            sure(&one, &format!("UPSERT INTO t VALUES ({}, 0)", round + 2)).await;
+            let committed = one.batch_execute("COMMIT").await;
+            let code = committed.expect_err("what was read has changed").code().cloned();
+            assert_eq!(code, Some(SqlState::T_R_SERIALIZATION_FAILURE));
+        }
     });
 }
 

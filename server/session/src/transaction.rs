@@ -49,7 +49,7 @@ pub(crate) struct Open {
     pub micros: i64,
     /// Statements run in it.
     pub statements: u32,
-    /// A retry error was met: it cannot commit any more.
+    /// The client was told of a retry error, so nothing that it has seen here counts.
     pub doomed: bool,
     /// Keys are still to be checked; the catalog tells their constraints.
     pub unchecked: Option<Arc<Catalog>>,

@@ -209,7 +209,8 @@ impl Session {
         error
     }
 
-    /// Stops what runs and drops what is queued; nothing of it is reported.
+    /// Stops what runs and drops what is queued; nothing of it is reported, not even a retry
+    /// error: what the client was told before stays binding.
     pub(crate) async fn stop_group(&mut self) {
         if let Some(check) = self.group.check.take() {
             check.abort();
@@ -226,11 +227,6 @@ impl Session {
             if changes.changed().await.is_err() {
                 break;
             }
-        }
-        let failures = queue.with_ledger(|ledger| ledger.take_failures());
-        let is_void = failures.iter().any(|failure| is_retryable(&failure.error));
-        if let (Some(open), true) = (&mut self.open, is_void) {
-            open.doomed = true;
         }
         queue.clear();
         self.group.steps.drop_group();
