@@ -56,7 +56,7 @@ impl Database {
     /// Begins a transaction. Nothing is asked of the store before its first read.
     pub fn begin(&self, options: TxnOptions) -> Arc<Transaction> {
         let id = TxnId(self.inner.next_txn.fetch_add(1, Relaxed));
-        self.inner.counters.begun.fetch_add(1, Relaxed);
+        self.inner.counters.here().begun.fetch_add(1, Relaxed);
         Arc::new(Transaction::new(self.clone(), id, options))
     }
 

@@ -53,6 +53,7 @@ mod options;
 mod reads;
 mod scanner;
 mod shape;
+mod sharded;
 mod span;
 mod store;
 mod transaction;
@@ -70,6 +71,7 @@ pub use options::{
 };
 pub use scanner::{ScanRequest, Scanner};
 pub use shape::KeyShape;
+pub use sharded::Sharded;
 pub use span::{Key, Span, SpanSet, Value, key_after, prefix_end};
 pub use store::{
     Answer, Check, CommitOutcome, CommitRequest, Cursor, LockGrant, LockInfo, NewKey, ReadSegment,

@@ -1,11 +1,15 @@
 //! Counters of the kv layer.
 
-use crate::RetryReason;
+use crate::{RetryReason, Sharded};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// The live counters.
 #[derive(Debug, Default)]
-pub(crate) struct Counters {
+pub(crate) struct Counters(Sharded<Counts>);
+
+/// What the threads of one shard have counted.
+#[derive(Debug, Default)]
+pub(crate) struct Counts {
     pub begun: AtomicU64,
     pub committed: AtomicU64,
     pub aborted: AtomicU64,
@@ -17,20 +21,31 @@ pub(crate) struct Counters {
 }
 
 impl Counters {
+    /// Those of the running thread.
+    pub(crate) fn here(&self) -> &Counts {
+        self.0.here()
+    }
+
     pub(crate) fn add_retry(&self, reason: RetryReason) {
-        self.retries[reason as usize].fetch_add(1, Relaxed);
+        self.here().retries[reason as usize].fetch_add(1, Relaxed);
     }
 
     pub(crate) fn read(&self) -> KvMetrics {
+        let sum = |count: fn(&Counts) -> &AtomicU64| {
+            self.0.iter().map(|counts| count(counts).load(Relaxed)).sum()
+        };
+        let retries = |reason: RetryReason| {
+            self.0.iter().map(|counts| counts.retries[reason as usize].load(Relaxed)).sum()
+        };
         KvMetrics {
-            begun: self.begun.load(Relaxed),
-            committed: self.committed.load(Relaxed),
-            aborted: self.aborted.load(Relaxed),
-            unknown: self.unknown.load(Relaxed),
-            refresh_success: self.refresh_success.load(Relaxed),
-            refresh_fail: self.refresh_fail.load(Relaxed),
-            round_trips: self.round_trips.load(Relaxed),
-            retries: RetryReason::ALL.map(|r| (r, self.retries[r as usize].load(Relaxed))),
+            begun: sum(|counts| &counts.begun),
+            committed: sum(|counts| &counts.committed),
+            aborted: sum(|counts| &counts.aborted),
+            unknown: sum(|counts| &counts.unknown),
+            refresh_success: sum(|counts| &counts.refresh_success),
+            refresh_fail: sum(|counts| &counts.refresh_fail),
+            round_trips: sum(|counts| &counts.round_trips),
+            retries: RetryReason::ALL.map(|reason| (reason, retries(reason))),
         }
     }
 }

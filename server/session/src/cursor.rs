@@ -144,7 +144,7 @@ impl Session {
     ) -> Result<Ended> {
         let name = braid_sql::fold(&fetch.name);
         let source = self.portals.get(&name).ok_or_else(|| unknown_cursor(&name))?;
-        let columns = source.columns().unwrap_or_else(|| Arc::from([]));
+        let columns = source.columns().cloned().unwrap_or_else(|| Arc::from([]));
         let binary = source.cursor.as_ref().is_some_and(|cursor| cursor.binary);
         if binary {
             portal.formats = Formats::all_binary();

@@ -87,7 +87,10 @@ impl SessionEntry {
         self.running.store(true, Ordering::Release);
         let mut activity = self.activity.lock();
         activity.state = "active";
-        activity.query = query.clone();
+        // Others run the same text: its reference count is passed between cores at each change.
+        if !Arc::ptr_eq(&activity.query, query) {
+            activity.query = query.clone();
+        }
         activity.query_start = Some(now);
         activity.state_change = Some(now);
     }

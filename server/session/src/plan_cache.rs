@@ -10,6 +10,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 
+use braid_kv::Sharded;
 use braid_plan::{Expr, PlannedStatement};
 use braid_sql::ast::ParsedStatement;
 use braid_types::{Result, SqlType};
@@ -139,7 +140,7 @@ impl Generations {
 #[derive(Default)]
 pub(crate) struct PlanCache {
     texts: Mutex<Generations>,
-    hits: AtomicU64,
+    hits: Sharded<AtomicU64>,
     misses: AtomicU64,
 }
 
@@ -159,14 +160,14 @@ impl PlanCache {
 
     pub(crate) fn count(&self, hit: bool) {
         if hit {
-            self.hits.fetch_add(1, Relaxed)
+            self.hits.here().fetch_add(1, Relaxed)
         } else {
             self.misses.fetch_add(1, Relaxed)
         };
     }
 
     pub(crate) fn counts(&self) -> (u64, u64) {
-        (self.hits.load(Relaxed), self.misses.load(Relaxed))
+        (self.hits.iter().map(|hits| hits.load(Relaxed)).sum(), self.misses.load(Relaxed))
     }
 }
 

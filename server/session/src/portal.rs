@@ -78,10 +78,10 @@ impl Portal {
     }
 
     /// Its columns, as far as they are known; `None` if it returns no rows.
-    pub(crate) fn columns(&self) -> Option<Arc<[ResultColumn]>> {
+    pub(crate) fn columns(&self) -> Option<&Arc<[ResultColumn]>> {
         match &self.run {
-            Run::Open(running) => Some(running.columns.clone()),
-            Run::New | Run::Done => self.prepared.columns.clone(),
+            Run::Open(running) => Some(&running.columns),
+            Run::New | Run::Done => self.prepared.columns.as_ref(),
         }
     }
 }

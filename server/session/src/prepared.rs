@@ -193,7 +193,7 @@ impl Session {
             }
             Statement::Fetch(fetch) if !fetch.is_move => {
                 let name = braid_sql::fold(&fetch.name);
-                self.portals.get(&name).and_then(|portal| portal.columns())
+                self.portals.get(&name).and_then(|portal| portal.columns().cloned())
             }
             _ => None,
         };

@@ -67,7 +67,7 @@ impl Session {
     pub(crate) fn guard_statement(&mut self, text: &Arc<str>) -> StatementGuard {
         let entry = self.shared.entry.clone();
         entry.begin_statement(text, now_micros());
-        self.server.counters.statements.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        self.server.counters.statements.here().fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let timer = self.active().statement_timeout.map(|after| {
             let entry = entry.clone();
             tokio::spawn(async move {

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, AtomicUsize, Ordering}
 
 use braid_catalog::{Catalog, CatalogCache, Object, Sequences, bootstrap};
 use braid_exec::{ddl, from_kv};
-use braid_kv::{Database as Kv, TxnOptions};
+use braid_kv::{Database as Kv, Sharded, TxnOptions};
 use braid_types::{Error, Result, SqlState};
 use parking_lot::Mutex;
 use ring::rand::{SecureRandom, SystemRandom};
@@ -68,7 +68,7 @@ impl Drop for Permit {
 /// Counters of the sessions.
 #[derive(Default)]
 pub(crate) struct Counters {
-    pub statements: AtomicU64,
+    pub statements: Sharded<AtomicU64>,
     pub errors: AtomicU64,
     /// Retry errors that running again has spared a client.
     pub server_retries: RetryCounters,

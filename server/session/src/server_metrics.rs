@@ -29,7 +29,11 @@ fn sessions(server: &Server) -> Vec<Metric> {
             "Sessions refused because max_connections was reached.",
             count(&counters.refused),
         ),
-        Metric::counter("braid_statements_total", "Statements run.", count(&counters.statements)),
+        Metric::counter(
+            "braid_statements_total",
+            "Statements run.",
+            counters.statements.iter().map(count).sum(),
+        ),
         Metric::counter(
             "braid_statement_errors_total",
             "Statements that ended with an error.",

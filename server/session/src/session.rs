@@ -1,13 +1,13 @@
 //! A session: its parts, its beginning and end, and what a connection asks of it between
 //! messages.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use braid_catalog::{Database, Role, SearchPath, SequenceValues};
 use braid_types::{Error, Result, SqlState};
 use parking_lot::Mutex;
+use rustc_hash::FxHashMap;
 
 use crate::client::{Client, Notice, Severity};
 use crate::entry::{Ender, SessionEntry, ended};
@@ -75,8 +75,8 @@ pub struct Session {
     pub(crate) in_simple_list: bool,
     /// Where the last command tag began, as a position of the connection.
     pub(crate) tag_position: u64,
-    pub(crate) prepared: HashMap<String, Arc<Prepared>>,
-    pub(crate) portals: HashMap<String, Portal>,
+    pub(crate) prepared: FxHashMap<String, Arc<Prepared>>,
+    pub(crate) portals: FxHashMap<String, Portal>,
     pub(crate) replay: Replay,
     pub(crate) group: GroupState,
     pub(crate) notices: Vec<Notice>,
@@ -134,8 +134,8 @@ impl Session {
             open: None,
             in_simple_list: false,
             tag_position: 0,
-            prepared: HashMap::new(),
-            portals: HashMap::new(),
+            prepared: FxHashMap::default(),
+            portals: FxHashMap::default(),
             replay: Replay::default(),
             group,
             notices: Vec::new(),

@@ -206,11 +206,10 @@ fn places_of(scan: &Scan) -> Vec<usize> {
 }
 
 /// How a scan reads, as far as it follows from the plan: kept with it.
-#[derive(Clone)]
 struct Layout {
-    reader: Arc<Reader>,
-    bounds: Arc<KeyBounds>,
-    secondary: Option<Arc<Secondary>>,
+    reader: Reader,
+    bounds: KeyBounds,
+    secondary: Option<Secondary>,
 }
 
 impl Layout {
@@ -220,16 +219,16 @@ impl Layout {
             Some(families) => Reader::of_families(&scan.table, &places, families),
             None => Reader::new(&scan.table, &places, locking),
         };
-        let secondary = Secondary::new(scan, &places, &reader, locking).map(Arc::new);
-        Self { reader: Arc::new(reader), bounds: Arc::new(KeyBounds::new(scan)), secondary }
+        let secondary = Secondary::new(scan, &places, &reader, locking);
+        Self { reader, bounds: KeyBounds::new(scan), secondary }
     }
 
     /// The layout that the plan keeps, unless this run locks otherwise than the plan says.
-    fn of(scan: &Scan, locking: bool) -> Self {
+    fn of(scan: &Scan, locking: bool) -> Arc<Self> {
         if locking == scan.lock.is_some() {
-            Self::clone(&scan.memo.get_or_make(|| Self::new(scan, locking)))
+            scan.memo.get_or_make(|| Self::new(scan, locking))
         } else {
-            Self::new(scan, locking)
+            Arc::new(Self::new(scan, locking))
         }
     }
 }
@@ -237,9 +236,7 @@ impl Layout {
 /// A scan.
 pub struct ScanOperator {
     evaluator: Evaluator,
-    reader: Arc<Reader>,
-    bounds: Arc<KeyBounds>,
-    secondary: Option<Arc<Secondary>>,
+    layout: Arc<Layout>,
     points: bool,
     filter: Vec<Expr>,
     locker: Option<RowLocker>,
@@ -263,21 +260,19 @@ impl ScanOperator {
     /// A scan; nothing is read yet.
     pub fn new(scan: &Scan, evaluator: Evaluator) -> Result<Self> {
         let lock = scan.lock.filter(|_| !scan.implicit_lock || evaluator.run.cx.implicit_locks);
-        let Layout { reader, bounds, secondary } = Layout::of(scan, lock.is_some());
+        let layout = Layout::of(scan, lock.is_some());
         let locker = lock.map(|lock| {
             let places = places_of(scan);
             RowLocker::new(&scan.table, &places, scan.families.as_deref(), lock, true)
         });
-        let points = secondary.is_none() && bounds.are_points();
+        let points = layout.secondary.is_none() && layout.bounds.are_points();
         let read_committed = evaluator.run.cx.txn.isolation() == Isolation::ReadCommitted;
         Ok(Self {
             points,
             locks_first: points && locker.is_some() && scan.filter.is_empty() && !read_committed,
             record: if scan.unrecorded { Record::Never } else { Record::Default },
             evaluator,
-            reader,
-            bounds,
-            secondary,
+            layout,
             filter: scan.filter.clone(),
             locker,
             limit: scan.access.limit.clone(),
@@ -292,7 +287,7 @@ impl ScanOperator {
 
     async fn start(&mut self) -> Result<()> {
         self.left = self.evaluator.count(self.limit.as_ref(), "LIMIT").await?;
-        let mut spans = self.bounds.spans(&self.evaluator).await?;
+        let mut spans = self.layout.bounds.spans(&self.evaluator).await?;
         if !self.reverse {
             spans.reverse();
         }
@@ -311,14 +306,14 @@ impl ScanOperator {
             }
             let found = if self.points {
                 self.next_points().await?
-            } else if self.secondary.is_some() {
+            } else if self.layout.secondary.is_some() {
                 self.next_by_index().await?
             } else {
                 self.next_of_primary().await?
             };
             let Some((mut keys, mut rows)) = found else { return Ok(None) };
             // Rows of other spans that are there already are locked in the same wait.
-            while self.secondary.is_none() && rows.len() < BATCH_ROWS && self.has_ready() {
+            while self.layout.secondary.is_none() && rows.len() < BATCH_ROWS && self.has_ready() {
                 let Some((more_keys, more)) = self.next_of_primary().await? else { break };
                 keys.extend(more_keys);
                 rows.extend(more);
@@ -362,14 +357,14 @@ impl ScanOperator {
 
     /// The rows of primary keys that satisfy the filter, and their primary keys.
     async fn rows_of(&mut self, primary_keys: Vec<Key>) -> Result<(Vec<Key>, Vec<Row>)> {
-        let mut keys = Vec::with_capacity(primary_keys.len() * self.reader.families.len());
+        let mut keys = Vec::with_capacity(primary_keys.len() * self.layout.reader.families.len());
         for primary_key in &primary_keys {
-            self.reader.keys_of(primary_key, &mut keys);
+            self.layout.reader.keys_of(primary_key, &mut keys);
         }
         let cx = &self.evaluator.run.cx;
         let read = cx.txn.multi_get_recorded(cx.seq, &keys, self.record);
         let values = self.evaluator.run.wait(read).await?;
-        let rows = self.reader.rows(&self.evaluator, &primary_keys, &keys, &values).await?;
+        let rows = self.layout.reader.rows(&self.evaluator, &primary_keys, &keys, &values).await?;
         let (mut found_keys, mut found) = (Vec::new(), Vec::with_capacity(rows.len()));
         for (primary_key, row) in primary_keys.into_iter().zip(rows) {
             if let Some(row) = row
@@ -388,12 +383,12 @@ impl ScanOperator {
     async fn next_entries(&mut self, keys_only: bool) -> Result<Option<braid_kv::ScanBatch>> {
         let limit_rows = match self.left {
             Some(left) if self.filter.is_empty() => {
-                (left as usize).clamp(1, BATCH_ROWS) * self.reader.rows.family_count()
+                (left as usize).clamp(1, BATCH_ROWS) * self.layout.reader.rows.family_count()
             }
             _ => 0,
         };
         let (reverse, record) = (self.reverse, self.record);
-        let shape = self.bounds.shape.as_ref();
+        let shape = self.layout.bounds.shape.as_ref();
         let request = |span| {
             let request = ScanRequest::new(span).reverse(reverse).record(record).shape(shape);
             let request = request.limit_rows(limit_rows);
@@ -413,8 +408,8 @@ impl ScanOperator {
     }
 
     async fn next_of_primary(&mut self) -> Result<Option<(Vec<Key>, Vec<Row>)>> {
-        let single = self.reader.rows.family_count() == 1;
-        let keys_only = single && !self.reader.decoder.needs_values();
+        let single = self.layout.reader.rows.family_count() == 1;
+        let keys_only = single && !self.layout.reader.decoder.needs_values();
         let Some(batch) = self.next_entries(keys_only).await? else {
             let mut result = (Vec::new(), Vec::new());
             let Some((key, row)) = self.partial.take() else { return Ok(None) };
@@ -427,15 +422,15 @@ impl ScanOperator {
             return Ok(Some(result));
         }
         for (key, value) in batch.iter() {
-            let row_key = self.reader.decoder.row_key(key)?;
+            let row_key = self.layout.reader.decoder.row_key(key)?;
             if self.partial.as_ref().is_none_or(|(known, _)| known != row_key) {
                 if let Some((key, row)) = self.partial.take() {
                     self.keep(key, row, &mut result)?;
                 }
-                self.partial = Some((row_key.to_vec(), self.reader.decoder.start(key)?));
+                self.partial = Some((row_key.to_vec(), self.layout.reader.decoder.start(key)?));
             }
             if let Some((_, row)) = &mut self.partial {
-                self.reader.decoder.fill(row, value)?;
+                self.layout.reader.decoder.fill(row, value)?;
             }
         }
         Ok(Some(result))
@@ -458,7 +453,7 @@ impl ScanOperator {
             entries += batch.len();
             batches.push(batch);
         }
-        let Some(secondary) = &self.secondary else { return Ok(None) };
+        let Some(secondary) = &self.layout.secondary else { return Ok(None) };
         if let Some(decoder) = &secondary.covering {
             let mut rows = Vec::with_capacity(entries);
             for (key, value) in batches.iter().flat_map(|batch| batch.iter()) {
@@ -472,7 +467,7 @@ impl ScanOperator {
         let mut primary_keys = Vec::with_capacity(entries);
         for (key, value) in batches.iter().flat_map(|batch| batch.iter()) {
             let parts = secondary.primary.decode(key, value)?;
-            primary_keys.push(self.reader.rows.primary_key_of_parts(&parts));
+            primary_keys.push(self.layout.reader.rows.primary_key_of_parts(&parts));
         }
         self.rows_of(primary_keys).await.map(Some)
     }

@@ -29,14 +29,14 @@ impl Transaction {
         };
         let counters = &self.database.inner.counters;
         match &result {
-            Ok(CommitOutcome::Committed(_)) => counters.committed.fetch_add(1, Relaxed),
-            Ok(CommitOutcome::Unknown) => counters.unknown.fetch_add(1, Relaxed),
+            Ok(CommitOutcome::Committed(_)) => counters.here().committed.fetch_add(1, Relaxed),
+            Ok(CommitOutcome::Unknown) => counters.here().unknown.fetch_add(1, Relaxed),
             Err(Error::Finished) => 0,
             Ok(CommitOutcome::Retry(conflict)) => {
                 counters.add_retry(conflict.reason);
-                counters.aborted.fetch_add(u64::from(!keep_locks), Relaxed)
+                counters.here().aborted.fetch_add(u64::from(!keep_locks), Relaxed)
             }
-            Err(_) => counters.aborted.fetch_add(1, Relaxed),
+            Err(_) => counters.here().aborted.fetch_add(1, Relaxed),
         };
         result
     }
@@ -121,7 +121,7 @@ impl Transaction {
     pub async fn rollback(&self) {
         let active = self.lock_state().phase == Phase::Active;
         if active {
-            self.database.inner.counters.aborted.fetch_add(1, Relaxed);
+            self.database.inner.counters.here().aborted.fetch_add(1, Relaxed);
             self.end();
         }
     }

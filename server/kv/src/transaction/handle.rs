@@ -273,7 +273,7 @@ impl Drop for Transaction {
     fn drop(&mut self) {
         let state = self.state.get_mut();
         if state.phase == Phase::Active {
-            self.database.inner.counters.aborted.fetch_add(1, Relaxed);
+            self.database.inner.counters.here().aborted.fetch_add(1, Relaxed);
             if state.has_locks {
                 self.database.inner.store.release(self.id);
             }
@@ -291,7 +291,7 @@ impl<'a> Flight<'a> {
     fn start(txn: &'a Transaction) -> Flight<'a> {
         if txn.in_flight.fetch_add(1, Relaxed) == 0 {
             txn.round_trips.fetch_add(1, Relaxed);
-            txn.database.inner.counters.round_trips.fetch_add(1, Relaxed);
+            txn.database.inner.counters.here().round_trips.fetch_add(1, Relaxed);
         }
         let waits = StatementWaits::current();
         if let Some(waits) = &waits {

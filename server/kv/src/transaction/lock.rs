@@ -171,7 +171,7 @@ impl Transaction {
             }
             (state.reads.marks(), state.reads.segments())
         };
-        let counters = &self.database.inner.counters;
+        let counters = self.database.inner.counters.here();
         if !segments.is_empty() {
             let answer = self.database.inner.store.validate(&segments, newest);
             if let Some(conflict) = self.round_trip(answer).await? {

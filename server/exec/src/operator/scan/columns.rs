@@ -40,23 +40,23 @@ impl ByColumns {
 impl ScanOperator {
     /// Whether rows are read from spans of the primary index, each from one pair, and only read.
     pub(super) fn gives_columns(&self) -> bool {
-        self.secondary.is_none()
+        self.layout.secondary.is_none()
             && !self.points
             && self.locker.is_none()
             && self.limit.is_none()
-            && self.reader.rows.family_count() == 1
+            && self.layout.reader.rows.family_count() == 1
     }
 
     async fn read_columns(&mut self, columns: &mut Columns) -> Result<bool> {
         if self.open.is_none() {
             self.start().await?;
-            *columns = self.reader.decoder.columns();
+            *columns = self.layout.reader.decoder.columns();
         }
-        let keys_only = !self.reader.decoder.needs_values();
+        let keys_only = !self.layout.reader.decoder.needs_values();
         loop {
             self.evaluator.run.check_cancel()?;
             let Some(batch) = self.next_entries(keys_only).await? else { return Ok(false) };
-            let make = || ByColumns::new(&self.reader, &self.filter);
+            let make = || ByColumns::new(&self.layout.reader, &self.filter);
             let by = self.by_columns.get_or_insert_with(make);
             columns.start(batch.len());
             by.first.read_columns(batch.iter(), columns)?;
@@ -76,7 +76,7 @@ impl ScanOperator {
 
     /// The rows of a batch on which the conditions hold.
     pub(super) fn rows_of_batch(&mut self, batch: &ScanBatch) -> Result<Vec<Row>> {
-        let decoder = &self.reader.decoder;
+        let decoder = &self.layout.reader.decoder;
         let row = |(key, value): (&[u8], &[u8])| {
             let mut row = decoder.start(key)?;
             decoder.fill(&mut row, value)?;
@@ -95,7 +95,7 @@ impl ScanOperator {
             }
             return Ok(rows);
         }
-        let make = || ByColumns::new(&self.reader, &self.filter);
+        let make = || ByColumns::new(&self.layout.reader, &self.filter);
         let by = self.by_columns.get_or_insert_with(make);
         if by.columns.list.is_empty() {
             by.columns = decoder.columns();
