@@ -1,15 +1,17 @@
 /**
  * Looks for the batch size and the number of statements in flight with the best throughput.
  *
- * Hill climbing on what was measured: it tries the double size, one more statement, half the size,
- * one statement less, an eighth of the size; keeps what is better by more than the noise and goes on in that direction;
- * when nothing is better it stays, and looks again later, or at once when the throughput has
- * changed by itself. It learns only while rows are waiting: a batcher with nothing to do has no
- * throughput worth comparing.
+ * Hill climbing on what was measured: from the best setting so far it tries others, keeps what is
+ * better by more than the noise and goes on in that direction; when nothing is better it stays, and
+ * looks again later, or soon when the throughput has changed by itself and stays changed. What is
+ * clearly better is kept at once; what may be chance is measured against the best once more, in
+ * turn, since servers and clients stall for a moment now and then. It learns only while rows are
+ * waiting: a batcher with nothing to do has no throughput worth comparing.
  *
  * ```text
- *   trial ×2 ─ better ─► keep, ×2 again …            settled ── hold for holdMs ──► trials again
- *      └─ not better ─► back, next kind of trial ─ none left ─┘   └─ rate changed ──► at once
+ *   trial ─ clearly better ─► keep, the same step again …     settled ── hold for holdMs ──► trials
+ *     │  └─ perhaps ─► best again ─► trial again ─┐              │
+ *     └─ not better ─► next kind of trial ◄───────┴─ none left ──┴─ rate stays changed ──► trials
  * ```
  *
  * Pure: it is told what happened and when; it sends nothing and has no clock.
@@ -36,23 +38,32 @@ export interface AdaptLimits {
 }
 
 /** Rows and statements in flight at the start. */
-const START: Setting = { rows: 128, inFlight: 2 };
+const START: Setting = { rows: 256, inFlight: 2 };
 /** A measurement takes at least this long, in milliseconds. */
-const WINDOW_MS = 40;
+const WINDOW_MS = 60;
 /** And this many batches beyond those that were sent with the setting before. */
-const WINDOW_BATCHES = 4;
+const WINDOW_BATCHES = 6;
 /** A measurement that takes this long counts with fewer batches. */
 const WINDOW_MS_MAX = 250;
-/** What is not better by this factor may be chance. */
+/** What is better by this factor is kept at once. */
+const CLEARLY = 1.25;
+/** What is not better by this factor, after a second look if need be, may be chance. */
 const BETTER = 1.05;
-/** A rate that differs by this factor from the one that was settled on means another load. */
+/** A rate that differs by this factor from the one that was settled on may mean another load. */
 const CHANGED = 1.3;
-const HOLD_MS_MIN = 1000;
-const HOLD_MS_MAX = 16_000;
+/** It does when so many measurements in a row differ in the same direction. */
+const CHANGED_WINDOWS = 3;
+/** How much of what was measured of a settled setting before counts beside the newest. */
+const MEMORY = 0.8;
+/** Where a batch takes this long, smaller ones are tried first: a larger one could take very long. */
+const SLOW_MS = 100;
+const HOLD_MS_MIN = 2000;
+const HOLD_MS_MAX = 32_000;
 
 type Trial = (setting: Setting) => Setting;
 
 const TRIALS: readonly Trial[] = [
+  ({ rows, inFlight }) => ({ rows: rows * 4, inFlight }),
   ({ rows, inFlight }) => ({ rows: rows * 2, inFlight }),
   ({ rows, inFlight }) => ({ rows, inFlight: inFlight + 1 }),
   ({ rows, inFlight }) => ({ rows: Math.max(1, Math.floor(rows / 2)), inFlight }),
@@ -61,19 +72,43 @@ const TRIALS: readonly Trial[] = [
   ({ rows, inFlight }) => ({ rows: Math.max(1, Math.floor(rows / 8)), inFlight }),
 ];
 
+/** The place of half the size among the trials. */
+const HALF = 3;
+
+/** Rows that were answered in so many milliseconds. */
+interface Measured {
+  readonly rows: number;
+  readonly ms: number;
+}
+
+const NOTHING: Measured = { rows: 0, ms: 0 };
+
+function plus(one: Measured, other: Measured): Measured {
+  return { rows: one.rows + other.rows, ms: one.ms + other.ms };
+}
+
+/** Rows a second. */
+function rateOf({ rows, ms }: Measured): number {
+  return (rows * 1000) / Math.max(ms, 0.001);
+}
+
 /** The search. */
 export class Adapter {
   readonly #limits: AdaptLimits;
-  /** The best setting so far, and its rate once it was measured. */
+  /** The best setting so far, and what was measured of it. */
   #base: Setting;
-  #baseRate: number | undefined;
-  /** The setting under trial; undefined while the base is measured. */
-  #trial: Setting | undefined;
+  #ofBase = NOTHING;
+  /** The setting under trial, and what was measured of it; undefined while there is none. */
+  #trial: { readonly setting: Setting; readonly measured: Measured } | undefined;
+  /** The trial was perhaps better: the best is measured once more, then the trial. */
+  #doubt = false;
   #next = 0;
   /** Trials in a row that were not better. */
   #failed = 0;
   #settledUntilMs: number | undefined;
   #holdMs = HOLD_MS_MIN;
+  /** Measurements in a row that differ from the settled rate, and in which direction. */
+  #other = { count: 0, up: false, measured: NOTHING };
   /** The measurement under way. */
   #sinceMs: number | undefined;
   #rows = 0;
@@ -87,7 +122,7 @@ export class Adapter {
 
   /** The setting to be used now. */
   get setting(): Setting {
-    return this.#trial ?? this.#base;
+    return this.#trial !== undefined && !this.#doubt ? this.#trial.setting : this.#base;
   }
 
   /** Nothing was waiting: what was measured so far says nothing about the setting. */
@@ -109,11 +144,10 @@ export class Adapter {
     }
     this.#rows += rows;
     this.#batches += 1;
-    const elapsedMs = nowMs - this.#sinceMs;
-    const enough = this.#batches >= WINDOW_BATCHES && elapsedMs >= WINDOW_MS;
-    if (!enough && elapsedMs < WINDOW_MS_MAX) return undefined;
-    const rate = (this.#rows * 1000) / Math.max(elapsedMs, 0.001);
-    const change = this.#decide(rate, nowMs);
+    const ms = nowMs - this.#sinceMs;
+    const enough = this.#batches >= WINDOW_BATCHES && ms >= WINDOW_MS;
+    if (!enough && ms < WINDOW_MS_MAX) return undefined;
+    const change = this.#decide({ rows: this.#rows, ms }, nowMs);
     this.#measure(nowMs);
     this.#skip = change === undefined ? 0 : Math.max(1, this.setting.inFlight);
     return change;
@@ -126,57 +160,94 @@ export class Adapter {
     this.#skip = 0;
   }
 
-  #decide(rate: number, nowMs: number): Change | undefined {
-    if (this.#trial === undefined) return this.#afterBase(rate, nowMs);
-    const trial = this.#trial;
+  #decide(measured: Measured, nowMs: number): Change | undefined {
+    if (this.#trial === undefined) return this.#afterBase(measured, nowMs);
+    if (this.#doubt) {
+      this.#doubt = false;
+      this.#ofBase = plus(this.#ofBase, measured);
+      return this.#change('trial', measured);
+    }
+    const first = this.#trial.measured.ms === 0;
+    const trial = { ...this.#trial, measured: plus(this.#trial.measured, measured) };
+    const ratio = rateOf(trial.measured) / rateOf(this.#ofBase);
+    if (first && ratio > BETTER && ratio < CLEARLY) {
+      this.#trial = trial;
+      this.#doubt = true;
+      return this.#change('back', measured);
+    }
     this.#trial = undefined;
-    if (rate > (this.#baseRate ?? 0) * BETTER) {
-      this.#base = trial;
-      this.#baseRate = rate;
+    if (ratio > BETTER) {
+      this.#base = trial.setting;
+      this.#ofBase = trial.measured;
       this.#failed = 0;
       // What has helped may help again.
-      return this.#propose(rate) ?? { ...this.#base, rowsPerSecond: rate, reason: 'keep' };
+      return this.#propose(measured) ?? this.#change('keep', measured);
     }
     this.#failed += 1;
     this.#next = (this.#next + 1) % TRIALS.length;
-    const further = this.#failed < TRIALS.length ? this.#propose(rate) : undefined;
+    const further = this.#propose(measured);
     if (further !== undefined) return further;
     this.#settle(nowMs);
-    return { ...this.#base, rowsPerSecond: rate, reason: 'back' };
+    return this.#change('back', measured);
   }
 
-  #afterBase(rate: number, nowMs: number): Change | undefined {
-    const before = this.#baseRate;
-    const changed = before !== undefined && (rate > before * CHANGED || rate * CHANGED < before);
-    if (changed) this.#holdMs = HOLD_MS_MIN;
-    const held = this.#settledUntilMs !== undefined && nowMs < this.#settledUntilMs;
-    // A settled rate is followed slowly, so that chance does not look like a change.
-    this.#baseRate = before === undefined || changed ? rate : before * 0.7 + rate * 0.3;
-    if (held && !changed) return undefined;
-    this.#settledUntilMs = undefined;
+  #afterBase(measured: Measured, nowMs: number): Change | undefined {
+    if (this.#settledUntilMs !== undefined) {
+      const changed = this.#hasChanged(measured);
+      if (!changed && nowMs < this.#settledUntilMs) return undefined;
+      if (changed) this.#holdMs = HOLD_MS_MIN;
+      this.#settledUntilMs = undefined;
+    } else {
+      this.#ofBase = measured;
+    }
     this.#failed = 0;
-    const change = this.#propose(rate);
+    const { rows, inFlight } = this.#base;
+    const batchMs = (measured.ms * rows * inFlight) / measured.rows;
+    if (batchMs > SLOW_MS) this.#next = HALF;
+    const change = this.#propose(measured);
     if (change === undefined) this.#settle(nowMs);
     return change;
   }
 
+  /** Compares with the settled rate, which is followed slowly. */
+  #hasChanged(measured: Measured): boolean {
+    const ratio = rateOf(measured) / rateOf(this.#ofBase);
+    const up = ratio > 1;
+    if (Math.max(ratio, 1 / ratio) < CHANGED) {
+      this.#other = { count: 0, up, measured: NOTHING };
+      const { rows, ms } = this.#ofBase;
+      this.#ofBase = plus({ rows: rows * MEMORY, ms: ms * MEMORY }, measured);
+      return false;
+    }
+    const before = this.#other.up === up ? this.#other : { count: 0, measured: NOTHING };
+    const all = plus(before.measured, measured);
+    this.#other = { count: before.count + 1, up, measured: all };
+    if (this.#other.count < CHANGED_WINDOWS) return false;
+    this.#ofBase = all;
+    return true;
+  }
+
   /** The next trial that the limits allow. */
-  #propose(rate: number): Change | undefined {
+  #propose(measured: Measured): Change | undefined {
     for (; this.#failed < TRIALS.length; this.#failed += 1) {
-      const make = TRIALS[this.#next];
-      const setting = this.#clamp(make?.(this.#base) ?? this.#base);
+      const setting = this.#clamp(TRIALS[this.#next]?.(this.#base) ?? this.#base);
       if (setting.rows !== this.#base.rows || setting.inFlight !== this.#base.inFlight) {
-        this.#trial = setting;
-        return { ...setting, rowsPerSecond: rate, reason: 'trial' };
+        this.#trial = { setting, measured: NOTHING };
+        return this.#change('trial', measured);
       }
       this.#next = (this.#next + 1) % TRIALS.length;
     }
     return undefined;
   }
 
+  #change(reason: Change['reason'], measured: Measured): Change {
+    return { ...this.setting, rowsPerSecond: rateOf(measured), reason };
+  }
+
   #settle(nowMs: number): void {
     this.#settledUntilMs = nowMs + this.#holdMs;
     this.#holdMs = Math.min(this.#holdMs * 2, HOLD_MS_MAX);
+    this.#other = { count: 0, up: false, measured: NOTHING };
   }
 
   #clamp({ rows, inFlight }: Setting): Setting {
