@@ -20,3 +20,4 @@ pub mod size;
 pub mod slt;
 pub mod storm;
 pub mod target;
+pub mod tikv;
