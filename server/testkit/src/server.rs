@@ -1,7 +1,8 @@
 //! Starts, kills and restarts a real `braid` process.
 //!
 //! The binary is the one that `BRAID_BIN` names, or the one beside the running test, or the release
-//! build. Every server listens on free ports and keeps its data in a folder of its own.
+//! build. Every server listens on free ports and keeps its data in a folder of its own, or where
+//! [`crate::store`] says.
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -12,6 +13,8 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
+
+use crate::store;
 
 /// A start or a stop that takes longer is a hang.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -183,6 +186,9 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         self.kill();
+        if self._own_folder.is_some() {
+            store::forget(&self.folder);
+        }
     }
 }
 
@@ -219,6 +225,7 @@ fn command(folder: &Path, config: &Config) -> Command {
         .arg("--data")
         .arg(folder)
         .args(["--listen", "127.0.0.1:0", "--http", "127.0.0.1:0"])
+        .args(store::args(folder))
         .args(&config.args)
         .envs(config.envs.iter().map(|(name, value)| (name, value)))
         .stdin(Stdio::null());

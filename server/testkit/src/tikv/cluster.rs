@@ -127,8 +127,7 @@ pub struct Cluster {
 impl Cluster {
     /// One region on these stores; the first one leads.
     pub fn new(addresses: &[String]) -> Self {
-        let mut cluster =
-            Cluster { stores: BTreeMap::new(), regions: BTreeMap::new(), last_id: 0 };
+        let mut cluster = Cluster { stores: BTreeMap::new(), regions: BTreeMap::new(), last_id: 0 };
         for address in addresses {
             let id = cluster.new_id();
             let store = Store { id, address: address.clone(), is_up: true, max_ts: 0 };
@@ -190,12 +189,7 @@ impl Cluster {
     }
 
     /// Whether the store serves the request; the region, if so.
-    pub fn check(
-        &self,
-        store: u64,
-        place: Place,
-        keys: &[&[u8]],
-    ) -> Result<&Region, RegionError> {
+    pub fn check(&self, store: u64, place: Place, keys: &[&[u8]]) -> Result<&Region, RegionError> {
         if place.store != 0 && place.store != store {
             return Err(RegionError::StoreNotMatch { asked: place.store, actual: store });
         }
@@ -216,7 +210,9 @@ impl Cluster {
             let next = self.regions.range(region.end.clone()..).next();
             let next = next.map(|(_, region)| region).filter(|_| !region.end.is_empty());
             let current = [Some(region), self.region_before(&region.start), next];
-            return Err(RegionError::EpochNotMatch(current.into_iter().flatten().cloned().collect()));
+            return Err(RegionError::EpochNotMatch(
+                current.into_iter().flatten().cloned().collect(),
+            ));
         }
         for key in keys {
             if !region.has(&encode(key)) {

@@ -40,7 +40,6 @@ pub enum Rpc {
     ScanLock,
     DestroyRange,
     SplitRegion,
-    Debug,
     /// To PD: timestamps, by the batch.
     Tso,
     /// To PD: anything else.

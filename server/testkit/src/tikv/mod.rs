@@ -1,8 +1,38 @@
-//! The TiKV stand-in.
+//! A stand-in for a cluster of PD and TiKV: their gRPC services in one process, in memory, for tests.
+//!
+//! ```text
+//! pd_service     store_service        what clients speak to: a port for each member and store
+//!      └────┬────────┘
+//!         state ── faults             a request's way: counted, late, lost, held, twice …
+//!           ├── reads writes outcomes each request, between protocol and engine
+//!           ├── cluster  clock  safe_points
+//!           ├── waits                 who waits for which lock; circles
+//!           └── engine                keys, locks, versions: TiKV's rules
+//! ```
+//!
+//! What it is true to: which answer a request gets, as a client sees it. What it is not: replication
+//! (all stores share one engine, so nothing is ever lost but what was in a leader's memory), speed,
+//! merges of regions, follower reads, raw keys, coprocessor, shared locks, assertions, pipelined DML.
+//! Where a client's mistake would be passed over in silence by a real store, this one may refuse it.
+//!
+//! Its rules are checked against the real thing: `tests/tikv_rules.rs` runs on both.
 
-pub mod engine;
 mod clock;
 mod cluster;
+mod convert;
+pub mod engine;
 mod faults;
 mod keys;
+mod outcomes;
+mod pd_service;
+mod reads;
+mod safe_points;
+mod standin;
+mod state;
+mod store_service;
 mod waits;
+mod writes;
+
+pub use faults::{Fault, Gate, Plan, Rpc, Rule};
+pub use standin::{Config, TikvStandIn};
+pub use state::Pace;

@@ -118,7 +118,7 @@ impl Waits {
     }
 
     /// How many wait.
-    pub fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.queues.values().map(Vec::len).sum()
     }
 

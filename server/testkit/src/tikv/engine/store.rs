@@ -42,7 +42,9 @@ pub(super) enum Record {
     Committed(Ts),
     RolledBack,
     /// Nothing; a version of another transaction may stand where the rollback would go.
-    None { in_the_way: Option<Write> },
+    None {
+        in_the_way: Option<Write>,
+    },
 }
 
 impl Engine {

@@ -518,9 +518,8 @@ fn locks_left_behind_are_found_and_resolved() {
         store.prewrite(store.put(key, start_ts)).expect("a prewrite");
     }
     store.lock("e", 10, 10).expect("a lock");
-    let mut found = |until, limit| {
-        store.engine.scan_locks(&mut store.max_ts, until, b"", b"", limit).len()
-    };
+    let mut found =
+        |until, limit| store.engine.scan_locks(&mut store.max_ts, until, b"", b"", limit).len();
     assert_eq!((found(10, 0), found(20, 0), found(30, 2)), (3, 4, 2));
     let outcomes = BTreeMap::from([(10, 40), (20, 0)]);
     store.engine.resolve_range(&outcomes, b"b", b"").expect("resolved");

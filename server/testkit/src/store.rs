@@ -1,0 +1,97 @@
+//! Which store the servers of the tests keep their data in.
+//!
+//! | `BRAID_TEST_STORE` | `TIKV_PD` | store |
+//! |---|---|---|
+//! | not set, or `embedded` | | the embedded one |
+//! | `tikv` | not set | a stand-in of its own for each data folder (feature `tikv` of this crate) |
+//! | `tikv` | `host:port` | that cluster, behind a key prefix of its own for each data folder |
+//!
+//! A server that starts again on its folder finds its data in either.
+
+use std::path::Path;
+
+/// Whether servers of tests run over TiKV or its stand-in.
+///
+/// # Panics
+/// If `BRAID_TEST_STORE` names no store.
+pub fn is_tikv() -> bool {
+    match std::env::var("BRAID_TEST_STORE").as_deref() {
+        Err(_) | Ok("" | "embedded") => false,
+        Ok("tikv") => true,
+        Ok(other) => panic!("BRAID_TEST_STORE is {other:?}: embedded or tikv"),
+    }
+}
+
+/// Further arguments of `braid start` for the server of a folder.
+///
+/// # Panics
+/// If there is no stand-in in this build and none else to use.
+pub(crate) fn args(folder: &Path) -> Vec<String> {
+    if !is_tikv() {
+        return Vec::new();
+    }
+    vec!["--store".to_owned(), url(folder)]
+}
+
+fn url(folder: &Path) -> String {
+    match std::env::var("TIKV_PD") {
+        Ok(pd) => {
+            let name = folder.display().to_string();
+            let name = name.replace(|char: char| !char.is_ascii_alphanumeric(), "-");
+            format!("tikv://{pd}?prefix=test-{}-{name}/", std::process::id())
+        }
+        Err(_) => stand_in::url(folder),
+    }
+}
+
+/// The server of a folder of its own is gone for good.
+pub(crate) fn forget(folder: &Path) {
+    stand_in::forget(folder);
+}
+
+#[cfg(feature = "tikv")]
+pub use stand_in::of as stand_in_of;
+
+#[cfg(feature = "tikv")]
+mod stand_in {
+    use std::collections::HashMap;
+    use std::path::{Path, PathBuf};
+    use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+    use crate::tikv::{Config, TikvStandIn};
+
+    type All = Mutex<HashMap<PathBuf, Arc<TikvStandIn>>>;
+
+    fn all() -> &'static All {
+        static ALL: OnceLock<All> = OnceLock::new();
+        ALL.get_or_init(All::default)
+    }
+
+    /// The stand-in that the servers of a folder use, for a test that looks into it.
+    pub fn of(folder: &Path) -> Arc<TikvStandIn> {
+        let mut all = all().lock().unwrap_or_else(PoisonError::into_inner);
+        let found = all
+            .entry(folder.to_owned())
+            .or_insert_with(|| Arc::new(TikvStandIn::start(Config::default())));
+        Arc::clone(found)
+    }
+
+    pub(super) fn url(folder: &Path) -> String {
+        of(folder).store_url()
+    }
+
+    pub(super) fn forget(folder: &Path) {
+        all().lock().unwrap_or_else(PoisonError::into_inner).remove(folder);
+    }
+}
+
+#[cfg(not(feature = "tikv"))]
+mod stand_in {
+    use std::path::Path;
+
+    pub(super) fn url(_folder: &Path) -> String {
+        panic!("BRAID_TEST_STORE=tikv: this test was built without the feature tikv of the testkit")
+    }
+
+    pub(super) fn forget(_folder: &Path) {}
+}
