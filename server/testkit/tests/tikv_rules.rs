@@ -1,7 +1,7 @@
 //! TiKV's rules that BraidDB leans on, asked of a cluster by its clients' requests.
 //!
-//! They run on the stand-in, and on a real cluster if `TIKV_PD` names one of its PD members: what the
-//! stand-in gets wrong shows there. Every rule has keys of its own.
+//! They run on the stand-in, and on a real cluster if `TIKV_PD` names one of its PD members: what
+//! the stand-in gets wrong shows there. Every rule has keys of its own.
 
 #[path = "tikv_rules/commits.rs"]
 mod commits;

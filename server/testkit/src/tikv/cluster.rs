@@ -223,8 +223,8 @@ impl Cluster {
         Ok(region)
     }
 
-    /// Splits a region before that key. The right part keeps the number, as TiKV does it. The number
-    /// of the left part; `None` if a border is there already.
+    /// Splits a region before that key. The right part keeps the number, as TiKV does it. The
+    /// number of the left part; `None` if a border is there already.
     pub fn split(&mut self, key: &[u8]) -> Option<u64> {
         let at = encode(key);
         let right = self.region_of(&at);

@@ -10,8 +10,8 @@
 //! | clock jumps | PD's leader moved to a machine with another time of day |
 //!
 //! A [`Plan`] gives each kind a chance per 10,000 requests, drawn from a seed; a [`Rule`] hits the
-//! requests that a test names. Which request draws which number depends on their order of arrival, so
-//! a seed repeats a run as far as the client repeats its requests.
+//! requests that a test names. Which request draws which number depends on their order of arrival,
+//! so a seed repeats a run as far as the client repeats its requests.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

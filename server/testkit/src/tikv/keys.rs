@@ -1,7 +1,7 @@
 //! The form in which regions name their borders: TiKV's, which sorts as the keys do.
 //!
-//! Groups of eight bytes, the last one filled up with zeros, each followed by 255 less the number of
-//! zeros. Requests carry the keys themselves; PD and errors about regions carry this form.
+//! Groups of eight bytes, the last one filled up with zeros, each followed by 255 less the number
+//! of zeros. Requests carry the keys themselves; PD and errors about regions carry this form.
 
 const GROUP: usize = 8;
 

@@ -1,4 +1,5 @@
-//! A stand-in for a cluster of PD and TiKV: their gRPC services in one process, in memory, for tests.
+//! A stand-in for a cluster of PD and TiKV: their gRPC services in one process, in memory, for
+//! tests.
 //!
 //! ```text
 //! pd_service     store_service        what clients speak to: a port for each member and store
@@ -10,10 +11,11 @@
 //!           └── engine                keys, locks, versions: TiKV's rules
 //! ```
 //!
-//! What it is true to: which answer a request gets, as a client sees it. What it is not: replication
-//! (all stores share one engine, so nothing is ever lost but what was in a leader's memory), speed,
-//! merges of regions, follower reads, raw keys, coprocessor, shared locks, assertions, pipelined DML.
-//! Where a client's mistake would be passed over in silence by a real store, this one may refuse it.
+//! What it is true to: which answer a request gets, as a client sees it. What it is not:
+//! replication (all stores share one engine, so nothing is ever lost but what was in a leader's
+//! memory), speed, merges of regions, follower reads, raw keys, coprocessor, shared locks,
+//! assertions, pipelined DML. Where a client's mistake would be passed over in silence by a real
+//! store, this one may refuse it.
 //!
 //! Its rules are checked against the real thing: `tests/tikv_rules.rs` runs on both.
 

@@ -1,7 +1,7 @@
 //! The service of a PD member: timestamps, regions, stores, safe points.
 //!
-//! Only the leader answers, except for who the members are. All members share one state: a new leader
-//! goes on where the old one stopped.
+//! Only the leader answers, except for who the members are. All members share one state: a new
+//! leader goes on where the old one stopped.
 
 use std::sync::Arc;
 use std::time::Instant;

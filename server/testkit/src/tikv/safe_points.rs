@@ -1,7 +1,7 @@
 //! PD's safe points: below which versions may be removed.
 //!
-//! As in PD 9: `gc_worker` first moves the transactions' safe point, as far as the barriers of others
-//! allow; only up to there may the collectors' safe point follow. Neither goes back.
+//! As in PD 9: `gc_worker` first moves the transactions' safe point, as far as the barriers of
+//! others allow; only up to there may the collectors' safe point follow. Neither goes back.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};

@@ -169,7 +169,8 @@ impl TikvStandIn {
         self.shared.core.lock().move_leader(region, None, false);
     }
 
-    /// The leader of a key's region crashes and comes back as a follower: pessimistic locks are lost.
+    /// The leader of a key's region crashes and comes back as a follower: pessimistic locks are
+    /// lost.
     pub fn crash_leader(&self, key: &[u8]) {
         let region = self.shared.region_of(key);
         let mut core = self.shared.core.lock();

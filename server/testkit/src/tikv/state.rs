@@ -9,8 +9,8 @@
 //!    └── answered, or the answer is lost
 //! ```
 //!
-//! Everything that happens to the state happens under one mutex, a request at a time. A request goes on
-//! when its client hangs up, as in a real store.
+//! Everything that happens to the state happens under one mutex, a request at a time. A request
+//! goes on when its client hangs up, as in a real store.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

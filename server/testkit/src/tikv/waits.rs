@@ -1,8 +1,8 @@
 //! Who waits for which lock, and circles among them.
 //!
 //! - When a lock goes, the waiter with the smallest start timestamp is woken, not the one that came
-//!   first. A waiter of the old kind is told of a conflict and has to ask again, and the others of its
-//!   key are told so a moment later; one that may lock with conflicts tries again at once.
+//!   first. A waiter of the old kind is told of a conflict and has to ask again, and the others of
+//!   its key are told so a moment later; one that may lock with conflicts tries again at once.
 //! - Who would close a circle by waiting is refused: the request that comes last is the victim.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -53,8 +53,8 @@ pub struct Waits {
 }
 
 impl Waits {
-    /// Waits for a key that another transaction holds; the place in the queue. Refused if that would
-    /// close a circle.
+    /// Waits for a key that another transaction holds; the place in the queue. Refused if that
+    /// would close a circle.
     pub fn enqueue(
         &mut self,
         engine: &Engine,

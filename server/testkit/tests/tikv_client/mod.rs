@@ -1,5 +1,5 @@
-//! A client that sends what it is told to the right store, and does nothing else: no transactions, no
-//! resolving. It goes on after errors about regions, as every client has to.
+//! A client that sends what it is told to the right store, and does nothing else: no transactions,
+//! no resolving. It goes on after errors about regions, as every client has to.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -25,7 +25,8 @@ pub struct Client {
     prefix: String,
 }
 
-/// Sends a request to the leader of a key's region, again and again while the region is the trouble.
+/// Sends a request to the leader of a key's region, again and again while the region is the
+/// trouble.
 macro_rules! send {
     ($client:expr, $key:expr, $method:ident, $request:expr) => {{
         let key: bytes::Bytes = $key.clone();

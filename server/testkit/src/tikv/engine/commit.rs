@@ -54,7 +54,8 @@ impl Engine {
         Ok(lock.ttl)
     }
 
-    /// Ends every lock of these transactions in the range: a commit timestamp, or zero for rollback.
+    /// Ends every lock of these transactions in the range: a commit timestamp, or zero for
+    /// rollback.
     pub fn resolve_range(
         &mut self,
         outcomes: &BTreeMap<Ts, Ts>,
@@ -175,7 +176,8 @@ impl Engine {
     }
 }
 
-/// Leaves a record of a rollback; on the version that stands at the same timestamp, if there is one.
+/// Leaves a record of a rollback; on the version that stands at the same timestamp, if there is
+/// one.
 pub(super) fn roll_back(
     changes: &mut Vec<Change>,
     start_ts: Ts,

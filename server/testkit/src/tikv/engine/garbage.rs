@@ -26,7 +26,8 @@ impl Engine {
         removed
     }
 
-    /// Removes everything in `[start, end)`, locks and all versions. An empty end is the end of all.
+    /// Removes everything in `[start, end)`, locks and all versions. An empty end is the end of
+    /// all.
     pub fn destroy_range(&mut self, start: &[u8], end: &[u8]) {
         let gone: Vec<_> = range(&self.keys, start, end).map(|(key, _)| key.clone()).collect();
         for key in gone {

@@ -8,8 +8,8 @@
 //! The rules are TiKV's (version 9), as its clients see them; the names and the code are ours. A
 //! command sees the engine alone and is done at once: waiting, regions and faults are above.
 //!
-//! `max_ts` is each store's: the highest timestamp that anybody has read at there. It is handed in by
-//! whoever knows which store serves the request.
+//! `max_ts` is each store's: the highest timestamp that anybody has read at there. It is handed in
+//! by whoever knows which store serves the request.
 
 mod commit;
 mod garbage;

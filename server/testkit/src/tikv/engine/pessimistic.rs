@@ -1,8 +1,8 @@
 //! Locks taken before the prewrite.
 //!
-//! - A version above `for_update_ts` is a conflict, whatever its kind; with `allows_conflict` the key
-//!   is locked all the same, its newest value comes along, and the lock's `for_update_ts` is that
-//!   version's commit timestamp.
+//! - A version above `for_update_ts` is a conflict, whatever its kind; with `allows_conflict` the
+//!   key is locked all the same, its newest value comes along, and the lock's `for_update_ts` is
+//!   that version's commit timestamp.
 //! - Asking for values or existence is a read: it raises `max_ts`.
 //! - A lock of another transaction is in the way of the whole request. To wait is not done here.
 

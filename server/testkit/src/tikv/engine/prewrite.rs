@@ -1,12 +1,12 @@
 //! The first phase of a commit: locks with values in them, checked against newer versions.
 //!
 //! - An optimistic mutation, and a pessimistic one with [`Action::Constraint`], conflicts with any
-//!   version above the start timestamp, rollbacks and lock records too. Only these look at must-not-
-//!   exist; with the other actions it is passed over in silence.
-//! - [`Action::Pessimistic`] needs the transaction's own lock. If it was lost and nothing was written
-//!   since the start, the prewrite goes on as if it had been there.
-//! - Async commit and one-phase commit get the smallest commit timestamp above every read; above the
-//!   client's limit they fall back to two phases (`min_commit_ts` zero).
+//!   version above the start timestamp, rollbacks and lock records too. Only these look at
+//!   must-not-exist; with the other actions it is passed over in silence.
+//! - [`Action::Pessimistic`] needs the transaction's own lock. If it was lost and nothing was
+//!   written since the start, the prewrite goes on as if it had been there.
+//! - Async commit and one-phase commit get the smallest commit timestamp above every read; above
+//!   the client's limit they fall back to two phases (`min_commit_ts` zero).
 //! - A repeated prewrite of a committed transaction is answered with its commit timestamp.
 //! - If a foreign lock is in the way of any key, nothing at all is written.
 //!

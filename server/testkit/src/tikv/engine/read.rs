@@ -1,7 +1,7 @@
 //! Reads at a timestamp.
 //!
-//! - Locks of transactions that started later, locks without a value in them and locks that can only
-//!   commit above the timestamp are passed over.
+//! - Locks of transactions that started later, locks without a value in them and locks that can
+//!   only commit above the timestamp are passed over.
 //! - Any other lock is in the way, unless the reader names its transaction: as decided to be above
 //!   its timestamp (passed over), or as committed below it (its value is read from the lock).
 //! - A reader's timestamp goes into `max_ts`, above which every later async commit must be.

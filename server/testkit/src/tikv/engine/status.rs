@@ -1,8 +1,8 @@
 //! What has become of a transaction: asked by those who met its locks.
 //!
 //! - Asking about a live primary pushes its `min_commit_ts` above the asker, so that the asker may
-//!   pass over its locks; an expired one is rolled back. Async-commit primaries are neither pushed nor
-//!   rolled back, unless the asker forces them to be taken for normal ones.
+//!   pass over its locks; an expired one is rolled back. Async-commit primaries are neither pushed
+//!   nor rolled back, unless the asker forces them to be taken for normal ones.
 //! - Asking about the secondaries of an async commit rolls back what is not there, for good.
 
 use super::commit::roll_back;
@@ -194,7 +194,8 @@ impl Engine {
         }
     }
 
-    /// A protected rollback must outlive the commit of another's async-commit lock at its timestamp.
+    /// A protected rollback must outlive the commit of another's async-commit lock at its
+    /// timestamp.
     fn mark_foreign_lock(&self, changes: &mut Vec<Change>, start_ts: Ts, key: &[u8]) {
         if let Some(lock) = self.lock(key)
             && lock.start_ts != start_ts

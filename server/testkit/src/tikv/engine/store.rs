@@ -8,7 +8,8 @@ use std::ops::Bound;
 
 use super::model::{KeyError, Lock, LockKind, Released, Ts, Write, WriteKind};
 
-/// How many finished transactions are remembered, so that a late prewrite is taken for a repeated one.
+/// How many finished transactions are remembered, so that a late prewrite is taken for a repeated
+/// one.
 const FINISHED_MAX: usize = 10_000;
 
 /// All keys of the cluster. Which store may serve which key is not its business.

@@ -1,5 +1,5 @@
-//! The TiKV stand-in as a process, for scripts and benches: prints `tikv://…` and runs until it is
-//! killed. Everything is in memory.
+//! The TiKV stand-in as a process, for scripts and benches: prints `tikv://…` and runs until
+//! it is killed. Everything is in memory.
 
 use std::io::{Error, Write, stdout};
 use std::time::Duration;
