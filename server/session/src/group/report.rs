@@ -43,8 +43,28 @@ pub(super) fn barrier_error(failures: &[Failure]) -> Option<Error> {
     Some(if context.is_empty() { error } else { error.context(context.join("\n")) })
 }
 
+/// The same for most texts, in a few steps: every queued statement has its text shortened.
+fn shortened_plain(text: &str) -> Option<String> {
+    let bytes = text.as_bytes();
+    let head = &bytes[..bytes.len().min(STATEMENT_CHARACTERS_MAX + 1)];
+    let has_gap = |pair: &[u8]| pair[0] == b' ' && pair[1] == b' ';
+    let is_plain = head.iter().all(|byte| (b' '..0x7f).contains(byte))
+        && !head.windows(2).any(has_gap)
+        && head.first() != Some(&b' ')
+        && head.last() != Some(&b' ');
+    if !is_plain {
+        return None;
+    }
+    let short = text.get(..STATEMENT_CHARACTERS_MAX).filter(|short| short.len() < text.len());
+    Some(short.map_or_else(|| text.to_owned(), |short| format!("{short}…")))
+}
+
 /// A statement's text on one line, cut to [`STATEMENT_CHARACTERS_MAX`].
 pub(super) fn shortened(text: &str) -> String {
+    shortened_plain(text).unwrap_or_else(|| by_words(text))
+}
+
+fn by_words(text: &str) -> String {
     let mut short = String::new();
     let mut count = 0;
     for word in text.split_whitespace() {
@@ -98,6 +118,13 @@ mod tests {
     #[test]
     fn a_text_is_cut_to_its_limit() {
         assert_eq!(shortened("a\n  b\tc"), "a b c");
+        let (exact, more) = ("a".repeat(100), "ab c".repeat(30));
+        for text in ["", " a", "a", "a ", "a  b", "a b", "\ta", "a é", &exact, &more] {
+            for end in ["", " ", "c", " c", "  c", "é", &more] {
+                let text = format!("{text}{end}");
+                assert_eq!(shortened(&text), by_words(&text), "{text:?}");
+            }
+        }
         let long = shortened(&"é".repeat(300));
         assert_eq!(long.chars().count(), STATEMENT_CHARACTERS_MAX + 1);
         assert!(long.ends_with('…'));

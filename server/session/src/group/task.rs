@@ -69,7 +69,8 @@ pub(super) async fn run(queue: Arc<Queue>, number: u32, job: Job) {
     };
     let waits = Arc::new(StatementWaits::default());
     let started = Instant::now();
-    let work = attempts(&queue, number, &job);
+    // Kept apart: this future is moved several times on its way to its task.
+    let work = Box::pin(attempts(&queue, number, &job));
     let work = async {
         match &job.recorder {
             Some(_) => waits.watch(work).await,
