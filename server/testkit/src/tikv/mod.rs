@@ -17,7 +17,7 @@
 //! assertions, pipelined DML. Where a client's mistake would be passed over in silence by a real
 //! store, this one may refuse it.
 //!
-//! Its rules are checked against the real thing: `tests/tikv_rules.rs` runs on both.
+//! Its rules are checked against the real thing: `tests/tikv/rules.rs` runs on both.
 
 mod clock;
 mod cluster;

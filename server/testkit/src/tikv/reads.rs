@@ -139,8 +139,9 @@ impl Call for kvrpcpb::UnsafeDestroyRangeRequest {
     type Answer = kvrpcpb::UnsafeDestroyRangeResponse;
     const RPC: Rpc = Rpc::DestroyRange;
 
-    /// It goes to every store and asks for no region. Here the first one to be asked does it for
-    /// all.
+    /// It goes to every store. Here the first one to be asked does it for all.
+    const HAS_REGION: bool = false;
+
     fn context(&self) -> Option<&kvrpcpb::Context> {
         None
     }

@@ -100,7 +100,9 @@ pub trait Call: Clone + Send + Sync + 'static {
     type Answer: Send + 'static;
     /// Its name.
     const RPC: Rpc;
-    /// Where it thinks to be; `None`: it goes to the whole store.
+    /// Whether it goes to a region, and not to the whole store.
+    const HAS_REGION: bool = true;
+    /// Where it thinks to be.
     fn context(&self) -> Option<&kvrpcpb::Context>;
     /// The keys that have to be in its region.
     fn keys(&self) -> Vec<&[u8]>;
@@ -125,7 +127,7 @@ pub struct Wait<A> {
     pub woken: oneshot::Receiver<Wake>,
     /// From the arrival of the request.
     pub patience: Duration,
-    /// What is in the way.
+    /// What was in the way when the wait began; who holds the lock at its end may be another.
     pub locked: KeyError,
     /// The answer with an error.
     pub refuse: Box<dyn Fn(KeyError) -> A + Send>,
@@ -194,10 +196,11 @@ impl Core {
     }
 
     fn step<C: Call>(&mut self, store: u64, call: &C) -> Step<C::Answer> {
-        let Some(context) = call.context() else {
+        if !C::HAS_REGION {
             return call.run(self, &At { store, ..At::default() });
-        };
-        let checked = self.cluster.check(store, convert::place(context), &call.keys());
+        }
+        let place = call.context().map(convert::place).unwrap_or_default();
+        let checked = self.cluster.check(store, place, &call.keys());
         let at = checked.map(|region| {
             let (start, end) = region.keys();
             At { store, region: region.id, start, end }
@@ -285,14 +288,18 @@ impl Shared {
             let woken = match tokio::time::timeout(left, &mut wait.woken).await {
                 Ok(woken) => woken.ok(),
                 Err(_) => {
-                    self.core.lock().waits.leave(&wait.key, wait.number);
+                    let mut core = self.core.lock();
+                    core.waits.leave(&wait.key, wait.number);
+                    if let Some(lock) = core.engine.holder(&wait.key) {
+                        wait.locked = KeyError::Locked(Box::new(lock.info(&wait.key)));
+                    }
                     // It may have been woken just before it left.
                     wait.woken.try_recv().ok()
                 }
             };
             match woken {
                 Some(Wake::Again) => {}
-                Some(Wake::Conflict(error)) => return (wait.refuse)(error),
+                Some(Wake::Refused(error)) => return (wait.refuse)(error),
                 None => return (wait.refuse)(wait.locked),
             }
         }

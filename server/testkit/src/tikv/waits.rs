@@ -26,8 +26,8 @@ struct Waiter {
 /// What a waiter is told.
 #[derive(Debug)]
 pub enum Wake {
-    /// To ask again, with a newer timestamp.
-    Conflict(KeyError),
+    /// To give up: to ask again with a newer timestamp, or because of a circle.
+    Refused(KeyError),
     /// To try again.
     Again,
 }
@@ -81,14 +81,28 @@ impl Waits {
         Ok((self.last_number, woken))
     }
 
-    /// Leaves the queue.
-    pub fn leave(&mut self, key: &[u8], number: u64) {
-        if let Some(queue) = self.queues.get_mut(key) {
-            queue.retain(|waiter| waiter.number != number);
-            if queue.is_empty() {
-                self.queues.remove(key);
+    /// Another transaction holds the key now: refuses those whose wait has become part of a circle.
+    pub fn holder_changed(&mut self, engine: &Engine, key: &[u8]) {
+        let Some(holder) = engine.holder(key).map(|lock| lock.start_ts) else { return };
+        let Some(queue) = self.queues.get(key) else { return };
+        let asks: Vec<_> = queue
+            .iter()
+            .filter(|waiter| !waiter.is_first_lock)
+            .map(|waiter| (waiter.number, waiter.start_ts))
+            .collect();
+        for (number, start_ts) in asks {
+            let Some(mut chain) = self.path(engine, holder, start_ts) else { continue };
+            chain.push((start_ts, holder, key.to_vec()));
+            let error = KeyError::Deadlock { lock_ts: holder, key: key.to_vec(), chain };
+            if let Some(waiter) = self.take(key, number) {
+                let _ = waiter.wake.send(Wake::Refused(error));
             }
         }
+    }
+
+    /// Leaves the queue.
+    pub fn leave(&mut self, key: &[u8], number: u64) {
+        self.take(key, number);
     }
 
     /// A lock has gone: wakes the first. True if [`Waits::wake_all`] is to follow in a moment.
@@ -123,9 +137,15 @@ impl Waits {
     }
 
     fn pop(&mut self, key: &[u8]) -> Option<Waiter> {
+        let queue = self.queues.get(key)?;
+        let number = queue.iter().min_by_key(|waiter| waiter.start_ts)?.number;
+        self.take(key, number)
+    }
+
+    fn take(&mut self, key: &[u8], number: u64) -> Option<Waiter> {
         let queue = self.queues.get_mut(key)?;
-        let first = (0..queue.len()).min_by_key(|at| queue[*at].start_ts)?;
-        let waiter = queue.remove(first);
+        let at = queue.iter().position(|waiter| waiter.number == number)?;
+        let waiter = queue.remove(at);
         if queue.is_empty() {
             self.queues.remove(key);
         }
@@ -160,7 +180,7 @@ impl Waits {
 }
 
 fn tell_conflict(waiter: Waiter, released: &Released) {
-    let _ = waiter.wake.send(Wake::Conflict(KeyError::WriteConflict {
+    let _ = waiter.wake.send(Wake::Refused(KeyError::WriteConflict {
         start_ts: waiter.start_ts,
         conflict_start_ts: released.start_ts,
         conflict_commit_ts: released.commit_ts,
@@ -168,4 +188,66 @@ fn tell_conflict(waiter: Waiter, released: &Released) {
         primary: waiter.primary,
         reason: Reason::PessimisticRetry,
     }));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::engine::Acquire;
+    use super::*;
+
+    fn lock(engine: &mut Engine, key: &str, start_ts: Ts) {
+        let keys = vec![(key.into(), false)];
+        let request = Acquire { keys, start_ts, for_update_ts: start_ts, ..Acquire::default() };
+        engine.acquire(&mut 0, &request).expect("nobody has it");
+    }
+
+    fn wait(
+        waits: &mut Waits,
+        engine: &Engine,
+        key: &str,
+        start_ts: Ts,
+    ) -> Result<oneshot::Receiver<Wake>, KeyError> {
+        let asker = Asker { start_ts, primary: b"p", is_first_lock: false, allows_conflict: true };
+        let holder = engine.holder(key.as_bytes()).expect("somebody has it").start_ts;
+        waits.enqueue(engine, asker, key.as_bytes(), holder).map(|(_, woken)| woken)
+    }
+
+    #[test]
+    fn the_one_that_started_first_is_woken_first() {
+        let (mut waits, mut engine) = (Waits::default(), Engine::default());
+        lock(&mut engine, "k", 10);
+        let [mut young, mut old, mut middle] = [40, 20, 30]
+            .map(|start_ts| wait(&mut waits, &engine, "k", start_ts).expect("no circle"));
+        let released = Released { key: b"k".to_vec(), start_ts: 10, commit_ts: 0 };
+        for woken in [&mut old, &mut middle, &mut young] {
+            assert!(woken.try_recv().is_err());
+            assert!(!waits.wake_first(&released));
+            assert!(matches!(woken.try_recv(), Ok(Wake::Again)));
+        }
+        assert_eq!(waits.count(), 0);
+    }
+
+    #[test]
+    fn circles_are_found_when_they_close_and_when_a_holder_changes() {
+        let (mut waits, mut engine) = (Waits::default(), Engine::default());
+        for (key, start_ts) in [("a", 1), ("b", 2), ("c", 3)] {
+            lock(&mut engine, key, start_ts);
+        }
+        let _one = wait(&mut waits, &engine, "b", 1).expect("no circle");
+        let _two = wait(&mut waits, &engine, "c", 2).expect("no circle");
+        let error = wait(&mut waits, &engine, "a", 3).expect_err("a circle of three");
+        let KeyError::Deadlock { lock_ts, chain, .. } = error else { panic!("{error:?}") };
+        let told: Vec<_> = chain.iter().map(|(from, to, _)| (*from, *to)).collect();
+        assert_eq!((lock_ts, told), (1, vec![(1, 2), (2, 3), (3, 1)]));
+        // 5 waits for 4, which gives its lock to 6; that one waits for 5.
+        for (key, start_ts) in [("d", 4), ("e", 5)] {
+            lock(&mut engine, key, start_ts);
+        }
+        let mut five = wait(&mut waits, &engine, "d", 5).expect("no circle");
+        let _six = wait(&mut waits, &engine, "e", 6).expect("no circle");
+        engine.release(4, 4, &[b"d".to_vec()]);
+        lock(&mut engine, "d", 6);
+        waits.holder_changed(&engine, b"d");
+        assert!(matches!(five.try_recv(), Ok(Wake::Refused(KeyError::Deadlock { .. }))));
+    }
 }

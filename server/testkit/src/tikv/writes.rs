@@ -126,7 +126,13 @@ impl Call for kvrpcpb::PessimisticLockRequest {
         };
         let (engine, max_ts) = core.max_ts(at.store);
         let locked = match engine.acquire(max_ts, &request) {
-            Ok(results) => return Step::Done(lock_done(&request, results)),
+            Ok(results) => {
+                // Others that wait here wait for this transaction from now on.
+                for (key, _) in &request.keys {
+                    core.waits.holder_changed(&core.engine, key);
+                }
+                return Step::Done(lock_done(&request, results));
+            }
             Err(KeyError::Locked(info)) if self.wait_timeout >= 0 => info,
             // A conflict of a request that may lock with conflicts is told of as a whole.
             Err(error) => return Step::Done(lock_failed(self, error)),

@@ -6,7 +6,7 @@ use braid_tikv_proto::kvrpcpb::prewrite_request::PessimisticAction;
 use braid_tikv_proto::kvrpcpb::write_conflict::Reason;
 use braid_tikv_proto::kvrpcpb::{self as rpc, Op, PessimisticLockKeyResultType as Type};
 
-use crate::tikv_client::Client;
+use crate::client::Client;
 
 /// Long enough for a request to have come to its queue.
 const ARRIVAL: Duration = Duration::from_millis(200);
@@ -93,7 +93,7 @@ pub async fn a_held_lock_is_told_at_once_or_after_the_wait(client: &mut Client) 
         let before = Instant::now();
         let answer = client.lock(request.clone()).await;
         let locked = answer.errors[0].locked.as_ref().expect("a lock");
-        assert_eq!((locked.lock_version, locked.lock_ttl), (holder, crate::tikv_client::LONG_MS));
+        assert_eq!((locked.lock_version, locked.lock_ttl), (holder, crate::client::LONG_MS));
         assert_eq!(locked.lock_type, Op::PessimisticLock as i32);
         assert!(wait_ms < 0 || before.elapsed() >= Duration::from_millis(290));
     }
@@ -142,21 +142,29 @@ pub async fn the_waiter_that_started_first_is_woken_and_has_to_ask_again(client:
 pub async fn a_waiter_that_may_lock_with_conflicts_gets_the_lock(client: &mut Client) {
     let holder = client.ts().await;
     assert_eq!(client.lock(client.lock_of("k", holder, holder)).await.errors, []);
-    let asker = client.ts().await;
-    let mut request = client.lock_of("k", asker, asker);
-    request.set_wake_up_mode(rpc::PessimisticLockWakeUpMode::WakeUpModeForceLock);
-    request.wait_timeout = 900;
-    let waiter = client.lock_later(request).await;
-    tokio::time::sleep(ARRIVAL).await;
+    let (asker, younger) = (client.ts().await, client.ts().await);
+    let mut waiters = Vec::new();
+    // The younger one comes first, and is not the first to be served.
+    for start in [younger, asker] {
+        let mut request = client.lock_of("k", start, start);
+        request.set_wake_up_mode(rpc::PessimisticLockWakeUpMode::WakeUpModeForceLock);
+        request.wait_timeout = 900;
+        waiters.push(client.lock_later(request).await);
+        tokio::time::sleep(ARRIVAL).await;
+    }
     let action = PessimisticAction::DoPessimisticCheck;
     let request = pessimistic(client, Op::Put, action, "k", holder);
     assert_eq!(client.prewrite(request).await.errors, []);
     let commit = client.ts().await;
     assert_eq!(client.commit("k", holder, commit).await.error, None);
-    let answer = waiter.await.expect("an answer");
+    let (first, second) = (waiters.pop().expect("two"), waiters.pop().expect("two"));
+    let answer = first.await.expect("an answer");
     assert_eq!(answer.errors, []);
     assert_eq!(answer.results[0].locked_with_conflict_ts, commit);
     assert_eq!(answer.results[0].value, format!("k@{holder}"));
+    let answer = second.await.expect("an answer");
+    assert_eq!(answer.results[0].r#type, Type::LockResultFailed as i32);
+    assert_eq!(answer.errors[0].locked.as_ref().expect("a lock").lock_version, asker);
     client.unlock("k", asker, commit).await;
 }
 

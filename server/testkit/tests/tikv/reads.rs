@@ -2,7 +2,7 @@
 
 use braid_tikv_proto::kvrpcpb::{self as rpc, Op};
 
-use crate::tikv_client::{Client, send};
+use crate::client::{Client, send};
 
 pub async fn committed_versions_are_seen_at_their_timestamps(client: &mut Client) {
     let before = client.ts().await;

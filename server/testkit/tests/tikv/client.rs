@@ -34,13 +34,13 @@ macro_rules! send {
         loop {
             let (context, mut store) = $client.place(&key).await;
             let mut request = $request.clone();
-            request.context = Some($crate::tikv_client::merged(request.context, context));
+            request.context = Some($crate::client::merged(request.context, context));
             let answer = store.$method(request).await.expect("an answer").into_inner();
             match answer.region_error {
                 None => break answer,
                 Some(error) => {
                     attempts += 1;
-                    assert!(attempts < $crate::tikv_client::attempts_max(), "{error:?}");
+                    assert!(attempts < $crate::client::attempts_max(), "{error:?}");
                     tokio::time::sleep(std::time::Duration::from_millis(10)).await;
                 }
             }

@@ -3,20 +3,12 @@
 //! They run on the stand-in, and on a real cluster if `TIKV_PD` names one of its PD members: what
 //! the stand-in gets wrong shows there. Every rule has keys of its own.
 
-#[path = "tikv_rules/commits.rs"]
-mod commits;
-#[path = "tikv_rules/locks.rs"]
-mod locks;
-#[path = "tikv_rules/others.rs"]
-mod others;
-#[path = "tikv_rules/reads.rs"]
-mod reads;
-mod tikv_client;
-
 use std::io::Write;
 
 use braid_testkit::tikv::{Config, TikvStandIn};
-use tikv_client::Client;
+
+use crate::client::Client;
+use crate::{commits, locks, others, reads};
 
 /// Every rule by name.
 macro_rules! rules {

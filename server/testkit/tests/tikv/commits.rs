@@ -6,7 +6,7 @@ use braid_tikv_proto::kvrpcpb::prewrite_request::PessimisticAction;
 use braid_tikv_proto::kvrpcpb::write_conflict::Reason;
 use braid_tikv_proto::kvrpcpb::{self as rpc, Action, Op};
 
-use crate::tikv_client::{Client, send};
+use crate::client::{Client, send};
 
 fn reason(answer: &rpc::PrewriteResponse) -> i32 {
     let conflict = answer.errors[0].conflict.as_ref();

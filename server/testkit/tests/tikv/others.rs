@@ -4,7 +4,7 @@ use braid_tikv_proto::kvrpcpb::{self as rpc, Op};
 use braid_tikv_proto::pdpb;
 use bytes::Bytes;
 
-use crate::tikv_client::{Client, encode, merged, send};
+use crate::client::{Client, encode, merged, send};
 
 pub async fn locks_are_resolved_by_key_and_by_region(client: &mut Client) {
     let (one, two) = (client.ts().await, client.ts().await);
