@@ -20,9 +20,10 @@ const PORTION: usize = 1_000;
 /// How long the cleaner rests when there is nothing to do, and between two rounds.
 const REST: Duration = Duration::from_millis(200);
 
-/// So many slow batches of scans are worth a compaction, which is done this often at most.
-const SLOW_BATCHES: u64 = 16;
-const COMPACT_EVERY: Duration = Duration::from_secs(2);
+/// When slow batches of scans have taken so long together, a compaction is worth its while. It is
+/// done this often at most, and only if something was committed since the last one.
+const SLOW_MICROS: u64 = 30_000;
+const COMPACT_EVERY: Duration = Duration::from_secs(1);
 const FLUSH_WAIT_MAX: Duration = Duration::from_secs(10);
 /// Larger stores are left to fjall's own compaction after the flush.
 const COMPACT_BYTES_MAX: u64 = 64 << 20;
@@ -58,14 +59,20 @@ impl CleanerStop {
 /// Works until it is told to stop.
 pub(crate) fn run(shared: &Shared, stop: &CleanerStop) {
     let mut compact_from = Instant::now() + COMPACT_EVERY;
+    let mut compacted = None;
     while !stop.is_stopped() {
+        let newest = Some(shared.current().0.number());
         if Instant::now() > compact_from
-            && shared.files.slow_batches.swap(0, Relaxed) >= SLOW_BATCHES
+            && newest != compacted
+            && shared.files.slow_micros.load(Relaxed) >= SLOW_MICROS
         {
             let start = Instant::now();
             if let Err(error) = compact(shared, stop) {
                 tracing::warn!(%error, "compacting after slow scans has failed");
             }
+            shared.files.slow_micros.store(0, Relaxed);
+            shared.counters.compactions.fetch_add(1, Relaxed);
+            compacted = newest;
             compact_from = Instant::now() + COMPACT_EVERY.max(start.elapsed() * 10);
         }
         let records = shared.current().0.tombstones.records().to_vec();

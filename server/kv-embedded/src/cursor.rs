@@ -279,8 +279,10 @@ impl Cursor for ViewCursor {
         let start = Instant::now();
         let batch = self.fill(rows, bytes);
         let few = batch.as_ref().is_ok_and(|b| b.len() < SLOW_ROWS);
-        if few && start.elapsed() > SLOW {
-            self.view.files.slow_batches.fetch_add(1, Relaxed);
+        let took = start.elapsed();
+        if few && took > SLOW {
+            let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
+            self.view.files.slow_micros.fetch_add(micros, Relaxed);
         }
         Answer::ready(batch)
     }

@@ -38,8 +38,9 @@ pub(crate) struct Files {
     pub(crate) ranges: Keyspace,
     pub(crate) meta: Keyspace,
     pub(crate) folder: Folder,
-    /// How many batches of scans took long because of what was deleted or overwritten.
-    pub(crate) slow_batches: AtomicU64,
+    /// Microseconds that batches of scans took since the last compaction, as far as that was long
+    /// for so few rows: because of what was deleted or overwritten.
+    pub(crate) slow_micros: AtomicU64,
 }
 
 impl Files {
@@ -57,8 +58,8 @@ impl Files {
             Ok(Err(error)) => return Err(folder.corrupt(format!("{error:?}"))),
             Err(_) => return Err(folder.corrupt("its files cannot be read back")),
         };
-        let slow_batches = AtomicU64::new(0);
-        let files = Files { db, data, ranges, meta, folder, slow_batches };
+        let slow_micros = AtomicU64::new(0);
+        let files = Files { db, data, ranges, meta, folder, slow_micros };
         if files.folder.is_new() {
             files.create().map_err(|e| files.folder.corrupt(format!("{e:?}")))?;
             files.folder.mark_ready()?;

@@ -30,6 +30,7 @@ pub(crate) struct Counters {
     pub(crate) conflicts: AtomicU64,
     pub(crate) revalidations: AtomicU64,
     pub(crate) cleaned: AtomicU64,
+    pub(crate) compactions: AtomicU64,
 }
 
 pub(crate) struct Shared {

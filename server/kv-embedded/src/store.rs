@@ -231,6 +231,7 @@ impl Store for EmbeddedStore {
             range_cache_misses: self.shared.range_cache.misses.load(Relaxed),
             tombstones: self.shared.current().0.tombstones.records().len() as u64,
             cleaned: counters.cleaned.load(Relaxed),
+            compactions: counters.compactions.load(Relaxed),
             disk_bytes: self.shared.files.db.disk_space().unwrap_or(0),
         }
     }

@@ -231,6 +231,8 @@ pub struct StoreMetrics {
     pub tombstones: u64,
     /// Hidden values that the cleaner has removed.
     pub cleaned: u64,
+    /// Compactions that slow scans have asked for.
+    pub compactions: u64,
     /// Bytes on disk now.
     pub disk_bytes: u64,
 }
