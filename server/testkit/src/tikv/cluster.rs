@@ -2,9 +2,9 @@
 //!
 //! Borders are kept as PD shows them (see [`super::keys`]); an empty one is the end of all keys.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::ops::Bound;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::engine::Ts;
 use super::keys::{decode, encode};
@@ -95,6 +95,8 @@ pub enum RegionError {
     },
     /// A new leader that does not know yet how far others have read.
     MaxTimestampNotSynced,
+    /// It may have been done.
+    Undetermined,
 }
 
 impl Region {
@@ -115,19 +117,57 @@ impl Region {
     }
 }
 
+/// Regions by their start.
+#[derive(Clone, Debug, Default)]
+pub struct Regions(BTreeMap<Vec<u8>, Region>);
+
+impl Regions {
+    /// All regions in key order.
+    pub fn all(&self) -> impl DoubleEndedIterator<Item = &Region> {
+        self.0.values()
+    }
+
+    /// The region of a border.
+    pub fn of(&self, encoded: &[u8]) -> &Region {
+        let until = (Bound::Unbounded, Bound::Included(encoded));
+        let mut until = self.0.range::<[u8], _>(until);
+        until.next_back().map(|(_, region)| region).expect("the first region starts at no key")
+    }
+
+    /// The region before that of a border.
+    pub fn before(&self, encoded: &[u8]) -> Option<&Region> {
+        let start = self.of(encoded).start.clone();
+        self.0.range(..start).next_back().map(|(_, region)| region)
+    }
+
+    /// A region.
+    pub fn get(&self, id: u64) -> Option<&Region> {
+        self.0.values().find(|region| region.id == id)
+    }
+}
+
 /// Stores and regions.
 #[derive(Debug)]
 pub struct Cluster {
     stores: BTreeMap<u64, Store>,
-    /// By start.
-    regions: BTreeMap<Vec<u8>, Region>,
+    regions: Regions,
+    /// What PD has not heard of yet: the regions as they were, and until when it thinks so.
+    unheard: VecDeque<(Instant, Regions)>,
+    /// How long news take to PD.
+    pub pd_lag: Duration,
     last_id: u64,
 }
 
 impl Cluster {
     /// One region on these stores; the first one leads.
     pub fn new(addresses: &[String]) -> Self {
-        let mut cluster = Cluster { stores: BTreeMap::new(), regions: BTreeMap::new(), last_id: 0 };
+        let mut cluster = Cluster {
+            stores: BTreeMap::new(),
+            regions: Regions::default(),
+            unheard: VecDeque::new(),
+            pd_lag: Duration::ZERO,
+            last_id: 0,
+        };
         for address in addresses {
             let id = cluster.new_id();
             let store = Store { id, address: address.clone(), is_up: true, max_ts: 0 };
@@ -147,7 +187,7 @@ impl Cluster {
             leader: stores.first().copied(),
             unsynced_until: None,
         };
-        cluster.regions.insert(Vec::new(), region);
+        cluster.regions.0.insert(Vec::new(), region);
         cluster
     }
 
@@ -161,31 +201,29 @@ impl Cluster {
         self.stores.get_mut(&id)
     }
 
-    /// All regions in key order.
-    pub fn regions(&self) -> impl DoubleEndedIterator<Item = &Region> {
-        self.regions.values()
+    /// The regions as they are.
+    pub fn regions(&self) -> &Regions {
+        &self.regions
     }
 
-    /// The region of a border.
-    pub fn region_of(&self, encoded: &[u8]) -> &Region {
-        let until = (Bound::Unbounded, Bound::Included(encoded));
-        let mut until = self.regions.range::<[u8], _>(until);
-        until.next_back().map(|(_, region)| region).expect("the first region starts at no key")
+    /// The regions as PD knows them.
+    pub fn regions_of_pd(&mut self) -> &Regions {
+        let now = Instant::now();
+        while self.unheard.front().is_some_and(|(until, _)| *until <= now) {
+            self.unheard.pop_front();
+        }
+        self.unheard.front().map_or(&self.regions, |(_, regions)| regions)
     }
 
-    /// The region before that of a border.
-    pub fn region_before(&self, encoded: &[u8]) -> Option<&Region> {
-        let start = self.region_of(encoded).start.clone();
-        self.regions.range(..start).next_back().map(|(_, region)| region)
-    }
-
-    /// A region.
-    pub fn region(&self, id: u64) -> Option<&Region> {
-        self.regions.values().find(|region| region.id == id)
+    /// To be called before a change: PD hears of it later.
+    fn remember(&mut self) {
+        if !self.pd_lag.is_zero() {
+            self.unheard.push_back((Instant::now() + self.pd_lag, self.regions.clone()));
+        }
     }
 
     fn region_mut(&mut self, id: u64) -> Option<&mut Region> {
-        self.regions.values_mut().find(|region| region.id == id)
+        self.regions.0.values_mut().find(|region| region.id == id)
     }
 
     /// Whether the store serves the request; the region, if so.
@@ -193,7 +231,7 @@ impl Cluster {
         if place.store != 0 && place.store != store {
             return Err(RegionError::StoreNotMatch { asked: place.store, actual: store });
         }
-        let region = self.region(place.region);
+        let region = self.regions.get(place.region);
         let region = region.ok_or(RegionError::RegionNotFound(place.region))?;
         if !region.peers.iter().any(|(_, at)| *at == store) {
             return Err(RegionError::RegionNotFound(place.region));
@@ -207,9 +245,9 @@ impl Cluster {
             return Err(RegionError::StaleCommand);
         }
         if place.version != region.version {
-            let next = self.regions.range(region.end.clone()..).next();
+            let next = self.regions.0.range(region.end.clone()..).next();
             let next = next.map(|(_, region)| region).filter(|_| !region.end.is_empty());
-            let current = [Some(region), self.region_before(&region.start), next];
+            let current = [Some(region), self.regions.before(&region.start), next];
             return Err(RegionError::EpochNotMatch(
                 current.into_iter().flatten().cloned().collect(),
             ));
@@ -227,10 +265,11 @@ impl Cluster {
     /// number of the left part; `None` if a border is there already.
     pub fn split(&mut self, key: &[u8]) -> Option<u64> {
         let at = encode(key);
-        let right = self.region_of(&at);
-        if right.start == at {
+        if self.regions.of(&at).start == at {
             return None;
         }
+        self.remember();
+        let right = self.regions.of(&at);
         let right_id = right.id;
         let mut left = right.clone();
         left.id = self.new_id();
@@ -238,12 +277,12 @@ impl Cluster {
         left.version += 1;
         left.end = at.clone();
         let id = left.id;
-        let mut right = self.regions.remove(&left.start)?;
+        let mut right = self.regions.0.remove(&left.start)?;
         debug_assert_eq!(right.id, right_id);
         right.version += 1;
         right.start = at.clone();
-        self.regions.insert(left.start.clone(), left);
-        self.regions.insert(at, right);
+        self.regions.0.insert(left.start.clone(), left);
+        self.regions.0.insert(at, right);
         Some(id)
     }
 
@@ -257,14 +296,15 @@ impl Cluster {
     ) -> Option<Option<u64>> {
         let up: Vec<_> =
             self.stores.values().filter(|store| store.is_up).map(|store| store.id).collect();
-        let region = self.region_mut(region)?;
-        let old = region.leader;
+        let old = self.regions.get(region)?.leader;
         let mut others = up.iter().copied().filter(|store| Some(*store) != old);
         let next = others.clone().find(|store| Some(*store) > old).or_else(|| others.next());
         let new = to.filter(|to| up.contains(to)).or(next)?;
         if old == Some(new) {
             return None;
         }
+        self.remember();
+        let region = self.region_mut(region)?;
         region.leader = Some(new);
         region.term += 1;
         region.unsynced_until = Some(synced_at);
@@ -273,6 +313,7 @@ impl Cluster {
 
     /// Takes the leader away until the next [`Cluster::move_leader`].
     pub fn depose(&mut self, region: u64) {
+        self.remember();
         if let Some(region) = self.region_mut(region) {
             region.leader = None;
             region.term += 1;
@@ -312,7 +353,7 @@ mod tests {
     }
 
     fn place(cluster: &Cluster, key: &[u8]) -> (u64, Place) {
-        let region = cluster.region_of(&encode(key));
+        let region = cluster.regions().of(&encode(key));
         let store = region.leader.expect("a leader");
         (store, Place { store, region: region.id, version: region.version, term: 0 })
     }
@@ -323,8 +364,8 @@ mod tests {
         let (store, old) = place(&cluster, b"a");
         let left = cluster.split(b"m").expect("no border there");
         assert_eq!(cluster.split(b"m"), None);
-        assert_eq!(cluster.region_of(&encode(b"a")).id, left);
-        assert_eq!(cluster.region_of(&encode(b"m")).id, old.region);
+        assert_eq!(cluster.regions().of(&encode(b"a")).id, left);
+        assert_eq!(cluster.regions().of(&encode(b"m")).id, old.region);
         assert!(matches!(
             cluster.check(store, old, &[b"z"]),
             Err(RegionError::EpochNotMatch(regions)) if regions.len() == 2
@@ -335,7 +376,7 @@ mod tests {
             cluster.check(store, now, &[b"z", b"a"]),
             Err(RegionError::KeyNotInRegion { .. })
         ));
-        let before = cluster.region_before(&encode(b"z")).map(|region| region.id);
+        let before = cluster.regions().before(&encode(b"z")).map(|region| region.id);
         assert_eq!(before, Some(left));
     }
 
@@ -360,5 +401,18 @@ mod tests {
         cluster.depose(at.region);
         let refused = cluster.check(new, at, &[]);
         assert!(matches!(refused, Err(RegionError::NotLeader { leader: None, .. })));
+    }
+
+    #[test]
+    fn pd_hears_of_changes_later() {
+        let mut cluster = cluster();
+        cluster.pd_lag = Duration::from_millis(50);
+        cluster.split(b"m");
+        assert_eq!(
+            (cluster.regions().all().count(), cluster.regions_of_pd().all().count()),
+            (2, 1)
+        );
+        std::thread::sleep(Duration::from_millis(60));
+        assert_eq!(cluster.regions_of_pd().all().count(), 2);
     }
 }

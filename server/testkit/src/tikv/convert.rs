@@ -89,6 +89,10 @@ pub fn region_error(error: RegionError) -> errorpb::Error {
             answer.store_not_match =
                 Some(errorpb::StoreNotMatch { request_store_id: asked, actual_store_id: actual });
         }
+        RegionError::Undetermined => {
+            let message = "injected".to_owned();
+            answer.undetermined_result = Some(errorpb::UndeterminedResult { message });
+        }
         RegionError::MaxTimestampNotSynced => {
             answer.max_timestamp_not_synced = Some(errorpb::MaxTimestampNotSynced {});
         }

@@ -6,6 +6,8 @@
 //! | lost answer | all was done, and the client cannot know |
 //! | late | a slow disk or network; others overtake |
 //! | duplicate | a network may deliver a request again, long after its answer |
+//! | undetermined | a leader that steps down does not know either |
+//! | PD late | regions change before PD hears of it |
 //! | busy, not leader, split, leader moves, leader crashes | a cluster's daily life |
 //! | clock jumps | PD's leader moved to a machine with another time of day |
 //!
@@ -57,6 +59,8 @@ pub enum Fault {
     Delay(Duration),
     /// It is done now, and once more that much later.
     Duplicate(Duration),
+    /// It is done; the answer is that nobody knows.
+    Undetermined,
     /// It is not done: server is busy.
     Busy,
     /// It is not done: not leader, nobody known to be.
@@ -100,6 +104,8 @@ pub struct Plan {
     pub clock_jump: u32,
     /// The widest jump.
     pub clock_jump_max: Duration,
+    /// How long PD shows regions as they were before a change.
+    pub pd_lag: Duration,
 }
 
 impl Plan {
@@ -115,6 +121,7 @@ impl Plan {
             not_leader: 20,
             split: 20,
             move_leader: 30,
+            pd_lag: Duration::from_millis(20),
             ..Plan::default()
         }
     }
@@ -301,6 +308,11 @@ impl Faults {
             draw -= u64::from(chance);
         }
         None
+    }
+
+    /// Yes or no.
+    pub fn coin(&mut self) -> bool {
+        self.random.one_in(2)
     }
 
     /// By how many milliseconds the clock jumps now.

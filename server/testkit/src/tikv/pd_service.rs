@@ -131,10 +131,11 @@ fn one_region(region: Option<&Region>) -> rpc::GetRegionResponse {
     }
 }
 
-fn regions_of(core: &Core, start: &[u8], end: &[u8], limit: i32) -> Vec<rpc::Region> {
+fn regions_of(core: &mut Core, start: &[u8], end: &[u8], limit: i32) -> Vec<rpc::Region> {
     let limit = usize::try_from(limit).ok().filter(|limit| *limit > 0).unwrap_or(usize::MAX);
     core.cluster
-        .regions()
+        .regions_of_pd()
+        .all()
         .filter(|region| region.end.is_empty() || *region.end > *start)
         .filter(|region| end.is_empty() || *region.start < *end)
         .take(limit)
@@ -231,7 +232,7 @@ impl Service for PdService {
         request: Request<rpc::GetRegionRequest>,
     ) -> Answer<rpc::GetRegionResponse> {
         let rpc::GetRegionRequest { header, region_key, .. } = request.into_inner();
-        let find = |core: &mut Core| one_region(Some(core.cluster.region_of(&region_key)));
+        let find = |core: &mut Core| one_region(Some(core.cluster.regions_of_pd().of(&region_key)));
         Ok(Response::new(self.call(Rpc::Placement, header, find).await?))
     }
 
@@ -240,7 +241,7 @@ impl Service for PdService {
         request: Request<rpc::GetRegionRequest>,
     ) -> Answer<rpc::GetRegionResponse> {
         let rpc::GetRegionRequest { header, region_key, .. } = request.into_inner();
-        let find = |core: &mut Core| one_region(core.cluster.region_before(&region_key));
+        let find = |core: &mut Core| one_region(core.cluster.regions_of_pd().before(&region_key));
         Ok(Response::new(self.call(Rpc::Placement, header, find).await?))
     }
 
@@ -249,7 +250,7 @@ impl Service for PdService {
         request: Request<rpc::GetRegionByIdRequest>,
     ) -> Answer<rpc::GetRegionResponse> {
         let rpc::GetRegionByIdRequest { header, region_id, .. } = request.into_inner();
-        let find = |core: &mut Core| one_region(core.cluster.region(region_id));
+        let find = |core: &mut Core| one_region(core.cluster.regions_of_pd().get(region_id));
         Ok(Response::new(self.call(Rpc::Placement, header, find).await?))
     }
 

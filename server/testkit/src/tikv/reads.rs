@@ -3,10 +3,30 @@
 use braid_tikv_proto::{errorpb, kvrpcpb};
 use bytes::Bytes;
 
-use super::convert::{key_error, lock_info, region, view};
-use super::engine::{Pair, Scan};
+use super::convert::{self, key_error, lock_info, region};
+use super::engine::{Pair, Scan, View};
 use super::faults::Rpc;
 use super::state::{At, Call, Core, Step};
+
+impl Core {
+    fn view(&mut self, context: Option<&kvrpcpb::Context>, ts: u64) -> View {
+        self.reads_below_safe_point += u64::from(ts < self.pd.safe_points.collected());
+        convert::view(context, ts)
+    }
+
+    /// A lock of an async commit that has only just been written is still in memory when it is met,
+    /// and then the answer as a whole is the error. Here that is so every other time.
+    fn error_as_a_whole(&mut self, pairs: &mut Vec<kvrpcpb::KvPair>) -> Option<kvrpcpb::KeyError> {
+        let is_async = |error: &&kvrpcpb::KeyError| {
+            error.locked.as_ref().is_some_and(|lock| lock.use_async_commit)
+        };
+        let met = pairs.iter().find_map(|pair| pair.error.as_ref().filter(is_async)).cloned();
+        let error = met.filter(|_| self.faults.coin())?;
+        let told = kvrpcpb::KvPair { error: Some(error.clone()), ..Default::default() };
+        *pairs = vec![told];
+        Some(error)
+    }
+}
 
 impl Call for kvrpcpb::GetRequest {
     type Answer = kvrpcpb::GetResponse;
@@ -21,8 +41,8 @@ impl Call for kvrpcpb::GetRequest {
     }
 
     fn run(&self, core: &mut Core, at: &At) -> Step<Self::Answer> {
+        let view = core.view(self.context.as_ref(), self.version);
         let (engine, max_ts) = core.max_ts(at.store);
-        let view = view(self.context.as_ref(), self.version);
         let mut answer = kvrpcpb::GetResponse::default();
         match engine.get(max_ts, &view, &self.key) {
             Ok(Some((value, commit_ts))) => {
@@ -53,8 +73,8 @@ impl Call for kvrpcpb::BatchGetRequest {
     }
 
     fn run(&self, core: &mut Core, at: &At) -> Step<Self::Answer> {
+        let view = core.view(self.context.as_ref(), self.version);
         let (engine, max_ts) = core.max_ts(at.store);
-        let view = view(self.context.as_ref(), self.version);
         let mut pairs = Vec::new();
         // Keys without a value are left out.
         for key in &self.keys {
@@ -69,7 +89,8 @@ impl Call for kvrpcpb::BatchGetRequest {
                 Err(error) => pairs.push(pair(Err(error))),
             }
         }
-        Step::Done(kvrpcpb::BatchGetResponse { pairs, ..Default::default() })
+        let error = core.error_as_a_whole(&mut pairs);
+        Step::Done(kvrpcpb::BatchGetResponse { pairs, error, ..Default::default() })
     }
 
     fn refuse(error: errorpb::Error) -> Self::Answer {
@@ -91,8 +112,8 @@ impl Call for kvrpcpb::ScanRequest {
     }
 
     fn run(&self, core: &mut Core, at: &At) -> Step<Self::Answer> {
+        let view = core.view(self.context.as_ref(), self.version);
         let (engine, max_ts) = core.max_ts(at.store);
-        let view = view(self.context.as_ref(), self.version);
         let (start, end) = match self.reverse {
             true => (&self.end_key, &self.start_key),
             false => (&self.start_key, &self.end_key),
@@ -101,8 +122,9 @@ impl Call for kvrpcpb::ScanRequest {
         let limit = if self.reverse && end.is_empty() { 0 } else { self.limit as usize };
         let (start, end) = within(at, start, end);
         let scan = Scan { start, end, limit, keys_only: self.key_only, is_reverse: self.reverse };
-        let pairs = engine.scan(max_ts, &view, &scan).into_iter().map(pair).collect();
-        Step::Done(kvrpcpb::ScanResponse { pairs, ..Default::default() })
+        let mut pairs = engine.scan(max_ts, &view, &scan).into_iter().map(pair).collect();
+        let error = core.error_as_a_whole(&mut pairs);
+        Step::Done(kvrpcpb::ScanResponse { pairs, error, ..Default::default() })
     }
 
     fn refuse(error: errorpb::Error) -> Self::Answer {
@@ -178,7 +200,7 @@ impl Call for kvrpcpb::SplitRegionRequest {
             parts.extend(core.cluster.split(key));
         }
         parts.push(at.region);
-        let parts = parts.into_iter().filter_map(|id| core.cluster.region(id));
+        let parts = parts.into_iter().filter_map(|id| core.cluster.regions().get(id));
         let regions = parts.map(region).collect();
         Step::Done(kvrpcpb::SplitRegionResponse { regions, ..Default::default() })
     }

@@ -99,6 +99,7 @@ impl TikvStandIn {
         for key in &config.splits {
             cluster.split(key);
         }
+        cluster.pd_lag = config.plan.pd_lag;
         let ids: Vec<_> = cluster.stores().map(|store| store.id).collect();
         let shared = Arc::new(Shared {
             core: Mutex::new(Core {
@@ -110,6 +111,7 @@ impl TikvStandIn {
                 pace: config.pace,
                 pd: Pd { members: members.iter().map(address).collect(), ..Pd::default() },
                 counts: Default::default(),
+                reads_below_safe_point: 0,
             }),
             runtime: runtime.handle().clone(),
         });
@@ -149,7 +151,9 @@ impl TikvStandIn {
 
     /// From now on this goes wrong by itself.
     pub fn set_plan(&self, plan: Plan) {
-        self.shared.core.lock().faults.plan = plan;
+        let mut core = self.shared.core.lock();
+        core.cluster.pd_lag = plan.pd_lag;
+        core.faults.plan = plan;
     }
 
     /// From now on requests take that long, there and back.
@@ -181,7 +185,7 @@ impl TikvStandIn {
     /// The store that leads a key's region, by its number; `None` during an election.
     pub fn leader_of(&self, key: &[u8]) -> Option<u64> {
         let region = self.shared.region_of(key);
-        self.shared.core.lock().cluster.region(region)?.leader
+        self.shared.core.lock().cluster.regions().get(region)?.leader
     }
 
     /// The store does not answer any more; others take its regions over after an election.
@@ -203,7 +207,7 @@ impl TikvStandIn {
 
     /// How many regions there are.
     pub fn regions(&self) -> usize {
-        self.shared.core.lock().cluster.regions().count()
+        self.shared.core.lock().cluster.regions().all().count()
     }
 
     /// Another PD member leads.
@@ -230,6 +234,12 @@ impl TikvStandIn {
     /// How many requests of a kind have come since the start.
     pub fn count(&self, rpc: Rpc) -> u64 {
         self.shared.core.lock().counts.get(&rpc).copied().unwrap_or_default()
+    }
+
+    /// How many reads there were below the collectors' safe point: a store answers them, and nobody
+    /// knows how wrongly.
+    pub fn reads_below_safe_point(&self) -> u64 {
+        self.shared.core.lock().reads_below_safe_point
     }
 
     /// How many keys are locked.
@@ -265,7 +275,7 @@ fn address(listener: &TcpListener) -> String {
 fn spread_leaders(shared: &Arc<Shared>) {
     let mut core = shared.core.lock();
     let stores: Vec<_> = core.cluster.stores().map(|store| store.id).collect();
-    let regions: Vec<_> = core.cluster.regions().map(|region| region.id).collect();
+    let regions: Vec<_> = core.cluster.regions().all().map(|region| region.id).collect();
     for (region, store) in regions.into_iter().zip(stores.iter().cycle()) {
         core.move_leader(region, Some(*store), false);
     }

@@ -72,6 +72,8 @@ pub struct Core {
     pub pace: Pace,
     pub pd: Pd,
     pub counts: BTreeMap<Rpc, u64>,
+    /// Reads whose versions may have been gone.
+    pub reads_below_safe_point: u64,
 }
 
 /// The state and how to go on later.
@@ -161,7 +163,8 @@ impl Core {
 
     /// The region's pessimistic locks were in the memory of a leader that is no more.
     pub fn lose_locks(&mut self, region: u64) {
-        let Some((start, end)) = self.cluster.region(region).map(|region| region.keys()) else {
+        let Some((start, end)) = self.cluster.regions().get(region).map(|region| region.keys())
+        else {
             return;
         };
         self.engine.lose_pessimistic_locks(&start, &end);
@@ -176,7 +179,7 @@ impl Core {
         if let Some(by_ms) = self.faults.clock_jump() {
             self.clock.jump(by_ms);
         }
-        let regions = self.cluster.regions().count();
+        let regions = self.cluster.regions().all().count();
         let keys = call.keys();
         let fault = self.faults.decide(C::RPC, &keys, regions);
         match &fault {
@@ -252,6 +255,10 @@ impl Shared {
         pause(latency / 2).await;
         match fault {
             Some(Fault::LoseAnswer) => return Err(broken()),
+            Some(Fault::Undetermined) => {
+                let error = convert::region_error(RegionError::Undetermined);
+                return Ok(Response::new(C::refuse(error)));
+            }
             Some(Fault::HoldAnswer(gate)) => gate.pass().await,
             _ => {}
         }
@@ -312,7 +319,8 @@ impl Shared {
             if let Some(store) = core.cluster.store(store) {
                 store.is_up = false;
             }
-            let regions = core.cluster.regions().filter(|region| region.leader == Some(store));
+            let regions =
+                core.cluster.regions().all().filter(|region| region.leader == Some(store));
             let led: Vec<_> = regions.map(|region| region.id).collect();
             for region in &led {
                 core.lose_locks(*region);
@@ -338,7 +346,7 @@ impl Shared {
 
     /// The region of a key.
     pub fn region_of(&self, key: &[u8]) -> u64 {
-        self.core.lock().cluster.region_of(&encode(key)).id
+        self.core.lock().cluster.regions().of(&encode(key)).id
     }
 }
 

@@ -239,6 +239,74 @@ async fn requests_take_the_latency_that_was_asked_for() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn pd_hears_of_a_new_leader_later() {
+    let plan = Plan { pd_lag: Duration::from_millis(300), ..Plan::default() };
+    let (cluster, mut client) = start(Config { plan, ..Config::default() }).await;
+    let now = client.ts().await;
+    cluster.move_leader(b"k");
+    let (context, mut store) = client.place(b"k").await;
+    let (context, key) = (Some(context), client.key("k"));
+    let request = rpc::GetRequest { context, key, version: now, ..Default::default() };
+    let error = store.kv_get(request).await.expect("an answer").into_inner().region_error;
+    let leader = error.and_then(|error| error.not_leader).expect("moved").leader.expect("known");
+    assert_eq!(Some(leader.store_id), cluster.leader_of(b"k"));
+    assert_eq!(client.value("k", now).await, None, "PD knows it in the end");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_leader_may_not_know_what_became_of_a_request() {
+    let (cluster, mut client) = start(Config::default()).await;
+    let first = client.ts().await;
+    cluster.add(Rule::next(Rpc::Prewrite, Fault::Undetermined));
+    let request = client.prewrite_of(Op::Put, "k", first);
+    let answer = prewrite_once(&mut client, request).await.expect("an answer");
+    assert!(answer.region_error.expect("an error").undetermined_result.is_some());
+    assert_eq!(cluster.lock_count(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lock_in_memory_is_the_answer_as_a_whole() {
+    let (_cluster, mut client) = start(Config::default()).await;
+    client.write(Op::Put, "a").await;
+    let first = client.ts().await;
+    let request = client.prewrite_of(Op::Put, "b", first);
+    let request = rpc::PrewriteRequest { use_async_commit: true, ..request };
+    assert_eq!(client.prewrite(request).await.errors, []);
+    let version = client.ts().await;
+    let scan =
+        rpc::ScanRequest { limit: 9, version, end_key: client.key("z"), ..Default::default() };
+    let mut seen = [0, 0];
+    for _ in 0..40 {
+        let pairs = client.scan(scan.clone(), "a").await;
+        assert!(pairs.last().is_some_and(|pair| pair.error.is_some()));
+        seen[usize::from(pairs.len() == 2)] += 1;
+    }
+    assert!(seen[0] > 5 && seen[1] > 5, "{seen:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn reads_below_the_safe_point_are_counted() {
+    let (cluster, mut client) = start(Config::default()).await;
+    let (_, old) = client.write(Op::Put, "k").await;
+    let (_, new) = client.write(Op::Put, "k").await;
+    let header = client.header.clone();
+    let request = pdpb::UpdateServiceGcSafePointRequest {
+        header: header.clone(),
+        service_id: "gc_worker".into(),
+        ttl: i64::MAX,
+        safe_point: new,
+    };
+    client.pd.update_service_gc_safe_point(request).await.expect("an answer");
+    let request = pdpb::UpdateGcSafePointRequest { header, safe_point: new };
+    client.pd.update_gc_safe_point(request).await.expect("an answer");
+    assert_eq!(cluster.size(), (1, 1));
+    assert!(client.value("k", new).await.is_some());
+    assert_eq!(cluster.reads_below_safe_point(), 0);
+    assert_eq!(client.value("k", old).await, None, "wrong, as in a real store");
+    assert_eq!(cluster.reads_below_safe_point(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn daily_life_disturbs_and_loses_nothing() {
     const KEYS: usize = 300;
     let plan = Plan { split: 200, move_leader: 300, busy: 300, not_leader: 300, ..Plan::daily() };

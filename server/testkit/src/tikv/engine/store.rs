@@ -3,7 +3,7 @@
 //! A command first looks at every key and collects [`Change`]s; only if none is in the way are they
 //! applied, all at once. So a command that fails has done nothing.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
 use super::model::{KeyError, Lock, LockKind, Released, Ts, Write, WriteKind};
@@ -17,7 +17,7 @@ const FINISHED_MAX: usize = 10_000;
 pub struct Engine {
     pub(super) keys: BTreeMap<Vec<u8>, Versions>,
     released: Vec<Released>,
-    finished: VecDeque<Ts>,
+    finished: BTreeSet<Ts>,
 }
 
 /// One key.
@@ -166,13 +166,10 @@ impl Engine {
     }
 
     fn remember(&mut self, start_ts: Ts) {
-        if self.finished.back() == Some(&start_ts) {
-            return;
+        self.finished.insert(start_ts);
+        if self.finished.len() > FINISHED_MAX {
+            self.finished.pop_first();
         }
-        if self.finished.len() == FINISHED_MAX {
-            self.finished.pop_front();
-        }
-        self.finished.push_back(start_ts);
     }
 }
 
