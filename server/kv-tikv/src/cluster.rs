@@ -1,0 +1,325 @@
+//! Requests to the stores: each finds its region's leader, has a deadline, and is repeated with
+//! growing pauses while regions move, stores are busy or cannot be reached.
+//!
+//! ```text
+//!   keys ──▶ by region ──▶ side by side ──▶ answer
+//!                ▲                │
+//!                └── split anew ──┴ region error, no answer
+//! ```
+//!
+//! A request that got no answer may have been carried out all the same. It is repeated with the
+//! mark of a retry.
+
+use crate::{
+    backoff::Backoff,
+    options::TikvOptions,
+    pd::{Pd, describe},
+    regions::{Region, RegionCache},
+    rpc::{Answer, Request, Stores},
+    tso::Tso,
+};
+use braid_kv::{Error, Key, Result};
+use braid_tikv_proto::{errorpb, kvrpcpb};
+use futures_util::{StreamExt, stream::FuturesUnordered};
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering::Relaxed},
+};
+
+/// At most so many keys go into one request.
+pub(crate) const REQUEST_KEYS_MAX: usize = 4096;
+/// And about so many bytes: a store refuses what its log cannot take in one piece.
+pub(crate) const REQUEST_BYTES_MAX: usize = 1 << 20;
+
+/// What a request says beside itself.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Manner {
+    /// Locks of these transactions are passed over.
+    pub bypass: Vec<u64>,
+    /// Locks of these transactions are read as committed.
+    pub committed: Vec<u64>,
+    /// It may have been carried out already.
+    pub again: bool,
+}
+
+/// Why one try brought no answer.
+pub(crate) enum Miss {
+    Region(errorpb::Error),
+    /// The store cannot be reached, or did not answer in time.
+    NoAnswer(String),
+    Pd(Error),
+}
+
+impl Miss {
+    /// Whether the request may have been carried out.
+    pub fn in_doubt(&self) -> bool {
+        match self {
+            Miss::Region(error) => error.undetermined_result.is_some(),
+            Miss::NoAnswer(_) => true,
+            Miss::Pd(_) => false,
+        }
+    }
+}
+
+/// Counters of the requests.
+#[derive(Default)]
+pub(crate) struct Counters {
+    pub requests: AtomicU64,
+    pub region_errors: AtomicU64,
+    pub no_answers: AtomicU64,
+}
+
+/// The cluster as everything above it sees it.
+pub(crate) struct Cluster {
+    pub pd: Arc<Pd>,
+    pub tso: Tso,
+    pub options: TikvOptions,
+    pub counters: Counters,
+    regions: RegionCache,
+    stores: Stores,
+    /// A copy for each task that works in the background.
+    tasks: Arc<()>,
+}
+
+/// Something with a key that belongs to one region.
+pub(crate) trait Keyed {
+    fn key(&self) -> &[u8];
+    fn bytes(&self) -> usize {
+        self.key().len()
+    }
+}
+
+impl Keyed for Key {
+    fn key(&self) -> &[u8] {
+        self
+    }
+}
+
+impl Cluster {
+    pub fn new(members: Vec<String>, options: TikvOptions) -> Cluster {
+        let pd = Arc::new(Pd::new(members, options.retry_for));
+        let tso = Tso::start(pd.clone(), options.retry_for);
+        let (regions, stores) = (RegionCache::default(), Stores::default());
+        let (counters, tasks) = (Counters::default(), Arc::default());
+        Cluster { pd, tso, options, counters, regions, stores, tasks }
+    }
+
+    /// Runs work that its caller need not wait for, but the end of the store does.
+    pub fn spawn<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = T> + Send + 'static,
+    ) -> tokio::task::JoinHandle<T> {
+        let task = self.tasks.clone();
+        tokio::spawn(async move {
+            let done = work.await;
+            drop(task);
+            done
+        })
+    }
+
+    /// Waits for the work in the background, for as long as the patience lasts.
+    pub async fn finish_tasks(&self) {
+        let mut backoff = self.backoff();
+        while Arc::strong_count(&self.tasks) > 1 && backoff.blink().await {}
+    }
+
+    pub fn backoff(&self) -> Backoff {
+        Backoff::new(self.options.retry_for)
+    }
+
+    /// The region of a key.
+    pub async fn locate(&self, key: &[u8]) -> Result<Arc<Region>> {
+        match self.regions.find(key) {
+            Some(region) => Ok(region),
+            None => Ok(self.regions.enter(Region::new(self.pd.region(key, false).await?)?)),
+        }
+    }
+
+    /// The region of the keys just below `end`.
+    pub async fn locate_before(&self, end: &[u8]) -> Result<Arc<Region>> {
+        if let Some(region) = self.regions.find_before(end) {
+            return Ok(region);
+        }
+        let region = Region::new(self.pd.region(end, false).await?)?;
+        if region.ends_after(end) {
+            return Ok(self.regions.enter(region));
+        }
+        Ok(self.regions.enter(Region::new(self.pd.region(end, true).await?)?))
+    }
+
+    /// One try at the leader of one region.
+    pub async fn try_at<R: Request>(
+        &self,
+        region: &Arc<Region>,
+        mut request: R,
+        manner: &Manner,
+    ) -> Result<R::Answer, Miss> {
+        let client =
+            self.stores.client(&self.pd, region.leader.store_id).await.map_err(Miss::Pd)?;
+        request.set_context(kvrpcpb::Context {
+            region_id: region.id,
+            region_epoch: Some(region.epoch),
+            peer: Some(region.leader),
+            resolved_locks: manner.bypass.clone(),
+            committed_locks: manner.committed.clone(),
+            is_retry_request: manner.again,
+            max_execution_duration_ms: self.options.request_timeout.as_millis() as u64,
+            ..kvrpcpb::Context::default()
+        });
+        self.counters.requests.fetch_add(1, Relaxed);
+        let answer = tokio::time::timeout(self.options.request_timeout, request.send(client));
+        let mut answer = match answer.await {
+            Ok(Ok(answer)) => answer.into_inner(),
+            Ok(Err(status)) => return Err(Miss::NoAnswer(describe(&status))),
+            Err(_) => return Err(Miss::NoAnswer("no answer in time".to_owned())),
+        };
+        match answer.take_region_error() {
+            Some(error) => Err(Miss::Region(error)),
+            None => Ok(answer),
+        }
+    }
+
+    /// Learns from a miss and waits, or gives up.
+    pub async fn recover<R: Request>(
+        &self,
+        region: &Arc<Region>,
+        miss: Miss,
+        backoff: &mut Backoff,
+    ) -> Result<()> {
+        let (why, soon) = match miss {
+            Miss::Pd(error) => return Err(error),
+            Miss::NoAnswer(why) => {
+                self.counters.no_answers.fetch_add(1, Relaxed);
+                self.stores.forget(region.leader.store_id);
+                self.regions.forget(region);
+                (why, false)
+            }
+            Miss::Region(error) => {
+                self.counters.region_errors.fetch_add(1, Relaxed);
+                let soon = self.learn(region, &error);
+                if error.raft_entry_too_large.is_some() {
+                    return Err(Error::LimitExceeded {
+                        name: "tikv_request_bytes",
+                        limit: REQUEST_BYTES_MAX as u64,
+                    });
+                }
+                (error.message, soon)
+            }
+        };
+        let goes_on = if soon { backoff.blink().await } else { backoff.sleep().await };
+        if goes_on {
+            return Ok(());
+        }
+        let store = region.leader.store_id;
+        let text = format!("store {store} of the cluster does not serve {}: {why}", R::NAME);
+        Err(Error::Storage(text.into()))
+    }
+
+    /// Takes from a region error what it says about the region. True if the next try is likely to
+    /// succeed.
+    fn learn(&self, region: &Arc<Region>, error: &errorpb::Error) -> bool {
+        if let Some(not_leader) = &error.not_leader {
+            match not_leader.leader.filter(|leader| leader.id != 0) {
+                Some(leader) => self.regions.set_leader(region, leader),
+                None => {
+                    self.regions.try_next_peer(region);
+                    return false;
+                }
+            }
+            return true;
+        }
+        if error.server_is_busy.is_some()
+            || error.max_timestamp_not_synced.is_some()
+            || error.disk_full.is_some()
+        {
+            return false;
+        }
+        if error.store_not_match.is_some() {
+            self.stores.forget(region.leader.store_id);
+        }
+        self.regions.forget(region);
+        error.epoch_not_match.is_some() || error.stale_command.is_some()
+    }
+
+    /// A request about one key, made for the region that has it.
+    pub async fn at_key<R: Request>(
+        &self,
+        key: &[u8],
+        manner: &Manner,
+        make: impl Fn(&Region) -> R,
+    ) -> Result<R::Answer> {
+        let mut backoff = self.backoff();
+        let mut manner = manner.clone();
+        loop {
+            let region = self.locate(key).await?;
+            let miss = match self.try_at(&region, make(&region), &manner).await {
+                Ok(answer) => return Ok(answer),
+                Err(miss) => miss,
+            };
+            manner.again |= miss.in_doubt();
+            self.recover::<R>(&region, miss, &mut backoff).await?;
+        }
+    }
+
+    /// Items in key order, cut where regions end and where a request would get too large.
+    pub async fn by_region<T: Keyed>(&self, items: Vec<T>) -> Result<Vec<(Arc<Region>, Vec<T>)>> {
+        let mut groups: Vec<(Arc<Region>, Vec<T>)> = Vec::new();
+        let mut bytes = 0;
+        for item in items {
+            let size = item.bytes();
+            match groups.last_mut() {
+                Some((region, group))
+                    if region.contains(item.key())
+                        && group.len() < REQUEST_KEYS_MAX
+                        && bytes + size <= REQUEST_BYTES_MAX =>
+                {
+                    group.push(item);
+                    bytes += size;
+                }
+                _ => {
+                    let region = self.locate(item.key()).await?;
+                    groups.push((region, vec![item]));
+                    bytes = size;
+                }
+            }
+        }
+        Ok(groups)
+    }
+
+    /// One request for each region, all at once. Answers come with the items they are for.
+    pub async fn at_all<T: Keyed + Send, R: Request>(
+        &self,
+        items: Vec<T>,
+        manner: &Manner,
+        make: impl Fn(&[T]) -> R + Sync,
+    ) -> Result<Vec<(Vec<T>, R::Answer)>> {
+        let mut running = FuturesUnordered::new();
+        let start = |region: Arc<Region>, group: Vec<T>, again: bool, backoff: Backoff| {
+            let request = make(&group);
+            let manner = Manner { again: again || manner.again, ..manner.clone() };
+            async move {
+                let answer = self.try_at(&region, request, &manner).await;
+                (region, group, manner.again, backoff, answer)
+            }
+        };
+        for (region, group) in self.by_region(items).await? {
+            running.push(start(region, group, false, self.backoff()));
+        }
+        let mut answers = Vec::with_capacity(running.len());
+        while let Some((region, group, again, mut backoff, answer)) = running.next().await {
+            let miss = match answer {
+                Ok(answer) => {
+                    answers.push((group, answer));
+                    continue;
+                }
+                Err(miss) => miss,
+            };
+            let again = again | miss.in_doubt();
+            self.recover::<R>(&region, miss, &mut backoff).await?;
+            for (region, group) in self.by_region(group).await? {
+                running.push(start(region, group, again, backoff.clone()));
+            }
+        }
+        Ok(answers)
+    }
+}

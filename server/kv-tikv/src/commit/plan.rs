@@ -1,0 +1,213 @@
+//! What a commit has to write, and what it has to prove.
+
+use super::{Proof, What};
+use crate::{
+    cluster::Keyed,
+    cursor::TikvCursor,
+    locals::Held,
+    meeting::Meeting,
+    snapshot::{Ground, TikvSnapshot},
+};
+use braid_kv::{
+    CommitRequest, Conflict, Error, Key, ReadSegment, Result, RetryReason, Snapshot, Span, Value,
+};
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    sync::Arc,
+};
+
+/// Keys of a deleted span that are read at a time.
+const PAGE_ROWS: usize = 4096;
+
+/// How a key is prewritten.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Put or deleted, whatever is there.
+    Write,
+    /// Put where nothing may be.
+    New,
+    /// Locked and not written.
+    Locked,
+}
+
+/// One key of the commit, with the prefix.
+#[derive(Clone, Debug)]
+pub(super) struct Change {
+    pub key: Key,
+    pub value: Option<Value>,
+    pub kind: Kind,
+}
+
+impl Keyed for Change {
+    fn key(&self) -> &[u8] {
+        &self.key
+    }
+
+    fn bytes(&self) -> usize {
+        self.key.len() + self.value.as_ref().map_or(0, |value| value.len())
+    }
+}
+
+/// A commit, ready to be prewritten.
+pub(super) struct Plan {
+    /// In key order.
+    pub changes: Vec<Change>,
+    pub proofs: Vec<Proof>,
+}
+
+/// The proofs of read segments; `is_covered` says which keys need none, at which timestamp.
+pub(crate) fn proofs_of(
+    reads: &[ReadSegment],
+    is_covered: impl Fn(&[u8], u64) -> bool,
+) -> Result<Vec<Proof>> {
+    let mut proofs = Vec::new();
+    for segment in reads {
+        let ts = TikvSnapshot::of(&segment.snapshot)?.ts;
+        for span in segment.spans.spans() {
+            if span.is_key() && is_covered(&span.start, ts) {
+                continue;
+            }
+            let reason = match span.is_key() {
+                true => RetryReason::ReadChanged,
+                false => RetryReason::SpanChanged,
+            };
+            let conflict = Conflict::new(reason, Some(span.start.clone()));
+            proofs.push(Proof::same(span, &segment.snapshot, conflict));
+        }
+    }
+    Ok(proofs)
+}
+
+impl Plan {
+    /// Makes the plan; `now` is a timestamp at which deleted spans are read.
+    pub async fn make(
+        ground: &Arc<Ground>,
+        request: &CommitRequest,
+        held: &BTreeMap<Key, Held>,
+        now: u64,
+    ) -> Result<Plan> {
+        let prefix = &ground.prefix;
+        let mut proofs = reads_and_checks(ground, request, held)?;
+        let mut new: HashMap<Key, &braid_kv::NewKey> =
+            request.new_keys.iter().map(|new| (prefix.key(&new.key), new)).collect();
+        let mut changes: BTreeMap<Key, Change> = BTreeMap::new();
+        for (key, value) in &request.writes {
+            let key = prefix.key(key);
+            let is_new = new.contains_key(&key);
+            // The lock has told whether a locked key exists.
+            let is_held = held.contains_key(&key);
+            let kind = if is_new && !is_held && value.is_some() { Kind::New } else { Kind::Write };
+            if kind == Kind::New {
+                new.remove(&key);
+            }
+            changes.insert(key.clone(), Change { key, value: value.clone(), kind });
+        }
+        for (key, duty) in new {
+            match held.get(&key).map(|held| held.value.is_some()) {
+                Some(true) => {
+                    return Err(Error::Duplicate { key: duty.key.to_vec(), seq: duty.seq });
+                }
+                Some(false) => {}
+                None => {
+                    let key = duty.key.to_vec();
+                    let conflict = Conflict::new(RetryReason::ReadChanged, Some(key.clone()));
+                    proofs.push(Proof { what: What::Absent(key), conflict });
+                }
+            }
+        }
+        if let Some(since) = &request.conflicts_since {
+            proofs.extend(unchanged_writes(ground, request, held, &changes, since)?);
+        }
+        add_deleted_spans(ground, request, &mut changes, &mut proofs, now).await?;
+        for key in held.keys() {
+            let locked = || Change { key: key.clone(), value: None, kind: Kind::Locked };
+            changes.entry(key.clone()).or_insert_with(locked);
+        }
+        Ok(Plan { changes: changes.into_values().collect(), proofs })
+    }
+}
+
+fn reads_and_checks(
+    ground: &Ground,
+    request: &CommitRequest,
+    held: &BTreeMap<Key, Held>,
+) -> Result<Vec<Proof>> {
+    let covered = |key: &[u8], ts: u64| {
+        held.get(&ground.prefix.key(key)).is_some_and(|held| held.unchanged_since <= ts)
+    };
+    let mut proofs = proofs_of(&request.reads, covered)?;
+    for check in &request.checks {
+        let key = &check.span.start;
+        if check.exists {
+            let exists = held.get(&ground.prefix.key(key)).is_some_and(|h| h.value.is_some());
+            if !exists {
+                let what = What::Exists(key.clone());
+                proofs.push(Proof { what, conflict: check.conflict.clone() });
+            }
+            continue;
+        }
+        if check.span.is_key() && covered(key, TikvSnapshot::of(&check.snapshot)?.ts) {
+            continue;
+        }
+        proofs.push(Proof::same(&check.span, &check.snapshot, check.conflict.clone()));
+    }
+    Ok(proofs)
+}
+
+/// REPEATABLE READ: what is written must be as the snapshot has shown it.
+fn unchanged_writes(
+    ground: &Ground,
+    request: &CommitRequest,
+    held: &BTreeMap<Key, Held>,
+    changes: &BTreeMap<Key, Change>,
+    since: &Arc<dyn Snapshot>,
+) -> Result<Vec<Proof>> {
+    let ts = TikvSnapshot::of(since)?.ts;
+    let new: BTreeSet<&[u8]> = request.new_keys.iter().map(|new| new.key.as_ref()).collect();
+    let mut proofs = Vec::new();
+    for change in changes.values() {
+        let key = ground.prefix.strip(&change.key).to_vec();
+        let is_covered = held.get(&change.key).is_some_and(|held| held.unchanged_since <= ts);
+        if !new.contains(key.as_slice()) && !is_covered {
+            let conflict = Conflict::new(RetryReason::WriteConflict, Some(key.clone()));
+            proofs.push(Proof::same(&Span::key(key), since, conflict));
+        }
+    }
+    for span in request.deleted_spans.spans() {
+        let conflict = Conflict::new(RetryReason::WriteConflict, Some(span.start.clone()));
+        proofs.push(Proof::same(span, since, conflict));
+    }
+    Ok(proofs)
+}
+
+/// TiKV has no delete of a range inside a transaction: the keys are read and deleted one by one,
+/// and at the commit no other key may be there.
+async fn add_deleted_spans(
+    ground: &Arc<Ground>,
+    request: &CommitRequest,
+    changes: &mut BTreeMap<Key, Change>,
+    proofs: &mut Vec<Proof>,
+    now: u64,
+) -> Result<()> {
+    for span in request.deleted_spans.spans() {
+        let meeting = Meeting::new(&ground.cluster, now, 0);
+        let full = ground.prefix.span(span);
+        let mut cursor = TikvCursor::new(ground.clone(), full.clone(), now, false, true, meeting);
+        loop {
+            let page = cursor.read(PAGE_ROWS, usize::MAX).await?;
+            for (key, _) in page.iter() {
+                let key = ground.prefix.key(key);
+                let deleted = Change { key: key.clone(), value: None, kind: Kind::Write };
+                changes.entry(key).or_insert(deleted);
+            }
+            if page.resume.is_none() {
+                break;
+            }
+        }
+        let inside = changes.range::<Key, _>(&full.start..&full.end).map(|(key, _)| key.clone());
+        let what = What::NoOther(span.clone(), Arc::new(inside.collect()));
+        let conflict = Conflict::new(RetryReason::SpanChanged, Some(span.start.clone()));
+        proofs.push(Proof { what, conflict });
+    }
+    Ok(())
+}

@@ -1,0 +1,283 @@
+//! Prewrite: every region at once, each until it is done or has failed for good.
+//!
+//! A prewrite that meets a living lock takes a pessimistic lock on the key instead: TiKV's lock
+//! manager then queues it and finds deadlocks, which it does not for prewrites. The same is done
+//! when a key was written since the transaction began, for then only a lock at a newer timestamp
+//! lets it be written.
+
+use super::{
+    plan::{Change, Kind, Plan},
+    run::{Committing, End},
+};
+use crate::{
+    cluster::{Manner, Miss},
+    locals::{Held, Start},
+    locks::Wish,
+    regions::Region,
+    resolve::{Fate, unexpected},
+};
+use braid_kv::{Conflict, Error, Key, LockWait, RetryReason, Value};
+use braid_tikv_proto::kvrpcpb::{
+    KeyError, LockInfo, Mutation, Op, PrewriteRequest, prewrite_request::PessimisticAction,
+    write_conflict::Reason,
+};
+use futures_util::{StreamExt, stream::FuturesUnordered};
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
+    time::Instant,
+};
+
+/// An asynchronous commit names its secondaries in its primary: so many at most.
+const ASYNC_KEYS_MAX: usize = 256;
+/// And so many bytes of them.
+const ASYNC_BYTES_MAX: usize = 4096;
+
+/// What the prewrites of all regions have come to.
+pub(super) enum Prewritten {
+    /// In one phase, committed at this timestamp.
+    Committed(u64),
+    /// All locks of an asynchronous commit are there: it is committed at this timestamp.
+    Async(u64),
+    /// The locks are there; two phases.
+    Locked,
+}
+
+/// How the transaction is to be committed, if the stores agree.
+#[derive(Clone, Copy)]
+struct Mode {
+    asynchronous: bool,
+    one_phase: bool,
+}
+
+/// What one region's prewrite has come to.
+enum Done {
+    Prewritten {
+        min_commit_ts: u64,
+        one_pc_commit_ts: u64,
+    },
+    /// The region is not there any more: its changes go to others.
+    Moved {
+        changes: Vec<Change>,
+        again: bool,
+    },
+    Failed(End),
+}
+
+/// The prewrite of one transaction.
+pub(super) struct Prewrite<'a> {
+    pub committing: &'a Committing,
+    pub plan: &'a Plan,
+    pub start: Start,
+    pub primary: Key,
+    /// Some lock was held before: then every request is a pessimistic one.
+    pub pessimistic: bool,
+    pub until: Option<Instant>,
+    /// One region has failed: the others need not wait for locks.
+    pub stop: AtomicBool,
+    /// Some request may have been carried out without an answer.
+    pub in_doubt: AtomicBool,
+    pub one_trip: bool,
+}
+
+impl Prewrite<'_> {
+    pub async fn run(&self) -> Result<Prewritten, End> {
+        let bytes: usize = self.plan.changes.iter().map(|change| change.key.len()).sum();
+        let few = self.plan.changes.len() <= ASYNC_KEYS_MAX && bytes <= ASYNC_BYTES_MAX;
+        let groups = self.committing.cluster().by_region(self.plan.changes.clone()).await?;
+        let mode = Mode {
+            asynchronous: self.one_trip && few,
+            one_phase: self.one_trip && groups.len() == 1,
+        };
+        let mut running = FuturesUnordered::new();
+        for (region, changes) in groups {
+            running.push(self.region(region, changes, mode, false));
+        }
+        let mut failed: Option<End> = None;
+        let (mut all_async, mut commit_ts, mut one_pc) = (mode.asynchronous, 0, 0);
+        while let Some(done) = running.next().await {
+            match done {
+                Done::Prewritten { min_commit_ts, one_pc_commit_ts } => {
+                    all_async &= min_commit_ts > 0;
+                    commit_ts = commit_ts.max(min_commit_ts);
+                    one_pc = one_pc.max(one_pc_commit_ts);
+                }
+                Done::Failed(end) => {
+                    self.stop.store(true, Relaxed);
+                    failed = Some(End::first(failed, end));
+                }
+                Done::Moved { changes, again } => {
+                    match self.committing.cluster().by_region(changes).await {
+                        Err(error) => failed = Some(End::first(failed, error.into())),
+                        Ok(groups) => {
+                            for (region, changes) in groups {
+                                running.push(self.region(region, changes, mode, again));
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        match failed {
+            Some(end) => Err(end),
+            None if one_pc > 0 => Ok(Prewritten::Committed(one_pc)),
+            None if all_async => Ok(Prewritten::Async(commit_ts)),
+            None => Ok(Prewritten::Locked),
+        }
+    }
+
+    /// One region, until it is prewritten, or is another region, or has failed.
+    async fn region(
+        &self,
+        region: Arc<Region>,
+        changes: Vec<Change>,
+        mode: Mode,
+        again: bool,
+    ) -> Done {
+        let cluster = self.committing.cluster();
+        let mut backoff = cluster.backoff();
+        let mut manner = Manner { again, ..Manner::default() };
+        loop {
+            if self.stop.load(Relaxed) {
+                return Done::Failed(End::Stopped);
+            }
+            let request = self.request(&changes, mode);
+            let answer = match cluster.try_at(&region, request, &manner).await {
+                Ok(answer) => answer,
+                Err(miss) => {
+                    manner.again |= miss.in_doubt();
+                    self.in_doubt.fetch_or(miss.in_doubt(), Relaxed);
+                    if let Miss::Region(error) = &miss
+                        && error.max_timestamp_not_synced.is_some()
+                    {
+                        tracing::debug!("a new leader does not know the highest timestamp yet");
+                    }
+                    match cluster.recover::<PrewriteRequest>(&region, miss, &mut backoff).await {
+                        Ok(()) => return Done::Moved { changes, again: manner.again },
+                        Err(error) => return Done::Failed(End::Fail(error)),
+                    }
+                }
+            };
+            if answer.errors.is_empty() {
+                let (min_commit_ts, one_pc_commit_ts) =
+                    (answer.min_commit_ts, answer.one_pc_commit_ts);
+                return Done::Prewritten { min_commit_ts, one_pc_commit_ts };
+            }
+            for error in &answer.errors {
+                if let Err(end) = self.deal(error).await {
+                    return Done::Failed(end);
+                }
+            }
+        }
+    }
+
+    fn request(&self, changes: &[Change], mode: Mode) -> PrewriteRequest {
+        let state = self.committing.local.state.lock();
+        let held = &state.held;
+        let pessimistic = self.pessimistic || !held.is_empty();
+        let newest = held.values().map(|held| held.for_update_ts).max().unwrap_or(0);
+        let for_update_ts = if pessimistic { newest.max(self.start.ts) } else { 0 };
+        let options = &self.committing.cluster().options;
+        let (mutations, actions): (Vec<_>, Vec<_>) =
+            changes.iter().map(|change| mutation(change, held)).unzip();
+        let is_primary = |change: &Change| change.key == self.primary;
+        let names_others = mode.asynchronous && changes.iter().any(is_primary);
+        let others = self.plan.changes.iter().filter(|c| names_others && !is_primary(c));
+        PrewriteRequest {
+            mutations,
+            primary_lock: self.primary.clone().into(),
+            start_version: self.start.ts,
+            lock_ttl: self.start.ttl_ms(options.lock_ttl),
+            pessimistic_actions: if pessimistic { actions } else { Vec::new() },
+            txn_size: changes.len() as u64,
+            for_update_ts,
+            min_commit_ts: for_update_ts.max(self.start.ts) + 1,
+            use_async_commit: mode.asynchronous,
+            secondaries: others.map(|change| change.key.clone().into()).collect(),
+            // Only in one piece: a part that commits alone would tear the transaction.
+            try_one_pc: mode.one_phase && changes.len() == self.plan.changes.len(),
+            ..PrewriteRequest::default()
+        }
+    }
+
+    /// Clears what is in the way, so that the prewrite can be tried again; or says why not.
+    async fn deal(&self, error: &KeyError) -> Result<(), End> {
+        if let Some(lock) = &error.locked {
+            return self.unblock(lock).await;
+        }
+        if let Some(conflict) = &error.conflict {
+            let key = conflict.key.to_vec();
+            let mine = self.committing.local.state.lock().held.contains_key(&key);
+            if conflict.reason() == Reason::SelfRolledBack || mine {
+                return Err(self.refused(Some(key)));
+            }
+            if !self.pessimistic {
+                return Err(End::Again);
+            }
+            return self.lock(key).await;
+        }
+        if error.already_exist.is_some() {
+            return Err(End::Exists);
+        }
+        if !error.abort.is_empty() || !error.retryable.is_empty() {
+            tracing::debug!(?error, "a prewrite was refused");
+            return Err(self.refused(None));
+        }
+        Err(End::Fail(unexpected("a prewrite", error)))
+    }
+
+    fn refused(&self, key: Option<Key>) -> End {
+        match self.pessimistic {
+            true => End::Retry(Conflict::new(RetryReason::WriteConflict, key)),
+            false => End::Again,
+        }
+    }
+
+    async fn unblock(&self, lock: &LockInfo) -> Result<(), End> {
+        let cluster = self.committing.cluster();
+        match cluster.fate(lock, 0).await? {
+            fate @ (Fate::Committed(_) | Fate::RolledBack) => Ok(cluster.clear(lock, fate).await?),
+            Fate::Alive | Fate::Pushed => self.lock(lock.key.to_vec()).await,
+        }
+    }
+
+    /// Takes a pessimistic lock on one of the keys.
+    async fn lock(&self, key: Key) -> Result<(), End> {
+        let committing = self.committing;
+        let for_update_ts = committing.cluster().tso.now().await?;
+        let given_up = Arc::default();
+        let wish = Wish { wait: LockWait::Block, until: self.until, for_update_ts, given_up };
+        let keys = vec![key.clone()];
+        let lock = committing.locking.take(&committing.local, self.start, keys, &wish);
+        let held = match lock.await {
+            Err(Error::Retry(conflict)) => return Err(self.refused(conflict.key)),
+            held => held?,
+        };
+        let exists = held.get(&key).is_some_and(|held| held.value.is_some());
+        let is_new = |change: &Change| change.key == key && change.kind == Kind::New;
+        match exists && self.plan.changes.iter().any(is_new) {
+            true => Err(End::Exists),
+            false => Ok(()),
+        }
+    }
+}
+
+/// A change as TiKV takes it, and what is to be checked if the transaction is a pessimistic one.
+fn mutation(change: &Change, held: &BTreeMap<Key, Held>) -> (Mutation, i32) {
+    let is_held = held.contains_key(&change.key);
+    let (op, action) = match (change.kind, &change.value) {
+        (Kind::Locked, _) => (Op::Lock, PessimisticAction::DoPessimisticCheck),
+        // A check of existence is done by the lock: with it the prewrite would skip its own.
+        (_, Some(_)) if is_held => (Op::Put, PessimisticAction::DoPessimisticCheck),
+        (_, None) if is_held => (Op::Del, PessimisticAction::DoPessimisticCheck),
+        (Kind::New, _) => (Op::Insert, PessimisticAction::DoConstraintCheck),
+        (Kind::Write, Some(_)) => (Op::Put, PessimisticAction::SkipPessimisticCheck),
+        (Kind::Write, None) => (Op::Del, PessimisticAction::SkipPessimisticCheck),
+    };
+    let key = Value::copy_from_slice(&change.key);
+    let value = change.value.clone().unwrap_or_default();
+    (Mutation { op: op.into(), key, value, ..Mutation::default() }, action.into())
+}

@@ -1,0 +1,296 @@
+//! One commit from its request to its outcome.
+
+use super::{Proof, What};
+use super::{
+    finish::{Primary, Verdict},
+    plan::{Plan, proofs_of},
+    prewrite::{Prewrite, Prewritten},
+    prove,
+};
+use crate::{
+    cluster::Cluster,
+    locals::{Local, Start},
+    locks::Locking,
+    meeting::Meeting,
+    snapshot::{Ground, multi_get},
+};
+use braid_kv::{
+    CommitOutcome, CommitRequest, Conflict, Error, Key, NewKey, Result, RetryReason, Timestamp,
+};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, atomic::AtomicBool},
+    time::{Duration, Instant},
+};
+
+/// So often a commit begins anew by itself, when it meets writes that are newer than its start.
+const BEGINNINGS_MAX: usize = 16;
+/// So often it takes a new timestamp when readers have pushed it.
+const PUSHES_MAX: usize = 64;
+/// A failed commit waits so long for its locks to be gone; they go on going afterwards.
+const CLEARING: Duration = Duration::from_secs(2);
+
+/// Why a commit did not come about.
+pub(super) enum End {
+    /// Beginning anew with a newer timestamp helps, and nobody notices.
+    Again,
+    Retry(Conflict),
+    /// A key that must not exist does.
+    Exists,
+    Fail(Error),
+    /// Nobody knows what became of it: nothing may be cleaned up.
+    Unknown,
+    /// Another region has failed; its reason counts.
+    Stopped,
+}
+
+impl End {
+    /// The one that counts of two: the first that is a reason.
+    pub fn first(one: Option<End>, other: End) -> End {
+        match one {
+            None | Some(End::Stopped) => other,
+            Some(one) => one,
+        }
+    }
+}
+
+impl From<Error> for End {
+    fn from(error: Error) -> End {
+        match error {
+            Error::Retry(conflict) => End::Retry(*conflict),
+            error => End::Fail(error),
+        }
+    }
+}
+
+/// A commit under way.
+pub(crate) struct Committing {
+    pub ground: Arc<Ground>,
+    pub locking: Locking,
+    pub local: Arc<Local>,
+}
+
+impl Committing {
+    pub fn cluster(&self) -> &Arc<Cluster> {
+        &self.ground.cluster
+    }
+}
+
+/// Commits; see [`braid_kv::Store::commit`]. Afterwards no lock is held.
+pub(crate) async fn commit(
+    committing: Committing,
+    request: CommitRequest,
+) -> Result<CommitOutcome> {
+    let committing = Arc::new(committing);
+    let (had_locks, stray) = {
+        let mut state = committing.local.state.lock();
+        // Asked for by somebody who did not wait for the answer: they may be locked.
+        let stray: Vec<Key> = std::mem::take(&mut state.asked).into_iter().collect();
+        (!state.held.is_empty() || !stray.is_empty(), state.start.map(|start| (start, stray)))
+    };
+    let outcome = begin_until_done(&committing, &request, had_locks).await;
+    if let Some((start, stray)) = stray.filter(|(_, stray)| !stray.is_empty()) {
+        let of_commit = committing.clone();
+        committing.cluster().spawn(async move {
+            of_commit.locking.give_back(&of_commit.local, start, stray).await;
+        });
+    }
+    outcome
+}
+
+async fn begin_until_done(
+    committing: &Arc<Committing>,
+    request: &CommitRequest,
+    had_locks: bool,
+) -> Result<CommitOutcome> {
+    let mut beginnings = 0;
+    loop {
+        beginnings += 1;
+        let end = match attempt(committing, request, had_locks).await {
+            Ok(at) => return Ok(CommitOutcome::Committed(Timestamp(at))),
+            Err(end) => end,
+        };
+        if matches!(end, End::Unknown) {
+            return Ok(CommitOutcome::Unknown);
+        }
+        clear(committing).await;
+        match end {
+            End::Again | End::Stopped if beginnings < BEGINNINGS_MAX && !had_locks => {}
+            End::Again | End::Stopped | End::Unknown => {
+                let conflict = Conflict::new(RetryReason::WriteConflict, None);
+                return Ok(CommitOutcome::Retry(conflict));
+            }
+            End::Retry(conflict) => return Ok(CommitOutcome::Retry(conflict)),
+            End::Fail(error) => return Err(error),
+            End::Exists => match existing(committing, request).await? {
+                Some(outcome) => return outcome,
+                // It was there for a moment only.
+                None if beginnings < BEGINNINGS_MAX && !had_locks => {}
+                None => {
+                    let conflict = Conflict::new(RetryReason::WriteConflict, None);
+                    return Ok(CommitOutcome::Retry(conflict));
+                }
+            },
+        }
+    }
+}
+
+/// One try, from the timestamp to the commit.
+async fn attempt(
+    committing: &Arc<Committing>,
+    request: &CommitRequest,
+    had_locks: bool,
+) -> Result<u64, End> {
+    let cluster = committing.cluster();
+    let local = &committing.local;
+    let start = local.start(cluster, None).await?;
+    let held = local.state.lock().held.clone();
+    let now = match request.deleted_spans.is_empty() {
+        true => start.ts,
+        false => cluster.tso.now().await?,
+    };
+    let plan = match Plan::make(&committing.ground, request, &held, now).await {
+        Err(Error::Duplicate { .. }) => return Err(End::Exists),
+        plan => plan?,
+    };
+    let Some(first) = plan.changes.first() else {
+        let at = cluster.tso.now().await?;
+        hold(committing, &plan, at, start).await?;
+        return Ok(at);
+    };
+    let keys: Vec<Key> = plan.changes.iter().map(|change| change.key.clone()).collect();
+    let primary = {
+        let mut state = local.state.lock();
+        state.asked.extend(keys.iter().cloned());
+        state.primary.get_or_insert_with(|| first.key.clone()).clone()
+    };
+    let prewrite = Prewrite {
+        committing,
+        plan: &plan,
+        start,
+        primary: primary.clone(),
+        pessimistic: had_locks,
+        until: request.lock_timeout.map(|timeout| Instant::now() + timeout),
+        stop: AtomicBool::new(false),
+        in_doubt: AtomicBool::new(false),
+        one_trip: plan.proofs.is_empty() && cluster.options.one_trip_commits,
+    };
+    let result = prewrite.run().await;
+    let in_doubt = prewrite.one_trip && prewrite.in_doubt.into_inner();
+    match result {
+        Ok(Prewritten::Committed(at)) => Ok(at),
+        Ok(Prewritten::Async(at)) => {
+            finish_later(committing, start, keys, at);
+            Ok(at)
+        }
+        Ok(Prewritten::Locked) => second_phase(committing, &plan, start, &primary, keys).await,
+        Err(end) if in_doubt => match committing.verdict(start, &primary).await {
+            Verdict::Committed(at) => Ok(at),
+            Verdict::RolledBack => Err(end),
+            Verdict::Unknown => Err(End::Unknown),
+        },
+        Err(end) => Err(end),
+    }
+}
+
+/// Timestamp, proofs, commit of the primary; again while readers push.
+async fn second_phase(
+    committing: &Arc<Committing>,
+    plan: &Plan,
+    start: Start,
+    primary: &Key,
+    keys: Vec<Key>,
+) -> Result<u64, End> {
+    for _ in 0..PUSHES_MAX {
+        let at = committing.cluster().tso.now().await?;
+        hold(committing, plan, at, start).await?;
+        match committing.commit_primary(start, primary, &keys, at).await? {
+            Primary::Committed => {
+                finish_later(committing, start, keys, at);
+                return Ok(at);
+            }
+            Primary::TooEarly => {}
+            Primary::Gone | Primary::NoAnswer => {
+                return match committing.verdict(start, primary).await {
+                    Verdict::Committed(at) => {
+                        finish_later(committing, start, keys, at);
+                        Ok(at)
+                    }
+                    Verdict::RolledBack => {
+                        let key = committing.ground.prefix.strip(primary).to_vec();
+                        Err(End::Retry(Conflict::new(RetryReason::WriteConflict, Some(key))))
+                    }
+                    Verdict::Unknown => Err(End::Unknown),
+                };
+            }
+        }
+    }
+    Err(End::Retry(Conflict::new(RetryReason::WriteConflict, None)))
+}
+
+/// Everything that has to hold does so at `at`.
+async fn hold(committing: &Committing, plan: &Plan, at: u64, start: Start) -> Result<(), End> {
+    if !committing.cluster().options.validate {
+        return Ok(());
+    }
+    match prove(&committing.ground, &plan.proofs, at, start.ts).await? {
+        None => Ok(()),
+        Some(conflict) => {
+            let is_duty = |proof: &Proof| matches!(&proof.what, What::Absent(key) if Some(key) == conflict.key.as_ref());
+            match plan.proofs.iter().any(is_duty) {
+                true => Err(End::Exists),
+                false => Err(End::Retry(conflict)),
+            }
+        }
+    }
+}
+
+fn finish_later(committing: &Arc<Committing>, start: Start, keys: Vec<Key>, at: u64) {
+    let cluster = committing.cluster().clone();
+    let committing = committing.clone();
+    cluster.spawn(async move { committing.commit_rest(start, keys, at).await });
+}
+
+/// Takes everything back that the attempt may have left, and forgets it.
+async fn clear(committing: &Arc<Committing>) {
+    let (start, mut keys) = {
+        let mut state = committing.local.state.lock();
+        state.primary = None;
+        let held = std::mem::take(&mut state.held).into_keys();
+        let keys: Vec<Key> = held.chain(std::mem::take(&mut state.asked)).collect();
+        (state.start.take(), keys)
+    };
+    let Some(start) = start else { return };
+    let committing = committing.clone();
+    let cluster = committing.cluster().clone();
+    let work = cluster.spawn(async move {
+        keys.sort_unstable();
+        keys.dedup();
+        committing.roll_back(start, keys).await;
+    });
+    // What takes longer goes on by itself.
+    let _ = tokio::time::timeout(CLEARING, work).await;
+}
+
+/// After "already exists": what was read decides first, then the earliest statement's key counts.
+/// `None` if no key is there any more.
+async fn existing(
+    committing: &Committing,
+    request: &CommitRequest,
+) -> Result<Option<Result<CommitOutcome>>> {
+    let cluster = committing.cluster();
+    let now = cluster.tso.now().await?;
+    let proofs = proofs_of(&request.reads, |_, _| false)?;
+    if let Some(conflict) = prove(&committing.ground, &proofs, now, 0).await? {
+        return Ok(Some(Ok(CommitOutcome::Retry(conflict))));
+    }
+    let prefix = &committing.ground.prefix;
+    let duties: BTreeMap<Key, &NewKey> =
+        request.new_keys.iter().map(|new| (prefix.key(&new.key), new)).collect();
+    let keys = duties.keys().cloned().collect();
+    let found = multi_get(cluster, keys, now, Meeting::new(cluster, now, 0)).await?;
+    let first = duties.iter().filter(|(key, _)| found.contains_key(*key)).map(|(_, new)| *new);
+    Ok(first
+        .min_by_key(|new| new.seq)
+        .map(|new| Err(Error::Duplicate { key: new.key.to_vec(), seq: new.seq })))
+}

@@ -1,0 +1,181 @@
+//! Proofs that what was read still holds at another timestamp.
+
+use crate::{
+    cluster::Cluster,
+    cursor::TikvCursor,
+    meeting::Meeting,
+    snapshot::{Ground, TikvSnapshot, multi_get},
+};
+use braid_kv::{Conflict, Key, Result, Snapshot, Span, Value};
+use futures_util::future::try_join_all;
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    sync::Arc,
+};
+
+/// Entries of a span that are compared at a time.
+const PAGE_ROWS: usize = 2048;
+
+/// What has to hold. Keys are those of the contract.
+#[derive(Clone)]
+pub(crate) enum What {
+    /// The key is as the snapshot has shown it.
+    Key(Key, Arc<dyn Snapshot>),
+    /// The span is as the snapshot has shown it.
+    Span(Span, Arc<dyn Snapshot>),
+    /// The key exists.
+    Exists(Key),
+    /// The key does not exist.
+    Absent(Key),
+    /// No key of the span exists beside these, which have the prefix.
+    NoOther(Span, Arc<BTreeSet<Key>>),
+}
+
+/// Something that has to hold, and the conflict if it does not.
+#[derive(Clone)]
+pub(crate) struct Proof {
+    pub what: What,
+    pub conflict: Conflict,
+}
+
+impl Proof {
+    /// The span, which may be one key, is as the snapshot has shown it.
+    pub fn same(span: &Span, since: &Arc<dyn Snapshot>, conflict: Conflict) -> Proof {
+        let what = match span.is_key() {
+            true => What::Key(span.start.clone(), since.clone()),
+            false => What::Span(span.clone(), since.clone()),
+        };
+        Proof { what, conflict }
+    }
+}
+
+/// The first of the proofs that fails at `ts`, with locks of the transaction `own` passed over.
+pub(crate) async fn prove(
+    ground: &Arc<Ground>,
+    proofs: &[Proof],
+    ts: u64,
+    own: u64,
+) -> Result<Option<Conflict>> {
+    let at = At { ground, ts, own };
+    let spans = proofs.iter().filter(|p| matches!(p.what, What::Span(..) | What::NoOther(..)));
+    let spans = try_join_all(spans.map(|proof| at.span_fails(proof)));
+    let (keys, spans) = tokio::try_join!(at.failed_key(proofs), spans)?;
+    Ok(keys.or_else(|| spans.into_iter().flatten().next()))
+}
+
+/// A point of time to look at.
+struct At<'a> {
+    ground: &'a Arc<Ground>,
+    ts: u64,
+    own: u64,
+}
+
+impl At<'_> {
+    fn cluster(&self) -> &Arc<Cluster> {
+        &self.ground.cluster
+    }
+
+    fn meeting(&self) -> Meeting {
+        Meeting::new(self.cluster(), self.ts, self.own).pushing()
+    }
+
+    /// Single keys: all of them in one request for each region, beside those whose old value has
+    /// to be read again.
+    async fn failed_key(&self, proofs: &[Proof]) -> Result<Option<Conflict>> {
+        let mut wanted = Vec::new();
+        let mut forgotten: BTreeMap<u64, Vec<Key>> = BTreeMap::new();
+        for proof in proofs {
+            match &proof.what {
+                What::Key(key, since) => {
+                    let since = TikvSnapshot::of(since)?;
+                    if since.seen(key).is_none() {
+                        let key = self.ground.prefix.key(key);
+                        forgotten.entry(since.ts).or_default().push(key);
+                    }
+                    wanted.push(self.ground.prefix.key(key));
+                }
+                What::Exists(key) | What::Absent(key) => {
+                    wanted.push(self.ground.prefix.key(key));
+                }
+                What::Span(..) | What::NoOther(..) => {}
+            }
+        }
+        if wanted.is_empty() {
+            return Ok(None);
+        }
+        let now = multi_get(self.cluster(), wanted, self.ts, self.meeting());
+        let before = try_join_all(forgotten.into_iter().map(async |(ts, keys)| {
+            let meeting = Meeting::new(self.cluster(), ts, self.own);
+            Ok::<_, braid_kv::Error>((ts, multi_get(self.cluster(), keys, ts, meeting).await?))
+        }));
+        let (now, before) = tokio::try_join!(now, before)?;
+        let before: HashMap<u64, HashMap<Key, Value>> = before.into_iter().collect();
+        for proof in proofs {
+            let holds = match &proof.what {
+                What::Exists(key) => now.contains_key(&self.ground.prefix.key(key)),
+                What::Absent(key) => !now.contains_key(&self.ground.prefix.key(key)),
+                What::Key(key, since) => {
+                    let since = TikvSnapshot::of(since)?;
+                    let full = self.ground.prefix.key(key);
+                    let newest = self.ground.hash(now.get(&full));
+                    match before.get(&since.ts).filter(|_| since.seen(key).is_none()) {
+                        Some(old) => self.ground.hash(old.get(&full)) == newest,
+                        None => since.seen(key) == Some(newest),
+                    }
+                }
+                What::Span(..) | What::NoOther(..) => true,
+            };
+            if !holds {
+                return Ok(Some(proof.conflict.clone()));
+            }
+        }
+        Ok(None)
+    }
+
+    fn cursor(&self, span: &Span, ts: u64, keys_only: bool) -> TikvCursor {
+        let meeting = match ts == self.ts {
+            true => self.meeting(),
+            false => Meeting::new(self.cluster(), ts, self.own),
+        };
+        let span = self.ground.prefix.span(span);
+        TikvCursor::new(self.ground.clone(), span, ts, false, keys_only, meeting)
+    }
+
+    async fn span_fails(&self, proof: &Proof) -> Result<Option<Conflict>> {
+        let holds = match &proof.what {
+            What::Span(span, since) => self.is_same(span, TikvSnapshot::of(since)?.ts).await?,
+            What::NoOther(span, known) => self.has_no_other(span, known).await?,
+            What::Key(..) | What::Exists(_) | What::Absent(_) => true,
+        };
+        Ok((!holds).then(|| proof.conflict.clone()))
+    }
+
+    async fn is_same(&self, span: &Span, before: u64) -> Result<bool> {
+        let mut old = self.cursor(span, before, false);
+        let mut new = self.cursor(span, self.ts, false);
+        loop {
+            let (old, new) =
+                tokio::try_join!(old.read(PAGE_ROWS, usize::MAX), new.read(PAGE_ROWS, usize::MAX))?;
+            if !old.iter().eq(new.iter()) {
+                return Ok(false);
+            }
+            if old.resume.is_none() || new.resume.is_none() {
+                return Ok(old.resume.is_none() == new.resume.is_none()
+                    || (old.len() < PAGE_ROWS && new.len() < PAGE_ROWS));
+            }
+        }
+    }
+
+    async fn has_no_other(&self, span: &Span, known: &BTreeSet<Key>) -> Result<bool> {
+        let mut cursor = self.cursor(span, self.ts, true);
+        loop {
+            let page = cursor.read(PAGE_ROWS, usize::MAX).await?;
+            if page.iter().any(|(key, _)| !known.contains(&self.ground.prefix.key(key))) {
+                return Ok(false);
+            }
+            if page.resume.is_none() {
+                return Ok(true);
+            }
+        }
+    }
+}

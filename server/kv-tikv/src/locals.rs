@@ -1,0 +1,152 @@
+//! The transactions of this gateway that TiKV knows of: their timestamp, their primary, the keys
+//! that they have locked.
+//!
+//! A transaction is entered by its first lock or by its commit. Its start timestamp is that of its
+//! snapshot, if no other transaction has taken it, else a new one. The primary is chosen once, by
+//! the first lock or by the commit, and everything else of the transaction refers to it.
+
+use crate::{cluster::Cluster, snapshot::TikvSnapshot};
+use braid_kv::{Error, Key, LockInfo, LockStrength, Result, Span, TxnId, Value};
+use parking_lot::Mutex;
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
+    time::{Duration, Instant},
+};
+
+/// A key that is locked.
+#[derive(Clone, Debug)]
+pub(crate) struct Held {
+    /// The timestamp up to which TiKV has looked for newer versions.
+    pub for_update_ts: u64,
+    /// From this timestamp on its value has been what it is now.
+    pub unchanged_since: u64,
+    /// Its newest value.
+    pub value: Option<Value>,
+}
+
+/// The identity of a transaction in TiKV.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Start {
+    pub ts: u64,
+    /// When the timestamp was taken.
+    pub at: Instant,
+}
+
+impl Start {
+    /// A time to live, counted from the start, that ends `ttl` from now.
+    pub fn ttl_ms(&self, ttl: Duration) -> u64 {
+        (self.at.elapsed() + ttl).as_millis() as u64
+    }
+}
+
+#[derive(Default)]
+pub(crate) struct LocalState {
+    pub start: Option<Start>,
+    pub primary: Option<Key>,
+    pub held: BTreeMap<Key, Held>,
+    /// Asked for; they may be locked whatever came of it.
+    pub asked: BTreeSet<Key>,
+    /// Waited for, since when.
+    pub waits: BTreeMap<Key, Instant>,
+}
+
+/// One transaction. Keys have the prefix.
+pub(crate) struct Local {
+    pub id: TxnId,
+    pub state: Mutex<LocalState>,
+    /// Held by the request that chooses the timestamp and the primary.
+    pub first: tokio::sync::Mutex<()>,
+    /// Its locks were given back, or are being so: nothing more may be locked.
+    pub ended: AtomicBool,
+}
+
+impl Local {
+    fn new(id: TxnId) -> Local {
+        let (state, first) = (Mutex::default(), tokio::sync::Mutex::new(()));
+        Local { id, state, first, ended: AtomicBool::new(false) }
+    }
+
+    /// Its start timestamp, taken now if it has none.
+    pub async fn start(&self, cluster: &Cluster, since: Option<&TikvSnapshot>) -> Result<Start> {
+        if let Some(start) = self.state.lock().start {
+            return Ok(start);
+        }
+        let start = match since.filter(|since| since.claim()) {
+            Some(since) => Start { ts: since.ts, at: since.taken },
+            None => {
+                let at = Instant::now();
+                Start { ts: cluster.tso.now().await?, at }
+            }
+        };
+        Ok(*self.state.lock().start.get_or_insert(start))
+    }
+
+    pub fn check_running(&self) -> Result<()> {
+        match self.ended.load(Relaxed) {
+            true => Err(Error::Finished),
+            false => Ok(()),
+        }
+    }
+}
+
+/// All transactions, by the number that the contract gives them.
+#[derive(Default)]
+pub(crate) struct Locals {
+    by_id: Mutex<HashMap<TxnId, Arc<Local>>>,
+}
+
+impl Locals {
+    pub fn get_or_enter(&self, id: TxnId) -> Arc<Local> {
+        self.by_id.lock().entry(id).or_insert_with(|| Arc::new(Local::new(id))).clone()
+    }
+
+    /// Takes a transaction out; what is under way for it must lock nothing more.
+    pub fn remove(&self, id: TxnId) -> Option<Arc<Local>> {
+        let local = self.by_id.lock().remove(&id)?;
+        local.ended.store(true, Relaxed);
+        Some(local)
+    }
+
+    pub fn all(&self) -> Vec<Arc<Local>> {
+        self.by_id.lock().values().cloned().collect()
+    }
+
+    /// The transaction with this start timestamp, if it is of this gateway.
+    pub fn id_of(&self, start_ts: u64) -> Option<TxnId> {
+        let is_it = |local: &&Arc<Local>| {
+            local.state.lock().start.is_some_and(|start| start.ts == start_ts)
+        };
+        self.by_id.lock().values().find(is_it).map(|local| local.id)
+    }
+
+    /// Held and awaited locks.
+    pub fn list(&self, strip: impl Fn(&[u8]) -> Key) -> Vec<LockInfo> {
+        let mut all = Vec::new();
+        for local in self.all() {
+            let state = local.state.lock();
+            let held = state.held.keys().map(|key| (key, true, Duration::ZERO));
+            let waits = state.waits.iter().map(|(key, since)| (key, false, since.elapsed()));
+            all.extend(held.chain(waits).map(|(key, granted, waited)| LockInfo {
+                span: Span::key(strip(key)),
+                txn: local.id,
+                strength: LockStrength::Exclusive,
+                granted,
+                waited,
+            }));
+        }
+        all.sort_by(|a, b| (&a.span, !a.granted, a.txn).cmp(&(&b.span, !b.granted, b.txn)));
+        all
+    }
+
+    /// How many locks are held and how many are waited for.
+    pub fn sizes(&self) -> (usize, usize) {
+        self.all().iter().fold((0, 0), |(held, waits), local| {
+            let state = local.state.lock();
+            (held + state.held.len(), waits + state.waits.len())
+        })
+    }
+}

@@ -1,0 +1,408 @@
+//! Pessimistic locks: they come with the newest value, in one round trip where nobody is in the way.
+//!
+//! ```text
+//!   keys by region ──▶ all at once, not waiting ──▶ all granted: done
+//!                                                └▶ else give back what lies behind the first that
+//!                                                   was refused, then wait in key order
+//! ```
+//!
+//! Only the second way waits while something is held, and it does so in key order; so two requests
+//! of one key set do not deadlock. A store lets a request wait at most for a second: it is queued
+//! again until the lock timeout. TiKV wakes waiters by their age, not by arrival, and the victim of
+//! a deadlock is the request that closes the circle.
+//!
+//! Locks on spans do not exist here, and shared locks are taken as exclusive ones.
+
+use crate::{
+    cluster::{Cluster, Manner},
+    locals::{Held, Local, Locals, Start},
+    resolve::{Fate, unexpected},
+    rpc::Request,
+};
+use braid_kv::{
+    DeadlockEdge, Error, Key, LockStrength, LockWait, Result, RetryReason, TxnId, Value,
+};
+use braid_tikv_proto::kvrpcpb::{
+    self, KeyError, Mutation, Op, PessimisticLockRequest, PessimisticRollbackRequest,
+};
+use futures_util::future::join_all;
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
+    },
+    time::{Duration, Instant},
+};
+
+/// A store is asked to wait no longer than this, which is also its own limit.
+const WAIT_MAX: Duration = Duration::from_secs(1);
+/// What the protocol says for "do not wait".
+const NO_WAIT: i64 = -1;
+
+/// How a request for locks is to be served.
+#[derive(Clone, Debug)]
+pub(crate) struct Wish {
+    pub wait: LockWait,
+    /// When the patience is over.
+    pub until: Option<Instant>,
+    /// Versions above this are a conflict, which is met with a newer timestamp.
+    pub for_update_ts: u64,
+    /// Nobody waits for the answer any more.
+    pub given_up: Arc<AtomicBool>,
+}
+
+/// Counters of the locks.
+#[derive(Default)]
+pub(crate) struct LockCounters {
+    pub deadlocks: AtomicU64,
+    pub wait_nanos: braid_kv::Histogram,
+}
+
+/// Everything that a lock request needs.
+#[derive(Clone)]
+pub(crate) struct Locking {
+    pub cluster: Arc<Cluster>,
+    pub locals: Arc<Locals>,
+    pub counters: Arc<LockCounters>,
+}
+
+/// What one region has said to a request.
+enum Said {
+    Granted(Vec<(Key, Held)>),
+    /// Somebody holds one of the keys.
+    Locked(kvrpcpb::LockInfo),
+}
+
+impl Locking {
+    /// Locks keys that are sorted and unique. With SKIP LOCKED some may be missing in the answer.
+    pub async fn take(
+        &self,
+        local: &Arc<Local>,
+        start: Start,
+        keys: Vec<Key>,
+        wish: &Wish,
+    ) -> Result<BTreeMap<Key, Held>> {
+        if keys.is_empty() {
+            return Ok(BTreeMap::new());
+        }
+        let guard = local.first.lock().await;
+        local.check_running()?;
+        let has_primary = {
+            let mut state = local.state.lock();
+            let has_primary = state.primary.is_some();
+            state.primary.get_or_insert_with(|| keys[0].clone());
+            state.asked.extend(keys.iter().cloned());
+            has_primary
+        };
+        // The first request goes alone: if it fails there is no primary yet.
+        let guard = (!has_primary).then_some(guard);
+        let result = match wish.wait {
+            LockWait::SkipLocked => self.take_free(local, start, keys.clone(), wish).await,
+            LockWait::Block | LockWait::NoWait => {
+                self.take_all(local, start, keys.clone(), wish).await
+            }
+        };
+        if guard.is_some() {
+            let primary_held = local.state.lock().held.contains_key(&keys[0]);
+            if !primary_held {
+                // Without a primary nothing else may stay: its locks would refer to nothing.
+                let others = std::mem::take(&mut local.state.lock().held);
+                self.give_back(local, start, keys).await;
+                local.state.lock().primary = None;
+                if result.is_ok() && !others.is_empty() {
+                    // The first key was skipped: take the rest again, under another primary.
+                    drop(guard);
+                    let rest = others.into_keys().collect();
+                    return Box::pin(self.take(local, start, rest, wish)).await;
+                }
+            }
+        }
+        result
+    }
+
+    /// All keys or none of those that were not locked before.
+    async fn take_all(
+        &self,
+        local: &Arc<Local>,
+        start: Start,
+        keys: Vec<Key>,
+        wish: &Wish,
+    ) -> Result<BTreeMap<Key, Held>> {
+        let mut granted = BTreeMap::new();
+        let mut groups = self.cluster.by_region(keys).await?;
+        if groups.len() > 1 {
+            let at_once = groups.iter().map(|(_, keys)| {
+                self.try_group(local, start, keys.clone(), NO_WAIT, wish.for_update_ts)
+            });
+            let said = join_all(at_once).await;
+            let refused = said.iter().position(|said| !matches!(said, Ok(Said::Granted(_))));
+            let rest = refused.unwrap_or(groups.len());
+            let mut behind = Vec::new();
+            for (i, said) in said.into_iter().enumerate() {
+                match said {
+                    Ok(Said::Granted(held)) if i < rest => granted.extend(held),
+                    Ok(Said::Granted(held)) => behind.extend(held.into_iter().map(|(key, _)| key)),
+                    Ok(Said::Locked(_)) => {}
+                    Err(error) => return Err(error),
+                }
+            }
+            let before = |key: &Key| local.state.lock().held.contains_key(key);
+            behind.retain(|key| !before(key));
+            if !behind.is_empty() {
+                self.give_back(local, start, behind).await;
+            }
+            self.keep(local, &granted)?;
+            groups.drain(..rest);
+        }
+        for (_, keys) in groups {
+            let held = self.wait_for_group(local, start, keys, wish).await?;
+            self.keep(local, &held)?;
+            granted.extend(held);
+        }
+        Ok(granted)
+    }
+
+    /// Those keys that nobody else holds.
+    async fn take_free(
+        &self,
+        local: &Arc<Local>,
+        start: Start,
+        keys: Vec<Key>,
+        wish: &Wish,
+    ) -> Result<BTreeMap<Key, Held>> {
+        let mut granted = BTreeMap::new();
+        let mut singles = Vec::new();
+        for (_, keys) in self.cluster.by_region(keys).await? {
+            let said =
+                self.try_group(local, start, keys.clone(), NO_WAIT, wish.for_update_ts).await?;
+            match said {
+                Said::Granted(held) => granted.extend(held),
+                Said::Locked(_) => singles.extend(keys),
+            }
+        }
+        let wish = Wish { wait: LockWait::NoWait, ..wish.clone() };
+        let one_by_one =
+            singles.into_iter().map(|key| self.wait_for_group(local, start, vec![key], &wish));
+        for held in join_all(one_by_one).await {
+            match held {
+                Ok(held) => granted.extend(held),
+                Err(Error::LockNotAvailable { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        self.keep(local, &granted)?;
+        Ok(granted)
+    }
+
+    fn keep(&self, local: &Local, held: &BTreeMap<Key, Held>) -> Result<()> {
+        let mut state = local.state.lock();
+        for (key, held) in held {
+            state.asked.remove(key);
+            let kept = state.held.entry(key.clone()).or_insert_with(|| held.clone());
+            kept.for_update_ts = kept.for_update_ts.max(held.for_update_ts);
+        }
+        drop(state);
+        local.check_running()
+    }
+
+    /// Keys of one region, waited for.
+    async fn wait_for_group(
+        &self,
+        local: &Arc<Local>,
+        start: Start,
+        keys: Vec<Key>,
+        wish: &Wish,
+    ) -> Result<BTreeMap<Key, Held>> {
+        let mut for_update_ts = wish.for_update_ts;
+        let mut waiting: Option<Waiting<'_>> = None;
+        loop {
+            local.check_running()?;
+            if wish.given_up.load(Relaxed) {
+                return Err(Error::Cancelled);
+            }
+            let left = wish.until.map(|until| until.saturating_duration_since(Instant::now()));
+            let wait = match wish.wait {
+                LockWait::Block => left.unwrap_or(WAIT_MAX).min(WAIT_MAX),
+                LockWait::NoWait | LockWait::SkipLocked => Duration::ZERO,
+            };
+            let wait_ms = if wait.is_zero() { NO_WAIT } else { wait.as_millis().max(1) as i64 };
+            let said = self.try_group(local, start, keys.clone(), wait_ms, for_update_ts).await?;
+            let lock = match said {
+                Said::Granted(held) => return Ok(held.into_iter().collect()),
+                Said::Locked(lock) => lock,
+            };
+            let key = lock.key.to_vec();
+            let fate = self.cluster.fate(&lock, 0).await?;
+            if matches!(fate, Fate::Committed(_) | Fate::RolledBack) {
+                self.cluster.clear(&lock, fate).await?;
+                for_update_ts = self.cluster.tso.now().await?;
+                continue;
+            }
+            match wish.wait {
+                LockWait::NoWait | LockWait::SkipLocked => {
+                    return Err(Error::LockNotAvailable { key });
+                }
+                LockWait::Block if left.is_some_and(|left| left.is_zero()) => {
+                    return Err(Error::LockTimeout { key });
+                }
+                LockWait::Block => {}
+            }
+            if waiting.as_ref().is_none_or(|waiting| waiting.key != key) {
+                waiting = Some(Waiting::new(local, key, &self.counters));
+            }
+        }
+    }
+
+    /// One request for the keys of one region, which are locked all or not at all. Newer versions
+    /// are met with a newer timestamp here.
+    async fn try_group(
+        &self,
+        local: &Arc<Local>,
+        start: Start,
+        keys: Vec<Key>,
+        wait_ms: i64,
+        mut for_update_ts: u64,
+    ) -> Result<Said> {
+        let cluster = &self.cluster;
+        let primary = local.state.lock().primary.clone().unwrap_or_else(|| keys[0].clone());
+        loop {
+            let make = |keys: &[Key]| PessimisticLockRequest {
+                mutations: keys.iter().map(|key| lock_mutation(key)).collect(),
+                primary_lock: primary.clone().into(),
+                start_version: start.ts,
+                lock_ttl: start.ttl_ms(cluster.options.lock_ttl),
+                for_update_ts,
+                wait_timeout: wait_ms,
+                return_values: true,
+                min_commit_ts: for_update_ts + 1,
+                ..PessimisticLockRequest::default()
+            };
+            // A region that is split meanwhile makes several answers of one.
+            let answers = cluster.at_all(keys.clone(), &Manner::default(), make).await?;
+            let mut granted = Vec::with_capacity(keys.len());
+            let mut failed = None;
+            for (asked, answer) in answers {
+                match answer.errors.into_iter().next() {
+                    Some(error) => failed = Some(error),
+                    None => granted.extend(held_keys(
+                        asked,
+                        for_update_ts,
+                        answer.values,
+                        &answer.not_founds,
+                    )),
+                }
+            }
+            let Some(error) = failed else { return Ok(Said::Granted(granted)) };
+            if !granted.is_empty() {
+                self.give_back(local, start, granted.into_iter().map(|(key, _)| key).collect())
+                    .await;
+            }
+            if let Some(lock) = error.locked {
+                return Ok(Said::Locked(lock));
+            }
+            if error.conflict.is_none() {
+                return Err(self.lock_error(local.id, &error));
+            }
+            for_update_ts = cluster.tso.now().await?;
+        }
+    }
+
+    /// What a lock request may fail with for good.
+    fn lock_error(&self, id: TxnId, error: &KeyError) -> Error {
+        if let Some(deadlock) = &error.deadlock {
+            self.counters.deadlocks.fetch_add(1, Relaxed);
+            let txn = |ts: u64| self.locals.id_of(ts).unwrap_or(TxnId(ts));
+            let edge = |entry: &braid_tikv_proto::deadlock::WaitForEntry| DeadlockEdge {
+                waiter: txn(entry.txn),
+                holder: txn(entry.wait_for_txn),
+                key: entry.key.to_vec(),
+                strength: LockStrength::Exclusive,
+            };
+            let mut cycle: Vec<DeadlockEdge> = deadlock.wait_chain.iter().map(edge).collect();
+            if cycle.is_empty() {
+                cycle.push(DeadlockEdge {
+                    waiter: id,
+                    holder: txn(deadlock.lock_ts),
+                    key: deadlock.lock_key.to_vec(),
+                    strength: LockStrength::Exclusive,
+                });
+            }
+            if let Some(at) = cycle.iter().position(|edge| edge.waiter == id) {
+                cycle.rotate_left(at);
+            }
+            return Error::Deadlock { cycle: cycle.into() };
+        }
+        tracing::debug!(?error, "a lock was refused");
+        match error.abort.is_empty() && error.retryable.is_empty() {
+            true => unexpected("a lock", error),
+            // Somebody has rolled the transaction back: its time was over.
+            false => Error::retry(RetryReason::WriteConflict, None),
+        }
+    }
+
+    /// Gives back locks that are not needed; what fails here ends with its time.
+    pub async fn give_back(&self, local: &Local, start: Start, keys: Vec<Key>) {
+        let make = |keys: &[Key]| PessimisticRollbackRequest {
+            start_version: start.ts,
+            for_update_ts: u64::MAX,
+            keys: keys.iter().map(|key| key.clone().into()).collect(),
+            ..PessimisticRollbackRequest::default()
+        };
+        {
+            let mut state = local.state.lock();
+            for key in &keys {
+                state.held.remove(key);
+                state.asked.remove(key);
+            }
+        }
+        let back = self.cluster.at_all(keys, &Manner::default(), make).await;
+        if let Err(error) = back {
+            tracing::warn!(%error, "{} failed", PessimisticRollbackRequest::NAME);
+        }
+    }
+}
+
+fn lock_mutation(key: &[u8]) -> Mutation {
+    let key = Value::copy_from_slice(key);
+    Mutation { op: Op::PessimisticLock.into(), key, ..Mutation::default() }
+}
+
+fn held_keys(
+    keys: Vec<Key>,
+    for_update_ts: u64,
+    values: Vec<Value>,
+    not_founds: &[bool],
+) -> Vec<(Key, Held)> {
+    let values = values.into_iter().enumerate();
+    let value = |(i, value): (usize, Value)| {
+        let missing = not_founds.get(i).copied().unwrap_or(value.is_empty());
+        (!missing).then_some(value)
+    };
+    let held = |value| Held { for_update_ts, unchanged_since: for_update_ts, value };
+    keys.into_iter().zip(values.map(value).map(held)).collect()
+}
+
+/// Shows a wait while it lasts, and counts its time.
+struct Waiting<'a> {
+    local: &'a Local,
+    key: Key,
+    since: Instant,
+    counters: &'a LockCounters,
+}
+
+impl<'a> Waiting<'a> {
+    fn new(local: &'a Local, key: Key, counters: &'a LockCounters) -> Waiting<'a> {
+        let since = Instant::now();
+        local.state.lock().waits.insert(key.clone(), since);
+        Waiting { local, key, since, counters }
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.local.state.lock().waits.remove(&self.key);
+        let nanos = u64::try_from(self.since.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        self.counters.wait_nanos.observe(nanos);
+    }
+}

@@ -1,0 +1,71 @@
+//! A reader meets locks: it looks who holds them and reads past them, or waits.
+
+use crate::{
+    backoff::Backoff,
+    cluster::{Cluster, Manner},
+    resolve::Fate,
+};
+use braid_kv::{Error, Result};
+use braid_tikv_proto::kvrpcpb::LockInfo;
+use std::sync::Arc;
+
+/// What a read at one timestamp has learned of the locks in its way.
+pub(crate) struct Meeting {
+    ts: u64,
+    manner: Manner,
+    backoff: Backoff,
+    /// Locks were met before: a commit in flight has had its moment to finish.
+    met: bool,
+}
+
+impl Meeting {
+    /// A read at `ts` that passes over locks of the transaction `own`, if it is not 0.
+    pub fn new(cluster: &Cluster, ts: u64, own: u64) -> Meeting {
+        let bypass = if own == 0 { Vec::new() } else { vec![own] };
+        let manner = Manner { bypass, ..Manner::default() };
+        Meeting { ts, manner, backoff: cluster.backoff(), met: false }
+    }
+
+    /// A read that pushes at once what can be pushed: the validation of a commit.
+    pub fn pushing(mut self) -> Meeting {
+        self.met = true;
+        self
+    }
+
+    pub fn manner(&self) -> &Manner {
+        &self.manner
+    }
+
+    /// Deals with locks that were met. Afterwards the read is tried again.
+    pub async fn deal(&mut self, cluster: &Arc<Cluster>, locks: &[LockInfo]) -> Result<()> {
+        if !self.met {
+            // Most locks are of a commit in flight. Pushing it would make it validate again.
+            self.met = true;
+            self.backoff.blink().await;
+            return Ok(());
+        }
+        let mut must_wait = false;
+        for lock in locks {
+            let holder = lock.lock_version;
+            if self.manner.bypass.contains(&holder) || self.manner.committed.contains(&holder) {
+                // Known already, and met all the same: by another request of the same read.
+                continue;
+            }
+            let fate = cluster.fate(lock, self.ts).await?;
+            match fate {
+                Fate::Committed(at) if at <= self.ts => self.manner.committed.push(holder),
+                Fate::Committed(_) | Fate::RolledBack | Fate::Pushed => {
+                    self.manner.bypass.push(holder);
+                }
+                Fate::Alive => must_wait = true,
+            }
+            if matches!(fate, Fate::Committed(_) | Fate::RolledBack) {
+                cluster.clear_later(lock.clone(), fate);
+            }
+        }
+        if must_wait && !self.backoff.sleep().await {
+            return Err(Error::Storage("a lock in TiKV stays in the way of a read".into()));
+        }
+        Ok(())
+    }
+}

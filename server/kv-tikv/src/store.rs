@@ -1,0 +1,327 @@
+//! The store itself: the kv contract over the parts.
+
+use crate::{
+    OpenError, TikvAddress, TikvOptions,
+    cluster::Cluster,
+    commit::{self, Committing, proofs_of, prove},
+    format, heartbeat,
+    keys::Prefix,
+    locals::{Local, Start},
+    locks::{Locking, Wish},
+    snapshot::{Ground, TikvSnapshot},
+};
+use braid_kv::{
+    Answer, CommitOutcome, CommitRequest, Conflict, Database, DatabaseOptions, DeadlockEdge, Error,
+    Key, LockGrant, LockInfo, LockRequest, LockTarget, ReadSegment, Result, Snapshot, Store,
+    StoreMetrics, TxnId, Value,
+};
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
+    },
+    time::{Duration, Instant},
+};
+use tokio::runtime::Handle;
+
+/// The kv contract over a TiKV cluster. See the crate's documentation.
+pub struct TikvStore {
+    parts: Parts,
+    runtime: Handle,
+    closed: AtomicBool,
+}
+
+/// What tasks take along.
+#[derive(Clone)]
+struct Parts {
+    ground: Arc<Ground>,
+    locking: Locking,
+    outcomes: Arc<Outcomes>,
+}
+
+#[derive(Default)]
+struct Outcomes {
+    commits: AtomicU64,
+    conflicts: AtomicU64,
+}
+
+impl TikvStore {
+    /// Opens a database, or creates it if nothing lies under its prefix. Waits for the cluster as
+    /// long as the options say.
+    ///
+    /// Setting `BRAID_UNSAFE_NO_VALIDATION=1` in the environment switches the validation of reads
+    /// off, for the test that has to see an anomaly.
+    pub async fn open(
+        address: &TikvAddress,
+        mut options: TikvOptions,
+    ) -> std::result::Result<TikvStore, OpenError> {
+        if std::env::var_os("BRAID_UNSAFE_NO_VALIDATION").is_some_and(|value| value == "1") {
+            tracing::warn!("BRAID_UNSAFE_NO_VALIDATION=1: nothing is serializable");
+            options.validate = false;
+        }
+        let cluster = Arc::new(Cluster::new(address.pd.clone(), options));
+        let store = TikvStore::over(&cluster, Prefix::data(&address.prefix));
+        let meta = TikvStore::over(&cluster, Prefix::meta(&address.prefix));
+        let meta = Database::new(Arc::new(meta), DatabaseOptions::default());
+        format::check(&store.parts.ground, &meta, &address.prefix).await?;
+        let locals = Arc::downgrade(&store.parts.locking.locals);
+        tokio::spawn(heartbeat::run(Arc::downgrade(&cluster), locals));
+        Ok(store)
+    }
+
+    /// A store for the keys under a prefix.
+    fn over(cluster: &Arc<Cluster>, prefix: Prefix) -> TikvStore {
+        let ground = Arc::new(Ground::new(cluster.clone(), prefix));
+        let (locals, counters) = (Arc::default(), Arc::default());
+        let locking = Locking { cluster: cluster.clone(), locals, counters };
+        let parts = Parts { ground, locking, outcomes: Arc::default() };
+        TikvStore { parts, runtime: Handle::current(), closed: AtomicBool::new(false) }
+    }
+
+    fn check_running(&self) -> Result<()> {
+        match self.closed.load(Relaxed) {
+            true => Err(Error::Stopped("the server is shutting down".into())),
+            false => Ok(()),
+        }
+    }
+}
+
+impl Parts {
+    fn cluster(&self) -> &Arc<Cluster> {
+        &self.ground.cluster
+    }
+
+    fn strip(&self, key: &[u8]) -> Key {
+        self.ground.prefix.strip(key).to_vec()
+    }
+
+    /// Errors name keys as the contract knows them.
+    fn strip_error(&self, error: Error) -> Error {
+        match error {
+            Error::LockTimeout { key } => Error::LockTimeout { key: self.strip(&key) },
+            Error::LockNotAvailable { key } => Error::LockNotAvailable { key: self.strip(&key) },
+            Error::Retry(mut conflict) => {
+                conflict.key = conflict.key.map(|key| self.strip(&key));
+                Error::Retry(conflict)
+            }
+            Error::Deadlock { cycle } => {
+                let strip = |edge: &DeadlockEdge| DeadlockEdge {
+                    key: self.strip(&edge.key),
+                    ..edge.clone()
+                };
+                Error::Deadlock { cycle: cycle.iter().map(strip).collect() }
+            }
+            error => error,
+        }
+    }
+
+    async fn lock_keys(
+        self,
+        txn: TxnId,
+        request: LockRequest,
+        since: Arc<dyn Snapshot>,
+        until: Option<Instant>,
+        given_up: Arc<AtomicBool>,
+    ) -> Result<LockGrant> {
+        let keys = match &request.target {
+            LockTarget::Keys(keys) => keys,
+            LockTarget::Spans(spans) => {
+                let n = spans.len();
+                let (granted, changed) = (vec![true; n], vec![false; n]);
+                return Ok(LockGrant { granted, changed, values: Vec::new(), newest: since });
+            }
+        };
+        let local = self.locking.locals.get_or_enter(txn);
+        let snapshot = TikvSnapshot::of(&since)?;
+        let start = local.start(self.cluster(), Some(snapshot)).await?;
+        let for_update_ts = snapshot.ts.max(start.ts);
+        let mut full: Vec<Key> = keys.iter().map(|key| self.ground.prefix.key(key)).collect();
+        full.sort_unstable();
+        full.dedup();
+        let wish = Wish { wait: request.wait, until, for_update_ts, given_up };
+        let held = self.locking.take(&local, start, full.clone(), &wish).await;
+        if local.ended.load(Relaxed) {
+            // Ended while this was under way; who ended it may have come too early to see these.
+            self.locking.give_back(&local, start, full).await;
+            return Err(Error::Finished);
+        }
+        let held = held?;
+        let changed = self.changed_since(&local, &held, &since).await?;
+        let newest = held.values().map(|held| held.for_update_ts).max().unwrap_or(0);
+        let newest = match newest > snapshot.ts {
+            true => Arc::new(TikvSnapshot::new(self.ground.clone(), newest)) as Arc<dyn Snapshot>,
+            false => since.clone(),
+        };
+        let full = |key: &Key| self.ground.prefix.key(key);
+        let values = keys.iter().filter(|_| request.values);
+        let value = |key| held.get(&full(key)).and_then(|held| held.value.clone());
+        Ok(LockGrant {
+            granted: keys.iter().map(|key| held.contains_key(&full(key))).collect(),
+            changed: keys.iter().map(|key| changed.contains_key(&full(key))).collect(),
+            values: values.map(value).collect(),
+            newest,
+        })
+    }
+
+    /// Those of the locked keys whose value is another than the snapshot shows.
+    async fn changed_since(
+        &self,
+        local: &Local,
+        held: &BTreeMap<Key, crate::locals::Held>,
+        since: &Arc<dyn Snapshot>,
+    ) -> Result<BTreeMap<Key, ()>> {
+        let snapshot = TikvSnapshot::of(since)?;
+        let newer = held.iter().filter(|(_, held)| held.for_update_ts > snapshot.ts);
+        let (keys, now): (Vec<Key>, Vec<Option<Value>>) =
+            newer.map(|(key, held)| (self.strip(key), held.value.clone())).unzip();
+        if keys.is_empty() {
+            return Ok(BTreeMap::new());
+        }
+        let before = snapshot.multi_get(&keys).await?;
+        let mut changed = BTreeMap::new();
+        for ((key, before), now) in keys.into_iter().zip(before).zip(now) {
+            let key = self.ground.prefix.key(&key);
+            if before != now {
+                changed.insert(key, ());
+            } else if let Some(held) = local.state.lock().held.get_mut(&key) {
+                held.unchanged_since = held.unchanged_since.min(snapshot.ts);
+            }
+        }
+        Ok(changed)
+    }
+
+    async fn commit(self, request: CommitRequest) -> Result<CommitOutcome> {
+        let txn = request.txn;
+        let (ground, locking) = (self.ground.clone(), self.locking.clone());
+        let local = locking.locals.get_or_enter(txn);
+        let outcome = commit::commit(Committing { ground, locking, local }, request).await;
+        self.locking.locals.remove(txn);
+        match &outcome {
+            Ok(CommitOutcome::Committed(_)) => self.outcomes.commits.fetch_add(1, Relaxed),
+            Ok(CommitOutcome::Retry(_)) => self.outcomes.conflicts.fetch_add(1, Relaxed),
+            Ok(CommitOutcome::Unknown) | Err(_) => 0,
+        };
+        let strip = |mut conflict: Conflict| {
+            conflict.key = conflict.key.map(|key| self.strip(&key));
+            conflict
+        };
+        match outcome {
+            Ok(CommitOutcome::Retry(conflict)) => Ok(CommitOutcome::Retry(strip(conflict))),
+            Err(Error::Retry(conflict)) => Ok(CommitOutcome::Retry(strip(*conflict))),
+            Ok(outcome) => Ok(outcome),
+            Err(error) => Err(self.strip_error(error)),
+        }
+    }
+
+    async fn give_back_all(self, local: Arc<Local>) {
+        let (start, keys): (Option<Start>, Vec<Key>) = {
+            let state = local.state.lock();
+            (state.start, state.held.keys().chain(&state.asked).cloned().collect())
+        };
+        if let Some(start) = start.filter(|_| !keys.is_empty()) {
+            let mut keys = keys;
+            keys.sort_unstable();
+            keys.dedup();
+            self.locking.give_back(&local, start, keys).await;
+        }
+    }
+}
+
+/// Sets the flag when the one who waits for an answer goes away.
+struct GiveUpOnDrop(Arc<AtomicBool>);
+
+impl Drop for GiveUpOnDrop {
+    fn drop(&mut self) {
+        self.0.store(true, Relaxed);
+    }
+}
+
+impl Store for TikvStore {
+    fn snapshot(&self) -> Answer<'_, Result<Arc<dyn Snapshot>>> {
+        Answer::wait(async {
+            self.check_running()?;
+            let ts = self.parts.cluster().tso.now().await?;
+            Ok(Arc::new(TikvSnapshot::new(self.parts.ground.clone(), ts)) as Arc<dyn Snapshot>)
+        })
+    }
+
+    fn lock<'a>(
+        &'a self,
+        txn: TxnId,
+        request: &'a LockRequest,
+        since: &'a Arc<dyn Snapshot>,
+        timeout: Option<Duration>,
+    ) -> Answer<'a, Result<LockGrant>> {
+        Answer::wait(async move {
+            self.check_running()?;
+            let parts = self.parts.clone();
+            let given_up = GiveUpOnDrop(Arc::default());
+            let until = timeout.map(|timeout| Instant::now() + timeout);
+            let (request, since) = (request.clone(), since.clone());
+            let work = parts.clone().lock_keys(txn, request, since, until, given_up.0.clone());
+            // A request that was sent is seen to its end, so that no lock is left behind.
+            let done = parts.cluster().spawn(work).await;
+            let stopped = |_| Error::Stopped("a task of the store has failed".into());
+            done.map_err(stopped)?.map_err(|error| parts.strip_error(error))
+        })
+    }
+
+    fn validate<'a>(
+        &'a self,
+        reads: &'a [ReadSegment],
+        to: &'a Arc<dyn Snapshot>,
+    ) -> Answer<'a, Result<Option<Conflict>>> {
+        Answer::wait(async move {
+            if !self.parts.cluster().options.validate {
+                return Ok(None);
+            }
+            let proofs = proofs_of(reads, |_, _| false)?;
+            prove(&self.parts.ground, &proofs, TikvSnapshot::of(to)?.ts, 0).await
+        })
+    }
+
+    fn commit(&self, request: CommitRequest) -> Answer<'_, Result<CommitOutcome>> {
+        if let Err(error) = self.check_running() {
+            self.release(request.txn);
+            return Answer::ready(Err(error));
+        }
+        let parts = self.parts.clone();
+        let _runtime = self.runtime.enter();
+        let work = self.parts.cluster().spawn(parts.commit(request));
+        Answer::wait(async move { work.await.unwrap_or(Ok(CommitOutcome::Unknown)) })
+    }
+
+    fn release(&self, txn: TxnId) {
+        let Some(local) = self.parts.locking.locals.remove(txn) else { return };
+        let parts = self.parts.clone();
+        let _runtime = self.runtime.enter();
+        self.parts.cluster().spawn(parts.give_back_all(local));
+    }
+
+    fn locks(&self) -> Vec<LockInfo> {
+        self.parts.locking.locals.list(|key| self.parts.strip(key))
+    }
+
+    fn metrics(&self) -> StoreMetrics {
+        let counters = &self.parts.locking.counters;
+        let (held, waiters) = self.parts.locking.locals.sizes();
+        StoreMetrics {
+            commits: self.parts.outcomes.commits.load(Relaxed),
+            conflicts: self.parts.outcomes.conflicts.load(Relaxed),
+            lock_wait_nanos: counters.wait_nanos.read(),
+            locks_held: held as u64,
+            lock_waiters: waiters as u64,
+            deadlocks: counters.deadlocks.load(Relaxed),
+            ..StoreMetrics::default()
+        }
+    }
+
+    fn close(&self) -> Answer<'_, Result<()>> {
+        Answer::wait(async {
+            self.closed.store(true, Relaxed);
+            self.parts.cluster().finish_tasks().await;
+            Ok(())
+        })
+    }
+}

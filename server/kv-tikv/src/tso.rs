@@ -1,0 +1,154 @@
+//! Timestamps of PD. Everybody who wants one at the same time shares a request; requests follow
+//! each other on one stream without waiting for answers.
+//!
+//! ```text
+//!   callers ──▶ queue ──▶ [3 wanted] [1 wanted] ──▶ PD
+//!                           ◀── 101..103 ◀── 104
+//! ```
+//!
+//! After a failure those that wait are asked for again: a timestamp that nobody got does no harm.
+
+use crate::pd::Pd;
+use braid_kv::{Error, Result};
+use braid_tikv_proto::pdpb;
+use futures_util::stream;
+use std::{
+    collections::VecDeque,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+use tokio::sync::{mpsc, oneshot};
+use tonic::Streaming;
+
+/// Bits of a timestamp that count within one millisecond.
+pub(crate) const LOGICAL_BITS: u32 = 18;
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(3);
+const PAUSE: Duration = Duration::from_millis(50);
+const BATCH_MAX: usize = 10_000;
+
+type Waiter = oneshot::Sender<u64>;
+type Batch = Vec<Waiter>;
+
+/// Milliseconds of a timestamp.
+pub(crate) fn millis(ts: u64) -> u64 {
+    ts >> LOGICAL_BITS
+}
+
+/// Where timestamps come from. Cloning it copies a handle.
+#[derive(Clone)]
+pub(crate) struct Tso {
+    queue: mpsc::UnboundedSender<Waiter>,
+    patience: Duration,
+}
+
+impl Tso {
+    /// Starts the task that asks PD. It ends with the last handle.
+    pub fn start(pd: Arc<Pd>, patience: Duration) -> Tso {
+        let (queue, waiters) = mpsc::unbounded_channel();
+        tokio::spawn(Asker { pd, waiters, sent: VecDeque::new() }.run());
+        Tso { queue, patience }
+    }
+
+    /// A timestamp above every one that was given out before.
+    pub async fn now(&self) -> Result<u64> {
+        let (waiter, answer) = oneshot::channel();
+        let stopped = || Error::Stopped("the server is shutting down".into());
+        self.queue.send(waiter).map_err(|_| stopped())?;
+        match tokio::time::timeout(self.patience, answer).await {
+            Ok(Ok(ts)) => Ok(ts),
+            Ok(Err(_)) => Err(stopped()),
+            Err(_) => Err(Error::Storage("PD gives no timestamps".into())),
+        }
+    }
+}
+
+struct Asker {
+    pd: Arc<Pd>,
+    waiters: mpsc::UnboundedReceiver<Waiter>,
+    /// Asked for and not answered, with the time of the question.
+    sent: VecDeque<(Batch, Instant)>,
+}
+
+impl Asker {
+    async fn run(mut self) {
+        loop {
+            let mut batch: Batch = self.sent.drain(..).flat_map(|(batch, _)| batch).collect();
+            batch.retain(|waiter| !waiter.is_closed());
+            if batch.is_empty() {
+                match self.waiters.recv().await {
+                    Some(waiter) => batch.push(waiter),
+                    None => return,
+                }
+            }
+            match self.serve(batch).await {
+                Ok(()) => return,
+                Err(error) => tracing::warn!(error, "timestamps of PD"),
+            }
+            self.pd.forget_leader();
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+
+    /// Serves from one stream until it fails, or until nobody is left (`Ok`).
+    async fn serve(&mut self, first: Batch) -> Result<(), String> {
+        let (requests, outgoing) = mpsc::channel::<pdpb::TsoRequest>(64);
+        let count = first.len() as u32;
+        self.sent.push_back((first, Instant::now()));
+        let mut leader = self.pd.leader().await?;
+        let header = leader.header();
+        let request =
+            |count| pdpb::TsoRequest { header: header.clone(), count, ..Default::default() };
+        // The server may answer the call only with the first timestamp: ask before waiting for it.
+        requests.try_send(request(count)).map_err(|e| e.to_string())?;
+        let outgoing = stream::unfold(outgoing, |mut queue| async move {
+            queue.recv().await.map(|request| (request, queue))
+        });
+        let call = leader.client.tso(outgoing);
+        let answers = tokio::time::timeout(ANSWER_TIMEOUT, call).await;
+        let mut answers: Streaming<pdpb::TsoResponse> = answers
+            .map_err(|_| "no answer".to_owned())?
+            .map_err(|status| crate::pd::describe(&status))?
+            .into_inner();
+        loop {
+            let oldest = self.sent.front().map(|(_, since)| *since + ANSWER_TIMEOUT);
+            let late = async move {
+                match oldest {
+                    Some(at) => tokio::time::sleep_until(at.into()).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                waiter = self.waiters.recv() => {
+                    let Some(waiter) = waiter else { return Ok(()) };
+                    let mut batch = vec![waiter];
+                    while batch.len() < BATCH_MAX && let Ok(waiter) = self.waiters.try_recv() {
+                        batch.push(waiter);
+                    }
+                    let count = batch.len() as u32;
+                    self.sent.push_back((batch, Instant::now()));
+                    requests.send(request(count)).await.map_err(|_| "the stream has ended")?;
+                }
+                answer = answers.message(), if oldest.is_some() => {
+                    let answer = answer.map_err(|status| crate::pd::describe(&status))?;
+                    self.hand_out(&answer.ok_or("the stream has ended")?)?;
+                }
+                () = late => return Err("no answer".to_owned()),
+            }
+        }
+    }
+
+    fn hand_out(&mut self, answer: &pdpb::TsoResponse) -> Result<(), String> {
+        let (batch, since) = self.sent.pop_front().ok_or("an answer to nothing")?;
+        let count = batch.len() as u64;
+        let Some(ts) = answer.timestamp.filter(|_| u64::from(answer.count) == count) else {
+            self.sent.push_front((batch, since));
+            return Err("not as many timestamps as were asked for".to_owned());
+        };
+        let last = ((ts.physical as u64) << LOGICAL_BITS) + ts.logical as u64;
+        for (i, waiter) in batch.into_iter().enumerate() {
+            // A waiter may have given up.
+            let _ = waiter.send(last + 1 + i as u64 - count);
+        }
+        Ok(())
+    }
+}
