@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use braid_kv_tikv::TikvAddress;
 use clap::{Args, Parser, Subcommand};
 
 /// BraidDB: a PostgreSQL-compatible, serializable SQL database.
@@ -29,6 +30,12 @@ pub struct Start {
     /// Data folder; made if it does not exist
     #[arg(long, env = "BRAID_DATA", value_name = "DIR", default_value = "./braid-data")]
     pub data: PathBuf,
+
+    /// Where the data lies: embedded (in the data folder), or a TiKV cluster such as
+    /// tikv://pd1:2379,pd2:2379?prefix=braid/
+    #[arg(long, env = "BRAID_STORE", value_name = "STORE", default_value = "embedded",
+        value_parser = parse_store)]
+    pub store: StoreChoice,
 
     /// Address for SQL clients; port 0 picks a free one
     #[arg(long, env = "BRAID_LISTEN", value_name = "HOST:PORT", default_value = "127.0.0.1:26257")]
@@ -89,6 +96,25 @@ pub struct Start {
     pub log: String,
 }
 
+/// Where the data lies.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StoreChoice {
+    /// In the data folder.
+    Embedded,
+    /// In a TiKV cluster.
+    Tikv(TikvAddress),
+}
+
+fn parse_store(text: &str) -> Result<StoreChoice, String> {
+    match text {
+        "embedded" => Ok(StoreChoice::Embedded),
+        _ if text.starts_with("tikv://") => {
+            TikvAddress::parse(text).map(StoreChoice::Tikv).map_err(|error| error.to_string())
+        }
+        _ => Err("expected embedded or tikv://HOST:PORT,…".to_owned()),
+    }
+}
+
 /// `20ms`, `1.5s`, `2min`; a plain number is milliseconds.
 fn parse_duration(text: &str) -> Result<Duration, String> {
     let text = text.trim();
@@ -133,6 +159,9 @@ mod tests {
         assert!(Cli::try_parse_from(["braid", "start", "--nope"]).is_err());
         assert!(Cli::try_parse_from(["braid", "start", "--tls-cert", "x"]).is_err());
         assert!(Cli::try_parse_from(["braid", "start", "--max-connections", "0"]).is_err());
+        assert!(Cli::try_parse_from(["braid", "start", "--store", "disk"]).is_err());
+        assert!(Cli::try_parse_from(["braid", "start", "--store", "tikv://pd"]).is_err());
+        assert!(Cli::try_parse_from(["braid", "start", "--store", "tikv://pd:2379"]).is_ok());
         assert!(Cli::try_parse_from(["braid"]).is_err());
     }
 }

@@ -4,13 +4,14 @@ use std::io::Write;
 use std::sync::Arc;
 
 use braid_http::HttpServer;
-use braid_kv::{Database, DatabaseOptions};
+use braid_kv::{Database, DatabaseOptions, Store};
 use braid_kv_embedded::{EmbeddedOptions, EmbeddedStore};
+use braid_kv_tikv::{OpenError, TikvAddress, TikvOptions, TikvStore};
 use braid_session::{Server, ServerOptions};
 use braid_wire::{Limits, Listener, ListenerOptions, load_tls};
 
 use crate::address::{reachable, resolve};
-use crate::cli::Start;
+use crate::cli::{Start, StoreChoice};
 use crate::logging;
 use crate::signals::Signals;
 
@@ -18,6 +19,8 @@ type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
 /// The exit status after a second signal, as shells report an interrupt.
 const INTERRUPTED: i32 = 130;
+/// Between two tries to reach a cluster.
+const CLUSTER_PAUSE: std::time::Duration = std::time::Duration::from_secs(1);
 
 /// Runs a server until it is told to stop.
 pub fn start(options: &Start) -> Result<()> {
@@ -29,7 +32,14 @@ pub fn start(options: &Start) -> Result<()> {
     result
 }
 
-fn open_store(options: &Start) -> Result<Arc<EmbeddedStore>> {
+async fn open_store(options: &Start) -> Result<Arc<dyn Store>> {
+    match &options.store {
+        StoreChoice::Embedded => open_embedded(options),
+        StoreChoice::Tikv(address) => open_tikv(address).await,
+    }
+}
+
+fn open_embedded(options: &Start) -> Result<Arc<dyn Store>> {
     let fatal = Arc::new(|reason: &str| {
         tracing::error!(reason, "the store has stopped; the server ends, the next start recovers");
         std::process::exit(1);
@@ -44,6 +54,20 @@ fn open_store(options: &Start) -> Result<Arc<EmbeddedStore>> {
     Ok(Arc::new(EmbeddedStore::open(&options.data, embedded)?))
 }
 
+/// A cluster that does not answer yet is waited for; what can never succeed is an error.
+async fn open_tikv(address: &TikvAddress) -> Result<Arc<dyn Store>> {
+    loop {
+        match TikvStore::open(address, TikvOptions::default()).await {
+            Ok(store) => return Ok(Arc::new(store)),
+            Err(OpenError::Cluster(error)) => {
+                tracing::error!(%error, pd = ?address.pd, "cannot reach the cluster; trying again");
+                tokio::time::sleep(CLUSTER_PAUSE).await;
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
 async fn run(options: &Start) -> Result<()> {
     let tls = match (&options.tls_cert, &options.tls_key) {
         (Some(cert), Some(key)) => Some(load_tls(cert, key)?),
@@ -52,8 +76,15 @@ async fn run(options: &Start) -> Result<()> {
     let mut signals = Signals::listen()?;
     let address = resolve("--listen", &options.listen).await?;
     let http_address = resolve("--http", &options.http).await?;
+    let store = tokio::select! {
+        store = open_store(options) => store?,
+        () = signals.next() => {
+            tracing::info!("stopped before the store was open");
+            return Ok(());
+        }
+    };
     let kv = Database::new(
-        open_store(options)?,
+        store,
         DatabaseOptions { simulate_rtt: options.simulate_rtt, ..DatabaseOptions::default() },
     );
     if let Some(rtt) = options.simulate_rtt {

@@ -62,12 +62,18 @@ pub(crate) fn respond(request: &Request<'_>, server: &Server) -> Response {
 
 fn health(server: &Server) -> Response {
     let ready = server.is_ready();
+    let trouble = server.store_trouble();
+    let store = match &trouble {
+        None => "ok".to_owned(),
+        Some(why) => why.replace(|c: char| c.is_control() || c == '"' || c == '\\', " "),
+    };
     let body = format!(
-        "{{\"live\":true,\"ready\":{ready},\"version\":\"{}\",\"sessions\":{}}}\n",
+        "{{\"live\":true,\"ready\":{ready},\"version\":\"{}\",\"sessions\":{},\"store\":\"{store}\"}}\n",
         server.version(),
         server.sessions()
     );
-    let status = if ready { "200 OK" } else { "503 Service Unavailable" };
+    let serves = ready && trouble.is_none();
+    let status = if serves { "200 OK" } else { "503 Service Unavailable" };
     Response { status, content_type: "application/json", body }
 }
 

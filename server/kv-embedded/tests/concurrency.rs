@@ -91,52 +91,6 @@ async fn locked_increments_never_have_to_be_run_again() {
     }
 }
 
-/// Money moves between accounts; every snapshot sees the same sum, and so does the end.
-#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn every_snapshot_sees_the_same_sum() {
-    let dir = tempfile::tempdir().unwrap();
-    let db = open_with(dir.path(), fast());
-    let names: Vec<String> = (0..10).map(|i| format!("account{i}")).collect();
-    let pairs: Vec<(&str, &str)> = names.iter().map(|n| (n.as_str(), "100")).collect();
-    put(&db, &pairs).await;
-    let moves = (0..4u64).map(|worker| {
-        let (db, names) = (db.clone(), names.clone());
-        tokio::spawn(async move {
-            for i in 0..100u64 {
-                let a = ((i * 7 + worker * 3) % 10) as usize;
-                let b = (a + 1 + ((i + worker) % 9) as usize) % 10;
-                let _ = move_one(&db, &names[a], &names[b]).await;
-            }
-        })
-    });
-    let moves: Vec<_> = moves.collect();
-    let reader = tokio::spawn({
-        let db = db.clone();
-        async move {
-            for _ in 0..100 {
-                let t = serializable(&db);
-                let all = all(&t, "account", "b").await;
-                assert_eq!(all.values().map(|v| v.parse::<u64>().unwrap()).sum::<u64>(), 1000);
-                tokio::task::yield_now().await;
-            }
-        }
-    });
-    for task in moves {
-        task.await.unwrap();
-    }
-    reader.await.unwrap();
-}
-
-async fn move_one(db: &Database, from: &str, to: &str) -> Result<(), Error> {
-    let t = serializable(db);
-    let s = t.next_statement();
-    let a = number(t.get(s, from.as_bytes()).await?);
-    let b = number(t.get(s, to.as_bytes()).await?);
-    t.put(s, from, a.saturating_sub(1).to_string())?;
-    t.put(s, to, (b + a.min(1)).to_string())?;
-    t.commit_or_error().await.map(drop)
-}
-
 #[tokio::test]
 async fn waiters_are_served_in_order_of_arrival() {
     let dir = tempfile::tempdir().unwrap();
@@ -224,30 +178,6 @@ async fn holders_upgrade_ahead_of_the_queue_and_two_upgraders_are_a_deadlock() {
     queued.await.unwrap().unwrap();
     t3.rollback().await;
     assert_eq!(db.store_metrics().locks_held, 0);
-}
-
-#[tokio::test]
-async fn skip_locked_workers_do_not_abort_each_other() {
-    let dir = tempfile::tempdir().unwrap();
-    let db = open_with(dir.path(), fast());
-    put(&db, &[("job1", "x"), ("job2", "x")]).await;
-    let take = |t: Arc<Transaction>| async move {
-        let s = t.next_statement();
-        let keys = vec![b"job1".to_vec(), b"job2".to_vec()];
-        for key in keys {
-            let request = LockRequest::keys(vec![key.clone()]).wait(LockWait::SkipLocked);
-            if t.lock(s, request).await.unwrap().granted[0] {
-                t.delete(s, &key).unwrap();
-                return key;
-            }
-        }
-        panic!("no job left")
-    };
-    let (t1, t2) = (serializable(&db), serializable(&db));
-    assert_eq!(take(t1.clone()).await, b"job1");
-    assert_eq!(take(t2.clone()).await, b"job2");
-    t1.commit_or_error().await.unwrap();
-    t2.commit_or_error().await.unwrap();
 }
 
 #[tokio::test]

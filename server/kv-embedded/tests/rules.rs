@@ -20,85 +20,6 @@ use std::{
 };
 
 #[tokio::test]
-async fn a_scan_that_stops_early_ends_at_the_last_key_examined() {
-    let dir = tempfile::tempdir().unwrap();
-    let db = open(dir.path());
-    put(&db, &[("a", "1"), ("b", "1"), ("c", "1"), ("d", "1")]).await;
-    for (reverse, harmless, harmful) in [(false, "c", "b"), (true, "b", "c")] {
-        for (other, retried) in [(harmless, false), (harmful, true)] {
-            let t = serializable(&db);
-            let s = t.next_statement();
-            let request = ScanRequest::new(Span::new("a", "e")).limit_rows(2).reverse(reverse);
-            assert_eq!(t.scan(s, request).await.unwrap().len(), 2);
-            put(&db, &[(other, "2")]).await;
-            t.put(s, "z", "1".as_bytes()).unwrap();
-            let outcome = t.commit().await.unwrap();
-            assert_eq!(matches!(outcome, CommitOutcome::Retry(_)), retried, "{other}");
-        }
-    }
-}
-
-#[tokio::test]
-async fn reads_survive_rollback_to_and_own_writes_are_no_reads() {
-    let dir = tempfile::tempdir().unwrap();
-    let db = open(dir.path());
-    let t = serializable(&db);
-    let savepoint = t.savepoint();
-    assert_eq!(read(&t, "a").await, None);
-    t.rollback_to(savepoint);
-    put(&db, &[("a", "1")]).await;
-    t.put(t.next_statement(), "z", "1".as_bytes()).unwrap();
-    assert!(matches!(t.commit().await.unwrap(), CommitOutcome::Retry(_)));
-
-    let t = serializable(&db);
-    t.put(t.next_statement(), "b", "1".as_bytes()).unwrap();
-    assert_eq!(read(&t, "b").await.as_deref(), Some("1"));
-    put(&db, &[("b", "2")]).await;
-    t.commit_or_error().await.unwrap();
-}
-
-#[tokio::test]
-async fn a_key_that_was_seen_absent_and_exists_now_is_a_changed_read_not_a_duplicate() {
-    let dir = tempfile::tempdir().unwrap();
-    let db = open(dir.path());
-    let t = serializable(&db);
-    assert_eq!(read(&t, "a").await, None);
-    t.put_new(t.next_statement(), "a", "1".as_bytes()).unwrap();
-    put(&db, &[("a", "2")]).await;
-    assert!(matches!(
-        t.commit().await.unwrap(),
-        CommitOutcome::Retry(c) if c.reason == RetryReason::ReadChanged
-    ));
-    let t = begin(&db, Isolation::RepeatableRead);
-    t.put_new(t.next_statement(), "a", "1".as_bytes()).unwrap();
-    assert!(matches!(t.commit().await, Err(Error::Duplicate { .. })));
-}
-
-#[tokio::test]
-async fn checks_hold_at_every_level_and_name_their_constraint_below_serializable() {
-    let dir = tempfile::tempdir().unwrap();
-    let db = open(dir.path());
-    for isolation in [Isolation::ReadCommitted, Isolation::RepeatableRead, Isolation::Serializable]
-    {
-        put(&db, &[("parent", "1")]).await;
-        let t = begin(&db, isolation);
-        let s = t.next_statement();
-        t.put(s, "child", "1".as_bytes()).unwrap();
-        let record = Record::Always { tag: 7 };
-        assert!(t.get_recorded(s.after(), b"parent", record).await.unwrap().is_some());
-        let other = serializable(&db);
-        other.delete(other.next_statement(), "parent").unwrap();
-        other.commit_or_error().await.unwrap();
-        let outcome = t.commit().await;
-        if isolation == Isolation::Serializable {
-            assert!(matches!(outcome, Ok(CommitOutcome::Retry(_))));
-        } else {
-            assert!(matches!(outcome, Err(Error::CheckChanged(c)) if c.tag == 7));
-        }
-    }
-}
-
-#[tokio::test]
 async fn a_key_that_only_has_to_exist_may_change_but_not_go() {
     let dir = tempfile::tempdir().unwrap();
     for bytes in [1usize, 64 << 20] {
@@ -138,35 +59,6 @@ async fn a_key_that_only_has_to_exist_may_change_but_not_go() {
             }
         }
     }
-}
-
-#[tokio::test]
-async fn a_range_delete_meets_reads_locks_and_inserts_of_others() {
-    let dir = tempfile::tempdir().unwrap();
-    let db = open(dir.path());
-    put(&db, &[("a1", "1"), ("a2", "1")]).await;
-    let reader = serializable(&db);
-    assert_eq!(all(&reader, "a", "b").await.len(), 2);
-    let locker = serializable(&db);
-    let shared = LockRequest::keys(vec![b"a1".to_vec()]).strength(LockStrength::Shared);
-    locker.lock(locker.next_statement(), shared).await.unwrap();
-    let deleter = serializable(&db);
-    deleter.delete_span(deleter.next_statement(), Span::new("a", "b")).unwrap();
-    let task = tokio::spawn({
-        let deleter = deleter.clone();
-        async move { deleter.commit_or_error().await }
-    });
-    tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-    assert!(!task.is_finished(), "a row is locked");
-    locker.rollback().await;
-    task.await.unwrap().unwrap();
-    reader.put(reader.next_statement(), "z", "1".as_bytes()).unwrap();
-    assert!(matches!(reader.commit().await.unwrap(), CommitOutcome::Retry(_)));
-    // The same key again, put after the range delete: it is new, and it stays.
-    let t = serializable(&db);
-    t.put_new(t.next_statement(), "a1", "2".as_bytes()).unwrap();
-    t.commit_or_error().await.unwrap();
-    assert_eq!(get(&db, "a1").await.as_deref(), Some("2"));
 }
 
 #[tokio::test]
@@ -271,42 +163,5 @@ fn copy_folder(from: &Path, to: &Path) {
         let target = to.join(file.strip_prefix(from).unwrap());
         fs::create_dir_all(target.parent().unwrap()).unwrap();
         fs::copy(file, target).unwrap();
-    }
-}
-
-/// Who waits for a lock that a change of the schema holds may find nothing where the rows were:
-/// writing nothing is no reason to believe that.
-#[tokio::test]
-async fn who_met_newer_values_and_writes_nothing_still_needs_the_schema_unchanged() {
-    let dir = tempfile::tempdir().unwrap();
-    let db = open(dir.path());
-    for isolation in [Isolation::Serializable, Isolation::ReadCommitted] {
-        put(&db, &[("desc", "1"), ("old", "row")]).await;
-        for changes_schema in [true, false] {
-            let t = db.begin(TxnOptions { isolation, ..TxnOptions::default() });
-            let s = t.next_statement();
-            t.get(s, b"other").await.unwrap();
-            t.require_unchanged(b"desc".to_vec());
-            let other = serializable(&db);
-            let seq = other.next_statement();
-            other.delete_span(seq, Span::key("old")).unwrap();
-            other.put(seq, "new", "row".as_bytes()).unwrap();
-            if changes_schema {
-                other.put(seq, "desc", "2".as_bytes()).unwrap();
-            }
-            other.commit_or_error().await.unwrap();
-            let request = LockRequest::keys(vec![b"old".to_vec()]);
-            let locked = t.lock(s, request).await.unwrap();
-            assert_eq!(locked.values, [None]);
-            match t.commit().await.unwrap() {
-                CommitOutcome::Retry(conflict) => {
-                    assert!(changes_schema, "{isolation:?}");
-                    assert_eq!(conflict.reason, RetryReason::SchemaChanged);
-                }
-                CommitOutcome::Committed(_) => assert!(!changes_schema, "{isolation:?}"),
-                CommitOutcome::Unknown => panic!("unknown"),
-            }
-            put(&db, &[("old", "row")]).await;
-        }
     }
 }

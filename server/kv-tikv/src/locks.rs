@@ -37,6 +37,8 @@ use std::{
 
 /// A store is asked to wait no longer than this, which is also its own limit.
 const WAIT_MAX: Duration = Duration::from_secs(1);
+/// A lock that took no longer was not waited for.
+const AT_ONCE: Duration = Duration::from_millis(20);
 /// What the protocol says for "do not wait".
 const NO_WAIT: i64 = -1;
 
@@ -215,7 +217,8 @@ impl Locking {
         wish: &Wish,
     ) -> Result<BTreeMap<Key, Held>> {
         let mut for_update_ts = wish.for_update_ts;
-        let mut waiting: Option<Waiting<'_>> = None;
+        let blocks = wish.wait == LockWait::Block;
+        let mut waiting = blocks.then(|| Waiting::new(local, keys[0].clone(), &self.counters));
         loop {
             local.check_running()?;
             if wish.given_up.load(Relaxed) {
@@ -402,7 +405,10 @@ impl<'a> Waiting<'a> {
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
         self.local.state.lock().waits.remove(&self.key);
-        let nanos = u64::try_from(self.since.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        self.counters.wait_nanos.observe(nanos);
+        let waited = self.since.elapsed();
+        if waited > AT_ONCE {
+            let nanos = u64::try_from(waited.as_nanos()).unwrap_or(u64::MAX);
+            self.counters.wait_nanos.observe(nanos);
+        }
     }
 }

@@ -317,6 +317,10 @@ impl Store for TikvStore {
         }
     }
 
+    fn trouble(&self) -> Option<String> {
+        self.parts.cluster().tso.trouble()
+    }
+
     fn close(&self) -> Answer<'_, Result<()>> {
         Answer::wait(async {
             self.closed.store(true, Relaxed);

@@ -12,6 +12,7 @@ use crate::pd::Pd;
 use braid_kv::{Error, Result};
 use braid_tikv_proto::pdpb;
 use futures_util::stream;
+use parking_lot::Mutex;
 use std::{
     collections::VecDeque,
     sync::Arc,
@@ -39,14 +40,22 @@ pub(crate) fn millis(ts: u64) -> u64 {
 pub(crate) struct Tso {
     queue: mpsc::UnboundedSender<Waiter>,
     patience: Duration,
+    trouble: Arc<Mutex<Option<String>>>,
 }
 
 impl Tso {
     /// Starts the task that asks PD. It ends with the last handle.
     pub fn start(pd: Arc<Pd>, patience: Duration) -> Tso {
         let (queue, waiters) = mpsc::unbounded_channel();
-        tokio::spawn(Asker { pd, waiters, sent: VecDeque::new() }.run());
-        Tso { queue, patience }
+        let trouble = Arc::default();
+        let asker = Asker { pd, waiters, sent: VecDeque::new(), trouble: Arc::clone(&trouble) };
+        tokio::spawn(asker.run());
+        Tso { queue, patience, trouble }
+    }
+
+    /// Why there was no timestamp lately.
+    pub fn trouble(&self) -> Option<String> {
+        self.trouble.lock().clone()
     }
 
     /// A timestamp above every one that was given out before.
@@ -57,7 +66,10 @@ impl Tso {
         match tokio::time::timeout(self.patience, answer).await {
             Ok(Ok(ts)) => Ok(ts),
             Ok(Err(_)) => Err(stopped()),
-            Err(_) => Err(Error::Storage("PD gives no timestamps".into())),
+            Err(_) => {
+                let why = self.trouble().unwrap_or_else(|| "no answer".to_owned());
+                Err(Error::Storage(format!("PD gives no timestamps: {why}").into()))
+            }
         }
     }
 }
@@ -67,6 +79,7 @@ struct Asker {
     waiters: mpsc::UnboundedReceiver<Waiter>,
     /// Asked for and not answered, with the time of the question.
     sent: VecDeque<(Batch, Instant)>,
+    trouble: Arc<Mutex<Option<String>>>,
 }
 
 impl Asker {
@@ -82,11 +95,20 @@ impl Asker {
             }
             match self.serve(batch).await {
                 Ok(()) => return,
-                Err(error) => tracing::warn!(error, "timestamps of PD"),
+                Err(error) => self.note(error),
             }
             self.pd.forget_leader();
             tokio::time::sleep(PAUSE).await;
         }
+    }
+
+    /// Says once what is wrong, until it is something else.
+    fn note(&self, error: String) {
+        let mut trouble = self.trouble.lock();
+        if trouble.as_ref() != Some(&error) {
+            tracing::warn!(error, "no timestamps from PD; trying again");
+        }
+        *trouble = Some(error);
     }
 
     /// Serves from one stream until it fails, or until nobody is left (`Ok`).
@@ -144,6 +166,9 @@ impl Asker {
             self.sent.push_front((batch, since));
             return Err("not as many timestamps as were asked for".to_owned());
         };
+        if self.trouble.lock().take().is_some() {
+            tracing::info!("timestamps from PD again");
+        }
         let last = ((ts.physical as u64) << LOGICAL_BITS) + ts.logical as u64;
         for (i, waiter) in batch.into_iter().enumerate() {
             // A waiter may have given up.

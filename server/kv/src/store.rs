@@ -272,6 +272,11 @@ pub trait Store: Send + Sync + 'static {
     /// The store's counters.
     fn metrics(&self) -> StoreMetrics;
 
+    /// Why the store cannot serve right now, as far as it knows; it goes on trying.
+    fn trouble(&self) -> Option<String> {
+        None
+    }
+
     /// Finishes what is under way, syncs and refuses further work.
     fn close(&self) -> Answer<'_, Result<()>>;
 }

@@ -149,6 +149,11 @@ impl Server {
         self.ready.store(ready, Ordering::Release);
     }
 
+    /// Why the store cannot serve right now, as far as it knows.
+    pub fn store_trouble(&self) -> Option<String> {
+        self.kv.store().trouble()
+    }
+
     /// How many sessions there are.
     pub fn sessions(&self) -> usize {
         self.sessions.lock().len()

@@ -1,9 +1,13 @@
 //! Helpers of the tests in this folder.
-#![allow(dead_code, clippy::unwrap_used)]
+#![allow(dead_code, unused_imports, clippy::unwrap_used)]
 
-use braid_kv::{Database, DatabaseOptions, Isolation, ScanRequest, Span, Transaction, TxnOptions};
+#[path = "../../../kv/tests/contract/helpers.rs"]
+mod helpers;
+
+use braid_kv::{Database, DatabaseOptions};
 use braid_kv_embedded::{EmbeddedOptions, EmbeddedStore};
-use std::{collections::BTreeMap, path::Path, sync::Arc};
+pub use helpers::*;
+use std::{path::Path, sync::Arc};
 
 pub fn open(path: &Path) -> Database {
     open_with(path, EmbeddedOptions::default())
@@ -12,46 +16,4 @@ pub fn open(path: &Path) -> Database {
 pub fn open_with(path: &Path, options: EmbeddedOptions) -> Database {
     let store = EmbeddedStore::open(path, options).unwrap();
     Database::new(Arc::new(store), DatabaseOptions::default())
-}
-
-pub fn begin(db: &Database, isolation: Isolation) -> Arc<Transaction> {
-    db.begin(TxnOptions { isolation, ..TxnOptions::default() })
-}
-
-pub fn serializable(db: &Database) -> Arc<Transaction> {
-    begin(db, Isolation::Serializable)
-}
-
-pub async fn put(db: &Database, pairs: &[(&str, &str)]) {
-    let t = serializable(db);
-    let s = t.next_statement();
-    for (key, value) in pairs {
-        t.put(s, key, value.as_bytes().to_vec()).unwrap();
-    }
-    t.commit_or_error().await.unwrap();
-}
-
-pub async fn get(db: &Database, key: &str) -> Option<String> {
-    let t = serializable(db);
-    read(&t, key).await
-}
-
-pub async fn read(t: &Transaction, key: &str) -> Option<String> {
-    let s = t.next_statement();
-    let value = t.get(s, key.as_bytes()).await.unwrap();
-    value.map(|v| String::from_utf8(v.to_vec()).unwrap())
-}
-
-/// Everything in `[start, end)` as the next statement sees it.
-pub async fn all(t: &Arc<Transaction>, start: &str, end: &str) -> BTreeMap<String, String> {
-    let s = t.next_statement();
-    let mut scanner = t.scanner(s, ScanRequest::new(Span::new(start, end)));
-    let mut found = BTreeMap::new();
-    while let Some(batch) = scanner.next_batch().await.unwrap() {
-        for (key, value) in batch.iter() {
-            let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
-            found.insert(text(key), text(value));
-        }
-    }
-    found
 }

@@ -1,0 +1,8 @@
+//! Tests of the kv contract that every store has to pass. A crate of a store includes this folder
+//! and gives `crate::database()`: an empty database, and what has to live as long as it.
+
+#![allow(dead_code, clippy::unwrap_used)]
+
+pub mod helpers;
+mod reads;
+mod writes;
