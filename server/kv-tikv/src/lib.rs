@@ -34,8 +34,8 @@
 //!   that it still is.
 //! - Every request has a deadline, and may be carried out twice.
 //!
-//! Locks on spans do not exist: proofs at the commit take their place. Locks on keys do not outlive
-//! a commit that has to be retried.
+//! Locks on spans do not exist: proofs at the commit take their place. Locks that are to
+//! stay through a retry are taken anew under a new timestamp.
 
 mod address;
 mod backoff;

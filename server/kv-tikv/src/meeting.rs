@@ -44,13 +44,14 @@ impl Meeting {
             self.backoff.blink().await;
             return Ok(());
         }
-        let mut must_wait = false;
+        let (mut must_wait, mut news) = (false, false);
         for lock in locks {
             let holder = lock.lock_version;
             if self.manner.bypass.contains(&holder) || self.manner.committed.contains(&holder) {
-                // Known already, and met all the same: by another request of the same read.
+                // Known already: met by another request of the same read.
                 continue;
             }
+            news = true;
             let fate = cluster.fate(lock, self.ts).await?;
             match fate {
                 Fate::Committed(at) if at <= self.ts => self.manner.committed.push(holder),
@@ -63,7 +64,7 @@ impl Meeting {
                 cluster.clear_later(lock.clone(), fate);
             }
         }
-        if must_wait && !self.backoff.sleep().await {
+        if (must_wait || !news) && !self.backoff.sleep().await {
             return Err(Error::Storage("a lock in TiKV stays in the way of a read".into()));
         }
         Ok(())

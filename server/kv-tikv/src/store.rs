@@ -12,8 +12,8 @@ use crate::{
 };
 use braid_kv::{
     Answer, CommitOutcome, CommitRequest, Conflict, Database, DatabaseOptions, DeadlockEdge, Error,
-    Key, LockGrant, LockInfo, LockRequest, LockTarget, ReadSegment, Result, Snapshot, Store,
-    StoreMetrics, TxnId, Value,
+    Key, LockGrant, LockInfo, LockRequest, LockTarget, LockWait, ReadSegment, Result, Snapshot,
+    Store, StoreMetrics, TxnId, Value,
 };
 use std::{
     collections::BTreeMap,
@@ -23,7 +23,10 @@ use std::{
     },
     time::{Duration, Instant},
 };
-use tokio::runtime::Handle;
+use tokio::{runtime::Handle, sync::oneshot};
+
+/// Locks that are to stay through a retry are waited for so long.
+const LOCK_AGAIN: Duration = Duration::from_secs(1);
 
 /// The kv contract over a TiKV cluster. See the crate's documentation.
 pub struct TikvStore {
@@ -193,10 +196,14 @@ impl Parts {
 
     async fn commit(self, request: CommitRequest) -> Result<CommitOutcome> {
         let txn = request.txn;
+        let kept = request.keep_locks.then(|| self.locks_to_keep(&request));
         let (ground, locking) = (self.ground.clone(), self.locking.clone());
         let local = locking.locals.get_or_enter(txn);
         let outcome = commit::commit(Committing { ground, locking, local }, request).await;
         self.locking.locals.remove(txn);
+        if let (Some(keys), Ok(CommitOutcome::Retry(_))) = (kept, &outcome) {
+            self.lock_again(txn, keys).await;
+        }
         match &outcome {
             Ok(CommitOutcome::Committed(_)) => self.outcomes.commits.fetch_add(1, Relaxed),
             Ok(CommitOutcome::Retry(_)) => self.outcomes.conflicts.fetch_add(1, Relaxed),
@@ -214,6 +221,34 @@ impl Parts {
         }
     }
 
+    /// What the transaction has locked, and what it wants to write.
+    fn locks_to_keep(&self, request: &CommitRequest) -> Vec<Key> {
+        let local = self.locking.locals.get_or_enter(request.txn);
+        let mut keys: Vec<Key> = local.state.lock().held.keys().cloned().collect();
+        keys.extend(request.writes.iter().map(|(key, _)| self.ground.prefix.key(key)));
+        keys.sort_unstable();
+        keys.dedup();
+        keys
+    }
+
+    /// A prewritten key cannot become a pessimistic lock again: the locks that are to stay are taken
+    /// anew, under a new timestamp. What cannot be had soon is left.
+    async fn lock_again(&self, txn: TxnId, keys: Vec<Key>) {
+        let local = self.locking.locals.get_or_enter(txn);
+        let Ok(start) = local.start(self.cluster(), None).await else { return };
+        let until = Some(Instant::now() + LOCK_AGAIN);
+        let (wait, for_update_ts) = (LockWait::Block, start.ts);
+        let wish = Wish { wait, until, for_update_ts, given_up: Arc::default() };
+        if let Err(error) = self.locking.take(&local, start, keys, &wish).await {
+            tracing::debug!(%error, "locks do not stay through a retry");
+        }
+    }
+
+    fn release(&self, txn: TxnId) {
+        let Some(local) = self.locking.locals.remove(txn) else { return };
+        self.cluster().spawn(self.clone().give_back_all(local));
+    }
+
     async fn give_back_all(self, local: Arc<Local>) {
         let (start, keys): (Option<Start>, Vec<Key>) = {
             let state = local.state.lock();
@@ -224,6 +259,35 @@ impl Parts {
             keys.sort_unstable();
             keys.dedup();
             self.locking.give_back(&local, start, keys).await;
+        }
+    }
+}
+
+/// A commit's outcome on its way. If nobody waits for it any more, the locks that a retry has kept
+/// go: here if the outcome is there already, in the task that commits if it comes later.
+struct Awaited {
+    parts: Parts,
+    runtime: Handle,
+    /// The transaction, if it keeps its locks.
+    kept: Option<TxnId>,
+    outcome: oneshot::Receiver<Result<CommitOutcome>>,
+}
+
+impl Awaited {
+    async fn outcome(mut self) -> Result<CommitOutcome> {
+        let outcome = (&mut self.outcome).await.unwrap_or(Ok(CommitOutcome::Unknown));
+        self.kept = None;
+        outcome
+    }
+}
+
+impl Drop for Awaited {
+    fn drop(&mut self) {
+        let Some(txn) = self.kept else { return };
+        self.outcome.close();
+        if let Ok(Ok(CommitOutcome::Retry(_))) = self.outcome.try_recv() {
+            let _runtime = self.runtime.enter();
+            self.parts.release(txn);
         }
     }
 }
@@ -286,17 +350,23 @@ impl Store for TikvStore {
             self.release(request.txn);
             return Answer::ready(Err(error));
         }
-        let parts = self.parts.clone();
         let _runtime = self.runtime.enter();
-        let work = self.parts.cluster().spawn(parts.commit(request));
-        Answer::wait(async move { work.await.unwrap_or(Ok(CommitOutcome::Unknown)) })
+        let (reply, outcome) = oneshot::channel();
+        let kept = request.keep_locks.then_some(request.txn);
+        let (parts, runtime) = (self.parts.clone(), self.runtime.clone());
+        let awaited = Awaited { parts: parts.clone(), runtime, kept, outcome };
+        self.parts.cluster().spawn(async move {
+            let outcome = parts.clone().commit(request).await;
+            if let (Err(Ok(CommitOutcome::Retry(_))), Some(txn)) = (reply.send(outcome), kept) {
+                parts.release(txn);
+            }
+        });
+        Answer::wait(awaited.outcome())
     }
 
     fn release(&self, txn: TxnId) {
-        let Some(local) = self.parts.locking.locals.remove(txn) else { return };
-        let parts = self.parts.clone();
         let _runtime = self.runtime.enter();
-        self.parts.cluster().spawn(parts.give_back_all(local));
+        self.parts.release(txn);
     }
 
     fn locks(&self) -> Vec<LockInfo> {

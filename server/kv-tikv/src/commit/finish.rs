@@ -11,6 +11,8 @@ use braid_kv::{Key, Result};
 use braid_tikv_proto::kvrpcpb::{
     BatchRollbackRequest, CheckTxnStatusRequest, CommitRequest, CommitResponse,
 };
+use parking_lot::Mutex;
+use std::collections::BTreeSet;
 
 /// What the commit of the primary has come to.
 pub(super) enum Primary {
@@ -32,18 +34,20 @@ pub(super) enum Verdict {
 }
 
 impl Committing {
-    /// Commits the primary, together with the other keys of its region.
+    /// Commits the primary, together with the other keys of its region, which `done` then names.
     pub(super) async fn commit_primary(
         &self,
         start: Start,
         primary: &Key,
         keys: &[Key],
         commit_ts: u64,
+        done: &Mutex<BTreeSet<Key>>,
     ) -> Result<Primary> {
         let make = |region: &Region| {
             let beside = keys.iter().filter(|key| *key != primary && region.contains(key));
-            let keys = std::iter::once(primary).chain(beside);
-            commit_request(start.ts, keys.cloned().collect(), commit_ts)
+            let keys: Vec<Key> = std::iter::once(primary).chain(beside).cloned().collect();
+            *done.lock() = keys.iter().cloned().collect();
+            commit_request(start.ts, keys, commit_ts)
         };
         let answer = self.cluster().at_key(primary, &Manner::default(), make).await;
         let answer: CommitResponse = match answer {

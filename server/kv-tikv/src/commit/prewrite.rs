@@ -10,6 +10,7 @@ use super::{
     run::{Committing, End},
 };
 use crate::{
+    backoff::Backoff,
     cluster::{Manner, Miss},
     locals::{Held, Start},
     locks::Wish,
@@ -63,6 +64,7 @@ enum Done {
     Moved {
         changes: Vec<Change>,
         again: bool,
+        backoff: Backoff,
     },
     Failed(End),
 }
@@ -87,14 +89,15 @@ impl Prewrite<'_> {
     pub async fn run(&self) -> Result<Prewritten, End> {
         let bytes: usize = self.plan.changes.iter().map(|change| change.key.len()).sum();
         let few = self.plan.changes.len() <= ASYNC_KEYS_MAX && bytes <= ASYNC_BYTES_MAX;
-        let groups = self.committing.cluster().by_region(self.plan.changes.clone()).await?;
+        let cluster = self.committing.cluster();
+        let groups = cluster.by_region(self.plan.changes.clone()).await?;
         let mode = Mode {
             asynchronous: self.one_trip && few,
             one_phase: self.one_trip && groups.len() == 1,
         };
         let mut running = FuturesUnordered::new();
         for (region, changes) in groups {
-            running.push(self.region(region, changes, mode, false));
+            running.push(self.region(region, changes, mode, false, cluster.backoff()));
         }
         let mut failed: Option<End> = None;
         let (mut all_async, mut commit_ts, mut one_pc) = (mode.asynchronous, 0, 0);
@@ -109,16 +112,18 @@ impl Prewrite<'_> {
                     self.stop.store(true, Relaxed);
                     failed = Some(End::first(failed, end));
                 }
-                Done::Moved { changes, again } => {
-                    match self.committing.cluster().by_region(changes).await {
-                        Err(error) => failed = Some(End::first(failed, error.into())),
-                        Ok(groups) => {
-                            for (region, changes) in groups {
-                                running.push(self.region(region, changes, mode, again));
-                            }
+                Done::Moved { changes, again, backoff } => match cluster.by_region(changes).await {
+                    Err(error) => {
+                        self.stop.store(true, Relaxed);
+                        failed = Some(End::first(failed, error.into()));
+                    }
+                    Ok(groups) => {
+                        for (region, changes) in groups {
+                            let backoff = backoff.clone();
+                            running.push(self.region(region, changes, mode, again, backoff));
                         }
                     }
-                }
+                },
             }
         }
         match failed {
@@ -136,9 +141,9 @@ impl Prewrite<'_> {
         changes: Vec<Change>,
         mode: Mode,
         again: bool,
+        mut backoff: Backoff,
     ) -> Done {
         let cluster = self.committing.cluster();
-        let mut backoff = cluster.backoff();
         let mut manner = Manner { again, ..Manner::default() };
         loop {
             if self.stop.load(Relaxed) {
@@ -156,7 +161,7 @@ impl Prewrite<'_> {
                         tracing::debug!("a new leader does not know the highest timestamp yet");
                     }
                     match cluster.recover::<PrewriteRequest>(&region, miss, &mut backoff).await {
-                        Ok(()) => return Done::Moved { changes, again: manner.again },
+                        Ok(()) => return Done::Moved { changes, again: manner.again, backoff },
                         Err(error) => return Done::Failed(End::Fail(error)),
                     }
                 }

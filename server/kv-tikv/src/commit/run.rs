@@ -17,6 +17,7 @@ use crate::{
 use braid_kv::{
     CommitOutcome, CommitRequest, Conflict, Error, Key, NewKey, Result, RetryReason, Timestamp,
 };
+use parking_lot::Mutex;
 use std::{
     collections::BTreeMap,
     sync::{Arc, atomic::AtomicBool},
@@ -204,9 +205,12 @@ async fn second_phase(
     for _ in 0..PUSHES_MAX {
         let at = committing.cluster().tso.now().await?;
         hold(committing, plan, at, start).await?;
-        match committing.commit_primary(start, primary, &keys, at).await? {
+        let done = Mutex::default();
+        match committing.commit_primary(start, primary, &keys, at, &done).await? {
             Primary::Committed => {
-                finish_later(committing, start, keys, at);
+                let done = done.into_inner();
+                let rest = keys.into_iter().filter(|key| !done.contains(key)).collect();
+                finish_later(committing, start, rest, at);
                 return Ok(at);
             }
             Primary::TooEarly => {}
@@ -246,6 +250,9 @@ async fn hold(committing: &Committing, plan: &Plan, at: u64, start: Start) -> Re
 }
 
 fn finish_later(committing: &Arc<Committing>, start: Start, keys: Vec<Key>, at: u64) {
+    if keys.is_empty() {
+        return;
+    }
     let cluster = committing.cluster().clone();
     let committing = committing.clone();
     cluster.spawn(async move { committing.commit_rest(start, keys, at).await });

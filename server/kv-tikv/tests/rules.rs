@@ -1,0 +1,445 @@
+//! The rules of transactions over TiKV that are easy to get wrong, each in a test that was seen to
+//! fail without its mechanism.
+
+#![allow(clippy::unwrap_used)]
+
+mod common;
+#[allow(dead_code)]
+#[path = "../../kv/tests/contract/helpers.rs"]
+mod helpers;
+
+use braid_kv::{
+    CommitOutcome, Database, Error, Isolation, LockRequest, LockWait, RetryReason, Span,
+    Transaction, TxnOptions,
+};
+use braid_kv_tikv::{OpenError, TikvAddress, TikvOptions, TikvStore};
+use braid_testkit::tikv::{Fault, Gate, Rpc, Rule};
+use common::{Cluster, full, hasty};
+use helpers::*;
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+fn keys(keys: &[&str]) -> LockRequest {
+    LockRequest::keys(keys.iter().map(|key| key.as_bytes().to_vec()).collect())
+}
+
+async fn lock(t: &Transaction, key: &str) -> Result<Option<String>, Error> {
+    let locked = t.lock(t.next_statement(), keys(&[key])).await?;
+    Ok(locked.values[0].as_ref().map(|v| String::from_utf8(v.to_vec()).unwrap()))
+}
+
+fn set(t: &Transaction, key: &str, value: &str) {
+    t.put(t.next_statement(), key, value.as_bytes().to_vec()).unwrap();
+}
+
+fn insert(t: &Transaction, key: &str, value: &str) {
+    t.put_new(t.next_statement(), key, value.as_bytes().to_vec()).unwrap();
+}
+
+/// A cluster with a region that ends at `m`.
+fn two_regions() -> Cluster {
+    let cluster = Cluster::stand_in();
+    cluster.split(b"m");
+    cluster
+}
+
+async fn skew(db: &Database, a: &str, b: &str) -> usize {
+    let (t1, t2) = (serializable(db), serializable(db));
+    tokio::join!(read(&t1, a), read(&t2, b));
+    set(&t1, b, "1");
+    set(&t2, a, "1");
+    let (r1, r2) = tokio::join!(t1.commit(), t2.commit());
+    [r1, r2].iter().filter(|r| matches!(r, Ok(CommitOutcome::Committed(_)))).count()
+}
+
+/// Of two that each read what the other writes at most one commits, however they meet.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn write_skew_never_passes_unless_validation_is_off() {
+    for validate in [true, false] {
+        let cluster = two_regions();
+        let db = cluster.open_with(TikvOptions { validate, ..TikvOptions::default() }).await;
+        let (mut both, mut one) = (0, 0);
+        for round in 0..30 {
+            match skew(&db, &format!("a{round}"), &format!("z{round}")).await {
+                2 => both += 1,
+                1 => one += 1,
+                _ => {}
+            }
+        }
+        assert_eq!(both == 0, validate, "both have committed {both} times, one {one} times");
+        assert!(!validate || one > 0, "progress");
+    }
+}
+
+/// The same with both in place before either takes its timestamp.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn write_skew_is_met_by_locks_that_are_already_there() {
+    let cluster = two_regions();
+    let db = cluster.open().await;
+    let gate = Gate::new();
+    cluster.add(Rule::next(Rpc::Prewrite, Fault::HoldAnswer(gate.clone())).times(2));
+    let open = tokio::spawn(async move {
+        while gate.arrived() < 2 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        gate.open();
+    });
+    assert!(skew(&db, "a", "z").await <= 1);
+    open.await.unwrap();
+}
+
+/// A key that must not exist is checked in every kind of transaction.
+#[tokio::test]
+async fn a_key_that_exists_is_a_duplicate_whatever_else_is_locked() {
+    let cluster = two_regions();
+    let db = cluster.open().await;
+    put(&db, &[("a", "1"), ("x", "1")]).await;
+    for holds_a_lock in [false, true] {
+        for new_is_locked in [false, true] {
+            let t = begin(&db, Isolation::ReadCommitted);
+            if holds_a_lock {
+                lock(&t, "a").await.unwrap();
+            }
+            if new_is_locked {
+                lock(&t, "x").await.unwrap();
+            }
+            insert(&t, "w", "1");
+            insert(&t, "x", "2");
+            let outcome = t.commit().await;
+            assert!(
+                matches!(&outcome, Err(Error::Duplicate { key, .. }) if key == b"x"),
+                "{holds_a_lock} {new_is_locked}: {outcome:?}"
+            );
+            assert_eq!(get(&db, "x").await.as_deref(), Some("1"));
+            assert_eq!(get(&db, "w").await, None);
+        }
+    }
+}
+
+/// A key that was put after the transaction began, and before its prewrite.
+#[tokio::test]
+async fn a_key_that_appears_after_the_start_is_a_duplicate_and_one_that_goes_is_none() {
+    let cluster = two_regions();
+    let db = cluster.open().await;
+    for exists_in_the_end in [true, false] {
+        let t = begin(&db, Isolation::ReadCommitted);
+        lock(&t, "a").await.unwrap();
+        put(&db, &[("x", "1")]).await;
+        if !exists_in_the_end {
+            let other = serializable(&db);
+            other.delete(other.next_statement(), "x").unwrap();
+            other.commit_or_error().await.unwrap();
+        }
+        insert(&t, "x", "2");
+        let outcome = t.commit().await;
+        match exists_in_the_end {
+            true => assert!(matches!(outcome, Err(Error::Duplicate { .. })), "{outcome:?}"),
+            false => assert!(matches!(outcome, Ok(CommitOutcome::Committed(_))), "{outcome:?}"),
+        }
+    }
+}
+
+/// A lock in memory may be lost with its leader: the commit notices if somebody used the gap.
+#[tokio::test]
+async fn a_lost_lock_is_noticed_even_if_its_key_is_not_written() {
+    for used in [true, false] {
+        let cluster = two_regions();
+        let db = cluster.open().await;
+        put(&db, &[("a", "1")]).await;
+        let t = begin(&db, Isolation::ReadCommitted);
+        assert_eq!(lock(&t, "a").await.unwrap().as_deref(), Some("1"));
+        cluster.crash_leader(&full("a"));
+        if used {
+            put(&db, &[("a", "2")]).await;
+        }
+        set(&t, "z", "seen 1");
+        let outcome = t.commit().await.unwrap();
+        assert_eq!(matches!(outcome, CommitOutcome::Retry(_)), used, "{outcome:?}");
+    }
+}
+
+/// Reads of locked keys need no proof, and still nothing changes between.
+#[tokio::test]
+async fn what_is_locked_and_read_commits_in_one_round_trip() {
+    let cluster = two_regions();
+    let db = cluster.open().await;
+    put(&db, &[("a", "1"), ("b", "1")]).await;
+    let t = serializable(&db);
+    lock(&t, "a").await.unwrap();
+    lock(&t, "b").await.unwrap();
+    set(&t, "a", "2");
+    let before = (cluster.count(Rpc::Prewrite), cluster.count(Rpc::Commit));
+    t.commit_or_error().await.unwrap();
+    let after = (cluster.count(Rpc::Prewrite), cluster.count(Rpc::Commit));
+    assert_eq!((after.0 - before.0, after.1 - before.1), (1, 0), "one phase");
+    let gets = cluster.count(Rpc::Get) + cluster.count(Rpc::BatchGet);
+    assert_eq!(get(&db, "a").await.as_deref(), Some("2"));
+    assert_eq!(cluster.count(Rpc::Get) + cluster.count(Rpc::BatchGet), gets + 1);
+}
+
+/// A read at an older snapshot than the lock is no lock's business.
+#[tokio::test]
+async fn a_lock_does_not_cover_reads_from_before_it() {
+    let cluster = two_regions();
+    let db = cluster.open().await;
+    put(&db, &[("a", "1")]).await;
+    let t = serializable(&db);
+    assert_eq!(read(&t, "a").await.as_deref(), Some("1"));
+    put(&db, &[("a", "2")]).await;
+    let locked = lock(&t, "a").await;
+    assert!(matches!(locked, Err(Error::Retry(c)) if c.reason == RetryReason::ReadChanged));
+    set(&t, "z", "1");
+    assert!(matches!(t.commit().await.unwrap(), CommitOutcome::Retry(_)));
+}
+
+/// A commit whose answers are lost is found out about; only if nobody answers it is unknown.
+#[tokio::test]
+async fn lost_answers_are_asked_for_again_and_else_the_outcome_is_unknown() {
+    let cluster = two_regions();
+    let db = cluster.open_with(hasty()).await;
+    put(&db, &[("a", "1")]).await;
+    // One phase, async commit, two phases.
+    for (i, (phases, rpc)) in
+        [(1, Rpc::Prewrite), (2, Rpc::Prewrite), (3, Rpc::Prewrite), (3, Rpc::Commit)]
+            .into_iter()
+            .enumerate()
+    {
+        for fault in [Fault::LoseAnswer, Fault::LoseRequest] {
+            let t = serializable(&db);
+            let value = format!("{i} {fault:?}");
+            if phases == 3 {
+                read(&t, "other").await;
+            }
+            set(&t, "a", &value);
+            if phases > 1 {
+                set(&t, "z", &value);
+            }
+            cluster.add(Rule::next(rpc, fault));
+            let outcome = t.commit().await.unwrap();
+            assert!(matches!(outcome, CommitOutcome::Committed(_)), "{value}: {outcome:?}");
+            assert_eq!(get(&db, "a").await, Some(value));
+        }
+    }
+    let t = serializable(&db);
+    read(&t, "other").await;
+    set(&t, "a", "who knows");
+    for rpc in [Rpc::Commit, Rpc::CheckTxnStatus, Rpc::BatchRollback] {
+        cluster.add(Rule::next(rpc, Fault::LoseAnswer).times(10_000));
+    }
+    assert_eq!(t.commit().await.unwrap(), CommitOutcome::Unknown);
+    cluster.clear_rules();
+    assert_eq!(get(&db, "a").await.as_deref(), Some("who knows"), "it was done");
+}
+
+/// What is reported as failed does not come about later.
+#[tokio::test]
+async fn a_prewrite_that_nobody_answers_is_taken_back() {
+    let cluster = two_regions();
+    let db = cluster.open_with(hasty()).await;
+    put(&db, &[("a", "1")]).await;
+    let t = serializable(&db);
+    set(&t, "a", "2");
+    cluster.add(Rule::next(Rpc::Prewrite, Fault::LoseRequest).times(10_000));
+    let outcome = t.commit().await;
+    assert!(matches!(outcome, Err(Error::Storage(_))), "{outcome:?}");
+    cluster.clear_rules();
+    assert_eq!(get(&db, "a").await.as_deref(), Some("1"));
+    put(&db, &[("a", "3")]).await;
+}
+
+/// A gateway dies between the prewrites of its regions: its locks stay no longer than their time,
+/// and what it has left is taken back, even if the last prewrite comes late.
+#[test]
+fn a_dead_gateway_stops_nobody_for_longer_than_its_locks_live() {
+    let runtime = || tokio::runtime::Runtime::new().unwrap();
+    let options = TikvOptions { lock_ttl: Duration::from_millis(700), ..TikvOptions::default() };
+    for reads in [false, true] {
+        let cluster = two_regions();
+        let (dying, living) = (runtime(), runtime());
+        let dead = dying.block_on(cluster.open_with(options.clone()));
+        let db = living.block_on(cluster.open_with(options.clone()));
+        living.block_on(put(&db, &[("a", "1"), ("z", "1")]));
+        while cluster.lock_count() > 0 {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let gate = Gate::new();
+        let held = Rule::next(Rpc::Prewrite, Fault::HoldRequest(gate.clone()));
+        cluster.add(held.key(&full("z")));
+        dying.spawn(async move {
+            let t = serializable(&dead);
+            if reads {
+                read(&t, "other").await;
+            }
+            set(&t, "a", "2");
+            set(&t, "z", "2");
+            t.commit().await
+        });
+        while gate.arrived() == 0 || cluster.lock_count() == 0 {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        dying.shutdown_background();
+        let since = Instant::now();
+        assert_eq!(living.block_on(get(&db, "a")).as_deref(), Some("1"));
+        assert!(since.elapsed() < Duration::from_secs(10), "far longer than a lock lives");
+        gate.open();
+        std::thread::sleep(Duration::from_millis(50));
+        assert_eq!(living.block_on(get(&db, "z")).as_deref(), Some("1"));
+        living.block_on(put(&db, &[("a", "3"), ("z", "3")]));
+    }
+}
+
+/// What others put into a range while it is being deleted is deleted too, or the commit is retried.
+#[tokio::test]
+async fn a_range_delete_leaves_nothing_behind() {
+    let cluster = two_regions();
+    let db = cluster.open().await;
+    put(&db, &[("r1", "1"), ("r2", "1")]).await;
+    let t = begin(&db, Isolation::ReadCommitted);
+    t.delete_span(t.next_statement(), Span::new("r", "s")).unwrap();
+    let gate = Gate::new();
+    cluster.add(Rule::next(Rpc::Prewrite, Fault::HoldRequest(gate.clone())));
+    let commit = tokio::spawn({
+        let t = t.clone();
+        async move { t.commit().await }
+    });
+    while gate.arrived() == 0 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    put(&db, &[("r3", "1")]).await;
+    gate.open();
+    let outcome = commit.await.unwrap().unwrap();
+    let left = all(&serializable(&db), "r", "s").await.len();
+    match outcome {
+        CommitOutcome::Committed(_) => assert_eq!(left, 0),
+        outcome => assert_eq!(left, 3, "{outcome:?}"),
+    }
+}
+
+#[tokio::test]
+async fn nowait_skip_locked_timeouts_and_waits_beyond_a_second() {
+    let cluster = two_regions();
+    let db = cluster.open().await;
+    put(&db, &[("a", "1"), ("b", "1"), ("z", "1")]).await;
+    let holder = serializable(&db);
+    lock(&holder, "b").await.unwrap();
+    let t = db.begin(TxnOptions {
+        lock_timeout: Some(Duration::from_millis(50)),
+        ..TxnOptions::default()
+    });
+    let s = t.next_statement();
+    let all = ["a", "b", "z"];
+    let nowait = t.lock(s, keys(&all).wait(LockWait::NoWait)).await;
+    assert!(matches!(&nowait, Err(Error::LockNotAvailable { key }) if key == b"b"), "{nowait:?}");
+    let wait = t.lock(s, keys(&all)).await;
+    assert!(matches!(&wait, Err(Error::LockTimeout { key }) if key == b"b"), "{wait:?}");
+    let skip = t.lock(s, keys(&["b", "z", "a"]).wait(LockWait::SkipLocked)).await.unwrap();
+    assert_eq!(skip.granted, [false, true, true]);
+    t.rollback().await;
+    let waiter = serializable(&db);
+    let waiting = tokio::spawn(async move { lock(&waiter, "b").await });
+    tokio::time::sleep(Duration::from_millis(1600)).await;
+    assert!(!waiting.is_finished(), "queued again after a second");
+    set(&holder, "b", "2");
+    holder.commit_or_error().await.unwrap();
+    assert_eq!(waiting.await.unwrap().unwrap().as_deref(), Some("2"));
+}
+
+#[tokio::test]
+async fn deadlocks_are_found_between_locks_and_commits_too() {
+    for second_is_a_commit in [false, true] {
+        let cluster = two_regions();
+        let db = cluster.open().await;
+        let (t1, t2) = (begin(&db, Isolation::ReadCommitted), begin(&db, Isolation::ReadCommitted));
+        lock(&t1, "a").await.unwrap();
+        lock(&t2, "z").await.unwrap();
+        let first = tokio::spawn({
+            let t1 = t1.clone();
+            async move { lock(&t1, "z").await.map(drop) }
+        });
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        let second = match second_is_a_commit {
+            false => lock(&t2, "a").await.map(drop),
+            true => {
+                set(&t2, "a", "2");
+                t2.commit().await.map(drop)
+            }
+        };
+        let Err(Error::Deadlock { cycle }) = second else { panic!("{second:?}") };
+        assert_eq!(cycle[0].waiter, t2.id());
+        t2.rollback().await;
+        first.await.unwrap().unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_waiter_that_goes_away_leaves_no_lock() {
+    let cluster = two_regions();
+    let db = cluster.open().await;
+    let holder = serializable(&db);
+    lock(&holder, "a").await.unwrap();
+    let waiter = serializable(&db);
+    let waiting = tokio::spawn(async move { lock(&waiter, "a").await.map(drop) });
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    waiting.abort();
+    holder.rollback().await;
+    let since = Instant::now();
+    while cluster.lock_count() > 0 || !db.store().locks().is_empty() {
+        assert!(since.elapsed() < Duration::from_secs(4), "before the lock's time is over");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+/// Signs of life keep the locks of a transaction that lasts.
+#[tokio::test]
+async fn a_long_transaction_keeps_its_locks() {
+    let cluster = two_regions();
+    let options = TikvOptions { lock_ttl: Duration::from_millis(600), ..TikvOptions::default() };
+    let db = cluster.open_with(options).await;
+    put(&db, &[("a", "1")]).await;
+    let t = begin(&db, Isolation::ReadCommitted);
+    lock(&t, "a").await.unwrap();
+    tokio::time::sleep(Duration::from_millis(1800)).await;
+    let other = begin(&db, Isolation::ReadCommitted);
+    let nowait = other.lock(other.next_statement(), keys(&["a"]).wait(LockWait::NoWait)).await;
+    assert!(matches!(nowait, Err(Error::LockNotAvailable { .. })), "{nowait:?}");
+    set(&t, "a", "2");
+    t.commit_or_error().await.unwrap();
+}
+
+#[tokio::test]
+async fn databases_share_a_cluster_and_foreign_keys_are_refused() {
+    let cluster = Cluster::stand_in();
+    let open = async |prefix: &str| {
+        let address = TikvAddress { prefix: prefix.to_owned(), ..cluster.address.clone() };
+        let store = TikvStore::open(&address, TikvOptions::default()).await;
+        store.map(|store| Database::new(Arc::new(store), Default::default()))
+    };
+    let (one, two) = (open("one/").await.unwrap(), open("two/").await.unwrap());
+    put(&one, &[("a", "1")]).await;
+    assert_eq!(get(&two, "a").await, None);
+    assert_eq!(get(&open("one/").await.unwrap(), "a").await.as_deref(), Some("1"));
+    // Under "one" lie keys that begin with "d" only if they are written so.
+    put(&open("x").await.unwrap(), &[("d/key", "1")]).await;
+    let foreign = open("xd").await;
+    assert!(matches!(foreign, Err(OpenError::Foreign { .. })));
+    put(&open("y").await.unwrap(), &[("mformat", "other 7")]).await;
+    let format = open("yd").await;
+    assert!(matches!(format, Err(OpenError::Format { found, .. }) if found == "other 7"));
+}
+
+#[tokio::test]
+async fn a_cluster_that_is_away_is_an_error_and_comes_back() {
+    let cluster = two_regions();
+    let db = cluster.open_with(hasty()).await;
+    put(&db, &[("a", "1")]).await;
+    cluster.set_pd_down(true);
+    let t = serializable(&db);
+    let failed = t.get(t.next_statement(), b"a").await;
+    assert!(matches!(failed, Err(Error::Storage(_))), "{failed:?}");
+    assert!(db.store().trouble().is_some());
+    cluster.set_pd_down(false);
+    assert_eq!(get(&db, "a").await.as_deref(), Some("1"));
+    assert_eq!(db.store().trouble(), None);
+}
