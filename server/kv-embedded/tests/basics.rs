@@ -5,8 +5,8 @@
 mod common;
 
 use braid_kv::{
-    CommitOutcome, Error, Isolation, LockRequest, LockStrength, LockTarget, LockWait, RetryReason,
-    ScanRequest, Span, TxnOptions,
+    CommitOutcome, Error, Isolation, LockRequest, LockStrength, LockTarget, LockWait, Span,
+    TxnOptions,
 };
 use braid_kv_embedded::{EmbeddedOptions, EmbeddedStore, OpenError};
 use common::*;

@@ -4,10 +4,7 @@
 
 mod common;
 
-use braid_kv::{
-    CommitOutcome, Database, Error, Isolation, LockRequest, LockStrength, LockWait, Span,
-    Transaction,
-};
+use braid_kv::{CommitOutcome, Error, Isolation, LockRequest, LockStrength, Span, Transaction};
 use braid_kv_embedded::EmbeddedOptions;
 use common::*;
 use std::{

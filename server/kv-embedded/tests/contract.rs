@@ -5,10 +5,8 @@
 
 mod common;
 
-use braid_kv::{CommitOutcome, Database, LockRequest, ScanRequest, Seq, Span, Transaction};
-use braid_kv_embedded::EmbeddedOptions;
+use braid_kv::{CommitOutcome, Database};
 use common::*;
-use std::{collections::BTreeSet, sync::Arc};
 
 async fn skew(db: Database, round: usize, pair: usize) -> usize {
     let (a, b) = (format!("a{round}-{pair}"), format!("b{round}-{pair}"));

@@ -4,10 +4,7 @@
 
 mod common;
 
-use braid_kv::{
-    CommitOutcome, Database, DatabaseOptions, Error, Isolation, LockRequest, LockStrength, Record,
-    RetryReason, ScanRequest, Span, TxnOptions,
-};
+use braid_kv::{CommitOutcome, Database, DatabaseOptions, Error, Isolation, Record, Span};
 use braid_kv_embedded::{EmbeddedOptions, EmbeddedStore, OpenError};
 use common::*;
 use std::{

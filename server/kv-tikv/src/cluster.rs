@@ -44,7 +44,7 @@ pub(crate) struct Manner {
 
 /// Why one try brought no answer.
 pub(crate) enum Miss {
-    Region(errorpb::Error),
+    Region(Box<errorpb::Error>),
     /// The store cannot be reached, or did not answer in time.
     NoAnswer(String),
     Pd(Error),
@@ -174,7 +174,7 @@ impl Cluster {
             Err(_) => return Err(Miss::NoAnswer("no answer in time".to_owned())),
         };
         match answer.take_region_error() {
-            Some(error) => Err(Miss::Region(error)),
+            Some(error) => Err(Miss::Region(Box::new(error))),
             None => Ok(answer),
         }
     }
