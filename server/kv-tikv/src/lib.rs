@@ -16,20 +16,20 @@
 //! # A timeline
 //!
 //! ```text
-//!   T1  reads a at 10 … prewrites b … C=20 … reads a at 20: T2's lock? pushed above 20 … commits at 20
+//!   T1  reads a at 10 … prewrites b … C=20 … reads a at 20: T2's lock, pushed above 20 … commits
 //!   T2  reads b at 11 … prewrites a … C=21 … reads b at 21: T1's lock, committed at 20 → retry
 //! ```
 //!
 //! T1 and T2 each read what the other writes. Each has its locks in place before it takes its C, so
-//! whichever looks later meets the other: T1 pushes T2 above 20 and may pass over its lock; then T2,
-//! which finds T1 committed below 21, sees that b has changed. Were T1 the one that was pushed as
+//! whichever looks later meets the other: T1 pushes T2 above 20 and may pass over its lock; then
+//! T2, which finds T1 committed below 21, sees that b has changed. Were T1 the one that was pushed as
 //! well, it would take a later C and look again.
 //!
 //! # What must always hold
 //!
 //! - A transaction's start timestamp names it in TiKV: no two transactions share one.
-//! - What is reported as committed is decided in TiKV, and what is reported as aborted can no longer
-//!   be committed. Everything else is unknown. See the module `commit`.
+//! - What is reported as committed is decided in TiKV, and what is reported as aborted can no
+//!   longer be committed. Everything else is unknown. See the module `commit`.
 //! - A point key is left out of the proofs only if it is locked and is prewritten with the check
 //!   that it still is.
 //! - Every request has a deadline, and may be carried out twice.

@@ -1,4 +1,4 @@
-//! Pessimistic locks: they come with the newest value, in one round trip where nobody is in the way.
+//! Pessimistic locks: they come with the newest value, in one round trip if nobody is in the way.
 //!
 //! ```text
 //!   keys by region ──▶ all at once, not waiting ──▶ all granted: done

@@ -93,8 +93,8 @@ impl Cluster {
         self.at_key(&request.primary_key, &Manner::default(), make).await
     }
 
-    /// An asynchronous commit whose gateway is gone: committed if all of its locks are there. Asking
-    /// makes sure that a missing one never comes. `None` if some lock is not of this kind.
+    /// An asynchronous commit whose gateway is gone: committed if all of its locks are there.
+    /// Asking makes sure that a missing one never comes. `None` if some lock is not of this kind.
     pub async fn settle_secondaries(&self, primary: &LockInfo) -> Result<Option<Fate>> {
         let mut keys: Vec<Key> = primary.secondaries.iter().map(|key| key.to_vec()).collect();
         keys.sort_unstable();

@@ -231,8 +231,8 @@ impl Parts {
         keys
     }
 
-    /// A prewritten key cannot become a pessimistic lock again: the locks that are to stay are taken
-    /// anew, under a new timestamp. What cannot be had soon is left.
+    /// A prewritten key cannot become a pessimistic lock again: the locks that are to stay are
+    /// taken anew, under a new timestamp. What cannot be had soon is left.
     async fn lock_again(&self, txn: TxnId, keys: Vec<Key>) {
         let local = self.locking.locals.get_or_enter(txn);
         let Ok(start) = local.start(self.cluster(), None).await else { return };

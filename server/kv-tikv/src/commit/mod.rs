@@ -16,8 +16,8 @@
 //!   as committed, or waited for; it is never just ignored.
 //! - A key that is locked is prewritten even if it is not written, with the check that its lock is
 //!   still there: a lock in memory may be lost with its leader.
-//! - Before anything is reported as aborted, it has been made impossible to commit. What can neither
-//!   be proved committed nor be prevented is unknown.
+//! - Before anything is reported as aborted, it has been made impossible to commit. What can
+//!   neither be proved committed nor be prevented is unknown.
 
 mod finish;
 mod plan;

@@ -240,7 +240,9 @@ async fn hold(committing: &Committing, plan: &Plan, at: u64, start: Start) -> Re
     match prove(&committing.ground, &plan.proofs, at, start.ts).await? {
         None => Ok(()),
         Some(conflict) => {
-            let is_duty = |proof: &Proof| matches!(&proof.what, What::Absent(key) if Some(key) == conflict.key.as_ref());
+            let key = conflict.key.as_ref();
+            let is_duty =
+                |proof: &Proof| matches!(&proof.what, What::Absent(duty) if Some(duty) == key);
             match plan.proofs.iter().any(is_duty) {
                 true => Err(End::Exists),
                 false => Err(End::Retry(conflict)),
