@@ -41,6 +41,12 @@ impl Config {
         self
     }
 
+    /// Keeps the data in the store of that URL, whatever the environment says.
+    #[must_use]
+    pub fn store(self, url: impl Into<String>) -> Self {
+        self.arg("--store").arg(url)
+    }
+
     /// Sets an environment variable.
     #[must_use]
     pub fn env(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
@@ -225,7 +231,7 @@ fn command(folder: &Path, config: &Config) -> Command {
         .arg("--data")
         .arg(folder)
         .args(["--listen", "127.0.0.1:0", "--http", "127.0.0.1:0"])
-        .args(store::args(folder))
+        .args(store::args(folder, &config.args))
         .args(&config.args)
         .envs(config.envs.iter().map(|(name, value)| (name, value)))
         .stdin(Stdio::null());

@@ -22,12 +22,12 @@ pub fn is_tikv() -> bool {
     }
 }
 
-/// Further arguments of `braid start` for the server of a folder.
+/// Further arguments of `braid start` for the server of a folder, unless it was told of a store.
 ///
 /// # Panics
 /// If there is no stand-in in this build and none else to use.
-pub(crate) fn args(folder: &Path) -> Vec<String> {
-    if !is_tikv() {
+pub(crate) fn args(folder: &Path, own: &[String]) -> Vec<String> {
+    if !is_tikv() || own.iter().any(|arg| arg == "--store") {
         return Vec::new();
     }
     vec!["--store".to_owned(), url(folder)]

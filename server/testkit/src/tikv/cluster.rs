@@ -245,9 +245,8 @@ impl Cluster {
             return Err(RegionError::StaleCommand);
         }
         if place.version != region.version {
-            let next = self.regions.0.range(region.end.clone()..).next();
-            let next = next.map(|(_, region)| region).filter(|_| !region.end.is_empty());
-            let current = [Some(region), self.regions.before(&region.start), next];
+            // It may have been split from this one: the right part keeps the number.
+            let current = [Some(region), self.regions.before(&region.start)];
             return Err(RegionError::EpochNotMatch(
                 current.into_iter().flatten().cloned().collect(),
             ));

@@ -5,6 +5,7 @@ use bytes::Bytes;
 
 use super::cluster::{Place, Region, RegionError, Store};
 use super::engine::{KeyError, LockInfo, LockKind, Reason, View};
+use super::keys::encode;
 
 /// What a request says about where it thinks to be.
 pub fn place(context: &kvrpcpb::Context) -> Place {
@@ -73,7 +74,7 @@ pub fn region_error(error: RegionError) -> errorpb::Error {
         }
         RegionError::KeyNotInRegion { key, region } => {
             answer.key_not_in_region = Some(errorpb::KeyNotInRegion {
-                key: key.into(),
+                key: encode(&key).into(),
                 region_id: region.id,
                 start_key: region.start.into(),
                 end_key: region.end.into(),

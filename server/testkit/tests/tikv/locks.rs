@@ -9,7 +9,7 @@ use braid_tikv_proto::kvrpcpb::{self as rpc, Op, PessimisticLockKeyResultType as
 use crate::client::Client;
 
 /// Long enough for a request to have come to its queue.
-const ARRIVAL: Duration = Duration::from_millis(200);
+const ARRIVAL: Duration = Duration::from_millis(100);
 
 fn conflict(errors: &[rpc::KeyError]) -> &rpc::WriteConflict {
     errors[0].conflict.as_ref().unwrap_or_else(|| panic!("no conflict: {errors:?}"))
@@ -122,7 +122,7 @@ pub async fn the_waiter_that_started_first_is_woken_and_has_to_ask_again(client:
     // The younger one comes first.
     for start in [second, first] {
         let request = client.lock_of("k", start, start);
-        let request = rpc::PessimisticLockRequest { wait_timeout: 800, ..request };
+        let request = rpc::PessimisticLockRequest { wait_timeout: 1_000, ..request };
         waiters.push(client.lock_later(request).await);
         tokio::time::sleep(ARRIVAL).await;
     }
@@ -148,7 +148,7 @@ pub async fn a_waiter_that_may_lock_with_conflicts_gets_the_lock(client: &mut Cl
     for start in [younger, asker] {
         let mut request = client.lock_of("k", start, start);
         request.set_wake_up_mode(rpc::PessimisticLockWakeUpMode::WakeUpModeForceLock);
-        request.wait_timeout = 900;
+        request.wait_timeout = 1_000;
         waiters.push(client.lock_later(request).await);
         tokio::time::sleep(ARRIVAL).await;
     }
@@ -173,7 +173,7 @@ pub async fn the_request_that_closes_a_circle_is_the_victim(client: &mut Client)
     assert_eq!(client.lock(client.lock_of("a", one, one)).await.errors, []);
     assert_eq!(client.lock(client.lock_of("b", two, two)).await.errors, []);
     let second_lock = |request| rpc::PessimisticLockRequest {
-        wait_timeout: 900,
+        wait_timeout: 1_000,
         is_first_lock: false,
         ..request
     };

@@ -124,7 +124,9 @@ async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_new_leader_computes_commit_timestamps_only_above_what_the_old_one_has_read() {
-    let (cluster, mut client) = start(Config::default()).await;
+    let mut config = Config::default();
+    config.pace.sync_delay = Duration::from_millis(500);
+    let (cluster, mut client) = start(config).await;
     let first = client.ts().await;
     let reader = client.ts().await;
     assert_eq!(client.value("k", reader).await, None);
@@ -163,7 +165,9 @@ async fn a_crash_of_a_leader_loses_pessimistic_locks_and_nothing_else() {
 #[tokio::test(flavor = "multi_thread")]
 async fn other_stores_take_over_from_one_that_stops() {
     let splits = vec![b"g".to_vec(), b"p".to_vec()];
-    let (cluster, mut client) = start(Config { splits, ..Config::default() }).await;
+    let mut config = Config { splits, ..Config::default() };
+    config.pace.election = Duration::from_secs(1);
+    let (cluster, mut client) = start(config).await;
     assert_eq!(cluster.regions(), 3);
     let leaders: Vec<_> = [b"a", b"h", b"q"].map(|key| cluster.leader_of(key)).into();
     assert!(leaders[0] != leaders[1] && leaders[1] != leaders[2], "{leaders:?}");
@@ -240,7 +244,7 @@ async fn requests_take_the_latency_that_was_asked_for() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn pd_hears_of_a_new_leader_later() {
-    let plan = Plan { pd_lag: Duration::from_millis(300), ..Plan::default() };
+    let plan = Plan { pd_lag: Duration::from_secs(1), ..Plan::default() };
     let (cluster, mut client) = start(Config { plan, ..Config::default() }).await;
     let now = client.ts().await;
     cluster.move_leader(b"k");
