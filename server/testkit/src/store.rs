@@ -6,7 +6,10 @@
 //! | `tikv` | not set | a stand-in of its own for each data folder (feature `tikv` of this crate) |
 //! | `tikv` | `host:port` | that cluster, behind a key prefix of its own for each data folder |
 //!
-//! A server that starts again on its folder finds its data in either.
+//! `BRAID_TEST_PLAN` says what goes wrong in stand-ins by itself: `none` (default), `daily` or
+//! `rough`.
+//!
+//! A server that starts again on its folder finds its data in any of them.
 
 use std::path::Path;
 
@@ -58,7 +61,8 @@ mod stand_in {
     use std::path::{Path, PathBuf};
     use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-    use crate::tikv::{Config, TikvStandIn};
+    use crate::random::seed;
+    use crate::tikv::{Config, Plan, TikvStandIn};
 
     type All = Mutex<HashMap<PathBuf, Arc<TikvStandIn>>>;
 
@@ -67,12 +71,17 @@ mod stand_in {
         ALL.get_or_init(All::default)
     }
 
+    fn config() -> Config {
+        let name = std::env::var("BRAID_TEST_PLAN").unwrap_or_default();
+        let plan = Plan::named(&name).unwrap_or_else(|| panic!("BRAID_TEST_PLAN is {name:?}"));
+        Config { plan, seed: seed(), ..Config::default() }
+    }
+
     /// The stand-in that the servers of a folder use, for a test that looks into it.
     pub fn of(folder: &Path) -> Arc<TikvStandIn> {
         let mut all = all().lock().unwrap_or_else(PoisonError::into_inner);
-        let found = all
-            .entry(folder.to_owned())
-            .or_insert_with(|| Arc::new(TikvStandIn::start(Config::default())));
+        let found =
+            all.entry(folder.to_owned()).or_insert_with(|| Arc::new(TikvStandIn::start(config())));
         Arc::clone(found)
     }
 

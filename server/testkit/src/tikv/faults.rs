@@ -140,6 +140,18 @@ impl Plan {
     }
 }
 
+impl Plan {
+    /// The plan of that name: `none`, `daily` or `rough`.
+    pub fn named(name: &str) -> Option<Self> {
+        match name {
+            "" | "none" => Some(Plan::default()),
+            "daily" => Some(Plan::daily()),
+            "rough" => Some(Plan::rough()),
+            _ => None,
+        }
+    }
+}
+
 /// Hits requests that a test names.
 #[derive(Clone, Debug)]
 pub struct Rule {

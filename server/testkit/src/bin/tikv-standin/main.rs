@@ -41,14 +41,7 @@ fn apply(config: &mut Config, option: &str, value: &str) -> Option<()> {
         "--split" => config.splits.push(value.as_bytes().to_vec()),
         "--latency-ms" => config.pace.latency = millis()?,
         "--pd-latency-ms" => config.pace.pd_latency = millis()?,
-        "--plan" => {
-            config.plan = match value {
-                "none" => Plan::default(),
-                "daily" => Plan::daily(),
-                "rough" => Plan::rough(),
-                _ => return None,
-            }
-        }
+        "--plan" => config.plan = Plan::named(value)?,
         "--seed" => config.seed = value.parse().ok()?,
         _ => return None,
     }
