@@ -415,12 +415,22 @@ impl IndexRows {
             || self.storing.iter().any(|place| has(*place))
     }
 
-    /// The row's entry.
-    pub fn entry(&self, table: &Table, row: &[Datum]) -> IndexEntry {
-        let mut out = self.prefix.clone();
+    /// The key of the row's entry, and whether no other row may have it.
+    pub fn entry_key(&self, row: &[Datum]) -> (Key, bool) {
+        let mut out = Vec::with_capacity(self.prefix.len() + KEY_BYTES);
+        out.extend_from_slice(&self.prefix);
         encode_parts(&mut out, &self.keys, row);
         let has_null = self.keys.iter().any(|part| row[part.place].is_null());
         let must_be_unique = self.unique && !has_null;
+        if !must_be_unique {
+            encode_parts(&mut out, &self.suffix, row);
+        }
+        (out, must_be_unique)
+    }
+
+    /// The row's entry.
+    pub fn entry(&self, table: &Table, row: &[Datum]) -> IndexEntry {
+        let (out, must_be_unique) = self.entry_key(row);
         let mut columns: Vec<(u16, &Datum, &SqlType)> = Vec::new();
         let mut add = |place: usize| {
             let column = &table.columns[place];
@@ -429,8 +439,6 @@ impl IndexRows {
         self.storing.iter().copied().for_each(&mut add);
         if must_be_unique {
             self.suffix.iter().map(|part| part.place).for_each(&mut add);
-        } else {
-            encode_parts(&mut out, &self.suffix, row);
         }
         columns.sort_by_key(|(id, ..)| *id);
         columns.dedup_by_key(|(id, ..)| *id);

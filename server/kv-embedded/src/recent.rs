@@ -80,29 +80,40 @@ impl RecentWrites {
         self.log.push_back((number, Logged::Span(span)));
     }
 
-    /// Forgets what is too much, and what nobody older than `oldest` is left to ask for.
-    /// Never forgets commits above `published`: they are not yet visible anywhere else.
-    pub(crate) fn trim(&mut self, oldest: u64, published: u64) {
-        while let Some((number, _)) = self.log.front() {
-            let number = *number;
-            if number > published || (self.bytes <= self.bytes_max && number > oldest) {
-                break;
+    /// Forgets what is too much, and what nobody older than `oldest` is left to ask for, but no more
+    /// than `most` writes; whether something is left to be forgotten. Never forgets commits above
+    /// `published`: they are not yet visible anywhere else.
+    pub(crate) fn trim(&mut self, oldest: u64, published: u64, most: usize) -> bool {
+        for _ in 0..most {
+            if !self.has_stale(oldest, published) {
+                return false;
             }
+            let Some((number, logged)) = self.log.pop_front() else { return false };
             self.floor = self.floor.max(number);
-            match self.log.pop_front() {
-                Some((_, Logged::Key(key))) => {
+            match logged {
+                Logged::Key(key) => {
                     self.bytes -= key.len() + ENTRY_BYTES;
                     if self.keys.get(&key).is_some_and(|last| last.number == number) {
                         self.keys.remove(&key);
                     }
                 }
-                Some((_, Logged::Span(span))) => {
+                Logged::Span(span) => {
                     self.bytes -= span.start.len() + span.end.len() + ENTRY_BYTES;
                     self.spans.pop_front();
                 }
-                None => break,
             }
         }
+        self.has_stale(oldest, published)
+    }
+
+    fn has_stale(&self, oldest: u64, published: u64) -> bool {
+        let Some((number, _)) = self.log.front() else { return false };
+        *number <= published && (self.is_full() || *number <= oldest)
+    }
+
+    /// Whether there is more than the limit allows.
+    pub(crate) fn is_full(&self) -> bool {
+        self.bytes > self.bytes_max
     }
 
     /// Range deletes after `since`, the newest first.
@@ -205,7 +216,7 @@ mod tests {
                     state.insert(key.clone(), !deleted);
                     list.push((number, Span::key(key.as_ref())));
                 }
-                recent.trim(0, number - 1);
+                recent.trim(0, number - 1, usize::MAX);
                 let since = random(number + 1);
                 let mut spans = SpanSet::new();
                 for _ in 0..=random(if round % 2 == 0 { 2 } else { 30 }) {
@@ -226,7 +237,7 @@ mod tests {
                     assert_eq!(recent.key_gone(&one, since), !state[&one]);
                 }
             }
-            recent.trim(u64::MAX, 59);
+            recent.trim(u64::MAX, 59, usize::MAX);
             assert_eq!(recent.bytes(), 0);
         }
     }

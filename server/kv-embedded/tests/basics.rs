@@ -192,6 +192,7 @@ async fn a_dropped_transaction_frees_its_locks() {
             strength: LockStrength::Exclusive,
             wait: LockWait::Block,
             values: false,
+            remembered: false,
         },
     )
     .await

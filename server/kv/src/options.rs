@@ -149,8 +149,12 @@ pub struct LockRequest {
     pub strength: LockStrength,
     /// What to do when another holds it.
     pub wait: LockWait,
-    /// Whether to return the newest value of each key (and to remember it as read).
+    /// Whether to return the newest value of each key.
     pub values: bool,
+    /// Whether these values are remembered, as read and for later reads of the same keys. Nobody
+    /// else can change what is locked, so that only a transaction that goes on to use the rows has
+    /// something of it: one that deletes a million of them has not.
+    pub remembered: bool,
 }
 
 impl LockRequest {
@@ -161,6 +165,7 @@ impl LockRequest {
             strength: LockStrength::Exclusive,
             wait: LockWait::Block,
             values: true,
+            remembered: true,
         }
     }
 
@@ -171,7 +176,23 @@ impl LockRequest {
             strength: LockStrength::Exclusive,
             wait: LockWait::Block,
             values: false,
+            remembered: false,
         }
+    }
+
+    /// The keys, if it is for keys.
+    pub fn wanted_keys(&self) -> &[Key] {
+        match &self.target {
+            LockTarget::Keys(keys) => keys,
+            LockTarget::Spans(_) => &[],
+        }
+    }
+
+    /// The same request, whose values are not remembered, and given only if they are needed.
+    pub fn passing(mut self, values: bool) -> LockRequest {
+        self.values = values;
+        self.remembered = false;
+        self
     }
 
     /// The same request with another strength.

@@ -130,17 +130,18 @@ impl TableWriter {
 
     /// The row's index entries; none where a partial index leaves it out.
     pub fn entries(&self, row: &[Datum]) -> Result<Vec<Option<IndexEntry>>> {
-        let cx = self.evaluator.context();
-        let mut entries = Vec::with_capacity(self.indexes.len());
-        for index in &self.indexes {
-            let predicate = self.predicates.iter().find(|(number, _)| *number == index.number);
-            let inside = match predicate {
-                Some((_, e)) => eval::holds(e, row, &cx)?,
-                None => true,
-            };
-            entries.push(inside.then(|| index.entry(self.table(), row)));
+        let entry = |index: &IndexRows| {
+            Ok(self.is_inside(index, row)?.then(|| index.entry(self.table(), row)))
+        };
+        self.indexes.iter().map(entry).collect()
+    }
+
+    /// Whether an index has an entry of the row.
+    fn is_inside(&self, index: &IndexRows, row: &[Datum]) -> Result<bool> {
+        match self.predicates.iter().find(|(number, _)| *number == index.number) {
+            Some((_, e)) => eval::holds(e, row, &self.evaluator.context()),
+            None => Ok(true),
         }
-        Ok(entries)
     }
 
     /// The keys of a row that must be its alone.
@@ -259,10 +260,17 @@ impl TableWriter {
 
     /// Deletes a row and its entries.
     pub fn delete(&self, row: &[Datum]) -> Result<()> {
-        let (txn, seq) = (&self.evaluator.run.cx.txn, self.evaluator.run.cx.seq);
         self.delete_pairs(row)?;
-        for entry in self.entries(row)?.into_iter().flatten() {
-            txn.delete(seq, entry.key).map_err(from_kv)?;
+        self.delete_entries(row)
+    }
+
+    /// Deletes the entries of a row.
+    pub fn delete_entries(&self, row: &[Datum]) -> Result<()> {
+        let (txn, seq) = (&self.evaluator.run.cx.txn, self.evaluator.run.cx.seq);
+        for index in &self.indexes {
+            if self.is_inside(index, row)? {
+                txn.delete(seq, index.entry_key(row).0).map_err(from_kv)?;
+            }
         }
         Ok(())
     }

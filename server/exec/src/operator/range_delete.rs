@@ -97,7 +97,7 @@ async fn delete_entries(
     let run = &evaluator.run;
     // The entry of a partial index may not be there; that does no harm.
     let delete = |row: &Row| {
-        let keys = indexes.iter().map(|index| index.entry(table, row).key);
+        let keys = indexes.iter().map(|index| index.entry_key(row).0);
         keys.into_iter().try_for_each(|key| run.cx.txn.delete(run.cx.seq, key).map_err(from_kv))
     };
     let request = |span| ScanRequest::new(span).shape(reader.rows.shape.as_ref());

@@ -26,6 +26,12 @@ const BATCH_BYTES_FACTOR: u64 = 3;
 /// Room on the disk is asked for again after this time, or after so much was written.
 const ROOM_KNOWN: Duration = Duration::from_millis(10);
 const ROOM_KNOWN_BYTES: u64 = 1 << 20;
+/// Old entries of the index of recent writes that a commit forgets at once, besides twice as many as
+/// it has added itself, up to a limit: forgetting a million is not for the next one to wait for.
+const FORGET_MIN: usize = 64;
+const FORGET_ADDED_MAX: usize = 512;
+/// How many go at once while nobody waits.
+const FORGET_IDLE: usize = 4_096;
 /// Groups that took no longer than this lately hold nobody up.
 const QUICK: Duration = Duration::from_millis(1);
 
@@ -44,6 +50,8 @@ pub(crate) struct Committer {
     /// When there was room on the disk, and how much was written since.
     room: Option<(Instant, u64)>,
     journal: JournalRoom,
+    /// Whether [`Chore::Tidy`] waits in the queue.
+    is_untidy: bool,
 }
 
 impl Committer {
@@ -55,7 +63,8 @@ impl Committer {
         let reserved = number + 1;
         let journal = JournalRoom::new(&shared.files.folder.store());
         let usual = Duration::ZERO;
-        Committer { shared, number, reserved, tombstones, live, usual, room: None, journal }
+        let (room, is_untidy) = (None, false);
+        Committer { shared, number, reserved, tombstones, live, usual, room, journal, is_untidy }
     }
 
     /// Whether a group is done so soon that its leader need not make way for others.
@@ -151,8 +160,42 @@ impl Committer {
             self.tombstones = Arc::new(tombstones);
         }
         self.publish();
+        let forgotten = self.forget_some(writes);
         self.acknowledge(accepted);
+        if !forgotten || (shared.options.sync && self.journal.is_short()) {
+            self.tidy_later();
+        }
         Ok(())
+    }
+
+    /// What nobody waits for is done when nobody waits.
+    fn tidy_later(&mut self) {
+        if !std::mem::replace(&mut self.is_untidy, true) {
+            drop(self.shared.queue.push_chore(Chore::Tidy));
+        }
+    }
+
+    fn tidy(&mut self) {
+        self.is_untidy = false;
+        if self.shared.options.sync {
+            self.journal.prepare(0);
+        }
+        if !self.forget(FORGET_IDLE) {
+            self.tidy_later();
+        }
+    }
+
+    /// Takes what nobody asks for any more out of the index of recent writes; whether that is all.
+    fn forget(&self, most: usize) -> bool {
+        let oldest = self.live.front().map_or(self.number, |(number, _)| *number);
+        !self.shared.recent.lock().trim(oldest, self.number, most)
+    }
+
+    /// As much of it as a commit of so many writes has to.
+    fn forget_some(&self, added: usize) -> bool {
+        let is_full = self.shared.recent.lock().is_full();
+        let added = if is_full { added } else { added.min(FORGET_ADDED_MAX) };
+        self.forget(FORGET_MIN + 2 * added)
     }
 
     /// Proves the transaction's reads unchanged. If they are, it has a number and is in the index
@@ -249,8 +292,6 @@ impl Committer {
         while self.live.front().is_some_and(|(_, view)| view.strong_count() == 0) {
             self.live.pop_front();
         }
-        let oldest = self.live.front().map_or(self.number, |(number, _)| *number);
-        self.shared.recent.lock().trim(oldest, self.number);
     }
 
     fn acknowledge(&self, accepted: Vec<(Job, u64)>) {
@@ -294,6 +335,10 @@ impl Committer {
         match chore {
             Chore::Remove(seen) => self.remove_hidden(seen),
             Chore::Drop(records) => self.drop_tombstones(&records),
+            Chore::Tidy => {
+                self.tidy();
+                Ok(())
+            }
         }
     }
 

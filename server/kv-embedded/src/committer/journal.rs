@@ -25,6 +25,8 @@ use std::{
 
 /// So much is filled at once.
 const STEP: u64 = 256 << 10;
+/// More is filled when there is less than this.
+const LOW: u64 = 64 << 10;
 /// In such pieces.
 static ZEROS: [u8; PIECE] = [0; PIECE];
 const PIECE: usize = 64 << 10;
@@ -56,12 +58,17 @@ impl JournalRoom {
         JournalRoom { folder: folder.to_owned(), journal: None }
     }
 
-    /// Makes room for a batch that is about to be written.
+    /// Whether there is little room left, so that some should be made while nobody waits.
+    pub(super) fn is_short(&self) -> bool {
+        self.journal.as_ref().is_some_and(|journal| journal.used + LOW > journal.filled)
+    }
+
+    /// Makes room for a batch that is about to be written, if there is none for a small one.
     pub(super) fn prepare(&mut self, bytes: u64) {
         let is_small = bytes <= BATCH_BYTES_MAX;
         if let Some(journal) = &mut self.journal {
             journal.used += bytes + BATCH_OVERHEAD;
-            if !is_small || journal.used <= journal.filled {
+            if !is_small || (bytes > 0 && journal.used <= journal.filled) {
                 return;
             }
         }

@@ -24,12 +24,15 @@ pub(crate) struct Job {
     pub(super) reply: oneshot::Sender<Result<CommitOutcome>>,
 }
 
-/// Work of the cleaner, done between commits. Nobody waits for its sync.
+/// Work that is done between commits, of the cleaner and of the committer itself. Nobody waits for
+/// its sync.
 pub(crate) enum Chore {
     /// Remove hidden values, each only if it still has the number that was seen.
     Remove(Vec<(Key, u64)>),
     /// Drop tombstones that hide nothing any more.
     Drop(Vec<Arc<Tombstone>>),
+    /// Forget old writes, make room in the journal.
+    Tidy,
 }
 
 /// After so many groups of one transaction, with nobody waiting behind it, callers lead.
@@ -109,7 +112,7 @@ impl Queue {
         }
     }
 
-    /// Adds work of the cleaner. The receiver fails if the store closes first.
+    /// Adds work to be done between commits. The receiver fails if the store closes first.
     pub(crate) fn push_chore(&self, chore: Chore) -> oneshot::Receiver<()> {
         let (done, receiver) = oneshot::channel();
         let mut waiting = self.waiting.lock();

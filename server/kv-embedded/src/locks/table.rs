@@ -2,7 +2,7 @@
 
 use braid_kv::{Error, LockInfo, LockStrength, Span, TxnId, key_after};
 use std::{
-    collections::{BTreeMap, HashMap, VecDeque},
+    collections::{BTreeMap, HashMap, VecDeque, btree_map::Entry},
     ops::Bound,
     sync::Arc,
     time::{Duration, Instant},
@@ -207,9 +207,12 @@ impl Table {
 
     /// Takes the lock if nothing stands in the way.
     pub(super) fn try_take(&mut self, txn: TxnId, target: &Target, strength: LockStrength) -> bool {
-        if self.is_fast(txn, target) || self.holds(txn, target, strength) {
-            // Nobody is near.
-        } else {
+        if let Target::Key(key) = target
+            && self.take_fast(txn, key, strength)
+        {
+            return true;
+        }
+        if !self.holds(txn, target, strength) {
             let ticket = if self.goes_ahead(txn, target) { 0 } else { u64::MAX };
             if !self.is_free(txn, target, strength, ticket) {
                 return false;
@@ -219,14 +222,29 @@ impl Table {
         true
     }
 
-    /// The common case: a key that nobody holds, and no spans anywhere.
-    fn is_fast(&self, txn: TxnId, target: &Target) -> bool {
-        let Target::Key(key) = target else { return false };
-        self.spans.is_empty()
-            && self.span_waiters.is_empty()
-            && self.points.get(key).is_none_or(|point| {
-                point.queue.is_empty() && point.holders().all(|(t, _)| t == txn)
-            })
+    /// The common case, with one look into the table: a key that nobody else holds or waits for,
+    /// and no spans anywhere.
+    fn take_fast(&mut self, txn: TxnId, key: &Arc<[u8]>, strength: LockStrength) -> bool {
+        if !self.spans.is_empty() || !self.span_waiters.is_empty() {
+            return false;
+        }
+        match self.points.entry(key.clone()) {
+            Entry::Vacant(vacant) => {
+                vacant.insert(Point { first: Some((txn, strength)), ..Point::default() });
+                self.keys_of.entry(txn).or_default().push(key.clone());
+                self.held += 1;
+                true
+            }
+            Entry::Occupied(mut occupied) => {
+                let point = occupied.get_mut();
+                let is_own = point.queue.is_empty() && point.holders().all(|(t, _)| t == txn);
+                if is_own && point.hold(txn, strength) {
+                    self.keys_of.entry(txn).or_default().push(key.clone());
+                    self.held += 1;
+                }
+                is_own
+            }
+        }
     }
 
     /// Whether `txn` holds something over `target` already.
@@ -339,10 +357,10 @@ impl Table {
         let keys = self.keys_of.remove(&txn).unwrap_or_default();
         self.held -= keys.len();
         for key in &keys {
-            let Some(point) = self.points.get_mut(key) else { continue };
-            point.let_go(txn);
-            if point.is_free() {
-                self.points.remove(key);
+            let Entry::Occupied(mut point) = self.points.entry(key.clone()) else { continue };
+            point.get_mut().let_go(txn);
+            if point.get().is_free() {
+                point.remove();
             }
         }
         let mut freed: Vec<Target> = Vec::new();

@@ -30,16 +30,21 @@ impl Transaction {
     /// A caller that has sent nothing yet answers a retry with
     /// [`Transaction::restart_statement`].
     pub async fn lock(&self, seq: Seq, request: LockRequest) -> Result<LockResult> {
+        self.lock_by(seq, &request).await
+    }
+
+    /// Like [`Transaction::lock`], for a caller that goes on to use the keys.
+    pub async fn lock_by(&self, seq: Seq, request: &LockRequest) -> Result<LockResult> {
         if self.is_read_only() {
             return Err(Error::ReadOnly);
         }
-        if let Some(known) = self.known(seq, &request)? {
+        if let Some(known) = self.known(seq, request)? {
             return Ok(known);
         }
         let since = self.snapshot_for(seq).await?;
         self.active()?.has_locks = true;
         let store = &self.database.inner.store;
-        let answer = store.lock(self.id(), &request, &since, self.options.lock_timeout);
+        let answer = store.lock(self.id(), request, &since, self.options.lock_timeout);
         let grant = self.round_trip(crate::waits::lock_wait(answer)).await?;
         if let Err(ended) = self.active() {
             // Ended by another task while this one was taking its locks.
@@ -66,7 +71,7 @@ impl Transaction {
         let mut result =
             LockResult { granted: grant.granted, changed: grant.changed, values: grant.values };
         if let LockTarget::Keys(keys) = &request.target {
-            self.remember(seq, &request, keys, &at, &mut result)?;
+            self.remember(seq, request, keys, &at, &mut result)?;
         }
         Ok(result)
     }
@@ -102,6 +107,9 @@ impl Transaction {
         if !request.values {
             result.values = Vec::new();
             return Ok(());
+        }
+        if !request.remembered {
+            return self.lay_own_over(seq, keys, result);
         }
         let keeps_reads = self.keeps_reads();
         let mut state = self.active()?;

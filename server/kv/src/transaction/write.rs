@@ -4,6 +4,9 @@ use crate::{
     Error, Key, NewKey, Record, Result, Seq, Span, Transaction, Value, buffer::WriteBuffer,
 };
 
+/// The buffer's limit is looked at after so many deletes.
+const DELETED_AT_ONCE: usize = 64;
+
 impl Transaction {
     /// Puts a value, whatever was there.
     pub fn put(&self, seq: Seq, key: impl AsRef<[u8]>, value: impl Into<Value>) -> Result<()> {
@@ -28,6 +31,25 @@ impl Transaction {
             buffer.write(seq, key.as_ref(), None);
             Ok(())
         })
+    }
+
+    /// Deletes keys, whether they exist or not.
+    pub fn delete_all<K: AsRef<[u8]>>(
+        &self,
+        seq: Seq,
+        keys: impl IntoIterator<Item = K>,
+    ) -> Result<()> {
+        let mut keys = keys.into_iter().peekable();
+        // In portions, so that those who read side by side get their turn.
+        while keys.peek().is_some() {
+            self.write(|buffer| {
+                keys.by_ref().take(DELETED_AT_ONCE).for_each(|key| {
+                    buffer.write(seq, key.as_ref(), None);
+                });
+                Ok(())
+            })?;
+        }
+        Ok(())
     }
 
     /// Deletes every key in `span`, whatever others have put there before this commit.

@@ -11,7 +11,8 @@
 //! reads of a level go out together ([`children`]), then the events take their turn in memory, in
 //! the order in which PostgreSQL's triggers would fire ([`level`]), then the rows that have
 //! changed are written ([`changes`]) and ask questions of their own. A level waits as often for a
-//! million rows as for one, apart from the size of batches.
+//! million rows as for one, apart from the size of batches. Levels that only delete children, most
+//! cascades, do so in a stream ([`plain`]).
 //!
 //! Checks take no locks: they read existence only, and that is validated at commit at every
 //! isolation level. Rows that a cascade writes are locked, like those of an UPDATE.
@@ -31,6 +32,7 @@ mod deferred;
 mod level;
 pub(crate) mod link;
 mod messages;
+mod plain;
 mod queue;
 
 pub use changed::foreign_key_changed;

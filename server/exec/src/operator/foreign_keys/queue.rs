@@ -11,6 +11,7 @@ use parking_lot::Mutex;
 
 use super::level::Level;
 use super::link::Link;
+use super::plain;
 use crate::NewKeys;
 use crate::duplicate::duplicate_key;
 use crate::operator::Run;
@@ -128,8 +129,11 @@ async fn levels(run: &Arc<Run>) -> Result<()> {
         }
         run.check_cancel()?;
         run.wait(run.cx.txn.renew_snapshot(run.cx.seq)).await?;
-        let level = Level::read(run, run.foreign_keys.tables(), &events).await?;
-        let mut next = level.run(events).await?;
+        let tables = run.foreign_keys.tables();
+        let mut next = match plain::cascades(&events) {
+            Some(cascades) => plain::delete(run, &tables, cascades).await?,
+            None => Level::read(run, tables, &events).await?.run(events).await?,
+        };
         run.foreign_keys.push(&mut next);
     }
 }

@@ -1,0 +1,356 @@
+//! Levels that delete children and do nothing else, whatever their number: in a stream, without
+//! keeping rows.
+//!
+//! ```text
+//!   keys of the parents ──▶ spans of children ──▶ portion: lock ─▶ delete ─▶ next level's questions
+//!                           (neighbours are one)  ▲──────────────────┘
+//! ```
+//!
+//! Nothing in such a level depends on the order of its events: no check looks at what the others
+//! have done, and no two of them reach the same row. All other levels are [`super::level`]'s.
+//!
+//! No more is read than somebody needs: of a table without secondary indexes, and whose key nobody
+//! refers to by other columns, the keys alone. What a scan has shown is what the lock finds, or the
+//! lock says so: the spans were read by this transaction, so that a change inside them is a retry
+//! or, at READ COMMITTED, another run of the statement.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use braid_catalog::{ForeignKeyAction, Id, Table};
+use braid_kv::{
+    Error as Kv, Isolation, Key, LockRequest, LockResult, Record, RetryReason, ScanBatch,
+    ScanRequest, Scanner, Span,
+};
+use braid_plan::CascadeTable;
+use braid_types::{Datum, Error, Result, Row};
+use futures_util::future::try_join_all;
+
+use super::collect::parent_events;
+use super::link::{Link, TableLinks, index_on};
+use super::queue::Event;
+use crate::from_kv;
+use crate::operator::Run;
+use crate::operator::change::TableWriter;
+use crate::operator::eval::Evaluator;
+use crate::operator::multi_scan::first_batches;
+use crate::operator::scan::Reader;
+use crate::rows::{IndexDecoder, IndexRows};
+
+/// How many scans are opened in one wait.
+const SCANS_AT_ONCE: usize = 1024;
+/// So many rows are locked and deleted at once.
+const PORTION_ROWS: usize = 4096;
+
+/// A foreign key and the keys that are gone.
+pub struct Cascade<'e> {
+    link: Arc<Link>,
+    gone: Vec<&'e Row>,
+}
+
+/// What a level deletes, by foreign key, if that is all it does.
+pub fn cascades(events: &[Event]) -> Option<Vec<Cascade<'_>>> {
+    let mut found: Vec<Cascade<'_>> = Vec::new();
+    for event in events {
+        let Event::Parent { link, old, new: None } = event else { return None };
+        if let Some(known) = found.iter_mut().find(|known| known.link.key.id == link.key.id) {
+            known.gone.push(old);
+            continue;
+        }
+        let child = &link.child;
+        let is_plain = link.key.on_delete == ForeignKeyAction::Cascade
+            && child.moving.is_none()
+            && index_on(child, &link.key).is_some()
+            && found.iter().all(|known| known.link.child.id != child.id);
+        if !is_plain {
+            return None;
+        }
+        found.push(Cascade { link: link.clone(), gone: vec![old] });
+    }
+    Some(found)
+}
+
+/// Deletes the children; gives the questions that follow.
+pub async fn delete(
+    run: &Arc<Run>,
+    tables: &HashMap<Id, Arc<CascadeTable>>,
+    cascades: Vec<Cascade<'_>>,
+) -> Result<Vec<Event>> {
+    let mut level = Level { run, children: Vec::new(), events: Vec::new() };
+    let mut scans = Vec::new();
+    for cascade in cascades {
+        let Some(entry) = tables.get(&cascade.link.child.id) else {
+            return Err(Error::internal("a cascade to a table that was not planned"));
+        };
+        let (child, opened) = Child::new(run, entry, &cascade)?;
+        let number = level.children.len();
+        scans.extend(opened.into_iter().map(|scanner| (number, scanner)));
+        level.children.push(child);
+    }
+    let mut scans = scans.into_iter();
+    loop {
+        let (numbers, scanners): (Vec<usize>, Vec<Scanner>) =
+            scans.by_ref().take(SCANS_AT_ONCE).unzip();
+        if numbers.is_empty() {
+            return Ok(level.events);
+        }
+        run.check_cancel()?;
+        let opened = open(run, scanners).await?;
+        for (number, (first, scanner)) in numbers.into_iter().zip(opened) {
+            level.gather(number, first, scanner).await?;
+        }
+        level.flush().await?;
+    }
+}
+
+/// The first batches, in one wait.
+async fn open(run: &Run, mut scanners: Vec<Scanner>) -> Result<Vec<(Option<ScanBatch>, Scanner)>> {
+    match scanners.pop() {
+        Some(mut only) if scanners.is_empty() => {
+            let batch = run.wait(only.next_batch()).await?;
+            Ok(vec![(batch, only)])
+        }
+        last => {
+            scanners.extend(last);
+            first_batches(run, scanners).await
+        }
+    }
+}
+
+struct Level<'r> {
+    run: &'r Arc<Run>,
+    children: Vec<Child>,
+    events: Vec<Event>,
+}
+
+/// How a row's columns are found, if any are needed.
+enum Source {
+    /// In the entries of the scan.
+    Scanned,
+    /// Under its lock, by its primary key.
+    Locked,
+}
+
+/// A table whose rows go.
+struct Child {
+    table: Arc<Table>,
+    reader: Reader,
+    /// What the reader gives: places in the row.
+    places: Vec<usize>,
+    source: Source,
+    /// If children are found by a secondary index: gives the primary key.
+    secondary: Option<IndexDecoder>,
+    writer: TableWriter,
+    links: TableLinks,
+    /// The row that has come last, where a row has several pairs.
+    last: Key,
+    /// Keys to be locked and deleted.
+    keys: Vec<Key>,
+    /// Their rows, if they were scanned and are needed.
+    rows: Vec<Row>,
+}
+
+impl Child {
+    fn new(
+        run: &Arc<Run>,
+        entry: &CascadeTable,
+        cascade: &Cascade<'_>,
+    ) -> Result<(Self, Vec<Scanner>)> {
+        let link = &cascade.link;
+        let table = &link.child;
+        let Some(index) = index_on(table, &link.key) else {
+            return Err(Error::internal("a plain cascade without an index"));
+        };
+        let links = TableLinks::of(&run.cx.catalog, table);
+        let mut places: Vec<usize> = match table.indexes.is_empty() {
+            false => (0..table.columns.len()).collect(),
+            true => links.incoming.iter().flat_map(|link| link.parent_places.clone()).collect(),
+        };
+        places.sort_unstable();
+        places.dedup();
+        let reader = Reader::new(table, &places, true);
+        let secondary = (index.number != 1).then(|| {
+            let primary = reader.rows.primary_places();
+            IndexRows::new(table, index).reader(table, &primary)
+        });
+        let in_keys = places.is_empty() || !reader.decoder.needs_values();
+        let source = match &secondary {
+            None if in_keys || reader.rows.family_count() == 1 => Source::Scanned,
+            None | Some(_) => Source::Locked,
+        };
+        let keys_only = secondary.is_none() && (in_keys || matches!(source, Source::Locked));
+        let (cx, shape) = (&run.cx, table.key_shape(index));
+        let scanner = |(span, keys): (Span, usize)| {
+            let mut request = ScanRequest::new(span).record(Record::Always { tag: link.key.id });
+            request.keys_only = keys_only;
+            // The children of many keys come in as few waits as if they were asked for one by one.
+            request.limit_rows = if keys > 1 { PORTION_ROWS } else { 0 };
+            cx.txn.scanner(cx.seq.after(), request.shape(shape.as_ref()))
+        };
+        let spans = cascade.gone.iter().map(|values| link.child_span(index, values));
+        let scanners = joined(spans).into_iter().map(scanner).collect();
+        let evaluator = Evaluator::new(run.clone(), run.no_outer());
+        let child = Self {
+            writer: TableWriter::new(&entry.table, &[], &[], &entry.predicates, evaluator),
+            table: table.clone(),
+            reader,
+            places,
+            source,
+            secondary,
+            links,
+            last: Key::new(),
+            keys: Vec::new(),
+            rows: Vec::new(),
+        };
+        Ok((child, scanners))
+    }
+
+    /// Takes the rows of a batch.
+    fn take(&mut self, batch: &ScanBatch) -> Result<()> {
+        let Reader { rows, decoder, .. } = &self.reader;
+        let needs_rows = !self.places.is_empty() && matches!(self.source, Source::Scanned);
+        for (key, value) in batch.iter() {
+            if let Some(secondary) = &self.secondary {
+                let row_key = rows.primary_key_of_parts(&secondary.decode(key, value)?);
+                self.keys.append(&mut rows.family_keys(&row_key));
+                continue;
+            }
+            if rows.family_count() == 1 {
+                self.keys.push(key.to_vec());
+            } else {
+                let row_key = decoder.row_key(key)?;
+                if self.last == row_key {
+                    continue;
+                }
+                self.last = row_key.to_vec();
+                self.keys.append(&mut rows.family_keys(row_key));
+            }
+            if needs_rows {
+                let mut row = Row::with_capacity(self.places.len());
+                decoder.append(&mut row, key, value)?;
+                self.rows.push(row);
+            }
+        }
+        Ok(())
+    }
+
+    fn waiting_rows(&self) -> usize {
+        self.keys.len() / self.reader.families.len().max(1)
+    }
+
+    /// What the lock of its keys is to bring.
+    fn needs_values(&self) -> bool {
+        !self.places.is_empty() && matches!(self.source, Source::Locked)
+    }
+
+    /// Deletes what is locked now.
+    fn delete(
+        &mut self,
+        run: &Run,
+        keys: &[Key],
+        locked: &LockResult,
+        into: &mut Vec<Event>,
+    ) -> Result<()> {
+        let (txn, seq) = (&run.cx.txn, run.cx.seq);
+        txn.delete_all(seq, keys).map_err(from_kv)?;
+        let mut rows = std::mem::take(&mut self.rows);
+        if self.needs_values() {
+            rows.extend(self.reader.decode(keys, &locked.values)?.into_iter().flatten());
+        }
+        let mut whole: Row = vec![Datum::Null; self.table.columns.len()];
+        for row in rows {
+            self.places.iter().zip(row).for_each(|(place, value)| whole[*place] = value);
+            self.writer.delete_entries(&whole)?;
+            let from = into.len();
+            parent_events(&self.links, &whole, None, into);
+            for event in &into[from..] {
+                if let Event::Parent { old, .. } = event {
+                    run.count_rows(std::slice::from_ref(old))?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Spans in their order, those that follow each other without a gap as one, and of how many.
+fn joined(spans: impl Iterator<Item = Span>) -> Vec<(Span, usize)> {
+    let mut joined: Vec<(Span, usize)> = Vec::new();
+    for span in spans {
+        match joined.last_mut() {
+            Some((last, count)) if last.end == span.start => {
+                last.end = span.end;
+                *count += 1;
+            }
+            _ => joined.push((span, 1)),
+        }
+    }
+    joined
+}
+
+impl Level<'_> {
+    /// Deletes what a scan shows, from its first batch on, but for the last portion.
+    async fn gather(
+        &mut self,
+        number: usize,
+        first: Option<ScanBatch>,
+        mut scanner: Scanner,
+    ) -> Result<()> {
+        let mut batch = first;
+        while let Some(entries) = batch {
+            self.run.check_cancel()?;
+            self.children[number].take(&entries)?;
+            if self.children.iter().map(Child::waiting_rows).sum::<usize>() >= PORTION_ROWS {
+                self.flush().await?;
+            }
+            if entries.resume.is_none() {
+                return Ok(());
+            }
+            batch = self.run.wait(scanner.next_batch()).await?;
+        }
+        Ok(())
+    }
+
+    /// Locks and deletes what was gathered.
+    async fn flush(&mut self) -> Result<()> {
+        let cx = &self.run.cx;
+        let seq = cx.seq.after();
+        let requests: Vec<LockRequest> = self
+            .children
+            .iter_mut()
+            .map(|child| {
+                let values = child.needs_values();
+                LockRequest::keys(std::mem::take(&mut child.keys)).passing(values)
+            })
+            .collect();
+        let lock = |request| async move {
+            let keys = LockRequest::wanted_keys(request);
+            if keys.is_empty() {
+                return Ok(LockResult::default());
+            }
+            if cx.implicit_locks {
+                return cx.txn.lock_by(seq, request).await;
+            }
+            let values = if request.values { cx.txn.multi_get(seq, keys).await? } else { vec![] };
+            Ok(LockResult { values, ..LockResult::default() })
+        };
+        let is_unknown = |key: &Key| !cx.txn.knows(seq, key);
+        let unknown = |request: &&LockRequest| request.wanted_keys().iter().any(is_unknown);
+        let waits = requests.iter().filter(unknown).count();
+        let work = async {
+            let _one_wait = (waits > 1).then(|| cx.txn.side_by_side());
+            try_join_all(requests.iter().map(lock)).await
+        };
+        let results = self.run.wait(work).await?;
+        for ((child, request), locked) in self.children.iter_mut().zip(&requests).zip(&results) {
+            // At READ COMMITTED a row that was waited for may point elsewhere now, and others may
+            // point here: with the locks in hand the statement looks again.
+            let changed = locked.changed.iter().any(|changed| *changed);
+            if changed && cx.txn.isolation() == Isolation::ReadCommitted {
+                return Err(from_kv(Kv::retry(RetryReason::WriteConflict, None)));
+            }
+            child.delete(self.run, request.wanted_keys(), locked, &mut self.events)?;
+        }
+        Ok(())
+    }
+}
