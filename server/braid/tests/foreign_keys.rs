@@ -12,6 +12,8 @@ use braid_testkit::target::connect;
 use futures_util::SinkExt as _;
 use tokio_postgres::{Client, SimpleQueryMessage};
 
+#[path = "foreign_keys/long_spans.rs"]
+mod long_spans;
 #[path = "foreign_keys/model.rs"]
 mod model;
 #[path = "foreign_keys/storm.rs"]
@@ -246,4 +248,18 @@ fn rows_of_a_copy_point_at_later_ones() {
 fn no_orphan_is_left_by_many_at_once() {
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     assert_eq!(runtime.block_on(storm::findings()), [] as [String; 0]);
+}
+
+#[test]
+fn long_spans_of_children_go_as_if_row_by_row() {
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    let [fast, slow] = runtime.block_on(long_spans::same_as_row_by_row());
+    // Else they have gone row by row on both sides.
+    assert!(fast * 2 < slow, "{fast} and {slow} locks");
+}
+
+#[test]
+fn no_orphan_is_left_below_a_long_span() {
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    assert_eq!(runtime.block_on(long_spans::findings()), Vec::<String>::new());
 }

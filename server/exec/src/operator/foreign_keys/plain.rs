@@ -13,6 +13,12 @@
 //! refers to by other columns, the keys alone. What a scan has shown is what the lock finds, or the
 //! lock says so: the spans were read by this transaction, so that a change inside them is a retry
 //! or, at READ COMMITTED, another run of the statement.
+//!
+//! Where children lie by the foreign key, which begins their primary key, and nothing else lies
+//! between them, a long span of them goes as a whole: one lock and one range delete, unless
+//! `range_delete` is off. What is not needed of it is not read at all. That is as right as reading
+//! it: a child that was committed before the lock is covered, and one that comes later waits for the
+//! lock and fails by its own check of the parent.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -41,6 +47,8 @@ use crate::rows::{IndexDecoder, IndexRows};
 const SCANS_AT_ONCE: usize = 1024;
 /// So many rows are locked and deleted at once.
 const PORTION_ROWS: usize = 4096;
+/// A span that has more rows than this goes as a whole.
+const SPAN_ROWS: usize = 1024;
 
 /// A foreign key and the keys that are gone.
 pub struct Cascade<'e> {
@@ -77,30 +85,36 @@ pub async fn delete(
     cascades: Vec<Cascade<'_>>,
 ) -> Result<Vec<Event>> {
     let mut level = Level { run, children: Vec::new(), events: Vec::new() };
-    let mut scans = Vec::new();
+    let mut scans: Vec<(Scan, Scanner)> = Vec::new();
     for cascade in cascades {
         let Some(entry) = tables.get(&cascade.link.child.id) else {
             return Err(Error::internal("a cascade to a table that was not planned"));
         };
         let (child, opened) = Child::new(run, entry, &cascade)?;
         let number = level.children.len();
-        scans.extend(opened.into_iter().map(|scanner| (number, scanner)));
+        scans.extend(opened.into_iter().map(|(span, scanner)| (Scan { number, span }, scanner)));
         level.children.push(child);
     }
     let mut scans = scans.into_iter();
     loop {
-        let (numbers, scanners): (Vec<usize>, Vec<Scanner>) =
-            scans.by_ref().take(SCANS_AT_ONCE).unzip();
-        if numbers.is_empty() {
+        let (now, scanners): (Vec<Scan>, Vec<Scanner>) = scans.by_ref().take(SCANS_AT_ONCE).unzip();
+        if now.is_empty() {
             return Ok(level.events);
         }
         run.check_cancel()?;
         let opened = open(run, scanners).await?;
-        for (number, (first, scanner)) in numbers.into_iter().zip(opened) {
-            level.gather(number, first, scanner).await?;
+        for (scan, (first, scanner)) in now.into_iter().zip(opened) {
+            level.gather(scan, first, scanner).await?;
         }
         level.flush().await?;
     }
+}
+
+/// What is scanned for children.
+struct Scan {
+    /// Of which table.
+    number: usize,
+    span: Span,
 }
 
 /// The first batches, in one wait.
@@ -142,6 +156,8 @@ struct Child {
     secondary: Option<IndexDecoder>,
     writer: TableWriter,
     links: TableLinks,
+    /// Whether a span that is scanned may go as a whole.
+    spans_go: bool,
     /// The row that has come last, where a row has several pairs.
     last: Key,
     /// Keys to be locked and deleted.
@@ -155,7 +171,7 @@ impl Child {
         run: &Arc<Run>,
         entry: &CascadeTable,
         cascade: &Cascade<'_>,
-    ) -> Result<(Self, Vec<Scanner>)> {
+    ) -> Result<(Self, Vec<(Span, Scanner)>)> {
         let link = &cascade.link;
         let table = &link.child;
         let Some(index) = index_on(table, &link.key) else {
@@ -185,12 +201,16 @@ impl Child {
             request.keys_only = keys_only;
             // The children of many keys come in as few waits as if they were asked for one by one.
             request.limit_rows = if keys > 1 { PORTION_ROWS } else { 0 };
-            cx.txn.scanner(cx.seq.after(), request.shape(shape.as_ref()))
+            let span = request.span.clone();
+            (span, cx.txn.scanner(cx.seq.after(), request.shape(shape.as_ref())))
         };
         let spans = cascade.gone.iter().map(|values| link.child_span(index, values));
         let scanners = joined(spans).into_iter().map(scanner).collect();
         let evaluator = Evaluator::new(run.clone(), run.no_outer());
+        let is_scanned = places.is_empty() || matches!(source, Source::Scanned);
+        let is_alone = secondary.is_none() && !index.is_mixed();
         let child = Self {
+            spans_go: cx.range_delete && is_alone && is_scanned,
             writer: TableWriter::new(&entry.table, &[], &[], &entry.predicates, evaluator),
             table: table.clone(),
             reader,
@@ -235,7 +255,7 @@ impl Child {
     }
 
     fn waiting_rows(&self) -> usize {
-        self.keys.len() / self.reader.families.len().max(1)
+        self.rows.len().max(self.keys.len() / self.reader.families.len().max(1))
     }
 
     /// What the lock of its keys is to bring.
@@ -273,6 +293,22 @@ impl Child {
     }
 }
 
+/// Locks all children in a span, present and future ones.
+async fn lock_span(run: &Run, span: &Span) -> Result<()> {
+    let lock = run.cx.txn.lock(run.cx.seq.after(), LockRequest::spans(vec![span.clone()]));
+    require_unchanged(run, &run.wait(lock).await?)
+}
+
+/// At READ COMMITTED a row that was waited for may point elsewhere now, and others may point here:
+/// with the locks in hand the statement looks again.
+fn require_unchanged(run: &Run, locked: &LockResult) -> Result<()> {
+    let changed = locked.changed.iter().any(|changed| *changed);
+    if changed && run.cx.txn.isolation() == Isolation::ReadCommitted {
+        return Err(from_kv(Kv::retry(RetryReason::WriteConflict, None)));
+    }
+    Ok(())
+}
+
 /// Spans in their order, those that follow each other without a gap as one, and of how many.
 fn joined(spans: impl Iterator<Item = Span>) -> Vec<(Span, usize)> {
     let mut joined: Vec<(Span, usize)> = Vec::new();
@@ -292,21 +328,40 @@ impl Level<'_> {
     /// Deletes what a scan shows, from its first batch on, but for the last portion.
     async fn gather(
         &mut self,
-        number: usize,
+        scan: Scan,
         first: Option<ScanBatch>,
         mut scanner: Scanner,
     ) -> Result<()> {
+        let Scan { number, span } = scan;
+        let (mut seen, mut is_whole) = (0, false);
+        let keys_before = self.children[number].keys.len();
         let mut batch = first;
         while let Some(entries) = batch {
             self.run.check_cancel()?;
-            self.children[number].take(&entries)?;
+            let child = &mut self.children[number];
+            child.take(&entries)?;
+            seen += entries.len();
+            let mut goes_on = entries.resume.is_some();
+            if goes_on && !is_whole && child.spans_go && seen > SPAN_ROWS {
+                is_whole = true;
+                lock_span(self.run, &span).await?;
+            }
+            if is_whole {
+                // What was there of it before is deleted once more at the most.
+                child.keys.truncate(keys_before);
+                goes_on &= !child.places.is_empty();
+            }
             if self.children.iter().map(Child::waiting_rows).sum::<usize>() >= PORTION_ROWS {
                 self.flush().await?;
             }
-            if entries.resume.is_none() {
-                return Ok(());
+            if !goes_on {
+                break;
             }
             batch = self.run.wait(scanner.next_batch()).await?;
+        }
+        if is_whole {
+            // Not before the scan has ended, which would not see the rows any more.
+            self.run.cx.txn.delete_span(self.run.cx.seq, span).map_err(from_kv)?;
         }
         Ok(())
     }
@@ -343,12 +398,7 @@ impl Level<'_> {
         };
         let results = self.run.wait(work).await?;
         for ((child, request), locked) in self.children.iter_mut().zip(&requests).zip(&results) {
-            // At READ COMMITTED a row that was waited for may point elsewhere now, and others may
-            // point here: with the locks in hand the statement looks again.
-            let changed = locked.changed.iter().any(|changed| *changed);
-            if changed && cx.txn.isolation() == Isolation::ReadCommitted {
-                return Err(from_kv(Kv::retry(RetryReason::WriteConflict, None)));
-            }
+            require_unchanged(self.run, locked)?;
             child.delete(self.run, request.wanted_keys(), locked, &mut self.events)?;
         }
         Ok(())
