@@ -26,8 +26,8 @@ const BATCH_BYTES_FACTOR: u64 = 3;
 /// Room on the disk is asked for again after this time, or after so much was written.
 const ROOM_KNOWN: Duration = Duration::from_millis(10);
 const ROOM_KNOWN_BYTES: u64 = 1 << 20;
-/// Old entries of the index of recent writes that a commit forgets at once, besides twice as many as
-/// it has added itself, up to a limit: forgetting a million is not for the next one to wait for.
+/// Old entries of the index of recent writes that a commit forgets at once, besides twice as many
+/// as it has added itself, up to a limit: forgetting a million is not for the next one to wait for.
 const FORGET_MIN: usize = 64;
 const FORGET_ADDED_MAX: usize = 512;
 /// How many go at once while nobody waits.
@@ -177,8 +177,8 @@ impl Committer {
 
     fn tidy(&mut self) {
         self.is_untidy = false;
-        if self.shared.options.sync {
-            self.journal.prepare(0);
+        if self.shared.options.sync && self.journal.is_short() {
+            self.journal.refill();
         }
         if !self.forget(FORGET_IDLE) {
             self.tidy_later();

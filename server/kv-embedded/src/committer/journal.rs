@@ -63,18 +63,25 @@ impl JournalRoom {
         self.journal.as_ref().is_some_and(|journal| journal.used + LOW > journal.filled)
     }
 
+    /// Makes room for those that come next.
+    pub(super) fn refill(&mut self) {
+        if let Err(error) = self.fill() {
+            tracing::debug!(%error, "no room was made in the journal");
+            self.journal = None;
+        }
+    }
+
     /// Makes room for a batch that is about to be written, if there is none for a small one.
     pub(super) fn prepare(&mut self, bytes: u64) {
         let is_small = bytes <= BATCH_BYTES_MAX;
         if let Some(journal) = &mut self.journal {
             journal.used += bytes + BATCH_OVERHEAD;
-            if !is_small || (bytes > 0 && journal.used <= journal.filled) {
+            if !is_small || journal.used <= journal.filled {
                 return;
             }
         }
-        if is_small && let Err(error) = self.fill() {
-            tracing::debug!(%error, "no room was made in the journal");
-            self.journal = None;
+        if is_small {
+            self.refill();
         }
     }
 
@@ -95,6 +102,9 @@ impl JournalRoom {
             },
         };
         let file = OpenOptions::new().read(true).write(true).open(self.path(newest))?;
+        // What is read here is a hole, and reading ahead of that would fill memory with zeros.
+        #[cfg(target_os = "linux")]
+        rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::Random)?;
         self.journal = Some(Journal { number: newest, file, used: 0, filled: 0 });
         Ok(())
     }

@@ -16,6 +16,8 @@
 //! - Written keys are locked exclusively by their transaction up to the publication, by the
 //!   caller if not before. So no two transactions of one batch write the same key, and blind
 //!   writers respect the locks of others.
+//! - What a commit has to forget of others' old writes is bounded; the rest, and room in the
+//!   journal, is seen to when nobody waits ([`Chore::Tidy`]).
 //! - A failed write or sync leaves the outcome of the whole batch unknown, and the store stops:
 //!   after a failed sync nobody can say what the disk has.
 //!

@@ -2,8 +2,8 @@
 //! keeping rows.
 //!
 //! ```text
-//!   keys of the parents ──▶ spans of children ──▶ portion: lock ─▶ delete ─▶ next level's questions
-//!                           (neighbours are one)  ▲──────────────────┘
+//!   keys of parents ──▶ spans of children ──▶ portion: lock ─▶ delete ─▶ next level's questions
+//!                       (neighbours are one)  ▲──────────────────┘
 //! ```
 //!
 //! Nothing in such a level depends on the order of its events: no check looks at what the others
@@ -17,8 +17,8 @@
 //! Where children lie by the foreign key, which begins their primary key, and nothing else lies
 //! between them, a long span of them goes as a whole: one lock and one range delete, unless
 //! `range_delete` is off. What is not needed of it is not read at all. That is as right as reading
-//! it: a child that was committed before the lock is covered, and one that comes later waits for the
-//! lock and fails by its own check of the parent.
+//! it: a child that was committed before the lock is covered, and one that comes later waits for
+//! the lock and fails by its own check of the parent.
 
 use std::collections::HashMap;
 use std::sync::Arc;
