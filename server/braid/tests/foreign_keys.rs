@@ -263,3 +263,11 @@ fn no_orphan_is_left_below_a_long_span() {
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     assert_eq!(runtime.block_on(long_spans::findings()), Vec::<String>::new());
 }
+
+#[test]
+fn who_inserts_into_a_long_span_that_goes_waits() {
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    let [meanwhile, afterwards] = runtime.block_on(long_spans::insert_meanwhile());
+    assert!(meanwhile.clone().is_err_and(|error| error.starts_with("55P03")), "{meanwhile:?}");
+    assert!(afterwards.clone().is_err_and(|error| error.starts_with("23503")), "{afterwards:?}");
+}

@@ -81,8 +81,8 @@ impl RecentWrites {
     }
 
     /// Forgets what is too much, and what nobody older than `oldest` is left to ask for, but no
-    /// more than `most` writes; whether something is left to be forgotten. Never forgets commits above
-    /// `published`: they are not yet visible anywhere else.
+    /// more than `most` writes; whether something is left to be forgotten. Never forgets commits
+    /// above `published`: they are not yet visible anywhere else.
     pub(crate) fn trim(&mut self, oldest: u64, published: u64, most: usize) -> bool {
         for _ in 0..most {
             if !self.has_stale(oldest, published) {

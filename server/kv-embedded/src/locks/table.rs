@@ -47,43 +47,79 @@ pub(super) fn conflicts(a: LockStrength, b: LockStrength) -> bool {
     a == LockStrength::Exclusive || b == LockStrength::Exclusive
 }
 
-/// The locks on one key. One holder is the common case and needs no allocation.
+/// The locks on one key. One holder and nobody who waits is the common case, a million times over
+/// in large transactions: it needs no allocation and little room.
 #[derive(Default)]
 pub(super) struct Point {
     first: Option<(TxnId, LockStrength)>,
-    more: Vec<(TxnId, LockStrength)>,
+    /// Never an empty one.
+    crowd: Option<Box<Crowd>>,
+}
+
+/// Further holders of a lock, and those who wait for it.
+#[derive(Default)]
+struct Crowd {
+    holders: Vec<(TxnId, LockStrength)>,
     /// Tickets of those who wait, in the order in which they are served.
-    pub(super) queue: VecDeque<u64>,
+    queue: VecDeque<u64>,
 }
 
 impl Point {
     pub(super) fn holders(&self) -> impl Iterator<Item = (TxnId, LockStrength)> + '_ {
-        self.first.iter().chain(&self.more).copied()
+        self.first.iter().chain(self.crowd.iter().flat_map(|crowd| &crowd.holders)).copied()
+    }
+
+    fn queue(&self) -> impl Iterator<Item = &u64> + '_ {
+        self.crowd.iter().flat_map(|crowd| &crowd.queue)
     }
 
     /// Adds a holder, or makes its lock stronger. Returns whether it is new.
     fn hold(&mut self, txn: TxnId, strength: LockStrength) -> bool {
-        let held = self.first.iter_mut().chain(&mut self.more).find(|(t, _)| *t == txn);
-        if let Some((_, held)) = held {
+        let more = self.crowd.iter_mut().flat_map(|crowd| &mut crowd.holders);
+        if let Some((_, held)) = self.first.iter_mut().chain(more).find(|(t, _)| *t == txn) {
             *held = (*held).max(strength);
             return false;
         }
         match self.first {
             None => self.first = Some((txn, strength)),
-            Some(_) => self.more.push((txn, strength)),
+            Some(_) => self.crowd.get_or_insert_default().holders.push((txn, strength)),
         }
         true
     }
 
     fn let_go(&mut self, txn: TxnId) {
-        self.more.retain(|(t, _)| *t != txn);
+        let next = self.crowd.as_mut().and_then(|crowd| {
+            crowd.holders.retain(|(t, _)| *t != txn);
+            if self.first.is_some_and(|(t, _)| t == txn) { crowd.holders.pop() } else { None }
+        });
         if self.first.is_some_and(|(t, _)| t == txn) {
-            self.first = self.more.pop();
+            self.first = next;
+        }
+        self.disperse();
+    }
+
+    fn wait(&mut self, ticket: u64) {
+        let queue = &mut self.crowd.get_or_insert_default().queue;
+        let at = queue.partition_point(|t| *t < ticket);
+        queue.insert(at, ticket);
+    }
+
+    fn leave(&mut self, ticket: u64) {
+        if let Some(crowd) = &mut self.crowd {
+            crowd.queue.retain(|t| *t != ticket);
+        }
+        self.disperse();
+    }
+
+    fn disperse(&mut self) {
+        let is_empty = |crowd: &Crowd| crowd.holders.is_empty() && crowd.queue.is_empty();
+        if self.crowd.as_deref().is_some_and(is_empty) {
+            self.crowd = None;
         }
     }
 
     fn is_free(&self) -> bool {
-        self.first.is_none() && self.queue.is_empty()
+        self.first.is_none() && self.crowd.is_none()
     }
 }
 
@@ -176,7 +212,7 @@ impl Table {
         if self.waiters.is_empty() {
             return Vec::new();
         }
-        let points = self.points_over(target).flat_map(|(_, point)| point.queue.iter());
+        let points = self.points_over(target).flat_map(|(_, point)| point.queue());
         let spans = self
             .span_waiters
             .iter()
@@ -237,7 +273,8 @@ impl Table {
             }
             Entry::Occupied(mut occupied) => {
                 let point = occupied.get_mut();
-                let is_own = point.queue.is_empty() && point.holders().all(|(t, _)| t == txn);
+                let is_own =
+                    point.queue().next().is_none() && point.holders().all(|(t, _)| t == txn);
                 if is_own && point.hold(txn, strength) {
                     self.keys_of.entry(txn).or_default().push(key.clone());
                     self.held += 1;
@@ -285,9 +322,7 @@ impl Table {
         let (sender, receiver) = oneshot::channel();
         match target {
             Target::Key(key) => {
-                let queue = &mut self.points.entry(key.clone()).or_default().queue;
-                let at = queue.partition_point(|t| *t < ticket);
-                queue.insert(at, ticket);
+                self.points.entry(key.clone()).or_default().wait(ticket);
             }
             Target::Span(_) => self.span_waiters.push(ticket),
         }
@@ -304,7 +339,7 @@ impl Table {
         match &waiter.target {
             Target::Key(key) => {
                 if let Some(point) = self.points.get_mut(key) {
-                    point.queue.retain(|t| *t != ticket);
+                    point.leave(ticket);
                     if point.is_free() {
                         self.points.remove(key);
                     }
