@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use braid_catalog::{Catalog, ColumnId, ForeignKey, Index, IndexState, Table};
+use braid_catalog::{
+    Catalog, ColumnId, ForeignKey, ForeignKeyAction, Index, IndexKey, IndexState, Table,
+};
 use braid_codec::key;
 use braid_kv::{Key, Span};
 use braid_types::{Datum, Error, Result, Row};
@@ -100,6 +102,42 @@ impl Link {
             return row_span(out);
         }
         Span::prefix(out)
+    }
+
+    /// Whether children lie as their parents do: whatever range of the parent's primary index goes,
+    /// the same range of the child's is what cascades from it. So the child's primary key begins
+    /// with the parent's, nobody else's keys lie in either range, and no child can be without its
+    /// parent.
+    pub fn lies_alike(&self) -> bool {
+        let (child, parent) = (&self.child.primary, &self.parent.primary);
+        let key = &self.key;
+        let ty = |table: &Table, id| table.column(id).map(|column| column.ty.clone());
+        let same = |(below, above): (&IndexKey, &IndexKey)| {
+            let mut pairs = key.columns.iter().zip(&key.parent_columns);
+            below.descending == above.descending
+                && pairs.any(|pair| pair == (&below.column, &above.column))
+                && ty(&self.child, below.column) == ty(&self.parent, above.column)
+        };
+        key.on_delete == ForeignKeyAction::Cascade
+            && !key.deferrable
+            && key.validated
+            && !key.unfinished
+            && key.parent_index == parent.number
+            && key.columns.len() == parent.keys.len()
+            && child.keys.len() >= parent.keys.len()
+            && child.keys.iter().zip(&parent.keys).all(same)
+            && !child.is_mixed()
+            && !parent.is_mixed()
+            && self.child.id != self.parent.id
+            && self.child.moving.is_none()
+    }
+
+    /// The range of children that lie as this range of parents does.
+    pub fn span_alike(&self, parents: &Span) -> Option<Span> {
+        let above = self.parent.key_prefix(&self.parent.primary);
+        let below = self.child.key_prefix(&self.child.primary);
+        let moved = |bound: &[u8]| Some([&below[..], bound.strip_prefix(&above[..])?].concat());
+        Some(Span::new(moved(&parents.start)?, moved(&parents.end)?))
     }
 
     /// Whether values of the child point nowhere by their NULLs.

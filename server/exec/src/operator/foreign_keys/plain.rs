@@ -18,14 +18,15 @@
 //! between them, a long span of them goes as a whole: one lock and one range delete, unless
 //! `range_delete` is off. What is not needed of it is not read at all. That is as right as reading
 //! it: a child that was committed before the lock is covered, and one that comes later waits for
-//! the lock and fails by its own check of the parent.
+//! the lock and fails by its own check of the parent. If all that depends on such rows lies as they
+//! do ([`Link::lies_alike`]), it goes by the same range of its own, and so on downwards.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-use braid_catalog::{ForeignKeyAction, Id, Table};
+use braid_catalog::{ForeignKeyAction, Id, Index, Table};
 use braid_kv::{
-    Error as Kv, Isolation, Key, LockRequest, LockResult, Record, RetryReason, ScanBatch,
+    Error as Kv, Isolation, Key, KeyShape, LockRequest, LockResult, Record, RetryReason, ScanBatch,
     ScanRequest, Scanner, Span,
 };
 use braid_plan::CascadeTable;
@@ -84,30 +85,29 @@ pub async fn delete(
     tables: &HashMap<Id, Arc<CascadeTable>>,
     cascades: Vec<Cascade<'_>>,
 ) -> Result<Vec<Event>> {
-    let mut level = Level { run, children: Vec::new(), events: Vec::new() };
-    let mut scans: Vec<(Scan, Scanner)> = Vec::new();
-    for cascade in cascades {
-        let Some(entry) = tables.get(&cascade.link.child.id) else {
-            return Err(Error::internal("a cascade to a table that was not planned"));
+    let mut level =
+        Level { run, tables, children: Vec::new(), events: Vec::new(), scans: VecDeque::new() };
+    for Cascade { link, gone } in cascades {
+        let number = level.child(&link)?;
+        let child = &level.children[number];
+        let spans = joined(gone.into_iter().map(|values| link.child_span(&child.index, values)));
+        let scan = |(span, keys)| {
+            (Scan { number, span: Span::clone(&span) }, child.scanner(run, span, keys))
         };
-        let (child, opened) = Child::new(run, entry, &cascade)?;
-        let number = level.children.len();
-        scans.extend(opened.into_iter().map(|(span, scanner)| (Scan { number, span }, scanner)));
-        level.children.push(child);
+        let opened: Vec<(Scan, Scanner)> = spans.into_iter().map(scan).collect();
+        level.scans.extend(opened);
     }
-    let mut scans = scans.into_iter();
-    loop {
-        let (now, scanners): (Vec<Scan>, Vec<Scanner>) = scans.by_ref().take(SCANS_AT_ONCE).unzip();
-        if now.is_empty() {
-            return Ok(level.events);
-        }
+    while !level.scans.is_empty() {
         run.check_cancel()?;
+        let count = level.scans.len().min(SCANS_AT_ONCE);
+        let (now, scanners): (Vec<Scan>, Vec<Scanner>) = level.scans.drain(..count).unzip();
         let opened = open(run, scanners).await?;
         for (scan, (first, scanner)) in now.into_iter().zip(opened) {
             level.gather(scan, first, scanner).await?;
         }
         level.flush().await?;
     }
+    Ok(level.events)
 }
 
 /// What is scanned for children.
@@ -133,7 +133,10 @@ async fn open(run: &Run, mut scanners: Vec<Scanner>) -> Result<Vec<(Option<ScanB
 
 struct Level<'r> {
     run: &'r Arc<Run>,
+    tables: &'r HashMap<Id, Arc<CascadeTable>>,
     children: Vec<Child>,
+    /// What is still to be scanned.
+    scans: VecDeque<(Scan, Scanner)>,
     events: Vec<Event>,
 }
 
@@ -147,7 +150,12 @@ enum Source {
 
 /// A table whose rows go.
 struct Child {
+    link: Arc<Link>,
     table: Arc<Table>,
+    /// The index by which they are found.
+    index: Index,
+    shape: Option<Arc<dyn KeyShape>>,
+    keys_only: bool,
     reader: Reader,
     /// What the reader gives: places in the row.
     places: Vec<usize>,
@@ -158,6 +166,8 @@ struct Child {
     links: TableLinks,
     /// Whether a span that is scanned may go as a whole.
     spans_go: bool,
+    /// If a span has gone and nothing depends on its rows but others that lie as they do: these.
+    alike: Option<Vec<Arc<Link>>>,
     /// The row that has come last, where a row has several pairs.
     last: Key,
     /// Keys to be locked and deleted.
@@ -167,12 +177,7 @@ struct Child {
 }
 
 impl Child {
-    fn new(
-        run: &Arc<Run>,
-        entry: &CascadeTable,
-        cascade: &Cascade<'_>,
-    ) -> Result<(Self, Vec<(Span, Scanner)>)> {
-        let link = &cascade.link;
+    fn new(run: &Arc<Run>, entry: &CascadeTable, link: &Arc<Link>) -> Result<Self> {
         let table = &link.child;
         let Some(index) = index_on(table, &link.key) else {
             return Err(Error::internal("a plain cascade without an index"));
@@ -194,23 +199,17 @@ impl Child {
             None if in_keys || reader.rows.family_count() == 1 => Source::Scanned,
             None | Some(_) => Source::Locked,
         };
-        let keys_only = secondary.is_none() && (in_keys || matches!(source, Source::Locked));
-        let (cx, shape) = (&run.cx, table.key_shape(index));
-        let scanner = |(span, keys): (Span, usize)| {
-            let mut request = ScanRequest::new(span).record(Record::Always { tag: link.key.id });
-            request.keys_only = keys_only;
-            // The children of many keys come in as few waits as if they were asked for one by one.
-            request.limit_rows = if keys > 1 { PORTION_ROWS } else { 0 };
-            let span = request.span.clone();
-            (span, cx.txn.scanner(cx.seq.after(), request.shape(shape.as_ref())))
-        };
-        let spans = cascade.gone.iter().map(|values| link.child_span(index, values));
-        let scanners = joined(spans).into_iter().map(scanner).collect();
-        let evaluator = Evaluator::new(run.clone(), run.no_outer());
         let is_scanned = places.is_empty() || matches!(source, Source::Scanned);
         let is_alone = secondary.is_none() && !index.is_mixed();
-        let child = Self {
-            spans_go: cx.range_delete && is_alone && is_scanned,
+        let are_alike = links.incoming.iter().all(|link| link.lies_alike());
+        let evaluator = Evaluator::new(run.clone(), run.no_outer());
+        Ok(Self {
+            link: link.clone(),
+            index: index.clone(),
+            shape: table.key_shape(index),
+            keys_only: secondary.is_none() && (in_keys || matches!(source, Source::Locked)),
+            spans_go: run.cx.range_delete && is_alone && is_scanned,
+            alike: (table.indexes.is_empty() && are_alike).then(|| links.incoming.clone()),
             writer: TableWriter::new(&entry.table, &[], &[], &entry.predicates, evaluator),
             table: table.clone(),
             reader,
@@ -221,8 +220,23 @@ impl Child {
             last: Key::new(),
             keys: Vec::new(),
             rows: Vec::new(),
-        };
-        Ok((child, scanners))
+        })
+    }
+
+    /// A scan of a span that has the children of so many keys.
+    fn scanner(&self, run: &Run, span: Span, keys: usize) -> Scanner {
+        let record = Record::Always { tag: self.link.key.id };
+        let mut request = ScanRequest::new(span).record(record).shape(self.shape.as_ref());
+        request.keys_only = self.keys_only;
+        // The children of many keys come in as few waits as if they were asked for one by one.
+        request.limit_rows = if keys > 1 { PORTION_ROWS } else { 0 };
+        run.cx.txn.scanner(run.cx.seq.after(), request)
+    }
+
+    /// The ranges that go with a span of it, if nothing else depends on its rows.
+    fn below(&self, span: &Span) -> Option<Vec<(Arc<Link>, Span)>> {
+        let alike = |link: &Arc<Link>| Some((link.clone(), link.span_alike(span)?));
+        self.alike.as_ref()?.iter().map(alike).collect()
     }
 
     /// Takes the rows of a batch.
@@ -334,7 +348,9 @@ impl Level<'_> {
     ) -> Result<()> {
         let Scan { number, span } = scan;
         let (mut seen, mut is_whole) = (0, false);
-        let keys_before = self.children[number].keys.len();
+        let mut below: Option<Vec<(Arc<Link>, Span)>> = None;
+        let child = &self.children[number];
+        let before = (child.keys.len(), child.rows.len());
         let mut batch = first;
         while let Some(entries) = batch {
             self.run.check_cancel()?;
@@ -342,14 +358,18 @@ impl Level<'_> {
             child.take(&entries)?;
             seen += entries.len();
             let mut goes_on = entries.resume.is_some();
-            if goes_on && !is_whole && child.spans_go && seen > SPAN_ROWS {
+            if !is_whole && child.spans_go && seen > SPAN_ROWS {
                 is_whole = true;
+                below = child.below(&span);
                 lock_span(self.run, &span).await?;
             }
             if is_whole {
                 // What was there of it before is deleted once more at the most.
-                child.keys.truncate(keys_before);
-                goes_on &= !child.places.is_empty();
+                child.keys.truncate(before.0);
+                if below.is_some() {
+                    child.rows.truncate(before.1);
+                    goes_on = false;
+                }
             }
             if self.children.iter().map(Child::waiting_rows).sum::<usize>() >= PORTION_ROWS {
                 self.flush().await?;
@@ -361,9 +381,27 @@ impl Level<'_> {
         }
         if is_whole {
             // Not before the scan has ended, which would not see the rows any more.
-            self.run.cx.txn.delete_span(self.run.cx.seq, span).map_err(from_kv)?;
+            self.run.cx.txn.delete_span(self.run.cx.seq, span.clone()).map_err(from_kv)?;
+            for (link, span) in below.unwrap_or_default() {
+                let number = self.child(&link)?;
+                let scanner = self.children[number].scanner(self.run, span.clone(), 2);
+                self.scans.push_back((Scan { number, span }, scanner));
+            }
         }
         Ok(())
+    }
+
+    /// The number of the children by a foreign key.
+    fn child(&mut self, link: &Arc<Link>) -> Result<usize> {
+        let known = self.children.iter().position(|child| child.link.key.id == link.key.id);
+        if let Some(number) = known {
+            return Ok(number);
+        }
+        let Some(entry) = self.tables.get(&link.child.id) else {
+            return Err(Error::internal("a cascade to a table that was not planned"));
+        };
+        self.children.push(Child::new(self.run, entry, link)?);
+        Ok(self.children.len() - 1)
     }
 
     /// Locks and deletes what was gathered.
