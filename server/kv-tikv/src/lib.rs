@@ -22,8 +22,8 @@
 //!
 //! T1 and T2 each read what the other writes. Each has its locks in place before it takes its C, so
 //! whichever looks later meets the other: T1 pushes T2 above 20 and may pass over its lock; then
-//! T2, which finds T1 committed below 21, sees that b has changed. Were T1 the one that was pushed as
-//! well, it would take a later C and look again.
+//! T2, which finds T1 committed below 21, sees that b has changed. Were T1 the one that was pushed
+//! as well, it would take a later C and look again.
 //!
 //! # What must always hold
 //!
