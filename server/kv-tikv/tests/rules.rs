@@ -249,6 +249,54 @@ async fn a_prewrite_that_nobody_answers_is_taken_back() {
     put(&db, &[("a", "3")]).await;
 }
 
+/// And what was carried out is not reported as failed.
+#[tokio::test]
+async fn a_commit_in_one_phase_whose_answers_are_lost_is_found_out_about() {
+    let cluster = two_regions();
+    let db = cluster.open_with(hasty()).await;
+    for more in [None, Some("z")] {
+        let t = serializable(&db);
+        set(&t, "a", "2");
+        if let Some(key) = more {
+            set(&t, key, "2");
+        }
+        cluster.add(Rule::next(Rpc::Prewrite, Fault::LoseAnswer).times(10_000));
+        let outcome = t.commit().await;
+        cluster.clear_rules();
+        assert!(matches!(outcome, Ok(CommitOutcome::Committed(_))), "{outcome:?}");
+        assert_eq!(get(&db, "a").await.as_deref(), Some("2"));
+        put(&db, &[("a", "1"), ("z", "1")]).await;
+    }
+}
+
+/// The lock of an asynchronous commit cannot be pushed: its transaction may be committed below the
+/// timestamp of who validates, so that one waits for its fate.
+#[tokio::test]
+async fn validation_waits_for_asynchronous_commits() {
+    let cluster = two_regions();
+    let db = cluster.open().await;
+    put(&db, &[("a", "1"), ("z", "1")]).await;
+    let reader = serializable(&db);
+    assert_eq!(read(&reader, "a").await.as_deref(), Some("1"));
+    set(&reader, "b", "a was 1");
+    let gate = Gate::new();
+    cluster.add(Rule::next(Rpc::Prewrite, Fault::HoldAnswer(gate.clone())).key(&full("z")));
+    let writer = tokio::spawn({
+        let db = db.clone();
+        async move { put(&db, &[("a", "2"), ("z", "2")]).await }
+    });
+    while gate.arrived() == 0 || cluster.lock_count() < 2 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    let commit = tokio::spawn(async move { reader.commit().await });
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    assert!(!commit.is_finished());
+    gate.open();
+    writer.await.unwrap();
+    let outcome = commit.await.unwrap().unwrap();
+    assert!(matches!(outcome, CommitOutcome::Retry(_)), "{outcome:?}");
+}
+
 /// A gateway dies between the prewrites of its regions: its locks stay no longer than their time,
 /// and what it has left is taken back, even if the last prewrite comes late.
 #[test]
@@ -389,6 +437,26 @@ async fn a_waiter_that_goes_away_leaves_no_lock() {
         assert!(since.elapsed() < Duration::from_secs(4), "before the lock's time is over");
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
+}
+
+/// A statement that is cancelled waits no longer, even if its transaction goes on.
+#[tokio::test]
+async fn a_cancelled_statement_leaves_the_queue() {
+    let cluster = two_regions();
+    let db = cluster.open().await;
+    let (holder, waiter, other) = (serializable(&db), serializable(&db), serializable(&db));
+    lock(&holder, "a").await.unwrap();
+    let waiting = tokio::spawn({
+        let waiter = waiter.clone();
+        async move { lock(&waiter, "a").await.map(drop) }
+    });
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    waiting.abort();
+    tokio::time::sleep(Duration::from_millis(1500)).await;
+    holder.rollback().await;
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    let nowait = other.lock(other.next_statement(), keys(&["a"]).wait(LockWait::NoWait)).await;
+    assert!(nowait.is_ok(), "{nowait:?}");
 }
 
 /// Signs of life keep the locks of a transaction that lasts.
