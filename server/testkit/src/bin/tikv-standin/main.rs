@@ -1,7 +1,8 @@
 //! The TiKV stand-in as a process, for scripts and benches: prints `tikv://…` and runs until
 //! it is killed. Everything is in memory.
 
-use std::io::{Error, Write, stdout};
+use std::io::{Write, stderr, stdout};
+use std::process::ExitCode;
 use std::time::Duration;
 
 use braid_testkit::tikv::{Config, Plan, TikvStandIn};
@@ -16,16 +17,20 @@ usage: tikv-standin [option value]...
   --plan none        what goes wrong by itself: none, daily or rough
   --seed 1           of what goes wrong";
 
-fn main() -> Result<(), Error> {
+fn main() -> ExitCode {
     let mut config = Config::default();
     let mut args = std::env::args().skip(1);
     while let Some(option) = args.next() {
         let value = args.next().unwrap_or_default();
-        apply(&mut config, &option, &value)
-            .ok_or_else(|| Error::other(format!("{option} {value}: not understood\n{USAGE}")))?;
+        if apply(&mut config, &option, &value).is_none() {
+            let _ = writeln!(stderr(), "{option} {value}: not understood\n{USAGE}");
+            return ExitCode::FAILURE;
+        }
     }
     let cluster = TikvStandIn::start(config);
-    writeln!(stdout(), "{}", cluster.store_url())?;
+    if writeln!(stdout(), "{}", cluster.store_url()).is_err() {
+        return ExitCode::FAILURE;
+    }
     loop {
         std::thread::park();
     }
