@@ -16,6 +16,7 @@ import {
   step,
   top,
 } from '../../examples/iot-worker/steps.mjs';
+import { ON_EVERY_STORE, serverTests } from './server.mjs';
 
 /** Name and outcome of each part, for the summary. */
 const parts = [];
@@ -34,24 +35,6 @@ async function part(name, work) {
     outcome.text = `failed: ${error.message}`;
     print(outcome.text);
   }
-}
-
-/** The tests of all crates; counts what cargo says at the end of each test binary. */
-async function serverTests(binary) {
-  const totals = { passed: 0, failed: 0, ignored: 0 };
-  // The tests that start a server take the release build: the corpus is long for the other.
-  const { code, output } = await run('cargo', ['test', '--workspace', '--no-fail-fast'], {
-    onOutput: () => undefined,
-    env: { BRAID_BIN: binary },
-  });
-  for (const line of output.matchAll(/(\d+) passed; (\d+) failed; (\d+) ignored/g)) {
-    totals.passed += Number(line[1]);
-    totals.failed += Number(line[2]);
-    totals.ignored += Number(line[3]);
-  }
-  const text = `${totals.passed} passed, ${totals.failed} failed, ${totals.ignored} ignored`;
-  if (code !== 0) throw new Error(text);
-  return text;
 }
 
 /** The tests of one npm package, against the server that has just been built. */
@@ -91,6 +74,9 @@ async function main() {
   await part('SDK', () => packageTests('sdk', binary));
   await part('example iot-worker', () => packageTests('examples/iot-worker', binary));
   await part('server (cargo test --workspace)', () => serverTests(binary));
+  await part('server over TiKV (the stand-in, or TIKV_PD)', () =>
+    serverTests(binary, { only: ON_EVERY_STORE, env: { BRAID_TEST_STORE: 'tikv' } }),
+  );
 
   const minutes = ((performance.now() - startMs) / 60_000).toFixed(1);
   process.stdout.write(`\nAll parts, in ${minutes} minutes:\n`);

@@ -1,0 +1,33 @@
+/** The server's tests: cargo, and the sum of what its test binaries say. */
+
+import { run } from '../../examples/iot-worker/steps.mjs';
+
+/** Tests that run over TiKV as they do over the embedded store. */
+export const ON_EVERY_STORE = ['golden', 'histories', 'workload', 'crash'];
+
+/**
+ * Runs the tests of all crates, or those of that name; the sum in words.
+ *
+ * The tests that start a server take that binary: the corpus is long for a debug build.
+ */
+export async function serverTests(binary, { only = [], env = {} } = {}) {
+  const totals = { passed: 0, failed: 0, ignored: 0 };
+  // Always the whole workspace: fewer crates would be built with other features, so anew.
+  const targets = only.flatMap((name) => ['--test', name]);
+  const args = ['test', '--workspace', '--no-fail-fast', ...targets];
+  const { code, output } = await run('cargo', args, {
+    onOutput: () => undefined,
+    env: { BRAID_BIN: binary, ...env },
+  });
+  for (const line of output.matchAll(/(\d+) passed; (\d+) failed; (\d+) ignored/g)) {
+    totals.passed += Number(line[1]);
+    totals.failed += Number(line[2]);
+    totals.ignored += Number(line[3]);
+  }
+  const text = `${totals.passed} passed, ${totals.failed} failed, ${totals.ignored} ignored`;
+  if (code !== 0) {
+    const failed = [...output.matchAll(/^test (\S+) \.\.\. FAILED/gm)].map((line) => line[1]);
+    throw new Error([text, ...failed].join('\n     '));
+  }
+  return text;
+}

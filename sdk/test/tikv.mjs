@@ -1,0 +1,28 @@
+/**
+ * `npm run test:tikv`: what runs over TiKV, on the cluster that `TIKV_PD=host:port` names (one of its
+ * PD members), or on the stand-in of the tests. `BRAID_BIN` is the server, else the release build.
+ */
+
+import { buildServer, step } from '../../examples/iot-worker/steps.mjs';
+import { ON_EVERY_STORE, serverTests } from './server.mjs';
+
+/** The rules of the stand-in, and the tests of kv-tikv. */
+const OF_TIKV = ['tikv', 'shared', 'rules', 'rough'];
+
+async function main() {
+  const { BRAID_BIN, TIKV_PD } = process.env;
+  const place = TIKV_PD === undefined ? 'the stand-in (TIKV_PD is not set)' : TIKV_PD;
+  process.stdout.write(`Testing over ${place}\n`);
+  const binary =
+    BRAID_BIN ?? (await step('server binary (cargo build --release --bin braid)', buildServer));
+  const env = { BRAID_TEST_STORE: 'tikv' };
+  const text = await step('server tests', () =>
+    serverTests(binary, { only: [...OF_TIKV, ...ON_EVERY_STORE], env }),
+  );
+  process.stdout.write(`   ${text}\n`);
+}
+
+main().catch((error) => {
+  process.stdout.write(`\nFailed: ${error.message}\n`);
+  process.exitCode = 1;
+});
