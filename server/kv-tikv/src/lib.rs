@@ -34,7 +34,7 @@
 //!   that it still is.
 //! - Every request has a deadline, and may be carried out twice.
 //!
-//! Locks on spans do not exist: proofs at the commit take their place. Locks that are to
+//! Locks on spans do not exist: at the commit the span has to be what it was. Locks that are to
 //! stay through a retry are taken anew under a new timestamp.
 
 mod address;

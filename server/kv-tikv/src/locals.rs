@@ -6,7 +6,7 @@
 //! the first lock or by the commit, and everything else of the transaction refers to it.
 
 use crate::{cluster::Cluster, snapshot::TikvSnapshot};
-use braid_kv::{Error, Key, LockInfo, LockStrength, Result, Span, TxnId, Value};
+use braid_kv::{Error, Key, LockInfo, LockStrength, Result, Snapshot, Span, TxnId, Value};
 use parking_lot::Mutex;
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -50,6 +50,9 @@ pub(crate) struct LocalState {
     pub held: BTreeMap<Key, Held>,
     /// Asked for; they may be locked whatever came of it.
     pub asked: BTreeSet<Key>,
+    /// Spans that were to be locked, which TiKV cannot do: at the commit they have to be as these
+    /// snapshots show them.
+    pub spans: Vec<(Span, Arc<dyn Snapshot>)>,
     /// Waited for, since when.
     pub waits: BTreeMap<Key, Instant>,
 }

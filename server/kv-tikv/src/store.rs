@@ -11,9 +11,9 @@ use crate::{
     snapshot::{Ground, TikvSnapshot},
 };
 use braid_kv::{
-    Answer, CommitOutcome, CommitRequest, Conflict, Database, DatabaseOptions, DeadlockEdge, Error,
-    Key, LockGrant, LockInfo, LockRequest, LockTarget, LockWait, ReadSegment, Result, Snapshot,
-    Store, StoreMetrics, TxnId, Value,
+    Answer, COUNT_BOUNDS, CommitOutcome, CommitRequest, Conflict, Database, DatabaseOptions,
+    DeadlockEdge, Error, Histogram, Key, LockGrant, LockInfo, LockRequest, LockTarget, LockWait,
+    ReadSegment, Result, Snapshot, Store, StoreMetrics, TIME_BOUNDS, TxnId, Value,
 };
 use std::{
     collections::BTreeMap,
@@ -131,6 +131,9 @@ impl Parts {
             LockTarget::Keys(keys) => keys,
             LockTarget::Spans(spans) => {
                 let n = spans.len();
+                let local = self.locking.locals.get_or_enter(txn);
+                let spans = spans.iter().map(|span| (span.clone(), since.clone()));
+                local.state.lock().spans.extend(spans);
                 let (granted, changed) = (vec![true; n], vec![false; n]);
                 return Ok(LockGrant { granted, changed, values: Vec::new(), newest: since });
             }
@@ -379,6 +382,8 @@ impl Store for TikvStore {
         StoreMetrics {
             commits: self.parts.outcomes.commits.load(Relaxed),
             conflicts: self.parts.outcomes.conflicts.load(Relaxed),
+            commit_batch_sizes: Histogram::new(&COUNT_BOUNDS).read(),
+            sync_nanos: Histogram::new(&TIME_BOUNDS).read(),
             lock_wait_nanos: counters.wait_nanos.read(),
             locks_held: held as u64,
             lock_waiters: waiters as u64,

@@ -365,6 +365,25 @@ async fn a_range_delete_leaves_nothing_behind() {
     }
 }
 
+/// A span that was locked is what it was at the commit, at every isolation level.
+#[tokio::test]
+async fn what_comes_into_a_locked_span_is_noticed() {
+    let cluster = two_regions();
+    let db = cluster.open().await;
+    put(&db, &[("r1", "1")]).await;
+    for disturbed in [true, false] {
+        let t = begin(&db, Isolation::ReadCommitted);
+        let s = t.next_statement();
+        t.lock(s, LockRequest::spans(vec![Span::new("r", "s")])).await.unwrap();
+        if disturbed {
+            put(&db, &[("r2", "1")]).await;
+        }
+        t.delete_span(s, Span::new("r", "s")).unwrap();
+        let outcome = t.commit().await.unwrap();
+        assert_eq!(matches!(outcome, CommitOutcome::Retry(_)), disturbed, "{outcome:?}");
+    }
+}
+
 #[tokio::test]
 async fn nowait_skip_locked_timeouts_and_waits_beyond_a_second() {
     let cluster = two_regions();

@@ -145,15 +145,22 @@ async fn attempt(
     let cluster = committing.cluster();
     let local = &committing.local;
     let start = local.start(cluster, None).await?;
-    let held = local.state.lock().held.clone();
+    let (held, locked_spans) = {
+        let state = local.state.lock();
+        (state.held.clone(), state.spans.clone())
+    };
     let now = match request.deleted_spans.is_empty() {
         true => start.ts,
         false => cluster.tso.now().await?,
     };
-    let plan = match Plan::make(&committing.ground, request, &held, now).await {
+    let mut plan = match Plan::make(&committing.ground, request, &held, now).await {
         Err(Error::Duplicate { .. }) => return Err(End::Exists),
         plan => plan?,
     };
+    plan.proofs.extend(locked_spans.iter().map(|(span, since)| {
+        let conflict = Conflict::new(RetryReason::SpanChanged, Some(span.start.clone()));
+        Proof::same(span, since, conflict)
+    }));
     let Some(first) = plan.changes.first() else {
         let at = cluster.tso.now().await?;
         hold(committing, &plan, at, start).await?;
