@@ -1,5 +1,7 @@
 //! Locks as others see them: clients that vanish, deadlocks, the views of the lock table.
 
+#![allow(clippy::print_stdout, reason = "a test says what it left out")]
+
 use std::time::{Duration, Instant};
 
 use braid_testkit::server::{Config, Server};
@@ -121,6 +123,10 @@ fn a_client_that_vanishes_idle_in_a_transaction_frees_its_locks() {
 
 #[test]
 fn a_deadlock_names_its_sessions_and_keys() {
+    if braid_testkit::store::is_tikv() {
+        println!("skipped: on TiKV the victim of a deadlock is who closes the circle");
+        return;
+    }
     run(async {
         let server = Server::start(Config::new());
         let watcher = accounts(&server).await;
@@ -154,6 +160,10 @@ fn a_deadlock_names_its_sessions_and_keys() {
 
 #[test]
 fn the_views_show_who_waits_for_whom() {
+    if braid_testkit::store::is_tikv() {
+        println!("skipped: on TiKV shared locks are taken as exclusive ones");
+        return;
+    }
     run(async {
         let server = Server::start(Config::new());
         let watcher = accounts(&server).await;
@@ -265,6 +275,10 @@ fn writers_of_different_families_are_independent() {
 
 #[test]
 fn the_lock_table_has_a_limit() {
+    if braid_testkit::store::is_tikv() {
+        println!("skipped: on TiKV locks lie in its stores, which have limits of their own");
+        return;
+    }
     run(async {
         let server = Server::start(Config::new().arg("--locks-max").arg("1000"));
         let client = accounts(&server).await;
