@@ -148,7 +148,7 @@ impl Session {
         let portal = self.portals.get(name).ok_or_else(|| unknown_portal(name))?;
         match portal.columns() {
             Some(_) if self.block == Block::Failed => self.check_block()?,
-            Some(columns) => client.row_description(&columns, &portal.formats),
+            Some(columns) => client.row_description(columns, &portal.formats),
             None => client.no_data(),
         }
         Ok(())
