@@ -212,7 +212,7 @@ impl Store for EmbeddedStore {
     fn metrics(&self) -> StoreMetrics {
         let counters = &self.shared.counters;
         let locks = &self.shared.locks.counters;
-        let (held, waiters) = self.shared.locks.sizes();
+        let (held, waiters, deadlocks) = self.shared.locks.counts();
         StoreMetrics {
             commits: counters.commits.load(Relaxed),
             commit_batch_sizes: counters.batch_sizes.read(),
@@ -222,7 +222,7 @@ impl Store for EmbeddedStore {
             lock_wait_nanos: locks.wait_nanos.read(),
             locks_held: held as u64,
             lock_waiters: waiters as u64,
-            deadlocks: locks.deadlocks.load(Relaxed),
+            deadlocks,
             conflicts: counters.conflicts.load(Relaxed),
             revalidations: counters.revalidations.load(Relaxed),
             recent_bytes: self.shared.recent.lock().bytes() as u64,

@@ -78,8 +78,10 @@ impl Table {
                 continue;
             }
             found.push(other.txn);
-            // One that covers all of this target stands for everyone before it.
-            if other.strength == LockStrength::Exclusive && other.target == waiter.target {
+            // One that covers all of this target stands for everyone before it, if nobody can have
+            // passed some of them since.
+            let covers = other.strength == LockStrength::Exclusive && other.target == waiter.target;
+            if covers && self.several == 0 {
                 break;
             }
         }

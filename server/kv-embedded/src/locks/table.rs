@@ -151,6 +151,12 @@ pub(super) struct Table {
     keys_of: HashMap<TxnId, Vec<Arc<[u8]>>>,
     held: usize,
     next_ticket: u64,
+    /// Transactions with several waits.
+    pub(super) several: usize,
+    /// Transactions that wait and whose place in the picture has changed since it was looked at.
+    changed: Vec<TxnId>,
+    /// Deadlocks found.
+    pub(super) deadlocks: u64,
 }
 
 impl Table {
@@ -223,7 +229,13 @@ impl Table {
     }
 
     /// Whether nothing stands in the way of a request. `ticket` is its place in the queue.
-    fn is_free(&self, txn: TxnId, target: &Target, strength: LockStrength, ticket: u64) -> bool {
+    pub(super) fn is_free(
+        &self,
+        txn: TxnId,
+        target: &Target,
+        strength: LockStrength,
+        ticket: u64,
+    ) -> bool {
         let held = self.holders(target).any(|(t, s)| t != txn && conflicts(s, strength));
         if held {
             return false;
@@ -255,6 +267,8 @@ impl Table {
             }
         }
         self.hold(txn, target, strength);
+        self.note_change(txn);
+        self.look_again();
         true
     }
 
@@ -326,10 +340,14 @@ impl Table {
             }
             Target::Span(_) => self.span_waiters.push(ticket),
         }
-        self.waiting.entry(txn).or_default().push(ticket);
+        let tickets = self.waiting.entry(txn).or_default();
+        tickets.push(ticket);
+        self.several += usize::from(tickets.len() == 2);
         let since = Instant::now();
         let waiter = Waiter { txn, target: target.clone(), strength, sender, since };
         self.waiters.insert(ticket, waiter);
+        self.note_change(txn);
+        self.look_again();
         (ticket, receiver)
     }
 
@@ -349,6 +367,7 @@ impl Table {
         }
         if let Some(tickets) = self.waiting.get_mut(&waiter.txn) {
             tickets.retain(|t| *t != ticket);
+            self.several -= usize::from(tickets.len() == 1);
             if tickets.is_empty() {
                 self.waiting.remove(&waiter.txn);
             }
@@ -358,6 +377,11 @@ impl Table {
 
     /// Ends a wait without the lock. Those behind it may go on.
     pub(super) fn refuse(&mut self, ticket: u64, error: Error) {
+        self.drop_wait(ticket, error);
+        self.look_again();
+    }
+
+    fn drop_wait(&mut self, ticket: u64, error: Error) {
         if let Some(waiter) = self.leave(ticket) {
             // The receiver is gone if the caller gave up itself.
             let _ = waiter.sender.send(Err(error));
@@ -373,13 +397,45 @@ impl Table {
             let is_point = matches!((&waiter.target, target), (Target::Key(_), Target::Key(_)));
             let target = waiter.target.clone();
             if self.is_free(txn, &target, strength, ticket) {
-                if let Some(waiter) = self.leave(ticket) {
-                    self.hold(txn, &target, strength);
-                    let _ = waiter.sender.send(Ok(()));
-                }
-            } else if is_point && strength == LockStrength::Exclusive {
+                self.grant(ticket, txn, &target, strength);
+            } else if is_point && strength == LockStrength::Exclusive && self.several == 0 {
                 // Everyone behind it on this key waits for it.
                 break;
+            }
+        }
+    }
+
+    fn grant(&mut self, ticket: u64, txn: TxnId, target: &Target, strength: LockStrength) {
+        if let Some(waiter) = self.leave(ticket) {
+            self.hold(txn, target, strength);
+            self.note_change(txn);
+            let _ = waiter.sender.send(Ok(()));
+        }
+    }
+
+    /// What `txn` has taken while another of its statements waits can let that one pass others,
+    /// and can make others wait for it.
+    fn note_change(&mut self, txn: TxnId) {
+        if self.waiting.contains_key(&txn) {
+            self.changed.push(txn);
+        }
+    }
+
+    /// Grants what the changes have made free, and refuses the youngest of every cycle that they
+    /// have closed.
+    fn look_again(&mut self) {
+        while let Some(txn) = self.changed.pop() {
+            for ticket in self.waiting.get(&txn).cloned().unwrap_or_default() {
+                let Some(waiter) = self.waiters.get(&ticket) else { continue };
+                let (target, strength) = (waiter.target.clone(), waiter.strength);
+                if self.is_free(txn, &target, strength, ticket) {
+                    self.grant(ticket, txn, &target, strength);
+                }
+            }
+            while let Some(cycle) = self.find_cycle(txn) {
+                self.deadlocks += 1;
+                let error = Error::Deadlock { cycle: Arc::from(cycle.edges) };
+                self.drop_wait(cycle.victim_ticket, error);
             }
         }
     }
@@ -387,7 +443,7 @@ impl Table {
     /// Ends a transaction: releases what it holds, cancels what it waits for.
     pub(super) fn release(&mut self, txn: TxnId) {
         for ticket in self.waiting.get(&txn).cloned().unwrap_or_default() {
-            self.refuse(ticket, Error::Cancelled);
+            self.drop_wait(ticket, Error::Cancelled);
         }
         let keys = self.keys_of.remove(&txn).unwrap_or_default();
         self.held -= keys.len();
@@ -415,6 +471,7 @@ impl Table {
         for target in freed {
             self.serve(&target);
         }
+        self.look_again();
     }
 
     /// Everything, in key order.

@@ -3,20 +3,13 @@
 use super::table::{Table, Target};
 use braid_kv::{Error, Histogram, LockInfo, LockStrength, LockWait, Result, TxnId};
 use parking_lot::Mutex;
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering::Relaxed},
-    },
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
 /// Counters of the lock manager.
 #[derive(Default)]
 pub(crate) struct LockCounters {
     pub(crate) wait_nanos: Histogram,
-    pub(crate) deadlocks: AtomicU64,
 }
 
 /// All locks of the store.
@@ -100,7 +93,6 @@ impl LockManager {
                     }
                     LockWait::Block => {
                         let (ticket, receiver) = table.join(txn, target, strength);
-                        self.break_cycles(&mut table, txn);
                         return Ok(Pass::Blocked(*next, ticket, receiver));
                     }
                 }
@@ -115,14 +107,6 @@ impl LockManager {
             return Ok(());
         }
         Err(Error::LimitExceeded { name: "locks_max", limit: self.locks_max as u64 })
-    }
-
-    /// Refuses the youngest of every cycle that the new wait of `txn` has closed.
-    fn break_cycles(&self, table: &mut Table, txn: TxnId) {
-        while let Some(cycle) = table.find_cycle(txn) {
-            self.counters.deadlocks.fetch_add(1, Relaxed);
-            table.refuse(cycle.victim_ticket, Error::Deadlock { cycle: Arc::from(cycle.edges) });
-        }
     }
 
     async fn wait(
@@ -160,10 +144,10 @@ impl LockManager {
         self.table.lock().list()
     }
 
-    /// How many locks are held, and how many requests wait.
-    pub(crate) fn sizes(&self) -> (usize, usize) {
+    /// How many locks are held, how many requests wait, and how many deadlocks there were.
+    pub(crate) fn counts(&self) -> (usize, usize, u64) {
         let table = self.table.lock();
-        (table.held(), table.waiters.len())
+        (table.held(), table.waiters.len(), table.deadlocks)
     }
 }
 
