@@ -148,8 +148,9 @@ async fn a_lost_lock_is_noticed_even_if_its_key_is_not_written() {
         let cluster = two_regions();
         let db = cluster.open().await;
         put(&db, &[("a", "1")]).await;
-        // A commit in one phase takes a timestamp that PD may give out next in the same millisecond,
-        // and a lost lock below a version of its own timestamp is not taken for granted.
+        // A commit in one phase takes a timestamp that PD may give out next in the same
+        // millisecond, and a lost lock below a version of its own timestamp is not taken for
+        // granted.
         tokio::time::sleep(Duration::from_millis(5)).await;
         let t = begin(&db, Isolation::ReadCommitted);
         assert_eq!(lock(&t, "a").await.unwrap().as_deref(), Some("1"));

@@ -16,8 +16,8 @@
 //! - Several keys are locked in key order, so that equal statements do not deadlock.
 //! - A lock is handed over by the one who releases it: nobody can push in between.
 //! - Every wait is checked for a cycle when it begins. What a waiter waits for only shrinks later,
-//!   except when somebody goes ahead of it. If that one waits, be it with another of its statements,
-//!   it is checked again; and what it has taken may let its own waits pass.
+//!   except when somebody goes ahead of it. If that one waits, be it with another of its
+//!   statements, it is checked again; and what it has taken may let its own waits pass.
 //! - The end of a transaction releases everything it holds and cancels what it still waits for.
 //!
 //! Locks say nothing about versions: who was granted one reads the newest published view.
