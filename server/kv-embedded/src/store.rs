@@ -211,8 +211,8 @@ impl Store for EmbeddedStore {
 
     fn metrics(&self) -> StoreMetrics {
         let counters = &self.shared.counters;
-        let locks = &self.shared.locks.counters;
-        let (held, waiters, deadlocks) = self.shared.locks.counts();
+        let locks = &self.shared.locks;
+        let (held, waiters, deadlocks) = locks.counts();
         StoreMetrics {
             commits: counters.commits.load(Relaxed),
             commit_batch_sizes: counters.batch_sizes.read(),

@@ -391,26 +391,35 @@ impl Table {
 
     /// Hands locks over to those who can have them now, in order.
     fn serve(&mut self, target: &Target) {
+        let is_key = matches!(target, Target::Key(_));
         for ticket in self.tickets_over(target) {
-            let Some(waiter) = self.waiters.get(&ticket) else { continue };
-            let (txn, strength) = (waiter.txn, waiter.strength);
-            let is_point = matches!((&waiter.target, target), (Target::Key(_), Target::Key(_)));
-            let target = waiter.target.clone();
-            if self.is_free(txn, &target, strength, ticket) {
-                self.grant(ticket, txn, &target, strength);
-            } else if is_point && strength == LockStrength::Exclusive && self.several == 0 {
+            if self.serve_one(ticket) {
+                continue;
+            }
+            let is_last = self.waiters.get(&ticket).is_some_and(|waiter| {
+                waiter.strength == LockStrength::Exclusive
+                    && matches!(waiter.target, Target::Key(_))
+            });
+            if is_key && is_last && self.several == 0 {
                 // Everyone behind it on this key waits for it.
                 break;
             }
         }
     }
 
-    fn grant(&mut self, ticket: u64, txn: TxnId, target: &Target, strength: LockStrength) {
+    /// Hands the lock over if nothing stands in the way; false if something does.
+    fn serve_one(&mut self, ticket: u64) -> bool {
+        let Some(waiter) = self.waiters.get(&ticket) else { return true };
+        let (txn, target, strength) = (waiter.txn, waiter.target.clone(), waiter.strength);
+        if !self.is_free(txn, &target, strength, ticket) {
+            return false;
+        }
         if let Some(waiter) = self.leave(ticket) {
-            self.hold(txn, target, strength);
+            self.hold(txn, &target, strength);
             self.note_change(txn);
             let _ = waiter.sender.send(Ok(()));
         }
+        true
     }
 
     /// What `txn` has taken while another of its statements waits can let that one pass others,
@@ -426,11 +435,7 @@ impl Table {
     fn look_again(&mut self) {
         while let Some(txn) = self.changed.pop() {
             for ticket in self.waiting.get(&txn).cloned().unwrap_or_default() {
-                let Some(waiter) = self.waiters.get(&ticket) else { continue };
-                let (target, strength) = (waiter.target.clone(), waiter.strength);
-                if self.is_free(txn, &target, strength, ticket) {
-                    self.grant(ticket, txn, &target, strength);
-                }
+                self.serve_one(ticket);
             }
             while let Some(cycle) = self.find_cycle(txn) {
                 self.deadlocks += 1;

@@ -6,17 +6,12 @@ use parking_lot::Mutex;
 use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
-/// Counters of the lock manager.
-#[derive(Default)]
-pub(crate) struct LockCounters {
-    pub(crate) wait_nanos: Histogram,
-}
-
 /// All locks of the store.
 pub(crate) struct LockManager {
     table: Mutex<Table>,
     locks_max: usize,
-    pub(crate) counters: LockCounters,
+    /// How long each request waited that had to, in nanoseconds.
+    pub(crate) wait_nanos: Histogram,
 }
 
 /// One transaction's request.
@@ -40,7 +35,7 @@ impl LockManager {
         LockManager {
             table: Mutex::new(Table::default()),
             locks_max,
-            counters: LockCounters::default(),
+            wait_nanos: Histogram::default(),
         }
     }
 
@@ -162,7 +157,7 @@ struct Place<'a> {
 impl Drop for Place<'_> {
     fn drop(&mut self) {
         let nanos = u64::try_from(self.since.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        self.manager.counters.wait_nanos.observe(nanos);
+        self.manager.wait_nanos.observe(nanos);
         self.manager.table.lock().refuse(self.ticket, Error::Cancelled);
     }
 }
