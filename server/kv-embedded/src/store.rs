@@ -201,8 +201,9 @@ impl Store for EmbeddedStore {
         Answer::wait(committer::commit(&self.shared, request))
     }
 
-    fn release(&self, txn: TxnId) {
+    fn release(&self, txn: TxnId) -> Answer<'_, ()> {
         self.shared.locks.release(txn);
+        Answer::ready(())
     }
 
     fn locks(&self) -> Vec<LockInfo> {

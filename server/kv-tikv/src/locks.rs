@@ -14,6 +14,7 @@
 //! Locks on spans do not exist here, and shared locks are taken as exclusive ones.
 
 use crate::{
+    backoff::Backoff,
     cluster::{Cluster, Manner},
     locals::{Held, Local, Locals, Start},
     resolve::{Fate, unexpected},
@@ -37,6 +38,11 @@ use std::{
 
 /// A store is asked to wait no longer than this, which is also its own limit.
 const WAIT_MAX: Duration = Duration::from_secs(1);
+/// The end of a transaction is told when its locks are gone, or after this; then they go on going.
+pub(crate) const CLEARING: Duration = Duration::from_secs(2);
+/// Who does not wait waits so long after all for a commit in flight: it may be acknowledged already
+/// while its locks are still being taken away.
+const IN_FLIGHT: Duration = Duration::from_millis(200);
 /// A lock that took no longer was not waited for.
 const AT_ONCE: Duration = Duration::from_millis(20);
 /// What the protocol says for "do not wait".
@@ -218,6 +224,7 @@ impl Locking {
     ) -> Result<BTreeMap<Key, Held>> {
         let mut for_update_ts = wish.for_update_ts;
         let blocks = wish.wait == LockWait::Block;
+        let mut in_flight = Backoff::new(IN_FLIGHT);
         let mut waiting = blocks.then(|| Waiting::new(local, keys[0].clone(), &self.counters));
         loop {
             local.check_running()?;
@@ -244,6 +251,9 @@ impl Locking {
             }
             match wish.wait {
                 LockWait::NoWait | LockWait::SkipLocked => {
+                    if lock.use_async_commit && in_flight.blink().await {
+                        continue;
+                    }
                     return Err(Error::LockNotAvailable { key });
                 }
                 LockWait::Block if left.is_some_and(|left| left.is_zero()) => {

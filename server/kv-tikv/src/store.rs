@@ -7,7 +7,7 @@ use crate::{
     format, heartbeat,
     keys::Prefix,
     locals::{Local, Start},
-    locks::{Locking, Wish},
+    locks::{CLEARING, Locking, Wish},
     snapshot::{Ground, TikvSnapshot},
 };
 use braid_kv::{
@@ -247,9 +247,14 @@ impl Parts {
         }
     }
 
-    fn release(&self, txn: TxnId) {
-        let Some(local) = self.locking.locals.remove(txn) else { return };
-        self.cluster().spawn(self.clone().give_back_all(local));
+    /// Gives the locks back, in a task; the answer is there when they are gone, or after
+    /// [`CLEARING`].
+    fn release(&self, txn: TxnId) -> Answer<'static, ()> {
+        let Some(local) = self.locking.locals.remove(txn) else { return Answer::ready(()) };
+        let work = self.cluster().spawn(self.clone().give_back_all(local));
+        Answer::wait(async move {
+            let _ = tokio::time::timeout(CLEARING, work).await;
+        })
     }
 
     async fn give_back_all(self, local: Arc<Local>) {
@@ -290,7 +295,7 @@ impl Drop for Awaited {
         self.outcome.close();
         if let Ok(Ok(CommitOutcome::Retry(_))) = self.outcome.try_recv() {
             let _runtime = self.runtime.enter();
-            self.parts.release(txn);
+            drop(self.parts.release(txn));
         }
     }
 }
@@ -350,7 +355,7 @@ impl Store for TikvStore {
 
     fn commit(&self, request: CommitRequest) -> Answer<'_, Result<CommitOutcome>> {
         if let Err(error) = self.check_running() {
-            self.release(request.txn);
+            drop(self.release(request.txn));
             return Answer::ready(Err(error));
         }
         let _runtime = self.runtime.enter();
@@ -361,15 +366,15 @@ impl Store for TikvStore {
         self.parts.cluster().spawn(async move {
             let outcome = parts.clone().commit(request).await;
             if let (Err(Ok(CommitOutcome::Retry(_))), Some(txn)) = (reply.send(outcome), kept) {
-                parts.release(txn);
+                drop(parts.release(txn));
             }
         });
         Answer::wait(awaited.outcome())
     }
 
-    fn release(&self, txn: TxnId) {
+    fn release(&self, txn: TxnId) -> Answer<'_, ()> {
         let _runtime = self.runtime.enter();
-        self.parts.release(txn);
+        self.parts.release(txn)
     }
 
     fn locks(&self) -> Vec<LockInfo> {

@@ -444,6 +444,34 @@ async fn deadlocks_are_found_between_locks_and_commits_too() {
     }
 }
 
+/// Who was told that a transaction is over finds its locks free, also if he does not wait.
+#[tokio::test]
+async fn no_lock_is_met_once_the_end_is_told() {
+    let slow = Fault::Delay(Duration::from_millis(100));
+    for (rpc, commits) in
+        [(Rpc::PessimisticRollback, false), (Rpc::PessimisticRollback, true), (Rpc::Commit, true)]
+    {
+        let cluster = two_regions();
+        let db = cluster.open().await;
+        let holder = serializable(&db);
+        for key in ["a", "z"] {
+            lock(&holder, key).await.unwrap();
+            if rpc == Rpc::Commit {
+                set(&holder, key, "1");
+            }
+        }
+        cluster.add(Rule::next(rpc, slow.clone()).times(2));
+        match commits {
+            true => drop(holder.commit_or_error().await.unwrap()),
+            false => holder.rollback().await,
+        }
+        let other = serializable(&db);
+        let nowait = other.lock(other.next_statement(), keys(&["a", "z"]).wait(LockWait::NoWait));
+        let nowait = nowait.await;
+        assert!(nowait.is_ok(), "{rpc:?} {commits}: {nowait:?}");
+    }
+}
+
 #[tokio::test]
 async fn a_waiter_that_goes_away_leaves_no_lock() {
     let cluster = two_regions();

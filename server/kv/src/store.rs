@@ -263,8 +263,9 @@ pub trait Store: Send + Sync + 'static {
     /// carried out all the same.
     fn commit(&self, request: CommitRequest) -> Answer<'_, Result<CommitOutcome>>;
 
-    /// Releases the transaction's locks without waiting. Harmless if it has none.
-    fn release(&self, txn: TxnId);
+    /// Releases the transaction's locks: that goes its way whether or not the answer is waited for,
+    /// and with the answer others can have them. Harmless if it has none.
+    fn release(&self, txn: TxnId) -> Answer<'_, ()>;
 
     /// Locks held and awaited now, in key order.
     fn locks(&self) -> Vec<LockInfo>;

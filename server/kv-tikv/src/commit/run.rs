@@ -10,7 +10,7 @@ use super::{
 use crate::{
     cluster::Cluster,
     locals::{Local, Start},
-    locks::Locking,
+    locks::{CLEARING, Locking},
     meeting::Meeting,
     snapshot::{Ground, multi_get},
 };
@@ -21,15 +21,13 @@ use parking_lot::Mutex;
 use std::{
     collections::BTreeMap,
     sync::{Arc, atomic::AtomicBool},
-    time::{Duration, Instant},
+    time::Instant,
 };
 
 /// So often a commit begins anew by itself, when it meets writes that are newer than its start.
 const BEGINNINGS_MAX: usize = 16;
 /// So often it takes a new timestamp when readers have pushed it.
 const PUSHES_MAX: usize = 64;
-/// A failed commit waits so long for its locks to be gone; they go on going afterwards.
-const CLEARING: Duration = Duration::from_secs(2);
 
 /// Why a commit did not come about.
 pub(super) enum End {

@@ -69,7 +69,7 @@ impl Transaction {
             self.restart()?;
             return Ok(CommitOutcome::Retry(conflict));
         }
-        self.end();
+        self.end().await;
         Ok(conflict.map_or(CommitOutcome::Committed(at), CommitOutcome::Retry))
     }
 
@@ -83,7 +83,7 @@ impl Transaction {
                 if conflict.tag != 0 && self.isolation() != Isolation::Serializable =>
             {
                 if keep_locks {
-                    self.database.inner.store.release(self.id());
+                    self.database.inner.store.release(self.id()).await;
                 }
                 Err(Error::CheckChanged(Box::new(conflict)))
             }
@@ -122,7 +122,7 @@ impl Transaction {
         let active = self.lock_state().phase == Phase::Active;
         if active {
             self.database.inner.counters.here().aborted.fetch_add(1, Relaxed);
-            self.end();
+            self.end().await;
         }
     }
 
@@ -131,16 +131,18 @@ impl Transaction {
         self.commit().await?.into_result()
     }
 
-    /// Ends without the store's help.
-    fn end(&self) {
-        let mut state = self.lock_state();
-        state.phase = Phase::Ended;
-        let has_locks = std::mem::take(&mut state.has_locks);
-        state.snapshot = None;
-        state.statements.clear();
-        drop(state);
+    /// Ends without the store's help, but for the locks: once told of the end, the client may take
+    /// them with another session that does not wait.
+    async fn end(&self) {
+        let has_locks = {
+            let mut state = self.lock_state();
+            state.phase = Phase::Ended;
+            state.snapshot = None;
+            state.statements.clear();
+            std::mem::take(&mut state.has_locks)
+        };
         if has_locks {
-            self.database.inner.store.release(self.id());
+            self.database.inner.store.release(self.id()).await;
         }
     }
 }

@@ -275,7 +275,7 @@ impl Drop for Transaction {
         if state.phase == Phase::Active {
             self.database.inner.counters.here().aborted.fetch_add(1, Relaxed);
             if state.has_locks {
-                self.database.inner.store.release(self.id);
+                drop(self.database.inner.store.release(self.id));
             }
         }
     }

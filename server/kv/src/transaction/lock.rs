@@ -46,9 +46,10 @@ impl Transaction {
         let store = &self.database.inner.store;
         let answer = store.lock(self.id(), request, &since, self.options.lock_timeout);
         let grant = self.round_trip(crate::waits::lock_wait(answer)).await?;
-        if let Err(ended) = self.active() {
+        let ended = self.active().err();
+        if let Some(ended) = ended {
             // Ended by another task while this one was taking its locks.
-            store.release(self.id());
+            store.release(self.id()).await;
             return Err(ended);
         }
         let changed = grant.changed.iter().position(|changed| *changed);
