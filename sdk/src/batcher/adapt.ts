@@ -45,6 +45,10 @@ const WINDOW_MS = 60;
 const WINDOW_BATCHES = 6;
 /** A measurement that takes this long counts with fewer batches. */
 const WINDOW_MS_MAX = 250;
+/** A trial that is worse than the best by this factor ends early … */
+const HOPELESS = 1.4;
+/** … after so many batches. */
+const HOPELESS_BATCHES = 3;
 /** What is better by this factor is kept at once. */
 const CLEARLY = 1.25;
 /** What is not better by this factor, after a second look if need be, may be chance. */
@@ -146,11 +150,17 @@ export class Adapter {
     this.#batches += 1;
     const ms = nowMs - this.#sinceMs;
     const enough = this.#batches >= WINDOW_BATCHES && ms >= WINDOW_MS;
-    if (!enough && ms < WINDOW_MS_MAX) return undefined;
+    if (!enough && ms < WINDOW_MS_MAX && !this.#isHopeless(ms)) return undefined;
     const change = this.#decide({ rows: this.#rows, ms }, nowMs);
     this.#measure(nowMs);
     this.#skip = change === undefined ? 0 : Math.max(1, this.setting.inFlight);
     return change;
+  }
+
+  /** The trial costs more throughput than a longer look at it is worth. */
+  #isHopeless(ms: number): boolean {
+    if (this.#trial === undefined || this.#doubt || this.#batches < HOPELESS_BATCHES) return false;
+    return rateOf({ rows: this.#rows, ms }) * HOPELESS < rateOf(this.#ofBase);
   }
 
   #measure(nowMs: number): void {
