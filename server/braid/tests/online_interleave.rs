@@ -1,5 +1,5 @@
 //! ALTER TABLE … INTERLEAVE and … UNINTERLEAVE on a filled table: beside writers, cancelled,
-//! and cut short by kill -9.
+//! and cut short by kill -9; ALTER INDEX too.
 //!
 //! Afterwards the table lies in one of the two places, has all of its rows, and what is left of
 //! the other place goes.
@@ -50,24 +50,30 @@ async fn fill(client: &Client) {
     client.batch_execute(&sql).await.expect("filled tables");
 }
 
-/// `public` or `moving`.
-async fn state(client: &Client) -> String {
-    let sql = "SELECT state FROM braid_internal.indexes WHERE index_name = 'c_pkey'";
-    first_column(client, sql).await.pop().expect("a primary key")
+/// The indexes that are being moved or built.
+async fn unfinished(client: &Client) -> Vec<String> {
+    let sql = "SELECT index_name FROM braid_internal.indexes WHERE state <> 'public'";
+    first_column(client, sql).await
 }
 
 async fn wait_for_moving(client: &Client) {
     let deadline = Instant::now() + PATIENCE;
-    while state(client).await != "moving" {
+    while unfinished(client).await.is_empty() {
         assert!(Instant::now() < deadline, "the move never began");
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
 }
 
+async fn is_index_interleaved(client: &Client, index: &str) -> bool {
+    let sql = format!(
+        "SELECT parent FROM braid_internal.indexes WHERE index_name = '{index}' \
+         AND parent IS NOT NULL"
+    );
+    !first_column(client, &sql).await.is_empty()
+}
+
 async fn is_interleaved(client: &Client) -> bool {
-    let sql = "SELECT parent FROM braid_internal.indexes WHERE index_name = 'c_pkey' \
-               AND parent IS NOT NULL";
-    !first_column(client, sql).await.is_empty()
+    is_index_interleaved(client, "c_pkey").await
 }
 
 /// Every row of the children, as text.
@@ -98,18 +104,30 @@ async fn wait_for_removal(client: &Client) {
 
 #[test]
 fn a_move_cut_short_by_a_kill_is_done_or_taken_back() {
+    kill_moves("c_pkey", &INTO, OUT);
+}
+
+#[test]
+fn a_move_of_an_index_cut_short_by_a_kill_is_done_or_taken_back() {
+    let into = ["ALTER INDEX c_a_v INTERLEAVE IN PARENT p (a)"];
+    kill_moves("c_a_v", &into, "ALTER INDEX c_a_v UNINTERLEAVE");
+}
+
+/// Moves an index there and back, with a kill in the middle of each.
+fn kill_moves(index: &str, into: &[&'static str], out: &'static str) {
     run(async {
         let mut server = Server::start(Config::new());
         let client = connect(server.sql_url(), None).await;
         fill(&client).await;
+        client.batch_execute("CREATE INDEX c_a_v ON c (a, v)").await.expect("another index");
         let mut random = Random::new(seed());
         let (mut before, mut done, mut taken_back) = (rows(&client).await, 0, 0);
         drop(client);
         for round in 0..Size::from_env().pick(6, 12, 50) {
             let mover = connect(server.sql_url(), None).await;
             let watcher = connect(server.sql_url(), None).await;
-            let was = is_interleaved(&watcher).await;
-            let sql = if was { OUT } else { random.pick(&INTO) };
+            let was = is_index_interleaved(&watcher, index).await;
+            let sql = if was { out } else { *random.pick(into) };
             let moving = tokio::spawn(async move { mover.batch_execute(sql).await });
             wait_for_moving(&watcher).await;
             let wait_max = if round % 2 == 0 { 30 } else { 600 };
@@ -121,9 +139,9 @@ fn a_move_cut_short_by_a_kill_is_done_or_taken_back() {
             }
             server.restart();
             let client = connect(server.sql_url(), None).await;
-            let is = is_interleaved(&client).await;
+            let is = is_index_interleaved(&client, index).await;
             assert!(is != was || !finished, "round {round}: {sql} was told to be done");
-            assert_eq!(state(&client).await, "public", "round {round}: {sql}");
+            assert!(unfinished(&client).await.is_empty(), "round {round}: {sql}");
             assert!(rows(&client).await == before, "round {round}: {sql}: rows differ");
             assert_sound(&client, &format!("round {round}: {sql}")).await;
             (done, taken_back) = (done + i32::from(is != was), taken_back + i32::from(is == was));
@@ -161,7 +179,7 @@ fn a_cancelled_move_is_taken_back() {
             });
             let error = outcome.expect_err("is cancelled");
             assert_eq!(error.code(), Some(&SqlState::QUERY_CANCELED), "{sql}");
-            assert_eq!(state(&watcher).await, "public", "{sql}");
+            assert!(unfinished(&watcher).await.is_empty(), "{sql}");
             assert_eq!(is_interleaved(&watcher).await, was, "{sql}");
             assert!(rows(&watcher).await == before, "{sql}: rows differ");
             assert_sound(&watcher, sql).await;
@@ -207,7 +225,7 @@ fn what_depends_on_the_place_waits_for_the_move() {
                 _ => watcher.batch_execute(&format!("BEGIN; {sql}; ROLLBACK")).await,
             };
             watcher.batch_execute("ROLLBACK").await.expect("rolls back");
-            let ended = state(&watcher).await == "public";
+            let ended = unfinished(&watcher).await.is_empty();
             if ended {
                 break;
             }

@@ -135,7 +135,7 @@ fn range_deletes_are_the_same_as_row_by_row() {
     let server = Server::start(Config::new().env("BRAID_UNSAFE_NO_SYNC", "1"));
     let seeds = match seed_from_env() {
         Some(seed) => seed..seed + 1,
-        None => 1..1 + Size::from_env().pick(30, 150, 1_200),
+        None => 1..1 + Size::from_env().pick(30, 150, 1_500),
     };
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     runtime.block_on(async {
