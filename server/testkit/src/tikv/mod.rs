@@ -17,8 +17,10 @@
 //! assertions, pipelined DML. Where a client's mistake would be passed over in silence by a real
 //! store, this one may refuse it.
 //!
-//! Its rules are checked against the real thing: `tests/tikv/rules.rs` runs on both.
+//! Its rules are checked against the real thing: `tests/tikv/rules.rs` runs on both. [`RealCluster`]
+//! starts and disturbs a real one, [`admin`] looks into either from outside.
 
+pub mod admin;
 mod clock;
 mod cluster;
 mod convert;
@@ -28,6 +30,7 @@ mod keys;
 mod outcomes;
 mod pd_service;
 mod reads;
+mod real;
 mod safe_points;
 mod standin;
 mod state;
@@ -36,5 +39,6 @@ mod waits;
 mod writes;
 
 pub use faults::{Fault, Gate, Plan, Rpc, Rule};
+pub use real::RealCluster;
 pub use standin::{Config, TikvStandIn};
 pub use state::Pace;

@@ -58,6 +58,10 @@ impl Call for kvrpcpb::GetRequest {
     fn refuse(error: errorpb::Error) -> Self::Answer {
         kvrpcpb::GetResponse { region_error: Some(error), ..Default::default() }
     }
+
+    fn abort(error: kvrpcpb::KeyError) -> Self::Answer {
+        kvrpcpb::GetResponse { error: Some(error), ..Default::default() }
+    }
 }
 
 impl Call for kvrpcpb::BatchGetRequest {
@@ -95,6 +99,10 @@ impl Call for kvrpcpb::BatchGetRequest {
 
     fn refuse(error: errorpb::Error) -> Self::Answer {
         kvrpcpb::BatchGetResponse { region_error: Some(error), ..Default::default() }
+    }
+
+    fn abort(error: kvrpcpb::KeyError) -> Self::Answer {
+        kvrpcpb::BatchGetResponse { error: Some(error), ..Default::default() }
     }
 }
 

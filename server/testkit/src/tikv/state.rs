@@ -112,6 +112,10 @@ pub trait Call: Clone + Send + Sync + 'static {
     fn run(&self, core: &mut Core, at: &At) -> Step<Self::Answer>;
     /// The answer when the region is the wrong one.
     fn refuse(error: errorpb::Error) -> Self::Answer;
+    /// The answer when the region is the right one and a key is not in it.
+    fn abort(error: kvrpcpb::KeyError) -> Self::Answer {
+        Self::refuse(errorpb::Error { message: error.abort, ..Default::default() })
+    }
 }
 
 /// How far a request has come.
@@ -210,6 +214,10 @@ impl Core {
         });
         match at {
             Ok(at) => call.run(self, &at),
+            Err(RegionError::KeyNotInRegion) => {
+                let abort = "a key is not in the region".to_owned();
+                Step::Done(C::abort(kvrpcpb::KeyError { abort, ..Default::default() }))
+            }
             Err(error) => Step::Done(C::refuse(convert::region_error(error))),
         }
     }

@@ -48,6 +48,10 @@ impl Call for kvrpcpb::PrewriteRequest {
     fn refuse(error: errorpb::Error) -> Self::Answer {
         kvrpcpb::PrewriteResponse { region_error: Some(error), ..Default::default() }
     }
+
+    fn abort(error: kvrpcpb::KeyError) -> Self::Answer {
+        kvrpcpb::PrewriteResponse { errors: vec![error], ..Default::default() }
+    }
 }
 
 fn prewrite(request: &kvrpcpb::PrewriteRequest) -> Result<Prewrite, KeyError> {
@@ -167,6 +171,10 @@ impl Call for kvrpcpb::PessimisticLockRequest {
 
     fn refuse(error: errorpb::Error) -> Self::Answer {
         kvrpcpb::PessimisticLockResponse { region_error: Some(error), ..Default::default() }
+    }
+
+    fn abort(error: kvrpcpb::KeyError) -> Self::Answer {
+        kvrpcpb::PessimisticLockResponse { errors: vec![error], ..Default::default() }
     }
 }
 
@@ -302,6 +310,10 @@ impl Call for kvrpcpb::CommitRequest {
 
     fn refuse(error: errorpb::Error) -> Self::Answer {
         kvrpcpb::CommitResponse { region_error: Some(error), ..Default::default() }
+    }
+
+    fn abort(error: kvrpcpb::KeyError) -> Self::Answer {
+        kvrpcpb::CommitResponse { error: Some(error), ..Default::default() }
     }
 }
 

@@ -84,21 +84,36 @@ pub async fn a_region_that_was_split_tells_what_is_there_now(client: &mut Client
     panic!("PD does not know the border");
 }
 
+/// The refusal is one about the key, with no more than a message; not one about the region.
 pub async fn a_key_of_another_region_is_refused(client: &mut Client) {
     split(client, "m").await;
     let version = client.ts().await;
+    let key = client.key("a");
     for _ in 0..100 {
         let (context, mut store) = client.place(&client.key("z")).await;
         let context = Some(merged(None, context));
-        let key = client.key("a");
-        let request = rpc::GetRequest { context, key, version, ..Default::default() };
-        let answer = store.kv_get(request).await.expect("an answer").into_inner();
-        // No error: PD has not heard of the border yet.
-        if let Some(refused) = answer.region_error.and_then(|error| error.key_not_in_region) {
-            assert!(!refused.key.is_empty());
-            return;
+        let get = rpc::GetRequest { context, key: key.clone(), version, ..Default::default() };
+        let got = store.kv_get(get.clone()).await.expect("an answer").into_inner();
+        // Found, or another epoch: PD has not heard of the border yet.
+        let Some(error) = got.error else {
+            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+            continue;
+        };
+        let context = get.context;
+        let prewrite = client.prewrite_of(Op::Put, "a", version);
+        let prewrite = rpc::PrewriteRequest { context: context.clone(), ..prewrite };
+        let prewrite = store.kv_prewrite(prewrite).await.expect("an answer").into_inner();
+        let lock = client.lock_of("a", version, version);
+        let lock = rpc::PessimisticLockRequest { context, ..lock };
+        let lock = store.kv_pessimistic_lock(lock).await.expect("an answer").into_inner();
+        assert_eq!((prewrite.region_error, lock.region_error), (None, None));
+        assert_eq!((prewrite.errors.len(), lock.errors.len()), (1, 1));
+        for error in [&error, &prewrite.errors[0], &lock.errors[0]] {
+            let abort = error.abort.clone();
+            assert!(!abort.is_empty());
+            assert_eq!(*error, rpc::KeyError { abort, ..Default::default() });
         }
-        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        return;
     }
     panic!("it was never refused for its key");
 }
