@@ -29,7 +29,10 @@ fn every_history_is_strictly_serializable() {
         Size::from_env().pick((1_500, 8, 1), (10_000, 16, 4), (60_000, 32, 15));
     let seed = seed();
     println!("seed {seed}: rerun with BRAID_TEST_SEED={seed}");
-    let history = record(Config::new(), Plan { transactions, workers, kills, seed });
+    let history = record(
+        Config::new(),
+        Plan { transactions, workers, kills, seed, gateways: 1, stores_fail: false },
+    );
     write(&history);
     let report = check(&history);
     println!("{} transactions, {kills} kills: {report}", history.transactions.len());
@@ -44,10 +47,18 @@ fn without_validation_the_check_fails() {
     for round in 0..5 {
         let config =
             Config::new().env("BRAID_UNSAFE_NO_VALIDATION", "1").env("BRAID_UNSAFE_NO_SYNC", "1");
-        let plan = Plan { transactions: 1_000, workers: 8, kills: 0, seed: seed + round };
+        let seed = seed + round;
+        let plan = Plan {
+            transactions: 1_000,
+            workers: 8,
+            kills: 0,
+            seed,
+            gateways: 1,
+            stores_fail: false,
+        };
         let report = check(&record(config, plan));
         if report.has(Kind::WriteSkew) || report.has(Kind::ReadSkew) {
-            println!("seed {}: {}", seed + round, report.anomalies[0]);
+            println!("seed {seed}: {}", report.anomalies[0]);
             return;
         }
     }

@@ -61,7 +61,8 @@ impl Meeting {
                 Fate::Alive => must_wait = true,
             }
             if matches!(fate, Fate::Committed(_) | Fate::RolledBack) {
-                cluster.clear_later(lock.clone(), fate);
+                let its = locks.iter().filter(|lock| lock.lock_version == holder);
+                cluster.clear_later(its.cloned().collect(), fate);
             }
         }
         if (must_wait || !news) && !self.backoff.sleep().await {

@@ -171,12 +171,23 @@ impl Cluster {
         }
     }
 
-    /// The same without waiting, for a reader that can go on.
-    pub fn clear_later(self: &Arc<Self>, lock: LockInfo, fate: Fate) {
+    /// Clears locks of one transaction that a reader has met, without keeping him. All of them at
+    /// once: the next reader would have to ask for the transaction's fate again.
+    pub fn clear_later(self: &Arc<Self>, locks: Vec<LockInfo>, fate: Fate) {
         let cluster = self.clone();
         self.spawn(async move {
-            if let Err(error) = cluster.clear(&lock, fate).await {
-                tracing::debug!(%error, "a lock stays for the next who meets it");
+            let Some(start) = locks.first().map(|lock| lock.lock_version) else { return };
+            let commit_version = match fate {
+                Fate::Committed(at) => at,
+                Fate::RolledBack => 0,
+                Fate::Pushed | Fate::Alive => return,
+            };
+            // Readers do not meet pessimistic locks.
+            let mut keys: Vec<Key> = locks.iter().map(|lock| lock.key.to_vec()).collect();
+            keys.sort_unstable();
+            keys.dedup();
+            if let Err(error) = cluster.resolve(start, commit_version, keys).await {
+                tracing::debug!(%error, "locks stay for the next who meets them");
             }
         });
     }

@@ -25,6 +25,16 @@ pub fn is_tikv() -> bool {
     }
 }
 
+/// Whether the store may lose locks that are no prewrites: they are in the memory of a region's
+/// leader, which may crash. In a real cluster nobody is asked to crash, and may all the same.
+///
+/// # Panics
+/// As [`is_tikv`].
+pub fn may_lose_locks() -> bool {
+    let is_rough = std::env::var("BRAID_TEST_PLAN").is_ok_and(|plan| plan == "rough");
+    is_tikv() && (is_rough || std::env::var_os("TIKV_PD").is_some())
+}
+
 /// Further arguments of `braid start` for the server of a folder, unless it was told of a store.
 ///
 /// # Panics

@@ -22,13 +22,17 @@ pub struct Plan {
     pub workers: u64,
     pub kills: usize,
     pub seed: u64,
+    /// Servers over one store, each with its part of the workers.
+    pub gateways: usize,
+    /// Whether statements may fail because their store does not answer.
+    pub stores_fail: bool,
 }
 
 /// What the workers have in common.
 pub struct Shared {
     pub plan: Plan,
-    /// Where the server is; none while it is down.
-    url: Mutex<Option<String>>,
+    /// Where the servers are; none while one is down.
+    urls: Mutex<Vec<Option<String>>>,
     start: Instant,
     next_value: AtomicI64,
     next_transaction: AtomicUsize,
@@ -55,44 +59,57 @@ impl Shared {
     }
 
     pub fn is_done(&self) -> bool {
-        self.next_transaction.load(Ordering::Relaxed) >= self.plan.transactions
+        self.start.elapsed() > PATIENCE
+            || self.next_transaction.load(Ordering::Relaxed) >= self.plan.transactions
     }
 
-    pub fn url(&self) -> Option<String> {
-        self.url.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    /// The server of a worker.
+    pub fn url(&self, process: u32) -> Option<String> {
+        let urls = self.urls.lock().unwrap_or_else(PoisonError::into_inner);
+        urls[process as usize % urls.len()].clone()
     }
 
-    fn set_url(&self, url: Option<String>) {
-        *self.url.lock().unwrap_or_else(PoisonError::into_inner) = url;
+    fn set_url(&self, gateway: usize, url: Option<String>) {
+        self.urls.lock().unwrap_or_else(PoisonError::into_inner)[gateway] = url;
     }
 }
 
-/// Runs the plan on a server of its own. The last transaction reads everything.
+/// Runs the plan on servers of its own. The last transaction reads everything.
 pub fn record(config: Config, plan: Plan) -> History {
+    record_beside(config, plan, |_| {})
+}
+
+/// The same, while something else goes on beside the workers, which ends when they are done.
+pub fn record_beside(config: Config, plan: Plan, beside: impl FnOnce(&Shared) + Send) -> History {
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
-    let mut server = Server::start(config);
+    let mut servers = vec![Server::start(config.clone())];
+    runtime.block_on(async {
+        connect(servers[0].sql_url(), None).await.batch_execute(TABLES).await.expect("the tables");
+    });
+    servers.extend((1..plan.gateways).map(|_| Server::start(config.clone())));
+    let urls = servers.iter().map(|server| Some(server.sql_url().to_owned())).collect();
     let shared = Arc::new(Shared {
         plan,
-        url: Mutex::new(Some(server.sql_url().to_owned())),
+        urls: Mutex::new(urls),
         start: Instant::now(),
         next_value: AtomicI64::new(1),
         next_transaction: AtomicUsize::new(0),
         last_ns: AtomicU64::new(0),
     });
-    runtime.block_on(async {
-        connect(server.sql_url(), None).await.batch_execute(TABLES).await.expect("the tables");
-    });
     let workers: Vec<_> = (0..plan.workers)
         .map(|number| runtime.spawn(worker::work(Arc::clone(&shared), number as u32)))
         .collect();
-    kill_at_times(&mut server, &shared);
+    std::thread::scope(|scope| {
+        scope.spawn(|| beside(&shared));
+        kill_at_times(&mut servers, &shared);
+    });
     let mut history = History::default();
     runtime.block_on(async {
         for worker in workers {
             let done = tokio::time::timeout(PATIENCE, worker).await.expect("the workers end");
             history.transactions.extend(done.expect("a worker saw an error it should not see"));
         }
-        let client = connect(server.sql_url(), None).await;
+        let client = connect(servers[0].sql_url(), None).await;
         history.transactions.push(read_all(&client, &shared).await);
     });
     history
@@ -104,8 +121,8 @@ const TABLES: &str = "
     CREATE TABLE register (key int PRIMARY KEY, value bigint NOT NULL);
     CREATE INDEX register_value ON register (value)";
 
-/// Kills the server each time another part of the transactions was begun.
-fn kill_at_times(server: &mut Server, shared: &Shared) {
+/// Kills the servers in turn, each time another part of the transactions was begun.
+fn kill_at_times(servers: &mut [Server], shared: &Shared) {
     let plan = shared.plan;
     for kill in 1..=plan.kills {
         let moment = plan.transactions * kill / (plan.kills + 1);
@@ -113,10 +130,11 @@ fn kill_at_times(server: &mut Server, shared: &Shared) {
             assert!(shared.start.elapsed() < PATIENCE, "the workers hang");
             std::thread::sleep(Duration::from_millis(5));
         }
-        server.kill();
-        shared.set_url(None);
-        server.restart();
-        shared.set_url(Some(server.sql_url().to_owned()));
+        let gateway = kill % servers.len();
+        servers[gateway].kill();
+        shared.set_url(gateway, None);
+        servers[gateway].restart();
+        shared.set_url(gateway, Some(servers[gateway].sql_url().to_owned()));
     }
 }
 

@@ -27,7 +27,7 @@ pub async fn work(shared: Arc<Shared>, process: u32) -> Vec<Transaction> {
     let mut random = Random::new(shared.plan.seed.wrapping_mul(1_000) + u64::from(process));
     let mut done = Vec::new();
     while !shared.is_done() {
-        let Some(url) = shared.url() else {
+        let Some(url) = shared.url(process) else {
             tokio::time::sleep(Duration::from_millis(5)).await;
             continue;
         };
@@ -48,9 +48,7 @@ pub async fn work(shared: Arc<Shared>, process: u32) -> Vec<Transaction> {
             let end = sender.transaction().await;
             let (outcome, is_broken) = match end {
                 Ok(outcome) => (outcome, false),
-                Err(Failure { error, commit_sent }) => {
-                    after(&client, &error, commit_sent, &sender.ops).await
-                }
+                Err(Failure { error, commit_sent }) => after(&sender, &error, commit_sent).await,
             };
             let ops = sender.ops;
             let answered_ns = shared.now_ns();
@@ -76,7 +74,7 @@ impl From<Error> for Failure {
 }
 
 /// How a transaction ended that met an error, and whether the connection is of no more use.
-async fn after(client: &Client, error: &Error, commit_sent: bool, ops: &[Op]) -> (Outcome, bool) {
+async fn after(sender: &Sender<'_>, error: &Error, commit_sent: bool) -> (Outcome, bool) {
     let lost = if commit_sent { Outcome::Unknown } else { Outcome::Failed };
     match error.code() {
         None => (lost, true),
@@ -84,11 +82,15 @@ async fn after(client: &Client, error: &Error, commit_sent: bool, ops: &[Op]) ->
         Some(code) if code.code() == "40003" => (Outcome::Unknown, true),
         Some(code)
             if *code == SqlState::T_R_SERIALIZATION_FAILURE
-                || *code == SqlState::T_R_DEADLOCK_DETECTED =>
+                || *code == SqlState::T_R_DEADLOCK_DETECTED
+                || (*code == SqlState::IO_ERROR && sender.shared.plan.stores_fail) =>
         {
-            (Outcome::Failed, client.batch_execute("ROLLBACK").await.is_err())
+            (Outcome::Failed, sender.client.batch_execute("ROLLBACK").await.is_err())
         }
-        Some(_) => panic!("an error that a transaction should not see: {error:?} after {ops:?}"),
+        Some(_) => {
+            let ops = &sender.ops;
+            panic!("an error that a transaction should not see: {error:?} after {ops:?}")
+        }
     }
 }
 

@@ -28,6 +28,11 @@ pub struct Open {
     pub held: BTreeSet<i64>,
     /// Whether it may have locks.
     pub may_lock: bool,
+    /// Sessions whose open transactions have locked a row that this one has locked too: somebody's
+    /// lock was lost. Only one of them may commit.
+    pub rivals: BTreeSet<usize>,
+    /// Whether a rival has committed.
+    pub is_beaten: bool,
 }
 
 impl Open {
@@ -61,7 +66,7 @@ impl Open {
         }
         self.log.truncate(at + 1);
         self.held.clear();
-        (self.since, self.doomed) = (None, false);
+        (self.since, self.doomed, self.is_beaten) = (None, false, false);
         true
     }
 

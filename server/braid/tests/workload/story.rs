@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use braid_testkit::random::Random;
+use braid_testkit::store::may_lose_locks;
 use braid_testkit::target::connect;
 use tokio::runtime::Runtime;
 
@@ -23,6 +24,7 @@ pub struct Counts {
     pub locked_out: u64,
     pub failed: u64,
     pub rolled_back_to: u64,
+    pub locks_lost: u64,
 }
 
 impl Counts {
@@ -35,6 +37,7 @@ impl Counts {
         self.locked_out += other.locked_out;
         self.failed += other.failed;
         self.rolled_back_to += other.rolled_back_to;
+        self.locks_lost += other.locks_lost;
     }
 }
 
@@ -175,6 +178,7 @@ impl Story<'_> {
         open.doomed |= answer == Answer::Error("40001".to_owned());
         open.log.push((statement, answer));
         if open.begins_anew() {
+            self.forget_rivals(at);
             return;
         }
         if open.failed() && !open.restartable && open.savepoints().is_empty() {
@@ -218,19 +222,25 @@ impl Story<'_> {
             return;
         }
         if *answer == Answer::Error("40001".to_owned()) {
-            self.assert(self.model.newest() > since, "a retry error, and nobody has committed");
+            // A transaction whose lock was lost has to try again too.
+            let has_reason = self.model.newest() > since || may_lose_locks();
+            self.assert(has_reason, "a retry error, and nobody has committed");
         } else {
             let locked = self.others(at).any(|open| open.may_lock);
             self.assert(locked, "a lock error, and nobody has locks");
         }
     }
 
-    /// A row that somebody has locked is not locked by another.
-    fn check_locks(&self, at: usize, statement: &Statement, answer: &Answer) {
+    /// A row that somebody has locked is not locked by another, unless the store loses locks: then
+    /// only one of the two may commit.
+    fn check_locks(&mut self, at: usize, statement: &Statement, answer: &Answer) {
         let Some(id) = statement.locked_id() else { return };
         if self.others(at).any(|open| open.held.contains(&id)) {
             let got = matches!(answer, Answer::Count(1))
                 || matches!(answer, Answer::Rows(rows) if !rows.is_empty());
+            if got && may_lose_locks() {
+                return self.lose_lock(at, id);
+            }
             self.assert(!got, "a row that another transaction has locked was locked");
         } else if matches!(statement, Statement::Get(_, super::statement::Lock::Skip))
             && *answer == Answer::Rows(Vec::new())
@@ -243,6 +253,30 @@ impl Story<'_> {
             log.push((plain, answer.clone()));
             let since = open.since.unwrap_or(0);
             self.assert(self.model.fits_any(since, &log), "a row was skipped that is not locked");
+        }
+    }
+
+    /// Somebody's lock was lost, and this session has taken it.
+    fn lose_lock(&mut self, at: usize, id: i64) {
+        self.counts.locks_lost += 1;
+        for other in (0..self.sessions.len()).filter(|other| *other != at) {
+            let Some(open) = &mut self.sessions[other].open else { continue };
+            if open.held.remove(&id) {
+                open.rivals.insert(at);
+                self.open(at).rivals.insert(other);
+            }
+        }
+    }
+
+    /// Its locks count no more: the transaction is over, or begins anew.
+    fn forget_rivals(&mut self, at: usize) {
+        for session in self.sessions.iter_mut() {
+            if let Some(open) = &mut session.open {
+                open.rivals.remove(&at);
+            }
+        }
+        if let Some(open) = &mut self.sessions[at].open {
+            open.rivals.clear();
         }
     }
 
@@ -265,6 +299,7 @@ impl Story<'_> {
             let answer = self.say(at, "ROLLBACK").await;
             self.assert(answer == Answer::Count(0), "ROLLBACK fails");
             self.sessions[at].open = None;
+            self.forget_rivals(at);
             return;
         }
         let restartable = self.open(at).restartable;
@@ -282,10 +317,15 @@ impl Story<'_> {
             let changes = self.model.changes(since, &open.log);
             let fits = self.model.commit(&open.log) || !changes;
             self.assert(fits, "committed, and its answers do not fit the newest state");
+            self.assert(!open.is_beaten, "two have locked the same row, and both have committed");
+            for rival in &open.rivals {
+                self.open(*rival).is_beaten = true;
+            }
         } else if !failed {
             self.counts.retried += 1;
             self.assert(is_contention(&answer), "COMMIT fails");
         }
+        self.forget_rivals(at);
         if release && !committed && answer == Answer::Error("40001".to_owned()) {
             self.sessions[at].open = Some(open);
             return self.restart(at).await;
@@ -304,7 +344,11 @@ impl Story<'_> {
         self.counts.restarted += 1;
         let open = self.open(at);
         open.log.clear();
-        (open.since, open.doomed) = (None, false);
+        (open.since, open.doomed, open.is_beaten) = (None, false, false);
+        if may_lose_locks() {
+            open.held.clear();
+        }
+        self.forget_rivals(at);
     }
 }
 

@@ -5,7 +5,10 @@ use braid_kv::{
     CommitOutcome, Database, Error, Isolation, LockRequest, LockStrength, LockWait, Record,
     RetryReason, Span, Transaction, TxnOptions,
 };
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 #[tokio::test]
 async fn must_not_exist_survives_a_delete_of_the_new_row() {
@@ -121,9 +124,13 @@ async fn a_blind_write_waits_for_the_lock_of_another() {
         let writer = writer.clone();
         async move { writer.commit_or_error().await }
     });
+    let since = Instant::now();
+    while db.store().locks().len() < 2 {
+        assert!(since.elapsed() < Duration::from_secs(30), "nobody waits");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
     tokio::time::sleep(Duration::from_millis(50)).await;
     assert!(!task.is_finished());
-    assert_eq!(db.store().locks().len(), 2);
     holder.put(holder.next_statement(), "a", "holder".as_bytes()).unwrap();
     holder.commit_or_error().await.unwrap();
     task.await.unwrap().unwrap();

@@ -236,7 +236,8 @@ impl Admin {
 }
 
 async fn channel(address: &str) -> Result<Channel, tonic::Status> {
-    let unavailable = |error: tonic::transport::Error| tonic::Status::unavailable(error.to_string());
+    let unavailable =
+        |error: tonic::transport::Error| tonic::Status::unavailable(error.to_string());
     let endpoint = Endpoint::from_shared(format!("http://{address}")).map_err(unavailable)?;
     endpoint.timeout(Duration::from_secs(10)).connect().await.map_err(unavailable)
 }

@@ -96,14 +96,19 @@ impl RealCluster {
         let mut port = || ports.next().expect("there are enough");
         let (pd_port, peer_port) = (port(), port());
         let at = |port: u16| format!("http://127.0.0.1:{port}");
-        let pd = spawn(bin, "pd-server", &folder, &[
-            ("--name", "pd".to_owned()),
-            ("--data-dir", path(&folder, "pd")),
-            ("--client-urls", at(pd_port)),
-            ("--peer-urls", at(peer_port)),
-            ("--config", path(&folder, "pd.toml")),
-            ("--log-file", path(&folder, "pd.log")),
-        ]);
+        let pd = spawn(
+            bin,
+            "pd-server",
+            &folder,
+            &[
+                ("--name", "pd".to_owned()),
+                ("--data-dir", path(&folder, "pd")),
+                ("--client-urls", at(pd_port)),
+                ("--peer-urls", at(peer_port)),
+                ("--config", path(&folder, "pd.toml")),
+                ("--log-file", path(&folder, "pd.log")),
+            ],
+        );
         let stores = 0..stores;
         let stores = stores.map(|_| RealStore { port: port(), status_port: port(), process: None });
         let stores: Vec<_> = stores.collect();
@@ -164,14 +169,19 @@ impl RealCluster {
     pub fn start_store(&mut self, number: usize) {
         let store = &self.stores[number];
         let (port, status_port) = (store.port, store.status_port);
-        let process = spawn(&self.bin, "tikv-server", &self.folder, &[
-            ("--pd-endpoints", self.pd_address()),
-            ("--addr", format!("127.0.0.1:{port}")),
-            ("--status-addr", format!("127.0.0.1:{status_port}")),
-            ("--data-dir", path(&self.folder, &format!("store-{number}"))),
-            ("--config", path(&self.folder, "tikv.toml")),
-            ("--log-file", path(&self.folder, &format!("store-{number}.log"))),
-        ]);
+        let process = spawn(
+            &self.bin,
+            "tikv-server",
+            &self.folder,
+            &[
+                ("--pd-endpoints", self.pd_address()),
+                ("--addr", format!("127.0.0.1:{port}")),
+                ("--status-addr", format!("127.0.0.1:{status_port}")),
+                ("--data-dir", path(&self.folder, &format!("store-{number}"))),
+                ("--config", path(&self.folder, "tikv.toml")),
+                ("--log-file", path(&self.folder, &format!("store-{number}.log"))),
+            ],
+        );
         self.stores[number].process = Some(process);
         wait_for("a store", || TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_ok());
     }
