@@ -1,13 +1,15 @@
 /**
  * `npm run test:tikv`: what runs over TiKV, on the cluster that `TIKV_PD=host:port` names (one of its
  * PD members), or on the stand-in of the tests. `BRAID_BIN` is the server, else the release build.
+ * With `TIKV_BIN=folder`, which has `pd-server` and `tikv-server`, the tests that disturb a cluster
+ * start a real one as well.
  */
 
 import { buildServer, step } from '../../examples/iot-worker/steps.mjs';
 import { ON_EVERY_STORE, serverTests } from './server.mjs';
 
 /** The rules of the stand-in, and the tests of kv-tikv. */
-const OF_TIKV = ['tikv', 'shared', 'rules', 'rough'];
+const OF_TIKV = ['tikv', 'shared', 'rules', 'rough', 'disturbed', 'dead_gateway'];
 
 async function main() {
   const { BRAID_BIN, TIKV_PD } = process.env;

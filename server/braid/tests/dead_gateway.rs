@@ -48,7 +48,8 @@ async fn work(url: String, round: u64, worker: u64, acknowledged: Arc<AtomicU64>
             "BEGIN; SELECT balance FROM account WHERE id IN ({from}, {to}, 7) {locks};
              UPDATE account SET balance = balance - 1 WHERE id = {from};
              UPDATE account SET balance = balance + 1 WHERE id = {to};
-             INSERT INTO ledger VALUES ({worker}, {seq}, 0, {from}, -1), ({worker}, {seq}, 1, {to}, 1);
+             INSERT INTO ledger VALUES ({worker}, {seq}, 0, {from}, -1),
+                                       ({worker}, {seq}, 1, {to}, 1);
              COMMIT"
         );
         match client.simple_query(&sql).await {

@@ -17,8 +17,8 @@
 //! assertions, pipelined DML. Where a client's mistake would be passed over in silence by a real
 //! store, this one may refuse it.
 //!
-//! Its rules are checked against the real thing: `tests/tikv/rules.rs` runs on both. [`RealCluster`]
-//! starts and disturbs a real one, [`admin`] looks into either from outside.
+//! Its rules are checked against the real thing: `tests/tikv/rules.rs` runs on both.
+//! [`RealCluster`] starts and disturbs a real one, [`admin`] looks into either from outside.
 
 pub mod admin;
 mod clock;
