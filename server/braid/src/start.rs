@@ -111,6 +111,7 @@ async fn run(options: &Start) -> Result<()> {
     let http = HttpServer::bind(http_address, server.clone())
         .await
         .map_err(|error| format!("could not listen on {http_address}: {error}"))?;
+    server.set_address(&reachable(listener.local_addr()?).to_string());
     say_ready(&listener, &http)?;
     tokio::spawn(http.run());
     server.set_ready(true);

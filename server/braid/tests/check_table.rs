@@ -55,7 +55,7 @@ impl Store {
         let kv = Database::new(Arc::new(store.expect("opens")), DatabaseOptions::default());
         let txn = kv.begin(TxnOptions::default());
         let seq = txn.next_statement();
-        let cache = CatalogCache::new(true);
+        let cache = CatalogCache::new();
         let catalog: Arc<Catalog> = cache.at(&txn, seq).await.expect("has a catalog");
         let named = |name: &str| {
             catalog.tables().find(|table| table.name == name).expect("the table is there").clone()

@@ -131,6 +131,9 @@ pub struct Index {
     pub predicate: Option<String>,
     /// How far its building got.
     pub state: IndexState,
+    /// The gateway that is building it, if there may be others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub builder: Option<u64>,
     /// Where its entries lie, if that is below the rows of another table.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interleaving: Option<Interleaving>,
@@ -171,6 +174,9 @@ pub struct Ancestor {
 pub struct Moving {
     /// Where they will lie.
     pub to: Option<Interleaving>,
+    /// The gateway that moves them, if there may be others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mover: Option<u64>,
 }
 
 /// Keys of an index that is not, or no longer, read where they are: while the table is moving
@@ -268,9 +274,12 @@ pub struct ForeignKey {
     /// Existing rows were checked.
     pub validated: bool,
     /// It is being added by a statement that checks existing rows in steps; if the process ends
-    /// meanwhile, the next start removes it.
+    /// meanwhile, the next start or another gateway removes it.
     #[serde(default)]
     pub unfinished: bool,
+    /// The gateway that is adding it, if there may be others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub adder: Option<u64>,
     /// COMMENT ON CONSTRAINT.
     pub comment: Option<String>,
 }

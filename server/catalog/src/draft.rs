@@ -134,8 +134,9 @@ impl Draft {
     }
 
     /// Writes every changed descriptor and the next version into the transaction, which is about
-    /// to commit. Keep the result until the outcome is known; `None` if nothing was changed.
-    pub fn flush(
+    /// to commit. Waits until every gateway minds the change. Keep the result until the outcome is
+    /// known; `None` if nothing was changed.
+    pub async fn flush(
         &self,
         cache: &Arc<CatalogCache>,
         txn: &Arc<Transaction>,
@@ -164,7 +165,12 @@ impl Draft {
             let table = catalog.tables.get(id);
             table.is_some_and(|table| !table.primary.passing.is_empty())
         };
-        Ok(Some(cache.announce().leaves_keys(self.changed.iter().any(passing))))
+        let leaves_keys = self.changed.iter().any(passing);
+        let pending = cache.announce().await?.leaves_keys(leaves_keys);
+        if let Some(fence) = pending.fence() {
+            txn.set_fence(fence);
+        }
+        Ok(Some(pending))
     }
 
     fn descriptor(&self, id: Id) -> Option<Descriptor> {

@@ -22,6 +22,7 @@ mod commit_tokens;
 mod definition;
 pub mod descriptor;
 mod draft;
+mod gateways;
 mod interleave;
 mod interleave_path;
 mod key_names;
@@ -45,6 +46,7 @@ pub use definition::{
 };
 pub use descriptor::*;
 pub use draft::Draft;
+pub use gateways::{GatewayInfo, GatewayMode, Gateways, LEASE};
 pub use interleave::owner_of;
 pub use interleave_path::{KeyPath, path_shape};
 pub use key_names::CatalogKeyNames;

@@ -213,9 +213,11 @@ impl Sequences {
     ) -> Result<(i64, i64), SequenceError> {
         let length = sequence.cache.max(BLOCK) - 1;
         let expected = counter.reserved.unwrap_or(counter.last);
+        let is_called = counter.called || counter.reserved.is_some();
         self.write(sequence.counter, |before| {
             let from = match before {
-                Some(before) if before.last != expected => {
+                // Equal numbers tell nothing if the first value was not taken when this one looked.
+                Some(before) if before.last != expected || before.called != is_called => {
                     Counter { last: before.last, called: before.called, reserved: None }
                 }
                 _ => *counter,

@@ -1,9 +1,10 @@
 //! Descriptors in the store: how they are written, loaded, cached, and made on the first start.
 //!
 //! A cached catalog is right for a transaction if it has the version that stands at the
-//! transaction's snapshot. Where this process is the only one that changes the store, that is
-//! known without a read: the cache remembers at which point it read the newest version, and a
-//! change in progress ([`PendingChange`]) makes it read again.
+//! transaction's snapshot. Where no other process changes the store, that is known without a read:
+//! the cache remembers at which point it read the newest version, and a change in progress
+//! ([`PendingChange`]) makes it read again. With several gateways that is so in each fast period
+//! of this one ([`crate::Gateways`]); at other times every transaction reads the version.
 //!
 //! ```text
 //!   snapshots   ……………S1…………………………S2…………………S3……▶
@@ -11,24 +12,26 @@
 //!   S1: cached        S2: reads the key    S3: cached again
 //! ```
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use braid_kv::{
-    Database as Kv, Isolation, Record, Result as KvResult, ScanRequest, Seq, Span, Timestamp,
-    Transaction, TxnOptions, Value,
+    CommitFence, Database as Kv, Isolation, Record, Result as KvResult, RetryReason, ScanRequest,
+    Seq, Span, Timestamp, Transaction, TxnOptions, Value,
 };
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
 
+use crate::gateways::{ChangeUnderWay, Epoch};
 use crate::statistics::Statistics;
 use crate::system_keys::{
-    descriptor_key, descriptors_span, statistics_key, statistics_span, version_key,
+    descriptor_key, descriptors_span, statistics_key, statistics_span, statistics_stamp_key,
+    version_key,
 };
 use crate::{
-    Catalog, DEFAULT_DATABASE, Database, Draft, Grant, Id, PUBLIC, ROOT, Role, Schema, Sequence,
-    Table, TableStatistics, View,
+    Catalog, DEFAULT_DATABASE, Database, Draft, Gateways, Grant, Id, PUBLIC, ROOT, Role, Schema,
+    Sequence, Table, TableStatistics, View, fresh_counter,
 };
 
 /// The number of the descriptors' format; another one is refused.
@@ -57,7 +60,7 @@ pub(crate) enum Descriptor {
     Role(Arc<Role>),
 }
 
-fn corrupt(what: impl std::fmt::Display) -> braid_kv::Error {
+pub(crate) fn corrupt(what: impl std::fmt::Display) -> braid_kv::Error {
     braid_kv::Error::Corrupt(Arc::from(what.to_string()))
 }
 
@@ -75,12 +78,17 @@ pub(crate) fn read_meta(value: Option<Value>) -> KvResult<Meta> {
     Err(corrupt(format_args!("catalog format {found} is not known, this server has {known}")))
 }
 
-/// Every pair of a span, not remembered as read.
-async fn scan_all(txn: &Arc<Transaction>, seq: Seq, span: Span) -> KvResult<Vec<(Vec<u8>, Value)>> {
+/// Every pair of a span.
+pub(crate) async fn scan_all(
+    txn: &Arc<Transaction>,
+    seq: Seq,
+    span: Span,
+    record: Record,
+) -> KvResult<Vec<(Vec<u8>, Value)>> {
     let mut pairs = Vec::new();
     let mut next = Some(span);
     while let Some(span) = next {
-        let request = ScanRequest::new(span).record(Record::Never);
+        let request = ScanRequest::new(span).record(record);
         let batch = txn.scan(seq, request).await?;
         pairs
             .extend(batch.iter().map(|(key, value)| (key.to_vec(), Value::copy_from_slice(value))));
@@ -89,11 +97,19 @@ async fn scan_all(txn: &Arc<Transaction>, seq: Seq, span: Span) -> KvResult<Vec<
     Ok(pairs)
 }
 
+/// The newest version.
+struct Newest {
+    catalog: Arc<Catalog>,
+    /// From this point on it is known to stand,
+    since: Timestamp,
+    /// in this fast period, if there may be other gateways.
+    epoch: Option<Arc<Epoch>>,
+}
+
 #[derive(Default)]
 struct CacheState {
     versions: BTreeMap<u64, Arc<Catalog>>,
-    /// The newest version, and a point from which on it is known to stand.
-    newest: Option<(Timestamp, Arc<Catalog>)>,
+    newest: Option<Newest>,
     /// Changes whose outcome is not known.
     pending: usize,
     /// Changes ever announced.
@@ -108,11 +124,21 @@ impl CacheState {
     }
 
     /// Keeps what was the newest when the changes were `settled`, unless others came meanwhile:
-    /// one that began and ended since has made it old.
-    fn remember(&mut self, settled: Option<u64>, since: Timestamp, catalog: &Arc<Catalog>) {
-        if settled.is_some() && self.settled() == settled && self.newest.is_none() {
-            self.newest = Some((since, catalog.clone()));
+    /// one that began and ended since has made it old. What was known in another fast period goes.
+    fn remember(&mut self, settled: Option<u64>, newest: Newest) {
+        let same = |known: &Newest| is_same(known.epoch.as_ref(), newest.epoch.as_ref());
+        let is_known = self.newest.as_ref().is_some_and(same);
+        if settled.is_some() && self.settled() == settled && !is_known {
+            self.newest = Some(newest);
         }
+    }
+}
+
+fn is_same(one: Option<&Arc<Epoch>>, other: Option<&Arc<Epoch>>) -> bool {
+    match (one, other) {
+        (None, None) => true,
+        (Some(one), Some(other)) => Arc::ptr_eq(one, other),
+        (None, Some(_)) | (Some(_), None) => false,
     }
 }
 
@@ -120,7 +146,10 @@ impl CacheState {
 pub struct CatalogCache {
     state: Mutex<CacheState>,
     statistics: Arc<Statistics>,
-    only_gateway: bool,
+    /// What of the stored statistics is in use, as it was read.
+    stored_statistics: Mutex<HashMap<Id, Value>>,
+    /// This process among others over the same store, if there may be others.
+    gateways: Option<Arc<Gateways>>,
     left_over: Notify,
 }
 
@@ -129,9 +158,16 @@ pub struct CatalogCache {
 pub struct PendingChange {
     cache: Arc<CatalogCache>,
     leaves_keys: bool,
+    /// Other gateways do without their cached catalogs until this is gone.
+    under_way: Option<Arc<ChangeUnderWay>>,
 }
 
 impl PendingChange {
+    /// What the commit of the change is bound to.
+    pub(crate) fn fence(&self) -> Option<Arc<dyn CommitFence>> {
+        self.under_way.clone().map(|under_way| under_way as Arc<dyn CommitFence>)
+    }
+
     /// Says that the change leaves keys behind that are to be removed in the background.
     pub(crate) fn leaves_keys(mut self, leaves_keys: bool) -> PendingChange {
         self.leaves_keys = leaves_keys;
@@ -152,14 +188,29 @@ impl Drop for PendingChange {
 }
 
 impl CatalogCache {
-    /// An empty cache. `only_gateway`: no other process changes this store.
-    pub fn new(only_gateway: bool) -> Arc<Self> {
+    /// An empty cache over a store that no other process changes.
+    pub fn new() -> Arc<Self> {
+        CatalogCache::over(None)
+    }
+
+    /// An empty cache of one of several gateways.
+    pub fn of_gateway(gateways: &Arc<Gateways>) -> Arc<Self> {
+        CatalogCache::over(Some(gateways.clone()).filter(|gateways| gateways.is_shared()))
+    }
+
+    fn over(gateways: Option<Arc<Gateways>>) -> Arc<Self> {
         Arc::new(CatalogCache {
             state: Mutex::default(),
             statistics: Arc::default(),
-            only_gateway,
+            stored_statistics: Mutex::default(),
+            gateways,
             left_over: Notify::new(),
         })
+    }
+
+    /// The number of this gateway, if there may be others.
+    pub fn gateway(&self) -> Option<u64> {
+        self.gateways.as_ref().map(|gateways| gateways.id())
     }
 
     /// The shared estimates of tables' sizes.
@@ -167,14 +218,18 @@ impl CatalogCache {
         &self.statistics
     }
 
-    /// Loads the stored statistics; once, at the start.
+    /// Loads the stored statistics: at the start, and when another gateway has stored some. What
+    /// was counted along since stays, unless something new is stored of the table.
     pub async fn load_statistics(&self, kv: &Kv) -> KvResult<()> {
         let txn = kv.begin(TxnOptions { read_only: true, ..TxnOptions::default() });
         let seq = txn.next_statement();
-        for (_, value) in scan_all(&txn, seq, statistics_span()).await? {
+        for (_, value) in scan_all(&txn, seq, statistics_span(), Record::Never).await? {
             let (table, statistics): (Id, TableStatistics) =
                 serde_json::from_slice(&value).map_err(corrupt)?;
-            self.statistics.set(table, statistics);
+            let before = self.stored_statistics.lock().insert(table, value.clone());
+            if before != Some(value) {
+                self.statistics.set(table, statistics);
+            }
         }
         txn.rollback().await;
         Ok(())
@@ -184,27 +239,37 @@ impl CatalogCache {
     /// that a statement uses are guarded by [`descriptor_key`].
     pub async fn at(&self, txn: &Arc<Transaction>, seq: Seq) -> KvResult<Arc<Catalog>> {
         let per_statement = txn.isolation() == Isolation::ReadCommitted;
-        if self.only_gateway && !per_statement {
+        let epoch = self.gateways.as_ref().and_then(|gateways| gateways.epoch());
+        let is_trusted = !per_statement && (self.gateways.is_none() || epoch.is_some());
+        if is_trusted {
             let snapshot = txn.snapshot().await?;
-            let state = self.state.lock();
-            if let Some((since, catalog)) = &state.newest
-                && state.pending == 0
-                && snapshot >= *since
-            {
-                return Ok(catalog.clone());
+            if let Some(catalog) = self.newest_at(snapshot) {
+                return Ok(catalog);
             }
         }
         let settled = self.state.lock().settled();
         let value = txn.get_recorded(seq, &version_key(), Record::Never).await?;
         let meta = read_meta(value)?;
         let catalog = self.of_version(txn, seq, meta).await?;
-        if self.only_gateway && !per_statement && settled.is_some() {
-            let snapshot = txn.snapshot().await?;
+        if is_trusted && settled.is_some() {
+            let since = txn.snapshot().await?;
             if self.read_newest(txn).await? == meta.version {
-                self.state.lock().remember(settled, snapshot, &catalog);
+                let newest = Newest { catalog: catalog.clone(), since, epoch };
+                self.state.lock().remember(settled, newest);
             }
         }
         Ok(catalog)
+    }
+
+    /// The newest catalog, if it is known to stand at that snapshot, which was taken before.
+    fn newest_at(&self, snapshot: Timestamp) -> Option<Arc<Catalog>> {
+        // Asked for after the snapshot was taken: a period that is not over now was not then.
+        let epoch = self.gateways.as_ref().and_then(|gateways| gateways.epoch());
+        let state = self.state.lock();
+        let newest = state.newest.as_ref().filter(|_| state.pending == 0)?;
+        let is_in_time = epoch.as_ref().is_none_or(|epoch| epoch.covers(snapshot));
+        let stands = is_same(newest.epoch.as_ref(), epoch.as_ref()) && is_in_time;
+        (stands && snapshot >= newest.since).then(|| newest.catalog.clone())
     }
 
     /// The newest version in the store: a snapshot may be older than the last change.
@@ -235,7 +300,7 @@ impl CatalogCache {
 
     async fn load(&self, txn: &Arc<Transaction>, seq: Seq, meta: Meta) -> KvResult<Catalog> {
         let mut catalog = Catalog::empty(meta.version, meta.next_id, self.statistics.clone());
-        for (_, value) in scan_all(txn, seq, descriptors_span()).await? {
+        for (_, value) in scan_all(txn, seq, descriptors_span(), Record::Never).await? {
             match serde_json::from_slice(&value).map_err(corrupt)? {
                 Descriptor::Table(table) => catalog.insert_table(table),
                 Descriptor::View(view) => catalog.insert_view(view),
@@ -254,8 +319,27 @@ impl CatalogCache {
         let request = braid_kv::LockRequest::keys(vec![version_key()]);
         txn.lock(seq, request).await?;
         let value = txn.get_recorded(seq, &version_key(), Record::Never).await?;
-        let base = self.of_version(txn, seq, read_meta(value)?).await?;
+        let base = self.locked_version(txn, read_meta(value)?).await?;
         Ok(Draft::new(base))
+    }
+
+    /// The catalog of the version that the transaction has locked: what the lock has shown may be
+    /// newer than the transaction's snapshot.
+    async fn locked_version(&self, txn: &Arc<Transaction>, meta: Meta) -> KvResult<Arc<Catalog>> {
+        if let Some(catalog) = self.state.lock().versions.get(&meta.version) {
+            return Ok(catalog.clone());
+        }
+        let own = txn.database().begin(TxnOptions { read_only: true, ..TxnOptions::default() });
+        let seq = own.next_statement();
+        let value = own.get_recorded(seq, &version_key(), Record::Never).await;
+        let found = match value.and_then(read_meta) {
+            Ok(found) if found.version == meta.version => self.of_version(&own, seq, found).await,
+            // The lock was lost.
+            Ok(_) => Err(braid_kv::Error::retry(RetryReason::SchemaChanged, Some(version_key()))),
+            Err(error) => Err(error),
+        };
+        own.rollback().await;
+        found
     }
 
     /// Waits until a change may have left keys behind.
@@ -263,13 +347,20 @@ impl CatalogCache {
         self.left_over.notified().await;
     }
 
-    /// Announces a change that is about to commit.
-    pub fn announce(self: &Arc<Self>) -> PendingChange {
-        let mut state = self.state.lock();
-        state.pending += 1;
-        state.announced += 1;
-        drop(state);
-        PendingChange { cache: self.clone(), leaves_keys: false }
+    /// Announces a change that is about to commit, and waits until no gateway works without
+    /// looking for it.
+    pub async fn announce(self: &Arc<Self>) -> KvResult<PendingChange> {
+        {
+            let mut state = self.state.lock();
+            state.pending += 1;
+            state.announced += 1;
+        }
+        let cache = self.clone();
+        let mut pending = PendingChange { cache, leaves_keys: false, under_way: None };
+        if let Some(gateways) = &self.gateways {
+            pending.under_way = Some(gateways.change().await?);
+        }
+        Ok(pending)
     }
 
     /// Stores the estimates of a table and uses them from now on.
@@ -280,8 +371,13 @@ impl CatalogCache {
         statistics: TableStatistics,
     ) -> KvResult<()> {
         let txn = kv.begin(TxnOptions::default());
-        txn.put(txn.next_statement(), statistics_key(table), to_json(&(table, &statistics))?)?;
+        let (seq, value) = (txn.next_statement(), to_json(&(table, &statistics))?);
+        txn.put(seq, statistics_key(table), value.clone())?;
+        if self.gateways.is_some() {
+            txn.put(seq, statistics_stamp_key(), to_json(&(fresh_counter() >> 11))?)?;
+        }
         txn.commit_or_error().await?;
+        self.stored_statistics.lock().insert(table, value);
         self.statistics.set(table, statistics);
         Ok(())
     }
@@ -290,6 +386,16 @@ impl CatalogCache {
 /// Makes the catalog of an empty store; checks the format of one that is not.
 /// True if the store was empty.
 pub async fn bootstrap(kv: &Kv) -> KvResult<bool> {
+    loop {
+        match try_bootstrap(kv).await {
+            // Another gateway does the same.
+            Err(error) if error.is_retryable() => {}
+            other => return other,
+        }
+    }
+}
+
+async fn try_bootstrap(kv: &Kv) -> KvResult<bool> {
     let txn = kv.begin(TxnOptions::default());
     let seq = txn.next_statement();
     if let Some(value) = txn.get(seq, &version_key()).await? {
@@ -382,11 +488,12 @@ mod tests {
 
     #[test]
     fn a_reader_overtaken_by_a_whole_change_leaves_nothing() {
-        let cache = CatalogCache::new(true);
+        let cache = CatalogCache::new();
         let catalog = Arc::new(Catalog::empty(1, FIRST_ID, Arc::default()));
         let is_kept = |settled| {
             let mut state = cache.state.lock();
-            state.remember(settled, Timestamp::default(), &catalog);
+            let (since, catalog) = (Timestamp::default(), catalog.clone());
+            state.remember(settled, Newest { catalog, since, epoch: None });
             state.newest.is_some()
         };
         let settled = || cache.state.lock().settled();

@@ -6,6 +6,10 @@
 //! 3  statistics  /3/1/table id    estimates of ANALYZE, as JSON
 //! 4  counter     /4/1/counter     a sequence's counter, outside of transactions
 //! 5  commit      /5/1/token       what became of the transaction with that commit token
+//! 6  gateway     /6/1/id          a gateway and its lease, as JSON
+//!                /6/2/id          a gateway that is changing the schema
+//!                /6/3/duty        the gateway that has a duty
+//!                /6/4             a number that changes with the stored statistics
 //! ```
 
 use braid_codec::key;
@@ -19,6 +23,7 @@ pub(crate) const DESCRIPTORS: u32 = 2;
 pub(crate) const STATISTICS: u32 = 3;
 pub(crate) const COUNTERS: u32 = 4;
 pub(crate) const COMMITS: u32 = 5;
+pub(crate) const GATEWAYS: u32 = 6;
 
 /// The name of a system table; `None` if that number is none.
 pub(crate) fn system_table_name(table: u32) -> Option<&'static str> {
@@ -28,6 +33,7 @@ pub(crate) fn system_table_name(table: u32) -> Option<&'static str> {
         STATISTICS => "system.statistics",
         COUNTERS => "system.counter",
         COMMITS => "system.commit",
+        GATEWAYS => "system.gateway",
         _ => return None,
     })
 }
@@ -74,6 +80,47 @@ pub fn token_key(token: Token) -> Key {
 
 pub(crate) fn tokens_span() -> Span {
     Span::prefix(key::index_prefix(COMMITS, 1))
+}
+
+/// Everything that gateways tell each other.
+pub(crate) fn gateways_span() -> Span {
+    Span::prefix(key::table_prefix(GATEWAYS))
+}
+
+pub(crate) fn records_span() -> Span {
+    Span::prefix(key::index_prefix(GATEWAYS, 1))
+}
+
+pub(crate) fn marks_span() -> Span {
+    Span::prefix(key::index_prefix(GATEWAYS, 2))
+}
+
+pub(crate) fn duties_span() -> Span {
+    Span::prefix(key::index_prefix(GATEWAYS, 3))
+}
+
+fn of_gateway(index: u16, gateway: u64) -> Key {
+    let mut out = key::index_prefix(GATEWAYS, index);
+    key::encode(&mut out, &Datum::Int(gateway.cast_signed()), &SqlType::Int8, false);
+    out
+}
+
+pub(crate) fn record_key(gateway: u64) -> Key {
+    of_gateway(1, gateway)
+}
+
+pub(crate) fn mark_key(gateway: u64) -> Key {
+    of_gateway(2, gateway)
+}
+
+pub(crate) fn duty_key(duty: &str) -> Key {
+    let mut out = key::index_prefix(GATEWAYS, 3);
+    key::encode(&mut out, &Datum::text(duty), &SqlType::Text, false);
+    out
+}
+
+pub(crate) fn statistics_stamp_key() -> Key {
+    key::index_prefix(GATEWAYS, 4)
 }
 
 /// Every key of a table's rows and indexes.

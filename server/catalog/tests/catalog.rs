@@ -52,6 +52,7 @@ fn index(id: Id, number: IndexNumber, name: &str, column: ColumnId) -> Index {
         storing: if number == 2 { vec![1] } else { vec![] },
         predicate: (number == 2).then(|| "b > 0".to_owned()),
         state: IndexState::Public,
+        builder: None,
         interleaving: None,
         below: Vec::new(),
         passing: Vec::new(),
@@ -127,7 +128,7 @@ async fn change(kv: &Kv, cache: &Arc<CatalogCache>, change: impl FnOnce(&mut Dra
     let seq = txn.next_statement();
     let mut draft = cache.draft(&txn, seq).await.unwrap();
     change(&mut draft);
-    let pending = draft.flush(cache, &txn, txn.next_statement()).unwrap();
+    let pending = draft.flush(cache, &txn, txn.next_statement()).await.unwrap();
     txn.commit_or_error().await.unwrap();
     drop(pending);
 }
@@ -146,7 +147,7 @@ async fn an_empty_store_gets_a_catalog_once() {
     let kv = open(dir.path());
     assert!(bootstrap(&kv).await.unwrap());
     assert!(!bootstrap(&kv).await.unwrap());
-    let catalog = current(&kv, &CatalogCache::new(true)).await;
+    let catalog = current(&kv, &CatalogCache::new()).await;
     assert!(catalog.role_by_name("root").unwrap().superuser);
     assert_eq!(catalog.database_by_name("defaultdb").unwrap().id, DEFAULT_DATABASE);
     assert!(catalog.schema_by_name(DEFAULT_DATABASE, "public").is_some());
@@ -157,7 +158,7 @@ async fn changes_show_after_the_commit_and_old_snapshots_keep_theirs() {
     let dir = tempfile::tempdir().unwrap();
     let kv = open(dir.path());
     bootstrap(&kv).await.unwrap();
-    let cache = CatalogCache::new(true);
+    let cache = CatalogCache::new();
     let before = current(&kv, &cache).await;
     let old = kv.begin(TxnOptions::default());
     let old_seq = old.next_statement();
@@ -192,7 +193,7 @@ async fn a_rolled_back_draft_leaves_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let kv = open(dir.path());
     bootstrap(&kv).await.unwrap();
-    let cache = CatalogCache::new(true);
+    let cache = CatalogCache::new();
     let txn = kv.begin(TxnOptions::default());
     let seq = txn.next_statement();
     let mut draft = cache.draft(&txn, seq).await.unwrap();
@@ -210,7 +211,7 @@ async fn names_with_databases_and_too_many_parts() {
     let dir = tempfile::tempdir().unwrap();
     let kv = open(dir.path());
     bootstrap(&kv).await.unwrap();
-    let catalog = current(&kv, &CatalogCache::new(true)).await;
+    let catalog = current(&kv, &CatalogCache::new()).await;
     let path = path_of(&["public"]);
     let parts = |name: &str| name.split('.').map(str::to_owned).collect::<Vec<_>>();
     let foreign = catalog.resolve(&path, &parts("other.public.t")).err().unwrap();
@@ -225,7 +226,7 @@ async fn privileges_of_owners_public_and_members() {
     let dir = tempfile::tempdir().unwrap();
     let kv = open(dir.path());
     bootstrap(&kv).await.unwrap();
-    let cache = CatalogCache::new(true);
+    let cache = CatalogCache::new();
     let (mut user, mut group) = (0, 0);
     change(&kv, &cache, |draft| {
         group = draft.allocate_id();
@@ -264,7 +265,7 @@ async fn a_failed_sync_of_a_sequence_is_no_unknown_commit() {
     let store = EmbeddedStore::open(dir.path(), options).unwrap();
     let kv = Kv::new(Arc::new(store), DatabaseOptions::default());
     bootstrap(&kv).await.unwrap();
-    let cache = CatalogCache::new(true);
+    let cache = CatalogCache::new();
     let txn = kv.begin(TxnOptions::default());
     let mut draft = cache.draft(&txn, txn.next_statement()).await.unwrap();
     let sequence = sequence(&mut draft, "s");
@@ -279,7 +280,7 @@ async fn sequences_never_give_a_value_twice() {
     let dir = tempfile::tempdir().unwrap();
     let kv = open(dir.path());
     bootstrap(&kv).await.unwrap();
-    let cache = CatalogCache::new(true);
+    let cache = CatalogCache::new();
     change(&kv, &cache, |draft| {
         let new = sequence(draft, "s");
         draft.put_sequence(new);
@@ -403,6 +404,17 @@ impl RuntimeInfo for Running {
     fn cursors(&self) -> Vec<CursorInfo> {
         Vec::new()
     }
+    fn gateways(&self) -> Vec<GatewayInfo> {
+        vec![GatewayInfo {
+            id: 1,
+            address: "localhost:1".to_owned(),
+            version: "1".to_owned(),
+            started: 0,
+            expires: Some(1),
+            mode: "fast",
+            is_self: true,
+        }]
+    }
     fn sequence_last_value(&self, _sequence: Id) -> Option<i64> {
         None
     }
@@ -430,7 +442,7 @@ async fn every_catalog_view_gives_rows_of_its_columns() {
     let dir = tempfile::tempdir().unwrap();
     let kv = open(dir.path());
     bootstrap(&kv).await.unwrap();
-    let cache = CatalogCache::new(true);
+    let cache = CatalogCache::new();
     change(&kv, &cache, |draft| {
         let parent = table(draft, "p");
         let mut child = table(draft, "c");
@@ -450,6 +462,7 @@ async fn every_catalog_view_gives_rows_of_its_columns() {
             initially_deferred: false,
             validated: true,
             unfinished: false,
+            adder: None,
             comment: None,
         });
         let mut owned = sequence(draft, "s");

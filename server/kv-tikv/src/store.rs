@@ -9,11 +9,12 @@ use crate::{
     locals::{Local, Start},
     locks::{CLEARING, Locking, Wish},
     snapshot::{Ground, TikvSnapshot},
+    tso::LOGICAL_BITS,
 };
 use braid_kv::{
     Answer, COUNT_BOUNDS, CommitOutcome, CommitRequest, Conflict, Database, DatabaseOptions,
     DeadlockEdge, Error, Histogram, Key, LockGrant, LockInfo, LockRequest, LockTarget, LockWait,
-    ReadSegment, Result, Snapshot, Store, StoreMetrics, TIME_BOUNDS, TxnId, Value,
+    ReadSegment, Result, Snapshot, Store, StoreClock, StoreMetrics, TIME_BOUNDS, TxnId, Value,
 };
 use std::{
     collections::BTreeMap,
@@ -399,6 +400,10 @@ impl Store for TikvStore {
 
     fn trouble(&self) -> Option<String> {
         self.parts.cluster().tso.trouble()
+    }
+
+    fn clock(&self) -> Option<StoreClock> {
+        Some(StoreClock { logical_bits: LOGICAL_BITS })
     }
 
     fn close(&self) -> Answer<'_, Result<()>> {

@@ -1,11 +1,12 @@
 //! The way in: a store with its counters, from which transactions begin.
 
 use crate::{
-    KvMetrics, Result, Store, StoreMetrics, Transaction, TxnId, TxnOptions, metrics::Counters,
+    KvMetrics, Result, SchemaLease, Store, StoreMetrics, Transaction, TxnId, TxnOptions,
+    metrics::Counters,
 };
 use std::{
     sync::{
-        Arc,
+        Arc, OnceLock,
         atomic::{AtomicU64, Ordering::Relaxed},
     },
     time::Duration,
@@ -36,6 +37,7 @@ pub(crate) struct DatabaseInner {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) options: DatabaseOptions,
     pub(crate) counters: Counters,
+    pub(crate) schema_lease: OnceLock<Arc<dyn SchemaLease>>,
     next_txn: AtomicU64,
 }
 
@@ -49,7 +51,8 @@ impl Database {
     /// A database over `store`.
     pub fn new(store: Arc<dyn Store>, options: DatabaseOptions) -> Database {
         let counters = Counters::default();
-        let inner = DatabaseInner { store, options, counters, next_txn: AtomicU64::new(1) };
+        let (schema_lease, next_txn) = (OnceLock::new(), AtomicU64::new(1));
+        let inner = DatabaseInner { store, options, counters, schema_lease, next_txn };
         Database { inner: Arc::new(inner) }
     }
 
@@ -58,6 +61,12 @@ impl Database {
         let id = TxnId(self.inner.next_txn.fetch_add(1, Relaxed));
         self.inner.counters.here().begun.fetch_add(1, Relaxed);
         Arc::new(Transaction::new(self.clone(), id, options))
+    }
+
+    /// From now on commits ask this lease whether they may go without proofs of the schema. Only
+    /// the first one counts.
+    pub fn set_schema_lease(&self, lease: Arc<dyn SchemaLease>) {
+        let _ = self.inner.schema_lease.set(lease);
     }
 
     /// The store below.

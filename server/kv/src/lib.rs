@@ -48,6 +48,7 @@ mod buffer;
 mod database;
 mod error;
 mod histogram;
+mod lease;
 mod metrics;
 mod options;
 mod reads;
@@ -64,6 +65,7 @@ pub use buffer::SavepointId;
 pub use database::{Database, DatabaseOptions};
 pub use error::{Conflict, DeadlockEdge, Error, Result, RetryReason};
 pub use histogram::{BOUNDS_MAX, COUNT_BOUNDS, Histogram, HistogramValues, TIME_BOUNDS};
+pub use lease::{CommitFence, SchemaLease, StoreClock};
 pub use metrics::KvMetrics;
 pub use options::{
     Isolation, LockRequest, LockStrength, LockTarget, LockWait, Record, Seq, Timestamp, TxnId,

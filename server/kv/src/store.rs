@@ -6,8 +6,8 @@
 
 use crate::shape::ShapedCursor;
 use crate::{
-    Conflict, Error, HistogramValues, Key, KeyShape, LockRequest, LockStrength, Result, ScanBatch,
-    Seq, Span, SpanSet, Timestamp, TxnId, Value,
+    CommitFence, Conflict, Error, HistogramValues, Key, KeyShape, LockRequest, LockStrength,
+    Result, ScanBatch, Seq, Span, SpanSet, StoreClock, Timestamp, TxnId, Value,
 };
 use futures_util::future::BoxFuture;
 use std::{
@@ -143,6 +143,9 @@ pub struct CommitRequest {
     /// After a retry the transaction's locks stay with it, those on what it wanted to write
     /// included; its owner releases them. Every other end releases them as ever.
     pub keep_locks: bool,
+    /// Before which point of time it has to take place; later it is a retry (`schema_changed`).
+    /// Kept until the outcome is decided. Only stores with a clock mind it.
+    pub fence: Option<Arc<dyn CommitFence>>,
 }
 
 /// What became of a commit.
@@ -275,6 +278,11 @@ pub trait Store: Send + Sync + 'static {
 
     /// Why the store cannot serve right now, as far as it knows; it goes on trying.
     fn trouble(&self) -> Option<String> {
+        None
+    }
+
+    /// How its timestamps tell the time. Only a store that several gateways may share has a clock.
+    fn clock(&self) -> Option<StoreClock> {
         None
     }
 

@@ -23,6 +23,8 @@ use crate::clock::now_micros;
 use crate::server::Server;
 use crate::shared::Shared;
 
+/// How often this gateway asks whether it is the one that looks for old records.
+const DUTY_GIVEN: Duration = Duration::from_secs(10);
 /// How often old records are looked for.
 const SWEEP_EVERY: Duration = Duration::from_secs(60 * 60);
 
@@ -101,10 +103,17 @@ pub(crate) async fn sweep(server: Weak<Server>) {
     let mut ticks = tokio::time::interval(SWEEP_EVERY);
     loop {
         ticks.tick().await;
-        let Some(server): Option<Arc<Server>> = server.upgrade() else { return };
-        match remove_expired(&server.kv, now_micros()).await {
-            Ok(removed) => tracing::debug!(removed, "old commit tokens"),
-            Err(error) => tracing::warn!(%error, "old commit tokens could not be removed"),
+        loop {
+            let Some(server): Option<Arc<Server>> = server.upgrade() else { return };
+            if server.gateways.owns("commit_tokens") {
+                match remove_expired(&server.kv, now_micros()).await {
+                    Ok(removed) => tracing::debug!(removed, "old commit tokens"),
+                    Err(error) => tracing::warn!(%error, "old commit tokens could not be removed"),
+                }
+                break;
+            }
+            drop(server);
+            tokio::time::sleep(DUTY_GIVEN).await;
         }
     }
 }

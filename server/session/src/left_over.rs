@@ -9,6 +9,8 @@ use crate::server::Server;
 
 /// How long it rests after others were in the way.
 const REST: Duration = Duration::from_millis(100);
+/// How often it looks for what other gateways have left, or whether the duty has become its own.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// Works for as long as there is a server: once at the start, then after every change of the
 /// catalog that leaves keys behind.
@@ -16,7 +18,12 @@ pub(crate) async fn remove_left_over(server: Weak<Server>) {
     loop {
         let Some(strong) = server.upgrade() else { return };
         let (kv, catalog) = (strong.kv.clone(), strong.catalog.clone());
+        let (is_mine, is_shared) = (strong.gateways.owns("left_over"), strong.gateways.is_shared());
         drop(strong);
+        if !is_mine {
+            tokio::time::sleep(LOOK_EVERY).await;
+            continue;
+        }
         let is_done = match ddl::remove_left_over(&kv, &catalog).await {
             Ok(is_done) => is_done,
             Err(error) => {
@@ -25,7 +32,10 @@ pub(crate) async fn remove_left_over(server: Weak<Server>) {
             }
         };
         drop(kv);
-        if is_done {
+        if is_done && is_shared {
+            // Others may leave something, too.
+            let _ = tokio::time::timeout(LOOK_EVERY, catalog.left_over()).await;
+        } else if is_done {
             catalog.left_over().await;
         } else {
             tokio::time::sleep(REST).await;

@@ -7,17 +7,19 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, AtomicUsize, Ordering};
 
-use braid_catalog::{Catalog, CatalogCache, Object, Sequences, bootstrap};
-use braid_exec::{ddl, from_kv};
+use braid_catalog::{Catalog, CatalogCache, Gateways, Object, Sequences, bootstrap};
+use braid_exec::from_kv;
 use braid_kv::{Database as Kv, Sharded, TxnOptions};
 use braid_types::{Error, Result, SqlState};
 use parking_lot::Mutex;
 use ring::rand::{SecureRandom, SystemRandom};
 
 use crate::auth::{ScramExchange, ScramSecret};
+use crate::clock::now_micros;
 use crate::commit_token::sweep;
 use crate::entry::SessionEntry;
 use crate::errors::RetryCounters;
+use crate::gateways::{finish_for_others, follow_statistics, remove_unfinished};
 use crate::left_over::remove_left_over;
 use crate::metrics::Metric;
 use crate::options::SessionOptions;
@@ -83,6 +85,7 @@ pub(crate) struct Counters {
 pub struct Server {
     pub(crate) kv: Kv,
     pub(crate) catalog: Arc<CatalogCache>,
+    pub(crate) gateways: Arc<Gateways>,
     pub(crate) sequences: Arc<Sequences>,
     pub(crate) plans: PlanCache,
     pub(crate) options: ServerOptions,
@@ -100,19 +103,25 @@ impl Server {
     /// A server over `kv`; an empty store becomes a new database.
     pub async fn open(kv: Kv, options: ServerOptions) -> Result<Arc<Server>> {
         bootstrap(&kv).await.map_err(from_kv)?;
-        let catalog = CatalogCache::new(true);
-        for (name, table) in ddl::remove_unfinished(&kv, &catalog).await? {
-            tracing::warn!(name, table, "removed what was cut short while it was being added");
-        }
-        catalog.load_statistics(&kv).await.map_err(from_kv)?;
         let mut seed = [0u8; 32];
-        SystemRandom::new()
+        let mut number = [0u8; 8];
+        let random = SystemRandom::new();
+        random
             .fill(&mut seed)
+            .and_then(|()| random.fill(&mut number))
             .map_err(|_| Error::internal("could not generate random bytes"))?;
+        // Small enough to be exact wherever numbers are floating point ones.
+        let number = (u64::from_be_bytes(number) >> 16).max(1);
+        let gateways = Gateways::open(&kv, number, env!("CARGO_PKG_VERSION"), now_micros());
+        let gateways = gateways.await.map_err(from_kv)?;
+        let catalog = CatalogCache::of_gateway(&gateways);
+        remove_unfinished(&kv, &catalog, &gateways).await?;
+        catalog.load_statistics(&kv).await.map_err(from_kv)?;
         let sequences = Sequences::new(kv.clone());
         let server = Arc::new(Server {
             kv,
             catalog,
+            gateways,
             sequences,
             plans: PlanCache::default(),
             options,
@@ -126,7 +135,16 @@ impl Server {
         });
         tokio::spawn(sweep(Arc::downgrade(&server)));
         tokio::spawn(remove_left_over(Arc::downgrade(&server)));
+        if server.gateways.is_shared() {
+            tokio::spawn(finish_for_others(Arc::downgrade(&server)));
+            tokio::spawn(follow_statistics(Arc::downgrade(&server)));
+        }
         Ok(server)
+    }
+
+    /// Tells other gateways and their clients where this one is found.
+    pub fn set_address(&self, address: &str) {
+        self.gateways.set_address(address);
     }
 
     /// The version of BraidDB.
@@ -304,6 +322,9 @@ impl Server {
 
     /// Finishes what is under way and syncs.
     pub async fn close(&self) -> Result<()> {
+        if let Err(error) = self.gateways.close().await {
+            tracing::warn!(%error, "this gateway's lease stays until its end");
+        }
         self.kv.close().await.map_err(from_kv)
     }
 

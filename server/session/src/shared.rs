@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use braid_builtins::Special;
 use braid_catalog::{
-    CursorInfo, Id, LockEntry, MetricEntry, PreparedInfo, RuntimeInfo, SequenceValues, SessionInfo,
-    SettingInfo,
+    CursorInfo, GatewayInfo, Id, LockEntry, MetricEntry, PreparedInfo, RuntimeInfo, SequenceValues,
+    SessionInfo, SettingInfo,
 };
 use braid_exec::SessionServices;
 use braid_sql::ast::IsolationLevel;
@@ -255,6 +255,10 @@ impl RuntimeInfo for Shared {
 
     fn cursors(&self) -> Vec<CursorInfo> {
         self.state.lock().cursors.clone()
+    }
+
+    fn gateways(&self) -> Vec<GatewayInfo> {
+        self.server.gateways.list()
     }
 
     fn sequence_last_value(&self, _sequence: Id) -> Option<i64> {

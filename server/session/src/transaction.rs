@@ -353,7 +353,7 @@ impl Session {
         let mut pending: Option<PendingChange> = None;
         if let Some(draft) = &open.draft {
             let seq = open.txn.next_statement();
-            pending = draft.flush(&self.server.catalog, &open.txn, seq).map_err(from_kv)?;
+            pending = draft.flush(&self.server.catalog, &open.txn, seq).await.map_err(from_kv)?;
         }
         self.check_deferred(open).await?;
         if let Some(token) = token {

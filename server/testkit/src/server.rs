@@ -139,13 +139,29 @@ impl Server {
         }
     }
 
+    /// Stops the process where it is, as a machine does that is paused.
+    ///
+    /// # Panics
+    /// If the server was stopped.
+    pub fn pause(&self) {
+        send(&self.running().child, Signal::STOP);
+    }
+
+    /// Lets it go on after [`Server::pause`].
+    ///
+    /// # Panics
+    /// If the server was stopped.
+    pub fn resume(&self) {
+        send(&self.running().child, Signal::CONT);
+    }
+
     /// SIGTERM, then waits for the end.
     ///
     /// # Panics
     /// If the server was stopped, or does not stop.
     pub fn terminate(&mut self) -> ExitStatus {
         let mut process = self.process.take().expect("the server runs");
-        send_term(&process.child);
+        send(&process.child, Signal::TERM);
         let deadline = Instant::now() + PATIENCE;
         loop {
             if let Some(status) = process.child.try_wait().expect("a child to wait for") {
@@ -274,9 +290,9 @@ fn joined(output: &Output) -> String {
     output.lock().unwrap_or_else(PoisonError::into_inner).join("\n")
 }
 
-fn send_term(child: &Child) {
+fn send(child: &Child, signal: Signal) {
     let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw).expect("a process number");
-    kill_process(pid, Signal::TERM).expect("a signal to a child of ours");
+    kill_process(pid, signal).expect("a signal to a child of ours");
 }
 
 /// The server to test.

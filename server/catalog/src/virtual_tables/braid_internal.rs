@@ -8,7 +8,8 @@
 //! - `locks`: locks held and awaited, with readable keys and how long they have been waited for;
 //! - `metrics`: the counters that `/metrics` shows;
 //! - `sessions`: open sessions with their transactions;
-//! - `gateways`: the processes that serve this store (one on the embedded store);
+//! - `gateways`: the processes that serve this store (one on the embedded store), with the end of
+//!   their leases and whether they trust their cached catalogs;
 //! - `settings`: this session's settings.
 
 use braid_types::{Datum, Interval, Json, Result, Row};
@@ -34,7 +35,8 @@ braid_internal|metrics|15005|v|name:text labels:jsonb kind:text value:float8 hel
 braid_internal|sessions|15006|v|pid:int4 user_name:text database_name:text application_name:text \
 client_address:text started:timestamptz transaction_id:int8 transaction_started:timestamptz \
 statement_started:timestamptz state:text statement:text
-braid_internal|gateways|15007|v|gateway_id:int4 sessions:int8
+braid_internal|gateways|15007|v|gateway_id:int8 address:text version:text started:timestamptz \
+expires:timestamptz mode:text is_self:bool
 braid_internal|settings|15008|v|name:text value:text unit:text default_value:text \
 description:text
 ";
@@ -269,8 +271,19 @@ fn sessions(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
 }
 
 fn gateways(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
-    let mut sheet = Sheet::new("braid_internal.gateways", &["gateway_id", "sessions"]);
-    sheet.push([int(1), super::sheet::count(cx.runtime.sessions().len())]);
+    let columns = ["gateway_id", "address", "version", "started", "expires", "mode", "is_self"];
+    let mut sheet = Sheet::new("braid_internal.gateways", &columns);
+    for gateway in cx.runtime.gateways() {
+        sheet.push([
+            number(gateway.id),
+            optional(Some(gateway.address).filter(|address| !address.is_empty())),
+            text(&gateway.version),
+            time(Some(gateway.started)),
+            time(gateway.expires),
+            text(gateway.mode),
+            flag(gateway.is_self),
+        ]);
+    }
     sheet.rows()
 }
 

@@ -14,6 +14,8 @@ pub trait RuntimeInfo: Send + Sync {
     fn prepared_statements(&self) -> Vec<PreparedInfo>;
     /// This session's open cursors.
     fn cursors(&self) -> Vec<CursorInfo>;
+    /// The gateways over this store.
+    fn gateways(&self) -> Vec<crate::GatewayInfo>;
     /// The last value a sequence gave in this process, if it is known without waiting.
     fn sequence_last_value(&self, sequence: crate::Id) -> Option<i64>;
 }

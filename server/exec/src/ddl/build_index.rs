@@ -46,7 +46,7 @@ pub(super) async fn run(
         found = None;
         let Some((mut table, number)) = prepare(cx)? else { return Ok(()) };
         for index in table.indexes.iter_mut().filter(|index| index.number == number) {
-            index.state = IndexState::Building;
+            (index.state, index.builder) = (IndexState::Building, cx.cache.gateway());
         }
         found = Some((table.id, number));
         cx.draft()?.put_table(table);
@@ -79,15 +79,21 @@ fn publish(
     finish: &mut impl FnMut(&mut DdlContext<'_>, &mut Table, IndexNumber) -> Result<()>,
 ) -> Result<()> {
     let catalog = cx.catalog();
-    let Some(table) = catalog.table(table) else { return Ok(()) };
+    let Some(table) = catalog.table(table) else { return Err(vanished()) };
     let mut table = Table::clone(table);
     let Some(index) = table.indexes.iter_mut().find(|index| index.number == number) else {
-        return Ok(());
+        return Err(vanished());
     };
-    index.state = IndexState::Public;
+    (index.state, index.builder) = (IndexState::Public, None);
     finish(cx, &mut table, number)?;
     cx.draft()?.put_table(table);
     Ok(())
+}
+
+/// Somebody has dropped it, or another gateway has taken this one for gone.
+fn vanished() -> Error {
+    let message = "the index was dropped while it was being built";
+    Error::new(SqlState::UndefinedObject, message)
 }
 
 /// The index goes again.
@@ -151,7 +157,7 @@ async fn change_once(
     step(&mut own)?;
     own.delete_scattered().await?;
     let Some(draft) = draft else { return Ok(()) };
-    let pending = draft.flush(cx.cache, &txn, seq).map_err(from_kv)?;
+    let pending = draft.flush(cx.cache, &txn, seq).await.map_err(from_kv)?;
     let outcome = txn.commit_or_error().await;
     drop(pending);
     outcome.map_err(from_kv)?;
@@ -228,6 +234,12 @@ async fn batch_once(
 ) -> Result<Option<Span>> {
     let txn = kv.begin(TxnOptions::default());
     let seq = txn.next_statement();
+    let catalog = cx.cache.at(&txn, seq).await.map_err(from_kv)?;
+    let index = catalog.table(builder.table.id).and_then(|table| table.index(builder.number));
+    if index.is_none_or(|index| index.state != IndexState::Building) {
+        txn.rollback().await;
+        return Err(vanished());
+    }
     txn.require_unchanged(braid_catalog::descriptor_key(builder.table.id));
     let mut request = ScanRequest::new(span).limit_rows(BATCH_PAIRS).record(CHECKED);
     request.limit_bytes = BATCH_BYTES;

@@ -178,6 +178,7 @@ impl DdlContext<'_> {
             storing,
             predicate: spec.predicate.clone(),
             state: IndexState::Public,
+            builder: None,
             interleaving: None,
             below: Vec::new(),
             passing: Vec::new(),

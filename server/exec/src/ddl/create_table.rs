@@ -79,6 +79,7 @@ fn empty_table(id: Id, database: Id, schema: Id, name: &str, owner: Id) -> Table
             storing: Vec::new(),
             predicate: None,
             state: IndexState::Public,
+            builder: None,
             interleaving: None,
             below: Vec::new(),
             passing: Vec::new(),

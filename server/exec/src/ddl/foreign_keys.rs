@@ -211,6 +211,7 @@ impl DdlContext<'_> {
             initially_deferred: key.initially_deferred,
             validated: true,
             unfinished: false,
+            adder: None,
             comment: None,
         });
         if parent.id == table.id {

@@ -121,7 +121,7 @@ async fn forget(
     let mut table = Table::clone(&table);
     table.primary.passing.retain(|known| known != passing);
     draft.put_table(table);
-    let pending = draft.flush(cache, &txn, seq).map_err(from_kv)?;
+    let pending = draft.flush(cache, &txn, seq).await.map_err(from_kv)?;
     let outcome = txn.commit_or_error().await;
     drop(pending);
     outcome.map(drop).map_err(from_kv)

@@ -88,8 +88,8 @@ pub(super) async fn run(cx: &mut DdlContext<'_>, alter: &AlterTable) -> Result<(
     }
     if result.is_err() {
         change(cx, &kv, false, |cx| {
-            let Some(table) = cx.catalog().table(table).cloned() else { return Ok(()) };
-            take_back(cx, &table)
+            let table = cx.catalog().table(table).filter(|table| is_mine(cx, table)).cloned();
+            table.map_or(Ok(()), |table| take_back(cx, &table))
         })
         .await?;
     }
@@ -208,15 +208,16 @@ fn announce_into(
     let parent = cx.interleave_parent(table, clause)?;
     let number = table.primary.number;
     let key = cx.check_clause(&mut changed, number, clause, &parent)?;
+    let mover = cx.cache.gateway();
     if let Some(key) = changed.foreign_keys.iter_mut().find(|known| Some(known.id) == key) {
-        (key.validated, key.unfinished) = (false, true);
+        (key.validated, key.unfinished, key.adder) = (false, true, mover);
     }
     let to = Interleaving { above: way_down(&parent), foreign_key: key };
     let passing = changed.passing_keys(&changed.primary, &to);
     if parent.primary.passing.contains(&passing) {
         return Ok(Announced::InTheWay(parent.id, passing));
     }
-    changed.moving = Some(Moving { to: Some(to) });
+    changed.moving = Some(Moving { to: Some(to), mover });
     check_agreement(&changed.moved().unwrap_or_else(|| changed.clone()))?;
     let id = changed.id;
     cx.draft()?.put_table(changed);
@@ -230,15 +231,27 @@ fn announce_out(cx: &mut DdlContext<'_>, table: &Arc<Table>) -> Result<Announced
         return Err(Error::new(SqlState::ObjectNotInPrerequisiteState, message));
     }
     let mut changed = Table::clone(table);
-    changed.moving = Some(Moving { to: None });
+    changed.moving = Some(Moving { to: None, mover: cx.cache.gateway() });
     cx.draft()?.put_table(changed);
     Ok(Announced::Moving(table.id, None))
 }
 
+/// Whether this gateway moves the table: another one that has taken it for gone may have taken
+/// the move back.
+fn is_mine(cx: &DdlContext<'_>, table: &Table) -> bool {
+    table.moving.as_ref().is_some_and(|moving| moving.mover == cx.cache.gateway())
+}
+
+fn vanished() -> Error {
+    let message = "the table is not being moved any more";
+    Error::new(SqlState::ObjectNotInPrerequisiteState, message)
+}
+
 /// The rows lie in the new place now.
 fn switch(cx: &mut DdlContext<'_>, id: Id) -> Result<()> {
-    let Some(table) = cx.catalog().table(id).cloned() else { return Ok(()) };
-    let Some(mut changed) = table.moved() else { return Ok(()) };
+    let table = cx.catalog().table(id).filter(|table| is_mine(cx, table)).cloned();
+    let Some(table) = table else { return Err(vanished()) };
+    let Some(mut changed) = table.moved() else { return Err(vanished()) };
     let number = table.primary.number;
     if let Some(from) = &table.primary.interleaving {
         let passing = table.passing_keys(&table.primary, from);
@@ -259,7 +272,7 @@ fn switch(cx: &mut DdlContext<'_>, id: Id) -> Result<()> {
     if let Some(to) = changed.primary.interleaving.clone() {
         let passing = changed.passing_keys(&changed.primary, &to);
         for key in changed.foreign_keys.iter_mut().filter(|k| Some(k.id) == to.foreign_key) {
-            (key.validated, key.unfinished) = (true, false);
+            (key.validated, key.unfinished, key.adder) = (true, false, None);
         }
         if let Some(parent) = changed.primary.parent() {
             change_table(cx, parent, |parent| {
@@ -338,9 +351,9 @@ async fn batch(cx: &DdlContext<'_>, kv: &Database, table: Id, next: &mut Next) -
     let txn = kv.begin(TxnOptions::default());
     let seq = txn.next_statement();
     let catalog = cx.cache.at(&txn, seq).await.map_err(from_kv)?;
-    let table = catalog.table(table).filter(|table| table.moving.is_some());
+    let table = catalog.table(table).filter(|table| is_mine(cx, table));
     let Some((table, moved)) = table.and_then(|table| Some((table, table.moved()?))) else {
-        return Err(Error::internal("a table that is being moved has vanished"));
+        return Err(vanished());
     };
     txn.require_unchanged(braid_catalog::descriptor_key(table.id));
     let (from, to) = (TableRows::new(table), TableRows::new(&Arc::new(moved)));

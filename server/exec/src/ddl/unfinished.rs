@@ -1,28 +1,64 @@
 //! Indexes and foreign keys that were being added, and tables that were being moved, when the
 //! process that did it ended.
 //!
-//! Nobody goes on building them, so the next start removes them as DROP INDEX does: the descriptor
+//! Nobody goes on building them, so they are removed as DROP INDEX does it: the descriptor
 //! and one delete of the entries' span, whatever their number, in a single transaction. The store
 //! frees their space later, beside what else it does. A table that was being moved stays where it
 //! is. What either has below others' rows is left over (`super::left_over`).
 //!
-//! Rule: only the store's one process calls it, and before it takes sessions; an index that is
-//! really being built would go as well.
+//! Where the store has one process only, the next start does it, before it takes sessions. With
+//! several gateways each unfinished thing names its own, and the others do it once the lease of
+//! that one has ended.
+//!
+//! Rule: whoever works on something unfinished looks in each of its transactions whether it is
+//! still there, and has the descriptor proved: a gateway that was only taken for gone finds out.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use braid_catalog::{CatalogCache, IndexState, Table};
+use braid_catalog::{CatalogCache, ForeignKey, Gateways, Index, IndexState, Table};
 use braid_kv::{Database, TxnOptions};
 use braid_types::Result;
 
 use crate::from_kv;
 
 /// Removes every index that is still being built, and every foreign key that is still being
-/// validated for the first time; their names, each with its table's.
+/// validated for the first time, and takes back moves of tables: all that nobody works on any
+/// more. Their names, each with its table's.
 pub async fn remove_unfinished(
     kv: &Database,
     cache: &Arc<CatalogCache>,
+    gateways: &Gateways,
 ) -> Result<Vec<(String, String)>> {
+    let txn = kv.begin(TxnOptions { read_only: true, ..TxnOptions::default() });
+    let catalog = cache.at(&txn, txn.next_statement()).await.map_err(from_kv)?;
+    txn.rollback().await;
+    let workers: BTreeSet<Option<u64>> =
+        catalog.tables().flat_map(|table| unfinished(table)).collect();
+    if workers.is_empty() {
+        return Ok(Vec::new());
+    }
+    let named: Vec<u64> = workers.iter().flatten().copied().collect();
+    // Looked at after what they have begun, so that one that is new is seen.
+    let gone: BTreeSet<u64> = gateways.gone(&named).await.map_err(from_kv)?.into_iter().collect();
+    remove(kv, cache, |worker| worker.is_none_or(|worker| gone.contains(&worker))).await
+}
+
+/// Who works on what is unfinished of a table.
+fn unfinished(table: &Table) -> Vec<Option<u64>> {
+    let building = table.indexes.iter().filter(|index| index.state == IndexState::Building);
+    let adding = table.foreign_keys.iter().filter(|key| key.unfinished);
+    let moving = table.moving.iter().map(|moving| moving.mover);
+    building.map(|index| index.builder).chain(adding.map(|key| key.adder)).chain(moving).collect()
+}
+
+async fn remove(
+    kv: &Database,
+    cache: &Arc<CatalogCache>,
+    is_gone: impl Fn(Option<u64>) -> bool,
+) -> Result<Vec<(String, String)>> {
+    let is_left = |index: &Index| index.state == IndexState::Building && is_gone(index.builder);
+    let is_left_key = |key: &ForeignKey| key.unfinished && is_gone(key.adder);
     let txn = kv.begin(TxnOptions::default());
     let seq = txn.next_statement();
     let mut draft = cache.draft(&txn, seq).await.map_err(from_kv)?;
@@ -31,10 +67,10 @@ pub async fn remove_unfinished(
     for table in catalog.tables() {
         let current = draft.catalog().table(table.id).cloned();
         let mut changed = Table::clone(current.as_deref().unwrap_or(table));
-        changed.indexes.retain(|index| index.state == IndexState::Public);
-        changed.foreign_keys.retain(|key| !key.unfinished);
+        changed.indexes.retain(|index| !is_left(index));
+        changed.foreign_keys.retain(|key| !is_left_key(key));
         let gone = table.foreign_keys.len() - changed.foreign_keys.len();
-        let moving = changed.moving.take();
+        let moving = changed.moving.take_if(|moving| is_gone(moving.mover));
         if changed.indexes.len() == table.indexes.len() && gone == 0 && moving.is_none() {
             continue;
         }
@@ -45,10 +81,10 @@ pub async fn remove_unfinished(
             }
             removed.push(("move".to_owned(), table.name.clone()));
         }
-        for key in table.foreign_keys.iter().filter(|key| key.unfinished) {
+        for key in table.foreign_keys.iter().filter(|key| is_left_key(key)) {
             removed.push((key.name.clone(), table.name.clone()));
         }
-        for index in table.indexes.iter().filter(|index| index.state == IndexState::Building) {
+        for index in table.indexes.iter().filter(|index| is_left(index)) {
             match index.parent().and_then(|parent| draft.catalog().table(parent)).cloned() {
                 Some(parent) => {
                     let place = index.interleaving.as_ref();
@@ -63,7 +99,8 @@ pub async fn remove_unfinished(
             }
             removed.push((index.name.clone(), table.name.clone()));
         }
-        let parents = table.foreign_keys.iter().filter(|key| key.unfinished).map(|key| key.parent);
+        let parents =
+            table.foreign_keys.iter().filter(|key| is_left_key(key)).map(|key| key.parent);
         for parent in parents {
             if changed.foreign_keys.iter().any(|key| key.parent == parent) {
                 continue;
@@ -82,7 +119,7 @@ pub async fn remove_unfinished(
         txn.rollback().await;
         return Ok(removed);
     }
-    let pending = draft.flush(cache, &txn, seq).map_err(from_kv)?;
+    let pending = draft.flush(cache, &txn, seq).await.map_err(from_kv)?;
     let outcome = txn.commit_or_error().await;
     drop(pending);
     outcome.map_err(from_kv)?;

@@ -98,6 +98,7 @@ fn announce(
     super::interleave::check_agreement(&changed)?;
     let Some(added) = changed.foreign_keys.last_mut() else { return Ok(None) };
     (added.validated, added.unfinished) = (false, true);
+    added.adder = cx.cache.gateway();
     let id = added.id;
     cx.draft()?.put_table(changed);
     Ok(Some((table.id, id)))
@@ -109,17 +110,23 @@ fn settle(cx: &mut DdlContext<'_>, table: Id, key: Id, remove: bool) -> Result<(
     let Some(table) = catalog.table(table) else { return Ok(()) };
     let mut changed = Table::clone(table);
     let Some(place) = changed.foreign_keys.iter().position(|known| known.id == key) else {
-        return Ok(());
+        return if remove { Ok(()) } else { Err(vanished()) };
     };
     if remove {
         let gone = changed.foreign_keys.remove(place);
         cx.forget_reference(&mut changed, gone.parent)?;
     } else {
         let key = &mut changed.foreign_keys[place];
-        (key.validated, key.unfinished) = (true, false);
+        (key.validated, key.unfinished, key.adder) = (true, false, None);
     }
     cx.draft()?.put_table(changed);
     Ok(())
+}
+
+/// Somebody has dropped it, or another gateway has taken this one for gone.
+fn vanished() -> Error {
+    let message = "the constraint was dropped while it was being validated";
+    Error::new(braid_types::SqlState::UndefinedObject, message)
 }
 
 /// Looks at every row, some at a time; each batch at the newest snapshot.
@@ -132,8 +139,7 @@ pub(super) async fn validate(cx: &DdlContext<'_>, kv: &Database, table: Id, key:
         let catalog = cx.cache.at(&txn, seq).await.map_err(from_kv)?;
         let Some(table) = catalog.table(table) else { return Ok(()) };
         let Some(key) = table.foreign_keys.iter().find(|known| known.id == key) else {
-            let message = "the constraint was dropped while it was being validated";
-            return Err(Error::new(braid_types::SqlState::UndefinedObject, message));
+            return Err(vanished());
         };
         let rows = TableRows::new(table);
         let all: Vec<usize> = (0..table.columns.len()).collect();

@@ -17,7 +17,7 @@ use crate::{
     regions::Region,
     resolve::{Fate, unexpected},
 };
-use braid_kv::{Conflict, Error, Key, LockWait, RetryReason, Value};
+use braid_kv::{CommitFence, Conflict, Error, Key, LockWait, RetryReason, Value};
 use braid_tikv_proto::kvrpcpb::{
     KeyError, LockInfo, Mutation, Op, PrewriteRequest, prewrite_request::PessimisticAction,
     write_conflict::Reason,
@@ -83,6 +83,9 @@ pub(super) struct Prewrite<'a> {
     /// Some request may have been carried out without an answer.
     pub in_doubt: AtomicBool,
     pub one_trip: bool,
+    /// Before which the commit has to take place. Its timestamp is the stores' choice if it takes
+    /// one trip.
+    pub fence: Option<&'a dyn CommitFence>,
 }
 
 impl Prewrite<'_> {
@@ -203,6 +206,7 @@ impl Prewrite<'_> {
             use_async_commit: mode.asynchronous,
             secondaries: others.map(|change| change.key.clone().into()).collect(),
             // Only in one piece: a part that commits alone would tear the transaction.
+            max_commit_ts: self.fence.map_or(0, |fence| fence.before().0.saturating_sub(1)),
             try_one_pc: mode.one_phase && changes.len() == self.plan.changes.len(),
             ..PrewriteRequest::default()
         }

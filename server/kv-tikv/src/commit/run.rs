@@ -15,17 +15,20 @@ use crate::{
     snapshot::{Ground, multi_get},
 };
 use braid_kv::{
-    CommitOutcome, CommitRequest, Conflict, Error, Key, NewKey, Result, RetryReason, Timestamp,
+    CommitFence, CommitOutcome, CommitRequest, Conflict, Error, Key, NewKey, Result, RetryReason,
+    Timestamp,
 };
 use parking_lot::Mutex;
 use std::{
     collections::BTreeMap,
     sync::{Arc, atomic::AtomicBool},
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 /// So often a commit begins anew by itself, when it meets writes that are newer than its start.
 const BEGINNINGS_MAX: usize = 16;
+/// Between two looks at the clock while a commit is undecided.
+const UNDECIDED_PAUSE: Duration = Duration::from_millis(100);
 /// So often it takes a new timestamp when readers have pushed it.
 const PUSHES_MAX: usize = 64;
 
@@ -88,6 +91,9 @@ pub(crate) async fn commit(
         (!state.held.is_empty() || !stray.is_empty(), state.start.map(|start| (start, stray)))
     };
     let outcome = begin_until_done(&committing, &request, had_locks).await;
+    if let (Ok(CommitOutcome::Unknown), Some(fence)) = (&outcome, request.fence) {
+        committing.cluster().spawn(until_decided(committing.cluster().clone(), fence));
+    }
     if let Some((start, stray)) = stray.filter(|(_, stray)| !stray.is_empty()) {
         let of_commit = committing.clone();
         committing.cluster().spawn(async move {
@@ -95,6 +101,18 @@ pub(crate) async fn commit(
         });
     }
     outcome
+}
+
+/// Keeps the fence until time has passed it: by then the commit has taken place or never will.
+async fn until_decided(cluster: Arc<Cluster>, fence: Arc<dyn CommitFence>) {
+    let before = fence.before().0;
+    loop {
+        match cluster.tso.now().await {
+            Ok(now) if now >= before => return,
+            Err(Error::Stopped(_)) => return,
+            Ok(_) | Err(_) => tokio::time::sleep(UNDECIDED_PAUSE).await,
+        }
+    }
 }
 
 async fn begin_until_done(
@@ -180,6 +198,7 @@ async fn attempt(
         stop: AtomicBool::new(false),
         in_doubt: AtomicBool::new(false),
         one_trip: plan.proofs.is_empty() && cluster.options.one_trip_commits,
+        fence: request.fence.as_deref(),
     };
     let result = prewrite.run().await;
     let in_doubt = prewrite.one_trip && prewrite.in_doubt.into_inner();
@@ -189,7 +208,10 @@ async fn attempt(
             finish_later(committing, start, keys, at);
             Ok(at)
         }
-        Ok(Prewritten::Locked) => second_phase(committing, &plan, start, &primary, keys).await,
+        Ok(Prewritten::Locked) => {
+            let fence = request.fence.as_deref();
+            second_phase(committing, &plan, start, &primary, keys, fence).await
+        }
         Err(end) if in_doubt => match committing.verdict(start, &primary).await {
             Verdict::Committed(at) => Ok(at),
             Verdict::RolledBack => Err(end),
@@ -206,9 +228,13 @@ async fn second_phase(
     start: Start,
     primary: &Key,
     keys: Vec<Key>,
+    fence: Option<&dyn CommitFence>,
 ) -> Result<u64, End> {
     for _ in 0..PUSHES_MAX {
         let at = committing.cluster().tso.now().await?;
+        if fence.is_some_and(|fence| fence.before().0 <= at) {
+            return Err(End::Retry(Conflict::new(RetryReason::SchemaChanged, None)));
+        }
         hold(committing, plan, at, start).await?;
         let done = Mutex::default();
         match committing.commit_primary(start, primary, &keys, at, &done).await? {

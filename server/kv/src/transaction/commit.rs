@@ -2,8 +2,8 @@
 
 use super::handle::Phase;
 use crate::{
-    CommitOutcome, CommitRequest, Conflict, Error, Isolation, Result, RetryReason, Snapshot,
-    Timestamp, Transaction,
+    Check, CommitFence, CommitOutcome, CommitRequest, Conflict, Error, Isolation, Result,
+    RetryReason, Snapshot, Timestamp, Transaction,
 };
 use std::sync::{Arc, atomic::Ordering::Relaxed};
 
@@ -104,17 +104,30 @@ impl Transaction {
         };
         let (new_keys, deleted_spans, writes) = state.buffer.drain();
         let checks = std::mem::take(&mut state.checks);
+        let mut checks: Vec<Check> = checks.into_iter().map(|c| c.check).collect();
+        let fence = state.fence.take().or_else(|| self.spare_schema(&mut checks));
         Ok(CommitRequest {
             txn: self.id(),
             reads: if self.keeps_reads() { state.reads.segments() } else { Vec::new() },
-            checks: checks.into_iter().map(|c| c.check).collect(),
+            checks,
             conflicts_since,
             new_keys,
             deleted_spans,
             writes,
             lock_timeout: self.options.lock_timeout,
             keep_locks,
+            fence,
         })
+    }
+
+    /// Drops the proofs of the schema if a lease stands for them.
+    fn spare_schema(&self, checks: &mut Vec<Check>) -> Option<Arc<dyn CommitFence>> {
+        let lease = self.database.inner.schema_lease.get()?;
+        let is_schema = |check: &Check| check.conflict.reason == RetryReason::SchemaChanged;
+        let schema = checks.iter().filter(|check| is_schema(check));
+        let fence = lease.enter(schema.map(|check| check.snapshot.timestamp()).min()?)?;
+        checks.retain(|check| !is_schema(check));
+        Some(fence)
     }
 
     /// Rolls back: nothing was written yet, so only locks have to go. Harmless after the end.

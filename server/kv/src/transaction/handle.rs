@@ -1,9 +1,9 @@
 //! Birth, statement numbers, savepoints, counting of waits, and the end by drop.
 
 use crate::{
-    Check, Conflict, Database, Error, Isolation, Key, LockStrength, ReadSegment, Result,
-    RetryReason, SavepointId, Seq, Snapshot, SpanSet, StatementWaits, TxnId, TxnOptions, Value,
-    buffer::WriteBuffer, reads::ReadSet,
+    Check, CommitFence, Conflict, Database, Error, Isolation, Key, LockStrength, ReadSegment,
+    Result, RetryReason, SavepointId, Seq, Snapshot, SpanSet, StatementWaits, TxnId, TxnOptions,
+    Value, buffer::WriteBuffer, reads::ReadSet,
 };
 use parking_lot::{Mutex, MutexGuard};
 use std::{
@@ -52,6 +52,8 @@ pub(super) struct State {
     pub has_locks: bool,
     /// Whether a lock has brought something newer than the snapshot.
     pub met_newer: bool,
+    /// What the commit is bound to.
+    pub fence: Option<Arc<dyn CommitFence>>,
 }
 
 /// A transaction. See the crate's documentation for what it sees and when it may commit.
@@ -91,6 +93,7 @@ impl Transaction {
                 known: HashMap::new(),
                 has_locks: false,
                 met_newer: false,
+                fence: None,
             }),
         }
     }
@@ -196,6 +199,11 @@ impl Transaction {
             Some(snapshot) => state.add_unchanged(key, &snapshot),
             None => state.unchanged.push(key),
         }
+    }
+
+    /// Binds the next commit to a point of time. It then proves its schema by itself.
+    pub fn set_fence(&self, fence: Arc<dyn CommitFence>) {
+        self.lock_state().fence = Some(fence);
     }
 
     /// While it lives, all requests count as one wait: for many that are sent side by side. The

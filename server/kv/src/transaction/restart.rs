@@ -41,5 +41,6 @@ impl State {
         self.unchanged.clear();
         self.known.clear();
         self.met_newer = false;
+        self.fence = None;
     }
 }

@@ -1,0 +1,366 @@
+//! Several gateways over one store (a stand-in, or `TIKV_PD`): what one does is right under what
+//! the others do at the same time, and when one of them is paused or killed.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use braid_testkit::server::{Config, Server};
+use braid_testkit::target::{connect, first_column};
+use braid_testkit::tikv::{self, TikvStandIn};
+use tokio_postgres::Client;
+use tokio_postgres::error::SqlState;
+
+/// A lease, and some time for a loaded machine.
+const LEASE: Duration = Duration::from_secs(5);
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn run(test: impl Future<Output = ()>) {
+    tokio::runtime::Runtime::new().expect("a runtime").block_on(test);
+}
+
+/// Gateways over one store, which goes with them.
+struct Cluster {
+    servers: Vec<Server>,
+    _stand_in: Option<TikvStandIn>,
+}
+
+impl Cluster {
+    fn start(count: usize) -> Cluster {
+        let (url, stand_in) = match std::env::var("TIKV_PD") {
+            Ok(pd) => {
+                static LAST: AtomicU64 = AtomicU64::new(0);
+                let number = LAST.fetch_add(1, Ordering::Relaxed);
+                let url = format!("tikv://{pd}?prefix=gw-{}-{number}/", std::process::id());
+                (url, None)
+            }
+            Err(_) => {
+                let stand_in = TikvStandIn::start(tikv::Config::default());
+                (stand_in.store_url(), Some(stand_in))
+            }
+        };
+        let config = || Config::new().store(&url);
+        // Side by side: they find an empty store together.
+        let servers = std::thread::scope(|scope| {
+            let starts: Vec<_> =
+                (0..count).map(|_| scope.spawn(|| Server::start(config()))).collect();
+            starts.into_iter().map(|start| start.join().expect("a server")).collect()
+        });
+        Cluster { servers, _stand_in: stand_in }
+    }
+
+    async fn connect(&self, gateway: usize) -> Client {
+        connect(self.servers[gateway].sql_url(), None).await
+    }
+}
+
+/// What a client may meet while others change tables.
+fn is_expected(error: &tokio_postgres::Error) -> bool {
+    let expected = [
+        SqlState::T_R_SERIALIZATION_FAILURE,
+        SqlState::UNDEFINED_TABLE,
+        SqlState::UNDEFINED_COLUMN,
+    ];
+    error.code().is_some_and(|code| expected.contains(code))
+}
+
+/// Runs a statement again for as long as it is to be retried.
+async fn insist(client: &Client, sql: &str) {
+    let until = Instant::now() + PATIENCE;
+    while let Err(error) = client.batch_execute(sql).await {
+        assert_eq!(error.code(), Some(&SqlState::T_R_SERIALIZATION_FAILURE), "{sql}: {error:?}");
+        assert!(Instant::now() < until, "{sql} never gets through");
+    }
+}
+
+async fn assert_sound(client: &Client, table: &str) {
+    let findings = first_column(client, &format!("CHECK TABLE {table}")).await;
+    assert_eq!(findings, [] as [String; 0], "{table}");
+}
+
+/// Writers that go on until told to stop.
+#[derive(Default)]
+struct Writers {
+    stop: Arc<AtomicBool>,
+    done: Arc<AtomicU64>,
+    tasks: Vec<tokio::task::JoinHandle<()>>,
+}
+
+impl Writers {
+    fn add(&mut self, client: Client, number: u64) {
+        let (stop, done) = (self.stop.clone(), self.done.clone());
+        self.tasks.push(tokio::spawn(async move {
+            let mut step = number;
+            while !stop.load(Ordering::Acquire) {
+                step = (step * 48_271 + 11) % 2_147_483_647;
+                let sql = statement(step, number);
+                match client.batch_execute(&sql).await {
+                    Ok(()) => {
+                        done.fetch_add(1, Ordering::Relaxed);
+                    }
+                    Err(error) => assert!(is_expected(&error), "{sql}: {error:?}"),
+                }
+            }
+        }));
+    }
+
+    /// Waits until so many more statements got through.
+    async fn go_on(&self, more: u64) {
+        let (wanted, until) = (self.done.load(Ordering::Relaxed) + more, Instant::now() + PATIENCE);
+        while self.done.load(Ordering::Relaxed) < wanted {
+            assert!(Instant::now() < until, "the writers do not get on");
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+
+    async fn end(self) -> u64 {
+        self.stop.store(true, Ordering::Release);
+        for task in self.tasks {
+            task.await.expect("no writer fails");
+        }
+        self.done.load(Ordering::Relaxed)
+    }
+}
+
+const ROWS: u64 = 400;
+
+fn statement(step: u64, number: u64) -> String {
+    let (id, group) = (step % ROWS + 1, step % 17);
+    match step % 5 {
+        0 => format!("DELETE FROM items WHERE id IN ({id}, {})", id % ROWS + 1),
+        1 => format!("UPDATE items SET grp = {group} WHERE id = {id}"),
+        2 => format!("UPDATE items SET note = 'w{number} {step}', grp = grp + 1 WHERE id = {id}"),
+        // Blind: nothing is read but what the lease or the proof of the schema stands for.
+        _ => {
+            let row = |id: u64| format!("({id}, {group}, 'n{step}')");
+            let rows: Vec<String> = (id..id + 3).map(|id| row(id % ROWS + 1)).collect();
+            format!("UPSERT INTO items (id, grp, note) VALUES {}", rows.join(", "))
+        }
+    }
+}
+
+async fn fill(client: &Client) {
+    let sql = format!(
+        "CREATE TABLE items (id INT8 PRIMARY KEY, grp INT8, note TEXT);
+         INSERT INTO items SELECT i, i % 17, 'first' FROM generate_series(1, {ROWS}) AS i"
+    );
+    client.batch_execute(&sql).await.expect("a filled table");
+}
+
+#[test]
+fn one_changes_tables_while_both_write() {
+    run(async {
+        let cluster = Cluster::start(2);
+        let ddl = cluster.connect(0).await;
+        fill(&ddl).await;
+        let mut writers = Writers::default();
+        for number in 0..2 {
+            writers.add(cluster.connect(1).await, number + 1);
+        }
+        writers.add(cluster.connect(0).await, 7);
+        for round in 0..6 {
+            insist(&ddl, &format!("CREATE INDEX items_g{round} ON items (grp) STORING (note)"))
+                .await;
+            writers.go_on(10).await;
+            insist(
+                &ddl,
+                &format!("ALTER TABLE items ADD COLUMN extra{round} INT8 DEFAULT {round}"),
+            )
+            .await;
+            insist(&ddl, &format!("CREATE INDEX items_e{round} ON items (extra{round}, grp)"))
+                .await;
+            // Long enough for the others to trust their catalogs again.
+            tokio::time::sleep(Duration::from_millis(if round % 2 == 0 { 50 } else { 900 })).await;
+            writers.go_on(10).await;
+            insist(&ddl, &format!("CREATE TABLE more{round} (id INT8 PRIMARY KEY)")).await;
+            insist(&ddl, &format!("DROP TABLE more{round}")).await;
+        }
+        let done = writers.end().await;
+        for gateway in 0..2 {
+            assert_sound(&cluster.connect(gateway).await, "items").await;
+        }
+        let by_index = first_column(&ddl, "SELECT count(*) FROM items WHERE grp >= -1").await;
+        assert_eq!(by_index, first_column(&ddl, "SELECT count(*) FROM items").await);
+        assert!(done > 100, "{done} statements only");
+    });
+}
+
+#[test]
+fn a_change_is_seen_at_once_by_the_other() {
+    run(async {
+        let cluster = Cluster::start(2);
+        let (one, other) = (cluster.connect(0).await, cluster.connect(1).await);
+        for round in 0..4 {
+            // Now and then the others trust their catalogs when the change comes.
+            if round % 2 == 1 {
+                wait_for_modes(&one, &["fast", "fast"]).await;
+            }
+            let sql = format!("CREATE TABLE t{round} (a INT8)");
+            one.batch_execute(&sql).await.expect("is made");
+            let sql = format!("INSERT INTO t{round} VALUES (1)");
+            other.batch_execute(&sql).await.expect("is there");
+            let sql = format!("ALTER TABLE t{round} ADD COLUMN b INT8 NOT NULL DEFAULT 3");
+            insist(&other, &sql).await;
+            let sum = first_column(&one, &format!("SELECT a + b FROM t{round}")).await;
+            assert_eq!(sum, ["4"]);
+            insist(&one, &format!("DROP TABLE t{round}")).await;
+            let error = other.batch_execute(&format!("SELECT * FROM t{round}")).await;
+            assert_eq!(error.expect_err("is gone").code(), Some(&SqlState::UNDEFINED_TABLE));
+        }
+        one.batch_execute("CREATE USER someone").await.expect("is made");
+        let roles = first_column(&other, "SELECT rolname FROM pg_roles WHERE rolname = 'someone'");
+        assert_eq!(roles.await, ["someone"]);
+    });
+}
+
+async fn wait_for_modes(client: &Client, modes: &[&str]) {
+    let sql = "SELECT mode FROM braid_internal.gateways ORDER BY mode";
+    let until = Instant::now() + PATIENCE;
+    loop {
+        let found = first_column(client, sql).await;
+        if found == modes {
+            return;
+        }
+        assert!(Instant::now() < until, "{found:?} instead of {modes:?}");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+#[test]
+fn a_paused_gateway_does_not_write_under_its_old_lease() {
+    run(async {
+        let cluster = Cluster::start(2);
+        let ddl = cluster.connect(0).await;
+        fill(&ddl).await;
+        wait_for_modes(&ddl, &["fast", "fast"]).await;
+        for round in 0..2 {
+            let mut writers = Writers::default();
+            for number in 0..3 {
+                writers.add(cluster.connect(1).await, number + 1);
+            }
+            writers.go_on(20).await;
+            cluster.servers[1].pause();
+            let begun = Instant::now();
+            insist(&ddl, &format!("CREATE INDEX items_p{round} ON items (grp)")).await;
+            let took = begun.elapsed();
+            assert!(took < LEASE * 4, "the change waited {took:?}");
+            tokio::time::sleep(LEASE.saturating_sub(took) + Duration::from_millis(500)).await;
+            cluster.servers[1].resume();
+            writers.go_on(10).await;
+            writers.end().await;
+            assert_sound(&ddl, "items").await;
+            assert_sound(&cluster.connect(1).await, "items").await;
+        }
+    });
+}
+
+#[test]
+fn what_a_killed_gateway_was_building_is_removed() {
+    run(async {
+        let mut cluster = Cluster::start(2);
+        let client = cluster.connect(0).await;
+        let sql = "CREATE TABLE many (id INT8 PRIMARY KEY, grp INT8);
+                   INSERT INTO many SELECT i, i % 50 FROM generate_series(1, 8000) AS i";
+        client.batch_execute(sql).await.expect("a filled table");
+        let builder = cluster.connect(1).await;
+        let building = tokio::spawn(async move {
+            builder.batch_execute("CREATE INDEX many_grp ON many (grp)").await
+        });
+        let sql = "SELECT state FROM braid_internal.indexes WHERE index_name = 'many_grp'";
+        let until = Instant::now() + PATIENCE;
+        while first_column(&client, sql).await != ["building"] {
+            assert!(Instant::now() < until, "the building never began");
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+        cluster.servers[1].kill();
+        let killed = Instant::now();
+        assert!(building.await.expect("no panic").is_err(), "was built: use more rows");
+        // Writers go on meanwhile.
+        insist(&client, "UPDATE many SET grp = 51 WHERE id = 17").await;
+        while !first_column(&client, sql).await.is_empty() {
+            assert!(killed.elapsed() < LEASE * 4, "the index stays");
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        assert_sound(&client, "many").await;
+        insist(&client, "CREATE INDEX many_grp ON many (grp)").await;
+        assert_sound(&client, "many").await;
+    });
+}
+
+#[test]
+fn no_number_of_a_sequence_comes_twice() {
+    run(async {
+        let cluster = Cluster::start(2);
+        let clients = [cluster.connect(0).await, cluster.connect(1).await];
+        clients[0].batch_execute("CREATE SEQUENCE s").await.expect("is made");
+        let mut tasks = Vec::new();
+        for client in clients {
+            tasks.push(tokio::spawn(async move {
+                let mut all = Vec::new();
+                for _ in 0..40 {
+                    let sql = "SELECT nextval('s') FROM generate_series(1, 5)";
+                    all.extend(first_column(&client, sql).await);
+                }
+                all
+            }));
+        }
+        let mut all = Vec::new();
+        for task in tasks {
+            all.extend(task.await.expect("no panic"));
+        }
+        let count = all.len();
+        all.sort_unstable();
+        all.dedup();
+        assert_eq!((count, all.len()), (400, 400));
+    });
+}
+
+#[test]
+fn gateways_are_listed_with_their_leases() {
+    run(async {
+        let mut cluster = Cluster::start(2);
+        let client = cluster.connect(0).await;
+        wait_for_modes(&client, &["fast", "fast"]).await;
+        let address = |server: &Server| {
+            let url = server.sql_url();
+            let (_, rest) = url.split_once('@').expect("a user");
+            rest.split('/').next().unwrap_or_default().to_owned()
+        };
+        let mut addresses: Vec<String> = cluster.servers.iter().map(address).collect();
+        let own = addresses[0].clone();
+        addresses.sort();
+        let until = Instant::now() + PATIENCE;
+        let sql = "SELECT address FROM braid_internal.gateways ORDER BY address COLLATE \"C\"";
+        while first_column(&client, sql).await != addresses {
+            assert!(Instant::now() < until, "{:?}", first_column(&client, sql).await);
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        let sql = "SELECT address FROM braid_internal.gateways
+                   WHERE is_self AND expires > started AND version <> ''";
+        assert_eq!(first_column(&client, sql).await, [own]);
+        // One that ends in order takes its record along, one that is killed leaves it.
+        cluster.servers[1].terminate();
+        wait_for_modes(&client, &["fast"]).await;
+        cluster.servers[1].restart();
+        wait_for_modes(&client, &["fast", "fast"]).await;
+        cluster.servers[1].kill();
+        wait_for_modes(&client, &["expired", "fast"]).await;
+        client.batch_execute("CREATE TABLE alone (a INT8)").await.expect("nobody is waited for");
+    });
+}
+
+#[test]
+fn statistics_of_one_are_used_by_the_other() {
+    run(async {
+        let cluster = Cluster::start(2);
+        let (one, other) = (cluster.connect(0).await, cluster.connect(1).await);
+        fill(&one).await;
+        one.batch_execute("ANALYZE items").await.expect("is analyzed");
+        let sql = "SELECT estimated_rows FROM braid_internal.tables WHERE table_name = 'items'";
+        let until = Instant::now() + PATIENCE;
+        while first_column(&other, sql).await != [ROWS.to_string()] {
+            assert!(Instant::now() < until, "{:?}", first_column(&other, sql).await);
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    });
+}
