@@ -486,8 +486,8 @@ impl Schema {
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_reader_overtaken_by_a_whole_change_leaves_nothing() {
+    #[tokio::test]
+    async fn a_reader_overtaken_by_a_whole_change_leaves_nothing() {
         let cache = CatalogCache::new();
         let catalog = Arc::new(Catalog::empty(1, FIRST_ID, Arc::default()));
         let is_kept = |settled| {
@@ -498,7 +498,7 @@ mod tests {
         };
         let settled = || cache.state.lock().settled();
         let before = settled();
-        let change = cache.announce();
+        let change = cache.announce().await.unwrap();
         assert!(!is_kept(before));
         assert!(!is_kept(settled()));
         drop(change);
