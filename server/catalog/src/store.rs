@@ -40,6 +40,8 @@ pub const FORMAT_VERSION: u32 = 1;
 pub const FIRST_ID: Id = 16384;
 /// How many versions the cache keeps for transactions with older snapshots.
 const VERSIONS_MAX: usize = 4;
+/// For how many snapshots it is kept which version stands there.
+const LOOKED_UP_MAX: usize = 256;
 
 /// What stands under the version key.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -110,6 +112,9 @@ struct Newest {
 struct CacheState {
     versions: BTreeMap<u64, Arc<Catalog>>,
     newest: Option<Newest>,
+    /// What stood at snapshots of transactions that had to look, if there may be other gateways:
+    /// their next statements need not look again.
+    looked_up: HashMap<Timestamp, Arc<Catalog>>,
     /// Changes whose outcome is not known.
     pending: usize,
     /// Changes ever announced.
@@ -247,10 +252,25 @@ impl CatalogCache {
                 return Ok(catalog);
             }
         }
+        let is_kept = !per_statement && self.gateways.is_some();
+        if is_kept {
+            let snapshot = txn.snapshot().await?;
+            if let Some(catalog) = self.state.lock().looked_up.get(&snapshot) {
+                return Ok(catalog.clone());
+            }
+        }
         let settled = self.state.lock().settled();
         let value = txn.get_recorded(seq, &version_key(), Record::Never).await?;
         let meta = read_meta(value)?;
         let catalog = self.of_version(txn, seq, meta).await?;
+        if is_kept {
+            let snapshot = txn.snapshot().await?;
+            let looked_up = &mut self.state.lock().looked_up;
+            if looked_up.len() >= LOOKED_UP_MAX {
+                looked_up.clear();
+            }
+            looked_up.insert(snapshot, catalog.clone());
+        }
         if is_trusted && settled.is_some() {
             let since = txn.snapshot().await?;
             if self.read_newest(txn).await? == meta.version {

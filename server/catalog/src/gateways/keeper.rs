@@ -26,7 +26,7 @@ const RENEW_EVERY: Duration = Duration::from_secs(1);
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 /// The same while somebody here waits for the others, or for commits of this gateway.
 const LOOK_SOON: Duration = Duration::from_millis(10);
-/// A gateway stays strict so long after a schema change of its own: the next one is often near.
+/// A mark stays so long after a schema change: the next one is often near.
 const LINGER: Duration = Duration::from_millis(500);
 /// The record of a gateway that is gone is kept so long.
 const FORGET_AFTER: Duration = Duration::from_secs(60);
@@ -79,8 +79,12 @@ async fn step(gateways: &Gateways) -> KvResult<Option<Duration>> {
         return Ok(None);
     }
     let looked = Instant::now();
+    let idle_since = {
+        let state = gateways.state.lock();
+        (state.changes == 0).then_some(state.changes_begun)
+    };
     let roster = Roster::read(&shared.kv).await?;
-    let act = decide(gateways, &roster);
+    let act = decide(gateways, &roster, idle_since);
     match act {
         Act::Nothing => {}
         Act::Write { mode, mark } => {
@@ -97,7 +101,7 @@ async fn step(gateways: &Gateways) -> KvResult<Option<Duration>> {
 }
 
 /// Takes in what the others say, and decides what to do.
-fn decide(gateways: &Gateways, roster: &Roster) -> Act {
+fn decide(gateways: &Gateways, roster: &Roster, idle_since: Option<u64>) -> Act {
     let mut guard = gateways.state.lock();
     let state = &mut *guard;
     if state.lease.as_ref().is_some_and(|lease| lease.expires() <= roster.at) {
@@ -108,20 +112,23 @@ fn decide(gateways: &Gateways, roster: &Roster) -> Act {
         gateways.note_statistics();
     }
     state.roster = roster.clone();
+    if idle_since == Some(state.changes_begun) {
+        // This look came after all of them.
+        state.fast_from.get_or_insert(roster.at);
+    }
     let lingers = state.last_change.is_some_and(|at| at.elapsed() < LINGER);
     let mark = state.changes > 0 || (lingers && state.marked != Some(false));
     if !mark {
         state.settled = None;
     } else if state.settled.is_none()
         && state.marked == Some(true)
-        && state.recorded == Some(GatewayMode::Strict)
         && roster.others_are_strict(gateways.id)
     {
         // This look is younger than the mark.
         state.settled = state.lease.clone();
         gateways.moved.notify_waiters();
     }
-    let is_strict = mark || roster.others_change(gateways.id) || state.lease.is_none();
+    let is_strict = roster.others_change(gateways.id) || state.lease.is_none();
     if is_strict && let Some(epoch) = state.epoch.take() {
         state.retired = Some(epoch);
     }
@@ -208,7 +215,7 @@ fn is_over(outcome: &KvResult<CommitOutcome>) -> bool {
     matches!(outcome, Ok(CommitOutcome::Retry(Conflict { reason, .. })) if *reason == over)
 }
 
-/// Begins a fast period, unless a change is marked. Marks of gateways that are gone go.
+/// Begins a fast period, unless another gateway has marked a change. Marks of gateways that are gone go.
 async fn become_fast(gateways: &Gateways, shared: &SharedStore, looked: Instant) -> KvResult<()> {
     let Some(lease) = gateways.state.lock().lease.clone() else { return Ok(()) };
     let txn = shared.kv.begin(TxnOptions::default());
@@ -216,7 +223,11 @@ async fn become_fast(gateways: &Gateways, shared: &SharedStore, looked: Instant)
     let at = txn.snapshot().await?;
     for (key, value) in scan_all(&txn, seq, marks_span(), Record::Default).await? {
         let gateway: u64 = parse(&value)?;
-        if gateway != gateways.id && is_live(&txn, seq, gateway, at).await? {
+        if gateway == gateways.id {
+            // Its own changes it minds without that.
+            continue;
+        }
+        if is_live(&txn, seq, gateway, at).await? {
             txn.rollback().await;
             return Ok(());
         }
@@ -231,11 +242,11 @@ async fn become_fast(gateways: &Gateways, shared: &SharedStore, looked: Instant)
     if let Ok(CommitOutcome::Committed(since)) = outcome {
         lease.extend(expires.0);
         state.epoch = Some(Epoch::new(lease, since));
-        (state.recorded, state.marked) = (Some(GatewayMode::Fast), Some(false));
+        state.recorded = Some(GatewayMode::Fast);
         (state.renewed, state.safe_until) = (Some(looked), Some(looked + LEASE));
         return Ok(());
     }
-    (state.recorded, state.marked) = (None, None);
+    state.recorded = None;
     if is_over(&outcome) {
         state.lapse();
     }

@@ -2,8 +2,7 @@
 //! who has which duty.
 //!
 //! ```text
-//!   A  fast ──────────────┐ strict                        ┌─ fast
-//!      marks the change ──┴─ waits ──┬─ commits at D ── takes the mark away
+//!   A  marks the change ── waits ────┬─ commits at D ── takes the mark away
 //!   B  fast ───────────┐ sees it     │ strict ───────────────┌─ fast
 //!      its fast commits end ─────────┘
 //!   C  paused ……………… its lease ends: A need not wait for it any more
@@ -15,7 +14,8 @@
 //! transaction reads the version at its snapshot and proves at its commit that the descriptors of
 //! its tables are what they were there: that is right whatever others do. A schema change first
 //! marks itself, then waits until every other gateway whose lease has not ended says that it is
-//! strict, then commits. So no change takes effect between the beginning and the end of another
+//! strict, then commits. Its own gateway need not say so: it knows of the change, and until the
+//! outcome is decided its transactions read and prove as those of a strict one do. So no change takes effect between the beginning and the end of another
 //! gateway's fast period, and no gateway ever uses a version that is not the newest at its
 //! snapshot.
 //!
@@ -26,7 +26,8 @@
 //!   gateway's lease ([`braid_kv::CommitFence`]). Whoever has seen a lease end has seen the end of
 //!   its commits: a gateway that was paused meanwhile writes nothing under it.
 //! - A gateway says that it is strict after the last of its fast commits is decided.
-//! - A gateway becomes fast in a transaction that proves that there is no mark. A mark is seen by
+//! - A gateway's own change waits for its own fast commits, too.
+//! - A gateway becomes fast in a transaction that proves that others have no mark. A mark is seen by
 //!   whoever becomes fast after it, and its gateway looks at the records after it: one of the two
 //!   sees the other.
 //! - A lease that has ended is not renewed: the gateway begins again, strict, without duties.

@@ -23,6 +23,8 @@ use crate::system_keys::{mark_key, record_key};
 pub const LEASE: Duration = Duration::from_secs(5);
 /// How long a schema change waits for the others; a lease is over long before.
 const CHANGE_PATIENCE: Duration = Duration::from_secs(30);
+/// Between two looks at whether this gateway's commits are decided.
+const READY_SOON: Duration = Duration::from_millis(5);
 /// Microseconds from 1970 to 2000.
 const EPOCH_MICROS: i64 = 946_684_800_000_000;
 
@@ -62,10 +64,14 @@ pub(super) struct State {
     pub recorded: Option<GatewayMode>,
     /// Whether the mark is in the store, if that is known.
     pub marked: Option<bool>,
-    /// Under this lease, and since the mark was written, all gateways were seen to be strict.
+    /// Under this lease, and since the mark was written, all other gateways were seen to be strict.
     pub settled: Option<Arc<Lease>>,
     /// Schema changes of this gateway whose outcome is not known.
     pub changes: usize,
+    /// Schema changes of this gateway so far.
+    pub changes_begun: u64,
+    /// This gateway's own changes came before; `None` while that is not known.
+    pub fast_from: Option<Timestamp>,
     pub last_change: Option<Instant>,
     pub renewed: Option<Instant>,
     /// The lease lasts at least until then.
@@ -77,6 +83,14 @@ pub(super) struct State {
 }
 
 impl State {
+    /// The lease for a schema change, if it may commit now: others mind it, and this gateway's
+    /// fast commits are decided, of which none begins while there is a change.
+    fn ready_to_change(&self) -> Option<Arc<Lease>> {
+        let is_quiet = |epoch: &Option<Arc<Epoch>>| epoch.as_ref().is_none_or(|e| e.is_quiet());
+        let is_ready = is_quiet(&self.epoch) && is_quiet(&self.retired);
+        self.settled.clone().filter(|_| is_ready)
+    }
+
     /// The lease has ended: whatever was bound to it can no longer take place.
     pub fn lapse(&mut self) {
         self.lease = None;
@@ -120,6 +134,9 @@ impl SchemaLease for OfGateway {
     fn enter(&self, since: Timestamp) -> Option<Arc<dyn CommitFence>> {
         let gateways = self.0.upgrade()?;
         let state = gateways.state.lock();
+        if state.changes > 0 || state.fast_from.is_none_or(|from| since < from) {
+            return None;
+        }
         let commit = state.epoch.as_ref()?.enter(since)?;
         Some(Arc::new(commit))
     }
@@ -248,28 +265,36 @@ impl Gateways {
         self.statistics.notify_one();
     }
 
-    /// The fast period, if this is one.
+    /// The fast period, if this is one and no change of this gateway is under way.
     pub(crate) fn epoch(&self) -> Option<Arc<Epoch>> {
-        self.state.lock().epoch.clone()
+        let state = self.state.lock();
+        state.epoch.clone().filter(|_| state.changes == 0)
     }
 
     /// Prepares a schema change: comes back when no gateway trusts its cached catalog any more.
     /// They do not until the result, which is the fence of the change's commit, is gone.
     pub(crate) async fn change(self: &Arc<Self>) -> KvResult<Arc<ChangeUnderWay>> {
-        self.state.lock().changes += 1;
+        {
+            let mut state = self.state.lock();
+            state.changes += 1;
+            state.changes_begun += 1;
+            state.fast_from = None;
+        }
         let change = Change(self.clone());
         self.wake.notify_one();
         let until = Instant::now() + CHANGE_PATIENCE;
         loop {
             let mut moved = std::pin::pin!(self.moved.notified());
             moved.as_mut().enable();
-            if let Some(lease) = self.state.lock().settled.clone() {
+            if let Some(lease) = self.state.lock().ready_to_change() {
                 return Ok(Arc::new(ChangeUnderWay { lease, _change: change }));
             }
-            if tokio::time::timeout_at(until, moved).await.is_err() {
+            if Instant::now() >= until {
                 let why = "the other gateways do not notice a schema change";
                 return Err(Error::Storage(why.into()));
             }
+            // Commits that end say nothing.
+            let _ = tokio::time::timeout(READY_SOON, moved).await;
         }
     }
 
