@@ -6,9 +6,11 @@ use std::sync::Arc;
 use braid_catalog::{Catalog, CatalogCache, Table};
 use braid_codec::key::encode_family;
 use braid_exec::rows::{IndexRows, TableRows};
-use braid_kv::{Database, DatabaseOptions, Key, Seq, Transaction, TxnOptions};
+use braid_kv::{Database, DatabaseOptions, Key, Seq, Store as KvStore, Transaction, TxnOptions};
 use braid_kv_embedded::{EmbeddedOptions, EmbeddedStore};
+use braid_kv_tikv::{TikvAddress, TikvOptions, TikvStore};
 use braid_testkit::server::{Config, Server};
+use braid_testkit::store::url as store_url;
 use braid_testkit::target::connect;
 use braid_types::{Datum, Row};
 use tokio_postgres::{Client, SimpleQueryMessage};
@@ -51,8 +53,17 @@ struct Store {
 
 impl Store {
     async fn open(server: &Server) -> Self {
-        let store = EmbeddedStore::open(server.folder(), EmbeddedOptions::default());
-        let kv = Database::new(Arc::new(store.expect("opens")), DatabaseOptions::default());
+        let store: Arc<dyn KvStore> = match store_url(server.folder()) {
+            None => Arc::new(
+                EmbeddedStore::open(server.folder(), EmbeddedOptions::default()).expect("opens"),
+            ),
+            Some(url) => {
+                let address = TikvAddress::parse(&url).expect("an address");
+                let store = TikvStore::open(&address, TikvOptions::default()).await;
+                Arc::new(store.expect("opens"))
+            }
+        };
+        let kv = Database::new(store, DatabaseOptions::default());
         let txn = kv.begin(TxnOptions::default());
         let seq = txn.next_statement();
         let cache = CatalogCache::new();

@@ -53,6 +53,9 @@ pub struct Table {
     /// Where its rows are being moved to; until they are there they are read where they were.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub moving: Option<Moving>,
+    /// Whether the range of its own, from which its rows have moved away, still has to be emptied.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub vacated: bool,
     /// Privileges granted on it.
     pub grants: Vec<Grant>,
     /// COMMENT ON TABLE.

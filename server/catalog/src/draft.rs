@@ -163,7 +163,7 @@ impl Draft {
         }
         let passing = |id: &Id| {
             let table = catalog.tables.get(id);
-            table.is_some_and(|table| !table.primary.passing.is_empty())
+            table.is_some_and(|table| !table.primary.passing.is_empty() || table.vacated)
         };
         let leaves_keys = self.changed.iter().any(passing);
         let pending = cache.announce().await?.leaves_keys(leaves_keys);

@@ -22,6 +22,7 @@ mod commit_tokens;
 mod definition;
 pub mod descriptor;
 mod draft;
+mod dropped;
 mod gateways;
 mod interleave;
 mod interleave_path;
@@ -46,6 +47,7 @@ pub use definition::{
 };
 pub use descriptor::*;
 pub use draft::Draft;
+pub use dropped::{Dropped, dropped_ranges};
 pub use gateways::{GatewayInfo, GatewayMode, Gateways, LEASE};
 pub use interleave::owner_of;
 pub use interleave_path::{KeyPath, path_shape};

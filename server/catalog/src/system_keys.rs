@@ -10,13 +10,14 @@
 //!                /6/2/id          a gateway that is changing the schema
 //!                /6/3/duty        the gateway that has a duty
 //!                /6/4             a number that changes with the stored statistics
+//! 9  dropped     /9/1/data/index  a range that nobody uses any more, as JSON
 //! ```
 
 use braid_codec::key;
 use braid_kv::{Key, Span};
 use braid_types::{Datum, SqlType};
 
-use crate::{Id, Token};
+use crate::{Id, IndexNumber, Token};
 
 pub(crate) const META: u32 = 1;
 pub(crate) const DESCRIPTORS: u32 = 2;
@@ -24,6 +25,7 @@ pub(crate) const STATISTICS: u32 = 3;
 pub(crate) const COUNTERS: u32 = 4;
 pub(crate) const COMMITS: u32 = 5;
 pub(crate) const GATEWAYS: u32 = 6;
+pub(crate) const DROPPED: u32 = 9;
 
 /// The name of a system table; `None` if that number is none.
 pub(crate) fn system_table_name(table: u32) -> Option<&'static str> {
@@ -34,6 +36,7 @@ pub(crate) fn system_table_name(table: u32) -> Option<&'static str> {
         COUNTERS => "system.counter",
         COMMITS => "system.commit",
         GATEWAYS => "system.gateway",
+        DROPPED => "system.dropped",
         _ => return None,
     })
 }
@@ -121,6 +124,17 @@ pub(crate) fn duty_key(duty: &str) -> Key {
 
 pub(crate) fn statistics_stamp_key() -> Key {
     key::index_prefix(GATEWAYS, 4)
+}
+
+/// Where the note of a dropped range lies; number 0 stands for all of the data.
+pub(crate) fn dropped_key(data_id: Id, number: IndexNumber) -> Key {
+    let mut out = numbered(DROPPED, i64::from(data_id));
+    key::encode(&mut out, &Datum::Int(i64::from(number)), &SqlType::Int8, false);
+    out
+}
+
+pub(crate) fn dropped_span() -> Span {
+    Span::prefix(key::index_prefix(DROPPED, 1))
 }
 
 /// Every key of a table's rows and indexes.

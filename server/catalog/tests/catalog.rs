@@ -90,6 +90,7 @@ fn table(draft: &mut Draft, name: &str) -> Table {
         foreign_keys: Vec::new(),
         referenced_by: Vec::new(),
         moving: None,
+        vacated: false,
         grants: vec![Grant {
             role: PUBLIC,
             privileges: vec!["SELECT".to_owned()],

@@ -48,6 +48,8 @@ pub fn from_kv(error: Kv) -> Error {
             SqlState::ForeignKeyViolation,
             "a row that a foreign key or unique constraint depends on has changed",
         ),
+        Kv::SnapshotTooOld => Error::new(SqlState::SnapshotTooOld, "snapshot too old")
+            .hint("Run the transaction again from its start."),
         Kv::Unknown => {
             Error::new(SqlState::StatementCompletionUnknown, "the outcome of the commit is unknown")
         }

@@ -1,6 +1,7 @@
 //! The address of a cluster: `tikv://pd1:2379,pd2:2379?prefix=braid/`.
 
 use crate::OpenError;
+use std::time::Duration;
 
 /// Where a database lies: the members of PD that were named, and the prefix of its keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -9,6 +10,9 @@ pub struct TikvAddress {
     pub pd: Vec<String>,
     /// Every key of the database starts with it, so that several share a cluster.
     pub prefix: String,
+    /// How long versions that are hidden live on. `None`: somebody else moves the cluster's safe
+    /// point.
+    pub gc_life_time: Option<Duration>,
 }
 
 impl TikvAddress {
@@ -16,6 +20,9 @@ impl TikvAddress {
     pub const PREFIX: &'static str = "braid/";
     const SCHEME: &'static str = "tikv://";
     const PREFIX_MAX: usize = 64;
+    /// How long versions live on if nothing is said.
+    pub const GC_LIFE_TIME: Duration = Duration::from_secs(600);
+    const GC_LIFE_TIME_MAX: Duration = Duration::from_secs(30 * 24 * 3600);
 
     /// Reads an address. Unknown options are refused.
     pub fn parse(text: &str) -> Result<TikvAddress, OpenError> {
@@ -32,17 +39,38 @@ impl TikvAddress {
             }
         }
         let mut prefix = Self::PREFIX.to_owned();
+        let mut gc_life_time = Some(Self::GC_LIFE_TIME);
         for option in options.split('&').filter(|o| !o.is_empty()) {
             match option.split_once('=') {
                 Some(("prefix", value)) => prefix = value.to_owned(),
+                Some(("gc_life_time", "off")) => gc_life_time = None,
+                Some(("gc_life_time", value)) => {
+                    let why = "gc_life_time is off, or a time from 1s to 30d such as 10m";
+                    gc_life_time = Some(life_time(value).ok_or_else(|| wrong(why))?);
+                }
                 _ => return Err(wrong(&format!("unknown option \"{option}\""))),
             }
         }
         if prefix.is_empty() || prefix.len() > Self::PREFIX_MAX {
             return Err(wrong("the prefix has 1 to 64 bytes"));
         }
-        Ok(TikvAddress { pd, prefix })
+        Ok(TikvAddress { pd, prefix, gc_life_time })
     }
+}
+
+/// `90s`, `10m`, `2h` or `1d`.
+fn life_time(text: &str) -> Option<Duration> {
+    let (number, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
+    let seconds = match unit {
+        "s" => 1,
+        "m" => 60,
+        "h" => 3600,
+        "d" => 24 * 3600,
+        _ => return None,
+    };
+    let number: u64 = number.parse().ok()?;
+    let time = Duration::from_secs(number.checked_mul(seconds)?);
+    (!time.is_zero() && time <= TikvAddress::GC_LIFE_TIME_MAX).then_some(time)
 }
 
 #[cfg(test)]
@@ -54,6 +82,17 @@ mod tests {
         let address = TikvAddress::parse("tikv://a:1,b:2?prefix=x/").unwrap();
         assert_eq!((address.pd.len(), address.prefix.as_str()), (2, "x/"));
         assert_eq!(TikvAddress::parse("tikv://[::1]:2379").unwrap().prefix, "braid/");
+    }
+
+    #[test]
+    fn versions_live_for_a_time() {
+        let parse = |text: &str| TikvAddress::parse(text).map(|address| address.gc_life_time);
+        assert_eq!(parse("tikv://a:1").unwrap(), Some(Duration::from_secs(600)));
+        assert_eq!(parse("tikv://a:1?gc_life_time=2h").unwrap(), Some(Duration::from_secs(7200)));
+        assert_eq!(parse("tikv://a:1?gc_life_time=off").unwrap(), None);
+        for wrong in ["", "0s", "10", "31d", "-1s", "\u{b5}", "99999999999999999d"] {
+            assert!(parse(&format!("tikv://a:1?gc_life_time={wrong}")).is_err(), "{wrong}");
+        }
     }
 
     #[test]

@@ -12,24 +12,33 @@
 
 use crate::{
     backoff::Backoff,
+    gc::Floor,
     options::TikvOptions,
     pd::{Pd, describe},
     regions::{Region, RegionCache},
     rpc::{Answer, Request, Stores},
     tso::Tso,
 };
-use braid_kv::{Error, Key, Result};
+use braid_kv::{Error, Key, Result, Span};
 use braid_tikv_proto::{errorpb, kvrpcpb};
 use futures_util::{StreamExt, stream::FuturesUnordered};
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, Ordering::Relaxed},
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
+    time::Duration,
 };
 
 /// At most so many keys go into one request.
 pub(crate) const REQUEST_KEYS_MAX: usize = 4096;
 /// And about so many bytes: a store refuses what its log cannot take in one piece.
 pub(crate) const REQUEST_BYTES_MAX: usize = 1 << 20;
+
+/// At most so many regions are scanned at the same time for one span.
+pub(crate) const REGIONS_AT_ONCE: usize = 8;
+/// A store may take so long to destroy a range.
+const DESTROY_TIMEOUT: Duration = Duration::from_secs(300);
 
 /// What a request says beside itself.
 #[derive(Clone, Debug, Default)]
@@ -75,6 +84,8 @@ pub(crate) struct Cluster {
     pub tso: Tso,
     pub options: TikvOptions,
     pub counters: Counters,
+    /// What is read here, and may not be collected.
+    pub floor: Arc<Floor>,
     regions: RegionCache,
     stores: Stores,
     /// A copy for each task that works in the background.
@@ -101,7 +112,8 @@ impl Cluster {
         let tso = Tso::start(pd.clone(), options.retry_for);
         let (regions, stores) = (RegionCache::default(), Stores::default());
         let (counters, tasks) = (Counters::default(), Arc::default());
-        Cluster { pd, tso, options, counters, regions, stores, tasks }
+        let floor = Arc::new(Floor::new());
+        Cluster { pd, tso, options, counters, floor, regions, stores, tasks }
     }
 
     /// Runs work that its caller need not wait for, but the end of the store does.
@@ -241,6 +253,25 @@ impl Cluster {
         error.epoch_not_match.is_some() || error.stale_command.is_some()
     }
 
+    /// Destroys everything that one store has in a span, all versions, without reading it.
+    pub async fn destroy_at(&self, store: u64, span: &Span) -> Result<()> {
+        let request = kvrpcpb::UnsafeDestroyRangeRequest {
+            start_key: span.start.clone().into(),
+            end_key: span.end.clone().into(),
+            ..kvrpcpb::UnsafeDestroyRangeRequest::default()
+        };
+        let client = self.stores.client(&self.pd, store).await?;
+        self.counters.requests.fetch_add(1, Relaxed);
+        let why = match tokio::time::timeout(DESTROY_TIMEOUT, request.send(client)).await {
+            Ok(Ok(answer)) if answer.get_ref().error.is_empty() => return Ok(()),
+            Ok(Ok(answer)) => answer.into_inner().error,
+            Ok(Err(status)) => describe(&status),
+            Err(_) => "no answer in time".to_owned(),
+        };
+        self.stores.forget(store);
+        Err(Error::Storage(format!("store {store} has not destroyed a range: {why}").into()))
+    }
+
     /// A request about one key, made for the region that has it.
     pub async fn at_key<R: Request>(
         &self,
@@ -259,6 +290,21 @@ impl Cluster {
             manner.again |= miss.in_doubt();
             self.recover::<R>(&region, miss, &mut backoff).await?;
         }
+    }
+
+    /// A span, cut where regions end.
+    pub async fn cut(&self, span: &Span) -> Result<Vec<Span>> {
+        let (mut parts, mut start) = (Vec::new(), span.start.clone());
+        while start < span.end {
+            let region = self.locate(&start).await?;
+            let end = match region.end.is_empty() {
+                true => span.end.clone(),
+                false => span.end.clone().min(region.end.clone()),
+            };
+            parts.push(Span::new(start, end.clone()));
+            start = end;
+        }
+        Ok(parts)
     }
 
     /// Items in key order, cut where regions end and where a request would get too large.

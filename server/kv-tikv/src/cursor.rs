@@ -74,6 +74,7 @@ impl TikvCursor {
                 self.meeting.deal(&cluster, &locks).await?;
                 continue;
             }
+            cluster.check_age(self.ts).await?;
             let full = answer.pairs.len() >= rows;
             let page = Page { pairs: answer.pairs, done: !full };
             self.advance(&page, low, high);

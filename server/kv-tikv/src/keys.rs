@@ -72,6 +72,12 @@ impl Prefix {
         Span::new(self.key(&span.start), self.key(&span.end))
     }
 
+    /// Whether a span with the prefix lies under it as a whole, and is not all of it.
+    pub fn contains(&self, span: &Span) -> bool {
+        let all = Span::prefix(self.bytes.clone());
+        all.start < span.start && span.end <= all.end
+    }
+
     /// The key without the prefix.
     pub fn strip<'a>(&self, key: &'a [u8]) -> &'a [u8] {
         key.strip_prefix(self.bytes.as_slice()).unwrap_or(key)
@@ -100,5 +106,8 @@ mod tests {
         let all = prefix.span(&Span::new([0].as_slice(), [0xff; 20].as_slice()));
         assert!(all.start.starts_with(b"x/d") && all.end <= b"x/e".to_vec());
         assert_eq!(prefix.strip(&prefix.key(b"k")), b"k");
+        assert!(prefix.contains(&prefix.span(&Span::prefix(b"k".to_vec()))));
+        let beyond = Span::new(prefix.key(b"k"), Prefix::data("y/").key(b"k"));
+        assert!(!prefix.contains(&beyond) && !prefix.contains(&Span::prefix(prefix.key(b""))));
     }
 }

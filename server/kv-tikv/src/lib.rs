@@ -44,6 +44,7 @@ mod commit;
 mod cursor;
 mod error;
 mod format;
+mod gc;
 mod heartbeat;
 mod keys;
 mod locals;

@@ -118,6 +118,12 @@ impl Locals {
         self.by_id.lock().values().cloned().collect()
     }
 
+    /// The oldest start timestamp.
+    pub fn oldest_start(&self) -> Option<u64> {
+        let start = |local: &Arc<Local>| local.state.lock().start.map(|start| start.ts);
+        self.by_id.lock().values().filter_map(start).min()
+    }
+
     /// The transaction with this start timestamp, if it is of this gateway.
     pub fn id_of(&self, start_ts: u64) -> Option<TxnId> {
         let is_it = |local: &&Arc<Local>| {

@@ -11,6 +11,11 @@ pub struct TikvOptions {
     pub request_timeout: Duration,
     /// How long a lock outlives the last sign of life of its gateway.
     pub lock_ttl: Duration,
+    /// How long PD keeps what is read here, after this gateway has last said so. Who is stopped for
+    /// longer may find its snapshots gone.
+    pub snapshot_promise: Duration,
+    /// The most bytes of keys that the range deletes of one transaction may meet.
+    pub range_delete_bytes_max: usize,
     /// Off only for the test that has to see an anomaly.
     pub validate: bool,
     /// Whether commits that have nothing to validate may take one round trip.
@@ -23,6 +28,8 @@ impl Default for TikvOptions {
             retry_for: Duration::from_secs(20),
             request_timeout: Duration::from_secs(5),
             lock_ttl: Duration::from_secs(5),
+            snapshot_promise: Duration::from_secs(60),
+            range_delete_bytes_max: 256 << 20,
             validate: true,
             one_trip_commits: true,
         }

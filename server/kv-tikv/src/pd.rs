@@ -149,6 +149,83 @@ impl Pd {
         self.ask("a region", ask).await
     }
 
+    /// The numbers of the stores that hold data of transactions.
+    pub async fn stores(&self) -> Result<Vec<u64>> {
+        let ask = |mut leader: Leader| -> BoxFuture<'static, Result<Vec<u64>, String>> {
+            let header = leader.header();
+            Box::pin(async move {
+                let exclude_tombstone_stores = true;
+                let request = pdpb::GetAllStoresRequest { header, exclude_tombstone_stores };
+                let answer = leader.client.get_all_stores(request).await;
+                let answer = answer.map_err(|status| describe(&status))?.into_inner();
+                if let Some(error) = header_error(answer.header.as_ref()) {
+                    return Err(error);
+                }
+                let is_column_store = |store: &metapb::Store| {
+                    store.labels.iter().any(|l| l.key == "engine" && l.value.contains("tiflash"))
+                };
+                let stores = answer.stores.iter().filter(|store| !is_column_store(store));
+                Ok(stores.map(|store| store.id).collect())
+            })
+        };
+        self.ask("all stores", ask).await
+    }
+
+    /// The safe point: what is hidden below it may be gone.
+    pub async fn safe_point(&self) -> Result<u64> {
+        let ask = |mut leader: Leader| -> BoxFuture<'static, Result<u64, String>> {
+            let header = leader.header();
+            Box::pin(async move {
+                let answer =
+                    leader.client.get_gc_safe_point(pdpb::GetGcSafePointRequest { header });
+                let answer = answer.await.map_err(|status| describe(&status))?.into_inner();
+                match header_error(answer.header.as_ref()) {
+                    Some(error) => Err(error),
+                    None => Ok(answer.safe_point),
+                }
+            })
+        };
+        self.ask("the safe point", ask).await
+    }
+
+    /// Moves the safe point, which never goes back; where it is then.
+    pub async fn move_safe_point(&self, safe_point: u64) -> Result<u64> {
+        let ask = |mut leader: Leader| -> BoxFuture<'static, Result<u64, String>> {
+            let header = leader.header();
+            Box::pin(async move {
+                let request = pdpb::UpdateGcSafePointRequest { header, safe_point };
+                let answer = leader.client.update_gc_safe_point(request).await;
+                let answer = answer.map_err(|status| describe(&status))?.into_inner();
+                match header_error(answer.header.as_ref()) {
+                    Some(error) => Err(error),
+                    None => Ok(answer.new_safe_point),
+                }
+            })
+        };
+        self.ask("a new safe point", ask).await
+    }
+
+    /// Says that `service` needs what stands at `safe_point` and above for so many seconds; none
+    /// takes it back. The lowest point that is kept then: if it is above `safe_point`, that comes
+    /// too late and counts for nothing.
+    pub async fn register(&self, service: &str, ttl: i64, safe_point: u64) -> Result<u64> {
+        let service_id = bytes::Bytes::copy_from_slice(service.as_bytes());
+        let ask = |mut leader: Leader| -> BoxFuture<'static, Result<u64, String>> {
+            let (header, service_id) = (leader.header(), service_id.clone());
+            Box::pin(async move {
+                let request =
+                    pdpb::UpdateServiceGcSafePointRequest { header, service_id, ttl, safe_point };
+                let answer = leader.client.update_service_gc_safe_point(request).await;
+                let answer = answer.map_err(|status| describe(&status))?.into_inner();
+                match header_error(answer.header.as_ref()) {
+                    Some(error) => Err(error),
+                    None => Ok(answer.min_safe_point),
+                }
+            })
+        };
+        self.ask("a service's safe point", ask).await
+    }
+
     /// The address of a store.
     pub async fn store(&self, store_id: u64) -> Result<String> {
         let ask = |mut leader: Leader| -> BoxFuture<'static, Result<String, String>> {

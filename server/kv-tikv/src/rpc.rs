@@ -51,6 +51,7 @@ macro_rules! request {
 request!(GetRequest, GetResponse, kv_get);
 request!(BatchGetRequest, BatchGetResponse, kv_batch_get);
 request!(ScanRequest, ScanResponse, kv_scan);
+request!(ScanLockRequest, ScanLockResponse, kv_scan_lock);
 request!(PessimisticLockRequest, PessimisticLockResponse, kv_pessimistic_lock);
 request!(PessimisticRollbackRequest, PessimisticRollbackResponse, kv_pessimistic_rollback);
 request!(PrewriteRequest, PrewriteResponse, kv_prewrite);
@@ -60,6 +61,7 @@ request!(TxnHeartBeatRequest, TxnHeartBeatResponse, kv_txn_heart_beat);
 request!(CheckTxnStatusRequest, CheckTxnStatusResponse, kv_check_txn_status);
 request!(CheckSecondaryLocksRequest, CheckSecondaryLocksResponse, kv_check_secondary_locks);
 request!(ResolveLockRequest, ResolveLockResponse, kv_resolve_lock);
+request!(UnsafeDestroyRangeRequest, UnsafeDestroyRangeResponse, unsafe_destroy_range);
 
 /// Connections to stores, by their number.
 #[derive(Default)]

@@ -5,7 +5,8 @@
 //! timestamps are read side by side: what a timestamp shows never changes.
 
 use crate::{
-    cluster::Cluster, cursor::TikvCursor, keys::Prefix, meeting::Meeting, resolve::unexpected,
+    cluster::Cluster, cursor::TikvCursor, gc::Open, keys::Prefix, meeting::Meeting,
+    resolve::unexpected,
 };
 use braid_kv::{Answer, Cursor, Error, Key, Result, Snapshot, Span, Timestamp, Value};
 use braid_tikv_proto::kvrpcpb::{BatchGetRequest, GetRequest, KeyError, LockInfo};
@@ -51,6 +52,8 @@ pub(crate) struct TikvSnapshot {
     pub taken: Instant,
     /// Whether a transaction has taken the timestamp for its own.
     claimed: AtomicBool,
+    /// Keeps what it shows.
+    _open: Open,
     /// Hashes of what was returned, by the keys of the contract.
     seen: Mutex<HashMap<Key, u128>>,
 }
@@ -58,7 +61,8 @@ pub(crate) struct TikvSnapshot {
 impl TikvSnapshot {
     pub fn new(ground: Arc<Ground>, ts: u64) -> TikvSnapshot {
         let (claimed, seen) = (AtomicBool::new(false), Mutex::default());
-        TikvSnapshot { ground, ts, taken: Instant::now(), claimed, seen }
+        let open = ground.cluster.floor.open(ts);
+        TikvSnapshot { ground, ts, taken: Instant::now(), claimed, _open: open, seen }
     }
 
     /// The snapshot behind the contract's handle.
@@ -132,7 +136,10 @@ pub(crate) async fn get(
         let answer = cluster.at_key(key, meeting.manner(), make).await?;
         match &answer.error {
             Some(error) => meeting.deal(cluster, &[lock_of(error)?]).await?,
-            None => return Ok((!answer.not_found).then_some(answer.value)),
+            None => {
+                cluster.check_age(ts).await?;
+                return Ok((!answer.not_found).then_some(answer.value));
+            }
         }
     }
 }
@@ -172,6 +179,7 @@ pub(crate) async fn multi_get(
             meeting.deal(cluster, &locks).await?;
         }
     }
+    cluster.check_age(ts).await?;
     Ok(found)
 }
 

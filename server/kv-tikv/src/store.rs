@@ -4,7 +4,9 @@ use crate::{
     OpenError, TikvAddress, TikvOptions,
     cluster::Cluster,
     commit::{self, Committing, proofs_of, prove},
-    format, heartbeat,
+    format,
+    gc::Collector,
+    heartbeat,
     keys::Prefix,
     locals::{Local, Start},
     locks::{CLEARING, Locking, Wish},
@@ -13,8 +15,9 @@ use crate::{
 };
 use braid_kv::{
     Answer, COUNT_BOUNDS, CommitOutcome, CommitRequest, Conflict, Database, DatabaseOptions,
-    DeadlockEdge, Error, Histogram, Key, LockGrant, LockInfo, LockRequest, LockTarget, LockWait,
-    ReadSegment, Result, Snapshot, Store, StoreClock, StoreMetrics, TIME_BOUNDS, TxnId, Value,
+    DeadlockEdge, Error, Garbage, Histogram, Key, LockGrant, LockInfo, LockRequest, LockTarget,
+    LockWait, ReadSegment, Result, RetryReason, Snapshot, Store, StoreClock, StoreMetrics,
+    TIME_BOUNDS, TxnId, Value,
 };
 use std::{
     collections::BTreeMap,
@@ -32,6 +35,8 @@ const LOCK_AGAIN: Duration = Duration::from_secs(1);
 /// The kv contract over a TiKV cluster. See the crate's documentation.
 pub struct TikvStore {
     parts: Parts,
+    /// Of the data; what belongs to the store itself is written once.
+    collector: Option<Collector>,
     runtime: Handle,
     closed: AtomicBool,
 }
@@ -65,12 +70,15 @@ impl TikvStore {
             options.validate = false;
         }
         let cluster = Arc::new(Cluster::new(address.pd.clone(), options));
-        let store = TikvStore::over(&cluster, Prefix::data(&address.prefix));
+        let mut store = TikvStore::over(&cluster, Prefix::data(&address.prefix));
         let meta = TikvStore::over(&cluster, Prefix::meta(&address.prefix));
         let meta = Database::new(Arc::new(meta), DatabaseOptions::default());
         format::check(&store.parts.ground, &meta, &address.prefix).await?;
-        let locals = Arc::downgrade(&store.parts.locking.locals);
-        tokio::spawn(heartbeat::run(Arc::downgrade(&cluster), locals));
+        let locals = &store.parts.locking.locals;
+        tokio::spawn(heartbeat::run(Arc::downgrade(&cluster), Arc::downgrade(locals)));
+        let prefix = Prefix::data(&address.prefix);
+        let collector = Collector::start(&cluster, locals, prefix, address.gc_life_time).await;
+        store.collector = Some(collector);
         Ok(store)
     }
 
@@ -80,7 +88,8 @@ impl TikvStore {
         let (locals, counters) = (Arc::default(), Arc::default());
         let locking = Locking { cluster: cluster.clone(), locals, counters };
         let parts = Parts { ground, locking, outcomes: Arc::default() };
-        TikvStore { parts, runtime: Handle::current(), closed: AtomicBool::new(false) }
+        let (runtime, closed) = (Handle::current(), AtomicBool::new(false));
+        TikvStore { parts, collector: None, runtime, closed }
     }
 
     fn check_running(&self) -> Result<()> {
@@ -220,6 +229,9 @@ impl Parts {
         match outcome {
             Ok(CommitOutcome::Retry(conflict)) => Ok(CommitOutcome::Retry(strip(conflict))),
             Err(Error::Retry(conflict)) => Ok(CommitOutcome::Retry(strip(*conflict))),
+            Err(Error::SnapshotTooOld) => {
+                Ok(CommitOutcome::Retry(Conflict::new(RetryReason::TooOld, None)))
+            }
             Ok(outcome) => Ok(outcome),
             Err(error) => Err(self.strip_error(error)),
         }
@@ -350,7 +362,11 @@ impl Store for TikvStore {
                 return Ok(None);
             }
             let proofs = proofs_of(reads, |_, _| false)?;
-            prove(&self.parts.ground, &proofs, TikvSnapshot::of(to)?.ts, 0).await
+            let found = prove(&self.parts.ground, &proofs, TikvSnapshot::of(to)?.ts, 0).await;
+            match found {
+                Err(Error::SnapshotTooOld) => Ok(Some(Conflict::new(RetryReason::TooOld, None))),
+                found => found,
+            }
         })
     }
 
@@ -398,6 +414,15 @@ impl Store for TikvStore {
         }
     }
 
+    /// TiKV locks keys, not gaps.
+    fn locks_spans(&self) -> bool {
+        false
+    }
+
+    fn garbage(&self) -> Option<&dyn Garbage> {
+        self.collector.as_ref().map(|collector| collector as &dyn Garbage)
+    }
+
     fn trouble(&self) -> Option<String> {
         self.parts.cluster().tso.trouble()
     }
@@ -409,7 +434,9 @@ impl Store for TikvStore {
     fn close(&self) -> Answer<'_, Result<()>> {
         Answer::wait(async {
             self.closed.store(true, Relaxed);
-            self.parts.cluster().finish_tasks().await;
+            let cluster = self.parts.cluster();
+            cluster.finish_tasks().await;
+            cluster.floor.close(cluster).await;
             Ok(())
         })
     }

@@ -32,6 +32,8 @@ struct SpanOp {
     seq: u32,
     order: u64,
     span: Span,
+    /// What the store has there stays: nobody reads it after the commit.
+    left: bool,
 }
 
 /// What the buffer says about a key.
@@ -145,14 +147,14 @@ impl WriteBuffer {
         }
     }
 
-    /// Adds a range delete.
-    pub(crate) fn write_span(&mut self, seq: Seq, span: Span) {
+    /// Adds a range delete. With `left` it counts inside the transaction only.
+    pub(crate) fn write_span(&mut self, seq: Seq, span: Span, left: bool) {
         if span.is_empty() {
             return;
         }
         self.bytes += span.start.len() + span.end.len() + ENTRY_BYTES;
         let order = self.order();
-        self.spans.push(SpanOp { seq: seq.before().0, order, span });
+        self.spans.push(SpanOp { seq: seq.before().0, order, span, left });
     }
 
     /// What the transaction itself says about `key`, seen from `seq`.
@@ -285,7 +287,7 @@ impl WriteBuffer {
                 writes.push((key, op.value));
             }
         }
-        let spans = self.spans.drain(..).map(|op| op.span).collect();
+        let spans = self.spans.drain(..).filter(|op| !op.left).map(|op| op.span).collect();
         self.bytes = 0;
         // The first statement that has met an existing key is the one to be told.
         let mut new_keys = std::mem::take(&mut self.new_keys);

@@ -131,6 +131,9 @@ pub enum Error {
     /// Whether the commit took place is unknown (40003).
     #[error("the outcome of the commit is unknown")]
     Unknown,
+    /// The snapshot is so old that the store may have removed what it shows (72000).
+    #[error("snapshot too old")]
+    SnapshotTooOld,
     /// A write in a read-only transaction (25006).
     #[error("cannot write in a read-only transaction")]
     ReadOnly,

@@ -4,11 +4,11 @@
 //! The trait can be used as `dyn Store`. Calls answer with an [`Answer`]: ready at once (the
 //! embedded store almost always is), or a future.
 
-use crate::shape::ShapedCursor;
 use crate::{
     CommitFence, Conflict, Error, HistogramValues, Key, KeyShape, LockRequest, LockStrength,
     Result, ScanBatch, Seq, Span, SpanSet, StoreClock, Timestamp, TxnId, Value,
 };
+use crate::{garbage::Garbage, shape::ShapedCursor};
 use futures_util::future::BoxFuture;
 use std::{
     any::Any,
@@ -275,6 +275,18 @@ pub trait Store: Send + Sync + 'static {
 
     /// The store's counters.
     fn metrics(&self) -> StoreMetrics;
+
+    /// Whether a lock on a span keeps the writes of others out of it. Where it does not, the delete
+    /// of a span is retried when others write there meanwhile, so that a range which nobody is to
+    /// use any more is better left ([`crate::Transaction::leave_span`]).
+    fn locks_spans(&self) -> bool {
+        true
+    }
+
+    /// What somebody has to see to, if the store does not do it by itself.
+    fn garbage(&self) -> Option<&dyn Garbage> {
+        None
+    }
 
     /// Why the store cannot serve right now, as far as it knows; it goes on trying.
     fn trouble(&self) -> Option<String> {

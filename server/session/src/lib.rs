@@ -33,6 +33,7 @@ mod environment;
 mod errors;
 mod explain;
 mod extended;
+mod garbage;
 mod gateways;
 mod group;
 mod left_over;

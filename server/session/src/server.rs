@@ -19,6 +19,7 @@ use crate::clock::now_micros;
 use crate::commit_token::sweep;
 use crate::entry::SessionEntry;
 use crate::errors::RetryCounters;
+use crate::garbage::collect_garbage;
 use crate::gateways::{finish_for_others, follow_statistics, remove_unfinished};
 use crate::left_over::remove_left_over;
 use crate::metrics::Metric;
@@ -135,6 +136,7 @@ impl Server {
         });
         tokio::spawn(sweep(Arc::downgrade(&server)));
         tokio::spawn(remove_left_over(Arc::downgrade(&server)));
+        tokio::spawn(collect_garbage(Arc::downgrade(&server)));
         if server.gateways.is_shared() {
             tokio::spawn(finish_for_others(Arc::downgrade(&server)));
             tokio::spawn(follow_statistics(Arc::downgrade(&server)));

@@ -40,21 +40,28 @@ pub fn may_lose_locks() -> bool {
 /// # Panics
 /// If there is no stand-in in this build and none else to use.
 pub(crate) fn args(folder: &Path, own: &[String]) -> Vec<String> {
-    if !is_tikv() || own.iter().any(|arg| arg == "--store") {
+    if own.iter().any(|arg| arg == "--store") {
         return Vec::new();
     }
-    vec!["--store".to_owned(), url(folder)]
+    url(folder).map(|url| vec!["--store".to_owned(), url]).unwrap_or_default()
 }
 
-fn url(folder: &Path) -> String {
-    match std::env::var("TIKV_PD") {
+/// Where the server of a folder keeps its data, if that is not in the folder.
+///
+/// # Panics
+/// As [`is_tikv`], and if there is no stand-in in this build and none else to use.
+pub fn url(folder: &Path) -> Option<String> {
+    if !is_tikv() {
+        return None;
+    }
+    Some(match std::env::var("TIKV_PD") {
         Ok(pd) => {
             let name = folder.display().to_string();
             let name = name.replace(|char: char| !char.is_ascii_alphanumeric(), "-");
             format!("tikv://{pd}?prefix=test-{}-{name}/", std::process::id())
         }
         Err(_) => stand_in::url(folder),
-    }
+    })
 }
 
 /// The server of a folder of its own is gone for good.

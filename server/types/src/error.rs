@@ -303,6 +303,7 @@ states! {
     CannotConnectNow = "57P03",
     IdleSessionTimeout = "57P05",
     IoError = "58030",
+    SnapshotTooOld = "72000",
     DataCorrupted = "XX001",
     InternalError = "XX000",
     SequenceGeneratorLimitExceeded = "2200H",

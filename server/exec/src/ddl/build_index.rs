@@ -28,6 +28,8 @@ use crate::rows::{IndexRows, RowDecoder, TableRows};
 
 /// How many pairs one batch reads at most.
 const BATCH_PAIRS: usize = 2_000;
+/// A batch that has met writers twice is halved, at most so often.
+const BATCH_HALVINGS: usize = 6;
 /// How many bytes one batch reads at most; far more than one row has.
 const BATCH_BYTES: usize = 64 << 20;
 /// How often a step is tried again after a conflict.
@@ -217,7 +219,9 @@ async fn batch(
 ) -> Result<Option<Span>> {
     let mut attempt = 0;
     loop {
-        let outcome = batch_once(cx, kv, builder, span.clone()).await;
+        // Fewer rows meet fewer writers.
+        let pairs_max = (BATCH_PAIRS >> (attempt / 2).min(BATCH_HALVINGS)).max(1);
+        let outcome = batch_once(cx, kv, builder, span.clone(), pairs_max).await;
         attempt += 1;
         match outcome {
             Err(error) if is_retry(&error) && attempt < ATTEMPTS_MAX => {}
@@ -231,6 +235,7 @@ async fn batch_once(
     kv: &Database,
     builder: &Builder,
     span: Span,
+    pairs_max: usize,
 ) -> Result<Option<Span>> {
     let txn = kv.begin(TxnOptions::default());
     let seq = txn.next_statement();
@@ -241,7 +246,7 @@ async fn batch_once(
         return Err(vanished());
     }
     txn.require_unchanged(braid_catalog::descriptor_key(builder.table.id));
-    let mut request = ScanRequest::new(span).limit_rows(BATCH_PAIRS).record(CHECKED);
+    let mut request = ScanRequest::new(span).limit_rows(pairs_max).record(CHECKED);
     request.limit_bytes = BATCH_BYTES;
     let (rows, left) = whole_rows(&txn, seq, &builder.rows, &builder.decoder, request).await?;
     let mut entries = Vec::with_capacity(rows.len());

@@ -93,6 +93,7 @@ fn empty_table(id: Id, database: Id, schema: Id, name: &str, owner: Id) -> Table
         foreign_keys: Vec::new(),
         referenced_by: Vec::new(),
         moving: None,
+        vacated: false,
         grants: Vec::new(),
         comment: None,
     }

@@ -266,6 +266,7 @@ impl DdlContext<'_> {
             }
         }
         new.primary.passing.clear();
+        new.vacated = false;
         self.delete_rows(old, |_| false)
     }
 

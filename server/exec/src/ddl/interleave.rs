@@ -15,7 +15,7 @@
 use std::sync::Arc;
 
 use braid_catalog::{
-    Ancestor, ForeignKeyAction, Id, Index, IndexNumber, Interleaving, Object, Table, table_span,
+    Ancestor, Dropped, ForeignKeyAction, Id, Index, IndexNumber, Interleaving, Object, Table,
 };
 use braid_kv::{ScanRequest, Seq, Transaction};
 use braid_sql::ast::{self, Interleave, InterleaveKind, MatchKind, ReferenceAction};
@@ -253,7 +253,7 @@ impl DdlContext<'_> {
             self.leave_keys(table, index)?;
             return self.forget_interleaving(table, index);
         }
-        self.txn().delete_span(self.seq(), table.index_span(index)).map_err(from_kv)
+        self.drop_range(&Dropped::index(table.data_id, index.number))
     }
 
     /// Notes with the parent that the keys of an interleaved index, and what lies below them, are
@@ -270,21 +270,25 @@ impl DdlContext<'_> {
     /// `gone` says which others of the catalog go as well.
     pub(super) fn delete_rows(&mut self, table: &Table, gone: impl Fn(Id) -> bool) -> Result<()> {
         if table.all_indexes().all(|index| !index.is_mixed()) {
-            let span = table_span(table.data_id);
-            return self.txn().delete_span(self.seq(), span).map_err(from_kv);
+            return self.drop_range(&Dropped::data(table.data_id));
         }
         for index in table.all_indexes() {
             match &index.interleaving {
                 // What goes above takes it along.
                 Some(place) if place.above.iter().any(|above| gone(above.table)) => {}
                 Some(_) => self.leave_keys(table, index)?,
-                None => {
-                    let span = table.index_span(index);
-                    self.txn().delete_span(self.seq(), span).map_err(from_kv)?;
-                }
+                None => self.drop_range(&Dropped::index(table.data_id, index.number))?,
             }
         }
-        Ok(())
+        self.drop_vacated(table)
+    }
+
+    /// What a table's rows have left when they moved away goes with the rest of its data.
+    fn drop_vacated(&self, table: &Table) -> Result<()> {
+        if !table.vacated {
+            return Ok(());
+        }
+        self.drop_range(&Dropped::index(table.data_id, table.primary.number))
     }
 
     /// Deletes every row and index entry of a table that is emptied together with others. Where
@@ -303,9 +307,11 @@ impl DdlContext<'_> {
         };
         let is_alone = alone(&table);
         let is_mixed = table.all_indexes().any(Index::is_mixed);
+        // A range that is left and destroyed later must not be used again.
+        let leaves = !self.txn().database().store().locks_spans();
         let mut moves = !is_mixed;
         if !is_mixed {
-            self.txn().delete_span(self.seq(), table_span(table.data_id)).map_err(from_kv)?;
+            self.drop_range(&Dropped::data(table.data_id))?;
         }
         for index in table.all_indexes().filter(|_| is_mixed) {
             match &index.interleaving {
@@ -314,9 +320,9 @@ impl DdlContext<'_> {
                     self.leave_keys(&table, index)?;
                     moves = true;
                 }
-                None if index.below.is_empty() || is_alone => {
-                    let span = table.index_span(index);
-                    self.txn().delete_span(self.seq(), span).map_err(from_kv)?;
+                None if is_alone || (index.below.is_empty() && !leaves) => {
+                    self.drop_range(&Dropped::index(table.data_id, index.number))?;
+                    moves |= leaves;
                     change_table(self, id, |table| {
                         let owned = std::iter::once(&mut table.primary).chain(&mut table.indexes);
                         for own in owned.filter(|own| own.number == index.number) {
@@ -327,7 +333,13 @@ impl DdlContext<'_> {
                 _ => self.scattered.push((table.clone(), index.number)),
             }
         }
-        if moves { self.replace_data(id) } else { Ok(()) }
+        if !moves {
+            return Ok(());
+        }
+        if is_mixed {
+            self.drop_vacated(&table)?;
+        }
+        self.replace_data(id)
     }
 
     /// Gives a table's data a new place; there is none yet, neither its own nor below its rows.
@@ -348,6 +360,7 @@ impl DdlContext<'_> {
         change_table(self, id, |table| {
             table.data_id = data_id;
             table.primary.passing.clear();
+            table.vacated = false;
         })
     }
 

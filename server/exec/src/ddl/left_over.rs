@@ -6,13 +6,17 @@
 //! that changes the catalog; from its commit on nobody reads these keys. They are removed here, and
 //! then the note.
 //!
+//! The same happens, on a store that cannot lock spans, to the range of its own from which a table's
+//! rows have moved away (`Table::vacated`): they may come back to it, so it cannot be destroyed later
+//! as a dropped one is (`super::dropped`).
+//!
 //! Rules: a batch counts only if the parent's descriptor is what it was, so that nothing is removed
 //! that somebody has begun to use; keys that are still on their way in (`Catalog::is_arriving`)
 //! are left alone. A process that ends meanwhile goes on at its next start.
 
 use std::sync::Arc;
 
-use braid_catalog::{CatalogCache, Id, Passing, Table, descriptor_key};
+use braid_catalog::{Catalog, CatalogCache, Dropped, Id, Passing, Table, descriptor_key};
 use braid_kv::{Database, ScanRequest, Span, TxnOptions};
 use braid_types::Result;
 
@@ -30,6 +34,9 @@ pub async fn remove_left_over(kv: &Database, cache: &Arc<CatalogCache>) -> Resul
     txn.rollback().await;
     let mut is_done = true;
     for table in catalog.tables() {
+        if table.vacated {
+            is_done &= empty_vacated(kv, cache, table.id).await?;
+        }
         for passing in &table.primary.passing {
             if !catalog.is_arriving(passing) {
                 is_done &= remove(kv, cache, table.id, passing).await?;
@@ -47,12 +54,56 @@ pub(super) async fn remove(
     parent: Id,
     passing: &Passing,
 ) -> Result<bool> {
-    let mut next = Some(passing.span());
+    let left = Left { table: parent, span: passing.span(), passing: Some(passing) };
+    remove_keys(kv, cache, &left).await
+}
+
+/// Empties the range of its own from which a table's rows have moved away; false if others were in
+/// the way.
+pub(super) async fn empty_vacated(
+    kv: &Database,
+    cache: &Arc<CatalogCache>,
+    table: Id,
+) -> Result<bool> {
+    let txn = kv.begin(TxnOptions { read_only: true, ..TxnOptions::default() });
+    let catalog = cache.at(&txn, txn.next_statement()).await.map_err(from_kv)?;
+    txn.rollback().await;
+    let Some(found) = catalog.table(table).filter(|found| found.vacated) else { return Ok(true) };
+    let range = Dropped::index(found.data_id, found.primary.number);
+    remove_keys(kv, cache, &Left { table, span: range.span(), passing: None }).await
+}
+
+/// Keys that are left over.
+struct Left<'a> {
+    /// The table with the note.
+    table: Id,
+    /// Where they lie.
+    span: Span,
+    /// Which they are among others; without it all of the span, which the table has left.
+    passing: Option<&'a Passing>,
+}
+
+impl Left<'_> {
+    /// The table, if it still says so.
+    fn table(&self, catalog: &Catalog) -> Option<Table> {
+        let table = catalog.table(self.table)?;
+        let known = match self.passing {
+            Some(passing) => {
+                table.primary.passing.contains(passing) && !catalog.is_arriving(passing)
+            }
+            None => table.vacated,
+        };
+        known.then(|| Table::clone(table))
+    }
+}
+
+async fn remove_keys(kv: &Database, cache: &Arc<CatalogCache>, left: &Left<'_>) -> Result<bool> {
+    let mut next = Some(left.span.clone());
     let mut keys_max = BATCH_KEYS;
     while let Some(span) = next.clone() {
-        match batch(kv, cache, parent, passing, span, keys_max).await {
-            Ok(Step::Left(left)) => {
-                next = left;
+        match batch(kv, cache, left, span, keys_max).await {
+            Ok(Step::Left(rest)) => {
+                next = rest;
                 keys_max = BATCH_KEYS.min(keys_max * 2);
             }
             Ok(Step::Gone) => return Ok(true),
@@ -61,7 +112,7 @@ pub(super) async fn remove(
             Err(error) => return Err(error),
         }
     }
-    match forget(kv, cache, parent, passing).await {
+    match forget(kv, cache, left).await {
         Err(error) if is_retry(&error) => Ok(false),
         other => other.map(|()| true),
     }
@@ -77,22 +128,21 @@ enum Step {
 async fn batch(
     kv: &Database,
     cache: &Arc<CatalogCache>,
-    parent: Id,
-    passing: &Passing,
+    left: &Left<'_>,
     span: Span,
     keys_max: usize,
 ) -> Result<Step> {
     let txn = kv.begin(TxnOptions::default());
     let seq = txn.next_statement();
     let catalog = cache.at(&txn, seq).await.map_err(from_kv)?;
-    let known = catalog.table(parent).is_some_and(|table| table.primary.passing.contains(passing));
-    if !known || catalog.is_arriving(passing) {
+    if left.table(&catalog).is_none() {
         txn.rollback().await;
         return Ok(Step::Gone);
     }
-    txn.require_unchanged(descriptor_key(parent));
+    txn.require_unchanged(descriptor_key(left.table));
+    let shape = left.passing.map(Passing::shape);
     let request = ScanRequest::new(span).keys_only().limit_rows(keys_max);
-    let request = request.record(braid_kv::Record::Never).shape(Some(&passing.shape()));
+    let request = request.record(braid_kv::Record::Never).shape(shape.as_ref());
     let found = txn.scan(seq, request).await.map_err(from_kv)?;
     for (key, _) in found.iter() {
         txn.delete(seq, key).map_err(from_kv)?;
@@ -101,25 +151,18 @@ async fn batch(
     Ok(Step::Left(found.resume))
 }
 
-async fn forget(
-    kv: &Database,
-    cache: &Arc<CatalogCache>,
-    parent: Id,
-    passing: &Passing,
-) -> Result<()> {
+async fn forget(kv: &Database, cache: &Arc<CatalogCache>, left: &Left<'_>) -> Result<()> {
     let txn = kv.begin(TxnOptions::default());
     let seq = txn.next_statement();
     let mut draft = cache.draft(&txn, seq).await.map_err(from_kv)?;
-    let Some(table) = draft.catalog().table(parent).cloned() else {
+    let Some(mut table) = left.table(draft.catalog()) else {
         txn.rollback().await;
         return Ok(());
     };
-    if draft.catalog().is_arriving(passing) {
-        txn.rollback().await;
-        return Ok(());
+    match left.passing {
+        Some(passing) => table.primary.passing.retain(|known| known != passing),
+        None => table.vacated = false,
     }
-    let mut table = Table::clone(&table);
-    table.primary.passing.retain(|known| known != passing);
     draft.put_table(table);
     let pending = draft.flush(cache, &txn, seq).await.map_err(from_kv)?;
     let outcome = txn.commit_or_error().await;

@@ -25,6 +25,7 @@ mod create_table;
 mod data;
 mod database;
 mod drop;
+mod dropped;
 mod exprs;
 mod foreign_keys;
 mod grant;
@@ -45,6 +46,7 @@ mod validate_rows;
 mod view;
 
 pub use context::DdlContext;
+pub use dropped::{destroy_dropped_ranges, mark_dropped_ranges};
 pub use left_over::remove_left_over;
 pub use run::{is_ddl, run};
 pub use scram::scram_secret;

@@ -24,7 +24,7 @@
 use std::sync::Arc;
 
 use braid_catalog::{Catalog, Id, Interleaving, Moving, Passing, Table};
-use braid_kv::{Database, ScanRequest, Span, TxnOptions};
+use braid_kv::{Database, ScanRequest, Seq, Span, Transaction, TxnOptions};
 use braid_sql::ast::{AlterAction, AlterTable, Interleave};
 use braid_types::{Error, Result, SqlState};
 
@@ -53,6 +53,8 @@ enum Announced {
     Nothing,
     /// Keys of an earlier move are still in the new place.
     InTheWay(Id, Passing),
+    /// The same where the new place is a range of its own.
+    NotEmpty(Id),
     /// The table is moving; the foreign key of ON DELETE, if it was written.
     Moving(Id, Option<Id>),
 }
@@ -72,6 +74,9 @@ pub(super) async fn run(cx: &mut DdlContext<'_>, alter: &AlterTable) -> Result<(
             Announced::Moving(table, key) => break (table, key),
             Announced::InTheWay(parent, passing) => {
                 left_over::remove(&kv, cx.cache, parent, &passing).await?;
+            }
+            Announced::NotEmpty(table) => {
+                left_over::empty_vacated(&kv, cx.cache, table).await?;
             }
         }
     };
@@ -230,6 +235,9 @@ fn announce_out(cx: &mut DdlContext<'_>, table: &Arc<Table>) -> Result<Announced
         let message = format!("table \"{}\" is not interleaved", table.name);
         return Err(Error::new(SqlState::ObjectNotInPrerequisiteState, message));
     }
+    if table.vacated {
+        return Ok(Announced::NotEmpty(table.id));
+    }
     let mut changed = Table::clone(table);
     changed.moving = Some(Moving { to: None, mover: cx.cache.gateway() });
     cx.draft()?.put_table(changed);
@@ -264,8 +272,7 @@ fn switch(cx: &mut DdlContext<'_>, id: Id) -> Result<()> {
         // The action went with the clause.
         drop_key(cx, &mut changed, from.foreign_key)?;
     } else {
-        let span = table.index_span(&table.primary);
-        cx.txn().delete_span(cx.seq(), span).map_err(from_kv)?;
+        vacate(cx.txn(), cx.seq(), &mut changed, &table)?;
     }
     // What others had left below the rows has gone with the old place.
     changed.primary.passing.clear();
@@ -294,12 +301,22 @@ pub(super) fn take_back(cx: &mut DdlContext<'_>, table: &Table) -> Result<()> {
         Some(to) => drop_key(cx, &mut changed, to.foreign_key)?,
         None => {
             if let Some(moved) = table.moved() {
-                let span = moved.index_span(&moved.primary);
-                cx.txn().delete_span(cx.seq(), span).map_err(from_kv)?;
+                vacate(cx.txn(), cx.seq(), &mut changed, &moved)?;
             }
         }
     }
     put_changed(cx, changed)
+}
+
+/// The range of its own that the rows of a table lie in goes, as `place` says; on a store that
+/// cannot lock it, bit by bit (`super::left_over`).
+pub(super) fn vacate(txn: &Transaction, seq: Seq, table: &mut Table, place: &Table) -> Result<()> {
+    let span = place.index_span(&place.primary);
+    if txn.database().store().locks_spans() {
+        return txn.delete_span(seq, span).map_err(from_kv);
+    }
+    table.vacated = true;
+    Ok(())
 }
 
 /// Drops the foreign key that ON DELETE of the clause has made.

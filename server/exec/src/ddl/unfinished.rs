@@ -16,10 +16,12 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use braid_catalog::{CatalogCache, ForeignKey, Gateways, Index, IndexState, Table};
+use braid_catalog::{CatalogCache, Dropped, ForeignKey, Gateways, Index, IndexState, Table};
 use braid_kv::{Database, TxnOptions};
 use braid_types::Result;
 
+use super::dropped::drop_range;
+use super::relocate::vacate;
 use crate::from_kv;
 
 /// Removes every index that is still being built, and every foreign key that is still being
@@ -77,7 +79,7 @@ async fn remove(
         if moving.is_some() {
             // What was put below a parent's rows is left over now; the parent knows it.
             if let Some(moved) = table.moved().filter(|t| t.primary.interleaving.is_none()) {
-                txn.delete_span(seq, moved.index_span(&moved.primary)).map_err(from_kv)?;
+                vacate(&txn, seq, &mut changed, &moved)?;
             }
             removed.push(("move".to_owned(), table.name.clone()));
         }
@@ -95,7 +97,10 @@ async fn remove(
                     parent.primary.passing.extend(passing);
                     draft.put_table(parent);
                 }
-                None => txn.delete_span(seq, table.index_span(index)).map_err(from_kv)?,
+                None => {
+                    let range = Dropped::index(table.data_id, index.number);
+                    drop_range(&txn, seq, &range)?;
+                }
             }
             removed.push((index.name.clone(), table.name.clone()));
         }

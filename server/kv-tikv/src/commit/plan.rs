@@ -2,7 +2,7 @@
 
 use super::{Proof, What};
 use crate::{
-    cluster::Keyed,
+    cluster::{Keyed, REGIONS_AT_ONCE},
     cursor::TikvCursor,
     locals::Held,
     meeting::Meeting,
@@ -11,9 +11,13 @@ use crate::{
 use braid_kv::{
     CommitRequest, Conflict, Error, Key, ReadSegment, Result, RetryReason, Snapshot, Span, Value,
 };
+use futures_util::{StreamExt, stream};
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering::Relaxed},
+    },
 };
 
 /// Keys of a deleted span that are read at a time.
@@ -180,8 +184,8 @@ fn unchanged_writes(
     Ok(proofs)
 }
 
-/// TiKV has no delete of a range inside a transaction: the keys are read and deleted one by one,
-/// and at the commit no other key may be there.
+/// TiKV has no delete of a range inside a transaction: the keys are read, all regions side by side,
+/// and deleted one by one, and at the commit no other key may be there.
 async fn add_deleted_spans(
     ground: &Arc<Ground>,
     request: &CommitRequest,
@@ -189,25 +193,47 @@ async fn add_deleted_spans(
     proofs: &mut Vec<Proof>,
     now: u64,
 ) -> Result<()> {
+    let bytes = AtomicUsize::new(0);
     for span in request.deleted_spans.spans() {
-        let meeting = Meeting::new(&ground.cluster, now, 0);
         let full = ground.prefix.span(span);
-        let mut cursor = TikvCursor::new(ground.clone(), full.clone(), now, false, true, meeting);
-        loop {
-            let page = cursor.read(PAGE_ROWS, usize::MAX).await?;
-            for (key, _) in page.iter() {
-                let key = ground.prefix.key(key);
+        let parts = ground.cluster.cut(&full).await?;
+        let keys = parts.into_iter().map(|part| keys_of(ground, part, now, &bytes));
+        let mut keys = stream::iter(keys).buffered(REGIONS_AT_ONCE);
+        while let Some(keys) = keys.next().await {
+            for key in keys? {
                 let deleted = Change { key: key.clone(), value: None, kind: Kind::Write };
                 changes.entry(key).or_insert(deleted);
             }
-            if page.resume.is_none() {
-                break;
-            }
         }
         let inside = changes.range::<Key, _>(&full.start..&full.end).map(|(key, _)| key.clone());
-        let what = What::NoOther(span.clone(), Arc::new(inside.collect()));
+        let what = What::NoOther(span.clone(), inside.collect());
         let conflict = Conflict::new(RetryReason::SpanChanged, Some(span.start.clone()));
         proofs.push(Proof { what, conflict });
     }
     Ok(())
+}
+
+/// The keys of a span, without their values; [`Error::LimitExceeded`] once all spans together have
+/// too many.
+async fn keys_of(
+    ground: &Arc<Ground>,
+    span: Span,
+    now: u64,
+    bytes: &AtomicUsize,
+) -> Result<Vec<Key>> {
+    let meeting = Meeting::new(&ground.cluster, now, 0);
+    let mut cursor = TikvCursor::new(ground.clone(), span, now, false, true, meeting);
+    let mut keys = Vec::new();
+    let bytes_max = ground.cluster.options.range_delete_bytes_max;
+    loop {
+        let page = cursor.read(PAGE_ROWS, usize::MAX).await?;
+        keys.extend(page.iter().map(|(key, _)| ground.prefix.key(key)));
+        if bytes.fetch_add(page.bytes(), Relaxed) + page.bytes() > bytes_max {
+            let (name, limit) = ("tikv_range_delete_bytes", bytes_max as u64);
+            return Err(Error::LimitExceeded { name, limit });
+        }
+        if page.resume.is_none() {
+            return Ok(keys);
+        }
+    }
 }

@@ -1,15 +1,15 @@
 //! Proofs that what was read still holds at another timestamp.
 
 use crate::{
-    cluster::Cluster,
+    cluster::{Cluster, REGIONS_AT_ONCE},
     cursor::TikvCursor,
     meeting::Meeting,
     snapshot::{Ground, TikvSnapshot, multi_get},
 };
 use braid_kv::{Conflict, Key, Result, Snapshot, Span, Value};
-use futures_util::future::try_join_all;
+use futures_util::{StreamExt, future::try_join_all, stream};
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap},
+    collections::{BTreeMap, HashMap},
     sync::Arc,
 };
 
@@ -27,8 +27,8 @@ pub(crate) enum What {
     Exists(Key),
     /// The key does not exist.
     Absent(Key),
-    /// No key of the span exists beside these, which have the prefix.
-    NoOther(Span, Arc<BTreeSet<Key>>),
+    /// No key of the span exists beside these, which have the prefix and are sorted.
+    NoOther(Span, Arc<[Key]>),
 }
 
 /// Something that has to hold, and the conflict if it does not.
@@ -132,27 +132,48 @@ impl At<'_> {
         Ok(None)
     }
 
+    /// A cursor over a span whose keys have the prefix.
     fn cursor(&self, span: &Span, ts: u64, keys_only: bool) -> TikvCursor {
         let meeting = match ts == self.ts {
             true => self.meeting(),
             false => Meeting::new(self.cluster(), ts, self.own),
         };
-        let span = self.ground.prefix.span(span);
-        TikvCursor::new(self.ground.clone(), span, ts, false, keys_only, meeting)
+        TikvCursor::new(self.ground.clone(), span.clone(), ts, false, keys_only, meeting)
+    }
+
+    /// Whether something holds in each part of a span; its regions are looked at side by side.
+    async fn holds_everywhere<F: Future<Output = Result<bool>>>(
+        &self,
+        span: &Span,
+        holds: impl Fn(Span) -> F,
+    ) -> Result<bool> {
+        let parts = self.cluster().cut(&self.ground.prefix.span(span)).await?;
+        let mut answers = stream::iter(parts.into_iter().map(holds)).buffered(REGIONS_AT_ONCE);
+        while let Some(answer) = answers.next().await {
+            if !answer? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     async fn span_fails(&self, proof: &Proof) -> Result<Option<Conflict>> {
         let holds = match &proof.what {
-            What::Span(span, since) => self.is_same(span, TikvSnapshot::of(since)?.ts).await?,
-            What::NoOther(span, known) => self.has_no_other(span, known).await?,
+            What::Span(span, since) => {
+                let before = TikvSnapshot::of(since)?.ts;
+                self.holds_everywhere(span, |part| self.is_same(part, before)).await?
+            }
+            What::NoOther(span, known) => {
+                self.holds_everywhere(span, |part| self.has_no_other(part, known)).await?
+            }
             What::Key(..) | What::Exists(_) | What::Absent(_) => true,
         };
         Ok((!holds).then(|| proof.conflict.clone()))
     }
 
-    async fn is_same(&self, span: &Span, before: u64) -> Result<bool> {
-        let mut old = self.cursor(span, before, false);
-        let mut new = self.cursor(span, self.ts, false);
+    async fn is_same(&self, span: Span, before: u64) -> Result<bool> {
+        let mut old = self.cursor(&span, before, false);
+        let mut new = self.cursor(&span, self.ts, false);
         loop {
             let (old, new) =
                 tokio::try_join!(old.read(PAGE_ROWS, usize::MAX), new.read(PAGE_ROWS, usize::MAX))?;
@@ -166,11 +187,12 @@ impl At<'_> {
         }
     }
 
-    async fn has_no_other(&self, span: &Span, known: &BTreeSet<Key>) -> Result<bool> {
-        let mut cursor = self.cursor(span, self.ts, true);
+    async fn has_no_other(&self, span: Span, known: &[Key]) -> Result<bool> {
+        let mut cursor = self.cursor(&span, self.ts, true);
         loop {
             let page = cursor.read(PAGE_ROWS, usize::MAX).await?;
-            if page.iter().any(|(key, _)| !known.contains(&self.ground.prefix.key(key))) {
+            let is_known = |key: &[u8]| known.binary_search(&self.ground.prefix.key(key)).is_ok();
+            if page.iter().any(|(key, _)| !is_known(key)) {
                 return Ok(false);
             }
             if page.resume.is_none() {

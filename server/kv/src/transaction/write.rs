@@ -55,7 +55,18 @@ impl Transaction {
     /// Deletes every key in `span`, whatever others have put there before this commit.
     pub fn delete_span(&self, seq: Seq, span: Span) -> Result<()> {
         self.write(|buffer| {
-            buffer.write_span(seq, span);
+            buffer.write_span(seq, span, false);
+            Ok(())
+        })
+    }
+
+    /// Leaves a span behind that nobody reads or writes from this commit on: what the transaction
+    /// itself has put there goes, what is stored stays. The caller sees to it that everybody who
+    /// wrote there before fails at the commit, and that it is destroyed one day
+    /// ([`crate::Garbage::destroy`]).
+    pub fn leave_span(&self, seq: Seq, span: Span) -> Result<()> {
+        self.write(|buffer| {
+            buffer.write_span(seq, span, true);
             Ok(())
         })
     }

@@ -130,7 +130,8 @@ impl Call for kvrpcpb::ScanRequest {
         let limit = if self.reverse && end.is_empty() { 0 } else { self.limit as usize };
         let (start, end) = within(at, start, end);
         let scan = Scan { start, end, limit, keys_only: self.key_only, is_reverse: self.reverse };
-        let mut pairs = engine.scan(max_ts, &view, &scan).into_iter().map(pair).collect();
+        let mut pairs: Vec<_> = engine.scan(max_ts, &view, &scan).into_iter().map(pair).collect();
+        core.scanned += pairs.len() as u64;
         let error = core.error_as_a_whole(&mut pairs);
         Step::Done(kvrpcpb::ScanResponse { pairs, error, ..Default::default() })
     }
@@ -169,7 +170,7 @@ impl Call for kvrpcpb::UnsafeDestroyRangeRequest {
     type Answer = kvrpcpb::UnsafeDestroyRangeResponse;
     const RPC: Rpc = Rpc::DestroyRange;
 
-    /// It goes to every store. Here the first one to be asked does it for all.
+    /// It goes to every store. The keys are gone when the last one was asked.
     const HAS_REGION: bool = false;
 
     fn context(&self) -> Option<&kvrpcpb::Context> {
@@ -180,8 +181,14 @@ impl Call for kvrpcpb::UnsafeDestroyRangeRequest {
         Vec::new()
     }
 
-    fn run(&self, core: &mut Core, _at: &At) -> Step<Self::Answer> {
-        core.engine.destroy_range(&self.start_key, &self.end_key);
+    fn run(&self, core: &mut Core, at: &At) -> Step<Self::Answer> {
+        let range = (self.start_key.to_vec(), self.end_key.to_vec());
+        let asked = core.destroyed.entry(range.clone()).or_default();
+        asked.insert(at.store);
+        if core.cluster.stores().all(|store| asked.contains(&store.id)) {
+            core.destroyed.remove(&range);
+            core.engine.destroy_range(&self.start_key, &self.end_key);
+        }
         Step::Done(Self::Answer::default())
     }
 

@@ -70,6 +70,11 @@ impl SafePoints {
         Ok(self.collected)
     }
 
+    /// Forgets what services have set.
+    pub fn forget_services(&mut self) {
+        self.barriers.clear();
+    }
+
     fn move_transactions(&mut self, ttl_secs: i64, target: Ts) -> Result<Lowest, String> {
         if ttl_secs != i64::MAX {
             return Err("TTL of gc_worker's service safe point must be infinity".to_owned());

@@ -112,6 +112,8 @@ impl TikvStandIn {
                 pd: Pd { members: members.iter().map(address).collect(), ..Pd::default() },
                 counts: Default::default(),
                 reads_below_safe_point: 0,
+                scanned: 0,
+                destroyed: Default::default(),
             }),
             runtime: runtime.handle().clone(),
         });
@@ -240,6 +242,26 @@ impl TikvStandIn {
     /// knows how wrongly.
     pub fn reads_below_safe_point(&self) -> u64 {
         self.shared.core.lock().reads_below_safe_point
+    }
+
+    /// How many pairs scans have answered with.
+    pub fn scanned(&self) -> u64 {
+        self.shared.core.lock().scanned
+    }
+
+    /// The collectors' safe point.
+    pub fn safe_point(&self) -> Ts {
+        self.shared.core.lock().pd.safe_points.collected()
+    }
+
+    /// PD forgets what services have said that they need, as if their time were over.
+    pub fn forget_services(&self) {
+        self.shared.core.lock().pd.safe_points.forget_services();
+    }
+
+    /// How many keys of `[start, end)` have a lock or a version, deleted ones too.
+    pub fn keys_in(&self, start: &[u8], end: &[u8]) -> usize {
+        self.shared.core.lock().engine.keys_in(start, end)
     }
 
     /// How many keys are locked.

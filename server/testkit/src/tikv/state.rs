@@ -12,7 +12,7 @@
 //! Everything that happens to the state happens under one mutex, a request at a time. A request
 //! goes on when its client hangs up, as in a real store.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -74,6 +74,10 @@ pub struct Core {
     pub counts: BTreeMap<Rpc, u64>,
     /// Reads whose versions may have been gone.
     pub reads_below_safe_point: u64,
+    /// Pairs that scans have answered with.
+    pub scanned: u64,
+    /// Ranges that some stores have destroyed and others not yet, with those stores.
+    pub destroyed: BTreeMap<(Vec<u8>, Vec<u8>), BTreeSet<u64>>,
 }
 
 /// The state and how to go on later.

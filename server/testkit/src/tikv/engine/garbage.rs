@@ -35,6 +35,11 @@ impl Engine {
         }
     }
 
+    /// How many keys of `[start, end)` have anything at all.
+    pub fn keys_in(&self, start: &[u8], end: &[u8]) -> usize {
+        range(&self.keys, start, end).count()
+    }
+
     /// How many keys and versions there are.
     pub fn size(&self) -> (usize, usize) {
         (self.keys.len(), self.keys.values().map(|versions| versions.writes.len()).sum())

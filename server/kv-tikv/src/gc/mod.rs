@@ -1,0 +1,31 @@
+//! Old versions: which of them somebody may still read, how the others go, and how a dropped range
+//! goes as a whole.
+//!
+//! ```text
+//!   every gateway   oldest snapshot ──▶ PD: "keep what stands from here on", for a minute at a time
+//!                                        │
+//!   one gateway     now - life time ──▶ as far as PD lets ──▶ locks below are settled ──▶ safe point
+//!                                                                                             │
+//!                                          stores remove what is hidden below it ◀────────────┤
+//!                                          ranges that were dropped below it are destroyed ◀──┘
+//! ```
+//!
+//! The safe point is the cluster's, not the database's: it holds for every prefix. So locks of
+//! everybody are settled before it moves, and PD lets it go no further than the oldest snapshot of
+//! any gateway of any database. Where another system moves it (TiDB), `gc_life_time=off` in the
+//! address leaves it to that.
+//!
+//! # What must always hold
+//!
+//! - The safe point never passes a snapshot, or the start of a transaction, that a gateway has told
+//!   PD of and not taken back. A gateway whose word has lapsed, since it was paused or cut off,
+//!   asks PD after each read whether what it has read could have been gone.
+//! - Before the safe point passes a lock, its transaction is settled; one that lives holds it up.
+//!   Else the record of a commit could go while some of its keys still wait for it.
+//! - What is destroyed lies under the prefix of the database, and nobody can see it any more.
+
+mod collect;
+mod floor;
+
+pub(crate) use collect::Collector;
+pub(crate) use floor::{Floor, Open, keep_registered};
