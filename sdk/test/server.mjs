@@ -3,7 +3,16 @@
 import { run } from '../../examples/iot-worker/steps.mjs';
 
 /** Tests that run over TiKV as they do over the embedded store. */
-export const ON_EVERY_STORE = ['golden', 'histories', 'workload', 'crash'];
+export const ON_EVERY_STORE = [
+  'golden',
+  'histories',
+  'workload',
+  'crash',
+  'check_table',
+  'fairness',
+  'online_index',
+  'online_interleave',
+];
 
 /**
  * Runs the tests of all crates, or those of that name; the sum in words.

@@ -1,5 +1,5 @@
-//! DROP, TRUNCATE and DROP INDEX over TiKV: beside writers they come through at the first try, older
-//! transactions go on reading, and afterwards the range is destroyed without being read.
+//! DROP, TRUNCATE and DROP INDEX over TiKV: beside writers they come through at the first try,
+//! older transactions go on reading, and afterwards the range is destroyed without being read.
 //!
 //! Always on a stand-in of its own, whose counters and keys are looked at.
 
@@ -16,7 +16,8 @@ use tokio_postgres::Client;
 use tokio_postgres::error::SqlState;
 
 const ROWS: i64 = 10_000;
-const PATIENCE: Duration = Duration::from_secs(60);
+/// A gateway that was killed holds the safe point for a minute.
+const PATIENCE: Duration = Duration::from_secs(180);
 /// As long as versions live here.
 const LIFE: Duration = Duration::from_secs(2);
 

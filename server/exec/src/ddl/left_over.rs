@@ -6,9 +6,9 @@
 //! that changes the catalog; from its commit on nobody reads these keys. They are removed here, and
 //! then the note.
 //!
-//! The same happens, on a store that cannot lock spans, to the range of its own from which a table's
-//! rows have moved away (`Table::vacated`): they may come back to it, so it cannot be destroyed later
-//! as a dropped one is (`super::dropped`).
+//! The same happens, on a store that cannot lock spans, to the range of its own from which a
+//! table's rows have moved away (`Table::vacated`): they may come back to it, so it cannot be
+//! destroyed later as a dropped one is (`super::dropped`).
 //!
 //! Rules: a batch counts only if the parent's descriptor is what it was, so that nothing is removed
 //! that somebody has begun to use; keys that are still on their way in (`Catalog::is_arriving`)

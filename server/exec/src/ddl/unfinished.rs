@@ -16,8 +16,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use braid_catalog::{CatalogCache, Dropped, ForeignKey, Gateways, Index, IndexState, Table};
-use braid_kv::{Database, TxnOptions};
+use braid_catalog::{CatalogCache, Draft, Dropped, ForeignKey, Gateways, Index, IndexState, Table};
+use braid_kv::{Database, Seq, Transaction, TxnOptions};
 use braid_types::Result;
 
 use super::dropped::drop_range;
@@ -87,21 +87,7 @@ async fn remove(
             removed.push((key.name.clone(), table.name.clone()));
         }
         for index in table.indexes.iter().filter(|index| is_left(index)) {
-            match index.parent().and_then(|parent| draft.catalog().table(parent)).cloned() {
-                Some(parent) => {
-                    let place = index.interleaving.as_ref();
-                    let passing = place.map(|place| table.passing_keys(index, place));
-                    let mut parent = Table::clone(&parent);
-                    let gone = (table.id, index.number);
-                    parent.primary.below.retain(|below| *below != gone);
-                    parent.primary.passing.extend(passing);
-                    draft.put_table(parent);
-                }
-                None => {
-                    let range = Dropped::index(table.data_id, index.number);
-                    drop_range(&txn, seq, &range)?;
-                }
-            }
+            leave_index(&txn, seq, &mut draft, table, index)?;
             removed.push((index.name.clone(), table.name.clone()));
         }
         let parents =
@@ -129,4 +115,24 @@ async fn remove(
     drop(pending);
     outcome.map_err(from_kv)?;
     Ok(removed)
+}
+
+/// The entries of an index that goes.
+fn leave_index(
+    txn: &Transaction,
+    seq: Seq,
+    draft: &mut Draft,
+    table: &Table,
+    index: &Index,
+) -> Result<()> {
+    let Some(parent) = index.parent().and_then(|parent| draft.catalog().table(parent)) else {
+        return drop_range(txn, seq, &Dropped::index(table.data_id, index.number));
+    };
+    let place = index.interleaving.as_ref();
+    let mut parent = Table::clone(parent);
+    let gone = (table.id, index.number);
+    parent.primary.below.retain(|below| *below != gone);
+    parent.primary.passing.extend(place.map(|place| table.passing_keys(index, place)));
+    draft.put_table(parent);
+    Ok(())
 }

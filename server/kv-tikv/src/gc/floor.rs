@@ -97,7 +97,7 @@ impl Floor {
         ts >= self.promised.load(SeqCst) && self.elapsed_ms() < until
     }
 
-    /// One round: tells PD what is needed here. The lowest point that anybody needs, as PD knows it.
+    /// One round: tells PD what is needed here. The lowest point that anybody needs, as PD knows.
     pub async fn register(&self, cluster: &Cluster, locals: &Locals) -> Result<u64> {
         let asked_ms = self.elapsed_ms();
         let now = cluster.tso.now().await?;

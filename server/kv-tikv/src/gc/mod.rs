@@ -2,12 +2,12 @@
 //! goes as a whole.
 //!
 //! ```text
-//!   every gateway   oldest snapshot ──▶ PD: "keep what stands from here on", for a minute at a time
+//!   every gateway   oldest snapshot ──▶ PD: "keep what stands from here on", for a minute
 //!                                        │
-//!   one gateway     now - life time ──▶ as far as PD lets ──▶ locks below are settled ──▶ safe point
-//!                                                                                             │
-//!                                          stores remove what is hidden below it ◀────────────┤
-//!                                          ranges that were dropped below it are destroyed ◀──┘
+//!   one gateway     now - life time ──▶ as far as PD lets ──▶ locks below settled ──▶ safe point
+//!                                                                                         │
+//!                                      stores remove what is hidden below it ◀────────────┤
+//!                                      ranges that were dropped below it are destroyed ◀──┘
 //! ```
 //!
 //! The safe point is the cluster's, not the database's: it holds for every prefix. So locks of
