@@ -88,9 +88,9 @@ fn a_dropped_table_is_destroyed_without_being_read() {
         client.batch_execute("DROP TABLE t").await.expect("is dropped");
         assert!(range.keys(&cluster) > 0, "older snapshots may still see it");
         range.wait_until_empty(&cluster, &server).await;
-        // What is scanned is the catalog and the notes.
+        // What is scanned is the catalog, and by both servers what gateways and notes say.
         let scanned = cluster.scanned() - scanned_before;
-        assert!(scanned < ROWS as u64 / 10, "{scanned} pairs");
+        assert!(scanned < ROWS as u64 / 2, "{scanned} pairs");
         let stores = cluster.stores().len() as u64;
         assert_eq!(cluster.count(Rpc::DestroyRange), stores, "{}", server.output());
         assert_eq!(cluster.reads_below_safe_point(), 0);
