@@ -9,7 +9,17 @@ import { buildServer, step } from '../../examples/iot-worker/steps.mjs';
 import { ON_EVERY_STORE, serverTests } from './server.mjs';
 
 /** The rules of the stand-in, and the tests of kv-tikv. */
-const OF_TIKV = ['tikv', 'shared', 'rules', 'rough', 'disturbed', 'dead_gateway', 'gc', 'dropped'];
+const OF_TIKV = [
+  'tikv',
+  'shared',
+  'rules',
+  'rough',
+  'disturbed',
+  'dead_gateway',
+  'gc',
+  'range_deletes',
+  'dropped',
+];
 
 async function main() {
   const { BRAID_BIN, TIKV_PD } = process.env;

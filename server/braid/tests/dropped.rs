@@ -101,16 +101,17 @@ fn a_dropped_table_is_destroyed_without_being_read() {
     });
 }
 
-/// Switched off (PD is not told of open snapshots), the reader gets an error or no rows.
+/// The reader is at another gateway than the one that drops, and than the one that collects.
+/// Switched off (PD is not told of open snapshots), it gets an error or no rows.
 #[test]
 fn a_transaction_from_before_reads_on_to_its_end() {
     run(async {
         let cluster = TikvStandIn::start(Cluster::default());
-        let server = start(&cluster);
+        let (server, second) = (start(&cluster), start(&cluster));
         let client = connect(server.sql_url(), None).await;
         fill(&client).await;
         let range = Range::of(&client, "t").await;
-        let reader = connect(server.sql_url(), None).await;
+        let reader = connect(second.sql_url(), None).await;
         reader.batch_execute("BEGIN READ ONLY").await.expect("begins");
         assert_eq!(one(&reader, "SELECT count(*) FROM t").await, ROWS.to_string());
         client.batch_execute("DROP TABLE t").await.expect("is dropped");
