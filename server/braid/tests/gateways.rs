@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use braid_testkit::server::{Config, Server};
 use braid_testkit::target::{connect, first_column};
-use braid_testkit::tikv::{self, TikvStandIn};
+use braid_testkit::tikv::{self, Fault, Gate, Rpc, Rule, TikvStandIn};
+use braid_types::{Datum, SqlType};
 use tokio_postgres::Client;
 use tokio_postgres::error::SqlState;
 
@@ -22,7 +23,7 @@ fn run(test: impl Future<Output = ()>) {
 /// Gateways over one store, which goes with them.
 struct Cluster {
     servers: Vec<Server>,
-    _stand_in: Option<TikvStandIn>,
+    stand_in: Option<TikvStandIn>,
 }
 
 impl Cluster {
@@ -46,7 +47,7 @@ impl Cluster {
                 (0..count).map(|_| scope.spawn(|| Server::start(config()))).collect();
             starts.into_iter().map(|start| start.join().expect("a server")).collect()
         });
-        Cluster { servers, _stand_in: stand_in }
+        Cluster { servers, stand_in }
     }
 
     async fn connect(&self, gateway: usize) -> Client {
@@ -226,6 +227,54 @@ async fn wait_for_modes(client: &Client, modes: &[&str]) {
         assert!(Instant::now() < until, "{found:?} instead of {modes:?}");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
+}
+
+/// Where a row of a table with an INT8 key lies in the stand-in.
+async fn row_key(client: &Client, table: &str, id: i64) -> Vec<u8> {
+    let sql = format!("SELECT data_id FROM braid_internal.tables WHERE table_name = '{table}'");
+    let data_id = first_column(client, &sql).await[0].parse().expect("a number");
+    let mut key = braid_codec::key::index_prefix(data_id, 1);
+    braid_codec::key::encode(&mut key, &Datum::Int(id), &SqlType::Int8, false);
+    braid_codec::key::encode_family(&mut key, 0);
+    [b"braid/d".as_slice(), &key].concat()
+}
+
+#[test]
+fn a_change_waits_for_a_fast_commit_that_is_on_its_way() {
+    run(async {
+        let cluster = Cluster::start(2);
+        let Some(stand_in) = &cluster.stand_in else { return };
+        let (ddl, writer) = (cluster.connect(0).await, cluster.connect(1).await);
+        fill(&ddl).await;
+        let upsert = "UPSERT INTO items (id, grp, note) VALUES (5000, 3, 'late')";
+        let gate = Gate::new();
+        let fault = Fault::HoldRequest(gate.clone());
+        let rule = Rule::next(Rpc::Prewrite, fault).key(&row_key(&ddl, "items", 5000).await);
+        writer.batch_execute("SELECT * FROM items WHERE id = 1").await.expect("knows the table");
+        wait_for_modes(&ddl, &["fast", "fast"]).await;
+        stand_in.add(rule);
+        let write = tokio::spawn(async move { writer.batch_execute(upsert).await });
+        let until = Instant::now() + PATIENCE;
+        while gate.arrived() == 0 {
+            assert!(Instant::now() < until, "nothing is prewritten there");
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        let change = tokio::spawn(async move {
+            insist(&ddl, "CREATE INDEX items_late ON items (grp)").await;
+            ddl
+        });
+        // Shorter than a request is waited for.
+        for _ in 0..80 {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            if change.is_finished() {
+                break;
+            }
+        }
+        assert!(!change.is_finished(), "the change has overtaken the commit");
+        gate.open();
+        write.await.expect("no panic").expect("is written");
+        assert_sound(&change.await.expect("no panic"), "items").await;
+    });
 }
 
 #[test]

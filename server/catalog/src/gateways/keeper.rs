@@ -215,7 +215,8 @@ fn is_over(outcome: &KvResult<CommitOutcome>) -> bool {
     matches!(outcome, Ok(CommitOutcome::Retry(Conflict { reason, .. })) if *reason == over)
 }
 
-/// Begins a fast period, unless another gateway has marked a change. Marks of gateways that are gone go.
+/// Begins a fast period, unless another gateway has marked a change. Marks of gateways that are
+/// gone go.
 async fn become_fast(gateways: &Gateways, shared: &SharedStore, looked: Instant) -> KvResult<()> {
     let Some(lease) = gateways.state.lock().lease.clone() else { return Ok(()) };
     let txn = shared.kv.begin(TxnOptions::default());

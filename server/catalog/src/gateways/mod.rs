@@ -15,9 +15,10 @@
 //! its tables are what they were there: that is right whatever others do. A schema change first
 //! marks itself, then waits until every other gateway whose lease has not ended says that it is
 //! strict, then commits. Its own gateway need not say so: it knows of the change, and until the
-//! outcome is decided its transactions read and prove as those of a strict one do. So no change takes effect between the beginning and the end of another
-//! gateway's fast period, and no gateway ever uses a version that is not the newest at its
-//! snapshot.
+//! outcome is decided its transactions read and prove as those of a strict one do.
+//!
+//! So no change takes effect between the beginning and the end of another gateway's fast period,
+//! and no gateway ever uses a version that is not the newest at its snapshot.
 //!
 //! # What must always hold
 //!
@@ -27,9 +28,9 @@
 //!   its commits: a gateway that was paused meanwhile writes nothing under it.
 //! - A gateway says that it is strict after the last of its fast commits is decided.
 //! - A gateway's own change waits for its own fast commits, too.
-//! - A gateway becomes fast in a transaction that proves that others have no mark. A mark is seen by
-//!   whoever becomes fast after it, and its gateway looks at the records after it: one of the two
-//!   sees the other.
+//! - A gateway becomes fast in a transaction that proves that others have no mark. A mark is seen
+//!   by whoever becomes fast after it, and its gateway looks at the records after it: one of the
+//!   two sees the other.
 //! - A lease that has ended is not renewed: the gateway begins again, strict, without duties.
 //!
 //! A store without a clock ([`braid_kv::Store::clock`]) has one gateway only: nothing of this is
