@@ -28,7 +28,8 @@ pub(crate) async fn check(
                 false => Err(OpenError::Format { prefix: prefix.to_owned(), found }),
             };
         }
-        if !is_empty(data).await? {
+        // At the same snapshot: another gateway may be making the database just now.
+        if !is_empty(data, txn.snapshot().await?.0).await? {
             return Err(OpenError::Foreign { prefix: prefix.to_owned() });
         }
         txn.put_new(statement, KEY, ours.clone())?;
@@ -42,8 +43,7 @@ pub(crate) async fn check(
     }
 }
 
-async fn is_empty(data: &Arc<Ground>) -> Result<bool> {
-    let ts = data.cluster.tso.now().await?;
+async fn is_empty(data: &Arc<Ground>, ts: u64) -> Result<bool> {
     let meeting = Meeting::new(&data.cluster, ts, 0);
     let all = data.prefix.all();
     let mut cursor = TikvCursor::new(data.clone(), all, ts, false, true, meeting);
