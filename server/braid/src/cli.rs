@@ -32,7 +32,7 @@ pub struct Start {
     pub data: PathBuf,
 
     /// Where the data lies: embedded (in the data folder), or a TiKV cluster such as
-    /// tikv://pd1:2379,pd2:2379?prefix=braid/
+    /// tikv://pd1:2379,pd2:2379?prefix=braid/; with &ca=FILE&cert=FILE&key=FILE by TLS
     #[arg(long, env = "BRAID_STORE", value_name = "STORE", default_value = "embedded",
         value_parser = parse_store)]
     pub store: StoreChoice,

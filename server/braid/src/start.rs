@@ -2,12 +2,14 @@
 
 use std::io::Write;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use braid_http::HttpServer;
+use braid_http::{HttpServer, Watched};
 use braid_kv::{Database, DatabaseOptions, Store};
 use braid_kv_embedded::{EmbeddedOptions, EmbeddedStore};
 use braid_kv_tikv::{OpenError, TikvAddress, TikvOptions, TikvStore};
 use braid_session::{Server, ServerOptions};
+use braid_types::SqlState;
 use braid_wire::{Limits, Listener, ListenerOptions, load_tls};
 
 use crate::address::{reachable, resolve};
@@ -20,7 +22,9 @@ type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 /// The exit status after a second signal, as shells report an interrupt.
 const INTERRUPTED: i32 = 130;
 /// Between two tries to reach a cluster.
-const CLUSTER_PAUSE: std::time::Duration = std::time::Duration::from_secs(1);
+const CLUSTER_PAUSE: Duration = Duration::from_secs(1);
+/// A cluster that stays away is said to do so this often.
+const SAID_AGAIN: Duration = Duration::from_secs(10);
 
 /// Runs a server until it is told to stop.
 pub fn start(options: &Start) -> Result<()> {
@@ -32,10 +36,10 @@ pub fn start(options: &Start) -> Result<()> {
     result
 }
 
-async fn open_store(options: &Start) -> Result<Arc<dyn Store>> {
+async fn open_store(options: &Start, wait: &mut Wait<'_>) -> Result<Arc<dyn Store>> {
     match &options.store {
         StoreChoice::Embedded => open_embedded(options),
-        StoreChoice::Tikv(address) => open_tikv(address).await,
+        StoreChoice::Tikv(address) => open_tikv(address, wait).await,
     }
 }
 
@@ -55,16 +59,47 @@ fn open_embedded(options: &Start) -> Result<Arc<dyn Store>> {
 }
 
 /// A cluster that does not answer yet is waited for; what can never succeed is an error.
-async fn open_tikv(address: &TikvAddress) -> Result<Arc<dyn Store>> {
+async fn open_tikv(address: &TikvAddress, wait: &mut Wait<'_>) -> Result<Arc<dyn Store>> {
     loop {
         match TikvStore::open(address, TikvOptions::default()).await {
             Ok(store) => return Ok(Arc::new(store)),
-            Err(OpenError::Cluster(error)) => {
-                tracing::error!(%error, pd = ?address.pd, "cannot reach the cluster; trying again");
-                tokio::time::sleep(CLUSTER_PAUSE).await;
-            }
+            Err(OpenError::Cluster(error)) => wait.pause(&error.to_string()).await,
             Err(error) => return Err(error.into()),
         }
+    }
+}
+
+/// Opens the server. A cluster that goes away meanwhile is waited for as well.
+async fn open_server(
+    kv: Database,
+    options: ServerOptions,
+    wait: &mut Wait<'_>,
+) -> Result<Arc<Server>> {
+    loop {
+        match Server::open(kv.clone(), options.clone()).await {
+            Err(error) if error.state() == SqlState::SystemError => {
+                wait.pause(error.message()).await;
+            }
+            result => return Ok(result?),
+        }
+    }
+}
+
+/// The wait for a cluster at the start: `/health` says why, and the log from time to time.
+struct Wait<'a> {
+    watched: &'a Watched,
+    said: Option<Instant>,
+}
+
+impl Wait<'_> {
+    async fn pause(&mut self, why: &str) {
+        let why = why.strip_prefix("the store is unreachable: ").unwrap_or(why);
+        self.watched.waits_for(why);
+        if self.said.is_none_or(|said| said.elapsed() > SAID_AGAIN) {
+            self.said = Some(Instant::now());
+            tracing::error!(why, "cannot reach the cluster; trying again");
+        }
+        tokio::time::sleep(CLUSTER_PAUSE).await;
     }
 }
 
@@ -76,30 +111,21 @@ async fn run(options: &Start) -> Result<()> {
     let mut signals = Signals::listen()?;
     let address = resolve("--listen", &options.listen).await?;
     let http_address = resolve("--http", &options.http).await?;
-    let store = tokio::select! {
-        store = open_store(options) => store?,
-        () = signals.next() => {
-            tracing::info!("stopped before the store was open");
-            return Ok(());
-        }
+    let watched = Watched::new();
+    let http = HttpServer::bind(http_address, watched.clone())
+        .await
+        .map_err(|error| format!("could not listen on {http_address}: {error}"))?;
+    let http_url = format!("http://{}", reachable(http.local_addr()?));
+    tracing::debug!(http_url, "answers probes");
+    tokio::spawn(http.run());
+    let opened = tokio::select! {
+        opened = open(options, tls.is_some(), &watched) => Some(opened?),
+        () = signals.next() => None,
     };
-    let kv = Database::new(
-        store,
-        DatabaseOptions { simulate_rtt: options.simulate_rtt, ..DatabaseOptions::default() },
-    );
-    if let Some(rtt) = options.simulate_rtt {
-        tracing::warn!(?rtt, "simulating round trips: a bench aid, not for production");
-    }
-    let server = Server::open(
-        kv,
-        ServerOptions {
-            connections_max: options.max_connections as usize,
-            message_bytes_max: options.max_message_bytes as usize,
-            tls: tls.is_some(),
-            insecure: options.insecure,
-        },
-    )
-    .await?;
+    let Some(server) = opened else {
+        tracing::info!("stopped before the store was open");
+        return Ok(());
+    };
     if !address.ip().is_loopback() && !options.insecure {
         check_exposure(&server, tls.is_some()).await?;
     }
@@ -108,13 +134,10 @@ async fn run(options: &Start) -> Result<()> {
     let listener = Listener::bind(address, server.clone(), ListenerOptions { tls, limits })
         .await
         .map_err(|error| format!("could not listen on {address}: {error}"))?;
-    let http = HttpServer::bind(http_address, server.clone())
-        .await
-        .map_err(|error| format!("could not listen on {http_address}: {error}"))?;
     server.set_address(&reachable(listener.local_addr()?).to_string());
-    say_ready(&listener, &http)?;
-    tokio::spawn(http.run());
+    watched.opened(server.clone());
     server.set_ready(true);
+    say_ready(&listener, &http_url)?;
     let stop = async {
         signals.next().await;
         tracing::info!("stopping: no new connections, running statements may finish");
@@ -129,6 +152,26 @@ async fn run(options: &Start) -> Result<()> {
     server.close().await?;
     tracing::info!("stopped");
     Ok(())
+}
+
+/// Everything below the sockets.
+async fn open(options: &Start, tls: bool, watched: &Watched) -> Result<Arc<Server>> {
+    let mut wait = Wait { watched, said: None };
+    let store = open_store(options, &mut wait).await?;
+    let kv = Database::new(
+        store,
+        DatabaseOptions { simulate_rtt: options.simulate_rtt, ..DatabaseOptions::default() },
+    );
+    if let Some(rtt) = options.simulate_rtt {
+        tracing::warn!(?rtt, "simulating round trips: a bench aid, not for production");
+    }
+    let server = ServerOptions {
+        connections_max: options.max_connections as usize,
+        message_bytes_max: options.max_message_bytes as usize,
+        tls,
+        insecure: options.insecure,
+    };
+    open_server(kv, server, &mut wait).await
 }
 
 /// Beyond loopback nobody may read along, and nobody may come in without a password.
@@ -151,12 +194,11 @@ async fn check_exposure(server: &Server, tls: bool) -> Result<()> {
     .into())
 }
 
-fn say_ready(listener: &Listener, http: &HttpServer) -> Result<()> {
+fn say_ready(listener: &Listener, http_url: &str) -> Result<()> {
     let lines = format!(
-        "braid {} ready\nsql:  postgresql://root@{}/defaultdb\nhttp: http://{}\n",
+        "braid {} ready\nsql:  postgresql://root@{}/defaultdb\nhttp: {http_url}\n",
         env!("CARGO_PKG_VERSION"),
         reachable(listener.local_addr()?),
-        reachable(http.local_addr()?)
     );
     let mut out = std::io::stdout().lock();
     out.write_all(lines.as_bytes())?;

@@ -231,15 +231,22 @@ fn parse(text: &str) -> BTreeMap<String, f64> {
         }
     }
     for name in &seen {
-        let buckets: Vec<f64> = text
-            .lines()
-            .filter_map(|line| line.strip_prefix(&format!("{name}_bucket{{"))?.rsplit_once(' '))
-            .map(|(_, value)| value.parse().expect("a number"))
-            .collect();
-        if let Some(last) = buckets.last() {
-            assert!(buckets.is_sorted(), "{name} does not add up: {buckets:?}");
-            assert_eq!(samples[&format!("{name}_bucket{{le=\"+Inf\"}}")], *last);
-            assert_eq!(samples[&format!("{name}_count")], *last);
+        // The buckets of each series, by the labels before `le`.
+        let mut series: BTreeMap<String, Vec<f64>> = BTreeMap::new();
+        for line in text.lines() {
+            let Some(rest) = line.strip_prefix(&format!("{name}_bucket{{")) else { continue };
+            let (labels, bucket) = rest.split_once("le=").expect("a bound");
+            let value = bucket.rsplit_once(' ').expect("a value").1;
+            let labels = labels.trim_end_matches(',').to_owned();
+            series.entry(labels).or_default().push(value.parse().expect("a number"));
+        }
+        for (labels, buckets) in series {
+            assert!(buckets.is_sorted(), "{name} {labels} does not add up: {buckets:?}");
+            let count = match labels.is_empty() {
+                true => format!("{name}_count"),
+                false => format!("{name}_count{{{labels}}}"),
+            };
+            assert_eq!(samples[&count], *buckets.last().expect("a bucket"));
         }
     }
     samples
@@ -287,5 +294,13 @@ fn metrics_are_valid_and_count_what_happens() {
              WHERE name = 'sql_txn_client_retry_errors' AND labels->>'reason' = 'read_changed'";
         let shown: f64 = one.query_one(shown, &[]).await.expect("a row").get(0);
         assert_eq!(shown, after["sql_txn_client_retry_errors{reason=\"read_changed\"}"]);
+        if braid_testkit::store::is_tikv() {
+            let by_rpc = "SELECT count(*) FROM braid_internal.metrics WHERE name = \
+                 'braid_tikv_request_seconds_bucket' AND labels->>'rpc' = 'kv_get' \
+                 AND labels->>'le' = '+Inf'";
+            let by_rpc: i64 = one.query_one(by_rpc, &[]).await.expect("a row").get(0);
+            assert_eq!(by_rpc, 1);
+            assert!(after["braid_tikv_requests_total{rpc=\"kv_prewrite\"}"] >= 1.0);
+        }
     });
 }

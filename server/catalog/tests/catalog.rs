@@ -390,7 +390,7 @@ impl RuntimeInfo for Running {
     fn metrics(&self) -> Vec<MetricEntry> {
         vec![MetricEntry {
             name: "m".to_owned(),
-            labels: None,
+            labels: Vec::new(),
             kind: "gauge".to_owned(),
             value: 1.0,
             help: String::new(),

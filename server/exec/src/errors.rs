@@ -69,6 +69,10 @@ pub fn from_kv(error: Kv) -> Error {
                    committed and can be run again.",
         ),
         Kv::Corrupt(what) => Error::new(SqlState::DataCorrupted, format!("corrupt data: {what}")),
+        Kv::Unreachable(why) => {
+            Error::new(SqlState::SystemError, format!("the store is unreachable: {why}"))
+                .hint("The server goes on trying; run the transaction again later.")
+        }
         Kv::Storage(what) => Error::new(SqlState::IoError, format!("storage failure: {what}")),
     }
 }

@@ -1,11 +1,15 @@
 //! Health and metrics over HTTP/1.1, for probes and Prometheus; later the console.
 //!
 //! ```text
-//! GET /health        JSON: live, ready, version, sessions
+//! GET /health        JSON: live, ready, version, sessions, store; 200 if it is ready and its store
+//!                    serves, else 503
 //! GET /health/live   200 while the process answers
 //! GET /health/ready  200 while it takes sessions, else 503
 //! GET /metrics       Prometheus text
 //! ```
+//!
+//! It answers from before the store is open: a server that waits for its cluster is live, not
+//! ready, and says what it waits for.
 //!
 //! What it does not do: TLS, request bodies, authentication. Bind it to loopback or behind a proxy.
 //!
@@ -15,5 +19,7 @@
 mod request;
 mod respond;
 mod server;
+mod watched;
 
 pub use server::{CONNECTIONS_MAX, HttpServer, REQUEST_BYTES_MAX, REQUEST_TIMEOUT};
+pub use watched::Watched;

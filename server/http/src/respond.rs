@@ -2,9 +2,10 @@
 
 use std::fmt::Write;
 
-use braid_session::{Metric, Server};
+use braid_session::Metric;
 
 use crate::request::Request;
+use crate::watched::Watched;
 
 /// Status line, content type and body.
 pub(crate) struct Response {
@@ -39,7 +40,7 @@ impl Response {
 }
 
 /// Answers a request.
-pub(crate) fn respond(request: &Request<'_>, server: &Server) -> Response {
+pub(crate) fn respond(request: &Request<'_>, watched: &Watched) -> Response {
     if !matches!(request.method, "GET" | "HEAD") {
         return Response::text("405 Method Not Allowed", "only GET and HEAD\n");
     }
@@ -47,30 +48,33 @@ pub(crate) fn respond(request: &Request<'_>, server: &Server) -> Response {
         "/" => {
             Response::text("200 OK", "BraidDB: /health, /health/live, /health/ready, /metrics\n")
         }
-        "/health" => health(server),
+        "/health" => health(watched),
         "/health/live" => Response::text("200 OK", "live\n"),
-        "/health/ready" if server.is_ready() => Response::text("200 OK", "ready\n"),
+        "/health/ready" if watched.is_ready() => Response::text("200 OK", "ready\n"),
         "/health/ready" => Response::text("503 Service Unavailable", "not ready\n"),
         "/metrics" => Response {
             status: "200 OK",
             content_type: "text/plain; version=0.0.4; charset=utf-8",
-            body: prometheus(&server.metrics()),
+            body: watched.server().map_or(NOT_OPEN.to_owned(), |s| prometheus(&s.metrics())),
         },
         _ => Response::text("404 Not Found", "there is no such path\n"),
     }
 }
 
-fn health(server: &Server) -> Response {
-    let ready = server.is_ready();
-    let trouble = server.store_trouble();
+/// The metrics of a server that has not opened its store yet.
+const NOT_OPEN: &str = "# TYPE braid_store_unreachable gauge\nbraid_store_unreachable 1\n";
+
+fn health(watched: &Watched) -> Response {
+    let ready = watched.is_ready();
+    let trouble = watched.trouble();
     let store = match &trouble {
         None => "ok".to_owned(),
         Some(why) => why.replace(|c: char| c.is_control() || c == '"' || c == '\\', " "),
     };
     let body = format!(
         "{{\"live\":true,\"ready\":{ready},\"version\":\"{}\",\"sessions\":{},\"store\":\"{store}\"}}\n",
-        server.version(),
-        server.sessions()
+        env!("CARGO_PKG_VERSION"),
+        watched.server().map_or(0, |server| server.sessions())
     );
     let serves = ready && trouble.is_none();
     let status = if serves { "200 OK" } else { "503 Service Unavailable" };
@@ -82,15 +86,17 @@ fn prometheus(metrics: &[Metric]) -> String {
     let mut out = String::new();
     let mut last = "";
     for metric in metrics {
-        let Metric { name, suffix, help, kind, label, value } = metric;
+        let Metric { name, suffix, help, kind, labels, value } = metric;
         if *name != last {
             // Writing to a String cannot fail.
             writeln!(out, "# HELP {name} {help}\n# TYPE {name} {}", kind.as_str()).ok();
             last = name;
         }
-        match label {
-            Some((key, text)) => writeln!(out, "{name}{suffix}{{{key}=\"{text}\"}} {value}").ok(),
-            None => writeln!(out, "{name}{suffix} {value}").ok(),
+        let labels: Vec<String> =
+            labels.iter().map(|(key, text)| format!("{key}=\"{text}\"")).collect();
+        match labels.is_empty() {
+            true => writeln!(out, "{name}{suffix} {value}").ok(),
+            false => writeln!(out, "{name}{suffix}{{{}}} {value}", labels.join(",")).ok(),
         };
     }
     out
@@ -108,7 +114,7 @@ mod tests {
             suffix: "",
             help: "Retries.",
             kind: MetricKind::Counter,
-            label: Some(("reason", label.to_owned())),
+            labels: vec![("reason", label.to_owned())],
             value,
         };
         assert_eq!(

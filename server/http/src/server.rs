@@ -5,13 +5,13 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use braid_session::Server;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 
 use crate::request;
 use crate::respond::{Response, respond};
+use crate::watched::Watched;
 
 /// The longest request head.
 pub const REQUEST_BYTES_MAX: usize = 8 << 10;
@@ -23,13 +23,13 @@ pub const CONNECTIONS_MAX: usize = 64;
 /// An open HTTP socket.
 pub struct HttpServer {
     socket: TcpListener,
-    server: Arc<Server>,
+    watched: Arc<Watched>,
 }
 
 impl HttpServer {
     /// Opens the socket; port 0 picks a free one.
-    pub async fn bind(address: SocketAddr, server: Arc<Server>) -> io::Result<HttpServer> {
-        Ok(HttpServer { socket: TcpListener::bind(address).await?, server })
+    pub async fn bind(address: SocketAddr, watched: Arc<Watched>) -> io::Result<HttpServer> {
+        Ok(HttpServer { socket: TcpListener::bind(address).await?, watched })
     }
 
     /// The address that was bound.
@@ -44,10 +44,10 @@ impl HttpServer {
             match self.socket.accept().await {
                 Ok((socket, _)) => {
                     let Ok(permit) = permits.clone().try_acquire_owned() else { continue };
-                    let server = self.server.clone();
+                    let watched = self.watched.clone();
                     tokio::spawn(async move {
                         // A client that is slow or gone gets no answer; nobody else is concerned.
-                        tokio::time::timeout(REQUEST_TIMEOUT, answer(socket, &server)).await.ok();
+                        tokio::time::timeout(REQUEST_TIMEOUT, answer(socket, &watched)).await.ok();
                         drop(permit);
                     });
                 }
@@ -60,7 +60,7 @@ impl HttpServer {
     }
 }
 
-async fn answer(mut socket: TcpStream, server: &Server) -> io::Result<()> {
+async fn answer(mut socket: TcpStream, watched: &Watched) -> io::Result<()> {
     let mut head = Vec::with_capacity(1024);
     while !request::is_whole(&head) {
         if head.len() >= REQUEST_BYTES_MAX || socket.read_buf(&mut head).await? == 0 {
@@ -69,7 +69,7 @@ async fn answer(mut socket: TcpStream, server: &Server) -> io::Result<()> {
     }
     let parsed = request::parse(&head).filter(|_| request::is_whole(&head));
     let (response, head_only) = match &parsed {
-        Some(request) => (respond(request, server), request.method == "HEAD"),
+        Some(request) => (respond(request, watched), request.method == "HEAD"),
         None => (Response::bad_request(), false),
     };
     socket.write_all(&response.into_bytes(head_only)).await?;

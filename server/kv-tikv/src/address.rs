@@ -1,9 +1,10 @@
-//! The address of a cluster: `tikv://pd1:2379,pd2:2379?prefix=braid/`.
+//! The address of a cluster: `tikv://pd1:2379,pd2:2379?prefix=braid/&ca=ca.pem`.
 
-use crate::OpenError;
+use crate::{OpenError, TlsFiles};
 use std::time::Duration;
 
-/// Where a database lies: the members of PD that were named, and the prefix of its keys.
+/// Where a database lies: the members of PD that were named, the prefix of its keys, and how to
+/// get there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TikvAddress {
     /// `host:port` of PD members; one that answers is enough.
@@ -13,6 +14,8 @@ pub struct TikvAddress {
     /// How long versions that are hidden live on. `None`: somebody else moves the cluster's safe
     /// point.
     pub gc_life_time: Option<Duration>,
+    /// With these, connections to PD and the stores use TLS.
+    pub tls: Option<TlsFiles>,
 }
 
 impl TikvAddress {
@@ -40,9 +43,16 @@ impl TikvAddress {
         }
         let mut prefix = Self::PREFIX.to_owned();
         let mut gc_life_time = Some(Self::GC_LIFE_TIME);
+        let (mut ca, mut cert, mut key) = (None, None, None);
         for option in options.split('&').filter(|o| !o.is_empty()) {
             match option.split_once('=') {
                 Some(("prefix", value)) => prefix = value.to_owned(),
+                Some(("ca" | "cert" | "key", "")) => {
+                    return Err(wrong("ca, cert and key are names of files"));
+                }
+                Some(("ca", file)) => ca = Some(file.into()),
+                Some(("cert", file)) => cert = Some(file.into()),
+                Some(("key", file)) => key = Some(file.into()),
                 Some(("gc_life_time", "off")) => gc_life_time = None,
                 Some(("gc_life_time", value)) => {
                     let why = "gc_life_time is off, or a time from 1s to 30d such as 10m";
@@ -54,7 +64,14 @@ impl TikvAddress {
         if prefix.is_empty() || prefix.len() > Self::PREFIX_MAX {
             return Err(wrong("the prefix has 1 to 64 bytes"));
         }
-        Ok(TikvAddress { pd, prefix, gc_life_time })
+        let tls = match (ca, cert, key) {
+            (None, None, None) => None,
+            (Some(ca), None, None) => Some(TlsFiles { ca, identity: None }),
+            (Some(ca), Some(cert), Some(key)) => Some(TlsFiles { ca, identity: Some((cert, key)) }),
+            (None, ..) => return Err(wrong("cert and key need ca")),
+            (Some(_), ..) => return Err(wrong("cert and key need each other")),
+        };
+        Ok(TikvAddress { pd, prefix, gc_life_time, tls })
     }
 }
 
@@ -96,6 +113,17 @@ mod tests {
     }
 
     #[test]
+    fn files_for_tls_are_options() {
+        let tls = |text: &str| TikvAddress::parse(text).unwrap().tls;
+        assert_eq!(tls("tikv://a:1"), None);
+        let ca = || "/etc/ca.pem".into();
+        assert_eq!(tls("tikv://a:1?ca=/etc/ca.pem"), Some(TlsFiles { ca: ca(), identity: None }));
+        let identity = Some(("c.pem".into(), "k.pem".into()));
+        let all = "tikv://a:1?prefix=x/&ca=/etc/ca.pem&key=k.pem&cert=c.pem";
+        assert_eq!(tls(all), Some(TlsFiles { ca: ca(), identity }));
+    }
+
+    #[test]
     fn wrong_addresses_are_refused() {
         for text in [
             "a:1",
@@ -106,6 +134,10 @@ mod tests {
             "tikv://:1",
             "tikv://a:1,",
             "tikv://a:1?prefix=",
+            "tikv://a:1?ca=",
+            "tikv://a:1?cert=c&key=k",
+            "tikv://a:1?ca=a&cert=c",
+            "tikv://a:1?ca=a&key=k",
         ] {
             assert!(TikvAddress::parse(text).is_err(), "{text}");
         }

@@ -8,13 +8,20 @@ const LONGEST: Duration = Duration::from_millis(500);
 /// The patience of one operation.
 #[derive(Clone)]
 pub(crate) struct Backoff {
+    since: Instant,
     until: Instant,
     next: Duration,
 }
 
 impl Backoff {
     pub fn new(patience: Duration) -> Backoff {
-        Backoff { until: Instant::now() + patience, next: FIRST }
+        let since = Instant::now();
+        Backoff { since, until: since + patience, next: FIRST }
+    }
+
+    /// How long the operation has lasted.
+    pub fn age(&self) -> Duration {
+        self.since.elapsed()
     }
 
     /// Waits, or says false because the patience is over.

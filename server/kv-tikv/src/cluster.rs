@@ -12,11 +12,14 @@
 
 use crate::{
     backoff::Backoff,
+    dial::{Dialer, describe},
     gc::Floor,
+    metrics::{Cause, Metrics},
     options::TikvOptions,
-    pd::{Pd, describe},
+    pd::Pd,
     regions::{Region, RegionCache},
     rpc::{Answer, Request, Stores},
+    troubles::{LASTING, Troubles},
     tso::Tso,
 };
 use braid_kv::{Error, Key, Result, Span};
@@ -27,7 +30,7 @@ use std::{
         Arc,
         atomic::{AtomicU64, Ordering::Relaxed},
     },
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 /// At most so many keys go into one request.
@@ -54,8 +57,8 @@ pub(crate) struct Manner {
 /// Why one try brought no answer.
 pub(crate) enum Miss {
     Region(Box<errorpb::Error>),
-    /// The store cannot be reached, or did not answer in time.
-    NoAnswer(String),
+    /// The store cannot be reached, or (`None`) did not answer in time.
+    NoAnswer(Option<String>),
     Pd(Error),
 }
 
@@ -70,22 +73,17 @@ impl Miss {
     }
 }
 
-/// Counters of the requests.
-#[derive(Default)]
-pub(crate) struct Counters {
-    pub requests: AtomicU64,
-    pub region_errors: AtomicU64,
-    pub no_answers: AtomicU64,
-}
-
 /// The cluster as everything above it sees it.
 pub(crate) struct Cluster {
     pub pd: Arc<Pd>,
     pub tso: Tso,
     pub options: TikvOptions,
-    pub counters: Counters,
     /// What is read here, and may not be collected.
     pub floor: Arc<Floor>,
+    pub metrics: Arc<Metrics>,
+    pub troubles: Troubles,
+    /// Answers of stores since the start.
+    answers: AtomicU64,
     regions: RegionCache,
     stores: Stores,
     /// A copy for each task that works in the background.
@@ -107,13 +105,31 @@ impl Keyed for Key {
 }
 
 impl Cluster {
-    pub fn new(members: Vec<String>, options: TikvOptions) -> Cluster {
-        let pd = Arc::new(Pd::new(members, options.retry_for));
-        let tso = Tso::start(pd.clone(), options.retry_for);
-        let (regions, stores) = (RegionCache::default(), Stores::default());
-        let (counters, tasks) = (Counters::default(), Arc::default());
-        let floor = Arc::new(Floor::new());
-        Cluster { pd, tso, options, counters, floor, regions, stores, tasks }
+    pub fn new(members: Vec<String>, dialer: Dialer, options: TikvOptions) -> Cluster {
+        let metrics = Arc::new(Metrics::default());
+        let pd = Arc::new(Pd::new(members, dialer, options.retry_for, metrics.clone()));
+        Cluster {
+            tso: Tso::start(pd.clone(), options.retry_for),
+            pd,
+            options,
+            floor: Arc::new(Floor::new()),
+            metrics,
+            troubles: Troubles::default(),
+            answers: AtomicU64::new(0),
+            regions: RegionCache::default(),
+            stores: Stores::default(),
+            tasks: Arc::default(),
+        }
+    }
+
+    /// How many answers there were from stores.
+    pub fn answers(&self) -> u64 {
+        self.answers.load(Relaxed)
+    }
+
+    /// Why the cluster does not serve, as far as requests have shown lately.
+    pub fn trouble(&self) -> Option<String> {
+        self.tso.trouble().or_else(|| self.troubles.newest())
     }
 
     /// Runs work that its caller need not wait for, but the end of the store does.
@@ -178,16 +194,24 @@ impl Cluster {
             max_execution_duration_ms: self.options.request_timeout.as_millis() as u64,
             ..kvrpcpb::Context::default()
         });
-        self.counters.requests.fetch_add(1, Relaxed);
+        let counted = self.metrics.rpc(R::NAME);
+        counted.count();
+        let sent = Instant::now();
         let answer = tokio::time::timeout(self.options.request_timeout, request.send(client));
-        let mut answer = match answer.await {
+        let answer = answer.await;
+        counted.took(sent.elapsed());
+        let mut answer = match answer {
             Ok(Ok(answer)) => answer.into_inner(),
-            Ok(Err(status)) => return Err(Miss::NoAnswer(describe(&status))),
-            Err(_) => return Err(Miss::NoAnswer("no answer in time".to_owned())),
+            Ok(Err(status)) => return Err(Miss::NoAnswer(Some(describe(&status)))),
+            Err(_) => return Err(Miss::NoAnswer(None)),
         };
+        self.answers.fetch_add(1, Relaxed);
         match answer.take_region_error() {
             Some(error) => Err(Miss::Region(Box::new(error))),
-            None => Ok(answer),
+            None => {
+                self.troubles.clear(region.leader.store_id);
+                Ok(answer)
+            }
         }
     }
 
@@ -201,13 +225,14 @@ impl Cluster {
         let (why, soon) = match miss {
             Miss::Pd(error) => return Err(error),
             Miss::NoAnswer(why) => {
-                self.counters.no_answers.fetch_add(1, Relaxed);
+                let reason = if why.is_some() { Cause::Transport } else { Cause::Timeout };
+                self.metrics.retry(reason);
                 self.stores.forget(region.leader.store_id);
                 self.regions.forget(region);
-                (why, false)
+                (why.unwrap_or_else(|| "no answer in time".to_owned()), false)
             }
             Miss::Region(error) => {
-                self.counters.region_errors.fetch_add(1, Relaxed);
+                self.metrics.retry(Cause::of(&error));
                 let soon = self.learn(region, &error);
                 if error.raft_entry_too_large.is_some() {
                     return Err(Error::LimitExceeded {
@@ -218,13 +243,16 @@ impl Cluster {
                 (error.message, soon)
             }
         };
-        let goes_on = if soon { backoff.blink().await } else { backoff.sleep().await };
-        if goes_on {
-            return Ok(());
-        }
         let store = region.leader.store_id;
-        let text = format!("store {store} of the cluster does not serve {}: {why}", R::NAME);
-        Err(Error::Storage(text.into()))
+        let text = || format!("store {store} of the cluster does not serve {}: {why}", R::NAME);
+        let goes_on = if soon { backoff.blink().await } else { backoff.sleep().await };
+        if !goes_on || backoff.age() > LASTING {
+            self.troubles.note(store, &text());
+        }
+        match goes_on {
+            true => Ok(()),
+            false => Err(Error::Unreachable(text().into())),
+        }
     }
 
     /// Takes from a region error what it says about the region. True if the next try is likely to
@@ -261,8 +289,12 @@ impl Cluster {
             ..kvrpcpb::UnsafeDestroyRangeRequest::default()
         };
         let client = self.stores.client(&self.pd, store).await?;
-        self.counters.requests.fetch_add(1, Relaxed);
-        let why = match tokio::time::timeout(DESTROY_TIMEOUT, request.send(client)).await {
+        let counted = self.metrics.rpc(kvrpcpb::UnsafeDestroyRangeRequest::NAME);
+        counted.count();
+        let sent = Instant::now();
+        let answer = tokio::time::timeout(DESTROY_TIMEOUT, request.send(client)).await;
+        counted.took(sent.elapsed());
+        let why = match answer {
             Ok(Ok(answer)) if answer.get_ref().error.is_empty() => return Ok(()),
             Ok(Ok(answer)) => answer.into_inner().error,
             Ok(Err(status)) => describe(&status),
@@ -348,7 +380,9 @@ impl Cluster {
                 (region, group, manner.again, backoff, answer)
             }
         };
-        for (region, group) in self.by_region(items).await? {
+        let groups = self.by_region(items).await?;
+        self.metrics.regions(groups.len());
+        for (region, group) in groups {
             running.push(start(region, group, false, self.backoff()));
         }
         let mut answers = Vec::with_capacity(running.len());

@@ -1,6 +1,8 @@
 //! Why a database cannot be opened.
 
+use crate::VERSION_MIN;
 use braid_kv::Error;
+use std::path::PathBuf;
 
 /// A database on TiKV cannot be opened.
 #[derive(Debug, thiserror::Error)]
@@ -28,6 +30,33 @@ pub enum OpenError {
     Foreign {
         /// The prefix.
         prefix: String,
+    },
+    /// A file for TLS cannot be used.
+    #[error("could not load \"{}\": {why}", file.display())]
+    TlsFile {
+        /// The file.
+        file: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// PD or a store is too old.
+    #[error(
+        "{what} of the cluster has version {found}, and {}.{}.{} is the oldest that can be used",
+        VERSION_MIN[0], VERSION_MIN[1], VERSION_MIN[2]
+    )]
+    Version {
+        /// Who it is.
+        what: String,
+        /// Its version.
+        found: String,
+    },
+    /// Members of PD that were named together do not belong together.
+    #[error("the members of PD at {one} and {other} are of different clusters")]
+    Clusters {
+        /// One of them.
+        one: String,
+        /// Another.
+        other: String,
     },
     /// The cluster does not answer.
     #[error(transparent)]

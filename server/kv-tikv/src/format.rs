@@ -8,7 +8,8 @@ use std::sync::Arc;
 /// The version of the format that this code reads and writes.
 pub const FORMAT_VERSION: u32 = 1;
 const NAME: &str = "braid-kv";
-const KEY: &[u8] = b"format";
+/// Where the version is written.
+pub(crate) const KEY: &[u8] = b"format";
 
 /// Checks the version, or writes it if the database is new. `meta` is the store that lies under
 /// the prefix for such things.

@@ -11,9 +11,6 @@ pub(crate) async fn run(cluster: Weak<Cluster>, locals: Weak<Locals>) {
         let (Some(cluster), Some(locals)) = (cluster.upgrade(), locals.upgrade()) else { return };
         let pause = cluster.options.lock_ttl / 3;
         beat(&cluster, &locals).await;
-        // Whoever asks how the cluster is gets a fresh answer, even if nobody else has work for it.
-        // What is wrong is noted where timestamps come from.
-        drop(cluster.tso.now().await);
         drop((cluster, locals));
         tokio::time::sleep(pause).await;
     }

@@ -10,7 +10,9 @@
 //!     │                         │
 //!     └── heartbeat ───── cluster, regions, rpc    requests, regions, retries
 //!                               │
-//!                            pd, tso               timestamps, leaders, stores
+//!                            pd, tso, dial         timestamps, leaders, stores, connections
+//!
+//!   probe, troubles, metrics                       what can be told of the cluster
 //! ```
 //!
 //! # A timeline
@@ -42,6 +44,7 @@ mod backoff;
 mod cluster;
 mod commit;
 mod cursor;
+mod dial;
 mod error;
 mod format;
 mod gc;
@@ -50,17 +53,23 @@ mod keys;
 mod locals;
 mod locks;
 mod meeting;
+mod metrics;
 mod options;
 mod pd;
+mod probe;
 mod regions;
 mod resolve;
 mod rpc;
 mod snapshot;
 mod store;
+mod troubles;
 mod tso;
+mod version;
 
 pub use address::TikvAddress;
+pub use dial::TlsFiles;
 pub use error::OpenError;
 pub use format::FORMAT_VERSION;
 pub use options::TikvOptions;
 pub use store::TikvStore;
+pub use version::VERSION_MIN;

@@ -3,6 +3,7 @@
 use crate::{
     backoff::Backoff,
     cluster::{Cluster, Manner},
+    metrics::Cause,
     resolve::Fate,
 };
 use braid_kv::{Error, Result};
@@ -38,6 +39,7 @@ impl Meeting {
 
     /// Deals with locks that were met. Afterwards the read is tried again.
     pub async fn deal(&mut self, cluster: &Arc<Cluster>, locks: &[LockInfo]) -> Result<()> {
+        cluster.metrics.retry(Cause::Locked);
         if !self.met {
             // Most locks are of a commit in flight. Pushing it would make it validate again.
             self.met = true;

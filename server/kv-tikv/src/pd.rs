@@ -1,21 +1,32 @@
 //! PD: who leads it, and questions about regions and stores.
 //!
-//! Any member that was named can be asked who the leader is; everything else goes to the leader.
-//! Any failure makes us look for the leader again.
+//! All known members are asked at once who the leader is, and the first answer counts; everything
+//! else goes to the leader. Any failure makes us look for the leader again. Known are the members
+//! that were named and those that these have named. A member of another cluster is refused.
 
-use crate::{backoff::Backoff, keys};
+use crate::{
+    OpenError, backoff::Backoff, dial::Dialer, dial::describe, keys, metrics::Metrics, version,
+};
 use braid_kv::{Error, Result};
 use braid_tikv_proto::{
     metapb,
     pdpb::{self, pd_client::PdClient},
 };
-use futures_util::future::BoxFuture;
+use futures_util::{
+    StreamExt,
+    future::{BoxFuture, join_all},
+    stream::FuturesUnordered,
+};
 use parking_lot::Mutex;
-use std::time::Duration;
-use tonic::transport::{Channel, Endpoint};
+use std::{
+    sync::{Arc, OnceLock},
+    time::{Duration, Instant},
+};
+use tonic::transport::Channel;
 
 const ASK_TIMEOUT: Duration = Duration::from_secs(3);
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
+/// The name under which questions about regions and stores are counted.
+const QUESTION: &str = "pd_question";
 
 /// A region with its leader, as PD knows them.
 pub(crate) struct Located {
@@ -37,18 +48,13 @@ impl Leader {
 
 /// The client of PD.
 pub(crate) struct Pd {
-    members: Vec<String>,
+    pub dialer: Dialer,
+    /// Those that were named, then those that they have named.
+    members: Mutex<Vec<String>>,
+    cluster_id: OnceLock<u64>,
     leader: Mutex<Option<Leader>>,
     retry_for: Duration,
-}
-
-/// A channel that connects when it is first used.
-pub(crate) fn channel(address: &str) -> Result<Channel> {
-    let url =
-        if address.contains("://") { address.to_owned() } else { format!("http://{address}") };
-    let endpoint = Endpoint::from_shared(url)
-        .map_err(|error| Error::Storage(format!("address \"{address}\": {error}").into()))?;
-    Ok(endpoint.connect_timeout(CONNECT_TIMEOUT).tcp_nodelay(true).connect_lazy())
+    metrics: Arc<Metrics>,
 }
 
 fn header_error(header: Option<&pdpb::ResponseHeader>) -> Option<String> {
@@ -56,9 +62,59 @@ fn header_error(header: Option<&pdpb::ResponseHeader>) -> Option<String> {
     (error.r#type != pdpb::ErrorType::Ok as i32).then(|| error.message.clone())
 }
 
+fn cluster_of(answer: &pdpb::GetMembersResponse) -> u64 {
+    answer.header.as_ref().map_or(0, |header| header.cluster_id)
+}
+
 impl Pd {
-    pub fn new(members: Vec<String>, retry_for: Duration) -> Pd {
-        Pd { members, leader: Mutex::new(None), retry_for }
+    pub fn new(
+        members: Vec<String>,
+        dialer: Dialer,
+        retry_for: Duration,
+        metrics: Arc<Metrics>,
+    ) -> Pd {
+        let (cluster_id, leader) = (OnceLock::new(), Mutex::new(None));
+        Pd { dialer, members: Mutex::new(members), cluster_id, leader, retry_for, metrics }
+    }
+
+    /// To be called first: every member that was named and answers belongs to one cluster, and PD
+    /// and the stores are new enough. One member that answers is enough.
+    pub async fn check(&self) -> Result<(), OpenError> {
+        let named = self.members.lock().clone();
+        let answers = join_all(named.iter().map(|member| self.members_of(member))).await;
+        let mut failures = Vec::new();
+        let mut first: Option<(&String, u64)> = None;
+        for (member, answer) in named.iter().zip(answers) {
+            let answer = match answer {
+                Ok(answer) => answer,
+                Err(failure) => {
+                    failures.push(failure);
+                    continue;
+                }
+            };
+            let cluster_id = cluster_of(&answer);
+            let (one, of) = *first.get_or_insert((member, cluster_id));
+            if of != cluster_id {
+                let (one, other) = (one.clone(), member.clone());
+                return Err(OpenError::Clusters { one, other });
+            }
+            self.learn(&answer);
+            for member in &answer.members {
+                version::check(&format!("PD member {}", member.name), &member.binary_version)?;
+            }
+        }
+        let Some((_, cluster_id)) = first else {
+            return Err(Error::Unreachable(failures.join("; ").into()).into());
+        };
+        for failure in failures {
+            tracing::warn!(failure, "a member of PD that was named does not answer");
+        }
+        self.cluster_id.get_or_init(|| cluster_id);
+        for store in self.stores().await? {
+            let what = format!("store {} at {}", store.id, store.address);
+            version::check(&what, &store.version)?;
+        }
+        Ok(())
     }
 
     /// The leader, asked for if it is not known.
@@ -66,35 +122,63 @@ impl Pd {
         if let Some(leader) = self.leader.lock().clone() {
             return Ok(leader);
         }
-        let mut last = "no member of PD was named".to_owned();
-        for member in &self.members {
-            match self.find_leader(member).await {
+        let members = self.members.lock().clone();
+        let mut asked: FuturesUnordered<_> =
+            members.iter().map(|member| self.find_leader(member)).collect();
+        let mut failures = Vec::new();
+        while let Some(found) = asked.next().await {
+            match found {
                 Ok(leader) => {
                     *self.leader.lock() = Some(leader.clone());
                     return Ok(leader);
                 }
-                Err(error) => last = format!("PD at {member}: {error}"),
+                Err(failure) => failures.push(failure),
             }
         }
-        Err(last)
+        failures.sort_unstable();
+        Err(failures.join("; "))
     }
 
-    async fn find_leader(&self, member: &str) -> Result<Leader, String> {
-        let mut client = PdClient::new(channel(member).map_err(|e| e.to_string())?);
+    async fn members_of(&self, member: &str) -> Result<pdpb::GetMembersResponse, String> {
+        let at = |failure: String| format!("PD at {member}: {failure}");
+        let mut client = PdClient::new(self.dialer.channel(member).map_err(at)?);
         let answer = client.get_members(pdpb::GetMembersRequest::default());
         let answer = tokio::time::timeout(ASK_TIMEOUT, answer).await;
         let members = answer
-            .map_err(|_| "no answer".to_owned())?
-            .map_err(|status| describe(&status))?
+            .map_err(|_| at("no answer".to_owned()))?
+            .map_err(|status| at(self.dialer.explain(&status)))?
             .into_inner();
-        if let Some(error) = header_error(members.header.as_ref()) {
-            return Err(error);
+        match header_error(members.header.as_ref()) {
+            Some(error) => Err(at(error)),
+            None => Ok(members),
         }
-        let cluster_id = members.header.map_or(0, |h| h.cluster_id);
-        let leader = members.leader.ok_or("it knows no leader")?;
-        let url = leader.client_urls.first().ok_or("its leader has no address")?;
-        let channel = channel(url).map_err(|e| e.to_string())?;
+    }
+
+    async fn find_leader(&self, member: &str) -> Result<Leader, String> {
+        let members = self.members_of(member).await?;
+        let at = |failure: &str| format!("PD at {member}: {failure}");
+        let cluster_id = cluster_of(&members);
+        if self.cluster_id.get().is_some_and(|known| *known != cluster_id) {
+            return Err(at("it is of another cluster"));
+        }
+        self.learn(&members);
+        let leader = members.leader.ok_or_else(|| at("it knows no leader"))?;
+        let url = leader.client_urls.first().ok_or_else(|| at("its leader has no address"))?;
+        let channel = self.dialer.channel(url).map_err(|failure| at(&failure))?;
         Ok(Leader { client: PdClient::new(channel), cluster_id })
+    }
+
+    /// Members that were not named serve as well when those that were are gone.
+    fn learn(&self, answer: &pdpb::GetMembersResponse) {
+        let urls = answer.members.iter().filter_map(|member| member.client_urls.first());
+        let mut members = self.members.lock();
+        for url in urls {
+            let place = url.split_once("://").map_or(url.as_str(), |(_, place)| place);
+            let place = place.trim_end_matches('/');
+            if !members.iter().any(|known| known == place) {
+                members.push(place.to_owned());
+            }
+        }
     }
 
     /// To be called after any failure: the leader may be another by now.
@@ -109,19 +193,26 @@ impl Pd {
         question: impl Fn(Leader) -> BoxFuture<'static, Result<T, String>>,
     ) -> Result<T> {
         let mut backoff = Backoff::new(self.retry_for);
+        let counted = self.metrics.rpc(QUESTION);
         loop {
             let failure = match self.leader().await {
                 Err(failure) => failure,
-                Ok(leader) => match tokio::time::timeout(ASK_TIMEOUT, question(leader)).await {
-                    Ok(Ok(answer)) => return Ok(answer),
-                    Ok(Err(failure)) => failure,
-                    Err(_) => "no answer".to_owned(),
-                },
+                Ok(leader) => {
+                    counted.count();
+                    let asked = Instant::now();
+                    let answer = tokio::time::timeout(ASK_TIMEOUT, question(leader)).await;
+                    counted.took(asked.elapsed());
+                    match answer {
+                        Ok(Ok(answer)) => return Ok(answer),
+                        Ok(Err(failure)) => failure,
+                        Err(_) => "no answer".to_owned(),
+                    }
+                }
             };
             self.forget_leader();
             if !backoff.sleep().await {
                 let text = format!("PD does not answer ({what}): {failure}");
-                return Err(Error::Storage(text.into()));
+                return Err(Error::Unreachable(text.into()));
             }
         }
     }
@@ -149,9 +240,9 @@ impl Pd {
         self.ask("a region", ask).await
     }
 
-    /// The numbers of the stores that hold data of transactions.
-    pub async fn stores(&self) -> Result<Vec<u64>> {
-        let ask = |mut leader: Leader| -> BoxFuture<'static, Result<Vec<u64>, String>> {
+    /// The stores that hold data of transactions.
+    pub async fn stores(&self) -> Result<Vec<metapb::Store>> {
+        let ask = |mut leader: Leader| -> BoxFuture<'static, Result<Vec<metapb::Store>, String>> {
             let header = leader.header();
             Box::pin(async move {
                 let exclude_tombstone_stores = true;
@@ -164,8 +255,8 @@ impl Pd {
                 let is_column_store = |store: &metapb::Store| {
                     store.labels.iter().any(|l| l.key == "engine" && l.value.contains("tiflash"))
                 };
-                let stores = answer.stores.iter().filter(|store| !is_column_store(store));
-                Ok(stores.map(|store| store.id).collect())
+                let stores = answer.stores.into_iter().filter(|store| !is_column_store(store));
+                Ok(stores.collect())
             })
         };
         self.ask("all stores", ask).await
@@ -242,9 +333,4 @@ impl Pd {
         };
         self.ask("a store", ask).await
     }
-}
-
-/// A gRPC status in a few words.
-pub(crate) fn describe(status: &tonic::Status) -> String {
-    format!("{:?}: {}", status.code(), status.message())
 }

@@ -1,7 +1,7 @@
 //! The requests that stores know, under one trait, and the connections to the stores.
 
-use crate::pd::{Pd, channel};
-use braid_kv::Result;
+use crate::pd::Pd;
+use braid_kv::{Error, Result};
 use braid_tikv_proto::{errorpb, kvrpcpb, tikvpb::tikv_client::TikvClient};
 use parking_lot::Mutex;
 use std::{collections::HashMap, future::Future};
@@ -76,7 +76,9 @@ impl Stores {
             return Ok(client.clone());
         }
         let address = pd.store(store).await?;
-        let client = TikvClient::new(channel(&address)?)
+        let wrong = |why: String| Error::Unreachable(format!("store {store}: {why}").into());
+        let channel = pd.dialer.channel(&address).map_err(wrong)?;
+        let client = TikvClient::new(channel)
             .max_decoding_message_size(ANSWER_BYTES_MAX)
             .max_encoding_message_size(ANSWER_BYTES_MAX);
         Ok(self.clients.lock().entry(store).or_insert(client).clone())

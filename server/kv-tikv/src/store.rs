@@ -4,20 +4,22 @@ use crate::{
     OpenError, TikvAddress, TikvOptions,
     cluster::Cluster,
     commit::{self, Committing, proofs_of, prove},
+    dial::Dialer,
     format,
     gc::Collector,
     heartbeat,
     keys::Prefix,
     locals::{Local, Start},
     locks::{CLEARING, Locking, Wish},
+    probe,
     snapshot::{Ground, TikvSnapshot},
     tso::LOGICAL_BITS,
 };
 use braid_kv::{
     Answer, COUNT_BOUNDS, CommitOutcome, CommitRequest, Conflict, Database, DatabaseOptions,
     DeadlockEdge, Error, Garbage, Histogram, Key, LockGrant, LockInfo, LockRequest, LockTarget,
-    LockWait, ReadSegment, Result, RetryReason, Snapshot, Store, StoreClock, StoreMetrics,
-    TIME_BOUNDS, TxnId, Value,
+    LockWait, ReadSegment, Result, RetryReason, Snapshot, Store, StoreClock, StoreMetric,
+    StoreMetrics, StoreValue, TIME_BOUNDS, TxnId, Value,
 };
 use std::{
     collections::BTreeMap,
@@ -31,6 +33,8 @@ use tokio::{runtime::Handle, sync::oneshot};
 
 /// Locks that are to stay through a retry are waited for so long.
 const LOCK_AGAIN: Duration = Duration::from_secs(1);
+/// Opening is tried for so long.
+const OPEN_PATIENCE: Duration = Duration::from_secs(5);
 
 /// The kv contract over a TiKV cluster. See the crate's documentation.
 pub struct TikvStore {
@@ -56,8 +60,8 @@ struct Outcomes {
 }
 
 impl TikvStore {
-    /// Opens a database, or creates it if nothing lies under its prefix. Waits for the cluster as
-    /// long as the options say.
+    /// Opens a database, or creates it if nothing lies under its prefix. A cluster that does not
+    /// answer is an error after a few seconds: whoever wants it tries again.
     ///
     /// Setting `BRAID_UNSAFE_NO_VALIDATION=1` in the environment switches the validation of reads
     /// off, for the test that has to see an anomaly.
@@ -69,17 +73,35 @@ impl TikvStore {
             tracing::warn!("BRAID_UNSAFE_NO_VALIDATION=1: nothing is serializable");
             options.validate = false;
         }
-        let cluster = Arc::new(Cluster::new(address.pd.clone(), options));
+        let dialer = Dialer::new(address.tls.as_ref())?;
+        // A cluster that does not answer is reported soon, so that it can be tried again.
+        let hasty =
+            TikvOptions { retry_for: options.retry_for.min(OPEN_PATIENCE), ..options.clone() };
+        TikvStore::check(address, dialer.clone(), hasty).await?;
+        let cluster = Arc::new(Cluster::new(address.pd.clone(), dialer, options));
+        cluster.pd.check().await?;
         let mut store = TikvStore::over(&cluster, Prefix::data(&address.prefix));
-        let meta = TikvStore::over(&cluster, Prefix::meta(&address.prefix));
-        let meta = Database::new(Arc::new(meta), DatabaseOptions::default());
-        format::check(&store.parts.ground, &meta, &address.prefix).await?;
         let locals = &store.parts.locking.locals;
         tokio::spawn(heartbeat::run(Arc::downgrade(&cluster), Arc::downgrade(locals)));
+        tokio::spawn(probe::run(Arc::downgrade(&cluster), Prefix::meta(&address.prefix)));
         let prefix = Prefix::data(&address.prefix);
         let collector = Collector::start(&cluster, locals, prefix, address.gc_life_time).await;
         store.collector = Some(collector);
         Ok(store)
+    }
+
+    /// Whether the cluster and what lies under the prefix can be used.
+    async fn check(
+        address: &TikvAddress,
+        dialer: Dialer,
+        options: TikvOptions,
+    ) -> std::result::Result<(), OpenError> {
+        let cluster = Arc::new(Cluster::new(address.pd.clone(), dialer, options));
+        cluster.pd.check().await?;
+        let data = TikvStore::over(&cluster, Prefix::data(&address.prefix));
+        let meta = TikvStore::over(&cluster, Prefix::meta(&address.prefix));
+        let meta = Database::new(Arc::new(meta), DatabaseOptions::default());
+        format::check(&data.parts.ground, &meta, &address.prefix).await
     }
 
     /// A store for the keys under a prefix.
@@ -423,8 +445,19 @@ impl Store for TikvStore {
         self.collector.as_ref().map(|collector| collector as &dyn Garbage)
     }
 
+    fn own_metrics(&self) -> Vec<StoreMetric> {
+        let mut all = self.parts.cluster().metrics.read();
+        all.push(StoreMetric {
+            name: "braid_tikv_timestamp_wait_seconds",
+            help: "Time that each caller has waited for a timestamp of PD.",
+            label: None,
+            value: StoreValue::Times(self.parts.cluster().tso.waits()),
+        });
+        all
+    }
+
     fn trouble(&self) -> Option<String> {
-        self.parts.cluster().tso.trouble()
+        self.parts.cluster().trouble()
     }
 
     fn clock(&self) -> Option<StoreClock> {

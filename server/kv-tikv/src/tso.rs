@@ -8,8 +8,13 @@
 //!
 //! After a failure those that wait are asked for again: a timestamp that nobody got does no harm.
 
-use crate::pd::Pd;
-use braid_kv::{Error, Result};
+use crate::{
+    dial::describe,
+    metrics::{nanos, times},
+    pd::Pd,
+    troubles::SAID_AGAIN,
+};
+use braid_kv::{Error, Histogram, HistogramValues, Result};
 use braid_tikv_proto::pdpb;
 use futures_util::stream;
 use parking_lot::Mutex;
@@ -40,7 +45,14 @@ pub(crate) fn millis(ts: u64) -> u64 {
 pub(crate) struct Tso {
     queue: mpsc::UnboundedSender<Waiter>,
     patience: Duration,
-    trouble: Arc<Mutex<Option<String>>>,
+    trouble: Arc<Mutex<Option<Trouble>>>,
+    waits: Arc<Histogram>,
+}
+
+/// Why there are no timestamps, and when that was last said in the log.
+struct Trouble {
+    why: String,
+    said: Instant,
 }
 
 impl Tso {
@@ -48,14 +60,23 @@ impl Tso {
     pub fn start(pd: Arc<Pd>, patience: Duration) -> Tso {
         let (queue, waiters) = mpsc::unbounded_channel();
         let trouble = Arc::default();
+        let waits = Arc::new(times());
         let asker = Asker { pd, waiters, sent: VecDeque::new(), trouble: Arc::clone(&trouble) };
         tokio::spawn(asker.run());
-        Tso { queue, patience, trouble }
+        Tso { queue, patience, trouble, waits }
     }
 
     /// Why there was no timestamp lately.
     pub fn trouble(&self) -> Option<String> {
-        self.trouble.lock().clone()
+        self.trouble
+            .lock()
+            .as_ref()
+            .map(|trouble| format!("PD gives no timestamps: {}", trouble.why))
+    }
+
+    /// How long callers have waited.
+    pub fn waits(&self) -> HistogramValues {
+        self.waits.read()
     }
 
     /// A timestamp above every one that was given out before.
@@ -63,12 +84,16 @@ impl Tso {
         let (waiter, answer) = oneshot::channel();
         let stopped = || Error::Stopped("the server is shutting down".into());
         self.queue.send(waiter).map_err(|_| stopped())?;
-        match tokio::time::timeout(self.patience, answer).await {
+        let asked = Instant::now();
+        let answer = tokio::time::timeout(self.patience, answer).await;
+        self.waits.observe(nanos(asked.elapsed()));
+        match answer {
             Ok(Ok(ts)) => Ok(ts),
             Ok(Err(_)) => Err(stopped()),
             Err(_) => {
-                let why = self.trouble().unwrap_or_else(|| "no answer".to_owned());
-                Err(Error::Storage(format!("PD gives no timestamps: {why}").into()))
+                let why = "PD gives no timestamps: no answer";
+                let why = self.trouble().unwrap_or_else(|| why.to_owned());
+                Err(Error::Unreachable(why.into()))
             }
         }
     }
@@ -79,7 +104,7 @@ struct Asker {
     waiters: mpsc::UnboundedReceiver<Waiter>,
     /// Asked for and not answered, with the time of the question.
     sent: VecDeque<(Batch, Instant)>,
-    trouble: Arc<Mutex<Option<String>>>,
+    trouble: Arc<Mutex<Option<Trouble>>>,
 }
 
 impl Asker {
@@ -102,13 +127,15 @@ impl Asker {
         }
     }
 
-    /// Says once what is wrong, until it is something else.
-    fn note(&self, error: String) {
+    /// Notes what is wrong; the log says it at once, and every [`SAID_AGAIN`] while it lasts.
+    fn note(&self, why: String) {
         let mut trouble = self.trouble.lock();
-        if trouble.as_ref() != Some(&error) {
-            tracing::warn!(error, "no timestamps from PD; trying again");
+        let said = trouble.take().map(|known| known.said);
+        let said = said.filter(|said| said.elapsed() < SAID_AGAIN);
+        if said.is_none() {
+            tracing::warn!(why, "no timestamps from PD; trying again");
         }
-        *trouble = Some(error);
+        *trouble = Some(Trouble { why, said: said.unwrap_or_else(Instant::now) });
     }
 
     /// Serves from one stream until it fails, or until nobody is left (`Ok`).
@@ -129,7 +156,7 @@ impl Asker {
         let answers = tokio::time::timeout(ANSWER_TIMEOUT, call).await;
         let mut answers: Streaming<pdpb::TsoResponse> = answers
             .map_err(|_| "no answer".to_owned())?
-            .map_err(|status| crate::pd::describe(&status))?
+            .map_err(|status| describe(&status))?
             .into_inner();
         loop {
             let oldest = self.sent.front().map(|(_, since)| *since + ANSWER_TIMEOUT);
@@ -151,7 +178,7 @@ impl Asker {
                     requests.send(request(count)).await.map_err(|_| "the stream has ended")?;
                 }
                 answer = answers.message(), if oldest.is_some() => {
-                    let answer = answer.map_err(|status| crate::pd::describe(&status))?;
+                    let answer = answer.map_err(|status| describe(&status))?;
                     self.hand_out(&answer.ok_or("the stream has ended")?)?;
                 }
                 () = late => return Err("no answer".to_owned()),

@@ -247,7 +247,7 @@ async fn a_prewrite_that_nobody_answers_is_taken_back() {
     set(&t, "a", "2");
     cluster.add(Rule::next(Rpc::Prewrite, Fault::LoseRequest).times(10_000));
     let outcome = t.commit().await;
-    assert!(matches!(outcome, Err(Error::Storage(_))), "{outcome:?}");
+    assert!(matches!(outcome, Err(Error::Unreachable(_))), "{outcome:?}");
     cluster.clear_rules();
     assert_eq!(get(&db, "a").await.as_deref(), Some("1"));
     put(&db, &[("a", "3")]).await;
@@ -556,7 +556,7 @@ async fn a_cluster_that_is_away_is_an_error_and_comes_back() {
     cluster.set_pd_down(true);
     let t = serializable(&db);
     let failed = t.get(t.next_statement(), b"a").await;
-    assert!(matches!(failed, Err(Error::Storage(_))), "{failed:?}");
+    assert!(matches!(failed, Err(Error::Unreachable(_))), "{failed:?}");
     assert!(db.store().trouble().is_some());
     cluster.set_pd_down(false);
     assert_eq!(get(&db, "a").await.as_deref(), Some("1"));

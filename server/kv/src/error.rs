@@ -152,6 +152,9 @@ pub enum Error {
     /// Stored bytes are not what they should be.
     #[error("corrupt data: {0}")]
     Corrupt(Arc<str>),
+    /// The cluster, or the part of it that is needed, does not answer (58000); it is tried on.
+    #[error("the store is unreachable: {0}")]
+    Unreachable(Arc<str>),
     /// The store failed otherwise.
     #[error("storage failure: {0}")]
     Storage(Arc<str>),

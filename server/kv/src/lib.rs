@@ -58,6 +58,7 @@ mod shape;
 mod sharded;
 mod span;
 mod store;
+mod store_metric;
 mod transaction;
 mod waits;
 
@@ -81,5 +82,6 @@ pub use store::{
     Answer, Check, CommitOutcome, CommitRequest, Cursor, LockGrant, LockInfo, NewKey, ReadSegment,
     Snapshot, Store, StoreMetrics, Write,
 };
+pub use store_metric::{StoreMetric, StoreValue};
 pub use transaction::{LockResult, Transaction};
 pub use waits::StatementWaits;

@@ -6,7 +6,7 @@
 
 use crate::{
     CommitFence, Conflict, Error, HistogramValues, Key, KeyShape, LockRequest, LockStrength,
-    Result, ScanBatch, Seq, Span, SpanSet, StoreClock, Timestamp, TxnId, Value,
+    Result, ScanBatch, Seq, Span, SpanSet, StoreClock, StoreMetric, Timestamp, TxnId, Value,
 };
 use crate::{garbage::Garbage, shape::ShapedCursor};
 use futures_util::future::BoxFuture;
@@ -286,6 +286,11 @@ pub trait Store: Send + Sync + 'static {
     /// What somebody has to see to, if the store does not do it by itself.
     fn garbage(&self) -> Option<&dyn Garbage> {
         None
+    }
+
+    /// Numbers that only this kind of store has.
+    fn own_metrics(&self) -> Vec<StoreMetric> {
+        Vec::new()
     }
 
     /// Why the store cannot serve right now, as far as it knows; it goes on trying.

@@ -100,6 +100,10 @@ impl SessionEntry {
         self.running.store(false, Ordering::Release);
     }
 
+    pub(crate) fn is_running(&self) -> bool {
+        self.running.load(Ordering::Acquire)
+    }
+
     /// Stops the running statement and those queued, if there are any.
     pub(crate) fn cancel_running(&self) -> bool {
         let message = "canceling statement due to user request";

@@ -1,6 +1,6 @@
 //! Numbers about the server, for `/metrics` and `braid_internal`.
 
-use braid_kv::HistogramValues;
+use braid_kv::{HistogramValues, StoreMetric, StoreValue};
 
 /// How a metric moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,15 +35,15 @@ pub struct Metric {
     pub help: &'static str,
     /// How it moves.
     pub kind: MetricKind,
-    /// A label with its value.
-    pub label: Option<(&'static str, String)>,
+    /// Labels with their values.
+    pub labels: Vec<(&'static str, String)>,
     /// The number.
     pub value: f64,
 }
 
 impl Metric {
     fn new(name: &'static str, help: &'static str, kind: MetricKind, value: f64) -> Metric {
-        Metric { name, suffix: "", help, kind, label: None, value }
+        Metric { name, suffix: "", help, kind, labels: Vec::new(), value }
     }
 
     pub(crate) fn counter(name: &'static str, help: &'static str, value: f64) -> Metric {
@@ -78,7 +78,23 @@ impl Metric {
     }
 
     pub(crate) fn label(mut self, key: &'static str, value: impl Into<String>) -> Metric {
-        self.label = Some((key, value.into()));
+        self.labels.push((key, value.into()));
         self
+    }
+
+    /// A store's own number, in as many samples as it takes.
+    pub(crate) fn of_store(metric: StoreMetric) -> Vec<Metric> {
+        const NANOS: f64 = 1e9;
+        let StoreMetric { name, help, label, value } = metric;
+        let mut samples = match value {
+            StoreValue::Counter(value) => vec![Metric::counter(name, help, value as f64)],
+            StoreValue::Gauge(value) => vec![Metric::gauge(name, help, value as f64)],
+            StoreValue::Times(values) => Metric::histogram(name, help, NANOS, &values),
+            StoreValue::Sizes(values) => Metric::histogram(name, help, 1.0, &values),
+        };
+        for sample in &mut samples {
+            sample.labels.splice(..0, label.map(|(key, value)| (key, value.to_owned())));
+        }
+        samples
     }
 }

@@ -69,13 +69,10 @@ impl Session {
         entry.begin_statement(text, now_micros());
         self.server.counters.statements.here().fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let timer = self.active().statement_timeout.map(|after| {
-            let entry = entry.clone();
+            let (entry, server) = (entry.clone(), self.server.clone());
             tokio::spawn(async move {
                 tokio::time::sleep(after).await;
-                entry.cancel.stop(Error::new(
-                    SqlState::QueryCanceled,
-                    "canceling statement due to statement timeout",
-                ));
+                entry.cancel.stop(server.statement_timeout());
             })
         });
         StatementGuard { entry, timer }

@@ -174,6 +174,16 @@ impl Server {
         self.kv.store().trouble()
     }
 
+    /// The error of a statement that has taken too long, with the reason if that is the store.
+    pub(crate) fn statement_timeout(&self) -> Error {
+        let message = "canceling statement due to statement timeout";
+        let error = Error::new(SqlState::QueryCanceled, message);
+        match self.store_trouble() {
+            Some(why) => error.detail(format!("The store is unreachable: {why}")),
+            None => error,
+        }
+    }
+
     /// How many sessions there are.
     pub fn sessions(&self) -> usize {
         self.sessions.lock().len()

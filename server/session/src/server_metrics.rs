@@ -10,6 +10,7 @@ pub(crate) fn collect(server: &Server) -> Vec<Metric> {
     all.extend(transactions(server));
     all.extend(store(server));
     all.extend(histograms(server));
+    all.extend(server.kv.store().own_metrics().into_iter().flat_map(Metric::of_store));
     all
 }
 
@@ -133,6 +134,16 @@ fn store(server: &Server) -> Vec<Metric> {
             "braid_store_tombstones",
             "Range tombstones that wait for their cleaning.",
             store.tombstones as f64,
+        ),
+        Metric::counter(
+            "braid_store_compactions_total",
+            "Compactions that slow scans have asked for.",
+            store.compactions as f64,
+        ),
+        Metric::gauge(
+            "braid_store_unreachable",
+            "1 while the store, or a part of it that is needed, does not answer.",
+            f64::from(u8::from(server.store_trouble().is_some())),
         ),
     ]
 }

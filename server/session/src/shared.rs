@@ -212,7 +212,7 @@ impl RuntimeInfo for Shared {
         metrics
             .map(|metric| MetricEntry {
                 name: format!("{}{}", metric.name, metric.suffix),
-                labels: metric.label.map(|(key, value)| (key.to_owned(), value)),
+                labels: metric.labels,
                 kind: metric.kind.as_str().to_owned(),
                 value: metric.value,
                 help: metric.help.to_owned(),

@@ -127,11 +127,26 @@ impl Session {
 
     /// The catalog as the statement sees it: the transaction's own changes included.
     pub(crate) async fn catalog_at(&mut self, seq: Seq) -> Result<Arc<Catalog>> {
-        let server = self.server.clone();
+        let (server, entry) = (self.server.clone(), self.shared.entry.clone());
+        let timeout = self.active().statement_timeout;
         let open = self.ensure_open();
-        match &open.draft {
-            Some(draft) => Ok(draft.catalog().clone()),
-            None => server.catalog.at(&open.txn, seq).await.map_err(from_kv),
+        if let Some(draft) = &open.draft {
+            return Ok(draft.catalog().clone());
+        }
+        // The first wait for the store: it may be away. Before a statement runs nobody else looks
+        // at the time.
+        let running = entry.is_running();
+        let late = async {
+            match timeout {
+                Some(after) => tokio::time::sleep(after).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            catalog = server.catalog.at(&open.txn, seq) => catalog.map_err(from_kv),
+            error = entry.cancel.stopped(), if running => Err(error),
+            () = late, if !running => Err(server.statement_timeout()),
         }
     }
 

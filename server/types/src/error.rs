@@ -302,6 +302,7 @@ states! {
     CrashShutdown = "57P02",
     CannotConnectNow = "57P03",
     IdleSessionTimeout = "57P05",
+    SystemError = "58000",
     IoError = "58030",
     SnapshotTooOld = "72000",
     DataCorrupted = "XX001",

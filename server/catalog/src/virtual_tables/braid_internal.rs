@@ -221,12 +221,12 @@ fn metrics(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
     let columns = ["name", "labels", "kind", "value", "help"];
     let mut sheet = Sheet::new("braid_internal.metrics", &columns);
     for metric in cx.runtime.metrics() {
-        let labels = metric.labels.map(|(key, value)| {
-            Datum::json(Json::Object(vec![(key.into(), Json::String(value.into()))]))
-        });
+        let labels = metric.labels.into_iter();
+        let labels: Vec<_> =
+            labels.map(|(key, value)| (key.into(), Json::String(value.into()))).collect();
         sheet.push([
             text(&metric.name),
-            labels.unwrap_or(Datum::Null),
+            if labels.is_empty() { Datum::Null } else { Datum::json(Json::object(labels)) },
             text(&metric.kind),
             Datum::Float(metric.value),
             text(&metric.help),

@@ -67,8 +67,8 @@ pub struct LockEntry {
 pub struct MetricEntry {
     /// Its name.
     pub name: String,
-    /// A label with its value.
-    pub labels: Option<(String, String)>,
+    /// Labels with their values.
+    pub labels: Vec<(&'static str, String)>,
     /// `counter`, `gauge` or `histogram`.
     pub kind: String,
     /// Its value now.

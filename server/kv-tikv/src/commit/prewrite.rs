@@ -14,6 +14,7 @@ use crate::{
     cluster::{Manner, Miss},
     locals::{Held, Start},
     locks::Wish,
+    metrics::Cause,
     regions::Region,
     resolve::{Fate, unexpected},
 };
@@ -94,6 +95,7 @@ impl Prewrite<'_> {
         let few = self.plan.changes.len() <= ASYNC_KEYS_MAX && bytes <= ASYNC_BYTES_MAX;
         let cluster = self.committing.cluster();
         let groups = cluster.by_region(self.plan.changes.clone()).await?;
+        cluster.metrics.regions(groups.len());
         let mode = Mode {
             asynchronous: self.one_trip && few,
             one_phase: self.one_trip && groups.len() == 1,
@@ -247,6 +249,7 @@ impl Prewrite<'_> {
 
     async fn unblock(&self, lock: &LockInfo) -> Result<(), End> {
         let cluster = self.committing.cluster();
+        cluster.metrics.retry(Cause::Locked);
         match cluster.fate(lock, 0).await? {
             fate @ (Fate::Committed(_) | Fate::RolledBack) => Ok(cluster.clear(lock, fate).await?),
             Fate::Alive | Fate::Pushed => self.lock(lock.key.to_vec()).await,

@@ -12,6 +12,7 @@ use crate::{
     locals::{Local, Start},
     locks::{CLEARING, Locking},
     meeting::Meeting,
+    metrics::CommitKind,
     snapshot::{Ground, multi_get},
 };
 use braid_kv::{
@@ -152,22 +153,19 @@ async fn begin_until_done(
     }
 }
 
-/// One try, from the timestamp to the commit.
-async fn attempt(
-    committing: &Arc<Committing>,
+/// What is to be written, and what has to hold for it, the spans that are locked among it.
+async fn make_plan(
+    committing: &Committing,
     request: &CommitRequest,
-    had_locks: bool,
-) -> Result<u64, End> {
-    let cluster = committing.cluster();
-    let local = &committing.local;
-    let start = local.start(cluster, None).await?;
+    start: Start,
+) -> Result<Plan, End> {
     let (held, locked_spans) = {
-        let state = local.state.lock();
+        let state = committing.local.state.lock();
         (state.held.clone(), state.spans.clone())
     };
     let now = match request.deleted_spans.is_empty() {
         true => start.ts,
-        false => cluster.tso.now().await?,
+        false => committing.cluster().tso.now().await?,
     };
     let mut plan = match Plan::make(&committing.ground, request, &held, now).await {
         Err(Error::Duplicate { .. }) => return Err(End::Exists),
@@ -177,6 +175,19 @@ async fn attempt(
         let conflict = Conflict::new(RetryReason::SpanChanged, Some(span.start.clone()));
         Proof::same(span, since, conflict)
     }));
+    Ok(plan)
+}
+
+/// One try, from the timestamp to the commit.
+async fn attempt(
+    committing: &Arc<Committing>,
+    request: &CommitRequest,
+    had_locks: bool,
+) -> Result<u64, End> {
+    let cluster = committing.cluster();
+    let local = &committing.local;
+    let start = local.start(cluster, None).await?;
+    let plan = make_plan(committing, request, start).await?;
     let Some(first) = plan.changes.first() else {
         let at = cluster.tso.now().await?;
         hold(committing, &plan, at, start).await?;
@@ -201,19 +212,22 @@ async fn attempt(
         fence: request.fence.as_deref(),
     };
     let result = prewrite.run().await;
-    let in_doubt = prewrite.one_trip && prewrite.in_doubt.into_inner();
+    let one_trip = prewrite.one_trip;
+    let in_doubt = one_trip && prewrite.in_doubt.into_inner();
+    let counted = |kind, at| cluster.metrics.committed(kind, at);
     match result {
-        Ok(Prewritten::Committed(at)) => Ok(at),
+        Ok(Prewritten::Committed(at)) => Ok(counted(CommitKind::OnePhase, at)),
         Ok(Prewritten::Async(at)) => {
             finish_later(committing, start, keys, at);
-            Ok(at)
+            Ok(counted(CommitKind::Async, at))
         }
         Ok(Prewritten::Locked) => {
             let fence = request.fence.as_deref();
-            second_phase(committing, &plan, start, &primary, keys, fence).await
+            let at = second_phase(committing, &plan, start, &primary, keys, fence).await?;
+            Ok(counted(if one_trip { CommitKind::Fallback } else { CommitKind::TwoPhase }, at))
         }
         Err(end) if in_doubt => match committing.verdict(start, &primary).await {
-            Verdict::Committed(at) => Ok(at),
+            Verdict::Committed(at) => Ok(counted(CommitKind::Async, at)),
             Verdict::RolledBack => Err(end),
             Verdict::Unknown => Err(End::Unknown),
         },

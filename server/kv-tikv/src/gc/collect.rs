@@ -159,7 +159,7 @@ impl Collector {
             if !self.prefix.contains(&full) {
                 return Err(Error::Storage("a range beyond the database".into()));
             }
-            let each = stores.iter().map(|store| self.cluster.destroy_at(*store, &full));
+            let each = stores.iter().map(|store| self.cluster.destroy_at(store.id, &full));
             try_join_all(each).await?;
         }
         Ok(())

@@ -81,10 +81,7 @@ pub(super) async fn run(queue: Arc<Queue>, number: u32, job: Job) {
         biased;
         result = work => result,
         error = job.cx.cancel.stopped() => Err(error),
-        () = timeout => Err(Error::new(
-            SqlState::QueryCanceled,
-            "canceling statement due to statement timeout",
-        )),
+        () = timeout => Err(job.server.statement_timeout()),
     };
     if let Some(recorder) = &job.recorder {
         recorder.ran(number, started, &waits);

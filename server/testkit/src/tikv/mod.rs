@@ -21,6 +21,7 @@
 //! [`RealCluster`] starts and disturbs a real one, [`admin`] looks into either from outside.
 
 pub mod admin;
+mod certificates;
 mod clock;
 mod cluster;
 mod convert;
@@ -38,6 +39,7 @@ mod store_service;
 mod waits;
 mod writes;
 
+pub use certificates::{Authority, Identity, Tls};
 pub use faults::{Fault, Gate, Plan, Rpc, Rule};
 pub use real::RealCluster;
 pub use standin::{Config, TikvStandIn};

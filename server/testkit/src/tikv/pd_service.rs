@@ -6,6 +6,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use braid_tikv_proto::metapb;
 use braid_tikv_proto::pdpb as rpc;
 use braid_tikv_proto::pdpb::pd_server::Pd as Service;
 use bytes::Bytes;
@@ -56,8 +57,9 @@ impl PdService {
             let mut core = self.shared.core.lock();
             self.check(&core)?;
             let asked = header.map_or(0, |header| header.cluster_id);
-            if asked != 0 && asked != CLUSTER_ID {
-                let text = format!("mismatch cluster id, need {CLUSTER_ID} but got {asked}");
+            let need = core.pd.cluster_id;
+            if asked != 0 && asked != need {
+                let text = format!("mismatch cluster id, need {need} but got {asked}");
                 return Err(Status::failed_precondition(text));
             }
             *core.counts.entry(kind).or_default() += 1;
@@ -85,10 +87,15 @@ impl PdService {
         Ok(answer)
     }
 
-    fn check(&self, core: &Core) -> Result<(), Status> {
-        if core.pd.is_down {
-            return Err(Status::unavailable("PD is down"));
+    fn check_up(&self, core: &Core) -> Result<(), Status> {
+        match core.pd.is_down || core.pd.stopped.contains(&self.member) {
+            true => Err(Status::unavailable("PD is down")),
+            false => Ok(()),
         }
+    }
+
+    fn check(&self, core: &Core) -> Result<(), Status> {
+        self.check_up(core)?;
         if core.pd.leader != self.member {
             return Err(Status::unavailable("not leader"));
         }
@@ -112,12 +119,13 @@ impl PdService {
 }
 
 fn member(core: &Core, at: usize) -> rpc::Member {
-    let urls = core.pd.members.get(at).map(|address| format!("http://{address}"));
+    let scheme = if core.pd.is_tls { "https" } else { "http" };
+    let urls = core.pd.members.get(at).map(|address| format!("{scheme}://{address}"));
     rpc::Member {
         name: format!("pd-{at}"),
         member_id: at as u64 + 1,
         client_urls: urls.into_iter().collect(),
-        binary_version: "9.0.0-standin".to_owned(),
+        binary_version: core.pd.version.clone(),
         ..rpc::Member::default()
     }
 }
@@ -163,13 +171,11 @@ impl Service for PdService {
         _request: Request<rpc::GetMembersRequest>,
     ) -> Answer<rpc::GetMembersResponse> {
         let core = self.shared.core.lock();
-        if core.pd.is_down {
-            return Err(Status::unavailable("PD is down"));
-        }
+        self.check_up(&core)?;
         let members = (0..core.pd.members.len()).map(|at| member(&core, at)).collect();
         let leader = Some(member(&core, core.pd.leader));
         Ok(Response::new(rpc::GetMembersResponse {
-            header: header(),
+            header: Some(rpc::ResponseHeader { cluster_id: core.pd.cluster_id, error: None }),
             members,
             etcd_leader: leader.clone(),
             leader,
@@ -222,7 +228,12 @@ impl Service for PdService {
         &self,
         request: Request<rpc::GetAllStoresRequest>,
     ) -> Answer<rpc::GetAllStoresResponse> {
-        let all = |core: &mut Core| core.cluster.stores().map(convert::store).collect();
+        let all = |core: &mut Core| {
+            let version = core.pd.version.clone();
+            let stores = core.cluster.stores().map(convert::store);
+            let told = |store| metapb::Store { version: version.clone(), ..store };
+            stores.map(told).collect()
+        };
         let stores = self.call(Rpc::Placement, request.into_inner().header, all).await?;
         Ok(Response::new(rpc::GetAllStoresResponse { header: header(), stores }))
     }
@@ -297,7 +308,7 @@ impl Service for PdService {
     ) -> Answer<rpc::GetClusterConfigResponse> {
         self.call(Rpc::Placement, request.into_inner().header, |_| ()).await?;
         let max_peer_count = 3;
-        let cluster = braid_tikv_proto::metapb::Cluster { id: CLUSTER_ID, max_peer_count };
+        let cluster = metapb::Cluster { id: CLUSTER_ID, max_peer_count };
         let cluster = Some(cluster);
         Ok(Response::new(rpc::GetClusterConfigResponse { header: header(), cluster }))
     }

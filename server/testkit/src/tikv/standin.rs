@@ -8,11 +8,12 @@ use braid_tikv_proto::pdpb::pd_server::PdServer;
 use braid_tikv_proto::tikvpb::tikv_server::TikvServer;
 use parking_lot::Mutex;
 use tokio::runtime::Runtime;
-use tonic::transport::Server;
 use tonic::transport::server::TcpIncoming;
+use tonic::transport::{Certificate, Server, ServerTlsConfig};
 
+use super::certificates::Tls;
 use super::clock::Clock;
-use super::cluster::Cluster;
+use super::cluster::{CLUSTER_ID, Cluster};
 use super::engine::{Engine, Ts};
 use super::faults::{Faults, Plan, Rpc, Rule};
 use super::pd_service::PdService;
@@ -38,6 +39,12 @@ pub struct Config {
     pub splits: Vec<Vec<u8>>,
     /// How long things take.
     pub pace: Pace,
+    /// The version that PD and the stores say they have.
+    pub version: String,
+    /// The number of the cluster.
+    pub cluster_id: u64,
+    /// With it, all connections use TLS.
+    pub tls: Option<Tls>,
 }
 
 impl Default for Config {
@@ -57,6 +64,9 @@ impl Default for Config {
                 lock_wait_max: Duration::from_secs(1),
                 wake_delay: Duration::from_millis(20),
             },
+            version: "9.0.0-standin".to_owned(),
+            cluster_id: CLUSTER_ID,
+            tls: None,
         }
     }
 }
@@ -101,6 +111,14 @@ impl TikvStandIn {
         }
         cluster.pd_lag = config.plan.pd_lag;
         let ids: Vec<_> = cluster.stores().map(|store| store.id).collect();
+        let pd = Pd {
+            members: members.iter().map(address).collect(),
+            cluster_id: config.cluster_id,
+            version: config.version,
+            is_tls: config.tls.is_some(),
+            ..Pd::default()
+        };
+        let tls = config.tls.as_ref();
         let shared = Arc::new(Shared {
             core: Mutex::new(Core {
                 engine: Engine::default(),
@@ -109,7 +127,7 @@ impl TikvStandIn {
                 clock: Clock::default(),
                 faults: Faults::new(config.seed, config.plan),
                 pace: config.pace,
-                pd: Pd { members: members.iter().map(address).collect(), ..Pd::default() },
+                pd,
                 counts: Default::default(),
                 reads_below_safe_point: 0,
                 scanned: 0,
@@ -122,11 +140,11 @@ impl TikvStandIn {
             let service = TikvServer::new(StoreService { shared: Arc::clone(&shared), id })
                 .max_decoding_message_size(MESSAGE_BYTES_MAX)
                 .max_encoding_message_size(MESSAGE_BYTES_MAX);
-            serve(&runtime, listener, Server::builder().add_service(service));
+            serve(&runtime, listener, server(tls).add_service(service));
         }
         for (member, listener) in members.into_iter().enumerate() {
             let service = PdServer::new(PdService { shared: Arc::clone(&shared), member });
-            serve(&runtime, listener, Server::builder().add_service(service));
+            serve(&runtime, listener, server(tls).add_service(service));
         }
         TikvStandIn { shared, runtime: Some(runtime) }
     }
@@ -195,11 +213,10 @@ impl TikvStandIn {
         self.shared.crash(id);
     }
 
-    /// The store answers again.
+    /// The store answers again. Regions that nobody could lead meanwhile are led again, after an
+    /// election.
     pub fn start_store(&self, id: u64) {
-        if let Some(store) = self.shared.core.lock().cluster.store(id) {
-            store.is_up = true;
-        }
+        self.shared.restart(id);
     }
 
     /// Numbers of all stores.
@@ -210,6 +227,15 @@ impl TikvStandIn {
     /// How many regions there are.
     pub fn regions(&self) -> usize {
         self.shared.core.lock().cluster.regions().all().count()
+    }
+
+    /// The PD member of that place stops answering for good, and another one leads.
+    pub fn stop_pd(&self, member: usize) {
+        let pd = &mut self.shared.core.lock().pd;
+        pd.stopped.insert(member);
+        while pd.stopped.contains(&pd.leader) && pd.stopped.len() < pd.members.len() {
+            pd.leader = (pd.leader + 1) % pd.members.len();
+        }
     }
 
     /// Another PD member leads.
@@ -301,6 +327,16 @@ fn spread_leaders(shared: &Arc<Shared>) {
     for (region, store) in regions.into_iter().zip(stores.iter().cycle()) {
         core.move_leader(region, Some(*store), false);
     }
+}
+
+fn server(tls: Option<&Tls>) -> Server {
+    let Some(tls) = tls else { return Server::builder() };
+    let identity = tonic::transport::Identity::from_pem(&tls.identity.cert, &tls.identity.key);
+    let mut config = ServerTlsConfig::new().identity(identity);
+    if let Some(ca) = &tls.client_ca {
+        config = config.client_ca_root(Certificate::from_pem(ca));
+    }
+    Server::builder().tls_config(config).expect("a certificate and its key")
 }
 
 fn serve(runtime: &Runtime, listener: TcpListener, router: tonic::transport::server::Router) {

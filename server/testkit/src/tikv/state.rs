@@ -57,6 +57,14 @@ pub struct Pd {
     pub leader: usize,
     /// Whether it answers at all.
     pub is_down: bool,
+    /// Members that do not answer any more.
+    pub stopped: BTreeSet<usize>,
+    /// The number of the cluster.
+    pub cluster_id: u64,
+    /// The version that all members and stores say they have.
+    pub version: String,
+    /// Whether connections use TLS.
+    pub is_tls: bool,
     /// Safe points.
     pub safe_points: SafePoints,
 }
@@ -346,6 +354,27 @@ impl Shared {
             tokio::time::sleep(election).await;
             let mut core = shared.core.lock();
             for region in led {
+                core.move_leader(region, None, false);
+            }
+        });
+    }
+
+    /// The store is back: after the time of an election it may lead what nobody leads.
+    pub fn restart(self: &Arc<Self>, store: u64) {
+        let election = {
+            let mut core = self.core.lock();
+            if let Some(store) = core.cluster.store(store) {
+                store.is_up = true;
+            }
+            core.pace.election
+        };
+        let shared = Arc::clone(self);
+        self.runtime.spawn(async move {
+            tokio::time::sleep(election).await;
+            let mut core = shared.core.lock();
+            let orphans = core.cluster.regions().all().filter(|region| region.leader.is_none());
+            let orphans: Vec<_> = orphans.map(|region| region.id).collect();
+            for region in orphans {
                 core.move_leader(region, None, false);
             }
         });
