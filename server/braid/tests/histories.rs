@@ -20,6 +20,7 @@ use braid_testkit::history::{History, Kind, check};
 use braid_testkit::random::seed;
 use braid_testkit::server::Config;
 use braid_testkit::size::Size;
+use braid_testkit::tikv::{self, TikvStandIn};
 
 use histories::run::{Plan, record};
 
@@ -34,6 +35,22 @@ fn every_history_is_strictly_serializable() {
         Plan { transactions, workers, kills, seed, gateways: 1, stores_fail: false },
     );
     write(&history);
+    let report = check(&history);
+    println!("{} transactions, {kills} kills: {report}", history.transactions.len());
+    assert!(report.is_clean(), "seed {seed}: {report}");
+    assert!(report.committed * 4 > transactions, "too few committed to prove much");
+    assert!(report.edges > transactions, "too few met each other to prove much");
+}
+
+#[test]
+fn histories_of_two_gateways_are_strictly_serializable() {
+    let (transactions, workers, kills) =
+        Size::from_env().pick((800, 8, 2), (5_000, 16, 4), (20_000, 32, 10));
+    let seed = seed();
+    println!("seed {seed}: rerun with BRAID_TEST_SEED={seed}");
+    let stand_in = TikvStandIn::start(tikv::Config { seed, ..tikv::Config::default() });
+    let plan = Plan { transactions, workers, kills, seed, gateways: 2, stores_fail: false };
+    let history = record(Config::new().store(stand_in.store_url()), plan);
     let report = check(&history);
     println!("{} transactions, {kills} kills: {report}", history.transactions.len());
     assert!(report.is_clean(), "seed {seed}: {report}");

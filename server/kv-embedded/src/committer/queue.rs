@@ -58,6 +58,7 @@ pub(super) struct Work {
 }
 
 /// What became of a transaction that was handed over.
+#[expect(clippy::large_enum_variant, reason = "taken apart at once: a box would cost each commit")]
 pub(super) enum Handed {
     /// The thread will commit it.
     Waits,
