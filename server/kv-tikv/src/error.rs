@@ -39,7 +39,7 @@ pub enum OpenError {
         /// What is wrong with it.
         why: String,
     },
-    /// PD or a store is too old.
+    /// A store is too old.
     #[error(
         "{what} of the cluster has version {found}, and {}.{}.{} is the oldest that can be used",
         VERSION_MIN[0], VERSION_MIN[1], VERSION_MIN[2]

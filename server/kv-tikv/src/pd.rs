@@ -77,8 +77,9 @@ impl Pd {
         Pd { dialer, members: Mutex::new(members), cluster_id, leader, retry_for, metrics }
     }
 
-    /// To be called first: every member that was named and answers belongs to one cluster, and PD
-    /// and the stores are new enough. One member that answers is enough.
+    /// To be called first: every member that was named and answers belongs to one cluster, and the
+    /// stores are new enough (PD does not tell its own version here; it is upgraded before them).
+    /// One member that answers is enough.
     pub async fn check(&self) -> Result<(), OpenError> {
         let named = self.members.lock().clone();
         let answers = join_all(named.iter().map(|member| self.members_of(member))).await;
@@ -99,9 +100,6 @@ impl Pd {
                 return Err(OpenError::Clusters { one, other });
             }
             self.learn(&answer);
-            for member in &answer.members {
-                version::check(&format!("PD member {}", member.name), &member.binary_version)?;
-            }
         }
         let Some((_, cluster_id)) = first else {
             return Err(Error::Unreachable(failures.join("; ").into()).into());

@@ -1,5 +1,5 @@
-//! Versions of PD and of the stores: one that does not know our requests would ignore parts of
-//! them, so it is refused when the database is opened.
+//! Versions of the stores: one that does not know our requests would ignore parts of them, so it is
+//! refused when the database is opened.
 
 use crate::OpenError;
 
@@ -15,7 +15,7 @@ pub(crate) fn check(what: &str, version: &str) -> Result<(), OpenError> {
         }
         Some(_) => Ok(()),
         None => {
-            tracing::warn!(what, version, "the cluster does not tell its version; going on");
+            tracing::warn!(what, version, "a version that cannot be read; going on");
             Ok(())
         }
     }
@@ -39,7 +39,7 @@ mod tests {
         assert_eq!(parse("9.0.0-beta.2"), Some([9, 0, 0]));
         assert_eq!(parse("10.1"), Some([10, 1, 0]));
         assert_eq!(parse("None"), None);
-        assert!(check("PD", "7.5.0").is_ok() && check("PD", "10.0.0").is_ok());
+        assert!(check("store 4", "7.5.0").is_ok() && check("store 4", "10.0.0").is_ok());
         let refused = check("store 4", "v6.5.9").unwrap_err().to_string();
         assert_eq!(
             refused,

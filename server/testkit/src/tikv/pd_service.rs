@@ -125,7 +125,6 @@ fn member(core: &Core, at: usize) -> rpc::Member {
         name: format!("pd-{at}"),
         member_id: at as u64 + 1,
         client_urls: urls.into_iter().collect(),
-        binary_version: core.pd.version.clone(),
         ..rpc::Member::default()
     }
 }

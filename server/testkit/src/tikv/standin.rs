@@ -39,7 +39,7 @@ pub struct Config {
     pub splits: Vec<Vec<u8>>,
     /// How long things take.
     pub pace: Pace,
-    /// The version that PD and the stores say they have.
+    /// The version that the stores say they have. PD says none in its answers, as a real one.
     pub version: String,
     /// The number of the cluster.
     pub cluster_id: u64,

@@ -61,7 +61,7 @@ pub struct Pd {
     pub stopped: BTreeSet<usize>,
     /// The number of the cluster.
     pub cluster_id: u64,
-    /// The version that all members and stores say they have.
+    /// The version that all stores say they have.
     pub version: String,
     /// Whether connections use TLS.
     pub is_tls: bool,
