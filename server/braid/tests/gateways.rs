@@ -1,5 +1,6 @@
-//! Several gateways over one store (a stand-in, or `TIKV_PD`): what one does is right under what
-//! the others do at the same time, and when one of them is paused or killed.
+//! Several gateways over one store (a stand-in, which `BRAID_TEST_PLAN` disturbs, or `TIKV_PD`):
+//! what one does is right under what the others do at the same time, and when one of them is paused
+//! or killed.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -36,7 +37,10 @@ impl Cluster {
                 (url, None)
             }
             Err(_) => {
-                let stand_in = TikvStandIn::start(tikv::Config::default());
+                let name = std::env::var("BRAID_TEST_PLAN").unwrap_or_default();
+                let plan = tikv::Plan::named(&name).expect("a plan of that name");
+                let config = tikv::Config { plan, ..tikv::Config::default() };
+                let stand_in = TikvStandIn::start(config);
                 (stand_in.store_url(), Some(stand_in))
             }
         };
