@@ -107,7 +107,7 @@ async fn check(client: &Client, acknowledged: u64) {
 
 #[test]
 fn what_a_dead_gateway_leaves_stops_nobody_for_longer_than_its_locks_live() {
-    let rounds = Size::from_env().pick(2, 4, 30);
+    let rounds = Size::from_env().pick(2, 3, 30);
     let cluster = Cluster::start(Plan::default(), seed());
     println!("{}", cluster.name());
     let (url, admin) = (cluster.url(), cluster.admin());
