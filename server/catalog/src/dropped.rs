@@ -16,12 +16,10 @@
 use std::sync::Arc;
 
 use braid_codec::key;
-use braid_kv::{
-    Error as KvError, Record, Result as KvResult, ScanRequest, Seq, Span, Timestamp, Transaction,
-};
+use braid_kv::{Record, Result as KvResult, Seq, Span, Timestamp, Transaction};
 use serde::{Deserialize, Serialize};
 
-use crate::store::to_json;
+use crate::store::{corrupt, scan_all, to_json};
 use crate::system_keys::{dropped_key, dropped_span};
 use crate::{Id, IndexNumber};
 
@@ -78,18 +76,12 @@ impl Dropped {
 
 /// Every note that the transaction sees.
 pub async fn dropped_ranges(txn: &Arc<Transaction>, seq: Seq) -> KvResult<Vec<Dropped>> {
-    let mut found = Vec::new();
-    let mut next = Some(dropped_span());
-    while let Some(span) = next {
-        let batch = txn.scan(seq, ScanRequest::new(span).record(Record::Never)).await?;
-        for (_, value) in batch.iter() {
-            let dropped = serde_json::from_slice(value);
-            let corrupt = |error| KvError::Corrupt(format!("a dropped range: {error}").into());
-            found.push(dropped.map_err(corrupt)?);
-        }
-        next = batch.resume;
-    }
-    Ok(found)
+    let pairs = scan_all(txn, seq, dropped_span(), Record::Never).await?;
+    let parse = |value: &[u8]| {
+        let dropped = serde_json::from_slice(value);
+        dropped.map_err(|error| corrupt(format_args!("a dropped range: {error}")))
+    };
+    pairs.iter().map(|(_, value)| parse(value)).collect()
 }
 
 #[cfg(test)]

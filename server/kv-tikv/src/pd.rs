@@ -57,9 +57,11 @@ pub(crate) struct Pd {
     metrics: Arc<Metrics>,
 }
 
-fn header_error(header: Option<&pdpb::ResponseHeader>) -> Option<String> {
-    let error = header.and_then(|h| h.error.as_ref())?;
-    (error.r#type != pdpb::ErrorType::Ok as i32).then(|| error.message.clone())
+fn check_header(header: Option<&pdpb::ResponseHeader>) -> Result<(), String> {
+    match header.and_then(|header| header.error.as_ref()) {
+        Some(error) if error.r#type != pdpb::ErrorType::Ok as i32 => Err(error.message.clone()),
+        Some(_) | None => Ok(()),
+    }
 }
 
 fn cluster_of(answer: &pdpb::GetMembersResponse) -> u64 {
@@ -146,10 +148,8 @@ impl Pd {
             .map_err(|_| at("no answer".to_owned()))?
             .map_err(|status| at(self.dialer.explain(&status)))?
             .into_inner();
-        match header_error(members.header.as_ref()) {
-            Some(error) => Err(at(error)),
-            None => Ok(members),
-        }
+        check_header(members.header.as_ref()).map_err(at)?;
+        Ok(members)
     }
 
     async fn find_leader(&self, member: &str) -> Result<Leader, String> {
@@ -228,9 +228,7 @@ impl Pd {
                     false => leader.client.get_region(request).await,
                 };
                 let answer = answer.map_err(|status| describe(&status))?.into_inner();
-                if let Some(error) = header_error(answer.header.as_ref()) {
-                    return Err(error);
-                }
+                check_header(answer.header.as_ref())?;
                 let region = answer.region.ok_or("it knows no region there")?;
                 Ok(Located { region, leader: answer.leader })
             })
@@ -247,9 +245,7 @@ impl Pd {
                 let request = pdpb::GetAllStoresRequest { header, exclude_tombstone_stores };
                 let answer = leader.client.get_all_stores(request).await;
                 let answer = answer.map_err(|status| describe(&status))?.into_inner();
-                if let Some(error) = header_error(answer.header.as_ref()) {
-                    return Err(error);
-                }
+                check_header(answer.header.as_ref())?;
                 let is_column_store = |store: &metapb::Store| {
                     store.labels.iter().any(|l| l.key == "engine" && l.value.contains("tiflash"))
                 };
@@ -268,10 +264,8 @@ impl Pd {
                 let answer =
                     leader.client.get_gc_safe_point(pdpb::GetGcSafePointRequest { header });
                 let answer = answer.await.map_err(|status| describe(&status))?.into_inner();
-                match header_error(answer.header.as_ref()) {
-                    Some(error) => Err(error),
-                    None => Ok(answer.safe_point),
-                }
+                check_header(answer.header.as_ref())?;
+                Ok(answer.safe_point)
             })
         };
         self.ask("the safe point", ask).await
@@ -285,10 +279,8 @@ impl Pd {
                 let request = pdpb::UpdateGcSafePointRequest { header, safe_point };
                 let answer = leader.client.update_gc_safe_point(request).await;
                 let answer = answer.map_err(|status| describe(&status))?.into_inner();
-                match header_error(answer.header.as_ref()) {
-                    Some(error) => Err(error),
-                    None => Ok(answer.new_safe_point),
-                }
+                check_header(answer.header.as_ref())?;
+                Ok(answer.new_safe_point)
             })
         };
         self.ask("a new safe point", ask).await
@@ -306,10 +298,8 @@ impl Pd {
                     pdpb::UpdateServiceGcSafePointRequest { header, service_id, ttl, safe_point };
                 let answer = leader.client.update_service_gc_safe_point(request).await;
                 let answer = answer.map_err(|status| describe(&status))?.into_inner();
-                match header_error(answer.header.as_ref()) {
-                    Some(error) => Err(error),
-                    None => Ok(answer.min_safe_point),
-                }
+                check_header(answer.header.as_ref())?;
+                Ok(answer.min_safe_point)
             })
         };
         self.ask("a service's safe point", ask).await
@@ -323,9 +313,7 @@ impl Pd {
                 let request = pdpb::GetStoreRequest { header, store_id };
                 let answer = leader.client.get_store(request).await;
                 let answer = answer.map_err(|status| describe(&status))?.into_inner();
-                if let Some(error) = header_error(answer.header.as_ref()) {
-                    return Err(error);
-                }
+                check_header(answer.header.as_ref())?;
                 Ok(answer.store.ok_or("it does not know the store")?.address)
             })
         };
