@@ -15,6 +15,9 @@
  *               [--name ycsb]; --only takes several texts, separated by |
  *   interleaved cascading deletes, joins and scans of interleaved and of ordinary tables
  *               [--parents 1000] [--children 1,10,100,1000]
+ *   tikv        over TiKV: round trips of a transfer, inserts into several regions, YCSB's F, reads by
+ *               one gateway and by two  [--point-rows 20000]; TIKV_BIN=FOLDER with pd-server and
+ *               tikv-server makes it a real cluster, else it is the tests' stand-in
  *   all         one after the other
  *
  * --smoke asks every question for a moment only, and writes to a folder that is removed: it tells
@@ -31,7 +34,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 
 import { install, must, top } from '../examples/iot-worker/steps.mjs';
-import { braidSide, postgresSide } from './servers.mjs';
+import { braidSide, buildTikvTools, gateway, postgresSide } from './servers.mjs';
 
 const print = (line) => process.stdout.write(`${line}\n`);
 
@@ -48,6 +51,7 @@ const DEFAULTS = {
   name: 'ycsb',
   parents: '1000',
   children: '1,10,100,1000',
+  'point-rows': '20000',
 };
 
 /** For --smoke: enough to pass by every line once. */
@@ -61,6 +65,7 @@ const MOMENT = {
   connections: '2',
   parents: '20',
   children: '1,10',
+  'point-rows': '500',
 };
 
 const { values: given, positionals } = parseArgs({
@@ -108,17 +113,7 @@ const SUITES = {
   },
   async lineitem(sides) {
     const { runLineitem } = await import('./dist/lineitem.js');
-    const generator = [
-      'run',
-      '--release',
-      '--quiet',
-      '-p',
-      'braid-testkit',
-      '--example',
-      'lineitem',
-    ];
-    const text = await must('cargo', [...generator, '--', flags.rows], { capture: true });
-    return runLineitem({ ...common, sides, text });
+    return runLineitem({ ...common, sides, text: await lineitems() });
   },
   async batcher(sides) {
     const { runBatcher } = await import('./dist/batcher.js');
@@ -153,7 +148,25 @@ const SUITES = {
     const children = flags.children.split(',').map(Number);
     return runInterleaved({ ...common, sides, parents: Number(flags.parents), children });
   },
+  async tikv() {
+    const { runTikv } = await import('./dist/tikv/index.js');
+    return runTikv({
+      ...common,
+      place: { bin: process.env.TIKV_BIN, tools: await buildTikvTools() },
+      startGateway: gateway,
+      text: await lineitems(),
+      records: Number(flags.records),
+      connections: flags.connections.split(',').map(Number),
+      rows: Number(flags['point-rows']),
+    });
+  },
 };
+
+/** The generator's output. */
+function lineitems() {
+  const generator = ['run', '--release', '--quiet', '-p', 'braid-testkit', '--example', 'lineitem'];
+  return must('cargo', [...generator, '--', flags.rows], { capture: true });
+}
 
 async function withSides(work) {
   const braid = await braidSide();
@@ -172,8 +185,9 @@ async function withSides(work) {
 /** Runs a suite; what it has written. */
 async function run(name) {
   if (flags.smoke) print(`${name}:`);
-  // The bank's servers differ in a setting, so it starts them itself.
-  const written = await (name === 'bank' ? SUITES.bank() : withSides(SUITES[name]));
+  // Some need servers with settings of their own, so they start them themselves.
+  const ownSides = ['bank', 'tikv'].includes(name);
+  const written = await (ownSides ? SUITES[name]() : withSides(SUITES[name]));
   if (written.length === 0) throw new Error(`${name} has written nothing`);
   for (const path of written) print(`written: ${path.replace(top, '')}`);
 }

@@ -11,7 +11,7 @@ import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 
 import { startServer } from '../examples/iot-worker/server.mjs';
-import { buildServer } from '../examples/iot-worker/steps.mjs';
+import { buildServer, must, targetFolder } from '../examples/iot-worker/steps.mjs';
 
 const pgBin = process.env.PG_BIN ?? '/usr/lib/postgresql/15/bin';
 
@@ -78,6 +78,20 @@ export function braidSide(args = []) {
     const binary = process.env.BRAID_BINARY ?? (await buildServer());
     return startServer(binary, { args });
   });
+}
+
+/** A gateway over a store of several, started for the bench: never one that runs already. */
+export async function gateway(storeUrl) {
+  const binary = process.env.BRAID_BINARY ?? (await buildServer());
+  return startServer(binary, { args: ['--store', storeUrl] });
+}
+
+/** Builds the stand-in for TiKV and the splitter of regions (release); their folder. */
+export async function buildTikvTools() {
+  const bins = ['tikv-standin', 'tikv-split'].flatMap((name) => ['--bin', name]);
+  const what = ['--release', '--quiet', '-p', 'braid-testkit', '--features', 'tikv', ...bins];
+  await must('cargo', ['build', ...what]);
+  return join(await targetFolder(), 'release');
 }
 
 /** A PostgreSQL: the one at POSTGRES_BENCH_URL, or one of our own. */

@@ -44,14 +44,12 @@ const COLUMNS = [
 ];
 const NAMES = COLUMNS.map((column) => column.split(' ')[0] ?? '');
 const KEY = ['l_orderkey', 'l_linenumber'];
-const TABLE = `CREATE TABLE lineitem (${COLUMNS.join(', ')}, PRIMARY KEY (${KEY.join(', ')}))`;
+/** The table's statement. */
+export const TABLE = `CREATE TABLE lineitem (${COLUMNS.join(', ')}, PRIMARY KEY (${KEY.join(', ')}))`;
 
 /** Runs the suite; returns the files written. */
 export async function runLineitem(plan: LineitemPlan): Promise<string[]> {
-  const rows = plan.text
-    .trim()
-    .split('\n')
-    .map((line) => line.split('|').slice(0, NAMES.length));
+  const rows = rowsOf(plan.text);
   const [braid, postgres] = plan.sides;
   if (braid === undefined || postgres === undefined) throw new Error('two sides are needed');
   const cells: Cell[] = [];
@@ -80,6 +78,12 @@ export async function runLineitem(plan: LineitemPlan): Promise<string[]> {
       files.push(...(await savePlot(plotOf(plan, mode, shown), plan.folder, `lineitem-${mode}`)));
   }
   return files;
+}
+
+/** The generator's output as rows. */
+export function rowsOf(text: string): string[][] {
+  const lines = text.trim().split('\n');
+  return lines.map((line) => line.split('|').slice(0, NAMES.length));
 }
 
 interface Measurement {
@@ -111,8 +115,13 @@ async function measure(side: Side, one: Measurement): Promise<number> {
   });
 }
 
+/** Where rows to write come from. */
+export interface RowSource {
+  take(count: number): string[][];
+}
+
 /** Rows without end: the generator's, again with order keys of their own. */
-class Source {
+class Source implements RowSource {
   readonly #rows: readonly string[][];
   #next = 0;
 
@@ -130,10 +139,11 @@ class Source {
   }
 }
 
-async function work(
+/** Writes on one connection until the time is over; the first statement counts as rows only. */
+export async function work(
   client: pg.Client,
-  { mode, batchRows }: Measurement,
-  source: Source,
+  { mode, batchRows }: Pick<Measurement, 'mode' | 'batchRows'>,
+  source: RowSource,
   untilMs: number,
 ): Promise<{ rows: number; busyMs: number }> {
   const statement = statementOf(mode, batchRows);

@@ -66,9 +66,14 @@ export async function install() {
 /** Builds the server (release) and returns the path of its binary. */
 export async function buildServer() {
   await must('cargo', ['build', '--release', '--bin', 'braid']);
+  const name = process.platform === 'win32' ? 'braid.exe' : 'braid';
+  return join(await targetFolder(), 'release', name);
+}
+
+/** Where cargo puts what it builds. */
+export async function targetFolder() {
   const metadata = ['metadata', '--no-deps', '--format-version', '1', '--quiet'];
-  const folder = JSON.parse(await must('cargo', metadata, { capture: true })).target_directory;
-  return join(folder, 'release', process.platform === 'win32' ? 'braid.exe' : 'braid');
+  return JSON.parse(await must('cargo', metadata, { capture: true })).target_directory;
 }
 
 /** Compiles TypeScript packages, in this order. */

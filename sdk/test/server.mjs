@@ -2,10 +2,7 @@
 
 import { run } from '../../examples/iot-worker/steps.mjs';
 
-/**
- * Tests that run over TiKV as they do over the embedded store. Not `online_interleave`: a move that
- * is taken back leaves keys behind there now and then (server/TESTING.md).
- */
+/** Tests that run over TiKV as they do over the embedded store. */
 export const ON_EVERY_STORE = [
   'golden',
   'histories',
@@ -14,6 +11,7 @@ export const ON_EVERY_STORE = [
   'check_table',
   'fairness',
   'online_index',
+  'online_interleave',
 ];
 
 /**
