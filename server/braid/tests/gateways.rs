@@ -12,6 +12,7 @@ use braid_testkit::tikv::{self, Fault, Gate, Rpc, Rule, TikvStandIn};
 use braid_types::{Datum, SqlType};
 use tokio_postgres::Client;
 use tokio_postgres::error::SqlState;
+use tokio_postgres::types::{ToSql, Type};
 
 /// A lease, and some time for a loaded machine.
 const LEASE: Duration = Duration::from_secs(5);
@@ -281,6 +282,80 @@ fn a_change_waits_for_a_fast_commit_that_is_on_its_way() {
     });
 }
 
+/// Whatever way the client takes, a row is looked up by its key without a word from PD.
+#[test]
+fn a_lookup_by_key_waits_for_no_timestamp() {
+    run(async {
+        let cluster = Cluster::start(2);
+        let Some(stand_in) = &cluster.stand_in else { return };
+        let client = cluster.connect(1).await;
+        fill(&client).await;
+        for isolation in ["serializable", "repeatable read", "read committed"] {
+            wait_for_modes(&client, &["fast", "fast"]).await;
+            client.batch_execute("SELECT * FROM items WHERE id = 7").await.expect("the table");
+            let sql = format!("SET default_transaction_isolation = '{isolation}'");
+            client.batch_execute(&sql).await.expect("a level");
+            let by_key = "SELECT grp FROM items WHERE id = $1";
+            let prepared = client.prepare(by_key).await.expect("a statement");
+            client.query(&prepared, &[&1_i64]).await.expect("knows the region");
+            let gate = Gate::new();
+            let rule = Rule::next(Rpc::Tso, Fault::HoldRequest(gate.clone()));
+            stand_in.add(rule.times(100));
+            let reads = async {
+                let one = client.query(&prepared, &[&2_i64]).await.expect("by a statement");
+                let unnamed = [(&2_i64 as &(dyn ToSql + Sync), Type::INT8)];
+                let two = client.query_typed(by_key, &unnamed).await.expect("unnamed");
+                assert_eq!(one[0].get::<_, i64>(0), two[0].get::<_, i64>(0));
+                let text = "SELECT grp FROM items WHERE id = 2";
+                client.batch_execute(text).await.expect("as text");
+            };
+            let reads = tokio::time::timeout(LEASE / 4, reads).await;
+            let count = client.query("SELECT count(*) FROM items", &[]);
+            let count = tokio::time::timeout(LEASE / 20, count).await;
+            gate.open();
+            stand_in.clear_rules();
+            reads.unwrap_or_else(|_| panic!("{isolation}: it waits for a timestamp"));
+            assert!(count.is_err(), "the others do");
+        }
+    });
+}
+
+/// A change of the table does not wait for a lookup that is under way, which looks again.
+#[test]
+fn a_lookup_by_key_is_not_shown_by_an_old_schema() {
+    run(async {
+        let cluster = Cluster::start(2);
+        let Some(stand_in) = &cluster.stand_in else { return };
+        let ddl = cluster.connect(0).await;
+        fill(&ddl).await;
+        let key = row_key(&ddl, "items", 7).await;
+        for (round, gateway) in [(0, 0), (1, 1)] {
+            let reader = cluster.connect(gateway).await;
+            wait_for_modes(&ddl, &["fast", "fast"]).await;
+            reader.batch_execute("SELECT * FROM items WHERE id = 7").await.expect("the table");
+            let gate = Gate::new();
+            stand_in.add(Rule::next(Rpc::Get, Fault::HoldRequest(gate.clone())).key(&key));
+            let read = tokio::spawn(async move {
+                reader.simple_query("SELECT * FROM items WHERE id = 7").await
+            });
+            let until = Instant::now() + PATIENCE;
+            while gate.arrived() == 0 {
+                assert!(Instant::now() < until, "nothing is read there");
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+            insist(&ddl, &format!("ALTER TABLE items ADD COLUMN c{round} INT8 DEFAULT 5")).await;
+            insist(&ddl, "UPDATE items SET grp = grp + 1 WHERE id = 7").await;
+            gate.open();
+            let rows = read.await.expect("no panic").expect("rows");
+            let row = rows.iter().find_map(|message| match message {
+                tokio_postgres::SimpleQueryMessage::Row(row) => Some(row),
+                _ => None,
+            });
+            assert_eq!(row.expect("a row").try_get(&*format!("c{round}")).ok(), Some(Some("5")));
+        }
+    });
+}
+
 #[test]
 fn a_paused_gateway_does_not_write_under_its_old_lease() {
     run(async {
@@ -309,36 +384,112 @@ fn a_paused_gateway_does_not_write_under_its_old_lease() {
     });
 }
 
+const MANY_STATE: &str = "SELECT state FROM braid_internal.indexes WHERE index_name = 'many_grp'";
+
+/// Begins an index at the second gateway; it is being built when this comes back.
+async fn begin_index(
+    cluster: &Cluster,
+    client: &Client,
+) -> tokio::task::JoinHandle<Result<(), tokio_postgres::Error>> {
+    let sql = "CREATE TABLE many (id INT8 PRIMARY KEY, grp INT8);
+               INSERT INTO many SELECT i, i % 50 FROM generate_series(1, 8000) AS i";
+    client.batch_execute(sql).await.expect("a filled table");
+    let builder = cluster.connect(1).await;
+    let building =
+        tokio::spawn(
+            async move { builder.batch_execute("CREATE INDEX many_grp ON many (grp)").await },
+        );
+    let until = Instant::now() + PATIENCE;
+    while first_column(client, MANY_STATE).await != ["building"] {
+        assert!(Instant::now() < until, "the building never began");
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+    building
+}
+
+async fn wait_until_built(client: &Client) {
+    let begun = Instant::now();
+    while first_column(client, MANY_STATE).await != ["public"] {
+        assert!(begun.elapsed() < LEASE * 4, "the index stays unfinished");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
 #[test]
-fn what_a_killed_gateway_was_building_is_removed() {
+fn what_a_killed_gateway_was_building_is_finished() {
     run(async {
         let mut cluster = Cluster::start(2);
         let client = cluster.connect(0).await;
-        let sql = "CREATE TABLE many (id INT8 PRIMARY KEY, grp INT8);
-                   INSERT INTO many SELECT i, i % 50 FROM generate_series(1, 8000) AS i";
-        client.batch_execute(sql).await.expect("a filled table");
-        let builder = cluster.connect(1).await;
-        let building = tokio::spawn(async move {
-            builder.batch_execute("CREATE INDEX many_grp ON many (grp)").await
-        });
-        let sql = "SELECT state FROM braid_internal.indexes WHERE index_name = 'many_grp'";
-        let until = Instant::now() + PATIENCE;
-        while first_column(&client, sql).await != ["building"] {
-            assert!(Instant::now() < until, "the building never began");
-            tokio::time::sleep(Duration::from_millis(2)).await;
-        }
+        let building = begin_index(&cluster, &client).await;
         cluster.servers[1].kill();
-        let killed = Instant::now();
         assert!(building.await.expect("no panic").is_err(), "was built: use more rows");
         // Writers go on meanwhile.
         insist(&client, "UPDATE many SET grp = 51 WHERE id = 17").await;
-        while !first_column(&client, sql).await.is_empty() {
-            assert!(killed.elapsed() < LEASE * 4, "the index stays");
-            tokio::time::sleep(Duration::from_millis(50)).await;
+        wait_until_built(&client).await;
+        assert_sound(&client, "many").await;
+        let found = first_column(&client, "SELECT id FROM many WHERE grp = 51").await;
+        assert_eq!(found, ["17"]);
+    });
+}
+
+/// It comes back when another one has finished what it was building, and must not take that back.
+#[test]
+fn a_paused_builder_leaves_alone_what_another_has_finished() {
+    run(async {
+        let cluster = Cluster::start(2);
+        let client = cluster.connect(0).await;
+        let building = begin_index(&cluster, &client).await;
+        cluster.servers[1].pause();
+        wait_until_built(&client).await;
+        cluster.servers[1].resume();
+        assert!(building.await.expect("no panic").is_err(), "was built: use more rows");
+        assert_eq!(first_column(&client, MANY_STATE).await, ["public"]);
+        insist(&client, "UPDATE many SET grp = 51 WHERE id = 17").await;
+        assert_sound(&client, "many").await;
+    });
+}
+
+#[test]
+fn what_a_killed_gateway_was_moving_is_finished() {
+    run(async {
+        let mut cluster = Cluster::start(2);
+        let client = cluster.connect(0).await;
+        let sql = "CREATE TABLE p (a INT8 PRIMARY KEY);
+                   CREATE TABLE c (a INT8, b INT8, v INT8, PRIMARY KEY (a, b), INDEX c_a_v (a, v));
+                   INSERT INTO p SELECT i FROM generate_series(1, 400) AS i;
+                   INSERT INTO c SELECT a, b, 0 FROM p, generate_series(1, 20) AS b";
+        client.batch_execute(sql).await.expect("filled tables");
+        let moves = [
+            ("c_pkey", "ALTER TABLE c INTERLEAVE IN PARENT p (a) ON DELETE CASCADE"),
+            ("c_a_v", "ALTER INDEX c_a_v INTERLEAVE IN PARENT p (a)"),
+        ];
+        for (round, (index, sql)) in moves.into_iter().enumerate() {
+            let mover = cluster.connect(1).await;
+            let moving = tokio::spawn(async move { mover.batch_execute(sql).await });
+            let unfinished = "SELECT state FROM braid_internal.indexes WHERE state <> 'public'";
+            let until = Instant::now() + PATIENCE;
+            while first_column(&client, unfinished).await.is_empty() {
+                assert!(Instant::now() < until, "{sql} never began");
+            }
+            cluster.servers[1].kill();
+            let killed = Instant::now();
+            assert!(moving.await.expect("no panic").is_err(), "was moved: use more rows");
+            insist(&client, &format!("UPDATE c SET v = v + 1 WHERE a = 17 + {round}")).await;
+            insist(&client, &format!("DELETE FROM c WHERE a = 71 + {round}")).await;
+            while !first_column(&client, unfinished).await.is_empty() {
+                assert!(killed.elapsed() < LEASE * 4, "{sql} stays unfinished");
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+            let parent =
+                format!("SELECT parent FROM braid_internal.indexes WHERE index_name = '{index}'");
+            assert_eq!(first_column(&client, &parent).await, ["p"], "{sql}");
+            assert_sound(&client, "p").await;
+            assert_sound(&client, "c").await;
+            let sums = "SELECT count(*) || ' ' || sum(v) FROM c";
+            let expected = format!("{} {}", 400 * 20 - 20 * (round + 1), 20 * (round + 1));
+            assert_eq!(first_column(&client, sums).await, [expected], "{sql}");
+            cluster.servers[1].restart();
         }
-        assert_sound(&client, "many").await;
-        insist(&client, "CREATE INDEX many_grp ON many (grp)").await;
-        assert_sound(&client, "many").await;
     });
 }
 

@@ -22,6 +22,11 @@ pub struct Table {
     pub id: Id,
     /// What its keys start with.
     pub data_id: Id,
+    /// The version of the catalog that stored this descriptor. So none comes twice, and who proves
+    /// that it is unchanged proves that it has not been another one meanwhile, also where the store
+    /// compares values.
+    #[serde(default)]
+    pub version: u64,
     /// Its database.
     pub database: Id,
     /// Its schema.
@@ -137,6 +142,9 @@ pub struct Index {
     /// The gateway that is building it, if there may be others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub builder: Option<u64>,
+    /// The index whose name and part it takes when it is complete.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replaces: Option<IndexNumber>,
     /// Where its entries lie, if that is below the rows of another table.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interleaving: Option<Interleaving>,

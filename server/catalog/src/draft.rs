@@ -152,11 +152,8 @@ impl Draft {
                 None => txn.delete(seq, descriptor_key(*id))?,
             }
         }
-        let meta = Meta {
-            format: FORMAT_VERSION,
-            version: self.base_version + 1,
-            next_id: catalog.next_id,
-        };
+        let meta =
+            Meta { format: FORMAT_VERSION, version: self.next_version(), next_id: catalog.next_id };
         txn.put(seq, version_key(), to_json(&meta)?)?;
         for table in &self.emptied {
             cache.statistics().start_empty(*table);
@@ -173,9 +170,17 @@ impl Draft {
         Ok(Some(pending))
     }
 
+    /// The version that the commit makes.
+    fn next_version(&self) -> u64 {
+        self.base_version + 1
+    }
+
     fn descriptor(&self, id: Id) -> Option<Descriptor> {
         let catalog = &self.current;
-        let table = catalog.tables.get(&id).cloned().map(Descriptor::Table);
+        let table = catalog.tables.get(&id).map(|table| {
+            let version = self.next_version();
+            Descriptor::Table(Arc::new(Table { version, ..Table::clone(table) }))
+        });
         table
             .or_else(|| catalog.views.get(&id).cloned().map(Descriptor::View))
             .or_else(|| catalog.sequences.get(&id).cloned().map(Descriptor::Sequence))

@@ -58,7 +58,7 @@ pub use resolve::{Relation, SearchPath, undefined_relation};
 pub use sequence::{SequenceError, SequenceValues, Sequences, fresh_counter};
 pub use snapshot::{Catalog, Named};
 pub use statistics::Statistics;
-pub use store::{CatalogCache, FORMAT_VERSION, PendingChange, bootstrap};
+pub use store::{CatalogCache, FORMAT_VERSION, PendingChange, Standing, bootstrap};
 pub use system_keys::{descriptor_key, table_span, token_key, version_key};
 pub use virtual_tables::{
     CursorInfo, LockEntry, MetricEntry, PreparedInfo, RuntimeInfo, SessionInfo, SettingInfo,

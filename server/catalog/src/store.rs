@@ -16,8 +16,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use braid_kv::{
-    CommitFence, Database as Kv, Isolation, Record, Result as KvResult, RetryReason, ScanRequest,
-    Seq, Span, Timestamp, Transaction, TxnOptions, Value,
+    CommitFence, Database as Kv, Record, Result as KvResult, RetryReason, ScanRequest, Seq, Span,
+    Timestamp, Transaction, TxnOptions, Value,
 };
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
@@ -147,6 +147,28 @@ fn is_same(one: Option<&Arc<Epoch>>, other: Option<&Arc<Epoch>>) -> bool {
     }
 }
 
+/// The newest catalog, for a read that takes no snapshot: there is nothing to compare with.
+pub struct Standing {
+    cache: Arc<CatalogCache>,
+    catalog: Arc<Catalog>,
+    epoch: Arc<Epoch>,
+    announced: u64,
+}
+
+impl Standing {
+    /// The catalog.
+    pub fn catalog(&self) -> &Arc<Catalog> {
+        &self.catalog
+    }
+
+    /// Whether it was the newest up to now.
+    pub fn stands(&self) -> bool {
+        let epoch = self.cache.gateways.as_ref().and_then(|gateways| gateways.lasting_epoch());
+        let settled = self.cache.state.lock().settled();
+        is_same(epoch.as_ref(), Some(&self.epoch)) && settled == Some(self.announced)
+    }
+}
+
 /// The catalogs of this process, shared by all sessions.
 pub struct CatalogCache {
     state: Mutex<CacheState>,
@@ -243,42 +265,45 @@ impl CatalogCache {
     /// The catalog as the transaction's statement sees it. Not part of the read set: the tables
     /// that a statement uses are guarded by [`descriptor_key`].
     pub async fn at(&self, txn: &Arc<Transaction>, seq: Seq) -> KvResult<Arc<Catalog>> {
-        let per_statement = txn.isolation() == Isolation::ReadCommitted;
         let epoch = self.gateways.as_ref().and_then(|gateways| gateways.epoch());
-        let is_trusted = !per_statement && (self.gateways.is_none() || epoch.is_some());
-        if is_trusted {
-            let snapshot = txn.snapshot().await?;
-            if let Some(catalog) = self.newest_at(snapshot) {
-                return Ok(catalog);
-            }
+        let is_trusted = self.gateways.is_none() || epoch.is_some();
+        let snapshot = txn.snapshot_of(seq).await?;
+        if is_trusted && let Some(catalog) = self.newest_at(snapshot) {
+            return Ok(catalog);
         }
-        let is_kept = !per_statement && self.gateways.is_some();
-        if is_kept {
-            let snapshot = txn.snapshot().await?;
-            if let Some(catalog) = self.state.lock().looked_up.get(&snapshot) {
-                return Ok(catalog.clone());
-            }
+        let is_kept = self.gateways.is_some();
+        if is_kept && let Some(catalog) = self.state.lock().looked_up.get(&snapshot) {
+            return Ok(catalog.clone());
         }
         let settled = self.state.lock().settled();
         let value = txn.get_recorded(seq, &version_key(), Record::Never).await?;
         let meta = read_meta(value)?;
         let catalog = self.of_version(txn, seq, meta).await?;
         if is_kept {
-            let snapshot = txn.snapshot().await?;
             let looked_up = &mut self.state.lock().looked_up;
             if looked_up.len() >= LOOKED_UP_MAX {
                 looked_up.clear();
             }
             looked_up.insert(snapshot, catalog.clone());
         }
-        if is_trusted && settled.is_some() {
-            let since = txn.snapshot().await?;
-            if self.read_newest(txn).await? == meta.version {
-                let newest = Newest { catalog: catalog.clone(), since, epoch };
-                self.state.lock().remember(settled, newest);
-            }
+        if is_trusted && settled.is_some() && self.read_newest(txn).await? == meta.version {
+            let newest = Newest { catalog: catalog.clone(), since: snapshot, epoch };
+            self.state.lock().remember(settled, newest);
         }
         Ok(catalog)
+    }
+
+    /// The newest catalog, where that is known without a look at the store and snapshots cost a
+    /// wait. Whoever uses it asks afterwards whether it still stands.
+    pub fn standing(self: &Arc<Self>) -> Option<Standing> {
+        let epoch = self.gateways.as_ref()?.lasting_epoch()?;
+        let (catalog, announced) = {
+            let state = self.state.lock();
+            let newest = state.newest.as_ref()?;
+            let is_known = is_same(newest.epoch.as_ref(), Some(&epoch));
+            (is_known.then(|| newest.catalog.clone())?, state.settled()?)
+        };
+        Some(Standing { cache: self.clone(), catalog, epoch, announced })
     }
 
     /// The newest catalog, if it is known to stand at that snapshot, which was taken before.

@@ -53,6 +53,7 @@ fn index(id: Id, number: IndexNumber, name: &str, column: ColumnId) -> Index {
         predicate: (number == 2).then(|| "b > 0".to_owned()),
         state: IndexState::Public,
         builder: None,
+        replaces: None,
         interleaving: None,
         below: Vec::new(),
         passing: Vec::new(),
@@ -69,6 +70,7 @@ fn table(draft: &mut Draft, name: &str) -> Table {
     Table {
         id,
         data_id: id,
+        version: 0,
         database: DEFAULT_DATABASE,
         schema,
         name: name.to_owned(),

@@ -26,6 +26,7 @@ use braid_kv::{Error, Key, Result, Span};
 use braid_tikv_proto::{errorpb, kvrpcpb};
 use futures_util::{StreamExt, stream::FuturesUnordered};
 use std::{
+    collections::VecDeque,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering::Relaxed},
@@ -33,8 +34,14 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// At most so many keys go into one request.
-pub(crate) const REQUEST_KEYS_MAX: usize = 4096;
+/// At most so many keys go into a request that is the only one.
+const REQUEST_KEYS_MAX: usize = 4096;
+/// Where there are several they have no more than this: so a slow store gets on with each in time.
+const PART_KEYS_MAX: usize = 1024;
+/// A request that was not answered in time is cut in two, but not below this.
+const PART_KEYS_MIN: usize = 16;
+/// One operation sends requests for about so many keys side by side.
+pub(crate) const KEYS_AT_ONCE: usize = 4096;
 /// And about so many bytes: a store refuses what its log cannot take in one piece.
 pub(crate) const REQUEST_BYTES_MAX: usize = 1 << 20;
 
@@ -63,6 +70,14 @@ pub(crate) enum Miss {
 }
 
 impl Miss {
+    /// How many keys the next request may have, after one that had so many.
+    pub fn keys_max_after(&self, keys: usize) -> usize {
+        match self {
+            Miss::NoAnswer(None) => (keys / 2).max(PART_KEYS_MIN),
+            Miss::NoAnswer(Some(_)) | Miss::Region(_) | Miss::Pd(_) => PART_KEYS_MAX,
+        }
+    }
+
     /// Whether the request may have been carried out.
     pub fn in_doubt(&self) -> bool {
         match self {
@@ -341,6 +356,19 @@ impl Cluster {
 
     /// Items in key order, cut where regions end and where a request would get too large.
     pub async fn by_region<T: Keyed>(&self, items: Vec<T>) -> Result<Vec<(Arc<Region>, Vec<T>)>> {
+        let groups = self.parts(items, REQUEST_KEYS_MAX).await?;
+        if groups.len() == 1 {
+            return Ok(groups);
+        }
+        self.parts(groups.into_iter().flat_map(|(_, items)| items).collect(), PART_KEYS_MAX).await
+    }
+
+    /// The same with at most so many items in each.
+    pub async fn parts<T: Keyed>(
+        &self,
+        items: Vec<T>,
+        keys_max: usize,
+    ) -> Result<Vec<(Arc<Region>, Vec<T>)>> {
         let mut groups: Vec<(Arc<Region>, Vec<T>)> = Vec::new();
         let mut bytes = 0;
         for item in items {
@@ -348,7 +376,7 @@ impl Cluster {
             match groups.last_mut() {
                 Some((region, group))
                     if region.contains(item.key())
-                        && group.len() < REQUEST_KEYS_MAX
+                        && group.len() < keys_max
                         && bytes + size <= REQUEST_BYTES_MAX =>
                 {
                     group.push(item);
@@ -364,7 +392,7 @@ impl Cluster {
         Ok(groups)
     }
 
-    /// One request for each region, all at once. Answers come with the items they are for.
+    /// One request for each region, side by side. Answers come with the items they are for.
     pub async fn at_all<T: Keyed + Send, R: Request>(
         &self,
         items: Vec<T>,
@@ -382,11 +410,20 @@ impl Cluster {
         };
         let groups = self.by_region(items).await?;
         self.metrics.regions(groups.len());
-        for (region, group) in groups {
-            running.push(start(region, group, false, self.backoff()));
-        }
-        let mut answers = Vec::with_capacity(running.len());
-        while let Some((region, group, again, mut backoff, answer)) = running.next().await {
+        let mut answers = Vec::with_capacity(groups.len());
+        let mut waiting: VecDeque<_> = groups.into();
+        let mut keys_sent = 0;
+        loop {
+            while keys_sent < KEYS_AT_ONCE
+                && let Some((region, group)) = waiting.pop_front()
+            {
+                keys_sent += group.len();
+                running.push(start(region, group, false, self.backoff()));
+            }
+            let Some((region, group, again, mut backoff, answer)) = running.next().await else {
+                return Ok(answers);
+            };
+            keys_sent -= group.len();
             let miss = match answer {
                 Ok(answer) => {
                     answers.push((group, answer));
@@ -395,11 +432,12 @@ impl Cluster {
                 Err(miss) => miss,
             };
             let again = again | miss.in_doubt();
+            let keys_max = miss.keys_max_after(group.len());
             self.recover::<R>(&region, miss, &mut backoff).await?;
-            for (region, group) in self.by_region(group).await? {
+            for (region, group) in self.parts(group, keys_max).await? {
+                keys_sent += group.len();
                 running.push(start(region, group, again, backoff.clone()));
             }
         }
-        Ok(answers)
     }
 }

@@ -1,7 +1,11 @@
 //! Signs of life: the primaries of transactions that last get more time.
 
-use crate::{cluster::Cluster, cluster::Manner, locals::Locals};
-use braid_tikv_proto::kvrpcpb::TxnHeartBeatRequest;
+use crate::{
+    cluster::{Cluster, Manner},
+    locals::{Locals, Start, TWO_PHASES},
+};
+use braid_kv::{Key, Result};
+use braid_tikv_proto::kvrpcpb::{TxnHeartBeatRequest, TxnHeartBeatResponse};
 use futures_util::future::join_all;
 use std::sync::{Arc, Weak};
 
@@ -16,23 +20,34 @@ pub(crate) async fn run(cluster: Weak<Cluster>, locals: Weak<Locals>) {
     }
 }
 
+/// One sign of life of a transaction, which says too whether its commit goes on in two phases.
+pub(crate) async fn sign(
+    cluster: &Cluster,
+    primary: &Key,
+    start: Start,
+    two_phases: bool,
+) -> Result<TxnHeartBeatResponse> {
+    let mark = if two_phases { TWO_PHASES } else { 0 };
+    let make = |_: &_| TxnHeartBeatRequest {
+        primary_lock: primary.clone().into(),
+        start_version: start.ts,
+        advise_lock_ttl: start.ttl_ms(cluster.options.lock_ttl) | mark,
+        ..TxnHeartBeatRequest::default()
+    };
+    cluster.at_key(primary, &Manner::default(), make).await
+}
+
 async fn beat(cluster: &Arc<Cluster>, locals: &Locals) {
     let ttl = cluster.options.lock_ttl;
     let lasting = locals.all().into_iter().filter_map(|local| {
         let state = local.state.lock();
         let start = state.start.filter(|start| start.at.elapsed() * 3 > ttl)?;
-        Some((start, state.primary.clone()?))
+        Some((start, state.primary.clone()?, state.two_phases))
     });
     let beats: Vec<_> = lasting
-        .map(|(start, primary)| async move {
-            let make = |_: &_| TxnHeartBeatRequest {
-                primary_lock: primary.clone().into(),
-                start_version: start.ts,
-                advise_lock_ttl: start.ttl_ms(ttl),
-                ..TxnHeartBeatRequest::default()
-            };
+        .map(|(start, primary, two_phases)| async move {
             // Without a lock there is nothing to keep alive: the commit finds out by itself.
-            match cluster.at_key(&primary, &Manner::default(), make).await {
+            match sign(cluster, &primary, start, two_phases).await {
                 Ok(answer) if answer.error.is_some() => {
                     tracing::debug!(error = ?answer.error, "a transaction has no primary lock");
                 }

@@ -12,10 +12,19 @@ use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
     sync::{
         Arc,
-        atomic::{AtomicBool, Ordering::Relaxed},
+        atomic::{
+            AtomicBool, AtomicUsize,
+            Ordering::{Relaxed, SeqCst},
+        },
     },
     time::{Duration, Instant},
 };
+use tokio::sync::Notify;
+
+/// A bit of a time to live that times to live of ours do not have otherwise: the transaction was to
+/// commit asynchronously, has had to wait for somebody's lock, and is committed in two phases. Its
+/// primary may be pushed although it is one of an asynchronous commit.
+pub(crate) const TWO_PHASES: u64 = 1;
 
 /// A key that is locked.
 #[derive(Clone, Debug)]
@@ -37,9 +46,9 @@ pub(crate) struct Start {
 }
 
 impl Start {
-    /// A time to live, counted from the start, that ends `ttl` from now.
+    /// A time to live, counted from the start, that ends `ttl` from now; without [`TWO_PHASES`].
     pub fn ttl_ms(&self, ttl: Duration) -> u64 {
-        (self.at.elapsed() + ttl).as_millis() as u64
+        (self.at.elapsed() + ttl).as_millis() as u64 & !TWO_PHASES
     }
 }
 
@@ -53,6 +62,8 @@ pub(crate) struct LocalState {
     /// Spans that were to be locked, which TiKV cannot do: at the commit they have to be as these
     /// snapshots show them.
     pub spans: Vec<(Span, Arc<dyn Snapshot>)>,
+    /// Its commit goes on in two phases.
+    pub two_phases: bool,
     /// Waited for, since when.
     pub waits: BTreeMap<Key, Instant>,
 }
@@ -63,14 +74,73 @@ pub(crate) struct Local {
     pub state: Mutex<LocalState>,
     /// Held by the request that chooses the timestamp and the primary.
     pub first: tokio::sync::Mutex<()>,
+    /// The first request waits for somebody's lock, so that none may go beside it.
+    first_waits: AtomicBool,
+    /// Requests that go beside the first one.
+    beside: AtomicUsize,
+    /// One of these two has changed.
+    turned: Notify,
     /// Its locks were given back, or are being so: nothing more may be locked.
     pub ended: AtomicBool,
 }
 
+/// A request that goes beside the first one, while this lives.
+pub(crate) struct Beside<'a>(&'a Local);
+
+impl Drop for Beside<'_> {
+    fn drop(&mut self) {
+        self.0.beside.fetch_sub(1, SeqCst);
+        self.0.turned.notify_waiters();
+    }
+}
+
 impl Local {
     fn new(id: TxnId) -> Local {
-        let (state, first) = (Mutex::default(), tokio::sync::Mutex::new(()));
-        Local { id, state, first, ended: AtomicBool::new(false) }
+        Local {
+            id,
+            state: Mutex::default(),
+            first: tokio::sync::Mutex::new(()),
+            first_waits: AtomicBool::new(false),
+            beside: AtomicUsize::new(0),
+            turned: Notify::new(),
+            ended: AtomicBool::new(false),
+        }
+    }
+
+    /// Lets a request go beside the first one, unless that one waits.
+    pub fn go_beside_first(&self) -> Option<Beside<'_>> {
+        self.beside.fetch_add(1, SeqCst);
+        let beside = Beside(self);
+        (!self.first_waits.load(SeqCst)).then_some(beside)
+    }
+
+    /// The first request is about to wait: comes back when nothing is held beside it, for two that
+    /// wait for each other's would be a deadlock.
+    pub async fn first_waits(&self) {
+        self.first_waits.store(true, SeqCst);
+        self.turned.notify_waiters();
+        self.until(|| self.beside.load(SeqCst) == 0).await;
+    }
+
+    /// The first request is done.
+    pub fn first_is_done(&self) {
+        self.first_waits.store(false, SeqCst);
+    }
+
+    /// Waits until the first request waits.
+    pub async fn until_first_waits(&self) {
+        self.until(|| self.first_waits.load(SeqCst)).await;
+    }
+
+    async fn until(&self, holds: impl Fn() -> bool) {
+        loop {
+            let mut turned = std::pin::pin!(self.turned.notified());
+            turned.as_mut().enable();
+            if holds() {
+                return;
+            }
+            turned.await;
+        }
     }
 
     /// Its start timestamp, taken now if it has none.

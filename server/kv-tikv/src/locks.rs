@@ -6,6 +6,10 @@
 //!                                                   was refused, then wait in key order
 //! ```
 //!
+//! The first key that a transaction locks is its primary, to which all of its locks refer. Requests
+//! that come while that lock is on its way go beside it without waiting, and count if it is granted
+//! at once; else they are given back before it is waited for, and asked for when it is decided.
+//!
 //! Only the second way waits while something is held, and it does so in key order; so two requests
 //! of one key set do not deadlock. A store lets a request wait at most for a second: it is queued
 //! again until the lock timeout. TiKV wakes waiters by their age, not by arrival, and the victim of
@@ -43,6 +47,8 @@ pub(crate) const CLEARING: Duration = Duration::from_secs(2);
 /// Who does not wait waits so long after all for a commit in flight: it may be acknowledged already
 /// while its locks are still being taken away.
 const IN_FLIGHT: Duration = Duration::from_millis(200);
+/// So long locks are kept that have been granted beside the first one, which is not decided yet.
+const WITHOUT_PRIMARY: Duration = Duration::from_secs(1);
 /// A lock that took no longer was not waited for.
 const AT_ONCE: Duration = Duration::from_millis(20);
 /// What the protocol says for "do not wait".
@@ -94,6 +100,9 @@ impl Locking {
         if keys.is_empty() {
             return Ok(BTreeMap::new());
         }
+        if let Some(granted) = self.take_beside_first(local, start, &keys, wish).await? {
+            return Ok(granted);
+        }
         let guard = local.first.lock().await;
         local.check_running()?;
         let has_primary = {
@@ -103,14 +112,17 @@ impl Locking {
             state.asked.extend(keys.iter().cloned());
             has_primary
         };
-        // The first request goes alone: if it fails there is no primary yet.
+        // Nobody waits for a lock before the first request is done: there may be no primary yet.
         let guard = (!has_primary).then_some(guard);
         let result = match wish.wait {
             LockWait::SkipLocked => self.take_free(local, start, keys.clone(), wish).await,
             LockWait::Block | LockWait::NoWait => {
-                self.take_all(local, start, keys.clone(), wish).await
+                self.take_all(local, start, keys.clone(), wish, !has_primary).await
             }
         };
+        if !has_primary {
+            local.first_is_done();
+        }
         if guard.is_some() {
             let primary_held = local.state.lock().held.contains_key(&keys[0]);
             if !primary_held {
@@ -129,6 +141,60 @@ impl Locking {
         result
     }
 
+    /// All keys, while the first request of the transaction is under way; `None` if there is none,
+    /// if it fails or takes long, or if one of the keys is not free.
+    async fn take_beside_first(
+        &self,
+        local: &Arc<Local>,
+        start: Start,
+        keys: &[Key],
+        wish: &Wish,
+    ) -> Result<Option<BTreeMap<Key, Held>>> {
+        let is_primary = |primary: &Key| {
+            let state = local.state.lock();
+            (state.primary.as_ref() == Some(primary)).then(|| state.held.contains_key(primary))
+        };
+        let primary = local.state.lock().primary.clone();
+        let under_way = primary.filter(|primary| is_primary(primary) == Some(false));
+        let Some(primary) = under_way.filter(|_| wish.wait != LockWait::SkipLocked) else {
+            return Ok(None);
+        };
+        local.check_running()?;
+        let Some(_beside) = local.go_beside_first() else { return Ok(None) };
+        local.state.lock().asked.extend(keys.iter().cloned());
+        let groups = self.cluster.by_region(keys.to_vec()).await?;
+        let at_once = groups.iter().map(|(_, keys)| {
+            self.try_group(local, start, keys.clone(), NO_WAIT, wish.for_update_ts)
+        });
+        let mut granted = BTreeMap::new();
+        let mut are_all = true;
+        let mut failed = None;
+        for said in join_all(at_once).await {
+            match said {
+                Ok(Said::Granted(held)) => granted.extend(held),
+                Ok(Said::Locked(_)) => are_all = false,
+                Err(error) => failed = Some(error),
+            }
+        }
+        let first = tokio::select! {
+            first = local.first.lock() => Some(first),
+            () = local.until_first_waits() => None,
+            () = tokio::time::sleep(WITHOUT_PRIMARY) => None,
+        };
+        let counts = first.is_some() && is_primary(&primary) == Some(true);
+        if counts && are_all && failed.is_none() {
+            self.keep(local, &granted)?;
+            return Ok(Some(granted));
+        }
+        drop(first);
+        let before = |key: &Key| local.state.lock().held.contains_key(key);
+        let back: Vec<Key> = granted.into_keys().filter(|key| !before(key)).collect();
+        if !back.is_empty() {
+            self.give_back(local, start, back).await;
+        }
+        failed.map_or(Ok(None), Err)
+    }
+
     /// All keys or none of those that were not locked before.
     async fn take_all(
         &self,
@@ -136,10 +202,11 @@ impl Locking {
         start: Start,
         keys: Vec<Key>,
         wish: &Wish,
+        is_first: bool,
     ) -> Result<BTreeMap<Key, Held>> {
         let mut granted = BTreeMap::new();
         let mut groups = self.cluster.by_region(keys).await?;
-        if groups.len() > 1 {
+        if groups.len() > 1 || is_first {
             let at_once = groups.iter().map(|(_, keys)| {
                 self.try_group(local, start, keys.clone(), NO_WAIT, wish.for_update_ts)
             });
@@ -162,6 +229,9 @@ impl Locking {
             }
             self.keep(local, &granted)?;
             groups.drain(..rest);
+        }
+        if is_first && !groups.is_empty() {
+            local.first_waits().await;
         }
         for (_, keys) in groups {
             let held = self.wait_for_group(local, start, keys, wish).await?;
@@ -245,7 +315,7 @@ impl Locking {
             let key = lock.key.to_vec();
             let fate = self.cluster.fate(&lock, 0).await?;
             if matches!(fate, Fate::Committed(_) | Fate::RolledBack) {
-                self.cluster.clear(&lock, fate).await?;
+                self.cluster.clear(&[lock], fate).await?;
                 for_update_ts = self.cluster.tso.now().await?;
                 continue;
             }

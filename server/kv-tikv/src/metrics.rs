@@ -159,10 +159,9 @@ impl Metrics {
         self.retries[reason as usize].fetch_add(1, Relaxed);
     }
 
-    /// A transaction was committed at a timestamp, which is handed through.
-    pub fn committed(&self, kind: CommitKind, at: u64) -> u64 {
+    /// A transaction was committed.
+    pub fn committed(&self, kind: CommitKind) {
         self.commits[kind as usize].fetch_add(1, Relaxed);
-        at
     }
 
     /// Requests for so many regions were sent side by side.

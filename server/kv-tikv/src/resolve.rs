@@ -3,12 +3,17 @@
 //! The primary lock decides. While it lives within its time, the transaction may still go either
 //! way; a reader can only push its commit above the reader's own timestamp. A lock of an
 //! asynchronous commit cannot be pushed: its transaction is committed once all its locks are there,
-//! so after its time the secondaries are asked too.
+//! so after its time the secondaries are asked too. Unless the primary's time to live says that its
+//! commit goes on in two phases ([`TWO_PHASES`]).
 //!
 //! - A time to live of 0 says nothing: a prewrite that meets a lock reports it so.
 //! - A missing primary is rolled back only after the lock's own time: it may be on its way.
 
-use crate::{cluster::Cluster, cluster::Manner, tso::millis};
+use crate::{
+    cluster::{Cluster, Manner},
+    locals::TWO_PHASES,
+    tso::millis,
+};
 use braid_kv::{Error, Key, Result};
 use braid_tikv_proto::kvrpcpb::{
     self, Action, CheckSecondaryLocksRequest, CheckTxnStatusRequest, KeyError, LockInfo, Op,
@@ -34,6 +39,16 @@ pub(crate) fn unexpected(what: &str, error: &KeyError) -> Error {
     Error::Storage(format!("TiKV, {what}: {text}").into())
 }
 
+/// What the primary says.
+fn fate_by(answer: &kvrpcpb::CheckTxnStatusResponse) -> Fate {
+    match (answer.commit_version, answer.lock_ttl, answer.action()) {
+        (0, 0, _) => Fate::RolledBack,
+        (0, _, Action::MinCommitTsPushed) => Fate::Pushed,
+        (0, _, _) => Fate::Alive,
+        (at, _, _) => Fate::Committed(at),
+    }
+}
+
 impl Cluster {
     /// Asks for the fate of a lock's transaction. With a caller's timestamp it is pushed above.
     pub async fn fate(&self, lock: &LockInfo, caller_ts: u64) -> Result<Fate> {
@@ -57,12 +72,6 @@ impl Cluster {
                 false => Err(unexpected("the status of a transaction", error)),
             };
         }
-        if answer.commit_version > 0 {
-            return Ok(Fate::Committed(answer.commit_version));
-        }
-        if answer.lock_ttl == 0 {
-            return Ok(Fate::RolledBack);
-        }
         let primary = answer.lock_info.as_ref().filter(|primary| primary.use_async_commit);
         if let Some(primary) = primary.filter(|_| is_over(answer.lock_ttl)) {
             if let Some(fate) = self.settle_secondaries(primary).await? {
@@ -72,16 +81,13 @@ impl Cluster {
             request.force_sync_commit = true;
             request.rollback_if_not_exist = true;
             let answer = self.status(&request).await?;
-            return Ok(match (answer.commit_version, answer.lock_ttl) {
-                (0, 0) => Fate::RolledBack,
-                (0, _) => Fate::Alive,
-                (at, _) => Fate::Committed(at),
-            });
+            return Ok(fate_by(&answer));
         }
-        Ok(match answer.action() == Action::MinCommitTsPushed {
-            true => Fate::Pushed,
-            false => Fate::Alive,
-        })
+        if primary.is_some() && caller_ts > 0 && answer.lock_ttl & TWO_PHASES != 0 {
+            request.force_sync_commit = true;
+            return Ok(fate_by(&self.status(&request).await?));
+        }
+        Ok(fate_by(&answer))
     }
 
     /// One question about a primary.
@@ -148,16 +154,29 @@ impl Cluster {
         Ok(())
     }
 
-    /// Clears one lock whose transaction is known to be committed or rolled back.
-    pub async fn clear(&self, lock: &LockInfo, fate: Fate) -> Result<()> {
+    /// Clears locks of one transaction that is known to be committed or rolled back.
+    pub async fn clear(&self, locks: &[LockInfo], fate: Fate) -> Result<()> {
+        let Some(start) = locks.first().map(|lock| lock.lock_version) else { return Ok(()) };
         let commit_version = match fate {
             Fate::Committed(at) => at,
             Fate::RolledBack => 0,
             Fate::Pushed | Fate::Alive => return Ok(()),
         };
-        if lock.lock_type() != Op::PessimisticLock {
-            return self.resolve(lock.lock_version, commit_version, vec![lock.key.to_vec()]).await;
+        let is_pessimistic = |lock: &&LockInfo| lock.lock_type() == Op::PessimisticLock;
+        let others = locks.iter().filter(|lock| !is_pessimistic(lock));
+        let mut keys: Vec<Key> = others.map(|lock| lock.key.to_vec()).collect();
+        keys.sort_unstable();
+        keys.dedup();
+        if !keys.is_empty() {
+            self.resolve(start, commit_version, keys).await?;
         }
+        for lock in locks.iter().filter(is_pessimistic) {
+            self.roll_lock_back(lock).await?;
+        }
+        Ok(())
+    }
+
+    async fn roll_lock_back(&self, lock: &LockInfo) -> Result<()> {
         let make = |_: &_| PessimisticRollbackRequest {
             start_version: lock.lock_version,
             for_update_ts: lock.lock_for_update_ts.max(lock.lock_version),
@@ -176,17 +195,7 @@ impl Cluster {
     pub fn clear_later(self: &Arc<Self>, locks: Vec<LockInfo>, fate: Fate) {
         let cluster = self.clone();
         self.spawn(async move {
-            let Some(start) = locks.first().map(|lock| lock.lock_version) else { return };
-            let commit_version = match fate {
-                Fate::Committed(at) => at,
-                Fate::RolledBack => 0,
-                Fate::Pushed | Fate::Alive => return,
-            };
-            // Readers do not meet pessimistic locks.
-            let mut keys: Vec<Key> = locks.iter().map(|lock| lock.key.to_vec()).collect();
-            keys.sort_unstable();
-            keys.dedup();
-            if let Err(error) = cluster.resolve(start, commit_version, keys).await {
+            if let Err(error) = cluster.clear(&locks, fate).await {
                 tracing::debug!(%error, "locks stay for the next who meets them");
             }
         });

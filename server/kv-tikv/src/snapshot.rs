@@ -65,6 +65,12 @@ impl TikvSnapshot {
         TikvSnapshot { ground, ts, taken: Instant::now(), claimed, _open: open, seen }
     }
 
+    /// What is newest when it is read. The largest timestamp is none that was given out, so that a
+    /// read at it does not make a store give later commits later timestamps.
+    pub fn newest(ground: Arc<Ground>) -> TikvSnapshot {
+        TikvSnapshot::new(ground, u64::MAX)
+    }
+
     /// The snapshot behind the contract's handle.
     pub fn of(snapshot: &Arc<dyn Snapshot>) -> Result<&TikvSnapshot> {
         let own = snapshot.as_any().downcast_ref::<TikvSnapshot>();

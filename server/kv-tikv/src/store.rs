@@ -353,6 +353,10 @@ impl Store for TikvStore {
         })
     }
 
+    fn newest(&self) -> Option<Arc<dyn Snapshot>> {
+        Some(Arc::new(TikvSnapshot::newest(self.parts.ground.clone())))
+    }
+
     fn lock<'a>(
         &'a self,
         txn: TxnId,

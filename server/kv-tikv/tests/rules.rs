@@ -9,8 +9,8 @@ mod common;
 mod helpers;
 
 use braid_kv::{
-    CommitOutcome, Database, Error, Isolation, LockRequest, LockWait, RetryReason, Span,
-    Transaction, TxnOptions,
+    CommitOutcome, Database, Error, Isolation, LockRequest, LockWait, RetryReason, ScanRequest,
+    Span, Transaction, TxnOptions,
 };
 use braid_kv_tikv::{OpenError, TikvAddress, TikvOptions, TikvStore};
 use braid_testkit::tikv::{Fault, Gate, Rpc, Rule};
@@ -441,6 +441,280 @@ async fn deadlocks_are_found_between_locks_and_commits_too() {
         assert_eq!(cycle[0].waiter, t2.id());
         t2.rollback().await;
         first.await.unwrap().unwrap();
+    }
+}
+
+/// A commit that has to wait for somebody's lock keeps no reader waiting and no other commit, also
+/// of another gateway, whether it holds locks itself or not, and wherever its primary is.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_commit_that_waits_for_a_lock_keeps_no_reader_waiting() {
+    let soon = Duration::from_secs(10);
+    for holds_a_lock in [false, true] {
+        for (free, taken) in [("a", "z"), ("z", "a")] {
+            let cluster = two_regions();
+            let long = TikvOptions { lock_ttl: 3 * soon, ..TikvOptions::default() };
+            let (db, other) =
+                (cluster.open_with(long.clone()).await, cluster.open_with(long).await);
+            put(&db, &[("a", "1"), ("z", "1")]).await;
+            let holder = serializable(&db);
+            lock(&holder, taken).await.unwrap();
+            let writer = begin(&db, Isolation::ReadCommitted);
+            if holds_a_lock {
+                lock(&writer, "y").await.unwrap();
+            }
+            set(&writer, free, "2");
+            set(&writer, taken, "2");
+            let commit = tokio::spawn(async move { writer.commit().await });
+            tokio::time::sleep(Duration::from_millis(300)).await;
+            let meanwhile = async {
+                for db in [&db, &other] {
+                    assert_eq!(get(db, free).await.as_deref(), Some("1"));
+                    let reader = serializable(db);
+                    assert_eq!(read(&reader, free).await.as_deref(), Some("1"));
+                    set(&reader, "b", "1");
+                    reader.commit_or_error().await.unwrap();
+                }
+                set(&holder, taken, "3");
+                holder.commit_or_error().await.unwrap();
+            };
+            let meanwhile = tokio::time::timeout(soon, meanwhile).await;
+            meanwhile.unwrap_or_else(|_| panic!("locks: {holds_a_lock}, free: {free}"));
+            let outcome = commit.await.unwrap();
+            assert!(matches!(outcome, Ok(CommitOutcome::Committed(_))), "{outcome:?}");
+            for key in ["a", "z"] {
+                assert_eq!(get(&other, key).await.as_deref(), Some("2"));
+            }
+        }
+    }
+}
+
+/// A read without a snapshot is one of the transaction's like any other: what comes after it has to
+/// fit, and what is written has to rest on it.
+#[tokio::test]
+async fn a_first_read_without_a_snapshot_is_proved_by_what_follows() {
+    for changes in [false, true] {
+        let cluster = two_regions();
+        let db = cluster.open().await;
+        put(&db, &[("a", "1"), ("z", "1")]).await;
+        let begun = |isolation| {
+            let t = begin(&db, isolation);
+            assert!(t.read_first_without_snapshot());
+            t
+        };
+        let all = [Isolation::ReadCommitted, Isolation::RepeatableRead, Isolation::Serializable];
+        let readers = all.map(begun);
+        let (writer, locker) = (begun(Isolation::Serializable), begun(Isolation::Serializable));
+        for t in readers.iter().chain([&writer, &locker]) {
+            assert_eq!(read(t, "a").await.as_deref(), Some("1"));
+        }
+        if changes {
+            put(&db, &[("a", "2"), ("z", "2")]).await;
+        }
+        for t in readers {
+            let seq = t.next_statement();
+            let value = t.get(seq, b"z").await;
+            let is_refused = matches!(&value, Err(Error::Retry(_)));
+            let is_bound = t.isolation() != Isolation::ReadCommitted;
+            assert_eq!(is_refused, changes && is_bound, "{:?}: {value:?}", t.isolation());
+            if is_refused {
+                // Only the whole transaction can begin anew.
+                assert!(t.restart_statement(seq).await.is_err(), "{:?}", t.isolation());
+            }
+        }
+        set(&writer, "y", "1");
+        let outcome = writer.commit().await;
+        let is_refused = matches!(&outcome, Ok(CommitOutcome::Retry(_)) | Err(Error::Retry(_)));
+        assert_eq!(is_refused, changes, "{outcome:?}");
+        assert_eq!(lock(&locker, "z").await.is_err(), changes);
+    }
+}
+
+/// It shows what was acknowledged before it, whatever kind of commit that was, and is not kept
+/// waiting by what is only locked.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_read_without_a_snapshot_shows_what_was_acknowledged() {
+    let cluster = two_regions();
+    let db = cluster.open().await;
+    put(&db, &[("a", "0"), ("z", "0")]).await;
+    for round in 1..60 {
+        let value = round.to_string();
+        let t = serializable(&db);
+        // In one phase, asynchronous, in two phases because of a read.
+        set(&t, "z", &value);
+        if round % 3 > 0 {
+            set(&t, "a", &value);
+        }
+        if round % 3 > 1 {
+            read(&t, "b").await;
+        }
+        let holder = serializable(&db);
+        t.commit_or_error().await.unwrap();
+        lock(&holder, "z").await.unwrap();
+        let reader = serializable(&db);
+        assert!(reader.read_first_without_snapshot());
+        assert_eq!(read(&reader, "z").await, Some(value));
+        assert_eq!(reader.round_trips(), 1);
+        holder.rollback().await;
+    }
+}
+
+/// Of thousands of locks that a commit has left behind one is asked about, and all go at once.
+#[tokio::test]
+async fn locks_of_one_transaction_are_cleared_together() {
+    let cluster = two_regions();
+    let (db, other) = (cluster.open().await, cluster.open().await);
+    let set_all = |t: &Transaction, value: &str| {
+        set(t, "a", value);
+        (0..2_000).for_each(|i| set(t, &format!("z{i:04}"), value));
+    };
+    let gate = Gate::new();
+    let held = Fault::HoldRequest(gate.clone());
+    cluster.add(Rule::next(Rpc::Commit, held).key(&full("z0000")));
+    let first = serializable(&db);
+    set_all(&first, "1");
+    first.commit_or_error().await.unwrap();
+    gate.wait_for(1).await;
+    let before = [Rpc::CheckTxnStatus, Rpc::ResolveLock].map(|rpc| cluster.count(rpc));
+    let second = serializable(&other);
+    set_all(&second, "2");
+    second.commit_or_error().await.unwrap();
+    let after = [Rpc::CheckTxnStatus, Rpc::ResolveLock].map(|rpc| cluster.count(rpc));
+    assert!(after[0] - before[0] <= 4 && after[1] - before[1] <= 4, "{before:?} {after:?}");
+    gate.open();
+    assert_eq!(get(&db, "z1999").await.as_deref(), Some("2"));
+}
+
+/// A store that is too slow for a request gets smaller ones, whether or not it has carried out the
+/// large one; many keys go in several requests at once.
+#[tokio::test]
+async fn a_request_that_is_late_is_cut() {
+    let faults = || {
+        let later = Fault::Delay(Duration::from_millis(700));
+        [None, Some(later), Some(Fault::HoldAnswer(Gate::new())), Some(Fault::LoseAnswer)]
+    };
+    for (count, requests) in [(3_000, 1), (5_000, 5)] {
+        for fault in faults() {
+            let cluster = two_regions();
+            let db = cluster.open_with(hasty()).await;
+            let t = serializable(&db);
+            (0..count).for_each(|i| insert(&t, &format!("z{i:04}"), "1"));
+            let is_late = matches!(fault, Some(Fault::Delay(_) | Fault::HoldAnswer(_)));
+            if let Some(fault) = fault {
+                cluster.add(Rule::next(Rpc::Prewrite, fault).key(&full("z0000")));
+            }
+            let before = cluster.count(Rpc::Prewrite);
+            t.commit_or_error().await.unwrap();
+            let sent = cluster.count(Rpc::Prewrite) - before;
+            assert!(!is_late || sent == requests + 2, "{sent} requests of {count} keys");
+            let reader = serializable(&db);
+            let scan = ScanRequest::new(Span::new(b"z".to_vec(), b"zz".to_vec()));
+            let mut rows = 0;
+            let mut scanner = reader.scanner(reader.next_statement(), scan);
+            while let Some(batch) = scanner.next_batch().await.unwrap() {
+                rows += batch.len();
+            }
+            assert_eq!(rows, count);
+        }
+    }
+}
+
+/// The locks of two statements of one transaction are one wait, though the first names the primary;
+/// if that one is not to be had at once, the other does not stay without it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn locks_beside_the_first_one_do_not_wait_for_it() {
+    let cluster = two_regions();
+    let db = cluster.open().await;
+    put(&db, &[("a", "1"), ("z", "1")]).await;
+    let begun = |key: &'static str, t: &Arc<Transaction>| {
+        let t = t.clone();
+        tokio::spawn(async move { lock(&t, key).await })
+    };
+    let t = serializable(&db);
+    read(&t, "other").await;
+    let gate = Gate::new();
+    let held = Rule::next(Rpc::PessimisticLock, Fault::HoldRequest(gate.clone()));
+    cluster.add(held.key(&full("a")));
+    let first = begun("a", &t);
+    gate.wait_for(1).await;
+    let before = cluster.lock_count();
+    let second = begun("z", &t);
+    while cluster.lock_count() == before {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    assert!(!first.is_finished() && !second.is_finished());
+    gate.open();
+    assert_eq!(first.await.unwrap().unwrap().as_deref(), Some("1"));
+    assert_eq!(second.await.unwrap().unwrap().as_deref(), Some("1"));
+    for key in ["a", "z"] {
+        set(&t, key, "2");
+    }
+    t.commit_or_error().await.unwrap();
+
+    // Somebody has the first one for long, or for longer than is waited.
+    for waits in [true, false] {
+        let holder = serializable(&db);
+        lock(&holder, "a").await.unwrap();
+        let t = db.begin(TxnOptions {
+            lock_timeout: (!waits).then_some(Duration::from_millis(1500)),
+            isolation: Isolation::ReadCommitted,
+            ..TxnOptions::default()
+        });
+        let first = begun("a", &t);
+        while cluster.waiter_count() == 0 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        let second = begun("z", &t);
+        let other = serializable(&db);
+        let free = tokio::time::timeout(Duration::from_secs(10), lock(&other, "z")).await;
+        assert_eq!(free.expect("is given back").unwrap().as_deref(), Some("2"), "{waits}");
+        set(&other, "z", "3");
+        other.commit_or_error().await.unwrap();
+        if waits {
+            holder.rollback().await;
+            first.await.unwrap().unwrap();
+        } else {
+            assert!(matches!(first.await.unwrap(), Err(Error::LockTimeout { .. })));
+            holder.rollback().await;
+        }
+        assert_eq!(second.await.unwrap().unwrap().as_deref(), Some("3"), "{waits}");
+        set(&t, "z", "2");
+        t.commit_or_error().await.unwrap();
+        assert_eq!(get(&db, "z").await.as_deref(), Some("2"));
+    }
+}
+
+/// Two that lock the same keys, each of them at once, do not wait for each other.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn locks_beside_each_other_are_no_deadlock() {
+    let cluster = two_regions();
+    let db = cluster.open().await;
+    put(&db, &[("a", "0"), ("z", "0")]).await;
+    cluster.set_latency(Duration::from_millis(10), Duration::ZERO);
+    let mut both = Vec::new();
+    for _ in 0..2 {
+        let db = db.clone();
+        both.push(tokio::spawn(async move {
+            for _ in 0..40 {
+                let t = begin(&db, Isolation::ReadCommitted);
+                t.snapshot().await.unwrap();
+                let later = async {
+                    tokio::time::sleep(Duration::from_millis(2)).await;
+                    lock(&t, "z").await
+                };
+                let (a, z) = tokio::join!(lock(&t, "a"), later);
+                for (key, value) in [("a", a), ("z", z)] {
+                    let value: u32 = value.unwrap().unwrap().parse().unwrap();
+                    set(&t, key, &(value + 1).to_string());
+                }
+                t.commit_or_error().await.unwrap();
+            }
+        }));
+    }
+    for one in both {
+        one.await.unwrap();
+    }
+    for key in ["a", "z"] {
+        assert_eq!(get(&db, key).await.as_deref(), Some("80"));
     }
 }
 

@@ -245,6 +245,13 @@ pub trait Store: Send + Sync + 'static {
     /// The newest view.
     fn snapshot(&self) -> Answer<'_, Result<Arc<dyn Snapshot>>>;
 
+    /// What is newest whenever it is read, for one read of one key: nothing has to be waited for
+    /// first. Its timestamp says nothing; what it has shown can be proved like other reads. `None`
+    /// where a snapshot costs no wait.
+    fn newest(&self) -> Option<Arc<dyn Snapshot>> {
+        None
+    }
+
     /// Takes locks for `txn`, then says what has changed since `since`.
     fn lock<'a>(
         &'a self,

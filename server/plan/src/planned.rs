@@ -8,10 +8,11 @@ use braid_catalog::{Catalog, Id, SearchPath};
 use braid_sql::ast::{Explain, LockStrength, Statement};
 use braid_types::{Error, Result, SqlState, SqlType};
 
+use crate::access::Bound;
 use crate::bind::Binder;
 use crate::explain::ExplainOptions;
 use crate::expr::Expr;
-use crate::node::Node;
+use crate::node::{Node, Scan};
 use crate::{layout, rules};
 
 /// What planning needs to know.
@@ -73,6 +74,36 @@ pub struct PlannedStatement {
     pub explain: Option<ExplainOptions>,
     /// How long planning took.
     pub planning_micros: u64,
+}
+
+impl PlannedStatement {
+    /// Whether it most likely reads one row by its key and nothing else of the store.
+    pub fn looks_up_one_row(&self) -> bool {
+        let mut node = &self.root;
+        loop {
+            if let Node::Scan(scan) = node {
+                return self.explain.is_none() && !self.is_write && scan.is_of_one_key();
+            }
+            let mut children = Vec::new();
+            node.for_each_child(&mut |child| children.push(child));
+            match children[..] {
+                [child] => node = child,
+                _ => return false,
+            }
+        }
+    }
+}
+
+impl Scan {
+    /// Whether it reads one row by its primary key, without a lock.
+    fn is_of_one_key(&self) -> bool {
+        let primary = &self.table.primary;
+        let is_one = |bound: &Bound| matches!(bound, Bound::In(values) if values.len() == 1);
+        self.lock.is_none()
+            && self.access.index == primary.number
+            && self.access.bounds.len() == primary.keys.len()
+            && self.access.bounds.iter().all(is_one)
+    }
 }
 
 /// Plans a query or DML statement. The errors are those of names, types and privileges.

@@ -153,7 +153,7 @@ impl Session {
             client.row_description(&columns, &portal.formats);
         }
         let source = Source::Rows(rows, tag);
-        portal.run = Run::Open(crate::portal::Running { columns, source });
+        portal.run = Run::Open(crate::portal::Running { columns, source, standing: None });
         self.deliver(portal, 0, client).await
     }
 

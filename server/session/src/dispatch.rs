@@ -97,7 +97,8 @@ impl Session {
         if describe {
             client.row_description(&columns, &portal.formats);
         }
-        portal.run = Run::Open(Running { columns, source: Source::Rows(rows, tag.to_owned()) });
+        let source = Source::Rows(rows, tag.to_owned());
+        portal.run = Run::Open(Running { columns, source, standing: None });
         self.deliver(portal, rows_max, client).await
     }
 
@@ -127,6 +128,24 @@ impl Session {
                 result => return result,
             }
         }
+    }
+
+    /// Finishes what another gateway has begun.
+    pub(crate) async fn go_on(&mut self, taken: ddl::TakenOver) -> Result<()> {
+        let seq = self.ensure_open().txn.next_statement();
+        let catalog = self.catalog_at(seq).await?;
+        let env = self.environment(&catalog);
+        let exec = self.exec_context(seq, catalog, env);
+        let mut cx = DdlContext {
+            exec: &exec,
+            text: "",
+            cache: &self.server.catalog,
+            draft: &mut None,
+            implicit: true,
+            notices: &mut Vec::new(),
+            scattered: Vec::new(),
+        };
+        ddl::go_on(&mut cx, taken).await
     }
 
     async fn attempt_ddl(

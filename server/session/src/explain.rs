@@ -59,6 +59,7 @@ impl Session {
         let columns = result_columns(&plan);
         let cx = self.exec_context(seq, catalog, env);
         let execution = Execution::start(plan, target.params, Arc::new(cx))?;
-        Ok(Running { columns, source: Source::Execution(Box::new(execution), Some("EXPLAIN")) })
+        let source = Source::Execution(Box::new(execution), Some("EXPLAIN"));
+        Ok(Running { columns, source, standing: None })
     }
 }

@@ -40,6 +40,7 @@ mod left_over;
 mod metrics;
 mod options;
 mod plan_cache;
+mod planning;
 mod portal;
 mod prepared;
 mod put_off;

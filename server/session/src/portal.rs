@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use braid_catalog::Standing;
 use braid_exec::Execution;
 use braid_types::{Datum, Row};
 
@@ -21,6 +22,8 @@ pub(crate) enum Source {
 pub(crate) struct Running {
     pub columns: Arc<[ResultColumn]>,
     pub source: Source,
+    /// What it was planned with, if that has to stand until its rows are there.
+    pub standing: Option<Standing>,
 }
 
 /// How far a portal has run.

@@ -1,4 +1,4 @@
-//! Running one bound statement: planning, rows to the client, running again after a conflict.
+//! Running one bound statement: rows to the client, running again after a conflict.
 //!
 //! ```text
 //! run_portal ─ planned ──► start ──► rows ──► rows … ──► tag
@@ -11,13 +11,13 @@
 //! Rules: output of a failed attempt is taken back before the next; a statement that has sent
 //! something is never run again; a cancel or a timeout ends every wait.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
-use braid_catalog::CatalogLookup;
-use braid_exec::{ExecContext, Execution, Memory, NewKeys};
-use braid_kv::{Seq, Transaction};
-use braid_plan::{PlanContext, PlannedStatement};
+use braid_catalog::{Catalog, CatalogLookup};
+use braid_exec::{ExecContext, Execution, Memory, NewKeys, from_kv};
+use braid_kv::{RetryReason, Seq, Transaction};
+use braid_plan::PlannedStatement;
 use braid_sql::ast::Statement;
 use braid_types::{Datum, Error, Result, Row, SqlState, SqlType};
 use tokio::task::JoinHandle;
@@ -28,7 +28,7 @@ use crate::entry::SessionEntry;
 use crate::environment::StatementEnvironment;
 use crate::errors::is_retryable;
 use crate::explain::explained_execute;
-use crate::plan_cache::CachedPlan;
+use crate::planning::Bound;
 use crate::portal::{Portal, Run, Running, Source};
 use crate::prepared::{Prepared, returns_rows, runs_in_any_block};
 use crate::session::Session;
@@ -79,10 +79,7 @@ impl Session {
     }
 
     /// What functions and the planner see.
-    pub(crate) fn environment(
-        &mut self,
-        catalog: &Arc<braid_catalog::Catalog>,
-    ) -> StatementEnvironment {
+    pub(crate) fn environment(&mut self, catalog: &Arc<Catalog>) -> StatementEnvironment {
         let now = now_micros();
         let transaction_micros = self.open.as_ref().map_or(now, |open| open.micros);
         let shared = self.shared.clone();
@@ -98,109 +95,11 @@ impl Session {
         }
     }
 
-    /// The plan of a statement as of now, outside of its execution.
-    pub(crate) async fn plan_now(&mut self, prepared: &Prepared) -> Result<Arc<CachedPlan>> {
-        let seq = self.ensure_open().txn.next_statement();
-        let catalog = self.catalog_at(seq).await?;
-        let env = self.environment(&catalog);
-        self.plan(prepared, &catalog, &env)
-    }
-
-    /// The plan of a statement: the one used before, one of another session, or a new one.
-    pub(crate) fn plan(
-        &mut self,
-        prepared: &Prepared,
-        catalog: &Arc<braid_catalog::Catalog>,
-        env: &StatementEnvironment,
-    ) -> Result<Arc<CachedPlan>> {
-        let version = catalog.version();
-        let key = self.derived().key.clone();
-        let used = prepared.plan.lock().clone();
-        if let Some(plan) = used.filter(|plan| plan.fits(version, &key, &prepared.hints)) {
-            self.server.plans.count(true);
-            return Ok(plan);
-        }
-        let plan = self.plan_typed(prepared, &prepared.hints, catalog, env)?;
-        *prepared.plan.lock() = Some(plan.clone());
-        Ok(plan)
-    }
-
-    /// The plan for parameters of these types: one of another session, or a new one.
-    fn plan_typed(
-        &mut self,
-        prepared: &Prepared,
-        hints: &[SqlType],
-        catalog: &Arc<braid_catalog::Catalog>,
-        env: &StatementEnvironment,
-    ) -> Result<Arc<CachedPlan>> {
-        let version = catalog.version();
-        let key = self.derived().key.clone();
-        let found = prepared.parsed.plan(version, &key, hints);
-        self.server.plans.count(found.is_some());
-        Ok(match found {
-            Some(plan) => plan,
-            None => {
-                let statement = prepared
-                    .statement()
-                    .ok_or_else(|| Error::internal("an empty statement has no plan"))?;
-                let cx = PlanContext { catalog, path: &env.lookup.path, env, param_types: hints };
-                let plan = Arc::new(braid_plan::plan(statement, &cx)?);
-                let columns = result_columns(&plan);
-                let hints = hints.to_vec();
-                let plan = Arc::new(CachedPlan {
-                    version,
-                    key,
-                    hints,
-                    plan,
-                    columns,
-                    casts: OnceLock::new(),
-                });
-                prepared.parsed.keep(&plan);
-                plan
-            }
-        })
-    }
-
-    /// The plan of a statement with its parameters, and these, or the values that are part of it.
-    ///
-    /// Parameters keep the types that they had when the statement was prepared, also if a table
-    /// has changed since.
-    pub(crate) fn plan_bound(
-        &mut self,
-        prepared: &Prepared,
-        params: &Arc<Vec<Datum>>,
-        catalog: &Arc<braid_catalog::Catalog>,
-        env: &StatementEnvironment,
-    ) -> Result<(Arc<CachedPlan>, Arc<Vec<Datum>>)> {
-        let found = self.plan(prepared, catalog, env);
-        let Some(given) = &prepared.given else {
-            let plan = found?;
-            if prepared.params.is_empty() || prepared.params == plan.plan.params {
-                return Ok((plan, params.clone()));
-            }
-            return Ok((
-                self.plan_typed(prepared, &prepared.params, catalog, env)?,
-                params.clone(),
-            ));
-        };
-        let values = given.values.as_ref().unwrap_or(params).clone();
-        match found {
-            Ok(plan) if given.fits(&plan) => Ok((plan, values)),
-            // After a change of the table it may want others, or none.
-            _ if given.can_be_whole() => {
-                let whole = self.without_skeleton(prepared)?;
-                Ok((self.plan(&whole, catalog, env)?, params.clone()))
-            }
-            Ok(_) => Ok((self.plan_typed(prepared, &given.types, catalog, env)?, values)),
-            Err(error) => Err(error),
-        }
-    }
-
     /// What an execution may use.
     pub(crate) fn exec_context(
         &mut self,
         seq: Seq,
-        catalog: Arc<braid_catalog::Catalog>,
+        catalog: Arc<Catalog>,
         env: StatementEnvironment,
     ) -> ExecContext {
         let txn = self.ensure_open().txn.clone();
@@ -212,7 +111,7 @@ impl Session {
         &self,
         txn: Arc<Transaction>,
         seq: Seq,
-        catalog: Arc<braid_catalog::Catalog>,
+        catalog: Arc<Catalog>,
         env: StatementEnvironment,
     ) -> ExecContext {
         let active = env.active.clone();
@@ -245,9 +144,8 @@ impl Session {
         if let Some((explain, execute)) = explained_execute(prepared.statement()) {
             return self.start_explained(explain, execute, seq).await;
         }
-        let catalog = self.catalog_at(seq).await?;
-        let env = self.environment(&catalog);
-        let (plan, params) = self.plan_bound(prepared, params, &catalog, &env)?;
+        let (bound, standing) = self.bound(prepared, params, seq).await?;
+        let Bound { catalog, env, plan, params } = bound;
         if let Some(promised) = &prepared.columns
             && !same_columns(promised, &plan.columns)
         {
@@ -273,6 +171,7 @@ impl Session {
         Ok(Running {
             columns: plan.columns.clone(),
             source: Source::Execution(Box::new(execution), explain.then_some("EXPLAIN")),
+            standing,
         })
     }
 
@@ -423,6 +322,9 @@ impl Session {
         while left > 0 {
             let wanted = usize::try_from(left).unwrap_or(usize::MAX).min(BATCH_ROWS);
             let mut rows = running.source.next(wanted, &cancel).await?;
+            if running.standing.as_ref().is_some_and(|standing| !standing.stands()) {
+                return Err(from_kv(braid_kv::Error::retry(RetryReason::SchemaChanged, None)));
+            }
             if rows.is_empty() {
                 self.tag_position = client.position();
                 client.command_complete(&running.source.tag(sent));

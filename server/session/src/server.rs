@@ -116,7 +116,9 @@ impl Server {
         let gateways = Gateways::open(&kv, number, env!("CARGO_PKG_VERSION"), now_micros());
         let gateways = gateways.await.map_err(from_kv)?;
         let catalog = CatalogCache::of_gateway(&gateways);
-        remove_unfinished(&kv, &catalog, &gateways).await?;
+        if !gateways.is_shared() {
+            remove_unfinished(&kv, &catalog, &gateways).await?;
+        }
         catalog.load_statistics(&kv).await.map_err(from_kv)?;
         let sequences = Sequences::new(kv.clone());
         let server = Arc::new(Server {

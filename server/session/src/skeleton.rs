@@ -280,7 +280,7 @@ impl Session {
             return None;
         }
         let seq = self.ensure_open().txn.next_statement();
-        let catalog = self.catalog_at(seq).await.ok()?;
+        let catalog = self.catalog_ahead(seq).await.ok()?;
         let env = self.environment(&catalog);
         let plan = self.plan(&prepared, &catalog, &env).ok()?;
         let types = plan.plan.params.clone();

@@ -107,17 +107,20 @@ type Sent<T = ()> = Result<T, Failure>;
 impl Sender<'_> {
     async fn transaction(&mut self) -> Sent<Outcome> {
         match self.random.below(12) {
-            0 => self.single().await,
-            1 => self.read_only().await,
+            0 | 1 => self.single().await,
+            2 => self.read_only().await,
             _ => self.block().await,
         }
     }
 
     /// A statement of its own.
     async fn single(&mut self) -> Sent<Outcome> {
-        let sent = match self.random.below(3) {
+        let sent = match self.random.below(6) {
             0 => self.read_range(false).await,
             1 => self.update_returning().await,
+            2 => self.read_list(false).await,
+            3 => self.read_register(false).await,
+            4 => self.lookups().await,
             _ => self.append(1, false).await,
         };
         sent.map_err(|failure| Failure { commit_sent: true, ..failure })?;
@@ -227,6 +230,17 @@ impl Sender<'_> {
         let sql = format!("SELECT key, vals FROM list WHERE key = {key} {clause}");
         let found = rows(self.client, &sql).await?;
         self.saw(&[Key::List(key)], found);
+        Ok(())
+    }
+
+    /// Two statements of one text, so of one transaction, though the first could be the only one.
+    async fn lookups(&mut self) -> Sent {
+        let (one, other) =
+            (self.first, self.first + 1 + self.random.below(WINDOW as u64 - 1) as i64);
+        let (one, other) = if self.random.one_in(2) { (one, other) } else { (other, one) };
+        let select = |key| format!("SELECT key, vals FROM list WHERE key = {key}");
+        let found = rows(self.client, &[select(one), select(other)].join("; ")).await?;
+        self.saw(&[Key::List(one), Key::List(other)], found);
         Ok(())
     }
 

@@ -22,7 +22,10 @@
 //!
 //! # What must always hold
 //!
-//! - Points of time are timestamps of the store, never this machine's clock.
+//! - Points of time are timestamps of the store, never this machine's clock. With one exception: a
+//!   read that takes no timestamp ([`crate::Standing`]) looks before and after it whether the
+//!   period lasts, and takes the lease for over by this machine's clock when half of it is left. It
+//!   may show a row by an old schema if the store's clock jumps by the other half meanwhile.
 //! - A commit of a fast gateway, and every commit of a schema change, lies below the end of its
 //!   gateway's lease ([`braid_kv::CommitFence`]). Whoever has seen a lease end has seen the end of
 //!   its commits: a gateway that was paused meanwhile writes nothing under it.

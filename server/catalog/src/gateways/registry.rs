@@ -91,6 +91,11 @@ impl State {
         self.settled.clone().filter(|_| is_ready)
     }
 
+    /// The fast period, if there is one and no change of this gateway.
+    fn undisturbed_epoch(&self) -> Option<Arc<Epoch>> {
+        self.epoch.clone().filter(|_| self.changes == 0)
+    }
+
     /// The lease has ended: whatever was bound to it can no longer take place.
     pub fn lapse(&mut self) {
         self.lease = None;
@@ -267,8 +272,15 @@ impl Gateways {
 
     /// The fast period, if this is one and no change of this gateway is under way.
     pub(crate) fn epoch(&self) -> Option<Arc<Epoch>> {
+        self.state.lock().undisturbed_epoch()
+    }
+
+    /// The same if the lease lasts for long enough that this machine's clock may tell so: it was
+    /// taken before that was half over.
+    pub(crate) fn lasting_epoch(&self) -> Option<Arc<Epoch>> {
         let state = self.state.lock();
-        state.epoch.clone().filter(|_| state.changes == 0)
+        let lasts = state.safe_until.is_some_and(|until| Instant::now() + LEASE / 2 < until);
+        state.undisturbed_epoch().filter(|_| lasts)
     }
 
     /// Prepares a schema change: comes back when no gateway trusts its cached catalog any more.

@@ -89,6 +89,7 @@ fn tables(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
         };
         let passing = table.primary.passing.iter();
         let left_over = passing.filter(|passing| !cx.catalog.is_arriving(passing)).count();
+        let left_over = left_over + usize::from(table.vacated);
         let left_over = u32::try_from(left_over).unwrap_or(u32::MAX);
         sheet.push([
             int(table.id),

@@ -9,20 +9,21 @@
 //! puts their entries; a row that changes meanwhile makes the batch run again. Transactions that
 //! planned before the announcement cannot commit after it: they require the table's descriptor to
 //! be unchanged. If two rows have the same key, or the statement is cancelled, the index is removed
-//! again; if the process ends meanwhile, the next start does that (`super::unfinished`).
+//! again; if the process ends meanwhile, see `super::unfinished`.
 //!
 //! Rule: once the announcement is under way, nobody drops the future: `run` minds the statement's
 //! cancellation itself.
 
 use std::sync::Arc;
 
-use braid_catalog::{Draft, Id, IndexNumber, IndexState, Table};
+use braid_catalog::{Draft, Id, Index, IndexNumber, IndexState, Table};
 use braid_kv::{Database, Key, ScanRequest, Span, TxnOptions};
 use braid_plan::Expr as Bound;
 use braid_types::{Datum, Error, Result, SqlState};
 
 use super::DdlContext;
 use super::data::{CHECKED, not_unique, whole_rows};
+use super::move_index::take_part;
 use crate::from_kv;
 use crate::rows::{IndexRows, RowDecoder, TableRows};
 
@@ -35,12 +36,10 @@ const BATCH_BYTES: usize = 64 << 20;
 /// How often a step is tried again after a conflict.
 pub(super) const ATTEMPTS_MAX: usize = 200;
 
-/// Builds the index that `prepare` adds to a table's descriptor; `finish` changes the descriptor
-/// when it is complete.
+/// Builds the index that `prepare` adds to a table's descriptor.
 pub(super) async fn run(
     cx: &mut DdlContext<'_>,
     mut prepare: impl FnMut(&mut DdlContext<'_>) -> Result<Option<(Table, IndexNumber)>>,
-    mut finish: impl FnMut(&mut DdlContext<'_>, &mut Table, IndexNumber) -> Result<()>,
 ) -> Result<()> {
     let kv = cx.txn().database().clone();
     let mut found = None;
@@ -56,45 +55,60 @@ pub(super) async fn run(
     })
     .await?;
     let Some((table, number)) = found else { return Ok(()) };
+    go_on(cx, &kv, table, number).await
+}
+
+/// Fills an index that was announced, makes it public or removes it again. Entries that are there
+/// already do no harm.
+pub(super) async fn go_on(
+    cx: &mut DdlContext<'_>,
+    kv: &Database,
+    table: Id,
+    number: IndexNumber,
+) -> Result<()> {
     let mut built = {
         let cancel = cx.exec.cancel.clone();
         tokio::select! {
             biased;
-            filled = fill(cx, &kv, table, number) => filled,
+            filled = fill(cx, kv, table, number) => filled,
             error = cancel.stopped() => Err(error),
         }
     };
     if built.is_ok() {
-        built = change(cx, &kv, true, |cx| publish(cx, table, number, &mut finish)).await;
+        built = change(cx, kv, true, |cx| publish(cx, table, number)).await;
     }
     if built.is_err() {
-        change(cx, &kv, false, |cx| remove(cx, table, number)).await?;
+        change(cx, kv, false, |cx| remove(cx, table, number)).await?;
     }
     built
 }
 
+/// Whether this gateway builds the index: another one that has taken it for gone may do so now, or
+/// may have finished it.
+fn is_mine(cx: &DdlContext<'_>, index: &Index) -> bool {
+    index.state == IndexState::Building && index.builder == cx.cache.gateway()
+}
+
 /// The index is complete now.
-fn publish(
-    cx: &mut DdlContext<'_>,
-    table: Id,
-    number: IndexNumber,
-    finish: &mut impl FnMut(&mut DdlContext<'_>, &mut Table, IndexNumber) -> Result<()>,
-) -> Result<()> {
+fn publish(cx: &mut DdlContext<'_>, table: Id, number: IndexNumber) -> Result<()> {
     let catalog = cx.catalog();
     let Some(table) = catalog.table(table) else { return Err(vanished()) };
     let mut table = Table::clone(table);
-    let Some(index) = table.indexes.iter_mut().find(|index| index.number == number) else {
+    let index = table.indexes.iter_mut().find(|index| index.number == number);
+    let Some(index) = index.filter(|index| is_mine(cx, index)) else {
         return Err(vanished());
     };
     (index.state, index.builder) = (IndexState::Public, None);
-    finish(cx, &mut table, number)?;
+    if let Some(old) = index.replaces.take() {
+        take_part(cx, &mut table, old, number)?;
+    }
     cx.draft()?.put_table(table);
     Ok(())
 }
 
 /// Somebody has dropped it, or another gateway has taken this one for gone.
 fn vanished() -> Error {
-    let message = "the index was dropped while it was being built";
+    let message = "the index is not being built here any more";
     Error::new(SqlState::UndefinedObject, message)
 }
 
@@ -103,9 +117,8 @@ fn remove(cx: &mut DdlContext<'_>, table: Id, number: IndexNumber) -> Result<()>
     let catalog = cx.catalog();
     let Some(table) = catalog.table(table) else { return Ok(()) };
     let mut table = Table::clone(table);
-    let Some(place) = table.indexes.iter().position(|index| index.number == number) else {
-        return Ok(());
-    };
+    let is_it = |index: &Index| index.number == number && is_mine(cx, index);
+    let Some(place) = table.indexes.iter().position(is_it) else { return Ok(()) };
     let index = table.indexes.remove(place);
     cx.delete_index(&table, &index)?;
     cx.draft()?.put_table(table);
@@ -241,7 +254,7 @@ async fn batch_once(
     let seq = txn.next_statement();
     let catalog = cx.cache.at(&txn, seq).await.map_err(from_kv)?;
     let index = catalog.table(builder.table.id).and_then(|table| table.index(builder.number));
-    if index.is_none_or(|index| index.state != IndexState::Building) {
+    if index.is_none_or(|index| !is_mine(cx, index)) {
         txn.rollback().await;
         return Err(vanished());
     }

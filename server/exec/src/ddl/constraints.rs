@@ -179,6 +179,7 @@ impl DdlContext<'_> {
             predicate: spec.predicate.clone(),
             state: IndexState::Public,
             builder: None,
+            replaces: None,
             interleaving: None,
             below: Vec::new(),
             passing: Vec::new(),

@@ -150,5 +150,5 @@ pub(super) async fn run_alone(cx: &mut DdlContext<'_>, create: &CreateIndex) -> 
         let number = add(cx, &mut changed, &spec, create)?;
         Ok(Some((changed, number)))
     };
-    build_index::run(cx, announce, |_, _, _| Ok(())).await
+    build_index::run(cx, announce).await
 }

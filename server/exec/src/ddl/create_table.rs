@@ -63,6 +63,7 @@ fn empty_table(id: Id, database: Id, schema: Id, name: &str, owner: Id) -> Table
     Table {
         id,
         data_id: id,
+        version: 0,
         database,
         schema,
         name: name.to_owned(),
@@ -80,6 +81,7 @@ fn empty_table(id: Id, database: Id, schema: Id, name: &str, owner: Id) -> Table
             predicate: None,
             state: IndexState::Public,
             builder: None,
+            replaces: None,
             interleaving: None,
             below: Vec::new(),
             passing: Vec::new(),

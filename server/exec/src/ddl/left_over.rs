@@ -10,9 +10,12 @@
 //! table's rows have moved away (`Table::vacated`): they may come back to it, so it cannot be
 //! destroyed later as a dropped one is (`super::dropped`).
 //!
-//! Rules: a batch counts only if the parent's descriptor is what it was, so that nothing is removed
-//! that somebody has begun to use; keys that are still on their way in (`Catalog::is_arriving`)
-//! are left alone. A process that ends meanwhile goes on at its next start.
+//! Rules: a batch counts only if the descriptor with the note is what it was, so that nothing is
+//! removed that somebody has begun to use; keys that are still on their way in
+//! (`Catalog::is_arriving`) are left alone. Several may remove the same keys, and the note that one
+//! of them finds may be another one than before, whose keys were put there since: whoever finds the
+//! descriptor changed begins again, and only who has seen all of the range under one descriptor
+//! removes the note. A process that ends meanwhile goes on at its next start.
 
 use std::sync::Arc;
 
@@ -98,29 +101,39 @@ impl Left<'_> {
 }
 
 async fn remove_keys(kv: &Database, cache: &Arc<CatalogCache>, left: &Left<'_>) -> Result<bool> {
-    let mut next = Some(left.span.clone());
+    let mut so_far: Option<Progress> = None;
     let mut keys_max = BATCH_KEYS;
-    while let Some(span) = next.clone() {
-        match batch(kv, cache, left, span, keys_max).await {
-            Ok(Step::Left(rest)) => {
-                next = rest;
+    loop {
+        let step = match &so_far {
+            Some(Progress { version, rest: None }) => forget(kv, cache, left, *version).await,
+            so_far => batch(kv, cache, left, so_far.as_ref(), keys_max).await,
+        };
+        match step {
+            Ok(Step::Removed(progress)) => {
+                so_far = Some(progress);
                 keys_max = BATCH_KEYS.min(keys_max * 2);
             }
+            Ok(Step::Changed) => so_far = None,
             Ok(Step::Gone) => return Ok(true),
             Err(error) if is_retry(&error) && keys_max > 1 => keys_max /= 2,
             Err(error) if is_retry(&error) => return Ok(false),
             Err(error) => return Err(error),
         }
     }
-    match forget(kv, cache, left).await {
-        Err(error) if is_retry(&error) => Ok(false),
-        other => other.map(|()| true),
-    }
+}
+
+/// How far the removal has come.
+struct Progress {
+    /// The version of the descriptor under which it began.
+    version: u64,
+    /// What is left of the span.
+    rest: Option<Span>,
 }
 
 enum Step {
-    /// What is left of the span.
-    Left(Option<Span>),
+    Removed(Progress),
+    /// The descriptor is another one now.
+    Changed,
     /// There is nothing to remove any more.
     Gone,
 }
@@ -129,18 +142,23 @@ async fn batch(
     kv: &Database,
     cache: &Arc<CatalogCache>,
     left: &Left<'_>,
-    span: Span,
+    so_far: Option<&Progress>,
     keys_max: usize,
 ) -> Result<Step> {
     let txn = kv.begin(TxnOptions::default());
     let seq = txn.next_statement();
     let catalog = cache.at(&txn, seq).await.map_err(from_kv)?;
-    if left.table(&catalog).is_none() {
+    let Some(Table { version, .. }) = left.table(&catalog) else {
         txn.rollback().await;
         return Ok(Step::Gone);
+    };
+    if so_far.is_some_and(|so_far| so_far.version != version) {
+        txn.rollback().await;
+        return Ok(Step::Changed);
     }
     txn.require_unchanged(descriptor_key(left.table));
     let shape = left.passing.map(Passing::shape);
+    let span = so_far.and_then(|so_far| so_far.rest.clone()).unwrap_or_else(|| left.span.clone());
     let request = ScanRequest::new(span).keys_only().limit_rows(keys_max);
     let request = request.record(braid_kv::Record::Never).shape(shape.as_ref());
     let found = txn.scan(seq, request).await.map_err(from_kv)?;
@@ -148,17 +166,26 @@ async fn batch(
         txn.delete(seq, key).map_err(from_kv)?;
     }
     txn.commit_or_error().await.map_err(from_kv)?;
-    Ok(Step::Left(found.resume))
+    Ok(Step::Removed(Progress { version, rest: found.resume }))
 }
 
-async fn forget(kv: &Database, cache: &Arc<CatalogCache>, left: &Left<'_>) -> Result<()> {
+async fn forget(
+    kv: &Database,
+    cache: &Arc<CatalogCache>,
+    left: &Left<'_>,
+    version: u64,
+) -> Result<Step> {
     let txn = kv.begin(TxnOptions::default());
     let seq = txn.next_statement();
     let mut draft = cache.draft(&txn, seq).await.map_err(from_kv)?;
     let Some(mut table) = left.table(draft.catalog()) else {
         txn.rollback().await;
-        return Ok(());
+        return Ok(Step::Gone);
     };
+    if table.version != version {
+        txn.rollback().await;
+        return Ok(Step::Changed);
+    }
     match left.passing {
         Some(passing) => table.primary.passing.retain(|known| known != passing),
         None => table.vacated = false,
@@ -167,5 +194,6 @@ async fn forget(kv: &Database, cache: &Arc<CatalogCache>, left: &Left<'_>) -> Re
     let pending = draft.flush(cache, &txn, seq).await.map_err(from_kv)?;
     let outcome = txn.commit_or_error().await;
     drop(pending);
-    outcome.map(drop).map_err(from_kv)
+    outcome.map_err(from_kv)?;
+    Ok(Step::Gone)
 }

@@ -50,4 +50,4 @@ pub use dropped::{destroy_dropped_ranges, mark_dropped_ranges};
 pub use left_over::remove_left_over;
 pub use run::{is_ddl, run};
 pub use scram::scram_secret;
-pub use unfinished::remove_unfinished;
+pub use unfinished::{Gone, TakenOver, go_on, remove_unfinished, take_over, who_is_gone};

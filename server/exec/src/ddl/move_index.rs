@@ -4,8 +4,6 @@
 //! What is left of the old place goes in the background (`super::left_over`) or with one range
 //! delete. A statement that fails, is cancelled or ends with the process leaves the old index.
 
-use std::sync::atomic::{AtomicU16, Ordering};
-
 use braid_catalog::{Index, IndexNumber, IndexState, Object, Relation, Table};
 use braid_sql::ast::{AlterIndex, AlterIndexAction, Interleave};
 use braid_types::{Error, Result, SqlState};
@@ -21,16 +19,11 @@ pub(super) async fn run(cx: &mut DdlContext<'_>, alter: &AlterIndex) -> Result<(
         AlterIndexAction::Interleave(clause) => Some(clause),
         AlterIndexAction::Options | AlterIndexAction::Uninterleave => None,
     };
-    let replaced = AtomicU16::new(0);
     let prepare = |cx: &mut DdlContext<'_>| {
         let Some((table, number)) = find(cx, alter)? else { return Ok(None) };
-        replaced.store(number, Ordering::Relaxed);
         add_twin(cx, table, number, clause).map(Some)
     };
-    let finish = |cx: &mut DdlContext<'_>, table: &mut Table, number| {
-        take_part(cx, table, replaced.load(Ordering::Relaxed), number)
-    };
-    build_index::run(cx, prepare, finish).await
+    build_index::run(cx, prepare).await
 }
 
 /// The tag of what changes nothing; 25001 for what works in several transactions of its own.
@@ -112,6 +105,7 @@ fn add_twin(
         id,
         number: new_number,
         name,
+        replaces: Some(number),
         constraint: None,
         interleaving: None,
         comment: None,
@@ -124,7 +118,7 @@ fn add_twin(
 }
 
 /// The new index takes the part of the old one, which goes.
-fn take_part(
+pub(super) fn take_part(
     cx: &mut DdlContext<'_>,
     table: &mut Table,
     old: IndexNumber,

@@ -80,19 +80,30 @@ pub(super) async fn run(cx: &mut DdlContext<'_>, alter: &AlterTable) -> Result<(
             }
         }
     };
+    go_on(cx, &kv, table, key).await
+}
+
+/// Copies the rows of a table whose move was announced, and switches or takes the move back; `key`
+/// is the clause's foreign key. Rows that were copied already do no harm.
+pub(super) async fn go_on(
+    cx: &mut DdlContext<'_>,
+    kv: &Database,
+    table: Id,
+    key: Option<Id>,
+) -> Result<()> {
     let mut result = {
         let cancel = cx.exec.cancel.clone();
         tokio::select! {
             biased;
-            moved = fill(cx, &kv, table, key) => moved,
+            moved = fill(cx, kv, table, key) => moved,
             error = cancel.stopped() => Err(error),
         }
     };
     if result.is_ok() {
-        result = change(cx, &kv, true, |cx| switch(cx, table)).await;
+        result = change(cx, kv, true, |cx| switch(cx, table)).await;
     }
     if result.is_err() {
-        change(cx, &kv, false, |cx| {
+        change(cx, kv, false, |cx| {
             let table = cx.catalog().table(table).filter(|table| is_mine(cx, table)).cloned();
             table.map_or(Ok(()), |table| take_back(cx, &table))
         })

@@ -1,27 +1,32 @@
 //! Indexes and foreign keys that were being added, and tables that were being moved, when the
 //! process that did it ended.
 //!
-//! Nobody goes on building them, so they are removed as DROP INDEX does it: the descriptor
-//! and one delete of the entries' span, whatever their number, in a single transaction. The store
-//! frees their space later, beside what else it does. A table that was being moved stays where it
-//! is. What either has below others' rows is left over (`super::left_over`).
+//! Where the store has one process only, nobody goes on building them: the next start removes them,
+//! before it takes sessions, as DROP INDEX does it: the descriptor and one delete of the entries'
+//! span, whatever their number, in a single transaction. The store frees their space later, beside
+//! what else it does. A table that was being moved stays where it is. What either has below others'
+//! rows is left over (`super::left_over`).
 //!
-//! Where the store has one process only, the next start does it, before it takes sessions. With
-//! several gateways each unfinished thing names its own, and the others do it once the lease of
-//! that one has ended.
+//! With several gateways each unfinished thing names its own, and once the lease of that one has
+//! ended another one takes it over ([`take_over`]) and goes on ([`go_on`]): writers have kept the
+//! index, or written both places, since the announcement, so it is enough to copy once more what
+//! was there before. Foreign keys are removed all the same, but for those of moves.
 //!
 //! Rule: whoever works on something unfinished looks in each of its transactions whether it is
-//! still there, and has the descriptor proved: a gateway that was only taken for gone finds out.
+//! still its own, and has the descriptor proved: a gateway that was only taken for gone finds out.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use braid_catalog::{CatalogCache, Draft, Dropped, ForeignKey, Gateways, Index, IndexState, Table};
+use braid_catalog::{
+    CatalogCache, Draft, Dropped, ForeignKey, Gateways, Id, Index, IndexNumber, IndexState, Table,
+};
 use braid_kv::{Database, Seq, Transaction, TxnOptions};
 use braid_types::Result;
 
 use super::dropped::drop_range;
 use super::relocate::vacate;
+use super::{DdlContext, build_index, relocate};
 use crate::from_kv;
 
 /// Removes every index that is still being built, and every foreign key that is still being
@@ -30,20 +35,111 @@ use crate::from_kv;
 pub async fn remove_unfinished(
     kv: &Database,
     cache: &Arc<CatalogCache>,
-    gateways: &Gateways,
+    gone: &Gone,
 ) -> Result<Vec<(String, String)>> {
+    if gone.0.is_empty() {
+        return Ok(Vec::new());
+    }
+    remove(kv, cache, |worker| gone.0.contains(&worker)).await
+}
+
+/// Those who were at work and are not there any more; `None` stands for an earlier process.
+#[derive(Debug)]
+pub struct Gone(BTreeSet<Option<u64>>);
+
+/// Looks who is gone that has left something unfinished.
+pub async fn who_is_gone(
+    kv: &Database,
+    cache: &Arc<CatalogCache>,
+    gateways: &Gateways,
+) -> Result<Gone> {
     let txn = kv.begin(TxnOptions { read_only: true, ..TxnOptions::default() });
     let catalog = cache.at(&txn, txn.next_statement()).await.map_err(from_kv)?;
     txn.rollback().await;
-    let workers: BTreeSet<Option<u64>> =
+    let mut workers: BTreeSet<Option<u64>> =
         catalog.tables().flat_map(|table| unfinished(table)).collect();
-    if workers.is_empty() {
-        return Ok(Vec::new());
-    }
     let named: Vec<u64> = workers.iter().flatten().copied().collect();
+    if named.is_empty() {
+        return Ok(Gone(workers));
+    }
     // Looked at after what they have begun, so that one that is new is seen.
     let gone: BTreeSet<u64> = gateways.gone(&named).await.map_err(from_kv)?.into_iter().collect();
-    remove(kv, cache, |worker| worker.is_none_or(|worker| gone.contains(&worker))).await
+    workers.retain(|worker| worker.is_none_or(|worker| gone.contains(&worker)));
+    Ok(Gone(workers))
+}
+
+/// Something unfinished that this gateway has taken over.
+#[derive(Clone, Copy, Debug)]
+pub struct TakenOver {
+    /// The table's database.
+    pub database: Id,
+    table: Id,
+    what: What,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum What {
+    Index(IndexNumber),
+    /// With the clause's foreign key.
+    Move(Option<Id>),
+}
+
+/// Makes this gateway the one that builds and moves what gateways have begun that are gone.
+pub async fn take_over(
+    kv: &Database,
+    cache: &Arc<CatalogCache>,
+    gone: &Gone,
+) -> Result<Vec<TakenOver>> {
+    let Gone(gone) = gone;
+    if gone.is_empty() {
+        return Ok(Vec::new());
+    }
+    let txn = kv.begin(TxnOptions::default());
+    let seq = txn.next_statement();
+    let mut draft = cache.draft(&txn, seq).await.map_err(from_kv)?;
+    let mut taken = Vec::new();
+    let catalog = draft.catalog().clone();
+    for table in catalog.tables() {
+        let mut changed = Table::clone(table);
+        let mut whats = Vec::new();
+        for index in &mut changed.indexes {
+            if index.state == IndexState::Building && gone.contains(&index.builder) {
+                index.builder = cache.gateway();
+                whats.push(What::Index(index.number));
+            }
+        }
+        if let Some(moving) = changed.moving.as_mut().filter(|m| gone.contains(&m.mover)) {
+            moving.mover = cache.gateway();
+            let key = moving.to.as_ref().and_then(|to| to.foreign_key);
+            for known in changed.foreign_keys.iter_mut().filter(|known| Some(known.id) == key) {
+                known.adder = cache.gateway();
+            }
+            whats.push(What::Move(key));
+        }
+        if !whats.is_empty() {
+            draft.put_table(changed);
+        }
+        let database = table.database;
+        taken.extend(whats.into_iter().map(|what| TakenOver { database, table: table.id, what }));
+    }
+    if taken.is_empty() {
+        txn.rollback().await;
+        return Ok(taken);
+    }
+    let pending = draft.flush(cache, &txn, seq).await.map_err(from_kv)?;
+    let outcome = txn.commit_or_error().await;
+    drop(pending);
+    outcome.map_err(from_kv)?;
+    Ok(taken)
+}
+
+/// Finishes what was taken over, or removes it if it cannot be finished.
+pub async fn go_on(cx: &mut DdlContext<'_>, taken: TakenOver) -> Result<()> {
+    let kv = cx.txn().database().clone();
+    match taken.what {
+        What::Index(number) => build_index::go_on(cx, &kv, taken.table, number).await,
+        What::Move(key) => relocate::go_on(cx, &kv, taken.table, key).await,
+    }
 }
 
 /// Who works on what is unfinished of a table.

@@ -4,6 +4,11 @@
 //! manager then queues it and finds deadlocks, which it does not for prewrites. The same is done
 //! when a key was written since the transaction began, for then only a lock at a newer timestamp
 //! lets it be written.
+//!
+//! What is prewritten already keeps readers waiting if the commit is asynchronous: they cannot push
+//! it. So a commit that has to wait for a lock gives that up. If the client holds no locks, it is
+//! taken back and begins anew with its locks first; else it goes on in two phases, and its primary
+//! says so ([`crate::locals::TWO_PHASES`]), upon which readers may push it.
 
 use super::{
     plan::{Change, Kind, Plan},
@@ -11,7 +16,8 @@ use super::{
 };
 use crate::{
     backoff::Backoff,
-    cluster::{Manner, Miss},
+    cluster::{KEYS_AT_ONCE, Manner, Miss},
+    heartbeat,
     locals::{Held, Start},
     locks::Wish,
     metrics::Cause,
@@ -25,18 +31,22 @@ use braid_tikv_proto::kvrpcpb::{
 };
 use futures_util::{StreamExt, stream::FuturesUnordered};
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, VecDeque},
+    pin::pin,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering::Relaxed},
     },
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 /// An asynchronous commit names its secondaries in its primary: so many at most.
 const ASYNC_KEYS_MAX: usize = 256;
 /// And so many bytes of them.
 const ASYNC_BYTES_MAX: usize = 4096;
+/// A lock in the way is waited for so long before anything is done for readers: most locks are of
+/// commits in flight.
+const PATIENCE: Duration = Duration::from_millis(30);
 
 /// What the prewrites of all regions have come to.
 pub(super) enum Prewritten {
@@ -61,11 +71,13 @@ enum Done {
         min_commit_ts: u64,
         one_pc_commit_ts: u64,
     },
-    /// The region is not there any more: its changes go to others.
+    /// The region is not there any more, or was too slow for so many changes: they go to others, or
+    /// in parts.
     Moved {
         changes: Vec<Change>,
         again: bool,
         backoff: Backoff,
+        keys_max: usize,
     },
     Failed(End),
 }
@@ -78,12 +90,18 @@ pub(super) struct Prewrite<'a> {
     pub primary: Key,
     /// Some lock was held before: then every request is a pessimistic one.
     pub pessimistic: bool,
+    /// No client holds a lock of it: nobody notices if it begins anew.
+    pub may_begin_anew: bool,
     pub until: Option<Instant>,
     /// One region has failed: the others need not wait for locks.
     pub stop: AtomicBool,
     /// Some request may have been carried out without an answer.
     pub in_doubt: AtomicBool,
     pub one_trip: bool,
+    /// Locks of an asynchronous commit are there, which readers cannot push.
+    pub stands: AtomicBool,
+    /// The primary is one of them.
+    pub primary_stands: AtomicBool,
     /// Before which the commit has to take place. Its timestamp is the stores' choice if it takes
     /// one trip.
     pub fence: Option<&'a dyn CommitFence>,
@@ -101,12 +119,19 @@ impl Prewrite<'_> {
             one_phase: self.one_trip && groups.len() == 1,
         };
         let mut running = FuturesUnordered::new();
-        for (region, changes) in groups {
-            running.push(self.region(region, changes, mode, false, cluster.backoff()));
-        }
+        let mut waiting: VecDeque<_> = groups.into();
+        let mut keys_sent = 0;
         let mut failed: Option<End> = None;
         let (mut all_async, mut commit_ts, mut one_pc) = (mode.asynchronous, 0, 0);
-        while let Some(done) = running.next().await {
+        loop {
+            while keys_sent < KEYS_AT_ONCE
+                && let Some((region, changes)) = waiting.pop_front()
+            {
+                keys_sent += changes.len();
+                running.push(self.region(region, changes, mode, false, cluster.backoff()));
+            }
+            let Some((keys, done)) = running.next().await else { break };
+            keys_sent -= keys;
             match done {
                 Done::Prewritten { min_commit_ts, one_pc_commit_ts } => {
                     all_async &= min_commit_ts > 0;
@@ -117,30 +142,45 @@ impl Prewrite<'_> {
                     self.stop.store(true, Relaxed);
                     failed = Some(End::first(failed, end));
                 }
-                Done::Moved { changes, again, backoff } => match cluster.by_region(changes).await {
-                    Err(error) => {
-                        self.stop.store(true, Relaxed);
-                        failed = Some(End::first(failed, error.into()));
-                    }
-                    Ok(groups) => {
-                        for (region, changes) in groups {
-                            let backoff = backoff.clone();
-                            running.push(self.region(region, changes, mode, again, backoff));
+                Done::Moved { changes, again, backoff, keys_max } => {
+                    match cluster.parts(changes, keys_max).await {
+                        Err(error) => {
+                            self.stop.store(true, Relaxed);
+                            failed = Some(End::first(failed, error.into()));
+                        }
+                        Ok(parts) => {
+                            for (region, changes) in parts {
+                                let backoff = backoff.clone();
+                                keys_sent += changes.len();
+                                running.push(self.region(region, changes, mode, again, backoff));
+                            }
                         }
                     }
-                },
+                }
             }
         }
         match failed {
             Some(end) => Err(end),
             None if one_pc > 0 => Ok(Prewritten::Committed(one_pc)),
-            None if all_async => Ok(Prewritten::Async(commit_ts)),
+            None if all_async && !self.in_two_phases() => Ok(Prewritten::Async(commit_ts)),
             None => Ok(Prewritten::Locked),
         }
     }
 
-    /// One region, until it is prewritten, or is another region, or has failed.
+    /// One region, until it is prewritten, or is another region, or has failed; with the number of
+    /// its changes.
     async fn region(
+        &self,
+        region: Arc<Region>,
+        changes: Vec<Change>,
+        mode: Mode,
+        again: bool,
+        backoff: Backoff,
+    ) -> (usize, Done) {
+        (changes.len(), self.prewrite(region, changes, mode, again, backoff).await)
+    }
+
+    async fn prewrite(
         &self,
         region: Arc<Region>,
         changes: Vec<Change>,
@@ -155,6 +195,7 @@ impl Prewrite<'_> {
                 return Done::Failed(End::Stopped);
             }
             let request = self.request(&changes, mode);
+            let is_async = request.use_async_commit;
             let answer = match cluster.try_at(&region, request, &manner).await {
                 Ok(answer) => answer,
                 Err(miss) => {
@@ -165,8 +206,12 @@ impl Prewrite<'_> {
                     {
                         tracing::debug!("a new leader does not know the highest timestamp yet");
                     }
+                    let keys_max = miss.keys_max_after(changes.len());
                     match cluster.recover::<PrewriteRequest>(&region, miss, &mut backoff).await {
-                        Ok(()) => return Done::Moved { changes, again: manner.again, backoff },
+                        Ok(()) => {
+                            let again = manner.again;
+                            return Done::Moved { changes, again, backoff, keys_max };
+                        }
                         Err(error) => return Done::Failed(End::Fail(error)),
                     }
                 }
@@ -174,13 +219,21 @@ impl Prewrite<'_> {
             if answer.errors.is_empty() {
                 let (min_commit_ts, one_pc_commit_ts) =
                     (answer.min_commit_ts, answer.one_pc_commit_ts);
+                if is_async && min_commit_ts > 0 {
+                    let has_primary = changes.iter().any(|change| change.key == self.primary);
+                    self.stands.store(true, Relaxed);
+                    self.primary_stands.fetch_or(has_primary, Relaxed);
+                    if has_primary && self.in_two_phases() {
+                        self.say_two_phases().await;
+                    }
+                }
                 return Done::Prewritten { min_commit_ts, one_pc_commit_ts };
             }
-            for error in &answer.errors {
-                if let Err(end) = self.deal(error).await {
-                    return Done::Failed(end);
-                }
+            if let Err(end) = self.deal(&answer.errors).await {
+                return Done::Failed(end);
             }
+            // What was waited for is not the region's fault.
+            backoff = cluster.backoff();
         }
     }
 
@@ -194,7 +247,8 @@ impl Prewrite<'_> {
         let (mutations, actions): (Vec<_>, Vec<_>) =
             changes.iter().map(|change| mutation(change, held)).unzip();
         let is_primary = |change: &Change| change.key == self.primary;
-        let names_others = mode.asynchronous && changes.iter().any(is_primary);
+        let asynchronous = mode.asynchronous && !state.two_phases;
+        let names_others = asynchronous && changes.iter().any(is_primary);
         let others = self.plan.changes.iter().filter(|c| names_others && !is_primary(c));
         PrewriteRequest {
             mutations,
@@ -205,7 +259,7 @@ impl Prewrite<'_> {
             txn_size: changes.len() as u64,
             for_update_ts,
             min_commit_ts: for_update_ts.max(self.start.ts) + 1,
-            use_async_commit: mode.asynchronous,
+            use_async_commit: asynchronous,
             secondaries: others.map(|change| change.key.clone().into()).collect(),
             // Only in one piece: a part that commits alone would tear the transaction.
             max_commit_ts: self.fence.map_or(0, |fence| fence.before().0.saturating_sub(1)),
@@ -215,10 +269,27 @@ impl Prewrite<'_> {
     }
 
     /// Clears what is in the way, so that the prewrite can be tried again; or says why not.
-    async fn deal(&self, error: &KeyError) -> Result<(), End> {
-        if let Some(lock) = &error.locked {
-            return self.unblock(lock).await;
+    async fn deal(&self, errors: &[KeyError]) -> Result<(), End> {
+        // What needs no waiting first.
+        for error in errors.iter().filter(|error| error.locked.is_none()) {
+            self.deal_with(error).await?;
         }
+        // Of the locks of one transaction, of which there may be thousands, one tells of them all.
+        let mut holders: BTreeMap<(u64, bool), Vec<LockInfo>> = BTreeMap::new();
+        for lock in errors.iter().filter_map(|error| error.locked.as_ref()) {
+            let holder = (lock.lock_version, lock.lock_type() == Op::PessimisticLock);
+            holders.entry(holder).or_default().push(lock.clone());
+        }
+        for locks in holders.values() {
+            if self.unblock(locks).await? {
+                // The others may be gone as well.
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    async fn deal_with(&self, error: &KeyError) -> Result<(), End> {
         if let Some(conflict) = &error.conflict {
             let key = conflict.key.to_vec();
             let mine = self.committing.local.state.lock().held.contains_key(&key);
@@ -241,18 +312,61 @@ impl Prewrite<'_> {
     }
 
     fn refused(&self, key: Option<Key>) -> End {
-        match self.pessimistic {
-            true => End::Retry(Conflict::new(RetryReason::WriteConflict, key)),
-            false => End::Again,
+        match self.may_begin_anew {
+            true => End::Again,
+            false => End::Retry(Conflict::new(RetryReason::WriteConflict, key)),
         }
     }
 
-    async fn unblock(&self, lock: &LockInfo) -> Result<(), End> {
+    /// Clears locks of one transaction, or waits for the first of them; true if it has waited.
+    async fn unblock(&self, locks: &[LockInfo]) -> Result<bool, End> {
         let cluster = self.committing.cluster();
         cluster.metrics.retry(Cause::Locked);
-        match cluster.fate(lock, 0).await? {
-            fate @ (Fate::Committed(_) | Fate::RolledBack) => Ok(cluster.clear(lock, fate).await?),
-            Fate::Alive | Fate::Pushed => self.lock(lock.key.to_vec()).await,
+        match cluster.fate(&locks[0], 0).await? {
+            fate @ (Fate::Committed(_) | Fate::RolledBack) => {
+                cluster.clear(locks, fate).await?;
+                Ok(false)
+            }
+            Fate::Alive | Fate::Pushed => {
+                self.wait_for(locks[0].key.to_vec()).await?;
+                Ok(true)
+            }
+        }
+    }
+
+    /// Takes a lock that somebody else has, without keeping readers waiting as long.
+    async fn wait_for(&self, key: Key) -> Result<(), End> {
+        let mut lock = pin!(self.lock(key));
+        loop {
+            tokio::select! {
+                end = &mut lock => return end,
+                () = tokio::time::sleep(PATIENCE) => {}
+            }
+            if !self.stands.load(Relaxed) || self.in_two_phases() {
+                continue;
+            }
+            if self.may_begin_anew {
+                return Err(End::LocksFirst);
+            }
+            self.committing.local.state.lock().two_phases = true;
+            if self.primary_stands.load(Relaxed) {
+                self.say_two_phases().await;
+            }
+        }
+    }
+
+    /// Whether it was to be asynchronous and has had to wait.
+    fn in_two_phases(&self) -> bool {
+        self.committing.local.state.lock().two_phases
+    }
+
+    /// Tells readers by the primary's time to live that they may push the transaction. If that
+    /// fails, the next sign of life does it.
+    async fn say_two_phases(&self) {
+        let cluster = self.committing.cluster();
+        match heartbeat::sign(cluster, &self.primary, self.start, true).await {
+            Ok(answer) if answer.error.is_none() => {}
+            answer => tracing::debug!(?answer, "readers do not learn that a commit waits"),
         }
     }
 

@@ -10,14 +10,14 @@ use super::{
 use crate::{
     cluster::Cluster,
     locals::{Local, Start},
-    locks::{CLEARING, Locking},
+    locks::{CLEARING, Locking, Wish},
     meeting::Meeting,
     metrics::CommitKind,
     snapshot::{Ground, multi_get},
 };
 use braid_kv::{
-    CommitFence, CommitOutcome, CommitRequest, Conflict, Error, Key, NewKey, Result, RetryReason,
-    Timestamp,
+    CommitFence, CommitOutcome, CommitRequest, Conflict, Error, Key, LockWait, NewKey, Result,
+    RetryReason, Timestamp,
 };
 use parking_lot::Mutex;
 use std::{
@@ -37,6 +37,8 @@ const PUSHES_MAX: usize = 64;
 pub(super) enum End {
     /// Beginning anew with a newer timestamp helps, and nobody notices.
     Again,
+    /// The same, and this time its keys are to be locked before anything is prewritten.
+    LocksFirst,
     Retry(Conflict),
     /// A key that must not exist does.
     Exists,
@@ -121,10 +123,12 @@ async fn begin_until_done(
     request: &CommitRequest,
     had_locks: bool,
 ) -> Result<CommitOutcome> {
-    let mut beginnings = 0;
+    let until = request.lock_timeout.map(|timeout| Instant::now() + timeout);
+    let (mut beginnings, mut locks_first) = (0, false);
     loop {
         beginnings += 1;
-        let end = match attempt(committing, request, had_locks).await {
+        let manner = Attempt { had_locks, locks_first, until };
+        let end = match attempt(committing, request, manner).await {
             Ok(at) => return Ok(CommitOutcome::Committed(Timestamp(at))),
             Err(end) => end,
         };
@@ -132,9 +136,11 @@ async fn begin_until_done(
             return Ok(CommitOutcome::Unknown);
         }
         clear(committing).await;
+        locks_first |= matches!(end, End::LocksFirst);
         match end {
-            End::Again | End::Stopped if beginnings < BEGINNINGS_MAX && !had_locks => {}
-            End::Again | End::Stopped | End::Unknown => {
+            End::Again | End::LocksFirst | End::Stopped
+                if beginnings < BEGINNINGS_MAX && !had_locks => {}
+            End::Again | End::LocksFirst | End::Stopped | End::Unknown => {
                 let conflict = Conflict::new(RetryReason::WriteConflict, None);
                 return Ok(CommitOutcome::Retry(conflict));
             }
@@ -178,16 +184,47 @@ async fn make_plan(
     Ok(plan)
 }
 
+/// How one try goes about it.
+struct Attempt {
+    /// The client holds locks.
+    had_locks: bool,
+    /// All keys are locked before the prewrite.
+    locks_first: bool,
+    /// When the patience with locks of others is over.
+    until: Option<Instant>,
+}
+
+/// Locks everything that is to be written, in the order of keys; readers are not in its way.
+async fn lock_all(
+    committing: &Committing,
+    start: Start,
+    plan: &Plan,
+    until: Option<Instant>,
+) -> Result<(), End> {
+    let for_update_ts = committing.cluster().tso.now().await?;
+    let wish = Wish { wait: LockWait::Block, until, for_update_ts, given_up: Arc::default() };
+    let keys = plan.changes.iter().map(|change| change.key.clone()).collect();
+    match committing.locking.take(&committing.local, start, keys, &wish).await {
+        Ok(_) => Ok(()),
+        Err(Error::Retry(_)) => Err(End::Again),
+        Err(error) => Err(error.into()),
+    }
+}
+
 /// One try, from the timestamp to the commit.
 async fn attempt(
     committing: &Arc<Committing>,
     request: &CommitRequest,
-    had_locks: bool,
+    manner: Attempt,
 ) -> Result<u64, End> {
     let cluster = committing.cluster();
     let local = &committing.local;
     let start = local.start(cluster, None).await?;
-    let plan = make_plan(committing, request, start).await?;
+    let mut plan = make_plan(committing, request, start).await?;
+    if manner.locks_first {
+        lock_all(committing, start, &plan, manner.until).await?;
+        plan = make_plan(committing, request, start).await?;
+    }
     let Some(first) = plan.changes.first() else {
         let at = cluster.tso.now().await?;
         hold(committing, &plan, at, start).await?;
@@ -204,35 +241,43 @@ async fn attempt(
         plan: &plan,
         start,
         primary: primary.clone(),
-        pessimistic: had_locks,
-        until: request.lock_timeout.map(|timeout| Instant::now() + timeout),
+        pessimistic: manner.had_locks || manner.locks_first,
+        may_begin_anew: !manner.had_locks,
+        until: manner.until,
         stop: AtomicBool::new(false),
         in_doubt: AtomicBool::new(false),
         one_trip: plan.proofs.is_empty() && cluster.options.one_trip_commits,
+        stands: AtomicBool::new(false),
+        primary_stands: AtomicBool::new(false),
         fence: request.fence.as_deref(),
     };
-    let result = prewrite.run().await;
-    let one_trip = prewrite.one_trip;
-    let in_doubt = one_trip && prewrite.in_doubt.into_inner();
-    let counted = |kind, at| cluster.metrics.committed(kind, at);
-    match result {
-        Ok(Prewritten::Committed(at)) => Ok(counted(CommitKind::OnePhase, at)),
+    let result = match prewrite.run().await {
+        Ok(Prewritten::Committed(at)) => Ok((CommitKind::OnePhase, at)),
         Ok(Prewritten::Async(at)) => {
             finish_later(committing, start, keys, at);
-            Ok(counted(CommitKind::Async, at))
+            Ok((CommitKind::Async, at))
         }
         Ok(Prewritten::Locked) => {
+            let kind = if prewrite.one_trip { CommitKind::Fallback } else { CommitKind::TwoPhase };
             let fence = request.fence.as_deref();
-            let at = second_phase(committing, &plan, start, &primary, keys, fence).await?;
-            Ok(counted(if one_trip { CommitKind::Fallback } else { CommitKind::TwoPhase }, at))
+            let at = second_phase(committing, &plan, start, &primary, keys, fence).await;
+            at.map(|at| (kind, at))
         }
-        Err(end) if in_doubt => match committing.verdict(start, &primary).await {
-            Verdict::Committed(at) => Ok(counted(CommitKind::Async, at)),
-            Verdict::RolledBack => Err(end),
-            Verdict::Unknown => Err(End::Unknown),
-        },
         Err(end) => Err(end),
-    }
+    };
+    // An asynchronous prewrite that came twice may have decided it meanwhile.
+    let in_doubt = prewrite.one_trip && prewrite.in_doubt.into_inner();
+    let (kind, at) = match result {
+        Err(End::Unknown) => return Err(End::Unknown),
+        Err(end) if in_doubt => match committing.verdict(start, &primary).await {
+            Verdict::Committed(at) => (CommitKind::Async, at),
+            Verdict::RolledBack => return Err(end),
+            Verdict::Unknown => return Err(End::Unknown),
+        },
+        result => result?,
+    };
+    cluster.metrics.committed(kind);
+    Ok(at)
 }
 
 /// Timestamp, proofs, commit of the primary; again while readers push.
@@ -310,6 +355,7 @@ async fn clear(committing: &Arc<Committing>) {
     let (start, mut keys) = {
         let mut state = committing.local.state.lock();
         state.primary = None;
+        state.two_phases = false;
         let held = std::mem::take(&mut state.held).into_keys();
         let keys: Vec<Key> = held.chain(std::mem::take(&mut state.asked)).collect();
         (state.start.take(), keys)

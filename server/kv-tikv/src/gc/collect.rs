@@ -136,7 +136,9 @@ impl Collector {
                 Fate::Alive | Fate::Pushed => {
                     living = Some(living.map_or(holder, |oldest: u64| oldest.min(holder)));
                 }
-                _ if lock.lock_type() == Op::PessimisticLock => cluster.clear(&lock, fate).await?,
+                _ if lock.lock_type() == Op::PessimisticLock => {
+                    cluster.clear(std::slice::from_ref(&lock), fate).await?
+                }
                 Fate::Committed(at) => {
                     decided.entry((holder, at)).or_default().push(lock.key.to_vec());
                 }

@@ -74,6 +74,7 @@ impl Transaction {
     }
 
     async fn commit_writes(&self, keep_locks: bool) -> Result<CommitOutcome> {
+        self.settle_lone().await?;
         let request = self.commit_request(keep_locks)?;
         let ended = EndOnDrop(self);
         let outcome = self.round_trip(self.database.inner.store.commit(request)).await;

@@ -1,5 +1,6 @@
 //! Birth, statement numbers, savepoints, counting of waits, and the end by drop.
 
+use super::lone::Lone;
 use crate::{
     Check, CommitFence, Conflict, Database, Error, Isolation, Key, LockStrength, ReadSegment,
     Result, RetryReason, SavepointId, Seq, Snapshot, SpanSet, StatementWaits, TxnId, TxnOptions,
@@ -54,6 +55,7 @@ pub(super) struct State {
     pub met_newer: bool,
     /// What the commit is bound to.
     pub fence: Option<Arc<dyn CommitFence>>,
+    pub lone: Lone,
 }
 
 /// A transaction. See the crate's documentation for what it sees and when it may commit.
@@ -94,6 +96,7 @@ impl Transaction {
                 has_locks: false,
                 met_newer: false,
                 fence: None,
+                lone: Lone::None,
             }),
         }
     }

@@ -1,5 +1,6 @@
 //! Locks, refresh, and running a statement again.
 
+use super::lone::Lone;
 use crate::{
     Error, Isolation, Key, LockRequest, LockTarget, Result, RetryReason, Seq, Snapshot, Span,
     Transaction, Value,
@@ -206,11 +207,17 @@ impl Transaction {
     pub async fn restart_statement(&self, seq: Seq) -> Result<Seq> {
         let first = {
             let mut state = self.active()?;
+            let is_bound = self.isolation() != Isolation::ReadCommitted;
+            if is_bound && state.lone_read().is_some_and(|read| !read.is_of(seq)) {
+                // What an earlier statement has read without a snapshot cannot be shown any more.
+                return Err(Error::retry(RetryReason::ReadChanged, None));
+            }
             state.take_back(|buffer| buffer.forget_statement(seq));
             state.reads.forget_statement(seq);
             state.checks.retain(|c| c.statement != seq.number());
             state.left.retain(|(left, _)| left.number() != seq.number());
             state.statements.remove(&seq.number());
+            state.lone = Lone::None;
             state.first_reader.is_none_or(|first| first >= seq.number())
         };
         match self.isolation() {

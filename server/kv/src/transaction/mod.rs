@@ -4,6 +4,7 @@
 //!
 //! - `handle`: birth, statement numbers, savepoints, the round-trip counter, the end by drop
 //! - `read`: snapshots, get, multi-get, scan
+//! - `lone`: a first read that does without a snapshot
 //! - `write`: put, must-not-exist put, delete, range delete
 //! - `lock`: locks, refresh, running a statement again
 //! - `commit`: commit and rollback
@@ -12,6 +13,7 @@
 mod commit;
 mod handle;
 mod lock;
+mod lone;
 mod read;
 mod restart;
 mod write;

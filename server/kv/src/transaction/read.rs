@@ -1,6 +1,6 @@
 //! Snapshots, get, multi-get, scan.
 
-use super::handle::StatementCheck;
+use super::{handle::StatementCheck, lone::Lone};
 use crate::{
     Check, Conflict, Isolation, Key, Record, Result, RetryReason, ScanBatch, ScanRequest, Scanner,
     Seq, Snapshot, Span, Timestamp, Transaction, Value,
@@ -27,6 +27,11 @@ impl Transaction {
         Ok(self.snapshot_for(seq).await?.timestamp())
     }
 
+    /// The point of the snapshot that a statement reads at, which is taken now if it has none.
+    pub async fn snapshot_of(&self, seq: Seq) -> Result<Timestamp> {
+        Ok(self.snapshot_for(seq).await?.timestamp())
+    }
+
     /// The snapshot that a statement reads at. Waiting for a timestamp is no round trip.
     pub(crate) async fn snapshot_for(&self, seq: Seq) -> Result<Arc<dyn Snapshot>> {
         let per_statement = self.isolation() == Isolation::ReadCommitted;
@@ -43,8 +48,26 @@ impl Transaction {
                 return Ok(snapshot.clone());
             }
         }
-        let snapshot = self.database.inner.store.snapshot().await?;
-        let mut state = self.active()?;
+        let store = &self.database.inner.store;
+        let snapshot = store.snapshot().await?;
+        let mut lone = self.active()?.lone_read();
+        let mut state = loop {
+            let to_prove = lone.as_ref().and_then(|read| read.to_prove(seq, self.isolation()));
+            if let Some(to_prove) = to_prove
+                && let Some(conflict) =
+                    self.round_trip(store.validate(&[to_prove], &snapshot)).await?
+            {
+                return Err(self.retry(conflict));
+            }
+            let state = self.active()?;
+            let now = state.lone_read();
+            if lone.is_some() || now.is_none() {
+                break state;
+            }
+            // It was under way until now.
+            lone = now;
+        };
+        state.lone = Lone::None;
         // Another task may have been faster; all of them must see the same.
         let snapshot = if per_statement {
             state.statements.entry(seq.number()).or_insert(snapshot).clone()
@@ -56,6 +79,10 @@ impl Transaction {
         }
         for key in std::mem::take(&mut state.unchanged) {
             state.add_unchanged(key, &snapshot);
+        }
+        drop(state);
+        if let Some(read) = &lone {
+            self.is_as_shown(read, &snapshot)?;
         }
         Ok(snapshot)
     }
@@ -85,6 +112,9 @@ impl Transaction {
     ) -> Result<Option<Value>> {
         if let Some(own) = self.own(seq, key)? {
             return Ok(own);
+        }
+        if let Some(value) = self.read_lone(seq, key, record).await? {
+            return Ok(value);
         }
         let snapshot = self.snapshot_for(seq).await?;
         let value = self.round_trip(snapshot.get(key)).await?;
@@ -116,6 +146,11 @@ impl Transaction {
         }
         if missing.is_empty() {
             return Ok(values);
+        }
+        if let [key] = keys
+            && let Some(value) = self.read_lone(seq, key, record).await?
+        {
+            return Ok(vec![value]);
         }
         let snapshot = self.snapshot_for(seq).await?;
         if missing.len() == keys.len() {

@@ -1,6 +1,9 @@
 //! Beginning anew without giving up locks.
 
-use super::handle::{Phase, State};
+use super::{
+    handle::{Phase, State},
+    lone::Lone,
+};
 use crate::{Result, Transaction, buffer::WriteBuffer, reads::ReadSet};
 
 impl Transaction {
@@ -42,5 +45,6 @@ impl State {
         self.known.clear();
         self.met_newer = false;
         self.fence = None;
+        self.lone = Lone::None;
     }
 }

@@ -220,18 +220,29 @@ impl Admin {
         if keys.len() < 2 {
             return false;
         }
-        let key = random.pick(&keys[1..]).clone();
+        let key = random.pick(&keys[1..]);
+        self.split_at(key);
+        true
+    }
+
+    /// Makes a key the first one of its region.
+    ///
+    /// # Panics
+    /// If the region does not answer for long.
+    pub fn split_at(&self, key: &[u8]) {
         self.insist("a split", async || {
-            let region = self.region_of(&key).await?;
+            let region = self.region_of(key).await?;
+            if region.start == key {
+                return Ok(());
+            }
             let request = rpc::SplitRegionRequest {
                 context: Some(region.context),
-                split_keys: vec![key.clone().into()],
+                split_keys: vec![key.to_vec().into()],
                 ..Default::default()
             };
             let mut store = self.store(region.leader).await?;
             check(store.split_region(request).await?.into_inner().region_error)
         });
-        true
     }
 }
 

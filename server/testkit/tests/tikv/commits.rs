@@ -6,7 +6,7 @@ use braid_tikv_proto::kvrpcpb::prewrite_request::PessimisticAction;
 use braid_tikv_proto::kvrpcpb::write_conflict::Reason;
 use braid_tikv_proto::kvrpcpb::{self as rpc, Action, Op};
 
-use crate::client::{Client, send};
+use crate::client::{Client, LONG_MS, send};
 
 fn reason(answer: &rpc::PrewriteResponse) -> i32 {
     let conflict = answer.errors[0].conflict.as_ref();
@@ -156,6 +156,35 @@ pub async fn an_async_commit_is_above_every_read(client: &mut Client) {
     let status = client.status(client.status_of("k", start, reader)).await;
     assert!(!status.lock_info.expect("a lock").use_async_commit);
     assert!(client.rollback("k", start).await.error.is_none());
+}
+
+/// Who says that it goes on in two phases is pushed as such a one.
+pub async fn an_async_commit_is_pushed_by_force(client: &mut Client) {
+    let start = client.ts().await;
+    let request = client.prewrite_of(Op::Put, "k", start);
+    let request = rpc::PrewriteRequest { use_async_commit: true, ..request };
+    assert!(client.prewrite(request.clone()).await.min_commit_ts > start);
+    let key = client.key("k");
+    let beat = rpc::TxnHeartBeatRequest {
+        primary_lock: key.clone(),
+        start_version: start,
+        advise_lock_ttl: LONG_MS + 1,
+        ..Default::default()
+    };
+    assert_eq!(send!(client, key, kv_txn_heart_beat, beat).lock_ttl, LONG_MS + 1);
+    let reader = client.ts().await;
+    let query = client.status_of("k", start, reader);
+    let status = client.status(query.clone()).await;
+    assert_eq!((status.action, status.lock_ttl), (Action::NoAction as i32, LONG_MS + 1));
+    let query = rpc::CheckTxnStatusRequest { force_sync_commit: true, ..query };
+    let status = client.status(query).await;
+    assert_eq!(status.action, Action::MinCommitTsPushed as i32);
+    let late = client.prewrite(request).await;
+    assert!(late.errors.is_empty() && late.min_commit_ts > reader, "it is pushed, and there");
+    let early = client.commit("k", start, reader).await;
+    assert!(early.error.expect("pushed").commit_ts_expired.is_some());
+    let commit = client.ts().await.max(late.min_commit_ts);
+    assert_eq!(client.commit("k", start, commit).await.error, None);
 }
 
 pub async fn an_async_commit_is_decided_by_its_secondaries(client: &mut Client) {

@@ -44,6 +44,7 @@ async fn all(pd: &str) {
         commits::an_expired_transaction_is_rolled_back,
         commits::a_heartbeat_keeps_a_transaction_alive,
         commits::an_async_commit_is_above_every_read,
+        commits::an_async_commit_is_pushed_by_force,
         commits::an_async_commit_is_decided_by_its_secondaries,
         commits::one_phase_is_enough_for_one_region_or_falls_back,
         commits::a_repeated_prewrite_tells_of_the_commit,
