@@ -1,10 +1,12 @@
 //! The search for cycles of transactions that wait for each other.
 //!
 //! A waiter waits for those who hold a conflicting lock, and for those who asked before it. Of the
-//! latter only the nearest matter: an exclusive request in the queue waits for all before it, so
-//! the search need not look past it.
+//! latter often only the nearest matter: an exclusive request waits for all before it, so the
+//! search need not look past it. That is not so if it passes some of them because they wait for it:
+//! on one key it then waits for the same holders as they do, but what waits for a span may wait for
+//! a holder elsewhere.
 
-use super::table::{Table, conflicts};
+use super::table::{Table, Target, conflicts};
 use braid_kv::{DeadlockEdge, LockStrength, TxnId};
 use std::collections::{HashMap, HashSet};
 
@@ -70,6 +72,11 @@ impl Table {
             .map(|(txn, _)| txn)
             .collect();
         let tickets = self.tickets_over(&waiter.target);
+        let is_span = |ticket: &u64| {
+            let target = self.waiters.get(ticket).map(|waiter| &waiter.target);
+            matches!(target, Some(Target::Span(_)))
+        };
+        let first_span = tickets.iter().copied().find(is_span).unwrap_or(u64::MAX);
         for earlier in tickets.into_iter().rev().filter(|t| *t < ticket) {
             let Some(other) = self.waiters.get(&earlier) else { continue };
             let passed =
@@ -79,9 +86,10 @@ impl Table {
             }
             found.push(other.txn);
             // One that covers all of this target stands for everyone before it, if nobody can have
-            // passed some of them since.
+            // passed some of them since, and it passes none of them itself.
             let covers = other.strength == LockStrength::Exclusive && other.target == waiter.target;
-            if covers && self.several == 0 {
+            let passes_none = earlier <= first_span || self.holds_nothing(other.txn);
+            if covers && passes_none && self.several == 0 {
                 break;
             }
         }

@@ -165,6 +165,11 @@ impl Table {
         self.held
     }
 
+    /// Whether a transaction has no lock at all.
+    pub(super) fn holds_nothing(&self, txn: TxnId) -> bool {
+        !self.keys_of.contains_key(&txn) && self.spans.iter().all(|held| held.txn != txn)
+    }
+
     fn points_over<'a>(
         &'a self,
         target: &'a Target,
