@@ -23,6 +23,8 @@ use tokio_postgres::error::SqlState;
 
 const PARENTS: i64 = 400;
 const CHILDREN: i64 = 20;
+/// Parents whose children come with one statement.
+const FILLED_AT_ONCE: usize = 50;
 const PATIENCE: Duration = Duration::from_secs(120);
 const INTO: [&str; 2] = [
     "ALTER TABLE c INTERLEAVE IN PARENT p (a)",
@@ -37,18 +39,26 @@ fn run(test: impl Future<Output = ()>) {
 }
 
 async fn fill(client: &Client) {
-    let sql = format!(
+    let mut statements = vec![
         "CREATE TABLE p (a INT8 PRIMARY KEY, n INT8);
          CREATE TABLE c (a INT8 REFERENCES p ON DELETE CASCADE, b INT8, v INT8, note TEXT,
              PRIMARY KEY (a, b DESC), INDEX c_v (v), FAMILY f (a, b, v), FAMILY g (note));
          CREATE TABLE s (a INT8, x INT8, PRIMARY KEY (a, x)) INTERLEAVE IN PARENT p (a)
-             ON DELETE CASCADE;
-         INSERT INTO p SELECT i, 0 FROM generate_series(1, {PARENTS}) AS i;
-         INSERT INTO s SELECT a, a FROM p;
-         INSERT INTO c SELECT a, b * {WORKERS}, 1, 'first' FROM p,
-             generate_series(1, {CHILDREN}) AS b"
-    );
-    client.batch_execute(&sql).await.expect("filled tables");
+             ON DELETE CASCADE"
+            .to_owned(),
+        format!("INSERT INTO p SELECT i, 0 FROM generate_series(1, {PARENTS}) AS i"),
+        "INSERT INTO s SELECT a, a FROM p".to_owned(),
+    ];
+    // A store of a test takes its time over many keys at once.
+    statements.extend((1..=PARENTS).step_by(FILLED_AT_ONCE).map(|a| {
+        format!(
+            "INSERT INTO c SELECT a, b * {WORKERS}, 1, 'first' FROM p,
+             generate_series(1, {CHILDREN}) AS b WHERE a >= {a} AND a < {a} + {FILLED_AT_ONCE}"
+        )
+    }));
+    for sql in statements {
+        client.batch_execute(&sql).await.expect("filled tables");
+    }
 }
 
 /// The indexes that are being moved or built.

@@ -4,7 +4,9 @@
 
 mod common;
 
-use braid_kv::{CommitOutcome, Database, DatabaseOptions, Error, Isolation, Record, Span};
+use braid_kv::{
+    CommitOutcome, Database, DatabaseOptions, Error, Isolation, LockRequest, Record, Span,
+};
 use braid_kv_embedded::{EmbeddedOptions, EmbeddedStore, OpenError};
 use common::*;
 use std::{
@@ -56,6 +58,26 @@ async fn a_key_that_only_has_to_exist_may_change_but_not_go() {
             }
         }
     }
+}
+
+#[tokio::test]
+async fn a_lock_request_that_outlives_its_transaction_leaves_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = open(dir.path());
+    let [first, last, late] = [(); 3].map(|()| serializable(&db));
+    let bytes = |key: &&str| key.as_bytes().to_vec();
+    let keys = |keys: &[&str]| LockRequest::keys(keys.iter().map(bytes).collect());
+    first.lock(first.next_statement(), keys(&["a"])).await.unwrap();
+    last.lock(last.next_statement(), keys(&["c"])).await.unwrap();
+    let mut request = Box::pin(late.lock(late.next_statement(), keys(&["a", "b", "c"])));
+    assert!(futures_util::poll!(&mut request).is_pending(), "\"a\" is held");
+    // Now it has "a", and does not know yet.
+    first.rollback().await;
+    late.rollback().await;
+    assert!(futures_util::poll!(&mut request).is_pending(), "\"c\" is held");
+    drop(request);
+    last.rollback().await;
+    assert_eq!(db.store().locks(), []);
 }
 
 #[tokio::test]

@@ -18,6 +18,8 @@ use crate::store;
 
 /// A start or a stop that takes longer is a hang.
 const PATIENCE: Duration = Duration::from_secs(120);
+/// How long the server of a shared cluster may take to leave it.
+const LEAVE: Duration = Duration::from_secs(3);
 /// What is kept of a server's output, for messages.
 const OUTPUT_LINES_MAX: usize = 200;
 
@@ -139,6 +141,17 @@ impl Server {
         }
     }
 
+    /// Lets the server of a shared cluster take back what it has registered there: PD fails with
+    /// the names of hundreds that have gone without a word.
+    fn take_leave(&mut self) {
+        let Some(process) = self.process.as_mut().filter(|_| store::is_shared()) else { return };
+        send(&process.child, Signal::TERM);
+        let deadline = Instant::now() + LEAVE;
+        while matches!(process.child.try_wait(), Ok(None)) && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
     /// Stops the process where it is, as a machine does that is paused.
     ///
     /// # Panics
@@ -207,6 +220,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
+        self.take_leave();
         self.kill();
         if self._own_folder.is_some() {
             store::forget(&self.folder);

@@ -25,6 +25,14 @@ pub fn is_tikv() -> bool {
     }
 }
 
+/// Whether the store is a cluster that other tests use, too.
+///
+/// # Panics
+/// As [`is_tikv`].
+pub(crate) fn is_shared() -> bool {
+    is_tikv() && std::env::var_os("TIKV_PD").is_some()
+}
+
 /// Whether the store may lose locks that are no prewrites: they are in the memory of a region's
 /// leader, which may crash. In a real cluster nobody is asked to crash, and may all the same.
 ///
@@ -32,7 +40,7 @@ pub fn is_tikv() -> bool {
 /// As [`is_tikv`].
 pub fn may_lose_locks() -> bool {
     let is_rough = std::env::var("BRAID_TEST_PLAN").is_ok_and(|plan| plan == "rough");
-    is_tikv() && (is_rough || std::env::var_os("TIKV_PD").is_some())
+    (is_tikv() && is_rough) || is_shared()
 }
 
 /// Further arguments of `braid start` for the server of a folder, unless it was told of a store.

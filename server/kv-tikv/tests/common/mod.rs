@@ -46,7 +46,12 @@ impl Cluster {
     }
 
     pub async fn open(&self) -> Database {
-        self.open_with(TikvOptions::default()).await
+        let mut options = TikvOptions::default();
+        if self.stand_in.is_none() {
+            // A PD that is shared with others is soon to forget this gateway.
+            options.snapshot_promise = Duration::from_secs(5);
+        }
+        self.open_with(options).await
     }
 
     pub async fn open_with(&self, options: TikvOptions) -> Database {

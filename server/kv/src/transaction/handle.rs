@@ -237,6 +237,10 @@ impl Transaction {
         }
     }
 
+    pub(super) fn has_ended(&self) -> bool {
+        self.state.lock().phase == Phase::Ended
+    }
+
     /// Counts a conflict and makes the retry error of it.
     pub(super) fn retry(&self, conflict: Conflict) -> Error {
         self.database.inner.counters.add_retry(conflict.reason);

@@ -45,14 +45,11 @@ impl Transaction {
         let since = self.snapshot_for(seq).await?;
         self.active()?.has_locks = true;
         let store = &self.database.inner.store;
+        let late = Late(self);
         let answer = store.lock(self.id(), request, &since, self.options.lock_timeout);
         let grant = self.round_trip(crate::waits::lock_wait(answer)).await?;
-        let ended = self.active().err();
-        if let Some(ended) = ended {
-            // Ended by another task while this one was taking its locks.
-            store.release(self.id()).await;
-            return Err(ended);
-        }
+        drop(late);
+        drop(self.active()?);
         let changed = grant.changed.iter().position(|changed| *changed);
         let mut at = since;
         if let Some(i) = changed {
@@ -229,6 +226,18 @@ impl Transaction {
             Isolation::Serializable => self.refresh().await?,
         }
         Ok(self.next_statement())
+    }
+}
+
+/// A lock request under way. If another task has ended the transaction meanwhile, what the request
+/// has taken since goes with it, however it ends.
+struct Late<'a>(&'a Transaction);
+
+impl Drop for Late<'_> {
+    fn drop(&mut self) {
+        if self.0.has_ended() {
+            drop(self.0.database.inner.store.release(self.0.id()));
+        }
     }
 }
 
