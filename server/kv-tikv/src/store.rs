@@ -153,7 +153,7 @@ impl Parts {
 
     async fn lock_keys(
         self,
-        txn: TxnId,
+        local: Arc<Local>,
         request: LockRequest,
         since: Arc<dyn Snapshot>,
         until: Option<Instant>,
@@ -163,14 +163,12 @@ impl Parts {
             LockTarget::Keys(keys) => keys,
             LockTarget::Spans(spans) => {
                 let n = spans.len();
-                let local = self.locking.locals.get_or_enter(txn);
                 let spans = spans.iter().map(|span| (span.clone(), since.clone()));
                 local.state.lock().spans.extend(spans);
                 let (granted, changed) = (vec![true; n], vec![false; n]);
                 return Ok(LockGrant { granted, changed, values: Vec::new(), newest: since });
             }
         };
-        let local = self.locking.locals.get_or_enter(txn);
         let snapshot = TikvSnapshot::of(&since)?;
         let start = local.start(self.cluster(), Some(snapshot)).await?;
         let for_update_ts = snapshot.ts.max(start.ts);
@@ -370,7 +368,9 @@ impl Store for TikvStore {
             let given_up = GiveUpOnDrop(Arc::default());
             let until = timeout.map(|timeout| Instant::now() + timeout);
             let (request, since) = (request.clone(), since.clone());
-            let work = parts.clone().lock_keys(txn, request, since, until, given_up.0.clone());
+            // Entered before the task runs, so that the transaction's end does not miss it.
+            let local = parts.locking.locals.get_or_enter(txn);
+            let work = parts.clone().lock_keys(local, request, since, until, given_up.0.clone());
             // A request that was sent is seen to its end, so that no lock is left behind.
             let done = parts.cluster().spawn(work).await;
             let stopped = |_| Error::Stopped("a task of the store has failed".into());

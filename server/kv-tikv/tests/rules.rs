@@ -444,6 +444,24 @@ async fn deadlocks_are_found_between_locks_and_commits_too() {
     }
 }
 
+/// Its task has not begun yet when the transaction ends.
+#[tokio::test]
+async fn a_lock_request_that_was_given_up_leaves_nothing() {
+    let cluster = Cluster::start();
+    let db = cluster.open().await;
+    let t = serializable(&db);
+    assert_eq!(read(&t, "b").await, None);
+    let mut request = Box::pin(lock(&t, "a"));
+    assert!(futures_util::poll!(&mut request).is_pending());
+    drop(request);
+    t.rollback().await;
+    let other = serializable(&db);
+    let locked = tokio::time::timeout(Duration::from_secs(4), lock(&other, "a")).await;
+    assert_eq!(locked.unwrap().unwrap(), None);
+    other.rollback().await;
+    assert_eq!(db.store().locks(), []);
+}
+
 /// A commit that has to wait for somebody's lock keeps no reader waiting and no other commit, also
 /// of another gateway, whether it holds locks itself or not, and wherever its primary is.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
