@@ -16,7 +16,7 @@ import {
   step,
   top,
 } from '../../examples/iot-worker/steps.mjs';
-import { ON_EVERY_STORE, serverTests } from './server.mjs';
+import { serverTests, testsOverTikv } from './server.mjs';
 
 /** Name and outcome of each part, for the summary. */
 const parts = [];
@@ -74,9 +74,7 @@ async function main() {
   await part('SDK', () => packageTests('sdk', binary));
   await part('example iot-worker', () => packageTests('examples/iot-worker', binary));
   await part('server (cargo test --workspace)', () => serverTests(binary));
-  await part('server over TiKV (the stand-in, or TIKV_PD)', () =>
-    serverTests(binary, { only: ON_EVERY_STORE, env: { BRAID_TEST_STORE: 'tikv' } }),
-  );
+  await part('server over TiKV (the stand-in, or TIKV_PD)', () => testsOverTikv(binary));
 
   const minutes = ((performance.now() - startMs) / 60_000).toFixed(1);
   process.stdout.write(`\nAll parts, in ${minutes} minutes:\n`);

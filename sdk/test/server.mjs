@@ -14,6 +14,43 @@ export const ON_EVERY_STORE = [
   'online_interleave',
 ];
 
+/** Tests that run over TiKV in their small size only: what they show depends little on the store. */
+export const BRIEFLY_OVER_TIKV = [
+  'commit_tokens',
+  'conflicts',
+  'errors',
+  'foreign_keys',
+  'groups',
+  'insert_plans',
+  'interleaved_joins',
+  'literal_plans',
+  'lock_waits',
+  'online_foreign_key',
+  'predictions',
+  'range_delete',
+  'sessions',
+  'slt',
+  'wire',
+];
+
+/** The tests over TiKV, and `further` ones: the sums in words. */
+export async function testsOverTikv(binary, further = []) {
+  const env = { BRAID_TEST_STORE: 'tikv' };
+  const texts = [];
+  const failures = [];
+  for (const run of [
+    { only: [...further, ...ON_EVERY_STORE], env },
+    { only: BRIEFLY_OVER_TIKV, env: { ...env, BRAID_TEST_SIZE: 'small' } },
+  ]) {
+    await serverTests(binary, run).then(
+      (text) => texts.push(text),
+      (error) => failures.push(error.message),
+    );
+  }
+  if (failures.length > 0) throw new Error([...texts, ...failures].join('\n     '));
+  return texts.join('; in their small size ');
+}
+
 /**
  * Runs the tests of all crates, or those of that name; the sum in words.
  *

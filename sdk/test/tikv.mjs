@@ -6,7 +6,7 @@
  */
 
 import { buildServer, step } from '../../examples/iot-worker/steps.mjs';
-import { ON_EVERY_STORE, serverTests } from './server.mjs';
+import { testsOverTikv } from './server.mjs';
 
 /** The rules of the stand-in, and the tests of kv-tikv. */
 const OF_TIKV = [
@@ -27,10 +27,7 @@ async function main() {
   process.stdout.write(`Testing over ${place}\n`);
   const binary =
     BRAID_BIN ?? (await step('server binary (cargo build --release --bin braid)', buildServer));
-  const env = { BRAID_TEST_STORE: 'tikv' };
-  const text = await step('server tests', () =>
-    serverTests(binary, { only: [...OF_TIKV, ...ON_EVERY_STORE], env }),
-  );
+  const text = await step('server tests', () => testsOverTikv(binary, OF_TIKV));
   process.stdout.write(`   ${text}\n`);
 }
 

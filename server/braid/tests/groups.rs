@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use braid_testkit::random::{Random, seed, seed_from_env};
 use braid_testkit::server::{Config, Server};
 use braid_testkit::size::Size;
+use braid_testkit::store;
 use braid_testkit::target::connect;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::{Client, NoTls, SimpleQueryMessage};
@@ -166,10 +167,10 @@ fn conflicts_and_retries_change_nothing() {
             retries += result.unwrap_or_else(|difference| panic!("{difference}"));
         }
         let counters = "SELECT sum(value) FROM braid_internal.metrics WHERE name LIKE '%retries%'";
-        println!(
-            "{retries} retries of the client; of the server: {}",
-            value(&serial, counters).await
-        );
+        let by_server = value(&serial, counters).await;
+        println!("{retries} retries of the client; of the server: {by_server}");
+        // Over TiKV the server's own are often enough.
+        retries += usize::from(store::is_tikv() && by_server != "0");
     });
     assert!(retries > 0, "nothing has met a retry error");
 }
@@ -227,7 +228,7 @@ fn independent_statements_share_their_waits() {
 
 #[test]
 fn transactions_in_opposite_orders_never_see_a_deadlock() {
-    if braid_testkit::store::is_tikv() {
+    if store::is_tikv() {
         println!(
             "skipped: on TiKV the victim of a deadlock is who closes the circle, at every try"
         );

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use braid_testkit::server::{Config, Server};
+use braid_testkit::store;
 use braid_testkit::target::{connect, first_column};
 use tokio_postgres::Client;
 use tokio_postgres::error::SqlState;
@@ -43,6 +44,15 @@ async fn wait_for_announcement(client: &Client) {
     while state(client).await.as_deref() != Some("f") {
         assert!(Instant::now() < deadline, "the validation never began");
         tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+}
+
+/// Over TiKV the next server waits until the lease of a killed one has ended.
+async fn wait_for_removal(client: &Client) {
+    let deadline = Instant::now() + PATIENCE;
+    while state(client).await.is_some() {
+        assert!(Instant::now() < deadline, "an unfinished key stays");
+        tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }
 
@@ -101,6 +111,10 @@ fn a_key_cut_short_is_gone() {
             assert!(outcome.is_err(), "the key was valid before the end: use more rows");
             if kills {
                 server.restart();
+            }
+            if kills && store::is_tikv() {
+                wait_for_removal(&connect(server.sql_url(), None).await).await;
+            } else if kills {
                 let line = "removed what was cut short while it was being added name=\"items_grp\"";
                 assert!(server.output().contains(line), "{}", server.output());
             }
