@@ -44,6 +44,8 @@ const SPREADS = [
   { gateways: 1, connections: 1 },
   { gateways: 1, connections: 8 },
   { gateways: 2, connections: 8 },
+  // As many for each gateway as one alone has had.
+  { gateways: 2, connections: 16 },
 ];
 
 /** Measures all spreads that these gateways allow, in turn. */

@@ -16,6 +16,7 @@ use crate::{
     gc::Floor,
     metrics::{Cause, Metrics},
     options::TikvOptions,
+    pace::Pace,
     pd::Pd,
     regions::{Region, RegionCache},
     rpc::{Answer, Request, Stores},
@@ -34,15 +35,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// At most so many keys go into a request that is the only one.
-const REQUEST_KEYS_MAX: usize = 4096;
-/// Where there are several they have no more than this: so a slow store gets on with each in time.
-const PART_KEYS_MAX: usize = 1024;
 /// A request that was not answered in time is cut in two, but not below this.
 const PART_KEYS_MIN: usize = 16;
-/// One operation sends requests for about so many keys side by side.
-pub(crate) const KEYS_AT_ONCE: usize = 4096;
-/// And about so many bytes: a store refuses what its log cannot take in one piece.
+/// A request has at most about so many bytes: a store refuses what its log cannot take in one piece.
 pub(crate) const REQUEST_BYTES_MAX: usize = 1 << 20;
 
 /// At most so many regions are scanned at the same time for one span.
@@ -71,10 +66,10 @@ pub(crate) enum Miss {
 
 impl Miss {
     /// How many keys the next request may have, after one that had so many.
-    pub fn keys_max_after(&self, keys: usize) -> usize {
+    pub fn keys_max_after(&self, keys: usize, pace: &Pace) -> usize {
         match self {
             Miss::NoAnswer(None) => (keys / 2).max(PART_KEYS_MIN),
-            Miss::NoAnswer(Some(_)) | Miss::Region(_) | Miss::Pd(_) => PART_KEYS_MAX,
+            Miss::NoAnswer(Some(_)) | Miss::Region(_) | Miss::Pd(_) => pace.part_keys(),
         }
     }
 
@@ -97,6 +92,7 @@ pub(crate) struct Cluster {
     pub floor: Arc<Floor>,
     pub metrics: Arc<Metrics>,
     pub troubles: Troubles,
+    pub pace: Pace,
     /// Answers of stores since the start.
     answers: AtomicU64,
     regions: RegionCache,
@@ -130,6 +126,7 @@ impl Cluster {
             floor: Arc::new(Floor::new()),
             metrics,
             troubles: Troubles::default(),
+            pace: Pace::default(),
             answers: AtomicU64::new(0),
             regions: RegionCache::default(),
             stores: Stores::default(),
@@ -354,13 +351,33 @@ impl Cluster {
         Ok(parts)
     }
 
-    /// Items in key order, cut where regions end and where a request would get too large.
+    /// Items in key order, cut where regions end and where a request would get too large: where
+    /// there are several they are smaller, so that a slow store gets on with each in time.
     pub async fn by_region<T: Keyed>(&self, items: Vec<T>) -> Result<Vec<(Arc<Region>, Vec<T>)>> {
-        let groups = self.parts(items, REQUEST_KEYS_MAX).await?;
+        let groups = self.parts(items, self.pace.keys()).await?;
         if groups.len() == 1 {
             return Ok(groups);
         }
-        self.parts(groups.into_iter().flat_map(|(_, items)| items).collect(), PART_KEYS_MAX).await
+        let items = groups.into_iter().flat_map(|(_, items)| items).collect();
+        self.parts(items, self.pace.part_keys()).await
+    }
+
+    /// What is to be sent next while so many keys are on their way, if there is room.
+    pub fn next_part<T>(
+        &self,
+        waiting: &mut VecDeque<(Arc<Region>, Vec<T>)>,
+        keys_sent: usize,
+    ) -> Option<(Arc<Region>, Vec<T>)> {
+        let pace = self.pace.keys();
+        if keys_sent >= pace {
+            return None;
+        }
+        let (region, mut group) = waiting.pop_front()?;
+        if group.len() > pace {
+            // The stores have become slow since it was cut.
+            waiting.push_front((region.clone(), group.split_off(self.pace.part_keys())));
+        }
+        Some((region, group))
     }
 
     /// The same with at most so many items in each.
@@ -404,7 +421,9 @@ impl Cluster {
             let request = make(&group);
             let manner = Manner { again: again || manner.again, ..manner.clone() };
             async move {
+                let sent = Instant::now();
                 let answer = self.try_at(&region, request, &manner).await;
+                self.pace.answered(group.len(), sent.elapsed());
                 (region, group, manner.again, backoff, answer)
             }
         };
@@ -414,9 +433,7 @@ impl Cluster {
         let mut waiting: VecDeque<_> = groups.into();
         let mut keys_sent = 0;
         loop {
-            while keys_sent < KEYS_AT_ONCE
-                && let Some((region, group)) = waiting.pop_front()
-            {
+            while let Some((region, group)) = self.next_part(&mut waiting, keys_sent) {
                 keys_sent += group.len();
                 running.push(start(region, group, false, self.backoff()));
             }
@@ -432,7 +449,7 @@ impl Cluster {
                 Err(miss) => miss,
             };
             let again = again | miss.in_doubt();
-            let keys_max = miss.keys_max_after(group.len());
+            let keys_max = miss.keys_max_after(group.len(), &self.pace);
             self.recover::<R>(&region, miss, &mut backoff).await?;
             for (region, group) in self.parts(group, keys_max).await? {
                 keys_sent += group.len();

@@ -55,6 +55,7 @@ mod locks;
 mod meeting;
 mod metrics;
 mod options;
+mod pace;
 mod pd;
 mod probe;
 mod regions;

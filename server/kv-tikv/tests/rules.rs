@@ -444,6 +444,22 @@ async fn deadlocks_are_found_between_locks_and_commits_too() {
     }
 }
 
+/// What comes with the primary in one request makes everybody wait who asks about the primary.
+#[tokio::test]
+async fn a_large_commit_goes_in_parts() {
+    let cluster = Cluster::stand_in();
+    let db = cluster.open().await;
+    let t = serializable(&db);
+    (0..5_000).for_each(|i| set(&t, &format!("{i:05}"), "1"));
+    t.commit_or_error().await.unwrap();
+    let until = Instant::now() + Duration::from_secs(10);
+    while cluster.lock_count() > 0 {
+        assert!(Instant::now() < until, "locks stay");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    assert!(cluster.count(Rpc::Commit) >= 5, "{} requests", cluster.count(Rpc::Commit));
+}
+
 /// Its task has not begun yet when the transaction ends.
 #[tokio::test]
 async fn a_lock_request_that_was_given_up_leaves_nothing() {

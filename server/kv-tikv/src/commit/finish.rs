@@ -34,7 +34,8 @@ pub(super) enum Verdict {
 }
 
 impl Committing {
-    /// Commits the primary, together with the other keys of its region, which `done` then names.
+    /// Commits the primary, together with other keys of its region, which `done` then names: as many
+    /// as go into one request, for everybody waits who asks about the primary meanwhile.
     pub(super) async fn commit_primary(
         &self,
         start: Start,
@@ -43,9 +44,11 @@ impl Committing {
         commit_ts: u64,
         done: &Mutex<BTreeSet<Key>>,
     ) -> Result<Primary> {
+        let keys_max = self.cluster().pace.part_keys();
         let make = |region: &Region| {
             let beside = keys.iter().filter(|key| *key != primary && region.contains(key));
-            let keys: Vec<Key> = std::iter::once(primary).chain(beside).cloned().collect();
+            let all = std::iter::once(primary).chain(beside);
+            let keys: Vec<Key> = all.take(keys_max).cloned().collect();
             *done.lock() = keys.iter().cloned().collect();
             commit_request(start.ts, keys, commit_ts)
         };

@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     backoff::Backoff,
-    cluster::{KEYS_AT_ONCE, Manner, Miss},
+    cluster::{Manner, Miss},
     heartbeat,
     locals::{Held, Start},
     locks::Wish,
@@ -124,9 +124,7 @@ impl Prewrite<'_> {
         let mut failed: Option<End> = None;
         let (mut all_async, mut commit_ts, mut one_pc) = (mode.asynchronous, 0, 0);
         loop {
-            while keys_sent < KEYS_AT_ONCE
-                && let Some((region, changes)) = waiting.pop_front()
-            {
+            while let Some((region, changes)) = cluster.next_part(&mut waiting, keys_sent) {
                 keys_sent += changes.len();
                 running.push(self.region(region, changes, mode, false, cluster.backoff()));
             }
@@ -196,7 +194,10 @@ impl Prewrite<'_> {
             }
             let request = self.request(&changes, mode);
             let is_async = request.use_async_commit;
-            let answer = match cluster.try_at(&region, request, &manner).await {
+            let sent = Instant::now();
+            let answer = cluster.try_at(&region, request, &manner).await;
+            cluster.pace.answered(changes.len(), sent.elapsed());
+            let answer = match answer {
                 Ok(answer) => answer,
                 Err(miss) => {
                     manner.again |= miss.in_doubt();
@@ -206,7 +207,7 @@ impl Prewrite<'_> {
                     {
                         tracing::debug!("a new leader does not know the highest timestamp yet");
                     }
-                    let keys_max = miss.keys_max_after(changes.len());
+                    let keys_max = miss.keys_max_after(changes.len(), &cluster.pace);
                     match cluster.recover::<PrewriteRequest>(&region, miss, &mut backoff).await {
                         Ok(()) => {
                             let again = manner.again;
