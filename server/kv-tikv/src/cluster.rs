@@ -351,8 +351,8 @@ impl Cluster {
         Ok(parts)
     }
 
-    /// Items in key order, cut where regions end and where a request would get too large: where
-    /// there are several they are smaller, so that a slow store gets on with each in time.
+    /// Items in key order, cut where regions end and where a request would get too large. A request
+    /// that is the only one may be larger than the parts are, to commit in one phase.
     pub async fn by_region<T: Keyed>(&self, items: Vec<T>) -> Result<Vec<(Arc<Region>, Vec<T>)>> {
         let groups = self.parts(items, self.pace.keys()).await?;
         if groups.len() == 1 {
@@ -409,7 +409,8 @@ impl Cluster {
         Ok(groups)
     }
 
-    /// One request for each region, side by side. Answers come with the items they are for.
+    /// One request for each region, or several, side by side. Answers come with the items they are
+    /// for.
     pub async fn at_all<T: Keyed + Send, R: Request>(
         &self,
         items: Vec<T>,
@@ -427,7 +428,7 @@ impl Cluster {
                 (region, group, manner.again, backoff, answer)
             }
         };
-        let groups = self.by_region(items).await?;
+        let groups = self.parts(items, self.pace.part_keys()).await?;
         self.metrics.regions(groups.len());
         let mut answers = Vec::with_capacity(groups.len());
         let mut waiting: VecDeque<_> = groups.into();
