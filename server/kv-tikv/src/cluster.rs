@@ -37,7 +37,7 @@ use std::{
 
 /// A request that was not answered in time is cut in two, but not below this.
 const PART_KEYS_MIN: usize = 16;
-/// A request has at most about so many bytes: a store refuses what its log cannot take in one piece.
+/// A request has about so many bytes at most: a store refuses what its log cannot take at once.
 pub(crate) const REQUEST_BYTES_MAX: usize = 1 << 20;
 
 /// At most so many regions are scanned at the same time for one span.
