@@ -34,8 +34,8 @@ pub(super) enum Verdict {
 }
 
 impl Committing {
-    /// Commits the primary, together with other keys of its region, which `done` then names: no more
-    /// than go into one part, since everybody waits who asks about the primary meanwhile.
+    /// Commits the primary, together with other keys of its region, which `done` then names: no
+    /// more than go into one part, since everybody waits who asks about the primary meanwhile.
     pub(super) async fn commit_primary(
         &self,
         start: Start,
