@@ -424,7 +424,10 @@ impl Cluster {
             async move {
                 let sent = Instant::now();
                 let answer = self.try_at(&region, request, &manner).await;
-                self.pace.answered(group.len(), sent.elapsed());
+                // What waits for somebody's lock says nothing about a store.
+                if R::NAME != kvrpcpb::PessimisticLockRequest::NAME {
+                    self.pace.answered(group.len(), sent.elapsed());
+                }
                 (region, group, manner.again, backoff, answer)
             }
         };
