@@ -16,6 +16,7 @@ const OF_TIKV = [
   'rough',
   'disturbed',
   'dead_gateway',
+  'gateways',
   'gc',
   'range_deletes',
   'dropped',
