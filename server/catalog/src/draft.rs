@@ -133,6 +133,17 @@ impl Draft {
         self.edit(id).remove_role(id);
     }
 
+    /// [`Draft::flush`], and the commit of a transaction that has nothing else to do.
+    pub async fn commit(
+        &self,
+        cache: &Arc<CatalogCache>,
+        txn: &Arc<Transaction>,
+        seq: Seq,
+    ) -> KvResult<()> {
+        let _pending = self.flush(cache, txn, seq).await?;
+        txn.commit_or_error().await.map(drop)
+    }
+
     /// Writes every changed descriptor and the next version into the transaction, which is about
     /// to commit. Waits until every gateway minds the change. Keep the result until the outcome is
     /// known; `None` if nothing was changed.

@@ -172,10 +172,7 @@ async fn change_once(
     step(&mut own)?;
     own.delete_scattered().await?;
     let Some(draft) = draft else { return Ok(()) };
-    let pending = draft.flush(cx.cache, &txn, seq).await.map_err(from_kv)?;
-    let outcome = txn.commit_or_error().await;
-    drop(pending);
-    outcome.map_err(from_kv)?;
+    draft.commit(cx.cache, &txn, seq).await.map_err(from_kv)?;
     cx.notices.append(&mut notices);
     Ok(())
 }

@@ -191,9 +191,6 @@ async fn forget(
         None => table.vacated = false,
     }
     draft.put_table(table);
-    let pending = draft.flush(cache, &txn, seq).await.map_err(from_kv)?;
-    let outcome = txn.commit_or_error().await;
-    drop(pending);
-    outcome.map_err(from_kv)?;
+    draft.commit(cache, &txn, seq).await.map_err(from_kv)?;
     Ok(Step::Gone)
 }

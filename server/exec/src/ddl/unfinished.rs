@@ -126,10 +126,7 @@ pub async fn take_over(
         txn.rollback().await;
         return Ok(taken);
     }
-    let pending = draft.flush(cache, &txn, seq).await.map_err(from_kv)?;
-    let outcome = txn.commit_or_error().await;
-    drop(pending);
-    outcome.map_err(from_kv)?;
+    draft.commit(cache, &txn, seq).await.map_err(from_kv)?;
     Ok(taken)
 }
 
@@ -206,10 +203,7 @@ async fn remove(
         txn.rollback().await;
         return Ok(removed);
     }
-    let pending = draft.flush(cache, &txn, seq).await.map_err(from_kv)?;
-    let outcome = txn.commit_or_error().await;
-    drop(pending);
-    outcome.map_err(from_kv)?;
+    draft.commit(cache, &txn, seq).await.map_err(from_kv)?;
     Ok(removed)
 }
 
