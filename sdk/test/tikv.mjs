@@ -17,6 +17,7 @@ const OF_TIKV = [
   'disturbed',
   'dead_gateway',
   'gateways',
+  'taken_over',
   'gc',
   'range_deletes',
   'dropped',

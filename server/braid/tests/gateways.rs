@@ -2,63 +2,21 @@
 //! what one does is right under what the others do at the same time, and when one of them is paused
 //! or killed.
 
+mod several_gateways;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use braid_testkit::server::{Config, Server};
-use braid_testkit::target::{connect, first_column};
-use braid_testkit::tikv::{self, Fault, Gate, Rpc, Rule, TikvStandIn};
+use braid_testkit::server::Server;
+use braid_testkit::target::first_column;
+use braid_testkit::tikv::{Fault, Gate, Rpc, Rule};
 use braid_types::{Datum, SqlType};
 use tokio_postgres::Client;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::{ToSql, Type};
 
-/// A lease, and some time for a loaded machine.
-const LEASE: Duration = Duration::from_secs(5);
-const PATIENCE: Duration = Duration::from_secs(60);
-
-fn run(test: impl Future<Output = ()>) {
-    tokio::runtime::Runtime::new().expect("a runtime").block_on(test);
-}
-
-/// Gateways over one store, which goes with them.
-struct Cluster {
-    servers: Vec<Server>,
-    stand_in: Option<TikvStandIn>,
-}
-
-impl Cluster {
-    fn start(count: usize) -> Cluster {
-        let (url, stand_in) = match std::env::var("TIKV_PD") {
-            Ok(pd) => {
-                static LAST: AtomicU64 = AtomicU64::new(0);
-                let number = LAST.fetch_add(1, Ordering::Relaxed);
-                let url = format!("tikv://{pd}?prefix=gw-{}-{number}/", std::process::id());
-                (url, None)
-            }
-            Err(_) => {
-                let name = std::env::var("BRAID_TEST_PLAN").unwrap_or_default();
-                let plan = tikv::Plan::named(&name).expect("a plan of that name");
-                let config = tikv::Config { plan, ..tikv::Config::default() };
-                let stand_in = TikvStandIn::start(config);
-                (stand_in.store_url(), Some(stand_in))
-            }
-        };
-        let config = || Config::new().store(&url);
-        // Side by side: they find an empty store together.
-        let servers = std::thread::scope(|scope| {
-            let starts: Vec<_> =
-                (0..count).map(|_| scope.spawn(|| Server::start(config()))).collect();
-            starts.into_iter().map(|start| start.join().expect("a server")).collect()
-        });
-        Cluster { servers, stand_in }
-    }
-
-    async fn connect(&self, gateway: usize) -> Client {
-        connect(self.servers[gateway].sql_url(), None).await
-    }
-}
+use several_gateways::{Cluster, LEASE, PATIENCE, assert_sound, insist, run};
 
 /// What a client may meet while others change tables.
 fn is_expected(error: &tokio_postgres::Error) -> bool {
@@ -68,20 +26,6 @@ fn is_expected(error: &tokio_postgres::Error) -> bool {
         SqlState::UNDEFINED_COLUMN,
     ];
     error.code().is_some_and(|code| expected.contains(code))
-}
-
-/// Runs a statement again for as long as it is to be retried.
-async fn insist(client: &Client, sql: &str) {
-    let until = Instant::now() + PATIENCE;
-    while let Err(error) = client.batch_execute(sql).await {
-        assert_eq!(error.code(), Some(&SqlState::T_R_SERIALIZATION_FAILURE), "{sql}: {error:?}");
-        assert!(Instant::now() < until, "{sql} never gets through");
-    }
-}
-
-async fn assert_sound(client: &Client, table: &str) {
-    let findings = first_column(client, &format!("CHECK TABLE {table}")).await;
-    assert_eq!(findings, [] as [String; 0], "{table}");
 }
 
 /// Writers that go on until told to stop.
@@ -380,115 +324,6 @@ fn a_paused_gateway_does_not_write_under_its_old_lease() {
             writers.end().await;
             assert_sound(&ddl, "items").await;
             assert_sound(&cluster.connect(1).await, "items").await;
-        }
-    });
-}
-
-const MANY_STATE: &str = "SELECT state FROM braid_internal.indexes WHERE index_name = 'many_grp'";
-
-/// Begins an index at the second gateway; it is being built when this comes back.
-async fn begin_index(
-    cluster: &Cluster,
-    client: &Client,
-) -> tokio::task::JoinHandle<Result<(), tokio_postgres::Error>> {
-    let sql = "CREATE TABLE many (id INT8 PRIMARY KEY, grp INT8);
-               INSERT INTO many SELECT i, i % 50 FROM generate_series(1, 8000) AS i";
-    client.batch_execute(sql).await.expect("a filled table");
-    let builder = cluster.connect(1).await;
-    let building =
-        tokio::spawn(
-            async move { builder.batch_execute("CREATE INDEX many_grp ON many (grp)").await },
-        );
-    let until = Instant::now() + PATIENCE;
-    while first_column(client, MANY_STATE).await != ["building"] {
-        assert!(Instant::now() < until, "the building never began");
-        tokio::time::sleep(Duration::from_millis(2)).await;
-    }
-    building
-}
-
-async fn wait_until_built(client: &Client) {
-    let begun = Instant::now();
-    while first_column(client, MANY_STATE).await != ["public"] {
-        assert!(begun.elapsed() < LEASE * 4, "the index stays unfinished");
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
-}
-
-#[test]
-fn what_a_killed_gateway_was_building_is_finished() {
-    run(async {
-        let mut cluster = Cluster::start(2);
-        let client = cluster.connect(0).await;
-        let building = begin_index(&cluster, &client).await;
-        cluster.servers[1].kill();
-        assert!(building.await.expect("no panic").is_err(), "was built: use more rows");
-        // Writers go on meanwhile.
-        insist(&client, "UPDATE many SET grp = 51 WHERE id = 17").await;
-        wait_until_built(&client).await;
-        assert_sound(&client, "many").await;
-        let found = first_column(&client, "SELECT id FROM many WHERE grp = 51").await;
-        assert_eq!(found, ["17"]);
-    });
-}
-
-/// It comes back when another one has finished what it was building, and must not take that back.
-#[test]
-fn a_paused_builder_leaves_alone_what_another_has_finished() {
-    run(async {
-        let cluster = Cluster::start(2);
-        let client = cluster.connect(0).await;
-        let building = begin_index(&cluster, &client).await;
-        cluster.servers[1].pause();
-        wait_until_built(&client).await;
-        cluster.servers[1].resume();
-        assert!(building.await.expect("no panic").is_err(), "was built: use more rows");
-        assert_eq!(first_column(&client, MANY_STATE).await, ["public"]);
-        insist(&client, "UPDATE many SET grp = 51 WHERE id = 17").await;
-        assert_sound(&client, "many").await;
-    });
-}
-
-#[test]
-fn what_a_killed_gateway_was_moving_is_finished() {
-    run(async {
-        let mut cluster = Cluster::start(2);
-        let client = cluster.connect(0).await;
-        let sql = "CREATE TABLE p (a INT8 PRIMARY KEY);
-                   CREATE TABLE c (a INT8, b INT8, v INT8, PRIMARY KEY (a, b), INDEX c_a_v (a, v));
-                   INSERT INTO p SELECT i FROM generate_series(1, 400) AS i;
-                   INSERT INTO c SELECT a, b, 0 FROM p, generate_series(1, 20) AS b";
-        client.batch_execute(sql).await.expect("filled tables");
-        let moves = [
-            ("c_pkey", "ALTER TABLE c INTERLEAVE IN PARENT p (a) ON DELETE CASCADE"),
-            ("c_a_v", "ALTER INDEX c_a_v INTERLEAVE IN PARENT p (a)"),
-        ];
-        for (round, (index, sql)) in moves.into_iter().enumerate() {
-            let mover = cluster.connect(1).await;
-            let moving = tokio::spawn(async move { mover.batch_execute(sql).await });
-            let unfinished = "SELECT state FROM braid_internal.indexes WHERE state <> 'public'";
-            let until = Instant::now() + PATIENCE;
-            while first_column(&client, unfinished).await.is_empty() {
-                assert!(Instant::now() < until, "{sql} never began");
-            }
-            cluster.servers[1].kill();
-            let killed = Instant::now();
-            assert!(moving.await.expect("no panic").is_err(), "was moved: use more rows");
-            insist(&client, &format!("UPDATE c SET v = v + 1 WHERE a = 17 + {round}")).await;
-            insist(&client, &format!("DELETE FROM c WHERE a = 71 + {round}")).await;
-            while !first_column(&client, unfinished).await.is_empty() {
-                assert!(killed.elapsed() < LEASE * 4, "{sql} stays unfinished");
-                tokio::time::sleep(Duration::from_millis(50)).await;
-            }
-            let parent =
-                format!("SELECT parent FROM braid_internal.indexes WHERE index_name = '{index}'");
-            assert_eq!(first_column(&client, &parent).await, ["p"], "{sql}");
-            assert_sound(&client, "p").await;
-            assert_sound(&client, "c").await;
-            let sums = "SELECT count(*) || ' ' || sum(v) FROM c";
-            let expected = format!("{} {}", 400 * 20 - 20 * (round + 1), 20 * (round + 1));
-            assert_eq!(first_column(&client, sums).await, [expected], "{sql}");
-            cluster.servers[1].restart();
         }
     });
 }

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use braid_kv::{Result as KvResult, Seq, Transaction};
 
+use crate::backfill::begun_or_ended;
 use crate::store::{Descriptor, FORMAT_VERSION, Meta, to_json};
 use crate::system_keys::{descriptor_key, version_key};
 use crate::{
@@ -22,7 +23,7 @@ static PRIVATE_VERSION: AtomicU64 = AtomicU64::new(1 << 63);
 /// A transaction's private catalog.
 #[derive(Clone)]
 pub struct Draft {
-    base_version: u64,
+    base: Arc<Catalog>,
     current: Arc<Catalog>,
     changed: BTreeSet<Id>,
     emptied: BTreeSet<Id>,
@@ -32,12 +33,7 @@ impl Draft {
     /// A draft without changes over a stored catalog whose version key is locked
     /// ([`CatalogCache::draft`]).
     pub fn new(base: Arc<Catalog>) -> Self {
-        Draft {
-            base_version: base.version,
-            current: base,
-            changed: BTreeSet::new(),
-            emptied: BTreeSet::new(),
-        }
+        Draft { current: base.clone(), base, changed: BTreeSet::new(), emptied: BTreeSet::new() }
     }
 
     /// The catalog with the changes so far.
@@ -162,6 +158,10 @@ impl Draft {
                 Some(descriptor) => txn.put(seq, descriptor_key(*id), to_json(&descriptor)?)?,
                 None => txn.delete(seq, descriptor_key(*id))?,
             }
+            let (before, after) = (self.base.table(*id), catalog.table(*id));
+            for backfill in begun_or_ended(before.map(|t| &**t), after.map(|t| &**t)) {
+                backfill.forget(txn, seq)?;
+            }
         }
         let meta =
             Meta { format: FORMAT_VERSION, version: self.next_version(), next_id: catalog.next_id };
@@ -183,7 +183,7 @@ impl Draft {
 
     /// The version that the commit makes.
     fn next_version(&self) -> u64 {
-        self.base_version + 1
+        self.base.version + 1
     }
 
     fn descriptor(&self, id: Id) -> Option<Descriptor> {

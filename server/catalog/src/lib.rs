@@ -18,6 +18,7 @@
 //!   are never used twice;
 //! - the names of one schema's tables, views, sequences and indexes are unique.
 
+mod backfill;
 mod commit_tokens;
 mod definition;
 pub mod descriptor;
@@ -38,6 +39,7 @@ mod store;
 mod system_keys;
 mod virtual_tables;
 
+pub use backfill::Backfill;
 pub use commit_tokens::{
     Asker, CommitStatus, TOKEN_RETENTION, Token, is_expired, record_commit, remove_expired, settle,
 };

@@ -14,6 +14,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use braid_kv::{
     CommitFence, Database as Kv, Record, Result as KvResult, RetryReason, ScanRequest, Seq, Span,
@@ -178,6 +179,7 @@ pub struct CatalogCache {
     /// This process among others over the same store, if there may be others.
     gateways: Option<Arc<Gateways>>,
     left_over: Notify,
+    backfilled: AtomicU64,
 }
 
 /// A change of the catalog on its way: keep it until the commit's outcome is known.
@@ -232,6 +234,7 @@ impl CatalogCache {
             stored_statistics: Mutex::default(),
             gateways,
             left_over: Notify::new(),
+            backfilled: AtomicU64::new(0),
         })
     }
 
@@ -385,6 +388,16 @@ impl CatalogCache {
         };
         own.rollback().await;
         found
+    }
+
+    /// Counts rows that backfills of this process are done with.
+    pub fn count_backfilled(&self, rows: usize) {
+        self.backfilled.fetch_add(rows as u64, Ordering::Relaxed);
+    }
+
+    /// How many rows backfills of this process have been done with.
+    pub fn backfilled(&self) -> u64 {
+        self.backfilled.load(Ordering::Relaxed)
     }
 
     /// Waits until a change may have left keys behind.

@@ -10,6 +10,7 @@
 //!                /6/2/id          a gateway that is changing the schema
 //!                /6/3/duty        the gateway that has a duty
 //!                /6/4             a number that changes with the stored statistics
+//! 7  backfill    /7/1/table id/index  the first row that is not done
 //! 9  dropped     /9/1/data/index  a range that nobody uses any more, as JSON
 //! ```
 
@@ -25,6 +26,7 @@ pub(crate) const STATISTICS: u32 = 3;
 pub(crate) const COUNTERS: u32 = 4;
 pub(crate) const COMMITS: u32 = 5;
 pub(crate) const GATEWAYS: u32 = 6;
+pub(crate) const BACKFILLS: u32 = 7;
 pub(crate) const DROPPED: u32 = 9;
 
 /// The name of a system table; `None` if that number is none.
@@ -36,6 +38,7 @@ pub(crate) fn system_table_name(table: u32) -> Option<&'static str> {
         COUNTERS => "system.counter",
         COMMITS => "system.commit",
         GATEWAYS => "system.gateway",
+        BACKFILLS => "system.backfill",
         DROPPED => "system.dropped",
         _ => return None,
     })
@@ -128,7 +131,16 @@ pub(crate) fn statistics_stamp_key() -> Key {
 
 /// Where the note of a dropped range lies; number 0 stands for all of the data.
 pub(crate) fn dropped_key(data_id: Id, number: IndexNumber) -> Key {
-    let mut out = numbered(DROPPED, i64::from(data_id));
+    of_index(DROPPED, data_id, number)
+}
+
+/// Where it is noted how far a backfill has come.
+pub(crate) fn backfill_key(table: Id, number: IndexNumber) -> Key {
+    of_index(BACKFILLS, table, number)
+}
+
+fn of_index(system_table: u32, table: Id, number: IndexNumber) -> Key {
+    let mut out = numbered(system_table, i64::from(table));
     key::encode(&mut out, &Datum::Int(i64::from(number)), &SqlType::Int8, false);
     out
 }

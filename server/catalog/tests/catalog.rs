@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use braid_builtins::{Environment, Lookup};
 use braid_catalog::*;
-use braid_kv::{Database as Kv, DatabaseOptions, TxnOptions};
+use braid_kv::{Database as Kv, DatabaseOptions, Span, TxnOptions};
 use braid_kv_embedded::{EmbeddedOptions, EmbeddedStore};
 use braid_types::{Datum, FormatSettings, SqlState, SqlType};
 
@@ -154,6 +154,57 @@ async fn an_empty_store_gets_a_catalog_once() {
     assert!(catalog.role_by_name("root").unwrap().superuser);
     assert_eq!(catalog.database_by_name("defaultdb").unwrap().id, DEFAULT_DATABASE);
     assert!(catalog.schema_by_name(DEFAULT_DATABASE, "public").is_some());
+}
+
+#[tokio::test]
+async fn what_is_noted_of_a_backfill_goes_with_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let kv = open(dir.path());
+    bootstrap(&kv).await.unwrap();
+    let cache = CatalogCache::new();
+    let mut id = 0;
+    change(&kv, &cache, |draft| {
+        let mut table = table(draft, "t");
+        table.indexes[0].state = IndexState::Building;
+        id = table.id;
+        draft.put_table(table);
+    })
+    .await;
+    let whole = table_span(id);
+    let backfill = Backfill { table: id, index: 2 };
+    let rest = async || {
+        let txn = kv.begin(TxnOptions::default());
+        let rest = backfill.rest(&txn, txn.next_statement(), &whole).await.unwrap();
+        txn.rollback().await;
+        rest.map(|rest| rest.start)
+    };
+    let note = async |start: &Vec<u8>| {
+        let txn = kv.begin(TxnOptions::default());
+        let left = Span::new(start.clone(), whole.end.clone());
+        backfill.note(&txn, txn.next_statement(), &left).unwrap();
+        txn.commit_or_error().await.unwrap();
+    };
+    let edit = async |state: IndexState, comment: &str| {
+        change(&kv, &cache, |draft| {
+            let mut table = Table::clone(draft.catalog().table(id).unwrap());
+            (table.comment, table.indexes[0].state) = (Some(comment.to_owned()), state);
+            draft.put_table(table);
+        })
+        .await;
+    };
+    assert_eq!(rest().await, None);
+    let half = [whole.start.as_slice(), b"half"].concat();
+    note(&half).await;
+    edit(IndexState::Building, "another change").await;
+    assert_eq!(rest().await, Some(half.clone()));
+    edit(IndexState::Public, "done").await;
+    assert_eq!(rest().await, None);
+    note(&half).await;
+    edit(IndexState::Building, "begun anew").await;
+    assert_eq!(rest().await, None);
+    // The rows were written anew elsewhere.
+    note(&table_span(id + 1).start).await;
+    assert_eq!(rest().await, None);
 }
 
 #[tokio::test]

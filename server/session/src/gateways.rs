@@ -23,11 +23,7 @@ pub(crate) async fn remove_unfinished(
     gateways: &Gateways,
 ) -> Result<()> {
     let gone = ddl::who_is_gone(kv, catalog, gateways).await?;
-    remove(kv, catalog, &gone).await
-}
-
-async fn remove(kv: &Kv, catalog: &Arc<CatalogCache>, gone: &ddl::Gone) -> Result<()> {
-    for (name, table) in ddl::remove_unfinished(kv, catalog, gone).await? {
+    for (name, table) in ddl::remove_unfinished(kv, catalog, &gone).await? {
         tracing::warn!(name, table, "removed what was cut short while it was being added");
     }
     Ok(())
@@ -54,8 +50,7 @@ async fn finish(server: &Arc<Server>) -> Result<()> {
     for taken in ddl::take_over(kv, catalog, &gone).await? {
         tokio::spawn(go_on(server.clone(), taken));
     }
-    // What is left are foreign keys.
-    remove(kv, catalog, &gone).await
+    Ok(())
 }
 
 /// Finishes what was taken over, in a session of its own.

@@ -10,6 +10,11 @@ pub(crate) fn collect(server: &Server) -> Vec<Metric> {
     all.extend(transactions(server));
     all.extend(store(server));
     all.extend(histograms(server));
+    all.push(Metric::counter(
+        "braid_backfill_rows_total",
+        "Rows that backfills of this process are done with.",
+        server.catalog.backfilled() as f64,
+    ));
     all.extend(server.kv.store().own_metrics().into_iter().flat_map(Metric::of_store));
     all
 }

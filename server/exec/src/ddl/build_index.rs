@@ -16,7 +16,7 @@
 
 use std::sync::Arc;
 
-use braid_catalog::{Draft, Id, Index, IndexNumber, IndexState, Table};
+use braid_catalog::{Backfill, Draft, Id, Index, IndexNumber, IndexState, Table};
 use braid_kv::{Database, Key, ScanRequest, Span, TxnOptions};
 use braid_plan::Expr as Bound;
 use braid_types::{Datum, Error, Result, SqlState};
@@ -58,8 +58,8 @@ pub(super) async fn run(
     go_on(cx, &kv, table, number).await
 }
 
-/// Fills an index that was announced, makes it public or removes it again. Entries that are there
-/// already do no harm.
+/// Fills an index that was announced, from where others have come, and makes it public or removes it
+/// again. Entries that are there already do no harm.
 pub(super) async fn go_on(
     cx: &mut DdlContext<'_>,
     kv: &Database,
@@ -192,10 +192,16 @@ struct Builder {
     predicate: Option<Bound>,
 }
 
+impl Builder {
+    fn backfill(&self) -> Backfill {
+        Backfill { table: self.table.id, index: self.number }
+    }
+}
+
 async fn fill(cx: &DdlContext<'_>, kv: &Database, table: Id, number: IndexNumber) -> Result<()> {
     let txn = kv.begin(TxnOptions { read_only: true, ..TxnOptions::default() });
-    let catalog = cx.cache.at(&txn, txn.next_statement()).await.map_err(from_kv)?;
-    txn.rollback().await;
+    let seq = txn.next_statement();
+    let catalog = cx.cache.at(&txn, seq).await.map_err(from_kv)?;
     let Some(table) = catalog.table(table).cloned() else { return Ok(()) };
     let Some(index) = table.index(number) else { return Ok(()) };
     let predicate = match &index.predicate {
@@ -212,7 +218,10 @@ async fn fill(cx: &DdlContext<'_>, kv: &Database, table: Id, number: IndexNumber
         predicate,
         table: table.clone(),
     };
-    let mut next = Some(builder.rows.primary_span());
+    let whole = builder.rows.primary_span();
+    let rest = builder.backfill().rest(&txn, seq, &whole).await.map_err(from_kv)?;
+    txn.rollback().await;
+    let mut next = Some(rest.unwrap_or(whole));
     while let Some(span) = next {
         cx.exec.cancel.check()?;
         next = batch(cx, kv, &builder, span).await?;
@@ -279,7 +288,11 @@ async fn batch_once(
         }
         txn.put(seq, &entry.key, entry.value.clone()).map_err(from_kv)?;
     }
+    if let (Some(left), Some(_others)) = (&left, cx.cache.gateway()) {
+        builder.backfill().note(&txn, seq, left).map_err(from_kv)?;
+    }
     txn.commit_or_error().await.map_err(from_kv)?;
+    cx.cache.count_backfilled(rows.len());
     Ok(left)
 }
 

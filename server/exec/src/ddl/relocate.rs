@@ -23,7 +23,7 @@
 
 use std::sync::Arc;
 
-use braid_catalog::{Catalog, Id, Interleaving, Moving, Passing, Table};
+use braid_catalog::{Backfill, Catalog, Id, Interleaving, Moving, Passing, Table};
 use braid_kv::{Database, ScanRequest, Seq, Span, Transaction, TxnOptions};
 use braid_sql::ast::{AlterAction, AlterTable, Interleave};
 use braid_types::{Error, Result, SqlState};
@@ -84,7 +84,8 @@ pub(super) async fn run(cx: &mut DdlContext<'_>, alter: &AlterTable) -> Result<(
 }
 
 /// Copies the rows of a table whose move was announced, and switches or takes the move back; `key`
-/// is the clause's foreign key. Rows that were copied already do no harm.
+/// is the clause's foreign key. It begins where others have come; rows that were copied already do
+/// no harm.
 pub(super) async fn go_on(
     cx: &mut DdlContext<'_>,
     kv: &Database,
@@ -345,10 +346,12 @@ fn put_changed(cx: &mut DdlContext<'_>, table: Table) -> Result<()> {
 }
 
 async fn fill(cx: &DdlContext<'_>, kv: &Database, table: Id, key: Option<Id>) -> Result<()> {
-    if let Some(key) = key {
+    let rest = rest(cx, kv, table).await?;
+    // Copying begins when all rows have their parents.
+    if let (Some(key), None) = (key, &rest) {
         validate_rows::validate(cx, kv, table, key).await?;
     }
-    let mut next = Next { span: None, pairs_max: BATCH_PAIRS, is_done: false };
+    let mut next = Next { span: rest, pairs_max: BATCH_PAIRS, is_done: false };
     let mut attempt = 0;
     while !next.is_done {
         cx.exec.cancel.check()?;
@@ -366,6 +369,22 @@ async fn fill(cx: &DdlContext<'_>, kv: &Database, table: Id, key: Option<Id>) ->
         }
     }
     Ok(())
+}
+
+/// Where another gateway has come with the copying, if this is taken over.
+async fn rest(cx: &DdlContext<'_>, kv: &Database, table: Id) -> Result<Option<Span>> {
+    let txn = kv.begin(TxnOptions { read_only: true, ..TxnOptions::default() });
+    let seq = txn.next_statement();
+    let catalog = cx.cache.at(&txn, seq).await.map_err(from_kv)?;
+    let Some(table) = catalog.table(table) else { return Err(vanished()) };
+    let whole = TableRows::new(table).primary_span();
+    let rest = backfill(table).rest(&txn, seq, &whole).await.map_err(from_kv)?;
+    txn.rollback().await;
+    Ok(rest)
+}
+
+fn backfill(table: &Table) -> Backfill {
+    Backfill { table: table.id, index: table.primary.number }
 }
 
 /// Where the copying goes on.
@@ -396,7 +415,11 @@ async fn batch(cx: &DdlContext<'_>, kv: &Database, table: Id, next: &mut Next) -
             txn.put(seq, key, value).map_err(from_kv)?;
         }
     }
+    if let (Some(left), Some(_others)) = (&left, cx.cache.gateway()) {
+        backfill(table).note(&txn, seq, left).map_err(from_kv)?;
+    }
     txn.commit_or_error().await.map_err(from_kv)?;
+    cx.cache.count_backfilled(rows.len());
     (next.is_done, next.span) = (left.is_none(), left);
     Ok(())
 }

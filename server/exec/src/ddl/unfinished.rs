@@ -9,8 +9,9 @@
 //!
 //! With several gateways each unfinished thing names its own, and once the lease of that one has
 //! ended another one takes it over ([`take_over`]) and goes on ([`go_on`]): writers have kept the
-//! index, or written both places, since the announcement, so it is enough to copy once more what
-//! was there before. Foreign keys are removed all the same, but for those of moves.
+//! index, written both places or checked the key since the announcement, so it is enough to go
+//! through what was there before, from where the other one has come (`braid_catalog::Backfill`).
+//! Validation begins anew.
 //!
 //! Rule: whoever works on something unfinished looks in each of its transactions whether it is
 //! still its own, and has the descriptor proved: a gateway that was only taken for gone finds out.
@@ -26,7 +27,7 @@ use braid_types::Result;
 
 use super::dropped::drop_range;
 use super::relocate::vacate;
-use super::{DdlContext, build_index, relocate};
+use super::{DdlContext, build_index, relocate, validate_rows};
 use crate::from_kv;
 
 /// Removes every index that is still being built, and every foreign key that is still being
@@ -82,9 +83,10 @@ enum What {
     Index(IndexNumber),
     /// With the clause's foreign key.
     Move(Option<Id>),
+    ForeignKey(Id),
 }
 
-/// Makes this gateway the one that builds and moves what gateways have begun that are gone.
+/// Makes this gateway the one that builds, moves and adds what gateways have begun that are gone.
 pub async fn take_over(
     kv: &Database,
     cache: &Arc<CatalogCache>,
@@ -108,13 +110,18 @@ pub async fn take_over(
                 whats.push(What::Index(index.number));
             }
         }
+        let mut moved_with = None;
         if let Some(moving) = changed.moving.as_mut().filter(|m| gone.contains(&m.mover)) {
             moving.mover = cache.gateway();
-            let key = moving.to.as_ref().and_then(|to| to.foreign_key);
-            for known in changed.foreign_keys.iter_mut().filter(|known| Some(known.id) == key) {
-                known.adder = cache.gateway();
+            moved_with = moving.to.as_ref().and_then(|to| to.foreign_key);
+            whats.push(What::Move(moved_with));
+        }
+        let keys = changed.foreign_keys.iter_mut();
+        for key in keys.filter(|key| key.unfinished && gone.contains(&key.adder)) {
+            key.adder = cache.gateway();
+            if Some(key.id) != moved_with {
+                whats.push(What::ForeignKey(key.id));
             }
-            whats.push(What::Move(key));
         }
         if !whats.is_empty() {
             draft.put_table(changed);
@@ -136,6 +143,7 @@ pub async fn go_on(cx: &mut DdlContext<'_>, taken: TakenOver) -> Result<()> {
     match taken.what {
         What::Index(number) => build_index::go_on(cx, &kv, taken.table, number).await,
         What::Move(key) => relocate::go_on(cx, &kv, taken.table, key).await,
+        What::ForeignKey(key) => validate_rows::go_on(cx, &kv, taken.table, key, true).await,
     }
 }
 

@@ -9,15 +9,15 @@
 //! Once the key is announced, whoever writes a child or takes a parent away checks it, and
 //! transactions that planned before cannot commit any more. So a row that a batch finds right stays
 //! right, and each batch may read at a snapshot of its own. If a row has no parent, or the
-//! statement is cancelled, an added key goes again; if the process ends meanwhile, the next start
-//! removes it (`super::unfinished`).
+//! statement is cancelled, an added key goes again; if the process ends meanwhile, see
+//! `super::unfinished`.
 //!
 //! Rule: once the announcement is under way, nobody drops the future: the statement's cancellation
 //! is minded here.
 
 use std::sync::Arc;
 
-use braid_catalog::{Id, Table};
+use braid_catalog::{ForeignKey, Id, Table};
 use braid_kv::{Database, ScanRequest, Span, TxnOptions};
 use braid_sql::ast::{AlterAction, AlterTable, TableConstraint, TableConstraintKind};
 use braid_sql::fold;
@@ -68,21 +68,32 @@ pub(super) async fn run(cx: &mut DdlContext<'_>, alter: &AlterTable) -> Result<b
     .await?;
     let Some((table, key)) = found else { return Ok(false) };
     let adds = matches!(alter.actions.as_slice(), [AlterAction::AddConstraint(_)]);
+    go_on(cx, &kv, table, key, adds).await.map(|()| true)
+}
+
+/// Validates a key that was announced; one that this `adds` goes again if that fails.
+pub(super) async fn go_on(
+    cx: &mut DdlContext<'_>,
+    kv: &Database,
+    table: Id,
+    key: Id,
+    adds: bool,
+) -> Result<()> {
     let mut result = {
         let cancel = cx.exec.cancel.clone();
         tokio::select! {
             biased;
-            checked = validate(cx, &kv, table, key) => checked,
+            checked = validate(cx, kv, table, key) => checked,
             error = cancel.stopped() => Err(error),
         }
     };
     if result.is_ok() {
-        result = change(cx, &kv, true, |cx| settle(cx, table, key, false)).await;
+        result = change(cx, kv, true, |cx| settle(cx, table, key, false)).await;
     }
     if result.is_err() && adds {
-        change(cx, &kv, false, |cx| settle(cx, table, key, true)).await?;
+        change(cx, kv, false, |cx| settle(cx, table, key, true)).await?;
     }
-    result.map(|()| true)
+    result
 }
 
 /// Adds the key as one that holds for what is written from now on.
@@ -104,6 +115,11 @@ fn announce(
     Ok(Some((table.id, id)))
 }
 
+/// Whether this gateway adds the key: another one that has taken it for gone may do so now.
+fn is_mine(cx: &DdlContext<'_>, key: &ForeignKey) -> bool {
+    key.unfinished && key.adder == cx.cache.gateway()
+}
+
 /// The key is valid now, or goes again.
 fn settle(cx: &mut DdlContext<'_>, table: Id, key: Id, remove: bool) -> Result<()> {
     let catalog = cx.catalog();
@@ -113,6 +129,9 @@ fn settle(cx: &mut DdlContext<'_>, table: Id, key: Id, remove: bool) -> Result<(
         return if remove { Ok(()) } else { Err(vanished()) };
     };
     if remove {
+        if !is_mine(cx, &changed.foreign_keys[place]) {
+            return Ok(());
+        }
         let gone = changed.foreign_keys.remove(place);
         cx.forget_reference(&mut changed, gone.parent)?;
     } else {
