@@ -1,6 +1,8 @@
 //! What the client of the cluster counts: requests by kind and how long they took, why they were
-//! repeated, how many regions they went to, commits by kind, waits for timestamps.
+//! repeated, how many regions they went to, commits by kind, waits for timestamps, what became of
+//! old versions.
 
+use crate::tso::millis;
 use braid_kv::{COUNT_BOUNDS, Histogram, StoreMetric, StoreValue, TIME_BOUNDS};
 use braid_tikv_proto::errorpb;
 use parking_lot::RwLock;
@@ -133,6 +135,8 @@ pub(crate) struct Metrics {
     retries: [AtomicU64; Cause::ALL.len()],
     commits: [AtomicU64; CommitKind::ALL.len()],
     regions: Histogram,
+    safe_point: AtomicU64,
+    ranges_destroyed: AtomicU64,
 }
 
 impl Default for Metrics {
@@ -142,6 +146,8 @@ impl Default for Metrics {
             retries: Default::default(),
             commits: Default::default(),
             regions: Histogram::new(&COUNT_BOUNDS),
+            safe_point: AtomicU64::new(0),
+            ranges_destroyed: AtomicU64::new(0),
         }
     }
 }
@@ -167,6 +173,16 @@ impl Metrics {
     /// Requests for so many regions were sent side by side.
     pub fn regions(&self, count: usize) {
         self.regions.observe(count as u64);
+    }
+
+    /// The safe point stands there.
+    pub fn safe_point(&self, point: u64) {
+        self.safe_point.store(point, Relaxed);
+    }
+
+    /// Every store has destroyed a dropped range.
+    pub fn range_destroyed(&self) {
+        self.ranges_destroyed.fetch_add(1, Relaxed);
     }
 
     /// All of them, those of one name together.
@@ -201,6 +217,12 @@ impl Metrics {
             None,
             StoreValue::Sizes(self.regions.read()),
         ));
+        let help = "Where the safe point stood when this gateway last moved it, as Unix time.";
+        let seconds = millis(self.safe_point.load(Relaxed)) / 1000;
+        all.push(metric("braid_tikv_safe_point_seconds", help, None, StoreValue::Gauge(seconds)));
+        let help = "Dropped ranges that this gateway has had destroyed.";
+        let destroyed = StoreValue::Counter(self.ranges_destroyed.load(Relaxed));
+        all.push(metric("braid_tikv_ranges_destroyed_total", help, None, destroyed));
         all
     }
 }

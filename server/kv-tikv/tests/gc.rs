@@ -8,7 +8,7 @@ mod common;
 #[path = "../../kv/tests/contract/helpers.rs"]
 mod helpers;
 
-use braid_kv::{Database, DatabaseOptions, Error, LockRequest, Span};
+use braid_kv::{Database, DatabaseOptions, Error, LockRequest, Span, StoreValue};
 use braid_kv_tikv::{TikvAddress, TikvOptions, TikvStore};
 use braid_testkit::tikv::{Fault, Rpc, Rule, TikvStandIn};
 use common::{Cluster, full, hasty};
@@ -38,6 +38,15 @@ async fn collect(db: &Database) -> u64 {
     db.store().garbage().unwrap().collect().await.unwrap().0
 }
 
+/// A number of the store's own.
+fn metric(db: &Database, name: &str) -> u64 {
+    let all = db.store().own_metrics();
+    match all.iter().find(|metric| metric.name == name).map(|metric| &metric.value) {
+        Some(StoreValue::Counter(value) | StoreValue::Gauge(value)) => *value,
+        other => panic!("{name}: {other:?}"),
+    }
+}
+
 /// Collects until the safe point has come to `ts`.
 async fn collect_until(db: &Database, ts: u64) {
     let deadline = Instant::now() + PATIENCE;
@@ -58,6 +67,9 @@ async fn hidden_versions_go_and_the_newest_stay() {
     let written = cluster.timestamp();
     collect_until(&db, written).await;
     assert!(cluster.safe_point() >= written);
+    // The upper bits are milliseconds of Unix time.
+    let seconds = metric(&db, "braid_tikv_safe_point_seconds");
+    assert_eq!(seconds, (cluster.safe_point() >> 18) / 1000);
     let (keys_after, versions_after) = cluster.size();
     assert!(keys_after <= keys && versions_after + 15 < versions, "{versions_after} {versions}");
     assert_eq!(get(&db, "a").await.as_deref(), Some("9"));
@@ -214,7 +226,9 @@ async fn a_range_is_destroyed_by_every_store_or_not_at_all() {
     cluster.add(Rule::next(Rpc::DestroyRange, Fault::LoseRequest));
     let failed = db.store().garbage().unwrap().destroy(&spans).await;
     assert!(matches!(failed, Err(Error::Storage(_))), "{failed:?}");
+    assert_eq!(metric(&db, "braid_tikv_ranges_destroyed_total"), 0);
     db.store().garbage().unwrap().destroy(&spans).await.unwrap();
+    assert_eq!(metric(&db, "braid_tikv_ranges_destroyed_total"), 1);
     assert_eq!(cluster.keys_in(&full("t"), &full("u")), 0);
     assert_eq!(get(&db, "a").await.as_deref(), Some("a"));
 }

@@ -163,6 +163,7 @@ impl Collector {
             }
             let each = stores.iter().map(|store| self.cluster.destroy_at(store.id, &full));
             try_join_all(each).await?;
+            self.cluster.metrics.range_destroyed();
         }
         Ok(())
     }
@@ -174,7 +175,11 @@ impl Garbage for Collector {
     }
 
     fn collect(&self) -> Answer<'_, Result<Timestamp>> {
-        Answer::wait(async { Ok(Timestamp(self.move_safe_point().await?)) })
+        Answer::wait(async {
+            let point = self.move_safe_point().await?;
+            self.cluster.metrics.safe_point(point);
+            Ok(Timestamp(point))
+        })
     }
 
     fn destroy<'a>(&'a self, spans: &'a [Span]) -> Answer<'a, Result<()>> {
