@@ -364,12 +364,19 @@ fn queued_statements_end_with_cancel_timeout_and_connection() {
         sure(&client, "ROLLBACK").await;
         sure(&client, "RESET statement_timeout").await;
 
-        // A client that leaves gives back what its statements hold and wait for.
+        // A client that leaves gives back what its statements hold and wait for. Until it is
+        // noticed the two wait for each other, and the store names its victim.
+        let pid = value(&client, "SELECT pg_backend_pid()").await;
         sure(&client, "BEGIN").await;
         sure(&client, "UPDATE t SET v = 3 WHERE id = 2 RETURNING NOTHING").await;
         sure(&client, blocked).await;
         drop(client);
         let since = Instant::now();
+        let session = format!("SELECT count(*) FROM braid_internal.sessions WHERE pid = {pid}");
+        while store::is_tikv() && value(&holder, &session).await != "0" {
+            assert!(since.elapsed() < Duration::from_secs(20), "the session stays");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
         sure(&holder, "UPDATE t SET v = 4 WHERE id = 2").await;
         assert!(since.elapsed() < Duration::from_secs(20));
         sure(&holder, "COMMIT").await;
