@@ -8,7 +8,26 @@ use crate::{
 };
 use braid_kv::{Error, Result};
 use braid_tikv_proto::kvrpcpb::LockInfo;
+use parking_lot::Mutex;
 use std::sync::Arc;
+
+/// A lock of the oldest transaction that was pushed while it committed.
+#[derive(Clone, Default)]
+pub(crate) struct OldestPushed(Arc<Mutex<Option<LockInfo>>>);
+
+impl OldestPushed {
+    /// The lock, if its transaction is older than one that has started then.
+    pub fn before(&self, start: u64) -> Option<LockInfo> {
+        self.0.lock().clone().filter(|lock| lock.lock_version < start)
+    }
+
+    fn note(&self, lock: &LockInfo) {
+        let mut oldest = self.0.lock();
+        if oldest.as_ref().is_none_or(|oldest| lock.lock_version < oldest.lock_version) {
+            *oldest = Some(lock.clone());
+        }
+    }
+}
 
 /// What a read at one timestamp has learned of the locks in its way.
 pub(crate) struct Meeting {
@@ -17,6 +36,7 @@ pub(crate) struct Meeting {
     backoff: Backoff,
     /// Locks were met before: a commit in flight has had its moment to finish.
     met: bool,
+    pushed: Option<OldestPushed>,
 }
 
 impl Meeting {
@@ -24,12 +44,13 @@ impl Meeting {
     pub fn new(cluster: &Cluster, ts: u64, own: u64) -> Meeting {
         let bypass = if own == 0 { Vec::new() } else { vec![own] };
         let manner = Manner { bypass, ..Manner::default() };
-        Meeting { ts, manner, backoff: cluster.backoff(), met: false }
+        Meeting { ts, manner, backoff: cluster.backoff(), met: false, pushed: None }
     }
 
-    /// A read that pushes at once what can be pushed: the validation of a commit.
-    pub fn pushing(mut self) -> Meeting {
+    /// A read that pushes at once what can be pushed, and says so: the validation of a commit.
+    pub fn pushing(mut self, pushed: &OldestPushed) -> Meeting {
         self.met = true;
+        self.pushed = Some(pushed.clone());
         self
     }
 
@@ -55,6 +76,9 @@ impl Meeting {
             }
             news = true;
             let fate = cluster.fate(lock, self.ts).await?;
+            if let (Fate::Pushed, Some(pushed)) = (fate, &self.pushed) {
+                pushed.note(lock);
+            }
             match fate {
                 Fate::Committed(at) if at <= self.ts => self.manner.committed.push(holder),
                 Fate::Committed(_) | Fate::RolledBack | Fate::Pushed => {

@@ -11,6 +11,7 @@ use crate::{
     keys::Prefix,
     locals::{Local, Start},
     locks::{CLEARING, Locking, Wish},
+    meeting::OldestPushed,
     probe,
     snapshot::{Ground, TikvSnapshot},
     tso::LOGICAL_BITS,
@@ -388,7 +389,8 @@ impl Store for TikvStore {
                 return Ok(None);
             }
             let proofs = proofs_of(reads, |_, _| false)?;
-            let found = prove(&self.parts.ground, &proofs, TikvSnapshot::of(to)?.ts, 0).await;
+            let (ts, pushed) = (TikvSnapshot::of(to)?.ts, OldestPushed::default());
+            let found = prove(&self.parts.ground, &proofs, ts, 0, &pushed).await;
             match found {
                 Err(Error::SnapshotTooOld) => Ok(Some(Conflict::new(RetryReason::TooOld, None))),
                 found => found,

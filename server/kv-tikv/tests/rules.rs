@@ -460,6 +460,40 @@ async fn a_large_commit_goes_in_parts() {
     assert!(cluster.count(Rpc::Commit) >= 5, "{} requests", cluster.count(Rpc::Commit));
 }
 
+/// Each has read all rows and writes one of them: they push each other in their proofs, which take
+/// longer than the commit after them. The oldest one gets through, and the others know after two
+/// tries each.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn commits_that_push_each_other_come_to_an_end() {
+    let cluster = Cluster::stand_in();
+    let db = cluster.open().await;
+    let rows: Vec<String> = (0..8_000).map(|row| format!("{row:05}")).collect();
+    put(&db, &rows.iter().map(|row| (row.as_str(), "1")).collect::<Vec<_>>()).await;
+    cluster.set_latency(Duration::from_millis(4), Duration::ZERO);
+    let mut transactions = Vec::new();
+    for row in ["00001", "00002", "00003", "00004", "00005", "00006"] {
+        let t = serializable(&db);
+        assert_eq!(all(&t, "0", "9").await.len(), rows.len());
+        // Of several statements: it is not run again behind the client's back.
+        lock(&t, row).await.unwrap();
+        set(&t, row, "2");
+        transactions.push(t);
+    }
+    let before = cluster.count(Rpc::Commit);
+    let commits: Vec<_> =
+        transactions.into_iter().map(|t| tokio::spawn(async move { t.commit().await })).collect();
+    let mut committed = 0;
+    for commit in commits {
+        match commit.await.unwrap() {
+            Ok(CommitOutcome::Committed(_)) => committed += 1,
+            Ok(CommitOutcome::Retry(_)) => {}
+            other => panic!("{other:?}"),
+        }
+    }
+    let tries = cluster.count(Rpc::Commit) - before;
+    assert!(committed == 1 && tries <= 24, "{committed} committed, {tries} tries");
+}
+
 /// Its task has not begun yet when the transaction ends.
 #[tokio::test]
 async fn a_lock_request_that_was_given_up_leaves_nothing() {

@@ -8,17 +8,20 @@ use super::{
     prove,
 };
 use crate::{
+    backoff::Backoff,
     cluster::Cluster,
     locals::{Local, Start},
     locks::{CLEARING, Locking, Wish},
-    meeting::Meeting,
+    meeting::{Meeting, OldestPushed},
     metrics::CommitKind,
+    resolve::Fate,
     snapshot::{Ground, multi_get},
 };
 use braid_kv::{
     CommitFence, CommitOutcome, CommitRequest, Conflict, Error, Key, LockWait, NewKey, Result,
     RetryReason, Timestamp,
 };
+use braid_tikv_proto::kvrpcpb::LockInfo;
 use parking_lot::Mutex;
 use std::{
     collections::BTreeMap,
@@ -30,8 +33,10 @@ use std::{
 const BEGINNINGS_MAX: usize = 16;
 /// Between two looks at the clock while a commit is undecided.
 const UNDECIDED_PAUSE: Duration = Duration::from_millis(100);
-/// So often it takes a new timestamp when readers have pushed it.
+/// So often it takes a new timestamp when others have pushed it.
 const PUSHES_MAX: usize = 64;
+/// A commit that is pushed so often while it pushes an older one itself lets that one go first.
+const YIELD_AFTER: usize = 2;
 
 /// Why a commit did not come about.
 pub(super) enum End {
@@ -40,6 +45,8 @@ pub(super) enum End {
     /// The same, and this time its keys are to be locked before anything is prewritten.
     LocksFirst,
     Retry(Conflict),
+    /// The holder of that lock goes first.
+    Yield(Box<LockInfo>),
     /// A key that must not exist does.
     Exists,
     Fail(Error),
@@ -145,6 +152,11 @@ async fn begin_until_done(
                 return Ok(CommitOutcome::Retry(conflict));
             }
             End::Retry(conflict) => return Ok(CommitOutcome::Retry(conflict)),
+            End::Yield(older) => {
+                let_go_first(committing.cluster(), &older).await;
+                let conflict = Conflict::new(RetryReason::WriteConflict, None);
+                return Ok(CommitOutcome::Retry(conflict));
+            }
             End::Fail(error) => return Err(error),
             End::Exists => match existing(committing, request).await? {
                 Some(outcome) => return outcome,
@@ -155,6 +167,17 @@ async fn begin_until_done(
                     return Ok(CommitOutcome::Retry(conflict));
                 }
             },
+        }
+    }
+}
+
+/// Waits until an older transaction is decided, with nothing held: whoever runs again before would
+/// only push it again.
+async fn let_go_first(cluster: &Cluster, older: &LockInfo) {
+    let mut backoff = Backoff::new(cluster.options.lock_ttl);
+    while matches!(cluster.fate(older, 0).await, Ok(Fate::Alive | Fate::Pushed)) {
+        if !backoff.sleep().await {
+            return;
         }
     }
 }
@@ -227,7 +250,7 @@ async fn attempt(
     }
     let Some(first) = plan.changes.first() else {
         let at = cluster.tso.now().await?;
-        hold(committing, &plan, at, start).await?;
+        hold(committing, &plan, at, start, &OldestPushed::default()).await?;
         return Ok(at);
     };
     let keys: Vec<Key> = plan.changes.iter().map(|change| change.key.clone()).collect();
@@ -280,7 +303,11 @@ async fn attempt(
     Ok(at)
 }
 
-/// Timestamp, proofs, commit of the primary; again while readers push.
+/// Timestamp, proofs, commit of the primary; again while others push.
+///
+/// Two that have read what the other one writes push each other in their proofs, for ever if the
+/// proofs take longer than the commit after them. One of them has to lose anyway: the younger one
+/// lets the older one go first.
 async fn second_phase(
     committing: &Arc<Committing>,
     plan: &Plan,
@@ -289,12 +316,14 @@ async fn second_phase(
     keys: Vec<Key>,
     fence: Option<&dyn CommitFence>,
 ) -> Result<u64, End> {
+    let mut yields = 0;
     for _ in 0..PUSHES_MAX {
         let at = committing.cluster().tso.now().await?;
         if fence.is_some_and(|fence| fence.before().0 <= at) {
             return Err(End::Retry(Conflict::new(RetryReason::SchemaChanged, None)));
         }
-        hold(committing, plan, at, start).await?;
+        let pushed = OldestPushed::default();
+        hold(committing, plan, at, start, &pushed).await?;
         let done = Mutex::default();
         match committing.commit_primary(start, primary, &keys, at, &done).await? {
             Primary::Committed => {
@@ -303,7 +332,14 @@ async fn second_phase(
                 finish_later(committing, start, rest, at);
                 return Ok(at);
             }
-            Primary::TooEarly => {}
+            Primary::TooEarly => {
+                if let Some(older) = pushed.before(start.ts) {
+                    yields += 1;
+                    if yields == YIELD_AFTER {
+                        return Err(End::Yield(Box::new(older)));
+                    }
+                }
+            }
             Primary::Gone | Primary::NoAnswer => {
                 return match committing.verdict(start, primary).await {
                     Verdict::Committed(at) => {
@@ -323,11 +359,17 @@ async fn second_phase(
 }
 
 /// Everything that has to hold does so at `at`.
-async fn hold(committing: &Committing, plan: &Plan, at: u64, start: Start) -> Result<(), End> {
+async fn hold(
+    committing: &Committing,
+    plan: &Plan,
+    at: u64,
+    start: Start,
+    pushed: &OldestPushed,
+) -> Result<(), End> {
     if !committing.cluster().options.validate {
         return Ok(());
     }
-    match prove(&committing.ground, &plan.proofs, at, start.ts).await? {
+    match prove(&committing.ground, &plan.proofs, at, start.ts, pushed).await? {
         None => Ok(()),
         Some(conflict) => {
             let key = conflict.key.as_ref();
@@ -381,7 +423,9 @@ async fn existing(
     let cluster = committing.cluster();
     let now = cluster.tso.now().await?;
     let proofs = proofs_of(&request.reads, |_, _| false)?;
-    if let Some(conflict) = prove(&committing.ground, &proofs, now, 0).await? {
+    if let Some(conflict) =
+        prove(&committing.ground, &proofs, now, 0, &OldestPushed::default()).await?
+    {
         return Ok(Some(Ok(CommitOutcome::Retry(conflict))));
     }
     let prefix = &committing.ground.prefix;

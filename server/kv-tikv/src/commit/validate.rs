@@ -3,7 +3,7 @@
 use crate::{
     cluster::{Cluster, REGIONS_AT_ONCE},
     cursor::TikvCursor,
-    meeting::Meeting,
+    meeting::{Meeting, OldestPushed},
     snapshot::{Ground, TikvSnapshot, multi_get},
 };
 use braid_kv::{Conflict, Key, Result, Snapshot, Span, Value};
@@ -50,13 +50,15 @@ impl Proof {
 }
 
 /// The first of the proofs that fails at `ts`, with locks of the transaction `own` passed over.
+/// Whose commits it has pushed for that is noted.
 pub(crate) async fn prove(
     ground: &Arc<Ground>,
     proofs: &[Proof],
     ts: u64,
     own: u64,
+    pushed: &OldestPushed,
 ) -> Result<Option<Conflict>> {
-    let at = At { ground, ts, own };
+    let at = At { ground, ts, own, pushed };
     let spans = proofs.iter().filter(|p| matches!(p.what, What::Span(..) | What::NoOther(..)));
     let spans = try_join_all(spans.map(|proof| at.span_fails(proof)));
     let (keys, spans) = tokio::try_join!(at.failed_key(proofs), spans)?;
@@ -68,6 +70,7 @@ struct At<'a> {
     ground: &'a Arc<Ground>,
     ts: u64,
     own: u64,
+    pushed: &'a OldestPushed,
 }
 
 impl At<'_> {
@@ -76,7 +79,7 @@ impl At<'_> {
     }
 
     fn meeting(&self) -> Meeting {
-        Meeting::new(self.cluster(), self.ts, self.own).pushing()
+        Meeting::new(self.cluster(), self.ts, self.own).pushing(self.pushed)
     }
 
     /// Single keys: all of them in one request for each region, beside those whose old value has
