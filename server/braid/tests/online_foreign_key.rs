@@ -1,6 +1,6 @@
 //! ADD CONSTRAINT … FOREIGN KEY on a filled table: beside writers, with a row that has no parent,
-//! cancelled, and cut short by kill -9. Afterwards the key holds for every row, or is gone; over TiKV
-//! the next gateway finishes what a killed one has begun.
+//! cancelled, and cut short by kill -9. Afterwards the key holds for every row, or is gone; over
+//! TiKV the next gateway finishes what a killed one has begun.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

@@ -58,8 +58,8 @@ pub(super) async fn run(
     go_on(cx, &kv, table, number).await
 }
 
-/// Fills an index that was announced, from where others have come, and makes it public or removes it
-/// again. Entries that are there already do no harm.
+/// Fills an index that was announced, from where others have come, and makes it public or removes
+/// it again. Entries that are there already do no harm.
 pub(super) async fn go_on(
     cx: &mut DdlContext<'_>,
     kv: &Database,
