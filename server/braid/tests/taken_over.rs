@@ -43,6 +43,14 @@ async fn wait_until_built(client: &Client) {
     }
 }
 
+/// Waits until another one has finished what was begun by `sql`.
+async fn wait_until_finished(client: &Client, killed: Instant, sql: &str) {
+    while !first_column(client, UNFINISHED).await.is_empty() {
+        assert!(killed.elapsed() < LEASE * 4, "{sql} stays unfinished");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
 #[test]
 fn what_a_killed_gateway_was_building_is_finished() {
     run(async {
@@ -103,10 +111,7 @@ fn what_a_killed_gateway_was_moving_is_finished() {
             assert!(moving.await.expect("no panic").is_err(), "was moved: use more rows");
             insist(&client, &format!("UPDATE c SET v = v + 1 WHERE a = 17 + {round}")).await;
             insist(&client, &format!("DELETE FROM c WHERE a = 71 + {round}")).await;
-            while !first_column(&client, UNFINISHED).await.is_empty() {
-                assert!(killed.elapsed() < LEASE * 4, "{sql} stays unfinished");
-                tokio::time::sleep(Duration::from_millis(50)).await;
-            }
+            wait_until_finished(&client, killed, sql).await;
             let parent =
                 format!("SELECT parent FROM braid_internal.indexes WHERE index_name = '{index}'");
             assert_eq!(first_column(&client, &parent).await, ["p"], "{sql}");
@@ -157,10 +162,7 @@ fn a_backfill_goes_on_where_a_killed_gateway_has_come() {
             let killed = Instant::now();
             assert!(work.await.expect("no panic").is_err(), "was done: use more rows");
             insist(&client, "UPDATE c SET v = v + 1 WHERE a IN (1, 500, 999)").await;
-            while !first_column(&client, UNFINISHED).await.is_empty() {
-                assert!(killed.elapsed() < LEASE * 4, "{sql} stays unfinished");
-                tokio::time::sleep(Duration::from_millis(50)).await;
-            }
+            wait_until_finished(&client, killed, sql).await;
             let done = backfilled(&client).await - before;
             assert!(seen < 20_000 && done > 0, "{sql}: {seen} and {done}");
             assert!(seen + done <= 20_000, "{sql}: {seen} and {done}");

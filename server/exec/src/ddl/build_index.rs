@@ -17,7 +17,7 @@
 use std::sync::Arc;
 
 use braid_catalog::{Backfill, Draft, Id, Index, IndexNumber, IndexState, Table};
-use braid_kv::{Database, Key, ScanRequest, Span, TxnOptions};
+use braid_kv::{Database, Key, ScanRequest, Seq, Span, Transaction, TxnOptions};
 use braid_plan::Expr as Bound;
 use braid_types::{Datum, Error, Result, SqlState};
 
@@ -288,12 +288,24 @@ async fn batch_once(
         }
         txn.put(seq, &entry.key, entry.value.clone()).map_err(from_kv)?;
     }
-    if let (Some(left), Some(_others)) = (&left, cx.cache.gateway()) {
-        builder.backfill().note(&txn, seq, left).map_err(from_kv)?;
-    }
+    note(cx, builder.backfill(), &txn, seq, left.as_ref())?;
     txn.commit_or_error().await.map_err(from_kv)?;
     cx.cache.count_backfilled(rows.len());
     Ok(left)
+}
+
+/// Notes in a batch's transaction what is left, if others may take the backfill over.
+pub(super) fn note(
+    cx: &DdlContext<'_>,
+    backfill: Backfill,
+    txn: &Transaction,
+    seq: Seq,
+    left: Option<&Span>,
+) -> Result<()> {
+    match (left, cx.cache.gateway()) {
+        (Some(left), Some(_)) => backfill.note(txn, seq, left).map_err(from_kv),
+        (None, _) | (_, None) => Ok(()),
+    }
 }
 
 fn duplicate(cx: &DdlContext<'_>, builder: &Builder, row: &[Datum]) -> Error {

@@ -28,7 +28,7 @@ use braid_kv::{Database, ScanRequest, Seq, Span, Transaction, TxnOptions};
 use braid_sql::ast::{AlterAction, AlterTable, Interleave};
 use braid_types::{Error, Result, SqlState};
 
-use super::build_index::{ATTEMPTS_MAX, change, is_retry};
+use super::build_index::{ATTEMPTS_MAX, change, is_retry, note};
 use super::data::{CHECKED, whole_rows};
 use super::drop::change_table;
 use super::interleave::{check_agreement, way_down};
@@ -415,9 +415,7 @@ async fn batch(cx: &DdlContext<'_>, kv: &Database, table: Id, next: &mut Next) -
             txn.put(seq, key, value).map_err(from_kv)?;
         }
     }
-    if let (Some(left), Some(_others)) = (&left, cx.cache.gateway()) {
-        backfill(table).note(&txn, seq, left).map_err(from_kv)?;
-    }
+    note(cx, backfill(table), &txn, seq, left.as_ref())?;
     txn.commit_or_error().await.map_err(from_kv)?;
     cx.cache.count_backfilled(rows.len());
     (next.is_done, next.span) = (left.is_none(), left);
