@@ -6,6 +6,8 @@ use std::time::Duration;
 use braid_kv_tikv::TikvAddress;
 use clap::{Args, Parser, Subcommand};
 
+use crate::memory;
+
 /// BraidDB: a PostgreSQL-compatible, serializable SQL database.
 #[derive(Debug, Parser)]
 #[command(name = "braid", version, disable_help_subcommand = true, arg_required_else_help = true)]
@@ -86,6 +88,11 @@ pub struct Start {
     #[arg(long, env = "BRAID_LOCKS_MAX", value_name = "N", default_value_t = 2_000_000,
         value_parser = clap::value_parser!(u32).range(1000..=1_000_000_000))]
     pub locks_max: u32,
+
+    /// Memory that all statements together may use, such as 4GB; 0: no limit [default: half of the
+    /// machine's]
+    #[arg(long, env = "BRAID_MEMORY_LIMIT", value_name = "SIZE", value_parser = memory::parse_size)]
+    pub memory_limit: Option<u64>,
 
     /// Bench aid: wait this long at every round trip, as a remote store would make us
     #[arg(long, env = "BRAID_SIMULATE_RTT", value_name = "TIME", value_parser = parse_duration)]

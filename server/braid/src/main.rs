@@ -8,6 +8,7 @@
 mod address;
 mod cli;
 mod logging;
+mod memory;
 mod signals;
 mod start;
 

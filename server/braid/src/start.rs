@@ -15,6 +15,7 @@ use braid_wire::{Limits, Listener, ListenerOptions, load_tls};
 use crate::address::{reachable, resolve};
 use crate::cli::{Start, StoreChoice};
 use crate::logging;
+use crate::memory;
 use crate::signals::Signals;
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
@@ -170,6 +171,7 @@ async fn open(options: &Start, tls: bool, watched: &Watched) -> Result<Arc<Serve
         message_bytes_max: options.max_message_bytes as usize,
         tls,
         insecure: options.insecure,
+        memory_limit_bytes: options.memory_limit.unwrap_or_else(memory::default_limit_bytes),
     };
     open_server(kv, server, &mut wait).await
 }

@@ -1,7 +1,7 @@
 //! What one execution of a statement can use.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use braid_builtins::{Environment, Special};
 use braid_catalog::{Catalog, RuntimeInfo, SearchPath, Sequences};
@@ -9,7 +9,7 @@ use braid_kv::{Seq, Transaction};
 use braid_types::{Datum, Error, Result, SqlState};
 use futures_util::future::BoxFuture;
 
-use crate::ConstraintModes;
+use crate::{ConstraintModes, Memory};
 
 /// What one execution of a statement can use.
 pub struct ExecContext {
@@ -69,8 +69,8 @@ impl ExecContext {
             sequences: self.sequences.clone(),
             runtime: self.runtime.clone(),
             services: self.services.clone(),
+            memory: self.memory.renewed(cancel.clone()),
             cancel,
-            memory: Memory::new(self.memory.limit_bytes),
             implicit_locks: self.implicit_locks,
             range_delete: self.range_delete,
             new_keys: self.new_keys,
@@ -131,37 +131,5 @@ impl Cancel {
         self.reason.lock().clone().unwrap_or_else(|| {
             Error::new(SqlState::QueryCanceled, "canceling statement due to user request")
         })
-    }
-}
-
-/// Memory of one statement, counted roughly, with a limit.
-pub struct Memory {
-    used: AtomicU64,
-    limit_bytes: u64,
-}
-
-impl Memory {
-    /// A counter with a limit (`statement_memory_limit`); 0: none.
-    pub fn new(limit_bytes: u64) -> Self {
-        Self { used: AtomicU64::new(0), limit_bytes }
-    }
-
-    /// Counts bytes; 53200 beyond the limit.
-    pub fn take(&self, bytes: usize) -> Result<()> {
-        let used = self.used.fetch_add(bytes as u64, Ordering::Relaxed) + bytes as u64;
-        if self.limit_bytes > 0 && used > self.limit_bytes {
-            return Err(Error::new(SqlState::OutOfMemory, "out of memory for this statement")
-                .detail(format!(
-                    "The statement needs more than statement_memory_limit ({} MiB).",
-                    self.limit_bytes / (1024 * 1024)
-                ))
-                .hint("Raise statement_memory_limit or make the statement smaller."));
-        }
-        Ok(())
-    }
-
-    /// Gives bytes back.
-    pub fn give(&self, bytes: usize) {
-        self.used.fetch_sub(bytes as u64, Ordering::Relaxed);
     }
 }

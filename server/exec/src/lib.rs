@@ -20,15 +20,17 @@ mod duplicate;
 mod errors;
 mod execution;
 mod explain;
+mod memory;
 mod operator;
 mod predict;
 pub mod rows;
 
 pub use check_table::check_table;
 pub use constraint_modes::ConstraintModes;
-pub use context::{Cancel, ExecContext, Memory, NewKeys, SessionServices};
+pub use context::{Cancel, ExecContext, NewKeys, SessionServices};
 pub use duplicate::duplicate_key;
 pub use errors::from_kv;
 pub use execution::Execution;
+pub use memory::{Memory, MemoryPool};
 pub use operator::{check_left, foreign_key_changed, has_left_on};
 pub use predict::{Dependency, StatementSpans, predict_spans};

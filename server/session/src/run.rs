@@ -125,8 +125,12 @@ impl Session {
             sequences: self.server.sequences.clone(),
             runtime: self.shared.clone(),
             services: self.shared.clone(),
+            memory: Memory::new(
+                active.memory_limit_bytes,
+                self.server.memory.clone(),
+                self.shared.entry.cancel.clone(),
+            ),
             cancel: self.shared.entry.cancel.clone(),
-            memory: Memory::new(active.memory_limit_bytes),
             implicit_locks: active.implicit_locks,
             range_delete: active.range_delete,
             new_keys: NewKeys::Now,

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, AtomicUsize, Ordering};
 
 use braid_catalog::{Catalog, CatalogCache, Gateways, Object, Sequences, bootstrap};
-use braid_exec::from_kv;
+use braid_exec::{MemoryPool, from_kv};
 use braid_kv::{Database as Kv, Sharded, TxnOptions};
 use braid_types::{Error, Result, SqlState};
 use parking_lot::Mutex;
@@ -38,6 +38,8 @@ pub struct ServerOptions {
     pub tls: bool,
     /// Users without a password may come from anywhere.
     pub insecure: bool,
+    /// Bytes that all statements together may use; 0: no limit.
+    pub memory_limit_bytes: u64,
 }
 
 impl Default for ServerOptions {
@@ -47,6 +49,7 @@ impl Default for ServerOptions {
             message_bytes_max: 64 << 20,
             tls: false,
             insecure: false,
+            memory_limit_bytes: 0,
         }
     }
 }
@@ -89,6 +92,8 @@ pub struct Server {
     pub(crate) gateways: Arc<Gateways>,
     pub(crate) sequences: Arc<Sequences>,
     pub(crate) plans: PlanCache,
+    /// Memory of all statements.
+    pub(crate) memory: Arc<MemoryPool>,
     pub(crate) options: ServerOptions,
     pub(crate) counters: Counters,
     sessions: Mutex<HashMap<i32, Arc<SessionEntry>>>,
@@ -127,6 +132,7 @@ impl Server {
             gateways,
             sequences,
             plans: PlanCache::default(),
+            memory: MemoryPool::new(options.memory_limit_bytes),
             options,
             counters: Counters::default(),
             sessions: Mutex::default(),

@@ -47,6 +47,11 @@ fn sessions(server: &Server) -> Vec<Metric> {
         ),
         Metric::counter("braid_plan_cache_hits_total", "Plans found in the cache.", hits as f64),
         Metric::counter("braid_plan_cache_misses_total", "Plans made anew.", misses as f64),
+        Metric::gauge(
+            "braid_statement_memory_bytes",
+            "Memory reserved by statements of more than 256 KiB, in chunks of 1 MiB.",
+            server.memory.used_bytes() as f64,
+        ),
     ]
 }
 

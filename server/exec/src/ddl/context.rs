@@ -9,7 +9,7 @@ use braid_kv::{Seq, Transaction};
 use braid_plan::PlanContext;
 use braid_types::{Error, Result, SqlState};
 
-use crate::{ExecContext, Memory, from_kv, has_left_on};
+use crate::{ExecContext, from_kv, has_left_on};
 
 /// What a DDL statement works with.
 pub struct DdlContext<'a> {
@@ -118,7 +118,7 @@ impl ExecContext {
             runtime: self.runtime.clone(),
             services: self.services.clone(),
             cancel: self.cancel.clone(),
-            memory: Memory::new(0),
+            memory: self.memory.renewed(self.cancel.clone()),
             implicit_locks: self.implicit_locks,
             range_delete: self.range_delete,
             new_keys: crate::NewKeys::Now,
