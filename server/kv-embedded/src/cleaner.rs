@@ -75,7 +75,7 @@ pub(crate) fn run(shared: &Shared, stop: &CleanerStop) {
             compacted = newest;
             compact_from = Instant::now() + COMPACT_EVERY.max(start.elapsed() * 10);
         }
-        let records = shared.current().0.tombstones.records().to_vec();
+        let records = shared.current().0.tombstones.records().cloned().collect::<Vec<_>>();
         if !records.is_empty()
             && let Err(error) = clean(shared, stop, &records)
         {

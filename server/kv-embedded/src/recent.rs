@@ -11,7 +11,7 @@
 //! and compare. The index is bounded: the floor rises when it is full, and when nobody is left
 //! who is older.
 
-use braid_kv::{Key, Span, SpanSet};
+use braid_kv::{Key, Span, SpanMap, SpanSet};
 use std::{
     collections::{BTreeMap, VecDeque},
     ops::Bound,
@@ -23,7 +23,7 @@ const ENTRY_BYTES: usize = 120;
 
 enum Logged {
     Key(Arc<[u8]>),
-    Span(Arc<Span>),
+    Span(Span),
 }
 
 /// The last write of a key.
@@ -37,8 +37,8 @@ struct LastWrite {
 pub(crate) struct RecentWrites {
     keys: BTreeMap<Arc<[u8]>, LastWrite>,
     log: VecDeque<(u64, Logged)>,
-    /// The log's spans once more, so that they are found quickly.
-    spans: VecDeque<(u64, Arc<Span>)>,
+    /// The last range delete over each key.
+    spans: SpanMap<u64>,
     bytes: usize,
     bytes_max: usize,
     floor: u64,
@@ -47,7 +47,7 @@ pub(crate) struct RecentWrites {
 impl RecentWrites {
     /// An empty index: what was committed up to `floor` is unknown to it.
     pub(crate) fn new(floor: u64, bytes_max: usize) -> RecentWrites {
-        let (keys, log, spans) = (BTreeMap::new(), VecDeque::new(), VecDeque::new());
+        let (keys, log, spans) = (BTreeMap::new(), VecDeque::new(), SpanMap::new());
         RecentWrites { keys, log, spans, bytes: 0, bytes_max, floor }
     }
 
@@ -75,8 +75,7 @@ impl RecentWrites {
     /// Enters a range delete of commit `number`, the newest.
     pub(crate) fn add_span(&mut self, number: u64, span: Span) {
         self.bytes += span.start.len() + span.end.len() + ENTRY_BYTES;
-        let span = Arc::new(span);
-        self.spans.push_back((number, span.clone()));
+        self.spans.set(&span, number);
         self.log.push_back((number, Logged::Span(span)));
     }
 
@@ -99,7 +98,7 @@ impl RecentWrites {
                 }
                 Logged::Span(span) => {
                     self.bytes -= span.start.len() + span.end.len() + ENTRY_BYTES;
-                    self.spans.pop_front();
+                    self.spans.update(&span, |last| last.copied().filter(|n| *n != number));
                 }
             }
         }
@@ -116,19 +115,14 @@ impl RecentWrites {
         self.bytes > self.bytes_max
     }
 
-    /// Range deletes after `since`, the newest first.
-    fn spans_since(&self, since: u64) -> impl Iterator<Item = (u64, &Span)> {
-        self.spans
-            .iter()
-            .rev()
-            .take_while(move |(number, _)| *number > since)
-            .map(|(number, span)| (*number, span.as_ref()))
+    /// Whether a range delete after `since` covers `key`.
+    fn span_deleted(&self, key: &[u8], since: u64) -> bool {
+        self.spans.get(key).is_some_and(|number| *number > since)
     }
 
     /// Whether `key` was written after `since`.
     pub(crate) fn key_changed(&self, key: &[u8], since: u64) -> bool {
-        self.keys.get(key).is_some_and(|last| last.number > since)
-            || self.spans_since(since).any(|(_, span)| span.contains(key))
+        self.keys.get(key).is_some_and(|last| last.number > since) || self.span_deleted(key, since)
     }
 
     /// Whether `key`, which existed at `since`, is gone: its last write after that is a delete.
@@ -139,7 +133,7 @@ impl RecentWrites {
         }
         // The writes of one commit come after its range deletes.
         let put = last.map_or(since, |last| last.number);
-        self.spans_since(put).any(|(_, span)| span.contains(key))
+        self.span_deleted(key, put)
     }
 
     /// A key inside `spans` that was written after `since`.
@@ -153,10 +147,24 @@ impl RecentWrites {
                 Logged::Span(span) => spans.overlaps_span(span).then(|| span.start.clone()),
             });
         }
-        if let Some((_, span)) = self.spans_since(since).find(|(_, s)| spans.overlaps_span(s)) {
-            return Some(span.start.clone());
+        let changed = |span| self.keys_changed(span, since, newer);
+        spans.spans().iter().find_map(changed).or_else(|| {
+            spans.spans().iter().find_map(|span| self.spans_changed(span, since, newer))
+        })
+    }
+
+    fn spans_changed(&self, span: &Span, since: u64, newer: usize) -> Option<Key> {
+        let mut inside = self.spans.overlapping(span);
+        let early = inside.by_ref().take(newer).find(|(_, _, number)| **number > since);
+        if let Some((start, _, _)) = early {
+            return Some(start.to_vec());
         }
-        spans.spans().iter().find_map(|span| self.keys_changed(span, since, newer))
+        inside.next()?;
+        // As for keys.
+        self.log.range(self.log.len() - newer..).find_map(|(_, logged)| match logged {
+            Logged::Key(_) => None,
+            Logged::Span(deleted) => deleted.overlaps(span).then(|| deleted.start.clone()),
+        })
     }
 
     fn keys_changed(&self, span: &Span, since: u64, newer: usize) -> Option<Key> {
@@ -220,11 +228,12 @@ mod tests {
                 let most = if round % 3 == 0 { usize::MAX } else { random(4) as usize };
                 recent.trim(0, number - 1, most);
                 let since = random(number + 1);
-                let mut spans = SpanSet::new();
+                let mut spans = Vec::new();
                 for _ in 0..=random(if round % 2 == 0 { 2 } else { 30 }) {
                     let from = random(40);
-                    spans.insert(Span::new(key(from).as_ref(), key(from + random(3)).as_ref()));
+                    spans.push(Span::new(key(from).as_ref(), key(from + random(3)).as_ref()));
                 }
+                let spans: SpanSet = spans.into_iter().collect();
                 if !recent.knows(since) {
                     assert!(since < recent.floor);
                     continue;

@@ -230,7 +230,7 @@ impl Store for EmbeddedStore {
             range_cache_bytes: self.shared.range_cache.bytes() as u64,
             range_cache_hits: self.shared.range_cache.hits.load(Relaxed),
             range_cache_misses: self.shared.range_cache.misses.load(Relaxed),
-            tombstones: self.shared.current().0.tombstones.records().len() as u64,
+            tombstones: self.shared.current().0.tombstones.len() as u64,
             cleaned: counters.cleaned.load(Relaxed),
             compactions: counters.compactions.load(Relaxed),
             disk_bytes: self.shared.files.db.disk_space().unwrap_or(0),

@@ -10,8 +10,8 @@
 //! carries the index as it was when it was published, so that it never sees a tombstone above its
 //! own number, and the cleaner may drop one for later snapshots while an older one still has it.
 
-use braid_kv::{Key, Span};
-use std::{collections::BTreeMap, ops::Bound, sync::Arc};
+use braid_kv::{Span, SpanMap};
+use std::{collections::HashSet, sync::Arc};
 
 /// One record: the range delete `index` of commit `number`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,80 +22,83 @@ pub(crate) struct Tombstone {
 }
 
 /// For any key, the highest number of the tombstones over it.
+///
+/// Each commit with a range delete makes another index, and views keep the older ones. So the
+/// records are in layers that indexes share, as in a log-structured merge tree: a new one is a
+/// layer of its own, and neighbours of like size become one. A copy takes a reference for each
+/// of a few layers.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TombstoneIndex {
-    /// Pieces that do not overlap: start → (end, number).
-    pieces: BTreeMap<Key, (Key, u64)>,
+    /// The oldest first. All numbers of a layer are higher than those of the layers before it.
+    layers: Vec<Arc<Layer>>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Layer {
+    /// The highest number over each key.
+    numbers: SpanMap<u64>,
     records: Vec<Arc<Tombstone>>,
+}
+
+impl Layer {
+    fn insert(&mut self, record: Arc<Tombstone>) {
+        self.numbers.set(&record.span, record.number);
+        self.records.push(record);
+    }
 }
 
 impl TombstoneIndex {
     pub(crate) fn new(mut records: Vec<Arc<Tombstone>>) -> TombstoneIndex {
         records.sort_by_key(|r| (r.number, r.index));
-        let mut index = TombstoneIndex::default();
-        for record in records {
-            index.insert(record);
-        }
-        index
+        let mut layer = Layer::default();
+        records.into_iter().for_each(|record| layer.insert(record));
+        let layers = if layer.records.is_empty() { Vec::new() } else { vec![Arc::new(layer)] };
+        TombstoneIndex { layers }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.records.is_empty()
+        self.layers.is_empty()
     }
 
-    pub(crate) fn records(&self) -> &[Arc<Tombstone>] {
-        &self.records
+    /// How many records there are.
+    pub(crate) fn len(&self) -> usize {
+        self.layers.iter().map(|layer| layer.records.len()).sum()
     }
 
-    /// Adds a record that is newer than all others.
+    /// All records, the oldest first.
+    pub(crate) fn records(&self) -> impl Iterator<Item = &Arc<Tombstone>> {
+        self.layers.iter().flat_map(|layer| &layer.records)
+    }
+
+    /// Adds a record that is not older than any other.
     pub(crate) fn insert(&mut self, record: Arc<Tombstone>) {
-        let Span { start, end } = record.span.clone();
-        let number = record.number;
-        self.records.push(record);
-        // The piece that reaches into the new one from the left keeps its left part, and if it
-        // reaches beyond it, its right part too.
-        let left = self.pieces.range::<Key, _>(..&start).next_back();
-        if let Some((left_start, (left_end, left_number))) = left
-            && *left_end > start
-        {
-            let (left_start, left_end, left_number) =
-                (left_start.clone(), left_end.clone(), *left_number);
-            if left_end > end {
-                self.pieces.insert(end.clone(), (left_end, left_number));
-            }
-            self.pieces.insert(left_start, (start.clone(), left_number));
+        let mut layer = Arc::new(Layer::default());
+        Arc::make_mut(&mut layer).insert(record);
+        while let Some(older) = self.layers.pop_if(|o| o.records.len() <= layer.records.len()) {
+            let mut both = older;
+            let to = Arc::make_mut(&mut both);
+            layer.records.iter().for_each(|record| to.insert(record.clone()));
+            layer = both;
         }
-        let covered: Vec<Key> = self
-            .pieces
-            .range::<Key, _>((Bound::Included(&start), Bound::Excluded(&end)))
-            .map(|(key, _)| key.clone())
-            .collect();
-        for key in covered {
-            let Some((piece_end, piece_number)) = self.pieces.remove(&key) else { continue };
-            if piece_end > end {
-                self.pieces.insert(end.clone(), (piece_end, piece_number));
-            }
-        }
-        self.pieces.insert(start, (end, number));
+        self.layers.push(layer);
+    }
+
+    /// The index without some records.
+    pub(crate) fn without(&self, gone: &[Arc<Tombstone>]) -> TombstoneIndex {
+        let gone: HashSet<(u64, u32)> = gone.iter().map(|r| (r.number, r.index)).collect();
+        let left = self.records().filter(|r| !gone.contains(&(r.number, r.index)));
+        TombstoneIndex::new(left.cloned().collect())
     }
 
     /// The number below which values of `key` are hidden; 0 if there is none.
     pub(crate) fn number_over(&self, key: &[u8]) -> u64 {
-        match self.pieces.range::<[u8], _>((Bound::Unbounded, Bound::Included(key))).next_back() {
-            Some((_, (end, number))) if key < end.as_slice() => *number,
-            _ => 0,
-        }
+        let newest = self.layers.iter().rev().find_map(|layer| layer.numbers.get(key));
+        newest.copied().unwrap_or(0)
     }
 
     /// Whether some tombstone touches `span`.
     pub(crate) fn touches(&self, span: &Span) -> bool {
-        !self.pieces.is_empty()
-            && !span.is_empty()
-            && self
-                .pieces
-                .range::<[u8], _>((Bound::Unbounded, Bound::Excluded(span.end.as_slice())))
-                .next_back()
-                .is_some_and(|(_, (end, _))| *end > span.start)
+        self.layers.iter().any(|layer| layer.numbers.touches(span))
     }
 }
 
@@ -107,7 +110,8 @@ mod tests {
         Arc::new(Tombstone { number, index: 0, span: Span::new(start, end) })
     }
 
-    /// Every order of overlap gives the same as looking at all records.
+    /// Every order of overlap gives the same as looking at all records, in each index that was
+    /// made on the way, and after some records have gone.
     #[test]
     fn index_answers_like_a_list() {
         let mut seed = 7u64;
@@ -115,26 +119,45 @@ mod tests {
             seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
             (seed >> 33) % n
         };
-        for _ in 0..300 {
-            let mut records = Vec::new();
-            for number in 1..=random(8) {
+        for _ in 0..200 {
+            let (mut records, mut index) = (Vec::new(), TombstoneIndex::default());
+            let mut made = vec![(index.clone(), records.clone())];
+            for number in 1..=random(12) {
                 let a = random(26) as u8;
                 let b = a + 1 + random(6) as u8;
                 let letter = |i: u8| ((b'a' + i) as char).to_string();
                 records.push(record(number, &letter(a), &letter(b)));
+                index.insert(record(number, &letter(a), &letter(b)));
+                if random(6) == 0 {
+                    let gone = vec![records.remove(random(records.len() as u64) as usize)];
+                    index = index.without(&gone);
+                }
+                made.push((index.clone(), records.clone()));
             }
-            let index = TombstoneIndex::new(records.clone());
-            for key in b'a'..=b'z' {
-                let key = [key];
-                let expected = records
-                    .iter()
-                    .filter(|r| r.span.contains(&key))
-                    .map(|r| r.number)
-                    .max()
-                    .unwrap_or(0);
-                assert_eq!(index.number_over(&key), expected, "{records:?}");
-                assert_eq!(index.touches(&Span::key(key)), expected > 0);
+            made.push((TombstoneIndex::new(records.clone()), records));
+            for (index, records) in &made {
+                assert_eq!(index.records().cloned().collect::<Vec<_>>(), *records);
+                assert_eq!((index.len(), index.is_empty()), (records.len(), records.is_empty()));
+                for key in b'a'..=b'z' {
+                    let over = records.iter().filter(|r| r.span.contains(&[key]));
+                    let expected = over.map(|r| r.number).max().unwrap_or(0);
+                    assert_eq!(index.number_over(&[key]), expected, "{records:?}");
+                    assert_eq!(index.touches(&Span::key([key])), expected > 0);
+                }
             }
         }
+    }
+
+    /// A range delete copies an index of few layers, however many there were before.
+    #[test]
+    fn many_range_deletes_are_in_few_layers() {
+        let mut index = TombstoneIndex::default();
+        for number in 1..=10_000u32 {
+            let (start, end) = (number.to_be_bytes(), (number + 1).to_be_bytes());
+            let span = Span::new(start, end);
+            index.insert(Arc::new(Tombstone { number: number.into(), index: 0, span }));
+            assert!(index.layers.len() <= 14);
+        }
+        assert_eq!(index.number_over(&77u32.to_be_bytes()), 77);
     }
 }

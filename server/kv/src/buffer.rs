@@ -12,7 +12,7 @@
 //! Must-not-exist duties lie beside the histories: INSERT x, then DELETE x, still fails if x was
 //! there before. The buffer knows nothing of the store.
 
-use crate::{Error, NewKey, Result, Seq, Span, SpanSet, Value, Write};
+use crate::{Error, NewKey, Result, Seq, Span, SpanMap, SpanSet, Value, Write, arrivals::Arrivals};
 use std::{collections::BTreeMap, ops::Bound, sync::Arc};
 
 /// What bookkeeping costs for one write, roughly.
@@ -27,10 +27,8 @@ struct Op {
 }
 
 /// A range delete.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 struct SpanOp {
-    seq: u32,
-    order: u64,
     span: Span,
     /// What the store has there stays: nobody reads it after the commit.
     left: bool,
@@ -66,17 +64,31 @@ impl Overlay {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SavepointId {
     pub(crate) seq: u32,
-    pub(crate) log_len: usize,
+    /// Places in the order of writes, of range deletes and of must-not-exist duties.
+    writes: u64,
+    spans: u64,
+    duties: u64,
+}
+
+/// The first entries that something is taken back from.
+struct Tails {
+    writes: usize,
+    spans: usize,
+    duties: usize,
 }
 
 /// All writes of a transaction.
 #[derive(Default)]
 pub(crate) struct WriteBuffer {
     keys: BTreeMap<Arc<[u8]>, Vec<Op>>,
-    spans: Vec<SpanOp>,
-    new_keys: Vec<NewKey>,
+    /// Range deletes: the numbers and orders of all those over a key, in the order of arrival.
+    hidden: SpanMap<Vec<(u32, u64)>>,
+    spans: Arrivals<SpanOp>,
+    new_keys: Arrivals<NewKey>,
+    /// How many must-not-exist duties, from the front, were looked at by a barrier.
+    checked: usize,
     /// Every write in the order of its arrival, for taking back.
-    log: Vec<(u32, Arc<[u8]>)>,
+    log: Arrivals<Arc<[u8]>>,
     next_order: u64,
     bytes: usize,
 }
@@ -86,8 +98,10 @@ impl WriteBuffer {
         self.bytes
     }
 
-    pub(crate) fn log_len(&self) -> usize {
-        self.log.len()
+    /// Where the buffer is now; writes of statements after `seq` come after it.
+    pub(crate) fn savepoint(&self, seq: u32) -> SavepointId {
+        let (writes, spans) = (self.log.place(), self.spans.place());
+        SavepointId { seq, writes, spans, duties: self.new_keys.place() }
     }
 
     /// Whether a commit has something to write or to check.
@@ -118,7 +132,7 @@ impl WriteBuffer {
             }
             _ => {
                 self.bytes += if history.is_empty() { key.len() } else { 0 };
-                self.log.push((op.seq, shared.clone()));
+                self.log.push(seq, shared.clone());
                 // Most keys are written once: room for more is made for those that are not.
                 if history.is_empty() {
                     history.reserve_exact(1);
@@ -140,7 +154,7 @@ impl WriteBuffer {
             }
             Buffered::Untouched => {
                 let key = self.write(seq, key, Some(value));
-                self.new_keys.push(NewKey { key, seq: seq.before() });
+                self.new_keys.push(seq, NewKey { key, seq: seq.before() });
                 self.bytes += 24;
                 Ok(true)
             }
@@ -153,13 +167,19 @@ impl WriteBuffer {
             return;
         }
         self.bytes += span.start.len() + span.end.len() + ENTRY_BYTES;
-        let order = self.order();
-        self.spans.push(SpanOp { seq: seq.before().0, order, span, left });
+        let op = (seq.before().0, self.order());
+        self.hidden.update(&span, |ops| {
+            let mut ops = ops.cloned().unwrap_or_default();
+            ops.retain(|(seq, _)| *seq != op.0);
+            ops.push(op);
+            Some(ops)
+        });
+        self.spans.push(seq, SpanOp { span, left });
     }
 
     /// What the transaction itself says about `key`, seen from `seq`.
     pub(crate) fn get(&self, seq: Seq, key: &[u8]) -> Buffered {
-        if self.keys.is_empty() && self.spans.is_empty() {
+        if self.keys.is_empty() && self.hidden.is_empty() {
             return Buffered::Untouched;
         }
         let op = self.keys.get(key).and_then(|history| visible(history, seq));
@@ -176,11 +196,7 @@ impl WriteBuffer {
 
     /// The latest visible range delete over `key`.
     fn hidden_at(&self, seq: Seq, key: &[u8]) -> Option<(u32, u64)> {
-        self.spans
-            .iter()
-            .filter(|op| op.seq < seq.0 && op.span.contains(key))
-            .map(|op| (op.seq, op.order))
-            .max()
+        self.hidden.get(key).and_then(|ops| latest(ops, seq))
     }
 
     /// Whether anything visible from `seq` lies inside `span`.
@@ -188,7 +204,7 @@ impl WriteBuffer {
         if span.is_empty() {
             return false;
         }
-        self.spans.iter().any(|op| op.seq < seq.0 && op.span.overlaps(span))
+        self.hidden.overlapping(span).any(|(_, _, ops)| latest(ops, seq).is_some())
             || self.range(span).any(|(_, history)| visible(history, seq).is_some())
     }
 
@@ -201,14 +217,14 @@ impl WriteBuffer {
     /// The writes inside `span` that are visible from `seq`.
     pub(crate) fn overlay(&self, seq: Seq, span: &Span) -> Overlay {
         let mut overlay = Overlay::default();
-        if span.is_empty() || (self.keys.is_empty() && self.spans.is_empty()) {
+        if span.is_empty() || (self.keys.is_empty() && self.hidden.is_empty()) {
             return overlay;
         }
         overlay.deleted = self
-            .spans
-            .iter()
-            .filter(|op| op.seq < seq.0 && op.span.overlaps(span))
-            .map(|op| op.span.clone())
+            .hidden
+            .overlapping(span)
+            .filter(|(_, _, ops)| latest(ops, seq).is_some())
+            .map(|(start, end, _)| Span::new(start, end))
             .collect();
         for (key, history) in self.range(span) {
             let Some(op) = visible(history, seq) else { continue };
@@ -223,24 +239,26 @@ impl WriteBuffer {
 
     /// Takes back every write of statements after the savepoint.
     pub(crate) fn rollback_to(&mut self, savepoint: SavepointId) {
-        self.take_back(savepoint.log_len, |seq| seq > savepoint.seq);
+        let from = Tails {
+            writes: self.log.index_of(savepoint.writes),
+            spans: self.spans.index_of(savepoint.spans),
+            duties: self.new_keys.index_of(savepoint.duties),
+        };
+        self.take_back(from, |seq| seq > savepoint.seq);
     }
 
     /// Takes back the writes of one statement.
     pub(crate) fn forget_statement(&mut self, seq: Seq) {
         let number = seq.before().0;
-        self.take_back(0, |s| s == number);
+        let (writes, spans) = (self.log.first_of(seq), self.spans.first_of(seq));
+        let duties = self.new_keys.first_of(seq);
+        self.take_back(Tails { writes, spans, duties }, |s| s == number);
     }
 
-    fn take_back(&mut self, from: usize, gone: impl Fn(u32) -> bool) {
-        let tail = self.log.split_off(from.min(self.log.len()));
-        for (seq, key) in tail {
-            if !gone(seq) {
-                self.log.push((seq, key));
-                continue;
-            }
+    fn take_back(&mut self, from: Tails, gone: impl Fn(u32) -> bool + Copy) {
+        let mut freed = 0;
+        for (seq, key) in self.log.take_back(from.writes, gone) {
             if let Some(history) = self.keys.get_mut(&key) {
-                let mut freed = 0;
                 history.retain(|op| {
                     let keep = op.seq != seq;
                     if !keep {
@@ -252,32 +270,43 @@ impl WriteBuffer {
                     self.keys.remove(&key);
                     freed += key.len();
                 }
-                self.bytes = self.bytes.saturating_sub(freed);
             }
         }
-        self.spans.retain(|op| !gone(op.seq));
-        self.new_keys.retain(|new| !gone(new.seq.0));
+        for (seq, op) in self.spans.take_back(from.spans, gone) {
+            freed += op.span.start.len() + op.span.end.len() + ENTRY_BYTES;
+            self.hidden.update(&op.span, |ops| {
+                let left: Vec<_> = ops?.iter().copied().filter(|(s, _)| *s != seq).collect();
+                (!left.is_empty()).then_some(left)
+            });
+        }
+        let checked_since = self.checked.saturating_sub(from.duties);
+        let kept = self.new_keys.since(from.duties).take(checked_since);
+        let kept = kept.filter(|duty| !gone(duty.seq.0)).count();
+        self.checked = self.checked.min(from.duties) + kept;
+        self.new_keys.take_back(from.duties, gone);
+        self.bytes = self.bytes.saturating_sub(freed);
     }
 
     /// What one statement has written.
     pub(crate) fn of_statement(&self, seq: Seq) -> Vec<Span> {
-        let number = seq.before().0;
-        let keys = self.log.iter().filter(|(seq, _)| *seq == number);
-        let spans = self.spans.iter().filter(|op| op.seq == number);
-        keys.map(|(_, key)| Span::key(key.as_ref()))
-            .chain(spans.map(|op| op.span.clone()))
-            .collect()
+        let keys = self.log.of_statement(seq).map(|key| Span::key(key.as_ref()));
+        keys.chain(self.spans.of_statement(seq).map(|op| op.span.clone())).collect()
     }
 
-    /// Keys that must not exist, of every statement.
-    pub(crate) fn new_keys(&self) -> &[NewKey] {
-        &self.new_keys
+    /// Keys that must not exist, as far as no barrier has looked at them.
+    pub(crate) fn unchecked(&self) -> impl Iterator<Item = &NewKey> {
+        self.new_keys.since(self.checked)
+    }
+
+    /// A barrier has looked at so many more duties.
+    pub(crate) fn add_checked(&mut self, more: usize) {
+        self.checked = (self.checked + more).min(self.new_keys.len());
     }
 
     /// Empties the buffer into what a commit writes.
     pub(crate) fn drain(&mut self) -> (Vec<NewKey>, SpanSet, Vec<Write>) {
         let everything = Seq(u32::MAX);
-        self.log = Vec::new();
+        self.log = Arrivals::default();
         let mut writes = Vec::with_capacity(self.keys.len());
         let keys = std::mem::take(&mut self.keys);
         for (key, mut history) in keys {
@@ -287,10 +316,12 @@ impl WriteBuffer {
                 writes.push((key, op.value));
             }
         }
-        let spans = self.spans.drain(..).filter(|op| !op.left).map(|op| op.span).collect();
+        let spans = self.spans.drain().filter(|op| !op.left).map(|op| op.span).collect();
+        self.hidden = SpanMap::new();
         self.bytes = 0;
         // The first statement that has met an existing key is the one to be told.
-        let mut new_keys = std::mem::take(&mut self.new_keys);
+        let mut new_keys: Vec<NewKey> = self.new_keys.drain().collect();
+        self.checked = 0;
         new_keys.sort_by_key(|new| new.seq);
         (new_keys, spans, writes)
     }
@@ -300,4 +331,138 @@ impl WriteBuffer {
 /// of order, but never to the same key.
 fn visible(history: &[Op], seq: Seq) -> Option<&Op> {
     history.iter().rev().find(|op| op.seq < seq.0)
+}
+
+/// The latest range delete that a read at `seq` sees.
+fn latest(ops: &[(u32, u64)], seq: Seq) -> Option<(u32, u64)> {
+    // Statements that run side by side may have added theirs out of order.
+    ops.iter().copied().filter(|(number, _)| *number < seq.0).max()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KEYS: u8 = 10;
+
+    /// A plain list of everything that was written.
+    #[derive(Clone, Default)]
+    struct List(Vec<(u32, Span, Option<u64>)>);
+
+    impl List {
+        /// What the list says about a key: untouched, deleted or put.
+        fn get(&self, seq: u32, key: &[u8]) -> Option<Option<u64>> {
+            let seen = self.0.iter().filter(|(s, span, _)| *s < seq && span.contains(key));
+            // Of one statement, the last one counts.
+            seen.enumerate().max_by_key(|(i, op)| (op.0, *i)).map(|(_, op)| op.2)
+        }
+    }
+
+    fn as_number(value: &Value) -> u64 {
+        u64::from_be_bytes(value.as_ref().try_into().expect("the test writes numbers"))
+    }
+
+    /// Looks at every key, and at every range, from some statements.
+    fn check(buffer: &WriteBuffer, list: &List, seqs: &[u32]) {
+        for seq in seqs.iter().copied().map(Seq) {
+            for key in 0..KEYS {
+                let expected = match list.get(seq.0, &[key]) {
+                    None => Buffered::Untouched,
+                    Some(None) => Buffered::Deleted,
+                    Some(Some(n)) => Buffered::Put(Value::copy_from_slice(&n.to_be_bytes())),
+                };
+                assert_eq!(buffer.get(seq, &[key]), expected);
+            }
+            for from in 0..KEYS {
+                let span = Span::new([from], [from + 3]);
+                let overlay = buffer.overlay(seq, &span);
+                for key in from..from + 3 {
+                    let own = overlay.ops.iter().find(|(k, _)| **k == [key]);
+                    let seen = match own {
+                        Some((_, value)) => Some(value.as_ref().map(as_number)),
+                        None => overlay.deleted.contains(&[key]).then_some(None),
+                    };
+                    assert_eq!(seen, list.get(seq.0, &[key]));
+                }
+                let touched = (from..from + 3).any(|key| list.get(seq.0, &[key]).is_some());
+                assert_eq!(buffer.touches(seq, &span), touched);
+            }
+        }
+    }
+
+    /// Puts, deletes, range deletes, savepoints and restarts: the buffer says what a list says.
+    #[test]
+    fn buffer_answers_like_a_list_through_savepoints_and_restarts() {
+        let mut seed = 5u64;
+        let mut random = |n: u64| {
+            seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            (seed >> 33) % n
+        };
+        for _ in 0..40 {
+            let (mut buffer, mut list) = (WriteBuffer::default(), List::default());
+            let mut savepoints: Vec<(SavepointId, u32)> = Vec::new();
+            let mut number = 0;
+            for _ in 0..40 {
+                number += 1;
+                let key = random(KEYS.into()) as u8;
+                let span = Span::new([key], [key + 1 + random(6) as u8]);
+                // Now and then an earlier statement goes on beside the newest one. The two never
+                // write the same key.
+                let earlier = number.max(3) - 2;
+                let is_later = |op: &(u32, Span, _)| op.0 > earlier << 1 && op.1.overlaps(&span);
+                let goes_on = random(5) == 0 && !list.0.iter().any(is_later);
+                let seq = Seq(if goes_on { earlier } else { number } << 1);
+                match random(6) {
+                    0 => {
+                        buffer.write_span(seq, span.clone(), false);
+                        list.0.push((seq.0, span, None));
+                    }
+                    1 => savepoints.push((buffer.savepoint(number << 1), number << 1)),
+                    2 => {
+                        if let Some((savepoint, seq)) = savepoints.pop() {
+                            buffer.rollback_to(savepoint);
+                            list.0.retain(|op| op.0 <= seq);
+                        }
+                    }
+                    3 => {
+                        buffer.forget_statement(seq);
+                        list.0.retain(|op| op.0 != seq.0);
+                    }
+                    _ => {
+                        let n = random(1_000);
+                        let value = (random(3) > 0).then_some(n);
+                        let bytes = value.map(|n| Value::copy_from_slice(&n.to_be_bytes()));
+                        buffer.write(seq, &[key], bytes);
+                        list.0.push((seq.0, Span::key([key]), value));
+                    }
+                }
+                check(&buffer, &list, &[2, number, (number << 1) | 1, u32::MAX]);
+            }
+            buffer.rollback_to(WriteBuffer::default().savepoint(0));
+            assert!(buffer.is_empty());
+            assert_eq!(buffer.bytes(), 0);
+        }
+    }
+
+    #[test]
+    fn taking_back_keeps_the_mark_of_checked_duties_right() {
+        let mut buffer = WriteBuffer::default();
+        let new = |buffer: &mut WriteBuffer, seq: u32, key: u8| {
+            buffer.write_new(Seq(seq), &[key], Value::new()).expect("a new key");
+        };
+        let left = |buffer: &WriteBuffer| -> Vec<u8> {
+            buffer.unchecked().map(|duty| duty.key[0]).collect()
+        };
+        (1..=4).for_each(|i| new(&mut buffer, 2 * i, i as u8));
+        let savepoint = buffer.savepoint(8);
+        buffer.add_checked(4);
+        new(&mut buffer, 10, 5);
+        new(&mut buffer, 8, 6);
+        new(&mut buffer, 10, 7);
+        assert_eq!(left(&buffer), [5, 6, 7]);
+        buffer.forget_statement(Seq(4));
+        assert_eq!(left(&buffer), [5, 6, 7]);
+        buffer.rollback_to(savepoint);
+        assert_eq!(left(&buffer), [6]);
+    }
 }

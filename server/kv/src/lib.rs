@@ -43,6 +43,7 @@
 //!
 //! This crate knows no SQL and no store.
 
+mod arrivals;
 mod batch;
 mod buffer;
 mod database;
@@ -57,6 +58,7 @@ mod scanner;
 mod shape;
 mod sharded;
 mod span;
+mod span_map;
 mod store;
 mod store_metric;
 mod transaction;
@@ -78,6 +80,7 @@ pub use scanner::{ScanRequest, Scanner};
 pub use shape::KeyShape;
 pub use sharded::Sharded;
 pub use span::{Key, Span, SpanSet, Value, key_after, prefix_end};
+pub use span_map::SpanMap;
 pub use store::{
     Answer, Check, CommitOutcome, CommitRequest, Cursor, LockGrant, LockInfo, NewKey, ReadSegment,
     Snapshot, Store, StoreMetrics, Write,

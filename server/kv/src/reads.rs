@@ -121,7 +121,7 @@ impl ReadSet {
             .iter()
             .map(|s| {
                 let mut spans: SpanSet = s.entries.iter().map(|e| e.span.clone()).collect();
-                spans.extend(&s.merged);
+                spans.extend(s.merged.clone());
                 ReadSegment { snapshot: s.snapshot.clone(), spans }
             })
             .collect()
@@ -146,7 +146,7 @@ impl ReadSet {
                 .into_iter()
                 .partition::<Vec<_>, _>(|entry| entry.number < validated.next);
             moved.entries.extend(old);
-            moved.merged.extend(&std::mem::take(&mut segment.merged));
+            moved.merged.extend(std::mem::take(&mut segment.merged));
             segment.entries = rest;
         }
         self.segments.retain(|s| !s.entries.is_empty() || !s.merged.is_empty());
@@ -156,7 +156,7 @@ impl ReadSet {
         match self.segments.iter_mut().find(|s| s.snapshot.timestamp() == to.timestamp()) {
             Some(same) => {
                 same.entries.append(&mut moved.entries);
-                same.merged.extend(&moved.merged);
+                same.merged.extend(moved.merged);
             }
             None => self.segments.push(moved),
         }
@@ -176,7 +176,7 @@ impl ReadSet {
         let mut bytes = 0;
         for segment in &mut self.segments {
             let mut spans: SpanSet = segment.entries.drain(..).map(|e| e.span).collect();
-            spans.extend(&segment.merged);
+            spans.extend(std::mem::take(&mut segment.merged));
             let target = self.bytes_max / 2;
             while set_bytes(&spans) > target && spans.len() > 1 {
                 spans = spans

@@ -112,28 +112,6 @@ impl SpanSet {
         SpanSet::default()
     }
 
-    /// Adds a span, merging it with those that it overlaps or touches.
-    pub fn insert(&mut self, span: Span) {
-        if span.is_empty() {
-            return;
-        }
-        let from = self.spans.partition_point(|s| s.end < span.start);
-        let to = from + self.spans[from..].partition_point(|s| s.start <= span.end);
-        if from == to {
-            self.spans.insert(from, span);
-            return;
-        }
-        let mut merged = span;
-        if self.spans[from].start < merged.start {
-            merged.start = std::mem::take(&mut self.spans[from].start);
-        }
-        if self.spans[to - 1].end > merged.end {
-            merged.end = std::mem::take(&mut self.spans[to - 1].end);
-        }
-        self.spans[from] = merged;
-        self.spans.drain(from + 1..to);
-    }
-
     /// The spans in key order.
     pub fn spans(&self) -> &[Span] {
         &self.spans
@@ -170,18 +148,20 @@ impl SpanSet {
         few.spans.iter().any(|s| many.overlaps_span(s))
     }
 
-    /// Adds every span of `other`.
-    pub fn extend(&mut self, other: &SpanSet) {
-        for span in &other.spans {
-            self.insert(span.clone());
+    /// Adds every span of `other`: one pass over both sets.
+    pub fn extend(&mut self, other: SpanSet) {
+        if self.is_empty() {
+            *self = other;
+        } else if !other.is_empty() {
+            let mut all = std::mem::take(&mut self.spans);
+            all.extend(other.spans);
+            // A stable sort finds the two sorted runs and merges them.
+            all.sort();
+            *self = SpanSet::from_sorted(all);
         }
     }
-}
 
-impl FromIterator<Span> for SpanSet {
-    fn from_iter<I: IntoIterator<Item = Span>>(iter: I) -> SpanSet {
-        let mut all: Vec<Span> = iter.into_iter().filter(|s| !s.is_empty()).collect();
-        all.sort_unstable();
+    fn from_sorted(all: Vec<Span>) -> SpanSet {
         let mut spans: Vec<Span> = Vec::with_capacity(all.len());
         for span in all {
             match spans.last_mut() {
@@ -194,6 +174,14 @@ impl FromIterator<Span> for SpanSet {
             }
         }
         SpanSet { spans }
+    }
+}
+
+impl FromIterator<Span> for SpanSet {
+    fn from_iter<I: IntoIterator<Item = Span>>(iter: I) -> SpanSet {
+        let mut all: Vec<Span> = iter.into_iter().filter(|s| !s.is_empty()).collect();
+        all.sort_unstable();
+        SpanSet::from_sorted(all)
     }
 }
 
@@ -219,18 +207,18 @@ mod tests {
     }
 
     #[test]
-    fn insert_and_collect_agree() {
+    fn extend_and_collect_agree() {
         let all = [span("d", "f"), span("a", "b"), span("b", "c"), span("e", "z"), span("q", "r")];
         let collected: SpanSet = all.iter().cloned().collect();
-        let mut inserted = SpanSet::new();
+        let mut extended = SpanSet::new();
         for s in all {
-            inserted.insert(s);
+            extended.extend(SpanSet::from_iter([s]));
         }
-        assert_eq!(collected, inserted);
-        assert_eq!(inserted.spans(), &[span("a", "c"), span("d", "z")]);
-        assert!(inserted.contains(b"b") && !inserted.contains(b"c"));
+        assert_eq!(collected, extended);
+        assert_eq!(extended.spans(), &[span("a", "c"), span("d", "z")]);
+        assert!(extended.contains(b"b") && !extended.contains(b"c"));
         assert!(
-            inserted.overlaps_span(&span("c", "e")) && !inserted.overlaps_span(&span("c", "d"))
+            extended.overlaps_span(&span("c", "e")) && !extended.overlaps_span(&span("c", "d"))
         );
     }
 }

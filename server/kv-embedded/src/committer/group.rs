@@ -365,8 +365,7 @@ impl Committer {
             batch.remove(&files.ranges, tombstone_key(record));
         }
         batch.durability(Some(PersistMode::Buffer)).commit().map_err(storage_error)?;
-        let left = self.tombstones.records().iter().filter(|r| !records.contains(r));
-        self.tombstones = Arc::new(TombstoneIndex::new(left.cloned().collect()));
+        self.tombstones = Arc::new(self.tombstones.without(records));
         self.publish();
         Ok(())
     }

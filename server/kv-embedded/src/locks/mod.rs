@@ -18,7 +18,8 @@
 //! - Every wait is checked for a cycle when it begins. What a waiter waits for only shrinks later,
 //!   except when somebody goes ahead of it. If that one waits, be it with another of its
 //!   statements, it is checked again; and what it has taken may let its own waits pass.
-//! - The end of a transaction releases everything it holds and cancels what it still waits for.
+//! - The end of a transaction releases everything it holds and cancels what it still waits for, in
+//!   portions, so that a large transaction does not keep the table from others.
 //!
 //! Locks say nothing about versions: who was granted one reads the newest published view.
 //!

@@ -1,8 +1,8 @@
 //! The lock table: who holds what, who waits for what.
 
-use braid_kv::{Error, LockInfo, LockStrength, Span, TxnId, key_after};
+use braid_kv::{Error, LockInfo, LockStrength, Span, SpanMap, TxnId, key_after};
 use std::{
-    collections::{BTreeMap, HashMap, VecDeque, btree_map::Entry},
+    collections::{BTreeMap, HashMap, VecDeque, btree_map::Entry, hash_map},
     ops::Bound,
     sync::Arc,
     time::{Duration, Instant},
@@ -123,12 +123,6 @@ impl Point {
     }
 }
 
-pub(super) struct HeldSpan {
-    pub(super) span: Arc<Span>,
-    pub(super) txn: TxnId,
-    pub(super) strength: LockStrength,
-}
-
 pub(super) struct Waiter {
     pub(super) txn: TxnId,
     pub(super) target: Target,
@@ -143,7 +137,10 @@ const TICKETS_ORDINARY: u64 = 1 << 62;
 #[derive(Default)]
 pub(super) struct Table {
     pub(super) points: BTreeMap<Arc<[u8]>, Point>,
-    pub(super) spans: Vec<HeldSpan>,
+    /// Who has locked a span over each key.
+    pub(super) spans: SpanMap<Vec<(TxnId, LockStrength)>>,
+    /// The spans that each transaction has locked.
+    spans_of: HashMap<TxnId, BTreeMap<Arc<Span>, LockStrength>>,
     pub(super) waiters: BTreeMap<u64, Waiter>,
     /// Tickets of those who wait for a span.
     span_waiters: Vec<u64>,
@@ -167,7 +164,7 @@ impl Table {
 
     /// Whether a transaction has no lock at all.
     pub(super) fn holds_nothing(&self, txn: TxnId) -> bool {
-        !self.keys_of.contains_key(&txn) && self.spans.iter().all(|held| held.txn != txn)
+        !self.keys_of.contains_key(&txn) && !self.spans_of.contains_key(&txn)
     }
 
     fn points_over<'a>(
@@ -186,36 +183,39 @@ impl Table {
         &'a self,
         target: &'a Target,
     ) -> impl Iterator<Item = (TxnId, LockStrength)> + 'a {
-        let spans: Vec<_> = self
-            .spans
-            .iter()
-            .filter(|held| match target {
-                Target::Key(key) => held.span.contains(key),
-                Target::Span(span) => held.span.overlaps(span),
-            })
-            .map(|held| (held.txn, held.strength))
-            .collect();
+        let (key, span) = match target {
+            Target::Key(key) => (self.spans.get(key), None),
+            Target::Span(span) => (None, Some(self.spans.overlapping(span))),
+        };
+        let pieces = span.into_iter().flatten().map(|(_, _, holders)| holders);
+        let spans = key.into_iter().chain(pieces).flatten().copied();
         self.points_over(target).flat_map(|(_, point)| point.holders()).chain(spans)
     }
 
     /// Whether `txn` holds at least this over the whole of `target`.
     pub(super) fn holds(&self, txn: TxnId, target: &Target, strength: LockStrength) -> bool {
-        let by_span = self.spans.iter().any(|held| {
-            held.txn == txn
-                && held.strength >= strength
-                && match target {
-                    Target::Key(key) => held.span.contains(key),
-                    Target::Span(span) => held.span.contains_span(span),
-                }
-        });
-        by_span
-            || match target {
-                Target::Key(key) => self
-                    .points
-                    .get(key)
-                    .is_some_and(|p| p.holders().any(|(t, s)| t == txn && s >= strength)),
-                Target::Span(_) => false,
+        let is_held = |holders: &[(TxnId, LockStrength)]| {
+            holders.iter().any(|(t, s)| *t == txn && *s >= strength)
+        };
+        match target {
+            Target::Key(key) => {
+                self.spans.get(key).is_some_and(|holders| is_held(holders))
+                    || self
+                        .points
+                        .get(key)
+                        .is_some_and(|p| p.holders().any(|(t, s)| t == txn && s >= strength))
             }
+            Target::Span(span) => {
+                let mut at = span.start.as_slice();
+                for (start, end, holders) in self.spans.overlapping(span) {
+                    if start > at || !is_held(holders) {
+                        return false;
+                    }
+                    at = end;
+                }
+                at >= span.end.as_slice()
+            }
+        }
     }
 
     /// Tickets over `target`, in the order in which they are served.
@@ -278,9 +278,9 @@ impl Table {
     }
 
     /// The common case, with one look into the table: a key that nobody else holds or waits for,
-    /// and no spans anywhere.
+    /// with no span over it.
     fn take_fast(&mut self, txn: TxnId, key: &Arc<[u8]>, strength: LockStrength) -> bool {
-        if !self.spans.is_empty() || !self.span_waiters.is_empty() {
+        if self.spans.get(key).is_some() || !self.span_waiters.is_empty() {
             return false;
         }
         match self.points.entry(key.clone()) {
@@ -317,13 +317,22 @@ impl Table {
                 }
             }
             Target::Span(span) => {
-                let same = self.spans.iter_mut().find(|h| h.txn == txn && h.span == *span);
-                if let Some(held) = same {
-                    held.strength = held.strength.max(strength);
-                    return;
-                }
-                self.spans.push(HeldSpan { span: span.clone(), txn, strength });
-                self.held += 1;
+                let mut is_known = true;
+                let own = self.spans_of.entry(txn).or_default();
+                let held = own.entry(span.clone()).or_insert_with(|| {
+                    is_known = false;
+                    strength
+                });
+                *held = (*held).max(strength);
+                self.held += usize::from(!is_known);
+                self.spans.update(span, |holders| {
+                    let mut holders = holders.cloned().unwrap_or_default();
+                    match holders.iter_mut().find(|(t, _)| *t == txn) {
+                        Some((_, held)) => *held = (*held).max(strength),
+                        None => holders.push((txn, strength)),
+                    }
+                    Some(holders)
+                });
             }
         }
     }
@@ -450,38 +459,59 @@ impl Table {
         }
     }
 
-    /// Ends a transaction: releases what it holds, cancels what it waits for.
-    pub(super) fn release(&mut self, txn: TxnId) {
+    /// Ends a transaction: cancels what it waits for and releases what it holds, at most so many
+    /// locks at a time. Whether there is nothing left to be released.
+    pub(super) fn release(&mut self, txn: TxnId, most: usize) -> bool {
         for ticket in self.waiting.get(&txn).cloned().unwrap_or_default() {
             self.drop_wait(ticket, Error::Cancelled);
         }
-        let keys = self.keys_of.remove(&txn).unwrap_or_default();
-        self.held -= keys.len();
-        for key in &keys {
-            let Entry::Occupied(mut point) = self.points.entry(key.clone()) else { continue };
-            point.get_mut().let_go(txn);
-            if point.get().is_free() {
-                point.remove();
+        let freed = self.let_go(txn, most);
+        let is_all = self.holds_nothing(txn);
+        if !self.waiters.is_empty() {
+            for target in freed {
+                self.serve(&target);
+            }
+            self.look_again();
+        }
+        is_all
+    }
+
+    /// Takes away at most so many locks of a transaction, the first ones first.
+    fn let_go(&mut self, txn: TxnId, most: usize) -> Vec<Target> {
+        let mut freed = Vec::new();
+        if let hash_map::Entry::Occupied(mut keys) = self.keys_of.entry(txn) {
+            // From the end, where that costs nothing.
+            let left = keys.get().len().saturating_sub(most);
+            for key in keys.get_mut().drain(left..) {
+                if let Entry::Occupied(mut point) = self.points.entry(key.clone()) {
+                    point.get_mut().let_go(txn);
+                    if point.get().is_free() {
+                        point.remove();
+                    }
+                }
+                freed.push(Target::Key(key));
+            }
+            freed.reverse();
+            if left == 0 {
+                keys.remove();
             }
         }
-        let mut freed: Vec<Target> = Vec::new();
-        self.spans.retain(|held| {
-            if held.txn == txn {
-                freed.push(Target::Span(held.span.clone()));
+        if let hash_map::Entry::Occupied(mut spans) = self.spans_of.entry(txn) {
+            while freed.len() < most
+                && let Some((span, _)) = spans.get_mut().pop_first()
+            {
+                self.spans.update(&span, |holders| {
+                    let others = holders?.iter().copied().filter(|(t, _)| *t != txn);
+                    Some(others.collect::<Vec<_>>()).filter(|others| !others.is_empty())
+                });
+                freed.push(Target::Span(span));
             }
-            held.txn != txn
-        });
+            if spans.get().is_empty() {
+                spans.remove();
+            }
+        }
         self.held -= freed.len();
-        if self.waiters.is_empty() {
-            return;
-        }
-        for key in keys {
-            self.serve(&Target::Key(key));
-        }
-        for target in freed {
-            self.serve(&target);
-        }
-        self.look_again();
+        freed
     }
 
     /// Everything, in key order.
@@ -498,14 +528,16 @@ impl Table {
             let target = Target::Key(key.clone());
             all.extend(point.holders().map(|(t, s)| info(&target, t, s, true, Duration::ZERO)));
         }
-        for held in &self.spans {
-            let target = Target::Span(held.span.clone());
-            all.push(info(&target, held.txn, held.strength, true, Duration::ZERO));
+        for (txn, spans) in &self.spans_of {
+            let info = |(span, strength): (&Arc<Span>, &LockStrength)| {
+                info(&Target::Span(span.clone()), *txn, *strength, true, Duration::ZERO)
+            };
+            all.extend(spans.iter().map(info));
         }
         all.extend(self.waiters.values().map(|waiter| {
             info(&waiter.target, waiter.txn, waiter.strength, false, waiter.since.elapsed())
         }));
-        all.sort_by(|a, b| (&a.span, !a.granted).cmp(&(&b.span, !b.granted)));
+        all.sort_by(|a, b| (&a.span, !a.granted, a.txn).cmp(&(&b.span, !b.granted, b.txn)));
         all
     }
 }

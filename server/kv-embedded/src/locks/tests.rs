@@ -64,7 +64,7 @@ fn run(seed: u64, waits_max: usize) {
         let waits = table.waiting.get(&txn).map_or(0, Vec::len);
         if random.below(6 + seed % 6) == 0 {
             log.push(format!("{txn:?} ends"));
-            table.release(txn);
+            while !table.release(txn, 1 + random.below(3) as usize) {}
         } else if waits < waits_max {
             let target = target(&mut random);
             let strength =
@@ -91,7 +91,7 @@ fn transactions_with_one_wait_at_a_time() {
 
 #[test]
 fn transactions_with_several_waits_at_a_time() {
-    (1..=2_000).for_each(|seed| run(seed, 3));
+    (1..=1_000).for_each(|seed| run(seed, 3));
 }
 
 /// B passes A, who waits for it, and so does not stand for A among those before W.

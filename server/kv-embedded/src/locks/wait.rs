@@ -2,9 +2,13 @@
 
 use super::table::{Table, Target};
 use braid_kv::{Error, Histogram, LockInfo, LockStrength, LockWait, Result, TxnId};
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
+
+/// Locks that are taken or released under one hold of the mutex: others need it between two
+/// portions of a large transaction.
+const PORTION: usize = 512;
 
 /// All locks of the store.
 pub(crate) struct LockManager {
@@ -55,15 +59,16 @@ impl LockManager {
         }
     }
 
-    /// Takes what is free, under one hold of the mutex. `None` if something has to be waited for,
-    /// in which case nothing of the rest was asked for yet.
+    /// Takes what is free. False if something has to be waited for, in which case nothing of the
+    /// rest was asked for yet.
     pub(crate) fn take_now(&self, txn: TxnId, targets: &[Target]) -> Result<bool> {
-        let strength = LockStrength::Exclusive;
-        let mut table = self.table.lock();
-        for target in targets {
-            self.check_limit(&table)?;
-            if !table.try_take(txn, target, strength) {
-                return Ok(false);
+        for portion in targets.chunks(PORTION) {
+            let mut table = self.table.lock();
+            for target in portion {
+                self.check_limit(&table)?;
+                if !table.try_take(txn, target, LockStrength::Exclusive) {
+                    return Ok(false);
+                }
             }
         }
         Ok(true)
@@ -79,6 +84,9 @@ impl LockManager {
         let Request { txn, strength, wait, .. } = request;
         let mut table = self.table.lock();
         while let Some(target) = targets.get(*next) {
+            if *next > 0 && next.is_multiple_of(PORTION) {
+                MutexGuard::bump(&mut table);
+            }
             self.check_limit(&table)?;
             if !table.try_take(txn, target, strength) {
                 match wait {
@@ -125,13 +133,12 @@ impl LockManager {
 
     /// Ends a transaction: releases what it holds, cancels what it waits for.
     pub(crate) fn release(&self, txn: TxnId) {
-        self.table.lock().release(txn);
+        while !self.table.lock().release(txn, PORTION) {}
     }
 
     /// Ends several transactions, in order.
     pub(crate) fn release_all(&self, txns: impl Iterator<Item = TxnId>) {
-        let mut table = self.table.lock();
-        txns.for_each(|txn| table.release(txn));
+        txns.for_each(|txn| self.release(txn));
     }
 
     /// Everything held and awaited, in key order.

@@ -40,8 +40,6 @@ pub(super) struct State {
     /// The first statement that has read anything.
     pub first_reader: Option<u32>,
     pub buffer: WriteBuffer,
-    /// How many must-not-exist duties, from the front, were checked at a barrier.
-    pub duties_checked: usize,
     pub reads: ReadSet,
     pub checks: Vec<StatementCheck>,
     /// What statements have left to be done before the commit.
@@ -87,7 +85,6 @@ impl Transaction {
                 statements: BTreeMap::new(),
                 first_reader: None,
                 buffer: WriteBuffer::default(),
-                duties_checked: 0,
                 reads: ReadSet::new(read_set_bytes_max),
                 checks: Vec::new(),
                 left: Vec::new(),
@@ -143,7 +140,7 @@ impl Transaction {
     /// come after it.
     pub fn savepoint(&self) -> SavepointId {
         let state = self.lock_state();
-        SavepointId { seq: self.statements.load(Relaxed) << 1, log_len: state.buffer.log_len() }
+        state.buffer.savepoint(self.statements.load(Relaxed) << 1)
     }
 
     /// Takes back the writes of statements that began after the savepoint. Locks, the read set
@@ -153,7 +150,7 @@ impl Transaction {
     /// anything about them calls [`Transaction::check_new_keys`] before.
     pub fn rollback_to(&self, savepoint: SavepointId) {
         let mut state = self.lock_state();
-        state.take_back(|buffer| buffer.rollback_to(savepoint));
+        state.buffer.rollback_to(savepoint);
         state.left.retain(|(seq, _)| seq.0 <= savepoint.seq);
     }
 
@@ -272,15 +269,6 @@ impl State {
             spans: SpanSet::from_iter([check.span.clone()]),
         };
         schema.map(segment).collect()
-    }
-
-    /// Takes writes back and keeps the mark of checked duties right.
-    pub(super) fn take_back(&mut self, change: impl FnOnce(&mut WriteBuffer)) {
-        let checked: usize = self.duties_checked;
-        let before: Vec<_> = self.buffer.new_keys()[..checked].to_vec();
-        change(&mut self.buffer);
-        let left = self.buffer.new_keys();
-        self.duties_checked = left.iter().take_while(|d| before.contains(d)).count();
     }
 }
 

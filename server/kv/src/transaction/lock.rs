@@ -209,7 +209,7 @@ impl Transaction {
                 // What an earlier statement has read without a snapshot cannot be shown any more.
                 return Err(Error::retry(RetryReason::ReadChanged, None));
             }
-            state.take_back(|buffer| buffer.forget_statement(seq));
+            state.buffer.forget_statement(seq);
             state.reads.forget_statement(seq);
             state.checks.retain(|c| c.statement != seq.number());
             state.left.retain(|(left, _)| left.number() != seq.number());

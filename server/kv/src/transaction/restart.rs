@@ -37,7 +37,6 @@ impl State {
         self.statements.clear();
         self.first_reader = None;
         self.buffer = WriteBuffer::default();
-        self.duties_checked = 0;
         self.reads = ReadSet::new(read_set_bytes_max);
         self.checks.clear();
         self.left.clear();

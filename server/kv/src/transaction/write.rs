@@ -92,7 +92,7 @@ impl Transaction {
     pub async fn check_new_keys(&self) -> Result<Vec<NewKey>> {
         let unchecked: Vec<NewKey> = {
             let state = self.active()?;
-            state.buffer.new_keys()[state.duties_checked..].to_vec()
+            state.buffer.unchecked().cloned().collect()
         };
         let Some(last) = unchecked.iter().map(|new| new.seq).max() else {
             return Ok(Vec::new());
@@ -103,10 +103,7 @@ impl Transaction {
         for (new, key) in unchecked.iter().zip(keys) {
             self.record(new.seq, &snapshot, || Span::key(key), Record::Default)?;
         }
-        let mut state = self.active()?;
-        let checked = state.duties_checked + unchecked.len();
-        state.duties_checked = checked.min(state.buffer.new_keys().len());
-        drop(state);
+        self.active()?.buffer.add_checked(unchecked.len());
         let mut existing: Vec<NewKey> = unchecked
             .into_iter()
             .zip(found)
