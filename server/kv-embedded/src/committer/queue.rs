@@ -9,12 +9,15 @@
 //!
 //! A caller that leads saves two changes of threads. Where several commit at the same time the
 //! thread makes larger groups, so a caller leads only after [`LONE_GROUPS`] groups of one.
+//!
+//! Chores go when no transaction waits, and after [`GROUPS_BEFORE_CHORE`] groups in any case:
+//! without the work of the cleaner those who write would become slower and slower.
 
 use super::group::Committer;
 use crate::tombstones::Tombstone;
 use braid_kv::{CommitOutcome, CommitRequest, Key, Result};
 use parking_lot::{Condvar, Mutex};
-use std::sync::Arc;
+use std::{collections::VecDeque, sync::Arc};
 use tokio::sync::oneshot;
 
 /// A transaction that waits for its commit.
@@ -37,11 +40,13 @@ pub(crate) enum Chore {
 
 /// After so many groups of one transaction, with nobody waiting behind it, callers lead.
 const LONE_GROUPS: u32 = 2;
+/// How many groups of transactions go before a chore that waits.
+const GROUPS_BEFORE_CHORE: u32 = 8;
 
 #[derive(Default)]
 struct Waiting {
     jobs: Vec<Job>,
-    chores: Vec<(Chore, oneshot::Sender<()>)>,
+    chores: VecDeque<(Chore, oneshot::Sender<()>)>,
     closed: bool,
     /// The committer has failed; nobody will work again.
     failed: bool,
@@ -49,6 +54,8 @@ struct Waiting {
     committer: Option<Box<Committer>>,
     /// Groups of one transaction in a row.
     lone: u32,
+    /// Groups that were committed while a chore waited.
+    passed: u32,
 }
 
 /// What the committer has to do next.
@@ -83,7 +90,11 @@ impl Queue {
             return Handed::Refused;
         }
         let alone = may_lead && waiting.lone >= LONE_GROUPS && waiting.jobs.is_empty();
-        if alone && let Some(committer) = waiting.committer.take() {
+        if alone
+            && !waiting.is_chore_due()
+            && let Some(committer) = waiting.committer.take()
+        {
+            waiting.count_group();
             return Handed::Lead(committer, job);
         }
         waiting.jobs.push(job);
@@ -118,7 +129,7 @@ impl Queue {
         let (done, receiver) = oneshot::channel();
         let mut waiting = self.waiting.lock();
         if !waiting.closed {
-            waiting.chores.push((chore, done));
+            waiting.chores.push_back((chore, done));
             drop(waiting);
             self.arrived.notify_one();
         }
@@ -166,12 +177,26 @@ impl Queue {
 }
 
 impl Waiting {
-    /// What is to be done next: transactions before chores.
+    /// Whether a chore has waited long enough to go before transactions.
+    fn is_chore_due(&self) -> bool {
+        self.passed >= GROUPS_BEFORE_CHORE && !self.chores.is_empty() && !self.closed
+    }
+
+    fn count_group(&mut self) {
+        self.passed = if self.chores.is_empty() { 0 } else { self.passed + 1 };
+    }
+
+    /// What is to be done next: transactions before chores, as long as these get their share.
     fn next(&mut self, bytes_max: usize) -> Option<Work> {
-        if self.jobs.is_empty() {
-            let is_due = !self.closed && !self.chores.is_empty();
-            return is_due.then(|| Work { jobs: Vec::new(), chore: Some(self.chores.remove(0)) });
+        if self.is_chore_due() || (self.jobs.is_empty() && !self.closed) {
+            self.passed = 0;
+            let chore = self.chores.pop_front()?;
+            return Some(Work { jobs: Vec::new(), chore: Some(chore) });
         }
+        if self.jobs.is_empty() {
+            return None;
+        }
+        self.count_group();
         let mut bytes = 0;
         let fits = self.jobs.iter().take_while(|job| {
             bytes += job.bytes;
@@ -184,5 +209,44 @@ impl Waiting {
             self.jobs.drain(..n).collect()
         };
         Some(Work { jobs, chore: None })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use braid_kv::{SpanSet, TxnId};
+
+    fn job() -> Job {
+        let request = CommitRequest {
+            txn: TxnId(1),
+            reads: Vec::new(),
+            checks: Vec::new(),
+            conflicts_since: None,
+            new_keys: Vec::new(),
+            deleted_spans: SpanSet::new(),
+            writes: Vec::new(),
+            lock_timeout: None,
+            keep_locks: false,
+            fence: None,
+        };
+        Job { request, bytes: 1, reply: oneshot::channel().0 }
+    }
+
+    /// However many transactions come, a chore waits for a few groups only.
+    #[test]
+    fn a_chore_gets_its_share_beside_steady_writers() {
+        let mut waiting = Waiting::default();
+        for _ in 0..3 {
+            waiting.chores.push_back((Chore::Tidy, oneshot::channel().0));
+        }
+        let mut done = Vec::new();
+        for _ in 0..4 * GROUPS_BEFORE_CHORE {
+            waiting.jobs.push(job());
+            let work = waiting.next(1 << 20).expect("there is a transaction");
+            done.push(work.chore.is_some());
+        }
+        assert_eq!(done.iter().filter(|is_chore| **is_chore).count(), 3);
+        assert!(!done[0] && done[GROUPS_BEFORE_CHORE as usize], "{done:?}");
     }
 }
