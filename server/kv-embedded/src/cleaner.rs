@@ -5,10 +5,14 @@
 //! a whole tombstone is through, it is dropped: later views have nothing left for it to hide, and
 //! older views carry their own index.
 //!
-//! It also compacts when scans say that they read through much that is gone.
+//! It also compacts when scans say that they read through much that is gone, and looks for empty
+//! spans where very many keys were deleted, so that no scan of a client has to be the first.
 
-use crate::{committer::Chore, files::storage_error, shared::Shared, tombstones::Tombstone};
-use braid_kv::Result;
+use crate::{
+    committer::Chore, cursor::ViewCursor, files::storage_error, shared::Shared,
+    tombstones::Tombstone,
+};
+use braid_kv::{Result, Span};
 use parking_lot::{Condvar, Mutex};
 use std::{
     sync::{Arc, atomic::AtomicBool, atomic::Ordering::Relaxed},
@@ -17,6 +21,9 @@ use std::{
 
 /// How many keys are handed over at once.
 const PORTION: usize = 1_000;
+/// How much the cleaner reads at once where it looks for empty spans.
+const LOOK_ROWS: usize = 1_024;
+const LOOK_BYTES: usize = 256 << 10;
 /// How long the cleaner rests when there is nothing to do, and between two rounds.
 const REST: Duration = Duration::from_millis(200);
 
@@ -75,6 +82,11 @@ pub(crate) fn run(shared: &Shared, stop: &CleanerStop) {
             compacted = newest;
             compact_from = Instant::now() + COMPACT_EVERY.max(start.elapsed() * 10);
         }
+        if let Some(dense) = shared.empty_spans.dense()
+            && let Err(error) = look_into(shared, stop, &dense)
+        {
+            tracing::warn!(%error, "looking for empty spans has failed");
+        }
         let records = shared.current().0.tombstones.records().cloned().collect::<Vec<_>>();
         if !records.is_empty()
             && let Err(error) = clean(shared, stop, &records)
@@ -90,6 +102,7 @@ pub(crate) fn run(shared: &Shared, stop: &CleanerStop) {
 /// busy row and every row that was taken from a queue.
 fn compact(shared: &Shared, stop: &CleanerStop) -> Result<()> {
     let data = &shared.files.data;
+    let oldest = shared.empty_spans.views.oldest();
     data.rotate_memtable().map_err(storage_error)?;
     // Not fjall's own wait, which would never end after one of its threads has failed.
     let start = Instant::now();
@@ -101,7 +114,17 @@ fn compact(shared: &Shared, stop: &CleanerStop) -> Result<()> {
     }
     if data.disk_space() < COMPACT_BYTES_MAX {
         data.major_compact().map_err(storage_error)?;
+        shared.empty_spans.compacted(oldest.unwrap_or(0));
     }
+    Ok(())
+}
+
+/// Reads through a span with many deletes: what is empty there is known afterwards.
+fn look_into(shared: &Shared, stop: &CleanerStop, span: &Span) -> Result<()> {
+    let view = shared.current().0.clone();
+    let mut cursor = ViewCursor::new(view, span.clone(), false, true, None);
+    while !stop.is_stopped() && cursor.fill(LOOK_ROWS, LOOK_BYTES)?.resume.is_some() {}
+    shared.empty_spans.looked_into(span);
     Ok(())
 }
 

@@ -10,6 +10,9 @@
 //! opening another one. Where the shape knows how long gaps are it jumps at once or not at all;
 //! otherwise it jumps after a few steps, which costs at most twice as much as knowing.
 //!
+//! Where nothing is left but deleted keys it jumps as well: a gap ends where an empty span begins
+//! that is worth it (module `empty_spans`), and what was read tells of others.
+//!
 //! What a long forward scan reads from fjall goes into the cache, batch by batch. What came first
 //! waits in the cursor until the scan has shown that it is long.
 
@@ -71,13 +74,19 @@ impl ViewCursor {
         ViewCursor { view, span, reverse, keys_only, hiding, gap, bytes: 0, waiting, shape }
     }
 
-    fn fill(&mut self, rows: usize, bytes: usize) -> Result<ScanBatch> {
+    /// The next entries, as [`Cursor::next_batch`] gives them.
+    pub(crate) fn fill(&mut self, rows: usize, bytes: usize) -> Result<ScanBatch> {
         let rows = rows.max(1);
         loop {
             let view = self.view.clone();
             let shape = self.shape.clone();
             let (cache, number) = (&view.range_cache, view.number());
-            let batch = match cache.find(&self.span, self.reverse, number, shape.as_ref()) {
+            let reach = match &self.gap {
+                // It ends where the next jump is due.
+                Some(_) => self.span.clone(),
+                None => self.jump(),
+            };
+            let batch = match cache.find(&reach, self.reverse, number, shape.as_ref()) {
                 Found::Segment(segment) => {
                     self.gap = None;
                     view.range_cache.hits.fetch_add(1, Relaxed);
@@ -86,7 +95,7 @@ impl ViewCursor {
                 Found::Gap(gap) => {
                     view.range_cache.misses.fetch_add(1, Relaxed);
                     match &shape {
-                        None => self.read(gap, rows, bytes)?,
+                        None => self.read_and_learn(gap, rows, bytes)?,
                         Some(shape) => self.read_shaped(&**shape, gap, rows, bytes)?,
                     }
                 }
@@ -96,6 +105,31 @@ impl ViewCursor {
                 return Ok(batch);
             }
         }
+    }
+
+    /// Jumps over what is known to be empty; what can be read then at one go.
+    fn jump(&mut self) -> Span {
+        let reach = self.view.empty_spans.reach(&self.span, self.reverse, self.view.number());
+        match self.reverse {
+            true => self.span.end.clone_from(&reach.end),
+            false => self.span.start.clone_from(&reach.start),
+        }
+        reach
+    }
+
+    /// Reads on, and says what was found to be empty.
+    fn read_and_learn(&mut self, gap: Span, rows: usize, bytes: usize) -> Result<ScanBatch> {
+        let mut examined = self.span.clone();
+        let start = Instant::now();
+        let batch = self.read(gap, rows, bytes)?;
+        match self.reverse {
+            true => examined.start.clone_from(&self.span.end),
+            false => examined.end.clone_from(&self.span.start),
+        }
+        let was_slow = batch.len() < SLOW_ROWS && start.elapsed() > SLOW;
+        let View { empty_spans, .. } = &*self.view;
+        empty_spans.learn(self.view.number(), &examined, &batch, self.reverse, was_slow);
+        Ok(batch)
     }
 
     /// What is left, if anything.

@@ -36,7 +36,8 @@
 //! # Long scans
 //!
 //! What a long scan has read stays in the range cache, as flat batches, until a commit writes
-//! there or room is needed; see the module `range_cache`.
+//! there or room is needed; see the module `range_cache`. Where nothing is left but deleted keys a
+//! scan jumps; see the module `empty_spans`.
 //!
 //! # What must always hold
 //!
@@ -49,8 +50,10 @@
 mod cleaner;
 mod committer;
 mod cursor;
+mod empty_spans;
 mod files;
 mod folder;
+mod live_views;
 mod locks;
 mod options;
 mod range_cache;

@@ -19,6 +19,9 @@ pub struct EmbeddedOptions {
     pub range_cache_bytes: usize,
     /// Scans that read fewer bytes than this leave nothing in the range cache.
     pub range_cache_scan_bytes_min: usize,
+    /// How many deleted keys a span without others has to have so that a scan is interrupted to
+    /// jump over it.
+    pub empty_span_deletes_min: u64,
     /// The most bytes of the index of recent writes. Older transactions are checked by reading
     /// their read set again.
     pub recent_bytes_max: usize,
@@ -49,6 +52,7 @@ impl Default for EmbeddedOptions {
             cache_bytes: 128 << 20,
             range_cache_bytes: 256 << 20,
             range_cache_scan_bytes_min: 128 << 10,
+            empty_span_deletes_min: 16,
             recent_bytes_max: 16 << 20,
             locks_max: 2_000_000,
             disk_reserve_bytes: 96 << 20,

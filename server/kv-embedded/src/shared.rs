@@ -2,6 +2,7 @@
 
 use crate::{
     committer::Queue,
+    empty_spans::EmptySpans,
     files::Files,
     locks::LockManager,
     options::EmbeddedOptions,
@@ -39,6 +40,7 @@ pub(crate) struct Shared {
     pub(crate) locks: LockManager,
     pub(crate) recent: Arc<Mutex<RecentWrites>>,
     pub(crate) range_cache: Arc<RangeCache>,
+    pub(crate) empty_spans: Arc<EmptySpans>,
     pub(crate) queue: Queue,
     pub(crate) counters: Counters,
     pub(crate) stopped: OnceLock<Arc<str>>,
@@ -57,6 +59,7 @@ impl Shared {
             locks: LockManager::new(options.locks_max),
             recent,
             range_cache: view.range_cache.clone(),
+            empty_spans: view.empty_spans.clone(),
             queue: Queue::default(),
             counters: Counters {
                 batch_sizes: Histogram::new(&COUNT_BOUNDS),

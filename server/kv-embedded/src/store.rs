@@ -3,6 +3,7 @@
 use crate::{
     cleaner::{self, CleanerStop},
     committer::{self, Committer},
+    empty_spans::EmptySpans,
     files::Files,
     folder::{Folder, OpenError},
     locks::{Request, Target},
@@ -15,7 +16,7 @@ use crate::{
 };
 use braid_kv::{
     Answer, CommitOutcome, CommitRequest, Conflict, LockGrant, LockInfo, LockRequest, LockTarget,
-    ReadSegment, Result, Snapshot, SpanSet, Store, StoreMetrics, TxnId,
+    ReadSegment, Result, Snapshot, SpanSet, Store, StoreMetric, StoreMetrics, StoreValue, TxnId,
 };
 use parking_lot::Mutex;
 use std::{
@@ -62,7 +63,8 @@ impl EmbeddedStore {
             options.range_cache_bytes,
             options.range_cache_scan_bytes_min,
         ));
-        let view = View::of_now(&files, &range_cache, number, tombstones);
+        let empty_spans = Arc::new(EmptySpans::new(recent.clone(), options.empty_span_deletes_min));
+        let view = View::of_now(&files, &range_cache, &empty_spans, number, tombstones);
         let shared = Arc::new(Shared::new(files, options, recent, view.clone()));
         let store = EmbeddedStore {
             shared: shared.clone(),
@@ -235,6 +237,24 @@ impl Store for EmbeddedStore {
             compactions: counters.compactions.load(Relaxed),
             disk_bytes: self.shared.files.db.disk_space().unwrap_or(0),
         }
+    }
+
+    fn own_metrics(&self) -> Vec<StoreMetric> {
+        let empty_spans = &self.shared.empty_spans;
+        vec![
+            StoreMetric {
+                name: "braid_store_empty_span_bytes",
+                help: "Bytes of the map of spans that hold nothing but deleted keys.",
+                label: None,
+                value: StoreValue::Gauge(empty_spans.bytes() as u64),
+            },
+            StoreMetric {
+                name: "braid_store_empty_span_jumps_total",
+                help: "Spans of deleted keys that scans have jumped over.",
+                label: None,
+                value: StoreValue::Counter(empty_spans.jumps.load(Relaxed)),
+            },
+        ]
     }
 
     fn close(&self) -> Answer<'_, Result<()>> {

@@ -6,6 +6,7 @@
 
 use crate::{
     cursor::ViewCursor,
+    empty_spans::EmptySpans,
     files::{Files, decode_value, storage_error},
     range_cache::RangeCache,
     tombstones::TombstoneIndex,
@@ -22,6 +23,7 @@ pub(crate) struct View {
     pub(crate) tombstones: Arc<TombstoneIndex>,
     pub(crate) files: Arc<Files>,
     pub(crate) range_cache: Arc<RangeCache>,
+    pub(crate) empty_spans: Arc<EmptySpans>,
 }
 
 impl View {
@@ -29,12 +31,15 @@ impl View {
     pub(crate) fn of_now(
         files: &Arc<Files>,
         range_cache: &Arc<RangeCache>,
+        empty_spans: &Arc<EmptySpans>,
         number: u64,
         tombstones: Arc<TombstoneIndex>,
     ) -> Arc<View> {
         let snapshot = files.db.snapshot();
         let (files, range_cache) = (files.clone(), range_cache.clone());
-        Arc::new(View { number, snapshot, tombstones, files, range_cache })
+        let empty_spans = empty_spans.clone();
+        empty_spans.views.add(number);
+        Arc::new(View { number, snapshot, tombstones, files, range_cache, empty_spans })
     }
 
     pub(crate) fn number(&self) -> u64 {
@@ -101,6 +106,12 @@ impl View {
                 (Some((key, _)), None) | (None, Some((key, _))) => return Ok(Some(key.to_vec())),
             }
         }
+    }
+}
+
+impl Drop for View {
+    fn drop(&mut self) {
+        self.empty_spans.views.remove(self.number);
     }
 }
 

@@ -294,6 +294,7 @@ fn open_small(path: &std::path::Path) -> Database {
         EmbeddedOptions {
             range_cache_bytes: 2_000,
             range_cache_scan_bytes_min: 0,
+            empty_span_deletes_min: 1,
             recent_bytes_max: 2_000,
             cache_bytes: 1 << 20,
             sync: false,

@@ -15,9 +15,8 @@ use braid_kv::{
 };
 use fjall::{OwnedWriteBatch, PersistMode};
 use std::{
-    collections::VecDeque,
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::{Arc, Weak, atomic::Ordering::Relaxed},
+    sync::{Arc, atomic::Ordering::Relaxed},
     time::{Duration, Instant},
 };
 
@@ -43,8 +42,6 @@ pub(crate) struct Committer {
     /// Commit numbers below this are reserved on disk.
     reserved: u64,
     tombstones: Arc<TombstoneIndex>,
-    /// Views that somebody may still use, oldest first.
-    live: VecDeque<(u64, Weak<View>)>,
     /// How long a group takes, the last ones counting most.
     usual: Duration,
     /// When there was room on the disk, and how much was written since.
@@ -59,12 +56,11 @@ impl Committer {
     pub(crate) fn new(shared: Arc<Shared>, view: &Arc<View>) -> Committer {
         let number = view.number();
         let tombstones = view.tombstones.clone();
-        let live = VecDeque::from([(number, Arc::downgrade(view))]);
         let reserved = number + 1;
         let journal = JournalRoom::new(&shared.files.folder.store());
         let usual = Duration::ZERO;
         let (room, is_untidy) = (None, false);
-        Committer { shared, number, reserved, tombstones, live, usual, room, journal, is_untidy }
+        Committer { shared, number, reserved, tombstones, usual, room, journal, is_untidy }
     }
 
     /// Whether a group is done so soon that its leader need not make way for others.
@@ -187,7 +183,7 @@ impl Committer {
 
     /// Takes what nobody asks for any more out of the index of recent writes; whether that is all.
     fn forget(&self, most: usize) -> bool {
-        let oldest = self.live.front().map_or(self.number, |(number, _)| *number);
+        let oldest = self.shared.empty_spans.views.oldest().unwrap_or(self.number);
         !self.shared.recent.lock().trim(oldest, self.number, most)
     }
 
@@ -229,7 +225,9 @@ impl Committer {
         for (key, value) in &request.writes {
             recent.add_key(self.number, key, value.is_none());
         }
-        _stale = self.shared.range_cache.forget(&request.deleted_spans, &request.writes);
+        let (deleted, writes) = (&request.deleted_spans, &request.writes);
+        self.shared.empty_spans.commit(self.number, deleted, writes);
+        _stale = self.shared.range_cache.forget(deleted, writes);
         Ok(None)
     }
 
@@ -284,14 +282,10 @@ impl Committer {
     /// Shows everything that is written now to new snapshots.
     fn publish(&mut self) {
         let view = {
-            let Shared { files, range_cache, .. } = &*self.shared;
-            View::of_now(files, range_cache, self.number, self.tombstones.clone())
+            let Shared { files, range_cache, empty_spans, .. } = &*self.shared;
+            View::of_now(files, range_cache, empty_spans, self.number, self.tombstones.clone())
         };
-        self.live.push_back((self.number, Arc::downgrade(&view)));
         self.shared.publish(view);
-        while self.live.front().is_some_and(|(_, view)| view.strong_count() == 0) {
-            self.live.pop_front();
-        }
     }
 
     fn acknowledge(&self, accepted: Vec<(Job, u64)>) {

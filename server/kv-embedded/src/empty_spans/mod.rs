@@ -1,0 +1,197 @@
+//! Spans that are known to have no visible key: a scan jumps over them.
+//!
+//! A deleted key stays in fjall until a compaction, and an iterator steps over it. At the front of
+//! a queue or of a log with retention, or of a secondary index whose entries move on, every scan
+//! would step over everything that was ever there.
+//!
+//! ```text
+//!   fjall     x x x x x x x x x x k1 k2 x k3          x: deleted
+//!   empty     [─────── at 7 ─────)
+//!   hints                             ^               one delete since the last look
+//!   scan at 9 ──────── jumps ─────▶k1 k2 … k3
+//! ```
+//!
+//! A span is entered by a scan that has read through it and found no key, and by a range delete.
+//! The committer notes where keys were deleted; a scan that comes by enters what it has found
+//! empty where many were. The cleaner reads where very many were, so that the first scan need not.
+//!
+//! # What must always hold
+//!
+//! - Nobody whose snapshot is at or above a span's number `at` sees a key in it. Older snapshots do
+//!   not use it.
+//! - The committer takes every key that a commit puts out of the spans while it holds the index of
+//!   recent writes, and before the commit is visible. A scan enters a span under the same lock,
+//!   after the index has said that nothing there is newer than its snapshot.
+//! - Two neighbours become one, with the higher number of the two, only if no living view has a
+//!   number between theirs: such a view could jump over one of the two only, and would lose that.
+//!   New views have higher numbers than every commit that was accepted before them.
+//! - The bytes of spans and hints stay under the limit: what is not used goes first.
+
+mod map;
+#[cfg(test)]
+mod tests;
+
+use crate::{live_views::LiveViews, recent::RecentWrites};
+use braid_kv::{ScanBatch, Span, SpanSet, Write};
+use map::Map;
+use parking_lot::{Mutex, RwLock};
+use std::sync::{
+    Arc,
+    atomic::{
+        AtomicU64, AtomicUsize,
+        Ordering::{Relaxed, SeqCst},
+    },
+};
+
+/// The most bytes of spans and hints.
+const BYTES_MAX: usize = 8 << 20;
+/// A scan whose snapshot is older than this many writes enters nothing: proving its spans
+/// unchanged would hold up the committer.
+const NEWER_WRITES_MAX: usize = 2_048;
+/// After so many jumps in a row neighbours are joined where they can be.
+const JUMPS_MANY: usize = 4;
+/// The cleaner looks where so many keys were deleted.
+const DENSE_DELETES: u64 = 512;
+
+/// The map, shared by scans, the committer and the cleaner.
+pub(crate) struct EmptySpans {
+    recent: Arc<Mutex<RecentWrites>>,
+    /// The views that are alive.
+    pub(crate) views: LiveViews,
+    map: RwLock<Map>,
+    /// How many spans and hints there are.
+    len: AtomicUsize,
+    /// Only spans with so many dead keys interrupt a scan: opening another iterator costs as much
+    /// as some steps.
+    weight_min: u64,
+    /// Spans that scans have jumped over.
+    pub(crate) jumps: AtomicU64,
+}
+
+impl EmptySpans {
+    pub(crate) fn new(recent: Arc<Mutex<RecentWrites>>, weight_min: u64) -> EmptySpans {
+        EmptySpans {
+            recent,
+            views: LiveViews::default(),
+            map: RwLock::default(),
+            len: AtomicUsize::new(0),
+            weight_min,
+            jumps: AtomicU64::new(0),
+        }
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        self.map.read().bytes()
+    }
+
+    /// What a scan of `span` at a snapshot has to read next: it begins behind the empty spans at
+    /// the start of `span` (at its end, for a scan in reverse) and ends where a jump is due.
+    pub(crate) fn reach(&self, span: &Span, reverse: bool, number: u64) -> Span {
+        if self.len.load(SeqCst) == 0 || span.is_empty() {
+            return span.clone();
+        }
+        let reach = match reverse {
+            false => self.map.read().reach(span, number, self.weight_min),
+            true => self.map.read().reach_back(span, number, self.weight_min),
+        };
+        if reach.jumps > 0 {
+            self.jumps.fetch_add(reach.jumps as u64, Relaxed);
+        }
+        if reach.jumps >= JUMPS_MANY {
+            let from = if reverse { &reach.span.end } else { &span.start };
+            let mut map = self.map.write();
+            map.join(from, &self.views);
+        }
+        reach.span
+    }
+
+    /// A scan at snapshot `at` has read through `examined` and found the keys of `batch` there, all
+    /// of them. `was_slow`: it has stepped over much, though nothing may be noted about it.
+    pub(crate) fn learn(
+        &self,
+        at: u64,
+        examined: &Span,
+        batch: &ScanBatch,
+        reverse: bool,
+        was_slow: bool,
+    ) {
+        if self.len.load(SeqCst) == 0 && !was_slow {
+            return;
+        }
+        let in_order;
+        let batch = if reverse {
+            in_order = batch.reversed();
+            &in_order
+        } else {
+            batch
+        };
+        let mut gaps = self.map.read().gaps(examined, batch, self.weight_min);
+        if was_slow {
+            let weight = self.weight_min;
+            let ends = [0, batch.len()].map(|gap| (map::gap_span(examined, batch, gap), weight));
+            gaps.extend(ends);
+        }
+        if gaps.is_empty() {
+            return;
+        }
+        let recent = self.recent.lock();
+        if !recent.knows(at) || recent.newer_than(at) > NEWER_WRITES_MAX {
+            return;
+        }
+        let mut map = self.map.write();
+        for (gap, weight) in gaps {
+            let spans = SpanSet::from_iter([gap.clone()]);
+            if gap.is_empty() || recent.changed(&spans, at).is_some() {
+                continue;
+            }
+            map.drop_hints(&gap);
+            map.claim(gap, at, weight, &self.views);
+        }
+        map.shrink(BYTES_MAX);
+        self.len.store(map.len(), SeqCst);
+    }
+
+    /// Takes out what a commit puts and notes what it deletes. The caller holds the index of recent
+    /// writes and has entered the commit there.
+    pub(crate) fn commit(&self, number: u64, deleted: &SpanSet, writes: &[Write]) {
+        let is_known = self.len.load(SeqCst) > 0;
+        let deletes = writes.iter().any(|(_, value)| value.is_none());
+        if !is_known && !deletes && deleted.is_empty() {
+            return;
+        }
+        let mut map = self.map.write();
+        for span in deleted.spans() {
+            // How many keys it hides is not known. A short one alone is not worth a jump.
+            map.claim(span.clone(), number, self.weight_min.div_ceil(2), &self.views);
+        }
+        // The writes of a commit come after its range deletes.
+        for (key, _) in writes.iter().filter(|(_, value)| value.is_some()) {
+            map.leave(key);
+        }
+        if deletes {
+            map.note_deletes(writes);
+        }
+        map.shrink(BYTES_MAX);
+        self.len.store(map.len(), SeqCst);
+    }
+
+    /// A span with very many deletes that no scan has looked into since.
+    pub(crate) fn dense(&self) -> Option<Span> {
+        if self.len.load(SeqCst) == 0 {
+            return None;
+        }
+        self.map.read().dense(DENSE_DELETES)
+    }
+
+    /// The cleaner has read through a dense span.
+    pub(crate) fn looked_into(&self, span: &Span) {
+        self.map.write().drop_hints(span);
+    }
+
+    /// fjall has removed everything that nobody could see at commit `number` or later.
+    pub(crate) fn compacted(&self, number: u64) {
+        let mut map = self.map.write();
+        map.forget_until(number);
+        self.len.store(map.len(), SeqCst);
+    }
+}
