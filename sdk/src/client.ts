@@ -13,7 +13,7 @@ import type { Shared } from './connection.js';
 import { Connection } from './connection.js';
 import type { DriverResult } from './driver.js';
 import { recordingParameters, recordParameters, startupParameters } from './driver.js';
-import { OptionError, UsageError } from './errors.js';
+import { BraidError, OptionError, UsageError } from './errors.js';
 import type { ConnectOptions, QueryOptions, Settings, TransactionOptions } from './options.js';
 import { readConnectOptions, readQueryOptions, readTransactionOptions } from './options.js';
 import { makeParsers } from './parsers.js';
@@ -37,8 +37,9 @@ export interface Database extends Queryable, AsyncDisposable {
   with(options: QueryOptions): Database;
 
   /**
-   * Runs the whole function again whenever the transaction meets a retry error (40001, 40P01), so
-   * it must not do anything outside the transaction that cannot be done twice.
+   * Runs the whole function again whenever the transaction fails with a transient error and has had
+   * no effect (see {@link isTransient}), so it must not do anything outside the transaction that
+   * cannot be done twice.
    *
    * SQL: `BEGIN ISOLATION LEVEL SERIALIZABLE`, your statements, `COMMIT`; after an error
    * `ROLLBACK`, and from the start. On BraidDB and CockroachDB `SAVEPOINT cockroach_restart` behind
@@ -232,9 +233,9 @@ class Handle {
       this.#executor((work) => work()),
       bound,
     );
-    const once = async (statement: Sql): Promise<void> => {
+    const once = async (statement: Sql, deadlineMs: number): Promise<void> => {
       if (this.#server.kind === 'braiddb') {
-        await this.#transaction(bound, [(tx) => tx.query(statement)]);
+        await this.#transaction(bound, [{ deadlineMs }, (tx) => tx.query(statement)]);
       } else await db.query(statement);
     };
     const { scheduler } = this.#shared.settings;
@@ -297,16 +298,25 @@ class Handle {
   ): PendingWrite {
     let change = (statement: Sql): Sql => statement;
     let started = false;
+    let awaited = false;
     const work = Promise.resolve().then(() => {
       started = true;
       const changed = statements.map(change);
       return track(() => this.#writeAll(changed, options, call));
     });
+    work.catch((error: unknown) => {
+      // An unhandled rejection, as of any promise that nobody looks at; it names the statement.
+      if (!awaited) void Promise.reject(unawaitedFailure(statements, error, call));
+    });
     return {
-      accepted: () => work.then(ignore),
+      accepted: () => {
+        awaited = true;
+        return work.then(ignore);
+      },
       ordinary: (wanted) => {
         if (started) throw new UsageError('ask for the result at once: the write has been sent');
         change = wanted;
+        awaited = true;
         return work;
       },
     };
@@ -351,6 +361,16 @@ class Handle {
     await Promise.allSettled(this.#running);
     if (this.#ownPool) await this.#shared.pool.end();
   }
+}
+
+/** The error of a write that failed and that nobody has awaited, with the text of its statement. */
+function unawaitedFailure(statements: readonly Sql[], error: unknown, call: Call): BraidError {
+  const text = statements[0]?.compile().text ?? '';
+  const reason = error instanceof Error ? error.message : String(error);
+  const message = `a write that nobody awaits has failed: ${reason}; statement: ${text}`;
+  const failure = new BraidError(message, { cause: error });
+  blame(failure, { text, parameters: [], call });
+  return failure;
 }
 
 /** Refuses a BEGIN outside `db.transaction`: the next user of the connection would be inside it. */

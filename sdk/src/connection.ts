@@ -33,7 +33,15 @@ import type pg from 'pg';
 import { ignore, onAbort, untilAborted } from './abort.js';
 import type { DriverResult } from './driver.js';
 import { destroy, pipelinesItself, requestCancel, transactionStatus } from './driver.js';
-import { ConnectionError, DatabaseError, fromConnect, fromDriver, OptionError } from './errors.js';
+import {
+  ConnectionError,
+  DatabaseError,
+  fromConnect,
+  fromDriver,
+  lostConnection,
+  needsPreparing,
+  OptionError,
+} from './errors.js';
 import type { Settings } from './options.js';
 import { encodeParameter } from './parameters.js';
 import type { TypeParsers } from './parsers.js';
@@ -189,7 +197,14 @@ export class Connection {
 
   /** Runs a statement with parameters. */
   async run(source: Source, options: RunOptions = {}): Promise<DriverResult> {
-    return only(await this.#enqueue('awaited', [source], options).results);
+    const results = this.#enqueue('awaited', [source], options).results;
+    if (options.autocommit !== true || !this.#shared.settings.prepare) return only(await results);
+    const repeated = results.catch((error: unknown) => {
+      // The pipe has forgotten the prepared statement and prepares it again.
+      if (!needsPreparing(error)) throw error;
+      return this.#enqueue('awaited', [source], options).results;
+    });
+    return only(await repeated);
   }
 
   /** Runs statements that travel together; the first failure ends them. */
@@ -354,7 +369,7 @@ export class Connection {
     const { options } = entry;
     try {
       options.signal?.throwIfAborted();
-      if (this.#lost !== undefined) throw new ConnectionError(this.#lost.message, {}, this.#lost);
+      if (this.#lost !== undefined) throw lostConnection(this.#lost);
       if (this.#broken !== undefined && options.always !== true) throw this.#broken.error;
       options.guard?.();
       if (entry.kind !== 'opening' || entry.statements.length === 0) {

@@ -28,6 +28,7 @@ export interface Wire {
   bind(message: { statement: string; values: readonly (string | Buffer | null)[] }): void;
   describe(message: { type: 'P'; name: string }): void;
   execute(message: { portal: string }): void;
+  close(message: { type: 'S'; name: string }): void;
   sync(): void;
   sendCopyFail(reason: string): void;
   connect(portOrPath: number | string, host?: string): void;

@@ -14,13 +14,15 @@
  * ├── ConnectionError          no answer: the connection could not be made, or was lost
  * ├── CommitUnknownError       COMMIT was sent, its outcome never arrived
  * ├── CommitAbortedError       COMMIT was sent, and the server says that it took no effect
- * ├── RetriesExhaustedError    a transaction kept failing with retry errors
+ * ├── RetriesExhaustedError    a transaction kept failing with transient errors
  * ├── BatchRowError            one row of a batch was refused, the others were stored
  * ├── BatchTableError          a row does not fit the batcher's table
  * ├── UsageError               a handle was used after its end, or beside its nested transaction
  * └── OptionError              an option has a wrong type or is out of its range
  * ```
  */
+
+import { isPassingFault, ruleOf } from './sqlstates.js';
 
 /** The base of every error that the SDK makes itself. */
 export class BraidError extends Error {
@@ -49,6 +51,7 @@ export interface ServerFields {
   readonly table?: string | undefined;
   readonly column?: string | undefined;
   readonly constraint?: string | undefined;
+  readonly routine?: string | undefined;
 }
 
 /** One of the statements that failed together. */
@@ -81,6 +84,8 @@ export class DatabaseError extends BraidError {
   readonly table: string | undefined;
   readonly column: string | undefined;
   readonly constraint: string | undefined;
+  /** The place in the server's source that reports the error, where the server names it. */
+  readonly routine: string | undefined;
   /** The text of the statement that failed, without its parameters. */
   readonly statement: string | undefined;
   /** The parameters of that statement. Not enumerable, so that logs do not print them. */
@@ -104,6 +109,7 @@ export class DatabaseError extends BraidError {
     this.table = fields.table;
     this.column = fields.column;
     this.constraint = fields.constraint;
+    this.routine = fields.routine;
     this.statement = statement;
     setHidden(this, 'parameters', undefined);
     setHidden(this, 'statements', []);
@@ -194,7 +200,7 @@ export class CommitAbortedError extends BraidError {
   }
 }
 
-/** A transaction failed with a retry error on every attempt that its limits allow. */
+/** A transaction failed with a transient error on every attempt that its limits allow. */
 export class RetriesExhaustedError extends BraidError {
   /** How many times the function was run. */
   readonly attempts: number;
@@ -272,14 +278,8 @@ export class OptionError extends BraidError {
   }
 }
 
-/** SQLSTATEs with which a server ends a connection, not just a statement. */
-const CONNECTION_STATES: ReadonlySet<string> = new Set(['57P01', '57P02', '57P03', '57P05']);
-
-/** SQLSTATEs that say "the outcome is unknown": 40003, and 08007 of the SQL standard. */
-const UNKNOWN_STATES: ReadonlySet<string> = new Set(['40003', '08007']);
-
 /**
- * True if running the whole transaction again may succeed: 40001, 40P01, and a COMMIT whose answer
+ * True if the transaction met another one and may succeed when it runs again: 40001, 40P01, and a COMMIT whose answer
  * was lost but which the server knows to have failed; also as the cause of an error that wraps them.
  *
  * @example
@@ -295,6 +295,59 @@ export function isRetryable(error: unknown): boolean {
     if (link instanceof CommitAbortedError) return true;
   }
   return false;
+}
+
+/**
+ * True if the error is about the moment and nothing has taken effect: the same work may be done
+ * again after a pause. True for retry errors, a connection that was lost or could not be made, a
+ * server that stops, starts or has no room for another session, and a store that does not answer.
+ * `db.transaction` runs again on these by itself; a {@link RetriesExhaustedError} is transient if
+ * its last error is. False for whatever may have taken effect: see {@link isAmbiguous}.
+ *
+ * @example
+ * ```ts
+ * import { ConnectionError, isTransient } from '@braiddb/sdk';
+ * console.assert(isTransient(new ConnectionError('the server stops', { sqlstate: '57P01' })));
+ * console.assert(!isTransient(new ConnectionError('lost', { ambiguous: true })));
+ * ```
+ */
+export function isTransient(error: unknown): boolean {
+  for (const link of causes(error)) {
+    if (link instanceof CommitUnknownError) return false;
+    if (link instanceof CommitAbortedError) return true;
+    if (link instanceof ConnectionError) return isPassing(link);
+    if (link instanceof DatabaseError) return ruleOf(link.code).again !== 'no' || isStalePlan(link);
+  }
+  return false;
+}
+
+/** True if `db.transaction` runs again: what another one has given up on is not tried once more. */
+export function runsAgain(error: unknown): boolean {
+  for (const link of causes(error)) if (link instanceof RetriesExhaustedError) return false;
+  return isTransient(error);
+}
+
+function isPassing(error: ConnectionError): boolean {
+  if (error.ambiguous) return false;
+  if (error.sqlstate !== undefined) return ruleOf(error.sqlstate).again !== 'no';
+  if (error.errno !== undefined) return isPassingFault(error.errno);
+  // What has another code is a matter of certificates; `pg` has none for a connection that ended.
+  return typeof (error.cause as { code?: unknown } | undefined)?.code !== 'string';
+}
+
+/** True if a prepared statement returns something else since a migration; nothing has run. */
+export function isStalePlan(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  const { code, routine } = error as Partial<ServerFields>;
+  if (code !== '0A000') return false;
+  if (routine === 'RevalidateCachedQuery') return true;
+  return error.message.startsWith('cached plan must not change result type');
+}
+
+/** True if a prepared statement works again once it is prepared again; nothing has run. */
+export function needsPreparing(error: unknown): boolean {
+  // 26000: the server has forgotten it, for example after DISCARD ALL.
+  return isStalePlan(error) || (error as Partial<ServerFields> | undefined)?.code === '26000';
 }
 
 /**
@@ -344,20 +397,29 @@ export function fromDriver(error: unknown, context: FailureContext = {}): unknow
   if (error instanceof BraidError || !(error instanceof Error)) return error;
   if (isServerError(error)) {
     const { code } = error;
-    if (UNKNOWN_STATES.has(code)) return new CommitUnknownError(error.message, error);
-    if (code.startsWith('08') || CONNECTION_STATES.has(code)) {
-      const { ambiguous } = context;
-      const info = { sqlstate: code, ...(ambiguous === undefined ? {} : { ambiguous }) };
-      return new ConnectionError(error.message, info, error);
+    const { fails } = ruleOf(code);
+    if (fails === 'outcome') return new CommitUnknownError(error.message, error);
+    if (fails === 'connection') {
+      const { ambiguous = false } = context;
+      return new ConnectionError(error.message, { sqlstate: code, ambiguous }, error);
     }
     return serverError(error, context.statement);
   }
-  const errno = errnoOf(error) ?? errnoOf(context.lost);
-  if (context.lost !== undefined || errno !== undefined) {
-    const message = context.lost?.message ?? error.message;
-    return new ConnectionError(message, { errno, ambiguous: context.ambiguous ?? false }, error);
-  }
-  return error;
+  if (context.lost !== undefined) return lostConnection(context.lost, context.ambiguous, error);
+  const errno = errnoOf(error);
+  if (errno === undefined) return error;
+  return new ConnectionError(
+    error.message,
+    { errno, ambiguous: context.ambiguous ?? false },
+    error,
+  );
+}
+
+/** The error of a statement whose connection had ended, with what is known about the reason. */
+export function lostConnection(lost: Error, ambiguous = false, cause: Error = lost): Error {
+  const sqlstate = isServerError(lost) ? lost.code : undefined;
+  const errno = sqlstate === undefined ? (errnoOf(cause) ?? errnoOf(lost)) : undefined;
+  return new ConnectionError(lost.message, { errno, sqlstate, ambiguous }, cause);
 }
 
 /** Turns a failure to get a connection into an error of the SDK. */

@@ -29,6 +29,7 @@
  * - **piece**: a part of a statement made by `sql`. **parameter**: a value that travels apart.
  * - **transaction**: a function that the SDK runs between BEGIN and COMMIT. **attempt**: one run of it.
  * - **retry error**: 40001 or 40P01; nothing took effect, another attempt may succeed.
+ * - **transient**: a retry error, or another one of the moment without effect, such as a lost connection.
  * - **ambiguous**: failed, but may have taken effect.
  * - **write**: a statement whose result nobody asked for. **awaited**: one whose answer is waited for.
  * - **group**: statements in front of one Sync. **barrier**: the answer that tells what writes did.
@@ -64,6 +65,7 @@ export {
   DeadlockError,
   isAmbiguous,
   isRetryable,
+  isTransient,
   OptionError,
   RetriesExhaustedError,
   SerializationError,

@@ -49,9 +49,15 @@ export interface TransactionOptions {
   readonly isolation?: Isolation | undefined;
   /** Default `false`. Read-only transactions are told so to the server. */
   readonly readOnly?: boolean | undefined;
-  /** How often the function is run at most. Default 10; 1 to 1000; 1 means no retry. */
+  /**
+   * How often the function is run at most. Default 10; 1 to 1000; 1 means no retry. Where no
+   * connection can be made the function is not run: only the deadline ends that.
+   */
   readonly attemptsMax?: number | undefined;
-  /** Milliseconds for all attempts and pauses together. Default 30 000; 1 to 86 400 000. */
+  /**
+   * Milliseconds for all attempts and pauses together; 1 to 86 400 000. Default: the first attempt
+   * takes as long as it takes, and 30 000 ms after its start nothing is run again.
+   */
   readonly deadlineMs?: number | undefined;
   /** Upper bound of the first pause in milliseconds; doubled each time. Default 10; 0 to 60 000.
    * Where the next attempt keeps its locks (see {@link RetryEvent.from}) the first three have none. */
@@ -133,6 +139,8 @@ export interface TransactionSettings {
   readonly readOnly: boolean;
   readonly attemptsMax: number;
   readonly deadlineMs: number;
+  /** The deadline was asked for, so that it ends the first attempt as well. */
+  readonly deadlineGiven: boolean;
   readonly backoffBaseMs: number;
   readonly backoffMaxMs: number;
   readonly onRetry: ((event: RetryEvent) => void) | undefined;
@@ -195,6 +203,7 @@ export function readTransactionOptions(
     readOnly: boolean('readOnly', options.readOnly) ?? defaults?.readOnly ?? false,
     attemptsMax: number(options, 'attemptsMax', defaults?.attemptsMax),
     deadlineMs: number(options, 'deadlineMs', defaults?.deadlineMs),
+    deadlineGiven: options.deadlineMs !== undefined || defaults?.deadlineGiven === true,
     backoffBaseMs: number(options, 'backoffBaseMs', defaults?.backoffBaseMs),
     backoffMaxMs: number(options, 'backoffMaxMs', defaults?.backoffMaxMs),
     onRetry: callback('onRetry', options.onRetry) ?? defaults?.onRetry,

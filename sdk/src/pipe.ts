@@ -18,6 +18,7 @@ import type pg from 'pg';
 
 import type { DriverResult, TransactionStatus, Wire } from './driver.js';
 import { isDestroyed, isServerMessage, transactionStatus, wireOf } from './driver.js';
+import { isStalePlan, needsPreparing, UsageError } from './errors.js';
 import type { TypeParsers } from './parsers.js';
 
 /** A statement as it travels. */
@@ -47,8 +48,15 @@ interface Field {
 
 type Parse = (text: string) => unknown;
 
-/** Names that a connection has prepared, and those whose Parse is on its way. */
-const preparedOn = new WeakMap<object, Set<string>>();
+/** What is prepared on a connection. */
+interface Prepared {
+  /** Names that are prepared, and those whose Parse is on its way. */
+  readonly names: Set<string>;
+  /** Names that may be taken by a statement that no longer works: closed before the next Parse. */
+  readonly stale: Set<string>;
+}
+
+const preparedOn = new WeakMap<object, Prepared>();
 
 /** The pipes of connections that nobody but the SDK uses. */
 const pipes = new WeakMap<object, Pipe>();
@@ -65,7 +73,7 @@ interface RowShape {
 export class Pipe {
   readonly #client: pg.ClientBase;
   readonly #wire: Wire;
-  readonly #prepared: Set<string>;
+  readonly #prepared: Prepared;
   /** What came last for each prepared statement. */
   readonly #shapes = new Map<string, RowShape>();
   readonly #groups: Group[] = [];
@@ -76,11 +84,12 @@ export class Pipe {
     this.#client = client;
     this.#wire = wireOf(client);
     this.#ended = isDestroyed(client);
-    const known = preparedOn.get(client) ?? new Set<string>();
+    const known = preparedOn.get(client) ?? { names: new Set(), stale: new Set() };
     preparedOn.set(client, known);
     this.#prepared = known;
     this.#wire.on('readyForQuery', this.#onReady);
     this.#wire.on('parseComplete', this.#onParsed);
+    this.#wire.on('copyOutResponse', this.#onCopyOut);
     this.#wire.on('end', this.#onEnd);
   }
 
@@ -131,6 +140,7 @@ export class Pipe {
   close(): void {
     this.#wire.removeListener('readyForQuery', this.#onReady);
     this.#wire.removeListener('parseComplete', this.#onParsed);
+    this.#wire.removeListener('copyOutResponse', this.#onCopyOut);
     this.#wire.removeListener('end', this.#onEnd);
   }
 
@@ -150,10 +160,13 @@ export class Pipe {
     stream.cork();
     try {
       for (const { text, values, name, discard } of statements) {
-        if (name === undefined || !this.#prepared.has(name)) {
+        if (name === undefined || !this.#prepared.names.has(name)) {
+          if (name !== undefined && this.#prepared.stale.has(name)) {
+            this.#wire.close({ type: 'S', name });
+          }
           this.#wire.parse({ text, name: name ?? '' });
           group.parses.push(name);
-          if (name !== undefined) this.#prepared.add(name);
+          if (name !== undefined) this.#prepared.names.add(name);
         }
         this.#wire.bind({ statement: name ?? '', values });
         if (discard !== true) this.#wire.describe({ type: 'P', name: '' });
@@ -171,11 +184,17 @@ export class Pipe {
     const [next] = this.#groups;
     if (next !== undefined) this.#client.query(next);
     this.#forgetParses(group);
+    this.#forgetStale(group);
     group.finish(transactionStatus(this.#client) ?? null);
   };
 
   readonly #onParsed = (): void => {
-    this.#groups[0]?.parses.shift();
+    const name = this.#groups[0]?.parses.shift();
+    if (name !== undefined) this.#prepared.stale.delete(name);
+  };
+
+  readonly #onCopyOut = (): void => {
+    this.#groups[0]?.refuseCopy();
   };
 
   readonly #onEnd = (): void => {
@@ -188,7 +207,17 @@ export class Pipe {
 
   /** A statement that the server skipped was not prepared, whatever we hoped when we sent it. */
   #forgetParses(group: Group): void {
-    for (const name of group.parses) if (name !== undefined) this.#prepared.delete(name);
+    for (const name of group.parses) if (name !== undefined) this.#prepared.names.delete(name);
+  }
+
+  /** What the server has forgotten is seldom one statement only: all are prepared again. */
+  #forgetStale({ stale }: Group): void {
+    if (stale === undefined) return;
+    const { names } = this.#prepared;
+    for (const name of stale.isForgotten ? names : [stale.name]) {
+      this.#prepared.stale.add(name);
+      names.delete(name);
+    }
   }
 }
 
@@ -226,6 +255,21 @@ class Group {
       this.#failure ??= { error: new Error('Connection terminated unexpectedly') };
     }
     this.#resolve({ results: this.#results, failure: this.#failure, status });
+  }
+
+  /** The prepared statement that failed because it has to be prepared again. */
+  get stale(): { readonly name: string; readonly isForgotten: boolean } | undefined {
+    if (this.#failure === undefined || !needsPreparing(this.#failure.error)) return undefined;
+    const name = this.#statements[this.#results.length]?.name;
+    return name === undefined
+      ? undefined
+      : { name, isForgotten: !isStalePlan(this.#failure.error) };
+  }
+
+  /** The rows of COPY have no place in a result: the statement fails once it has ended. */
+  refuseCopy(): void {
+    const message = 'COPY … TO STDOUT is not supported here: use a SELECT';
+    this.#parseFailure ??= { error: new UsageError(message) };
   }
 
   // What follows is called by `pg`.
@@ -282,7 +326,7 @@ class Group {
   }
 
   handleCopyData(): void {
-    // What COPY TO STDOUT sends is dropped.
+    // Dropped: `refuseCopy` has been called, and the statement fails.
   }
 
   handleError(error: unknown, wire: Wire): void {

@@ -9,7 +9,7 @@
 
 import { ignore } from './abort.js';
 import { publishRetry } from './diagnostics.js';
-import { isRetryable, RetriesExhaustedError } from './errors.js';
+import { RetriesExhaustedError, runsAgain } from './errors.js';
 import type { RetryEvent, TransactionSettings } from './options.js';
 import type { Scheduler } from './scheduler.js';
 
@@ -19,13 +19,35 @@ const UNPAUSED_RESTARTS = 3;
 /** What decides about the next attempt. */
 export type RetrySettings = Pick<
   TransactionSettings,
-  'attemptsMax' | 'deadlineMs' | 'backoffBaseMs' | 'backoffMaxMs' | 'onRetry' | 'signal'
+  | 'attemptsMax'
+  | 'deadlineMs'
+  | 'deadlineGiven'
+  | 'backoffBaseMs'
+  | 'backoffMaxMs'
+  | 'onRetry'
+  | 'signal'
 >;
+
+/** What the attempts tell about the one that has just failed. */
+export interface AttemptState {
+  /** The next attempt keeps its locks: others wait for those, so it comes without a pause. */
+  readonly holds: boolean;
+  /** The function has been run: without a connection it is not. */
+  readonly ran: boolean;
+}
 
 const FINISHED = 'finished';
 
-/** One attempt. Its signal aborts when the caller's does, and at the deadline. */
-export type Attempt<T> = (attempt: number, signal: AbortSignal) => Promise<T>;
+/**
+ * One attempt. Its signal aborts when the caller's does, and at the deadline; the first attempt's at
+ * a deadline that was asked for only.
+ */
+export type Attempt<T> = (
+  attempt: number,
+  signal: AbortSignal,
+  /** Aborts at the deadline in any case: for what has to end although the work has been done. */
+  bounded: AbortSignal,
+) => Promise<T>;
 
 /** The pause after a failed attempt (counted from 1), in milliseconds. */
 export function backoffMs(
@@ -37,22 +59,20 @@ export function backoffMs(
   return random() * bound;
 }
 
-/**
- * Runs `attempt` until it succeeds, fails with an error that is no retry error, or is out of luck.
- * `holds` tells whether the next attempt keeps the locks of the last one: others wait for those, so
- * the first pauses are left out.
- */
+/** Runs `attempt` until it succeeds, fails with an error that is not transient, or meets a limit. */
 export async function retrying<T>(
   settings: RetrySettings,
   scheduler: Scheduler,
   attempt: Attempt<T>,
-  holds: () => boolean = () => false,
+  state: () => AttemptState = () => ({ holds: false, ran: true }),
 ): Promise<T> {
   const startMs = scheduler.now();
   const deadline = new AbortController();
   const finished = new AbortController();
   const { signal: outer } = settings;
-  const signal = outer ? AbortSignal.any([outer, deadline.signal]) : deadline.signal;
+  const bounded = outer ? AbortSignal.any([outer, deadline.signal]) : deadline.signal;
+  const unbounded = outer ?? new AbortController().signal;
+  let runs = 0;
   scheduler.sleep(settings.deadlineMs, finished.signal).then(() => {
     deadline.abort(new Error('the deadline of the transaction has passed'));
   }, ignore);
@@ -68,15 +88,18 @@ export async function retrying<T>(
 
   try {
     for (let number = 1; ; number++) {
+      const isBounded = number > 1 || settings.deadlineGiven;
       try {
-        return await attempt(number, signal);
+        return await attempt(number, isBounded ? bounded : unbounded, bounded);
       } catch (error) {
         if (isTooLate(error)) throw exhausted(number, 'deadline');
-        if (!isRetryable(error)) throw error;
+        if (!runsAgain(error)) throw error;
         failure = { error };
       }
-      if (number >= settings.attemptsMax) throw exhausted(number, 'attempts');
-      const from = holds() ? 'savepoint' : 'begin';
+      const { holds, ran } = state();
+      if (ran) runs += 1;
+      if (Math.max(runs, 1) >= settings.attemptsMax) throw exhausted(number, 'attempts');
+      const from = holds ? 'savepoint' : 'begin';
       const pauses = from === 'savepoint' ? number - UNPAUSED_RESTARTS : number;
       const delayMs = pauses <= 0 ? 0 : backoffMs(settings, pauses, scheduler.random);
       const elapsedMs = scheduler.now() - startMs;
@@ -85,7 +108,7 @@ export async function retrying<T>(
       publishRetry(event);
       settings.onRetry?.(event);
       if (delayMs === 0) continue;
-      await scheduler.sleep(delayMs, signal).catch((reason: unknown) => {
+      await scheduler.sleep(delayMs, bounded).catch((reason: unknown) => {
         throw isTooLate(reason) ? exhausted(number, 'deadline') : reason;
       });
     }

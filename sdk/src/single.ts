@@ -19,7 +19,7 @@ import type { Shared } from './connection.js';
 import { encodeStatement } from './connection.js';
 import type { DriverResult } from './driver.js';
 import { destroy } from './driver.js';
-import { ConnectionError, fromConnect, fromDriver, UsageError } from './errors.js';
+import { ConnectionError, fromConnect, fromDriver, needsPreparing, UsageError } from './errors.js';
 import type { GroupOutcome } from './pipe.js';
 import { Pipe } from './pipe.js';
 import type { Sql } from './sql.js';
@@ -46,9 +46,17 @@ export class Singles {
     return new Promise((resolve, reject) => {
       const compiled = statement.compile();
       const wire = encodeStatement(compiled, this.#shared.settings.prepare);
+      let repeats = wire.name !== undefined;
       const send = (lease: Lease): void => {
+        const wasThere = !lease.pipe.ended;
         void lease.pipe.send([wire], this.#shared.parsers).then((outcome) => {
-          const end = finish(lease, outcome, compiled.text);
+          const end = finish(lease, outcome, compiled.text, wasThere);
+          if (repeats && end.unfit === false && needsPreparing(end.error)) {
+            // The pipe has forgotten the prepared statement and prepares it again.
+            repeats = false;
+            send(lease);
+            return;
+          }
           this.#giveBack(lease, end.unfit);
           if (end.result !== undefined) resolve(end.result);
           else reject(asError(end.error));
@@ -104,6 +112,7 @@ function finish(
   { client, pipe }: Lease,
   { results, failure, status }: GroupOutcome,
   text: string,
+  wasSent: boolean,
 ): End {
   let { lost } = pipe;
   if (status === undefined) {
@@ -113,7 +122,7 @@ function finish(
   const isOpen = status !== undefined && status !== 'I';
   if (isOpen) destroy(client);
   if (failure !== undefined) {
-    const error = fromDriver(failure.error, { statement: text, lost, ambiguous: true });
+    const error = fromDriver(failure.error, { statement: text, lost, ambiguous: wasSent });
     return { error, unfit: lost ?? (isOpen || error instanceof ConnectionError) };
   }
   const unfit = lost ?? isOpen;

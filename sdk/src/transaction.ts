@@ -1,12 +1,12 @@
 /**
- * Transactions: the function is run, committed, and run again as a whole on retry errors.
+ * Transactions: the function is run, committed, and run again as a whole on transient errors.
  *
  * ```text
  *   attempt: BEGIN, SAVEPOINT ─ fn(tx) ─┬─ returned ─ RELEASE, COMMIT ─┬─ committed
  *      ▲                                │                              ├─ 40001 ────► pause, again
  *      │                                │                              └─ no answer ► outcome.ts
  *      │                                └─ threw ─┬─ 40001 ─ ROLLBACK TO SAVEPOINT ─► pause, again
- *      │                                          ├─ 40P01 ─ ROLLBACK ──────────────► pause, again
+ *      │                                          ├─ transient ─ ROLLBACK ──────────► pause, again
  *      └──────────────────────────────────────────┘  anything else: ROLLBACK, thrown
  * ```
  *
@@ -36,12 +36,13 @@ import {
 } from './errors.js';
 import type { TransactionSettings } from './options.js';
 import { resolveCommit } from './outcome.js';
+import type { Attempt, AttemptState } from './retry.js';
 import { retrying } from './retry.js';
 import { Run } from './run.js';
 import { settlesWithin } from './scheduler.js';
 import type { TransactionFunction } from './tx.js';
 
-/** Runs a function in a transaction, again on retry errors. */
+/** Runs a function in a transaction, again on transient errors. */
 export async function runTransaction<T>(
   shared: Shared,
   settings: TransactionSettings,
@@ -52,8 +53,8 @@ export async function runTransaction<T>(
     return await retrying(
       settings,
       shared.settings.scheduler,
-      (attempt, signal) => session.attempt(attempt, signal, fn),
-      () => session.holds,
+      (...attempt) => session.attempt(attempt, fn),
+      () => session.state,
     );
   } catch (error) {
     await session.giveUp(error);
@@ -83,6 +84,7 @@ class Session {
   readonly #settings: TransactionSettings;
   readonly #savepoint: boolean;
   #held: Held | undefined;
+  #ran = false;
 
   constructor(shared: Shared, settings: TransactionSettings) {
     this.#shared = shared;
@@ -92,19 +94,22 @@ class Session {
     this.#savepoint = restartSavepoint && atLevel && !settings.readOnly;
   }
 
-  /** True while the transaction is open and waits for its next attempt. */
-  get holds(): boolean {
-    return this.#held !== undefined;
+  /** What is left of the last attempt. */
+  get state(): AttemptState {
+    return { holds: this.#held !== undefined, ran: this.#ran };
   }
 
-  async attempt<T>(attempt: number, signal: AbortSignal, fn: TransactionFunction<T>): Promise<T> {
+  async attempt<T>(which: Parameters<Attempt<T>>, fn: TransactionFunction<T>): Promise<T> {
+    const [attempt, signal, bounded] = which;
     const { features } = this.#shared;
     const restarted = this.#held;
     this.#held = undefined;
+    this.#ran = false;
     const held = restarted ?? {
       connection: await Connection.acquire(this.#shared, signal),
       sent: [],
     };
+    this.#ran = true;
     const token = this.#settings.readOnly ? undefined : features.commitToken?.();
     const ended = new AttemptSignal(signal);
     const run = new Run({ ...held, shared: this.#shared, signal, attempt, ended });
@@ -121,9 +126,9 @@ class Session {
       // A server may have forgotten the savepoint: then from BEGIN, as part of the same attempt.
       const forgotten = restarted !== undefined && held.connection.broken && !signal.aborted;
       await this.#failed(held, error, signal);
-      if (forgotten) return await this.attempt(attempt, signal, fn);
+      if (forgotten) return await this.attempt(which, fn);
       if (!(error instanceof LostCommit)) throw error;
-      await resolveCommit(this.#shared, token, error.unknown, signal);
+      await resolveCommit(this.#shared, token, error.unknown, bounded);
       return value as T;
     } finally {
       ended.forget();

@@ -16,7 +16,7 @@ import { withReturning } from './tables.js';
  * statement that is read from or at COMMIT, and that one fails with this one's error, stack and
  * parameters. Outside a transaction `await` waits until it is done.
  */
-export interface Write extends PromiseLike<void> {
+export interface Write extends Promise<void> {
   /** Asks for the number of rows: an ordinary statement that is waited for. */
   count(): Promise<number>;
 }
@@ -60,6 +60,9 @@ export function makeWrite(pending: PendingWrite): Write {
   return Object.freeze({
     // Awaited like a promise; does nothing more when nobody does.
     then: (onDone, onFailed) => pending.accepted().then(onDone, onFailed),
+    catch: (onFailed) => pending.accepted().catch(onFailed),
+    finally: (onSettled) => pending.accepted().finally(onSettled),
+    [Symbol.toStringTag]: 'Write',
     count: async () => {
       const results = await pending.ordinary((statement) => statement);
       return results.reduce((sum, { rowCount }) => sum + (rowCount ?? 0), 0);

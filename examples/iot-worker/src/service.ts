@@ -8,7 +8,7 @@
  */
 
 import type { Batcher, Database } from '@braiddb/sdk';
-import { ConnectionError, isAmbiguous, RetriesExhaustedError } from '@braiddb/sdk';
+import { isAmbiguous, isTransient } from '@braiddb/sdk';
 import type { FastifyInstance } from 'fastify';
 import { fastify } from 'fastify';
 
@@ -51,11 +51,9 @@ export function makeService(db: Database, queue: Batcher<QueueRow>): FastifyInst
   return service;
 }
 
-/** True where sending the same events again may succeed. */
+/** True where the same work may succeed later. All work of the example can be done twice. */
 export function isTemporary(error: unknown): boolean {
-  return (
-    isAmbiguous(error) || error instanceof ConnectionError || error instanceof RetriesExhaustedError
-  );
+  return isTransient(error) || isAmbiguous(error);
 }
 
 function addParser(

@@ -18,16 +18,17 @@
 import { channel } from 'node:diagnostics_channel';
 
 import { untilAborted, onAbort, ignore } from '../abort.js';
-import { UsageError } from '../errors.js';
+import { BatchTableError, UsageError } from '../errors.js';
 import type { Scheduler } from '../scheduler.js';
 import type { Parameter, Sql } from '../sql.js';
 import { Adapter } from './adapt.js';
+import { Form } from './form.js';
 import type { BatcherSettings } from './options.js';
 import type { Entry } from './queue.js';
 import { Queue } from './queue.js';
 import { persisting, sendBatch } from './send.js';
-import { Shape, sizeOf } from './table.js';
-import type { Table } from './table.js';
+import type { Shape, Table } from './table.js';
+import { columnsOf, sameTable, sizeOf } from './table.js';
 
 /** Numbers about a batcher, for progress lines and metrics. */
 export interface BatcherStats {
@@ -50,8 +51,7 @@ export interface BatcherStats {
 /** What the batcher needs of a database. */
 export interface BatchTarget {
   readonly describe: () => Promise<Table>;
-  readonly send: (statement: Sql) => Promise<void>;
-  readonly harmless: boolean;
+  readonly send: (statement: Sql, deadlineMs: number) => Promise<void>;
   readonly scheduler: Scheduler;
   /** The table's name, for events. */
   readonly name: string;
@@ -62,6 +62,8 @@ interface Held {
   readonly row: object;
   readonly settle: Settle;
   readonly forget: () => void;
+  /** The table was described again because this row did not fit. */
+  readonly isSecondTry?: boolean;
 }
 
 /** How the promise of an `add` ends. */
@@ -87,6 +89,9 @@ class Epoch {
   }
 }
 
+/** Orders of properties that are remembered; programs that build rows may have very many. */
+const ORDERS_MAX = 10_000;
+
 const batches = channel('braiddb:batch');
 const adapts = channel('braiddb:adapt');
 
@@ -96,8 +101,13 @@ export class BatcherCore {
   readonly #settings: BatcherSettings;
   readonly #queue: Queue;
   readonly #adapter: Adapter;
-  readonly #shapes = new Map<string, Shape>();
+  /** By the columns in the order of the table. */
+  readonly #forms = new Map<string, Form>();
+  /** By the properties in the order of a row. */
+  readonly #orders = new Map<string, Form>();
   #table: Table | undefined;
+  /** A row does not fit the table as it was described: rows wait until that has been done again. */
+  #stale = false;
   #describing = false;
   #held: Held[] = [];
   #readers: (() => void)[] = [];
@@ -141,7 +151,10 @@ export class BatcherCore {
       signal?.throwIfAborted();
       const settle = this.#counting(resolve, reject);
       if (this.#table === undefined || this.#full()) this.#hold(row, settle, signal);
-      else this.#enqueue(this.#table, row, settle);
+      else {
+        const held: Held = { row, settle, forget: ignore };
+        if (!this.#enqueue(this.#table, held)) this.#askAgain(held);
+      }
     });
   }
 
@@ -200,7 +213,7 @@ export class BatcherCore {
     });
     const held: Held = { row, settle, forget };
     this.#held.push(held);
-    if (this.#table === undefined) void this.#describe();
+    if (this.#table === undefined || this.#stale) void this.#describe();
   }
 
   /** Asks for the table's columns. If that fails, so do the rows that wait; the next asks again. */
@@ -210,21 +223,37 @@ export class BatcherCore {
     try {
       const { scheduler, describe } = this.#target;
       const { attemptsMax, deadlineMs } = this.#settings;
-      const patience = { harmless: true, scheduler, attemptsMax, deadlineMs };
-      this.#table = await persisting(patience, scheduler.now(), describe);
-      this.#admit();
+      const patience = { canRepeat: true, scheduler, attemptsMax, deadlineMs };
+      this.#adopt(await persisting(patience, scheduler.now(), describe));
     } catch (error) {
       for (const { settle, forget } of this.#held.splice(0)) {
         forget();
         settle.reject(error);
       }
-    } finally {
-      this.#describing = false;
     }
+    this.#describing = false;
+    this.#stale = false;
+    this.#admit();
+  }
+
+  /** Takes over a description; true if it differs from the one before. */
+  #adopt(table: Table): boolean {
+    if (this.#table !== undefined && sameTable(this.#table, table)) return false;
+    this.#table = table;
+    this.#orders.clear();
+    for (const form of this.#forms.values()) form.adopt(table);
+    return true;
+  }
+
+  /** Lets a row that does not fit the table wait, in front of all others, for a new description. */
+  #askAgain({ row, settle }: Held): void {
+    this.#held.unshift({ row, settle, forget: ignore, isSecondTry: true });
+    this.#stale = true;
+    void this.#describe();
   }
 
   #full(): boolean {
-    return this.#held.length > 0 || !this.#hasRoom();
+    return this.#stale || this.#held.length > 0 || !this.#hasRoom();
   }
 
   #hasRoom(): boolean {
@@ -234,44 +263,59 @@ export class BatcherCore {
 
   /** Lets in as many rows as there is room for, in their order. */
   #admit(): void {
+    if (this.#stale) return;
     const table = this.#table;
-    if (table === undefined) return;
     let count = 0;
-    while (this.#hasRoom()) {
+    let misfit: Held | undefined;
+    while (table !== undefined && misfit === undefined && this.#hasRoom()) {
       const held = this.#held[count];
       if (held === undefined) break;
       count += 1;
       held.forget();
-      this.#enqueue(table, held.row, held.settle);
+      if (!this.#enqueue(table, held)) misfit = held;
     }
     this.#held.splice(0, count);
+    if (misfit !== undefined) this.#askAgain(misfit);
     if (!this.#full()) for (const tell of this.#readers.splice(0)) tell();
   }
 
-  #enqueue(table: Table, row: object, settle: Settle): void {
+  /** Puts a row into the queue; false if it may fit the table as it is now. */
+  #enqueue(table: Table, { row, settle, isSecondTry = false }: Held): boolean {
     try {
-      const shape = this.#shapeOf(table, row);
+      const form = this.#formOf(table, row);
+      const { shape } = form;
       const values = shape.values(row as Record<string, unknown>);
       const bytes = values.reduce((sum: number, value) => sum + sizeOf(value), 16);
       const key = shape.keyPlaces?.map((at) => keyText(values[at])).join('\u0000');
       const size = { bytes, nowMs: this.#target.scheduler.now() };
-      this.#queue.add(shape, key, { row, values, ...settle }, size);
+      this.#queue.add(form, key, { row, values, shape, ...settle }, size);
       this.#pumpSoon();
     } catch (error) {
+      if (error instanceof BatchTableError && !isSecondTry) return false;
       settle.reject(error);
     }
+    return true;
   }
 
-  #shapeOf(table: Table, row: object): Shape {
+  #formOf(table: Table, row: object): Form {
     let names = Object.entries(row).flatMap(([name, value]) => (value === undefined ? [] : [name]));
     if (this.#settings.mode === 'delete') names = names.filter((name) => table.key.includes(name));
-    const id = names.join('\u0000');
-    let shape = this.#shapes.get(id);
-    if (shape === undefined) {
-      shape = new Shape(table, names, this.#settings);
-      this.#shapes.set(id, shape);
-    }
-    return shape;
+    const order = names.join('\u0000');
+    const known = this.#orders.get(order);
+    if (known !== undefined) return known;
+    const columns = columnsOf(table, names);
+    const id = columns.join('\u0000');
+    const form = this.#forms.get(id) ?? new Form(table, columns, this.#settings);
+    this.#forms.set(id, form);
+    if (this.#orders.size >= ORDERS_MAX) this.#orders.clear();
+    this.#orders.set(order, form);
+    return form;
+  }
+
+  /** Describes the table again after a statement has failed; true if the form has changed since. */
+  async #describeAgain(form: Form, failed: Shape): Promise<boolean> {
+    if (form.shape === failed) this.#adopt(await this.#target.describe());
+    return form.shape !== failed;
   }
 
   /** At the end of this turn of the event loop, so that rows of one turn go together. */
@@ -320,13 +364,15 @@ export class BatcherCore {
   }
 
   async #dispatch(batch: readonly Entry[], full: boolean): Promise<void> {
-    const { scheduler, harmless, send, name } = this.#target;
+    const { scheduler, send, name } = this.#target;
     const { attemptsMax, deadlineMs, mode, onBatch } = this.#settings;
     const rows = batch.reduce((sum, entry) => sum + entry.versions.length, 0);
     const startMs = scheduler.now();
     this.#inFlight += 1;
     this.#sent += rows;
-    const sender = { send, harmless, scheduler, attemptsMax, deadlineMs };
+    const describeAgain = (form: Form, failed: Shape): Promise<boolean> =>
+      this.#describeAgain(form, failed);
+    const sender = { send, describeAgain, scheduler, attemptsMax, deadlineMs };
     const { statements, rejected } = await sendBatch(sender, batch, (entry) => {
       this.#queue.settled(entry);
     });

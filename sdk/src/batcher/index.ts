@@ -68,7 +68,7 @@ export interface Batcher<Row extends object> extends AsyncDisposable {
 export interface BatcherHost {
   readonly db: Queryable;
   /** Runs one statement in a transaction whose outcome is always found out, if it can be. */
-  readonly once: (statement: Sql) => Promise<void>;
+  readonly once: (statement: Sql, deadlineMs: number) => Promise<void>;
   readonly scheduler: Scheduler;
   /** Called when the batcher was closed. */
   readonly onClosed: () => void;
@@ -83,12 +83,11 @@ export function makeBatcher<Row extends object>(
   const parts: readonly [string, ...string[]] = typeof table === 'string' ? [table] : table;
   const name = sql.identifier(...parts).compile().text;
   const settings = readBatcherOptions(options);
-  const harmless = settings.mode !== 'insert' || settings.onConflict === 'nothing';
   const core = new BatcherCore(
     {
       describe: () => describeTable(host.db, parts, settings),
-      send: harmless ? (statement) => runAlone(host.db, statement) : host.once,
-      harmless,
+      // Another client may have deleted what an insert has stored: sent again, it would come back.
+      send: settings.mode === 'insert' ? host.once : (statement) => runAlone(host.db, statement),
       scheduler: host.scheduler,
       name,
     },

@@ -1,9 +1,9 @@
 /**
- * Rows that wait, in lanes: one lane for each shape, because only rows that set the same columns can
+ * Rows that wait, in lanes: one lane for each form, because only rows that set the same columns can
  * share a statement.
  *
  * ```text
- *   add ─► key free ──────────► lane of its shape ─► batch ─► settled ─► next of its key, if any
+ *   add ─► key free ──────────► lane of its form ──► batch ─► settled ─► next of its key, if any
  *      └─► key waiting or sent ─► behind the row before it
  * ```
  *
@@ -14,19 +14,22 @@
  */
 
 import type { Parameter } from '../sql.js';
+import type { Form } from './form.js';
 import type { Shape } from './table.js';
 
 /** One `add`. */
 export interface Waiter {
   readonly row: object;
+  /** The values as they are sent, made for this shape. */
   readonly values: readonly Parameter[];
+  readonly shape: Shape;
   readonly resolve: () => void;
   readonly reject: (error: unknown) => void;
 }
 
 /** A row that waits or is on its way; with what it replaces, oldest first. */
 export interface Entry {
-  readonly shape: Shape;
+  readonly form: Form;
   readonly key: string | undefined;
   readonly versions: Waiter[];
   bytes: number;
@@ -34,16 +37,17 @@ export interface Entry {
   state: 'behind' | 'waiting' | 'sent' | 'settled';
 }
 
-/** The values that are to be stored: the newest version's. */
-export function valuesOf(entry: Entry): readonly Parameter[] {
+/** The values that are to be stored, for a statement of this shape: the newest version's. */
+export function valuesOf(entry: Entry, shape: Shape): readonly Parameter[] {
   const newest = entry.versions.at(-1);
   if (newest === undefined) throw new Error('an entry without a version');
-  return newest.values;
+  if (newest.shape === shape) return newest.values;
+  return shape.values(newest.row as Record<string, unknown>);
 }
 
-/** The waiting rows of one shape, oldest first. */
+/** The waiting rows of one form, oldest first. */
 interface Lane {
-  readonly shape: Shape;
+  readonly form: Form;
   readonly entries: Entry[];
   /** Where the first entry is; those before it have been taken. */
   head: number;
@@ -61,7 +65,7 @@ const TAKEN_MAX = 4096;
 /** All rows that wait. */
 export class Queue {
   readonly #joins: boolean;
-  readonly #lanes = new Map<Shape, Lane>();
+  readonly #lanes = new Map<Form, Lane>();
   /** The newest entry of each key that is not settled, and those behind others. */
   readonly #newest = new Map<string, Entry>();
   readonly #behind = new Map<Entry, Entry>();
@@ -69,7 +73,7 @@ export class Queue {
   #bytes = 0;
   #ready = 0;
 
-  /** `joins`: a later row of the same key and shape replaces an earlier one that waits. */
+  /** `joins`: a later row of the same key and form replaces an earlier one that waits. */
   constructor(joins: boolean) {
     this.#joins = joins;
   }
@@ -90,7 +94,7 @@ export class Queue {
   }
 
   add(
-    shape: Shape,
+    form: Form,
     key: string | undefined,
     waiter: Waiter,
     size: { bytes: number; nowMs: number },
@@ -99,13 +103,13 @@ export class Queue {
     this.#rows += 1;
     this.#bytes += size.bytes;
     const waits = before?.state === 'waiting' || before?.state === 'behind';
-    if (before !== undefined && waits && this.#joins && before.shape === shape) {
+    if (before !== undefined && waits && this.#joins && before.form === form) {
       before.versions.push(waiter);
       before.bytes += size.bytes;
       return;
     }
     const entry: Entry = {
-      shape,
+      form,
       key,
       versions: [waiter],
       bytes: size.bytes,
@@ -132,8 +136,8 @@ export class Queue {
   /** True if a lane could fill a batch. */
   fillsBatch(limits: BatchLimits): boolean {
     if (this.#bytes >= limits.bytes && this.#ready > 0) return true;
-    for (const { shape, entries, head } of this.#lanes.values()) {
-      if (entries.length - head >= Math.min(limits.rows, shape.rowsMax)) return true;
+    for (const { form, entries, head } of this.#lanes.values()) {
+      if (entries.length - head >= Math.min(limits.rows, form.rowsMax)) return true;
     }
     return false;
   }
@@ -147,7 +151,7 @@ export class Queue {
     }
     const batch: Entry[] = [];
     if (lane === undefined) return batch;
-    const rowsMax = Math.min(limits.rows, lane.shape.rowsMax);
+    const rowsMax = Math.min(limits.rows, lane.form.rowsMax);
     let bytes = 0;
     while (batch.length < rowsMax) {
       const entry = lane.entries[lane.head];
@@ -160,7 +164,7 @@ export class Queue {
     }
     this.#bytes -= bytes;
     this.#ready -= batch.length;
-    if (lane.head === lane.entries.length) this.#lanes.delete(lane.shape);
+    if (lane.head === lane.entries.length) this.#lanes.delete(lane.form);
     else if (lane.head > TAKEN_MAX) {
       lane.entries.splice(0, lane.head);
       lane.head = 0;
@@ -182,9 +186,9 @@ export class Queue {
   }
 
   #enter(entry: Entry): void {
-    const lane = this.#lanes.get(entry.shape);
+    const lane = this.#lanes.get(entry.form);
     if (lane === undefined) {
-      this.#lanes.set(entry.shape, { shape: entry.shape, entries: [entry], head: 0 });
+      this.#lanes.set(entry.form, { form: entry.form, entries: [entry], head: 0 });
     } else lane.entries.push(entry);
     this.#ready += 1;
   }

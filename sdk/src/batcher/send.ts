@@ -4,30 +4,34 @@
  * ```text
  *   batch ─► stored ──────────────────────────────► every row resolves
  *        ├─► a row is bad (22…, 23…, …) ─► halves ─► … ─► the bad row alone rejects
- *        ├─► retry error, connection lost before anything could take effect ─► pause, again
- *        ├─► connection lost, outcome unknown ─► again if that does no harm, else all reject
+ *        ├─► the table has changed ─► described again, again
+ *        ├─► transient: nothing took effect ─► pause, again
+ *        ├─► outcome unknown ─► again if nothing can be stored twice, else all reject
  *        └─► anything else ─► all reject
  * ```
  *
- * Sending again does no harm for upserts, deletes and inserts with ON CONFLICT DO NOTHING. A plain
- * insert is a transaction whose outcome the SDK looks up by its commit token where the server has
- * tokens; where it has none, rows whose outcome is unknown reject with that error.
+ * An insert is a transaction whose outcome the SDK looks up by its commit token where the server has
+ * tokens. Where the outcome stays unknown, a statement is sent again only if what it may have stored
+ * is found by its key: upserts, deletes, and inserts of rows with their primary key and ON CONFLICT
+ * DO NOTHING. Other rows reject with that error.
  */
 
 import { backoffMs } from '../retry.js';
-import { BatchRowError, ConnectionError, isAmbiguous, isRetryable } from '../errors.js';
+import { BatchRowError, isAmbiguous, isTransient } from '../errors.js';
 import type { Scheduler } from '../scheduler.js';
 import type { Sql } from '../sql.js';
-import { isAboutRows } from './errors.js';
+import { isAboutRows, isAboutSchema, isAboutTypes } from './errors.js';
+import type { Form } from './form.js';
 import type { Entry } from './queue.js';
 import { valuesOf } from './queue.js';
+import type { Shape } from './table.js';
 
 /** How statements leave. */
 export interface Sender {
   /** Runs one statement that takes effect as a whole or not at all. */
-  readonly send: (statement: Sql) => Promise<void>;
-  /** True if a statement that may have taken effect can be sent again. */
-  readonly harmless: boolean;
+  readonly send: (statement: Sql, deadlineMs: number) => Promise<void>;
+  /** Describes the table again; true if the form's shape is no longer the one that failed. */
+  readonly describeAgain: (form: Form, failed: Shape) => Promise<boolean>;
   readonly scheduler: Scheduler;
   readonly attemptsMax: number;
   readonly deadlineMs: number;
@@ -68,10 +72,20 @@ class Batch implements BatchOutcome {
   async store(entries: readonly Entry[]): Promise<void> {
     const [first] = entries;
     if (first === undefined) return;
+    let shape: Shape | undefined;
     try {
-      await this.#send(first.shape.statement(entries.map(valuesOf)));
+      const fitting = first.form.shape;
+      shape = fitting;
+      const rows = entries.map((entry) => valuesOf(entry, fitting));
+      await this.#send(shape.statement(rows), shape.canRepeat(rows));
     } catch (error) {
-      if (!isAboutRows(error)) this.#rejectAll(entries, error);
+      const mayFit = isAboutSchema(error) || (entries.length === 1 && isAboutTypes(error));
+      if (mayFit && shape !== undefined && (await this.#fitsAgain(first.form, shape))) {
+        await this.store(entries);
+        return;
+      }
+      const isAboutSome = isAboutRows(error) || error instanceof TypeError;
+      if (!isAboutSome) this.#rejectAll(entries, error);
       else if (entries.length === 1) await this.#rejectNewest(first, error);
       else {
         // One after the other: rows of a batch take effect in their order.
@@ -108,20 +122,30 @@ class Batch implements BatchOutcome {
     }
   }
 
-  #send(statement: Sql): Promise<void> {
-    return persisting(this.#sender, this.#startMs, () => {
+  #send(statement: Sql, canRepeat: boolean): Promise<void> {
+    const { scheduler, deadlineMs } = this.#sender;
+    return persisting({ ...this.#sender, canRepeat }, this.#startMs, () => {
       this.statements += 1;
-      return this.#sender.send(statement);
+      const leftMs = this.#startMs + deadlineMs - scheduler.now();
+      return this.#sender.send(statement, Math.max(1, leftMs));
     });
+  }
+
+  /** True if the table has changed since; a table that cannot be described has not. */
+  #fitsAgain(form: Form, failed: Shape): Promise<boolean> {
+    return this.#sender.describeAgain(form, failed).catch(() => false);
   }
 }
 
 /** What decides about another attempt. */
-export type Persistence = Pick<Sender, 'harmless' | 'scheduler' | 'attemptsMax' | 'deadlineMs'>;
+export interface Persistence extends Pick<Sender, 'scheduler' | 'attemptsMax' | 'deadlineMs'> {
+  /** True if work that may have taken effect can be done again. */
+  readonly canRepeat: boolean;
+}
 
-/** Runs work again after retry errors and lost connections, as often as its limits allow. */
+/** Runs work again after transient errors, as often as its limits allow. */
 export async function persisting<T>(
-  { harmless, scheduler, attemptsMax, deadlineMs }: Persistence,
+  { canRepeat, scheduler, attemptsMax, deadlineMs }: Persistence,
   startMs: number,
   work: () => Promise<T>,
 ): Promise<T> {
@@ -129,8 +153,7 @@ export async function persisting<T>(
     try {
       return await work();
     } catch (error) {
-      const again =
-        isRetryable(error) || (isAmbiguous(error) ? harmless : error instanceof ConnectionError);
+      const again = isTransient(error) || (canRepeat && isAmbiguous(error));
       if (!again || attempt >= attemptsMax) throw error;
       const delayMs = backoffMs(BACKOFF, attempt, scheduler.random);
       if (scheduler.now() + delayMs - startMs >= deadlineMs) throw error;

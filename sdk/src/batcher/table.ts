@@ -83,7 +83,24 @@ function describeColumn({ name, type, category }: ColumnRow): Column {
   return { name, type, isArray: category === 'A', isJson };
 }
 
-/** Rows that set the same columns: they can share a statement. */
+/** True if a statement made for one of them fits the other. */
+export function sameTable(one: Table, other: Table): boolean {
+  const text = ({ columns, key, primaryKey }: Table): string =>
+    JSON.stringify([[...columns.values()], key, primaryKey]);
+  return text(one) === text(other);
+}
+
+/**
+ * The columns that a row sets, in the order of the table, so that rows whose properties come in
+ * another order share a statement; what the table does not have comes last.
+ */
+export function columnsOf(table: Table, names: readonly string[]): string[] {
+  const left = new Set(names);
+  const known = [...table.columns.keys()].filter((name) => left.delete(name));
+  return [...known, ...left];
+}
+
+/** Rows that set the same columns: they can share a statement. Made for one description. */
 export class Shape {
   readonly columns: readonly Column[];
   /** Places of the key's columns; undefined if the rows do not have them all. */
@@ -93,10 +110,13 @@ export class Shape {
   readonly #table: Table;
   readonly #settings: BatcherSettings;
   readonly #byArrays: boolean;
+  readonly #hasPrimaryKey: boolean;
 
   constructor(table: Table, names: readonly string[], settings: BatcherSettings) {
     this.#table = table;
     this.#settings = settings;
+    this.#hasPrimaryKey =
+      table.primaryKey.length > 0 && table.primaryKey.every((name) => names.includes(name));
     this.columns = names.map((name) => {
       const column = table.columns.get(name);
       if (column === undefined) {
@@ -114,6 +134,19 @@ export class Shape {
     }
     this.#byArrays = names.length > 0 && !this.columns.some((column) => column.isArray);
     this.rowsMax = this.#byArrays ? Number.MAX_SAFE_INTEGER : valuesRowsMax(names.length);
+  }
+
+  /**
+   * True if a statement that may have taken effect can be sent again: what it has stored is found
+   * by its key then. NULL in a key that is not the primary one is found by nobody.
+   */
+  canRepeat(rows: readonly (readonly Parameter[])[]): boolean {
+    const { mode, onConflict } = this.#settings;
+    if (mode === 'delete') return true;
+    if (mode === 'insert') return onConflict === 'nothing' && this.#hasPrimaryKey;
+    if (this.#hasPrimaryKey && this.#table.key === this.#table.primaryKey) return true;
+    const places = this.keyPlaces ?? [];
+    return rows.every((row) => places.every((at) => (row[at] ?? null) !== null));
   }
 
   /** The values of a row, checked, in the order of the columns. */

@@ -265,6 +265,70 @@ onEachServer('batcher', ({ url }) => {
     await proxy[Symbol.asyncDispose]();
   });
 
+  it('stores nothing twice where a row has no key, or its row was taken away', async () => {
+    const keyless = await table(sql`id INT8, n INT8`);
+    const queue = await table(sql`id INT8 PRIMARY KEY, n INT8`);
+    await using proxy = await startProxy(url);
+    await using cut = await connect(proxy.url);
+    for (const name of [keyless, queue]) {
+      await using batcher = cut.batcher<{ id: number }>(name, { onConflict: 'nothing' });
+      await batcher.add({ id: 0 });
+      let cuts = 0;
+      proxy.judge = (chunk) => {
+        if (!chunk.includes('INSERT INTO') || cuts++ > 0) return 'pass';
+        return 'cut after';
+      };
+      const added = [1, 2, 3].map((id) => batcher.add({ id }));
+      const outcomes = await Promise.allSettled(added);
+      proxy.judge = () => 'pass';
+      const stored = outcomes.filter(({ status }) => status === 'fulfilled').length;
+      if (db.server.kind === 'braiddb') expect(stored).toBe(3);
+      await expect.poll(() => count(name)).toBe(4);
+    }
+  });
+
+  it('describes its table again after a migration', async () => {
+    const name = await table(sql`id INT4 PRIMARY KEY, value INT4`);
+    const t = sql.identifier(name);
+    await using batcher = db.batcher<Record<string, unknown>>(name, { adaptive: false });
+    await batcher.add({ id: 1, value: 1 });
+    // A value that the old type refuses.
+    await db.query`ALTER TABLE ${t} ALTER COLUMN value TYPE INT8`;
+    await Promise.all([batcher.add({ id: 2, value: 3e9 }), batcher.add({ id: 3, value: 3 })]);
+    // A column that was not there.
+    await db.query`ALTER TABLE ${t} ADD COLUMN note TEXT`;
+    await Promise.all([
+      batcher.add({ id: 4, value: 4, note: 'four' }),
+      batcher.add({ id: 5, value: 5 }),
+    ]);
+    // The statement no longer fits: another type, and the table made again.
+    await db.query`DROP TABLE ${t}`;
+    await db.query`CREATE TABLE ${t} (note TEXT, id INT8 PRIMARY KEY, value JSONB)`;
+    await Promise.all([6, 7].map((id) => batcher.add({ id, value: { id }, note: 'x' })));
+    await batcher.add({ id: 8, value: [8] });
+    await expect(batcher.add({ id: 9, nobody: 1 })).rejects.toThrow(BatchTableError);
+    const { rows } = await db.query`SELECT id, value FROM ${t} ORDER BY id`;
+    expect(rows).toEqual([
+      { id: 6n, value: { id: 6 } },
+      { id: 7n, value: { id: 7 } },
+      { id: 8n, value: [8] },
+    ]);
+  });
+
+  it('joins rows whose properties come in another order', async () => {
+    const name = await table();
+    await using batcher = db.batcher<Reading>(name, { adaptive: false });
+    await batcher.add({ id: 0 });
+    const { statements } = batcher.stats;
+    await Promise.all([
+      batcher.add({ id: 1, name: 'a', value: 1 }),
+      batcher.add({ value: 2, id: 2, name: 'b' }),
+      batcher.add({ name: 'c', value: 3, id: 3 }),
+    ]);
+    expect(batcher.stats.statements - statements).toBe(1);
+    expect(await count(name)).toBe(4);
+  });
+
   it('a plain insert whose outcome is unknown is never sent again blindly', async () => {
     const name = await table(sql`id INT8, run INT8`);
     const proxy = await startProxy(url);

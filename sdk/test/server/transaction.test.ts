@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 
 import type { Database, RetryEvent, Transaction } from '../../src/index.js';
-import { connect, isAmbiguous, sql } from '../../src/index.js';
+import { connect, isAmbiguous, isTransient, sql } from '../../src/index.js';
 import { startProxy } from '../proxy.js';
 import { freshName, onEachServer, slowStatement } from '../targets.js';
 
@@ -202,23 +202,58 @@ onEachServer('transactions', ({ url }) => {
     expect(runs).toBe(1);
     await expect.poll(ids).toEqual([1]);
 
-    const reading = other.transaction({ readOnly: true }, (tx) => tx.query`SELECT 1`);
-    await expect(reading).rejects.toMatchObject({ name: 'ConnectionError' });
+    let cuts = 0;
+    proxy.judge = (chunk) => (chunk.includes('COMMIT') && cuts++ < 1 ? 'cut after' : 'pass');
+    const reading = await other.transaction({ readOnly: true }, (tx) => tx.query`SELECT 1`);
+    expect(reading.count).toBe(1);
+    expect(cuts).toBeGreaterThan(1);
   });
 
-  it('say that nothing happened when the connection is lost before COMMIT', async () => {
+  it('run again when the connection is lost before COMMIT', async () => {
     await using proxy = await startProxy(url);
     await using other = await connect(proxy.url);
-    const work = other.transaction(async (tx) => {
+    const insert = async (tx: Transaction): Promise<number> => {
       await tx.query`INSERT INTO ${table} VALUES (1)`;
-      proxy.cutAll();
+      if (tx.attempt === 1) proxy.cutAll();
       await tx.query`INSERT INTO ${table} VALUES (2)`;
-    });
-    const error: unknown = await work.catch((caught: unknown) => caught);
-    expect(error).toMatchObject({ name: 'ConnectionError', ambiguous: false });
+      return tx.attempt;
+    };
+    const error: unknown = await other
+      .transaction({ attemptsMax: 1 }, insert)
+      .catch((caught: unknown) => caught);
+    expect(error).toMatchObject({ limit: 'attempts', last: { name: 'ConnectionError' } });
     expect(isAmbiguous(error)).toBe(false);
+    expect(isTransient(error)).toBe(true);
     expect(await ids()).toEqual([]);
-    expect((await other.query`SELECT 1`).count).toBe(1);
+    expect(await other.transaction(insert)).toBe(2);
+    expect(await ids()).toEqual([1, 2]);
+  });
+
+  it('run again when the server ends the session, and tell its SQLSTATE', async () => {
+    const heard: RetryEvent[] = [];
+    const onRetry = (event: RetryEvent): void => void heard.push(event);
+    await db.transaction({ onRetry }, async (tx) => {
+      const { pid } = await tx.one<{ pid: number }>`SELECT pg_backend_pid() AS pid`;
+      if (tx.attempt === 1) {
+        await db.query`SELECT pg_terminate_backend(${pid})`;
+        // The session may end under this statement, or before it.
+        await tx.query`SELECT pg_sleep(5)`;
+      }
+      await tx.run`INSERT INTO ${table} VALUES (1)`;
+    });
+    expect(heard).toMatchObject([{ from: 'begin', error: { sqlstate: '57P01' } }]);
+    expect(await ids()).toEqual([1]);
+  });
+
+  it('wait for a server that is away, however few attempts they have', async () => {
+    await using proxy = await startProxy(url);
+    await using other = await connect(proxy.url);
+    let refusals = 0;
+    proxy.judge = () => (refusals++ < 5 ? 'cut before' : 'pass');
+    proxy.cutAll();
+    const work = other.transaction({ attemptsMax: 2 }, (tx) => tx.one`SELECT 1 AS n`);
+    expect(await work).toEqual({ n: 1 });
+    expect(refusals).toBeGreaterThan(5);
   });
 
   it('do not wait forever for an answer to COMMIT once they are aborted', async () => {

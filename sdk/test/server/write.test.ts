@@ -125,6 +125,39 @@ onEachServer('writes that nobody waits for', ({ url, name: server }) => {
     expect(await all()).toEqual([]);
   });
 
+  it('are promises: catch and finally', async () => {
+    const told: string[] = [];
+    const bad = db.run`INSERT INTO ${t} VALUES (1, 1000)`;
+    expect(await bad.catch((error: unknown) => (error as DatabaseError).code)).toBe('23514');
+    await db.run`INSERT INTO ${t} VALUES (1, 1)`.finally(() => void told.push('outside'));
+    await db.transaction(async (tx) => {
+      const write: Promise<void> = tx.run`UPDATE ${t} SET n = 2 WHERE id = 1`;
+      await write.finally(() => void told.push('inside'));
+      const counted = tx.update(items, { n: 3 }).where({ id: 1 });
+      expect(await counted.count().catch(() => 0)).toBe(1);
+    });
+    expect(told).toEqual(['outside', 'inside']);
+    expect(await all()).toEqual([{ id: 1, n: 3 }]);
+  });
+
+  it('that fail outside a transaction and are not awaited name their statement', async () => {
+    const listeners = process.listeners('unhandledRejection');
+    process.removeAllListeners('unhandledRejection');
+    try {
+      const unhandled = new Promise<unknown>((resolve) => {
+        process.once('unhandledRejection', resolve);
+      });
+      void db.run`INSERT INTO ${t} VALUES (${1}, ${1000})`;
+      expect(await unhandled).toMatchObject({
+        message: expect.stringContaining('INSERT INTO') as string,
+        stack: expect.stringContaining('write.test.ts') as string,
+        cause: { code: '23514', parameters: [1, 1000] },
+      });
+    } finally {
+      for (const listener of listeners) process.on('unhandledRejection', listener);
+    }
+  });
+
   it('are refused after the end, and after an error that was swallowed nothing commits', async () => {
     const leaked = await db.transaction((tx) => Promise.resolve(() => tx));
     expect(() => leaked().insert(items, { id: 9 })).toThrow('the transaction has ended');

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 
 import * as errors from '../../src/errors.js';
 
-const { fromConnect, fromDriver, isAmbiguous, isRetryable } = errors;
+const { fromConnect, fromDriver, isAmbiguous, isRetryable, isTransient } = errors;
 
 function server(code: string, more: object = {}): Error {
   return Object.assign(new Error('said the server'), { code, severity: 'ERROR', ...more });
@@ -73,6 +73,48 @@ describe('what to do about an error', () => {
     expect(isRetryable(new errors.RetriesExhaustedError(info))).toBe(false);
     expect(isRetryable(new errors.CommitUnknownError('?', retry))).toBe(false);
     expect(isRetryable('40001')).toBe(false);
+  });
+
+  it.each(['40001', '40P01', '53300', '57P01', '57P03', '58000', '72000', '08006'])(
+    'takes %s for transient, wrapped and given up on as well',
+    (code) => {
+      const error = fromDriver(server(code));
+      expect(isTransient(error)).toBe(true);
+      expect(isTransient(new Error('wrapped', { cause: error }))).toBe(true);
+      expect(errors.runsAgain(error)).toBe(true);
+      const info = { attempts: 1, elapsedMs: 1, limit: 'attempts', last: error } as const;
+      expect(isTransient(new errors.RetriesExhaustedError(info))).toBe(true);
+      expect(errors.runsAgain(new errors.RetriesExhaustedError(info))).toBe(false);
+    },
+  );
+
+  it.each(['23505', '40003', '08007', '08P01', '42P01', '53100', '57014', '58030'])(
+    'does not take %s for transient',
+    (code) => {
+      expect(isTransient(fromDriver(server(code)))).toBe(false);
+    },
+  );
+
+  it('takes a lost connection for transient unless something may have taken effect', () => {
+    const lost = Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' });
+    expect(isTransient(fromDriver(lost, { lost }))).toBe(true);
+    expect(isTransient(fromDriver(lost, { lost, ambiguous: true }))).toBe(false);
+    expect(isTransient(errors.lostConnection(new Error('terminated')))).toBe(true);
+    const untrusted = Object.assign(new Error('self-signed'), {
+      code: 'DEPTH_ZERO_SELF_SIGNED_CERT',
+    });
+    expect(isTransient(fromConnect(untrusted))).toBe(false);
+    expect(isTransient(new errors.CommitUnknownError('?', lost))).toBe(false);
+    expect(
+      isTransient(new errors.CommitAbortedError('no', new errors.CommitUnknownError('?'))),
+    ).toBe(true);
+  });
+
+  it('keeps the SQLSTATE with which the server ended the connection', () => {
+    const ended = server('57P01');
+    expect(errors.lostConnection(ended)).toMatchObject({ sqlstate: '57P01', ambiguous: false });
+    const next = fromDriver(new Error('not queryable'), { lost: ended, ambiguous: true });
+    expect(next).toMatchObject({ sqlstate: '57P01', ambiguous: true });
   });
 
   it('knows what is ambiguous', () => {

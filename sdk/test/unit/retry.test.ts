@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 
 import type { RetryEvent } from '../../src/index.js';
-import { SerializationError } from '../../src/index.js';
+import { ConnectionError, SerializationError } from '../../src/index.js';
 import { readTransactionOptions } from '../../src/options.js';
 import { backoffMs, retrying } from '../../src/retry.js';
 import type { Scheduler } from '../../src/scheduler.js';
@@ -109,6 +109,39 @@ describe('retrying', () => {
         }),
     );
     await expect(work).rejects.toMatchObject({ limit: 'deadline', attempts: 1, elapsedMs: 100 });
+  });
+
+  it('lets a first attempt take its time, unless a deadline was asked for', async () => {
+    const time = new FakeTime();
+    const events: RetryEvent[] = [];
+    const settings = readTransactionOptions({ onRetry: (event) => events.push(event) });
+    const long = (attempt: number, signal: AbortSignal): Promise<number> =>
+      time.sleep(60_000, signal).then(() => attempt);
+    expect(await retrying(settings, time, long)).toBe(1);
+    const failing = retrying(settings, time, (_, signal) =>
+      time.sleep(60_000, signal).then(() => Promise.reject(retryError)),
+    );
+    await expect(failing).rejects.toMatchObject({
+      attempts: 1,
+      limit: 'deadline',
+      last: retryError,
+    });
+    const again = retrying(settings, time, (attempt, signal) =>
+      attempt === 1 ? Promise.reject(retryError) : long(attempt, signal),
+    );
+    await expect(again).rejects.toMatchObject({ attempts: 2, limit: 'deadline', last: retryError });
+  });
+
+  it('counts only attempts in which the function was run', async () => {
+    const settings = readTransactionOptions({ attemptsMax: 2 });
+    let tries = 0;
+    const work = retrying(
+      settings,
+      new FakeTime(),
+      () => Promise.reject(new ConnectionError('refused', { errno: 'ECONNREFUSED' })),
+      () => ({ holds: false, ran: ++tries > 5 }),
+    );
+    await expect(work).rejects.toMatchObject({ attempts: 7, limit: 'attempts' });
   });
 
   it('ends with the reason of the signal, during a pause too', async () => {
