@@ -1,4 +1,7 @@
 //! Signs of life: the primaries of transactions that last get more time.
+//!
+//! Others decide by the primary whether a lock may be taken away. So a transaction whose primary is
+//! gone has lost its locks, and is told so before it waits for more of them.
 
 use crate::{
     cluster::{Cluster, Manner},
@@ -42,14 +45,17 @@ async fn beat(cluster: &Arc<Cluster>, locals: &Locals) {
     let lasting = locals.all().into_iter().filter_map(|local| {
         let state = local.state.lock();
         let start = state.start.filter(|start| start.at.elapsed() * 3 > ttl)?;
-        Some((start, state.primary.clone()?, state.two_phases))
+        let sign = (start, state.primary.clone()?, state.two_phases);
+        drop(state);
+        Some((local, sign))
     });
     let beats: Vec<_> = lasting
-        .map(|(start, primary, two_phases)| async move {
-            // Without a lock there is nothing to keep alive: the commit finds out by itself.
+        .map(|(local, (start, primary, two_phases))| async move {
             match sign(cluster, &primary, start, two_phases).await {
+                // The lock may also be on its way, or the commit may have removed it by now.
                 Ok(answer) if answer.error.is_some() => {
                     tracing::debug!(error = ?answer.error, "a transaction has no primary lock");
+                    local.lose_primary(start, &primary);
                 }
                 Ok(_) => {}
                 Err(error) => tracing::warn!(%error, "a sign of life failed"),

@@ -6,7 +6,9 @@
 //! the first lock or by the commit, and everything else of the transaction refers to it.
 
 use crate::{cluster::Cluster, snapshot::TikvSnapshot};
-use braid_kv::{Error, Key, LockInfo, LockStrength, Result, Snapshot, Span, TxnId, Value};
+use braid_kv::{
+    Error, Key, LockInfo, LockStrength, Result, RetryReason, Snapshot, Span, TxnId, Value,
+};
 use parking_lot::Mutex;
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -82,6 +84,9 @@ pub(crate) struct Local {
     turned: Notify,
     /// Its locks were given back, or are being so: nothing more may be locked.
     pub ended: AtomicBool,
+    /// TiKV no longer has one of its locks. Others may have written the key, so that the
+    /// transaction must not commit.
+    lost: AtomicBool,
 }
 
 /// A request that goes beside the first one, while this lives.
@@ -104,6 +109,7 @@ impl Local {
             beside: AtomicUsize::new(0),
             turned: Notify::new(),
             ended: AtomicBool::new(false),
+            lost: AtomicBool::new(false),
         }
     }
 
@@ -158,9 +164,32 @@ impl Local {
         Ok(*self.state.lock().start.get_or_insert(start))
     }
 
+    /// Notes that one of its locks is gone.
+    pub fn lose(&self) {
+        self.lost.store(true, SeqCst);
+    }
+
+    /// Notes that its primary lock is gone, if it still believes to hold that one.
+    pub fn lose_primary(&self, start: Start, primary: &Key) {
+        let state = self.state.lock();
+        let is_same = state.start.is_some_and(|own| own.ts == start.ts);
+        if is_same && state.primary.as_ref() == Some(primary) && state.held.contains_key(primary) {
+            self.lose();
+        }
+    }
+
+    /// Whether one of its locks is gone.
+    pub fn has_lost(&self) -> bool {
+        self.lost.load(SeqCst)
+    }
+
+    /// Whether it may lock more.
     pub fn check_running(&self) -> Result<()> {
-        match self.ended.load(Relaxed) {
-            true => Err(Error::Finished),
+        if self.ended.load(Relaxed) {
+            return Err(Error::Finished);
+        }
+        match self.has_lost() {
+            true => Err(Error::retry(RetryReason::LockLost, None)),
             false => Ok(()),
         }
     }
@@ -182,6 +211,10 @@ impl Locals {
         let local = self.by_id.lock().remove(&id)?;
         local.ended.store(true, Relaxed);
         Some(local)
+    }
+
+    pub fn get(&self, id: TxnId) -> Option<Arc<Local>> {
+        self.by_id.lock().get(&id).cloned()
     }
 
     pub fn all(&self) -> Vec<Arc<Local>> {

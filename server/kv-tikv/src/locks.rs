@@ -30,7 +30,7 @@ use braid_kv::{
 use braid_tikv_proto::kvrpcpb::{
     self, KeyError, Mutation, Op, PessimisticLockRequest, PessimisticRollbackRequest,
 };
-use futures_util::future::join_all;
+use futures_util::{StreamExt, future::join_all, stream};
 use std::{
     collections::BTreeMap,
     sync::{
@@ -51,6 +51,8 @@ const IN_FLIGHT: Duration = Duration::from_millis(200);
 const WITHOUT_PRIMARY: Duration = Duration::from_secs(1);
 /// A lock that took no longer was not waited for.
 const AT_ONCE: Duration = Duration::from_millis(20);
+/// Requests under way at a time that prove locks; locks of one timestamp and region share one.
+const PROOFS_AT_ONCE: usize = 16;
 /// What the protocol says for "do not wait".
 const NO_WAIT: i64 = -1;
 
@@ -90,6 +92,9 @@ enum Said {
 
 impl Locking {
     /// Locks keys that are sorted and unique. With SKIP LOCKED some may be missing in the answer.
+    ///
+    /// Keys that are held already are not asked for again. Such a request would get a lost lock
+    /// back with a newer value, and nobody would notice the gap.
     pub async fn take(
         &self,
         local: &Arc<Local>,
@@ -97,9 +102,50 @@ impl Locking {
         keys: Vec<Key>,
         wish: &Wish,
     ) -> Result<BTreeMap<Key, Held>> {
-        if keys.is_empty() {
-            return Ok(BTreeMap::new());
+        local.check_running()?;
+        let (mut held, mut missing, mut is_unsure) = (BTreeMap::new(), Vec::new(), false);
+        {
+            let state = local.state.lock();
+            for key in keys {
+                match state.held.get(&key) {
+                    Some(own) => drop(held.insert(key, own.clone())),
+                    None => {
+                        is_unsure |= state.asked.contains(&key);
+                        missing.push(key);
+                    }
+                }
+            }
         }
+        if missing.is_empty() {
+            return Ok(held);
+        }
+        let mut wish = wish.clone();
+        if is_unsure {
+            // The lock may be there already, under a timestamp of a request without an answer. An
+            // older timestamp would bring the value of then.
+            wish.for_update_ts = self.cluster.tso.now().await?;
+        }
+        held.extend(self.take_missing(local, start, missing, &wish).await?);
+        let newest = held.values().map(|held| held.for_update_ts).max().unwrap_or(0);
+        if newest > wish.for_update_ts {
+            // Somebody was waited for. What was locked before must not have changed meanwhile.
+            let older = held.iter().filter(|(_, held)| held.for_update_ts < newest);
+            let older = older.map(|(key, held)| (key.clone(), held.for_update_ts)).collect();
+            if let Some(lost) = self.find_lost(local, start, older).await? {
+                return Err(Error::retry(RetryReason::LockLost, Some(lost)));
+            }
+        }
+        Ok(held)
+    }
+
+    /// Locks keys that are not held.
+    async fn take_missing(
+        &self,
+        local: &Arc<Local>,
+        start: Start,
+        keys: Vec<Key>,
+        wish: &Wish,
+    ) -> Result<BTreeMap<Key, Held>> {
         if let Some(granted) = self.take_beside_first(local, start, &keys, wish).await? {
             return Ok(granted);
         }
@@ -134,7 +180,7 @@ impl Locking {
                     // The first key was skipped: take the rest again, under another primary.
                     drop(guard);
                     let rest = others.into_keys().collect();
-                    return Box::pin(self.take(local, start, rest, wish)).await;
+                    return Box::pin(self.take_missing(local, start, rest, wish)).await;
                 }
             }
         }
@@ -279,6 +325,10 @@ impl Locking {
             state.asked.remove(key);
             let kept = state.held.entry(key.clone()).or_insert_with(|| held.clone());
             kept.for_update_ts = kept.for_update_ts.max(held.for_update_ts);
+            if kept.value != held.value {
+                // Two requests side by side have both got the lock: it was lost between them.
+                local.lose();
+            }
         }
         drop(state);
         local.check_running()
@@ -351,15 +401,9 @@ impl Locking {
         let primary = local.state.lock().primary.clone().unwrap_or_else(|| keys[0].clone());
         loop {
             let make = |keys: &[Key]| PessimisticLockRequest {
-                mutations: keys.iter().map(|key| lock_mutation(key)).collect(),
-                primary_lock: primary.clone().into(),
-                start_version: start.ts,
-                lock_ttl: start.ttl_ms(cluster.options.lock_ttl),
-                for_update_ts,
                 wait_timeout: wait_ms,
                 return_values: true,
-                min_commit_ts: for_update_ts + 1,
-                ..PessimisticLockRequest::default()
+                ..self.lock_request(keys, &primary, start, for_update_ts)
             };
             // A region that is split meanwhile makes several answers of one.
             let answers = cluster.at_all(keys.clone(), &Manner::default(), make).await?;
@@ -385,14 +429,72 @@ impl Locking {
                 return Ok(Said::Locked(lock));
             }
             if error.conflict.is_none() {
-                return Err(self.lock_error(local.id, &error));
+                return Err(self.lock_error(local, &error));
             }
             for_update_ts = cluster.tso.now().await?;
         }
     }
 
+    /// Looks whether these locks, each granted at its `for_update_ts`, have been held since without
+    /// a gap that somebody has used; else the first key that was not. Afterwards all others are
+    /// locked.
+    ///
+    /// The same request with the same timestamp says it. The own lock answers at once; a lost one
+    /// is taken again, but only if no version above the timestamp and no other lock is there.
+    pub async fn find_lost(
+        &self,
+        local: &Local,
+        start: Start,
+        locks: Vec<(Key, u64)>,
+    ) -> Result<Option<Key>> {
+        let primary = local.state.lock().primary.clone();
+        let mut by_ts: BTreeMap<u64, Vec<Key>> = BTreeMap::new();
+        for (key, for_update_ts) in locks {
+            by_ts.entry(for_update_ts).or_default().push(key);
+        }
+        let same_again = by_ts.into_iter().map(async |(for_update_ts, keys)| {
+            let primary = primary.as_ref().unwrap_or(&keys[0]).clone();
+            let make = |keys: &[Key]| PessimisticLockRequest {
+                wait_timeout: NO_WAIT,
+                ..self.lock_request(keys, &primary, start, for_update_ts)
+            };
+            self.cluster.at_all(keys, &Manner::default(), make).await
+        });
+        let mut same_again = stream::iter(same_again).buffered(PROOFS_AT_ONCE);
+        let mut lost = None;
+        while let Some(answers) = same_again.next().await {
+            for (mut keys, answer) in answers? {
+                if let Some(error) = answer.errors.first() {
+                    tracing::debug!(?error, "a lock was lost");
+                    local.lose();
+                    lost = lost.or_else(|| Some(keys.swap_remove(0)));
+                }
+            }
+        }
+        Ok(lost)
+    }
+
+    fn lock_request(
+        &self,
+        keys: &[Key],
+        primary: &[u8],
+        start: Start,
+        for_update_ts: u64,
+    ) -> PessimisticLockRequest {
+        PessimisticLockRequest {
+            mutations: keys.iter().map(|key| lock_mutation(key)).collect(),
+            primary_lock: Value::copy_from_slice(primary),
+            start_version: start.ts,
+            lock_ttl: start.ttl_ms(self.cluster.options.lock_ttl),
+            for_update_ts,
+            min_commit_ts: for_update_ts + 1,
+            ..PessimisticLockRequest::default()
+        }
+    }
+
     /// What a lock request may fail with for good.
-    fn lock_error(&self, id: TxnId, error: &KeyError) -> Error {
+    fn lock_error(&self, local: &Local, error: &KeyError) -> Error {
+        let id = local.id;
         if let Some(deadlock) = &error.deadlock {
             self.counters.deadlocks.fetch_add(1, Relaxed);
             let txn = |ts: u64| self.locals.id_of(ts).unwrap_or(TxnId(ts));
@@ -420,6 +522,10 @@ impl Locking {
         match error.abort.is_empty() && error.retryable.is_empty() {
             true => unexpected("a lock", error),
             // Somebody has rolled the transaction back: its time was over.
+            false if !local.state.lock().held.is_empty() => {
+                local.lose();
+                Error::retry(RetryReason::LockLost, None)
+            }
             false => Error::retry(RetryReason::WriteConflict, None),
         }
     }

@@ -281,6 +281,33 @@ impl Parts {
         }
     }
 
+    /// Proves that all locks have been held since they were granted.
+    async fn prove_locks(self, local: Arc<Local>) -> Result<Option<Conflict>> {
+        let (start, locks) = {
+            let state = local.state.lock();
+            let locks = state.held.iter().map(|(key, held)| (key.clone(), held.for_update_ts));
+            (state.start, locks.collect::<Vec<_>>())
+        };
+        let lost = |key: Option<&Key>| {
+            let key = key.map(|key| self.strip(key));
+            Ok(Some(Conflict::new(RetryReason::LockLost, key)))
+        };
+        let Some(start) = start.filter(|_| !local.has_lost()) else {
+            return if local.has_lost() { lost(None) } else { Ok(None) };
+        };
+        let keys: Vec<Key> = locks.iter().map(|(key, _)| key.clone()).collect();
+        let found = self.locking.find_lost(&local, start, locks).await;
+        if local.ended.load(Relaxed) {
+            // Ended while this was under way; who ended it may have come too early to see these.
+            self.locking.give_back(&local, start, keys).await;
+            return Err(Error::Finished);
+        }
+        match found? {
+            Some(key) => lost(Some(&key)),
+            None => Ok(None),
+        }
+    }
+
     /// Gives the locks back, in a task; the answer is there when they are gone, or after
     /// [`CLEARING`].
     fn release(&self, txn: TxnId) -> Answer<'static, ()> {
@@ -420,6 +447,19 @@ impl Store for TikvStore {
     fn release(&self, txn: TxnId) -> Answer<'_, ()> {
         let _runtime = self.runtime.enter();
         self.parts.release(txn)
+    }
+
+    fn prove_locks(&self, txn: TxnId) -> Option<Answer<'_, Result<Option<Conflict>>>> {
+        let local = self.parts.locking.locals.get(txn)?;
+        let (parts, _runtime) = (self.parts.clone(), self.runtime.enter());
+        // A request that was sent is seen to its end, so that no lock is left behind.
+        let work = self.parts.cluster().spawn(parts.prove_locks(local));
+        let stopped = |_| Error::Stopped("a task of the store has failed".into());
+        Some(Answer::wait(async move { work.await.map_err(stopped)? }))
+    }
+
+    fn has_lost_locks(&self, txn: TxnId) -> bool {
+        self.parts.locking.locals.get(txn).is_some_and(|local| local.has_lost())
     }
 
     fn locks(&self) -> Vec<LockInfo> {

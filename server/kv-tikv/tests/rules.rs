@@ -7,6 +7,8 @@ mod common;
 #[allow(dead_code)]
 #[path = "../../kv/tests/contract/helpers.rs"]
 mod helpers;
+#[path = "rules/lost_locks.rs"]
+mod lost_locks;
 
 use braid_kv::{
     CommitOutcome, Database, Error, Isolation, LockRequest, LockWait, RetryReason, ScanRequest,

@@ -19,18 +19,21 @@ pub enum RetryReason {
     SchemaChanged,
     /// The snapshot is so old that its reads can no longer be checked.
     TooOld,
+    /// The store has lost a lock of the transaction, so others may have changed the row.
+    LockLost,
     /// Asked for by a test.
     Injected,
 }
 
 impl RetryReason {
     /// Every reason, in the order in which metrics list them.
-    pub const ALL: [RetryReason; 6] = [
+    pub const ALL: [RetryReason; 7] = [
         RetryReason::WriteConflict,
         RetryReason::ReadChanged,
         RetryReason::SpanChanged,
         RetryReason::SchemaChanged,
         RetryReason::TooOld,
+        RetryReason::LockLost,
         RetryReason::Injected,
     ];
 
@@ -42,6 +45,7 @@ impl RetryReason {
             RetryReason::SpanChanged => "span_changed",
             RetryReason::SchemaChanged => "schema_changed",
             RetryReason::TooOld => "too_old",
+            RetryReason::LockLost => "lock_lost",
             RetryReason::Injected => "injected",
         }
     }

@@ -277,6 +277,17 @@ pub trait Store: Send + Sync + 'static {
     /// and with the answer others can have them. Harmless if it has none.
     fn release(&self, txn: TxnId) -> Answer<'_, ()>;
 
+    /// Proves that every lock of the transaction has been held without a gap since it was granted;
+    /// else a conflict ([`crate::RetryReason::LockLost`]). `None` where locks cannot be lost.
+    fn prove_locks(&self, _txn: TxnId) -> Option<Answer<'_, Result<Option<Conflict>>>> {
+        None
+    }
+
+    /// Whether a lock of the transaction is known to be lost. Such a transaction cannot commit.
+    fn has_lost_locks(&self, _txn: TxnId) -> bool {
+        false
+    }
+
     /// Locks held and awaited now, in key order.
     fn locks(&self) -> Vec<LockInfo>;
 

@@ -5,6 +5,11 @@
 //! when a key was written since the transaction began, for then only a lock at a newer timestamp
 //! lets it be written.
 //!
+//! A key that the transaction believes to hold is different: what it writes may have been computed
+//! from the value that came with the lock. If TiKV does not have that very lock any more, others
+//! may have changed the value, and the whole transaction has to run again. The key is never locked
+//! again for the same value.
+//!
 //! What is prewritten already keeps readers waiting if the commit is asynchronous: they cannot push
 //! it. So a commit that has to wait for a lock gives that up. If the client holds no locks, it is
 //! taken back and begins anew with its locks first; else it goes on in two phases, and its primary
@@ -26,7 +31,8 @@ use crate::{
 };
 use braid_kv::{CommitFence, Conflict, Error, Key, LockWait, RetryReason, Value};
 use braid_tikv_proto::kvrpcpb::{
-    KeyError, LockInfo, Mutation, Op, PrewriteRequest, prewrite_request::PessimisticAction,
+    KeyError, LockInfo, Mutation, Op, PrewriteRequest,
+    prewrite_request::{ForUpdateTsConstraint, PessimisticAction},
     write_conflict::Reason,
 };
 use futures_util::{StreamExt, stream::FuturesUnordered};
@@ -44,6 +50,10 @@ use std::{
 const ASYNC_KEYS_MAX: usize = 256;
 /// And so many bytes of them.
 const ASYNC_BYTES_MAX: usize = 4096;
+/// Prewrites of an asynchronous commit that took longer than this part of a lock's time to live do
+/// not decide by themselves: meanwhile others may have rolled the primary back, and a late prewrite
+/// without a check of its key would not notice.
+const SLOW_PART: u32 = 3;
 /// A lock in the way is waited for so long before anything is done for readers: most locks are of
 /// commits in flight.
 const PATIENCE: Duration = Duration::from_millis(30);
@@ -54,6 +64,8 @@ pub(super) enum Prewritten {
     Committed(u64),
     /// All locks of an asynchronous commit are there: it is committed at this timestamp.
     Async(u64),
+    /// The same, but it took so long that the primary has to confirm it.
+    SlowAsync(u64),
     /// The locks are there; two phases.
     Locked,
 }
@@ -118,6 +130,7 @@ impl Prewrite<'_> {
             asynchronous: self.one_trip && few,
             one_phase: self.one_trip && groups.len() == 1,
         };
+        let began = Instant::now();
         let mut running = FuturesUnordered::new();
         let mut waiting: VecDeque<_> = groups.into();
         let mut keys_sent = 0;
@@ -160,8 +173,11 @@ impl Prewrite<'_> {
         match failed {
             Some(end) => Err(end),
             None if one_pc > 0 => Ok(Prewritten::Committed(one_pc)),
-            None if all_async && !self.in_two_phases() => Ok(Prewritten::Async(commit_ts)),
-            None => Ok(Prewritten::Locked),
+            None if !all_async || self.in_two_phases() => Ok(Prewritten::Locked),
+            None if began.elapsed() * SLOW_PART > cluster.options.lock_ttl => {
+                Ok(Prewritten::SlowAsync(commit_ts))
+            }
+            None => Ok(Prewritten::Async(commit_ts)),
         }
     }
 
@@ -247,6 +263,10 @@ impl Prewrite<'_> {
         let options = &self.committing.cluster().options;
         let (mutations, actions): (Vec<_>, Vec<_>) =
             changes.iter().map(|change| mutation(change, held)).unzip();
+        let held_at = changes.iter().enumerate().filter_map(|(i, change)| {
+            let expected_for_update_ts = held.get(&change.key)?.for_update_ts;
+            Some(ForUpdateTsConstraint { index: i as u32, expected_for_update_ts })
+        });
         let is_primary = |change: &Change| change.key == self.primary;
         let asynchronous = mode.asynchronous && !state.two_phases;
         let names_others = asynchronous && changes.iter().any(is_primary);
@@ -257,6 +277,8 @@ impl Prewrite<'_> {
             start_version: self.start.ts,
             lock_ttl: self.start.ttl_ms(options.lock_ttl),
             pessimistic_actions: if pessimistic { actions } else { Vec::new() },
+            // The very lock that was granted, not one that a late request has taken since.
+            for_update_ts_constraints: held_at.collect(),
             txn_size: changes.len() as u64,
             for_update_ts,
             min_commit_ts: for_update_ts.max(self.start.ts) + 1,
@@ -293,8 +315,10 @@ impl Prewrite<'_> {
     async fn deal_with(&self, error: &KeyError) -> Result<(), End> {
         if let Some(conflict) = &error.conflict {
             let key = conflict.key.to_vec();
-            let mine = self.committing.local.state.lock().held.contains_key(&key);
-            if conflict.reason() == Reason::SelfRolledBack || mine {
+            if self.holds(&key) {
+                return Err(self.lost(Some(key)));
+            }
+            if conflict.reason() == Reason::SelfRolledBack {
                 return Err(self.refused(Some(key)));
             }
             if !self.pessimistic {
@@ -306,8 +330,9 @@ impl Prewrite<'_> {
             return Err(End::Exists);
         }
         if !error.abort.is_empty() || !error.retryable.is_empty() {
+            // A lock that the request relied on is gone.
             tracing::debug!(?error, "a prewrite was refused");
-            return Err(self.refused(None));
+            return Err(self.lost(None));
         }
         Err(End::Fail(unexpected("a prewrite", error)))
     }
@@ -319,8 +344,24 @@ impl Prewrite<'_> {
         }
     }
 
+    /// The end of a transaction that has lost a lock.
+    fn lost(&self, key: Option<Key>) -> End {
+        match self.may_begin_anew {
+            true => End::Again,
+            false => End::Retry(Conflict::new(RetryReason::LockLost, key)),
+        }
+    }
+
+    /// Whether the transaction believes to hold a lock on the key.
+    fn holds(&self, key: &[u8]) -> bool {
+        self.committing.local.state.lock().held.contains_key(key)
+    }
+
     /// Clears locks of one transaction, or waits for the first of them; true if it has waited.
     async fn unblock(&self, locks: &[LockInfo]) -> Result<bool, End> {
+        if let Some(taken) = locks.iter().find(|lock| self.holds(&lock.key)) {
+            return Err(self.lost(Some(taken.key.to_vec())));
+        }
         let cluster = self.committing.cluster();
         cluster.metrics.retry(Cause::Locked);
         match cluster.fate(&locks[0], 0).await? {
@@ -380,7 +421,10 @@ impl Prewrite<'_> {
         let keys = vec![key.clone()];
         let lock = committing.locking.take(&committing.local, self.start, keys, &wish);
         let held = match lock.await {
-            Err(Error::Retry(conflict)) => return Err(self.refused(conflict.key)),
+            Err(Error::Retry(conflict)) if self.may_begin_anew => {
+                tracing::debug!(?conflict, "a commit begins anew");
+                return Err(End::Again);
+            }
             held => held?,
         };
         let exists = held.get(&key).is_some_and(|held| held.value.is_some());

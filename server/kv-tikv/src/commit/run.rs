@@ -130,6 +130,10 @@ async fn begin_until_done(
     request: &CommitRequest,
     had_locks: bool,
 ) -> Result<CommitOutcome> {
+    if committing.local.has_lost() {
+        clear(committing).await;
+        return Ok(CommitOutcome::Retry(Conflict::new(RetryReason::LockLost, None)));
+    }
     let until = request.lock_timeout.map(|timeout| Instant::now() + timeout);
     let (mut beginnings, mut locks_first) = (0, false);
     loop {
@@ -280,6 +284,9 @@ async fn attempt(
             finish_later(committing, start, keys, at);
             Ok((CommitKind::Async, at))
         }
+        Ok(Prewritten::SlowAsync(at)) => {
+            confirm(committing, start, &primary, keys, at).await.map(|at| (CommitKind::Async, at))
+        }
         Ok(Prewritten::Locked) => {
             let kind = if prewrite.one_trip { CommitKind::Fallback } else { CommitKind::TwoPhase };
             let fence = request.fence.as_deref();
@@ -341,21 +348,53 @@ async fn second_phase(
                 }
             }
             Primary::Gone | Primary::NoAnswer => {
-                return match committing.verdict(start, primary).await {
-                    Verdict::Committed(at) => {
-                        finish_later(committing, start, keys, at);
-                        Ok(at)
-                    }
-                    Verdict::RolledBack => {
-                        let key = committing.ground.prefix.strip(primary).to_vec();
-                        Err(End::Retry(Conflict::new(RetryReason::WriteConflict, Some(key))))
-                    }
-                    Verdict::Unknown => Err(End::Unknown),
-                };
+                return decided(committing, start, primary, keys).await;
             }
         }
     }
     Err(End::Retry(Conflict::new(RetryReason::WriteConflict, None)))
+}
+
+/// Commits the primary of an asynchronous commit before anybody is told of it.
+async fn confirm(
+    committing: &Arc<Committing>,
+    start: Start,
+    primary: &Key,
+    keys: Vec<Key>,
+    at: u64,
+) -> Result<u64, End> {
+    let done = Mutex::default();
+    if let Primary::Committed = committing.commit_primary(start, primary, &keys, at, &done).await? {
+        let done = done.into_inner();
+        finish_later(
+            committing,
+            start,
+            keys.into_iter().filter(|k| !done.contains(k)).collect(),
+            at,
+        );
+        return Ok(at);
+    }
+    decided(committing, start, primary, keys).await
+}
+
+/// The outcome of a commit whose primary did not say that it is committed.
+async fn decided(
+    committing: &Arc<Committing>,
+    start: Start,
+    primary: &Key,
+    keys: Vec<Key>,
+) -> Result<u64, End> {
+    match committing.verdict(start, primary).await {
+        Verdict::Committed(at) => {
+            finish_later(committing, start, keys, at);
+            Ok(at)
+        }
+        Verdict::RolledBack => {
+            let key = committing.ground.prefix.strip(primary).to_vec();
+            Err(End::Retry(Conflict::new(RetryReason::WriteConflict, Some(key))))
+        }
+        Verdict::Unknown => Err(End::Unknown),
+    }
 }
 
 /// Everything that has to hold does so at `at`.

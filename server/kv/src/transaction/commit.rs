@@ -10,8 +10,9 @@ use std::sync::{Arc, atomic::Ordering::Relaxed};
 impl Transaction {
     /// Commits. Locks are released however it ends.
     ///
-    /// A transaction without writes has nothing to ask the store: its snapshot is consistent.
-    /// One with writes waits once.
+    /// A transaction without writes has nothing to ask the store: its snapshot is consistent. Only
+    /// a store that may lose locks is asked whether they were held all the time. A transaction
+    /// with writes waits once.
     pub async fn commit(&self) -> Result<CommitOutcome> {
         self.try_commit(false).await
     }
@@ -44,14 +45,16 @@ impl Transaction {
     /// Reads at one snapshot are consistent as they are; only a refresh while others were still
     /// reading leaves some that have to be compared. What a lock has brought may be newer than
     /// the schema that the transaction was planned with, which may so have looked for rows where
-    /// they are no longer.
+    /// they are no longer. Locks are proved before the answer, because the client relies on the
+    /// locked rows having stood still.
     async fn commit_reads(&self, keep_locks: bool) -> Result<CommitOutcome> {
-        let (at, segments, schema) = {
+        let (at, segments, schema, has_locks) = {
             let state = self.active()?;
             let at = state.snapshot.as_ref().map_or(Timestamp(0), |s| s.timestamp());
             let loose = !state.reads.is_consistent() && self.keeps_reads();
             let schema = if state.met_newer { state.schema_segments() } else { Vec::new() };
-            (at, if loose { state.reads.segments() } else { Vec::new() }, schema)
+            let segments = if loose { state.reads.segments() } else { Vec::new() };
+            (at, segments, schema, state.has_locks)
         };
         let newest: Option<Arc<dyn Snapshot>> =
             segments.iter().map(|s| s.snapshot.clone()).max_by_key(|s| s.timestamp());
@@ -64,6 +67,12 @@ impl Transaction {
             let newest = store.snapshot().await?;
             let found = self.round_trip(store.validate(&schema, &newest)).await?;
             conflict = found.map(|found| Conflict::new(RetryReason::SchemaChanged, found.key));
+        }
+        if conflict.is_none()
+            && has_locks
+            && let Some(proof) = store.prove_locks(self.id())
+        {
+            conflict = self.round_trip(proof).await?;
         }
         if keep_locks && let Some(conflict) = conflict {
             self.restart()?;

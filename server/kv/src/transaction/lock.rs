@@ -200,8 +200,11 @@ impl Transaction {
     ///
     /// Allowed only if nothing of the statement's result was sent. It is a retry error if an
     /// earlier statement has read something that changed; at REPEATABLE READ, if an earlier
-    /// statement has read at all.
+    /// statement has read at all; and if a lock was lost, which may be an earlier statement's.
     pub async fn restart_statement(&self, seq: Seq) -> Result<Seq> {
+        if self.database.inner.store.has_lost_locks(self.id()) {
+            return Err(Error::retry(RetryReason::LockLost, None));
+        }
         let first = {
             let mut state = self.active()?;
             let is_bound = self.isolation() != Isolation::ReadCommitted;

@@ -12,10 +12,18 @@ impl Transaction {
     /// not become the youngest of a deadlock. Statement numbers go on.
     ///
     /// For a caller that throws away everything that it has learned from the transaction so far,
-    /// as after a rollback. No statement may be under way.
+    /// as after a rollback. No statement may be under way. If the store has lost one of the locks,
+    /// the others go as well, because a transaction with a lost lock cannot commit.
     pub fn restart(&self) -> Result<()> {
         let read_set_bytes_max = self.database.options().read_set_bytes_max;
-        self.active()?.forget_everything(read_set_bytes_max);
+        let mut state = self.active()?;
+        state.forget_everything(read_set_bytes_max);
+        let store = &self.database.inner.store;
+        if store.has_lost_locks(self.id()) {
+            state.has_locks = false;
+            drop(state);
+            drop(store.release(self.id()));
+        }
         Ok(())
     }
 

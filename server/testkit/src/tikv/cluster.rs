@@ -277,6 +277,22 @@ impl Cluster {
         Some(id)
     }
 
+    /// The region of a key takes in the one to its left, which must be on the same stores; false
+    /// for the first region. Its leader does not know yet how far others have read on the left.
+    pub fn merge(&mut self, key: &[u8], synced_at: Instant) -> bool {
+        let at = encode(key);
+        let Some(left) = self.regions.before(&at).cloned() else { return false };
+        let start = self.regions.of(&at).start.clone();
+        self.remember();
+        let Some(mut whole) = self.regions.0.remove(&start) else { return false };
+        self.regions.0.remove(&left.start);
+        whole.version = whole.version.max(left.version) + 1;
+        whole.start = left.start;
+        whole.unsynced_until = Some(synced_at);
+        self.regions.0.insert(whole.start.clone(), whole);
+        true
+    }
+
     /// Gives a region another leader: that store, or the next one that is up. The old one, if the
     /// leader has changed.
     pub fn move_leader(
@@ -369,6 +385,25 @@ mod tests {
         ));
         let before = cluster.regions().before(&encode(b"z")).map(|region| region.id);
         assert_eq!(before, Some(left));
+    }
+
+    #[test]
+    fn a_merge_changes_the_epoch_and_the_leader_has_to_sync() {
+        let mut cluster = cluster();
+        let now = Instant::now();
+        assert!(!cluster.merge(b"a", now), "nothing is to the left");
+        let left = cluster.split(b"m").expect("no border there");
+        let (store, old) = place(&cluster, b"z");
+        assert!(cluster.merge(b"z", now + Duration::from_secs(1)));
+        assert!(cluster.regions().get(left).is_none());
+        assert!(matches!(
+            cluster.check(store, old, &[b"z"]),
+            Err(RegionError::EpochNotMatch(regions)) if regions.len() == 1
+        ));
+        let (store, at) = place(&cluster, b"a");
+        assert_eq!(at.region, old.region);
+        assert!(cluster.check(store, at, &[b"a", b"z"]).is_ok());
+        assert!(!cluster.is_synced(at.region, now, || 77));
     }
 
     #[test]

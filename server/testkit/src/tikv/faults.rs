@@ -8,7 +8,7 @@
 //! | duplicate | a network may deliver a request again, long after its answer |
 //! | undetermined | a leader that steps down does not know either |
 //! | PD late | regions change before PD hears of it |
-//! | busy, not leader, split, leader moves, leader crashes | a cluster's daily life |
+//! | busy, not leader, split, merge, leader moves, leader crashes | a cluster's daily life |
 //! | clock jumps | PD's leader moved to a machine with another time of day |
 //!
 //! A [`Plan`] gives each kind a chance per 10,000 requests, drawn from a seed; a [`Rule`] hits the
@@ -67,6 +67,8 @@ pub enum Fault {
     NotLeader,
     /// Its region is split at its key, and the request fails on the epoch.
     Split,
+    /// Its region takes in the one to its left, and the request fails on the epoch.
+    Merge,
     /// Its region's leader moves away just before.
     MoveLeader,
     /// Its region's leader crashes just before: pessimistic locks of the region are lost.
@@ -96,6 +98,8 @@ pub struct Plan {
     pub not_leader: u32,
     /// Of [`Fault::Split`]; none beyond [`Plan::REGIONS_MAX`] regions.
     pub split: u32,
+    /// Of [`Fault::Merge`].
+    pub merge: u32,
     /// Of [`Fault::MoveLeader`].
     pub move_leader: u32,
     /// Of [`Fault::CrashLeader`].
@@ -120,6 +124,7 @@ impl Plan {
             busy: 20,
             not_leader: 20,
             split: 20,
+            merge: 10,
             move_leader: 30,
             pd_lag: Duration::from_millis(20),
             ..Plan::default()
@@ -138,15 +143,21 @@ impl Plan {
             ..Plan::daily()
         }
     }
+
+    /// A cluster that loses the pessimistic locks of a region again and again.
+    pub fn forgetful() -> Self {
+        Plan { lose_answer: 50, crash_leader: 150, ..Plan::daily() }
+    }
 }
 
 impl Plan {
-    /// The plan of that name: `none`, `daily` or `rough`.
+    /// The plan of that name: `none`, `daily`, `rough` or `forgetful`.
     pub fn named(name: &str) -> Option<Self> {
         match name {
             "" | "none" => Some(Plan::default()),
             "daily" => Some(Plan::daily()),
             "rough" => Some(Plan::rough()),
+            "forgetful" => Some(Plan::forgetful()),
             _ => None,
         }
     }
@@ -160,12 +171,15 @@ pub struct Rule {
     fault: Fault,
     skip: u32,
     times: u32,
+    /// One in this many; the others pass.
+    every: u32,
+    passed: u32,
 }
 
 impl Rule {
     /// Hits the next request of that kind.
     pub fn next(rpc: Rpc, fault: Fault) -> Self {
-        Rule { rpc: Some(rpc), key: None, fault, skip: 0, times: 1 }
+        Rule { rpc: Some(rpc), key: None, fault, skip: 0, times: 1, every: 1, passed: 0 }
     }
 
     /// Only requests that name this key.
@@ -189,6 +203,13 @@ impl Rule {
         self
     }
 
+    /// Hits each n-th, for as long as the rule is there.
+    #[must_use]
+    pub fn every(mut self, n: u32) -> Self {
+        (self.every, self.times) = (n, u32::MAX);
+        self
+    }
+
     fn hits(&mut self, rpc: Rpc, keys: &[&[u8]]) -> bool {
         let is_meant = self.times > 0
             && self.rpc.is_none_or(|meant| meant == rpc)
@@ -197,8 +218,13 @@ impl Rule {
             self.skip -= 1;
             return false;
         }
-        self.times -= u32::from(is_meant);
-        is_meant
+        self.passed += u32::from(is_meant);
+        if !is_meant || self.passed < self.every {
+            return false;
+        }
+        self.passed = 0;
+        self.times -= u32::from(self.times != u32::MAX);
+        true
     }
 }
 
@@ -309,6 +335,7 @@ impl Faults {
             (plan.busy, Fault::Busy),
             (plan.not_leader, Fault::NotLeader),
             (split, Fault::Split),
+            (plan.merge, Fault::Merge),
             (plan.move_leader, Fault::MoveLeader),
             (plan.crash_leader, Fault::CrashLeader),
         ];
@@ -354,6 +381,9 @@ mod tests {
         assert!(hits(Rpc::Commit, &[b"a", b"b"]));
         assert!(hits(Rpc::Commit, &[b"b"]));
         assert!(!hits(Rpc::Commit, &[b"b"]), "twice was asked");
+        faults.add(Rule::next(Rpc::Get, Fault::Busy).every(3));
+        let hits: Vec<_> = (0..7).map(|_| faults.decide(Rpc::Get, &[], 1).is_some()).collect();
+        assert_eq!(hits, [false, false, true, false, false, true, false]);
     }
 
     #[test]

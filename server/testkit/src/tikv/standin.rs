@@ -2,7 +2,7 @@
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use braid_tikv_proto::pdpb::pd_server::PdServer;
 use braid_tikv_proto::tikvpb::tikv_server::TikvServer;
@@ -185,6 +185,26 @@ impl TikvStandIn {
     /// Splits the region of a key before it; false if there is a border already.
     pub fn split(&self, key: &[u8]) -> bool {
         self.shared.split(key)
+    }
+
+    /// Merges the region of a key with the one to its left; false if there is none.
+    pub fn merge(&self, key: &[u8]) -> bool {
+        let mut core = self.shared.core.lock();
+        let synced_at = Instant::now() + core.pace.sync_delay;
+        core.cluster.merge(key, synced_at)
+    }
+
+    /// Forgets all pessimistic locks, as stores do that keep them in memory only.
+    pub fn forget_locks(&self) {
+        let mut core = self.shared.core.lock();
+        core.engine.lose_pessimistic_locks(b"", b"");
+        self.shared.wake(&mut core);
+    }
+
+    /// From now on a prewrite that needs its own lock and meets another's says "locked", as some
+    /// implementations of the protocol do. TiKV says that the lock was not found.
+    pub fn say_locked_for_lost(&self) {
+        self.shared.core.lock().engine.says_locked_for_lost = true;
     }
 
     /// Moves the leader of a key's region to the next store.

@@ -204,6 +204,12 @@ impl Core {
                     self.cluster.split(key);
                 }
             }
+            Some(Fault::Merge) => {
+                let synced_at = Instant::now() + self.pace.sync_delay;
+                if let Some(key) = keys.first() {
+                    self.cluster.merge(key, synced_at);
+                }
+            }
             Some(Fault::MoveLeader | Fault::CrashLeader) => {
                 let crashes = matches!(fault, Some(Fault::CrashLeader));
                 let region = call.context().map_or(0, |context| context.region_id);

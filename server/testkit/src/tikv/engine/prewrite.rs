@@ -212,7 +212,8 @@ impl Pass<'_> {
         let key = &mutation.key;
         let lost = || Abort::PessimisticLockNotFound { start_ts, key: key.clone() };
         if lock.start_ts != start_ts {
-            if is_pessimistic && mutation.action == Action::Pessimistic {
+            let needs_own = is_pessimistic && mutation.action == Action::Pessimistic;
+            if needs_own && !self.engine.says_locked_for_lost {
                 return Err(KeyError::Abort(lost()));
             }
             let mut info = lock.info(key);

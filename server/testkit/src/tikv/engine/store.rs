@@ -18,6 +18,8 @@ pub struct Engine {
     pub(super) keys: BTreeMap<Vec<u8>, Versions>,
     released: Vec<Released>,
     finished: BTreeSet<Ts>,
+    /// A prewrite that needs its own lock and meets another's says "locked".
+    pub says_locked_for_lost: bool,
 }
 
 /// One key.
