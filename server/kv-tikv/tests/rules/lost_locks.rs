@@ -177,7 +177,7 @@ async fn a_late_request_does_not_stand_for_the_lock_that_was_lost() {
     let late = tokio::spawn(async move { lock(&late, "a").await });
     before.wait_for(1).await;
     assert_eq!(lock(&t, "a").await.unwrap().as_deref(), Some("1"));
-    cluster.crash_leader(&full("a"));
+    cluster.forget_locks();
     put(&db, &[("a", "2")]).await;
     // The late request meets the newer version, and the next one under a newer timestamp is granted.
     cluster.add(of_a(Fault::HoldAnswer(after.clone())));
