@@ -1,6 +1,6 @@
 //! Histories of two gateways on a cluster whose stores are killed and started again, whose leaders
-//! move and whose regions split, while the gateways are killed too: checked for strict
-//! serializability as in `histories.rs`, whose workers these are.
+//! move and forget locks, and whose regions split and merge, while the gateways are killed and
+//! stopped too: checked for strict serializability as in `histories.rs`, whose workers these are.
 //!
 //! The cluster is a real one if `TIKV_BIN` names a folder with `pd-server` and `tikv-server`, else
 //! the stand-in. `BRAID_TEST_SIZE` says how long, `BRAID_TEST_SEED` repeats choices, not timing.
@@ -91,7 +91,7 @@ fn plan(seed: u64, transactions: usize, kills: usize) -> Plan {
 fn a_disturbed_cluster_has_a_strictly_serializable_history() {
     let (transactions, kills) = Size::from_env().pick((1_200, 2), (2_000, 3), (40_000, 20));
     let seed = seed();
-    let mut cluster = Cluster::start(tikv::Plan::daily(), seed);
+    let mut cluster = Cluster::start(tikv::Plan::forgetful(), seed);
     println!("{}, seed {seed}: rerun with BRAID_TEST_SEED={seed}", cluster.name());
     let config = Config::new().store(cluster.url());
     let mut done = Done::default();

@@ -2,6 +2,8 @@
 //! what one does is right under what the others do at the same time, and when one of them is paused
 //! or killed.
 
+#[path = "gateways/lost_locks.rs"]
+mod lost_locks;
 mod several_gateways;
 
 use std::sync::Arc;

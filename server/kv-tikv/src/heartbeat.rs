@@ -17,7 +17,8 @@ pub(crate) async fn run(cluster: Weak<Cluster>, locals: Weak<Locals>) {
     loop {
         let (Some(cluster), Some(locals)) = (cluster.upgrade(), locals.upgrade()) else { return };
         let pause = cluster.options.lock_ttl / 3;
-        beat(&cluster, &locals).await;
+        // A region that does not answer must not keep the others from their signs.
+        let _ = tokio::time::timeout(pause, beat(&cluster, &locals)).await;
         drop((cluster, locals));
         tokio::time::sleep(pause).await;
     }

@@ -178,6 +178,11 @@ impl Local {
         }
     }
 
+    /// The commit begins anew under another timestamp, with other locks.
+    pub fn forget_losses(&self) {
+        self.lost.store(false, SeqCst);
+    }
+
     /// Whether one of its locks is gone.
     pub fn has_lost(&self) -> bool {
         self.lost.load(SeqCst)

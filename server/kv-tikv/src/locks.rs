@@ -522,11 +522,10 @@ impl Locking {
         match error.abort.is_empty() && error.retryable.is_empty() {
             true => unexpected("a lock", error),
             // Somebody has rolled the transaction back: its time was over.
-            false if !local.state.lock().held.is_empty() => {
+            false => {
                 local.lose();
                 Error::retry(RetryReason::LockLost, None)
             }
-            false => Error::retry(RetryReason::WriteConflict, None),
         }
     }
 

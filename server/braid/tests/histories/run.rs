@@ -24,7 +24,8 @@ pub struct Plan {
     pub seed: u64,
     /// Servers over one store, each with its part of the workers.
     pub gateways: usize,
-    /// Whether statements may fail because their store does not answer.
+    /// Whether statements may fail because their store does not answer. Then every second server is
+    /// not killed but stopped for a while, up to four times as long as its locks live.
     pub stores_fail: bool,
 }
 
@@ -131,6 +132,12 @@ fn kill_at_times(servers: &mut [Server], shared: &Shared) {
             std::thread::sleep(Duration::from_millis(5));
         }
         let gateway = kill % servers.len();
+        if plan.stores_fail && kill % 2 == 0 {
+            servers[gateway].pause();
+            std::thread::sleep(Duration::from_secs(kill as u64 * 3 % 20));
+            servers[gateway].resume();
+            continue;
+        }
         servers[gateway].kill();
         shared.set_url(gateway, None);
         servers[gateway].restart();

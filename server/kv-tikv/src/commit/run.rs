@@ -437,6 +437,7 @@ async fn clear(committing: &Arc<Committing>) {
         let mut state = committing.local.state.lock();
         state.primary = None;
         state.two_phases = false;
+        committing.local.forget_losses();
         let held = std::mem::take(&mut state.held).into_keys();
         let keys: Vec<Key> = held.chain(std::mem::take(&mut state.asked)).collect();
         (state.start.take(), keys)

@@ -179,7 +179,7 @@ async fn a_late_request_does_not_stand_for_the_lock_that_was_lost() {
     assert_eq!(lock(&t, "a").await.unwrap().as_deref(), Some("1"));
     cluster.forget_locks();
     put(&db, &[("a", "2")]).await;
-    // The late request meets the newer version, and the next one under a newer timestamp is granted.
+    // The late request meets the newer version. The next one, at a newer timestamp, is granted.
     cluster.add(of_a(Fault::HoldAnswer(after.clone())));
     before.open();
     after.wait_for(1).await;
@@ -248,4 +248,28 @@ async fn an_asynchronous_commit_that_took_long_is_confirmed_by_its_primary() {
             assert_eq!(get(&other, key).await.as_deref(), Some(expected), "{key}, {outcome:?}");
         }
     }
+}
+
+/// Of two transactions one has its primary in a region that does not answer signs of life.
+#[tokio::test]
+async fn a_region_that_does_not_answer_costs_no_other_transaction_its_locks() {
+    let cluster = two_regions();
+    let options = TikvOptions { lock_ttl: Duration::from_millis(900), ..TikvOptions::default() };
+    let db = cluster.open_with(options).await;
+    put(&db, &[("a", "1"), ("z", "1")]).await;
+    let gate = Gate::new();
+    let held = Rule::next(Rpc::TxnHeartBeat, Fault::HoldRequest(gate.clone()));
+    cluster.add(held.key(&full("a")).times(10_000));
+    let (stuck, t) = (serializable(&db), serializable(&db));
+    lock(&stuck, "a").await.unwrap();
+    gate.wait_for(1).await;
+    lock(&t, "z").await.unwrap();
+    tokio::time::sleep(Duration::from_millis(2_500)).await;
+    let other = serializable(&db);
+    let request = keys(&["z"]).wait(LockWait::NoWait);
+    let taken = other.lock(other.next_statement(), request).await;
+    assert!(matches!(taken, Err(Error::LockNotAvailable { .. })), "{taken:?}");
+    gate.open();
+    set(&t, "z", "2");
+    t.commit_or_error().await.unwrap();
 }
