@@ -2,7 +2,8 @@
 //!
 //! What is here: [`SqlType`] (a column's declared type), [`Datum`] (a value),
 //! [`Error`] with its [`SqlState`], PostgreSQL's text and binary formats ([`text`], [`binary`]),
-//! casts ([`cast`]), arithmetic and calendar helpers.
+//! casts ([`cast`]), arithmetic and calendar helpers, and the statement that a thread computes for
+//! ([`work`]).
 //! What is not: keys and stored values (`codec`), functions by name (`builtins`).
 //!
 //! Rules that must always hold:
@@ -19,6 +20,7 @@ pub mod json;
 mod numeric;
 mod sql_type;
 pub mod text;
+pub mod work;
 
 pub use datum::{Array, Datum, Interval, Row, compare_floats, compare_rows};
 pub use error::{Error, Result, SqlState};

@@ -1,0 +1,366 @@
+//! The statement that the current thread computes for: its stop switch and its share of time.
+//!
+//! Whoever polls the work of a statement does it in [`poll`]. Inside, code that may compute for long
+//! calls one of these; outside of any statement all of them do nothing.
+//!
+//! ```text
+//! loops of plain functions    spend(units)?       the statement's stop, every 100 µs or so
+//! loops of async functions    breathe().await?    the same, and other tasks get their turn
+//! one long library call       aside(|| …)         other tasks go on, on another thread
+//! buffers that grow           take(bytes)?        counted against the statement's memory
+//! ```
+//!
+//! Rules:
+//! - a unit is about the work of one cheap function call, or of [`BYTES_PER_UNIT`] bytes;
+//! - nothing waits in here; [`breathe`] only gives the thread back once its slice is used up;
+//! - short statements pay for a counter, not for a look at the clock.
+
+use std::cell::{Cell, RefCell};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use crate::Result;
+
+/// Units between two looks at the stop switch.
+const LOOK_UNITS: u32 = 4096;
+/// Bytes that are copied or compared in about one unit.
+pub const BYTES_PER_UNIT: usize = 64;
+/// Calls of [`breathe`] in one poll that are not worth a look at the clock.
+const FREE_BREATHS: u32 = 4;
+/// How long a poll on a shared thread may go on without [`breathe`].
+const OVERRUN: Duration = Duration::from_millis(2);
+/// Long enough for another thread to take over the tasks of this one.
+const STEP_ASIDE: Duration = Duration::from_micros(100);
+
+/// A statement as the code that computes for it sees it.
+pub trait Statement: Send + Sync {
+    /// 57014 or the like once the statement is to stop.
+    fn check(&self) -> Result<()>;
+
+    /// Counts bytes that the statement holds; 53200 beyond its limit.
+    fn take(&self, _bytes: usize) -> Result<()> {
+        Ok(())
+    }
+
+    /// Gives counted bytes back.
+    fn give(&self, _bytes: usize) {}
+}
+
+/// Runs a closure while another thread takes over the tasks of this one.
+pub type Aside = fn(&mut dyn FnMut());
+
+/// The kind of thread that polls.
+#[derive(Clone, Copy, Debug)]
+pub struct Place {
+    /// [`breathe`] gives the thread back after this time.
+    pub slice: Duration,
+    /// How other tasks get away from this thread; `None` if it has no others.
+    pub aside: Option<Aside>,
+}
+
+/// What a poll came to.
+pub enum Polled<T> {
+    /// It is done.
+    Ready(T),
+    /// It waits for something.
+    Waiting,
+    /// It has more to compute, but its slice is used up.
+    Exhausted,
+}
+
+struct Frame {
+    statement: Arc<dyn Statement>,
+    place: Place,
+    /// When this poll first looked at the clock.
+    started: Option<Instant>,
+    breaths: u32,
+    is_exhausted: bool,
+}
+
+thread_local! {
+    static UNITS_LEFT: Cell<u32> = const { Cell::new(LOOK_UNITS) };
+    static FRAME: RefCell<Option<Frame>> = const { RefCell::new(None) };
+}
+
+/// Puts the frame of the poll outside back, also when the poll inside panics.
+struct Restore(Option<Frame>);
+
+impl Restore {
+    fn enter(frame: Frame) -> Restore {
+        Restore(FRAME.with_borrow_mut(|current| current.replace(frame)))
+    }
+
+    fn leave(mut self) -> Option<Frame> {
+        let outer = self.0.take();
+        let frame = FRAME.with_borrow_mut(|current| std::mem::replace(current, outer));
+        std::mem::forget(self);
+        frame
+    }
+}
+
+impl Drop for Restore {
+    fn drop(&mut self) {
+        let outer = self.0.take();
+        // Dropped outside of the borrow: a statement's drop may look here.
+        let inner = FRAME.with_borrow_mut(|current| std::mem::replace(current, outer));
+        drop(inner);
+    }
+}
+
+/// Polls work of a statement.
+pub fn poll<T>(
+    statement: &Arc<dyn Statement>,
+    place: Place,
+    work: Pin<&mut (dyn Future<Output = T> + Send + '_)>,
+    cx: &mut Context<'_>,
+) -> Polled<T> {
+    let statement = statement.clone();
+    let frame = Frame { statement, place, started: None, breaths: 0, is_exhausted: false };
+    let restore = Restore::enter(frame);
+    let polled = work.poll(cx);
+    let frame = restore.leave();
+    match polled {
+        Poll::Ready(value) => Polled::Ready(value),
+        Poll::Pending if frame.is_some_and(|frame| frame.is_exhausted) => Polled::Exhausted,
+        Poll::Pending => Polled::Waiting,
+    }
+}
+
+/// The statement that this thread computes for.
+pub fn current() -> Option<Arc<dyn Statement>> {
+    FRAME.with_borrow(|frame| frame.as_ref().map(|frame| frame.statement.clone()))
+}
+
+/// Fails once the statement is to stop.
+pub fn check() -> Result<()> {
+    FRAME.with_borrow(|frame| frame.as_ref().map_or(Ok(()), |frame| frame.statement.check()))
+}
+
+/// Counts bytes that the statement holds; 53200 beyond its limit.
+pub fn take(bytes: usize) -> Result<()> {
+    current().map_or(Ok(()), |statement| statement.take(bytes))
+}
+
+/// Gives counted bytes back.
+pub fn give(bytes: usize) {
+    if let Some(statement) = current() {
+        statement.give(bytes);
+    }
+}
+
+/// Counts one unit of work; fails once the statement is to stop.
+#[inline]
+pub fn tick() -> Result<()> {
+    spend(1)
+}
+
+/// Counts units of work; fails once the statement is to stop.
+#[inline]
+pub fn spend(units: u32) -> Result<()> {
+    UNITS_LEFT.with(|left| match left.get().checked_sub(units) {
+        Some(rest) if rest > 0 => {
+            left.set(rest);
+            Ok(())
+        }
+        _ => {
+            left.set(LOOK_UNITS);
+            look()
+        }
+    })
+}
+
+/// Counts the work of going over that many bytes; fails once the statement is to stop.
+#[inline]
+pub fn spend_bytes(bytes: usize) -> Result<()> {
+    spend(u32::try_from(bytes / BYTES_PER_UNIT).unwrap_or(u32::MAX).saturating_add(1))
+}
+
+/// Looks at the switch and at the clock.
+#[cold]
+fn look() -> Result<()> {
+    check()?;
+    let overrun = FRAME.with_borrow_mut(|frame| {
+        let frame = frame.as_mut()?;
+        let aside = frame.place.aside?;
+        let now = Instant::now();
+        let started = *frame.started.get_or_insert(now);
+        if now.duration_since(started) < OVERRUN {
+            return None;
+        }
+        frame.started = Some(now);
+        Some(aside)
+    });
+    if let Some(aside) = overrun {
+        aside(&mut || std::thread::sleep(STEP_ASIDE));
+    }
+    Ok(())
+}
+
+/// Runs what computes for long and cannot be interrupted, so that it keeps nobody else waiting.
+pub fn aside<T>(work: impl FnOnce() -> T) -> T {
+    let aside = FRAME.with_borrow(|frame| frame.as_ref().and_then(|frame| frame.place.aside));
+    let Some(aside) = aside else { return work() };
+    let (mut work, mut result) = (Some(work), None);
+    aside(&mut || result = work.take().map(|work| work()));
+    result.expect("whoever runs work aside runs it once")
+}
+
+/// Gives the thread back if the slice of this poll is used up; fails once the statement is to
+/// stop.
+pub async fn breathe() -> Result<()> {
+    check()?;
+    if is_due() {
+        Yield(false).await;
+        check()?;
+    }
+    Ok(())
+}
+
+fn is_due() -> bool {
+    FRAME.with_borrow_mut(|frame| {
+        let Some(frame) = frame else { return false };
+        frame.breaths += 1;
+        if frame.breaths < FREE_BREATHS && frame.started.is_none() {
+            return false;
+        }
+        let now = Instant::now();
+        now.duration_since(*frame.started.get_or_insert(now)) >= frame.place.slice
+    })
+}
+
+struct Yield(bool);
+
+impl Future for Yield {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        if std::mem::replace(&mut self.0, true) {
+            return Poll::Ready(());
+        }
+        FRAME.with_borrow_mut(|frame| {
+            if let Some(frame) = frame {
+                frame.is_exhausted = true;
+            }
+        });
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+    use std::task::Waker;
+
+    use super::*;
+    use crate::{Error, SqlState};
+
+    #[derive(Default)]
+    struct Switch(AtomicBool);
+
+    impl Statement for Switch {
+        fn check(&self) -> Result<()> {
+            match self.0.load(Ordering::Relaxed) {
+                true => Err(Error::new(SqlState::QueryCanceled, "stopped")),
+                false => Ok(()),
+            }
+        }
+    }
+
+    const ENDLESS: Place = Place { slice: Duration::MAX, aside: None };
+    const NONE: Place = Place { slice: Duration::ZERO, aside: None };
+
+    fn once<T>(
+        switch: &Arc<Switch>,
+        place: Place,
+        work: Pin<&mut (dyn Future<Output = T> + Send + '_)>,
+    ) -> Polled<T> {
+        let statement: Arc<dyn Statement> = switch.clone();
+        poll(&statement, place, work, &mut Context::from_waker(Waker::noop()))
+    }
+
+    #[test]
+    fn without_a_statement_nothing_stops() {
+        for _ in 0..3 * LOOK_UNITS {
+            tick().expect("no statement");
+        }
+        assert_eq!(aside(|| 7), 7);
+    }
+
+    #[test]
+    fn a_stopped_statement_is_noticed_by_plain_loops() {
+        let switch = Arc::new(Switch::default());
+        let endless = async {
+            let mut count = 0_u64;
+            while tick().is_ok() {
+                count += 1;
+                if count == 10 {
+                    switch.0.store(true, Ordering::Relaxed);
+                }
+            }
+            count
+        };
+        let mut endless = Box::pin(endless);
+        let Polled::Ready(count) = once(&switch, ENDLESS, endless.as_mut()) else {
+            panic!("it does not wait")
+        };
+        assert!(count <= u64::from(2 * LOOK_UNITS));
+        // The frame has gone with the poll.
+        check().expect("no statement");
+    }
+
+    #[test]
+    fn large_pieces_of_work_are_noticed_at_once() {
+        let switch = Arc::new(Switch(AtomicBool::new(true)));
+        let mut work = Box::pin(async { spend_bytes(usize::MAX) });
+        let polled = once(&switch, ENDLESS, work.as_mut());
+        assert!(matches!(polled, Polled::Ready(Err(_))));
+    }
+
+    #[test]
+    fn a_used_up_slice_gives_the_thread_back() {
+        let switch = Arc::new(Switch::default());
+        let mut work = Box::pin(async {
+            for _ in 0..=FREE_BREATHS {
+                breathe().await.expect("not stopped");
+            }
+        });
+        assert!(matches!(once(&switch, NONE, work.as_mut()), Polled::Exhausted));
+        let mut work = Box::pin(std::future::pending::<()>());
+        assert!(matches!(once(&switch, NONE, work.as_mut()), Polled::Waiting));
+    }
+
+    #[test]
+    fn an_overrun_steps_aside() {
+        static ASIDE: AtomicU32 = AtomicU32::new(0);
+        fn note(work: &mut dyn FnMut()) {
+            ASIDE.fetch_add(1, Ordering::Relaxed);
+            work();
+        }
+        let place = Place { slice: Duration::MAX, aside: Some(note) };
+        let switch = Arc::new(Switch::default());
+        let mut work = Box::pin(async {
+            while ASIDE.load(Ordering::Relaxed) < 2 {
+                tick().expect("not stopped");
+            }
+            aside(|| 7)
+        });
+        assert!(matches!(once(&switch, place, work.as_mut()), Polled::Ready(7)));
+        assert_eq!(ASIDE.load(Ordering::Relaxed), 3);
+    }
+
+    #[test]
+    fn polls_inside_of_polls_keep_their_own_frames() {
+        let (outer, inner) = (Arc::new(Switch::default()), Arc::new(Switch::default()));
+        inner.0.store(true, Ordering::Relaxed);
+        let mut work = Box::pin(async {
+            let mut work = Box::pin(async { check() });
+            let polled = once(&inner, ENDLESS, work.as_mut());
+            assert!(matches!(polled, Polled::Ready(Err(_))));
+            check()
+        });
+        assert!(matches!(once(&outer, ENDLESS, work.as_mut()), Polled::Ready(Ok(()))));
+    }
+}
