@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use braid_builtins::{Environment, Special};
 use braid_catalog::{Catalog, RuntimeInfo, SearchPath, Sequences};
 use braid_kv::{Seq, Transaction};
+use braid_types::work::{self, Statement};
 use braid_types::{Datum, Error, Result, SqlState};
 use futures_util::future::BoxFuture;
 
@@ -57,6 +58,12 @@ pub enum NewKeys {
 }
 
 impl ExecContext {
+    /// Lets others have the thread if it is their turn; 57014 once the statement is to stop.
+    pub async fn breathe(&self) -> Result<()> {
+        self.cancel.check()?;
+        work::breathe().await
+    }
+
     /// The same for another attempt or statement: its number, its switch, memory of its own.
     #[must_use]
     pub fn renumbered(&self, seq: Seq, cancel: Arc<Cancel>) -> Self {
@@ -131,5 +138,11 @@ impl Cancel {
         self.reason.lock().clone().unwrap_or_else(|| {
             Error::new(SqlState::QueryCanceled, "canceling statement due to user request")
         })
+    }
+}
+
+impl Statement for Cancel {
+    fn check(&self) -> Result<()> {
+        Cancel::check(self)
     }
 }

@@ -11,9 +11,12 @@ use std::sync::Arc;
 
 use braid_builtins::{Call, Environment, Eval};
 use braid_types::cast::CastEnv;
-use braid_types::{Array, Datum, Error, Result, SqlState, SqlType};
+use braid_types::{Array, Datum, Error, Result, SqlState, SqlType, work};
 
 use crate::expr::{CallExpr, CastExpr, Expr, QuantifiedExpr, SliceExpr};
+
+/// Arguments of so many bytes keep a function busy for long enough to be a burden on others.
+const LARGE_BYTES: usize = 256 << 10;
 
 /// What an expression can read besides its row.
 #[derive(Clone, Copy)]
@@ -171,9 +174,22 @@ pub fn call_with(call: &CallExpr, args: &[Datum], env: &dyn Environment) -> Resu
     }
     match call.function.eval {
         Eval::Pure(function) => {
-            function(&Call { env, types: &call.types, returns: &call.returns, args })
+            let bytes = args.iter().map(shallow_bytes).sum();
+            work::spend_bytes(bytes)?;
+            let call = Call { env, types: &call.types, returns: &call.returns, args };
+            if bytes < LARGE_BYTES { function(&call) } else { work::aside(|| function(&call)) }
         }
         Eval::Special(_) => Err(Error::internal("a waiting function reached the plain evaluator")),
+    }
+}
+
+/// About as many bytes as a function goes over, as far as that is known without a look inside.
+fn shallow_bytes(value: &Datum) -> usize {
+    match value {
+        Datum::Text(text) => text.len(),
+        Datum::Bytes(bytes) => bytes.len(),
+        Datum::Array(array) => array.items.len() * size_of::<Datum>(),
+        _ => 0,
     }
 }
 
@@ -185,8 +201,11 @@ pub fn cast_datum(value: &Datum, cast: &CastExpr, env: &dyn Environment) -> Resu
     if braid_builtins::is_reg_cast(&cast.from, &cast.to) {
         return braid_builtins::cast_reg(value, &cast.from, &cast.to, env);
     }
+    let bytes = shallow_bytes(value);
+    work::spend_bytes(bytes)?;
     let cast_env = CastEnv { settings: env.settings(), now_micros: env.transaction_micros() };
-    braid_types::cast::cast(value, &cast.from, &cast.to, cast.explicit, &cast_env)
+    let run = || braid_types::cast::cast(value, &cast.from, &cast.to, cast.explicit, &cast_env);
+    if bytes < LARGE_BYTES { run() } else { work::aside(run) }
 }
 
 /// AND (`stop` false) and OR (`stop` true).

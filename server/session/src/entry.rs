@@ -5,11 +5,13 @@ use std::sync::{Arc, OnceLock, Weak};
 
 use braid_catalog::{Id, SessionInfo, Token};
 use braid_exec::Cancel;
-use braid_types::{Error, SqlState};
+use braid_types::work::Statement;
+use braid_types::{Error, Result, SqlState};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use crate::clock::now_micros;
+use crate::compute::{self, Pool};
 use crate::group::Queue;
 use crate::options::SessionOptions;
 use crate::shared::Shared;
@@ -158,12 +160,41 @@ impl SessionEntry {
     }
 }
 
+/// Between statements nothing stops: a switch may still be set that the next statement resets.
+impl Statement for SessionEntry {
+    fn check(&self) -> Result<()> {
+        if self.is_running() { self.cancel.check() } else { Ok(()) }
+    }
+}
+
 /// Ends a session from outside, while it works.
-pub struct Ender(pub(crate) Arc<SessionEntry>);
+#[derive(Clone)]
+pub struct Ender {
+    entry: Arc<SessionEntry>,
+    compute: Arc<Pool>,
+}
 
 impl Ender {
+    pub(crate) fn new(entry: Arc<SessionEntry>, compute: Arc<Pool>) -> Ender {
+        Ender { entry, compute }
+    }
+
     /// Stops the running statement and ends the session.
     pub fn end(&self) {
-        self.0.terminate();
+        self.entry.terminate();
+    }
+
+    /// Does all the work of the session. It may compute for long without keeping other sessions
+    /// waiting; the session ends when its client is `gone` meanwhile.
+    pub async fn attend<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = T> + Send + 'static,
+        gone: impl Future<Output = ()> + Send,
+    ) -> T {
+        let gone = async {
+            gone.await;
+            self.end();
+        };
+        compute::run(&self.compute, self.entry.clone(), Box::pin(work), gone).await
     }
 }

@@ -24,6 +24,7 @@ mod check_table;
 mod client;
 mod clock;
 mod commit_token;
+mod compute;
 mod copy;
 mod cursor;
 mod deferred;

@@ -19,7 +19,7 @@ use braid_exec::{ExecContext, Execution, Memory, NewKeys, from_kv};
 use braid_kv::{RetryReason, Seq, Transaction};
 use braid_plan::PlannedStatement;
 use braid_sql::ast::Statement;
-use braid_types::{Datum, Error, Result, Row, SqlState, SqlType};
+use braid_types::{Datum, Error, Result, Row, SqlState, SqlType, work};
 use tokio::task::JoinHandle;
 
 use crate::client::{Client, Formats, ResultColumn};
@@ -341,6 +341,7 @@ impl Session {
             }
             let columns = named.as_deref().unwrap_or(&running.columns);
             client.data_rows(&rows, columns, &portal.formats, &active.format);
+            work::breathe().await?;
             if client.position() - client.sent() > active.result_buffer_bytes {
                 self.settle_new_keys().await?;
                 client.flush().await.map_err(|error| connection_lost(&error))?;

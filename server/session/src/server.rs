@@ -17,6 +17,7 @@ use ring::rand::{SecureRandom, SystemRandom};
 use crate::auth::{ScramExchange, ScramSecret};
 use crate::clock::now_micros;
 use crate::commit_token::sweep;
+use crate::compute::Pool;
 use crate::entry::SessionEntry;
 use crate::errors::RetryCounters;
 use crate::garbage::collect_garbage;
@@ -96,6 +97,7 @@ pub struct Server {
     pub(crate) memory: Arc<MemoryPool>,
     pub(crate) options: ServerOptions,
     pub(crate) counters: Counters,
+    pub(crate) compute: Arc<Pool>,
     sessions: Mutex<HashMap<i32, Arc<SessionEntry>>>,
     admitted: AtomicUsize,
     next_pid: AtomicI32,
@@ -135,6 +137,7 @@ impl Server {
             memory: MemoryPool::new(options.memory_limit_bytes),
             options,
             counters: Counters::default(),
+            compute: Pool::new(),
             sessions: Mutex::default(),
             admitted: AtomicUsize::new(0),
             next_pid: AtomicI32::new(1),

@@ -201,7 +201,7 @@ impl Session {
 
     /// Ends this session from outside, while it works.
     pub fn ender(&self) -> Ender {
-        Ender(self.shared.entry.clone())
+        Ender::new(self.shared.entry.clone(), self.server.compute.clone())
     }
 
     /// Waits until the session is asked to end.

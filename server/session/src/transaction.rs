@@ -17,7 +17,7 @@ use std::sync::Arc;
 use braid_catalog::{Catalog, Draft, PendingChange, Token, token_key};
 use braid_kv::{CommitOutcome, Error as Kv, Isolation, SavepointId, Seq, Transaction, TxnOptions};
 use braid_sql::ast::{IsolationLevel, TransactionModes};
-use braid_types::{Error, Result, SqlState};
+use braid_types::{Error, Result, SqlState, work};
 
 use crate::clock::now_micros;
 use crate::errors::{is_restart, is_retryable};
@@ -374,6 +374,8 @@ impl Session {
         if let Some(token) = token {
             self.shared.record_token(&open.txn, token).await?;
         }
+        // Others may wait for this commit, or be part of the same one.
+        work::return_home().await;
         let outcome = match keep_locks {
             true => open.txn.commit_or_restart().await,
             false => open.txn.commit().await,

@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 use crate::Result;
 
 /// Units between two looks at the stop switch.
-const LOOK_UNITS: u32 = 4096;
+const LOOK_UNITS: u32 = 256;
 /// Bytes that are copied or compared in about one unit.
 pub const BYTES_PER_UNIT: usize = 64;
 /// Calls of [`breathe`] in one poll that are not worth a look at the clock.
@@ -56,6 +56,8 @@ pub type Aside = fn(&mut dyn FnMut());
 pub struct Place {
     /// [`breathe`] gives the thread back after this time.
     pub slice: Duration,
+    /// Whether it serves other tasks as well.
+    pub is_shared: bool,
     /// How other tasks get away from this thread; `None` if it has no others.
     pub aside: Option<Aside>,
 }
@@ -212,10 +214,18 @@ pub fn aside<T>(work: impl FnOnce() -> T) -> T {
 pub async fn breathe() -> Result<()> {
     check()?;
     if is_due() {
-        Yield(false).await;
+        Yield { is_exhausted: true, is_done: false }.await;
         check()?;
     }
     Ok(())
+}
+
+/// Goes back to a shared thread, for what others wait for as well: those have a higher priority.
+pub async fn return_home() {
+    let is_away = |frame: &Option<Frame>| frame.as_ref().is_some_and(|f| !f.place.is_shared);
+    if FRAME.with_borrow(is_away) {
+        Yield { is_exhausted: false, is_done: false }.await;
+    }
 }
 
 fn is_due() -> bool {
@@ -230,18 +240,22 @@ fn is_due() -> bool {
     })
 }
 
-struct Yield(bool);
+/// Gives the thread back once.
+struct Yield {
+    is_exhausted: bool,
+    is_done: bool,
+}
 
 impl Future for Yield {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        if std::mem::replace(&mut self.0, true) {
+        if std::mem::replace(&mut self.is_done, true) {
             return Poll::Ready(());
         }
         FRAME.with_borrow_mut(|frame| {
             if let Some(frame) = frame {
-                frame.is_exhausted = true;
+                frame.is_exhausted |= self.is_exhausted;
             }
         });
         cx.waker().wake_by_ref();
@@ -269,8 +283,8 @@ mod tests {
         }
     }
 
-    const ENDLESS: Place = Place { slice: Duration::MAX, aside: None };
-    const NONE: Place = Place { slice: Duration::ZERO, aside: None };
+    const ENDLESS: Place = Place { slice: Duration::MAX, is_shared: true, aside: None };
+    const NONE: Place = Place { slice: Duration::ZERO, is_shared: false, aside: None };
 
     fn once<T>(
         switch: &Arc<Switch>,
@@ -333,13 +347,23 @@ mod tests {
     }
 
     #[test]
+    fn only_who_is_away_returns_home() {
+        let switch = Arc::new(Switch::default());
+        let mut work = Box::pin(return_home());
+        assert!(matches!(once(&switch, NONE, work.as_mut()), Polled::Waiting));
+        assert!(matches!(once(&switch, ENDLESS, work.as_mut()), Polled::Ready(())));
+        let mut work = Box::pin(return_home());
+        assert!(matches!(once(&switch, ENDLESS, work.as_mut()), Polled::Ready(())));
+    }
+
+    #[test]
     fn an_overrun_steps_aside() {
         static ASIDE: AtomicU32 = AtomicU32::new(0);
         fn note(work: &mut dyn FnMut()) {
             ASIDE.fetch_add(1, Ordering::Relaxed);
             work();
         }
-        let place = Place { slice: Duration::MAX, aside: Some(note) };
+        let place = Place { slice: Duration::MAX, is_shared: true, aside: Some(note) };
         let switch = Arc::new(Switch::default());
         let mut work = Box::pin(async {
             while ASIDE.load(Ordering::Relaxed) < 2 {

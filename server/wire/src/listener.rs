@@ -10,7 +10,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
-use braid_session::Server;
+use braid_session::{Server, Session};
 use braid_types::{Error, SqlState};
 use futures_util::FutureExt;
 use tokio::net::{TcpListener, TcpStream};
@@ -148,24 +148,30 @@ async fn serve(
             tracing::debug!(%peer, code = error.state().code(), %error, "connection refused");
             fatal(&mut channel, &error).await;
         }
-        Outcome::Open(mut channel, mut session) => {
+        Outcome::Open(channel, session) => {
             tracing::debug!(%peer, pid = session.pid(), "session begins");
-            let run = AssertUnwindSafe(connection::serve(&mut channel, &mut session));
-            match run.catch_unwind().await {
-                Ok(Ok(())) => {}
-                Ok(Err(error)) => fatal(&mut channel, &error).await,
-                Err(_) => {
-                    let error = Error::new(
-                        SqlState::InternalError,
-                        "the server has met an internal error and closes this connection",
-                    );
-                    fatal(&mut channel, &error).await;
-                }
-            }
-            session.close().await;
-            channel.shutdown().await;
+            let (watch, ender) = (channel.watch(), session.ender());
+            ender.attend(live(channel, session), watch.gone()).await;
         }
     }
+}
+
+/// A session from its beginning to its end.
+async fn live(mut channel: Channel, mut session: Box<Session>) {
+    let run = AssertUnwindSafe(connection::serve(&mut channel, &mut session));
+    match run.catch_unwind().await {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => fatal(&mut channel, &error).await,
+        Err(_) => {
+            let error = Error::new(
+                SqlState::InternalError,
+                "the server has met an internal error and closes this connection",
+            );
+            fatal(&mut channel, &error).await;
+        }
+    }
+    session.close().await;
+    channel.shutdown().await;
 }
 
 async fn fatal(channel: &mut Channel, error: &Error) {

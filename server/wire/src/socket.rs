@@ -13,8 +13,9 @@ use futures_util::FutureExt;
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::TcpStream;
 
-/// How often a running statement's client is looked at.
-const WATCH_EVERY: Duration = Duration::from_millis(250);
+/// Statements that take less time go without a watch, and clients that send ahead are looked at
+/// this often.
+const WATCH_EVERY: Duration = Duration::from_millis(50);
 
 /// A connected socket.
 pub(crate) struct Socket(Arc<TcpStream>);
@@ -42,6 +43,11 @@ impl Watch {
                 Some(Ok(ready)) if ready.is_read_closed() || ready.is_error() => return,
                 Some(Err(_)) => return,
                 Some(Ok(_)) | None => {}
+            }
+            // While nothing has been sent ahead, the end of the stream is the next event.
+            match self.0.peek(&mut [0]).await {
+                Ok(0) | Err(_) => return,
+                Ok(_) => {}
             }
         }
     }

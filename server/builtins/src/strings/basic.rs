@@ -2,11 +2,14 @@
 //!
 //! Positions count characters from 1.
 
-use braid_types::{Datum, Error, Result, SqlState, SqlType};
+use braid_types::{Datum, Error, Result, SqlState, SqlType, work};
 
 use crate::Call;
 use crate::call::{RESULT_BYTES_MAX, count, invalid, text, too_large};
 use crate::registry::Registry;
+
+/// Bytes that are repeated at once.
+const PIECE_BYTES: usize = 64 << 10;
 
 /// The part of a text from character `from` (0-based) on, at most `length` characters.
 fn slice(value: &str, from: usize, length: Option<usize>) -> &str {
@@ -69,7 +72,11 @@ fn padded(call: &Call<'_>, at_left: bool) -> Result<Datum> {
     if missing.saturating_mul(4) > RESULT_BYTES_MAX {
         return Err(too_large());
     }
-    let padding: String = fill.chars().cycle().take(missing).collect();
+    let mut padding = String::new();
+    for c in fill.chars().cycle().take(missing) {
+        work::tick()?;
+        padding.push(c);
+    }
     text(if at_left { padding + value } else { value.to_owned() + &padding })
 }
 
@@ -97,24 +104,32 @@ fn replace(call: &Call<'_>) -> Result<Datum> {
     if from.is_empty() {
         return Ok(call.datum(0).clone());
     }
-    let hits = value.matches(from).count();
-    if hits.saturating_mul(to.len()) > RESULT_BYTES_MAX {
-        return Err(too_large());
+    let mut out = String::new();
+    let mut rest = 0;
+    for (at, _) in value.match_indices(from) {
+        work::spend_bytes(at - rest + to.len())?;
+        out.push_str(&value[rest..at]);
+        out.push_str(to);
+        if out.len() > RESULT_BYTES_MAX {
+            return Err(too_large());
+        }
+        rest = at + from.len();
     }
-    text(value.replace(from, to))
+    out.push_str(&value[rest..]);
+    text(out)
 }
 
 fn translate(call: &Call<'_>) -> Result<Datum> {
     let from: Vec<char> = call.text(1)?.chars().collect();
     let to: Vec<char> = call.text(2)?.chars().collect();
-    let mapped: String = call
-        .text(0)?
-        .chars()
-        .filter_map(|c| match from.iter().position(|one| *one == c) {
-            Some(at) => to.get(at).copied(),
-            None => Some(c),
-        })
-        .collect();
+    let mut mapped = String::new();
+    for c in call.text(0)?.chars() {
+        work::spend_bytes(from.len())?;
+        match from.iter().position(|one| *one == c) {
+            Some(at) => mapped.extend(to.get(at)),
+            None => mapped.push(c),
+        }
+    }
     text(mapped)
 }
 
@@ -127,13 +142,27 @@ fn repeat(call: &Call<'_>) -> Result<Datum> {
     if value.len().saturating_mul(times) > RESULT_BYTES_MAX {
         return Err(too_large());
     }
-    text(value.repeat(times))
+    if value.is_empty() || times == 0 {
+        return text("");
+    }
+    // In pieces, so that a stop is noticed.
+    let piece = value.repeat(times.min(PIECE_BYTES.div_ceil(value.len())));
+    let mut left = value.len() * times;
+    let mut out = String::with_capacity(left);
+    while left > 0 {
+        let taken = left.min(piece.len());
+        work::spend_bytes(taken)?;
+        out.push_str(&piece[..taken]);
+        left -= taken;
+    }
+    text(out)
 }
 
 fn initcap(call: &Call<'_>) -> Result<Datum> {
     let mut inside = false;
     let mut out = String::new();
     for c in call.text(0)?.chars() {
+        work::tick()?;
         if inside {
             out.extend(c.to_lowercase());
         } else {

@@ -1,6 +1,6 @@
 //! Functions on bytea: cutting, searching, single bytes and bits, encoding, character sets.
 
-use braid_types::{Datum, Error, Result, SqlState};
+use braid_types::{Datum, Error, Result, SqlState, work};
 
 use super::basic::bounds;
 use crate::Call;
@@ -30,11 +30,17 @@ fn overlay(call: &Call<'_>) -> Result<Datum> {
     bytes([before, new, &value[after.min(value.len())..]].concat())
 }
 
-fn find(value: &[u8], part: &[u8]) -> usize {
+fn find(value: &[u8], part: &[u8]) -> Result<usize> {
     if part.is_empty() {
-        return 1;
+        return Ok(1);
     }
-    value.windows(part.len()).position(|window| window == part).map_or(0, |at| at + 1)
+    for (at, window) in value.windows(part.len()).enumerate() {
+        work::tick()?;
+        if window == part {
+            return Ok(at + 1);
+        }
+    }
+    Ok(0)
 }
 
 fn trim(call: &Call<'_>, left: bool, right: bool) -> Result<Datum> {
@@ -300,7 +306,7 @@ pub(super) fn register(registry: &mut Registry) {
     registry.add("substr|substring(bytea, int4, int4) -> bytea", substring);
     registry.add("overlay(bytea, bytea, int4) -> bytea", overlay);
     registry.add("overlay(bytea, bytea, int4, int4) -> bytea", overlay);
-    registry.add("position(bytea, bytea) -> int4", |c| count(find(c.bytes(0)?, c.bytes(1)?)));
+    registry.add("position(bytea, bytea) -> int4", |c| count(find(c.bytes(0)?, c.bytes(1)?)?));
     registry.add("btrim(bytea, bytea) -> bytea", |c| trim(c, true, true));
     registry.add("ltrim(bytea, bytea) -> bytea", |c| trim(c, true, false));
     registry.add("rtrim(bytea, bytea) -> bytea", |c| trim(c, false, true));

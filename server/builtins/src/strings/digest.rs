@@ -1,7 +1,8 @@
 //! Hashes: `md5`, the SHA-2 family, and `hashtext`.
 
-use braid_types::{Datum, Result};
+use braid_types::{Datum, Result, work};
 use md5::Md5;
+use sha2::digest::Output;
 use sha2::{Digest, Sha224, Sha256, Sha384, Sha512};
 
 use super::bytes::hex;
@@ -9,9 +10,22 @@ use crate::Call;
 use crate::call::text;
 use crate::registry::Registry;
 
+/// Bytes between two looks at the stop switch.
+const PIECE_BYTES: usize = 1 << 20;
+
 fn digest<D: Digest>(call: &Call<'_>) -> Result<Datum> {
-    let hash: &[u8] = &D::digest(call.bytes(0)?);
+    let hash: &[u8] = &hash_of::<D>(call.bytes(0)?)?;
     Ok(Datum::bytes(hash))
+}
+
+/// A hash, computed in pieces so that a stop is noticed.
+fn hash_of<D: Digest>(value: &[u8]) -> Result<Output<D>> {
+    let mut hash = D::new();
+    for piece in value.chunks(PIECE_BYTES) {
+        work::spend_bytes(piece.len())?;
+        hash.update(piece);
+    }
+    Ok(hash.finalize())
 }
 
 /// A stable 32-bit hash. PostgreSQL promises no particular values for `hashtext`, nor do we.
@@ -25,8 +39,8 @@ fn hash_text(call: &Call<'_>) -> Result<Datum> {
 }
 
 pub(super) fn register(registry: &mut Registry) {
-    registry.add("md5(text) -> text", |c| text(hex(&Md5::digest(c.text(0)?))));
-    registry.add("md5(bytea) -> text", |c| text(hex(&Md5::digest(c.bytes(0)?))));
+    registry.add("md5(text) -> text", |c| text(hex(&hash_of::<Md5>(c.text(0)?.as_bytes())?)));
+    registry.add("md5(bytea) -> text", |c| text(hex(&hash_of::<Md5>(c.bytes(0)?)?)));
     registry.add("sha224(bytea) -> bytea", digest::<Sha224>);
     registry.add("sha256(bytea) -> bytea", digest::<Sha256>);
     registry.add("sha384(bytea) -> bytea", digest::<Sha384>);

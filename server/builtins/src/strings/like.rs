@@ -3,7 +3,7 @@
 //! A pattern is matched directly, without a regular expression: `%` any run, `_` one character, a
 //! backslash takes the next character as it is.
 
-use braid_types::{Datum, Error, Result, SqlState};
+use braid_types::{Datum, Error, Result, SqlState, work};
 
 use crate::Call;
 use crate::call::text;
@@ -57,6 +57,7 @@ fn like_bytes(value: &[u8], pattern: &[u8], utf8: bool) -> Result<bool> {
             }
         };
         if !step {
+            work::tick()?;
             let Some((from, after)) = back else { return Ok(false) };
             if from >= value.len() {
                 return Ok(false);

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use braid_types::{Datum, Result, SqlType};
+use braid_types::{Datum, Result, SqlType, work};
 
 use super::like::similar_pattern;
 use super::pattern::{Flags, Groups, Pattern, compile};
@@ -37,6 +37,7 @@ fn all_matches(
     let mut found = Vec::new();
     let (mut at, mut previous_end) = (from, from);
     while at <= value.len() {
+        work::tick()?;
         let Some(groups) = pattern.find_at(value, at)? else { break };
         let Some((start, end)) = groups[0] else { break };
         if !splitting || (start < value.len() && end > previous_end) {

@@ -1,6 +1,6 @@
 //! Splitting text at a delimiter and joining arrays into text.
 
-use braid_types::{Datum, Result, SqlType};
+use braid_types::{Datum, Result, SqlType, work};
 
 use crate::Call;
 use crate::call::{display, invalid, text};
@@ -34,11 +34,13 @@ pub(crate) fn split_text(call: &Call<'_>) -> Result<Option<Vec<Datum>>> {
     if value.is_empty() {
         return Ok(Some(Vec::new()));
     }
-    Ok(Some(match call.datum(1).as_str() {
+    let item = |part: &str| work::tick().map(|()| item(part));
+    let items: Result<Vec<Datum>> = match call.datum(1).as_str() {
         None => value.chars().map(|c| item(c.encode_utf8(&mut [0; 4]))).collect(),
-        Some("") => vec![item(value)],
+        Some("") => std::iter::once(item(value)).collect(),
         Some(delimiter) => value.split(delimiter).map(item).collect(),
-    }))
+    };
+    items.map(Some)
 }
 
 fn string_to_array(call: &Call<'_>) -> Result<Datum> {
@@ -56,7 +58,7 @@ fn array_to_string(call: &Call<'_>) -> Result<Datum> {
     let null = call.datum(2).as_str();
     let mut out = String::new();
     let mut first = true;
-    append(array, delimiter, null, call, &mut out, &mut first);
+    append(array, delimiter, null, call, &mut out, &mut first)?;
     text(out)
 }
 
@@ -67,10 +69,11 @@ fn append(
     call: &Call<'_>,
     out: &mut String,
     first: &mut bool,
-) {
+) -> Result<()> {
     for item in &array.items {
+        work::tick()?;
         if let Datum::Array(inner) = item {
-            append(inner, delimiter, null, call, out, first);
+            append(inner, delimiter, null, call, out, first)?;
             continue;
         }
         let shown = match (item.is_null(), null) {
@@ -83,6 +86,7 @@ fn append(
         }
         out.push_str(&shown);
     }
+    Ok(())
 }
 
 pub(super) fn register(registry: &mut Registry) {

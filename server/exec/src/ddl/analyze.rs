@@ -51,7 +51,7 @@ async fn count(cx: &DdlContext<'_>, table: &Arc<Table>) -> Result<TableStatistic
     let mut distinct: Vec<HashSet<u64>> = vec![HashSet::new(); table.columns.len()];
     let (mut rows_read, mut bytes) = (0_u64, 0_u64);
     while let Some(rows) = reader.next().await? {
-        cx.exec.cancel.check()?;
+        cx.exec.breathe().await?;
         for row in rows {
             rows_read += 1;
             bytes += row.iter().map(|datum| datum.size_bytes() as u64).sum::<u64>();

@@ -223,7 +223,7 @@ async fn fill(cx: &DdlContext<'_>, kv: &Database, table: Id, number: IndexNumber
     txn.rollback().await;
     let mut next = Some(rest.unwrap_or(whole));
     while let Some(span) = next {
-        cx.exec.cancel.check()?;
+        cx.exec.breathe().await?;
         next = batch(cx, kv, &builder, span).await?;
     }
     Ok(())

@@ -223,7 +223,7 @@ impl DdlContext<'_> {
         let mut writer = IndexWriter::new(self, table, index)?;
         let mut reader = self.reader(table);
         while let Some(rows) = reader.next().await? {
-            self.exec.cancel.check()?;
+            self.exec.breathe().await?;
             rows.iter().try_for_each(|row| writer.write(self, table, row))?;
         }
         Ok(())
@@ -248,7 +248,7 @@ impl DdlContext<'_> {
         let mut seen = HashSet::new();
         let mut reader = self.reader(old);
         while let Some(rows) = reader.next().await? {
-            self.exec.cancel.check()?;
+            self.exec.breathe().await?;
             for row in rows {
                 let row = map(self, &row)?;
                 if !seen.insert(layout.primary_key(&row)) {
@@ -278,7 +278,7 @@ impl DdlContext<'_> {
     ) -> Result<()> {
         let mut reader = self.reader(table);
         while let Some(rows) = reader.next().await? {
-            self.exec.cancel.check()?;
+            self.exec.breathe().await?;
             for row in rows {
                 if let Some(place) = places.iter().find(|place| row[**place].is_null()) {
                     return Err(contains_nulls(table, *place));
@@ -298,7 +298,7 @@ impl DdlContext<'_> {
         let bound = self.check_boolean(table, text, "CHECK", "check constraints")?;
         let mut reader = self.reader(table);
         while let Some(rows) = reader.next().await? {
-            self.exec.cancel.check()?;
+            self.exec.breathe().await?;
             for row in rows {
                 if self.value(&bound, &row)?.as_bool() == Some(false) {
                     let relation = &table.name;
@@ -329,7 +329,7 @@ impl DdlContext<'_> {
         let mut reader = TableReader::recorded(self.txn(), self.seq(), table, record);
         let keys = ParentKeys::new(table, &parent, key);
         while let Some(rows) = reader.next().await? {
-            self.exec.cancel.check()?;
+            self.exec.breathe().await?;
             let looked = Looked { txn: self.txn(), seq: self.seq(), record };
             look(looked, &catalog, table, &keys, key, &rows).await?;
         }

@@ -369,7 +369,7 @@ impl DdlContext<'_> {
         for (table, number) in std::mem::take(&mut self.scattered) {
             let Some(index) = table.index(number) else { continue };
             delete_keys(self.txn(), self.seq(), &table, index).await?;
-            self.exec.cancel.check()?;
+            self.exec.breathe().await?;
         }
         Ok(())
     }

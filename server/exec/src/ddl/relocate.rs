@@ -62,7 +62,7 @@ enum Announced {
 pub(super) async fn run(cx: &mut DdlContext<'_>, alter: &AlterTable) -> Result<()> {
     let kv = cx.txn().database().clone();
     let (table, key) = loop {
-        cx.exec.cancel.check()?;
+        cx.exec.breathe().await?;
         let mut found = Announced::Nothing;
         change(cx, &kv, true, |cx| {
             found = announce(cx, alter)?;
@@ -354,7 +354,7 @@ async fn fill(cx: &DdlContext<'_>, kv: &Database, table: Id, key: Option<Id>) ->
     let mut next = Next { span: rest, pairs_max: BATCH_PAIRS, is_done: false };
     let mut attempt = 0;
     while !next.is_done {
-        cx.exec.cancel.check()?;
+        cx.exec.breathe().await?;
         match batch(cx, kv, table, &mut next).await {
             Ok(()) => {
                 attempt = 0;

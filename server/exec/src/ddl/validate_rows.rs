@@ -152,7 +152,7 @@ fn vanished() -> Error {
 pub(super) async fn validate(cx: &DdlContext<'_>, kv: &Database, table: Id, key: Id) -> Result<()> {
     let mut next: Option<Span> = None;
     loop {
-        cx.exec.cancel.check()?;
+        cx.exec.breathe().await?;
         let txn = kv.begin(TxnOptions { read_only: true, ..TxnOptions::default() });
         let seq = txn.next_statement();
         let catalog = cx.cache.at(&txn, seq).await.map_err(from_kv)?;

@@ -113,7 +113,7 @@ impl ExplainOperator {
         let before = self.run.cx.txn.round_trips();
         let mut root = build(&self.plan.root, &self.run, None)?;
         while root.next().await?.is_some() {
-            self.run.check_cancel()?;
+            self.run.breathe().await?;
         }
         drop(root);
         finish(&self.run).await?;

@@ -8,16 +8,17 @@ mod columns;
 
 use std::collections::{HashMap, HashSet};
 
-use braid_builtins::{Accumulator, Environment};
+use braid_builtins::Accumulator;
 use braid_plan::{AggregateCall, AggregateNode, Expr};
-use braid_types::{Datum, Result, Row};
+use braid_types::{Datum, Result, Row, work};
 use futures_util::future::BoxFuture;
 
 use super::eval::Evaluator;
 use super::exprs::{Exprs, Held};
 use super::run::row_bytes;
 use super::sort::{Directions, key_exprs};
-use super::{BATCH_ROWS, BoxedOperator, Operator};
+use super::sorting::sort;
+use super::{BATCH_ROWS, BoxedOperator, Operator, Run};
 
 /// Groups and aggregates.
 pub struct AggregateOperator {
@@ -155,24 +156,28 @@ impl Call {
         Ok(bytes * 2)
     }
 
-    fn finish(&self, state: State, env: &dyn Environment) -> Result<Datum> {
-        let Kept { seen, mut rows } = match state {
+    async fn finish(&self, state: State, run: &Run) -> Result<Datum> {
+        let env = &*run.cx.env;
+        let Kept { seen, rows } = match state {
             State::Plain(state) => return state.finish(env),
             State::Kept(kept) => kept,
         };
         let mut state = self.accumulator();
         if self.call.distinct && !self.ordered {
             for args in &seen {
+                work::tick()?;
                 state.add(args, env)?;
             }
             return state.finish(env);
         }
-        rows.sort_by(|(a, x), (b, y)| {
+        let rows = sort(run, rows, |(a, x): &(Row, Row), (b, y): &(Row, Row)| {
             let order = self.order.compare(a, b);
             // DISTINCT sorts by its arguments.
             if order.is_eq() && self.call.distinct { x.cmp(y) } else { order }
-        });
+        })
+        .await?;
         for (_, args) in &rows {
+            work::tick()?;
             state.add(args, env)?;
         }
         state.finish(env)
@@ -261,7 +266,7 @@ impl AggregateOperator {
         let mut values = Row::new();
         let mut scratch = Row::new();
         while let Some(batch) = self.input.next().await? {
-            self.evaluator.run.check_cancel()?;
+            self.evaluator.run.breathe().await?;
             let mut bytes = 0;
             for row in &batch {
                 bytes += self.add_row(row, &mut values, &mut scratch).await?;
@@ -304,16 +309,17 @@ impl AggregateOperator {
         self.groups.push(Group { set, key, states });
     }
 
-    /// The row of a group: its key (NULL for what its set leaves out), `GROUPING`, the results.
-    fn result(&self, group: Group) -> Result<Row> {
+    /// The columns of a group before the results: its key (NULL for what its set leaves out) and
+    /// `GROUPING`.
+    fn key_row(&self, set: usize, key: Row) -> Row {
         let width = self.group.list.len();
-        let places = &self.sets[group.set].places;
+        let places = &self.sets[set].places;
         let mut row = Row::with_capacity(width + 1 + self.calls.len());
         if places.iter().copied().eq(0..width) {
-            row.extend(group.key);
+            row.extend(key);
         } else {
             row.resize(width, Datum::Null);
-            for (place, value) in places.iter().zip(group.key) {
+            for (place, value) in places.iter().zip(key) {
                 row[*place] = value;
             }
         }
@@ -321,11 +327,7 @@ impl AggregateOperator {
             let bit = |mask: i64, place| mask << 1 | i64::from(!places.contains(&place));
             row.push(Datum::Int((0..width).fold(0, bit)));
         }
-        let env = &*self.evaluator.run.cx.env;
-        for (call, state) in self.calls.iter().zip(group.states) {
-            row.push(call.finish(state, env)?);
-        }
-        Ok(row)
+        row
     }
 
     async fn batch(&mut self) -> Result<Option<Vec<Row>>> {
@@ -333,7 +335,7 @@ impl AggregateOperator {
             self.read().await?;
             self.output = Some(std::mem::take(&mut self.groups).into_iter());
         }
-        self.evaluator.run.check_cancel()?;
+        self.evaluator.run.breathe().await?;
         let groups: Vec<Group> = match &mut self.output {
             Some(output) => output.by_ref().take(BATCH_ROWS).collect(),
             None => Vec::new(),
@@ -342,7 +344,16 @@ impl AggregateOperator {
             self.held.clear();
             return Ok(None);
         }
-        groups.into_iter().map(|group| self.result(group)).collect::<Result<Vec<Row>>>().map(Some)
+        let mut rows = Vec::with_capacity(groups.len());
+        for group in groups {
+            let states = group.states.into_iter();
+            let mut row = self.key_row(group.set, group.key);
+            for (call, state) in self.calls.iter().zip(states) {
+                row.push(call.finish(state, &self.evaluator.run).await?);
+            }
+            rows.push(row);
+        }
+        Ok(Some(rows))
     }
 }
 

@@ -75,7 +75,7 @@ impl CteState {
         let mut source = self.source.lock().await;
         let source = &mut *source;
         loop {
-            source.run.check_cancel()?;
+            source.run.breathe().await?;
             let Some(input) = &mut source.input else { return Ok(false) };
             match input.next().await? {
                 Some(mut batch) => {
@@ -191,7 +191,7 @@ impl CteScanOperator {
     }
 
     async fn batch(&mut self) -> Result<Option<Vec<Row>>> {
-        self.evaluator.run.check_cancel()?;
+        self.evaluator.run.breathe().await?;
         let Some(source) = &self.source else {
             return Err(broken(&format!("WITH entry {} is not under way", self.id)));
         };

@@ -59,7 +59,7 @@ impl DeleteOperator {
         let mut seen = HashSet::new();
         let mut result = Vec::new();
         while let Some(batch) = self.input.next().await? {
-            self.evaluator.run.check_cancel()?;
+            self.evaluator.run.breathe().await?;
             for row in batch {
                 let old = &row[..self.width];
                 // A row that USING matches several times is deleted once.

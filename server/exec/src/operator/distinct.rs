@@ -37,7 +37,7 @@ impl DistinctOperator {
 
     async fn batch(&mut self) -> Result<Option<Vec<Row>>> {
         while let Some(batch) = self.input.next().await? {
-            self.evaluator.run.check_cancel()?;
+            self.evaluator.run.breathe().await?;
             let mut kept = Vec::new();
             for row in batch {
                 if self.on.is_empty() {

@@ -134,7 +134,7 @@ impl FunctionScanOperator {
     }
 
     async fn batch(&mut self) -> Result<Option<Vec<Row>>> {
-        self.evaluator.run.check_cancel()?;
+        self.evaluator.run.breathe().await?;
         if self.done {
             return Ok(None);
         }
@@ -190,14 +190,14 @@ impl ProjectSetOperator {
 
     async fn batch(&mut self) -> Result<Option<Vec<Row>>> {
         let mut batch = Vec::new();
-        self.evaluator.run.check_cancel()?;
+        self.evaluator.run.breathe().await?;
         while batch.len() < BATCH_ROWS {
             let Some((row, running)) = &mut self.current else {
                 let Some(row) = self.rows.next() else {
                     if !batch.is_empty() {
                         break;
                     }
-                    self.evaluator.run.check_cancel()?;
+                    self.evaluator.run.breathe().await?;
                     match self.input.next().await? {
                         Some(rows) => self.rows = rows.into_iter(),
                         None => break,

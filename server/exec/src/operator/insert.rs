@@ -123,7 +123,7 @@ impl InsertOperator {
                 self.done = true;
                 break;
             };
-            self.evaluator.run.check_cancel()?;
+            self.evaluator.run.breathe().await?;
             proposed.reserve(batch.len());
             for row in batch {
                 let mut row = match self.as_it_comes && row.len() == self.values.len() {

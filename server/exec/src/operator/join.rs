@@ -14,7 +14,7 @@ use super::join_right::{Kept, Lateral};
 use super::{BATCH_ROWS, BoxedOperator, Operator};
 
 /// How many pairs are looked at between two checks for a cancel request.
-const PAIRS_PER_CHECK: usize = 4096;
+const PAIRS_PER_CHECK: usize = 1024;
 
 /// A join.
 pub struct JoinOperator {
@@ -90,7 +90,11 @@ impl JoinOperator {
         }
         let mut out = Vec::new();
         while out.len() < BATCH_ROWS {
-            self.evaluator.run.check_cancel()?;
+            // A left row counts as much as a pair.
+            self.pairs += 1;
+            if self.pairs.is_multiple_of(PAIRS_PER_CHECK) {
+                self.evaluator.run.breathe().await?;
+            }
             if self.current.is_some() {
                 match self.right {
                     Right::Kept(_) => self.kept_pairs(&mut out).await?,
@@ -150,7 +154,7 @@ impl JoinOperator {
             current.at = kept.after(at);
             self.pairs += 1;
             if self.pairs.is_multiple_of(PAIRS_PER_CHECK) {
-                self.evaluator.run.check_cancel()?;
+                self.evaluator.run.breathe().await?;
             }
             if !self.on.is_empty() {
                 fill_pair(&mut pair, &current.row, right);
@@ -192,6 +196,10 @@ impl JoinOperator {
         while let Some(right) = lateral.next(&self.evaluator).await? {
             let mut pair = Row::new();
             fill_pair(&mut pair, &current.row, &right);
+            self.pairs += 1;
+            if self.pairs.is_multiple_of(PAIRS_PER_CHECK) {
+                self.evaluator.run.breathe().await?;
+            }
             if !self.on.hold(&self.evaluator, &pair).await? {
                 continue;
             }

@@ -9,7 +9,7 @@ use braid_types::{Datum, Result, Row};
 
 use super::eval::Evaluator;
 use super::exprs::{Exprs, Held};
-use super::{BoxedOperator, Run, build};
+use super::{BATCH_ROWS, BoxedOperator, Run, build};
 
 /// No further row.
 const END: usize = usize::MAX;
@@ -69,7 +69,7 @@ impl Kept {
     pub async fn load(&mut self, evaluator: &Evaluator, mark: bool) -> Result<()> {
         let Some(mut input) = self.input.take() else { return Ok(()) };
         while let Some(batch) = input.next().await? {
-            evaluator.run.check_cancel()?;
+            evaluator.run.breathe().await?;
             self.held.take_rows(&batch)?;
             self.rows.extend(batch);
         }
@@ -81,6 +81,9 @@ impl Kept {
         hash.chain = vec![END; self.rows.len()];
         // From the end, so that equal keys are found in the input's order.
         for (i, row) in self.rows.iter().enumerate().rev() {
+            if i.is_multiple_of(BATCH_ROWS) {
+                evaluator.run.breathe().await?;
+            }
             hash.right.eval_into(evaluator, row, &mut hash.key).await?;
             if hash.key.iter().any(Datum::is_null) {
                 continue;
@@ -158,7 +161,7 @@ impl Lateral {
                 return Ok(Some(row));
             }
             let Some(current) = &mut self.current else { return Ok(None) };
-            evaluator.run.check_cancel()?;
+            evaluator.run.breathe().await?;
             match current.next().await? {
                 Some(rows) => self.rows = rows.into_iter(),
                 None => self.current = None,

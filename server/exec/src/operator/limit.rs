@@ -50,7 +50,7 @@ impl LimitOperator {
         }
         while !self.done {
             let Some(mut batch) = self.input.next().await? else { break };
-            self.evaluator.run.check_cancel()?;
+            self.evaluator.run.breathe().await?;
             if self.skip > 0 {
                 let skipped = usize::try_from(self.skip).unwrap_or(usize::MAX).min(batch.len());
                 self.skip -= skipped as u64;

@@ -77,7 +77,7 @@ impl LookupJoinOperator {
     async fn next_rows(&mut self) -> Result<Option<Vec<Row>>> {
         loop {
             let Some(batch) = self.left.next().await? else { return Ok(None) };
-            self.evaluator.run.check_cancel()?;
+            self.evaluator.run.breathe().await?;
             let rows = self.join_batch(batch).await?;
             if !rows.is_empty() {
                 return Ok(Some(rows));
@@ -165,7 +165,7 @@ impl Lookup {
         let shape = self.bounds.shape.as_ref();
         let request = |span| ScanRequest::new(span).shape(shape);
         while let Some(batch) = scan.next(run, request).await? {
-            run.check_cancel()?;
+            run.breathe().await?;
             for (key, value) in batch.iter() {
                 let Some(secondary) = &self.secondary else {
                     self.add_pair(key, value, &mut found)?;

@@ -26,6 +26,7 @@ mod run;
 pub(crate) mod scan;
 mod set_op;
 mod sort;
+mod sorting;
 pub(crate) mod spans;
 mod update;
 mod values;

@@ -55,7 +55,7 @@ impl MultiScan {
             if self.waiting.is_empty() {
                 return Ok(None);
             }
-            run.check_cancel()?;
+            run.breathe().await?;
             self.open_next(run, &request).await?;
         }
     }

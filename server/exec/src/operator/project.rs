@@ -23,7 +23,7 @@ impl FilterOperator {
 
     async fn batch(&mut self) -> Result<Option<Vec<Row>>> {
         while let Some(batch) = self.input.next().await? {
-            self.evaluator.run.check_cancel()?;
+            self.evaluator.run.breathe().await?;
             let batch = keep(batch, &self.predicates, &self.evaluator).await?;
             if !batch.is_empty() {
                 return Ok(Some(batch));
@@ -48,7 +48,7 @@ pub async fn keep(
             if predicates.hold(evaluator, &row).await? {
                 kept.push(row);
             }
-            evaluator.run.check_cancel()?;
+            evaluator.run.breathe().await?;
         }
         return Ok(kept);
     }
@@ -93,7 +93,7 @@ impl ProjectOperator {
 
     async fn batch(&mut self) -> Result<Option<Vec<Row>>> {
         let Some(mut batch) = self.input.next().await? else { return Ok(None) };
-        self.evaluator.run.check_cancel()?;
+        self.evaluator.run.breathe().await?;
         if let Some(places) = &self.moves {
             for row in &mut batch {
                 move_columns(row, places);
@@ -103,7 +103,7 @@ impl ProjectOperator {
         for row in &mut batch {
             *row = self.exprs.eval(&self.evaluator, row).await?;
             if self.exprs.waits {
-                self.evaluator.run.check_cancel()?;
+                self.evaluator.run.breathe().await?;
             }
         }
         Ok(Some(batch))

@@ -67,7 +67,7 @@ async fn count(evaluator: &Evaluator, table: &Arc<Table>, spans: &[Span]) -> Res
     let mut last: Option<Key> = None;
     let mut rows = 0;
     while let Some(batch) = scan.next(&evaluator.run, request).await? {
-        evaluator.run.check_cancel()?;
+        evaluator.run.breathe().await?;
         if reader.rows.family_count() == 1 {
             rows += batch.len();
             continue;
@@ -104,7 +104,7 @@ async fn delete_entries(
     let mut scan = in_order(spans);
     let mut partial: Option<(Key, Row)> = None;
     while let Some(batch) = scan.next(run, request).await? {
-        run.check_cancel()?;
+        run.breathe().await?;
         for (key, value) in batch.iter() {
             let row_key = reader.decoder.row_key(key)?;
             if partial.as_ref().is_none_or(|(known, _)| known != row_key) {

@@ -127,9 +127,10 @@ impl Run {
         self.changed.store(to, Ordering::Relaxed);
     }
 
-    /// 57014 once the statement is to stop.
-    pub fn check_cancel(&self) -> Result<()> {
-        self.cx.cancel.check()
+    /// Lets others have the thread if it is their turn; 57014 once the statement is to stop.
+    /// Operators call it once a batch, and in every loop that may go on for long without one.
+    pub async fn breathe(&self) -> Result<()> {
+        self.cx.breathe().await
     }
 
     /// Counts rows that are kept in memory; 53200 beyond the limit.

@@ -300,7 +300,7 @@ impl ScanOperator {
             self.start().await?;
         }
         loop {
-            self.evaluator.run.check_cancel()?;
+            self.evaluator.run.breathe().await?;
             if self.left == Some(0) {
                 return Ok(None);
             }

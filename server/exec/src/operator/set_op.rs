@@ -52,7 +52,7 @@ impl SetOperator {
         if !self.second {
             self.second = true;
             while let Some(batch) = self.right.next().await? {
-                self.evaluator.run.check_cancel()?;
+                self.evaluator.run.breathe().await?;
                 for row in batch {
                     let bytes = row_bytes(&row);
                     let count = self.rows.entry(row).or_insert(0);
@@ -64,7 +64,7 @@ impl SetOperator {
             }
         }
         while let Some(mut batch) = self.left.next().await? {
-            self.evaluator.run.check_cancel()?;
+            self.evaluator.run.breathe().await?;
             let mut failed = None;
             batch.retain(|row| {
                 self.keeps(row).unwrap_or_else(|error| {
@@ -119,7 +119,7 @@ impl SetOperator {
                 self.second = true;
                 continue;
             };
-            self.evaluator.run.check_cancel()?;
+            self.evaluator.run.breathe().await?;
             if self.all {
                 return Ok(Some(batch));
             }

@@ -9,7 +9,8 @@ use futures_util::future::BoxFuture;
 use super::eval::Evaluator;
 use super::exprs::{Exprs, Held};
 use super::run::row_bytes;
-use super::{BATCH_ROWS, BoxedOperator, Operator};
+use super::sorting::sort;
+use super::{BATCH_ROWS, BoxedOperator, Operator, Run};
 
 /// The directions of sort keys.
 pub struct Directions(Vec<Direction>);
@@ -104,6 +105,10 @@ impl KeyOrder {
             None => self.directions.compare(&a.keys, &b.keys),
         }
     }
+
+    async fn sort(&self, run: &Run, entries: Vec<Entry>) -> Result<Vec<Entry>> {
+        sort(run, entries, |a, b| self.compare(a, b)).await
+    }
 }
 
 impl SortOperator {
@@ -137,7 +142,7 @@ impl SortOperator {
         let full = wanted.saturating_mul(2).max(wanted.saturating_add(BATCH_ROWS));
         let mut pruned = false;
         while let Some(batch) = self.input.next().await? {
-            self.evaluator.run.check_cancel()?;
+            self.evaluator.run.breathe().await?;
             let mut bytes = 0;
             for row in batch {
                 let keys = match &self.order.places {
@@ -154,14 +159,14 @@ impl SortOperator {
             }
             self.held.take(bytes)?;
             if wanted > 0 && entries.len() > full {
-                entries.sort_by(|a, b| self.order.compare(a, b));
+                entries = self.order.sort(&self.evaluator.run, entries).await?;
                 entries.truncate(wanted);
                 pruned = true;
                 self.held.clear();
                 self.held.take(entries.iter().map(Entry::bytes).sum())?;
             }
         }
-        entries.sort_by(|a, b| self.order.compare(a, b));
+        let mut entries = self.order.sort(&self.evaluator.run, entries).await?;
         entries.truncate(wanted);
         Ok(entries)
     }
@@ -170,7 +175,7 @@ impl SortOperator {
         if self.sorted.is_none() {
             self.sorted = Some(self.read().await?.into_iter());
         }
-        self.evaluator.run.check_cancel()?;
+        self.evaluator.run.breathe().await?;
         let Some(sorted) = &mut self.sorted else { return Ok(None) };
         let batch: Vec<Row> = sorted.by_ref().take(BATCH_ROWS).map(|entry| entry.row).collect();
         if batch.is_empty() {

@@ -56,7 +56,7 @@ impl UpdateOperator {
         let mut changes = Vec::new();
         let mut inputs = Vec::new();
         while let Some(batch) = self.input.next().await? {
-            self.evaluator.run.check_cancel()?;
+            self.evaluator.run.breathe().await?;
             self.evaluator.run.count_rows(&batch)?;
             for row in batch {
                 let old: Row = row[..self.width].to_vec();

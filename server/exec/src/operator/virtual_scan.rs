@@ -50,7 +50,7 @@ impl VirtualScanOperator {
         while let Some(rows) = &mut self.rows
             && rows.len() > 0
         {
-            self.evaluator.run.check_cancel()?;
+            self.evaluator.run.breathe().await?;
             let project = |row: Row| -> Row {
                 self.places.iter().map(|p| row.get(*p).cloned().unwrap_or(Datum::Null)).collect()
             };

@@ -15,6 +15,7 @@ use super::eval::Evaluator;
 use super::exprs::{Exprs, Held};
 use super::run::row_bytes;
 use super::sort::{Directions, key_exprs};
+use super::sorting::sort;
 use super::{BATCH_ROWS, BoxedOperator, Operator};
 
 /// How many rows an aggregate takes between two checks for a cancel request.
@@ -76,7 +77,7 @@ impl WindowOperator {
     async fn read(&mut self) -> Result<Vec<Row>> {
         let mut entries = Vec::new();
         while let Some(batch) = self.input.next().await? {
-            self.evaluator.run.check_cancel()?;
+            self.evaluator.run.breathe().await?;
             let mut bytes = 0;
             for row in batch {
                 let partition = self.partition.eval(&self.evaluator, &row).await?;
@@ -87,15 +88,16 @@ impl WindowOperator {
             }
             self.held.take(bytes)?;
         }
-        entries.sort_by(|a, b| {
+        let entries = sort(&self.evaluator.run, entries, |a: &Entry, b: &Entry| {
             a.partition.cmp(&b.partition).then_with(|| self.order.compare(&a.keys, &b.keys))
-        });
+        })
+        .await?;
         let mut results = Vec::with_capacity(entries.len());
         for rows in entries.chunk_by(|a, b| a.partition == b.partition) {
             let partition = Partition::new(rows, &self.order);
             let mut columns = Vec::with_capacity(self.calls.len());
             for call in &self.calls {
-                self.evaluator.run.check_cancel()?;
+                self.evaluator.run.breathe().await?;
                 columns.push(call.compute(&partition, &self.evaluator).await?.into_iter());
             }
             for _ in rows {
@@ -115,7 +117,7 @@ impl WindowOperator {
         if self.output.is_none() {
             self.output = Some(self.read().await?.into_iter());
         }
-        self.evaluator.run.check_cancel()?;
+        self.evaluator.run.breathe().await?;
         let Some(output) = &mut self.output else { return Ok(None) };
         let batch: Vec<Row> = output.by_ref().take(BATCH_ROWS).collect();
         if batch.is_empty() {
@@ -400,7 +402,7 @@ impl Call {
                     state.add(args, env)?;
                     taken += 1;
                     if taken % ROWS_PER_CHECK == 0 {
-                        cx.run.check_cancel()?;
+                        cx.run.breathe().await?;
                     }
                 }
                 current = state.finish(env)?;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use braid_catalog::{Relation, Table};
 use braid_exec::check_left;
 use braid_sql::ast::{Copy, CopySource};
-use braid_types::{Datum, Error, FormatSettings, Result, SqlState, SqlType, text};
+use braid_types::{Datum, Error, FormatSettings, Result, SqlState, SqlType, text, work};
 
 use super::Format;
 use super::records::{Field, Records};
@@ -118,6 +118,7 @@ impl Session {
                 }
             };
             self.shared.entry.cancel.check()?;
+            work::breathe().await?;
             loop {
                 let line = records.line;
                 let at =

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use braid_sql::ast::{Copy, CopyDirection, CopySource, Ident};
-use braid_types::{Datum, Error, FormatSettings, Result, SqlState, SqlType, text};
+use braid_types::{Datum, Error, FormatSettings, Result, SqlState, SqlType, text, work};
 
 use super::Format;
 use crate::client::{Client, ResultColumn};
@@ -72,6 +72,7 @@ impl Session {
                 client.copy_data(&line);
             }
             count += rows.len() as u64;
+            work::breathe().await?;
             if client.position() - client.sent() > active.result_buffer_bytes {
                 client.flush().await.map_err(|error| connection_lost(&error))?;
             }

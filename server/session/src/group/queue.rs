@@ -1,6 +1,7 @@
 //! What a session and the tasks of its group share: the ledger, and word of every change.
 
 use std::collections::HashMap;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::LazyLock;
 use std::task::{Context, Waker};
@@ -14,7 +15,10 @@ use tokio::task::AbortHandle;
 
 use super::ledger::{Arrival, Depends, Ledger, WaitsFor};
 use super::task::{self, Job};
+use crate::compute;
+use crate::entry::ended;
 use crate::errors::is_retryable;
+use crate::server::Server;
 
 /// `BRAID_UNSAFE_NO_DEPENDENCIES=1` in the server's environment lets every queued statement run
 /// at once, for the test that shows what the analysis is good for.
@@ -100,13 +104,14 @@ impl Queue {
 
     /// Takes the first step of a statement; the rest is for a task.
     fn step(self: &Arc<Self>, number: u32, job: Job) {
+        let (cancel, server) = (job.cancel(), job.server.clone());
         let mut work = Box::pin(task::run(self.clone(), number, job));
         let mut context = Context::from_waker(Waker::noop());
         if work.as_mut().poll(&mut context).is_ready() {
             return;
         }
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
-        let abort = runtime.spawn(work).abort_handle();
+        let abort = runtime.spawn(roam(work, cancel, &server)).abort_handle();
         match self.state.lock().tasks.get_mut(&number) {
             Some(task) => task.abort = Some(abort),
             // It has finished meanwhile, or nobody is interested any more.
@@ -130,8 +135,9 @@ impl Queue {
     fn start(self: &Arc<Self>, state: &mut State) {
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
         for (number, job) in state.ledger.startable() {
-            let cancel = job.cancel();
-            let task = runtime.spawn(task::run(self.clone(), number, job));
+            let (cancel, server) = (job.cancel(), job.server.clone());
+            let work = Box::pin(task::run(self.clone(), number, job));
+            let task = runtime.spawn(roam(work, cancel.clone(), &server));
             state.tasks.insert(number, Task { cancel, abort: Some(task.abort_handle()) });
         }
     }
@@ -173,6 +179,22 @@ impl Queue {
         state.expendable = None;
         let tasks: Vec<Task> = state.tasks.drain().map(|(_, task)| task).collect();
         drop(state);
-        tasks.iter().filter_map(|task| task.abort.as_ref()).for_each(AbortHandle::abort);
+        for task in tasks {
+            // One that computes on a thread of its own is not reached by an abort.
+            task.cancel.stop(ended());
+            if let Some(abort) = task.abort {
+                abort.abort();
+            }
+        }
     }
+}
+
+/// The task of a statement: it may compute for long without keeping others waiting.
+fn roam(
+    work: Pin<Box<dyn Future<Output = ()> + Send>>,
+    cancel: Arc<Cancel>,
+    server: &Server,
+) -> impl Future<Output = ()> + Send + use<> {
+    let pool = server.compute.clone();
+    async move { compute::run(&pool, cancel, work, std::future::pending()).await }
 }

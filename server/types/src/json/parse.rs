@@ -1,7 +1,7 @@
 //! A parser after RFC 8259, with PostgreSQL's error details.
 
 use super::Json;
-use crate::{Error, Numeric, Result, SqlState};
+use crate::{Error, Numeric, Result, SqlState, work};
 
 /// How deep values may nest.
 const DEPTH_MAX: usize = 1000;
@@ -172,6 +172,7 @@ impl Parser<'_> {
     }
 
     fn value(&mut self, depth: usize) -> Result<Json> {
+        work::tick()?;
         if depth > DEPTH_MAX {
             return Err(Error::new(SqlState::StatementTooComplex, "stack depth limit exceeded")
                 .hint(format!("JSON values may nest at most {DEPTH_MAX} deep.")));

@@ -8,7 +8,7 @@ use super::arith::{
     DISPLAY_SCALE_MAX, SIG_DIGITS_MIN, division_by_zero, leading_group, quotient_at, rescale,
 };
 use super::number::{DIGITS_MAX, digit_count, overflow, pow10};
-use crate::{Error, Result, SqlState};
+use crate::{Error, Result, SqlState, work};
 
 /// Digits beyond the wanted ones that series are computed with.
 const GUARD: i64 = 20;
@@ -371,7 +371,7 @@ fn power_integer(base: &BigInt, base_scale: i64, power: i32) -> Result<Numeric> 
         return Numeric::from_big(quotient, result_scale);
     }
     let keep = 1 + result_scale + weight.abs() as i64 + GUARD + 16;
-    let (mantissa, scale) = power_truncated(base, base_scale, steps, keep);
+    let (mantissa, scale) = power_truncated(base, base_scale, steps, keep)?;
     if power > 0 {
         return at_scale(mantissa, scale);
     }
@@ -380,7 +380,7 @@ fn power_integer(base: &BigInt, base_scale: i64, power: i32) -> Result<Numeric> 
 }
 
 /// Square and multiply, keeping the leading `keep` digits.
-fn power_truncated(base: &BigInt, scale: i64, mut steps: u32, keep: i64) -> (BigInt, i64) {
+fn power_truncated(base: &BigInt, scale: i64, mut steps: u32, keep: i64) -> Result<(BigInt, i64)> {
     let shorten = |value: BigInt, scale: i64| {
         let extra = digit_count(&value) - keep;
         if extra > 0 { (value / pow10(extra as u32), scale - extra) } else { (value, scale) }
@@ -388,12 +388,14 @@ fn power_truncated(base: &BigInt, scale: i64, mut steps: u32, keep: i64) -> (Big
     let mut result = (BigInt::from(1), 0);
     let mut square = shorten(base.clone(), scale);
     loop {
+        // Each step multiplies and divides numbers of up to DIGITS_MAX digits.
+        work::check()?;
         if steps & 1 == 1 {
             result = shorten(result.0 * &square.0, result.1 + square.1);
         }
         steps >>= 1;
         if steps == 0 {
-            return result;
+            return Ok(result);
         }
         square = shorten(&square.0 * &square.0, square.1 * 2);
     }

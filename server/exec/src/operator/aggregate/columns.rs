@@ -111,7 +111,7 @@ impl AggregateOperator {
             Some(source) => source.next_columns(&mut columns).await?,
             None => false,
         } {
-            self.evaluator.run.check_cancel()?;
+            self.evaluator.run.breathe().await?;
             let mut bytes = 0;
             match &places {
                 Some(places) if whole => {

@@ -77,7 +77,7 @@ pub async fn find(run: &Run, searches: &[Search], looks: &[Look]) -> Result<Foun
     let mut scans = scans(run, searches);
     let mut looks = Some(looks);
     while !scans.is_empty() || looks.is_some() {
-        run.check_cancel()?;
+        run.breathe().await?;
         let now: Vec<Scan<'_>> = scans.drain(..scans.len().min(KEYS_AT_ONCE)).collect();
         let opened = wave(run, now, looks.take().unwrap_or_default(), &mut found).await?;
         for (batch, scan) in opened {
@@ -174,7 +174,7 @@ impl Scan<'_> {
         let mut partial: Option<(Key, Row)> = None;
         let mut batch = first;
         while let Some(entries) = batch {
-            run.check_cancel()?;
+            run.breathe().await?;
             for (key, value) in entries.iter() {
                 match (&*self.entries, self.key) {
                     (Entries::Primary(decoder), Some(values)) => {

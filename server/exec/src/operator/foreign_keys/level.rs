@@ -143,7 +143,7 @@ impl<'r> Level<'r> {
     pub async fn run(mut self, events: Vec<Event>) -> Result<Vec<Event>> {
         for (i, event) in events.into_iter().enumerate() {
             if i % EVENTS_PER_CANCEL == 0 {
-                self.run.check_cancel()?;
+                self.run.breathe().await?;
             }
             match event {
                 Event::Child { link, values, row } => {

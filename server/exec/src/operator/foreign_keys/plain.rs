@@ -98,7 +98,7 @@ pub async fn delete(
         level.scans.extend(opened);
     }
     while !level.scans.is_empty() {
-        run.check_cancel()?;
+        run.breathe().await?;
         let count = level.scans.len().min(SCANS_AT_ONCE);
         let (now, scanners): (Vec<Scan>, Vec<Scanner>) = level.scans.drain(..count).unzip();
         let opened = open(run, scanners).await?;
@@ -353,7 +353,7 @@ impl Level<'_> {
         let before = (child.keys.len(), child.rows.len());
         let mut batch = first;
         while let Some(entries) = batch {
-            self.run.check_cancel()?;
+            self.run.breathe().await?;
             let child = &mut self.children[number];
             child.take(&entries)?;
             seen += entries.len();

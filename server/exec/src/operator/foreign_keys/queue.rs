@@ -127,7 +127,7 @@ async fn levels(run: &Arc<Run>) -> Result<()> {
         if events.is_empty() {
             return Ok(());
         }
-        run.check_cancel()?;
+        run.breathe().await?;
         run.wait(run.cx.txn.renew_snapshot(run.cx.seq)).await?;
         let tables = run.foreign_keys.tables();
         let mut next = match plain::cascades(&events) {

@@ -54,7 +54,7 @@ impl ScanOperator {
         }
         let keys_only = !self.layout.reader.decoder.needs_values();
         loop {
-            self.evaluator.run.check_cancel()?;
+            self.evaluator.run.breathe().await?;
             let Some(batch) = self.next_entries(keys_only).await? else { return Ok(false) };
             let make = || ByColumns::new(&self.layout.reader, &self.filter);
             let by = self.by_columns.get_or_insert_with(make);
