@@ -48,7 +48,9 @@ pub mod walk {
 
     use std::sync::Arc;
 
-    use crate::expr::{Expr, SubqueryKind};
+    use braid_types::SqlType;
+
+    use crate::expr::Expr;
     use crate::node::{FrameBound, JoinMethod, Node, OnConflict, Recheck};
 
     /// Calls `f` on each input of an operator.
@@ -195,10 +197,8 @@ pub mod walk {
     fn subplans_of(e: &mut Expr, f: &mut dyn FnMut(&mut Node)) {
         if let Expr::Subquery(subquery) = e {
             f(Arc::make_mut(&mut subquery.plan));
-            if let SubqueryKind::Quantified { left, .. } = &mut subquery.kind {
-                left.iter_mut().for_each(|e| subplans_of(e, f));
-            }
         }
+        // The children of a subquery include the left side of ANY and ALL.
         e.for_each_child_mut(&mut |child| subplans_of(child, f));
     }
 
@@ -216,5 +216,32 @@ pub mod walk {
             _ => {}
         }
         e.for_each_child_mut(&mut |child| expr_slots(child, into));
+    }
+
+    /// Calls `f` on each column that an expression reads, subqueries' plans included.
+    pub fn columns_mut(e: &mut Expr, f: &mut dyn FnMut(&mut Expr)) {
+        match e {
+            Expr::Column(..) => f(e),
+            Expr::Subquery(subquery) => columns_of_plan(Arc::make_mut(&mut subquery.plan), f),
+            _ => {}
+        }
+        e.for_each_child_mut(&mut |child| columns_mut(child, f));
+    }
+
+    /// Calls `f` on each column that an operator and what is below it read.
+    fn columns_of_plan(node: &mut Node, f: &mut dyn FnMut(&mut Expr)) {
+        exprs_mut(node, &mut |e| columns_mut(e, f));
+        children_mut(node, &mut |child| columns_of_plan(child, f));
+    }
+
+    /// The columns that an expression reads, subqueries' plans included.
+    pub fn columns_read(e: &Expr) -> Vec<(crate::Slot, SqlType)> {
+        let mut columns = Vec::new();
+        columns_mut(&mut e.clone(), &mut |column| {
+            if let Expr::Column(slot, ty) = column {
+                columns.push((*slot, ty.clone()));
+            }
+        });
+        columns
     }
 }

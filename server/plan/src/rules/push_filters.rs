@@ -136,7 +136,8 @@ fn push_aggregate(mut aggregate: Box<AggregateNode>, predicates: Vec<Expr>) -> N
     keep(Node::Aggregate(aggregate), stay)
 }
 
-fn substitute(e: &mut Expr, exprs: &[(Slot, Expr)]) {
+/// Puts a projection's expressions in the place of its output columns.
+pub fn substitute(e: &mut Expr, exprs: &[(Slot, Expr)]) {
     if let Expr::Column(slot, _) = e {
         if let Some((_, known)) = exprs.iter().find(|(s, _)| s == slot) {
             *e = known.clone();

@@ -3,10 +3,13 @@
 //! Only where the subquery is a plain select (no grouping, no LIMIT) whose FROM does not read the
 //! outer row; its WHERE may. `NOT IN` keeps its NULL rules and stays a subquery.
 
+use braid_types::SqlType;
+
 use crate::Slot;
 use crate::expr::{Expr, SubqueryExpr, SubqueryKind, conjuncts};
 use crate::node::{Filter, Join, JoinKind, JoinMethod, Node};
 
+use super::push_filters::substitute;
 use super::walk;
 
 pub fn apply(node: Node) -> Node {
@@ -61,24 +64,21 @@ fn as_join(predicate: Expr) -> Result<(JoinKind, Node, Vec<Expr>), Box<Expr>> {
 
 /// A subquery's FROM and the conditions under which one of its rows counts.
 fn opened(subquery: &SubqueryExpr) -> Option<(Node, Vec<Expr>)> {
-    let mut on = Vec::new();
     let mut node = &*subquery.plan;
+    // The conditions found so far, and behind them the output that IN compares with. Both are
+    // expressions over the output of `node`.
+    let mut on: Vec<Expr> = Vec::new();
     let mut output: Option<Expr> = None;
-    if let SubqueryKind::Quantified { all: false, hashable: true, .. } = &subquery.kind {
-        let slot = *node.slots().first()?;
-        output = Some(Expr::Column(slot, braid_types::SqlType::Unknown));
+    if let SubqueryKind::Quantified { all: false, hashable: true, compare, .. } = &subquery.kind {
+        output = Some(Expr::Column(*node.slots().first()?, right_type(compare)?));
     } else if !matches!(subquery.kind, SubqueryKind::Exists) {
         return None;
     }
     loop {
         match node {
             Node::Project(project) => {
-                if let Some(Expr::Column(slot, _)) = &output {
-                    let (_, e) = project.exprs.iter().find(|(s, _)| s == slot)?;
-                    if e.waits() || e.is_volatile() {
-                        return None;
-                    }
-                    output = Some(e.clone());
+                for e in on.iter_mut().chain(&mut output) {
+                    *e = below(e, &project.exprs)?;
                 }
                 node = &project.input;
             }
@@ -87,7 +87,8 @@ fn opened(subquery: &SubqueryExpr) -> Option<(Node, Vec<Expr>)> {
                 if filter.predicates.iter().any(|p| p.waits() || p.is_volatile()) {
                     return None;
                 }
-                on.extend(filter.predicates.iter().cloned());
+                // Conditions further inside come first: they may guard the outer ones.
+                on.splice(0..0, filter.predicates.iter().cloned());
                 node = &filter.input;
             }
             Node::Scan(_) | Node::Join(_) | Node::CteScan(_) => break,
@@ -113,6 +114,29 @@ fn opened(subquery: &SubqueryExpr) -> Option<(Node, Vec<Expr>)> {
         conjuncts(e, &mut flat);
     }
     Some((source, flat))
+}
+
+/// The type of the right side of a comparison over [`Expr::Input`] 0 and 1.
+fn right_type(compare: &Expr) -> Option<SqlType> {
+    match compare {
+        Expr::Compare(_, _, right) => Some(right.ty()),
+        _ => None,
+    }
+}
+
+/// An expression over a projection's output as one over its input. `None` if it reads what must
+/// be computed once.
+fn below(e: &Expr, exprs: &[(Slot, Expr)]) -> Option<Expr> {
+    let mut slots = Vec::new();
+    e.slots(&mut slots);
+    let steady = |e: &Expr| !e.waits() && !e.is_volatile();
+    let mut read = exprs.iter().filter(|(slot, _)| slots.contains(slot));
+    if !read.all(|(_, e)| steady(e)) {
+        return None;
+    }
+    let mut e = e.clone();
+    substitute(&mut e, exprs);
+    Some(e)
 }
 
 /// Puts the two sides into a comparison over [`Expr::Input`] 0 and 1.
