@@ -2,7 +2,9 @@
 //!
 //! An entry's rows are kept by its [`CteState`] and read by any number of scans; who comes to
 //! their end asks for more. A recursive entry makes one batch after another in the same way, so
-//! that a LIMIT ends an endless recursion. Entries that change data run to their end first.
+//! that a LIMIT ends an endless recursion. Entries that change data run to their end first, or
+//! behind a statement that changes the same table: of several changes of one row the first counts,
+//! and that is the statement's own, unless it reads the entry, as in PostgreSQL.
 //!
 //! What must hold: the run does not own the states (they hold operators, which hold the run);
 //! a WITH that starts again (in a subquery) starts with new states and
@@ -11,6 +13,7 @@
 use std::collections::HashSet;
 use std::sync::{Arc, Weak};
 
+use braid_catalog::Id;
 use braid_plan::{Cte, CteScan, Node, With};
 use braid_types::{Result, Row};
 use futures_util::future::BoxFuture;
@@ -33,6 +36,8 @@ pub struct CteState {
 struct Source {
     run: Arc<Run>,
     held: Held,
+    /// The command tag counts what the statement itself changes, not what this entry does.
+    changes_data: bool,
     /// The plan under way: the entry's, or the recursive term; `None` at the end.
     input: Option<BoxedOperator>,
     recursion: Option<Box<Recursion>>,
@@ -60,6 +65,7 @@ impl CteState {
         let source = Source {
             run: run.clone(),
             held: Held::new(run),
+            changes_data: cte.changes_data,
             input: Some(build(&cte.plan, run, Some(outer.clone()))?),
             recursion,
         };
@@ -77,7 +83,12 @@ impl CteState {
         loop {
             source.run.breathe().await?;
             let Some(input) = &mut source.input else { return Ok(false) };
-            match input.next().await? {
+            let changed = source.run.changed_rows();
+            let next = input.next().await?;
+            if source.changes_data {
+                source.run.reset_changed(changed);
+            }
+            match next {
                 Some(mut batch) => {
                     if let Some(recursion) = &mut source.recursion {
                         if let Some(seen) = &mut recursion.seen {
@@ -121,12 +132,39 @@ pub struct WithOperator {
     /// The entries; those marked run to their end first.
     ctes: Vec<(Arc<CteState>, bool)>,
     body: BoxedOperator,
+    /// The body changes a table that an entry changes too, so it goes first.
+    body_first: bool,
     started: bool,
+    /// The rows of a body that went first.
+    rows: std::collections::VecDeque<Vec<Row>>,
+}
+
+/// The tables that the parts of a WITH change, the body last.
+fn changed_tables(node: &With) -> Vec<Id> {
+    let parts = node.ctes.iter().map(|cte| &cte.plan).chain([&node.body]);
+    parts.filter_map(changed_table).collect()
+}
+
+fn changed_table(node: &Node) -> Option<Id> {
+    match node {
+        Node::Insert(insert) => Some(insert.table.id),
+        Node::Update(update) => Some(update.table.id),
+        Node::Delete(delete) => Some(delete.table.id),
+        Node::With(with) => changed_table(&with.body),
+        _ => None,
+    }
 }
 
 impl WithOperator {
     /// Makes the entries known and builds the statement.
     pub fn new(node: &With, run: &Arc<Run>, outer: OuterRow) -> Result<Self> {
+        let tables = changed_tables(node);
+        for (place, table) in tables.iter().enumerate() {
+            if tables[..place].contains(table) {
+                run.share_changes(*table);
+            }
+        }
+        let body_first = changed_table(&node.body).is_some_and(|table| run.shares_changes(table));
         let mut ctes = Vec::with_capacity(node.ctes.len());
         let mut again = false;
         for cte in &node.ctes {
@@ -138,20 +176,24 @@ impl WithOperator {
             run.subqueries.lock().clear();
         }
         let body = build(&node.body, run, Some(outer))?;
-        Ok(Self { run: run.clone(), ctes, body, started: false })
+        let rows = std::collections::VecDeque::new();
+        Ok(Self { run: run.clone(), ctes, body, body_first, started: false, rows })
     }
 
     async fn batch(&mut self) -> Result<Option<Vec<Row>>> {
         if !self.started {
             self.started = true;
-            // The command tag counts what the statement itself changes.
-            let changed = self.run.changed_rows();
+            if self.body_first {
+                while let Some(batch) = self.body.next().await? {
+                    self.run.count_rows(&batch)?;
+                    self.rows.push_back(batch);
+                }
+            }
             for (state, changes_data) in &self.ctes {
                 while *changes_data && state.advance().await? {}
             }
-            self.run.reset_changed(changed);
         }
-        self.body.next().await
+        if self.body_first { Ok(self.rows.pop_front()) } else { self.body.next().await }
     }
 }
 

@@ -50,22 +50,33 @@ impl DeleteOperator {
         if std::mem::replace(&mut self.done, true) {
             return Ok(None);
         }
-        if let Some((scan, range)) = &self.range {
+        let table = self.writer.rows.table.id;
+        let shared = self.evaluator.run.shares_changes(table);
+        if let (Some((scan, range)), false) = (&self.range, shared) {
             let rows = range_delete(&self.evaluator, scan, range, self.counts).await?;
             self.evaluator.run.add_changed(rows);
             return Ok(None);
         }
         let waits = self.returning.iter().any(Expr::waits);
         let mut seen = HashSet::new();
+        let mut deleted = 0;
         let mut result = Vec::new();
         while let Some(batch) = self.input.next().await? {
             self.evaluator.run.breathe().await?;
             for row in batch {
                 let old = &row[..self.width];
-                // A row that USING matches several times is deleted once.
-                if !seen.insert(self.writer.rows.primary_key(old)) {
+                // A row that USING matches several times is deleted once; one that another part
+                // of the statement has changed stays.
+                let key = self.writer.rows.primary_key(old);
+                let first = if shared {
+                    self.evaluator.run.first_change(table, key)
+                } else {
+                    seen.insert(key)
+                };
+                if !first {
                     continue;
                 }
+                deleted += 1;
                 self.writer.delete(old)?;
                 self.foreign_keys.changed(Some(old), None);
                 if !self.returning.is_empty() {
@@ -74,7 +85,7 @@ impl DeleteOperator {
             }
         }
         self.foreign_keys.hand_over();
-        self.evaluator.run.add_changed(seen.len());
+        self.evaluator.run.add_changed(deleted);
         Ok(if result.is_empty() { None } else { Some(result) })
     }
 }

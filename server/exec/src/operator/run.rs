@@ -1,10 +1,12 @@
 //! What all operators of one run share.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Instant;
 
+use braid_catalog::Id;
+use braid_kv::Key;
 use braid_plan::Node;
 use braid_types::{Datum, Error, Result, Row};
 use futures_util::future::BoxFuture;
@@ -27,6 +29,8 @@ pub struct Run {
     pub(super) foreign_keys: Queue,
     no_outer: OuterRow,
     changed: AtomicU64,
+    /// Of tables that several parts of a WITH change: the rows changed so far, by primary key.
+    changed_rows: Mutex<HashMap<Id, HashSet<Key>>>,
     pub(super) ctes: Mutex<HashMap<u32, Weak<CteState>>>,
     pub(super) subqueries: Mutex<HashMap<u32, Arc<CachedSubquery>>>,
     /// For EXPLAIN ANALYZE.
@@ -85,6 +89,7 @@ impl Run {
             foreign_keys: Queue::default(),
             no_outer: Arc::from([]),
             changed: AtomicU64::new(0),
+            changed_rows: Mutex::default(),
             ctes: Mutex::new(HashMap::new()),
             subqueries: Mutex::new(HashMap::new()),
             observed: None,
@@ -125,6 +130,21 @@ impl Run {
 
     pub(super) fn reset_changed(&self, to: u64) {
         self.changed.store(to, Ordering::Relaxed);
+    }
+
+    /// Lets the parts of a statement know that several of them change this table.
+    pub(super) fn share_changes(&self, table: Id) {
+        self.changed_rows.lock().entry(table).or_default();
+    }
+
+    /// Whether several parts of the statement change this table.
+    pub(super) fn shares_changes(&self, table: Id) -> bool {
+        self.changed_rows.lock().contains_key(&table)
+    }
+
+    /// Whether a row of such a table has not been changed by this statement before; it has now.
+    pub(super) fn first_change(&self, table: Id, key: Key) -> bool {
+        self.changed_rows.lock().entry(table).or_default().insert(key)
     }
 
     /// Lets others have the thread if it is their turn; 57014 once the statement is to stop.

@@ -52,6 +52,8 @@ impl UpdateOperator {
         }
         let waits = self.assignments.iter().any(|(_, e)| e.waits());
         let (places, values): (Vec<usize>, Vec<Expr>) = self.assignments.iter().cloned().unzip();
+        let table = self.writer.rows.table.id;
+        let shared = self.evaluator.run.shares_changes(table);
         let mut seen = HashSet::new();
         let mut changes = Vec::new();
         let mut inputs = Vec::new();
@@ -60,8 +62,15 @@ impl UpdateOperator {
             self.evaluator.run.count_rows(&batch)?;
             for row in batch {
                 let old: Row = row[..self.width].to_vec();
-                // A row that FROM matches several times is updated once.
-                if !seen.insert(self.writer.rows.primary_key(&old)) {
+                // A row that FROM matches several times is updated once; so is one that WITH and
+                // the statement itself match.
+                let key = self.writer.rows.primary_key(&old);
+                let first = if shared {
+                    self.evaluator.run.first_change(table, key)
+                } else {
+                    seen.insert(key)
+                };
+                if !first {
                     continue;
                 }
                 let values = self.evaluator.eval_all(&values, waits, &row).await?;
