@@ -55,7 +55,10 @@ pub fn eval(expr: &Expr, row: &[Datum], cx: &EvalContext<'_>) -> Result<Datum> {
             Some(value) => Datum::Bool(!value),
             None => Datum::Null,
         }),
-        Expr::IsNull(e) => Ok(Datum::Bool(is_null(&*eval_ref(e, row, cx)?))),
+        Expr::IsNull(e) => Ok(Datum::Bool(eval_ref(e, row, cx)?.is_null())),
+        Expr::IsNullRow(e, wanted) => {
+            Ok(Datum::Bool(is_null_row(&*eval_ref(e, row, cx)?, *wanted)))
+        }
         Expr::IsBool(e, wanted) => Ok(Datum::Bool(eval_ref(e, row, cx)?.as_bool() == *wanted)),
         Expr::IsDistinct(left, right) => {
             let left = eval_ref(left, row, cx)?;
@@ -222,11 +225,12 @@ fn connect(list: &[Expr], stop: bool, row: &[Datum], cx: &EvalContext<'_>) -> Re
 }
 
 /// A record is NULL when all its fields are.
-fn is_null(value: &Datum) -> bool {
+/// Whether every field of a record is NULL (`wanted`), or none is. A record inside counts as a
+/// value, whatever its own fields are.
+fn is_null_row(value: &Datum, wanted: bool) -> bool {
     match value {
-        Datum::Null => true,
-        Datum::Record(items) => items.iter().all(Datum::is_null),
-        _ => false,
+        Datum::Record(items) => items.iter().all(|item| item.is_null() == wanted),
+        other => other.is_null() == wanted,
     }
 }
 

@@ -10,7 +10,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use braid_builtins::{Function, Special};
+use braid_builtins::{Function, Special, Volatility};
 use braid_types::{Datum, SqlType};
 
 use crate::node::Node;
@@ -111,8 +111,10 @@ pub enum Expr {
     Or(Vec<Expr>),
     /// `NOT`
     Not(Box<Expr>),
-    /// `IS NULL`
+    /// `IS NULL` of a value that is no record.
     IsNull(Box<Expr>),
+    /// `IS NULL` (true) or `IS NOT NULL` of a record: whether all its fields are.
+    IsNullRow(Box<Expr>, bool),
     /// `IS TRUE` (`Some(true)`), `IS FALSE`, `IS UNKNOWN` (`None`)
     IsBool(Box<Expr>, Option<bool>),
     /// `IS DISTINCT FROM`
@@ -271,6 +273,7 @@ impl Expr {
             | Expr::Or(_)
             | Expr::Not(_)
             | Expr::IsNull(_)
+            | Expr::IsNullRow(..)
             | Expr::IsBool(..)
             | Expr::IsDistinct(..)
             | Expr::InList(..)
@@ -309,6 +312,7 @@ impl Expr {
             | Expr::Array(list, _)
             | Expr::Row(list, _) => list.iter().for_each(f),
             Expr::Not(e) | Expr::IsNull(e) | Expr::IsBool(e, _) | Expr::Field(e, ..) => f(e),
+            Expr::IsNullRow(e, _) => f(e),
             Expr::InSet(e, ..) => f(e),
             Expr::InList(e, list) => {
                 f(e);
@@ -359,6 +363,7 @@ impl Expr {
             | Expr::Array(list, _)
             | Expr::Row(list, _) => list.iter_mut().for_each(f),
             Expr::Not(e) | Expr::IsNull(e) | Expr::IsBool(e, _) | Expr::Field(e, ..) => f(e),
+            Expr::IsNullRow(e, _) => f(e),
             Expr::InSet(e, ..) => f(e),
             Expr::InList(e, list) => {
                 f(e);
@@ -434,6 +439,12 @@ impl Expr {
         })
     }
 
+    /// Whether two evaluations on the same row may differ, by what subqueries do too.
+    pub fn is_volatile_inside(&self) -> bool {
+        self.is_volatile()
+            || self.any(&mut |e| matches!(e, Expr::Subquery(s) if s.plan.is_volatile()))
+    }
+
     /// Whether its value depends on its inputs alone: not on the time, the session or the catalog.
     pub fn is_immutable(&self) -> bool {
         !self.any(&mut |e| match e {
@@ -476,8 +487,18 @@ pub fn conjunction(mut list: Vec<Expr>) -> Expr {
 }
 
 impl Expr {
-    /// Whether two expressions are the same computation, for GROUP BY and ORDER BY.
+    /// Whether two expressions are the same computation with the same result.
     pub fn same(&self, other: &Expr) -> bool {
+        self.is_like(other, false)
+    }
+
+    /// Whether two expressions are written alike: volatile functions may be in them, so that
+    /// evaluating both may give different results.
+    pub fn alike(&self, other: &Expr) -> bool {
+        self.is_like(other, true)
+    }
+
+    fn is_like(&self, other: &Expr, volatile: bool) -> bool {
         let heads = match (self, other) {
             (Expr::Const(a, ta), Expr::Const(b, tb)) => {
                 ta == tb && a.is_null() == b.is_null() && (a.is_null() || a.compare(b).is_eq())
@@ -491,20 +512,21 @@ impl Expr {
             (Expr::Call(a), Expr::Call(b)) => {
                 std::ptr::eq(a.function, b.function)
                     && a.returns == b.returns
-                    && a.function.volatility != braid_builtins::Volatility::Volatile
+                    && (volatile || a.function.volatility != Volatility::Volatile)
             }
             (Expr::Cast(a), Expr::Cast(b)) => a.to == b.to && a.explicit == b.explicit,
             (Expr::IsBool(_, a), Expr::IsBool(_, b)) => a == b,
+            (Expr::IsNullRow(_, a), Expr::IsNullRow(_, b)) => a == b,
             (Expr::Extreme(a, _), Expr::Extreme(b, _)) => a == b,
             (Expr::InSet(_, a, x), Expr::InSet(_, b, y)) => x == y && a == b,
             (Expr::Quantified(a), Expr::Quantified(b)) => {
-                a.all == b.all && a.compare.same(&b.compare)
+                a.all == b.all && a.compare.is_like(&b.compare, volatile)
             }
             (Expr::Field(_, a, _), Expr::Field(_, b, _)) => a == b,
             (Expr::Slice(a), Expr::Slice(b)) => {
                 a.lower.is_some() == b.lower.is_some() && a.upper.is_some() == b.upper.is_some()
             }
-            (Expr::Subquery(a), Expr::Subquery(b)) => Arc::ptr_eq(&a.plan, &b.plan),
+            (Expr::Subquery(a), Expr::Subquery(b)) => a.id == b.id,
             (a, b) => std::mem::discriminant(a) == std::mem::discriminant(b),
         };
         if !heads {
@@ -513,6 +535,6 @@ impl Expr {
         let (mut mine, mut theirs) = (Vec::new(), Vec::new());
         self.for_each_child(&mut |child| mine.push(child));
         other.for_each_child(&mut |child| theirs.push(child));
-        mine.len() == theirs.len() && mine.iter().zip(theirs).all(|(a, b)| a.same(b))
+        mine.len() == theirs.len() && mine.iter().zip(theirs).all(|(a, b)| a.is_like(b, volatile))
     }
 }

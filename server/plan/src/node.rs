@@ -325,6 +325,17 @@ pub enum FrameUnits {
     Groups,
 }
 
+impl FrameUnits {
+    /// Its keyword.
+    pub fn name(self) -> &'static str {
+        match self {
+            FrameUnits::Rows => "ROWS",
+            FrameUnits::Range => "RANGE",
+            FrameUnits::Groups => "GROUPS",
+        }
+    }
+}
+
 /// An end of a frame.
 #[derive(Clone)]
 pub enum FrameBound {

@@ -97,6 +97,14 @@ impl Node {
         }
     }
 
+    /// Whether an expression of the operator, or of what is below it, is volatile.
+    pub fn is_volatile(&self) -> bool {
+        let mut found = false;
+        self.for_each_expr(&mut |e| found = found || e.is_volatile_inside());
+        self.for_each_child(&mut |child| found = found || child.is_volatile());
+        found
+    }
+
     fn for_each_of_change<'a>(&'a self, f: &mut dyn FnMut(&'a Expr)) {
         let (generated, checks, predicates, returning) = match self {
             Node::Insert(n) => {

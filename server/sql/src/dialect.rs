@@ -89,6 +89,10 @@ impl BraidDialect {
                     }
                 })
             }
+            // An unreserved keyword before a string is a type: `name 'x'`.
+            Category::Unreserved if matches!(next, Token::SingleQuotedString(_)) => {
+                Some(typed_string(parser))
+            }
             // A type's name is a column unless more of a typed literal follows.
             Category::Unreserved | Category::Name => {
                 let opens = matches!(

@@ -7,54 +7,10 @@ use braid_sql::ast::{
 use braid_types::cast::CastContext;
 use braid_types::{Datum, Error, Result, SqlState, SqlType};
 
-use super::scope::{ScopeColumn, Scopes};
+use super::context::ExprCx;
+use super::scope::ScopeColumn;
 use super::{Binder, sql_type_of};
 use crate::expr::{CaseExpr, CompareOp, Expr, QuantifiedExpr, SliceExpr};
-use crate::node::{AggregateCall, FunctionCall};
-
-/// Where an expression stands, and what it may contain.
-pub struct ExprCx<'s, 'c> {
-    /// What names mean.
-    pub scopes: Scopes<'s>,
-    /// The clause, for messages: `WHERE`, `GROUP BY`, …
-    pub clause: &'static str,
-    /// Where aggregates, windows and set-returning functions go; `None`: not allowed here.
-    pub collector: Option<&'c mut Collector>,
-}
-
-/// What the expressions of a select list need computed before them.
-#[derive(Default)]
-pub struct Collector {
-    /// Aggregates.
-    pub aggregates: Vec<(crate::Slot, AggregateCall)>,
-    /// Window functions, each with its window.
-    pub windows: Vec<super::window::BoundWindow>,
-    /// Set-returning functions.
-    pub sets: Vec<FunctionCall>,
-    /// Calls of `GROUPING`, which only the aggregation can answer.
-    pub groupings: Vec<GroupingCall>,
-    /// Inside the arguments of an aggregate.
-    pub in_aggregate: bool,
-    /// Aggregates are allowed (select list, HAVING, ORDER BY).
-    pub allow_aggregates: bool,
-    /// Windows and set-returning functions are allowed.
-    pub allow_windows: bool,
-}
-
-/// `GROUPING (…)`.
-pub struct GroupingCall {
-    /// Stands for its result until the groups are known.
-    pub slot: crate::Slot,
-    /// Its arguments, each a grouping expression.
-    pub args: Vec<Expr>,
-}
-
-impl<'s, 'c> ExprCx<'s, 'c> {
-    /// A clause without aggregates.
-    pub fn plain(scopes: Scopes<'s>, clause: &'static str) -> Self {
-        Self { scopes, clause, collector: None }
-    }
-}
 
 impl Binder<'_> {
     /// Binds an expression; errors get the position of the innermost part that has one.
@@ -73,8 +29,8 @@ impl Binder<'_> {
             Ast::Nested(inner) => self.expr(inner, cx),
             Ast::BinaryOp { left, op, right } => self.binary_op(left, op, right, cx),
             Ast::UnaryOp { op, expr } => self.unary_op(op, expr, cx),
-            Ast::IsNull(e) => Ok(is_null(self.expr(e, cx)?)),
-            Ast::IsNotNull(e) => self.is_not_null(e, cx),
+            Ast::IsNull(e) => self.is_null(e, true, cx),
+            Ast::IsNotNull(e) => self.is_null(e, false, cx),
             Ast::IsTrue(e) => self.is_bool(e, Some(true), false, cx),
             Ast::IsNotTrue(e) => self.is_bool(e, Some(true), true, cx),
             Ast::IsFalse(e) => self.is_bool(e, Some(false), false, cx),
@@ -84,15 +40,9 @@ impl Binder<'_> {
             Ast::IsDistinctFrom(a, b) => self.is_distinct(a, b, cx),
             Ast::IsNotDistinctFrom(a, b) => Ok(Expr::Not(Box::new(self.is_distinct(a, b, cx)?))),
             Ast::InList { expr, list, negated } => self.in_list(expr, list, *negated, cx),
-            Ast::InSubquery { expr, subquery, negated } => {
-                let e = self.in_subquery(expr, subquery, cx)?;
-                Ok(negate_if(*negated, e))
+            Ast::InSubquery { .. } | Ast::Exists { .. } | Ast::Subquery(_) => {
+                self.shared_subquery(ast, cx)
             }
-            Ast::Exists { subquery, negated } => {
-                let e = self.exists(subquery, cx)?;
-                Ok(negate_if(*negated, e))
-            }
-            Ast::Subquery(query) => self.scalar_subquery(query, cx),
             Ast::Between { expr, negated, low, high } => {
                 let value = self.expr(expr, cx)?;
                 let low = self.expr(low, cx)?;
@@ -137,7 +87,10 @@ impl Binder<'_> {
             }
             Ast::Interval(interval) => self.interval(interval, cx),
             Ast::Case { operand, conditions, else_result, .. } => {
-                self.case(operand.as_deref(), conditions, else_result.as_deref(), cx)
+                let sets = cx.sets();
+                let case = self.case(operand.as_deref(), conditions, else_result.as_deref(), cx)?;
+                cx.refuse_sets(sets, "CASE")?;
+                Ok(case)
             }
             Ast::Function(function) => self.function(function, cx),
             Ast::Tuple(items) => {
@@ -205,6 +158,11 @@ impl Binder<'_> {
 
     fn whole_row<'s>(&mut self, columns: impl Iterator<Item = &'s ScopeColumn>) -> Result<Expr> {
         let columns: Vec<&ScopeColumn> = columns.collect();
+        if let [column] = columns[..]
+            && column.is_row
+        {
+            return Ok(column_expr(column));
+        }
         let fields = columns.iter().map(|c| (c.name.clone(), c.ty.clone())).collect();
         let items = columns.into_iter().map(column_expr).collect();
         Ok(Expr::Row(items, SqlType::Record(fields)))
@@ -330,14 +288,15 @@ impl Binder<'_> {
         }
     }
 
-    fn is_not_null(&mut self, e: &Ast, cx: &mut ExprCx<'_, '_>) -> Result<Expr> {
-        let e = self.expr(e, cx)?;
-        // A row is not null when all its fields are not.
-        if let Expr::Row(items, _) = e {
-            let all = items.into_iter().map(|item| Expr::Not(Box::new(is_null(item)))).collect();
-            return Ok(Expr::And(all));
-        }
-        Ok(Expr::Not(Box::new(is_null(e))))
+    /// `IS NULL` (`wanted`) and `IS NOT NULL`. A record is asked for all its fields, so that the
+    /// two are not opposites of each other.
+    fn is_null(&mut self, e: &Ast, wanted: bool, cx: &mut ExprCx<'_, '_>) -> Result<Expr> {
+        let test = |e: Expr| negate_if(!wanted, Expr::IsNull(Box::new(e)));
+        Ok(match self.expr(e, cx)? {
+            Expr::Row(items, _) => Expr::And(items.into_iter().map(test).collect()),
+            e if matches!(e.ty(), SqlType::Record(_)) => Expr::IsNullRow(Box::new(e), wanted),
+            e => test(e),
+        })
     }
 
     fn is_bool(
@@ -738,11 +697,7 @@ fn column_expr(column: &ScopeColumn) -> Expr {
     Expr::Column(column.slot, column.ty.clone())
 }
 
-fn is_null(e: Expr) -> Expr {
-    Expr::IsNull(Box::new(e))
-}
-
-fn negate_if(negated: bool, e: Expr) -> Expr {
+pub(super) fn negate_if(negated: bool, e: Expr) -> Expr {
     if negated { Expr::Not(Box::new(e)) } else { e }
 }
 

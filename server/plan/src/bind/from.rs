@@ -10,8 +10,9 @@ use braid_sql::ast::{
 use braid_types::{Error, Result, SqlState, SqlType};
 
 use super::Binder;
-use super::expr::ExprCx;
+use super::context::ExprCx;
 use super::function::function_name;
+use super::names::alias_name;
 use super::query::{BoundQuery, plain_column};
 use super::scope::{Scope, ScopeColumn, Scopes};
 use crate::expr::{CompareOp, Expr};
@@ -123,7 +124,13 @@ impl Binder<'_> {
     ) -> Result<(Node, Scope)> {
         let mut on = Vec::with_capacity(using.len());
         let mut merged = Vec::with_capacity(using.len());
-        for name in using {
+        for (place, name) in using.iter().enumerate() {
+            if using[..place].contains(name) {
+                return Err(Error::new(
+                    SqlState::DuplicateColumn,
+                    format!("column name \"{name}\" appears more than once in USING clause"),
+                ));
+            }
             let a = using_column(&left_scope, name, "left")?;
             let b = using_column(&right_scope, name, "right")?;
             let left_expr = Expr::Column(a.slot, a.ty.clone());
@@ -180,6 +187,10 @@ impl Binder<'_> {
         parent: Option<&Scopes<'_>>,
     ) -> Result<(Node, Scope)> {
         let around = Scopes { scope: before, parent };
+        if let Some(alias) = alias_of(factor) {
+            alias_name(&alias.name)?;
+            alias.columns.iter().try_for_each(|column| alias_name(&column.name).map(drop))?;
+        }
         match factor {
             TableFactor::Table {
                 name, alias, args: None, with_ordinality: false, sample, ..
@@ -343,6 +354,7 @@ impl Binder<'_> {
                 ty: column.ty.clone(),
                 hidden: column.hidden,
                 merged: false,
+                is_row: false,
                 origin: (table.id, column.id),
             });
         }
@@ -480,7 +492,9 @@ impl Binder<'_> {
             for ((slot, ty), name) in call.columns.iter().zip(names) {
                 // One column without a name of its own takes the alias.
                 let name = if width == 1 && name == function { shown.clone() } else { name };
-                scope.columns.push(plain_column(&shown, &name, *slot, ty.clone()));
+                let is_row = width == 1 && !with_ordinality;
+                let column = plain_column(&shown, &name, *slot, ty.clone());
+                scope.columns.push(ScopeColumn { is_row, ..column });
             }
             functions.push(call);
         }
@@ -492,6 +506,19 @@ impl Binder<'_> {
             rename_columns(&mut scope, alias)?;
         }
         Ok((Node::Function(FunctionScan { functions, ordinality }), scope))
+    }
+}
+
+/// The alias of an item of FROM.
+fn alias_of(factor: &TableFactor) -> Option<&TableAlias> {
+    match factor {
+        TableFactor::Table { alias, .. }
+        | TableFactor::Function { alias, .. }
+        | TableFactor::TableFunction { alias, .. }
+        | TableFactor::UNNEST { alias, .. }
+        | TableFactor::Derived { alias, .. }
+        | TableFactor::NestedJoin { alias, .. } => alias.as_ref(),
+        _ => None,
     }
 }
 
@@ -526,6 +553,7 @@ fn name_join(scope: &mut Scope, alias: &TableAlias) -> Result<()> {
     scope.columns.retain(|column| !column.merged);
     for column in &mut scope.columns {
         column.table.clone_from(&name);
+        column.is_row = false;
     }
     rename_columns(scope, alias)
 }

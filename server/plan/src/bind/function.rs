@@ -1,7 +1,7 @@
 //! Function calls: scalar functions, aggregates, set-returning functions, and the keywords that
 //! are functions without parentheses.
 
-use braid_builtins::{ResolvedAggregate, ResolvedSet};
+use braid_builtins::ResolvedSet;
 use braid_sql::ast::{
     DuplicateTreatment, Expr as Ast, Function, FunctionArg, FunctionArgExpr,
     FunctionArgumentClause, FunctionArguments, ObjectName, OrderByExpr,
@@ -10,9 +10,9 @@ use braid_types::cast::CastContext;
 use braid_types::{Error, Result, SqlState, SqlType};
 
 use super::Binder;
-use super::expr::{ExprCx, GroupingCall};
+use super::context::{ExprCx, IN_WINDOW_CALL};
 use crate::expr::{CaseExpr, CompareOp, Expr};
-use crate::node::{AggregateCall, FunctionCall, SortKey};
+use crate::node::{FunctionCall, SortKey};
 
 /// A function's arguments as written.
 pub(super) struct Arguments<'q> {
@@ -68,12 +68,16 @@ impl Binder<'_> {
         let args = self.arguments(&arguments.list, cx)?;
         let types: Vec<SqlType> = args.iter().map(Expr::ty).collect();
         if let Some(resolved) = braid_builtins::resolve_set_function(&name, &types)? {
-            return self.set_function(&name, resolved, args, cx);
+            return self.set_function(resolved, args, cx);
         }
         self.scalar_call(&name, args, types)
     }
 
-    fn arguments(&mut self, list: &[&Ast], cx: &mut ExprCx<'_, '_>) -> Result<Vec<Expr>> {
+    pub(super) fn arguments(
+        &mut self,
+        list: &[&Ast],
+        cx: &mut ExprCx<'_, '_>,
+    ) -> Result<Vec<Expr>> {
         list.iter().map(|ast| self.expr(ast, cx)).collect()
     }
 
@@ -100,7 +104,9 @@ impl Binder<'_> {
     ) -> Result<Option<Expr>> {
         Ok(Some(match name {
             "coalesce" => {
+                let sets = cx.sets();
                 let args = self.arguments(&arguments.list, cx)?;
+                cx.refuse_sets(sets, "COALESCE")?;
                 let (args, _) = self.unify(args, "COALESCE")?;
                 Expr::Coalesce(args)
             }
@@ -145,112 +151,24 @@ impl Binder<'_> {
         self.call(function, Vec::new()).map(Some)
     }
 
-    /// An aggregate call; `None` if there is no aggregate of that name.
-    fn aggregate(
-        &mut self,
-        name: &str,
-        function: &Function,
-        arguments: &Arguments<'_>,
-        cx: &mut ExprCx<'_, '_>,
-    ) -> Result<Option<Expr>> {
-        if !braid_builtins::is_aggregate(name) {
-            return Ok(None);
-        }
-        let clause = cx.clause;
-        let scopes = cx.scopes;
-        let Some(collector) = cx.collector.as_deref_mut().filter(|c| c.allow_aggregates) else {
-            return Err(Error::new(
-                SqlState::GroupingError,
-                format!("aggregate functions are not allowed in {clause}"),
-            ));
-        };
-        if collector.in_aggregate {
-            return Err(Error::new(
-                SqlState::GroupingError,
-                "aggregate function calls cannot be nested",
-            ));
-        }
-        // Arguments see the rows before grouping.
-        let mut inner = ExprCx { scopes, clause: "an aggregate function", collector: None };
-        let mut args = self.arguments(&arguments.list, &mut inner)?;
-        let mut order = self.sort_keys(&arguments.order, &mut inner)?;
-        if !function.within_group.is_empty() {
-            // An ordered-set aggregate takes the sorted expression behind its own arguments.
-            let within: Vec<&OrderByExpr> = function.within_group.iter().collect();
-            order = self.sort_keys(&within, &mut inner)?;
-            args.extend(order.iter().map(|key| key.expr.clone()));
-        }
-        let filter = match &function.filter {
-            Some(ast) => {
-                let mut inner = ExprCx { scopes, clause: "FILTER", collector: None };
-                let e = self.expr(ast, &mut inner)?;
-                Some(self.coerce_bool(e, "FILTER")?)
-            }
-            None => None,
-        };
-        let types: Vec<SqlType> = args.iter().map(Expr::ty).collect();
-        let Some(resolved) = braid_builtins::resolve_aggregate(name, &types)? else {
-            return Ok(None);
-        };
-        let call = self.aggregate_call(resolved, args, arguments.distinct, filter, order)?;
-        let returns = call.returns.clone();
-        if arguments.star && name != "count" {
-            return Err(Error::new(
-                SqlState::WrongObjectType,
-                format!("{name}(*) must be used to call a parameterless aggregate function"),
-            ));
-        }
-        let slot = self.slot();
-        if let Some(collector) = cx.collector.as_deref_mut() {
-            for (slot, known) in &collector.aggregates {
-                if same_aggregate(known, &call) {
-                    return Ok(Some(Expr::Column(*slot, returns)));
-                }
-            }
-            collector.aggregates.push((slot, call));
-        }
-        Ok(Some(Expr::Column(slot, returns)))
-    }
-
-    pub(super) fn aggregate_call(
-        &mut self,
-        resolved: ResolvedAggregate,
-        args: Vec<Expr>,
-        distinct: bool,
-        filter: Option<Expr>,
-        order: Vec<SortKey>,
-    ) -> Result<AggregateCall> {
-        let args = args
-            .into_iter()
-            .zip(&resolved.arg_types)
-            .map(|(arg, ty)| self.argument(arg, ty))
-            .collect::<Result<Vec<_>>>()?;
-        let types = args.iter().map(Expr::ty).collect();
-        Ok(AggregateCall {
-            aggregate: resolved.aggregate,
-            args,
-            types,
-            returns: resolved.returns,
-            distinct,
-            filter,
-            order,
-        })
-    }
-
     /// A set-returning function in a select list.
     fn set_function(
         &mut self,
-        name: &str,
         resolved: ResolvedSet,
         args: Vec<Expr>,
         cx: &mut ExprCx<'_, '_>,
     ) -> Result<Expr> {
-        let clause = cx.clause;
-        if cx.collector.as_ref().is_none_or(|c| !c.allow_windows) {
-            return Err(Error::unsupported(format!("set-returning function {name} in {clause}")));
+        if cx.collector.as_ref().is_none_or(|c| !c.allow_windows) || cx.clause == IN_WINDOW_CALL {
+            return Err(cx.refuse_set());
         }
         let names: Vec<String> = resolved.columns.iter().map(|(name, _)| name.clone()).collect();
-        let call = self.set_call(resolved, args)?;
+        let mut call = self.set_call(resolved, args)?;
+        // The same call is made once, so that ORDER BY and DISTINCT ON find it in the select list.
+        let known = cx.collector.iter().flat_map(|c| &c.sets).find(|set| same_set(set, &call));
+        let is_new = known.is_none();
+        if let Some(known) = known {
+            call.columns.clone_from(&known.columns);
+        }
         let expr = match call.columns.as_slice() {
             [(slot, ty)] => Expr::Column(*slot, ty.clone()),
             columns => {
@@ -259,7 +177,7 @@ impl Binder<'_> {
                 name_fields(self.row(items)?, names)
             }
         };
-        if let Some(collector) = cx.collector.as_deref_mut() {
+        if let (true, Some(collector)) = (is_new, cx.collector.as_deref_mut()) {
             collector.sets.push(call);
         }
         Ok(expr)
@@ -298,22 +216,15 @@ impl Binder<'_> {
             })
             .collect()
     }
+}
 
-    /// `GROUPING (…)`: a bit mask of the arguments that this row is not grouped by.
-    fn grouping(&mut self, list: &[&Ast], cx: &mut ExprCx<'_, '_>) -> Result<Expr> {
-        let mut inner = ExprCx { scopes: cx.scopes, clause: "GROUPING", collector: None };
-        let args = self.arguments(list, &mut inner)?;
-        let clause = cx.clause;
-        let slot = self.slot();
-        let Some(collector) = cx.collector.as_deref_mut().filter(|c| c.allow_aggregates) else {
-            return Err(Error::new(
-                SqlState::GroupingError,
-                format!("grouping operations are not allowed in {clause}"),
-            ));
-        };
-        collector.groupings.push(GroupingCall { slot, args });
-        Ok(Expr::Column(slot, SqlType::Int4))
-    }
+/// Whether two calls of set-returning functions give the same rows.
+fn same_set(a: &FunctionCall, b: &FunctionCall) -> bool {
+    let function = |call: &FunctionCall| call.function.map(std::ptr::from_ref);
+    function(a) == function(b)
+        && a.types == b.types
+        && a.args.len() == b.args.len()
+        && a.args.iter().zip(&b.args).all(|(a, b)| a.same(b))
 }
 
 /// A record whose fields have the names of a function's columns, so that `(f()).n` finds them.
@@ -360,9 +271,17 @@ pub(super) fn arguments(args: &FunctionArguments) -> Result<Arguments<'_>> {
     let FunctionArguments::List(list) = args else { return Ok(result) };
     result.distinct = matches!(list.duplicate_treatment, Some(DuplicateTreatment::Distinct));
     for arg in &list.args {
+        if result.star {
+            return Err(Error::new(SqlState::SyntaxError, "syntax error at or near \",\""));
+        }
         match arg {
             FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => result.list.push(expr),
-            FunctionArg::Unnamed(FunctionArgExpr::Wildcard) => result.star = true,
+            FunctionArg::Unnamed(FunctionArgExpr::Wildcard) if result.list.is_empty() => {
+                result.star = true;
+            }
+            FunctionArg::Unnamed(FunctionArgExpr::Wildcard) => {
+                return Err(Error::new(SqlState::SyntaxError, "syntax error at or near \"*\""));
+            }
             other => return Err(Error::unsupported(format!("the argument {other}"))),
         }
     }
@@ -373,19 +292,4 @@ pub(super) fn arguments(args: &FunctionArguments) -> Result<Arguments<'_>> {
         }
     }
     Ok(result)
-}
-
-fn same_aggregate(a: &AggregateCall, b: &AggregateCall) -> bool {
-    std::ptr::eq(a.aggregate, b.aggregate)
-        && a.distinct == b.distinct
-        && a.types == b.types
-        && a.order.is_empty()
-        && b.order.is_empty()
-        && a.args.len() == b.args.len()
-        && a.args.iter().zip(&b.args).all(|(a, b)| a.same(b))
-        && match (&a.filter, &b.filter) {
-            (None, None) => true,
-            (Some(a), Some(b)) => a.same(b),
-            _ => false,
-        }
 }

@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
-use braid_catalog::{Identity, IndexNumber, Object, Relation, Table};
+use braid_catalog::{Identity, Object, Relation, Table};
 use braid_sql::ast::{
-    Assignment, ConflictAction, ConflictTarget, Expr as Ast, Insert as AstInsert, InsertSource,
+    Assignment, ConflictAction, Expr as Ast, Insert as AstInsert, InsertSource,
     OnConflict as AstOnConflict, Overriding, Query, Returning, SetExpr,
 };
 use braid_types::{Error, Result, SqlState, SqlType};
 
 use super::Binder;
 use super::cascade::Change;
-use super::expr::ExprCx;
+use super::context::ExprCx;
 use super::scope::{Scope, Scopes};
 use super::statement::BoundStatement;
 use super::stored::{refuse_generated, row_scope};
@@ -248,7 +248,7 @@ impl Binder<'_> {
         existing_slots: &[Slot],
         row_slots: &[Slot],
     ) -> Result<OnConflict> {
-        let indexes = arbiters(&clause.target, table)?;
+        let indexes = self.arbiters(&clause.target, table, existing_slots)?;
         let ConflictAction::Update { assignments, selection } = &clause.action else {
             return Ok(OnConflict::Nothing(indexes));
         };
@@ -261,12 +261,7 @@ impl Binder<'_> {
         }
         self.check(Object::Table(table), "UPDATE")?;
         let mut scope = row_scope(table, alias, existing_slots);
-        let mut excluded = row_scope(table, "excluded", row_slots);
-        // Unqualified names mean the existing row.
-        for column in &mut excluded.columns {
-            column.merged = true;
-        }
-        scope.merge(excluded)?;
+        scope.merge(row_scope(table, "excluded", row_slots))?;
         let assignments = self.assignments(assignments, table, &scope)?;
         let filter = match selection {
             Some(ast) => {
@@ -349,60 +344,4 @@ fn check_width(insert: &AstInsert, targets: usize, width: usize) -> Result<()> {
         ));
     }
     Ok(())
-}
-
-/// The unique indexes that an ON CONFLICT clause means; empty: all.
-fn arbiters(target: &ConflictTarget, table: &Table) -> Result<Vec<IndexNumber>> {
-    match target {
-        ConflictTarget::Any => Ok(Vec::new()),
-        ConflictTarget::Constraint(ident) => {
-            let name = braid_sql::fold(ident);
-            let index = table.all_indexes().find(|index| index.unique && index.name == name);
-            match index {
-                Some(index) => Ok(vec![index.number]),
-                None => Err(Error::new(
-                    SqlState::UndefinedObject,
-                    format!("constraint \"{name}\" for table \"{}\" does not exist", table.name),
-                )),
-            }
-        }
-        ConflictTarget::Columns { keys, predicate } => {
-            let mut columns = Vec::with_capacity(keys.len());
-            for key in keys {
-                let Some(ident) = key.column() else {
-                    return Err(Error::unsupported("an expression in ON CONFLICT"));
-                };
-                let name = braid_sql::fold(ident);
-                match table.column_by_name(&name) {
-                    Some(place) => columns.push(table.columns[place].id),
-                    None => {
-                        return Err(Error::new(
-                            SqlState::UndefinedColumn,
-                            format!("column \"{name}\" does not exist"),
-                        )
-                        .position(braid_sql::offset_of(ident.span)));
-                    }
-                }
-            }
-            columns.sort_unstable();
-            columns.dedup();
-            let fits = |index: &&braid_catalog::Index| {
-                let mut keys: Vec<_> = index.keys.iter().map(|key| key.column).collect();
-                keys.sort_unstable();
-                index.unique
-                    && keys == columns
-                    && (index.predicate.is_none() || predicate.is_some())
-            };
-            let found: Vec<IndexNumber> =
-                table.all_indexes().filter(fits).map(|index| index.number).collect();
-            if found.is_empty() {
-                return Err(Error::new(
-                    SqlState::InvalidColumnReference,
-                    "there is no unique or exclusion constraint matching the ON CONFLICT \
-                     specification",
-                ));
-            }
-            Ok(found)
-        }
-    }
 }

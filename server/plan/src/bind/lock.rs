@@ -16,7 +16,7 @@ use braid_sql::ast::{GroupByExpr, LockStrength, NonBlock, Select};
 use braid_types::{Error, Result, SqlState};
 
 use super::Binder;
-use super::expr::Collector;
+use super::context::Collector;
 use crate::expr::{Expr, Slot, conjuncts};
 use crate::node::{
     Join, JoinKind, LockRows, LockWait, LockedTable, Node, Project, Recheck, RowLock, Scan,

@@ -3,17 +3,22 @@
 //! One file a statement kind or clause. What is not here: which index, which join method, which
 //! order (`rules`).
 
+mod aggregate;
+mod arbiters;
 mod cascade;
+mod context;
 mod data_type;
 mod delete;
 mod expr;
 mod from;
 mod function;
-mod group_items;
+mod group;
 mod insert;
 mod literal;
 mod lock;
+mod names;
 mod operators;
+mod output;
 mod query;
 mod scope;
 mod select;
@@ -55,6 +60,10 @@ pub struct Binder<'a> {
     from_locks: Vec<lock::LockClause>,
     /// The locking clauses that reach the next query from around it.
     pushed_locks: Vec<lock::LockClause>,
+    /// The queries around the subquery being bound, the innermost last.
+    outer_queries: Vec<context::OuterQuery>,
+    /// The subqueries of the select being bound.
+    shared_subqueries: Vec<subquery::SharedSubquery>,
     /// The owner of the view being expanded, whose privileges count inside.
     view_owner: Option<Id>,
 }
@@ -81,6 +90,8 @@ impl<'a> Binder<'a> {
             has_sequence_calls: false,
             from_locks: Vec::new(),
             pushed_locks: Vec::new(),
+            outer_queries: Vec::new(),
+            shared_subqueries: Vec::new(),
             view_owner: None,
         }
     }

@@ -36,6 +36,46 @@ fn comparison_class(ty: &SqlType) -> Option<SqlType> {
     })
 }
 
+/// 42883 for a type whose values have no order.
+pub(super) fn check_order(ty: &SqlType) -> Result<()> {
+    check_class(ty, "an ordering")
+        .map_err(|e| e.hint("Use an explicit ordering operator or modify the query."))
+}
+
+/// 42883 for a type whose values cannot be compared.
+pub(super) fn check_equality(ty: &SqlType) -> Result<()> {
+    check_class(ty, "an equality")
+}
+
+fn check_class(ty: &SqlType, operator: &str) -> Result<()> {
+    match ty {
+        SqlType::Json => Err(Error::new(
+            SqlState::UndefinedFunction,
+            format!("could not identify {operator} operator for type json"),
+        )),
+        SqlType::Array(element) => check_class(element, operator),
+        _ => Ok(()),
+    }
+}
+
+/// The common type of two anonymous records, which have the same number of fields. Fields of
+/// different types become text: they can only be shown.
+fn common_record(a: &SqlType, b: &SqlType) -> Option<SqlType> {
+    let (SqlType::Record(a), SqlType::Record(b)) = (a, b) else { return None };
+    if a.len() != b.len() {
+        return None;
+    }
+    let fields = a.iter().zip(b).map(|((name, x), (_, y))| {
+        let ty = match (x, y) {
+            (x, y) if x == y => x.clone(),
+            (x, y) if x.bare() == y.bare() => x.bare(),
+            (x, y) => common_record(x, y).unwrap_or(SqlType::Text),
+        };
+        (name.clone(), ty)
+    });
+    Some(SqlType::Record(fields.collect()))
+}
+
 impl Binder<'_> {
     /// Casts implicitly or as an assignment; 42804 if that is not allowed.
     pub(super) fn coerce(
@@ -73,7 +113,11 @@ impl Binder<'_> {
             let items = items
                 .iter()
                 .zip(fields)
-                .map(|(item, (_, ty))| self.coerce(item.clone(), ty, allowed))
+                .map(|(item, (_, ty))| match ty {
+                    // What different types have become, see `common_record`.
+                    SqlType::Text => self.coerce(item.clone(), ty, CastContext::Explicit),
+                    ty => self.coerce(item.clone(), ty, allowed),
+                })
                 .collect::<Result<Vec<_>>>()?;
             return Ok(Expr::Row(items, to.clone()));
         }
@@ -187,6 +231,7 @@ impl Binder<'_> {
                 None => ty.clone(),
                 Some(current) if current == *ty => current,
                 Some(current) if current.bare() == ty.bare() => current.bare(),
+                Some(current) if let Some(record) = common_record(&current, ty) => record,
                 Some(current) => {
                     if current.category() != ty.category() {
                         return Err(Error::new(

@@ -8,9 +8,10 @@ use braid_types::cast::CastContext;
 use braid_types::{Datum, Error, Result, SqlState, SqlType};
 
 use super::Binder;
-use super::expr::ExprCx;
+use super::context::ExprCx;
 use super::function::sort_key;
 use super::lock::{LockClause, SelectLocks};
+use super::operators::{check_equality, check_order};
 use super::scope::{CteDefinition, Scope, ScopeColumn, Scopes};
 use crate::expr::{Expr, Slot};
 use crate::node::{
@@ -121,10 +122,11 @@ impl Binder<'_> {
         let scopes = Scopes { scope: &scope, parent: None };
         let mut keys = Vec::with_capacity(order.len());
         for key in order {
-            let expr = match ordinal(&key.expr, columns.len())? {
+            let expr = match ordinal(&key.expr, columns.len(), "ORDER BY")? {
                 Some(place) => Expr::Column(slots[place], columns[place].ty.clone()),
                 None => self.expr(&key.expr, &mut ExprCx::plain(scopes, "ORDER BY"))?,
             };
+            check_order(&expr.ty())?;
             keys.push(sort_key(expr, key));
         }
         Ok(Node::Sort(Box::new(Sort { input: node, keys, limit: None })))
@@ -160,6 +162,9 @@ impl Binder<'_> {
                     }
                     sort = &lock.input;
                 }
+                while let Node::ProjectSet(set) = sort {
+                    sort = &set.input;
+                }
                 let Node::Sort(sort) = sort else {
                     return Err(Error::new(
                         SqlState::SyntaxError,
@@ -175,7 +180,11 @@ impl Binder<'_> {
             return Ok(node);
         }
         let mut node = node;
-        if let (false, Node::Project(project)) = (ties.is_empty(), &mut node) {
+        // What is volatile is not computed for rows that the limit leaves out.
+        let volatile = |project: &Project| project.exprs.iter().any(|(_, e)| e.is_volatile());
+        if let Node::Project(project) = &mut node
+            && (!ties.is_empty() || (offset.is_none() && volatile(project)))
+        {
             let input = std::mem::replace(&mut project.input, Node::one_row());
             project.input = Node::Limit(Box::new(Limit { input, limit, offset, ties }));
             return Ok(node);
@@ -303,7 +312,11 @@ impl Binder<'_> {
         }
         let mut types = Vec::with_capacity(left.columns.len());
         for (a, b) in left.columns.iter().zip(&right.columns) {
-            types.push(self.common_type(&[a.ty.clone(), b.ty.clone()], name)?);
+            let ty = self.common_type(&[a.ty.clone(), b.ty.clone()], name)?;
+            if !(all && kind == SetOpKind::Union) {
+                check_equality(&ty)?;
+            }
+            types.push(ty);
         }
         self.type_literals(&mut left, &types)?;
         self.type_literals(&mut right, &types)?;
@@ -484,6 +497,7 @@ pub(super) fn plain_column(table: &str, name: &str, slot: Slot, ty: SqlType) -> 
         ty,
         hidden: false,
         merged: false,
+        is_row: false,
         origin: (0, 0),
     }
 }
@@ -547,18 +561,36 @@ pub(super) fn order_by(query: &Query) -> Result<Vec<&OrderByExpr>> {
     }
 }
 
-/// The place that an integer literal in ORDER BY or GROUP BY names.
-pub(super) fn ordinal(ast: &Ast, columns: usize) -> Result<Option<usize>> {
-    let Ast::Value(value) = ast else { return Ok(None) };
-    let ast::Value::Number(text, _) = &value.value else { return Ok(None) };
-    match text.parse::<usize>() {
-        Ok(place) if (1..=columns).contains(&place) => Ok(Some(place - 1)),
-        Ok(place) => Err(Error::new(
+/// The place that an integer literal in ORDER BY, GROUP BY or DISTINCT ON names; 42601 for any
+/// other literal.
+pub(super) fn ordinal(ast: &Ast, columns: usize, clause: &str) -> Result<Option<usize>> {
+    let (value, sign) = match ast {
+        Ast::Value(value) => (&value.value, 1),
+        Ast::UnaryOp { op: ast::UnaryOperator::Minus, expr } => match &**expr {
+            Ast::Value(value) if matches!(value.value, ast::Value::Number(..)) => {
+                (&value.value, -1)
+            }
+            _ => return Ok(None),
+        },
+        Ast::Nested(inner) => return ordinal(inner, columns, clause),
+        _ => return Ok(None),
+    };
+    let number = match value {
+        ast::Value::Placeholder(_) => return Ok(None),
+        ast::Value::Number(text, _) => text.parse::<i32>().ok(),
+        _ => None,
+    };
+    let Some(number) = number.map(|number| i64::from(number) * sign) else {
+        let message = format!("non-integer constant in {clause}");
+        return Err(Error::new(SqlState::SyntaxError, message));
+    };
+    let place = usize::try_from(number).ok().filter(|place| (1..=columns).contains(place));
+    place.map(|place| Some(place - 1)).ok_or_else(|| {
+        Error::new(
             SqlState::InvalidColumnReference,
-            format!("ORDER BY position {place} is not in select list"),
-        )),
-        Err(_) => Err(Error::new(SqlState::SyntaxError, "non-integer constant in ORDER BY")),
-    }
+            format!("{clause} position {number} is not in select list"),
+        )
+    })
 }
 
 /// Whether a query has aggregates at its own level.

@@ -22,6 +22,8 @@ pub struct ScopeColumn {
     pub hidden: bool,
     /// Named by USING or NATURAL and represented by the merged column.
     pub merged: bool,
+    /// The column of a function that returns one value a row: the function's name means it too.
+    pub is_row: bool,
     /// Its table and number there, 0 if it is an expression.
     pub origin: (Id, u16),
 }

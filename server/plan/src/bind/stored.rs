@@ -7,7 +7,7 @@ use braid_types::cast::CastContext;
 use braid_types::{Datum, Error, Result, SqlState, SqlType};
 
 use super::Binder;
-use super::expr::ExprCx;
+use super::context::ExprCx;
 use super::query::plain_column;
 use super::scope::{Scope, Scopes};
 use crate::expr::{Expr, Slot};

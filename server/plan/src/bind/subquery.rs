@@ -10,13 +10,69 @@ use braid_types::cast::CastContext;
 use braid_types::{Error, Result, SqlState, SqlType};
 
 use super::Binder;
-use super::expr::ExprCx;
+use super::context::{ExprCx, OuterQuery};
+use super::expr::negate_if;
 use super::query::BoundQuery;
+use super::scope::Scope;
 use crate::expr::{CompareOp, Expr, SubqueryExpr, SubqueryKind};
+
+/// A subquery of the select being bound, so that GROUP BY, ORDER BY and the select list mean one
+/// and the same when they are written alike.
+pub struct SharedSubquery {
+    scope: *const Scope,
+    ast: Ast,
+    expr: Expr,
+}
+
+/// What a clause that is kept in a descriptor is called where it has a subquery.
+fn stored_clause(clause: &str) -> Option<&'static str> {
+    match clause {
+        "check constraints" => Some("check constraint"),
+        "column generation expressions" => Some("column generation expression"),
+        "index predicates" => Some("index predicate"),
+        "DEFAULT expressions" => Some("DEFAULT expression"),
+        _ => None,
+    }
+}
 
 impl Binder<'_> {
     fn subquery(&mut self, query: &Query, cx: &mut ExprCx<'_, '_>) -> Result<BoundQuery> {
-        self.bind_query(query, Some(&cx.scopes))
+        if let Some(place) = stored_clause(cx.clause) {
+            return Err(Error::new(
+                SqlState::FeatureNotSupported,
+                format!("cannot use subquery in {place}"),
+            ));
+        }
+        self.outer_queries.push(OuterQuery::of(cx));
+        let bound = self.bind_query(query, Some(&cx.scopes));
+        if let Some(query) = self.outer_queries.pop() {
+            query.finish(cx);
+        }
+        bound
+    }
+
+    /// A subquery, `EXISTS` or `IN`. In a select list and the clauses around it the same syntax
+    /// gives the same expression, unless it is volatile.
+    pub(super) fn shared_subquery(&mut self, ast: &Ast, cx: &mut ExprCx<'_, '_>) -> Result<Expr> {
+        let scope: *const Scope = cx.scopes.scope;
+        let known = self.shared_subqueries.iter().find(|s| s.scope == scope && s.ast == *ast);
+        if let Some(known) = known {
+            return Ok(known.expr.clone());
+        }
+        let expr = match ast {
+            Ast::InSubquery { expr, subquery, negated } => {
+                negate_if(*negated, self.in_subquery(expr, subquery, cx)?)
+            }
+            Ast::Exists { subquery, negated } => negate_if(*negated, self.exists(subquery, cx)?),
+            Ast::Subquery(query) => self.scalar_subquery(query, cx)?,
+            other => return Err(Error::internal(format!("{other} is no subquery"))),
+        };
+        let shared = cx.collector.is_some() || cx.clause == "GROUP BY";
+        if shared && !expr.is_volatile_inside() {
+            let (ast, expr) = (ast.clone(), expr.clone());
+            self.shared_subqueries.push(SharedSubquery { scope, ast, expr });
+        }
+        Ok(expr)
     }
 
     fn subquery_expr(&mut self, query: BoundQuery, kind: SubqueryKind, ty: SqlType) -> Expr {
@@ -30,11 +86,7 @@ impl Binder<'_> {
         }))
     }
 
-    pub(super) fn scalar_subquery(
-        &mut self,
-        query: &Query,
-        cx: &mut ExprCx<'_, '_>,
-    ) -> Result<Expr> {
+    fn scalar_subquery(&mut self, query: &Query, cx: &mut ExprCx<'_, '_>) -> Result<Expr> {
         let query = self.subquery(query, cx)?;
         if query.columns.len() != 1 {
             return Err(Error::new(SqlState::SyntaxError, "subquery must return only one column"));
@@ -75,17 +127,12 @@ impl Binder<'_> {
         Ok(self.subquery_expr(query, SubqueryKind::Array(element), ty))
     }
 
-    pub(super) fn exists(&mut self, query: &Query, cx: &mut ExprCx<'_, '_>) -> Result<Expr> {
+    fn exists(&mut self, query: &Query, cx: &mut ExprCx<'_, '_>) -> Result<Expr> {
         let query = self.subquery(query, cx)?;
         Ok(self.subquery_expr(query, SubqueryKind::Exists, SqlType::Bool))
     }
 
-    pub(super) fn in_subquery(
-        &mut self,
-        left: &Ast,
-        query: &Query,
-        cx: &mut ExprCx<'_, '_>,
-    ) -> Result<Expr> {
+    fn in_subquery(&mut self, left: &Ast, query: &Query, cx: &mut ExprCx<'_, '_>) -> Result<Expr> {
         let left = self.expr(left, cx)?;
         self.quantified_subquery(left, "=", false, query, cx)
     }

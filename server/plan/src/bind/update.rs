@@ -12,7 +12,7 @@ use braid_types::{Error, Result, SqlState};
 
 use super::Binder;
 use super::cascade::Change;
-use super::expr::ExprCx;
+use super::context::ExprCx;
 use super::from::cross_join;
 use super::lock::{lock_rows, slots_of};
 use super::scope::{Scope, Scopes};

@@ -10,10 +10,11 @@ use braid_types::cast::CastContext;
 use braid_types::{Error, Result, SqlState, SqlType};
 
 use super::Binder;
-use super::expr::ExprCx;
+use super::context::{ExprCx, IN_AGGREGATE, IN_WINDOW, IN_WINDOW_CALL};
 use super::function::Arguments;
 use crate::expr::{Expr, Slot};
 use crate::node::{Frame, FrameBound, FrameUnits, SortKey, WindowCall, WindowFunction};
+use crate::rules::walk;
 
 /// A window function with its window.
 pub struct BoundWindow {
@@ -50,6 +51,22 @@ fn missing(name: &ast::Ident) -> Error {
     Error::new(SqlState::UndefinedObject, format!("window \"{name}\" does not exist"))
 }
 
+/// 42803 or 42P20 where no window function may stand.
+fn refuse_window(cx: &ExprCx<'_, '_>) -> Result<()> {
+    let error = |message: &str| Err(Error::new(SqlState::WindowingError, message));
+    match cx.clause {
+        IN_AGGREGATE => Err(Error::new(
+            SqlState::GroupingError,
+            "aggregate function calls cannot contain window function calls",
+        )),
+        IN_WINDOW_CALL => error("window function calls cannot be nested"),
+        clause if clause == IN_WINDOW || cx.collector.as_ref().is_none_or(|c| !c.allow_windows) => {
+            error(&format!("window functions are not allowed in {clause}"))
+        }
+        _ => Ok(()),
+    }
+}
+
 impl Binder<'_> {
     pub(super) fn window_function(
         &mut self,
@@ -58,36 +75,26 @@ impl Binder<'_> {
         arguments: &Arguments<'_>,
         cx: &mut ExprCx<'_, '_>,
     ) -> Result<Expr> {
-        let clause = cx.clause;
-        if clause == "an aggregate function" {
-            return Err(Error::new(
-                SqlState::GroupingError,
-                "aggregate function calls cannot contain window function calls",
-            ));
-        }
-        if cx.collector.as_ref().is_none_or(|c| !c.allow_windows) {
-            return Err(Error::new(
-                SqlState::WindowingError,
-                format!("window functions are not allowed in {clause}"),
-            ));
-        }
+        refuse_window(cx)?;
         if arguments.distinct {
             return Err(Error::unsupported("DISTINCT for window functions"));
         }
         let spec = self.window_spec(function)?;
-        let args =
-            arguments.list.iter().map(|ast| self.expr(ast, cx)).collect::<Result<Vec<_>>>()?;
-        let partition = self.exprs(&spec.partition_by, cx)?;
+        let args = self.arguments(&arguments.list, &mut cx.within(IN_WINDOW_CALL))?;
+        let partition = self.exprs(&spec.partition_by, &mut cx.within(IN_WINDOW))?;
+        for e in &partition {
+            super::operators::check_equality(&e.ty())?;
+        }
         let order: Vec<&OrderByExpr> = spec.order_by.iter().collect();
-        let order = self.sort_keys(&order, cx)?;
+        let order = self.sort_keys(&order, &mut cx.within(IN_WINDOW))?;
         let filter = match &function.filter {
             Some(ast) => {
-                let e = self.expr(ast, cx)?;
+                let e = self.expr(ast, &mut ExprCx::plain(cx.scopes, "FILTER"))?;
                 Some(self.coerce_bool(e, "FILTER")?)
             }
             None => None,
         };
-        let frame = self.frame(&spec, cx)?;
+        let frame = self.frame(&spec, &mut cx.within(IN_WINDOW))?;
         let types: Vec<SqlType> = args.iter().map(Expr::ty).collect();
         let (function, args, returns) =
             if let Some(window) = braid_builtins::resolve_window(name, &types)? {
@@ -187,6 +194,12 @@ impl Binder<'_> {
                 return Err(Error::unsupported("RANGE with an offset"));
             }
             let e = self.expr(ast, cx)?;
+            if !walk::columns_read(&e).is_empty() {
+                return Err(Error::new(
+                    SqlState::InvalidColumnReference,
+                    format!("argument of {} must not contain variables", units.name()),
+                ));
+            }
             self.coerce(e, &SqlType::Int8, CastContext::Implicit)
         };
         Ok(match bound {

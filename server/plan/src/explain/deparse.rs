@@ -83,7 +83,10 @@ impl<'a> Describer<'a> {
             Expr::And(list) => self.joined(list, " AND ", rows),
             Expr::Or(list) => self.joined(list, " OR ", rows),
             Expr::Not(e) => self.not(e, rows),
-            Expr::IsNull(e) => format!("({} IS NULL)", self.expr(e, rows)),
+            Expr::IsNull(e) | Expr::IsNullRow(e, true) => {
+                format!("({} IS NULL)", self.expr(e, rows))
+            }
+            Expr::IsNullRow(e, false) => format!("({} IS NOT NULL)", self.expr(e, rows)),
             Expr::IsBool(e, wanted) => {
                 format!("({} IS {})", self.expr(e, rows), truth(*wanted))
             }

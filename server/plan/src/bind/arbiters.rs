@@ -1,0 +1,144 @@
+//! The unique indexes that ON CONFLICT means.
+//!
+//! A partial index counts if the clause's condition implies its predicate: each part of the
+//! predicate is a part of the condition, or follows from one.
+
+use std::sync::Arc;
+
+use braid_catalog::{Index, IndexNumber, Table};
+use braid_sql::ast::{ConflictTarget, Expr as Ast};
+use braid_types::{Error, Result, SqlState};
+
+use super::Binder;
+use super::context::ExprCx;
+use super::scope::Scopes;
+use super::stored::row_scope;
+use crate::expr::{CompareOp, Expr, Slot, conjuncts};
+
+impl Binder<'_> {
+    /// The unique indexes that a clause means; empty: all. `slots` are the row's columns.
+    pub(super) fn arbiters(
+        &mut self,
+        target: &ConflictTarget,
+        table: &Arc<Table>,
+        slots: &[Slot],
+    ) -> Result<Vec<IndexNumber>> {
+        let (keys, predicate) = match target {
+            ConflictTarget::Any => return Ok(Vec::new()),
+            ConflictTarget::Constraint(ident) => {
+                let name = braid_sql::fold(ident);
+                let index = table.all_indexes().find(|index| index.unique && index.name == name);
+                return index.map(|index| vec![index.number]).ok_or_else(|| {
+                    Error::new(
+                        SqlState::UndefinedObject,
+                        format!(
+                            "constraint \"{name}\" for table \"{}\" does not exist",
+                            table.name
+                        ),
+                    )
+                });
+            }
+            ConflictTarget::Columns { keys, predicate } => (keys, predicate),
+        };
+        let mut columns = Vec::with_capacity(keys.len());
+        for key in keys {
+            let Some(ident) = key.column() else {
+                return Err(Error::unsupported("an expression in ON CONFLICT"));
+            };
+            let name = braid_sql::fold(ident);
+            let place = table.column_by_name(&name).ok_or_else(|| {
+                Error::new(SqlState::UndefinedColumn, format!("column \"{name}\" does not exist"))
+                    .position(braid_sql::offset_of(ident.span))
+            })?;
+            columns.push(table.columns[place].id);
+        }
+        columns.sort_unstable();
+        columns.dedup();
+        let given = match predicate {
+            Some(ast) => Some(self.conflict_condition(ast, table, slots)?),
+            None => None,
+        };
+        let partial = match &given {
+            Some(_) => self.predicates(table, slots)?,
+            None => Vec::new(),
+        };
+        let fits = |index: &&Index| {
+            let mut keys: Vec<_> = index.keys.iter().map(|key| key.column).collect();
+            keys.sort_unstable();
+            let predicate = partial.iter().find(|(number, _)| *number == index.number);
+            let covered = match (&index.predicate, &given, predicate) {
+                (None, ..) => true,
+                (Some(_), Some(given), Some((_, predicate))) => implies(given, predicate),
+                _ => false,
+            };
+            index.unique && keys == columns && covered
+        };
+        let found: Vec<IndexNumber> =
+            table.all_indexes().filter(fits).map(|index| index.number).collect();
+        if found.is_empty() {
+            return Err(Error::new(
+                SqlState::InvalidColumnReference,
+                "there is no unique or exclusion constraint matching the ON CONFLICT \
+                 specification",
+            ));
+        }
+        Ok(found)
+    }
+
+    /// The parts of the condition behind ON CONFLICT's columns.
+    fn conflict_condition(
+        &mut self,
+        ast: &Ast,
+        table: &Table,
+        slots: &[Slot],
+    ) -> Result<Vec<Expr>> {
+        let scope = row_scope(table, &table.name, slots);
+        let scopes = Scopes { scope: &scope, parent: None };
+        let e = self.expr(ast, &mut ExprCx::plain(scopes, "index predicates"))?;
+        let mut given = Vec::new();
+        conjuncts(self.coerce_bool(e, "WHERE")?, &mut given);
+        Ok(given)
+    }
+}
+
+/// Whether a predicate holds wherever all of these conditions do. `false` may mean anything.
+fn implies(given: &[Expr], predicate: &Expr) -> bool {
+    let mut parts = Vec::new();
+    conjuncts(predicate.clone(), &mut parts);
+    parts.iter().all(|part| given.iter().any(|known| follows(known, part)))
+}
+
+fn follows(known: &Expr, part: &Expr) -> bool {
+    if known.same(part) {
+        return true;
+    }
+    match (known, part) {
+        (known, Expr::Or(list)) => list.iter().any(|part| follows(known, part)),
+        // A comparison with NULL holds for nothing.
+        (Expr::Compare(_, a, b), Expr::Not(inner)) => {
+            matches!(&**inner, Expr::IsNull(e) if e.same(a) || e.same(b))
+        }
+        (Expr::Compare(op, a, x), Expr::Compare(wanted, b, y)) if a.same(b) => {
+            bound_follows(*op, x, *wanted, y)
+        }
+        _ => false,
+    }
+}
+
+/// Whether `e op x` implies `e wanted y`, of constants.
+fn bound_follows(op: CompareOp, x: &Expr, wanted: CompareOp, y: &Expr) -> bool {
+    use CompareOp::{Eq, Ge, Gt, Le, Lt, Ne};
+    let (Expr::Const(x, _), Expr::Const(y, _)) = (x, y) else { return false };
+    if x.is_null() || y.is_null() {
+        return false;
+    }
+    let order = x.compare(y);
+    match (op, wanted) {
+        (Eq, wanted) => wanted.holds(order),
+        (Gt, Gt | Ge | Ne) | (Ge, Ge) => order.is_ge(),
+        (Ge, Gt | Ne) => order.is_gt(),
+        (Lt, Lt | Le | Ne) | (Le, Le) => order.is_le(),
+        (Le, Lt | Ne) => order.is_lt(),
+        _ => false,
+    }
+}

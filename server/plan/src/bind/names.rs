@@ -1,0 +1,95 @@
+//! Aliases, and the names of result columns whose expressions have none.
+
+use braid_sql::ast::{BinaryOperator, Expr as Ast, Ident, SelectItem};
+use braid_types::{Error, Result, SqlState};
+
+/// An alias, folded; 42601 if a string constant stands in its place, which the parser lets pass.
+pub(super) fn alias_name(alias: &Ident) -> Result<String> {
+    if alias.quote_style == Some('\'') {
+        return Err(Error::new(
+            SqlState::SyntaxError,
+            format!("syntax error at or near \"'{}'\"", alias.value),
+        )
+        .position(braid_sql::offset_of(alias.span)));
+    }
+    Ok(braid_sql::fold(alias))
+}
+
+/// The name that an expression without an alias gets.
+pub(super) fn column_name(ast: &Ast) -> String {
+    let last = |parts: &[Ident]| parts.last().map(braid_sql::fold).unwrap_or_default();
+    match ast {
+        Ast::Identifier(ident) => braid_sql::fold(ident),
+        Ast::CompoundIdentifier(parts) => last(parts),
+        Ast::Nested(inner) | Ast::Collate { expr: inner, .. } => column_name(inner),
+        Ast::Cast { expr, data_type, .. } => match column_name(expr) {
+            name if is_weak_name(expr) => match super::sql_type_of(data_type) {
+                Ok(ty) => ty.short_name().trim_start_matches('_').to_owned(),
+                Err(_) => name,
+            },
+            name => name,
+        },
+        Ast::TypedString(typed) => match super::sql_type_of(&typed.data_type) {
+            Ok(ty) => ty.short_name().to_owned(),
+            Err(_) => "?column?".to_owned(),
+        },
+        Ast::Function(function) => function
+            .name
+            .0
+            .last()
+            .and_then(|p| p.as_ident())
+            .map(braid_sql::fold)
+            .unwrap_or_default(),
+        Ast::Case { else_result, .. } => match else_result.as_deref() {
+            Some(e) if is_weak_name(e) => "case".to_owned(),
+            Some(e) => column_name(e),
+            None => "case".to_owned(),
+        },
+        Ast::Array(_) => "array".to_owned(),
+        Ast::Exists { .. } => "exists".to_owned(),
+        Ast::BinaryOp { op: BinaryOperator::Overlaps, .. } => "overlaps".to_owned(),
+        Ast::Tuple(_) => "row".to_owned(),
+        Ast::Interval(_) => "interval".to_owned(),
+        Ast::Extract { .. } => "extract".to_owned(),
+        Ast::AtTimeZone { .. } => "timezone".to_owned(),
+        Ast::Ceil { .. } => "ceil".to_owned(),
+        Ast::Floor { .. } => "floor".to_owned(),
+        Ast::Position { .. } => "position".to_owned(),
+        Ast::Substring { .. } => "substring".to_owned(),
+        Ast::Trim { trim_where, .. } => match trim_where {
+            Some(braid_sql::ast::TrimWhereField::Leading) => "ltrim".to_owned(),
+            Some(braid_sql::ast::TrimWhereField::Trailing) => "rtrim".to_owned(),
+            _ => "btrim".to_owned(),
+        },
+        Ast::Overlay { .. } => "overlay".to_owned(),
+        Ast::CompoundFieldAccess { root, access_chain } => {
+            let field = access_chain.iter().rev().find_map(|access| match access {
+                braid_sql::ast::AccessExpr::Dot(Ast::Identifier(name)) => {
+                    Some(braid_sql::fold(name))
+                }
+                _ => None,
+            });
+            field.unwrap_or_else(|| column_name(root))
+        }
+        Ast::Subquery(query) => match &*query.body {
+            braid_sql::ast::SetExpr::Select(select) => match select.projection.first() {
+                Some(SelectItem::UnnamedExpr(e)) => column_name(e),
+                Some(SelectItem::ExprWithAlias { alias, .. }) => braid_sql::fold(alias),
+                _ => "?column?".to_owned(),
+            },
+            _ => "?column?".to_owned(),
+        },
+        _ => "?column?".to_owned(),
+    }
+}
+
+/// Whether an expression's name comes from a type or from CASE: a cast around it gives a new one.
+fn is_weak_name(ast: &Ast) -> bool {
+    match ast {
+        Ast::Cast { expr, .. } => is_weak_name(expr),
+        Ast::Case { else_result, .. } => else_result.as_deref().is_none_or(is_weak_name),
+        Ast::Nested(inner) | Ast::Collate { expr: inner, .. } => is_weak_name(inner),
+        Ast::TypedString(_) | Ast::Interval(_) => true,
+        _ => column_name(ast) == "?column?",
+    }
+}
