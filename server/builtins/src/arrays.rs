@@ -5,7 +5,7 @@
 use braid_types::{Array, Datum, Error, Result, SqlState, SqlType};
 
 use crate::Call;
-use crate::call::text;
+use crate::call::{may_return, text};
 use crate::registry::Registry;
 
 fn element_type(call: &Call<'_>) -> SqlType {
@@ -155,11 +155,7 @@ fn fill(call: &Call<'_>) -> Result<Datum> {
         let message = "array size exceeds the maximum allowed (134217727)";
         return Err(Error::new(SqlState::ProgramLimitExceeded, message));
     }
-    if length.saturating_mul(call.datum(0).size_bytes() as i64)
-        > crate::call::RESULT_BYTES_MAX as i64
-    {
-        return Err(crate::call::too_large());
-    }
+    may_return((length as usize).saturating_mul(call.datum(0).size_bytes()))?;
     let lower = lowers.first().and_then(Datum::as_int).unwrap_or(1);
     Ok(array_of(call, lower as i32, vec![call.datum(0).clone(); length as usize]))
 }

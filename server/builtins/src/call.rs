@@ -5,7 +5,9 @@
 use std::sync::Arc;
 
 use braid_types::cast::{self, CastEnv};
-use braid_types::{Array, Datum, Error, Interval, Json, Numeric, Result, SqlState, SqlType, text};
+use braid_types::{
+    Array, Datum, Error, Interval, Json, Numeric, Result, SqlState, SqlType, text, work,
+};
 
 use crate::{Call, Environment, cast_reg};
 
@@ -132,10 +134,17 @@ pub(crate) fn invalid(message: impl Into<String>) -> Error {
     Error::new(SqlState::InvalidParameterValue, message)
 }
 
-/// 54000, for a result that would be larger than a value may be.
-pub(crate) fn too_large() -> Error {
-    Error::new(SqlState::ProgramLimitExceeded, "requested length too large")
-}
-
 /// The largest result in bytes, as in PostgreSQL.
-pub(crate) const RESULT_BYTES_MAX: usize = 0x3fff_ffff;
+const RESULT_BYTES_MAX: usize = 0x3fff_ffff;
+/// Results up to this size are not worth a look at the statement's memory.
+const SMALL_RESULT_BYTES: usize = 64 << 10;
+
+/// Fails before a result of that many bytes is made: 54000 if no value may be so large, 53200 if
+/// the statement's memory does not suffice.
+pub(crate) fn may_return(bytes: usize) -> Result<()> {
+    match bytes {
+        0..=SMALL_RESULT_BYTES => Ok(()),
+        ..=RESULT_BYTES_MAX => work::afford(bytes),
+        _ => Err(Error::new(SqlState::ProgramLimitExceeded, "requested length too large")),
+    }
+}

@@ -1,7 +1,7 @@
 //! What one execution of a statement can use.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
 
 use braid_builtins::{Environment, Special};
 use braid_catalog::{Catalog, RuntimeInfo, SearchPath, Sequences};
@@ -33,7 +33,7 @@ pub struct ExecContext {
     /// Set by a cancel request or a timeout.
     pub cancel: Arc<Cancel>,
     /// Memory of this statement.
-    pub memory: Memory,
+    pub memory: Arc<Memory>,
     /// `SET implicit_select_for_update`
     pub implicit_locks: bool,
     /// `SET range_delete`
@@ -76,7 +76,7 @@ impl ExecContext {
             sequences: self.sequences.clone(),
             runtime: self.runtime.clone(),
             services: self.services.clone(),
-            memory: self.memory.renewed(cancel.clone()),
+            memory: Arc::new(self.memory.renewed(cancel.clone())),
             cancel,
             implicit_locks: self.implicit_locks,
             range_delete: self.range_delete,
@@ -100,6 +100,8 @@ pub struct Cancel {
     stopped: AtomicBool,
     reason: parking_lot::Mutex<Option<Error>>,
     notify: tokio::sync::Notify,
+    /// The account of the statement that runs, for values that functions make.
+    memory: parking_lot::Mutex<Weak<Memory>>,
 }
 
 impl Cancel {
@@ -109,6 +111,11 @@ impl Cancel {
         reason.get_or_insert(error);
         self.stopped.store(true, Ordering::Release);
         self.notify.notify_waiters();
+    }
+
+    /// Lets functions see the memory of the statement that begins.
+    pub(crate) fn charge(&self, memory: &Arc<Memory>) {
+        *self.memory.lock() = Arc::downgrade(memory);
     }
 
     /// Makes it ready for the next statement.
@@ -144,5 +151,16 @@ impl Cancel {
 impl Statement for Cancel {
     fn check(&self) -> Result<()> {
         Cancel::check(self)
+    }
+
+    fn take(&self, bytes: usize) -> Result<()> {
+        let memory = self.memory.lock().upgrade();
+        memory.map_or(Ok(()), |memory| memory.take(bytes))
+    }
+
+    fn give(&self, bytes: usize) {
+        if let Some(memory) = self.memory.lock().upgrade() {
+            memory.give(bytes);
+        }
     }
 }

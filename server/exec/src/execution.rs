@@ -40,6 +40,7 @@ impl Execution {
         for table in &plan.tables {
             cx.txn.require_unchanged(braid_catalog::descriptor_key(*table));
         }
+        cx.cancel.charge(&cx.memory);
         let predicted = predict::prediction(&plan, &params, &cx);
         let run = Run::new(cx, params);
         let (run, root) = match plan.explain {

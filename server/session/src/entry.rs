@@ -165,6 +165,14 @@ impl Statement for SessionEntry {
     fn check(&self) -> Result<()> {
         if self.is_running() { self.cancel.check() } else { Ok(()) }
     }
+
+    fn take(&self, bytes: usize) -> Result<()> {
+        self.cancel.take(bytes)
+    }
+
+    fn give(&self, bytes: usize) {
+        self.cancel.give(bytes);
+    }
 }
 
 /// Ends a session from outside, while it works.

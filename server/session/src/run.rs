@@ -125,11 +125,11 @@ impl Session {
             sequences: self.server.sequences.clone(),
             runtime: self.shared.clone(),
             services: self.shared.clone(),
-            memory: Memory::new(
+            memory: Arc::new(Memory::new(
                 active.memory_limit_bytes,
                 self.server.memory.clone(),
                 self.shared.entry.cancel.clone(),
-            ),
+            )),
             cancel: self.shared.entry.cancel.clone(),
             implicit_locks: active.implicit_locks,
             range_delete: active.range_delete,

@@ -152,6 +152,16 @@ pub fn give(bytes: usize) {
     }
 }
 
+/// Fails with 53200 if the statement cannot hold that many bytes more now.
+///
+/// For a value about to be made; whoever keeps the value counts it.
+pub fn afford(bytes: usize) -> Result<()> {
+    let Some(statement) = current() else { return Ok(()) };
+    statement.take(bytes)?;
+    statement.give(bytes);
+    Ok(())
+}
+
 /// Counts one unit of work; fails once the statement is to stop.
 #[inline]
 pub fn tick() -> Result<()> {

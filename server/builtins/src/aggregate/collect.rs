@@ -2,6 +2,7 @@
 
 use braid_types::{Datum, Result, SqlType};
 
+use crate::call::may_return;
 use crate::registry::Registry;
 use crate::{Accumulator, Environment};
 
@@ -25,9 +26,7 @@ impl Accumulator for Joined {
             Some(joined) => {
                 joined.extend(bytes(args.get(1)).unwrap_or_default());
                 joined.extend(value);
-                if joined.len() > crate::call::RESULT_BYTES_MAX {
-                    return Err(crate::call::too_large());
-                }
+                may_return(joined.len())?;
             }
         }
         Ok(())

@@ -5,7 +5,7 @@
 use braid_types::{Datum, Error, Result, SqlState, SqlType, work};
 
 use crate::Call;
-use crate::call::{RESULT_BYTES_MAX, count, invalid, text, too_large};
+use crate::call::{count, invalid, may_return, text};
 use crate::registry::Registry;
 
 /// Bytes that are repeated at once.
@@ -69,9 +69,7 @@ fn padded(call: &Call<'_>, at_left: bool) -> Result<Datum> {
         return text(slice(value, 0, Some(wanted)));
     }
     let missing = wanted - have;
-    if missing.saturating_mul(4) > RESULT_BYTES_MAX {
-        return Err(too_large());
-    }
+    may_return(missing.saturating_mul(4))?;
     let mut padding = String::new();
     for c in fill.chars().cycle().take(missing) {
         work::tick()?;
@@ -110,9 +108,7 @@ fn replace(call: &Call<'_>) -> Result<Datum> {
         work::spend_bytes(at - rest + to.len())?;
         out.push_str(&value[rest..at]);
         out.push_str(to);
-        if out.len() > RESULT_BYTES_MAX {
-            return Err(too_large());
-        }
+        may_return(out.len())?;
         rest = at + from.len();
     }
     out.push_str(&value[rest..]);
@@ -139,9 +135,7 @@ fn position_of(value: &str, part: &str) -> Result<Datum> {
 
 fn repeat(call: &Call<'_>) -> Result<Datum> {
     let (value, times) = (call.text(0)?, call.int(1)?.max(0) as usize);
-    if value.len().saturating_mul(times) > RESULT_BYTES_MAX {
-        return Err(too_large());
-    }
+    may_return(value.len().saturating_mul(times))?;
     if value.is_empty() || times == 0 {
         return text("");
     }

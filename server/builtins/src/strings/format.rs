@@ -4,7 +4,7 @@ use braid_types::{Datum, Error, Result, SqlState};
 
 use super::quote::{quote_identifier, quote_literal};
 use crate::Call;
-use crate::call::{invalid, text, too_large};
+use crate::call::{invalid, may_return, text};
 use crate::registry::Registry;
 
 struct Formatter<'a> {
@@ -123,9 +123,7 @@ impl Formatter<'_> {
 
     fn pad(&self, out: &mut String, value: &str, width: usize, left: bool) -> Result<()> {
         let missing = width.saturating_sub(value.chars().count());
-        if missing > crate::call::RESULT_BYTES_MAX {
-            return Err(too_large());
-        }
+        may_return(missing)?;
         if left {
             out.push_str(value);
         }

@@ -7,7 +7,7 @@ use braid_types::{Datum, Result, SqlType, work};
 use super::like::similar_pattern;
 use super::pattern::{Flags, Groups, Pattern, compile};
 use crate::Call;
-use crate::call::{count, invalid, text};
+use crate::call::{count, invalid, may_return, text};
 use crate::registry::Registry;
 
 fn is_match(call: &Call<'_>, flags: Flags) -> Result<bool> {
@@ -169,9 +169,7 @@ fn replace_in(
         out.push_str(&value[copied..start]);
         expand(replacement, value, groups, &mut out);
         copied = end;
-        if out.len() > crate::call::RESULT_BYTES_MAX {
-            return Err(crate::call::too_large());
-        }
+        may_return(out.len())?;
     }
     out.push_str(&value[copied..]);
     text(out)

@@ -118,7 +118,7 @@ impl ExecContext {
             runtime: self.runtime.clone(),
             services: self.services.clone(),
             cancel: self.cancel.clone(),
-            memory: self.memory.renewed(self.cancel.clone()),
+            memory: Arc::new(self.memory.renewed(self.cancel.clone())),
             implicit_locks: self.implicit_locks,
             range_delete: self.range_delete,
             new_keys: crate::NewKeys::Now,

@@ -9,8 +9,10 @@ use futures_util::future::BoxFuture;
 
 use super::change::TableWriter;
 use super::eval::Evaluator;
+use super::exprs::Held;
 use super::foreign_keys::ForeignKeys;
 use super::range_delete::range_delete;
+use super::run::{key_bytes, row_bytes};
 use super::{BoxedOperator, Operator};
 
 /// DELETE; it gives RETURNING's rows.
@@ -58,16 +60,19 @@ impl DeleteOperator {
             return Ok(None);
         }
         let waits = self.returning.iter().any(Expr::waits);
+        let mut held = Held::new(&self.evaluator.run);
         let mut seen = HashSet::new();
         let mut deleted = 0;
         let mut result = Vec::new();
         while let Some(batch) = self.input.next().await? {
             self.evaluator.run.breathe().await?;
+            let mut bytes = 0;
             for row in batch {
                 let old = &row[..self.width];
                 // A row that USING matches several times is deleted once; one that another part
                 // of the statement has changed stays.
                 let key = self.writer.rows.primary_key(old);
+                bytes += key_bytes(&key);
                 let first = if shared {
                     self.evaluator.run.first_change(table, key)
                 } else {
@@ -80,9 +85,12 @@ impl DeleteOperator {
                 self.writer.delete(old)?;
                 self.foreign_keys.changed(Some(old), None);
                 if !self.returning.is_empty() {
-                    result.push(self.evaluator.eval_all(&self.returning, waits, &row).await?);
+                    let row = self.evaluator.eval_all(&self.returning, waits, &row).await?;
+                    bytes += row_bytes(&row);
+                    result.push(row);
                 }
             }
+            held.take(bytes)?;
         }
         self.foreign_keys.hand_over();
         self.evaluator.run.add_changed(deleted);

@@ -15,6 +15,7 @@ use braid_plan::{Expr, SubqueryExpr, SubqueryKind};
 use braid_types::{Datum, Error, Result, Row, SqlState};
 use futures_util::future::BoxFuture;
 
+use super::exprs::Held;
 use super::{OuterRow, Run, build};
 
 /// Evaluates expressions for one operator.
@@ -278,12 +279,14 @@ impl Evaluator {
             }
         }
         let mut operator = build(&subquery.plan, &self.run, Some(outer.into()))?;
+        let mut held = Held::new(&self.run);
         let mut rows = Vec::new();
         while rows.len() < rows_max
             && let Some(batch) = operator.next().await?
         {
-            if keep {
-                self.run.count_rows(&batch)?;
+            match keep {
+                true => self.run.count_rows(&batch)?,
+                false => held.take_rows(&batch)?,
             }
             rows.extend(batch);
         }

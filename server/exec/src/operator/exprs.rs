@@ -99,6 +99,11 @@ impl Held {
         self.take(rows.iter().map(|row| row_bytes(row)).sum())
     }
 
+    /// Bytes counted since the last [`Held::clear`].
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
     /// Gives everything back.
     pub fn clear(&mut self) {
         self.run.cx.memory.give(std::mem::take(&mut self.bytes));

@@ -11,7 +11,9 @@ use futures_util::future::BoxFuture;
 
 use super::change::{TableWriter, UniqueKey};
 use super::eval::Evaluator;
+use super::exprs::Held;
 use super::foreign_keys::ForeignKeys;
+use super::run::{key_bytes, row_bytes};
 use super::scan::Reader;
 use super::{BoxedOperator, Operator};
 use crate::NewKeys;
@@ -42,6 +44,10 @@ pub struct InsertOperator {
     put_off: bool,
     /// UPSERT needs nothing of the rows that it replaces.
     blind: bool,
+    /// The rows that are checked and put at once.
+    held: Held,
+    /// The keys in `written`.
+    written_held: Held,
     done: bool,
 }
 
@@ -81,6 +87,8 @@ impl InsertOperator {
             written: HashSet::new(),
             put_off,
             blind: is_blind(plan, &evaluator),
+            held: Held::new(&evaluator.run),
+            written_held: Held::new(&evaluator.run),
             evaluator,
             done: false,
         }
@@ -88,6 +96,7 @@ impl InsertOperator {
 
     async fn next_rows(&mut self) -> Result<Option<Vec<Row>>> {
         while !self.done {
+            self.held.clear();
             let proposed = self.gather().await?;
             let written = match &self.on_conflict {
                 _ if proposed.is_empty() => Vec::new(),
@@ -125,6 +134,7 @@ impl InsertOperator {
             };
             self.evaluator.run.breathe().await?;
             proposed.reserve(batch.len());
+            let mut bytes = 0;
             for row in batch {
                 let mut row = match self.as_it_comes && row.len() == self.values.len() {
                     true => row,
@@ -132,8 +142,10 @@ impl InsertOperator {
                 };
                 self.writer.complete(&mut row)?;
                 let entries = self.writer.entries(&row)?;
+                bytes += row_bytes(&row) + entries.iter().map(entry_bytes).sum::<usize>();
                 proposed.push(Proposed { row, entries });
             }
+            self.held.take(bytes)?;
         }
         Ok(proposed)
     }
@@ -286,7 +298,7 @@ impl InsertOperator {
                 fresh.push(p);
                 continue;
             };
-            if !self.written.insert(self.writer.rows.primary_key(&old)) {
+            if !self.note_written(&old)? {
                 return Err(second_time("ON CONFLICT DO UPDATE"));
             }
             let mut both = old.clone();
@@ -317,7 +329,7 @@ impl InsertOperator {
         let places = self.with_generated(replaced);
         let (mut fresh, mut changes) = (Vec::new(), Vec::new());
         for (p, existing) in proposed.into_iter().zip(existing) {
-            if !self.written.insert(self.writer.rows.primary_key(&p.row)) {
+            if !self.note_written(&p.row)? {
                 return Err(second_time("UPSERT"));
             }
             let Some(old) = existing else {
@@ -337,7 +349,7 @@ impl InsertOperator {
     fn overwrite(&mut self, proposed: Vec<Proposed>) -> Result<Vec<Row>> {
         let mut written = Vec::with_capacity(proposed.len());
         for p in proposed {
-            if !self.written.insert(self.writer.rows.primary_key(&p.row)) {
+            if !self.note_written(&p.row)? {
                 return Err(second_time("UPSERT"));
             }
             self.foreign_keys.changed(None, Some(&p.row));
@@ -345,6 +357,13 @@ impl InsertOperator {
             written.push(p.row);
         }
         Ok(written)
+    }
+
+    /// Whether this statement has not written the row's key before; it has now.
+    fn note_written(&mut self, row: &Row) -> Result<bool> {
+        let key = self.writer.rows.primary_key(row);
+        self.written_held.take(key_bytes(&key))?;
+        Ok(self.written.insert(key))
     }
 
     fn with_generated(&self, mut places: Vec<usize>) -> Vec<usize> {
@@ -364,12 +383,17 @@ impl InsertOperator {
         }
         self.writer.replace(&changes, places).await?;
         for p in &fresh {
-            self.written.insert(self.writer.rows.primary_key(&p.row));
+            self.note_written(&p.row)?;
         }
         let mut written = self.insert_all(fresh).await?;
         written.extend(changes.into_iter().map(|(_, new)| new));
         Ok(written)
     }
+}
+
+/// Roughly the memory of an index entry.
+fn entry_bytes(entry: &Option<IndexEntry>) -> usize {
+    entry.as_ref().map_or(0, |entry| key_bytes(&entry.key) + entry.value.len())
 }
 
 /// Whether the values of a row are the columns of the input, in order.

@@ -9,9 +9,18 @@ use braid_types::{Datum, Result, Row};
 use futures_util::future::BoxFuture;
 
 use super::eval::Evaluator;
+use super::exprs::Held;
 use super::multi_scan::MultiScan;
+use super::run::row_bytes;
 use super::scan::{KeyBounds, Reader, Secondary};
-use super::{BoxedOperator, Operator};
+use super::{BATCH_ROWS, BoxedOperator, Operator};
+
+/// With more bytes found than this, the next lookup is for fewer left rows.
+const FOUND_BYTES: usize = 4 << 20;
+/// The fewest left rows that are looked up in one wait.
+const LOOKUPS_MIN: usize = 16;
+/// Roughly the memory of a key that was found.
+const KEY_BYTES: usize = 64;
 
 /// A join by lookups.
 pub struct LookupJoinOperator {
@@ -24,6 +33,14 @@ pub struct LookupJoinOperator {
     on_waits: bool,
     outer: Vec<Expr>,
     right_width: usize,
+    /// Left rows that nothing was looked up for yet.
+    pending: std::vec::IntoIter<Row>,
+    /// How many left rows are looked up in one wait.
+    lookups: usize,
+    looked_up: LookedUp,
+    /// Memory of what was looked up, and of the rows last given.
+    held: Held,
+    result_held: Held,
 }
 
 /// How the right side is read.
@@ -34,6 +51,14 @@ struct Lookup {
     secondary: Option<Secondary>,
     /// By whole primary keys.
     points: bool,
+}
+
+/// Left rows that were looked up, each with the places of its spans, and what was found.
+#[derive(Default)]
+struct LookedUp {
+    left: std::vec::IntoIter<(Row, Evaluator, Range<usize>)>,
+    spans: Vec<Span>,
+    found: Found,
 }
 
 /// The right rows of a batch of left rows.
@@ -71,33 +96,63 @@ impl LookupJoinOperator {
             on: join.on.clone(),
             outer: join.outer.clone(),
             right_width: places.len(),
+            pending: Vec::new().into_iter(),
+            lookups: BATCH_ROWS,
+            looked_up: LookedUp::default(),
+            held: Held::new(&evaluator.run),
+            result_held: Held::new(&evaluator.run),
         }))
     }
 
     async fn next_rows(&mut self) -> Result<Option<Vec<Row>>> {
         loop {
-            let Some(batch) = self.left.next().await? else { return Ok(None) };
-            self.evaluator.run.breathe().await?;
-            let rows = self.join_batch(batch).await?;
-            if !rows.is_empty() {
-                return Ok(Some(rows));
+            while self.looked_up.left.len() > 0 {
+                let rows = self.join_some().await?;
+                if !rows.is_empty() {
+                    return Ok(Some(rows));
+                }
             }
+            if self.pending.len() == 0 {
+                let Some(batch) = self.left.next().await? else { return Ok(None) };
+                self.pending = batch.into_iter();
+            }
+            self.evaluator.run.breathe().await?;
+            self.look_up().await?;
         }
     }
 
-    async fn join_batch(&mut self, batch: Vec<Row>) -> Result<Vec<Row>> {
+    /// Looks up the right rows of the next left rows. How many left rows depends on how much the
+    /// last ones have found.
+    async fn look_up(&mut self) -> Result<()> {
+        let batch: Vec<Row> = self.pending.by_ref().take(self.lookups).collect();
         let mut spans: Vec<Span> = Vec::with_capacity(batch.len());
-        let mut inners = Vec::with_capacity(batch.len());
-        for row in &batch {
-            let outer = self.evaluator.eval_all(&self.outer, true, row).await?;
+        let mut left = Vec::with_capacity(batch.len());
+        for row in batch {
+            let outer = self.evaluator.eval_all(&self.outer, true, &row).await?;
             let inner = Evaluator::new(self.evaluator.run.clone(), outer.into());
             let from = spans.len();
             spans.extend(self.lookup.bounds.spans(&inner).await?);
-            inners.push((inner, from..spans.len()));
+            left.push((row, inner, from..spans.len()));
         }
-        let found = self.lookup.find(&spans).await?;
-        let mut result = Vec::with_capacity(batch.len());
-        for (left, (inner, range)) in batch.into_iter().zip(inners) {
+        self.held.clear();
+        let found = self.lookup.find(&spans, &mut self.held).await?;
+        self.lookups = match self.held.bytes() {
+            0..=FOUND_BYTES => (self.lookups * 2).min(BATCH_ROWS),
+            _ => (self.lookups / 2).max(LOOKUPS_MIN),
+        };
+        self.looked_up = LookedUp { left: left.into_iter(), spans, found };
+        Ok(())
+    }
+
+    /// Joins left rows with what was looked up for them, until there is a batch.
+    async fn join_some(&mut self) -> Result<Vec<Row>> {
+        let LookedUp { left: lefts, spans, found } = &mut self.looked_up;
+        let mut result = Vec::new();
+        let mut bytes = 0;
+        self.result_held.clear();
+        while result.len() < BATCH_ROWS
+            && let Some((left, inner, range)) = lefts.next()
+        {
             let mut matched = false;
             'rows: for place in range {
                 for right in found.rows[found.places(place, &spans[place])].iter().flatten() {
@@ -113,7 +168,12 @@ impl LookupJoinOperator {
                     if matches!(self.kind, JoinKind::Semi | JoinKind::Anti) {
                         break 'rows;
                     }
+                    bytes += row_bytes(&both);
                     result.push(both);
+                    if bytes > FOUND_BYTES {
+                        self.result_held.take(std::mem::take(&mut bytes))?;
+                        self.evaluator.run.breathe().await?;
+                    }
                 }
             }
             match self.kind {
@@ -132,28 +192,34 @@ impl LookupJoinOperator {
 }
 
 impl Lookup {
-    async fn find(&self, spans: &[Span]) -> Result<Found> {
-        if self.points { self.by_keys(spans).await } else { self.by_spans(spans).await }
+    async fn find(&self, spans: &[Span], held: &mut Held) -> Result<Found> {
+        if self.points { self.by_keys(spans, held).await } else { self.by_spans(spans, held).await }
     }
 
     /// One row for each whole primary key.
-    async fn by_keys(&self, spans: &[Span]) -> Result<Found> {
+    async fn by_keys(&self, spans: &[Span], held: &mut Held) -> Result<Found> {
         let keys: Vec<&[u8]> = spans.iter().map(|span| span.start.as_slice()).collect();
-        Ok(Found { keys: Vec::new(), rows: self.rows_of(&keys).await? })
+        Ok(Found { keys: Vec::new(), rows: self.rows_of(&keys, held).await? })
     }
 
-    async fn rows_of(&self, primary_keys: &[impl AsRef<[u8]>]) -> Result<Vec<Option<Row>>> {
+    async fn rows_of(
+        &self,
+        primary_keys: &[impl AsRef<[u8]>],
+        held: &mut Held,
+    ) -> Result<Vec<Option<Row>>> {
         let mut keys: Vec<Key> = Vec::with_capacity(primary_keys.len());
         for key in primary_keys {
             self.reader.keys_of(key.as_ref(), &mut keys);
         }
         let cx = &self.evaluator.run.cx;
         let values = self.evaluator.run.wait(cx.txn.multi_get(cx.seq, &keys)).await?;
-        self.reader.decode(&keys, &values)
+        let rows = self.reader.decode(&keys, &values)?;
+        held.take(rows.iter().flatten().map(|row| row_bytes(row)).sum())?;
+        Ok(rows)
     }
 
     /// The rows of all spans, each read once.
-    async fn by_spans(&self, spans: &[Span]) -> Result<Found> {
+    async fn by_spans(&self, spans: &[Span], held: &mut Held) -> Result<Found> {
         let mut wanted = spans.to_vec();
         wanted.sort_unstable();
         wanted.dedup();
@@ -166,6 +232,7 @@ impl Lookup {
         let request = |span| ScanRequest::new(span).shape(shape);
         while let Some(batch) = scan.next(run, request).await? {
             run.breathe().await?;
+            let known = found.rows.len();
             for (key, value) in batch.iter() {
                 let Some(secondary) = &self.secondary else {
                     self.add_pair(key, value, &mut found)?;
@@ -180,9 +247,11 @@ impl Lookup {
                     }
                 }
             }
+            let new = found.rows[known..].iter().flatten().map(|row| row_bytes(row)).sum::<usize>();
+            held.take(new + batch.len() * KEY_BYTES)?;
         }
         if !primary_keys.is_empty() {
-            found.rows = self.rows_of(&primary_keys).await?;
+            found.rows = self.rows_of(&primary_keys, held).await?;
         }
         Ok(found)
     }

@@ -5,8 +5,12 @@ use braid_types::{Datum, Result, Row};
 use futures_util::future::BoxFuture;
 
 use super::eval::Evaluator;
-use super::exprs::Exprs;
+use super::exprs::{Exprs, Held};
+use super::run::row_bytes;
 use super::{BoxedOperator, Operator};
+
+/// A batch whose computed values take more bytes than this ends early.
+const BATCH_BYTES: usize = 4 << 20;
 
 /// Rows that satisfy every predicate.
 pub struct FilterOperator {
@@ -78,6 +82,9 @@ pub struct ProjectOperator {
     exprs: Exprs,
     /// Every expression is a column, none of them twice: the data are moved.
     moves: Option<Vec<usize>>,
+    /// Input rows whose values were too large for the last batch.
+    pending: std::vec::IntoIter<Row>,
+    held: Held,
     evaluator: Evaluator,
 }
 
@@ -88,24 +95,39 @@ impl ProjectOperator {
         let moves = exprs.places().filter(|places| {
             places.iter().enumerate().all(|(i, place)| !places[..i].contains(place))
         });
-        Self { input, exprs, moves, evaluator }
+        let held = Held::new(&evaluator.run);
+        Self { input, exprs, moves, pending: Vec::new().into_iter(), held, evaluator }
     }
 
     async fn batch(&mut self) -> Result<Option<Vec<Row>>> {
-        let Some(mut batch) = self.input.next().await? else { return Ok(None) };
-        self.evaluator.run.breathe().await?;
         if let Some(places) = &self.moves {
+            let Some(mut batch) = self.input.next().await? else { return Ok(None) };
+            self.evaluator.run.breathe().await?;
             for row in &mut batch {
                 move_columns(row, places);
             }
             return Ok(Some(batch));
         }
-        for row in &mut batch {
-            *row = self.exprs.eval(&self.evaluator, row).await?;
+        self.held.clear();
+        if self.pending.len() == 0 {
+            let Some(batch) = self.input.next().await? else { return Ok(None) };
+            self.pending = batch.into_iter();
+        }
+        self.evaluator.run.breathe().await?;
+        let mut batch = Vec::with_capacity(self.pending.len());
+        let mut bytes = 0;
+        for row in self.pending.by_ref() {
+            let row = self.exprs.eval(&self.evaluator, &row).await?;
+            bytes += row_bytes(&row);
+            batch.push(row);
+            if bytes > BATCH_BYTES {
+                break;
+            }
             if self.exprs.waits {
                 self.evaluator.run.breathe().await?;
             }
         }
+        self.held.take(bytes)?;
         Ok(Some(batch))
     }
 }
@@ -126,6 +148,6 @@ impl Operator for ProjectOperator {
     }
 
     fn is_done(&self) -> bool {
-        self.input.is_done()
+        self.pending.len() == 0 && self.input.is_done()
     }
 }

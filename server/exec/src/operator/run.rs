@@ -189,6 +189,11 @@ impl Run {
     }
 }
 
+/// Roughly the memory of a key in a set.
+pub fn key_bytes(key: &[u8]) -> usize {
+    48 + key.len()
+}
+
 /// Roughly the memory of a row.
 pub fn row_bytes(row: &[Datum]) -> usize {
     24 + row.iter().map(Datum::size_bytes).sum::<usize>()

@@ -8,7 +8,9 @@ use futures_util::future::BoxFuture;
 
 use super::change::TableWriter;
 use super::eval::Evaluator;
+use super::exprs::Held;
 use super::foreign_keys::ForeignKeys;
+use super::run::{key_bytes, row_bytes};
 use super::{BoxedOperator, Operator};
 
 /// UPDATE; it gives RETURNING's rows. All rows are read before the first is written, so that
@@ -54,17 +56,19 @@ impl UpdateOperator {
         let (places, values): (Vec<usize>, Vec<Expr>) = self.assignments.iter().cloned().unzip();
         let table = self.writer.rows.table.id;
         let shared = self.evaluator.run.shares_changes(table);
+        let mut held = Held::new(&self.evaluator.run);
         let mut seen = HashSet::new();
         let mut changes = Vec::new();
         let mut inputs = Vec::new();
         while let Some(batch) = self.input.next().await? {
             self.evaluator.run.breathe().await?;
-            self.evaluator.run.count_rows(&batch)?;
+            let mut bytes = 0;
             for row in batch {
                 let old: Row = row[..self.width].to_vec();
                 // A row that FROM matches several times is updated once; so is one that WITH and
                 // the statement itself match.
                 let key = self.writer.rows.primary_key(&old);
+                bytes += key_bytes(&key);
                 let first = if shared {
                     self.evaluator.run.first_change(table, key)
                 } else {
@@ -80,11 +84,14 @@ impl UpdateOperator {
                 }
                 self.writer.complete(&mut new)?;
                 self.foreign_keys.changed(Some(&old), Some(&new));
+                bytes += row_bytes(&old) + row_bytes(&new);
                 changes.push((old, new));
                 if !self.returning.is_empty() {
+                    bytes += row_bytes(&row);
                     inputs.push(row);
                 }
             }
+            held.take(bytes)?;
         }
         let mut all_places = places;
         let columns = self.writer.rows.table.columns.iter().enumerate();

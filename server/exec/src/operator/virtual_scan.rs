@@ -6,7 +6,7 @@ use braid_types::{Datum, Result, Row};
 use futures_util::future::BoxFuture;
 
 use super::eval::Evaluator;
-use super::exprs::Exprs;
+use super::exprs::{Exprs, Held};
 use super::project::keep;
 use super::{BATCH_ROWS, Operator};
 
@@ -17,6 +17,7 @@ pub struct VirtualScanOperator {
     filter: Exprs,
     evaluator: Evaluator,
     rows: Option<std::vec::IntoIter<Row>>,
+    held: Held,
 }
 
 impl VirtualScanOperator {
@@ -26,6 +27,7 @@ impl VirtualScanOperator {
             table: node.table,
             places: node.columns.iter().map(|(_, place)| *place).collect(),
             filter: Exprs::new(node.filter.clone()),
+            held: Held::new(&evaluator.run),
             evaluator,
             rows: None,
         }
@@ -45,7 +47,9 @@ impl VirtualScanOperator {
 
     async fn batch(&mut self) -> Result<Option<Vec<Row>>> {
         if self.rows.is_none() {
-            self.rows = Some(self.compute()?.into_iter());
+            let rows = self.compute()?;
+            self.held.take_rows(&rows)?;
+            self.rows = Some(rows.into_iter());
         }
         while let Some(rows) = &mut self.rows
             && rows.len() > 0

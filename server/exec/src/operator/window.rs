@@ -98,7 +98,8 @@ impl WindowOperator {
             let mut columns = Vec::with_capacity(self.calls.len());
             for call in &self.calls {
                 self.evaluator.run.breathe().await?;
-                columns.push(call.compute(&partition, &self.evaluator).await?.into_iter());
+                let values = call.compute(&partition, &self.evaluator, &mut self.held).await?;
+                columns.push(values.into_iter());
             }
             for _ in rows {
                 let next = columns.iter_mut().map(|column| column.next().unwrap_or(Datum::Null));
@@ -246,10 +247,17 @@ async fn end_of(
 }
 
 impl Call {
-    /// The call's value for each row of a partition.
-    async fn compute(&self, partition: &Partition<'_>, cx: &Evaluator) -> Result<Vec<Datum>> {
+    /// The call's value for each row of a partition; what they take is counted.
+    async fn compute(
+        &self,
+        partition: &Partition<'_>,
+        cx: &Evaluator,
+        held: &mut Held,
+    ) -> Result<Vec<Datum>> {
         let kind = match &self.call.function {
-            WindowFunction::Aggregate(..) => return self.aggregate(partition, cx).await,
+            WindowFunction::Aggregate(..) => {
+                return self.aggregate(partition, cx, held).await;
+            }
             WindowFunction::Named(kind) => *kind,
         };
         let len = partition.len();
@@ -361,7 +369,12 @@ impl Call {
     }
 
     /// An aggregate over each row's frame.
-    async fn aggregate(&self, partition: &Partition<'_>, cx: &Evaluator) -> Result<Vec<Datum>> {
+    async fn aggregate(
+        &self,
+        partition: &Partition<'_>,
+        cx: &Evaluator,
+        held: &mut Held,
+    ) -> Result<Vec<Datum>> {
         let WindowFunction::Aggregate(aggregate, types) = &self.call.function else {
             return Ok(Vec::new());
         };
@@ -406,6 +419,7 @@ impl Call {
                     }
                 }
                 current = state.finish(env)?;
+                held.take(current.size_bytes())?;
                 covered = Some(frame);
             }
             values[at] = current.clone();
