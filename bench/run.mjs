@@ -15,6 +15,9 @@
  *               [--name ycsb]; --only takes several texts, separated by |
  *   interleaved cascading deletes, joins and scans of interleaved and of ordinary tables
  *               [--parents 1000] [--children 1,10,100,1000]
+ *   queue       queues and logs with retention: is the last job as fast as the first?
+ *               [--jobs 100000] [--workers 2,16]
+ *   growth      every kind of work at n and at 10 n
  *   tikv        over TiKV: round trips of a transfer, inserts into several regions, YCSB's F, reads by
  *               one gateway and by two  [--point-rows 20000]; TIKV_BIN=FOLDER with pd-server and
  *               tikv-server makes it a real cluster, else it is the tests' stand-in
@@ -52,6 +55,8 @@ const DEFAULTS = {
   parents: '1000',
   children: '1,10,100,1000',
   'point-rows': '20000',
+  jobs: '100000',
+  workers: '2,16',
 };
 
 /** For --smoke: enough to pass by every line once. */
@@ -66,6 +71,8 @@ const MOMENT = {
   parents: '20',
   children: '1,10',
   'point-rows': '500',
+  jobs: '100',
+  workers: '2',
 };
 
 const { values: given, positionals } = parseArgs({
@@ -147,6 +154,15 @@ const SUITES = {
     const { runInterleaved } = await import('./dist/interleaved/index.js');
     const children = flags.children.split(',').map(Number);
     return runInterleaved({ ...common, sides, parents: Number(flags.parents), children });
+  },
+  async queue(sides) {
+    const { runQueue } = await import('./dist/queue.js');
+    const workers = flags.workers.split(',').map(Number);
+    return runQueue({ ...common, sides, jobs: Number(flags.jobs), workers, slices: 10 });
+  },
+  async growth(sides) {
+    const { runGrowth } = await import('./dist/growth/index.js');
+    return runGrowth({ ...common, sides, scale: flags.smoke ? 0.02 : 1 });
   },
   async tikv() {
     const { runTikv } = await import('./dist/tikv/index.js');
