@@ -81,12 +81,10 @@ impl ViewCursor {
             let view = self.view.clone();
             let shape = self.shape.clone();
             let (cache, number) = (&view.range_cache, view.number());
-            let reach = match &self.gap {
-                // It ends where the next jump is due.
-                Some(_) => self.span.clone(),
-                None => self.jump(),
-            };
-            let batch = match cache.find(&reach, self.reverse, number, shape.as_ref()) {
+            // An open gap ends where the next jump is due.
+            let reach = if self.gap.is_none() { self.jump() } else { None };
+            let reach = reach.as_ref().unwrap_or(&self.span);
+            let batch = match cache.find(reach, self.reverse, number, shape.as_ref()) {
                 Found::Segment(segment) => {
                     self.gap = None;
                     view.range_cache.hits.fetch_add(1, Relaxed);
@@ -108,28 +106,54 @@ impl ViewCursor {
     }
 
     /// Jumps over what is known to be empty; what can be read then at one go.
-    fn jump(&mut self) -> Span {
-        let reach = self.view.empty_spans.reach(&self.span, self.reverse, self.view.number());
+    fn jump(&mut self) -> Option<Span> {
+        let reach = self.view.empty_spans.reach(&self.span, self.reverse, self.view.number())?;
         match self.reverse {
             true => self.span.end.clone_from(&reach.end),
             false => self.span.start.clone_from(&reach.start),
         }
-        reach
+        Some(reach)
     }
 
     /// Reads on, and says what was found to be empty.
     fn read_and_learn(&mut self, gap: Span, rows: usize, bytes: usize) -> Result<ScanBatch> {
-        let mut examined = self.span.clone();
-        let start = Instant::now();
+        let near = |cursor: &ViewCursor| match cursor.reverse {
+            true => cursor.span.end.clone(),
+            false => cursor.span.start.clone(),
+        };
+        let (from, start) = (near(self), Instant::now());
         let batch = self.read(gap, rows, bytes)?;
-        match self.reverse {
-            true => examined.start.clone_from(&self.span.end),
-            false => examined.end.clone_from(&self.span.start),
-        }
+        let to = near(self);
+        let examined = if self.reverse { Span::new(to, from) } else { Span::new(from, to) };
         let was_slow = batch.len() < SLOW_ROWS && start.elapsed() > SLOW;
+        let dense = if was_slow { self.dense(&examined, &batch)? } else { Vec::new() };
         let View { empty_spans, .. } = &*self.view;
-        empty_spans.learn(self.view.number(), &examined, &batch, self.reverse, was_slow);
+        empty_spans.learn(self.view.number(), &examined, &batch, self.reverse, dense);
         Ok(batch)
+    }
+
+    /// Which of the gaps at both ends of a slow batch are full of deleted keys, as they may be after
+    /// a restart. They are stepped over once more: a busy machine is slow as well, but seldom twice.
+    fn dense(&self, examined: &Span, batch: &ScanBatch) -> Result<Vec<Span>> {
+        let mut gaps = vec![examined.clone()];
+        if let Some(last) = batch.len().checked_sub(1) {
+            let (low, high) = if self.reverse { (last, 0) } else { (0, last) };
+            gaps = vec![
+                Span::new(examined.start.as_slice(), batch.key(low)),
+                Span::new(key_after(batch.key(high)), examined.end.as_slice()),
+            ];
+        }
+        let View { snapshot, files, .. } = &*self.view;
+        let mut dense = Vec::new();
+        for gap in gaps.into_iter().filter(|gap| !gap.is_empty()) {
+            let start = Instant::now();
+            let mut inside = snapshot.range(&files.data, gap.start.as_slice()..gap.end.as_slice());
+            inside.next().map(|entry| entry.key().map_err(storage_error)).transpose()?;
+            if start.elapsed() > SLOW {
+                dense.push(gap);
+            }
+        }
+        Ok(dense)
     }
 
     /// What is left, if anything.

@@ -381,6 +381,19 @@ impl Map {
         }
     }
 
+    /// Panics if spans overlap, or if the count of bytes is wrong.
+    #[cfg(test)]
+    pub(super) fn check(&self) {
+        let empty = self.empty.iter().map(|(start, empty)| (start, &empty.end));
+        let hints = self.hints.iter().map(|(start, hint)| (start, &hint.end));
+        for spans in [empty.clone().collect::<Vec<_>>(), hints.clone().collect()] {
+            assert!(spans.iter().all(|(start, end)| start < end));
+            assert!(spans.windows(2).all(|pair| pair[0].1 <= pair[1].0), "{spans:?}");
+        }
+        let bytes: usize = empty.chain(hints).map(|(start, end)| bytes_of(start, end)).sum();
+        assert_eq!(self.bytes, bytes);
+    }
+
     /// Forgets what holds for every snapshot from `number` on: nothing dead is left there.
     pub(super) fn forget_until(&mut self, number: u64) {
         let Map { empty, bytes, .. } = self;
@@ -413,7 +426,7 @@ impl<'a> Run<'a> {
 }
 
 /// Gap `i` lies before entry `i` of a batch.
-pub(super) fn gap_span(examined: &Span, batch: &ScanBatch, gap: usize) -> Span {
+fn gap_span(examined: &Span, batch: &ScanBatch, gap: usize) -> Span {
     let start = match gap.checked_sub(1) {
         Some(before) => key_after(batch.key(before)),
         None => examined.start.clone(),

@@ -85,10 +85,11 @@ impl EmptySpans {
     }
 
     /// What a scan of `span` at a snapshot has to read next: it begins behind the empty spans at
-    /// the start of `span` (at its end, for a scan in reverse) and ends where a jump is due.
-    pub(crate) fn reach(&self, span: &Span, reverse: bool, number: u64) -> Span {
+    /// the start of `span` (at its end, for a scan in reverse) and ends where a jump is due. `None`
+    /// is all of it.
+    pub(crate) fn reach(&self, span: &Span, reverse: bool, number: u64) -> Option<Span> {
         if self.len.load(SeqCst) == 0 || span.is_empty() {
-            return span.clone();
+            return None;
         }
         let reach = match reverse {
             false => self.map.read().reach(span, number, self.weight_min),
@@ -102,35 +103,33 @@ impl EmptySpans {
             let mut map = self.map.write();
             map.join(from, &self.views);
         }
-        reach.span
+        Some(reach.span)
     }
 
     /// A scan at snapshot `at` has read through `examined` and found the keys of `batch` there, all
-    /// of them. `was_slow`: it has stepped over much, though nothing may be noted about it.
+    /// of them. `dense`: gaps between them that are full of deleted keys, though nothing may be
+    /// noted about it.
     pub(crate) fn learn(
         &self,
         at: u64,
         examined: &Span,
         batch: &ScanBatch,
         reverse: bool,
-        was_slow: bool,
+        dense: Vec<Span>,
     ) {
-        if self.len.load(SeqCst) == 0 && !was_slow {
+        if self.len.load(SeqCst) == 0 && dense.is_empty() {
             return;
         }
         let in_order;
-        let batch = if reverse {
-            in_order = batch.reversed();
-            &in_order
-        } else {
-            batch
+        let batch = match reverse {
+            true => {
+                in_order = batch.reversed();
+                &in_order
+            }
+            false => batch,
         };
         let mut gaps = self.map.read().gaps(examined, batch, self.weight_min);
-        if was_slow {
-            let weight = self.weight_min;
-            let ends = [0, batch.len()].map(|gap| (map::gap_span(examined, batch, gap), weight));
-            gaps.extend(ends);
-        }
+        gaps.extend(dense.into_iter().map(|gap| (gap, self.weight_min)));
         if gaps.is_empty() {
             return;
         }

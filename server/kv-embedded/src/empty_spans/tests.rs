@@ -93,7 +93,7 @@ impl History {
         let state = &self.states[&view];
         let (mut rest, mut found) = (span.clone(), Vec::new());
         while !rest.is_empty() && found.len() < limit {
-            let reach = self.empty.reach(&rest, reverse, view);
+            let reach = self.empty.reach(&rest, reverse, view).unwrap_or_else(|| rest.clone());
             assert!(reach.is_empty() || rest.contains_span(&reach));
             let mut keys: Vec<Vec<u8>> =
                 state.range(reach.start.clone()..reach.end.clone()).cloned().collect();
@@ -112,7 +112,11 @@ impl History {
             self.touched += passed.filter(|key| !state.contains(*key)).count();
             let mut batch = BatchBuilder::default();
             keys.iter().for_each(|key| batch.push(key, &[]));
-            self.empty.learn(view, &examined, &batch.finish(None), reverse, was_slow);
+            let dense = match was_slow {
+                true => end_gaps(&examined, &keys),
+                false => Vec::new(),
+            };
+            self.empty.learn(view, &examined, &batch.finish(None), reverse, dense);
             found.extend(keys);
             match reverse {
                 false => rest.start = examined.end,
@@ -130,6 +134,17 @@ impl History {
         }
         expected.truncate(limit);
         assert_eq!(self.scan(view, span, reverse, limit, was_slow), expected);
+    }
+}
+
+/// The gaps before the lowest and behind the highest key.
+fn end_gaps(examined: &Span, keys: &[Vec<u8>]) -> Vec<Span> {
+    match (keys.iter().min(), keys.iter().max()) {
+        (Some(low), Some(high)) => vec![
+            Span::new(examined.start.as_slice(), low.as_slice()),
+            Span::new(key_after(high), examined.end.as_slice()),
+        ],
+        _ => vec![examined.clone()],
     }
 }
 
@@ -187,6 +202,7 @@ fn a_scan_that_jumps_finds_what_a_scan_of_everything_finds() {
                     history.check(view, &span, reverse, limit as usize, was_slow);
                 }
             }
+            history.empty.map.read().check();
         }
     }
 }
@@ -297,6 +313,7 @@ fn memory_is_limited_and_what_is_used_stays_longest() {
         map.claim(Span::new(key(2 * i), key(2 * i + 1)), i, 1, &views);
         assert_eq!(map.reach(&front, i, 16).jumps, 1, "the front is still known");
         map.shrink(bytes_max);
+        map.check();
         assert!(map.bytes() <= bytes_max + bytes_max / 8);
     }
     map.forget_until(u64::MAX);
