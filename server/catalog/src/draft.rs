@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use braid_kv::{Result as KvResult, Seq, Transaction};
 
 use crate::backfill::begun_or_ended;
+use crate::changes::followed_by;
 use crate::store::{Descriptor, FORMAT_VERSION, Meta, to_json};
 use crate::system_keys::{descriptor_key, version_key};
 use crate::{
@@ -34,6 +35,11 @@ impl Draft {
     /// ([`CatalogCache::draft`]).
     pub fn new(base: Arc<Catalog>) -> Self {
         Draft { current: base.clone(), base, changed: BTreeSet::new(), emptied: BTreeSet::new() }
+    }
+
+    /// The stored catalog that the changes are made to.
+    pub fn base(&self) -> &Arc<Catalog> {
+        &self.base
     }
 
     /// The catalog with the changes so far.
@@ -163,8 +169,9 @@ impl Draft {
                 backfill.forget(txn, seq)?;
             }
         }
-        let meta =
-            Meta { format: FORMAT_VERSION, version: self.next_version(), next_id: catalog.next_id };
+        let version = self.next_version();
+        let changes = followed_by(&self.base.changes, version, &self.changed);
+        let meta = Meta { format: FORMAT_VERSION, version, next_id: catalog.next_id, changes };
         txn.put(seq, version_key(), to_json(&meta)?)?;
         for table in &self.emptied {
             cache.statistics().start_empty(*table);

@@ -19,6 +19,8 @@
 //! - the names of one schema's tables, views, sequences and indexes are unique.
 
 mod backfill;
+mod bootstrap;
+mod changes;
 mod commit_tokens;
 mod definition;
 pub mod descriptor;
@@ -33,6 +35,7 @@ pub mod names;
 mod privilege;
 mod resolve;
 mod sequence;
+mod shared_map;
 mod snapshot;
 mod statistics;
 mod store;
@@ -40,6 +43,7 @@ mod system_keys;
 mod virtual_tables;
 
 pub use backfill::Backfill;
+pub use bootstrap::bootstrap;
 pub use commit_tokens::{
     Asker, CommitStatus, TOKEN_RETENTION, Token, is_expired, record_commit, remove_expired, settle,
 };
@@ -60,7 +64,7 @@ pub use resolve::{Relation, SearchPath, undefined_relation};
 pub use sequence::{SequenceError, SequenceValues, Sequences, fresh_counter};
 pub use snapshot::{Catalog, Named};
 pub use statistics::Statistics;
-pub use store::{CatalogCache, FORMAT_VERSION, PendingChange, Standing, bootstrap};
+pub use store::{CatalogCache, FORMAT_VERSION, PendingChange, Standing};
 pub use system_keys::{descriptor_key, table_span, token_key, version_key};
 pub use virtual_tables::{
     CursorInfo, LockEntry, MetricEntry, PreparedInfo, RuntimeInfo, SessionInfo, SettingInfo,

@@ -3,13 +3,16 @@
 //! Here: the maps and how a private copy is changed. Not here: search paths ([`crate::resolve`]),
 //! where descriptors are stored ([`crate::store`]).
 //!
-//! Rules: a snapshot that others can see never changes; cloning one copies six pointers; tables,
+//! Rules: a snapshot that others can see never changes; a copy shares all that is not changed in
+//! it, so that both cost the same with ten tables and ten thousand ([`crate::shared_map`]); tables,
 //! views, sequences and indexes of one schema share one space of names, as in PostgreSQL.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::changes::Change;
+use crate::shared_map::SharedMap;
 use crate::statistics::Statistics;
+use crate::store::Descriptor;
 use crate::{
     Database, Id, Index, IndexNumber, Role, Schema, Sequence, Table, TableStatistics, View,
 };
@@ -27,7 +30,7 @@ pub enum Named {
     Index(Id, IndexNumber),
 }
 
-type Map<T> = Arc<BTreeMap<Id, Arc<T>>>;
+type Map<T> = SharedMap<Id, Arc<T>>;
 
 /// Every object at one version.
 #[derive(Clone, Debug)]
@@ -40,7 +43,9 @@ pub struct Catalog {
     pub(crate) schemas: Map<Schema>,
     pub(crate) databases: Map<Database>,
     pub(crate) roles: Map<Role>,
-    names: Arc<BTreeMap<Id, BTreeMap<String, Named>>>,
+    /// The changes that have led to this version.
+    pub(crate) changes: Arc<[Change]>,
+    names: SharedMap<(Id, Arc<str>), Named>,
     statistics: Arc<Statistics>,
 }
 
@@ -50,13 +55,14 @@ impl Catalog {
         Catalog {
             version,
             next_id,
-            tables: Arc::default(),
-            views: Arc::default(),
-            sequences: Arc::default(),
-            schemas: Arc::default(),
-            databases: Arc::default(),
-            roles: Arc::default(),
-            names: Arc::default(),
+            tables: Map::default(),
+            views: Map::default(),
+            sequences: Map::default(),
+            schemas: Map::default(),
+            databases: Map::default(),
+            roles: Map::default(),
+            changes: Arc::default(),
+            names: SharedMap::default(),
             statistics,
         }
     }
@@ -169,13 +175,14 @@ impl Catalog {
 
     /// What a name stands for in a schema.
     pub fn named(&self, schema: Id, name: &str) -> Option<Named> {
-        self.names.get(&schema)?.get(name).copied()
+        self.names.get_by(|(of, known)| (*of, &**known).cmp(&(schema, name))).copied()
     }
 
     /// Every name of a schema in order, with what it stands for.
     pub fn names_of(&self, schema: Id) -> impl Iterator<Item = (&str, Named)> {
-        let names = self.names.get(&schema).into_iter().flatten();
-        names.map(|(name, named)| (name.as_str(), *named))
+        let from = self.names.iter_from(move |(of, known)| (*of, &**known).cmp(&(schema, "")));
+        let names = from.take_while(move |((of, _), _)| *of == schema);
+        names.map(|((_, name), named)| (&**name, *named))
     }
 
     /// The table and index with that index oid.
@@ -196,83 +203,112 @@ impl Catalog {
         &self.statistics
     }
 
-    fn forget_names(&mut self, schema: Id, belongs: impl Fn(Named) -> bool) {
-        if let Some(names) = Arc::make_mut(&mut self.names).get_mut(&schema) {
-            names.retain(|_, named| !belongs(*named));
+    /// Takes a name back, unless somebody else has it by now.
+    fn forget_name(&mut self, schema: Id, name: &str, named: Named) {
+        if self.named(schema, name) == Some(named) {
+            self.names.remove(&(schema, Arc::from(name)));
         }
     }
 
     fn learn_name(&mut self, schema: Id, name: &str, named: Named) {
-        let names = Arc::make_mut(&mut self.names).entry(schema).or_default();
-        names.insert(name.to_owned(), named);
+        self.names.insert((schema, Arc::from(name)), named);
+    }
+
+    /// Puts or, without one, removes the descriptor of an id.
+    pub(crate) fn put(&mut self, id: Id, descriptor: Option<Descriptor>) {
+        match descriptor {
+            Some(Descriptor::Table(table)) => self.insert_table(table),
+            Some(Descriptor::View(view)) => self.insert_view(view),
+            Some(Descriptor::Sequence(sequence)) => self.insert_sequence(sequence),
+            Some(Descriptor::Schema(schema)) => self.insert_schema(schema),
+            Some(Descriptor::Database(database)) => self.insert_database(database),
+            Some(Descriptor::Role(role)) => self.insert_role(role),
+            None => {
+                self.remove_table(id);
+                self.remove_view(id);
+                self.remove_sequence(id);
+                self.remove_schema(id);
+                self.remove_database(id);
+                self.remove_role(id);
+            }
+        }
     }
 
     pub(crate) fn insert_table(&mut self, table: Arc<Table>) {
         self.remove_table(table.id);
-        self.learn_name(table.schema, &table.name, Named::Table(table.id));
-        for index in table.all_indexes().filter(|index| !table.is_hidden_key(index)) {
-            self.learn_name(table.schema, &index.name, Named::Index(table.id, index.number));
+        for (name, named) in names_of_table(&table) {
+            self.learn_name(table.schema, name, named);
         }
-        Arc::make_mut(&mut self.tables).insert(table.id, table);
+        self.tables.insert(table.id, table);
     }
 
     pub(crate) fn remove_table(&mut self, id: Id) {
-        if let Some(old) = Arc::make_mut(&mut self.tables).remove(&id) {
-            self.forget_names(old.schema, |named| match named {
-                Named::Table(table) | Named::Index(table, _) => table == id,
-                _ => false,
-            });
+        if let Some(old) = self.tables.remove(&id) {
+            for (name, named) in names_of_table(&old) {
+                self.forget_name(old.schema, name, named);
+            }
         }
     }
 
     pub(crate) fn insert_view(&mut self, view: Arc<View>) {
         self.remove_view(view.id);
         self.learn_name(view.schema, &view.name, Named::View(view.id));
-        Arc::make_mut(&mut self.views).insert(view.id, view);
+        self.views.insert(view.id, view);
     }
 
     pub(crate) fn remove_view(&mut self, id: Id) {
-        if let Some(old) = Arc::make_mut(&mut self.views).remove(&id) {
-            self.forget_names(old.schema, |named| named == Named::View(id));
+        if let Some(old) = self.views.remove(&id) {
+            self.forget_name(old.schema, &old.name, Named::View(id));
         }
     }
 
     pub(crate) fn insert_sequence(&mut self, sequence: Arc<Sequence>) {
         self.remove_sequence(sequence.id);
         self.learn_name(sequence.schema, &sequence.name, Named::Sequence(sequence.id));
-        Arc::make_mut(&mut self.sequences).insert(sequence.id, sequence);
+        self.sequences.insert(sequence.id, sequence);
     }
 
     pub(crate) fn remove_sequence(&mut self, id: Id) {
-        if let Some(old) = Arc::make_mut(&mut self.sequences).remove(&id) {
-            self.forget_names(old.schema, |named| named == Named::Sequence(id));
+        if let Some(old) = self.sequences.remove(&id) {
+            self.forget_name(old.schema, &old.name, Named::Sequence(id));
         }
     }
 
     pub(crate) fn insert_schema(&mut self, schema: Arc<Schema>) {
-        Arc::make_mut(&mut self.schemas).insert(schema.id, schema);
+        self.schemas.insert(schema.id, schema);
     }
 
     pub(crate) fn remove_schema(&mut self, id: Id) {
-        Arc::make_mut(&mut self.schemas).remove(&id);
-        Arc::make_mut(&mut self.names).remove(&id);
+        if self.schemas.remove(&id).is_some() {
+            let names: Vec<Arc<str>> = self.names_of(id).map(|(name, _)| Arc::from(name)).collect();
+            for name in names {
+                self.names.remove(&(id, name));
+            }
+        }
     }
 
     pub(crate) fn insert_database(&mut self, database: Arc<Database>) {
-        Arc::make_mut(&mut self.databases).insert(database.id, database);
+        self.databases.insert(database.id, database);
     }
 
     pub(crate) fn remove_database(&mut self, id: Id) {
-        Arc::make_mut(&mut self.databases).remove(&id);
+        self.databases.remove(&id);
     }
 
     pub(crate) fn insert_role(&mut self, role: Arc<Role>) {
-        Arc::make_mut(&mut self.roles).insert(role.id, role);
+        self.roles.insert(role.id, role);
     }
 
     pub(crate) fn remove_role(&mut self, id: Id) {
-        Arc::make_mut(&mut self.roles).remove(&id);
+        self.roles.remove(&id);
     }
+}
+
+/// The names that a table has taken in its schema.
+fn names_of_table(table: &Table) -> impl Iterator<Item = (&str, Named)> {
+    let indexes = table.all_indexes().filter(|index| !table.is_hidden_key(index));
+    let indexes = indexes.map(|index| (&*index.name, Named::Index(table.id, index.number)));
+    std::iter::once((&*table.name, Named::Table(table.id))).chain(indexes)
 }
 
 impl Table {

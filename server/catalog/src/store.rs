@@ -17,13 +17,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use braid_kv::{
-    CommitFence, Database as Kv, Record, Result as KvResult, RetryReason, ScanRequest, Seq, Span,
-    Timestamp, Transaction, TxnOptions, Value,
+    CommitFence, Database as Kv, Key, Record, Result as KvResult, RetryReason, ScanRequest, Seq,
+    Span, Timestamp, Transaction, TxnOptions, Value,
 };
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
 
+use crate::changes::{Change, between};
 use crate::gateways::{ChangeUnderWay, Epoch};
 use crate::statistics::Statistics;
 use crate::system_keys::{
@@ -31,8 +32,8 @@ use crate::system_keys::{
     version_key,
 };
 use crate::{
-    Catalog, DEFAULT_DATABASE, Database, Draft, Gateways, Grant, Id, PUBLIC, ROOT, Role, Schema,
-    Sequence, Table, TableStatistics, View, fresh_counter,
+    Catalog, Database, Draft, Gateways, Id, Role, Schema, Sequence, Table, TableStatistics, View,
+    fresh_counter,
 };
 
 /// The number of the descriptors' format; another one is refused.
@@ -45,11 +46,14 @@ const VERSIONS_MAX: usize = 4;
 const LOOKED_UP_MAX: usize = 256;
 
 /// What stands under the version key.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Meta {
     pub(crate) format: u32,
     pub(crate) version: u64,
     pub(crate) next_id: Id,
+    /// What the last changes have changed.
+    #[serde(default)]
+    pub(crate) changes: Vec<Change>,
 }
 
 /// A descriptor as it is stored.
@@ -61,6 +65,20 @@ pub(crate) enum Descriptor {
     Schema(Arc<Schema>),
     Database(Arc<Database>),
     Role(Arc<Role>),
+}
+
+impl Descriptor {
+    /// The object's id.
+    fn id(&self) -> Id {
+        match self {
+            Descriptor::Table(table) => table.id,
+            Descriptor::View(view) => view.id,
+            Descriptor::Sequence(sequence) => sequence.id,
+            Descriptor::Schema(schema) => schema.id,
+            Descriptor::Database(database) => database.id,
+            Descriptor::Role(role) => role.id,
+        }
+    }
 }
 
 pub(crate) fn corrupt(what: impl std::fmt::Display) -> braid_kv::Error {
@@ -180,6 +198,7 @@ pub struct CatalogCache {
     gateways: Option<Arc<Gateways>>,
     left_over: Notify,
     backfilled: AtomicU64,
+    descriptors_read: AtomicU64,
 }
 
 /// A change of the catalog on its way: keep it until the commit's outcome is known.
@@ -235,6 +254,7 @@ impl CatalogCache {
             gateways,
             left_over: Notify::new(),
             backfilled: AtomicU64::new(0),
+            descriptors_read: AtomicU64::new(0),
         })
     }
 
@@ -281,6 +301,7 @@ impl CatalogCache {
         let settled = self.state.lock().settled();
         let value = txn.get_recorded(seq, &version_key(), Record::Never).await?;
         let meta = read_meta(value)?;
+        let version = meta.version;
         let catalog = self.of_version(txn, seq, meta).await?;
         if is_kept {
             let looked_up = &mut self.state.lock().looked_up;
@@ -289,7 +310,7 @@ impl CatalogCache {
             }
             looked_up.insert(snapshot, catalog.clone());
         }
-        if is_trusted && settled.is_some() && self.read_newest(txn).await? == meta.version {
+        if is_trusted && settled.is_some() && self.read_newest(txn).await? == version {
             let newest = Newest { catalog: catalog.clone(), since: snapshot, epoch };
             self.state.lock().remember(settled, newest);
         }
@@ -334,12 +355,20 @@ impl CatalogCache {
         seq: Seq,
         meta: Meta,
     ) -> KvResult<Arc<Catalog>> {
-        if let Some(catalog) = self.state.lock().versions.get(&meta.version) {
-            return Ok(catalog.clone());
-        }
-        let catalog = Arc::new(self.load(txn, seq, meta).await?);
+        let version = meta.version;
+        let known = {
+            let state = self.state.lock();
+            let known = state.versions.range(..=version).next_back();
+            known.map(|(_, catalog)| catalog.clone())
+        };
+        let catalog = match known {
+            Some(known) if known.version == version => return Ok(known),
+            Some(known) => self.follow(txn, seq, meta, &known).await?,
+            None => self.load(txn, seq, meta).await?,
+        };
+        let catalog = Arc::new(catalog);
         let mut state = self.state.lock();
-        state.versions.insert(meta.version, catalog.clone());
+        state.versions.insert(version, catalog.clone());
         while state.versions.len() > VERSIONS_MAX {
             state.versions.pop_first();
         }
@@ -348,17 +377,44 @@ impl CatalogCache {
 
     async fn load(&self, txn: &Arc<Transaction>, seq: Seq, meta: Meta) -> KvResult<Catalog> {
         let mut catalog = Catalog::empty(meta.version, meta.next_id, self.statistics.clone());
-        for (_, value) in scan_all(txn, seq, descriptors_span(), Record::Never).await? {
-            match serde_json::from_slice(&value).map_err(corrupt)? {
-                Descriptor::Table(table) => catalog.insert_table(table),
-                Descriptor::View(view) => catalog.insert_view(view),
-                Descriptor::Sequence(sequence) => catalog.insert_sequence(sequence),
-                Descriptor::Schema(schema) => catalog.insert_schema(schema),
-                Descriptor::Database(database) => catalog.insert_database(database),
-                Descriptor::Role(role) => catalog.insert_role(role),
-            }
+        catalog.changes = meta.changes.into();
+        let pairs = scan_all(txn, seq, descriptors_span(), Record::Never).await?;
+        self.descriptors_read.fetch_add(pairs.len() as u64, Ordering::Relaxed);
+        for (_, value) in pairs {
+            let descriptor: Descriptor = serde_json::from_slice(&value).map_err(corrupt)?;
+            catalog.put(descriptor.id(), Some(descriptor));
         }
         Ok(catalog)
+    }
+
+    /// The catalog of a version, made of an older one that is known: only what has changed since is
+    /// read, if that is known.
+    async fn follow(
+        &self,
+        txn: &Arc<Transaction>,
+        seq: Seq,
+        meta: Meta,
+        known: &Catalog,
+    ) -> KvResult<Catalog> {
+        let Some(ids) = between(&meta.changes, known.version, meta.version) else {
+            return self.load(txn, seq, meta).await;
+        };
+        let keys: Vec<Key> = ids.iter().map(|id| descriptor_key(*id)).collect();
+        let values = txn.multi_get_recorded(seq, &keys, Record::Never).await?;
+        self.descriptors_read.fetch_add(keys.len() as u64, Ordering::Relaxed);
+        let mut catalog = Catalog::clone(known);
+        (catalog.version, catalog.next_id) = (meta.version, meta.next_id);
+        catalog.changes = meta.changes.into();
+        for (id, value) in ids.into_iter().zip(values) {
+            let stored = value.map(|value| serde_json::from_slice(&value)).transpose();
+            catalog.put(id, stored.map_err(corrupt)?);
+        }
+        Ok(catalog)
+    }
+
+    /// How many descriptors this process has read from the store.
+    pub fn descriptors_read(&self) -> u64 {
+        self.descriptors_read.load(Ordering::Relaxed)
     }
 
     /// Locks the catalog's version, so that changes of it queue, and opens a private catalog over
@@ -438,105 +494,6 @@ impl CatalogCache {
         self.stored_statistics.lock().insert(table, value);
         self.statistics.set(table, statistics);
         Ok(())
-    }
-}
-
-/// Makes the catalog of an empty store; checks the format of one that is not.
-/// True if the store was empty.
-pub async fn bootstrap(kv: &Kv) -> KvResult<bool> {
-    loop {
-        match try_bootstrap(kv).await {
-            // Another gateway does the same.
-            Err(error) if error.is_retryable() => {}
-            other => return other,
-        }
-    }
-}
-
-async fn try_bootstrap(kv: &Kv) -> KvResult<bool> {
-    let txn = kv.begin(TxnOptions::default());
-    let seq = txn.next_statement();
-    if let Some(value) = txn.get(seq, &version_key()).await? {
-        txn.rollback().await;
-        return read_meta(Some(value)).map(|_| false);
-    }
-    for (id, descriptor) in first_descriptors() {
-        txn.put(seq, descriptor_key(id), to_json(&descriptor)?)?;
-    }
-    let meta = Meta { format: FORMAT_VERSION, version: 1, next_id: FIRST_ID };
-    txn.put(seq, version_key(), to_json(&meta)?)?;
-    txn.commit_or_error().await?;
-    Ok(true)
-}
-
-/// `pg_database` numbers that PostgreSQL gives as well.
-const POSTGRES_DATABASE: Id = 5;
-const PUBLIC_SCHEMA: Id = 2200;
-const POSTGRES_PUBLIC_SCHEMA: Id = 2201;
-
-fn first_descriptors() -> Vec<(Id, Descriptor)> {
-    let mut root = Role::new(ROOT, "root");
-    (root.superuser, root.login, root.create_db, root.create_role) = (true, true, true, true);
-    let mut all = vec![(ROOT, Descriptor::Role(Arc::new(root)))];
-    let databases = [
-        (DEFAULT_DATABASE, "defaultdb", PUBLIC_SCHEMA),
-        (POSTGRES_DATABASE, "postgres", POSTGRES_PUBLIC_SCHEMA),
-    ];
-    for (id, name, public) in databases {
-        let database = Database {
-            id,
-            name: name.to_owned(),
-            owner: ROOT,
-            grants: Database::first_grants(),
-            comment: None,
-        };
-        all.push((id, Descriptor::Database(Arc::new(database))));
-        all.push((public, Descriptor::Schema(Arc::new(Schema::public(public, id, ROOT)))));
-    }
-    all
-}
-
-impl Role {
-    /// A role that may do nothing yet.
-    pub fn new(id: Id, name: &str) -> Self {
-        Role {
-            id,
-            name: name.to_owned(),
-            superuser: false,
-            login: false,
-            create_db: false,
-            create_role: false,
-            password: None,
-            member_of: Vec::new(),
-            admin_of: Vec::new(),
-            connection_limit: None,
-            valid_until: None,
-            settings: Vec::new(),
-            comment: None,
-        }
-    }
-}
-
-impl Database {
-    /// What everybody may do with a new database.
-    pub fn first_grants() -> Vec<Grant> {
-        let privileges = vec!["TEMPORARY".to_owned(), "CONNECT".to_owned()];
-        vec![Grant { role: PUBLIC, privileges, grant_option: false }]
-    }
-}
-
-impl Schema {
-    /// The schema `public` of a new database: everybody may use it, only its owner create in it.
-    pub fn public(id: Id, database: Id, owner: Id) -> Self {
-        let privileges = vec!["USAGE".to_owned()];
-        Schema {
-            id,
-            database,
-            name: "public".to_owned(),
-            owner,
-            grants: vec![Grant { role: PUBLIC, privileges, grant_option: false }],
-            comment: Some("standard public schema".to_owned()),
-        }
     }
 }
 

@@ -156,6 +156,59 @@ async fn an_empty_store_gets_a_catalog_once() {
     assert!(catalog.schema_by_name(DEFAULT_DATABASE, "public").is_some());
 }
 
+/// A change is read as it is, whatever else there is; what is made of it is what is stored.
+#[tokio::test]
+async fn a_change_costs_the_same_in_a_large_catalog() {
+    let dir = tempfile::tempdir().unwrap();
+    let kv = open(dir.path());
+    bootstrap(&kv).await.unwrap();
+    let cache = CatalogCache::new();
+    current(&kv, &cache).await;
+    let mut costs = BTreeSet::new();
+    for i in 0..300 {
+        let before = cache.descriptors_read();
+        change(&kv, &cache, |draft| {
+            let table = table(draft, &format!("t{i}"));
+            draft.put_table(table);
+        })
+        .await;
+        current(&kv, &cache).await;
+        costs.insert(cache.descriptors_read() - before);
+    }
+    assert_eq!(costs, BTreeSet::from([1]));
+    change(&kv, &cache, |draft| {
+        let public = draft.catalog().schema_by_name(DEFAULT_DATABASE, "public").unwrap().id;
+        let id_of = |draft: &Draft, name: &str| match draft.catalog().named(public, name) {
+            Some(Named::Table(id)) => id,
+            other => panic!("{name} is {other:?}"),
+        };
+        let (gone, one, two) = (id_of(draft, "t7"), id_of(draft, "t8"), id_of(draft, "t9"));
+        draft.drop_table(gone);
+        // Two tables change their names with each other.
+        for (id, name) in [(one, "t9"), (two, "t8")] {
+            let mut table = Table::clone(draft.catalog().table(id).unwrap());
+            table.name = name.to_owned();
+            draft.put_table(table);
+        }
+        let sequence = sequence(draft, "t7");
+        draft.put_sequence(sequence);
+    })
+    .await;
+    let followed = current(&kv, &cache).await;
+    let loaded = current(&kv, &CatalogCache::new()).await;
+    let public = loaded.schema_by_name(DEFAULT_DATABASE, "public").unwrap().id;
+    let names = |catalog: &Catalog| -> Vec<(String, Named)> {
+        catalog.names_of(public).map(|(name, named)| (name.to_owned(), named)).collect()
+    };
+    assert_eq!(names(&followed), names(&loaded));
+    assert_eq!(followed.version(), loaded.version());
+    let tables = |catalog: &Catalog| -> Vec<String> {
+        catalog.tables().map(|table| format!("{table:?}")).collect()
+    };
+    assert_eq!(tables(&followed), tables(&loaded));
+    assert_eq!(followed.sequences().count(), 1);
+}
+
 #[tokio::test]
 async fn what_is_noted_of_a_backfill_goes_with_it() {
     let dir = tempfile::tempdir().unwrap();
