@@ -19,6 +19,8 @@ mod long_spans;
 mod model;
 #[path = "foreign_keys/storm.rs"]
 mod storm;
+#[path = "foreign_keys/unindexed.rs"]
+mod unindexed;
 #[path = "foreign_keys/world.rs"]
 mod world;
 
@@ -278,4 +280,39 @@ fn who_inserts_into_a_long_span_that_goes_waits() {
     assert_eq!(commit, Ok(0));
     assert!(meanwhile.clone().is_err_and(|error| error.starts_with("55P03")), "{meanwhile:?}");
     assert!(afterwards.clone().is_err_and(|error| error.starts_with("23503")), "{afterwards:?}");
+}
+
+#[test]
+fn no_orphan_is_left_without_an_index() {
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    assert_eq!(runtime.block_on(unindexed::findings()), Vec::<String>::new());
+}
+
+#[test]
+fn children_of_others_do_not_refuse_the_deletion_of_a_parent() {
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    for index in [false, true] {
+        let ends = runtime.block_on(unindexed::deletions(index, 2));
+        assert_eq!(ends, vec![(Ok(0), "0".to_owned()); 3], "index {index}");
+    }
+}
+
+#[test]
+fn a_child_that_has_come_refuses_the_deletion_of_its_parent() {
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    for index in [false, true] {
+        for ((end, orphans), level) in
+            runtime.block_on(unindexed::deletions(index, 1)).into_iter().zip(unindexed::LEVELS)
+        {
+            let wanted = if level == "SERIALIZABLE" { "40001" } else { "23503" };
+            assert!(end.clone().is_err_and(|error| error.starts_with(wanted)), "{level}: {end:?}");
+            assert_eq!(orphans, "0", "{level}");
+        }
+    }
+}
+
+#[test]
+fn a_key_is_validated_beside_children_that_are_right() {
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    assert_eq!(runtime.block_on(unindexed::validations()), vec![Ok(0); 3]);
 }

@@ -222,6 +222,13 @@ impl TableRows {
             .collect()
     }
 
+    /// How the keys of a family's pairs end, by its place among the families.
+    pub fn family_suffix(&self, place: usize) -> Key {
+        let mut out = Key::new();
+        key::encode_family(&mut out, self.families[place].id);
+        out
+    }
+
     /// The number of families.
     pub fn family_count(&self) -> usize {
         self.families.len()

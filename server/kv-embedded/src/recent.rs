@@ -167,6 +167,21 @@ impl RecentWrites {
         })
     }
 
+    /// The keys inside `span` whose last write came after `since` and is a put, each with the
+    /// number of its commit.
+    pub(crate) fn puts(&self, span: &Span, since: u64) -> Vec<(u64, Arc<[u8]>)> {
+        let from = self.log.partition_point(|(number, _)| *number <= since);
+        let mut puts = Vec::new();
+        for (number, logged) in self.log.range(from..) {
+            let Logged::Key(key) = logged else { continue };
+            let last = span.contains(key).then(|| self.keys.get(key)).flatten();
+            if last.is_some_and(|last| last.number == *number && !last.deleted) {
+                puts.push((*number, key.clone()));
+            }
+        }
+        puts
+    }
+
     fn keys_changed(&self, span: &Span, since: u64, newer: usize) -> Option<Key> {
         if span.is_key() {
             let last = self.keys.get(span.start.as_slice())?;

@@ -11,8 +11,8 @@ use crate::{
     view::{View, ViewHandle},
 };
 use braid_kv::{
-    COUNT_BOUNDS, Check, Conflict, Error, Histogram, Key, ReadSegment, Result, RetryReason,
-    Snapshot, SpanSet,
+    COUNT_BOUNDS, Check, Conflict, Error, Histogram, Key, Matching, ReadSegment, Result,
+    RetryReason, Snapshot, Span, SpanSet,
 };
 use parking_lot::{Mutex, RwLock};
 use std::sync::{
@@ -128,6 +128,44 @@ impl Shared {
         }
         let now = self.current();
         Ok(now.0.version(key)?.is_none() || recent.key_gone(key, now.0.number()))
+    }
+
+    /// Whether an entry that `matching` is about was put into the span after its snapshot, up to
+    /// the newest view. What the committer has accepted since then is not in a view yet.
+    pub(crate) fn has_come(
+        &self,
+        snapshot: &Arc<dyn Snapshot>,
+        span: &Span,
+        matching: &Matching,
+        now: &View,
+    ) -> Result<bool> {
+        let since = view_of(snapshot)?.number();
+        if !self.options.validate || since >= now.number() {
+            return Ok(false);
+        }
+        let recent = self.recent.lock();
+        let puts = recent.knows(since).then(|| recent.puts(span, since));
+        drop(recent);
+        let matters = |key: &[u8]| {
+            let value = now.read(key)?;
+            Ok::<bool, Error>(value.is_some_and(|value| matching.0.matters(key, &value)))
+        };
+        if let Some(puts) = puts {
+            for (_, key) in puts {
+                if matters(&key)? {
+                    return Ok(true);
+                }
+            }
+            return Ok(false);
+        }
+        self.counters.revalidations.fetch_add(1, Relaxed);
+        for entry in now.versions(span) {
+            let (key, number) = entry?;
+            if number > since && matters(&key)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// The same as [`Shared::changed_since`] for callers who need no more than one answer: a

@@ -10,8 +10,8 @@
 //! without own writes pass through untouched.
 
 use crate::{
-    BatchBuilder, Cursor, KeyShape, Record, Result, ScanBatch, Seq, Snapshot, Span, Transaction,
-    buffer::Overlay, key_after,
+    BatchBuilder, Cursor, KeyShape, Matching, Record, Result, ScanBatch, Seq, Snapshot, Span,
+    Transaction, buffer::Overlay, key_after,
 };
 use std::sync::Arc;
 
@@ -34,6 +34,8 @@ pub struct ScanRequest {
     /// The kind of keys wanted, where others lie between them. They are read all the same as far
     /// as the read set is concerned.
     pub shape: Option<Arc<dyn KeyShape>>,
+    /// A forward scan with [`Record::Always`] and values that is about these entries only.
+    pub matching: Option<Matching>,
 }
 
 impl ScanRequest {
@@ -47,6 +49,7 @@ impl ScanRequest {
             keys_only: false,
             record: Record::Default,
             shape: None,
+            matching: None,
         }
     }
 
@@ -71,6 +74,12 @@ impl ScanRequest {
     /// The same scan of keys of one kind. One that has all of the span costs nothing.
     pub fn shape(mut self, shape: Option<&Arc<dyn KeyShape>>) -> ScanRequest {
         self.shape = shape.filter(|shape| !shape.has_all_of(&self.span)).cloned();
+        self
+    }
+
+    /// The same scan, of which only entries of this kind matter.
+    pub fn matching(mut self, matching: Option<Matching>) -> ScanRequest {
+        self.matching = matching;
         self
     }
 
@@ -135,7 +144,13 @@ impl Scanner {
             self.rows = (self.rows * 4).min(ROWS_MAX);
         }
         let examined = self.examined(&batch);
-        txn.record(self.seq, &snapshot, || examined.clone(), self.request.record)?;
+        match (&self.request.matching, self.request.record) {
+            (Some(matching), Record::Always { tag }) => {
+                let shown = (matching, &batch);
+                txn.record_matching(self.seq, &snapshot, examined.clone(), tag, shown)?;
+            }
+            (_, record) => txn.record(self.seq, &snapshot, || examined.clone(), record)?,
+        }
         let mut overlay = txn.overlay(self.seq, &examined);
         if let Some(shape) = &self.request.shape {
             overlay.ops.retain(|(key, _)| shape.gap(key).is_none());

@@ -6,7 +6,8 @@
 
 use crate::{
     CommitFence, Conflict, Error, HistogramValues, Key, KeyShape, LockRequest, LockStrength,
-    Result, ScanBatch, Seq, Span, SpanSet, StoreClock, StoreMetric, Timestamp, TxnId, Value,
+    Matching, Result, ScanBatch, Seq, Span, SpanSet, StoreClock, StoreMetric, Timestamp, TxnId,
+    Value,
 };
 use crate::{garbage::Garbage, shape::ShapedCursor};
 use futures_util::future::BoxFuture;
@@ -105,6 +106,8 @@ pub struct Check {
     pub span: Span,
     /// The span is one key, and all that matters is that it still exists.
     pub exists: bool,
+    /// The span may change; all that matters is that no entry of this kind is put into it.
+    pub matching: Option<Matching>,
     /// What the conflict says; its key and tag tell the caller which check it was.
     pub conflict: Conflict,
 }

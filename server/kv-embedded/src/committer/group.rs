@@ -11,10 +11,12 @@ use crate::{
     view::View,
 };
 use braid_kv::{
-    CommitOutcome, CommitRequest, Conflict, Error, Key, ReadSegment, Result, SpanSet, Timestamp,
+    Check, CommitOutcome, CommitRequest, Conflict, Error, Key, ReadSegment, Result, SpanSet,
+    Timestamp, TxnId,
 };
 use fjall::{OwnedWriteBatch, PersistMode};
 use std::{
+    collections::HashMap,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{Arc, atomic::Ordering::Relaxed},
     time::{Duration, Instant},
@@ -123,9 +125,16 @@ impl Committer {
         let mut batch = OwnedWriteBatch::with_capacity(shared.files.db.clone(), writes + 1);
         let mut tombstones = None;
         let mut accepted: Vec<(Job, u64)> = Vec::with_capacity(jobs.len());
-        for mut job in jobs {
-            match self.admit(&job.request) {
+        let mut overtaken = Overtaken::default();
+        let mut jobs = jobs.into_iter();
+        while let Some(mut job) = jobs.next() {
+            let admitted = match overtaken.conflict(&job.request) {
+                Some(conflict) if shared.options.validate => Ok(Some(conflict)),
+                Some(_) | None => self.admit(&job.request),
+            };
+            match admitted {
                 Ok(None) => {
+                    overtaken.note(&job.request, jobs.as_slice());
                     self.add(&mut job.request, &mut batch, &mut tombstones);
                     accepted.push((job, self.number));
                 }
@@ -210,6 +219,16 @@ impl Committer {
                 if self.shared.gone_since(&recent, check)? {
                     return Ok(Some(check.conflict.clone()));
                 }
+                continue;
+            }
+            if let Some(matching) = &check.matching {
+                // What this group has written so far is not in the view: see [`Overtaken`].
+                drop(recent);
+                let now = self.shared.current();
+                if self.shared.has_come(&check.snapshot, &check.span, matching, &now.0)? {
+                    return Ok(Some(check.conflict.clone()));
+                }
+                recent = self.shared.recent.lock();
                 continue;
             }
             let spans = SpanSet::from_iter([check.span.clone()]);
@@ -362,6 +381,41 @@ impl Committer {
         self.tombstones = Arc::new(self.tombstones.without(records));
         self.publish();
         Ok(())
+    }
+}
+
+/// Transactions of a group whose checks fail by what others have written that were accepted
+/// before them in the same group: their values are in no view yet.
+#[derive(Default)]
+struct Overtaken {
+    conflicts: HashMap<TxnId, Conflict>,
+}
+
+impl Overtaken {
+    /// Looks whether what is accepted now matters to those who come after it.
+    fn note(&mut self, accepted: &CommitRequest, later: &[Job]) {
+        for Job { request, .. } in later {
+            let fails = |check: &&Check| {
+                let Some(matching) = &check.matching else { return false };
+                let from = accepted
+                    .writes
+                    .partition_point(|(key, _)| key.as_ref() < check.span.start.as_slice());
+                let inside = accepted.writes[from..].iter();
+                inside.take_while(|(key, _)| key.as_ref() < check.span.end.as_slice()).any(
+                    |(key, value)| {
+                        value.as_ref().is_some_and(|value| matching.0.matters(key, value))
+                    },
+                )
+            };
+            if let Some(check) = request.checks.iter().find(fails) {
+                self.conflicts.insert(request.txn, check.conflict.clone());
+            }
+        }
+    }
+
+    /// Why a transaction cannot commit after those accepted before it.
+    fn conflict(&mut self, request: &CommitRequest) -> Option<Conflict> {
+        self.conflicts.remove(&request.txn)
     }
 }
 

@@ -193,6 +193,13 @@ fn renew_old_reads(
             }
             continue;
         }
+        if let Some(matching) = &check.matching {
+            if shared.has_come(&check.snapshot, &check.span, matching, &now.0)? {
+                return Ok(Some(check.conflict.clone()));
+            }
+            check.snapshot = now.clone() as Arc<dyn Snapshot>;
+            continue;
+        }
         let spans = SpanSet::from_iter([check.span.clone()]);
         let mut segment = ReadSegment { snapshot: check.snapshot.clone(), spans };
         if renew(shared, &mut segment, now)?.is_some() {

@@ -150,6 +150,12 @@ fn reads_and_checks(
             }
             continue;
         }
+        if let Some(matching) = &check.matching {
+            let (span, since) = (check.span.clone(), check.snapshot.clone());
+            let what = What::NoneCame(span, since, matching.clone());
+            proofs.push(Proof { what, conflict: check.conflict.clone() });
+            continue;
+        }
         if check.span.is_key() && covered(key, TikvSnapshot::of(&check.snapshot)?.ts) {
             continue;
         }

@@ -18,13 +18,12 @@ use crate::{
     snapshot::{Ground, multi_get},
 };
 use braid_kv::{
-    CommitFence, CommitOutcome, CommitRequest, Conflict, Error, Key, LockWait, NewKey, Result,
-    RetryReason, Timestamp,
+    CommitFence, CommitOutcome, CommitRequest, Conflict, Error, Key, LockWait, Result, RetryReason,
+    Timestamp,
 };
 use braid_tikv_proto::kvrpcpb::LockInfo;
 use parking_lot::Mutex;
 use std::{
-    collections::BTreeMap,
     sync::{Arc, atomic::AtomicBool},
     time::{Duration, Instant},
 };
@@ -469,12 +468,13 @@ async fn existing(
         return Ok(Some(Ok(CommitOutcome::Retry(conflict))));
     }
     let prefix = &committing.ground.prefix;
-    let duties: BTreeMap<Key, &NewKey> =
-        request.new_keys.iter().map(|new| (prefix.key(&new.key), new)).collect();
-    let keys = duties.keys().cloned().collect();
-    let found = multi_get(cluster, keys, now, Meeting::new(cluster, now, 0)).await?;
-    let first = duties.iter().filter(|(key, _)| found.contains_key(*key)).map(|(_, new)| *new);
-    Ok(first
+    let keys: Vec<Key> = request.new_keys.iter().map(|new| prefix.key(&new.key)).collect();
+    let found = multi_get(cluster, keys.clone(), now, Meeting::new(cluster, now, 0)).await?;
+    // The first row's, as far as they are of one statement: they are in the order of its puts.
+    let duties = keys.iter().zip(&request.new_keys);
+    Ok(duties
+        .filter(|(key, _)| found.contains_key(*key))
+        .map(|(_, new)| new)
         .min_by_key(|new| new.seq)
         .map(|new| Err(Error::Duplicate { key: new.key.to_vec(), seq: new.seq })))
 }

@@ -6,7 +6,7 @@ use crate::{
     meeting::{Meeting, OldestPushed},
     snapshot::{Ground, TikvSnapshot, multi_get},
 };
-use braid_kv::{Conflict, Key, Result, Snapshot, Span, Value};
+use braid_kv::{Conflict, Key, Matching, Result, Snapshot, Span, Value};
 use futures_util::{StreamExt, future::try_join_all, stream};
 use std::{
     collections::{BTreeMap, HashMap},
@@ -27,6 +27,8 @@ pub(crate) enum What {
     Exists(Key),
     /// The key does not exist.
     Absent(Key),
+    /// No entry that the filter is about was put into the span since the snapshot.
+    NoneCame(Span, Arc<dyn Snapshot>, Matching),
     /// No key of the span exists beside these, which have the prefix and are sorted.
     NoOther(Span, Arc<[Key]>),
 }
@@ -59,7 +61,9 @@ pub(crate) async fn prove(
     pushed: &OldestPushed,
 ) -> Result<Option<Conflict>> {
     let at = At { ground, ts, own, pushed };
-    let spans = proofs.iter().filter(|p| matches!(p.what, What::Span(..) | What::NoOther(..)));
+    let spans = proofs
+        .iter()
+        .filter(|p| matches!(p.what, What::Span(..) | What::NoneCame(..) | What::NoOther(..)));
     let spans = try_join_all(spans.map(|proof| at.span_fails(proof)));
     let (keys, spans) = tokio::try_join!(at.failed_key(proofs), spans)?;
     Ok(keys.or_else(|| spans.into_iter().flatten().next()))
@@ -100,7 +104,7 @@ impl At<'_> {
                 What::Exists(key) | What::Absent(key) => {
                     wanted.push(self.ground.prefix.key(key));
                 }
-                What::Span(..) | What::NoOther(..) => {}
+                What::Span(..) | What::NoneCame(..) | What::NoOther(..) => {}
             }
         }
         if wanted.is_empty() {
@@ -126,7 +130,7 @@ impl At<'_> {
                         None => since.seen(key) == Some(newest),
                     }
                 }
-                What::Span(..) | What::NoOther(..) => true,
+                What::Span(..) | What::NoneCame(..) | What::NoOther(..) => true,
             };
             if !holds {
                 return Ok(Some(proof.conflict.clone()));
@@ -166,6 +170,10 @@ impl At<'_> {
                 let before = TikvSnapshot::of(since)?.ts;
                 self.holds_everywhere(span, |part| self.is_same(part, before)).await?
             }
+            What::NoneCame(span, since, matching) => {
+                let before = TikvSnapshot::of(since)?.ts;
+                self.holds_everywhere(span, |part| self.none_came(part, before, matching)).await?
+            }
             What::NoOther(span, known) => {
                 self.holds_everywhere(span, |part| self.has_no_other(part, known)).await?
             }
@@ -186,6 +194,31 @@ impl At<'_> {
             if old.resume.is_none() || new.resume.is_none() {
                 return Ok(old.resume.is_none() == new.resume.is_none()
                     || (old.len() < PAGE_ROWS && new.len() < PAGE_ROWS));
+            }
+        }
+    }
+
+    /// Only the entries that matter are compared with what the snapshot has shown.
+    async fn none_came(&self, span: Span, before: u64, matching: &Matching) -> Result<bool> {
+        let mut new = self.cursor(&span, self.ts, false);
+        loop {
+            let page = new.read(PAGE_ROWS, usize::MAX).await?;
+            let matters = page.iter().filter(|(key, value)| matching.0.matters(key, value));
+            let found: Vec<(Key, &[u8])> =
+                matters.map(|(key, value)| (self.ground.prefix.key(key), value)).collect();
+            if !found.is_empty() {
+                let keys = found.iter().map(|(key, _)| key.clone()).collect();
+                let meeting = Meeting::new(self.cluster(), before, self.own);
+                let old = multi_get(self.cluster(), keys, before, meeting).await?;
+                let is_old = |(key, value): &(Key, &[u8])| {
+                    old.get(key).is_some_and(|old| old.as_ref() == *value)
+                };
+                if !found.iter().all(is_old) {
+                    return Ok(false);
+                }
+            }
+            if page.resume.is_none() {
+                return Ok(true);
             }
         }
     }

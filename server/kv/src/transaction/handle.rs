@@ -9,7 +9,7 @@ use crate::{
 use parking_lot::{Mutex, MutexGuard};
 use std::{
     any::Any,
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, HashMap, HashSet},
     future::Future,
     sync::{
         Arc,
@@ -44,6 +44,8 @@ pub(super) struct State {
     pub checks: Vec<StatementCheck>,
     /// What statements have left to be done before the commit.
     pub left: Vec<(Seq, Arc<dyn Any + Send + Sync>)>,
+    /// Keys that a check of the transaction itself requires to be unchanged.
+    pub required: HashSet<Key>,
     /// Asked for before there was a snapshot to compare with.
     pub unchanged: Vec<Key>,
     /// Locked keys whose value is known: nobody else can change them.
@@ -88,6 +90,7 @@ impl Transaction {
                 reads: ReadSet::new(read_set_bytes_max),
                 checks: Vec::new(),
                 left: Vec::new(),
+                required: HashSet::new(),
                 unchanged: Vec::new(),
                 known: HashMap::new(),
                 has_locks: false,
@@ -247,7 +250,7 @@ impl Transaction {
 
 impl State {
     pub(super) fn add_unchanged(&mut self, key: Key, snapshot: &Arc<dyn Snapshot>) {
-        if self.checks.iter().any(|c| c.check.conflict.key.as_ref() == Some(&key)) {
+        if !self.required.insert(key.clone()) {
             return;
         }
         let conflict = Conflict::new(RetryReason::SchemaChanged, Some(key.clone()));
@@ -255,6 +258,7 @@ impl State {
             snapshot: snapshot.clone(),
             span: crate::Span::key(key),
             exists: false,
+            matching: None,
             conflict,
         };
         self.checks.push(StatementCheck { statement: 0, check });

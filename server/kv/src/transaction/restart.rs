@@ -48,6 +48,7 @@ impl State {
         self.reads = ReadSet::new(read_set_bytes_max);
         self.checks.clear();
         self.left.clear();
+        self.required.clear();
         self.unchanged.clear();
         self.known.clear();
         self.met_newer = false;

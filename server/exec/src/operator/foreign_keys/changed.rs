@@ -12,8 +12,8 @@ use super::messages::{Words, no_parent};
 
 /// 23503 of the foreign key whose read has changed; `None` if it is not there any more.
 ///
-/// Of a parent its existence was read, so it is gone. Of children a span was read, in which another
-/// transaction has changed something: that is all that is known.
+/// Of a parent its existence was read, so it is gone. Of children a span was read, into which
+/// another transaction has put a child of one of the keys: that is all that is known.
 pub fn foreign_key_changed(
     conflict: &Conflict,
     catalog: &Catalog,

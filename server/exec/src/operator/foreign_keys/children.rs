@@ -3,7 +3,8 @@
 //!
 //! Everything that is looked for at the same time goes out in one wait. What was found is
 //! validated at commit at every isolation level: spans of children as they were, parents by their
-//! existence.
+//! existence. Without an index on the foreign key every row of the child's table is read, but
+//! validated is only that no row has come to point at one of the keys (`pointing`).
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -17,6 +18,7 @@ use braid_types::{Result, Row};
 use futures_util::future::{try_join, try_join_all};
 
 use super::link::{Link, index_on};
+use super::pointing::{Coming, Pointing};
 use crate::from_kv;
 use crate::operator::Run;
 use crate::operator::scan::Reader;
@@ -97,7 +99,11 @@ fn scans<'s>(run: &Run, searches: &'s [Search]) -> Vec<Scan<'s>> {
         let Some(index) = index_on(&link.child, &link.key) else {
             let rows = TableRows::new(&link.child);
             let entries = Arc::new(Entries::Whole(rows.reader(&link.child_places)));
-            let scanner = open(ScanRequest::new(rows.primary_span()).shape(rows.shape.as_ref()));
+            // Rows that are written but not locked have to stay as they are.
+            let is_loose = search.all && !cx.implicit_locks;
+            let matching = (!is_loose).then(|| Pointing::at(link, &search.keys)).flatten();
+            let request = ScanRequest::new(rows.primary_span()).shape(rows.shape.as_ref());
+            let scanner = open(request.matching(matching));
             scans.push(Scan { search, entries, key: None, scanner });
             continue;
         };
@@ -111,7 +117,7 @@ fn scans<'s>(run: &Run, searches: &'s [Search]) -> Vec<Scan<'s>> {
                 request = request.keys_only();
             }
             if !search.all {
-                request = request.limit_rows(1);
+                request = request.limit_rows(1).matching(Some(Coming::of(shape.as_ref())));
             }
             let entries = entries.clone();
             scans.push(Scan { search, entries, key: Some(key), scanner: open(request) });

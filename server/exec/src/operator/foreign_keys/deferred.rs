@@ -5,7 +5,7 @@
 //! number, so that they go when its writes are taken back.
 
 use std::any::Any;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use braid_catalog::{ForeignKeyAction, Id, Table};
@@ -94,7 +94,8 @@ pub async fn check_left(cx: Arc<ExecContext>, which: impl Fn(Id) -> bool) -> Res
     let run = Arc::new(Run::new(cx.clone(), Arc::default()));
     let duties: Vec<&Duty> = due.iter().filter_map(|what| what.downcast_ref()).collect();
     check(&run, &duties).await?;
-    cx.txn.retain_left(|what| !due.iter().any(|done| Arc::ptr_eq(done, what)));
+    let done: HashSet<*const ()> = due.iter().map(|done| Arc::as_ptr(done).cast()).collect();
+    cx.txn.retain_left(|what| !done.contains(&Arc::as_ptr(what).cast()));
     Ok(())
 }
 

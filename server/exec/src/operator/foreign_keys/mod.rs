@@ -33,6 +33,7 @@ mod level;
 pub(crate) mod link;
 mod messages;
 mod plain;
+mod pointing;
 mod queue;
 
 pub use changed::foreign_key_changed;

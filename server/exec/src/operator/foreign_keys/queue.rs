@@ -6,7 +6,7 @@ use std::sync::Arc;
 use braid_catalog::Id;
 use braid_kv::Key;
 use braid_plan::{CascadeTable, Cascades};
-use braid_types::{Result, Row, SqlState};
+use braid_types::{Error, Result, Row, SqlState};
 use parking_lot::Mutex;
 
 use super::level::Level;
@@ -15,6 +15,11 @@ use super::plain;
 use crate::NewKeys;
 use crate::duplicate::duplicate_key;
 use crate::operator::Run;
+
+/// Levels of a statement before it is looked at whether they go round.
+const LEVELS_FREE: usize = 100;
+/// How often one key may be replaced after that.
+const ROUNDS_MAX: usize = 100;
 
 /// A question to a foreign key.
 pub enum Event {
@@ -101,6 +106,35 @@ impl Queue {
     }
 }
 
+/// Finds cascades that go round for ever: the same keys are replaced again and again. Uniqueness is
+/// looked at when a statement ends, so that rows whose foreign keys point at each other's columns may
+/// change places without end.
+#[derive(Default)]
+struct Rounds {
+    levels: usize,
+    replaced: HashMap<(Id, Row), usize>,
+}
+
+impl Rounds {
+    fn note(&mut self, events: &[Event]) -> Result<()> {
+        self.levels += 1;
+        if self.levels <= LEVELS_FREE {
+            return Ok(());
+        }
+        for event in events {
+            let Event::Parent { link, old, new: Some(_) } = event else { continue };
+            let times = self.replaced.entry((link.key.id, old.clone())).or_default();
+            *times += 1;
+            if *times > ROUNDS_MAX {
+                let name = &link.key.name;
+                let message = format!("foreign key constraint \"{name}\" cascades without end");
+                return Err(Error::new(SqlState::StatementTooComplex, message));
+            }
+        }
+        Ok(())
+    }
+}
+
 /// Answers everything that the run has asked, and what follows from it.
 pub async fn finish(run: &Arc<Run>) -> Result<()> {
     if !run.foreign_keys.is_used() {
@@ -121,6 +155,7 @@ pub async fn finish(run: &Arc<Run>) -> Result<()> {
 }
 
 async fn levels(run: &Arc<Run>) -> Result<()> {
+    let mut rounds = Rounds::default();
     loop {
         let mut events = run.foreign_keys.take();
         super::deferred::leave(run, &mut events)?;
@@ -128,6 +163,7 @@ async fn levels(run: &Arc<Run>) -> Result<()> {
             return Ok(());
         }
         run.breathe().await?;
+        rounds.note(&events)?;
         run.wait(run.cx.txn.renew_snapshot(run.cx.seq)).await?;
         let tables = run.foreign_keys.tables();
         let mut next = match plain::cascades(&events) {
