@@ -161,6 +161,66 @@ async fn write(client: Client, worker: i64, stop: Arc<AtomicBool>, done: Arc<Ato
     }
 }
 
+/// Statements that read or write every row of a table.
+const ALTERS: [&str; 9] = [
+    "ALTER TABLE items ADD COLUMN r float8 DEFAULT random()",
+    "ALTER TABLE items ADD COLUMN s serial",
+    "ALTER TABLE items ALTER COLUMN grp TYPE int4",
+    "ALTER TABLE items ADD COLUMN u uuid DEFAULT gen_random_uuid() UNIQUE",
+    "ALTER TABLE items ADD CONSTRAINT grp_range CHECK (grp BETWEEN -1 AND 100)",
+    "ALTER TABLE items ALTER COLUMN r SET NOT NULL",
+    "ALTER TABLE items DROP CONSTRAINT items_pkey, ADD PRIMARY KEY (id)",
+    "BEGIN; ALTER TABLE items ALTER COLUMN grp TYPE int8; COMMIT",
+    "ALTER TABLE items DROP COLUMN r, ADD COLUMN r float8 DEFAULT random()",
+];
+
+#[test]
+fn an_alter_table_that_reads_every_row_ends_beside_writers() {
+    // Over TiKV writers are not locked out.
+    if store::is_tikv() {
+        return;
+    }
+    run(async {
+        let server = Server::start(Config::new());
+        let client = connect(server.sql_url(), None).await;
+        fill(&client).await;
+        client.batch_execute("DELETE FROM items WHERE id % 8 <> 0").await.expect("fewer rows");
+        let (stop, done) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
+        let mut writers = Vec::new();
+        for worker in 1..=8 {
+            let own = connect(server.sql_url(), None).await;
+            writers.push(tokio::spawn(write(own, worker, stop.clone(), done.clone())));
+        }
+        for sql in ALTERS {
+            let before = done.load(Ordering::Relaxed);
+            let altered = tokio::time::timeout(PATIENCE, client.batch_execute(sql)).await;
+            altered.expect("ends beside writers").unwrap_or_else(|e| panic!("{sql}: {e:?}"));
+            let deadline = Instant::now() + PATIENCE;
+            while done.load(Ordering::Relaxed) == before {
+                assert!(Instant::now() < deadline, "no writer goes on after {sql}");
+                tokio::time::sleep(Duration::from_millis(2)).await;
+            }
+        }
+        // It waits for who came before, but not for ever.
+        let holder = connect(server.sql_url(), None).await;
+        for sql in
+            ["INSERT INTO items VALUES (-1, 0)", "BEGIN", "UPDATE items SET grp = 1 WHERE id = -1"]
+        {
+            holder.batch_execute(sql).await.expect("holds a row");
+        }
+        client.batch_execute("SET lock_timeout = '200ms'").await.expect("is set");
+        let error = client.batch_execute(ALTERS[2]).await.expect_err("waits for the row");
+        assert_eq!(error.code(), Some(&SqlState::LOCK_NOT_AVAILABLE), "{error:?}");
+        holder.batch_execute("ROLLBACK").await.expect("is rolled back");
+        stop.store(true, Ordering::Release);
+        for writer in writers {
+            writer.await.expect("a writer without surprises");
+        }
+        let findings = first_column(&client, "CHECK TABLE items").await;
+        assert_eq!(findings, Vec::<String>::new());
+    });
+}
+
 #[test]
 fn writers_beside_the_building_are_in_the_index() {
     run(async {

@@ -262,6 +262,7 @@ pub(super) async fn compute_column(
     let shape = Arc::new(changed.clone());
     if let Some(sequence) = column.owned_sequence.and_then(|id| cx.catalog().sequence(id).cloned())
     {
+        cx.block_writers(old).await?;
         let mut values = Vec::new();
         let mut reader = cx.reader(old);
         while let Some(rows) = reader.next().await? {

@@ -254,7 +254,7 @@ async fn add_check(
     cx.add_check(&mut changed, name, expr, column)?;
     let shape = Arc::new(changed.clone());
     if let Some(check) = changed.checks.last().filter(|_| validate) {
-        cx.validate_check(&shape, &check.name, &check.expr).await?;
+        cx.validate_check(&shape, check).await?;
     }
     cx.draft()?.put_table(changed);
     Ok(())
@@ -340,7 +340,7 @@ fn use_index(
 
 async fn validate(cx: &mut DdlContext<'_>, table: Arc<Table>, name: &str) -> Result<()> {
     if let Some(check) = table.checks.iter().find(|check| check.name == name) {
-        return cx.validate_check(&table, name, &check.expr).await;
+        return cx.validate_check(&table, check).await;
     }
     let mut changed = Table::clone(&table);
     let Some(key) = changed.foreign_keys.iter_mut().find(|key| key.name == name) else {

@@ -6,7 +6,9 @@
 //! ```
 //!
 //! Each step is a transaction of its own, and runs again after a conflict. A batch reads rows and
-//! puts their entries; a row that changes meanwhile makes the batch run again. Transactions that
+//! puts their entries; a row that changes meanwhile makes the batch run again, and then it locks
+//! its rows first, so that it cannot lose for ever. Rows that come meanwhile are none of its
+//! business: their writers keep the index. Transactions that
 //! planned before the announcement cannot commit after it: they require the table's descriptor to
 //! be unchanged. If two rows have the same key, or the statement is cancelled, the index is removed
 //! again; if the process ends meanwhile, see `super::unfinished`.
@@ -15,14 +17,15 @@
 //! cancellation itself.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use braid_catalog::{Backfill, Draft, Id, Index, IndexNumber, IndexState, Table};
-use braid_kv::{Database, Key, ScanRequest, Seq, Span, Transaction, TxnOptions};
+use braid_kv::{Database, Key, Record, ScanRequest, Seq, Span, Transaction, TxnOptions};
 use braid_plan::Expr as Bound;
 use braid_types::{Datum, Error, Result, SqlState};
 
 use super::DdlContext;
-use super::data::{CHECKED, not_unique, whole_rows};
+use super::data::{CHECKED, locked_rows, not_unique, whole_rows};
 use super::move_index::take_part;
 use crate::from_kv;
 use crate::rows::{IndexRows, RowDecoder, TableRows};
@@ -33,6 +36,8 @@ const BATCH_PAIRS: usize = 2_000;
 const BATCH_HALVINGS: usize = 6;
 /// How many bytes one batch reads at most; far more than one row has.
 const BATCH_BYTES: usize = 64 << 20;
+/// How long a batch waits for one row's lock before it tries without locks.
+const BATCH_LOCK_TIMEOUT: Duration = Duration::from_secs(1);
 /// How often a step is tried again after a conflict.
 pub(super) const ATTEMPTS_MAX: usize = 200;
 
@@ -182,6 +187,22 @@ pub(super) fn is_retry(error: &Error) -> bool {
     matches!(error.state(), SqlState::SerializationFailure | SqlState::DeadlockDetected)
 }
 
+/// Whether this attempt at a batch locks its rows: one that has lost to writers does. The next one
+/// does not again, since a lock may be held by somebody who never ends.
+pub(super) fn locks_rows(attempt: usize) -> bool {
+    attempt % 2 == 1
+}
+
+/// How the transaction of a batch is to run.
+pub(super) fn batch_options() -> TxnOptions {
+    TxnOptions { lock_timeout: Some(BATCH_LOCK_TIMEOUT), ..TxnOptions::default() }
+}
+
+/// Whether a batch is to run again.
+pub(super) fn batch_retries(error: &Error) -> bool {
+    is_retry(error) || error.state() == SqlState::LockNotAvailable
+}
+
 /// What a batch needs to make entries of rows.
 struct Builder {
     table: Arc<Table>,
@@ -240,10 +261,11 @@ async fn batch(
     loop {
         // Fewer rows meet fewer writers.
         let pairs_max = (BATCH_PAIRS >> (attempt / 2).min(BATCH_HALVINGS)).max(1);
-        let outcome = batch_once(cx, kv, builder, span.clone(), pairs_max).await;
+        let locks = locks_rows(attempt);
+        let outcome = batch_once(cx, kv, builder, span.clone(), (pairs_max, locks)).await;
         attempt += 1;
         match outcome {
-            Err(error) if is_retry(&error) && attempt < ATTEMPTS_MAX => {}
+            Err(error) if batch_retries(&error) && attempt < ATTEMPTS_MAX => {}
             other => return other,
         }
     }
@@ -254,9 +276,9 @@ async fn batch_once(
     kv: &Database,
     builder: &Builder,
     span: Span,
-    pairs_max: usize,
+    (pairs_max, locks): (usize, bool),
 ) -> Result<Option<Span>> {
-    let txn = kv.begin(TxnOptions::default());
+    let txn = kv.begin(batch_options());
     let seq = txn.next_statement();
     let catalog = cx.cache.at(&txn, seq).await.map_err(from_kv)?;
     let index = catalog.table(builder.table.id).and_then(|table| table.index(builder.number));
@@ -265,9 +287,13 @@ async fn batch_once(
         return Err(vanished());
     }
     txn.require_unchanged(braid_catalog::descriptor_key(builder.table.id));
-    let mut request = ScanRequest::new(span).limit_rows(pairs_max).record(CHECKED);
+    let record = if locks { Record::Never } else { CHECKED };
+    let mut request = ScanRequest::new(span).limit_rows(pairs_max).record(record);
     request.limit_bytes = BATCH_BYTES;
-    let (rows, left) = whole_rows(&txn, seq, &builder.rows, &builder.decoder, request).await?;
+    let (mut rows, left) = whole_rows(&txn, seq, &builder.rows, &builder.decoder, request).await?;
+    if locks {
+        rows = locked_rows(&txn, seq, &builder.rows, &builder.decoder, &rows).await?;
+    }
     let mut entries = Vec::with_capacity(rows.len());
     for row in &rows {
         if let Some(predicate) = &builder.predicate

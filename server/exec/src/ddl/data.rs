@@ -1,14 +1,16 @@
 //! Rows under DDL: read whole tables, check constraints on them, write them anew.
 //!
 //! Everything goes through the statement's transaction and sees what the statement itself wrote.
-//! What is read is remembered at every isolation level, so that a row written meanwhile makes one
-//! of the two transactions run again.
+//! Before a table is read its writers are locked out ([`DdlContext::block_writers`]), so that a
+//! statement ends however many write. What is read is remembered at every isolation level as well:
+//! where the store does not lock spans, a row written meanwhile makes one of the two transactions
+//! run again.
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use braid_catalog::{Catalog, ForeignKey, Index, Table};
-use braid_kv::{Key, Record, ScanRequest, Scanner, Seq, Span, Transaction};
+use braid_catalog::{Catalog, Check, ForeignKey, Id, Index, Table};
+use braid_kv::{Key, LockRequest, Record, ScanRequest, Scanner, Seq, Span, Transaction};
 use braid_plan::Expr as Bound;
 use braid_types::{Datum, Error, FormatSettings, Result, Row, SqlState};
 
@@ -136,6 +138,33 @@ pub(super) async fn whole_rows(
     Ok((rows.into_iter().map(|(_, row)| row).collect(), left))
 }
 
+/// These rows as they are under their locks; those that have gone are left out. Nobody changes them
+/// before the transaction ends, so that nothing of them has to be proved.
+pub(super) async fn locked_rows(
+    txn: &Transaction,
+    seq: Seq,
+    table: &TableRows,
+    decoder: &RowDecoder,
+    rows: &[Row],
+) -> Result<Vec<Row>> {
+    let keys: Vec<Key> =
+        rows.iter().flat_map(|row| table.family_keys(&table.primary_key(row))).collect();
+    let request = LockRequest::keys(keys.clone()).passing(true);
+    let values = txn.lock(seq, request).await.map_err(from_kv)?.values;
+    let mut found = Vec::with_capacity(rows.len());
+    let width = table.family_count().max(1);
+    for (keys, values) in keys.chunks(width).zip(values.chunks(width)) {
+        // Family 0 says whether the row exists.
+        if values[0].is_none() {
+            continue;
+        }
+        let mut row = decoder.start(&keys[0])?;
+        values.iter().flatten().try_for_each(|value| decoder.fill(&mut row, value))?;
+        found.push(row);
+    }
+    Ok(found)
+}
+
 /// A value as messages show it.
 fn shown(datum: &Datum, ty: &braid_types::SqlType) -> String {
     if datum.is_null() {
@@ -213,13 +242,45 @@ impl DdlContext<'_> {
         TableReader::new(self.txn(), self.seq(), table, None)
     }
 
+    /// Locks a table's rows, present and future ones, until the transaction ends. Writers that came
+    /// before are waited for; those that come later wait, and plan again with the new descriptor.
+    /// What the statement reads from here on is what is committed now.
+    pub(super) async fn block_writers(&self, table: &Arc<Table>) -> Result<()> {
+        let span = TableRows::new(table).primary_span();
+        let request = LockRequest::spans(vec![span]);
+        self.txn().lock(self.seq(), request).await.map_err(from_kv)?;
+        self.txn().renew_snapshot(self.seq()).await.map_err(from_kv)
+    }
+
+    /// Whether writers have checked a constraint of a table since before this transaction: a row
+    /// that is right then stays right, so that a validation needs no locks and remembers nothing.
+    fn is_enforced(&self, table: &Table, constraint: Id) -> bool {
+        let before = self.draft.as_ref().and_then(|draft| draft.base().table(table.id));
+        before.is_some_and(|table| {
+            table.foreign_keys.iter().any(|key| key.id == constraint)
+                || table.checks.iter().any(|check| check.id == constraint)
+        })
+    }
+
+    /// Prepares the validation of a constraint; how its reads are remembered.
+    async fn before_validation(&self, table: &Arc<Table>, constraint: Id) -> Result<Record> {
+        if self.is_enforced(table, constraint) {
+            self.txn().renew_snapshot(self.seq()).await.map_err(from_kv)?;
+            return Ok(Record::Never);
+        }
+        self.block_writers(table).await?;
+        Ok(CHECKED)
+    }
+
     /// Whether a table has no rows.
     pub(super) async fn is_empty(&self, table: &Arc<Table>) -> Result<bool> {
+        self.block_writers(table).await?;
         Ok(self.reader(table).next().await?.is_none())
     }
 
     /// Fills a new index of a table from its rows. 23505 if they are not unique.
     pub(super) async fn fill_index(&self, table: &Arc<Table>, index: &Index) -> Result<()> {
+        self.block_writers(table).await?;
         let mut writer = IndexWriter::new(self, table, index)?;
         let mut reader = self.reader(table);
         while let Some(rows) = reader.next().await? {
@@ -238,6 +299,7 @@ impl DdlContext<'_> {
         mut map: impl FnMut(&DdlContext<'_>, &[Datum]) -> Result<Row>,
     ) -> Result<()> {
         refuse_rewrite(old)?;
+        self.block_writers(old).await?;
         new.data_id = self.draft()?.allocate_id();
         let shape = Arc::new(new.clone());
         let layout = TableRows::new(&shape);
@@ -276,6 +338,7 @@ impl DdlContext<'_> {
         table: &Arc<Table>,
         places: &[usize],
     ) -> Result<()> {
+        self.block_writers(table).await?;
         let mut reader = self.reader(table);
         while let Some(rows) = reader.next().await? {
             self.exec.breathe().await?;
@@ -289,14 +352,11 @@ impl DdlContext<'_> {
     }
 
     /// 23514 if some row violates a condition.
-    pub(super) async fn validate_check(
-        &self,
-        table: &Arc<Table>,
-        name: &str,
-        text: &str,
-    ) -> Result<()> {
-        let bound = self.check_boolean(table, text, "CHECK", "check constraints")?;
-        let mut reader = self.reader(table);
+    pub(super) async fn validate_check(&self, table: &Arc<Table>, check: &Check) -> Result<()> {
+        let name = &check.name;
+        let bound = self.check_boolean(table, &check.expr, "CHECK", "check constraints")?;
+        let record = self.before_validation(table, check.id).await?;
+        let mut reader = TableReader::recorded(self.txn(), self.seq(), table, record);
         while let Some(rows) = reader.next().await? {
             self.exec.breathe().await?;
             for row in rows {
@@ -324,13 +384,16 @@ impl DdlContext<'_> {
         let catalog = self.catalog();
         let parent = if key.parent == table.id { Some(table) } else { catalog.table(key.parent) };
         let Some(parent) = parent.cloned() else { return Ok(()) };
-        // Both sides are validated at the commit, at every level.
-        let record = Record::Always { tag: key.id };
-        let mut reader = TableReader::recorded(self.txn(), self.seq(), table, record);
+        // Both sides are validated at the commit, at every level, unless writers do it.
+        let (children, parents) = match self.before_validation(table, key.id).await? {
+            Record::Never => (Record::Never, Record::Never),
+            _ => (Record::Always { tag: key.id }, Record::Exists { tag: key.id }),
+        };
+        let mut reader = TableReader::recorded(self.txn(), self.seq(), table, children);
         let keys = ParentKeys::new(table, &parent, key);
         while let Some(rows) = reader.next().await? {
             self.exec.breathe().await?;
-            let looked = Looked { txn: self.txn(), seq: self.seq(), record };
+            let looked = Looked { txn: self.txn(), seq: self.seq(), record: parents };
             look(looked, &catalog, table, &keys, key, &rows).await?;
         }
         Ok(())

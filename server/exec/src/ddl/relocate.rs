@@ -24,12 +24,12 @@
 use std::sync::Arc;
 
 use braid_catalog::{Backfill, Catalog, Id, Interleaving, Moving, Passing, Table};
-use braid_kv::{Database, ScanRequest, Seq, Span, Transaction, TxnOptions};
+use braid_kv::{Database, Record, ScanRequest, Seq, Span, Transaction, TxnOptions};
 use braid_sql::ast::{AlterAction, AlterTable, Interleave};
 use braid_types::{Error, Result, SqlState};
 
-use super::build_index::{ATTEMPTS_MAX, change, is_retry, note};
-use super::data::{CHECKED, whole_rows};
+use super::build_index::{ATTEMPTS_MAX, batch_options, batch_retries, change, locks_rows, note};
+use super::data::{CHECKED, locked_rows, whole_rows};
 use super::drop::change_table;
 use super::interleave::{check_agreement, way_down};
 use super::lookup::parts;
@@ -355,13 +355,13 @@ async fn fill(cx: &DdlContext<'_>, kv: &Database, table: Id, key: Option<Id>) ->
     let mut attempt = 0;
     while !next.is_done {
         cx.exec.breathe().await?;
-        match batch(cx, kv, table, &mut next).await {
+        match batch(cx, kv, table, &mut next, locks_rows(attempt)).await {
             Ok(()) => {
                 attempt = 0;
                 next.pairs_max = BATCH_PAIRS.min(next.pairs_max * 2);
             }
             // Fewer rows meet fewer writers.
-            Err(error) if is_retry(&error) && attempt < ATTEMPTS_MAX => {
+            Err(error) if batch_retries(&error) && attempt < ATTEMPTS_MAX => {
                 attempt += 1;
                 next.pairs_max = (next.pairs_max / 2).max(1);
             }
@@ -394,8 +394,14 @@ struct Next {
     is_done: bool,
 }
 
-async fn batch(cx: &DdlContext<'_>, kv: &Database, table: Id, next: &mut Next) -> Result<()> {
-    let txn = kv.begin(TxnOptions::default());
+async fn batch(
+    cx: &DdlContext<'_>,
+    kv: &Database,
+    table: Id,
+    next: &mut Next,
+    locks: bool,
+) -> Result<()> {
+    let txn = kv.begin(batch_options());
     let seq = txn.next_statement();
     let catalog = cx.cache.at(&txn, seq).await.map_err(from_kv)?;
     let table = catalog.table(table).filter(|table| is_mine(cx, table));
@@ -407,9 +413,13 @@ async fn batch(cx: &DdlContext<'_>, kv: &Database, table: Id, next: &mut Next) -
     let span = next.span.clone().unwrap_or_else(|| from.primary_span());
     let places: Vec<usize> = (0..table.columns.len()).collect();
     let decoder = from.reader(&places);
-    let mut request = ScanRequest::new(span).limit_rows(next.pairs_max).record(CHECKED);
+    let record = if locks { Record::Never } else { CHECKED };
+    let mut request = ScanRequest::new(span).limit_rows(next.pairs_max).record(record);
     request.limit_bytes = BATCH_BYTES;
-    let (rows, left) = whole_rows(&txn, seq, &from, &decoder, request).await?;
+    let (mut rows, left) = whole_rows(&txn, seq, &from, &decoder, request).await?;
+    if locks {
+        rows = locked_rows(&txn, seq, &from, &decoder, &rows).await?;
+    }
     for (key, value) in rows.iter().flat_map(|row| to.pairs(row)) {
         if let Some(value) = value {
             txn.put(seq, key, value).map_err(from_kv)?;
