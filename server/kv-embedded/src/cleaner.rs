@@ -7,6 +7,7 @@
 //!
 //! It also compacts when scans say that they read through much that is gone, and looks for empty
 //! spans where very many keys were deleted, so that no scan of a client has to be the first.
+//! And it keeps the account of the data folder up to date (module `account`).
 
 use crate::{
     committer::Chore, cursor::ViewCursor, files::storage_error, shared::Shared,
@@ -26,6 +27,9 @@ const LOOK_ROWS: usize = 1_024;
 const LOOK_BYTES: usize = 256 << 10;
 /// How long the cleaner rests when there is nothing to do, and between two rounds.
 const REST: Duration = Duration::from_millis(200);
+
+/// How often the account of the data folder is brought up to date while there are commits.
+const ACCOUNT_EVERY: Duration = Duration::from_secs(10);
 
 /// When slow batches of scans have taken so long together, a compaction is worth its while. It is
 /// done this often at most, and only if something was committed since the last one.
@@ -67,6 +71,8 @@ impl CleanerStop {
 pub(crate) fn run(shared: &Shared, stop: &CleanerStop) {
     let mut compact_from = Instant::now() + COMPACT_EVERY;
     let mut compacted = None;
+    let mut account_from = Instant::now() + ACCOUNT_EVERY;
+    let mut account = shared.durable.load(Relaxed);
     while !stop.is_stopped() {
         let newest = Some(shared.current().0.number());
         if Instant::now() > compact_from
@@ -81,6 +87,12 @@ pub(crate) fn run(shared: &Shared, stop: &CleanerStop) {
             shared.counters.compactions.fetch_add(1, Relaxed);
             compacted = newest;
             compact_from = Instant::now() + COMPACT_EVERY.max(start.elapsed() * 10);
+        }
+        let durable = shared.durable.load(Relaxed);
+        if shared.options.sync && durable != account && Instant::now() > account_from {
+            shared.write_account(false);
+            account = durable;
+            account_from = Instant::now() + ACCOUNT_EVERY;
         }
         if let Some(dense) = shared.empty_spans.dense()
             && let Err(error) = look_into(shared, stop, &dense)

@@ -4,12 +4,14 @@
 //!   data     user key                    →  commit number (8 bytes), value
 //!   ranges   commit number, index        →  length of start (4 bytes), start, end
 //!   meta     "numbers"                   →  first commit number that is not reserved
+//!            "commit"                    →  the last commit, and the one of the batch before it
 //! ```
 //!
 //! One value a key: older ones live on inside fjall for as long as a snapshot shows them. Commit
 //! numbers are reserved in blocks, so that they go on above the durable maximum after a crash.
 
 use crate::{
+    account::{self, Account, Commit, Inspected},
     folder::{Folder, OpenError},
     options::EmbeddedOptions,
     tombstones::Tombstone,
@@ -28,6 +30,8 @@ use std::{
 pub(crate) const NUMBERS_RESERVED: u64 = 1 << 24;
 
 const NUMBERS: &[u8] = b"numbers";
+/// The key of the commit record, which every batch of commits has.
+pub(crate) const COMMIT: &[u8] = b"commit";
 /// Length of the commit number in front of a value.
 pub(crate) const NUMBER_BYTES: usize = 8;
 
@@ -46,6 +50,7 @@ pub(crate) struct Files {
 impl Files {
     /// Opens or creates the keyspaces. fjall checks its own files here.
     pub(crate) fn open(folder: Folder, options: &EmbeddedOptions) -> Result<Files, OpenError> {
+        let inspected = if folder.is_new() { None } else { Some(account::inspect(&folder)?) };
         let opened = catch_unwind(AssertUnwindSafe(|| open_keyspaces(&folder, options)));
         let (db, data, ranges, meta) = match opened {
             Ok(Ok(open)) => open,
@@ -60,11 +65,38 @@ impl Files {
         };
         let slow_micros = AtomicU64::new(0);
         let files = Files { db, data, ranges, meta, folder, slow_micros };
-        if files.folder.is_new() {
-            files.create().map_err(|e| files.folder.corrupt(format!("{e:?}")))?;
-            files.folder.mark_ready()?;
+        match inspected {
+            Some(inspected) => files.check(&inspected)?,
+            None => {
+                let account = Account { commit: 0, journal: 0, is_clean: false };
+                account::write(&files.folder, account).map_err(|source| OpenError::Io {
+                    path: files.folder.path().to_owned(),
+                    source,
+                })?;
+                files.create().map_err(|e| files.folder.corrupt(format!("{e:?}")))?;
+                files.folder.mark_ready()?;
+            }
         }
         Ok(files)
+    }
+
+    /// Refuses a store that has lost its last commits.
+    fn check(&self, inspected: &Inspected) -> Result<(), OpenError> {
+        // A store without its first record is not asked for its last one.
+        self.next_number()?;
+        let last = self.last_commit()?;
+        inspected.check(&self.folder, last)?;
+        inspected.resume(&self.folder, last)
+    }
+
+    /// The last commit; none in a store that a version without commit records has written.
+    pub(crate) fn last_commit(&self) -> Result<Option<Commit>, OpenError> {
+        let stored = self.meta.get(COMMIT).map_err(|e| self.folder.corrupt(e.to_string()))?;
+        let Some(bytes) = stored else { return Ok(None) };
+        match account::decode_commit(&bytes) {
+            None => Err(self.folder.corrupt("the commit record is malformed")),
+            commit => Ok(commit),
+        }
     }
 
     /// Writes what every database has, so that its absence later is a sign of damage: fjall takes
@@ -96,6 +128,23 @@ impl Files {
             all.push(Arc::new(tombstone));
         }
         Ok(all)
+    }
+
+    /// Reads every entry of every keyspace; how many there are.
+    pub(crate) fn read_all(&self) -> Result<u64, Error> {
+        let mut entries = 0;
+        for keyspace in [&self.data, &self.ranges, &self.meta] {
+            for entry in keyspace.iter() {
+                entry.into_inner().map_err(storage_error)?;
+                entries += 1;
+            }
+        }
+        Ok(entries)
+    }
+
+    /// Records as part of a batch which commit is its last.
+    pub(crate) fn record_commit(&self, batch: &mut fjall::OwnedWriteBatch, commit: Commit) {
+        batch.insert(&self.meta, COMMIT, account::encode_commit(commit).as_slice());
     }
 
     /// Reserves commit numbers up to `end` as part of a batch.

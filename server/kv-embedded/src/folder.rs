@@ -4,14 +4,18 @@
 //!   braid-data/
 //!     LOCK      held while a process uses the folder; a crash releases it
 //!     FORMAT    "BraidDB data folder", the format version, whether creation has finished
+//!     ACCOUNT   the last commit that is known to be durable; see the module `account`
 //!     store/    fjall's files
 //! ```
 //!
-//! Nothing is written into a folder before it is known to be ours or empty.
+//! Nothing is written into a folder before it is known to be ours or empty. A folder that we make
+//! or take over empty is open to its owner only.
 
+use rustix::fs::Mode;
 use std::{
     fs::{self, File, OpenOptions, TryLockError},
     io::{self, Write},
+    os::unix::fs::{DirBuilderExt, PermissionsExt},
     path::{Path, PathBuf},
 };
 
@@ -21,8 +25,14 @@ pub const FORMAT_VERSION: u32 = 1;
 const MAGIC: &str = "BraidDB data folder";
 const LOCK: &str = "LOCK";
 const FORMAT: &str = "FORMAT";
+/// Behind the name of a file that is being written.
+const NEW: &str = ".new";
 const FORMAT_NEW: &str = "FORMAT.new";
 const STORE: &str = "store";
+/// The mode of a new data folder.
+const PRIVATE: u32 = 0o700;
+/// The bits of a mode that let others in.
+const OTHERS: u32 = 0o077;
 
 /// Why a data folder cannot be opened. Nothing was written.
 #[derive(Debug, thiserror::Error)]
@@ -87,7 +97,7 @@ impl Folder {
     /// Takes the folder, creating it if there is none.
     pub(crate) fn take(path: &Path) -> Result<Folder, OpenError> {
         let io = |source| OpenError::Io { path: path.to_owned(), source };
-        fs::create_dir_all(path).map_err(io)?;
+        fs::DirBuilder::new().recursive(true).mode(PRIVATE).create(path).map_err(io)?;
         let empty = is_empty(path).map_err(io)?;
         if let (Format::Missing, false) = (read_format(path)?, empty) {
             return Err(OpenError::Foreign { path: path.to_owned() });
@@ -97,12 +107,20 @@ impl Folder {
         let is_new = !matches!(format, Format::Ready);
         let folder = Folder { path: path.to_owned(), is_new, _lock: lock };
         match format {
-            Format::Missing => folder.write_format("creating").map_err(io)?,
+            Format::Missing => {
+                fs::set_permissions(path, fs::Permissions::from_mode(PRIVATE)).map_err(io)?;
+                folder.write_format("creating").map_err(io)?;
+            }
             Format::Creating => fs::remove_dir_all(folder.store())
                 .or_else(|e| if e.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(e) })
                 .map_err(io)?,
             Format::Ready if folder.store().is_dir() => {}
             Format::Ready => return Err(folder.corrupt("the folder \"store\" is missing")),
+        }
+        let mode = fs::metadata(path).map_err(io)?.permissions().mode();
+        if mode & OTHERS != 0 {
+            let (path, mode) = (path.display(), format!("{:04o}", mode & 0o7777));
+            tracing::warn!(%path, mode, "others can read the data folder; its mode should be 0700");
         }
         Ok(folder)
     }
@@ -140,14 +158,39 @@ impl Folder {
         Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
     }
 
+    /// Why this many bytes cannot be written if others are kept in reserve; none if they can.
+    pub(crate) fn lacks_room(&self, reserve: u64, needed: u64) -> Option<String> {
+        let free = self.free_bytes().ok()?;
+        if free >= reserve.saturating_add(needed) {
+            return None;
+        }
+        let path = self.path.display();
+        Some(format!("{free} bytes are free at \"{path}\", {reserve} are kept in reserve"))
+    }
+
     fn write_format(&self, state: &str) -> io::Result<()> {
-        let new = self.path.join(FORMAT_NEW);
+        self.replace(FORMAT, &format!("{MAGIC}\nversion {FORMAT_VERSION}\nstate {state}\n"))
+    }
+
+    /// Writes a small file, durably and as a whole.
+    pub(crate) fn replace(&self, name: &str, text: &str) -> io::Result<()> {
+        let new = self.path.join(format!("{name}{NEW}"));
         let mut file = File::create(&new)?;
-        write!(file, "{MAGIC}\nversion {FORMAT_VERSION}\nstate {state}\n")?;
+        file.write_all(text.as_bytes())?;
         file.sync_all()?;
-        fs::rename(&new, self.path.join(FORMAT))?;
+        fs::rename(&new, self.path.join(name))?;
         File::open(&self.path)?.sync_all()
     }
+}
+
+/// Makes the files that this process creates from now on readable by its user only.
+pub fn make_files_private() {
+    rustix::process::umask(Mode::from_raw_mode(OTHERS));
+}
+
+/// Whether there is a database in a folder, of whatever version and in whatever state.
+pub fn holds_database(path: &Path) -> bool {
+    path.join(FORMAT).is_file()
 }
 
 fn take_lock(path: &Path) -> Result<File, OpenError> {

@@ -47,6 +47,7 @@
 //!
 //! Reads of blocks that are not cached happen on the caller's thread.
 
+mod account;
 mod cleaner;
 mod committer;
 mod cursor;
@@ -63,6 +64,6 @@ mod store;
 mod tombstones;
 mod view;
 
-pub use folder::{FORMAT_VERSION, OpenError};
+pub use folder::{FORMAT_VERSION, OpenError, holds_database, make_files_private};
 pub use options::{EmbeddedOptions, FatalHook};
 pub use store::EmbeddedStore;

@@ -1,6 +1,7 @@
 //! What callers, the committer and the cleaner share.
 
 use crate::{
+    account::{self, Account},
     committer::Queue,
     empty_spans::EmptySpans,
     files::Files,
@@ -44,6 +45,10 @@ pub(crate) struct Shared {
     pub(crate) queue: Queue,
     pub(crate) counters: Counters,
     pub(crate) stopped: OnceLock<Arc<str>>,
+    /// The number of the last commit that is written and synced.
+    pub(crate) durable: AtomicU64,
+    /// Held while the account is written; true once it says that the stop was clean.
+    account: Mutex<bool>,
     current: RwLock<Arc<ViewHandle>>,
 }
 
@@ -53,6 +58,7 @@ impl Shared {
         options: EmbeddedOptions,
         recent: Arc<Mutex<RecentWrites>>,
         view: Arc<View>,
+        durable: u64,
     ) -> Shared {
         Shared {
             files,
@@ -66,8 +72,27 @@ impl Shared {
                 ..Counters::default()
             },
             stopped: OnceLock::new(),
+            durable: AtomicU64::new(durable),
+            account: Mutex::new(false),
             current: RwLock::new(Arc::new(ViewHandle(view))),
             options,
+        }
+    }
+
+    /// Writes down how far the store is durable. A failure costs a proof, no data.
+    pub(crate) fn write_account(&self, is_clean: bool) {
+        let folder = &self.files.folder;
+        let mut was_clean = self.account.lock();
+        if *was_clean {
+            return;
+        }
+        *was_clean = is_clean;
+        // First the commit: journals are made before what is written to them.
+        let commit = self.durable.load(Relaxed);
+        let written = account::newest_journal(folder)
+            .and_then(|journal| account::write(folder, Account { commit, journal, is_clean }));
+        if let Err(error) = written {
+            tracing::warn!(%error, "the account of the data folder could not be written");
         }
     }
 

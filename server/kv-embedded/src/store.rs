@@ -56,6 +56,7 @@ impl EmbeddedStore {
         let files = Arc::new(Files::open(folder, &options)?);
         // Everything below the first free number is used up, whether or not it was given out.
         let number = files.next_number()?;
+        let durable = files.last_commit()?.map_or(0, |last| last.number);
         let tombstones = Arc::new(TombstoneIndex::new(files.tombstones()?));
         let recent = Arc::new(Mutex::new(RecentWrites::new(number, options.recent_bytes_max)));
         let range_cache = Arc::new(RangeCache::new(
@@ -65,7 +66,7 @@ impl EmbeddedStore {
         ));
         let empty_spans = Arc::new(EmptySpans::new(recent.clone(), options.empty_span_deletes_min));
         let view = View::of_now(&files, &range_cache, &empty_spans, number, tombstones);
-        let shared = Arc::new(Shared::new(files, options, recent, view.clone()));
+        let shared = Arc::new(Shared::new(files, options, recent, view.clone(), durable));
         let store = EmbeddedStore {
             shared: shared.clone(),
             cleaner: Arc::default(),
@@ -96,6 +97,17 @@ impl EmbeddedStore {
     /// Why the store has stopped, if it has.
     pub fn stopped(&self) -> Option<Arc<str>> {
         self.shared.stopped.get().cloned()
+    }
+
+    /// Why commits are refused because of the disk, if they are; reads go on.
+    pub fn refuses_writes(&self) -> Option<String> {
+        self.shared.files.folder.lacks_room(self.shared.options.disk_reserve_bytes, 0)
+    }
+
+    /// Reads all that is stored, so that every block is checked against its checksum: how many
+    /// entries there are.
+    pub fn read_all(&self) -> Result<u64> {
+        self.shared.files.read_all()
     }
 
     fn shut_down(&self) {

@@ -5,6 +5,7 @@ use super::{
     queue::{Chore, Job, Work},
 };
 use crate::{
+    account::Commit,
     files::{NUMBERS_RESERVED, encode_value, storage_error, tombstone_key, tombstone_value},
     shared::Shared,
     tombstones::{Tombstone, TombstoneIndex},
@@ -41,6 +42,8 @@ pub(crate) struct Committer {
     shared: Arc<Shared>,
     /// The last commit number given out.
     number: u64,
+    /// The last commit that was written.
+    written: u64,
     /// Commit numbers below this are reserved on disk.
     reserved: u64,
     tombstones: Arc<TombstoneIndex>,
@@ -62,7 +65,8 @@ impl Committer {
         let journal = JournalRoom::new(&shared.files.folder.store());
         let usual = Duration::ZERO;
         let (room, is_untidy) = (None, false);
-        Committer { shared, number, reserved, tombstones, usual, room, journal, is_untidy }
+        let written = shared.durable.load(Relaxed);
+        Committer { shared, number, written, reserved, tombstones, usual, room, journal, is_untidy }
     }
 
     /// Whether a group is done so soon that its leader need not make way for others.
@@ -78,8 +82,9 @@ impl Committer {
         if shared.stopped.get().is_some() {
             return;
         }
-        if let Err(error) = shared.files.db.persist(PersistMode::SyncAll) {
-            tracing::error!(%error, "the last sync has failed");
+        match shared.files.db.persist(PersistMode::SyncAll) {
+            Ok(()) => shared.write_account(true),
+            Err(error) => tracing::error!(%error, "the last sync has failed"),
         }
     }
 
@@ -122,7 +127,7 @@ impl Committer {
             return Ok(());
         }
         let writes: usize = jobs.iter().map(|job| job.request.writes.len()).sum();
-        let mut batch = OwnedWriteBatch::with_capacity(shared.files.db.clone(), writes + 1);
+        let mut batch = OwnedWriteBatch::with_capacity(shared.files.db.clone(), writes + 2);
         let mut tombstones = None;
         let mut accepted: Vec<(Job, u64)> = Vec::with_capacity(jobs.len());
         let mut overtaken = Overtaken::default();
@@ -152,6 +157,8 @@ impl Committer {
             self.reserved = self.number + NUMBERS_RESERVED;
             shared.files.reserve_numbers(&mut batch, self.reserved);
         }
+        let commit = Commit { number: self.number, previous: self.written };
+        shared.files.record_commit(&mut batch, commit);
         if shared.options.sync {
             self.journal.prepare(bytes);
         }
@@ -161,6 +168,8 @@ impl Committer {
             }
             return Err(error);
         }
+        self.written = self.number;
+        shared.durable.store(self.written, Relaxed);
         if let Some(tombstones) = tombstones {
             self.tombstones = Arc::new(tombstones);
         }
@@ -331,17 +340,12 @@ impl Committer {
         }
         self.room = None;
         let reserve = self.shared.options.disk_reserve_bytes;
-        let free = self.shared.files.folder.free_bytes().ok()?;
-        if free >= reserve.saturating_add(needed).saturating_add(ROOM_KNOWN_BYTES) {
+        let folder = &self.shared.files.folder;
+        if folder.lacks_room(reserve, needed.saturating_add(ROOM_KNOWN_BYTES)).is_none() {
             self.room = Some((Instant::now(), 0));
             return None;
         }
-        if free >= reserve.saturating_add(needed) {
-            return None;
-        }
-        let path = self.shared.files.folder.path().display();
-        let text = format!("{free} bytes are free at \"{path}\", {reserve} are kept in reserve");
-        Some(Error::DiskFull(text.into()))
+        folder.lacks_room(reserve, needed).map(|why| Error::DiskFull(why.into()))
     }
 
     fn do_chore(&mut self, chore: Chore) -> Result<()> {
