@@ -22,8 +22,22 @@ pub struct Cli {
 pub enum Command {
     /// Start a server; an empty data folder becomes a new database
     Start(Box<Start>),
+    /// Read all data of a stopped server and look for damage; status 1 and a list if there is any
+    Check(Check),
     /// Print the version
     Version,
+}
+
+/// Options of `braid check`.
+#[derive(Debug, Args)]
+pub struct Check {
+    /// Data folder of a server that is not running
+    #[arg(long, env = "BRAID_DATA", value_name = "DIR", default_value = "./braid-data")]
+    pub data: PathBuf,
+
+    /// What to log on stderr
+    #[arg(long, env = "BRAID_LOG", value_name = "FILTER", default_value = "warn")]
+    pub log: String,
 }
 
 /// Options of `braid start`.

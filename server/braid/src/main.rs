@@ -6,6 +6,7 @@
 //! ```
 
 mod address;
+mod check;
 mod cli;
 mod logging;
 mod memory;
@@ -32,6 +33,14 @@ fn main() -> ExitCode {
                 Err(_) => ExitCode::FAILURE,
             }
         }
+        Command::Check(options) => match check::check(&options) {
+            Ok(true) => ExitCode::SUCCESS,
+            Ok(false) => ExitCode::FAILURE,
+            Err(error) => {
+                eprintln!("braid: {error}");
+                ExitCode::FAILURE
+            }
+        },
         Command::Start(options) => match start::start(&options) {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => {

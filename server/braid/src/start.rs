@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use braid_http::{HttpServer, Watched};
 use braid_kv::{Database, DatabaseOptions, Store};
-use braid_kv_embedded::{EmbeddedOptions, EmbeddedStore};
+use braid_kv_embedded::{EmbeddedOptions, EmbeddedStore, make_files_private};
 use braid_kv_tikv::{OpenError, TikvAddress, TikvOptions, TikvStore};
 use braid_session::{Server, ServerOptions};
 use braid_types::SqlState;
@@ -30,6 +30,7 @@ const SAID_AGAIN: Duration = Duration::from_secs(10);
 /// Runs a server until it is told to stop.
 pub fn start(options: &Start) -> Result<()> {
     logging::start(&options.log)?;
+    make_files_private();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let result = runtime.block_on(run(options));
     // Connections that did not end in time have been given up; do not wait for them again.
@@ -39,12 +40,12 @@ pub fn start(options: &Start) -> Result<()> {
 
 async fn open_store(options: &Start, wait: &mut Wait<'_>) -> Result<Arc<dyn Store>> {
     match &options.store {
-        StoreChoice::Embedded => open_embedded(options),
+        StoreChoice::Embedded => open_embedded(options, wait.watched),
         StoreChoice::Tikv(address) => open_tikv(address, wait).await,
     }
 }
 
-fn open_embedded(options: &Start) -> Result<Arc<dyn Store>> {
+fn open_embedded(options: &Start, watched: &Watched) -> Result<Arc<dyn Store>> {
     let fatal = Arc::new(|reason: &str| {
         tracing::error!(reason, "the store has stopped; the server ends, the next start recovers");
         std::process::exit(1);
@@ -56,7 +57,10 @@ fn open_embedded(options: &Start) -> Result<Arc<dyn Store>> {
         on_fatal: Some(fatal),
         ..EmbeddedOptions::default()
     };
-    Ok(Arc::new(EmbeddedStore::open(&options.data, embedded)?))
+    let store = Arc::new(EmbeddedStore::open(&options.data, embedded)?);
+    let probed = Arc::downgrade(&store);
+    watched.watch_writes(move || probed.upgrade()?.refuses_writes());
+    Ok(store)
 }
 
 /// A cluster that does not answer yet is waited for; what can never succeed is an error.

@@ -9,7 +9,7 @@ use braid_exec::rows::{IndexRows, TableRows};
 use braid_kv::{Database, DatabaseOptions, Key, Seq, Store as KvStore, Transaction, TxnOptions};
 use braid_kv_embedded::{EmbeddedOptions, EmbeddedStore};
 use braid_kv_tikv::{TikvAddress, TikvOptions, TikvStore};
-use braid_testkit::server::{Config, Server};
+use braid_testkit::server::{Config, Server, binary};
 use braid_testkit::store::url as store_url;
 use braid_testkit::target::connect;
 use braid_types::{Datum, Row};
@@ -136,6 +136,23 @@ async fn damage(server: &Server) {
     store.close().await;
 }
 
+/// `braid check` of a stopped server: its status, and what it prints among others.
+fn check_offline(server: &Server, succeeds: bool, lines: &[&str]) {
+    if store_url(server.folder()).is_some() {
+        return;
+    }
+    let folder = server.folder().display().to_string();
+    let output = std::process::Command::new(binary())
+        .args(["check", "--data", &folder])
+        .output()
+        .expect("braid check runs");
+    let printed = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.success(), succeeds, "{printed}");
+    for line in lines {
+        assert!(printed.contains(line), "{line} is not in {printed}");
+    }
+}
+
 #[test]
 fn each_kind_of_damage_is_found() {
     let mut server = Server::start(Config::new());
@@ -148,7 +165,10 @@ fn each_kind_of_damage_is_found() {
         }
     });
     server.terminate();
+    check_offline(&server, true, &["0 findings"]);
     runtime.block_on(damage(&server));
+    let dangling = "defaultdb.public.t: index_dangling, /t/t_a/77/77, /t/primary/77 is missing";
+    check_offline(&server, false, &[dangling, "defaultdb.public.t: corrupt, /t/primary/7"]);
     server.restart();
     let found = runtime.block_on(async {
         let client = connect(server.sql_url(), None).await;

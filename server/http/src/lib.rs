@@ -1,8 +1,8 @@
 //! Health and metrics over HTTP/1.1, for probes and Prometheus; later the console.
 //!
 //! ```text
-//! GET /health        JSON: live, ready, version, sessions, store; 200 if it is ready and its store
-//!                    serves, else 503
+//! GET /health        JSON: live, ready, version, sessions, store, writes; 200 if it is ready and
+//!                    its store serves reads and writes, else 503
 //! GET /health/live   200 while the process answers
 //! GET /health/ready  200 while it takes sessions, else 503
 //! GET /metrics       Prometheus text

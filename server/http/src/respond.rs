@@ -67,16 +67,19 @@ const NOT_OPEN: &str = "# TYPE braid_store_unreachable gauge\nbraid_store_unreac
 fn health(watched: &Watched) -> Response {
     let ready = watched.is_ready();
     let trouble = watched.trouble();
-    let store = match &trouble {
+    let refused = watched.refused_writes();
+    let in_words = |trouble: &Option<String>| match trouble {
         None => "ok".to_owned(),
         Some(why) => why.replace(|c: char| c.is_control() || c == '"' || c == '\\', " "),
     };
+    let (store, writes) = (in_words(&trouble), in_words(&refused));
     let body = format!(
-        "{{\"live\":true,\"ready\":{ready},\"version\":\"{}\",\"sessions\":{},\"store\":\"{store}\"}}\n",
+        "{{\"live\":true,\"ready\":{ready},\"version\":\"{}\",\"sessions\":{},\
+         \"store\":\"{store}\",\"writes\":\"{writes}\"}}\n",
         env!("CARGO_PKG_VERSION"),
         watched.server().map_or(0, |server| server.sessions())
     );
-    let serves = ready && trouble.is_none();
+    let serves = ready && trouble.is_none() && refused.is_none();
     let status = if serves { "200 OK" } else { "503 Service Unavailable" };
     Response { status, content_type: "application/json", body }
 }
@@ -106,6 +109,20 @@ fn prometheus(metrics: &[Metric]) -> String {
 mod tests {
     use super::*;
     use braid_session::MetricKind;
+
+    #[test]
+    fn health_says_that_writes_are_refused() {
+        let watched = Watched::new();
+        let health = || {
+            let request = Request { method: "GET", path: "/health" };
+            String::from_utf8(respond(&request, &watched).into_bytes(false)).expect("text")
+        };
+        assert!(health().contains("\"writes\":\"ok\""));
+        watched.watch_writes(|| Some("7 bytes are free at \"/data\"".to_owned()));
+        let full = health();
+        assert!(full.starts_with("HTTP/1.1 503 "), "{full}");
+        assert!(full.contains("\"writes\":\"7 bytes are free at  /data \""), "{full}");
+    }
 
     #[test]
     fn metrics_of_one_name_share_a_header() {

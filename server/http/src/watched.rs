@@ -6,16 +6,33 @@ use braid_session::Server;
 use parking_lot::Mutex;
 
 /// A server that may not be there yet.
-#[derive(Default)]
 pub struct Watched {
     server: OnceLock<Arc<Server>>,
     waits_for: Mutex<Option<String>>,
+    writes: OnceLock<WritesProbe>,
 }
+
+/// Says why writes are refused while reads are served, if they are.
+type WritesProbe = Box<dyn Fn() -> Option<String> + Send + Sync>;
 
 impl Watched {
     /// Nothing is open yet.
     pub fn new() -> Arc<Watched> {
-        Arc::default()
+        Arc::new(Watched {
+            server: OnceLock::new(),
+            waits_for: Mutex::new(None),
+            writes: OnceLock::new(),
+        })
+    }
+
+    /// Asks this whether writes are refused. Only the first counts.
+    pub fn watch_writes(&self, probe: impl Fn() -> Option<String> + Send + Sync + 'static) {
+        self.writes.get_or_init(|| Box::new(probe));
+    }
+
+    /// Why writes are refused, as far as anybody knows.
+    pub(crate) fn refused_writes(&self) -> Option<String> {
+        self.writes.get().and_then(|probe| probe())
     }
 
     /// The start waits for this.

@@ -1,14 +1,17 @@
-//! `CHECK TABLE name`: what does not fit together in a table's data, a row for each finding.
+//! `CHECK TABLE name`: what does not fit together in a table's data, a row for each finding. And
+//! the same for every table of a server, for `braid check`.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use braid_catalog::{Object, Relation};
+use braid_catalog::{Catalog, Object, ROOT, Relation, Table};
 use braid_exec::check_table;
 use braid_sql::ast::ObjectName;
-use braid_types::{Error, Result, Row, SqlState, SqlType};
+use braid_types::{Datum, Error, Result, Row, SqlState, SqlType};
 
+use crate::SessionOptions;
 use crate::client::ResultColumn;
+use crate::server::Server;
 use crate::session::Session;
 
 /// The columns of its answer.
@@ -45,4 +48,58 @@ impl Session {
         let cx = self.exec_context(seq, catalog, env);
         check_table(&cx, &table).await.map(VecDeque::from)
     }
+
+    async fn check_any(&mut self, table: &Arc<Table>) -> Result<Vec<Row>> {
+        let seq = self.ensure_open().txn.next_statement();
+        let catalog = self.catalog_at(seq).await?;
+        let env = self.environment(&catalog);
+        let cx = self.exec_context(seq, catalog, env);
+        check_table(&cx, table).await
+    }
+}
+
+/// What a check of all tables has found.
+#[derive(Debug, Default)]
+pub struct Checked {
+    /// How many tables were read.
+    pub tables: usize,
+    /// A line for each finding.
+    pub findings: Vec<String>,
+}
+
+impl Server {
+    /// Reads every table of every database and looks whether what is stored fits together. A table
+    /// that cannot be read is a finding; the others are read all the same.
+    pub async fn check_tables(self: &Arc<Self>) -> Result<Checked> {
+        let catalog = self.catalog_now().await?;
+        let user = catalog.role_name(ROOT);
+        let mut checked = Checked::default();
+        for database in catalog.databases() {
+            let options = SessionOptions::internal(&user, &database.name);
+            let mut session = self.open_session(options, self.admit()?).await?;
+            for table in catalog.tables_of(database.id) {
+                let name = full_name(&catalog, &database.name, table);
+                checked.tables += 1;
+                match session.check_any(table).await {
+                    Ok(rows) => checked.findings.extend(rows.iter().map(|row| line(&name, row))),
+                    Err(error) => {
+                        let (state, message) = (error.state().code(), error.message());
+                        checked.findings.push(format!("{name}: {state} {message}"));
+                    }
+                }
+            }
+            session.close().await;
+        }
+        Ok(checked)
+    }
+}
+
+fn full_name(catalog: &Catalog, database: &str, table: &Table) -> String {
+    format!("{database}.{}.{}", catalog.schema_name(table.schema), table.name)
+}
+
+/// A finding of [`check_table`] as a line: its first column is the table's name.
+fn line(name: &str, row: &Row) -> String {
+    let cells: Vec<&str> = row.iter().skip(1).filter_map(Datum::as_str).collect();
+    format!("{name}: {}", cells.join(", "))
 }

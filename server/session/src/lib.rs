@@ -60,6 +60,7 @@ mod text;
 mod transaction;
 
 pub use auth::{ScramExchange, hash_password};
+pub use check_table::Checked;
 pub use client::{Client, CopyInput, Formats, Notice, ResultColumn, Severity};
 pub use entry::Ender;
 pub use metrics::{Metric, MetricKind};
