@@ -132,8 +132,9 @@ impl ViewCursor {
         Ok(batch)
     }
 
-    /// Which of the gaps at both ends of a slow batch are full of deleted keys, as they may be after
-    /// a restart. They are stepped over once more: a busy machine is slow as well, but seldom twice.
+    /// Which of the gaps at both ends of a slow batch are full of deleted keys, as they may be
+    /// after a restart. They are stepped over once more: a busy machine is slow as well, but
+    /// seldom twice.
     fn dense(&self, examined: &Span, batch: &ScanBatch) -> Result<Vec<Span>> {
         let mut gaps = vec![examined.clone()];
         if let Some(last) = batch.len().checked_sub(1) {
