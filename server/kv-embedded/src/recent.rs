@@ -167,16 +167,15 @@ impl RecentWrites {
         })
     }
 
-    /// The keys inside `span` whose last write came after `since` and is a put, each with the
-    /// number of its commit.
-    pub(crate) fn puts(&self, span: &Span, since: u64) -> Vec<(u64, Arc<[u8]>)> {
+    /// The keys inside `span` whose last write came after `since` and is a put.
+    pub(crate) fn puts(&self, span: &Span, since: u64) -> Vec<Arc<[u8]>> {
         let from = self.log.partition_point(|(number, _)| *number <= since);
         let mut puts = Vec::new();
         for (number, logged) in self.log.range(from..) {
             let Logged::Key(key) = logged else { continue };
             let last = span.contains(key).then(|| self.keys.get(key)).flatten();
             if last.is_some_and(|last| last.number == *number && !last.deleted) {
-                puts.push((*number, key.clone()));
+                puts.push(key.clone());
             }
         }
         puts

@@ -176,7 +176,7 @@ impl Shared {
             Ok::<bool, Error>(value.is_some_and(|value| matching.0.matters(key, &value)))
         };
         if let Some(puts) = puts {
-            for (_, key) in puts {
+            for key in puts {
                 if matters(&key)? {
                     return Ok(true);
                 }

@@ -106,9 +106,9 @@ impl Queue {
     }
 }
 
-/// Finds cascades that go round for ever: the same keys are replaced again and again. Uniqueness is
-/// looked at when a statement ends, so that rows whose foreign keys point at each other's columns may
-/// change places without end.
+/// Finds cascades that go round for ever: the same keys are replaced again and again. Uniqueness
+/// is looked at when a statement ends, so that rows whose foreign keys point at each other's
+/// columns may change places without end.
 #[derive(Default)]
 struct Rounds {
     levels: usize,
