@@ -48,7 +48,12 @@ impl EntryFilter for Of {
 }
 
 /// Two look whether there is an `x` in a span, find none and put something there; how many commit.
-async fn look_and_put(db: Database, isolation: Isolation, place: String, what: &str) -> usize {
+async fn look_and_put(
+    db: Database,
+    isolation: Isolation,
+    place: String,
+    what: &'static str,
+) -> usize {
     let mut pair = Vec::new();
     for i in 0..2 {
         let txn = db.begin(TxnOptions { isolation, ..TxnOptions::default() });
