@@ -10,6 +10,7 @@
  *   batcher     the adaptive batcher against fixed sizes, as the load changes
  *   bank        a bank transfer by round-trip time, every statement awaited and not; its timelines
  *   overhead    the SDK against bare pg
+ *   fairness    point selects beside 0, 1, 4 and 16 connections that compute without an end
  *   ycsb        workloads A and F: families, FOR UPDATE, implicit locking, levels, both drivers
  *               [--records 10000] [--connections 1,4,16] [--workloads A,F] [--drivers sdk,pg]
  *               [--name ycsb]; --only takes several texts, separated by |
@@ -135,6 +136,10 @@ const SUITES = {
   async overhead(sides) {
     const { runOverhead } = await import('./dist/overhead.js');
     return runOverhead({ ...common, sides });
+  },
+  async fairness(sides) {
+    const { runFairness } = await import('./dist/fairness.js');
+    return runFairness({ ...common, sides });
   },
   async ycsb(sides) {
     const { runYcsb } = await import('./dist/ycsb/index.js');

@@ -107,6 +107,30 @@ fn a_client_that_vanishes_in_a_lock_queue_frees_its_locks_and_its_place() {
 }
 
 #[test]
+fn a_client_that_vanishes_while_it_computes_frees_its_locks() {
+    run(async {
+        let server = Server::start(Config::new());
+        let watcher = accounts(&server).await;
+        // One that has sent nothing more, and one that has sent the next query ahead.
+        for ahead in [false, true] {
+            let mut lost = Raw::connect(server.sql_url()).await;
+            lost.send("BEGIN; SELECT * FROM account WHERE id = 2 FOR UPDATE").await;
+            lost.ready().await;
+            lost.send("SELECT count(*) FROM generate_series(1, 100000000000)").await;
+            if ahead {
+                lost.send("SELECT 1").await;
+            }
+            let computing = "SELECT count(*) FROM pg_stat_activity \
+                             WHERE state = 'active' AND query LIKE '%100000000000)'";
+            until(&watcher, computing, 1).await;
+            drop(lost);
+            assert!(until(&watcher, computing, 0).await < SOON);
+            assert!(until(&watcher, LOCKS, 0).await < SOON);
+        }
+    });
+}
+
+#[test]
 fn a_client_that_vanishes_idle_in_a_transaction_frees_its_locks() {
     run(async {
         let server = Server::start(Config::new());

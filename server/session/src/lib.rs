@@ -17,7 +17,8 @@
 //! - a statement is run again only while nothing of it has left;
 //! - a command tag leaves after the commit that it speaks of;
 //! - an error in a block leaves nothing but ROLLBACK, COMMIT and ROLLBACK TO SAVEPOINT;
-//! - a session's kv transaction ends with it.
+//! - a session's kv transaction ends with it;
+//! - who computes for long does it on a thread of its own (`compute`).
 
 mod auth;
 mod check_table;

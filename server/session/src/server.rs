@@ -336,6 +336,13 @@ impl Server {
         }
     }
 
+    /// Ends every session and its statement.
+    pub fn stop_sessions(&self) {
+        for entry in self.entries() {
+            entry.terminate();
+        }
+    }
+
     /// Users who may log in and have no password.
     pub async fn users_without_password(&self) -> Result<Vec<String>> {
         let catalog = self.catalog_now().await?;

@@ -1,7 +1,7 @@
 //! The statement that the current thread computes for: its stop switch and its share of time.
 //!
-//! Whoever polls the work of a statement does it in [`poll`]. Inside, code that may compute for long
-//! calls one of these; outside of any statement all of them do nothing.
+//! Whoever polls the work of a statement does it in [`poll`]. Inside, code that may compute for
+//! long calls one of these; outside of any statement all of them do nothing.
 //!
 //! ```text
 //! loops of plain functions    spend(units)?       the statement's stop, every 100 µs or so
@@ -77,12 +77,16 @@ struct Frame {
     place: Place,
     /// When this poll first looked at the clock.
     started: Option<Instant>,
+    /// When others last got away from this thread.
+    stepped_aside: Option<Instant>,
     breaths: u32,
     is_exhausted: bool,
 }
 
 thread_local! {
     static UNITS_LEFT: Cell<u32> = const { Cell::new(LOOK_UNITS) };
+    /// Plain code has seen that the slice of this poll is used up.
+    static IS_DUE: Cell<bool> = const { Cell::new(false) };
     static FRAME: RefCell<Option<Frame>> = const { RefCell::new(None) };
 }
 
@@ -91,12 +95,14 @@ struct Restore(Option<Frame>);
 
 impl Restore {
     fn enter(frame: Frame) -> Restore {
+        IS_DUE.set(false);
         Restore(FRAME.with_borrow_mut(|current| current.replace(frame)))
     }
 
     fn leave(mut self) -> Option<Frame> {
         let outer = self.0.take();
         let frame = FRAME.with_borrow_mut(|current| std::mem::replace(current, outer));
+        IS_DUE.set(false);
         std::mem::forget(self);
         frame
     }
@@ -119,7 +125,14 @@ pub fn poll<T>(
     cx: &mut Context<'_>,
 ) -> Polled<T> {
     let statement = statement.clone();
-    let frame = Frame { statement, place, started: None, breaths: 0, is_exhausted: false };
+    let frame = Frame {
+        statement,
+        place,
+        started: None,
+        stepped_aside: None,
+        breaths: 0,
+        is_exhausted: false,
+    };
     let restore = Restore::enter(frame);
     let polled = work.poll(cx);
     let frame = restore.leave();
@@ -135,8 +148,7 @@ pub fn current() -> Option<Arc<dyn Statement>> {
     FRAME.with_borrow(|frame| frame.as_ref().map(|frame| frame.statement.clone()))
 }
 
-/// Fails once the statement is to stop.
-pub fn check() -> Result<()> {
+fn stopped() -> Result<()> {
     FRAME.with_borrow(|frame| frame.as_ref().map_or(Ok(()), |frame| frame.statement.check()))
 }
 
@@ -178,7 +190,7 @@ pub fn spend(units: u32) -> Result<()> {
         }
         _ => {
             left.set(LOOK_UNITS);
-            look()
+            check()
         }
     })
 }
@@ -189,19 +201,23 @@ pub fn spend_bytes(bytes: usize) -> Result<()> {
     spend(u32::try_from(bytes / BYTES_PER_UNIT).unwrap_or(u32::MAX).saturating_add(1))
 }
 
-/// Looks at the switch and at the clock.
+/// Looks at the switch and at the clock at once, between steps that take long by themselves; fails
+/// once the statement is to stop.
 #[cold]
-fn look() -> Result<()> {
-    check()?;
+pub fn check() -> Result<()> {
+    stopped()?;
     let overrun = FRAME.with_borrow_mut(|frame| {
         let frame = frame.as_mut()?;
-        let aside = frame.place.aside?;
         let now = Instant::now();
         let started = *frame.started.get_or_insert(now);
-        if now.duration_since(started) < OVERRUN {
+        if now.duration_since(started) >= frame.place.slice {
+            IS_DUE.set(true);
+        }
+        let aside = frame.place.aside?;
+        if now.duration_since(frame.stepped_aside.unwrap_or(started)) < OVERRUN {
             return None;
         }
-        frame.started = Some(now);
+        frame.stepped_aside = Some(now);
         Some(aside)
     });
     if let Some(aside) = overrun {
@@ -222,10 +238,10 @@ pub fn aside<T>(work: impl FnOnce() -> T) -> T {
 /// Gives the thread back if the slice of this poll is used up; fails once the statement is to
 /// stop.
 pub async fn breathe() -> Result<()> {
-    check()?;
+    stopped()?;
     if is_due() {
         Yield { is_exhausted: true, is_done: false }.await;
-        check()?;
+        stopped()?;
     }
     Ok(())
 }
@@ -238,7 +254,17 @@ pub async fn return_home() {
     }
 }
 
+/// Whether plain code has seen that the slice is used up: a cheap question for each row, before
+/// [`breathe`].
+#[inline]
+pub fn is_overdue() -> bool {
+    IS_DUE.get()
+}
+
 fn is_due() -> bool {
+    if IS_DUE.replace(false) {
+        return true;
+    }
     FRAME.with_borrow_mut(|frame| {
         let Some(frame) = frame else { return false };
         frame.breaths += 1;

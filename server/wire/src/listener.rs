@@ -104,6 +104,8 @@ impl Listener {
         let all = async { while tasks.join_next().await.is_some() {} };
         if tokio::time::timeout(grace, all).await.is_err() {
             tracing::warn!(connections = tasks.len(), "ending connections that did not finish");
+            // What computes notices that it is to stop, not that nobody waits for it.
+            self.server.stop_sessions();
             tasks.shutdown().await;
         }
     }

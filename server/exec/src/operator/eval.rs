@@ -12,7 +12,7 @@ use braid_builtins::Special;
 use braid_catalog::SequenceError;
 use braid_plan::eval::{self, EvalContext};
 use braid_plan::{Expr, SubqueryExpr, SubqueryKind};
-use braid_types::{Datum, Error, Result, Row, SqlState};
+use braid_types::{Datum, Error, Result, Row, SqlState, work};
 use futures_util::future::BoxFuture;
 
 use super::exprs::Held;
@@ -45,6 +45,12 @@ impl Evaluator {
         EvalContext { env: &*self.run.cx.env, params: &self.run.params, outer: &self.outer }
     }
 
+    /// Lets others have the thread if this is overdue: a row may take as long as others do for a
+    /// batch.
+    pub async fn let_others(&self) -> Result<()> {
+        if work::is_overdue() { self.run.breathe().await } else { Ok(()) }
+    }
+
     /// Evaluates an expression on a row.
     pub async fn eval(&self, e: &Expr, row: &[Datum]) -> Result<Datum> {
         if e.waits() { self.waiting(e, row).await } else { eval::eval(e, row, &self.context()) }
@@ -52,6 +58,7 @@ impl Evaluator {
 
     /// Evaluates expressions on a row; `waits` says whether any of them waits.
     pub async fn eval_all(&self, list: &[Expr], waits: bool, row: &[Datum]) -> Result<Row> {
+        self.let_others().await?;
         let mut result = Vec::with_capacity(list.len());
         if waits {
             for e in list {
@@ -68,6 +75,7 @@ impl Evaluator {
 
     /// Whether all conditions hold.
     pub async fn holds(&self, list: &[Expr], waits: bool, row: &[Datum]) -> Result<bool> {
+        self.let_others().await?;
         if !waits {
             return self.holds_now(list, row);
         }

@@ -56,6 +56,7 @@ impl Exprs {
         row: &[Datum],
         out: &mut Row,
     ) -> Result<()> {
+        evaluator.let_others().await?;
         out.clear();
         if self.waits {
             for e in &self.list {

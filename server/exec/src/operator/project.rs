@@ -46,28 +46,19 @@ pub async fn keep(
     if predicates.is_empty() {
         return Ok(batch);
     }
-    if predicates.waits {
-        let mut kept = Vec::new();
-        for row in batch {
-            if predicates.hold(evaluator, &row).await? {
-                kept.push(row);
-            }
+    // In place: the rows that are kept move to the front.
+    let mut kept = 0;
+    for at in 0..batch.len() {
+        if predicates.hold(evaluator, &batch[at]).await? {
+            batch.swap(kept, at);
+            kept += 1;
+        }
+        if predicates.waits {
             evaluator.run.breathe().await?;
         }
-        return Ok(kept);
     }
-    let mut failed = None;
-    batch.retain(|row| {
-        failed.is_none()
-            && evaluator.holds_now(&predicates.list, row).unwrap_or_else(|error| {
-                failed = Some(error);
-                false
-            })
-    });
-    match failed {
-        Some(error) => Err(error),
-        None => Ok(batch),
-    }
+    batch.truncate(kept);
+    Ok(batch)
 }
 
 impl Operator for FilterOperator {
