@@ -34,6 +34,8 @@
 //!   longer be committed. Everything else is unknown. See the module `commit`.
 //! - A point key is left out of the proofs only if it is locked and is prewritten with the check
 //!   that it still is.
+//! - A lost lock is a lost read: the transaction runs again. No key is locked a second time for a
+//!   value that came with the first lock. See the module `lost`.
 //! - Every request has a deadline, and may be carried out twice.
 //!
 //! Locks on spans do not exist: at the commit the span has to be what it was. Locks that are to
@@ -52,6 +54,7 @@ mod heartbeat;
 mod keys;
 mod locals;
 mod locks;
+mod lost;
 mod meeting;
 mod metrics;
 mod options;

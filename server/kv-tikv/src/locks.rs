@@ -30,7 +30,7 @@ use braid_kv::{
 use braid_tikv_proto::kvrpcpb::{
     self, KeyError, Mutation, Op, PessimisticLockRequest, PessimisticRollbackRequest,
 };
-use futures_util::{StreamExt, future::join_all, stream};
+use futures_util::future::join_all;
 use std::{
     collections::BTreeMap,
     sync::{
@@ -51,8 +51,6 @@ const IN_FLIGHT: Duration = Duration::from_millis(200);
 const WITHOUT_PRIMARY: Duration = Duration::from_secs(1);
 /// A lock that took no longer was not waited for.
 const AT_ONCE: Duration = Duration::from_millis(20);
-/// Requests under way at a time that prove locks; locks of one timestamp and region share one.
-const PROOFS_AT_ONCE: usize = 16;
 /// What the protocol says for "do not wait".
 const NO_WAIT: i64 = -1;
 
@@ -435,46 +433,8 @@ impl Locking {
         }
     }
 
-    /// Looks whether these locks, each granted at its `for_update_ts`, have been held since without
-    /// a gap that somebody has used; else the first key that was not. Afterwards all others are
-    /// locked.
-    ///
-    /// The same request with the same timestamp says it. The own lock answers at once; a lost one
-    /// is taken again, but only if no version above the timestamp and no other lock is there.
-    pub async fn find_lost(
-        &self,
-        local: &Local,
-        start: Start,
-        locks: Vec<(Key, u64)>,
-    ) -> Result<Option<Key>> {
-        let primary = local.state.lock().primary.clone();
-        let mut by_ts: BTreeMap<u64, Vec<Key>> = BTreeMap::new();
-        for (key, for_update_ts) in locks {
-            by_ts.entry(for_update_ts).or_default().push(key);
-        }
-        let same_again = by_ts.into_iter().map(async |(for_update_ts, keys)| {
-            let primary = primary.as_ref().unwrap_or(&keys[0]).clone();
-            let make = |keys: &[Key]| PessimisticLockRequest {
-                wait_timeout: NO_WAIT,
-                ..self.lock_request(keys, &primary, start, for_update_ts)
-            };
-            self.cluster.at_all(keys, &Manner::default(), make).await
-        });
-        let mut same_again = stream::iter(same_again).buffered(PROOFS_AT_ONCE);
-        let mut lost = None;
-        while let Some(answers) = same_again.next().await {
-            for (mut keys, answer) in answers? {
-                if let Some(error) = answer.errors.first() {
-                    tracing::debug!(?error, "a lock was lost");
-                    local.lose();
-                    lost = lost.or_else(|| Some(keys.swap_remove(0)));
-                }
-            }
-        }
-        Ok(lost)
-    }
-
-    fn lock_request(
+    /// A request for a lock that neither waits nor brings values.
+    pub fn lock_request(
         &self,
         keys: &[Key],
         primary: &[u8],
@@ -487,6 +447,7 @@ impl Locking {
             start_version: start.ts,
             lock_ttl: start.ttl_ms(self.cluster.options.lock_ttl),
             for_update_ts,
+            wait_timeout: NO_WAIT,
             min_commit_ts: for_update_ts + 1,
             ..PessimisticLockRequest::default()
         }

@@ -113,3 +113,8 @@ async fn nothing_is_lost_in_daily_life() {
 async fn nothing_is_lost_when_requests_and_answers_are() {
     live_through(Plan::rough()).await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_is_lost_when_stores_forget_locks() {
+    live_through(Plan::forgetful()).await;
+}

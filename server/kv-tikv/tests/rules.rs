@@ -120,6 +120,26 @@ async fn a_key_that_exists_is_a_duplicate_whatever_else_is_locked() {
     }
 }
 
+/// Of two keys of one statement that exist, the first row's is named, whatever their order.
+#[tokio::test]
+async fn of_two_keys_that_exist_the_one_that_was_put_first_is_named() {
+    let cluster = two_regions();
+    let db = cluster.open().await;
+    put(&db, &[("b", "1"), ("c", "1"), ("x", "1")]).await;
+    for rows in [["c", "b", "x"], ["x", "c", "b"], ["b", "x", "c"]] {
+        let t = serializable(&db);
+        let s = t.next_statement();
+        for key in rows {
+            t.put_new(s, key, "2").unwrap();
+        }
+        let outcome = t.commit().await;
+        assert!(
+            matches!(&outcome, Err(Error::Duplicate { key, .. }) if key == rows[0].as_bytes()),
+            "{rows:?}: {outcome:?}"
+        );
+    }
+}
+
 /// A key that was put after the transaction began, and before its prewrite.
 #[tokio::test]
 async fn a_key_that_appears_after_the_start_is_a_duplicate_and_one_that_goes_is_none() {

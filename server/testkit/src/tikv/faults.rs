@@ -146,7 +146,7 @@ impl Plan {
 
     /// A cluster that loses the pessimistic locks of a region again and again.
     pub fn forgetful() -> Self {
-        Plan { lose_answer: 50, crash_leader: 150, ..Plan::daily() }
+        Plan { lose_answer: 20, crash_leader: 60, ..Plan::daily() }
     }
 }
 
