@@ -7,6 +7,8 @@
 //! - Two rows are always written together: whoever locks both sees the same number in both, also if
 //!   he writes nothing.
 
+#![allow(clippy::print_stdout, reason = "a test says what it did")]
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
