@@ -119,22 +119,26 @@ pub(super) async fn whole_rows(
     let end = request.span.end.clone();
     let pairs_max = request.limit_rows.max(table.family_count() * 2);
     let request = request.limit_rows(pairs_max).shape(table.shape.as_ref());
-    let pairs = txn.scan(seq, request).await.map_err(from_kv)?;
+    let mut scanner = txn.scanner(seq, request);
     let mut rows: Vec<(Key, Row)> = Vec::new();
-    for (key, value) in pairs.iter() {
-        let row_key = decoder.row_key(key)?;
-        if rows.last().is_none_or(|(last, _)| last != row_key) {
-            rows.push((row_key.to_vec(), decoder.start(key)?));
+    let mut resume = None;
+    // A batch may end anywhere, even within the first row.
+    while let Some(pairs) = scanner.next_batch().await.map_err(from_kv)? {
+        for (key, value) in pairs.iter() {
+            let row_key = decoder.row_key(key)?;
+            if rows.last().is_none_or(|(last, _)| last != row_key) {
+                rows.push((row_key.to_vec(), decoder.start(key)?));
+            }
+            if let Some((_, row)) = rows.last_mut() {
+                decoder.fill(row, value)?;
+            }
         }
-        if let Some((_, row)) = rows.last_mut() {
-            decoder.fill(row, value)?;
+        resume = pairs.resume;
+        if rows.len() > 1 || resume.is_none() {
+            break;
         }
     }
-    let left = match pairs.resume {
-        None => None,
-        Some(resume) if rows.len() < 2 => Some(resume),
-        Some(_) => rows.pop().map(|(key, _)| Span::new(key, end)),
-    };
+    let left = resume.and_then(|_| rows.pop().map(|(key, _)| Span::new(key, end)));
     Ok((rows.into_iter().map(|(_, row)| row).collect(), left))
 }
 
