@@ -22,7 +22,7 @@ pub struct TxnOptions {
     pub isolation: Isolation,
     /// Writes and locks are refused, and nothing is remembered about reads.
     pub read_only: bool,
-    /// How long one lock request waits. `None` waits for ever.
+    /// How long one lock request waits. `None` waits for ever. It can be changed later.
     pub lock_timeout: Option<Duration>,
     /// The most bytes that the write buffer may hold. `None` takes the database's setting.
     pub buffer_bytes_max: Option<usize>,

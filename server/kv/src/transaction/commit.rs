@@ -124,7 +124,7 @@ impl Transaction {
             new_keys,
             deleted_spans,
             writes,
-            lock_timeout: self.options.lock_timeout,
+            lock_timeout: state.lock_timeout,
             keep_locks,
             fence,
         })

@@ -15,6 +15,7 @@ use std::{
         Arc,
         atomic::{AtomicU32, AtomicU64, Ordering::Relaxed},
     },
+    time::Duration,
 };
 
 /// Whether the transaction still takes work.
@@ -51,6 +52,8 @@ pub(super) struct State {
     /// Locked keys whose value is known: nobody else can change them.
     pub known: HashMap<Key, (LockStrength, Option<Value>)>,
     pub has_locks: bool,
+    /// How long one lock request waits from now on.
+    pub lock_timeout: Option<Duration>,
     /// Whether a lock has brought something newer than the snapshot.
     pub met_newer: bool,
     /// What the commit is bound to.
@@ -74,6 +77,7 @@ pub struct Transaction {
 impl Transaction {
     pub(crate) fn new(database: Database, id: TxnId, options: TxnOptions) -> Transaction {
         let read_set_bytes_max = database.options().read_set_bytes_max;
+        let lock_timeout = options.lock_timeout;
         Transaction {
             database,
             id,
@@ -94,6 +98,7 @@ impl Transaction {
                 unchanged: Vec::new(),
                 known: HashMap::new(),
                 has_locks: false,
+                lock_timeout,
                 met_newer: false,
                 fence: None,
                 lone: Lone::None,
@@ -129,6 +134,12 @@ impl Transaction {
     /// A new statement number. At READ COMMITTED its first read takes a new snapshot.
     pub fn next_statement(&self) -> Seq {
         Seq((self.statements.fetch_add(1, Relaxed) + 1) << 1)
+    }
+
+    /// How long each lock request waits from now on, those of the commit included; `None` waits
+    /// for ever.
+    pub fn set_lock_timeout(&self, timeout: Option<Duration>) {
+        self.lock_state().lock_timeout = timeout;
     }
 
     /// Says that nothing more will be read for this statement. Only READ COMMITTED profits: its

@@ -43,10 +43,14 @@ impl Transaction {
             return Ok(known);
         }
         let since = self.snapshot_for(seq).await?;
-        self.active()?.has_locks = true;
+        let timeout = {
+            let mut state = self.active()?;
+            state.has_locks = true;
+            state.lock_timeout
+        };
         let store = &self.database.inner.store;
         let late = Late(self);
-        let answer = store.lock(self.id(), request, &since, self.options.lock_timeout);
+        let answer = store.lock(self.id(), request, &since, timeout);
         let grant = self.round_trip(crate::waits::lock_wait(answer)).await?;
         drop(late);
         drop(self.active()?);
