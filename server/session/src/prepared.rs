@@ -130,7 +130,7 @@ pub(crate) fn unknown_statement(name: &str) -> Error {
         "" => "unnamed prepared statement does not exist".to_owned(),
         name => format!("prepared statement \"{name}\" does not exist"),
     };
-    Error::new(SqlState::InvalidSqlStatementName, message)
+    Error::new(SqlState::InvalidSqlStatementName, message).routine("FetchPreparedStatement")
 }
 
 impl Session {

@@ -37,6 +37,8 @@ pub struct Fields {
     pub data_type: Option<String>,
     /// The constraint violated.
     pub constraint: Option<String>,
+    /// The function of PostgreSQL that reports this error (`R`), where clients decide by it.
+    pub routine: Option<&'static str>,
 }
 
 impl Error {
@@ -54,6 +56,7 @@ impl Error {
             column: None,
             data_type: None,
             constraint: None,
+            routine: None,
         }))
     }
 
@@ -130,6 +133,13 @@ impl Error {
     #[must_use]
     pub fn constraint(mut self, constraint: &str) -> Self {
         self.0.constraint = Some(constraint.to_owned());
+        self
+    }
+
+    /// Names the function of PostgreSQL that reports this error.
+    #[must_use]
+    pub fn routine(mut self, routine: &'static str) -> Self {
+        self.0.routine = Some(routine);
         self
     }
 

@@ -178,6 +178,7 @@ fn fields(out: &mut Vec<u8>, kind: u8, severity: &str, error: &Error) {
     put(b'c', fields.column.as_deref());
     put(b'd', fields.data_type.as_deref());
     put(b'n', fields.constraint.as_deref());
+    put(b'R', fields.routine);
     out.push(0);
     end(out, at);
 }

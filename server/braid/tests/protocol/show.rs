@@ -136,8 +136,17 @@ fn error_fields(body: &mut Body<'_>) -> Result<String> {
     loop {
         match body.u8()? {
             0 => return Ok(line.trim_end().to_owned()),
-            b'S' | b'F' | b'L' | b'R' => {
+            b'S' | b'F' | b'L' => {
                 body.text()?;
+            }
+            b'R' => {
+                // PostgreSQL names a function in every error; clients decide by these.
+                let routine = body.text()?;
+                let known =
+                    ["RevalidateCachedQuery", "FetchPreparedStatement", "transformAssignedExpr"];
+                if known.contains(&routine.as_str()) {
+                    write!(line, "R={routine} ")?;
+                }
             }
             b'V' | b'C' => write!(line, "{} ", body.text()?)?,
             b'M' => write!(line, "{:?} ", body.text()?)?,

@@ -94,7 +94,8 @@ impl Binder<'_> {
                     )
                 },
             )
-            .hint("You will need to rewrite or cast the expression.")),
+            .hint("You will need to rewrite or cast the expression.")
+            .routine("transformAssignedExpr")),
             other => other,
         }
     }
