@@ -89,7 +89,7 @@ impl ParsedText {
 
     /// Keeps a plan for others.
     pub(crate) fn keep(&self, plan: &Arc<CachedPlan>) {
-        if plan.version >= PRIVATE_VERSION || self.statements.len() != 1 || self.is_of_its_time() {
+        if plan.version >= PRIVATE_VERSION || self.statements.len() != 1 {
             return;
         }
         let mut plans = self.plans.lock();
@@ -100,12 +100,6 @@ impl ParsedText {
             plans.remove(0);
         }
         plans.push(plan.clone());
-    }
-
-    /// Literals such as `'now'` are read when the plan is made.
-    fn is_of_its_time(&self) -> bool {
-        let text = self.text.to_ascii_lowercase();
-        ["'now", "'today", "'tomorrow", "'yesterday"].iter().any(|word| text.contains(word))
     }
 }
 

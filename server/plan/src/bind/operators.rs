@@ -5,7 +5,7 @@ use braid_types::cast::{CastContext, context};
 use braid_types::{Datum, Error, Result, SqlState, SqlType};
 
 use super::Binder;
-use crate::eval::{EvalContext, cast_datum, eval};
+use crate::eval::{EvalContext, cast_datum, eval, is_distinct};
 use crate::expr::{CallExpr, CastExpr, CompareOp, Expr, conjunction};
 
 /// Types whose values compare without a cast.
@@ -147,7 +147,7 @@ impl Binder<'_> {
         if matches!(to, SqlType::Text | SqlType::Unknown) {
             return Ok(Expr::Const(Datum::text(text), SqlType::Text));
         }
-        // The reg* types and 'now' depend on the moment: they stay casts of text.
+        // What depends on the moment stays a cast of text, so that a plan can be kept.
         if braid_builtins::is_reg_cast(&SqlType::Text, to) {
             let cast = CastExpr {
                 expr: Expr::Const(Datum::text(text), SqlType::Text),
@@ -158,14 +158,13 @@ impl Binder<'_> {
             return Ok(Expr::Cast(Box::new(cast)));
         }
         let env = self.cx.env;
+        let read = |ty: &SqlType, later: i64| {
+            let now = env.transaction_micros().saturating_add(later);
+            braid_types::text::parse(ty, text, env.settings(), now)
+        };
         let datum = if explicit {
             // An explicit cast of a literal truncates to the declared length.
-            let bare = braid_types::text::parse(
-                &to.bare(),
-                text,
-                env.settings(),
-                env.transaction_micros(),
-            )?;
+            let bare = read(&to.bare(), 0)?;
             let cast = CastExpr {
                 expr: Expr::bool(true),
                 from: to.bare(),
@@ -174,9 +173,9 @@ impl Binder<'_> {
             };
             if *to == to.bare() { bare } else { cast_datum(&bare, &cast, env)? }
         } else {
-            braid_types::text::parse(to, text, env.settings(), env.transaction_micros())?
+            read(to, 0)?
         };
-        if depends_on_now(to, text) {
+        if depends_on_zone(to, text) || depends_on_now(to, read)? {
             let cast = CastExpr {
                 expr: Expr::Const(Datum::text(text), SqlType::Text),
                 from: SqlType::Text,
@@ -441,12 +440,37 @@ impl Binder<'_> {
     }
 }
 
-fn depends_on_now(ty: &SqlType, text: &str) -> bool {
-    matches!(ty, SqlType::Date | SqlType::Time | SqlType::Timestamp | SqlType::Timestamptz) && {
-        let word = text.trim().to_ascii_lowercase();
-        ["now", "today", "tomorrow", "yesterday"].iter().any(|now| word.contains(now))
-            || (*ty == SqlType::Timestamptz && false_friend(&word))
+/// Microseconds of a day, an hour, a minute and a second, and of half a year.
+const LATER_MICROS: [i64; 2] = [90_061_000_001, 15_811_200_000_000];
+
+/// Whether a literal means something else at another time (`now`, `{tomorrow}`): it is read as
+/// if it came later.
+fn depends_on_now(ty: &SqlType, read: impl Fn(&SqlType, i64) -> Result<Datum>) -> Result<bool> {
+    if !has_moments(ty) {
+        return Ok(false);
     }
+    let ty = ty.bare();
+    let now = read(&ty, 0)?;
+    for later in LATER_MICROS {
+        if read(&ty, later).map_or(true, |value| is_distinct(&now, &value)) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Whether values of the type are, or hold, dates or times.
+fn has_moments(ty: &SqlType) -> bool {
+    match ty {
+        SqlType::Date | SqlType::Time | SqlType::Timestamp | SqlType::Timestamptz => true,
+        SqlType::Array(element) => has_moments(element),
+        SqlType::Record(fields) => fields.iter().any(|(_, ty)| has_moments(ty)),
+        _ => false,
+    }
+}
+
+fn depends_on_zone(ty: &SqlType, text: &str) -> bool {
+    *ty == SqlType::Timestamptz && false_friend(&text.trim().to_ascii_lowercase())
 }
 
 /// A timestamptz literal without a zone depends on the session's, which is part of no plan key;
