@@ -701,8 +701,12 @@ pub(super) fn negate_if(negated: bool, e: Expr) -> Expr {
     if negated { Expr::Not(Box::new(e)) } else { e }
 }
 
-/// `IN` over constants becomes a set.
+/// `IN` over constants becomes a set. For a constant NULL the items are not looked at, as those of
+/// a comparison with NULL are not.
 fn in_set(value: Expr, items: Vec<Expr>) -> Expr {
+    if matches!(value, Expr::Const(Datum::Null, _)) && !items.is_empty() {
+        return Expr::null(SqlType::Bool);
+    }
     if items.len() > 3 && items.iter().all(|item| matches!(item, Expr::Const(..))) {
         let mut has_null = false;
         let mut set = std::collections::HashSet::with_capacity(items.len());
