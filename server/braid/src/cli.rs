@@ -83,6 +83,11 @@ pub struct Start {
         value_parser = clap::value_parser!(u32).range(1024..=1_073_741_824))]
     pub max_message_bytes: u32,
 
+    /// How long a client may take to prove who it is
+    #[arg(long, env = "BRAID_AUTHENTICATION_TIMEOUT", value_name = "TIME", default_value = "60s",
+        value_parser = parse_duration)]
+    pub authentication_timeout: Duration,
+
     /// How long running statements may go on after SIGTERM
     #[arg(long, env = "BRAID_SHUTDOWN_TIMEOUT", value_name = "TIME", default_value = "10s",
         value_parser = parse_duration)]

@@ -134,8 +134,10 @@ async fn run(options: &Start) -> Result<()> {
     if !address.ip().is_loopback() && !options.insecure {
         check_exposure(&server, tls.is_some()).await?;
     }
-    let limits =
-        Limits { message_bytes_max: options.max_message_bytes as usize, ..Limits::default() };
+    let limits = Limits {
+        message_bytes_max: options.max_message_bytes as usize,
+        authentication_timeout: options.authentication_timeout,
+    };
     let listener = Listener::bind(address, server.clone(), ListenerOptions { tls, limits })
         .await
         .map_err(|error| format!("could not listen on {address}: {error}"))?;

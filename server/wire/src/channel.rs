@@ -1,6 +1,7 @@
 //! One connection's bytes: the input buffer with its frames, the output buffer, flushing.
 //!
 //! Rules:
+//! - a client that has not proved who it is gets [`STARTUP_MESSAGE_BYTES_MAX`] at most;
 //! - input is read into a small buffer that grows only as far as the frame that is awaited;
 //! - both buffers shrink when they are empty, so that an idle connection stays small;
 //! - a write that makes no progress for [`WRITE_STALL`] ends the connection.
@@ -23,6 +24,8 @@ use crate::socket::{Socket, Watch};
 const READ_BYTES: usize = 4 << 10;
 /// Buffers with more room than this are given back when they are empty.
 const KEEP_BYTES: usize = 16 << 10;
+/// The largest message of a client that has not proved who it is.
+const STARTUP_MESSAGE_BYTES_MAX: usize = 64 << 10;
 /// How long a client may refuse to take what it asked for.
 const WRITE_STALL: Duration = Duration::from_secs(600);
 
@@ -72,15 +75,21 @@ pub(crate) struct Channel {
 }
 
 impl Channel {
-    pub(crate) fn new(stream: Stream, message_bytes_max: usize) -> Channel {
+    /// The buffers of a client that has not proved who it is.
+    pub(crate) fn new(stream: Stream) -> Channel {
         Channel {
             stream,
             input: BytesMut::new(),
             out: Vec::new(),
             done: 0,
             sent: 0,
-            message_bytes_max,
+            message_bytes_max: STARTUP_MESSAGE_BYTES_MAX,
         }
+    }
+
+    /// Takes messages of this size from now on.
+    pub(crate) fn set_message_bytes_max(&mut self, bytes: usize) {
+        self.message_bytes_max = bytes;
     }
 
     /// The socket back, for a TLS handshake; `None` if bytes came before it (an injection).

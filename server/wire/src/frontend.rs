@@ -34,7 +34,7 @@ impl Header {
         let body_len = length.checked_sub(4).ok_or_else(|| gone("invalid message length"))?;
         if body_len > body_max {
             return Err(protocol("invalid message length").detail(format!(
-                "The message has {body_len} bytes, and \"max_message_bytes\" is {body_max}."
+                "The message has {body_len} bytes; at most {body_max} are accepted here."
             )));
         }
         Ok(Some(Header { kind: *kind, body_len }))

@@ -25,7 +25,8 @@ use crate::{backend, connection};
 /// Limits of the protocol, by name.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// `max_message_bytes`: a longer message ends its connection (08P01).
+    /// `max_message_bytes`: a longer message ends its connection (08P01). Less is accepted before
+    /// a client has proved who it is.
     pub message_bytes_max: usize,
     /// `authentication_timeout`: how long a client may take to begin its session.
     pub authentication_timeout: Duration,

@@ -2,7 +2,7 @@
 //!
 //! Not here: who may connect (`session`), and the messages after that (`connection`).
 //!
-//! Rules: nothing is allocated for a client beyond one startup packet before it has proved who it
+//! Rules: nothing is allocated for a client beyond a message of 64 KiB before it has proved who it
 //! is; the whole phase is bounded by [`crate::Limits::authentication_timeout`] (see `listener`).
 
 use std::net::SocketAddr;
@@ -21,6 +21,7 @@ use crate::socket::Socket;
 
 /// PostgreSQL's limit of a startup packet.
 const STARTUP_BYTES_MAX: usize = 10_000;
+/// A longer message of a client that has not proved who it is ends its connection.
 const PASSWORD_BYTES_MAX: usize = 10_000;
 const MECHANISM: &str = "SCRAM-SHA-256";
 
@@ -43,7 +44,7 @@ pub(crate) struct Context<'a> {
 
 /// Runs the startup phase.
 pub(crate) async fn start(socket: TcpStream, context: &Context<'_>) -> Outcome {
-    let mut channel = Channel::new(Stream::Plain(Socket::new(socket)), context.message_bytes_max);
+    let mut channel = Channel::new(Stream::Plain(Socket::new(socket)));
     let mut encrypted = false;
     loop {
         let body = match startup_frame(&mut channel).await {
@@ -60,7 +61,7 @@ pub(crate) async fn start(socket: TcpStream, context: &Context<'_>) -> Outcome {
                     }
                 }
                 Some(tls) => {
-                    channel = match encrypt(channel, tls, context).await {
+                    channel = match encrypt(channel, tls).await {
                         Some(channel) => channel,
                         None => return Outcome::Gone,
                     };
@@ -93,17 +94,13 @@ async fn answer(channel: &mut Channel, byte: u8) -> bool {
     channel.send().await.is_ok()
 }
 
-async fn encrypt(
-    mut channel: Channel,
-    tls: &TlsAcceptor,
-    context: &Context<'_>,
-) -> Option<Channel> {
+async fn encrypt(mut channel: Channel, tls: &TlsAcceptor) -> Option<Channel> {
     // Bytes behind an SSLRequest could only come from someone in the middle.
     if channel.has_input() || !answer(&mut channel, b'S').await {
         return None;
     }
     let stream = tls.accept(channel.into_plain()?).await.ok()?;
-    Some(Channel::new(Stream::Tls(Box::new(stream)), context.message_bytes_max))
+    Some(Channel::new(Stream::Tls(Box::new(stream))))
 }
 
 async fn startup_frame(channel: &mut Channel) -> Result<Option<Bytes>> {
@@ -139,6 +136,7 @@ async fn open(
         Authentication::Scram(exchange) => prove(channel, *exchange).await?,
     }
     let session = context.server.open_session(options, permit).await?;
+    channel.set_message_bytes_max(context.message_bytes_max);
     let out = channel.out();
     backend::authentication(out, 0, &[]);
     for (name, value) in session.reported_settings() {
