@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use braid_catalog::CursorInfo;
-use braid_sql::ast::{CursorTarget, DeclareCursor, FetchCursor, FetchDirection};
+use braid_sql::ast::{CursorTarget, DeclareCursor, FetchCursor, FetchDirection, Statement};
 use braid_types::{Error, Result, Row, SqlState};
 
 use crate::client::{Client, Formats};
@@ -130,6 +130,21 @@ impl Session {
             }
             FetchDirection::Relative(n) => rows.single(at.saturating_add(n).max(0)).await,
         }
+    }
+
+    /// A FETCH has the columns that its cursor has now: it may have been prepared before.
+    pub(crate) fn with_cursor_columns(&self, prepared: Arc<Prepared>) -> Arc<Prepared> {
+        let Some(Statement::Fetch(fetch)) = prepared.statement() else { return prepared };
+        let cursor = self.portals.get(&braid_sql::fold(&fetch.name));
+        let columns = cursor.and_then(|cursor| cursor.columns().cloned());
+        if fetch.is_move || columns.is_none() {
+            return prepared;
+        }
+        let (parsed, hints) = (prepared.parsed.clone(), prepared.hints.clone());
+        let mut fetched = Prepared::new(&prepared.name, parsed, prepared.index, hints);
+        fetched.params = prepared.params.clone();
+        fetched.columns = columns;
+        Arc::new(fetched)
     }
 
     /// Sends what FETCH found.

@@ -12,10 +12,11 @@ use braid_sql::ast::{
 use braid_types::{Datum, Error, Result, Row, SqlState, SqlType};
 
 use crate::client::{Client, Formats, Notice, Severity};
+use crate::deadline::ATTEMPTS_MAX;
 use crate::errors::is_retryable;
 use crate::portal::{Portal, Run, Running, Source};
 use crate::prepared::{Prepared, duplicate, unknown_statement};
-use crate::run::{ATTEMPTS_MAX, Ended};
+use crate::run::Ended;
 use crate::session::Session;
 use crate::shared::isolation_of;
 use crate::show;
@@ -112,6 +113,7 @@ impl Session {
         let implicit = self.block == Block::None
             && !self.in_simple_list
             && self.open.as_ref().is_none_or(|open| open.statements == 0);
+        let noted = self.notices.len();
         let mut attempt = 0;
         loop {
             let open = self.ensure_open();
@@ -121,7 +123,8 @@ impl Session {
             attempt += 1;
             match result {
                 Err(error) if is_retryable(&error) && first && attempt < ATTEMPTS_MAX => {
-                    self.shared.entry.cancel.check()?;
+                    self.notices.truncate(noted);
+                    self.pause(attempt).await?;
                     self.server.counters.server_retries.add(&error);
                     self.restart_kv().await;
                 }
@@ -473,6 +476,7 @@ impl Session {
     }
 
     fn deallocate(&mut self, name: Option<&braid_sql::ast::Ident>) -> Result<String> {
+        self.replay.blocked = true;
         let Some(name) = name else {
             self.prepared.retain(|name, _| name.is_empty());
             self.note_prepared();

@@ -10,10 +10,11 @@ use braid_types::{Datum, Error, Result, SqlState, SqlType, binary, text};
 
 use crate::client::{Client, Formats};
 use crate::clock::now_micros;
+use crate::deadline::Reruns;
 use crate::errors::{is_injected, is_retryable};
 use crate::portal::{Portal, Run};
 use crate::prepared::{ends_failure, runs_in_any_block, unknown_statement};
-use crate::run::{ATTEMPTS_MAX, Ended};
+use crate::run::Ended;
 use crate::session::Session;
 use crate::text::utf8_without_nul;
 use crate::transaction::Block;
@@ -35,6 +36,7 @@ impl Session {
         types: &[u32],
         client: &mut dyn Client,
     ) -> Result<()> {
+        self.begin_request();
         let prepared = self.prepare_text(name, sql, types).await?;
         self.keep_prepared(prepared);
         self.send_notices(client);
@@ -50,8 +52,10 @@ impl Session {
         params: &[Option<&[u8]>],
         result_formats: &[i16],
     ) -> Result<()> {
+        self.begin_request();
         let prepared =
             self.prepared.get(statement).cloned().ok_or_else(|| unknown_statement(statement))?;
+        let prepared = self.with_cursor_columns(prepared);
         if !prepared.statement().is_some_and(runs_in_any_block) {
             self.check_block()?;
         }
@@ -161,7 +165,25 @@ impl Session {
         rows_max: u32,
         client: &mut dyn Client,
     ) -> Result<()> {
-        let mut portal = self.portals.remove(name).ok_or_else(|| unknown_portal(name))?;
+        self.begin_request();
+        let portal = self.portals.remove(name).ok_or_else(|| unknown_portal(name))?;
+        // All attempts are one statement: its time goes on, and a cancel stops what comes next.
+        let is_empty = portal.prepared.statement().is_none();
+        let text = portal.prepared.whole_text().clone();
+        let guard = if is_empty { None } else { self.guard_statement(&text) };
+        let result = self.execute_portal(name, portal, rows_max, client).await;
+        drop(guard);
+        self.end_request();
+        result
+    }
+
+    async fn execute_portal(
+        &mut self,
+        name: &str,
+        mut portal: Portal,
+        rows_max: u32,
+        client: &mut dyn Client,
+    ) -> Result<()> {
         let fresh = matches!(portal.run, Run::New);
         let block = self.block;
         let mut start = client.position();
@@ -205,9 +227,11 @@ impl Session {
 
     /// Sync: an implicit transaction ends.
     pub async fn sync(&mut self, client: &mut dyn Client) -> Result<()> {
+        self.begin_request();
         let result =
             if self.block == Block::None { self.finish_batch(client).await } else { Ok(()) };
         self.replay.clear();
+        self.end_request();
         if let Err(error) = &result {
             self.fail(error).await;
         }
@@ -218,39 +242,47 @@ impl Session {
 
     /// Commits what was executed since the last Sync, and runs it again on a conflict.
     pub(crate) async fn finish_batch(&mut self, client: &mut dyn Client) -> Result<()> {
-        let mut attempts = 0;
-        let mut result = self.commit_batch(client).await;
-        while let Err(error) = &result {
-            attempts += 1;
-            if !is_retryable(error) || attempts > ATTEMPTS_MAX {
-                return result;
-            }
-            let Some(steps) = self.replay.take() else { return result };
-            self.server.counters.server_retries.add(error);
-            match Box::pin(self.replay_steps(steps, client)).await {
-                Ok(true) => result = self.commit_batch(client).await,
-                Ok(false) => return result,
-                Err(error) => result = Err(error),
-            }
-        }
-        result
-    }
-
-    async fn commit_batch(&mut self, client: &mut dyn Client) -> Result<()> {
         if self.replay.steps.is_empty() || self.open.is_none() {
             return self.commit_open().await;
         }
-        // The tags stay in the buffer: a failed commit takes them back before it is reported.
-        let before_tag = self.tag_position;
-        let result = self.commit_open().await;
-        let replayable = !self.replay.blocked
-            && self.replay.steps.first().is_some_and(|step| step.output.start >= client.sent());
-        if let Err(error) = &result
-            && !(replayable && is_retryable(error))
-        {
-            client.rewind(before_tag);
+        // The tags stay in the buffer: a failed commit takes the last one back.
+        let Err(error) = self.commit_open().await else { return Ok(()) };
+        match Box::pin(self.commit_again_from_steps(error, client)).await {
+            Err(error) => {
+                client.rewind(self.tag_position);
+                Err(error)
+            }
+            done => done,
         }
-        result
+    }
+
+    /// Runs what was executed since the last Sync again until it commits; the error if it does
+    /// not. What was in the buffer is there again then.
+    async fn commit_again_from_steps(
+        &mut self,
+        mut error: Error,
+        client: &mut dyn Client,
+    ) -> Result<()> {
+        let Some(text) = self.replay.last_text() else { return Err(error) };
+        let guard = self.guard_statement(&text);
+        let mut reruns = Reruns::new();
+        while is_retryable(&error)
+            && let Some(attempt) = reruns.next()
+            && let Some(steps) = self.replay.take()
+        {
+            self.server.counters.server_retries.add(&error);
+            self.pause(attempt).await?;
+            match self.replay_steps(steps, client).await {
+                Ok(false) => break,
+                Ok(true) => match self.commit_open().await {
+                    Ok(()) => return Ok(()),
+                    Err(again) => error = again,
+                },
+                Err(again) => error = again,
+            }
+        }
+        drop(guard);
+        Err(error)
     }
 }
 

@@ -28,6 +28,7 @@ mod commit_token;
 mod compute;
 mod copy;
 mod cursor;
+mod deadline;
 mod deferred;
 mod dispatch;
 mod entry;

@@ -10,7 +10,8 @@
 //! executions run again and their output takes the place of the old one, between the replies to
 //! the other messages.
 //!
-//! Rules: what has committed is never run again; a block that began before the last Sync is its
+//! Rules: each attempt begins in a transaction of its own, with the settings and portals that the
+//! first one found; what has committed is never run again; a block that began before the last Sync is its
 //! client's to begin anew; after a failure the block is as its client believes it to be.
 
 use std::sync::Arc;
@@ -19,10 +20,11 @@ use braid_sql::ast::Statement;
 use braid_types::{Datum, Error, Result};
 
 use crate::client::{Client, Formats};
+use crate::deadline::Reruns;
 use crate::errors::is_retryable;
 use crate::portal::{Portal, Run};
 use crate::prepared::{Prepared, is_planned};
-use crate::run::{ATTEMPTS_MAX, Ended};
+use crate::run::Ended;
 use crate::session::Session;
 use crate::transaction::Block;
 
@@ -75,6 +77,11 @@ impl Replay {
         let steps = std::mem::take(&mut self.steps);
         self.begins = false;
         (!self.blocked && !steps.is_empty()).then_some(steps)
+    }
+
+    /// The text of the last step.
+    pub(crate) fn last_text(&self) -> Option<Arc<str>> {
+        self.steps.last().map(|step| step.prepared.whole_text().clone())
     }
 
     /// Whether a step can be done again behind those that there are.
@@ -148,21 +155,18 @@ impl Session {
         client: &mut dyn Client,
     ) -> Result<(Ended, u64)> {
         let mut frame = None;
-        for attempt in 1..=ATTEMPTS_MAX {
-            if !self.can_replay(block, client) {
-                break;
-            }
+        let mut reruns = Reruns::new();
+        while self.can_replay(block, client)
+            && let Some(attempt) = reruns.next()
+        {
             let Some(steps) = self.replay.take() else { break };
             let settings = steps.iter().take_while(|step| step.is_frame());
             frame = Some(settings.cloned().collect::<Vec<Step>>());
             self.server.counters.server_retries.add(&error);
-            self.pause(attempt).await;
-            // Portals that were bound and have not begun belong to no transaction yet.
-            let mut bound = std::mem::take(&mut self.portals);
-            bound.retain(|_, portal| matches!(portal.run, Run::New) || portal.is_held());
-            self.rollback_open().await;
-            self.end_block();
-            self.portals = bound;
+            if let Err(stopped) = self.pause(attempt).await {
+                error = stopped;
+                break;
+            }
             let result = match self.replay_steps(steps, client).await {
                 Ok(true) => {
                     portal.run = Run::New;
@@ -213,8 +217,19 @@ impl Session {
         self.block = Block::Active;
     }
 
-    /// Runs the steps again, their output in the place of the old; false if some has left. After
-    /// an error both are as they were before.
+    /// Drops what an attempt has left, so that the next one finds what the first one found.
+    async fn begin_afresh(&mut self) {
+        // Portals that were bound and have not begun belong to no transaction yet.
+        let mut bound = std::mem::take(&mut self.portals);
+        bound.retain(|_, portal| matches!(portal.run, Run::New) || portal.is_held());
+        self.rollback_open().await;
+        self.end_block();
+        self.portals = bound;
+        self.notices.clear();
+    }
+
+    /// Runs the steps again in a fresh transaction, their output in the place of the old; false
+    /// if some has left. After an error steps and output are as before, and nothing is open.
     pub(crate) async fn replay_steps(
         &mut self,
         steps: Vec<Step>,
@@ -222,8 +237,12 @@ impl Session {
     ) -> Result<bool> {
         let Some(first) = steps.first().map(|step| step.output.start) else { return Ok(false) };
         let Some(old) = client.take_after(first) else { return Ok(false) };
+        let last_tag = self.tag_position;
+        self.begin_afresh().await;
         let result = self.replay_over(&steps, &old, client).await;
         if result.is_err() {
+            self.begin_afresh().await;
+            self.tag_position = last_tag;
             self.replay.steps = steps;
             if client.rewind(first) {
                 client.put_back(&old);

@@ -12,7 +12,6 @@
 //! something is never run again; a cancel or a timeout ends every wait.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use braid_catalog::{Catalog, CatalogLookup};
 use braid_exec::{ExecContext, Execution, Memory, NewKeys, from_kv};
@@ -24,6 +23,7 @@ use tokio::task::JoinHandle;
 
 use crate::client::{Client, Formats, ResultColumn};
 use crate::clock::now_micros;
+use crate::deadline::ATTEMPTS_MAX;
 use crate::entry::SessionEntry;
 use crate::environment::StatementEnvironment;
 use crate::errors::is_retryable;
@@ -33,8 +33,6 @@ use crate::portal::{Portal, Run, Running, Source};
 use crate::prepared::{Prepared, returns_rows, runs_in_any_block};
 use crate::session::Session;
 
-/// How often a statement is run again before its client has to.
-pub(crate) const ATTEMPTS_MAX: u32 = 100;
 /// Rows asked for at a time.
 const BATCH_ROWS: usize = 1024;
 
@@ -63,19 +61,23 @@ impl Drop for StatementGuard {
 }
 
 impl Session {
-    /// Marks the beginning of a statement for cancel requests, timeouts and the activity view.
-    pub(crate) fn guard_statement(&mut self, text: &Arc<str>) -> StatementGuard {
+    /// Marks the beginning of a statement for cancel requests, timeouts and the activity view;
+    /// `None` if it is a part or another attempt of one that is marked.
+    pub(crate) fn guard_statement(&mut self, text: &Arc<str>) -> Option<StatementGuard> {
         let entry = self.shared.entry.clone();
+        if entry.is_running() {
+            return None;
+        }
         entry.begin_statement(text, now_micros());
         self.server.counters.statements.here().fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        let timer = self.active().statement_timeout.map(|after| {
+        let timer = self.deadline().map(|deadline| {
             let (entry, server) = (entry.clone(), self.server.clone());
             tokio::spawn(async move {
-                tokio::time::sleep(after).await;
+                tokio::time::sleep_until(deadline).await;
                 entry.cancel.stop(server.statement_timeout());
             })
         });
-        StatementGuard { entry, timer }
+        Some(StatementGuard { entry, timer })
     }
 
     /// What functions and the planner see.
@@ -115,6 +117,7 @@ impl Session {
         env: StatementEnvironment,
     ) -> ExecContext {
         let active = env.active.clone();
+        txn.set_lock_timeout(active.lock_timeout);
         let path = env.lookup.path.clone();
         ExecContext {
             txn,
@@ -154,7 +157,8 @@ impl Session {
             && !same_columns(promised, &plan.columns)
         {
             let message = "cached plan must not change result type";
-            return Err(Error::new(SqlState::FeatureNotSupported, message));
+            let error = Error::new(SqlState::FeatureNotSupported, message);
+            return Err(error.routine("RevalidateCachedQuery"));
         }
         if plan.plan.is_write && self.modes().read_only {
             return Err(read_only(prepared));
@@ -246,16 +250,6 @@ impl Session {
         }
     }
 
-    /// Before it runs again, something gives the others a chance to finish; the first times,
-    /// none is needed.
-    pub(crate) async fn pause(&self, attempt: u32) {
-        if attempt > 3 {
-            let spread = u64::from(self.shared.entry.pid.unsigned_abs() % 7) + 1;
-            let millis = (u64::from(attempt) * spread).min(50);
-            tokio::time::sleep(Duration::from_millis(millis)).await;
-        }
-    }
-
     /// Prepares the statement to run again; its error if that cannot be.
     ///
     /// After a conflict its locks stay, so that the row it has waited for is its own the next
@@ -263,8 +257,7 @@ impl Session {
     /// that has done nothing else can begin anew.
     async fn again(&mut self, seq: Seq, error: Error, attempt: u32) -> Result<Seq> {
         self.server.counters.server_retries.add(&error);
-        self.pause(attempt).await;
-        self.shared.entry.cancel.check()?;
+        self.pause(attempt).await?;
         let open = self.ensure_open();
         let first = open.statements <= 1;
         if error.state() == SqlState::SerializationFailure {

@@ -6,8 +6,8 @@
 //!                      └──── ROLLBACK TO ──┴─────────┘
 //! ```
 //!
-//! Rules: ROLLBACK TO an ordinary savepoint takes writes, settings and the catalog's draft back;
-//! what was read and told stays binding, and locks stay. The restart savepoint is the first
+//! Rules: ROLLBACK TO an ordinary savepoint takes writes, settings, READ ONLY and the catalog's
+//! draft back; what was read and told stays binding, and locks stay. The restart savepoint is the first
 //! statement of its transaction; rolling back to it makes a new attempt, with a new snapshot, that
 //! holds the locks of the one before, so that it keeps its place in their queues; only a victim
 //! of a deadlock gives them up. Releasing it commits.
@@ -40,6 +40,8 @@ pub(crate) struct Savepoint {
     draft: Option<Draft>,
     settings: SettingsMark,
     constraints: Arc<ConstraintModes>,
+    /// Whether the transaction was READ ONLY.
+    pub read_only: bool,
 }
 
 impl Session {
@@ -58,6 +60,7 @@ impl Session {
             draft: open.and_then(|open| open.draft.clone()),
             settings,
             constraints: self.block_state.constraints.clone(),
+            read_only: self.modes().read_only,
         });
         Ok(())
     }
@@ -106,6 +109,9 @@ impl Session {
         if name == RESTART {
             return self.release_restart().await;
         }
+        // READ ONLY ends with the savepoint in which it was set, as in PostgreSQL.
+        let read_only = self.block_state.savepoints[place].read_only;
+        self.shared.state.lock().modes.read_only = read_only;
         self.block_state.savepoints.truncate(place);
         Ok(())
     }
@@ -143,6 +149,7 @@ impl Session {
             let savepoint = &self.block_state.savepoints[place];
             (savepoint.kv, savepoint.draft.clone(), savepoint.settings.clone())
         };
+        let read_only = self.block_state.savepoints[place].read_only;
         self.block_state.constraints = self.block_state.savepoints[place].constraints.clone();
         self.portals.retain(|_, portal| portal.is_held());
         self.note_cursors();
@@ -165,6 +172,7 @@ impl Session {
             RESTART => state.settings.restart(&settings),
             _ => state.settings.rollback_to(&settings),
         }
+        state.modes.read_only = read_only;
         drop(state);
         self.block = Block::Active;
         Ok(())

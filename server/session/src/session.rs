@@ -8,6 +8,7 @@ use braid_catalog::{Database, Role, SearchPath, SequenceValues};
 use braid_types::{Error, Result, SqlState};
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
+use tokio::time::Instant;
 
 use crate::client::{Client, Notice, Severity};
 use crate::entry::{Ender, SessionEntry, ended};
@@ -73,6 +74,8 @@ pub struct Session {
     pub(crate) open: Option<Open>,
     /// Several statements of one simple query run as one transaction.
     pub(crate) in_simple_list: bool,
+    /// When the client asked for what runs now.
+    pub(crate) requested: Option<Instant>,
     /// Where the last command tag began, as a position of the connection.
     pub(crate) tag_position: u64,
     pub(crate) prepared: FxHashMap<String, Arc<Prepared>>,
@@ -133,6 +136,7 @@ impl Session {
             block_state: BlockState::default(),
             open: None,
             in_simple_list: false,
+            requested: None,
             tag_position: 0,
             prepared: FxHashMap::default(),
             portals: FxHashMap::default(),

@@ -9,11 +9,11 @@ use std::sync::Arc;
 use braid_types::Result;
 
 use crate::client::{Client, Formats};
+use crate::deadline::Reruns;
 use crate::errors::{is_injected, is_retryable};
 use crate::plan_cache::ParsedText;
 use crate::portal::Portal;
 use crate::prepared::{Prepared, is_planned, no_parameter};
-use crate::run::ATTEMPTS_MAX;
 use crate::session::Session;
 use crate::transaction::Block;
 
@@ -23,20 +23,31 @@ struct Segment {
     index: usize,
     /// Where its output begins.
     position: u64,
-    /// How often it was run again.
-    attempts: u32,
+    /// How often it is run again.
+    reruns: Reruns,
+}
+
+impl Segment {
+    fn new(index: usize, client: &dyn Client) -> Segment {
+        Segment { index, position: client.position(), reruns: Reruns::new() }
+    }
 }
 
 impl Session {
     /// Runs a query text. The error is to be sent; results before it have been written.
     pub async fn simple(&mut self, sql: &str, client: &mut dyn Client) -> Result<()> {
+        self.begin_request();
         self.portals.remove("");
         // An implicit transaction of the extended protocol ends here, as in PostgreSQL.
+        let mut result = Ok(());
         if self.block == Block::None && self.open.is_some() {
-            self.finish_batch(client).await?;
+            result = self.finish_batch(client).await;
         }
         self.replay.clear();
-        let mut result = self.run_text(sql, client).await;
+        if result.is_ok() {
+            result = self.run_text(sql, client).await;
+        }
+        self.end_request();
         if let Err(error) = result {
             result = Err(self.behind_group(error).await);
         }
@@ -62,33 +73,45 @@ impl Session {
             return Ok(());
         }
         self.in_simple_list = count > 1;
-        let mut segment = Segment { index: 0, position: client.position(), attempts: 0 };
+        let mut segment = Segment::new(0, client);
         // A transaction that began in an earlier text cannot be run again from this one.
         let mut whole = self.block == Block::None;
+        // The statement whose time runs, whatever has to run again before it.
+        let mut current = None;
+        let mut guard = None;
         let mut index = 0;
         while index < count {
             if self.block == Block::None && self.open.is_none() && segment.index != index {
-                segment = Segment { index, position: client.position(), attempts: 0 };
+                segment = Segment::new(index, client);
+                self.replay.clear();
                 whole = true;
+            }
+            if current.is_none_or(|current| index > current) {
+                if current.replace(index).is_some() {
+                    self.end_request();
+                    self.begin_request();
+                }
+                drop(guard.take());
+                guard = self.guard_statement(&parsed.text);
             }
             let result = self.run_listed(&parsed, index, index + 1 == count, client).await;
             match result {
                 Ok(()) => index += 1,
                 Err(error) => {
                     // A block counts as well, if it began in this text.
-                    let again = whole
+                    let may_run_again = whole
                         && matches!(self.block, Block::None | Block::Active)
                         && is_retryable(&error)
                         && !is_injected(&error)
-                        && segment.attempts < ATTEMPTS_MAX
-                        && client.rewind(segment.position);
-                    if !again {
+                        && !self.replay.blocked;
+                    let attempt = segment.reruns.next().filter(|_| may_run_again);
+                    let Some(attempt) = attempt.filter(|_| client.rewind(segment.position)) else {
                         return Err(error);
-                    }
+                    };
                     self.server.counters.server_retries.add(&error);
                     self.rollback_open().await;
                     self.end_block();
-                    segment.attempts += 1;
+                    self.pause(attempt).await?;
                     index = segment.index;
                 }
             }

@@ -86,6 +86,9 @@ impl Session {
     fn begin_kv(&mut self) -> Open {
         let lock_timeout = self.active().lock_timeout;
         let modes = self.modes();
+        // A savepoint from before READ ONLY may be rolled back to: then it can write again.
+        let is_read_only = modes.read_only
+            && self.block_state.savepoints.iter().all(|savepoint| savepoint.read_only);
         let options = TxnOptions {
             isolation: match modes.isolation {
                 IsolationLevel::ReadUncommitted | IsolationLevel::ReadCommitted => {
@@ -94,7 +97,7 @@ impl Session {
                 IsolationLevel::RepeatableRead => Isolation::RepeatableRead,
                 IsolationLevel::Serializable => Isolation::Serializable,
             },
-            read_only: modes.read_only,
+            read_only: is_read_only,
             lock_timeout,
             ..TxnOptions::default()
         };
@@ -128,7 +131,7 @@ impl Session {
     /// The catalog as the statement sees it: the transaction's own changes included.
     pub(crate) async fn catalog_at(&mut self, seq: Seq) -> Result<Arc<Catalog>> {
         let (server, entry) = (self.server.clone(), self.shared.entry.clone());
-        let timeout = self.active().statement_timeout;
+        let deadline = self.deadline();
         let open = self.ensure_open();
         if let Some(draft) = &open.draft {
             return Ok(draft.catalog().clone());
@@ -137,8 +140,8 @@ impl Session {
         // at the time.
         let running = entry.is_running();
         let late = async {
-            match timeout {
-                Some(after) => tokio::time::sleep(after).await,
+            match deadline {
+                Some(deadline) => tokio::time::sleep_until(deadline).await,
                 None => std::future::pending().await,
             }
         };
@@ -222,6 +225,12 @@ impl Session {
         if let Some(read_only) = modes.read_only
             && read_only != now.read_only
         {
+            if !read_only && !self.block_state.savepoints.is_empty() {
+                return Err(Error::new(
+                    SqlState::ActiveSqlTransaction,
+                    "cannot set transaction read-write mode inside a read-only transaction",
+                ));
+            }
             if begun && !read_only {
                 return Err(Error::new(
                     SqlState::ActiveSqlTransaction,
@@ -374,6 +383,7 @@ impl Session {
         if let Some(token) = token {
             self.shared.record_token(&open.txn, token).await?;
         }
+        open.txn.set_lock_timeout(self.commit_lock_timeout());
         // Others may wait for this commit, or be part of the same one.
         work::return_home().await;
         let outcome = match keep_locks {
@@ -388,7 +398,10 @@ impl Session {
             (Err(Kv::CheckChanged(conflict)), _) => Err(self.check_changed(&conflict).await),
             (outcome, _) => {
                 let result = outcome.and_then(CommitOutcome::into_result).map(drop);
-                result.map_err(|error| self.commit_error(error, open.unchecked.as_ref()))
+                result.map_err(|error| {
+                    let error = self.commit_error(error, open.unchecked.as_ref());
+                    self.late_commit(error)
+                })
             }
         }
     }

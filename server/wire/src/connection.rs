@@ -4,7 +4,7 @@
 //! Query ───────────► session.simple ──► results ── ReadyForQuery ── flush
 //! Parse, Bind, … ──► session.*      ──► replies, kept in the buffer
 //! Sync ────────────► session.sync   ──► (commit) ── ReadyForQuery ── flush
-//! an error in the extended protocol: ErrorResponse, then everything up to Sync is skipped
+//! an error in the extended protocol: ErrorResponse ── flush, then all up to Sync is skipped
 //! ```
 //!
 //! Not here: what a message means to the data (`session`).
@@ -114,9 +114,7 @@ async fn handle(
         }
         Err(error) => {
             session.fail(&error).await;
-            report(channel, &error)?;
-            *skipping = true;
-            return Ok(Next::Go);
+            return refuse(channel, &error, skipping).await;
         }
     };
     match message {
@@ -134,10 +132,10 @@ async fn handle(
             ready(channel, session).await
         }
         Frontend::Flush => {
+            session.end_request();
             if let Err(error) = session.settle(channel).await {
                 session.fail(&error).await;
-                report(channel, &error)?;
-                *skipping = true;
+                return refuse(channel, &error, skipping).await;
             }
             Ok(sent(channel).await)
         }
@@ -154,8 +152,7 @@ async fn handle(
         extended => {
             if let Err(error) = run_extended(channel, session, extended).await {
                 let error = session.fail_with_queued(error).await;
-                report(channel, &error)?;
-                *skipping = true;
+                return refuse(channel, &error, skipping).await;
             }
             Ok(Next::Go)
         }
@@ -201,6 +198,14 @@ async fn run_extended(
         _ => {}
     }
     Ok(())
+}
+
+/// An error in the extended protocol. It leaves at once, with the results before it: a client may
+/// wait for it before it sends Sync.
+async fn refuse(channel: &mut Channel, error: &Error, skipping: &mut bool) -> Result<Next> {
+    report(channel, error)?;
+    *skipping = true;
+    Ok(sent(channel).await)
 }
 
 /// Writes an error; an end of the session (57P01) or of the connection goes on as an error.

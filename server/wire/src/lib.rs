@@ -12,7 +12,8 @@
 //! bytes leave. What is not: what a statement does (`session`).
 //!
 //! Rules that must always hold:
-//! - nothing leaves before Sync, Flush or the end of a simple query, unless the buffer is full;
+//! - nothing leaves before Sync, Flush, an error or the end of a simple query, unless the buffer is
+//!   full;
 //! - after an error in the extended protocol every message up to Sync is skipped;
 //! - a frame's length is checked before its bytes are waited for, so that no client can make the
 //!   server keep more than [`Limits::message_bytes_max`];

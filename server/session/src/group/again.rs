@@ -12,10 +12,10 @@ use braid_sql::ast::Statement;
 use braid_types::{Datum, Error, Result, SqlState};
 
 use super::report::{Failure, barrier_error, shortened};
+use crate::deadline::{ATTEMPTS_MAX, Reruns};
 use crate::errors::is_retryable;
 use crate::portal::Running;
 use crate::prepared::Prepared;
-use crate::run::ATTEMPTS_MAX;
 use crate::session::Session;
 use crate::transaction::{Block, Open};
 
@@ -98,11 +98,10 @@ impl Session {
     /// Begins the transaction anew and runs its statements in order.
     pub(super) async fn run_again(&mut self, mut error: Error) -> Result<()> {
         let steps = std::mem::take(&mut self.group.steps);
-        let cancel = self.shared.entry.cancel.clone();
-        for attempt in 1..=ATTEMPTS_MAX {
+        let mut reruns = Reruns::new();
+        while let Some(attempt) = reruns.next() {
             self.server.counters.server_retries.add(&error);
-            self.pause(attempt).await;
-            cancel.check()?;
+            self.pause(attempt).await?;
             self.group.queue.clear();
             self.restart_kv().await;
             match self.run_in_order(&steps.list).await {
@@ -133,7 +132,7 @@ impl Session {
         open.statements += 1;
         let txn = open.txn.clone();
         let mut seq = txn.next_statement();
-        for _ in 0..ATTEMPTS_MAX {
+        for attempt in 1..=ATTEMPTS_MAX {
             let note = |ledger: &mut super::ledger::Ledger<_>| {
                 ledger.note_seq(seq.number(), step.number, text.to_owned());
             };
@@ -149,6 +148,7 @@ impl Session {
                     return Ok(());
                 }
                 Err(error) if error.state() == SqlState::SerializationFailure => {
+                    self.pause(attempt).await?;
                     seq = txn.restart_statement(seq).await.map_err(|_| error)?;
                 }
                 Err(error) => return Err(error),
@@ -171,7 +171,8 @@ impl Session {
         mut error: Error,
     ) -> (Option<Open>, Result<()>) {
         self.open = Some(open);
-        for _ in 0..ATTEMPTS_MAX {
+        let mut reruns = Reruns::new();
+        while reruns.next().is_some() {
             if !is_retryable(&error) || !self.can_run_again() {
                 break;
             }

@@ -237,7 +237,7 @@ impl Session {
             plan: plan.plan.clone(),
             params,
             cx,
-            timeout: self.active().statement_timeout,
+            deadline: self.deadline(),
             server: self.server.clone(),
             recorder,
         };

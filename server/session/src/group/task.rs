@@ -15,7 +15,7 @@ use braid_types::{Datum, Error, Result, SqlState};
 
 use super::queue::Queue;
 use super::timeline::Recorder;
-use crate::run::ATTEMPTS_MAX;
+use crate::deadline::ATTEMPTS_MAX;
 use crate::server::Server;
 
 /// Rows asked for at a time; such statements have none to give.
@@ -27,8 +27,8 @@ pub(super) struct Job {
     pub params: Arc<Vec<Datum>>,
     /// Its number, its switch, and what it may use.
     pub cx: ExecContext,
-    /// `statement_timeout`, which counts from its start.
-    pub timeout: Option<Duration>,
+    /// When it has to be done: `statement_timeout` counts from its arrival.
+    pub deadline: Option<tokio::time::Instant>,
     pub server: Arc<Server>,
     pub recorder: Option<Recorder>,
 }
@@ -62,8 +62,8 @@ impl Drop for Finish {
 pub(super) async fn run(queue: Arc<Queue>, number: u32, job: Job) {
     let mut finish = Finish { queue: queue.clone(), number, result: None };
     let timeout = async {
-        match job.timeout {
-            Some(after) => tokio::time::sleep(after).await,
+        match job.deadline {
+            Some(deadline) => tokio::time::sleep_until(deadline).await,
             None => std::future::pending().await,
         }
     };
