@@ -103,6 +103,20 @@ fn retries(root: &mut Connection) -> u64 {
     answer.split('"').nth(1).and_then(|number| number.parse().ok()).unwrap_or(0)
 }
 
+/// Waits until a statement like this runs in another session.
+fn until_running(root: &mut Connection, like: &str) {
+    let sql = format!(
+        "SELECT count(*) FROM pg_stat_activity WHERE query LIKE '{like}' \
+         AND state = 'active' AND pid <> pg_backend_pid()"
+    );
+    let mut tries = 0;
+    while !query(root, &sql).contains("DataRow \"1\"") {
+        tries += 1;
+        assert!(tries < 2000, "{like} never runs");
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+}
+
 /// Two rows that a transaction reads and a third that it writes; while it sleeps in between,
 /// somebody else changes one of the two. What it answers, and how many reruns that took.
 fn meet(
@@ -120,14 +134,7 @@ fn meet(
     }
     let before = retries(&mut root);
     send(&mut reader, texts, flush);
-    let asleep = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%pg_sleep%' \
-                  AND state = 'active' AND pid <> pg_backend_pid()";
-    let mut tries = 0;
-    while !query(&mut root, asleep).contains("DataRow \"1\"") {
-        tries += 1;
-        assert!(tries < 1000, "{texts:?} never slept");
-        std::thread::sleep(std::time::Duration::from_millis(5));
-    }
+    until_running(&mut root, "%pg_sleep%");
     query(&mut root, "UPDATE t SET n = n + 1 WHERE id = 1");
     let answer = reader.until("ReadyForQuery").expect("an answer");
     query(&mut reader, "ROLLBACK");
@@ -242,3 +249,127 @@ fn a_rerun_that_fails_leaves_the_block_failed() {
 
 const WRITE_ONE: &str = "UPDATE t SET n = 2 * n WHERE id = 1";
 const WRITE_TWO: &str = "UPDATE t SET n = 2 * (SELECT n FROM t WHERE id = 1) WHERE id = 2";
+
+/// The first rerun of a batch meets a deadlock; the second must not begin in what the first one
+/// has left open.
+#[test]
+fn a_rerun_that_fails_midway_leaves_nothing_to_the_next() {
+    let server = Server::start(Config::new());
+    let mut root = open(server.sql_url());
+    query(
+        &mut root,
+        "CREATE TABLE seen (id int PRIMARY KEY, n int); INSERT INTO seen VALUES (1, 0)",
+    );
+    query(&mut root, "CREATE TABLE t (id int PRIMARY KEY, n int)");
+    query(&mut root, "INSERT INTO t VALUES (1, 0), (2, 0)");
+    let (mut batch, mut other) = (open(server.sql_url()), open(server.sql_url()));
+    let texts = [
+        "UPDATE t SET n = n + 1 WHERE id = 1 RETURNING n",
+        "SELECT sum(n) FROM seen",
+        "SELECT pg_sleep(0.31)",
+        "UPDATE t SET n = n + 1 WHERE id = 2",
+        "SELECT pg_sleep(0.32)",
+    ];
+    send(&mut batch, &texts, None);
+    until_running(&mut root, "%pg_sleep(0.31)%");
+    // The commit of the batch will find that it has read something old.
+    query(&mut root, "UPDATE seen SET n = 1");
+    until_running(&mut root, "%pg_sleep(0.32)%");
+    query(&mut other, "SET statement_timeout = '3s'; BEGIN");
+    // Waits for the batch, and gets the row when that begins anew, which then runs into it.
+    query(&mut other, "UPDATE t SET n = n + 100 WHERE id = 2");
+    query(&mut other, "UPDATE t SET n = n + 100 WHERE id = 1");
+    query(&mut other, "ROLLBACK");
+    let answer = batch.until("ReadyForQuery").expect("an answer");
+    assert!(!answer.contains("ErrorResponse"), "{answer}");
+    let rows = query(&mut root, "SELECT id, n FROM t ORDER BY id");
+    assert!(rows.contains("DataRow \"1\" \"1\"\nDataRow \"2\" \"1\""), "applied once: {rows}");
+    let deadlocks = query(
+        &mut root,
+        "SELECT sum(value)::int FROM braid_internal.metrics WHERE name = 'sql_txn_server_retries' \
+         AND labels->>'reason' = 'deadlock'",
+    );
+    assert!(!deadlocks.contains("DataRow \"0\""), "no rerun met a deadlock: {deadlocks}");
+}
+
+/// What can never be committed, because others change what it reads, ends in time.
+#[test]
+fn statement_timeout_counts_over_all_reruns() {
+    let server = Server::start(Config::new());
+    let mut root = open(server.sql_url());
+    query(
+        &mut root,
+        "CREATE TABLE seen (id int PRIMARY KEY, n int); INSERT INTO seen VALUES (1, 0)",
+    );
+    query(&mut root, "CREATE TABLE t (id int PRIMARY KEY, n int); INSERT INTO t VALUES (1, 0)");
+    let is_done = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut writer = open(server.sql_url());
+            while !is_done.load(std::sync::atomic::Ordering::Relaxed) {
+                query(&mut writer, "UPDATE seen SET n = n + 1");
+            }
+        });
+        let one = "UPDATE t SET n = (SELECT sum(n) FROM seen) + (SELECT count(pg_sleep(0.3)))";
+        let mut client = open(server.sql_url());
+        query(&mut client, "SET statement_timeout = '900ms'");
+        let mut answers = vec![query(&mut client, one)];
+        answers.push(query(&mut client, &format!("SELECT 1; {one}")));
+        for texts in [&[one][..], &["SELECT n FROM t", "SELECT sum(n) FROM seen", SLEEP, one]] {
+            send(&mut client, texts, None);
+            answers.push(client.until("ReadyForQuery").expect("an answer"));
+        }
+        is_done.store(true, std::sync::atomic::Ordering::Relaxed);
+        for answer in answers {
+            assert!(answer.contains("ErrorResponse ERROR 57014"), "{answer}");
+        }
+    });
+    let rows = query(&mut root, "SELECT n FROM t");
+    assert!(rows.contains("DataRow \"0\""), "{rows}");
+}
+
+/// An INSERT on its own waits at its commit for the lock on its key.
+#[test]
+fn statement_timeout_ends_the_wait_of_a_commit() {
+    let server = Server::start(Config::new());
+    let mut root = open(server.sql_url());
+    query(&mut root, "CREATE TABLE t (id int PRIMARY KEY, n int); INSERT INTO t VALUES (1, 0)");
+    query(&mut root, "BEGIN; DELETE FROM t WHERE id = 1");
+    let mut client = open(server.sql_url());
+    let insert = "INSERT INTO t VALUES (1, 1)";
+    for (setting, state) in [("statement_timeout", "57014"), ("lock_timeout", "55P03")] {
+        query(&mut client, &format!("RESET ALL; SET {setting} = '200ms'"));
+        let answer = query(&mut client, insert);
+        assert!(answer.contains(&format!("ErrorResponse ERROR {state}")), "{setting}: {answer}");
+        send(&mut client, &[insert], None);
+        let answer = client.until("ReadyForQuery").expect("an answer");
+        assert!(answer.contains(&format!("ErrorResponse ERROR {state}")), "{setting}: {answer}");
+    }
+}
+
+/// PREPARE cannot be done twice, so a list of statements with it is not run again.
+#[test]
+fn a_list_with_prepare_is_not_run_again() {
+    let server = Server::start(Config::new());
+    let mut root = open(server.sql_url());
+    query(&mut root, "CREATE TABLE t (id int PRIMARY KEY, n int); INSERT INTO t VALUES (1, 0)");
+    query(
+        &mut root,
+        "CREATE TABLE mark (id int PRIMARY KEY, n int); INSERT INTO mark VALUES (1, 0)",
+    );
+    let mut client = open(server.sql_url());
+    let list = "PREPARE p AS SELECT 1; SELECT n FROM t; UPDATE mark SET n = 1 WHERE id = 1; \
+                SELECT pg_sleep(0.5); UPDATE t SET n = n + 1";
+    client.query(list).expect("is sent");
+    // The lock of the third statement says that the second has read.
+    let locks = "SELECT count(*) > 0 FROM braid_internal.locks WHERE key LIKE '/mark/%'";
+    let mut tries = 0;
+    while !query(&mut root, locks).contains("DataRow \"t\"") {
+        tries += 1;
+        assert!(tries < 2000, "the list does not get to its lock");
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    query(&mut root, "UPDATE t SET n = 7");
+    let answer = client.until("ReadyForQuery").expect("an answer");
+    assert!(answer.contains("ErrorResponse ERROR 40001"), "{answer}");
+}

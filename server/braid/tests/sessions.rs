@@ -1,5 +1,7 @@
 //! Who may connect, how many, how a statement is stopped, and how the server ends.
 
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::time::Duration;
 
 use braid_testkit::server::{Config, Server};
@@ -101,5 +103,59 @@ fn a_stop_lets_the_statement_finish_and_ends_idle_sessions() {
         assert_eq!(statement.await.expect("runs").expect("finishes"), 7);
         assert!(stopped.await.expect("stops"), "the exit status is 0");
         assert!(idle.batch_execute("SELECT 1").await.is_err());
+    });
+}
+
+/// A socket of a client without a driver; reading from it has an end.
+fn socket(server: &Server) -> TcpStream {
+    let address = server.sql_url().split('@').nth(1).and_then(|rest| rest.split('/').next());
+    let socket = TcpStream::connect(address.expect("an address")).expect("connects");
+    socket.set_read_timeout(Some(Duration::from_secs(30))).expect("is set");
+    socket
+}
+
+#[test]
+fn a_client_without_authentication_gets_little_memory() {
+    let server = Server::start(Config::new());
+    run(async {
+        let root = connect(server.sql_url()).await.expect("connects");
+        root.batch_execute("CREATE USER ann PASSWORD 'secret'").await.expect("is created");
+    });
+    let mut socket = socket(&server);
+    let mut packet = vec![0, 3, 0, 0];
+    packet.extend(b"user\0ann\0database\0defaultdb\0\0");
+    let length = u32::try_from(packet.len() + 4).expect("is short").to_be_bytes();
+    socket.write_all(&[&length[..], &packet].concat()).expect("is sent");
+    let mut asked = [0; 24];
+    socket.read_exact(&mut asked).expect("the server asks for a password");
+    assert_eq!(asked[0], b'R');
+    // A password of a megabyte, of which nothing follows: the length alone is refused.
+    socket.write_all(&[b'p', 0, 16, 0, 0]).expect("is sent");
+    let mut answer = Vec::new();
+    socket.read_to_end(&mut answer).expect("the server closes the connection");
+    let answer = String::from_utf8_lossy(&answer).into_owned();
+    assert!(answer.contains("FATAL") && answer.contains("08P01"), "{answer}");
+}
+
+#[test]
+fn a_client_that_does_not_authenticate_in_time_is_disconnected() {
+    let config = Config::new().arg("--authentication-timeout").arg("300ms");
+    let server = Server::start(config);
+    let mut socket = socket(&server);
+    let mut answer = Vec::new();
+    socket.read_to_end(&mut answer).expect("the server closes the connection");
+    assert!(answer.is_empty(), "{answer:?}");
+}
+
+#[test]
+fn a_value_of_another_type_names_the_routine_that_clients_decide_by() {
+    run(async {
+        let server = Server::start(Config::new());
+        let root = connect(server.sql_url()).await.expect("connects");
+        root.batch_execute("CREATE TABLE t (a int)").await.expect("is created");
+        let error = root.batch_execute("INSERT INTO t VALUES (true)").await.expect_err("fails");
+        let error = error.as_db_error().expect("an error of the server").clone();
+        assert_eq!(*error.code(), SqlState::DATATYPE_MISMATCH);
+        assert_eq!(error.routine(), Some("transformAssignedExpr"));
     });
 }
