@@ -8,6 +8,8 @@
 #![allow(clippy::print_stdout, reason = "a test says what it did and what it left out")]
 
 mod clusters;
+#[path = "histories/pipeline.rs"]
+mod pipeline;
 #[allow(dead_code, reason = "another test kills a gateway alone")]
 #[path = "histories/run.rs"]
 mod run;

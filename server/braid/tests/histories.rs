@@ -3,7 +3,8 @@
 //!
 //! Lists and registers are read by key, by range and by a secondary index, appended to and written
 //! in several ways, locked at times, skipped when locked at times; transactions end in COMMIT or
-//! ROLLBACK, with statements that fail and savepoints on the way. `BRAID_TEST_SIZE` says how many;
+//! ROLLBACK, with statements that fail and savepoints on the way; some are implicit: several
+//! statements sent before one Sync. `BRAID_TEST_SIZE` says how many;
 //! `BRAID_TEST_SEED` repeats a run's choices (not its timing). `BRAID_HISTORY_FOLDER` names a
 //! folder into which the history is written as JSON lines, the form that other checkers read.
 //!
@@ -12,6 +13,7 @@
 #![allow(clippy::print_stdout, reason = "a test says what it did and what it left out")]
 
 mod histories {
+    pub mod pipeline;
     pub mod run;
     pub mod worker;
 }

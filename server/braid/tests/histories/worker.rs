@@ -10,6 +10,7 @@ use braid_testkit::target::try_connect;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::{Client, Error};
 
+use super::pipeline::{Answer, Pipeline};
 use super::run::{Shared, rows};
 
 /// How many keys are in use at a time.
@@ -35,10 +36,13 @@ pub async fn work(shared: Arc<Shared>, process: u32) -> Vec<Transaction> {
             tokio::time::sleep(Duration::from_millis(5)).await;
             continue;
         };
+        let Ok(mut pipeline) = Pipeline::connect(&url).await else { continue };
         while let Some(number) = shared.next_transaction() {
             let first = first_key(number);
             let mut sender = Sender {
                 client: &client,
+                pipeline: &mut pipeline,
+                is_lost: false,
                 shared: &shared,
                 random: &mut random,
                 first,
@@ -47,7 +51,7 @@ pub async fn work(shared: Arc<Shared>, process: u32) -> Vec<Transaction> {
             let sent_ns = shared.now_ns();
             let end = sender.transaction().await;
             let (outcome, is_broken) = match end {
-                Ok(outcome) => (outcome, false),
+                Ok(outcome) => (outcome, sender.is_lost),
                 Err(Failure { error, commit_sent }) => after(&sender, &error, commit_sent).await,
             };
             let ops = sender.ops;
@@ -96,6 +100,9 @@ async fn after(sender: &Sender<'_>, error: &Error, commit_sent: bool) -> (Outcom
 
 struct Sender<'a> {
     client: &'a Client,
+    pipeline: &'a mut Pipeline,
+    /// The pipeline's connection is of no more use.
+    is_lost: bool,
     shared: &'a Shared,
     random: &'a mut Random,
     first: i64,
@@ -109,6 +116,7 @@ impl Sender<'_> {
         match self.random.below(12) {
             0 | 1 => self.single().await,
             2 => self.read_only().await,
+            3..6 => self.implicit().await,
             _ => self.block().await,
         }
     }
@@ -125,6 +133,83 @@ impl Sender<'_> {
         };
         sent.map_err(|failure| Failure { commit_sent: true, ..failure })?;
         Ok(Outcome::Committed)
+    }
+
+    /// Statements without BEGIN before one Sync. All are sent before the first is answered, and
+    /// the server runs them again as long as they cannot be committed.
+    async fn implicit(&mut self) -> Sent<Outcome> {
+        let mut texts = Vec::new();
+        let mut reads: Vec<Vec<Key>> = Vec::new();
+        // Where the reads of a statement belong among the writes.
+        let mut places = Vec::new();
+        for _ in 0..2 + self.random.below(4) {
+            let (text, keys) = self.implicit_step();
+            texts.push(text);
+            reads.push(keys);
+            places.push(self.ops.len());
+        }
+        let answer = self.pipeline.run(&texts).await;
+        let results = match answer {
+            Ok(Answer::Committed(results)) => results,
+            Ok(Answer::Refused(code)) => return Ok(self.refused(&code)),
+            Err(_) => {
+                self.is_lost = true;
+                return Ok(Outcome::Unknown);
+            }
+        };
+        let writes = std::mem::take(&mut self.ops);
+        let mut done = 0;
+        for ((keys, found), place) in reads.iter().zip(results).zip(places) {
+            self.ops.extend_from_slice(&writes[done..place]);
+            done = place;
+            self.saw(keys, found);
+        }
+        Ok(Outcome::Committed)
+    }
+
+    /// A statement, and the keys that its rows tell of. Its writes are noted.
+    fn implicit_step(&mut self) -> (String, Vec<Key>) {
+        let (key, value) = (self.key(), self.shared.next_value());
+        match self.random.below(6) {
+            0 => {
+                let to = key + self.random.below(4) as i64;
+                let sql = format!("SELECT key, vals FROM list WHERE key BETWEEN {key} AND {to}");
+                (sql, (key..=to).map(Key::List).collect())
+            }
+            1 => {
+                let sql = format!("SELECT key, value FROM register WHERE key = {key}");
+                (sql, vec![Key::Register(key)])
+            }
+            2 => {
+                self.ops.push(Op::Write(Key::Register(key), value));
+                (format!("UPSERT INTO register (key, value) VALUES ({key}, {value})"), vec![])
+            }
+            3 => {
+                let sql = format!("SELECT key, vals FROM list WHERE key = {key} FOR UPDATE");
+                (sql, vec![Key::List(key)])
+            }
+            _ => {
+                self.ops.push(Op::Write(Key::List(key), value));
+                let sql = format!(
+                    "INSERT INTO list VALUES ({key}, {}, ' {value}') ON CONFLICT (key)
+                     DO UPDATE SET vals = list.vals || excluded.vals",
+                    key % 3
+                );
+                (sql, vec![])
+            }
+        }
+    }
+
+    fn refused(&mut self, code: &str) -> Outcome {
+        match code {
+            "40001" | "40P01" => Outcome::Failed,
+            "58030" if self.shared.plan.stores_fail => Outcome::Failed,
+            "40003" => {
+                self.is_lost = true;
+                Outcome::Unknown
+            }
+            _ => panic!("an error that a transaction should not see: {code} after {:?}", self.ops),
+        }
     }
 
     /// Readers that say so are never told to try again.
