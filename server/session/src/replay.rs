@@ -11,8 +11,8 @@
 //! the other messages.
 //!
 //! Rules: each attempt begins in a transaction of its own, with the settings and portals that the
-//! first one found; what has committed is never run again; a block that began before the last Sync is its
-//! client's to begin anew; after a failure the block is as its client believes it to be.
+//! first one found; what has committed is never run again; a block that began before the last Sync
+//! is its client's to begin anew; after a failure the block is as its client believes it to be.
 
 use std::sync::Arc;
 

@@ -7,10 +7,10 @@
 //! ```
 //!
 //! Rules: ROLLBACK TO an ordinary savepoint takes writes, settings, READ ONLY and the catalog's
-//! draft back; what was read and told stays binding, and locks stay. The restart savepoint is the first
-//! statement of its transaction; rolling back to it makes a new attempt, with a new snapshot, that
-//! holds the locks of the one before, so that it keeps its place in their queues; only a victim
-//! of a deadlock gives them up. Releasing it commits.
+//! draft back; what was read and told stays binding, and locks stay. The restart savepoint is the
+//! first statement of its transaction; rolling back to it makes a new attempt, with a new snapshot,
+//! that holds the locks of the one before, so that it keeps its place in their queues; only a
+//! victim of a deadlock gives them up. Releasing it commits.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
