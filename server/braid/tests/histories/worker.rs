@@ -142,7 +142,7 @@ impl Sender<'_> {
         let mut reads: Vec<Vec<Key>> = Vec::new();
         // Where the reads of a statement belong among the writes.
         let mut places = Vec::new();
-        for _ in 0..2 + self.random.below(4) {
+        for _ in 0..3 + self.random.below(4) {
             let (text, keys) = self.implicit_step();
             texts.push(text);
             reads.push(keys);
@@ -167,10 +167,13 @@ impl Sender<'_> {
         Ok(Outcome::Committed)
     }
 
-    /// A statement, and the keys that its rows tell of. Its writes are noted.
+    /// A statement, and the keys that its rows tell of. Its writes are noted. Few keys and pauses
+    /// let many of these transactions meet, so that they run again more than once.
     fn implicit_step(&mut self) -> (String, Vec<Key>) {
-        let (key, value) = (self.key(), self.shared.next_value());
-        match self.random.below(6) {
+        let key = self.first + self.random.below(3) as i64;
+        let value = self.shared.next_value();
+        match self.random.below(7) {
+            6 => ("SELECT 0, '' WHERE pg_sleep(0.004) IS NULL".to_owned(), vec![]),
             0 => {
                 let to = key + self.random.below(4) as i64;
                 let sql = format!("SELECT key, vals FROM list WHERE key BETWEEN {key} AND {to}");
