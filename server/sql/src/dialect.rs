@@ -19,6 +19,7 @@ use sqlparser::tokenizer::Token;
 
 use crate::keywords::{self, Category};
 use crate::limits;
+use crate::parenthesized;
 use crate::shape;
 
 /// A sign binds tighter than `COLLATE` (120) and looser than `[ ]` (130), as in PostgreSQL.
@@ -231,6 +232,7 @@ impl Dialect for BraidDialect {
             Token::Minus => return Some(sign_prefix(parser, UnaryOperator::Minus)),
             Token::Plus => return Some(sign_prefix(parser, UnaryOperator::Plus)),
             Token::LBracket => return Some(parser.expected_ref("an expression", token)),
+            Token::LParen => return parenthesized::query_prefix(parser),
             _ => return None,
         };
         let expr = Expr::Value(value.with_span(token.span));
@@ -250,12 +252,19 @@ impl Dialect for BraidDialect {
             self.too_deep.set(true);
             return Some(Err(ParserError::RecursionLimitExceeded));
         }
+        if is_isnull(parser) {
+            parser.advance_token();
+            return Some(Ok(Expr::IsNull(Box::new(expr.clone()))));
+        }
         between_symmetric(parser, expr)
     }
 
     fn get_next_precedence(&self, parser: &Parser<'_>) -> Option<Result<u8, ParserError>> {
         if self.stop_at.get() == Some(parser.index()) {
             return Some(Ok(0));
+        }
+        if is_isnull(parser) {
+            return Some(Ok(PG.prec_value(Precedence::Is)));
         }
         PG.get_next_precedence(parser)
     }
@@ -396,6 +405,12 @@ impl Dialect for BraidDialect {
     fn supports_dollar_placeholder(&self) -> bool {
         true
     }
+}
+
+/// Whether `ISNULL` comes next, which sqlparser does not know.
+fn is_isnull(parser: &Parser<'_>) -> bool {
+    matches!(&parser.peek_token_ref().token,
+        Token::Word(word) if word.quote_style.is_none() && word.value == "isnull")
 }
 
 /// `x BETWEEN SYMMETRIC a AND b` as `(x BETWEEN a AND b OR x BETWEEN b AND a)`, and ASYMMETRIC as

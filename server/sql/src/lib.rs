@@ -23,7 +23,9 @@ mod dialect;
 mod keywords;
 mod lexer;
 pub mod limits;
+mod parenthesized;
 mod parser;
+mod relations;
 mod rewrite;
 mod shape;
 mod source;
@@ -32,6 +34,7 @@ mod text;
 
 pub use keywords::keywords;
 pub use parser::{parse, parse_data_type, parse_expr, parse_query};
+pub use relations::relations;
 pub use rewrite::row_locks;
 pub use strings::{fold, quote_ident, quote_literal};
 pub use text::{deep_stack, is_default, offset_of};

@@ -4,6 +4,8 @@
 //! - `TABLE t` becomes `SELECT * FROM t`;
 //! - `TRIM(LEADING FROM x)` becomes `TRIM(LEADING ' ' FROM x)`;
 //! - `FROM ONLY t` becomes `FROM t`: no table here has children;
+//! - `SELECT` without columns gets one that is taken away behind the parser;
+//! - `FETCH NEXT (1 + 1) ROWS ONLY` becomes `LIMIT (1 + 1)`;
 //! - `FOR NO KEY UPDATE`, `FOR KEY SHARE` and `OF a, b` become `FOR UPDATE OF mark.a.b`, which
 //!   [`row_locks`] decodes.
 
@@ -21,9 +23,14 @@ use crate::limits;
 pub(crate) struct Survey {
     /// `AND` and `OR` occur often enough for a chain worth balancing.
     pub(crate) balance: bool,
+    /// Some `SELECT` has no columns, and gets one that [`crate::shape::drop_marks`] takes away.
+    pub(crate) empty_select: bool,
     /// Something must be rewritten.
     rewrite: bool,
 }
+
+/// The column of a `SELECT` without columns: a name that no user can write.
+pub(crate) const MARK: &str = "\u{1}";
 
 /// A name that no user can write stands for "the strength and the list are encoded here".
 fn mark(strength: LockStrength) -> String {
@@ -61,7 +68,7 @@ impl Counts {
             "join" if self.unconditional => self.unconditional = false,
             "join" => self.open_joins += 1,
             "on" | "using" => self.open_joins = self.open_joins.saturating_sub(1),
-            "for" | "table" | "only" | "trim" | "system" => return true,
+            "for" | "table" | "only" | "trim" | "system" | "fetch" => return true,
             _ => {}
         }
         false
@@ -107,13 +114,42 @@ pub(crate) fn survey(tokens: &[TokenWithSpan]) -> Result<Survey> {
             }
             _ => {}
         }
+        survey.empty_select |= is_select(previous) && ends_select(Some(&token.token));
         if counts.too_many() {
             return Err(limits::too_deep().position(position(token.span)));
         }
         survey.balance |= counts.logic > 30;
         previous = Some(&token.token);
     }
+    survey.empty_select |= is_select(previous);
+    survey.rewrite |= survey.empty_select;
     Ok(survey)
+}
+
+fn is_select(token: Option<&Token>) -> bool {
+    matches!(token, Some(Token::Word(word)) if word.quote_style.is_none() && word.value == "select")
+}
+
+/// Whether a `SELECT` before this token has no columns.
+fn ends_select(token: Option<&Token>) -> bool {
+    match token {
+        None | Some(Token::SemiColon | Token::RParen | Token::EOF) => true,
+        Some(Token::Word(word)) if word.quote_style.is_none() => matches!(
+            word.value.as_str(),
+            "where"
+                | "group"
+                | "having"
+                | "window"
+                | "union"
+                | "intersect"
+                | "except"
+                | "order"
+                | "limit"
+                | "offset"
+                | "fetch"
+        ),
+        Some(_) => false,
+    }
 }
 
 /// The 1-based character offset of a span, 0 for an unknown one.
@@ -130,6 +166,8 @@ pub(crate) fn rewrite(tokens: Vec<TokenWithSpan>, survey: Survey) -> Result<Vec<
     let mut at = 0;
     // `INSERT INTO t TABLE u` has the query right behind a name.
     let mut inserting = false;
+    // Where `ROWS ONLY` stands that was rewritten.
+    let mut rows_only = None;
     while let Some(token) = tokens.get(at) {
         let span = token.span;
         match word(Some(token)) {
@@ -148,6 +186,20 @@ pub(crate) fn rewrite(tokens: Vec<TokenWithSpan>, survey: Survey) -> Result<Vec<
                 out.push(TokenWithSpan { token: Token::SingleQuotedString(" ".into()), span });
                 out.push(token.clone());
             }
+            Some("fetch") if let Some(end) = fetch_expression(&tokens, at) => {
+                out.push(TokenWithSpan { token: word_token("limit".into(), None), span });
+                rows_only = Some(end);
+                at += 2;
+                continue;
+            }
+            Some("select") if ends_select(tokens.get(at + 1).map(|next| &next.token)) => {
+                out.push(token.clone());
+                out.push(TokenWithSpan { token: word_token(MARK.into(), Some('"')), span });
+            }
+            Some("row" | "rows") if rows_only == Some(at) => {
+                at += 2;
+                continue;
+            }
             Some("for") => {
                 at = lock_clause(&tokens, at, &mut out)?;
                 continue;
@@ -161,6 +213,28 @@ pub(crate) fn rewrite(tokens: Vec<TokenWithSpan>, survey: Survey) -> Result<Vec<
         at += 1;
     }
     Ok(out)
+}
+
+/// Where `ROWS ONLY` stands behind `FETCH FIRST (…)` at `at`, if that is what is there.
+fn fetch_expression(tokens: &[TokenWithSpan], at: usize) -> Option<usize> {
+    let ahead = |n: usize| word(tokens.get(n));
+    if !matches!(ahead(at + 1), Some("first" | "next"))
+        || tokens.get(at + 2)?.token != Token::LParen
+    {
+        return None;
+    }
+    let mut depth = 0;
+    let length = tokens[at + 2..].iter().position(|token| {
+        match token.token {
+            Token::LParen => depth += 1,
+            Token::RParen => depth -= 1,
+            _ => {}
+        }
+        depth == 0
+    })?;
+    let end = at + 3 + length;
+    let is_end = matches!(ahead(end), Some("row" | "rows")) && ahead(end + 1) == Some("only");
+    is_end.then_some(end)
 }
 
 /// Whether the token `back` from the end is this word.

@@ -3,9 +3,12 @@
 
 use std::ops::ControlFlow;
 
-use sqlparser::ast::{BinaryOperator, Expr, Value, ValueWithSpan, VisitMut, VisitorMut};
+use sqlparser::ast::{
+    BinaryOperator, Expr, Query, SelectItem, SetExpr, Value, ValueWithSpan, VisitMut, VisitorMut,
+};
 
 use crate::limits;
+use crate::rewrite::MARK;
 
 /// Chains of `AND` or `OR` from this length on are balanced.
 const BALANCE_FROM: usize = 32;
@@ -138,4 +141,34 @@ impl VisitorMut for Balancer {
 /// Balances every long chain of `AND` and `OR` in a query or expression.
 pub(crate) fn balance<T: VisitMut>(tree: &mut T) {
     let _ = tree.visit(&mut Balancer);
+}
+
+struct Unmarker;
+
+impl VisitorMut for Unmarker {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
+        unmark(&mut query.body);
+        ControlFlow::Continue(())
+    }
+}
+
+fn unmark(body: &mut SetExpr) {
+    match body {
+        SetExpr::Select(select) => select.projection.retain(|item| {
+            !matches!(item, SelectItem::UnnamedExpr(Expr::Identifier(name)) if name.value == MARK)
+        }),
+        SetExpr::SetOperation { left, right, .. } => {
+            unmark(left);
+            unmark(right);
+        }
+        _ => {}
+    }
+}
+
+/// Takes the columns away that were given to each `SELECT` without columns.
+pub(crate) fn drop_marks<T: VisitMut>(tree: &mut T) {
+    let visited = tree.visit(&mut Unmarker);
+    debug_assert!(visited.is_continue(), "nothing ends the visit early");
 }

@@ -233,3 +233,63 @@ fn names_are_quoted_where_they_must_be() {
         );
     }
 }
+
+#[test]
+fn a_parenthesis_may_open_a_query_where_an_expression_is_expected() {
+    for (text, is_query) in [
+        ("((select 1) union (select 1))", true),
+        ("(((select 1)) except select 2 order by 1)", true),
+        ("((select 1) + 1)", false),
+        ("((select 1), (select 2))", false),
+    ] {
+        let expr = parse_expr(text).unwrap_or_else(|error| panic!("{text}: {error:?}"));
+        assert_eq!(matches!(expr, Expr::Subquery(_)), is_query, "{text}: {expr:?}");
+    }
+    for text in [
+        "1 = ANY ((select 1) union (select 2))",
+        "1 <> ALL (((select 1)) union all (select 2))",
+        "1 IN ((select 1) union (select 2))",
+        "(((select 1) union (select 1)) + 1)",
+        "exists ((select 1) union (select 2))",
+        "array((select 1) union (select 2))",
+    ] {
+        parse_expr(text).unwrap_or_else(|error| panic!("{text}: {error:?}"));
+    }
+    parse_query("((select 1) union (select 2)) limit 1").expect("a query");
+}
+
+#[test]
+fn postfix_null_tests() {
+    for (text, shown) in [
+        ("x isnull", "x IS NULL"),
+        ("x + 1 isnull", "x + 1 IS NULL"),
+        ("x = 1 isnull", "x = 1 IS NULL"),
+        ("not x isnull", "NOT x IS NULL"),
+        ("x notnull", "x NOTNULL"),
+        ("x isnull and y notnull", "x IS NULL AND y NOTNULL"),
+    ] {
+        let expr = parse_expr(text).unwrap_or_else(|error| panic!("{text}: {error:?}"));
+        assert!(
+            [shown, &shown.replace("NOTNULL", "IS NOT NULL")].contains(&expr.to_string().as_str()),
+            "{expr}"
+        );
+    }
+}
+
+#[test]
+fn fetch_first_takes_an_expression() {
+    for text in [
+        "select 1 offset (1 - 1) rows fetch next (1 + 1) rows only",
+        "select 1 fetch first (select 2) row only",
+        "select 1 fetch first (1) rows only offset 0",
+        "select 1 from t fetch first (1) rows only for update",
+        "select 1 fetch first 3 rows only",
+        "select",
+        "select from t",
+        "select where true",
+    ] {
+        parse_query(text).unwrap_or_else(|error| panic!("{text}: {error:?}"));
+        parse(&format!("{text};")).unwrap_or_else(|error| panic!("{text}: {error:?}"));
+    }
+    assert!(parse_query("select 1 fetch first (1) rows with ties").is_err());
+}

@@ -8,6 +8,7 @@ use braid_types::cast::CastContext;
 use braid_types::{Datum, Error, Result, SqlState, SqlType};
 
 use super::context::ExprCx;
+use super::operators::in_set;
 use super::scope::ScopeColumn;
 use super::{Binder, sql_type_of};
 use crate::expr::{CaseExpr, CompareOp, Expr, QuantifiedExpr, SliceExpr};
@@ -699,29 +700,6 @@ fn column_expr(column: &ScopeColumn) -> Expr {
 
 pub(super) fn negate_if(negated: bool, e: Expr) -> Expr {
     if negated { Expr::Not(Box::new(e)) } else { e }
-}
-
-/// `IN` over constants becomes a set. For a constant NULL the items are not looked at, as those of
-/// a comparison with NULL are not.
-fn in_set(value: Expr, items: Vec<Expr>) -> Expr {
-    if matches!(value, Expr::Const(Datum::Null, _)) && !items.is_empty() {
-        return Expr::null(SqlType::Bool);
-    }
-    if items.len() > 3 && items.iter().all(|item| matches!(item, Expr::Const(..))) {
-        let mut has_null = false;
-        let mut set = std::collections::HashSet::with_capacity(items.len());
-        for item in items {
-            match item {
-                Expr::Const(Datum::Null, _) => has_null = true,
-                Expr::Const(datum, _) => {
-                    set.insert(datum);
-                }
-                _ => {}
-            }
-        }
-        return Expr::InSet(Box::new(value), std::sync::Arc::new(set), has_null);
-    }
-    Expr::InList(Box::new(value), items)
 }
 
 /// Where an expression starts, counted in characters from 1, if it names its place.

@@ -27,6 +27,7 @@ mod stored;
 mod subquery;
 mod update;
 mod window;
+mod with_order;
 
 pub use data_type::sql_type_of;
 pub use stored::{bind_assignment_cast, bind_scalar, bind_table_expr};

@@ -500,3 +500,26 @@ fn fold_compare(op: CompareOp, left: Expr, right: Expr) -> Expr {
         _ => Expr::Compare(op, Box::new(left), Box::new(right)),
     }
 }
+
+/// `IN` over constants becomes a set. For a constant NULL the items are not looked at, as those of
+/// a comparison with NULL are not.
+pub(super) fn in_set(value: Expr, items: Vec<Expr>) -> Expr {
+    if matches!(value, Expr::Const(Datum::Null, _)) && !items.is_empty() {
+        return Expr::null(SqlType::Bool);
+    }
+    if items.len() > 3 && items.iter().all(|item| matches!(item, Expr::Const(..))) {
+        let mut has_null = false;
+        let mut set = std::collections::HashSet::with_capacity(items.len());
+        for item in items {
+            match item {
+                Expr::Const(Datum::Null, _) => has_null = true,
+                Expr::Const(datum, _) => {
+                    set.insert(datum);
+                }
+                _ => {}
+            }
+        }
+        return Expr::InSet(Box::new(value), std::sync::Arc::new(set), has_null);
+    }
+    Expr::InList(Box::new(value), items)
+}

@@ -13,6 +13,7 @@ use super::function::sort_key;
 use super::lock::{LockClause, SelectLocks};
 use super::operators::{check_equality, check_order};
 use super::scope::{CteDefinition, Scope, ScopeColumn, Scopes};
+use super::with_order::with_order;
 use crate::expr::{Expr, Slot};
 use crate::node::{
     Cte, CteScan, Distinct, Limit, LockWait, Node, Project, SetOp, SetOpKind, Sort, SortKey,
@@ -58,9 +59,14 @@ impl Binder<'_> {
         let pushed = std::mem::take(&mut self.pushed_locks);
         let mut ctes = Vec::new();
         if let Some(with) = &query.with {
-            for (place, cte) in with.cte_tables.iter().enumerate() {
-                let earlier = with.cte_tables.iter().take(place).map(|cte| &cte.alias.name);
+            let entries = &with.cte_tables;
+            for (place, cte) in entries.iter().enumerate() {
+                let earlier = entries.iter().take(place).map(|cte| &cte.alias.name);
                 refuse_duplicate(&cte.alias.name, earlier)?;
+            }
+            let names = entries.iter().map(|cte| (&cte.alias.name, &*cte.query));
+            for place in with_order(names.collect(), with.recursive) {
+                let cte = &entries[place];
                 ctes.push(self.bind_cte(&cte.alias, &cte.query, with.recursive, parent)?);
             }
         }

@@ -286,6 +286,9 @@ impl<'a> Cursor<'a> {
         if self.survey.balance {
             shape::balance(&mut tree);
         }
+        if self.survey.empty_select {
+            shape::drop_marks(&mut tree);
+        }
         tree
     }
 
