@@ -87,6 +87,7 @@ async fn after(sender: &Sender<'_>, error: &Error, commit_sent: bool) -> (Outcom
         Some(code)
             if *code == SqlState::T_R_SERIALIZATION_FAILURE
                 || *code == SqlState::T_R_DEADLOCK_DETECTED
+                || *code == SqlState::LOCK_NOT_AVAILABLE
                 || (*code == SqlState::IO_ERROR && sender.shared.plan.stores_fail) =>
         {
             (Outcome::Failed, sender.client.batch_execute("ROLLBACK").await.is_err())
@@ -117,6 +118,7 @@ impl Sender<'_> {
             0 | 1 => self.single().await,
             2 => self.read_only().await,
             3..6 => self.implicit().await,
+            6..8 => self.crossing().await,
             _ => self.block().await,
         }
     }
@@ -133,6 +135,24 @@ impl Sender<'_> {
         };
         sent.map_err(|failure| Failure { commit_sent: true, ..failure })?;
         Ok(Outcome::Committed)
+    }
+
+    /// Takes locks of few keys in any order, so that deadlocks come about, also with implicit
+    /// transactions that run again; it does not wait for long, so that those get on then.
+    async fn crossing(&mut self) -> Sent<Outcome> {
+        self.send("BEGIN; SET LOCAL lock_timeout = '30ms'").await?;
+        for _ in 0..3 {
+            let key = self.hot_key();
+            self.append_at(key, 1, false).await?;
+        }
+        let committed = self.send("COMMIT").await;
+        committed.map_err(|failure| Failure { commit_sent: true, ..failure })?;
+        Ok(Outcome::Committed)
+    }
+
+    /// One of a few keys.
+    fn hot_key(&mut self) -> i64 {
+        self.first + self.random.below(3) as i64
     }
 
     /// Statements without BEGIN before one Sync. All are sent before the first is answered, and
@@ -170,7 +190,7 @@ impl Sender<'_> {
     /// A statement, and the keys that its rows tell of. Its writes are noted. Few keys and pauses
     /// let many of these transactions meet, so that they run again more than once.
     fn implicit_step(&mut self) -> (String, Vec<Key>) {
-        let key = self.first + self.random.below(3) as i64;
+        let key = self.hot_key();
         let value = self.shared.next_value();
         match self.random.below(7) {
             6 => ("SELECT 0, '' WHERE pg_sleep(0.004) IS NULL".to_owned(), vec![]),
@@ -377,6 +397,10 @@ impl Sender<'_> {
     /// Appends to some lists in one statement, whether or not they exist.
     async fn append(&mut self, lists: i64, returning_nothing: bool) -> Sent {
         let from = self.key();
+        self.append_at(from, lists, returning_nothing).await
+    }
+
+    async fn append_at(&mut self, from: i64, lists: i64, returning_nothing: bool) -> Sent {
         let mut rows = Vec::new();
         for key in from..from + lists {
             let value = self.shared.next_value();
