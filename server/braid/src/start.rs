@@ -27,11 +27,19 @@ const CLUSTER_PAUSE: Duration = Duration::from_secs(1);
 /// A cluster that stays away is said to do so this often.
 const SAID_AGAIN: Duration = Duration::from_secs(10);
 
+/// Address space for the stack of each thread that runs statements. Memory is taken only as far as
+/// it is used: plans and expressions are walked, run and dropped by recursion, and this is enough
+/// for the deepest that the parser and the planner let through.
+const STACK_BYTES: usize = 128 << 20;
+
 /// Runs a server until it is told to stop.
 pub fn start(options: &Start) -> Result<()> {
     logging::start(&options.log)?;
     make_files_private();
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .thread_stack_size(STACK_BYTES)
+        .enable_all()
+        .build()?;
     let result = runtime.block_on(run(options));
     // Connections that did not end in time have been given up; do not wait for them again.
     runtime.shutdown_background();

@@ -9,12 +9,12 @@ use braid_sql::ast::{
 };
 use braid_types::{Error, Result, SqlState, SqlType};
 
-use super::Binder;
 use super::context::ExprCx;
 use super::function::function_name;
 use super::names::alias_name;
 use super::query::{BoundQuery, plain_column};
 use super::scope::{Scope, ScopeColumn, Scopes};
+use super::{Binder, FROM_ITEMS_MAX};
 use crate::expr::{CompareOp, Expr};
 use crate::memo::Memo;
 use crate::node::{
@@ -31,6 +31,7 @@ impl Binder<'_> {
         from: &[TableWithJoins],
         parent: Option<&Scopes<'_>>,
     ) -> Result<(Node, Scope)> {
+        check_length(from)?;
         let mut result: Option<(Node, Scope)> = None;
         for item in from {
             let left = result.as_ref().map(|(_, scope)| scope.clone()).unwrap_or_default();
@@ -507,6 +508,17 @@ impl Binder<'_> {
         }
         Ok((Node::Function(FunctionScan { functions, ordinality }), scope))
     }
+}
+
+/// 54001 for a FROM clause of too many items.
+fn check_length(from: &[TableWithJoins]) -> Result<()> {
+    let items: usize = from.iter().map(|item| 1 + item.joins.len()).sum();
+    if items <= FROM_ITEMS_MAX {
+        return Ok(());
+    }
+    let message = format!("a FROM clause can have at most {FROM_ITEMS_MAX} items");
+    Err(Error::new(SqlState::StatementTooComplex, message)
+        .hint("Join parts of them in subqueries or WITH queries."))
 }
 
 /// The alias of an item of FROM.

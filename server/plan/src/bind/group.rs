@@ -16,6 +16,8 @@ use crate::rules::walk;
 
 /// The most grouping sets of one query.
 const GROUPING_SETS_MAX: usize = 4096;
+/// The most elements of a CUBE.
+const CUBE_MAX: usize = 12;
 
 /// GROUP BY, bound.
 #[derive(Default)]
@@ -262,9 +264,13 @@ fn alternatives(ast: &Ast) -> Result<Vec<Vec<Ast>>> {
     Ok(match ast {
         Ast::Rollup(parts) => (0..=parts.len()).rev().map(|n| parts[..n].concat()).collect(),
         Ast::Cube(parts) => {
-            let count = u32::try_from(parts.len()).ok().and_then(|n| 1_usize.checked_shl(n));
-            let count = count.filter(|count| *count <= GROUPING_SETS_MAX);
-            (0..count.ok_or_else(too_many_sets)?)
+            if parts.len() > CUBE_MAX {
+                return Err(Error::new(
+                    SqlState::TooManyColumns,
+                    format!("CUBE is limited to {CUBE_MAX} elements"),
+                ));
+            }
+            (0..1_usize << parts.len())
                 .rev()
                 .map(|mask| {
                     let on = |i: &usize| mask >> (parts.len() - 1 - i) & 1 == 1;

@@ -22,6 +22,7 @@ mod output;
 mod query;
 mod scope;
 mod select;
+mod set_operation;
 mod statement;
 mod stored;
 mod subquery;
@@ -71,6 +72,10 @@ pub struct Binder<'a> {
 
 /// How deep queries, views and expressions may nest.
 const DEPTH_MAX: usize = 200;
+/// The most tables, functions and subqueries in one FROM clause: joins nest.
+const FROM_ITEMS_MAX: usize = 400;
+/// The most WITH entries that can be named at one place: each may read the one before.
+const CTES_MAX: usize = 500;
 /// How deep expressions may nest.
 const EXPR_DEPTH_MAX: usize = 2_000;
 

@@ -11,13 +11,12 @@ use super::Binder;
 use super::context::ExprCx;
 use super::function::sort_key;
 use super::lock::{LockClause, SelectLocks};
-use super::operators::{check_equality, check_order};
+use super::operators::check_order;
 use super::scope::{CteDefinition, Scope, ScopeColumn, Scopes};
 use super::with_order::with_order;
 use crate::expr::{Expr, Slot};
 use crate::node::{
-    Cte, CteScan, Distinct, Limit, LockWait, Node, Project, SetOp, SetOpKind, Sort, SortKey,
-    Values, With,
+    Cte, CteScan, Distinct, Limit, LockWait, Node, Project, Sort, SortKey, Values, With,
 };
 use crate::planned::OutputColumn;
 
@@ -239,107 +238,6 @@ impl Binder<'_> {
         }
     }
 
-    /// Set operations lean to the left: long chains are walked, not recursed into.
-    fn set_operation(&mut self, body: &SetExpr, parent: Option<&Scopes<'_>>) -> Result<BoundQuery> {
-        let mut chain = Vec::new();
-        let mut next = body;
-        while let SetExpr::SetOperation { left, op, set_quantifier, right } = next {
-            chain.push((op, set_quantifier, right));
-            next = left;
-        }
-        let mut result = self.branch(next, parent)?;
-        for (op, quantifier, right) in chain.into_iter().rev() {
-            let right = self.branch(right, parent)?;
-            let kind = match op {
-                SetOperator::Union => SetOpKind::Union,
-                SetOperator::Intersect => SetOpKind::Intersect,
-                SetOperator::Except | SetOperator::Minus => SetOpKind::Except,
-            };
-            let all = match quantifier {
-                SetQuantifier::All => true,
-                SetQuantifier::None | SetQuantifier::Distinct => false,
-                other => return Err(Error::unsupported(format!("{op} {other}"))),
-            };
-            result = self.combine(result, right, kind, all)?;
-        }
-        Ok(result)
-    }
-
-    /// A branch of a set operation: its literals take their types from the other branches.
-    fn branch(&mut self, body: &SetExpr, parent: Option<&Scopes<'_>>) -> Result<BoundQuery> {
-        self.keep_unknown = matches!(body, SetExpr::Select(_));
-        let bound = self.set_expr(body, parent);
-        self.keep_unknown = false;
-        bound
-    }
-
-    /// Gives literals of no type in a branch's select list the type of the whole.
-    pub(super) fn type_literals(
-        &mut self,
-        query: &mut BoundQuery,
-        types: &[SqlType],
-    ) -> Result<()> {
-        let mut node = &mut query.node;
-        if let Node::Limit(limit) = node {
-            node = &mut limit.input;
-        }
-        if let Node::Distinct(distinct) = node {
-            node = &mut distinct.input;
-        }
-        let Node::Project(project) = node else { return Ok(()) };
-        for (place, ty) in types.iter().enumerate() {
-            if query.columns[place].ty != SqlType::Unknown {
-                continue;
-            }
-            let e = std::mem::replace(&mut project.exprs[place].1, Expr::bool(true));
-            project.exprs[place].1 = self.coerce(e, ty, CastContext::Implicit)?;
-            query.columns[place].ty = ty.clone();
-        }
-        Ok(())
-    }
-
-    fn combine(
-        &mut self,
-        mut left: BoundQuery,
-        mut right: BoundQuery,
-        kind: SetOpKind,
-        all: bool,
-    ) -> Result<BoundQuery> {
-        let name = match kind {
-            SetOpKind::Union => "UNION",
-            SetOpKind::Intersect => "INTERSECT",
-            SetOpKind::Except => "EXCEPT",
-        };
-        if left.columns.len() != right.columns.len() {
-            return Err(Error::new(
-                SqlState::SyntaxError,
-                format!("each {name} query must have the same number of columns"),
-            ));
-        }
-        let mut types = Vec::with_capacity(left.columns.len());
-        for (a, b) in left.columns.iter().zip(&right.columns) {
-            let ty = self.common_type(&[a.ty.clone(), b.ty.clone()], name)?;
-            if !(all && kind == SetOpKind::Union) {
-                check_equality(&ty)?;
-            }
-            types.push(ty);
-        }
-        self.type_literals(&mut left, &types)?;
-        self.type_literals(&mut right, &types)?;
-        let left_node = self.cast_columns(&left, &types)?;
-        let right_node = self.cast_columns(&right, &types)?;
-        let slots: Vec<Slot> = types.iter().map(|_| self.slot()).collect();
-        let columns = left
-            .columns
-            .into_iter()
-            .zip(types)
-            .map(|(c, ty)| OutputColumn { name: c.name, ty, table_oid: 0, column_number: 0 })
-            .collect();
-        let node =
-            Node::SetOp(Box::new(SetOp { kind, all, left: left_node, right: right_node, slots }));
-        Ok(BoundQuery { node, columns })
-    }
-
     /// A projection to these types, where they differ.
     pub(super) fn cast_columns(&mut self, query: &BoundQuery, types: &[SqlType]) -> Result<Node> {
         if query.columns.iter().zip(types).all(|(c, ty)| c.ty == *ty) {
@@ -397,6 +295,12 @@ impl Binder<'_> {
     ) -> Result<Cte> {
         let name = braid_sql::fold(&alias.name);
         let id = self.id();
+        if self.ctes.len() >= super::CTES_MAX {
+            return Err(Error::new(
+                SqlState::StatementTooComplex,
+                format!("a statement can have at most {} WITH queries", super::CTES_MAX),
+            ));
+        }
         if recursive
             && let SetExpr::SetOperation { left, op: SetOperator::Union, set_quantifier, right } =
                 &*query.body
