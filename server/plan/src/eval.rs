@@ -7,6 +7,7 @@
 //! left to right; NULL follows SQL's three-valued logic.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use braid_builtins::{Call, Environment, Eval};
@@ -92,15 +93,7 @@ pub fn eval(expr: &Expr, row: &[Datum], cx: &EvalContext<'_>) -> Result<Datum> {
         }
         Expr::InSet(e, set, has_null) => {
             let value = eval_ref(e, row, cx)?;
-            Ok(if value.is_null() {
-                Datum::Null
-            } else if set.contains(&*value) {
-                Datum::Bool(true)
-            } else if *has_null {
-                Datum::Null
-            } else {
-                Datum::Bool(false)
-            })
+            Ok(in_set(&value, set, *has_null))
         }
         Expr::Quantified(q) => {
             let left = eval(&q.left, row, cx)?;
@@ -225,6 +218,15 @@ fn connect(list: &[Expr], stop: bool, row: &[Datum], cx: &EvalContext<'_>) -> Re
 }
 
 /// A record is NULL when all its fields are.
+/// `x IN (…)` over constants, of which one may have been NULL.
+fn in_set(value: &Datum, set: &HashSet<Datum>, has_null: bool) -> Datum {
+    match set.contains(value) {
+        _ if value.is_null() => Datum::Null,
+        false if has_null => Datum::Null,
+        found => Datum::Bool(found),
+    }
+}
+
 /// Whether every field of a record is NULL (`wanted`), or none is. A record inside counts as a
 /// value, whatever its own fields are.
 fn is_null_row(value: &Datum, wanted: bool) -> bool {

@@ -8,7 +8,7 @@ use braid_types::cast::CastContext;
 use braid_types::{Datum, Error, Result, SqlState, SqlType};
 
 use super::context::ExprCx;
-use super::operators::in_set;
+use super::operators::{in_set, record};
 use super::scope::ScopeColumn;
 use super::{Binder, sql_type_of};
 use crate::expr::{CaseExpr, CompareOp, Expr, QuantifiedExpr, SliceExpr};
@@ -129,7 +129,7 @@ impl Binder<'_> {
     pub(super) fn row(&mut self, items: Vec<Expr>) -> Result<Expr> {
         let fields =
             items.iter().enumerate().map(|(i, e)| (format!("f{}", i + 1), e.ty())).collect();
-        Ok(Expr::Row(items, SqlType::Record(fields)))
+        record(items, fields)
     }
 
     fn identifier(&mut self, ident: &Ident, cx: &mut ExprCx<'_, '_>) -> Result<Expr> {
@@ -166,7 +166,7 @@ impl Binder<'_> {
         }
         let fields = columns.iter().map(|c| (c.name.clone(), c.ty.clone())).collect();
         let items = columns.into_iter().map(column_expr).collect();
-        Ok(Expr::Row(items, SqlType::Record(fields)))
+        record(items, fields)
     }
 
     fn compound_identifier(&mut self, parts: &[Ident], cx: &mut ExprCx<'_, '_>) -> Result<Expr> {

@@ -11,10 +11,9 @@ use braid_types::{Error, Result, SqlState, SqlType};
 
 use super::context::ExprCx;
 use super::function::function_name;
-use super::names::alias_name;
 use super::query::{BoundQuery, plain_column};
 use super::scope::{Scope, ScopeColumn, Scopes};
-use super::{Binder, FROM_ITEMS_MAX};
+use super::{Binder, names};
 use crate::expr::{CompareOp, Expr};
 use crate::memo::Memo;
 use crate::node::{
@@ -31,7 +30,7 @@ impl Binder<'_> {
         from: &[TableWithJoins],
         parent: Option<&Scopes<'_>>,
     ) -> Result<(Node, Scope)> {
-        check_length(from)?;
+        names::check_length(from)?;
         let mut result: Option<(Node, Scope)> = None;
         for item in from {
             let left = result.as_ref().map(|(_, scope)| scope.clone()).unwrap_or_default();
@@ -188,10 +187,7 @@ impl Binder<'_> {
         parent: Option<&Scopes<'_>>,
     ) -> Result<(Node, Scope)> {
         let around = Scopes { scope: before, parent };
-        if let Some(alias) = alias_of(factor) {
-            alias_name(&alias.name)?;
-            alias.columns.iter().try_for_each(|column| alias_name(&column.name).map(drop))?;
-        }
+        names::check_aliases(factor)?;
         match factor {
             TableFactor::Table {
                 name, alias, args: None, with_ordinality: false, sample, ..
@@ -507,30 +503,6 @@ impl Binder<'_> {
             rename_columns(&mut scope, alias)?;
         }
         Ok((Node::Function(FunctionScan { functions, ordinality }), scope))
-    }
-}
-
-/// 54001 for a FROM clause of too many items.
-fn check_length(from: &[TableWithJoins]) -> Result<()> {
-    let items: usize = from.iter().map(|item| 1 + item.joins.len()).sum();
-    if items <= FROM_ITEMS_MAX {
-        return Ok(());
-    }
-    let message = format!("a FROM clause can have at most {FROM_ITEMS_MAX} items");
-    Err(Error::new(SqlState::StatementTooComplex, message)
-        .hint("Join parts of them in subqueries or WITH queries."))
-}
-
-/// The alias of an item of FROM.
-fn alias_of(factor: &TableFactor) -> Option<&TableAlias> {
-    match factor {
-        TableFactor::Table { alias, .. }
-        | TableFactor::Function { alias, .. }
-        | TableFactor::TableFunction { alias, .. }
-        | TableFactor::UNNEST { alias, .. }
-        | TableFactor::Derived { alias, .. }
-        | TableFactor::NestedJoin { alias, .. } => alias.as_ref(),
-        _ => None,
     }
 }
 

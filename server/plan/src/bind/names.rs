@@ -1,7 +1,9 @@
-//! Aliases, and the names of result columns whose expressions have none.
+//! Aliases, the length of FROM, and the names of result columns whose expressions have no alias.
 
-use braid_sql::ast::{BinaryOperator, Expr as Ast, Ident, SelectItem};
+use braid_sql::ast::{BinaryOperator, Expr as Ast, Ident, SelectItem, TableFactor, TableWithJoins};
 use braid_types::{Error, Result, SqlState};
+
+use super::FROM_ITEMS_MAX;
 
 /// An alias, folded; 42601 if a string constant stands in its place, which the parser lets pass.
 pub(super) fn alias_name(alias: &Ident) -> Result<String> {
@@ -13,6 +15,36 @@ pub(super) fn alias_name(alias: &Ident) -> Result<String> {
         .position(braid_sql::offset_of(alias.span)));
     }
     Ok(braid_sql::fold(alias))
+}
+
+/// 42601 for an item of FROM whose alias is a string constant.
+pub(super) fn check_aliases(factor: &TableFactor) -> Result<()> {
+    let alias = match factor {
+        TableFactor::Table { alias, .. }
+        | TableFactor::Function { alias, .. }
+        | TableFactor::TableFunction { alias, .. }
+        | TableFactor::UNNEST { alias, .. }
+        | TableFactor::Derived { alias, .. }
+        | TableFactor::NestedJoin { alias, .. } => alias.as_ref(),
+        _ => None,
+    };
+    let names = alias.iter().flat_map(|alias| &alias.columns).map(|column| &column.name);
+    alias
+        .iter()
+        .map(|alias| &alias.name)
+        .chain(names)
+        .try_for_each(|name| alias_name(name).map(drop))
+}
+
+/// 54001 for a FROM clause of too many items.
+pub(super) fn check_length(from: &[TableWithJoins]) -> Result<()> {
+    let items: usize = from.iter().map(|item| 1 + item.joins.len()).sum();
+    if items <= FROM_ITEMS_MAX {
+        return Ok(());
+    }
+    let message = format!("a FROM clause can have at most {FROM_ITEMS_MAX} items");
+    Err(Error::new(SqlState::StatementTooComplex, message)
+        .hint("Join parts of them in subqueries or WITH queries."))
 }
 
 /// The name that an expression without an alias gets.

@@ -58,6 +58,25 @@ fn check_class(ty: &SqlType, operator: &str) -> Result<()> {
     }
 }
 
+/// The most records inside each other: as text, each level doubles the quotes of the ones inside.
+const RECORD_DEPTH_MAX: usize = 20;
+
+/// A record of expressions; 54001 for too many records inside each other.
+pub(super) fn record(items: Vec<Expr>, fields: Vec<(String, SqlType)>) -> Result<Expr> {
+    fn depth(ty: &SqlType) -> usize {
+        match ty {
+            SqlType::Record(fields) => 1 + fields.iter().map(|f| depth(&f.1)).max().unwrap_or(0),
+            _ => 0,
+        }
+    }
+    let ty = SqlType::Record(fields);
+    if depth(&ty) > RECORD_DEPTH_MAX {
+        return Err(Error::new(SqlState::StatementTooComplex, "stack depth limit exceeded")
+            .hint(format!("Records may nest up to {RECORD_DEPTH_MAX} levels.")));
+    }
+    Ok(Expr::Row(items, ty))
+}
+
 /// The common type of two anonymous records, which have the same number of fields. Fields of
 /// different types become text: they can only be shown.
 fn common_record(a: &SqlType, b: &SqlType) -> Option<SqlType> {

@@ -209,8 +209,7 @@ impl Binder<'_> {
                             }
                         }
                     };
-                    let columns = found.columns_of(&table);
-                    items.extend(columns.map(|column| self.star_item(column)));
+                    items.extend(found.columns_of(&table).map(|c| self.star_item(c)));
                 }
                 SelectItem::QualifiedWildcard(SelectItemQualifiedWildcardKind::Expr(ast), _) => {
                     let mut cx =
