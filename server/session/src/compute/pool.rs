@@ -11,6 +11,9 @@ use tokio::runtime::Handle;
 pub(super) const THREADS_MAX: usize = 64;
 /// A thread without work ends after this time.
 const IDLE: Duration = Duration::from_secs(10);
+/// Address space for the stack of a thread: deep plans are run by recursion here too. Memory is
+/// taken only as far as it is used.
+const STACK_BYTES: usize = 128 << 20;
 /// How much lower the priority of these threads is than that of the process, as a nice value.
 #[cfg(target_os = "linux")]
 const NICER: i32 = 10;
@@ -52,7 +55,7 @@ impl Pool {
             return;
         }
         let pool = self.clone();
-        let thread = std::thread::Builder::new().name("compute".to_owned());
+        let thread = std::thread::Builder::new().name("compute".to_owned()).stack_size(STACK_BYTES);
         match thread.spawn(move || pool.serve()) {
             Ok(_) => state.threads += 1,
             Err(error) => {
