@@ -1,7 +1,7 @@
 //! The statement that the current thread computes for: its stop switch and its share of time.
 //!
-//! Whoever polls the work of a statement does it in [`poll`]. Inside, code that may compute for
-//! long calls one of these; outside of any statement all of them do nothing.
+//! Every poll of a statement's work is made by [`poll`]. Inside, code that may compute for long
+//! calls one of these functions. Outside of a statement all of them do nothing.
 //!
 //! ```text
 //! loops of plain functions    spend(units)?       the statement's stop, every 100 µs or so
@@ -232,7 +232,7 @@ pub fn aside<T>(work: impl FnOnce() -> T) -> T {
     let Some(aside) = aside else { return work() };
     let (mut work, mut result) = (Some(work), None);
     aside(&mut || result = work.take().map(|work| work()));
-    result.expect("whoever runs work aside runs it once")
+    result.expect("an `Aside` runs its work once")
 }
 
 /// Gives the thread back if the slice of this poll is used up; fails once the statement is to
