@@ -136,7 +136,8 @@ const ENDLESS: &[&str] = &[
      (SELECT g % 1009, count(*) FROM generate_series(1, 1000000 + o.id) AS g GROUP BY 1) s",
     "WITH RECURSIVE r (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r WHERE n > 0)
      SELECT count(*) FROM r WHERE n < 0",
-    "SELECT count(('[' || repeat('1,', 300000 + g) || '1]')::jsonb) FROM generate_series(1, 9999) g",
+    "SELECT count(('[' || repeat('1,', 300000 + g) || '1]')::jsonb)
+     FROM generate_series(1, 9999) AS g",
     "SELECT count(power(9.99::numeric + g, 60000)) FROM generate_series(1, 100000) AS g",
     "SELECT count(*) FROM generate_series(1, 100000) AS g
      WHERE repeat('ab', 200000) LIKE '%' || repeat('ab', 500 + g) || 'c'",
