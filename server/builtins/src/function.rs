@@ -58,6 +58,10 @@ pub enum Special {
     Setval,
     /// `lastval()`
     Lastval,
+    /// `pg_sequence_last_value(regclass)`
+    SequenceLastValue,
+    /// `braid_sequence_state(regclass)`: the last value, and whether it was called (1 or 0).
+    SequenceState,
     /// `pg_sleep(double precision)`
     Sleep,
     /// `set_config(text, text, boolean)`

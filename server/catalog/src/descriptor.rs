@@ -3,7 +3,8 @@
 //! Every object has an id from one counter; it is also its oid in the catalog views, so ids start
 //! at 16384 like PostgreSQL's. Expressions are kept as SQL text and bound when they are used.
 
-use braid_types::SqlType;
+use braid_types::datetime::typmod::{apply_typmod, type_name};
+use braid_types::{Datum, SqlType};
 use serde::{Deserialize, Serialize};
 
 /// The number of a database, schema, table, view, sequence, role, constraint or index.
@@ -76,6 +77,10 @@ pub struct Column {
     pub name: String,
     /// Its type.
     pub ty: SqlType,
+    /// What its type keeps of a time, a timestamp or an interval, by
+    /// [`braid_types::datetime::typmod`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub modifier: Option<i32>,
     /// Whether NULL is allowed.
     pub nullable: bool,
     /// The DEFAULT expression as SQL text.
@@ -94,6 +99,26 @@ pub struct Column {
     pub missing: Option<StoredDatum>,
     /// COMMENT ON COLUMN.
     pub comment: Option<String>,
+}
+
+impl Column {
+    /// The modifier of its type as `pg_attribute.atttypmod` has it; -1 without one.
+    pub fn typmod(&self) -> i32 {
+        self.modifier.unwrap_or_else(|| self.ty.typmod())
+    }
+
+    /// Its type with modifiers, as `format_type` prints it.
+    pub fn type_name(&self) -> String {
+        self.modifier.map_or_else(|| self.ty.display_name(), |typmod| type_name(&self.ty, typmod))
+    }
+
+    /// A value of its type as the type's modifier has it.
+    pub fn modified(&self, value: Datum) -> Datum {
+        match self.modifier {
+            Some(typmod) => apply_typmod(&value, typmod),
+            None => value,
+        }
+    }
 }
 
 /// A datum kept in a descriptor as its type's text form; `None` is NULL.

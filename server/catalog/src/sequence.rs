@@ -94,9 +94,9 @@ impl SequenceValues {
         })
     }
 
-    /// `lastval`: 55000 before the first `nextval` of this session.
-    pub fn lastval(&self) -> Result<i64> {
-        let value = self.last.and_then(|sequence| self.values.get(&sequence).copied());
+    /// `lastval` and its sequence: 55000 before the first `nextval` of this session.
+    pub fn lastval(&self) -> Result<(Id, i64)> {
+        let value = self.last.and_then(|id| self.values.get(&id).map(|value| (id, *value)));
         value.ok_or_else(|| {
             let message = "lastval is not yet defined in this session";
             Error::new(SqlState::ObjectNotInPrerequisiteState, message)

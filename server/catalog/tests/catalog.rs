@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -29,6 +29,7 @@ fn column(id: ColumnId, name: &str, ty: SqlType) -> Column {
         id,
         name: name.to_owned(),
         ty,
+        modifier: None,
         nullable: id != 1,
         default: None,
         generated: None,
@@ -522,9 +523,6 @@ impl RuntimeInfo for Running {
             is_self: true,
         }]
     }
-    fn sequence_last_value(&self, _sequence: Id) -> Option<i64> {
-        None
-    }
 }
 
 fn fits(datum: &Datum, ty: &SqlType) -> bool {
@@ -605,6 +603,7 @@ async fn every_catalog_view_gives_rows_of_its_columns() {
         lookup: &lookup,
         env: &env,
         runtime: &Running,
+        last_values: &HashMap::new(),
     };
     let mut oids = BTreeSet::new();
     let mut filled = 0;

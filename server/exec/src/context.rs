@@ -89,7 +89,12 @@ impl ExecContext {
 /// What functions that wait ask of the session.
 pub trait SessionServices: Send + Sync {
     /// Carries out a special function other than those of sequences and `pg_sleep`.
-    fn call<'a>(&'a self, special: Special, args: &'a [Datum]) -> BoxFuture<'a, Result<Datum>>;
+    fn call<'a>(
+        &'a self,
+        special: Special,
+        args: &'a [Datum],
+        catalog: &'a Catalog,
+    ) -> BoxFuture<'a, Result<Datum>>;
     /// The values of sequences in this session: `currval`, `lastval`.
     fn sequence_values(&self) -> &parking_lot::Mutex<braid_catalog::SequenceValues>;
 }

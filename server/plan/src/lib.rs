@@ -29,7 +29,7 @@ mod rules;
 mod sharing;
 mod visit;
 
-pub use bind::{bind_assignment_cast, bind_scalar, bind_table_expr, sql_type_of};
+pub use bind::{bind_assignment_cast, bind_scalar, bind_table_expr, sql_type_of, time_modifier_of};
 pub use cascades::{CascadeEffect, CascadeStep, CascadeTable, Cascades};
 pub use expr::{
     CallExpr, CaseExpr, CastExpr, CompareOp, Expr, QuantifiedExpr, SliceExpr, Slot, SubqueryExpr,

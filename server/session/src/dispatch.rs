@@ -18,6 +18,7 @@ use crate::portal::{Portal, Run, Running, Source};
 use crate::prepared::{Prepared, duplicate, unknown_statement};
 use crate::run::Ended;
 use crate::session::Session;
+use crate::settings::is_identity;
 use crate::shared::isolation_of;
 use crate::show;
 use crate::transaction::Block;
@@ -228,7 +229,7 @@ impl Session {
                 "SET"
             }
             Statement::Reset(reset) => {
-                self.reset(reset)?;
+                self.reset(reset).await?;
                 "RESET"
             }
             Statement::Prepare(prepare) => {
@@ -304,7 +305,7 @@ impl Session {
             "transaction_isolation" | "transaction_read_only" | "transaction_deferrable" => {
                 return self.set_mode(&set.name, values);
             }
-            "role" | "session_authorization" => {
+            name if is_identity(name) => {
                 return self.set_user(&set.name, values, local).await;
             }
             _ => {}
@@ -333,49 +334,20 @@ impl Session {
 
     /// `SET ROLE` and `SET SESSION AUTHORIZATION`.
     async fn set_user(&mut self, name: &str, values: Option<&[String]>, local: bool) -> Result<()> {
-        let wanted = values.and_then(<[String]>::first).filter(|value| *value != "none");
-        let Some(wanted) = wanted else {
-            let mut state = self.shared.state.lock();
-            if name == "session_authorization" {
-                state.settings.reset("role", local)?;
-            }
-            return state.settings.reset(name, local);
-        };
         let seq = self.ensure_open().txn.next_statement();
         let catalog = self.catalog_at(seq).await?;
-        let role = catalog.role_by_name(wanted).ok_or_else(|| {
-            Error::new(SqlState::InvalidParameterValue, format!("role \"{wanted}\" does not exist"))
-        })?;
-        let from = self.derived().session_user.clone();
-        let login = self.shared.entry.user.clone();
-        let denied = |what: String| Err(Error::new(SqlState::InsufficientPrivilege, what));
-        let mut state = self.shared.state.lock();
-        if name == "session_authorization" {
-            if !self.shared.superuser && *wanted != login {
-                return denied("permission denied to set session authorization".to_owned());
-            }
-            state.settings.reset("role", local)?;
-        } else {
-            let member =
-                catalog.role_by_name(&from).is_some_and(|user| catalog.acts_as(user.id, role.id));
-            if !member {
-                return denied(format!("permission denied to set role \"{wanted}\""));
-            }
-        }
-        state.settings.set(name, std::slice::from_ref(wanted), local)?;
-        let superuser = if role.superuser { "on" } else { "off" };
-        state.settings.force("is_superuser", superuser.to_owned());
-        Ok(())
+        let wanted = values.and_then(<[String]>::first).map(String::as_str);
+        self.shared.set_identity(&catalog, name, wanted, local)
     }
 
-    fn reset(&mut self, reset: &Reset) -> Result<()> {
-        let mut state = self.shared.state.lock();
+    async fn reset(&mut self, reset: &Reset) -> Result<()> {
         match reset {
             Reset::All => {
-                state.settings.reset_all();
+                self.shared.state.lock().settings.reset_all();
                 Ok(())
             }
-            Reset::Name(name) => state.settings.reset(name, false),
+            Reset::Name(name) if is_identity(name) => self.set_user(name, None, false).await,
+            Reset::Name(name) => self.shared.state.lock().settings.reset(name, false),
         }
     }
 
@@ -510,8 +482,8 @@ impl Session {
         self.note_prepared();
         self.shared.sequences.lock().clear();
         let mut state = self.shared.state.lock();
-        for name in ["role", "session_authorization"] {
-            state.settings.reset(name, false)?;
+        for name in ["role", "session_authorization", "is_superuser"] {
+            state.settings.set_identity(name, None, false);
         }
         state.settings.reset_all();
         Ok("DISCARD ALL".to_owned())

@@ -39,6 +39,7 @@ mod extended;
 mod garbage;
 mod gateways;
 mod group;
+mod identity;
 mod left_over;
 mod metrics;
 mod options;

@@ -22,6 +22,7 @@ use crate::entry::SessionEntry;
 use crate::errors::RetryCounters;
 use crate::garbage::collect_garbage;
 use crate::gateways::{finish_for_others, follow_statistics, remove_unfinished};
+use crate::identity::check_start;
 use crate::left_over::remove_left_over;
 use crate::metrics::Metric;
 use crate::options::SessionOptions;
@@ -259,7 +260,7 @@ impl Server {
     /// the user or the database does not take it.
     pub async fn open_session(
         self: &Arc<Self>,
-        options: SessionOptions,
+        mut options: SessionOptions,
         permit: Permit,
     ) -> Result<Session> {
         let catalog = self.catalog_now().await?;
@@ -294,6 +295,7 @@ impl Server {
                 format!("too many connections for role \"{}\"", role.name),
             ));
         }
+        check_start(&mut options.settings, role, &catalog)?;
         let mut secret = [0u8; 4];
         SystemRandom::new()
             .fill(&mut secret)

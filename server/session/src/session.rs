@@ -13,13 +13,14 @@ use tokio::time::Instant;
 use crate::client::{Client, Notice, Severity};
 use crate::entry::{Ender, SessionEntry, ended};
 use crate::group::GroupState;
+use crate::identity::may_start_with;
 use crate::options::SessionOptions;
 use crate::plan_cache::PlanKey;
 use crate::portal::Portal;
 use crate::prepared::Prepared;
 use crate::replay::Replay;
 use crate::server::{Permit, Server};
-use crate::settings::{Active, SETTINGS, Settings};
+use crate::settings::{Active, SETTINGS, Settings, is_identity};
 use crate::shared::{Modes, Shared, State};
 use crate::transaction::{Block, BlockState, Open};
 
@@ -104,7 +105,8 @@ impl Session {
         database: &Database,
     ) -> Session {
         let mut start = options.settings;
-        for (name, value) in &role.settings {
+        let own = role.settings.iter().filter(|(name, _)| may_start_with(name, role).is_ok());
+        for (name, value) in own.filter(|(name, _)| !is_identity(&name.to_ascii_lowercase())) {
             // A default that is no longer valid must not keep its user out.
             if let Ok(value) = Settings::check(name, std::slice::from_ref(value)) {
                 start.entry(name.to_ascii_lowercase()).or_insert(value);
@@ -112,7 +114,7 @@ impl Session {
         }
         start.insert("session_authorization".to_owned(), role.name.clone());
         let superuser = if role.superuser { "on" } else { "off" };
-        start.insert("is_superuser".to_owned(), superuser.to_owned());
+        start.entry("is_superuser".to_owned()).or_insert_with(|| superuser.to_owned());
         let settings = Settings::new(start);
         let modes = default_modes(settings.active());
         let state =

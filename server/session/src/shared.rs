@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use braid_builtins::Special;
 use braid_catalog::{
-    CursorInfo, GatewayInfo, Id, LockEntry, MetricEntry, PreparedInfo, RuntimeInfo, SequenceValues,
-    SessionInfo, SettingInfo,
+    Catalog, CursorInfo, GatewayInfo, LockEntry, MetricEntry, PreparedInfo, RuntimeInfo,
+    SequenceValues, SessionInfo, SettingInfo,
 };
 use braid_exec::SessionServices;
 use braid_sql::ast::IsolationLevel;
@@ -17,7 +17,7 @@ use parking_lot::Mutex;
 
 use crate::entry::SessionEntry;
 use crate::server::Server;
-use crate::settings::{Access, Kind, SETTINGS, Settings};
+use crate::settings::{Access, Kind, SETTINGS, Settings, is_identity};
 
 /// The modes of the current transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,7 +61,7 @@ pub(crate) struct Shared {
     pub server: Arc<Server>,
     pub entry: Arc<SessionEntry>,
     /// The role that logged in.
-    pub role: Id,
+    pub role: braid_catalog::Id,
     /// Whether the user who logged in is a superuser.
     pub superuser: bool,
     pub state: Mutex<State>,
@@ -98,8 +98,48 @@ impl Shared {
         }
     }
 
+    /// Takes a role or the user of the session, or goes back to that of the session's start.
+    /// 42501 unless the session's user may.
+    pub(crate) fn set_identity(
+        &self,
+        catalog: &Catalog,
+        name: &str,
+        wanted: Option<&str>,
+        local: bool,
+    ) -> Result<()> {
+        let denied = |what: String| Err(Error::new(SqlState::InsufficientPrivilege, what));
+        let mut state = self.state.lock();
+        if let Some(wanted) = wanted.filter(|wanted| name != "role" || *wanted != "none") {
+            let role = catalog.role_by_name(wanted).ok_or_else(|| {
+                let message = format!("role \"{wanted}\" does not exist");
+                Error::new(SqlState::InvalidParameterValue, message)
+            })?;
+            if name == "role" {
+                let from = state.settings.get("session_authorization").unwrap_or_default();
+                let from = catalog.role_by_name(&from);
+                if !from.is_some_and(|user| catalog.acts_as(user.id, role.id)) {
+                    return denied(format!("permission denied to set role \"{wanted}\""));
+                }
+            } else if !self.superuser && *wanted != *self.entry.user {
+                return denied("permission denied to set session authorization".to_owned());
+            }
+        }
+        if name == "session_authorization" {
+            state.settings.set_identity("role", None, local);
+        }
+        state.settings.set_identity(name, wanted.map(str::to_owned), local);
+        let get = |name| state.settings.get(name).unwrap_or_default();
+        let user = match get("role") {
+            role if role == "none" => get("session_authorization"),
+            role => role,
+        };
+        let superuser = catalog.role_by_name(&user).is_some_and(|role| role.superuser);
+        state.settings.note_superuser(superuser, local);
+        Ok(())
+    }
+
     /// `set_config`
-    fn set_config(&self, args: &[Datum]) -> Result<Datum> {
+    fn set_config(&self, args: &[Datum], catalog: &Catalog) -> Result<Datum> {
         let [name, value, local] = args else {
             return Err(Error::internal("set_config takes three arguments"));
         };
@@ -108,6 +148,15 @@ impl Shared {
             return Err(Error::new(SqlState::NullValueNotAllowed, message));
         };
         let local = local.as_bool().unwrap_or(false);
+        let lower = name.to_ascii_lowercase();
+        if is_identity(&lower) {
+            let wanted = match value {
+                Datum::Text(value) => Some(&**value),
+                _ => None,
+            };
+            self.set_identity(catalog, &lower, wanted, local)?;
+            return Ok(Datum::text(self.state.lock().settings.show(name)?));
+        }
         let mut state = self.state.lock();
         match value {
             Datum::Text(value) => {
@@ -126,7 +175,7 @@ impl Shared {
         let Some(entry) = pid.and_then(|pid| self.server.entry(pid)) else {
             return Ok(Datum::Bool(false));
         };
-        if !self.superuser && entry.user != self.entry.user {
+        if !self.state.lock().settings.is_superuser() && entry.user != self.entry.user {
             let what = if terminate { "terminate" } else { "cancel query of" };
             return Err(Error::new(
                 SqlState::InsufficientPrivilege,
@@ -165,9 +214,14 @@ fn blocking_pids(locks: &[LockEntry], args: &[Datum]) -> Datum {
 }
 
 impl SessionServices for Shared {
-    fn call<'a>(&'a self, special: Special, args: &'a [Datum]) -> BoxFuture<'a, Result<Datum>> {
+    fn call<'a>(
+        &'a self,
+        special: Special,
+        args: &'a [Datum],
+        catalog: &'a Catalog,
+    ) -> BoxFuture<'a, Result<Datum>> {
         let result = match special {
-            Special::SetConfig => self.set_config(args),
+            Special::SetConfig => self.set_config(args, catalog),
             Special::CancelBackend => self.signal(args, false),
             Special::TerminateBackend => self.signal(args, true),
             Special::BlockingPids => Ok(blocking_pids(&self.locks(), args)),
@@ -185,10 +239,11 @@ impl SessionServices for Shared {
 impl RuntimeInfo for Shared {
     fn sessions(&self) -> Vec<SessionInfo> {
         let user = self.current_user();
+        let superuser = self.state.lock().settings.is_superuser();
         let entries = self.server.entries();
         let shown = entries.iter().map(|entry| {
             let mut info = entry.info();
-            if !self.superuser && info.user != user {
+            if !superuser && info.user != user {
                 info.query = "<insufficient privilege>".to_owned();
             }
             info
@@ -225,25 +280,29 @@ impl RuntimeInfo for Shared {
             .iter()
             .map(|setting| {
                 let (vartype, unit, min, max, values) = describe_kind(&setting.kind);
+                let value = self.setting(setting.name).unwrap_or_default();
+                let reset = self.state.lock().settings.reset_value(setting);
+                let source = if value == reset { "default" } else { "session" };
                 SettingInfo {
                     name: setting.name.to_owned(),
-                    value: self.setting(setting.name).unwrap_or_default(),
+                    value: in_unit(&setting.kind, &value),
                     unit,
                     category: "Session".to_owned(),
                     description: setting.description.to_owned(),
                     context: match setting.access {
-                        Access::User | Access::Transaction => "user",
+                        Access::User | Access::Transaction | Access::Identity => "user",
+                        Access::Superuser => "superuser",
                         Access::Fixed => "internal",
                         Access::Start => "postmaster",
                     }
                     .to_owned(),
                     vartype: vartype.to_owned(),
-                    source: "default".to_owned(),
+                    source: source.to_owned(),
                     min,
                     max,
                     values,
-                    boot: Some(setting.default.to_owned()),
-                    reset: Some(setting.default.to_owned()),
+                    boot: Some(in_unit(&setting.kind, setting.default)),
+                    reset: Some(in_unit(&setting.kind, &reset)),
                 }
             })
             .collect()
@@ -260,9 +319,16 @@ impl RuntimeInfo for Shared {
     fn gateways(&self) -> Vec<GatewayInfo> {
         self.server.gateways.list()
     }
+}
 
-    fn sequence_last_value(&self, _sequence: Id) -> Option<i64> {
-        None
+/// A value as a plain number in the variable's unit; others as they are.
+fn in_unit(kind: &Kind, value: &str) -> String {
+    match kind {
+        Kind::Int { unit: Some(unit), .. } => match crate::settings::in_unit(value, *unit) {
+            Some(number) => number.to_string(),
+            None => value.to_owned(),
+        },
+        _ => value.to_owned(),
     }
 }
 

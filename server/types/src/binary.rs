@@ -86,7 +86,11 @@ fn decode_value(ty: &SqlType, reader: &mut Reader<'_>) -> Result<Datum> {
             let bytes = rest(reader);
             Datum::Text(crate::text::apply_length(ty, utf8(&bytes)?, false)?)
         }
-        SqlType::Name | SqlType::InternalChar => {
+        SqlType::InternalChar => {
+            let byte = reader.fixed::<1>()?[0];
+            Datum::text(if byte == 0 { String::new() } else { char::from(byte).to_string() })
+        }
+        SqlType::Name => {
             let bytes = rest(reader);
             Datum::Text(crate::text::apply_length(ty, utf8(&bytes)?, false)?)
         }
@@ -176,7 +180,14 @@ fn decode_numeric(reader: &mut Reader<'_>) -> Result<Numeric> {
         }
         text.push_str(&format!("{group:04}"));
     }
-    let exponent = (weight + 1 - i64::from(groups)) * 4;
+    // Digits beyond the scale go before parsing: the last group may reach beyond its limit.
+    let mut exponent = (weight + 1 - i64::from(groups)) * 4;
+    let beyond = (-exponent - i64::from(scale)).clamp(0, i64::from(groups) * 4);
+    text.truncate(text.len() - beyond as usize);
+    exponent += beyond;
+    if beyond == i64::from(groups) * 4 {
+        exponent = 0;
+    }
     let value = Numeric::parse(&format!("{text}e{exponent}"))?;
     // Digits beyond the display scale are cut, missing ones are zeros.
     value.trunc_to_scale(scale)
@@ -262,6 +273,9 @@ pub fn encode(ty: &SqlType, datum: &Datum, out: &mut Vec<u8>) {
         }
         Datum::Float(value) => out.extend_from_slice(&value.to_be_bytes()),
         Datum::Numeric(value) => encode_numeric(value, out),
+        Datum::Text(value) if *ty == SqlType::InternalChar => {
+            out.push(value.chars().next().map_or(0, |c| u32::from(c) as u8));
+        }
         Datum::Text(value) => out.extend_from_slice(value.as_bytes()),
         Datum::Bytes(value) => out.extend_from_slice(value),
         Datum::Uuid(value) => out.extend_from_slice(value),

@@ -375,7 +375,8 @@ impl SqlType {
         }
     }
 
-    fn innermost(&self) -> &SqlType {
+    /// The element of an array, of its elements and so on; any other type itself.
+    pub fn innermost(&self) -> &SqlType {
         match self {
             SqlType::Array(element) => element.innermost(),
             other => other,

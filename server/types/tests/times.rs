@@ -55,7 +55,7 @@ fn in_date_style(style: &str, text: &str) -> Result<String> {
         "YMD" => DateOrder::Ymd,
         _ => DateOrder::Mdy,
     };
-    settings.time_zone = dt::zone_by_name("America/New_York")?;
+    settings.time_zone = dt::zone_by_name("America/New_York")?.at_instant(utc);
     let local = dt::utc_to_local(&settings.time_zone, utc);
     let date = match local {
         i64::MAX => i32::MAX,

@@ -4,10 +4,9 @@
 //! `clock_timestamp()` moves while a statement runs.
 
 use braid_types::datetime::{
-    DAY_MICROS, fixed_zone, is_infinite, local_to_utc, parse_offset, utc_to_local, zone_by_name,
+    DAY_MICROS, ZoneName, fixed_zone, is_infinite, local_to_utc, utc_to_local, zone_by_name,
 };
 use braid_types::{Datum, Error, Result, SqlState, SqlType, text};
-use jiff::tz::TimeZone;
 
 use super::{local, micros};
 use crate::Call;
@@ -43,27 +42,16 @@ fn time_of_day(call: &Call<'_>) -> Result<Datum> {
     crate::call::text(shown)
 }
 
-/// A zone by name. A bare offset is read as POSIX has it, west positive, as PostgreSQL does here
-/// (and only here: `SET TimeZone` reads it the other way).
-pub(super) fn named_zone(name: &str) -> Result<TimeZone> {
-    if name.starts_with(|c: char| c.is_ascii_digit() || c == '+' || c == '-')
-        && let Some(zone) = parse_offset(name).and_then(|seconds| fixed_zone(-seconds))
-    {
-        return Ok(zone);
-    }
-    zone_by_name(name)
-}
-
 /// The zone of `AT TIME ZONE`: a name, or an interval without months or days.
-fn zone_argument(call: &Call<'_>) -> Result<TimeZone> {
-    let Datum::Interval(offset) = call.datum(0) else { return named_zone(call.text(0)?) };
+fn zone_argument(call: &Call<'_>) -> Result<ZoneName> {
+    let Datum::Interval(offset) = call.datum(0) else { return zone_by_name(call.text(0)?) };
     if offset.months != 0 || offset.days != 0 {
         let shown = text::to_string(&SqlType::Interval, call.datum(0), call.env.settings());
         let message = format!("interval time zone \"{shown}\" must not include months or days");
         return Err(Error::new(SqlState::InvalidParameterValue, message));
     }
     let seconds = i32::try_from(offset.micros / 1_000_000).ok();
-    seconds.and_then(fixed_zone).ok_or_else(|| {
+    seconds.and_then(fixed_zone).map(ZoneName::Rules).ok_or_else(|| {
         let message = "time zone displacement out of range";
         Error::new(SqlState::InvalidTimeZoneDisplacement, message)
     })
@@ -75,7 +63,7 @@ fn to_local(call: &Call<'_>) -> Result<Datum> {
     if is_infinite(value) {
         return Ok(Datum::Timestamp(value));
     }
-    Ok(Datum::Timestamp(utc_to_local(&zone, value)))
+    Ok(Datum::Timestamp(utc_to_local(&zone.at_instant(value), value)))
 }
 
 /// A local time of a zone as an instant.
@@ -84,7 +72,7 @@ fn to_instant(call: &Call<'_>) -> Result<Datum> {
     if is_infinite(value) {
         return Ok(Datum::Timestamptz(value));
     }
-    Ok(Datum::Timestamptz(local_to_utc(&zone, value)?))
+    Ok(Datum::Timestamptz(local_to_utc(&zone.at_local(value), value)?))
 }
 
 pub(super) fn register(registry: &mut Registry) {

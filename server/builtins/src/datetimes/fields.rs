@@ -2,11 +2,11 @@
 
 use braid_types::datetime::{
     date_bin, extract, is_infinite, trunc_interval, trunc_timestamp, trunc_timestamptz,
+    zone_by_name,
 };
 use braid_types::{Datum, Result};
 use jiff::tz::TimeZone;
 
-use super::clock::named_zone;
 use super::{date, micros, zone};
 use crate::Call;
 use crate::registry::Registry;
@@ -33,7 +33,7 @@ fn date_trunc(call: &Call<'_>) -> Result<Datum> {
     Ok(match call.datum(1) {
         Datum::Interval(value) => Datum::Interval(trunc_interval(name, value)?),
         Datum::Timestamptz(value) if call.args.len() > 2 => {
-            let zone = named_zone(call.text(2)?)?;
+            let zone = zone_by_name(call.text(2)?)?.at_instant(*value);
             Datum::Timestamptz(trunc_timestamptz(name, *value, &zone)?)
         }
         Datum::Timestamptz(value) => {

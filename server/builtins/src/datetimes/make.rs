@@ -1,10 +1,12 @@
 //! Making dates, times and intervals from parts; ages; justified intervals.
 
+use braid_types::datetime::typmod::{PRECISION_MAX, apply_typmod};
 use braid_types::datetime::{
-    DAY_MICROS, age, justify_days, justify_hours, justify_interval, local_to_utc, make_date,
-    make_interval, make_time, timestamp, zone_by_name,
+    DAY_MICROS, age, fixed_zone, justify_days, justify_hours, justify_interval, local_to_utc,
+    make_date, make_interval, make_time, parse_offset, timestamp, zone_by_name,
 };
 use braid_types::{Datum, Error, Interval, Result, SqlState};
+use jiff::tz::TimeZone;
 
 use super::{local, micros, zone};
 use crate::Call;
@@ -28,10 +30,26 @@ fn local_timestamp(call: &Call<'_>) -> Result<i64> {
     timestamp(days.into(), clock).ok_or_else(out_of_range)
 }
 
+/// The zone that a text names for a local time; an offset needs a sign and counts east of
+/// Greenwich.
+fn given_zone(text: &str, local: i64) -> Result<TimeZone> {
+    let Some(first) = text.bytes().next().filter(|b| matches!(b, b'+' | b'-' | b'0'..=b'9')) else {
+        return Ok(zone_by_name(text)?.at_local(local));
+    };
+    let refused = |message: String| Error::new(SqlState::InvalidParameterValue, message);
+    if first.is_ascii_digit() {
+        let message = format!("invalid input syntax for type numeric time zone: \"{text}\"");
+        return Err(refused(message)
+            .hint("Numeric time zones must have \"-\" or \"+\" as first character."));
+    }
+    let zone = parse_offset(text).and_then(fixed_zone);
+    zone.ok_or_else(|| refused(format!("time zone \"{text}\" not recognized")))
+}
+
 fn make_timestamptz(call: &Call<'_>) -> Result<Datum> {
     let local = local_timestamp(call)?;
     let instant = if call.args.len() > 6 {
-        local_to_utc(&zone_by_name(call.text(6)?)?, local)?
+        local_to_utc(&given_zone(call.text(6)?, local)?, local)?
     } else {
         local_to_utc(zone(call), local)?
     };
@@ -92,7 +110,14 @@ fn from_seconds(call: &Call<'_>) -> Result<Datum> {
     Ok(Datum::Timestamptz(value))
 }
 
+/// A value of a type with a modifier, as `timestamp(3)` has it.
+fn modified(call: &Call<'_>) -> Result<Datum> {
+    let typmod = i32::try_from(call.int(1)?).unwrap_or(PRECISION_MAX);
+    Ok(apply_typmod(call.datum(0), typmod))
+}
+
 pub(super) fn register(registry: &mut Registry) {
+    registry.add("braid_time_modifier(anyelement, int4) -> anyelement", modified);
     registry.add("make_date(int4, int4, int4) -> date", |c| Ok(Datum::Date(date(c)?)));
     registry.add("make_time(int4, int4, float8) -> time", |c| {
         Ok(Datum::Time(make_time(c.int(0)?, c.int(1)?, c.float(2)?)?))

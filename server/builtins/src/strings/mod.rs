@@ -3,9 +3,11 @@
 mod basic;
 mod bytes;
 mod digest;
+mod extent;
 mod format;
 mod like;
 mod pattern;
+mod pgcrypto;
 mod quote;
 mod regexp;
 mod split;
@@ -21,6 +23,7 @@ pub(crate) fn register(registry: &mut Registry) {
     basic::register(registry);
     bytes::register(registry);
     digest::register(registry);
+    pgcrypto::register(registry);
     format::register(registry);
     like::register(registry);
     quote::register(registry);

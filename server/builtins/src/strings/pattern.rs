@@ -1,16 +1,17 @@
 //! PostgreSQL's advanced regular expressions, translated and compiled.
 //!
 //! Most patterns run on `regex` (linear time). Those with back references or lookaround run on
-//! `fancy-regex`, whose backtracking is bounded. A difference that stays: among alternatives the
-//! first that matches wins, where PostgreSQL takes the longest.
+//! `fancy-regex`, whose backtracking is bounded. How far a match reaches follows POSIX and not the
+//! order of alternatives ([`super::extent`]); for patterns on `fancy-regex` the order counts.
 //!
 //! Compiled patterns are kept per thread, the most recently used ones.
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::rc::Rc;
 
 use braid_types::{Error, Result, SqlState};
 
+use super::extent::Extent;
 use crate::call::invalid;
 
 /// How many compiled patterns a thread keeps.
@@ -68,8 +69,40 @@ impl Flags {
 
 /// A compiled pattern.
 pub(super) enum Pattern {
-    Plain(regex::Regex),
+    Plain(Box<Plain>),
     Backtracking(Box<fancy_regex::Regex>),
+}
+
+/// A pattern without back references and lookaround.
+pub(super) struct Plain {
+    regex: regex::Regex,
+    /// The flags in front of the pattern's body.
+    flags: String,
+    body: String,
+    /// Made when the place of a match is asked for first.
+    extent: OnceCell<Option<Extent>>,
+}
+
+impl Plain {
+    fn find_at(&self, text: &str, start: usize) -> Result<Option<Groups>> {
+        let extent = match self.extent.get() {
+            Some(extent) => extent,
+            None => {
+                let extent = Extent::of(&self.flags, &self.body, COMPILED_BYTES_MAX);
+                let extent = extent.map_err(|error| compile_error(&error.to_string()))?;
+                self.extent.get_or_init(|| extent)
+            }
+        };
+        let Some(extent) = extent else {
+            return Ok(groups_of(self.regex.captures_at(text, start)));
+        };
+        let Some(found) = self.regex.find_at(text, start) else { return Ok(None) };
+        let end = extent.end(text, found.start()).unwrap_or(found.end());
+        if end != found.end() {
+            return Ok(Some(extent.groups(text, found.start(), end)));
+        }
+        Ok(groups_of(self.regex.captures_at(text, start)))
+    }
 }
 
 /// Where a match and its groups lie, in bytes; the whole match comes first.
@@ -78,7 +111,7 @@ pub(super) type Groups = Vec<Option<(usize, usize)>>;
 impl Pattern {
     pub(super) fn is_match(&self, text: &str) -> Result<bool> {
         match self {
-            Pattern::Plain(regex) => Ok(regex.is_match(text)),
+            Pattern::Plain(plain) => Ok(plain.regex.is_match(text)),
             Pattern::Backtracking(regex) => regex.is_match(text).map_err(gave_up),
         }
     }
@@ -86,15 +119,17 @@ impl Pattern {
     /// The first match at or after a byte position.
     pub(super) fn find_at(&self, text: &str, start: usize) -> Result<Option<Groups>> {
         Ok(match self {
-            Pattern::Plain(regex) => regex
-                .captures_at(text, start)
-                .map(|found| found.iter().map(|g| g.map(|g| (g.start(), g.end()))).collect()),
+            Pattern::Plain(plain) => plain.find_at(text, start)?,
             Pattern::Backtracking(regex) => regex
                 .captures_from_pos(text, start)
                 .map_err(gave_up)?
                 .map(|found| found.iter().map(|g| g.map(|g| (g.start(), g.end()))).collect()),
         })
     }
+}
+
+fn groups_of(found: Option<regex::Captures<'_>>) -> Option<Groups> {
+    found.map(|found| found.iter().map(|g| g.map(|g| (g.start(), g.end()))).collect())
 }
 
 fn gave_up(_: fancy_regex::Error) -> Error {
@@ -193,19 +228,20 @@ fn build(pattern: &str, mut flags: Flags) -> Result<Pattern> {
             prefix.push(letter);
         }
     }
-    let whole = if prefix.len() > 2 { format!("{prefix}){body}") } else { body };
+    let flags = if prefix.len() > 2 { format!("{prefix})") } else { String::new() };
+    let whole = format!("{flags}{body}");
     if backtracking {
         let built = fancy_regex::RegexBuilder::new(&whole).backtrack_limit(1_000_000).build();
         return built
             .map(|regex| Pattern::Backtracking(Box::new(regex)))
             .map_err(|error| compile_error(&error.to_string()));
     }
-    regex::RegexBuilder::new(&whole)
+    let regex = regex::RegexBuilder::new(&whole)
         .size_limit(COMPILED_BYTES_MAX)
         .nest_limit(200)
         .build()
-        .map(Pattern::Plain)
-        .map_err(|error| compile_error(&error.to_string()))
+        .map_err(|error| compile_error(&error.to_string()))?;
+    Ok(Pattern::Plain(Box::new(Plain { regex, flags, body, extent: OnceCell::new() })))
 }
 
 /// Rewrites one pattern; whitespace and comments of expanded syntax are dropped on the way.

@@ -17,6 +17,14 @@ fn or_null(value: Option<String>) -> Result<Datum> {
     Ok(value.map_or(Datum::Null, Datum::text))
 }
 
+/// Whether a type's modifier is one of times.
+fn is_time(ty: &SqlType) -> bool {
+    matches!(
+        ty.innermost(),
+        SqlType::Time | SqlType::Timestamp | SqlType::Timestamptz | SqlType::Interval
+    )
+}
+
 fn format_type(call: &Call<'_>) -> Result<Datum> {
     if call.is_null(0) {
         return Ok(Datum::Null);
@@ -28,6 +36,9 @@ fn format_type(call: &Call<'_>) -> Result<Datum> {
     let Some(ty) = SqlType::from_oid(oid) else { return text("???") };
     match call.datum(1) {
         Datum::Int(-1) if matches!(ty, SqlType::Char(_)) => text("bpchar"),
+        Datum::Int(typmod) if *typmod >= 0 && is_time(&ty) => {
+            text(braid_types::datetime::typmod::type_name(&ty, *typmod as i32))
+        }
         Datum::Int(typmod) => text(ty.with_typmod(*typmod as i32).display_name()),
         _ => text(ty.plain_name()),
     }

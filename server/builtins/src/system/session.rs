@@ -108,6 +108,9 @@ fn register_specials(registry: &mut Registry) {
     registry.special("setval(regclass, int8) -> int8 volatile", Special::Setval);
     registry.special("setval(regclass, int8, bool) -> int8 volatile", Special::Setval);
     registry.special("lastval() -> int8 volatile", Special::Lastval);
+    registry
+        .special("pg_sequence_last_value(regclass) -> int8 volatile", Special::SequenceLastValue);
+    registry.special("braid_sequence_state(regclass) -> int8[] volatile", Special::SequenceState);
     registry.special("pg_sleep(float8) -> void volatile", Special::Sleep);
     registry.special("set_config(text, text, bool) -> text volatile lax", Special::SetConfig);
     registry.special("pg_cancel_backend(int4) -> bool volatile", Special::CancelBackend);

@@ -91,7 +91,7 @@ fn push(sheet: &mut Sheet, attribute: &Attribute<'_>) {
         count(number),
         int(i32::from(ty.is_array())),
         int(-1),
-        int(ty.typmod()),
+        int(column.map_or_else(|| ty.typmod(), Column::typmod)),
         flag(by_value(ty)),
         text(alignment(ty)),
         text(storage(ty)),

@@ -5,7 +5,8 @@
 //! - `columns`: their columns with family and hidden ones;
 //! - `indexes`: their indexes with number, state, the prefix of their keys and, interleaved,
 //!   the table that they lie below;
-//! - `locks`: locks held and awaited, with readable keys and how long they have been waited for;
+//! - `locks`: locks held and awaited, with readable keys (for those who may read the table) and
+//!   how long they have been waited for;
 //! - `metrics`: the counters that `/metrics` shows;
 //! - `sessions`: open sessions with their transactions;
 //! - `gateways`: the processes that serve this store (one on the embedded store), with the end of
@@ -17,7 +18,7 @@ use braid_types::{Datum, Interval, Json, Result, Row};
 use super::registry::{RowsOf, VirtualContext};
 use super::sessions::{lock_key, time};
 use super::sheet::{Sheet, flag, int, optional, text, texts};
-use crate::{CatalogKeyNames, Index, IndexState, Table};
+use crate::{CatalogKeyNames, Index, IndexState, LockEntry, Object, Table};
 
 /// The tables and their columns, in the form of `columns.txt`.
 pub(super) const COLUMNS: &str = "\
@@ -131,7 +132,7 @@ fn columns(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
                 int(table.id),
                 int(column.id),
                 text(&column.name),
-                text(column.ty.display_name()),
+                text(column.type_name()),
                 flag(column.nullable),
                 optional(column.default.as_ref().map(|text| {
                     crate::definition::shown_default(text, |id| cx.lookup.relation_name(id))
@@ -198,15 +199,31 @@ fn indexes(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
     sheet.rows()
 }
 
+/// Whether the user may see the values in a lock's key: a superuser, who has locked it, and who
+/// may read the table.
+fn sees_key(cx: &VirtualContext<'_>, entry: &LockEntry) -> bool {
+    let user = cx.catalog.role_by_name(cx.env.current_user());
+    let Some(user) = user else { return false };
+    let table = || crate::owner_of(cx.catalog, &entry.info.span.start).map(|(table, _)| table);
+    user.superuser
+        || entry.pid == Some(cx.env.backend_pid())
+        || table().is_some_and(|t| cx.catalog.has_privilege(user.id, Object::Table(t), "SELECT"))
+}
+
 fn locks(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
     let columns = ["transaction_id", "pid", "key", "strength", "granted", "waited"];
     let mut sheet = Sheet::new("braid_internal.locks", &columns);
     for entry in cx.runtime.locks() {
         let micros = i64::try_from(entry.info.waited.as_micros()).unwrap_or(i64::MAX);
+        let key = if sees_key(cx, &entry) {
+            lock_key(cx, &entry.info.span)
+        } else {
+            "<insufficient privilege>".to_owned()
+        };
         sheet.push([
             number(entry.info.txn.0),
             entry.pid.map_or(Datum::Null, int),
-            text(lock_key(cx, &entry.info.span)),
+            text(key),
             text(match entry.info.strength {
                 braid_kv::LockStrength::Shared => "shared",
                 braid_kv::LockStrength::Exclusive => "exclusive",

@@ -49,6 +49,11 @@ impl VirtualTable {
     pub fn kind(&self) -> &'static str {
         if self.relkind == 'v' { "view" } else { "table" }
     }
+
+    /// Whether its rows show how far sequences have come.
+    pub fn shows_last_values(&self) -> bool {
+        self.schema == PG_CATALOG && self.name == "pg_sequences"
+    }
 }
 
 impl std::fmt::Debug for VirtualTable {
@@ -69,6 +74,9 @@ pub struct VirtualContext<'a> {
     pub env: &'a dyn Environment,
     /// The running server.
     pub runtime: &'a dyn RuntimeInfo,
+    /// The last values of the sequences that were used and that the user may see, if the view
+    /// [shows them](VirtualTable::shows_last_values).
+    pub last_values: &'a HashMap<Id, i64>,
 }
 
 struct Registry {

@@ -303,7 +303,6 @@ fn pg_sequences(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
         ],
     );
     for sequence in cx.catalog.sequences_of(cx.path.database) {
-        let last = cx.runtime.sequence_last_value(sequence.id);
         sheet.push([
             text(cx.catalog.schema_name(sequence.schema)),
             text(&sequence.name),
@@ -315,7 +314,7 @@ fn pg_sequences(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
             int(sequence.increment),
             flag(sequence.cycle),
             int(sequence.cache),
-            last.map_or(Datum::Null, int),
+            cx.last_values.get(&sequence.id).map_or(Datum::Null, |value| int(*value)),
         ]);
     }
     sheet.rows()

@@ -16,8 +16,6 @@ pub trait RuntimeInfo: Send + Sync {
     fn cursors(&self) -> Vec<CursorInfo>;
     /// The gateways over this store.
     fn gateways(&self) -> Vec<crate::GatewayInfo>;
-    /// The last value a sequence gave in this process, if it is known without waiting.
-    fn sequence_last_value(&self, sequence: crate::Id) -> Option<i64>;
 }
 
 /// A session. Times are microseconds since 2000-01-01 UTC.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use braid_catalog::{Identity, Sequence, Table};
-use braid_plan::{bind_assignment_cast, sql_type_of};
+use braid_plan::{bind_assignment_cast, sql_type_of, time_modifier_of};
 use braid_sql::ast::{AlterColumnAction, DataType, Expr, IdentityMode, ObjectName};
 use braid_types::{Datum, Error, Result, SqlState, SqlType};
 
@@ -180,6 +180,8 @@ async fn set_type(
     let from_row = new.using.is_some();
     let column = &mut changed.columns[place];
     column.ty = ty.clone();
+    column.modifier = time_modifier_of(new.data_type);
+    let new_column = column.clone();
     column.missing = None;
     if let Some(default) = column.default.clone().filter(|_| column.owned_sequence.is_none()) {
         let bound = cx.plan(|context| braid_plan::bind_scalar(context, &default, &ty));
@@ -199,7 +201,7 @@ async fn set_type(
         let mut row = row.to_vec();
         let input = std::slice::from_ref(&row[place]);
         let value = cx.value(&convert, if from_row { &row } else { input })?;
-        row[place] = value;
+        row[place] = new_column.modified(value);
         Ok(row)
     })
     .await
@@ -287,10 +289,11 @@ pub(super) async fn compute_column(
     if bound.waits() {
         return Err(Error::unsupported("a default of a new column that has to wait"));
     }
+    let column = column.clone();
     let nullable = column.nullable;
     cx.rewrite(old, changed, |cx, row| {
         let row = with(row, place, Datum::Null);
-        let value = cx.value(&bound, &row)?;
+        let value = column.modified(cx.value(&bound, &row)?);
         if value.is_null() && !nullable {
             return Err(super::data::contains_nulls(&shape, place));
         }

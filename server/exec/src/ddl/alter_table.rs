@@ -135,6 +135,7 @@ async fn fill_column(
             return Err(super::data::contains_nulls(changed, place));
         }
         if !value.is_null() {
+            let value = column.modified(value);
             let settings = FormatSettings::default();
             let text = braid_types::text::to_string(&column.ty, &value, &settings);
             changed.columns[place].missing = Some(StoredDatum(Some(text)));

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use braid_catalog::{Column, Id, Identity, Sequence, Table, fresh_counter};
-use braid_plan::sql_type_of;
+use braid_plan::{sql_type_of, time_modifier_of};
 use braid_sql::ast::{
     ColumnConstraint, ColumnConstraintKind, ColumnDef, DataType, Expr, ForeignKey, IdentityMode,
     ObjectName, SequenceOption,
@@ -203,6 +203,9 @@ pub(super) fn add_column<'s>(
         || behind.identity.is_some()
         || behind.primary.is_some();
     let id = push_column(table, &name, ty, !not_null)?;
+    if let Some(column) = table.columns.iter_mut().find(|column| column.id == id) {
+        column.modifier = time_modifier_of(&def.data_type);
+    }
     Ok((id, behind))
 }
 
@@ -226,6 +229,7 @@ pub(super) fn push_column(
             id,
             name: name.to_owned(),
             ty,
+            modifier: None,
             nullable,
             default: None,
             generated: None,

@@ -199,6 +199,7 @@ pub(super) fn add_rowid(cx: &mut DdlContext<'_>, table: &mut Table) -> Result<()
         id: ROWID,
         name,
         ty: SqlType::Int8,
+        modifier: None,
         nullable: false,
         default: Some("unique_rowid()".to_owned()),
         generated: None,
@@ -226,6 +227,7 @@ fn copy_columns(cx: &mut DdlContext<'_>, table: &mut Table, like: &CreateTableLi
         check_column_name(table, &column.name)?;
         let id = push_column(table, &column.name, column.ty.clone(), column.nullable)?;
         let Some(copy) = table.columns.iter_mut().find(|copy| copy.id == id) else { continue };
+        copy.modifier = column.modifier;
         if included("defaults") && column.identity.is_none() {
             copy.default.clone_from(&column.default);
         }

@@ -145,5 +145,8 @@ pub(super) fn create_extension(cx: &mut DdlContext<'_>, create: &CreateExtension
         return Ok(());
     }
     let message = format!("extension \"{name}\" is not available");
-    Err(Error::new(SqlState::FeatureNotSupported, message))
+    Err(Error::new(SqlState::FeatureNotSupported, message).hint(
+        "The functions of pgcrypto for hashes, passwords and random bytes and those of uuid-ossp \
+         are built in.",
+    ))
 }

@@ -9,10 +9,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use braid_builtins::Special;
-use braid_catalog::SequenceError;
+use braid_catalog::{Object, Sequence, SequenceError};
 use braid_plan::eval::{self, EvalContext};
 use braid_plan::{Expr, SubqueryExpr, SubqueryKind};
-use braid_types::{Datum, Error, Result, Row, SqlState, work};
+use braid_types::{Datum, Error, Result, Row, SqlState, SqlType, work};
 use futures_util::future::BoxFuture;
 
 use super::exprs::Held;
@@ -168,7 +168,7 @@ impl Evaluator {
         if args.iter().any(Datum::is_null) && special != Special::SetConfig {
             return Ok(Datum::Null);
         }
-        let sequence = || -> Result<Arc<braid_catalog::Sequence>> {
+        let sequence = || -> Result<Arc<Sequence>> {
             let oid = args.first().and_then(Datum::as_int).unwrap_or(0) as u32;
             cx.catalog.sequence(oid).cloned().ok_or_else(|| {
                 Error::new(
@@ -183,22 +183,28 @@ impl Evaluator {
         match special {
             Special::Nextval => {
                 let sequence = sequence()?;
-                let role = cx.catalog.role_by_name(cx.env.current_user()).map_or(0, |r| r.id);
-                let object = braid_catalog::Object::Sequence(&sequence);
-                if !cx.catalog.has_privilege(role, object, "USAGE") {
-                    cx.catalog.check(role, object, "UPDATE")?;
-                }
+                self.check_sequence(&sequence, &["USAGE", "UPDATE"])?;
                 let value = cx.sequences.nextval(&sequence).await.map_err(from_sequence)?;
                 cx.services.sequence_values().lock().remember(sequence.id, value);
                 Ok(Datum::Int(value))
             }
             Special::Currval => {
                 let sequence = sequence()?;
+                self.check_sequence(&sequence, &["USAGE", "SELECT"])?;
                 cx.services.sequence_values().lock().currval(&sequence).map(Datum::Int)
             }
-            Special::Lastval => cx.services.sequence_values().lock().lastval().map(Datum::Int),
+            Special::Lastval => {
+                let (id, value) = cx.services.sequence_values().lock().lastval()?;
+                if let Some(sequence) = cx.catalog.sequence(id) {
+                    self.check_sequence(sequence, &["USAGE", "SELECT"])?;
+                }
+                Ok(Datum::Int(value))
+            }
+            Special::SequenceLastValue => self.sequence_value(&sequence()?).await,
+            Special::SequenceState => self.sequence_state(&sequence()?).await,
             Special::Setval => {
                 let sequence = sequence()?;
+                self.check_sequence(&sequence, &["UPDATE"])?;
                 let value = args.get(1).and_then(Datum::as_int).unwrap_or(0);
                 let called = args.get(2).and_then(Datum::as_bool).unwrap_or(true);
                 cx.sequences.setval(&sequence, value, called).await.map_err(from_sequence)?;
@@ -217,8 +223,36 @@ impl Evaluator {
                     error = cx.cancel.stopped() => Err(error),
                 }
             }
-            other => cx.services.call(other, args).await,
+            other => cx.services.call(other, args, &cx.catalog).await,
         }
+    }
+
+    /// `pg_sequence_last_value`: NULL before the first value.
+    async fn sequence_value(&self, sequence: &Arc<Sequence>) -> Result<Datum> {
+        self.check_sequence(sequence, &["USAGE", "SELECT"])?;
+        let state = self.run.cx.sequences.state(sequence).await;
+        let (last, called) = state.map_err(from_sequence)?;
+        Ok(if called { Datum::Int(last) } else { Datum::Null })
+    }
+
+    /// What reading a sequence as a table shows.
+    async fn sequence_state(&self, sequence: &Arc<Sequence>) -> Result<Datum> {
+        self.check_sequence(sequence, &["SELECT"])?;
+        let state = self.run.cx.sequences.state(sequence).await;
+        let (last, called) = state.map_err(from_sequence)?;
+        let state = vec![Datum::Int(last), Datum::Int(i64::from(called))];
+        Ok(eval::make_array(state, &SqlType::Int8))
+    }
+
+    /// 42501 unless the user has one of these privileges on the sequence.
+    fn check_sequence(&self, sequence: &Sequence, privileges: &[&str]) -> Result<()> {
+        let cx = &self.run.cx;
+        let role = cx.catalog.role_by_name(cx.env.current_user()).map_or(0, |role| role.id);
+        let object = Object::Sequence(sequence);
+        if privileges.iter().any(|privilege| cx.catalog.has_privilege(role, object, privilege)) {
+            return Ok(());
+        }
+        cx.catalog.check(role, object, privileges.last().copied().unwrap_or("USAGE"))
     }
 
     async fn subquery(&self, subquery: &SubqueryExpr, row: &[Datum]) -> Result<Datum> {
@@ -331,7 +365,7 @@ impl Evaluator {
     }
 }
 
-fn from_sequence(error: SequenceError) -> Error {
+pub(super) fn from_sequence(error: SequenceError) -> Error {
     match error {
         SequenceError::Kv(error) => crate::errors::from_kv(error),
         SequenceError::Sql(error) => error,

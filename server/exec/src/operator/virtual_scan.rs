@@ -1,11 +1,13 @@
 //! Scans of catalog views.
 
-use braid_catalog::{CatalogLookup, VirtualContext, VirtualTable};
+use std::collections::HashMap;
+
+use braid_catalog::{CatalogLookup, Id, Object, VirtualContext, VirtualTable};
 use braid_plan::VirtualScan;
 use braid_types::{Datum, Result, Row};
 use futures_util::future::BoxFuture;
 
-use super::eval::Evaluator;
+use super::eval::{Evaluator, from_sequence};
 use super::exprs::{Exprs, Held};
 use super::project::keep;
 use super::{BATCH_ROWS, Operator};
@@ -33,7 +35,31 @@ impl VirtualScanOperator {
         }
     }
 
-    fn compute(&self) -> Result<Vec<Row>> {
+    /// The last values of the sequences that the view shows; only those of used sequences that
+    /// the user may read.
+    async fn last_values(&self) -> Result<HashMap<Id, i64>> {
+        let cx = &self.evaluator.run.cx;
+        let mut values = HashMap::new();
+        if !self.table.shows_last_values() {
+            return Ok(values);
+        }
+        let role = cx.catalog.role_by_name(cx.env.current_user()).map_or(0, |role| role.id);
+        for sequence in cx.catalog.sequences_of(cx.path.database) {
+            let may =
+                |privilege| cx.catalog.has_privilege(role, Object::Sequence(sequence), privilege);
+            if !may("USAGE") && !may("SELECT") {
+                continue;
+            }
+            let (last, called) = cx.sequences.state(sequence).await.map_err(from_sequence)?;
+            if called {
+                values.insert(sequence.id, last);
+            }
+        }
+        Ok(values)
+    }
+
+    async fn compute(&self) -> Result<Vec<Row>> {
+        let last_values = self.last_values().await?;
         let cx = &self.evaluator.run.cx;
         let lookup = CatalogLookup::new(cx.catalog.clone(), cx.path.clone());
         (self.table.rows)(&VirtualContext {
@@ -42,12 +68,13 @@ impl VirtualScanOperator {
             lookup: &lookup,
             env: &*cx.env,
             runtime: &*cx.runtime,
+            last_values: &last_values,
         })
     }
 
     async fn batch(&mut self) -> Result<Option<Vec<Row>>> {
         if self.rows.is_none() {
-            let rows = self.compute()?;
+            let rows = self.compute().await?;
             self.held.take_rows(&rows)?;
             self.rows = Some(rows.into_iter());
         }

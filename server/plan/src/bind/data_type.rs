@@ -1,7 +1,11 @@
 //! From a type as written to a [`SqlType`].
 
 use braid_sql::ast::{
-    ArrayElemTypeDef, CharacterLength, DataType, ExactNumberInfo, ObjectName, TimezoneInfo,
+    ArrayElemTypeDef, CharacterLength, DataType, DateTimeField, ExactNumberInfo, Interval,
+    IntervalFields, ObjectName, TimezoneInfo,
+};
+use braid_types::datetime::typmod::{
+    DAY, HOUR, MINUTE, MONTH, PRECISION_MAX, SECOND, YEAR, interval_typmod,
 };
 use braid_types::{Error, Result, SqlState, SqlType};
 
@@ -64,6 +68,78 @@ pub fn sql_type_of(data_type: &DataType) -> Result<SqlType> {
             ));
         }
     })
+}
+
+/// The modifier of a time, timestamp or interval type as written; `None` without one, or for
+/// another type.
+pub fn time_modifier_of(data_type: &DataType) -> Option<i32> {
+    use DataType as D;
+    let digits = |precision: u64| {
+        i32::try_from(precision).map_or(PRECISION_MAX, |digits| digits.min(PRECISION_MAX))
+    };
+    match data_type {
+        D::Time(precision, _) | D::Timestamp(precision, _) => precision.map(digits),
+        D::Interval { fields: None, precision: None } => None,
+        D::Interval { fields, precision } => {
+            let (first, last) = fields.as_ref().map_or((None, None), |fields| {
+                let (first, last) = fields_of(fields);
+                (Some(first), last)
+            });
+            Some(interval_typmod(first, last, precision.map(digits)))
+        }
+        D::Array(
+            ArrayElemTypeDef::SquareBracket(element, _)
+            | ArrayElemTypeDef::AngleBracket(element)
+            | ArrayElemTypeDef::Parenthesis(element)
+            | ArrayElemTypeDef::Qualified(element, _),
+        ) => time_modifier_of(element),
+        _ => None,
+    }
+}
+
+/// The first and the last field of an interval type.
+fn fields_of(fields: &IntervalFields) -> (i32, Option<i32>) {
+    match fields {
+        IntervalFields::Year => (YEAR, None),
+        IntervalFields::Month => (MONTH, None),
+        IntervalFields::Day => (DAY, None),
+        IntervalFields::Hour => (HOUR, None),
+        IntervalFields::Minute => (MINUTE, None),
+        IntervalFields::Second => (SECOND, None),
+        IntervalFields::YearToMonth => (YEAR, Some(MONTH)),
+        IntervalFields::DayToHour => (DAY, Some(HOUR)),
+        IntervalFields::DayToMinute => (DAY, Some(MINUTE)),
+        IntervalFields::DayToSecond => (DAY, Some(SECOND)),
+        IntervalFields::HourToMinute => (HOUR, Some(MINUTE)),
+        IntervalFields::HourToSecond => (HOUR, Some(SECOND)),
+        IntervalFields::MinuteToSecond => (MINUTE, Some(SECOND)),
+    }
+}
+
+/// The modifier of an interval literal's fields; 42601 for fields that an interval does not have.
+pub(super) fn interval_modifier(interval: &Interval) -> Result<Option<i32>> {
+    let bit = |field: &DateTimeField| match field {
+        DateTimeField::Year | DateTimeField::Years => Ok(YEAR),
+        DateTimeField::Month | DateTimeField::Months => Ok(MONTH),
+        DateTimeField::Day | DateTimeField::Days => Ok(DAY),
+        DateTimeField::Hour | DateTimeField::Hours => Ok(HOUR),
+        DateTimeField::Minute | DateTimeField::Minutes => Ok(MINUTE),
+        DateTimeField::Second | DateTimeField::Seconds => Ok(SECOND),
+        other => {
+            let message = format!("syntax error at or near \"{other}\"");
+            Err(Error::new(SqlState::SyntaxError, message))
+        }
+    };
+    let first = interval.leading_field.as_ref().map(bit).transpose()?;
+    let last = interval.last_field.as_ref().map(bit).transpose()?;
+    let precision = interval.fractional_seconds_precision.or(interval.leading_precision);
+    if first.is_none() && precision.is_none() {
+        return Ok(None);
+    }
+    let digits = precision.map(|precision| {
+        i32::try_from(precision).map_or(PRECISION_MAX, |digits| digits.min(PRECISION_MAX))
+    });
+    Ok(Some(interval_typmod(first, last, digits)))
 }
 
 fn invalid(message: impl Into<String>) -> Error {

@@ -21,13 +21,17 @@ impl Binder<'_> {
         let alias = delete.alias.as_ref().map(braid_sql::fold).unwrap_or(table.name.clone());
         let (node, mut scope) = self.target_scan(&table, &alias);
         let target_slots: Vec<Slot> = node.slots();
-        let (input, from_scope) = self.target_input(node, &scope, &delete.using)?;
+        let (input, from_scope) = self.guarding(&table, &target_slots, |this| {
+            this.target_input(node, &scope, &delete.using)
+        })?;
         scope.merge(from_scope)?;
-        let input = self.filtered(input, delete.selection.as_ref(), &scope)?;
+        let input = self.guarding(&table, &target_slots, |this| {
+            this.filtered(input, delete.selection.as_ref(), &scope)
+        })?;
         let input = lock_rows(input)?;
         let input = target_first(input, &delete.using, &scope);
         let (columns, returning): (_, Vec<(Slot, Expr)>) =
-            self.returning(&delete.returning, &scope, &table)?;
+            self.guarding(&table, &target_slots, |this| this.returning(&delete.returning, &scope))?;
         let range = range_delete(self.context().catalog, &table);
         if range.is_some() {
             let below = self.context().catalog.interleaved_below(&table);

@@ -10,7 +10,7 @@ use braid_types::{Datum, Error, Result, SqlState, SqlType};
 use super::context::ExprCx;
 use super::operators::{in_set, record};
 use super::scope::ScopeColumn;
-use super::{Binder, sql_type_of};
+use super::{Binder, modified, sql_type_of};
 use crate::expr::{CaseExpr, CompareOp, Expr, QuantifiedExpr, SliceExpr};
 
 impl Binder<'_> {
@@ -78,13 +78,13 @@ impl Binder<'_> {
                 // A literal that is not of the type is shown where it stands.
                 let place = matches!(&**expr, Ast::Value(_)).then(|| position_of(expr)).flatten();
                 let expr = self.cast_operand(expr, &to, cx)?;
-                self.coerce(expr, &to, CastContext::Explicit)
+                self.cast_to(expr, &to, data_type)
                     .map_err(|error| error.position(place.unwrap_or(0)))
             }
             Ast::TypedString(typed) => {
                 let to = sql_type_of(&typed.data_type)?;
                 let expr = self.bind_value(&typed.value)?;
-                self.coerce(expr, &to, CastContext::Explicit)
+                self.cast_to(expr, &to, &typed.data_type)
             }
             Ast::Interval(interval) => self.interval(interval, cx),
             Ast::Case { operand, conditions, else_result, .. } => {
@@ -137,7 +137,7 @@ impl Binder<'_> {
         let mut scopes = Some(&cx.scopes);
         while let Some(level) = scopes {
             if let Some(column) = level.scope.find(&name)? {
-                return Ok(column_expr(column));
+                return self.column(column);
             }
             scopes = level.parent;
         }
@@ -162,11 +162,17 @@ impl Binder<'_> {
         if let [column] = columns[..]
             && column.is_row
         {
-            return Ok(column_expr(column));
+            return self.column(column);
         }
         let fields = columns.iter().map(|c| (c.name.clone(), c.ty.clone())).collect();
-        let items = columns.into_iter().map(column_expr).collect();
+        let items = columns.into_iter().map(|c| self.column(c)).collect::<Result<_>>()?;
         record(items, fields)
+    }
+
+    /// A column that the client named; 42501 if it may not read the target of its change.
+    fn column(&self, column: &ScopeColumn) -> Result<Expr> {
+        self.check_guarded(column.slot)?;
+        Ok(Expr::Column(column.slot, column.ty.clone()))
     }
 
     fn compound_identifier(&mut self, parts: &[Ident], cx: &mut ExprCx<'_, '_>) -> Result<Expr> {
@@ -180,7 +186,7 @@ impl Binder<'_> {
         let mut scopes = Some(&cx.scopes);
         while let Some(level) = scopes {
             if let Some(column) = level.scope.find_in(schema, table, name)? {
-                return Ok(column_expr(column));
+                return self.column(column);
             }
             if level.scope.tables.contains(table) {
                 return Err(Error::new(
@@ -569,7 +575,7 @@ impl Binder<'_> {
                         let index = self.coerce(index, &SqlType::Int4, CastContext::Assignment)?;
                         Ok(Expr::Subscript(Box::new(value), Box::new(index), *element))
                     }
-                    SqlType::Jsonb => self.binary("->", value, index),
+                    SqlType::Jsonb => self.json_element(value, index),
                     ty => Err(Error::new(
                         SqlState::DatatypeMismatch,
                         format!(
@@ -578,6 +584,9 @@ impl Binder<'_> {
                         ),
                     )),
                 }
+            }
+            AccessExpr::Subscript(Subscript::Slice { .. }) if value.ty() == SqlType::Jsonb => {
+                Err(modified::no_json_slices())
             }
             AccessExpr::Subscript(Subscript::Slice { lower_bound, upper_bound, .. }) => {
                 let mut bound = |ast: &Option<Ast>| -> Result<Option<Expr>> {
@@ -665,20 +674,6 @@ impl Binder<'_> {
         let resolved = braid_builtins::resolve_function(name, &types)?;
         self.call_resolved(resolved, args)
     }
-
-    fn interval(&mut self, interval: &ast::Interval, cx: &mut ExprCx<'_, '_>) -> Result<Expr> {
-        let value = self.expr(&interval.value, cx)?;
-        let Expr::Const(Datum::Text(text), SqlType::Unknown) = value else {
-            return self.coerce(value, &SqlType::Interval, CastContext::Explicit);
-        };
-        // `INTERVAL '1' DAY`: the field is the unit of a bare number.
-        let text = match &interval.leading_field {
-            Some(field) if text.trim().parse::<f64>().is_ok() => format!("{text} {field}"),
-            _ => text.to_string(),
-        };
-        let literal = Expr::Const(Datum::text(text), SqlType::Unknown);
-        self.coerce(literal, &SqlType::Interval, CastContext::Explicit)
-    }
 }
 
 /// The operator's name as the registry knows it.
@@ -692,10 +687,6 @@ pub(super) fn op_name(op: &BinaryOperator) -> String {
 
 fn like_operator(op: &str, negated: bool) -> BinaryOperator {
     BinaryOperator::PGCustomBinaryOperator(vec![format!("{}{op}", if negated { "!" } else { "" })])
-}
-
-fn column_expr(column: &ScopeColumn) -> Expr {
-    Expr::Column(column.slot, column.ty.clone())
 }
 
 pub(super) fn negate_if(negated: bool, e: Expr) -> Expr {

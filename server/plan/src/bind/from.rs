@@ -396,11 +396,9 @@ impl Binder<'_> {
     ) -> Result<(Node, Scope)> {
         self.check(Object::Sequence(sequence), "SELECT")?;
         let query = braid_sql::parse_query(&format!(
-            "SELECT coalesce(last_value, start_value) AS last_value, 0::int8 AS log_cnt, \
-             last_value IS NOT NULL AS is_called FROM pg_catalog.pg_sequences \
-             WHERE schemaname = {} AND sequencename = {}",
-            braid_sql::quote_literal(&self.cx.catalog.schema_name(sequence.schema)),
-            braid_sql::quote_literal(&sequence.name)
+            "SELECT state[1] AS last_value, 0::int8 AS log_cnt, state[2] = 1 AS is_called \
+             FROM pg_catalog.braid_sequence_state({}::oid::regclass) AS s (state)",
+            sequence.id
         ))?;
         let query = self.bind_query(&query, None)?;
         let scope = derived_scope(&query, Some(alias), None)?;

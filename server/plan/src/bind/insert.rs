@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use braid_catalog::{Identity, Object, Relation, Table};
 use braid_sql::ast::{
-    Assignment, ConflictAction, Expr as Ast, Insert as AstInsert, InsertSource,
+    Assignment, ConflictAction, ConflictTarget, Expr as Ast, Insert as AstInsert, InsertSource,
     OnConflict as AstOnConflict, Overriding, Query, Returning, SetExpr,
 };
 use braid_types::{Error, Result, SqlState, SqlType};
@@ -41,7 +41,8 @@ impl Binder<'_> {
             }
         };
         let scope = row_scope(&table, &alias, &row_slots);
-        let (columns, returning) = self.returning(&insert.returning, &scope, &table)?;
+        let (columns, returning) =
+            self.guarding(&table, &row_slots, |this| this.returning(&insert.returning, &scope))?;
         let change = match &on_conflict {
             OnConflict::Error | OnConflict::Nothing(_) => Change::default(),
             OnConflict::Update { assignments, .. } => {
@@ -180,7 +181,7 @@ impl Binder<'_> {
                     if insert.overriding == Some(Overriding::User) && column.identity.is_some() {
                         self.default_of(column)?
                     } else {
-                        self.assign(e, &column.ty, &column.name)?
+                        self.assign_to(e, column)?
                     }
                 });
             }
@@ -217,7 +218,7 @@ impl Binder<'_> {
             if insert.overriding == Some(Overriding::User) && column.identity.is_some() {
                 continue;
             }
-            values[*place] = self.assign(e, &column.ty, &column.name)?;
+            values[*place] = self.assign_to(e, column)?;
         }
         Ok((bound.node, values))
     }
@@ -249,6 +250,10 @@ impl Binder<'_> {
         row_slots: &[Slot],
     ) -> Result<OnConflict> {
         let indexes = self.arbiters(&clause.target, table, existing_slots)?;
+        if !matches!(clause.target, ConflictTarget::Any) {
+            // The answer tells which keys there are.
+            self.check(Object::Table(table), "SELECT")?;
+        }
         let ConflictAction::Update { assignments, selection } = &clause.action else {
             return Ok(OnConflict::Nothing(indexes));
         };
@@ -262,15 +267,13 @@ impl Binder<'_> {
         self.check(Object::Table(table), "UPDATE")?;
         let mut scope = row_scope(table, alias, existing_slots);
         scope.merge(row_scope(table, "excluded", row_slots))?;
-        let assignments = self.assignments(assignments, table, &scope)?;
-        let filter = match selection {
-            Some(ast) => {
-                let scopes = Scopes { scope: &scope, parent: None };
-                let e = self.expr(ast, &mut ExprCx::plain(scopes, "WHERE"))?;
-                Some(self.coerce_bool(e, "WHERE")?)
-            }
-            None => None,
-        };
+        let (assignments, filter) = self.guarding(table, existing_slots, |this| {
+            let assignments = this.assignments(assignments, table, &scope)?;
+            let Some(ast) = selection else { return Ok((assignments, None)) };
+            let scopes = Scopes { scope: &scope, parent: None };
+            let e = this.expr(ast, &mut ExprCx::plain(scopes, "WHERE"))?;
+            Ok((assignments, Some(this.coerce_bool(e, "WHERE")?)))
+        })?;
         Ok(OnConflict::Update { indexes, assignments, filter })
     }
 
@@ -304,10 +307,8 @@ impl Binder<'_> {
         &mut self,
         returning: &Returning,
         scope: &Scope,
-        table: &Table,
     ) -> Result<BoundReturning> {
         let Returning::Items(items) = returning else { return Ok((Vec::new(), Vec::new())) };
-        self.check(Object::Table(table), "SELECT")?;
         let items = self.returning_items(items, scope)?;
         Ok(items.into_iter().map(|(column, e)| (column, (self.slot(), e))).unzip())
     }

@@ -16,9 +16,11 @@ mod group;
 mod insert;
 mod literal;
 mod lock;
+mod modified;
 mod names;
 mod operators;
 mod output;
+mod privileges;
 mod query;
 mod scope;
 mod select;
@@ -30,12 +32,13 @@ mod update;
 mod window;
 mod with_order;
 
-pub use data_type::sql_type_of;
+pub use data_type::{sql_type_of, time_modifier_of};
 pub use stored::{bind_assignment_cast, bind_scalar, bind_table_expr};
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
-use braid_catalog::Id;
+use braid_catalog::{Id, Table};
 use braid_types::{Error, Result, SqlState, SqlType};
 
 use crate::expr::Slot;
@@ -68,6 +71,9 @@ pub struct Binder<'a> {
     shared_subqueries: Vec<subquery::SharedSubquery>,
     /// The owner of the view being expanded, whose privileges count inside.
     view_owner: Option<Id>,
+    /// The target of the change being bound, with its slots: an expression of the statement that
+    /// reads one of them needs SELECT on the table.
+    guarded: Option<(Arc<Table>, Vec<Slot>)>,
 }
 
 /// How deep queries, views and expressions may nest.
@@ -99,6 +105,7 @@ impl<'a> Binder<'a> {
             outer_queries: Vec::new(),
             shared_subqueries: Vec::new(),
             view_owner: None,
+            guarded: None,
         }
     }
 

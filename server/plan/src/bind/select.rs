@@ -188,7 +188,10 @@ impl Binder<'_> {
                         ));
                     }
                     let visible = scope.columns.iter().filter(|c| !c.hidden && !c.merged);
-                    items.extend(visible.map(|column| self.star_item(column)));
+                    for column in visible {
+                        self.check_guarded(column.slot)?;
+                        items.push(self.star_item(column));
+                    }
                 }
                 SelectItem::QualifiedWildcard(
                     SelectItemQualifiedWildcardKind::ObjectName(name),
@@ -209,7 +212,10 @@ impl Binder<'_> {
                             }
                         }
                     };
-                    items.extend(found.columns_of(&table).map(|c| self.star_item(c)));
+                    for column in found.columns_of(&table) {
+                        self.check_guarded(column.slot)?;
+                        items.push(self.star_item(column));
+                    }
                 }
                 SelectItem::QualifiedWildcard(SelectItemQualifiedWildcardKind::Expr(ast), _) => {
                     let mut cx =

@@ -80,8 +80,23 @@ impl Binder<'_> {
 
     /// Casts a value to a column's type as an assignment; 42804 names the column.
     pub(super) fn assign(&mut self, expr: Expr, to: &SqlType, column: &str) -> Result<Expr> {
+        self.assign_modified(expr, to, None, column)
+    }
+
+    /// The assignment cast to a column's type, with its modifier.
+    pub(super) fn assign_to(&mut self, expr: Expr, column: &Column) -> Result<Expr> {
+        self.assign_modified(expr, &column.ty, column.modifier, &column.name)
+    }
+
+    fn assign_modified(
+        &mut self,
+        expr: Expr,
+        to: &SqlType,
+        modifier: Option<i32>,
+        column: &str,
+    ) -> Result<Expr> {
         let from = expr.ty();
-        match self.coerce(expr, to, CastContext::Assignment) {
+        match self.coerce_modified(expr, to, modifier, CastContext::Assignment) {
             Err(error) if error.state() == SqlState::CannotCoerce => Err(Error::new(
                 SqlState::DatatypeMismatch,
                 if column.is_empty() {
@@ -105,14 +120,14 @@ impl Binder<'_> {
         if let (Some(_), Some(sequence)) = (&column.identity, column.owned_sequence) {
             let oid = Expr::Const(Datum::Int(i64::from(sequence)), SqlType::Regclass);
             let value = self.call("nextval", vec![oid])?;
-            return self.assign(value, &column.ty, &column.name);
+            return self.assign_to(value, column);
         }
         let Some(text) = &column.default else { return Ok(Expr::null(column.ty.clone())) };
         let ast = braid_sql::parse_expr(text)?;
         let scope = Scope::default();
         let scopes = Scopes { scope: &scope, parent: None };
         let value = self.expr(&ast, &mut ExprCx::plain(scopes, "DEFAULT expressions"))?;
-        self.assign(value, &column.ty, &column.name)
+        self.assign_to(value, column)
     }
 
     /// Generated columns over the row written: place and expression.
@@ -125,7 +140,7 @@ impl Binder<'_> {
         for (place, column) in table.columns.iter().enumerate() {
             if let Some(text) = &column.generated {
                 let value = self.table_expr(table, slots, text, "column generation expressions")?;
-                result.push((place, self.assign(value, &column.ty, &column.name)?));
+                result.push((place, self.assign_to(value, column)?));
             }
         }
         Ok(result)

@@ -123,6 +123,9 @@ impl Binder<'_> {
             return Err(Error::new(SqlState::SyntaxError, "subquery must return only one column"));
         }
         let element = query.columns[0].ty.clone();
+        if element.is_array() {
+            return Err(Error::unsupported("an array of more than one dimension"));
+        }
         let ty = SqlType::Array(Box::new(element.clone()));
         Ok(self.subquery_expr(query, SubqueryKind::Array(element), ty))
     }

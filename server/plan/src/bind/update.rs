@@ -29,16 +29,23 @@ impl Binder<'_> {
         self.check(Object::Table(&table), "UPDATE")?;
         let alias = update.alias.as_ref().map(braid_sql::fold).unwrap_or(table.name.clone());
         let (node, mut scope) = self.target_scan(&table, &alias);
-        let (input, from_scope) = self.target_input(node, &scope, &update.from)?;
+        let slots = node.slots();
+        let (input, from_scope) =
+            self.guarding(&table, &slots, |this| this.target_input(node, &scope, &update.from))?;
         scope.merge(from_scope.clone())?;
-        let input = self.filtered(input, update.selection.as_ref(), &scope)?;
+        let input = self.guarding(&table, &slots, |this| {
+            this.filtered(input, update.selection.as_ref(), &scope)
+        })?;
         let mut input = lock_rows(input)?;
-        let assignments = self.assignments(&update.assignments, &table, &scope)?;
+        let assignments = self.guarding(&table, &slots, |this| {
+            this.assignments(&update.assignments, &table, &scope)
+        })?;
         let row_slots: Vec<Slot> = table.columns.iter().map(|_| self.slot()).collect();
         // RETURNING sees the new row, and FROM's columns as they were.
         let mut after = row_scope(&table, &alias, &row_slots);
         after.merge(from_scope)?;
-        let (columns, returning) = self.returning(&update.returning, &after, &table)?;
+        let (columns, returning) =
+            self.guarding(&table, &row_slots, |this| this.returning(&update.returning, &after))?;
         let change = Change::update(&table, assignments.iter().map(|(place, _)| *place));
         let mut plan = Update {
             generated: self.generated(&table, &row_slots)?,
@@ -201,7 +208,7 @@ impl Binder<'_> {
                     let column = &table.columns[place];
                     refuse_generated(column, true)?;
                     let field = Expr::Field(Box::new(record.clone()), i, ty);
-                    result.push((place, self.assign(field, &column.ty, &column.name)?));
+                    result.push((place, self.assign_to(field, column)?));
                 }
                 Ok(result)
             }
@@ -229,7 +236,7 @@ impl Binder<'_> {
         }
         refuse_generated(column, true)?;
         let value = self.expr(ast, &mut ExprCx::plain(scopes, "UPDATE"))?;
-        self.assign(value, &column.ty, &column.name)
+        self.assign_to(value, column)
     }
 }
 

@@ -43,7 +43,13 @@ impl Target {
         let names: Vec<String> =
             self.columns.iter().map(|(name, _)| braid_sql::quote_ident(name)).collect();
         let places: Vec<String> = (1..=names.len()).map(|number| format!("${number}")).collect();
-        format!("INSERT INTO {} ({}) VALUES ({})", self.name, names.join(", "), places.join(", "))
+        // COPY always stores the given values of an identity column, as PostgreSQL does.
+        format!(
+            "INSERT INTO {} ({}) OVERRIDING SYSTEM VALUE VALUES ({})",
+            self.name,
+            names.join(", "),
+            places.join(", ")
+        )
     }
 
     fn hints(&self) -> Vec<SqlType> {

@@ -1,8 +1,9 @@
 //! Checks a value for a variable and brings it into its canonical text.
 
+use braid_types::datetime::{named_zone, offset_at, zone_of_hours};
 use braid_types::text::{DateOrder, DateStyle};
-use braid_types::{Error, FormatSettings, Result, SqlState, SqlType};
-use jiff::tz::{Offset, TimeZone};
+use braid_types::{Datum, Error, FormatSettings, Interval, Result, SqlState, SqlType};
+use jiff::tz::TimeZone;
 
 use super::table::{Kind, Setting};
 use super::units::{self, Unit};
@@ -180,7 +181,8 @@ pub(super) fn parse_date_style(value: &str) -> Option<(DateStyle, DateOrder)> {
     Some((style.unwrap_or(DateStyle::Iso), order.unwrap_or(DateOrder::Mdy)))
 }
 
-/// Name and rules of a time zone: an IANA name, hours east of Greenwich, or a POSIX rule.
+/// Name and rules of a time zone, as PostgreSQL reads them: a number is hours east of Greenwich,
+/// an interval as well; else an IANA name or a POSIX rule, whose offsets count west.
 pub(super) fn time_zone(value: &str) -> Option<(String, TimeZone)> {
     let value = value.trim();
     match value.to_ascii_lowercase().as_str() {
@@ -189,52 +191,27 @@ pub(super) fn time_zone(value: &str) -> Option<(String, TimeZone)> {
         "local" | "default" => return Some(("UTC".to_owned(), TimeZone::UTC)),
         _ => {}
     }
-    if let Some(seconds) = hours_east(value) {
-        let offset = Offset::from_seconds(seconds).ok()?;
-        return Some((posix_name(seconds), TimeZone::fixed(offset)));
+    if let Ok(hours) = value.parse::<f64>() {
+        return zone_of_hours(hours);
+    }
+    if let Some(interval) = value.strip_prefix("INTERVAL '").and_then(|v| v.strip_suffix('\'')) {
+        return zone_of_interval(interval);
     }
     if let Ok(zone) = TimeZone::get(value) {
         let name = zone.iana_name().unwrap_or(value).to_owned();
         return Some((name, zone));
     }
-    let zone = TimeZone::posix(value).ok()?;
-    Some((value.to_owned(), zone))
+    // PostgreSQL refuses zones that are off by seconds.
+    let zone = named_zone(value).filter(|zone| offset_at(zone, 0) % 60 == 0)?;
+    Some((value.to_ascii_uppercase(), zone))
 }
 
-/// `-7`, `+02`, `5.5`, `+05:30`: seconds east of Greenwich.
-fn hours_east(value: &str) -> Option<i32> {
-    if let Ok(hours) = value.parse::<f64>() {
-        let seconds = hours * 3600.0;
-        return (seconds.abs() <= 15.0 * 3600.0).then_some(seconds as i32);
-    }
-    let (sign, rest) = match value.as_bytes().first()? {
-        b'-' => (-1, &value[1..]),
-        b'+' => (1, &value[1..]),
-        _ => (1, value),
-    };
-    let mut seconds = 0;
-    let parts: Vec<&str> = rest.split(':').collect();
-    if parts.len() > 3 {
-        return None;
-    }
-    for (part, size) in parts.iter().zip([3600, 60, 1]) {
-        if part.is_empty() || part.len() > 2 {
-            return None;
-        }
-        seconds += part.parse::<u8>().ok().map(i32::from)? * size;
-    }
-    (seconds <= 15 * 3600).then_some(sign * seconds)
-}
-
-/// `<-07>+07`: the sign of POSIX is the other way round.
-fn posix_name(seconds: i32) -> String {
-    let (hours, minutes) = (seconds.abs() / 3600, seconds.abs() / 60 % 60);
-    let shown = match minutes {
-        0 => format!("{hours:02}"),
-        _ => format!("{hours:02}:{minutes:02}"),
-    };
-    let (sign, inverse) = if seconds < 0 { ('-', '+') } else { ('+', '-') };
-    format!("<{sign}{shown}>{inverse}{shown}")
+/// The zone of an interval without months and days, which counts east of Greenwich.
+fn zone_of_interval(interval: &str) -> Option<(String, TimeZone)> {
+    let settings = FormatSettings::default();
+    let parsed = braid_types::text::parse(&SqlType::Interval, interval, &settings, 0).ok()?;
+    let Datum::Interval(Interval { months: 0, days: 0, micros }) = parsed else { return None };
+    zone_of_hours(micros.div_euclid(1_000_000) as f64 / 3600.0)
 }
 
 /// The names of a list as `SHOW search_path` prints them.
@@ -305,7 +282,10 @@ mod tests {
             ("datestyle", "German", "German, DMY"),
             ("datestyle", "iso, ymd", "ISO, YMD"),
             ("timezone", "-7", "<-07>+07"),
-            ("timezone", "+05:30", "<+05:30>-05:30"),
+            ("timezone", "5.5", "<+05:30>-05:30"),
+            ("timezone", "INTERVAL '+05:30'", "<+05:30>-05:30"),
+            ("timezone", "<+05:30>-05:30", "<+05:30>-05:30"),
+            ("timezone", "+05:30", "+05:30"),
             ("timezone", "europe/berlin", "Europe/Berlin"),
             ("client_encoding", "utf-8", "UTF8"),
             ("search_path", "a, \"B c\" ,public", "a, \"B c\", public"),

@@ -14,5 +14,7 @@ mod units;
 mod values;
 
 pub use active::Active;
-pub use table::{Access, Kind, SETTINGS, Setting, find};
+pub use table::{Access, Kind, SETTINGS, Setting, find, is_identity};
+pub(crate) use units::in_unit;
+pub(crate) use values::denied;
 pub use values::{Settings, SettingsMark};

@@ -44,6 +44,10 @@ pub enum Kind {
 pub enum Access {
     /// Anyone, at any time.
     User,
+    /// Superusers, at any time.
+    Superuser,
+    /// Who the session acts as: only after its rights to do so are checked.
+    Identity,
     /// Nobody: it says how the server is.
     Fixed,
     /// Only at the start of the server.
@@ -85,6 +89,15 @@ const fn reported(
     description: &'static str,
 ) -> Setting {
     Setting { name, kind, default, access: Access::User, report: true, description }
+}
+
+const fn identity(
+    name: &'static str,
+    default: &'static str,
+    report: bool,
+    description: &'static str,
+) -> Setting {
+    Setting { name, kind: Kind::Text, default, access: Access::Identity, report, description }
 }
 
 const fn fixed(
@@ -344,7 +357,7 @@ pub const SETTINGS: &[Setting] = &[
         "16kB",
         "Results up to this size are held back, so that their statement can be run again.",
     ),
-    user("role", Kind::Text, "none", "The current role."),
+    identity("role", "none", false, "The current role."),
     user("row_security", Kind::Bool, "on", "Accepted for PostgreSQL's sake; has no effect."),
     reported(
         "search_path",
@@ -360,13 +373,15 @@ pub const SETTINGS: &[Setting] = &[
         "The version of PostgreSQL that clients may expect.",
     ),
     fixed("server_version_num", "150000", false, "The same as a number."),
-    reported("session_authorization", Kind::Text, "root", "The user of the session."),
-    user(
-        "session_replication_role",
-        Kind::Enum(&["origin", "replica", "local"]),
-        "origin",
-        "Accepted for PostgreSQL's sake; has no effect.",
-    ),
+    identity("session_authorization", "root", true, "The user of the session."),
+    Setting {
+        name: "session_replication_role",
+        kind: Kind::Enum(&["origin", "replica", "local"]),
+        default: "origin",
+        access: Access::Superuser,
+        report: false,
+        description: "Accepted for PostgreSQL's sake; has no effect. For superusers.",
+    },
     user(
         "share_plans",
         Kind::Bool,
@@ -460,6 +475,11 @@ pub const SETTINGS: &[Setting] = &[
 /// The variable of that name, in any case.
 pub fn find(name: &str) -> Option<&'static Setting> {
     SETTINGS.iter().find(|setting| setting.name.eq_ignore_ascii_case(name))
+}
+
+/// Whether the variable of that lower-case name says who the session acts as.
+pub fn is_identity(name: &str) -> bool {
+    find(name).is_some_and(|setting| setting.access == Access::Identity)
 }
 
 #[cfg(test)]

@@ -83,6 +83,11 @@ pub fn parse(text: &str, unit: Option<Unit>) -> Result<f64, bool> {
     Ok(number * size / unit.base())
 }
 
+/// A canonical value as a whole number of its unit.
+pub(crate) fn in_unit(text: &str, unit: Unit) -> Option<i64> {
+    parse(text, Some(unit)).ok().map(|number| number.round() as i64)
+}
+
 /// Prints a value in the largest unit that divides it, as `SHOW` does.
 pub fn format(value: i64, unit: Option<Unit>) -> String {
     let Some(unit) = unit.filter(|_| value > 0) else { return value.to_string() };

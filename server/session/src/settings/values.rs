@@ -103,7 +103,7 @@ impl Settings {
             return Ok(values.join(", "));
         };
         match setting.access {
-            Access::User => canonical(setting, values),
+            Access::User | Access::Superuser | Access::Identity => canonical(setting, values),
             Access::Fixed => Err(Error::new(
                 SqlState::CantChangeRuntimeParam,
                 format!("parameter \"{}\" cannot be changed", setting.name),
@@ -134,8 +134,36 @@ impl Settings {
             return Ok(value);
         }
         let value = Settings::check(name, values)?;
+        self.check_access(name)?;
         self.put(name, Some(value.clone()), local);
         Ok(value)
+    }
+
+    /// 42501 if the current user may not change the variable. A user or role is taken by
+    /// [`Settings::set_identity`] only.
+    fn check_access(&self, name: &str) -> Result<()> {
+        match find(name).map(|setting| setting.access) {
+            Some(Access::Superuser) if !self.is_superuser() => Err(denied(name)),
+            Some(Access::Identity) => Err(denied(name)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether the user whose privileges count is a superuser.
+    pub fn is_superuser(&self) -> bool {
+        self.now.get("is_superuser").is_some_and(|value| value == "on")
+    }
+
+    /// Sets `role` or `session_authorization` to a user whom the caller has found to be allowed,
+    /// or, without one, back to the start of the session.
+    pub fn set_identity(&mut self, name: &str, user: Option<String>, local: bool) {
+        let user = user.or_else(|| self.start.get(name).cloned());
+        self.put(name, user, local);
+    }
+
+    /// Notes whether the user whose privileges count is a superuser.
+    pub fn note_superuser(&mut self, superuser: bool, local: bool) {
+        self.put("is_superuser", Some(if superuser { "on" } else { "off" }.to_owned()), local);
     }
 
     /// A value that the transaction keeps; 22023 if it has another one already.
@@ -148,11 +176,6 @@ impl Settings {
             )),
             _ => Ok(value),
         }
-    }
-
-    /// Sets a variable without asking whether the user may (`is_superuser`).
-    pub fn force(&mut self, name: &str, value: String) {
-        self.put(name, Some(value), false);
     }
 
     fn put(&mut self, name: &str, value: Option<String>, local: bool) {
@@ -176,14 +199,24 @@ impl Settings {
         self.changes += 1;
     }
 
+    /// What RESET makes a variable.
+    pub fn reset_value(&self, setting: &Setting) -> String {
+        let start = self.start.get(&setting.name.to_ascii_lowercase());
+        start.map_or_else(|| setting.default.to_owned(), Clone::clone)
+    }
+
     /// Puts a variable back to its value at the start of the session.
     pub fn reset(&mut self, name: &str, local: bool) -> Result<()> {
         match find(name) {
-            Some(setting) if setting.access != Access::User => {
+            Some(Setting { access: Access::User, .. }) => {}
+            Some(Setting { access: Access::Superuser | Access::Identity, .. }) => {
+                self.check_access(name)?;
+            }
+            Some(_) => {
                 Settings::check(name, &[])?;
             }
             None if !is_custom(name) => return Err(unrecognized(name)),
-            _ => {}
+            None => {}
         }
         let start = self.start.get(&name.to_ascii_lowercase()).cloned();
         // A custom variable keeps existing, with an empty value.
@@ -282,6 +315,11 @@ fn is_custom(name: &str) -> bool {
             && part.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '$')
     };
     name.contains('.') && parts.all(plain)
+}
+
+pub(crate) fn denied(name: &str) -> Error {
+    let message = format!("permission denied to set parameter \"{name}\"");
+    Error::new(SqlState::InsufficientPrivilege, message)
 }
 
 fn unrecognized(name: &str) -> Error {

@@ -77,11 +77,15 @@ impl Cursor<'_> {
         let value = if self.take("default") || (is_zone && self.take("local")) {
             SetValue::Default
         } else if is_zone && self.take("interval") {
-            let text = self.string()?;
+            let mut text = self.string()?;
+            let mut unit = None;
             while !self.at_end() {
-                self.label()?;
+                unit.get_or_insert(self.label()?);
             }
-            SetValue::Values(vec![text])
+            if let Some(unit) = unit.filter(|_| text.trim().parse::<f64>().is_ok()) {
+                text = format!("{text} {unit}");
+            }
+            SetValue::Values(vec![format!("INTERVAL '{text}'")])
         } else {
             SetValue::Values(vec![self.setting_value()?])
         };

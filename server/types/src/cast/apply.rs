@@ -101,6 +101,9 @@ fn to_string_type(
     env: &CastEnv<'_>,
 ) -> Result<Datum> {
     let text = match datum {
+        Datum::Text(_) if *from == SqlType::InternalChar && *to != SqlType::InternalChar => {
+            text::to_string(from, datum, env.settings)
+        }
         Datum::Text(value) => {
             if *to == SqlType::Text && !matches!(from, SqlType::Char(_)) {
                 return Ok(datum.clone());
@@ -115,7 +118,8 @@ fn to_string_type(
             if !(-128..=127).contains(value) {
                 return Err(numbers::out_of_range("\"char\""));
             }
-            char::from(*value as u8).to_string()
+            let byte = (*value != 0).then(|| char::from(*value as u8));
+            return Ok(Datum::text(byte.map_or_else(String::new, String::from)));
         }
         other => text::to_string(from, other, env.settings),
     };

@@ -2,9 +2,11 @@
 
 use jiff::tz::TimeZone;
 
+use super::abbreviation::Abbreviation;
 use super::civil::*;
 use super::pattern::{DAYS, MONTHS, Part, ROMAN, split};
-use super::zone::{abbreviation_offset, local_to_utc};
+use super::typmod::round;
+use super::zone::local_to_utc;
 use crate::{Error, Result, SqlState};
 
 #[derive(Default)]
@@ -29,6 +31,10 @@ struct Found {
     twelve_hours: bool,
     /// Seconds east of UTC.
     offset: Option<i64>,
+    abbreviation: Option<Abbreviation>,
+    /// The digits after the second that the template asks for.
+    precision: Option<i32>,
+    fraction_too_long: bool,
     offset_negative: bool,
 }
 
@@ -186,13 +192,13 @@ impl Found {
             "TZ" => {
                 let trimmed = input.trim_start();
                 let end = trimmed.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(trimmed.len());
-                let offset = abbreviation_offset(&trimmed[..end]).ok_or_else(|| {
+                let found = Abbreviation::find(&trimmed[..end]).ok_or_else(|| {
                     Error::new(
                         SqlState::FeatureNotSupported,
                         "formatting field \"TZ\" is only supported in to_char",
                     )
                 })?;
-                self.offset = Some(offset.into());
+                self.abbreviation = Some(found);
                 *input = &trimmed[end..];
             }
             "OF" => {
@@ -241,8 +247,15 @@ impl Found {
             "HH24" => self.hour = value,
             "MI" => self.minute = value,
             "SS" => self.second = value,
+            "MS" if digits.len() > 3 => self.fraction_too_long = true,
+            "US" | "FF1" | "FF2" | "FF3" | "FF4" | "FF5" | "FF6" if digits.len() > 6 => {
+                self.fraction_too_long = true;
+            }
             "MS" | "US" | "FF1" | "FF2" | "FF3" | "FF4" | "FF5" | "FF6" => {
                 self.micros = fraction(digits);
+                if let Some(places) = word.strip_prefix("FF") {
+                    self.precision = places.parse().ok();
+                }
             }
             "SSSS" | "SSSSS" => {
                 self.hour = value / 3600;
@@ -303,6 +316,7 @@ impl Found {
         let year = match year {
             // Without a year: 1 BC.
             None => 0,
+            Some(year) if self.before_christ && year < 0 => -year,
             Some(year) if self.before_christ => 1 - year,
             Some(year) if year < 0 => year + 1,
             Some(0) => 0,
@@ -334,6 +348,9 @@ impl Found {
     }
 
     fn time(&self, text: &str) -> Result<i64> {
+        if self.fraction_too_long {
+            return Err(field_overflow(text));
+        }
         let mut hour = self.hour;
         if self.twelve_hours {
             if !(1..=12).contains(&hour) {
@@ -395,6 +412,10 @@ pub fn to_timestamp(text: &str, template: &str, zone: &TimeZone) -> Result<i64> 
     found.read(text, template)?;
     let out_of_range = || Error::new(SqlState::DatetimeFieldOverflow, "timestamp out of range");
     let local = timestamp(found.days(text)?, found.time(text)?).ok_or_else(out_of_range)?;
+    let local = found.precision.map_or(local, |digits| round(local, digits));
+    if let Some(abbreviation) = found.abbreviation {
+        return local_to_utc(&abbreviation.at_local(local), local);
+    }
     match found.offset {
         Some(offset) => offset
             .checked_mul(SECOND_MICROS)

@@ -6,14 +6,17 @@
 //! Rules: every instant is microseconds since 2000-01-01 00:00 UTC, every date days since then;
 //! infinities are the ends of the integer range; what leaves PostgreSQL's range is 22008.
 
+mod abbreviation;
 mod arith;
 mod civil;
 mod fields;
 mod from_char;
 mod pattern;
 mod to_char;
+pub mod typmod;
 mod zone;
 
+pub use abbreviation::Abbreviation;
 pub use arith::{
     age, date_minus, date_plus_days, justify_days, justify_hours, justify_interval, make_date,
     make_interval, make_time, time_plus, timestamp_minus, timestamp_plus, timestamptz_plus,
@@ -23,6 +26,6 @@ pub use fields::{Field, date_bin, extract, trunc_interval, trunc_timestamp, trun
 pub use from_char::{to_date, to_timestamp};
 pub use to_char::{interval_to_char, timestamp_to_char, timestamptz_to_char};
 pub use zone::{
-    abbreviation_at, abbreviation_offset, fixed_zone, local_to_utc, named_zone, offset_at,
-    offset_of_local, parse_offset, utc_to_local, zone_by_name,
+    ZoneName, abbreviation_at, fixed_zone, local_to_utc, named_zone, offset_at, offset_of_local,
+    parse_offset, utc_to_local, zone_by_name, zone_of_hours,
 };

@@ -43,8 +43,14 @@ pub(super) fn split(template: &str) -> Vec<Part> {
             fill = false;
             after = next;
         }
-        for skipped in ["FX", "TM"] {
-            after = prefix(after, skipped).unwrap_or(after);
+        if let Some(next) = prefix(after, "FX") {
+            after = next;
+        }
+        // A translated name has no padding.
+        if let Some(next) = prefix(after, "TM") {
+            let names = ["MONTH", "MON", "DAY", "DY"];
+            fill &= !keyword_at(next).is_some_and(|word| names.contains(&word));
+            after = next;
         }
         if let Some(word) = keyword_at(after) {
             let written = after[..word.len()].to_owned();

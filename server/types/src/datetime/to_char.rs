@@ -130,8 +130,18 @@ impl Fields {
         out
     }
 
+    /// The first digits after the second.
+    fn fraction(&self, word: &str) -> String {
+        let digits = usize::from(word.as_bytes()[2] - b'0');
+        let sign = if self.micros < 0 { "-" } else { "" };
+        format!("{sign}{}", &format!("{:06}", self.micros.abs())[..digits])
+    }
+
     /// The month from 0; intervals count months back from the year's end.
     fn month_index(&self) -> usize {
+        if self.month == 0 {
+            return if self.year < 0 { 0 } else { 11 };
+        }
         if self.month > 0 { self.month as usize - 1 } else { (self.month + 12) as usize % 12 }
     }
 
@@ -163,10 +173,7 @@ impl Fields {
             "SS" => number(self.second, 2),
             "MS" => format!("{:03}", self.micros / 1000),
             "US" => format!("{:06}", self.micros),
-            "FF1" | "FF2" | "FF3" | "FF4" | "FF5" | "FF6" => {
-                let digits = usize::from(word.as_bytes()[2] - b'0');
-                format!("{:06}", self.micros.abs())[..digits].to_owned()
-            }
+            "FF1" | "FF2" | "FF3" | "FF4" | "FF5" | "FF6" => self.fraction(word),
             "SSSS" | "SSSSS" => number(self.hour * 3600 + self.minute * 60 + self.second, 0),
             "AM" | "PM" | "A.M." | "P.M." => {
                 let afternoon = self.hour % 24 >= 12;
@@ -189,7 +196,8 @@ impl Fields {
                 let lower = written.starts_with(char::is_lowercase);
                 if lower { text.to_lowercase() } else { text.to_owned() }
             }
-            "MONTH" | "MON" | "RM" if self.month == 0 => String::new(),
+            "RM" if self.month == 0 && self.year == 0 => String::new(),
+            "MONTH" | "MON" if self.month == 0 => String::new(),
             "MONTH" => name(MONTHS[self.month_index()], 9),
             "MON" => in_case(&MONTHS[self.month_index()][..3], written),
             "MM" => number(self.month, 2),

@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::{AmbiguousOffset, Offset, TimeZone};
 
+use super::abbreviation::Abbreviation;
 use super::civil::{DAYS_1970_TO_2000, SECOND_MICROS, is_infinite, timestamp_in_range};
 use crate::{Error, Result, SqlState};
 
@@ -27,7 +28,7 @@ fn folded(unix: i64) -> i64 {
     }
 }
 
-fn jiff_timestamp(micros: i64) -> Timestamp {
+pub(super) fn jiff_timestamp(micros: i64) -> Timestamp {
     let unix = folded(micros.div_euclid(SECOND_MICROS) + EPOCH_SECONDS);
     Timestamp::from_second(unix).unwrap_or(Timestamp::UNIX_EPOCH)
 }
@@ -76,97 +77,109 @@ pub fn local_to_utc(zone: &TimeZone, local_micros: i64) -> Result<i64> {
         .ok_or_else(|| Error::new(SqlState::DatetimeFieldOverflow, "timestamp out of range"))
 }
 
-/// Abbreviations that input accepts, with their seconds east of UTC and whether it is daylight
-/// saving time.
-const ABBREVIATIONS: &[(&str, i32, bool)] = &[
-    ("acdt", 37_800, true),
-    ("acst", 34_200, false),
-    ("adt", -10_800, true),
-    ("aedt", 39_600, true),
-    ("aest", 36_000, false),
-    ("akdt", -28_800, true),
-    ("akst", -32_400, false),
-    ("art", -10_800, false),
-    ("ast", -14_400, false),
-    ("awst", 28_800, false),
-    ("brt", -10_800, false),
-    ("bst", 3_600, true),
-    ("cadt", 37_800, true),
-    ("cast", 34_200, false),
-    ("cdt", -18_000, true),
-    ("cest", 7_200, true),
-    ("cet", 3_600, false),
-    ("clt", -14_400, false),
-    ("cst", -21_600, false),
-    ("eat", 10_800, false),
-    ("edt", -14_400, true),
-    ("eest", 10_800, true),
-    ("eet", 7_200, false),
-    ("est", -18_000, false),
-    ("gmt", 0, false),
-    ("hkt", 28_800, false),
-    ("hst", -36_000, false),
-    ("ist", 7_200, false),
-    ("jst", 32_400, false),
-    ("kst", 32_400, false),
-    ("mdt", -21_600, true),
-    ("mest", 7_200, true),
-    ("met", 3_600, false),
-    ("msd", 14_400, true),
-    ("msk", 10_800, false),
-    ("mst", -25_200, false),
-    ("ndt", -9_000, true),
-    ("nst", -12_600, false),
-    ("nzdt", 46_800, true),
-    ("nzst", 43_200, false),
-    ("pdt", -25_200, true),
-    ("pkt", 18_000, false),
-    ("pst", -28_800, false),
-    ("sast", 7_200, false),
-    ("sgt", 28_800, false),
-    ("uct", 0, false),
-    ("ut", 0, false),
-    ("utc", 0, false),
-    ("wat", 3_600, false),
-    ("west", 3_600, true),
-    ("wet", 0, false),
-    ("wib", 25_200, false),
-    ("z", 0, false),
-    ("zulu", 0, false),
-];
-
-/// Seconds east of UTC of an abbreviation in any case.
-pub fn abbreviation_offset(name: &str) -> Option<i32> {
-    let lower = name.to_ascii_lowercase();
-    let at = ABBREVIATIONS.binary_search_by(|entry| entry.0.cmp(&lower)).ok()?;
-    Some(ABBREVIATIONS[at].1)
-}
-
 /// A fixed zone so many seconds east of UTC.
 pub fn fixed_zone(seconds: i32) -> Option<TimeZone> {
     Offset::from_seconds(seconds).ok().map(TimeZone::fixed)
 }
 
-/// The zone of a name in the database, in any case; of a POSIX rule (`EST5EDT`, `<+03>-3`).
+/// The zone of a name in the database, in any case, or of a POSIX rule.
 pub fn named_zone(name: &str) -> Option<TimeZone> {
     if name.eq_ignore_ascii_case("utc") || name.eq_ignore_ascii_case("gmt") {
         return Some(TimeZone::UTC);
     }
-    if let Ok(zone) = TimeZone::get(name) {
-        return Some(zone);
-    }
-    // PostgreSQL reads 'UTC+3' and 'foo-5:30' as POSIX rules: west is positive.
-    let digits = name.find(|c: char| c.is_ascii_digit() || c == '+' || c == '-')?;
-    let (word, rest) = name.split_at(digits);
-    if word.chars().all(|c| c.is_ascii_alphabetic()) && (word.len() >= 3 || word.is_empty()) {
-        if word.is_empty() {
-            return None;
+    TimeZone::get(name).ok().or_else(|| posix_zone(name))
+}
+
+/// The zone of a POSIX rule: `EST5EDT`, `<+03>-3`, `UTC+3`, and as PostgreSQL has it also without
+/// an abbreviation: `+05:30`. Offsets west of Greenwich are positive.
+fn posix_zone(rule: &str) -> Option<TimeZone> {
+    let (name, rest) = posix_name(rule)?;
+    let (standard, rest) = posix_offset(rest)?;
+    let plain = |name: &str| {
+        (3..=30).contains(&name.len())
+            && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'+' || b == b'-')
+    };
+    if rest.is_empty() {
+        if !plain(name) {
+            return fixed_zone(-standard);
         }
-        if rest.chars().all(|c| c.is_ascii_digit() || matches!(c, '+' | '-' | ':')) {
-            return fixed_zone(-parse_offset(rest)?);
+        // Beyond a day only a fixed offset is possible.
+        let rule = format!("<{name}>{}", posix_text(standard));
+        return TimeZone::posix(&rule).ok().or_else(|| fixed_zone(-standard));
+    }
+    let (summer, rest) = posix_name(rest)?;
+    let (shifted, rest) = match rest.as_bytes().first() {
+        None | Some(b',') => (standard - 3600, rest),
+        Some(_) => posix_offset(rest)?,
+    };
+    // Without a rule, that of the United States holds.
+    let rest = if rest.is_empty() { ",M3.2.0,M11.1.0" } else { rest };
+    let shown = |name: &str| if plain(name) { name.to_owned() } else { "ZZZ".to_owned() };
+    TimeZone::posix(&format!(
+        "<{}>{}<{}>{}{rest}",
+        shown(name),
+        posix_text(standard),
+        shown(summer),
+        posix_text(shifted)
+    ))
+    .ok()
+}
+
+/// Splits the abbreviation off a POSIX rule: `<…>`, or all up to a digit, a sign or a comma.
+fn posix_name(rule: &str) -> Option<(&str, &str)> {
+    if let Some(quoted) = rule.strip_prefix('<') {
+        return quoted.split_once('>');
+    }
+    let ends = |c: char| c.is_ascii_digit() || matches!(c, '+' | '-' | ',');
+    Some(rule.split_at(rule.find(ends).unwrap_or(rule.len())))
+}
+
+/// Splits an offset off a POSIX rule: seconds west of Greenwich of `[+-]h[h[h]][:mm[:ss]]`.
+fn posix_offset(rule: &str) -> Option<(i32, &str)> {
+    let (sign, mut rest) = match rule.as_bytes().first()? {
+        b'-' => (-1, &rule[1..]),
+        b'+' => (1, &rule[1..]),
+        _ => (1, rule),
+    };
+    let mut total = 0;
+    for (size, max) in [(3600, 167), (60, 59), (1, 60)] {
+        let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+        let value: i32 = rest[..end].parse().ok().filter(|value| *value <= max)?;
+        total += value * size;
+        rest = &rest[end..];
+        match rest.strip_prefix(':') {
+            Some(after) if size > 1 => rest = after,
+            _ => break,
         }
     }
-    TimeZone::posix(name).ok()
+    Some((sign * total, rest))
+}
+
+fn posix_text(seconds_west: i32) -> String {
+    let (sign, seconds) = (if seconds_west < 0 { "-" } else { "" }, seconds_west.abs());
+    format!("{sign}{}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60)
+}
+
+/// The zone of a number of hours east of Greenwich, and PostgreSQL's name for it: `<+05:30>-05:30`.
+pub fn zone_of_hours(hours: f64) -> Option<(String, TimeZone)> {
+    let seconds = (hours * 3600.0).trunc();
+    if !seconds.is_finite() || seconds.abs() > 26.0 * 3600.0 {
+        return None;
+    }
+    let seconds = seconds as i32;
+    let zone = fixed_zone(seconds)?;
+    let (ahead, west, size) = match seconds {
+        0.. => ("+", "-", seconds),
+        _ => ("-", "+", -seconds),
+    };
+    let mut shown = format!("{:02}", size / 3600);
+    if size % 3600 != 0 {
+        shown.push_str(&format!(":{:02}", size / 60 % 60));
+    }
+    if size % 60 != 0 {
+        shown.push_str(&format!(":{:02}", size % 60));
+    }
+    Some((format!("<{ahead}{shown}>{west}{shown}"), zone))
 }
 
 /// Seconds of `[+-]hh[[:]mm[[:]ss]]`, unsigned counted as positive; up to 15:59:59.
@@ -199,20 +212,40 @@ pub fn parse_offset(text: &str) -> Option<i32> {
     Some(if negative { -total } else { total })
 }
 
-/// The zone that `AT TIME ZONE` and `SET TimeZone` mean: a name, an abbreviation, an offset in
-/// hours (`-8`, `+05:30`, east positive as ISO has it) or a POSIX rule; 22023 for anything else.
-pub fn zone_by_name(name: &str) -> Result<TimeZone> {
-    let trimmed = name.trim();
-    if let Some(offset) = abbreviation_offset(trimmed)
-        && let Some(zone) = fixed_zone(offset)
-        && TimeZone::get(trimmed).is_err()
-    {
-        return Ok(zone);
+/// A zone as expressions name it.
+#[derive(Clone, Debug)]
+pub enum ZoneName {
+    /// A zone of the database, an offset or a POSIX rule.
+    Rules(TimeZone),
+    /// An abbreviation, whose offset may depend on the time.
+    Abbreviation(Abbreviation),
+}
+
+impl ZoneName {
+    /// The zone that counts for a local time.
+    pub fn at_local(&self, local_micros: i64) -> TimeZone {
+        match self {
+            ZoneName::Rules(zone) => zone.clone(),
+            ZoneName::Abbreviation(abbreviation) => abbreviation.at_local(local_micros),
+        }
     }
-    let numeric = trimmed.starts_with(|c: char| c.is_ascii_digit() || c == '+' || c == '-');
-    let found =
-        if numeric { parse_offset(trimmed).and_then(fixed_zone) } else { named_zone(trimmed) };
-    found.ok_or_else(|| {
+
+    /// The zone that counts at an instant.
+    pub fn at_instant(&self, utc_micros: i64) -> TimeZone {
+        match self {
+            ZoneName::Rules(zone) => zone.clone(),
+            ZoneName::Abbreviation(abbreviation) => abbreviation.at_instant(utc_micros),
+        }
+    }
+}
+
+/// The zone that `AT TIME ZONE` means: an abbreviation, a name or a POSIX rule, in which a bare
+/// offset counts west of Greenwich; 22023 for anything else.
+pub fn zone_by_name(name: &str) -> Result<ZoneName> {
+    if let Some(abbreviation) = Abbreviation::find(name) {
+        return Ok(ZoneName::Abbreviation(abbreviation));
+    }
+    named_zone(name).map(ZoneName::Rules).ok_or_else(|| {
         let message = format!("time zone \"{name}\" not recognized");
         Error::new(SqlState::InvalidParameterValue, message)
     })

@@ -5,7 +5,7 @@ use jiff::tz::TimeZone;
 use super::date_tokens::{Token, tokenize};
 use super::{DateOrder, FormatSettings, is_blank};
 use crate::datetime::{
-    DATE_END, DATE_MIN, DAY_MICROS, DAYS_1970_TO_2000, JULIAN_2000, abbreviation_offset,
+    Abbreviation, DATE_END, DATE_MIN, DAY_MICROS, DAYS_1970_TO_2000, JULIAN_2000, ZoneName,
     days_from_civil, days_in_month, fixed_zone, local_to_utc, named_zone, parse_offset, timestamp,
     utc_to_local,
 };
@@ -103,7 +103,7 @@ struct Decoder {
     era: Option<bool>,
     time: Option<i64>,
     afternoon: Option<bool>,
-    zone: Option<TimeZone>,
+    zone: Option<ZoneName>,
     special: Option<Special>,
     time_only: bool,
 }
@@ -150,7 +150,10 @@ impl Decoder {
     }
 
     fn set_zone(&mut self, zone: Option<TimeZone>) -> Decoded {
-        let zone = zone.ok_or(Fault::Displacement)?;
+        self.name_zone(ZoneName::Rules(zone.ok_or(Fault::Displacement)?))
+    }
+
+    fn name_zone(&mut self, zone: ZoneName) -> Decoded {
         if self.zone.replace(zone).is_some() { Err(Fault::Format) } else { Ok(()) }
     }
 
@@ -209,8 +212,8 @@ impl Decoder {
             }
             "dst" => return Ok(None),
             _ => {
-                if let Some(offset) = abbreviation_offset(word) {
-                    self.set_zone(fixed_zone(offset))?;
+                if let Some(abbreviation) = Abbreviation::find(word) {
+                    self.name_zone(ZoneName::Abbreviation(abbreviation))?;
                     return Ok(None);
                 }
                 let zone = named_zone(word).ok_or(Fault::Format)?;
@@ -576,6 +579,6 @@ pub fn parse_timestamp(
         .checked_mul(DAY_MICROS)
         .and_then(|day| day.checked_add(time.unwrap_or(0)))
         .ok_or_else(out_of_range)?;
-    let zone = decoder.zone.as_ref().unwrap_or(&settings.time_zone);
-    local_to_utc(zone, local).map_err(|_| out_of_range())
+    let named = decoder.zone.as_ref().map(|zone| zone.at_local(local));
+    local_to_utc(named.as_ref().unwrap_or(&settings.time_zone), local).map_err(|_| out_of_range())
 }

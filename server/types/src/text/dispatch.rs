@@ -80,6 +80,9 @@ pub fn format(ty: &SqlType, datum: &Datum, settings: &FormatSettings, out: &mut 
         }
         Datum::Float(value) => scalar::format_f64(*value, settings.extra_float_digits, out),
         Datum::Numeric(value) => value.write_text(out),
+        Datum::Text(value) if *ty == SqlType::InternalChar => {
+            scalar::format_internal_char(value, out);
+        }
         Datum::Text(value) => out.extend_from_slice(value.as_bytes()),
         Datum::Bytes(value) => scalar::format_bytes(value, settings.bytea_escape, out),
         Datum::Uuid(value) => scalar::format_uuid(value, out),

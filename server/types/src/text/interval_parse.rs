@@ -1,10 +1,13 @@
 //! Intervals: units, clock, SQL's year-month and ISO 8601 forms.
 
+use std::borrow::Cow;
+
 use super::date_parse::{Fault, clock_parts};
 use super::date_tokens::{Token, tokenize};
 use super::{IntervalStyle, is_blank};
 use crate::datetime::DAY_MICROS;
-use crate::{Error, Interval, Result, SqlState};
+use crate::datetime::typmod::{DAY, HOUR, MINUTE, SECOND, YEAR, apply_typmod, interval_range};
+use crate::{Datum, Error, Interval, Result, SqlState};
 
 /// What a number in an interval counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -153,9 +156,18 @@ fn number(text: &str) -> Decoded<(i64, f64)> {
 }
 
 /// The fields from last to first: a unit stands behind its number.
-fn decode_fields(tokens: &[Token], style: IntervalStyle) -> Decoded<Sum> {
+///
+/// No unit may come twice, and a clock has hours, minutes and seconds. `fields` are those of the
+/// type's modifier: they say what a number without a unit is.
+fn decode_fields(tokens: &[Token], style: IntervalStyle, fields: i32) -> Decoded<Sum> {
     let mut sum = Sum::default();
     let mut unit: Option<Unit> = None;
+    let mut seen = 0u32;
+    let mut once = |bits: u32| -> Decoded {
+        let twice = seen & bits != 0;
+        seen |= bits;
+        if twice { Err(Fault::Format) } else { Ok(()) }
+    };
     let mut ago = false;
     let mut found = false;
     // In the SQL standard style one leading minus holds for every field.
@@ -165,41 +177,39 @@ fn decode_fields(tokens: &[Token], style: IntervalStyle) -> Decoded<Sum> {
     for (at, token) in tokens.iter().enumerate().rev() {
         match token {
             Token::Time(text) => {
-                sum.add_clock(text, leading_minus)?;
+                once(CLOCK)?;
+                sum.add_clock(&clock_of(text, fields), leading_minus)?;
                 unit = Some(Unit::Day);
                 found = true;
             }
             Token::Signed(text) if text.contains(':') => {
-                sum.add_clock(&text[1..], text.starts_with('-'))?;
+                once(CLOCK)?;
+                sum.add_clock(&clock_of(&text[1..], fields), text.starts_with('-'))?;
                 unit = Some(Unit::Day);
                 found = true;
             }
             Token::Signed(text) | Token::Number(text) | Token::Date(text) => {
-                let (whole, fraction, of) = match text[1..].find('-') {
-                    Some(dash) => {
-                        let (years, months) = (&text[..=dash], &text[dash + 2..]);
-                        let (years, _) = number(years)?;
-                        let (months, _) = number(months)?;
-                        if !(0..12).contains(&months) {
-                            return Err(Fault::Field);
-                        }
-                        let months = if text.starts_with('-') { -months } else { months };
-                        let total = years.checked_mul(12).ok_or(Fault::Field)? + months;
-                        (total, 0.0, Unit::Month)
-                    }
-                    None => {
-                        let (whole, fraction) = number(text)?;
-                        (whole, fraction, unit.unwrap_or(Unit::Second))
-                    }
-                };
+                let (whole, fraction, of) =
+                    counted(text, unit.unwrap_or(unit_without_name(fields)))?;
                 let flip = leading_minus && at > 0;
                 let (whole, fraction) = if flip { (-whole, -fraction) } else { (whole, fraction) };
+                once(match of {
+                    Unit::Second if fraction != 0.0 => SECONDS,
+                    of => 1 << of as u32,
+                })?;
                 sum.add_unit(of, whole, fraction)?;
-                // "1 2:03:04" is days before a clock; "1-2 3 4:5:6" goes on.
-                unit = if of == Unit::Month && text[1..].contains('-') { None } else { unit };
+                // Before hours, as before a clock, come days.
+                unit = Some(if of == Unit::Hour { Unit::Day } else { of });
                 found = true;
             }
-            Token::Word(word) if word == "ago" && at + 1 == tokens.len() => ago = true,
+            Token::Word(word) if word == "ago" && at + 1 == tokens.len() => {
+                // A unit has to follow.
+                if !matches!(tokens.get(at.wrapping_sub(1)), Some(Token::Word(_) | Token::Time(_)))
+                {
+                    return Err(Fault::Format);
+                }
+                ago = true;
+            }
             Token::Word(word) => unit = Some(unit_of(word).ok_or(Fault::Format)?),
         }
     }
@@ -210,6 +220,48 @@ fn decode_fields(tokens: &[Token], style: IntervalStyle) -> Decoded<Sum> {
         sum.negate()?;
     }
     Ok(sum)
+}
+
+/// A number, its fraction and its unit: `years-months`, else of the unit given.
+fn counted(text: &str, unit: Unit) -> Decoded<(i64, f64, Unit)> {
+    let Some(dash) = text[1..].find('-') else {
+        let (whole, fraction) = number(text)?;
+        return Ok((whole, fraction, unit));
+    };
+    let (years, months) = (&text[..=dash], &text[dash + 2..]);
+    let (years, _) = number(years)?;
+    let (months, _) = number(months)?;
+    if !(0..12).contains(&months) {
+        return Err(Fault::Field);
+    }
+    let months = if text.starts_with('-') { -months } else { months };
+    let total = years.checked_mul(12).ok_or(Fault::Field)? + months;
+    Ok((total, 0.0, Unit::Month))
+}
+
+/// The bits of a unit and its kin in the set of those that were read.
+const SECONDS: u32 =
+    1 << Unit::Microsecond as u32 | 1 << Unit::Millisecond as u32 | 1 << Unit::Second as u32;
+const CLOCK: u32 = SECONDS | 1 << Unit::Minute as u32 | 1 << Unit::Hour as u32;
+
+/// What a number without a unit is, by the type's fields.
+fn unit_without_name(fields: i32) -> Unit {
+    match fields {
+        YEAR => Unit::Year,
+        fields if fields & SECOND != 0 || fields == 0 => Unit::Second,
+        fields if fields & MINUTE != 0 => Unit::Minute,
+        fields if fields & HOUR != 0 => Unit::Hour,
+        DAY => Unit::Day,
+        _ => Unit::Month,
+    }
+}
+
+/// A clock; of `minute to second` two numbers are minutes and seconds.
+fn clock_of(text: &str, fields: i32) -> Cow<'_, str> {
+    if fields == MINUTE | SECOND && text.matches(':').count() == 1 && !text.contains('.') {
+        return Cow::Owned(format!("0:{text}"));
+    }
+    Cow::Borrowed(text)
 }
 
 /// `P1Y2M3DT4H5M6S`, `P1W`, `P0001-02-03T04:05:06`.
@@ -270,11 +322,21 @@ fn decode_iso_alternative(text: &str) -> Decoded<Sum> {
     Ok(sum)
 }
 
+/// An `interval` literal of a type with a modifier.
+pub fn parse_interval_typmod(text: &str, style: IntervalStyle, typmod: i32) -> Result<Datum> {
+    let value = parse_fields(text, style, interval_range(typmod))?;
+    Ok(apply_typmod(&Datum::Interval(value), typmod))
+}
+
 /// An `interval` literal.
 pub fn parse_interval(text: &str, style: IntervalStyle) -> Result<Interval> {
+    parse_fields(text, style, 0)
+}
+
+fn parse_fields(text: &str, style: IntervalStyle, fields: i32) -> Result<Interval> {
     let body = text.trim_matches(is_blank);
     let decoded = match tokenize(body) {
-        Some(tokens) if !body.starts_with('P') => decode_fields(&tokens, style),
+        Some(tokens) if !body.starts_with('P') => decode_fields(&tokens, style, fields),
         _ => decode_iso(body),
     };
     let sum = decoded.map_err(|fault| match fault {

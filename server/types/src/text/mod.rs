@@ -19,7 +19,7 @@ mod settings;
 pub use array::{format_record, quote_element};
 pub use date_parse::{parse_date, parse_time, parse_timestamp};
 pub use dispatch::{format, parse, to_string};
-pub use interval_parse::parse_interval;
+pub use interval_parse::{parse_interval, parse_interval_typmod};
 pub use scalar::{
     apply_length, format_bytes, format_f32, format_f64, parse_bool, parse_bytes, parse_f32,
     parse_f64, parse_int, parse_uuid,

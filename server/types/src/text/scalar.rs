@@ -255,10 +255,27 @@ pub fn apply_length(ty: &SqlType, text: &str, explicit: bool) -> Result<Arc<str>
             Ok(text[..end].into())
         }
         SqlType::InternalChar => {
-            let end = text.chars().next().map_or(0, char::len_utf8);
-            Ok(text[..end].into())
+            Ok(internal_char(text).map_or_else(String::new, String::from).into())
         }
         _ => Ok(text.into()),
+    }
+}
+
+/// The one byte of a `"char"`, as the character with its number: `\ooo` or the first byte.
+fn internal_char(text: &str) -> Option<char> {
+    if let [b'\\', a @ b'0'..=b'3', b @ b'0'..=b'7', c @ b'0'..=b'7'] = text.as_bytes() {
+        let byte = (a - b'0') << 6 | (b - b'0') << 3 | (c - b'0');
+        return (byte != 0).then(|| char::from(byte));
+    }
+    text.bytes().next().map(char::from)
+}
+
+/// Prints a `"char"`: a byte beyond ASCII as `\ooo`.
+pub(super) fn format_internal_char(text: &str, out: &mut Vec<u8>) {
+    match text.chars().next().map(|c| u32::from(c) as u8) {
+        Some(byte) if byte > 127 => out.extend_from_slice(format!("\\{byte:03o}").as_bytes()),
+        Some(byte) => out.push(byte),
+        None => {}
     }
 }
 
