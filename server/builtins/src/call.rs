@@ -142,9 +142,8 @@ const SMALL_RESULT_BYTES: usize = 64 << 10;
 /// Fails before a result of that many bytes is made: 54000 if no value may be so large, 53200 if
 /// the statement's memory does not suffice.
 pub(crate) fn may_return(bytes: usize) -> Result<()> {
-    match bytes {
-        0..=SMALL_RESULT_BYTES => Ok(()),
-        ..=RESULT_BYTES_MAX => work::afford(bytes),
-        _ => Err(Error::new(SqlState::ProgramLimitExceeded, "requested length too large")),
+    if bytes > RESULT_BYTES_MAX {
+        return Err(Error::new(SqlState::ProgramLimitExceeded, "requested length too large"));
     }
+    if bytes > SMALL_RESULT_BYTES { work::afford(bytes) } else { Ok(()) }
 }

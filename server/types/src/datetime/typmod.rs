@@ -70,7 +70,7 @@ pub(crate) fn interval_range(typmod: i32) -> i32 {
 pub fn interval_suffix(typmod: i32) -> String {
     let range = interval_range(typmod);
     let mut named = FIELDS.iter().filter(|(bit, _)| range & bit != 0).map(|(_, name)| *name);
-    let mut suffix = match (named.next(), named.last()) {
+    let mut suffix = match (named.next(), named.next_back()) {
         (Some(first), Some(last)) => format!(" {first} to {last}"),
         (Some(only), None) => format!(" {only}"),
         _ => String::new(),
