@@ -199,19 +199,7 @@ impl Binder<'_> {
                 ) => {
                     let table = name.0.last().and_then(|part| part.as_ident());
                     let table = table.map(braid_sql::fold).unwrap_or_default();
-                    let mut level = Some(&scopes);
-                    let found = loop {
-                        match level {
-                            Some(s) if s.scope.tables.contains(&table) => break s.scope,
-                            Some(s) => level = s.parent,
-                            None => {
-                                return Err(Error::new(
-                                    SqlState::UndefinedTable,
-                                    format!("missing FROM-clause entry for table \"{table}\""),
-                                ));
-                            }
-                        }
-                    };
+                    let found = scope_of_table(&scopes, &table)?;
                     for column in found.columns_of(&table) {
                         self.check_guarded(column.slot)?;
                         items.push(self.star_item(column));
@@ -354,4 +342,17 @@ impl Binder<'_> {
         }
         Ok(Some(on))
     }
+}
+
+/// The scope, this one or one around it, that has a table of this name.
+fn scope_of_table<'s>(scopes: &Scopes<'s>, table: &str) -> Result<&'s Scope> {
+    let mut level = Some(scopes);
+    while let Some(scopes) = level {
+        if scopes.scope.tables.iter().any(|known| known == table) {
+            return Ok(scopes.scope);
+        }
+        level = scopes.parent;
+    }
+    let message = format!("missing FROM-clause entry for table \"{table}\"");
+    Err(Error::new(SqlState::UndefinedTable, message))
 }
