@@ -95,17 +95,13 @@ onEachServer('the queue', ({ url }) => {
     };
     await enqueue(queue, events);
     const stop = new AbortController();
-    const troubles: unknown[] = [];
-    const worker = runWorker(fragile, {
-      signal: stop.signal,
-      batchRowsMax: 100,
-      onTrouble: (error) => troubles.push(error),
-    });
+    const worker = runWorker(fragile, { signal: stop.signal, batchRowsMax: 100 });
     await expect.poll(() => countRows(db), { timeout: 60_000 }).toMatchObject({ queued: 0 });
     await sleep(100);
     stop.abort();
     await worker;
-    expect(troubles.length).toBeGreaterThan(0);
+    // The SDK runs again what was cut before COMMIT, so a worker need not notice.
+    expect(cuts).toBeGreaterThan(0);
     await checkReadings(allReadings(db), events);
   });
 

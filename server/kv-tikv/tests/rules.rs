@@ -779,7 +779,7 @@ async fn locks_beside_each_other_are_no_deadlock() {
     let cluster = two_regions();
     let db = cluster.open().await;
     put(&db, &[("a", "0"), ("z", "0")]).await;
-    cluster.set_latency(Duration::from_millis(10), Duration::ZERO);
+    cluster.set_latency(Duration::from_millis(20), Duration::ZERO);
     let mut both = Vec::new();
     for _ in 0..2 {
         let db = db.clone();
@@ -788,7 +788,9 @@ async fn locks_beside_each_other_are_no_deadlock() {
                 let t = begin(&db, Isolation::ReadCommitted);
                 t.snapshot().await.unwrap();
                 let later = async {
-                    tokio::time::sleep(Duration::from_millis(2)).await;
+                    // On a busy machine the other request is not sent at once. Were this one sent
+                    // first, the two would lock in different orders, which is a deadlock.
+                    tokio::time::sleep(Duration::from_millis(10)).await;
                     lock(&t, "z").await
                 };
                 let (a, z) = tokio::join!(lock(&t, "a"), later);
