@@ -119,7 +119,7 @@ impl Cancel {
     }
 
     /// Lets functions see the memory of the statement that begins.
-    pub(crate) fn charge(&self, memory: &Arc<Memory>) {
+    pub fn charge(&self, memory: &Arc<Memory>) {
         *self.memory.lock() = Arc::downgrade(memory);
     }
 

@@ -89,6 +89,9 @@ impl Session {
                 let statement = prepared
                     .statement()
                     .ok_or_else(|| Error::internal("an empty statement has no plan"))?;
+                // Constants are computed while the plan is made.
+                let memory = self.statement_memory(env.active.memory_limit_bytes);
+                self.shared.entry.cancel.charge(&memory);
                 let cx = PlanContext { catalog, path: &env.lookup.path, env, param_types: hints };
                 let plan = Arc::new(braid_plan::plan(statement, &cx)?);
                 let columns = result_columns(&plan);

@@ -108,6 +108,12 @@ impl Session {
         self.context_in(txn, seq, catalog, env)
     }
 
+    /// An empty account for a statement of this session.
+    pub(crate) fn statement_memory(&self, limit_bytes: u64) -> Arc<Memory> {
+        let stop = self.shared.entry.cancel.clone();
+        Arc::new(Memory::new(limit_bytes, self.server.memory.clone(), stop))
+    }
+
     /// The same in a transaction at hand.
     pub(crate) fn context_in(
         &self,
@@ -128,11 +134,7 @@ impl Session {
             sequences: self.server.sequences.clone(),
             runtime: self.shared.clone(),
             services: self.shared.clone(),
-            memory: Arc::new(Memory::new(
-                active.memory_limit_bytes,
-                self.server.memory.clone(),
-                self.shared.entry.cancel.clone(),
-            )),
+            memory: self.statement_memory(active.memory_limit_bytes),
             cancel: self.shared.entry.cancel.clone(),
             implicit_locks: active.implicit_locks,
             range_delete: active.range_delete,
