@@ -88,7 +88,7 @@ impl Generator {
         }
     }
 
-    fn leaf(&mut self, ty: Ty) -> String {
+    pub fn leaf(&mut self, ty: Ty) -> String {
         if let Some(column) = self.column(ty).filter(|_| self.random.percent(85)) {
             return column;
         }
@@ -210,11 +210,14 @@ impl Generator {
 
     /// An aggregate of a type.
     pub fn aggregate(&mut self, ty: Ty, depth: u32) -> String {
-        let filter = if self.random.one_in(5) {
-            format!(" FILTER (WHERE {})", self.condition(depth.min(1)))
-        } else {
-            String::new()
-        };
+        let mut filter = String::new();
+        if self.random.one_in(5) {
+            let condition = self.condition(depth.min(1));
+            // One that names columns of an outer query only is not allowed everywhere (SQL.md).
+            if self.has_own_column(&condition) {
+                filter = format!(" FILTER (WHERE {condition})");
+            }
+        }
         let distinct = if self.random.one_in(4) { "DISTINCT " } else { "" };
         let e = self.expr(ty, depth);
         let call = match ty {

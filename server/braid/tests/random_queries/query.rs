@@ -204,13 +204,14 @@ impl Generator {
         let keys: Vec<(String, Ty)> = (0..1 + self.random.below(2))
             .map(|_| {
                 let ty = *self.random.pick(types);
-                // A constant would be read as the number of a column.
-                (format!("coalesce({})", self.expr(ty, depth.min(1))), ty)
+                (self.grouping_key(ty, depth.min(1)), ty)
             })
             .collect();
         let names: Vec<&str> = keys.iter().map(|(key, _)| key.as_str()).collect();
         let names = names.join(", ");
-        let clause = match self.random.below(6) {
+        // A subquery in a grouping set, selected twice, is another difference of SQL.md.
+        let kinds = if names.contains("SELECT") { 3..6 } else { 0..6 };
+        let clause = match kinds.start + self.random.below(kinds.end - kinds.start) {
             0 => format!("ROLLUP ({names})"),
             1 => format!("CUBE ({names})"),
             2 => format!("GROUPING SETS (({names}), ())"),
@@ -231,6 +232,26 @@ impl Generator {
             let _ = write!(rest, " HAVING {aggregate} > {}", self.random.below(3));
         }
         items.join(", ")
+    }
+
+    /// A grouping expression, none of those in which SQL.md says that we differ.
+    fn grouping_key(&mut self, ty: Ty, depth: u32) -> String {
+        for _ in 0..20 {
+            let key = self.expr(ty, depth);
+            let differs = ["ARRAY(SELECT", "ANY (SELECT", "ALL (SELECT"];
+            if self.has_own_column(&key) && !differs.iter().any(|form| key.contains(form)) {
+                // A number alone would be read as that of a column.
+                return format!("coalesce({key})");
+            }
+        }
+        let own = self.scopes.last().and_then(|own| own.first()).map(|column| column.0.clone());
+        let own = own.unwrap_or_else(|| "0".to_owned());
+        format!("CASE WHEN {own} IS NULL THEN {} END", self.leaf(ty))
+    }
+
+    /// Whether a text names a column of the innermost FROM clause.
+    pub fn has_own_column(&self, text: &str) -> bool {
+        self.scopes.last().is_some_and(|own| own.iter().any(|column| text.contains(&column.0)))
     }
 
     /// One to three items of FROM; their columns are in the last scope afterwards.
