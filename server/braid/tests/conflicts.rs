@@ -276,7 +276,7 @@ fn a_rerun_that_fails_midway_leaves_nothing_to_the_next() {
     query(&mut root, "UPDATE seen SET n = 1");
     until_running(&mut root, "%pg_sleep(0.32)%");
     query(&mut other, "SET statement_timeout = '3s'; BEGIN");
-    // Waits for the batch, and gets the row when that begins anew, which then runs into it.
+    // Waits for the batch and gets the row when the batch is rerun. The rerun then meets this lock.
     query(&mut other, "UPDATE t SET n = n + 100 WHERE id = 2");
     query(&mut other, "UPDATE t SET n = n + 100 WHERE id = 1");
     query(&mut other, "ROLLBACK");

@@ -129,7 +129,7 @@ fn a_client_without_authentication_gets_little_memory() {
     let mut asked = [0; 24];
     socket.read_exact(&mut asked).expect("the server asks for a password");
     assert_eq!(asked[0], b'R');
-    // A password of a megabyte, of which nothing follows: the length alone is refused.
+    // Announces a password of a megabyte and sends none of it: its length alone is refused.
     socket.write_all(&[b'p', 0, 16, 0, 0]).expect("is sent");
     let mut answer = Vec::new();
     socket.read_to_end(&mut answer).expect("the server closes the connection");

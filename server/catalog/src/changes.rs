@@ -16,7 +16,7 @@ use crate::Id;
 
 /// How many changes are kept. A gateway that looks every 200 ms rarely misses as many.
 const CHANGES_MAX: usize = 32;
-/// How many ids they may have together: whoever reads the version reads them as well.
+/// The most ids of all kept changes together. Each read of the version reads them as well.
 const IDS_MAX: usize = 256;
 
 /// A schema change.

@@ -43,12 +43,21 @@ fn statement(random: &mut Random) -> String {
 
 /// What `CHECK TABLE` finds after the storm.
 pub async fn findings() -> Vec<String> {
+    findings_of(TABLES, &NAMES, statement).await
+}
+
+/// What `CHECK TABLE` finds in tables after a storm of statements.
+pub async fn findings_of(
+    tables: &str,
+    names: &[&str],
+    statement: fn(&mut Random) -> String,
+) -> Vec<String> {
     let server = Server::start(Config::new().env("BRAID_UNSAFE_NO_SYNC", "1"));
     let client = connect(server.sql_url(), None).await;
-    super::sure(&client, TABLES).await;
+    super::sure(&client, tables).await;
     storm(server.sql_url(), Size::from_env().pick(150, 1_500, 10_000), 3, statement).await;
     let mut findings = Vec::new();
-    for table in NAMES {
+    for table in names {
         for message in super::sure(&client, &format!("CHECK TABLE {table}")).await {
             if let SimpleQueryMessage::Row(row) = message {
                 let cells: Vec<&str> = (0..row.len()).filter_map(|i| row.get(i)).collect();

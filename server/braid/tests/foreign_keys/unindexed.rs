@@ -3,10 +3,7 @@
 
 use braid_testkit::random::Random;
 use braid_testkit::server::{Config, Server};
-use braid_testkit::size::Size;
-use braid_testkit::storm::storm;
 use braid_testkit::target::{connect, first_column};
-use tokio_postgres::SimpleQueryMessage;
 
 pub const LEVELS: [&str; 3] = ["READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"];
 
@@ -39,20 +36,7 @@ fn statement(random: &mut Random) -> String {
 
 /// What `CHECK TABLE` finds after the storm.
 pub async fn findings() -> Vec<String> {
-    let server = Server::start(Config::new().env("BRAID_UNSAFE_NO_SYNC", "1"));
-    let client = connect(server.sql_url(), None).await;
-    super::sure(&client, TABLES).await;
-    storm(server.sql_url(), Size::from_env().pick(150, 1_500, 10_000), 3, statement).await;
-    let mut findings = Vec::new();
-    for table in NAMES {
-        for message in super::sure(&client, &format!("CHECK TABLE {table}")).await {
-            if let SimpleQueryMessage::Row(row) = message {
-                let cells: Vec<&str> = (0..row.len()).filter_map(|i| row.get(i)).collect();
-                findings.push(cells.join(" | "));
-            }
-        }
-    }
-    findings
+    super::storm::findings_of(TABLES, &NAMES, statement).await
 }
 
 /// A parent is deleted while a child of some parent comes; how the deletion has ended at each

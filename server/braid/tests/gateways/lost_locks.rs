@@ -4,8 +4,8 @@
 //! - A counter that clients read FOR UPDATE, add to and write back has every acknowledged
 //!   increment.
 //! - Money moves between accounts: every sum that a committed transaction has seen is the same.
-//! - Two rows are always written together: whoever locks both sees the same number in both, also if
-//!   he writes nothing.
+//! - Two rows are always written together: a transaction that locks both sees the same number in
+//!   both, also if it writes nothing.
 
 #![allow(clippy::print_stdout, reason = "a test says what it did")]
 

@@ -1,5 +1,5 @@
-//! The map against a plain history: whatever was committed, whoever still reads, a scan that jumps
-//! finds what a scan of everything finds. And how many deleted keys it meets on its way.
+//! Compares the map with a plain history of commits. At every open snapshot a scan that jumps
+//! finds what a scan of everything finds. Other tests count the deleted keys that a scan meets.
 
 use super::*;
 use braid_kv::{BatchBuilder, Value, key_after};
