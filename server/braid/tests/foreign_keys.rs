@@ -9,7 +9,7 @@ use braid_testkit::random::{Random, seed_from_env};
 use braid_testkit::server::{Config, Server};
 use braid_testkit::size::Size;
 use braid_testkit::store;
-use braid_testkit::target::connect;
+use braid_testkit::target::{Target, connect};
 use futures_util::SinkExt as _;
 use tokio_postgres::{Client, SimpleQueryMessage};
 
@@ -117,9 +117,13 @@ fn random_foreign_keys() {
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     runtime.block_on(async {
         let ours = connect(server.sql_url(), None).await;
-        let postgres = match std::env::var("POSTGRES_URL") {
-            Ok(url) => Some(connect(&url, None).await),
-            Err(_) => None,
+        let (database, postgres) = match Target::postgres() {
+            Some(target) => {
+                let database = target.create_database("foreign_keys").await;
+                let client = database.connect().await;
+                (Some(database), Some(client))
+            }
+            None => (None, None),
         };
         if let Some(theirs) = &postgres {
             // Rows are changed in the order of their keys.
@@ -144,6 +148,10 @@ fn random_foreign_keys() {
             }
         }
         assert!(done > 100, "{done} statements have changed rows");
+        drop(postgres);
+        if let Some(database) = database {
+            database.drop().await;
+        }
     });
 }
 

@@ -1,7 +1,7 @@
 //! Protocol messages out, messages back: one Rust test a script under `tests/wire`.
 //!
 //! Each script runs on a server of its own and, if `POSTGRES_URL` names one that trusts its
-//! clients, on a real PostgreSQL, where the same files must pass. `UPDATE_GOLDENFILES=1` records,
+//! clients, in a new database of a real PostgreSQL, where the same files must pass. `UPDATE_GOLDENFILES=1` records,
 //! from PostgreSQL if there is one.
 //!
 //! Commands send one message each and read nothing: `query`, `parse`, `bind`, `describe-statement`,
@@ -16,6 +16,7 @@ use std::error::Error;
 use std::path::Path;
 
 use braid_testkit::server::{Config, Server};
+use braid_testkit::target::Target;
 use goldenscript::{Command, Context};
 
 #[path = "protocol/connection.rs"]
@@ -38,10 +39,15 @@ fn on_braid(path: &Path) {
 }
 
 fn on_postgres(path: &Path) {
-    match std::env::var("POSTGRES_URL") {
-        Ok(url) => run(url, path),
-        Err(_) => println!("skipped: POSTGRES_URL does not name a PostgreSQL to compare with"),
-    }
+    let Some(target) = Target::postgres() else {
+        println!("skipped: POSTGRES_URL does not name a PostgreSQL to compare with");
+        return;
+    };
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    let name = path.file_stem().expect("a script has a name").to_string_lossy();
+    let database = runtime.block_on(target.create_database(&format!("wire_{name}")));
+    run(database.url(), path);
+    runtime.block_on(database.drop());
 }
 
 fn run(url: String, path: &Path) {

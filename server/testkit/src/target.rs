@@ -80,6 +80,17 @@ pub struct Database {
 }
 
 impl Database {
+    /// Its URL.
+    ///
+    /// # Panics
+    /// If the URL of the server ends without the name of a database.
+    pub fn url(&self) -> String {
+        let (url, options) = self.url.split_once('?').unwrap_or((&self.url, ""));
+        let (server, _) = url.rsplit_once('/').expect("the URL names a database");
+        let mark = if options.is_empty() { "" } else { "?" };
+        format!("{server}/{}{mark}{options}", self.name)
+    }
+
     /// A new connection to it: time zone UTC, isolation level SERIALIZABLE.
     ///
     /// # Panics
