@@ -16,18 +16,24 @@ export const top = fileURLToPath(new URL('../..', import.meta.url));
  *
  * @param {string} program
  * @param {string[]} args
- * @param {{ capture?: boolean, env?: Record<string, string>, onOutput?: (text: string) => void }} [options]
- *   `capture`: keep the output instead of showing it; `onOutput`: look at it while showing it
+ * @param {{ capture?: boolean | 'stdout', cwd?: string, env?: Record<string, string>,
+ *   onOutput?: (text: string) => void }} [options] `capture`: keep the output instead of showing it,
+ *   or only stdout; `cwd`: the folder to run in instead of the top; `onOutput`: look at the output
+ *   while showing it
  * @returns {Promise<{ code: number, output: string }>}
  */
 export function run(program, args, options = {}) {
   const { capture = false, onOutput } = options;
   return new Promise((resolve, reject) => {
     const child = spawn(program, args, {
-      cwd: top,
+      cwd: options.cwd ?? top,
       env: { ...process.env, ...options.env },
       shell: process.platform === 'win32',
-      stdio: ['ignore', capture || onOutput ? 'pipe' : 'inherit', capture ? 'pipe' : 'inherit'],
+      stdio: [
+        'ignore',
+        capture || onOutput ? 'pipe' : 'inherit',
+        capture === true ? 'pipe' : 'inherit',
+      ],
     });
     let output = '';
     child.stdout?.setEncoding('utf8').on('data', (text) => {

@@ -8,19 +8,18 @@
 import { buildServer, step } from '../../examples/iot-worker/steps.mjs';
 import { testsOverTikv } from './server.mjs';
 
-/** The rules of the stand-in, and the tests of kv-tikv. */
+/** The rules of the stand-in, the tests of kv-tikv, and those of several gateways. */
 const OF_TIKV = [
-  'tikv',
-  'shared',
   'rules',
+  'shared',
   'rough',
+  'gc',
+  'range_deletes',
   'disturbed',
   'dead_gateway',
   'gateways',
   'taken_over',
-  'gc',
-  'range_deletes',
-  'dropped',
+  'transactions::dropped',
 ];
 
 async function main() {

@@ -1,5 +1,5 @@
 //! Tests of the kv contract that every store has to pass. A crate of a store includes this folder
-//! and gives `crate::database()`: an empty database, and what has to live as long as it.
+//! and gives `super::database()`: an empty database, and what has to live as long as it.
 
 #![allow(dead_code, clippy::unwrap_used)]
 

@@ -8,7 +8,7 @@ use std::{collections::BTreeSet, sync::Arc};
 
 #[tokio::test]
 async fn a_statement_sees_lower_numbers_and_its_check_phase_its_own() {
-    let (db, _guard) = crate::database().await;
+    let (db, _guard) = super::super::database().await;
     put(&db, &[("a", "0")]).await;
     let t = serializable(&db);
     let s1 = t.next_statement();
@@ -21,7 +21,7 @@ async fn a_statement_sees_lower_numbers_and_its_check_phase_its_own() {
 
 #[tokio::test]
 async fn scans_merge_own_writes_in_both_directions_and_respect_limits() {
-    let (db, _guard) = crate::database().await;
+    let (db, _guard) = super::super::database().await;
     put(&db, &[("a", "1"), ("b", "1"), ("d", "1"), ("e", "1")]).await;
     let t = serializable(&db);
     let s = t.next_statement();
@@ -64,7 +64,7 @@ async fn scans_merge_own_writes_in_both_directions_and_respect_limits() {
 
 #[tokio::test]
 async fn savepoints_take_back_writes_and_nothing_else() {
-    let (db, _guard) = crate::database().await;
+    let (db, _guard) = super::super::database().await;
     let t = serializable(&db);
     t.put(t.next_statement(), "a", "1".as_bytes()).unwrap();
     let outer = t.savepoint();
@@ -84,7 +84,7 @@ async fn savepoints_take_back_writes_and_nothing_else() {
 
 #[tokio::test]
 async fn a_phantom_is_noticed() {
-    let (db, _guard) = crate::database().await;
+    let (db, _guard) = super::super::database().await;
     let t = serializable(&db);
     assert!(all(&t, "a", "b").await.is_empty());
     put(&db, &[("aa", "1")]).await;
@@ -95,7 +95,7 @@ async fn a_phantom_is_noticed() {
 
 #[tokio::test]
 async fn read_committed_takes_a_snapshot_per_statement() {
-    let (db, _guard) = crate::database().await;
+    let (db, _guard) = super::super::database().await;
     put(&db, &[("a", "1")]).await;
     let t = begin(&db, Isolation::ReadCommitted);
     let s = t.next_statement();
@@ -107,7 +107,7 @@ async fn read_committed_takes_a_snapshot_per_statement() {
 
 #[tokio::test]
 async fn what_a_statement_leaves_goes_with_its_writes() {
-    let (db, _guard) = crate::database().await;
+    let (db, _guard) = super::super::database().await;
     put(&db, &[("a", "0")]).await;
     let t = serializable(&db);
     let named = |name: &'static str| Arc::new(name) as Arc<dyn std::any::Any + Send + Sync>;
@@ -137,7 +137,7 @@ async fn what_a_statement_leaves_goes_with_its_writes() {
 /// Rule 1: "INSERT 0 1" has said that the key was absent, and ROLLBACK TO does not unsay it.
 #[tokio::test]
 async fn what_was_told_before_a_rollback_to_stays_a_read() {
-    let (db, _guard) = crate::database().await;
+    let (db, _guard) = super::super::database().await;
     for (told, retried) in [(true, true), (false, false)] {
         let key = format!("x{told}");
         let t = serializable(&db);
@@ -156,7 +156,7 @@ async fn what_was_told_before_a_rollback_to_stays_a_read() {
 /// Rule 1: a number that was used twice would let a statement see what was taken back.
 #[tokio::test]
 async fn sequence_numbers_are_never_used_twice() {
-    let (db, _guard) = crate::database().await;
+    let (db, _guard) = super::super::database().await;
     let t = serializable(&db);
     let mut seen: BTreeSet<Seq> = BTreeSet::new();
     for _ in 0..3 {
@@ -176,7 +176,7 @@ async fn sequence_numbers_are_never_used_twice() {
 /// Rule 4: own writes lie over what the store returned; what they hide was read all the same.
 #[tokio::test]
 async fn a_scan_records_what_own_writes_hide() {
-    let (db, _guard) = crate::database().await;
+    let (db, _guard) = super::super::database().await;
     for (other, retried) in [("aa", true), ("a", true), ("c", false)] {
         put(&db, &[("a", "1"), ("b", "1"), ("d", "1")]).await;
         let clean = serializable(&db);
@@ -202,7 +202,7 @@ async fn a_scan_records_what_own_writes_hide() {
 /// in between.
 #[tokio::test]
 async fn a_read_after_a_refresh_at_the_old_snapshot_is_compared_from_there() {
-    let (db, _guard) = crate::database().await;
+    let (db, _guard) = super::super::database().await;
     for changed in [true, false] {
         put(&db, &[("k", "1")]).await;
         let rows: Vec<(String, String)> =
@@ -233,7 +233,7 @@ async fn a_read_after_a_refresh_at_the_old_snapshot_is_compared_from_there() {
 
 #[tokio::test]
 async fn a_scan_that_stops_early_ends_at_the_last_key_examined() {
-    let (db, _guard) = crate::database().await;
+    let (db, _guard) = super::super::database().await;
     put(&db, &[("a", "1"), ("b", "1"), ("c", "1"), ("d", "1")]).await;
     for (reverse, harmless, harmful) in [(false, "c", "b"), (true, "b", "c")] {
         for (other, retried) in [(harmless, false), (harmful, true)] {
@@ -252,7 +252,7 @@ async fn a_scan_that_stops_early_ends_at_the_last_key_examined() {
 
 #[tokio::test]
 async fn reads_survive_rollback_to_and_own_writes_are_no_reads() {
-    let (db, _guard) = crate::database().await;
+    let (db, _guard) = super::super::database().await;
     let t = serializable(&db);
     let savepoint = t.savepoint();
     assert_eq!(read(&t, "a").await, None);

@@ -12,7 +12,7 @@ use std::{
 
 #[tokio::test]
 async fn must_not_exist_survives_a_delete_of_the_new_row() {
-    let (db, _guard) = crate::database().await;
+    let (db, _guard) = super::super::database().await;
     put(&db, &[("x", "old")]).await;
     let t = serializable(&db);
     t.put_new(t.next_statement(), "x", "new".as_bytes()).unwrap();
@@ -29,7 +29,7 @@ async fn must_not_exist_survives_a_delete_of_the_new_row() {
 
 #[tokio::test]
 async fn put_off_checks_are_found_at_the_barrier_and_rolled_back_with_their_statement() {
-    let (db, _guard) = crate::database().await;
+    let (db, _guard) = super::super::database().await;
     put(&db, &[("x", "old")]).await;
     let t = serializable(&db);
     t.put_new(t.next_statement(), "w", "new".as_bytes()).unwrap();
@@ -51,7 +51,7 @@ async fn put_off_checks_are_found_at_the_barrier_and_rolled_back_with_their_stat
 
 #[tokio::test]
 async fn repeatable_read_refuses_to_overwrite_what_is_newer() {
-    let (db, _guard) = crate::database().await;
+    let (db, _guard) = super::super::database().await;
     put(&db, &[("a", "1"), ("b", "1")]).await;
     let t = begin(&db, Isolation::RepeatableRead);
     read(&t, "b").await;
@@ -70,7 +70,7 @@ async fn repeatable_read_refuses_to_overwrite_what_is_newer() {
 
 #[tokio::test]
 async fn a_lock_on_a_newer_version_refreshes_if_nothing_read_has_changed() {
-    let (db, _guard) = crate::database().await;
+    let (db, _guard) = super::super::database().await;
     put(&db, &[("a", "1"), ("b", "1")]).await;
     let t = serializable(&db);
     read(&t, "b").await;
@@ -97,7 +97,7 @@ async fn a_lock_on_a_newer_version_refreshes_if_nothing_read_has_changed() {
 
 #[tokio::test]
 async fn descriptors_are_validated_at_every_level() {
-    let (db, _guard) = crate::database().await;
+    let (db, _guard) = super::super::database().await;
     for isolation in [Isolation::ReadCommitted, Isolation::RepeatableRead, Isolation::Serializable]
     {
         put(&db, &[("desc", "1")]).await;
@@ -115,7 +115,7 @@ async fn descriptors_are_validated_at_every_level() {
 
 #[tokio::test]
 async fn a_blind_write_waits_for_the_lock_of_another() {
-    let (db, _guard) = crate::database().await;
+    let (db, _guard) = super::super::database().await;
     let holder = serializable(&db);
     holder.lock(holder.next_statement(), LockRequest::keys(vec![b"a".to_vec()])).await.unwrap();
     let writer = serializable(&db);
@@ -140,7 +140,7 @@ async fn a_blind_write_waits_for_the_lock_of_another() {
 
 #[tokio::test]
 async fn round_trips_are_counted() {
-    let (db, _guard) = crate::database().await;
+    let (db, _guard) = super::super::database().await;
     let t = serializable(&db);
     read(&t, "a").await;
     t.commit_or_error().await.unwrap();
@@ -162,7 +162,7 @@ async fn round_trips_are_counted() {
 /// Rule 7: whoever gets a lock sees what its last holder has written.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn locks_are_released_after_publishing() {
-    let (db, _guard) = crate::database().await;
+    let (db, _guard) = super::super::database().await;
     for round in 0..100 {
         let holder = serializable(&db);
         let s = holder.next_statement();
@@ -185,7 +185,7 @@ async fn locks_are_released_after_publishing() {
 
 #[tokio::test]
 async fn a_key_that_was_seen_absent_and_exists_now_is_a_changed_read_not_a_duplicate() {
-    let (db, _guard) = crate::database().await;
+    let (db, _guard) = super::super::database().await;
     let t = serializable(&db);
     assert_eq!(read(&t, "a").await, None);
     t.put_new(t.next_statement(), "a", "1".as_bytes()).unwrap();
@@ -201,7 +201,7 @@ async fn a_key_that_was_seen_absent_and_exists_now_is_a_changed_read_not_a_dupli
 
 #[tokio::test]
 async fn checks_hold_at_every_level_and_name_their_constraint_below_serializable() {
-    let (db, _guard) = crate::database().await;
+    let (db, _guard) = super::super::database().await;
     for isolation in [Isolation::ReadCommitted, Isolation::RepeatableRead, Isolation::Serializable]
     {
         put(&db, &[("parent", "1")]).await;
@@ -224,7 +224,7 @@ async fn checks_hold_at_every_level_and_name_their_constraint_below_serializable
 
 #[tokio::test]
 async fn a_range_delete_meets_reads_locks_and_inserts_of_others() {
-    let (db, _guard) = crate::database().await;
+    let (db, _guard) = super::super::database().await;
     put(&db, &[("a1", "1"), ("a2", "1")]).await;
     let reader = serializable(&db);
     assert_eq!(all(&reader, "a", "b").await.len(), 2);
@@ -254,7 +254,7 @@ async fn a_range_delete_meets_reads_locks_and_inserts_of_others() {
 /// writing nothing is no reason to believe that.
 #[tokio::test]
 async fn who_met_newer_values_and_writes_nothing_still_needs_the_schema_unchanged() {
-    let (db, _guard) = crate::database().await;
+    let (db, _guard) = super::super::database().await;
     for isolation in [Isolation::Serializable, Isolation::ReadCommitted] {
         put(&db, &[("desc", "1"), ("old", "row")]).await;
         for changes_schema in [true, false] {
@@ -288,7 +288,7 @@ async fn who_met_newer_values_and_writes_nothing_still_needs_the_schema_unchange
 
 #[tokio::test]
 async fn skip_locked_workers_do_not_abort_each_other() {
-    let (db, _guard) = crate::database().await;
+    let (db, _guard) = super::super::database().await;
     put(&db, &[("job1", "x"), ("job2", "x")]).await;
     let take = |t: Arc<Transaction>| async move {
         let s = t.next_statement();
@@ -312,7 +312,7 @@ async fn skip_locked_workers_do_not_abort_each_other() {
 /// Money moves between accounts; every snapshot sees the same sum, and so does the end.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn every_snapshot_sees_the_same_sum() {
-    let (db, _guard) = crate::database().await;
+    let (db, _guard) = super::super::database().await;
     let names: Vec<String> = (0..10).map(|i| format!("account{i}")).collect();
     let pairs: Vec<(&str, &str)> = names.iter().map(|n| (n.as_str(), "100")).collect();
     put(&db, &pairs).await;

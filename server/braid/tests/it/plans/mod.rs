@@ -1,0 +1,7 @@
+//! Plans that serve many statements: each must do what a plan of its own would do.
+
+mod insert_plans;
+mod literal_plans;
+mod predictions;
+mod side;
+mod sides;

@@ -1,0 +1,4 @@
+//! Protocol messages, sent and shown one by one.
+
+pub mod connection;
+pub mod show;

@@ -1,0 +1,9 @@
+//! Tables and what belongs to them: foreign keys, indexes, interleaving, changes while others write.
+
+mod check_table;
+mod foreign_keys;
+mod garbage;
+mod online_foreign_key;
+mod online_index;
+mod online_interleave;
+mod range_delete;

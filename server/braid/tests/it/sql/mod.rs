@@ -1,0 +1,8 @@
+//! Statements and their answers, compared with scripts, PostgreSQL and the sqllogictest corpus.
+
+mod errors;
+mod golden;
+mod interleaved_joins;
+mod random_queries;
+mod slt;
+mod wire;

@@ -1,0 +1,6 @@
+//! Functions, operators and aggregates, evaluated without a server.
+
+mod aggregates;
+mod expressions;
+mod no_panic;
+mod support;

@@ -1,0 +1,295 @@
+//! Every function, set-returning function and aggregate, called with every combination of edge
+//! values of its types: an answer or an error, never a panic. Strict functions get no NULL.
+
+#![allow(clippy::unwrap_used)]
+
+use std::sync::Arc;
+
+use braid_builtins::{
+    Arg, Call, Eval, Returns, Volatility, all_aggregates, all_functions, all_set_functions,
+};
+use braid_types::{Array, Datum, Interval, Json, Numeric, SqlType};
+
+use crate::support::TestEnvironment;
+
+/// More combinations than this of one function are thinned out evenly.
+const COMBINATIONS_MAX: usize = 400;
+/// Rows taken from a set.
+const ROWS_MAX: usize = 50;
+
+fn texts() -> Vec<Datum> {
+    let long = "ab".repeat(40);
+    [
+        "",
+        " ",
+        "a",
+        "äöü\u{1F600}",
+        "%_\\",
+        "(",
+        "[a-",
+        "*",
+        "\\",
+        "{1,2}",
+        "0",
+        "-1",
+        "1e400",
+        "2020-01-01",
+        "infinity",
+        "UTC",
+        "month",
+        "day",
+        "YYYY-MM-DD",
+        "999D99",
+        "%s%I%L",
+        "%1$*2$s",
+        "hex",
+        "base64",
+        "escape",
+        "utf8",
+        "{\"a\": [1]}",
+        "pg_class",
+        "g",
+        "select,insert",
+        &long,
+    ]
+    .into_iter()
+    .map(Datum::text)
+    .collect()
+}
+
+fn edges(ty: &SqlType) -> Vec<Datum> {
+    let ints = |least: i64, most: i64| {
+        [0, 1, -1, 2, 7, 255, least, most].into_iter().map(Datum::Int).collect()
+    };
+    match ty {
+        SqlType::Bool => vec![Datum::Bool(true), Datum::Bool(false)],
+        SqlType::Int2 => ints(i16::MIN.into(), i16::MAX.into()),
+        SqlType::Int4 => ints(i32::MIN.into(), i32::MAX.into()),
+        SqlType::Int8 => ints(i64::MIN, i64::MAX),
+        ty if ty.is_oid() || ty.is_reg() => ints(16, u32::MAX.into()),
+        SqlType::Float4 | SqlType::Float8 => {
+            [0.0, -0.0, 1.0, -1.5, 1e30, -1e30, f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1e-40]
+                .into_iter()
+                .map(Datum::Float)
+                .collect()
+        }
+        SqlType::Numeric(_) => {
+            ["0", "1", "-1.50", "1e30", "-1e-30", "NaN", "Infinity", "-Infinity"]
+                .iter()
+                .map(|text| Datum::Numeric(Numeric::parse(text).unwrap()))
+                .collect()
+        }
+        SqlType::Bytes => {
+            vec![Datum::bytes(vec![]), Datum::bytes(vec![0]), Datum::bytes(vec![255, 128, 92, 7])]
+        }
+        SqlType::Uuid => vec![Datum::Uuid([0; 16]), Datum::Uuid([255; 16])],
+        SqlType::Date => {
+            [0, 1, -2_451_545, 2_145_031_948, i32::MAX, i32::MIN].map(Datum::Date).to_vec()
+        }
+        SqlType::Time => [0, 1, 86_399_999_999, 86_400_000_000].map(Datum::Time).to_vec(),
+        SqlType::Timestamp => instants().map(Datum::Timestamp).to_vec(),
+        SqlType::Timestamptz => instants().map(Datum::Timestamptz).to_vec(),
+        SqlType::Interval => [
+            (0, 0, 0),
+            (1, -1, 1),
+            (i32::MAX, i32::MAX, i64::MAX),
+            (i32::MIN, i32::MIN, i64::MIN),
+            (0, 0, 1),
+            (0, 0, 3_600_000_000),
+        ]
+        .map(|(months, days, micros)| Datum::Interval(Interval { months, days, micros }))
+        .to_vec(),
+        SqlType::Json => ["{}", "[1, {\"a\": null}]", "\"x\"", "1", "null"]
+            .map(|text| Datum::json(Json::parse_raw(text).unwrap()))
+            .to_vec(),
+        SqlType::Jsonb => ["{}", "{\"a\":{\"b\":[1]}}", "[1,\"a\"]", "\"x\"", "1e400", "null"]
+            .map(|text| Datum::json(Json::parse(text).unwrap()))
+            .to_vec(),
+        SqlType::Array(element) => {
+            let mut some: Vec<Datum> = edges(element);
+            some.truncate(4);
+            let mut with_null = some.clone();
+            with_null.push(Datum::Null);
+            let shifted =
+                Array { element: element.as_ref().clone(), lower: i32::MAX, items: some.clone() };
+            vec![
+                Datum::array(element.as_ref().clone(), vec![]),
+                Datum::array(element.as_ref().clone(), some),
+                Datum::array(element.as_ref().clone(), with_null),
+                Datum::Array(Arc::new(shifted)),
+            ]
+        }
+        SqlType::Record(_) => vec![Datum::Record(vec![Datum::Int(1), Datum::Null].into())],
+        SqlType::Char(_) => [" ", "a  ", ""].map(Datum::text).to_vec(),
+        _ => texts(),
+    }
+}
+
+fn instants() -> [i64; 6] {
+    [0, 1, -211_813_488_000_000_000, 9_223_371_331_199_999_999, i64::MAX, i64::MIN]
+}
+
+/// A few types for each polymorphic argument.
+fn types_of(args: &[Arg]) -> Vec<Vec<SqlType>> {
+    let record =
+        SqlType::Record(vec![("a".to_owned(), SqlType::Int4), ("b".to_owned(), SqlType::Text)]);
+    let elements = [
+        SqlType::Int4,
+        SqlType::Text,
+        SqlType::Numeric(None),
+        SqlType::Timestamptz,
+        SqlType::Jsonb,
+        record.clone(),
+    ];
+    let polymorphic = args.iter().any(|arg| !matches!(arg, Arg::Is(_)));
+    let chosen = if polymorphic { &elements[..] } else { &elements[..1] };
+    chosen
+        .iter()
+        .map(|element| {
+            args.iter()
+                .map(|arg| match arg {
+                    Arg::Is(SqlType::Record(_)) => record.clone(),
+                    Arg::Is(ty) => ty.clone(),
+                    Arg::Array | Arg::CompatibleArray => element.clone().array(),
+                    _ => element.clone(),
+                })
+                .collect()
+        })
+        .collect()
+}
+
+fn returned(returns: &Returns, args: &[Arg], types: &[SqlType]) -> SqlType {
+    let element = args.iter().zip(types).find_map(|(arg, ty)| match arg {
+        Arg::Element | Arg::Compatible => Some(ty.clone()),
+        Arg::Array | Arg::CompatibleArray => ty.element().cloned(),
+        _ => None,
+    });
+    let element = element.unwrap_or(SqlType::Text);
+    match returns {
+        Returns::Is(ty) => ty.clone(),
+        Returns::Element | Returns::Compatible => element,
+        Returns::Array | Returns::CompatibleArray => element.array(),
+    }
+}
+
+/// The combinations of edge values, thinned out evenly; NULL among them unless strict.
+fn combinations(types: &[SqlType], strict: bool) -> Vec<Vec<Datum>> {
+    let choices: Vec<Vec<Datum>> = types
+        .iter()
+        .map(|ty| {
+            let mut values = edges(ty);
+            if !strict {
+                values.push(Datum::Null);
+            }
+            values
+        })
+        .collect();
+    let total: u128 = choices.iter().map(|values| values.len() as u128).product();
+    let step = total.div_ceil(COMBINATIONS_MAX as u128).max(1);
+    // An odd step visits every value of every argument sooner or later.
+    let step = step | 1;
+    (0..total)
+        .step_by(usize::try_from(step).unwrap_or(usize::MAX))
+        .map(|number| {
+            let mut rest = number;
+            choices
+                .iter()
+                .map(|values| {
+                    let at = (rest % values.len() as u128) as usize;
+                    rest /= values.len() as u128;
+                    values[at].clone()
+                })
+                .collect()
+        })
+        .collect()
+}
+
+#[test]
+fn no_function_panics() {
+    let env = TestEnvironment::default();
+    let mut calls = 0;
+    for function in all_functions() {
+        let Eval::Pure(eval) = function.eval else { continue };
+        for types in types_of(&function.args) {
+            let returns = returned(&function.returns, &function.args, &types);
+            for args in combinations(&types, function.strict) {
+                let call = Call { env: &env, types: &types, returns: &returns, args: &args };
+                calls += 1;
+                let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| eval(&call)));
+                match result {
+                    Err(_) => panic!("{}{types:?} panicked with {args:?}", function.name),
+                    Ok(Err(error)) if error.state().code() == "XX000" => {
+                        panic!("{}{types:?} with {args:?}: {error}", function.name)
+                    }
+                    Ok(_) => {}
+                }
+            }
+        }
+    }
+    assert!(calls > 50_000, "only {calls} calls");
+}
+
+/// Casts ask for the environment's formats in general, so they are left to the table of tests.
+#[test]
+fn immutable_functions_read_nothing_of_the_session() {
+    let env = TestEnvironment::default();
+    let mut offenders = std::collections::BTreeSet::new();
+    for function in all_functions() {
+        let Eval::Pure(eval) = function.eval else { continue };
+        let is_cast = SqlType::from_name(function.name).is_some();
+        if function.volatility != Volatility::Immutable || is_cast {
+            continue;
+        }
+        for types in types_of(&function.args) {
+            let returns = returned(&function.returns, &function.args, &types);
+            for args in combinations(&types, function.strict) {
+                let call = Call { env: &env, types: &types, returns: &returns, args: &args };
+                if eval(&call).is_ok() {
+                    let used = env.used.load(std::sync::atomic::Ordering::Relaxed);
+                    if used {
+                        offenders.insert(format!("{}{types:?}", function.name));
+                    }
+                }
+                env.used.store(false, std::sync::atomic::Ordering::Relaxed);
+            }
+        }
+    }
+    assert!(offenders.is_empty(), "{offenders:?}");
+}
+
+#[test]
+fn no_set_function_panics() {
+    let env = TestEnvironment::default();
+    for function in all_set_functions() {
+        for types in types_of(&function.args) {
+            let returns = SqlType::Record(vec![]);
+            for args in combinations(&types, function.strict) {
+                let call = Call { env: &env, types: &types, returns: &returns, args: &args };
+                if let Ok(rows) = (function.eval)(&call) {
+                    for row in rows.take(ROWS_MAX).flatten() {
+                        assert!(row.len() >= function.columns.len(), "{}", function.name);
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn no_aggregate_panics() {
+    let env = TestEnvironment::default();
+    for (aggregate, args, returns) in all_aggregates() {
+        for types in types_of(args) {
+            let returns = returned(returns, args, &types);
+            let mut state = (aggregate.start)(&types, &returns);
+            assert!(state.finish(&env).is_ok(), "{} of no rows", aggregate.name);
+            for row in combinations(&types, false) {
+                if state.add(&row, &env).is_err() {
+                    state = (aggregate.start)(&types, &returns);
+                }
+                let _ = state.finish(&env);
+                assert!(state.size_bytes() > 0);
+            }
+        }
+    }
+}

@@ -1,0 +1,7 @@
+//! Encodings of keys and values: order, round trips, input that is damaged.
+
+mod fuzz_bytes;
+mod keys;
+mod prefix_ends;
+mod support;
+mod values;

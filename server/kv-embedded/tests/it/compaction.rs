@@ -1,0 +1,40 @@
+//! Old versions of busy keys, and keys that are gone, do not slow scans down for long.
+
+#![allow(clippy::unwrap_used)]
+
+use crate::common::*;
+use std::time::{Duration, Instant};
+
+/// How long the cleaner may take to notice.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_few_scans_over_many_old_versions_have_them_removed() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = braid_kv_embedded::EmbeddedOptions {
+        sync: false,
+        ..braid_kv_embedded::EmbeddedOptions::default()
+    };
+    let db = open_with(dir.path(), options);
+    for round in 0..40_000 {
+        let value = round.to_string();
+        put(&db, &[("a", &value), ("b", &value), ("c", &value)]).await;
+    }
+    let start = Instant::now();
+    // Not many scans, and not close together: each is slow by itself.
+    while db.store_metrics().compactions == 0 {
+        assert!(start.elapsed() < PATIENCE, "nothing is compacted");
+        let found = all(&serializable(&db), "a", "z").await;
+        assert_eq!(found.into_values().collect::<Vec<_>>(), ["39999"; 3]);
+        tokio::time::sleep(Duration::from_millis(300)).await;
+    }
+    let done = db.store_metrics().compactions;
+    // Nothing was written since: slow or not, there is nothing more to gain.
+    for _ in 0..20 {
+        all(&serializable(&db), "a", "z").await;
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    assert_eq!(db.store_metrics().compactions, done);
+    assert_eq!(all(&serializable(&db), "a", "z").await.len(), 3);
+    db.close().await.unwrap();
+}

@@ -1,0 +1,134 @@
+//! kill -9 under load: whatever was acknowledged is there after the restart, and no transaction
+//! is half there. With the sync switched off the same check must fail, or it checks nothing.
+//!
+//! The child is this test program once more. `BRAID_TEST_SIZE` is `small` (default), `medium` or
+//! `full`.
+
+#![allow(clippy::unwrap_used)]
+
+use crate::common::*;
+use braid_kv::{ScanRequest, Span};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    io::{BufRead, BufReader, Write},
+    path::Path,
+    process::{Command, Stdio},
+    time::Duration,
+};
+
+const FOLDER: &str = "BRAID_CRASH_FOLDER";
+const ROUND: &str = "BRAID_CRASH_ROUND";
+const WRITERS: u32 = 4;
+
+/// Not a test of its own: the process that is killed.
+#[test]
+fn child() {
+    let Ok(folder) = std::env::var(FOLDER) else { return };
+    let round: u32 = std::env::var(ROUND).unwrap().parse().unwrap();
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    runtime.block_on(async {
+        let db = open(Path::new(&folder));
+        let writers: Vec<_> = (0..WRITERS)
+            .map(|writer| {
+                let db = db.clone();
+                tokio::spawn(async move {
+                    for i in 0.. {
+                        write_one(&db, &format!("{round:04}/{writer}/{i:08}"), i).await;
+                    }
+                })
+            })
+            .collect();
+        for writer in writers {
+            writer.await.unwrap();
+        }
+    });
+}
+
+/// One transaction: both halves of a pair; now and then a range delete of an older generation,
+/// which is then put again under the same number.
+async fn write_one(db: &braid_kv::Database, name: &str, i: u64) {
+    let t = serializable(db);
+    let s = t.next_statement();
+    if i.is_multiple_of(16) {
+        t.delete_span(s, Span::prefix(format!("pair/{name}"))).unwrap();
+    }
+    let s = t.next_statement();
+    for half in ["a", "b"] {
+        t.put(s, format!("pair/{name}/{half}"), "value of this half".as_bytes()).unwrap();
+    }
+    t.commit_or_error().await.unwrap();
+    // Past the test harness, which would keep back what `println!` says.
+    std::io::stdout().write_all(format!("ack {name}\n").as_bytes()).unwrap();
+}
+
+/// Lets a child write, kills it, and returns what it has acknowledged.
+fn one_round(folder: &Path, round: u32, sync: bool) -> BTreeSet<String> {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", "crash::child", "--nocapture"]);
+    command.env(FOLDER, folder).env(ROUND, round.to_string()).stdout(Stdio::piped());
+    if !sync {
+        command.env("BRAID_UNSAFE_NO_SYNC", "1");
+    }
+    let mut child = command.spawn().unwrap();
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let reader = std::thread::spawn(move || {
+        let lines = lines.map_while(Result::ok);
+        lines.filter_map(|l| l.strip_prefix("ack ").map(str::to_owned)).collect()
+    });
+    // The moment differs from round to round, and hits start-up now and then.
+    let millis = 60 + u64::from(round).wrapping_mul(7919) % 400;
+    std::thread::sleep(Duration::from_millis(millis));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    reader.join().unwrap()
+}
+
+/// Acknowledged transactions that are not there, after checking that none is half there.
+async fn lost(folder: &Path, acknowledged: &BTreeSet<String>) -> usize {
+    let db = open(folder);
+    let t = serializable(&db);
+    let mut scanner =
+        t.scanner(t.next_statement(), ScanRequest::new(Span::prefix("pair/")).keys_only());
+    let mut halves: BTreeMap<String, u32> = BTreeMap::new();
+    while let Some(batch) = scanner.next_batch().await.unwrap() {
+        for (key, _) in batch.iter() {
+            let key = std::str::from_utf8(key).unwrap();
+            let name = key.strip_prefix("pair/").unwrap().rsplit_once('/').unwrap().0;
+            *halves.entry(name.to_owned()).or_default() += 1;
+        }
+    }
+    assert!(halves.values().all(|n| *n == 2), "a transaction is half there");
+    acknowledged.iter().filter(|name| !halves.contains_key(*name)).count()
+}
+
+fn rounds() -> u32 {
+    match std::env::var("BRAID_TEST_SIZE").as_deref() {
+        Ok("full") => 50,
+        Ok("medium") => 20,
+        _ => 4,
+    }
+}
+
+#[tokio::test]
+async fn acknowledged_commits_survive_kill_9() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut acknowledged = BTreeSet::new();
+    for round in 0..rounds() {
+        acknowledged.extend(one_round(dir.path(), round, true));
+        assert_eq!(lost(dir.path(), &acknowledged).await, 0, "round {round}");
+    }
+    assert!(!acknowledged.is_empty());
+}
+
+#[tokio::test]
+async fn the_check_fails_without_syncs() {
+    let dir = tempfile::tempdir().unwrap();
+    for round in 0..20 {
+        let acknowledged = one_round(dir.path(), round, false);
+        if lost(dir.path(), &acknowledged).await > 0 {
+            return;
+        }
+    }
+    panic!("no commit was lost although nothing was synced");
+}

@@ -1,0 +1,17 @@
+//! The embedded store: the rules of `kv`, restarts, crashes, damage.
+
+mod basics;
+mod common;
+mod compaction;
+mod concurrency;
+mod contract;
+mod crash;
+mod damage;
+mod journal;
+mod leader;
+mod model;
+mod range_cache;
+mod restart;
+mod rules;
+mod shapes;
+mod shared;

@@ -1,0 +1,12 @@
+//! The TiKV store over the stand-in, or over the cluster that `TIKV_PD` names.
+
+mod clusters;
+mod common;
+mod fences;
+mod gc;
+#[path = "../../../kv/tests/contract/helpers.rs"]
+mod helpers;
+mod range_deletes;
+mod rough;
+mod rules;
+mod shared;

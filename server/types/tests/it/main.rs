@@ -1,0 +1,8 @@
+//! Types and their values: text forms, arithmetic, casts, compared with what PostgreSQL printed.
+
+mod casts;
+mod json;
+mod numeric;
+mod postgres;
+mod properties;
+mod times;
