@@ -16,8 +16,10 @@ import {
   step,
   top,
 } from '../../examples/iot-worker/steps.mjs';
-import { serverTests, testsOverTikv } from './server.mjs';
+import { buildServerTests, serverTests, testsOverTikv } from './server.mjs';
 
+/** Whether this run is of the default size: see `server/TESTING.md`. */
+const isSmall = ['small', ''].includes(process.env.BRAID_TEST_SIZE ?? '');
 /** Name and outcome of each part, for the summary. */
 const parts = [];
 const print = (line) => process.stdout.write(`   ${line}\n`);
@@ -62,7 +64,11 @@ async function main() {
   await step('npm packages', async () => {
     if (!(await install())) print('already installed');
   });
-  const binary = await step('server binary (cargo build --release --bin braid)', buildServer);
+  const { server } = await step('server and its tests (cargo test --no-run)', buildServerTests);
+  // The larger sizes are long for a server that is built without optimization.
+  const binary = isSmall
+    ? server
+    : await step('server binary (cargo build --release --bin braid)', buildServer);
   await step('SDK, example and bench (tsc)', () =>
     buildPackages(['@braiddb/sdk', 'iot-worker', '@braiddb/bench']),
   );

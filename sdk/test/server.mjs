@@ -1,6 +1,6 @@
 /** The server's tests: builds them with cargo, runs each test binary and sums up what they say. */
 
-import { dirname } from 'node:path';
+import { basename, dirname } from 'node:path';
 
 import { run } from '../../examples/iot-worker/steps.mjs';
 
@@ -101,22 +101,32 @@ export async function testsOverTikv(binary, further = []) {
   return texts.join('; in their small size ');
 }
 
-/** Builds all test binaries. Always the whole workspace: fewer crates would have other features. */
-async function testBinaries() {
+/**
+ * Builds the server and all test binaries, without optimization of our own crates. Always the whole
+ * workspace: fewer crates would have other features, so they would be built again.
+ *
+ * @returns {Promise<{ server: string, binaries: { executable: string, folder: string,
+ *   isIntegration: boolean, title: string }[] }>}
+ */
+export async function buildServerTests() {
   const args = ['test', '--workspace', '--no-run', '--message-format=json-render-diagnostics'];
   const { code, output } = await run('cargo', args, { capture: 'stdout' });
   if (code !== 0) throw new Error('the tests do not compile');
-  const messages = output.split('\n').filter((line) => line.startsWith('{'));
-  return messages
+  const built = output
+    .split('\n')
+    .filter((line) => line.startsWith('{'))
     .map((line) => JSON.parse(line))
-    .filter(({ reason, executable }) => reason === 'compiler-artifact' && executable !== null)
+    .filter(({ reason, executable }) => reason === 'compiler-artifact' && executable !== null);
+  const server = built.find(({ profile, target }) => !profile.test && target.name === 'braid');
+  const binaries = built
     .filter(({ profile }) => profile.test)
-    .map(({ executable, manifest_path: manifest, target }) => {
-      const folder = dirname(manifest);
-      const crate = folder.slice(folder.lastIndexOf('/') + 1);
-      const isIntegration = target.kind.includes('test');
-      return { executable, folder, isIntegration, title: `${crate}/${target.name}` };
-    });
+    .map(({ executable, manifest_path: manifest, target }) => ({
+      executable,
+      folder: dirname(manifest),
+      isIntegration: target.kind.includes('test'),
+      title: `${basename(dirname(manifest))}/${target.name}`,
+    }));
+  return { server: server.executable, binaries };
 }
 
 /**
@@ -132,7 +142,7 @@ export async function serverTests(binary, { only = [], skip, env = {} } = {}) {
   const topics = only.map((topic) => `${topic}::`);
   const skipped = skip === undefined ? [] : ['--skip', skip];
   const args = [...topics, ...skipped, '-Zunstable-options', '--report-time'];
-  const binaries = await testBinaries();
+  const { binaries } = await buildServerTests();
   for (const { executable, folder, isIntegration, title } of binaries) {
     if (only.length > 0 && !isIntegration) continue;
     process.stdout.write(`   ${title}\n`);

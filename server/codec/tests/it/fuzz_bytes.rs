@@ -1,7 +1,8 @@
 //! Fuzz target: key and value bytes that nobody wrote.
 //!
 //! Bounded under `cargo test`. For longer, with no other tool:
-//! `BOLERO_RANDOM_TEST_TIME_MS=600000 cargo test --release -p braid-codec --test it -- fuzz_bytes::`.
+//! `BOLERO_RANDOM_TEST_TIME_MS=600000
+//! cargo test --release -p braid-codec --test it -- fuzz_bytes::`.
 //! What was found stays here as a test of its own.
 
 use braid_codec::key::{self, IndexNames, KeyNames, NoNames};

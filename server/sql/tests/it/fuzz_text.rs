@@ -1,7 +1,8 @@
 //! Fuzz target: SQL text.
 //!
 //! Bounded under `cargo test`. For longer, with no other tool:
-//! `BOLERO_RANDOM_TEST_TIME_MS=600000 cargo test --release -p braid-sql --test it -- fuzz_text::`.
+//! `BOLERO_RANDOM_TEST_TIME_MS=600000
+//! cargo test --release -p braid-sql --test it -- fuzz_text::`.
 //! What was found stays here as a test of its own.
 
 use braid_sql::{parse, parse_data_type, parse_expr, parse_query, quote_ident};

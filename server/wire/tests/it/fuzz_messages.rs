@@ -1,7 +1,8 @@
 //! Fuzz target: messages of a client.
 //!
 //! Bounded under `cargo test`. For longer, with no other tool:
-//! `BOLERO_RANDOM_TEST_TIME_MS=600000 cargo test --release -p braid-wire --test it -- fuzz_messages::`.
+//! `BOLERO_RANDOM_TEST_TIME_MS=600000
+//! cargo test --release -p braid-wire --test it -- fuzz_messages::`.
 //! What was found stays here as a test of its own.
 
 use braid_wire::messages::{Bind, Frontend, Header, Startup, Target, parse_startup};

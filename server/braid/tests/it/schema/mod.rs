@@ -1,4 +1,4 @@
-//! Tables and what belongs to them: foreign keys, indexes, interleaving, changes while others write.
+//! Tables and what belongs to them: foreign keys, indexes, interleaving, changes beside writers.
 
 mod check_table;
 mod foreign_keys;

@@ -1,8 +1,8 @@
 //! Protocol messages out, messages back: one Rust test a script under `tests/wire`.
 //!
 //! Each script runs on a server of its own and, if `POSTGRES_URL` names one that trusts its
-//! clients, in a new database of a real PostgreSQL, where the same files must pass. `UPDATE_GOLDENFILES=1` records,
-//! from PostgreSQL if there is one.
+//! clients, in a new database of a real PostgreSQL, where the same files must pass.
+//! `UPDATE_GOLDENFILES=1` records, from PostgreSQL if there is one.
 //!
 //! Commands send one message each and read nothing: `query`, `parse`, `bind`, `describe-statement`,
 //! `describe-portal`, `execute`, `close-statement`, `close-portal`, `sync`, `flush`, `copy-data`,
