@@ -125,7 +125,8 @@ export async function buildServerTests() {
       folder: dirname(manifest),
       isIntegration: target.kind.includes('test'),
       title: `${basename(dirname(manifest))}/${target.name}`,
-    }));
+    }))
+    .toSorted((a, b) => a.title.localeCompare(b.title));
   return { server: server.executable, binaries };
 }
 
