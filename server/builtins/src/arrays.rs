@@ -14,6 +14,7 @@ fn element_type(call: &Call<'_>) -> SqlType {
 
 fn array_of(call: &Call<'_>, lower: i32, items: Vec<Datum>) -> Datum {
     let lower = if items.is_empty() { 1 } else { lower };
+    let lower = if call.returns.is_vector() { 0 } else { lower };
     Datum::Array(std::sync::Arc::new(Array { element: element_type(call), lower, items }))
 }
 
@@ -38,10 +39,16 @@ fn dimensions(array: &Array) -> Vec<(i32, usize)> {
     found
 }
 
+/// The dimensions of the first argument; a vector has one even if it is empty.
+fn dimensions_of(call: &Call<'_>) -> Result<Vec<(i32, usize)>> {
+    let array = call.array(0)?;
+    if call.ty(0).is_vector() { Ok(vec![(0, array.items.len())]) } else { Ok(dimensions(array)) }
+}
+
 fn dimension(call: &Call<'_>) -> Result<Option<(i32, usize)>> {
-    let (array, wanted) = (call.array(0)?, call.int(1)?);
-    let index = usize::try_from(wanted - 1).ok();
-    Ok(index.and_then(|index| dimensions(array).get(index).copied()))
+    let index = usize::try_from(call.int(1)? - 1).ok();
+    let dimensions = dimensions_of(call)?;
+    Ok(index.and_then(|index| dimensions.get(index).copied()))
 }
 
 fn or_null<T: Into<i64>>(value: Option<T>) -> Result<Datum> {
@@ -49,7 +56,7 @@ fn or_null<T: Into<i64>>(value: Option<T>) -> Result<Datum> {
 }
 
 fn array_dims(call: &Call<'_>) -> Result<Datum> {
-    let dims = dimensions(call.array(0)?);
+    let dims = dimensions_of(call)?;
     if dims.is_empty() {
         return Ok(Datum::Null);
     }
@@ -198,7 +205,7 @@ pub(crate) fn register(registry: &mut Registry) {
         or_null(dimension(c)?.map(|(lower, length)| i64::from(lower) + length as i64 - 1))
     });
     registry.add("array_ndims(anyarray) -> int4", |c| {
-        let dims = dimensions(c.array(0)?).len();
+        let dims = dimensions_of(c)?.len();
         Ok(if dims == 0 { Datum::Null } else { Datum::Int(dims as i64) })
     });
     registry.add("array_dims(anyarray) -> text", array_dims);

@@ -12,6 +12,8 @@ use crate::{Arg, Returns};
 #[derive(Default)]
 pub(crate) struct Binding {
     element: Option<SqlType>,
+    /// What `anyarray` stands for, if it is not the array of `element` (`int2vector`).
+    vector: Option<SqlType>,
     compatible: Option<SqlType>,
 }
 
@@ -30,6 +32,7 @@ impl Binding {
         let mut binding = Binding::default();
         let mut members: Vec<SqlType> = Vec::new();
         let mut any_compatible = false;
+        let mut array: Option<&SqlType> = None;
         for (arg, ty) in wanted.iter().zip(actual) {
             any_compatible |= matches!(arg, Arg::Compatible | Arg::CompatibleArray);
             if matches!(ty, SqlType::Unknown) {
@@ -40,7 +43,13 @@ impl Binding {
                 Arg::NonArray if ty.is_array() => return None,
                 Arg::NonArray => {}
                 Arg::Element => binding.unify_element(ty)?,
-                Arg::Array => binding.unify_element(ty.element()?)?,
+                Arg::Array => {
+                    if array.replace(ty).is_some_and(|known| known.is_vector() != ty.is_vector()) {
+                        return None;
+                    }
+                    binding.vector = ty.is_vector().then(|| ty.clone());
+                    binding.unify_element(ty.element()?)?;
+                }
                 Arg::Compatible => members.push(plain(ty)),
                 Arg::CompatibleArray => members.push(plain(ty.element()?)),
             }
@@ -49,6 +58,11 @@ impl Binding {
             binding.compatible = Some(common_type(&members)?);
         }
         Some(binding)
+    }
+
+    /// What `anyarray` stands for.
+    fn array(&self) -> Option<SqlType> {
+        self.vector.clone().or_else(|| self.element.clone().map(SqlType::array))
     }
 
     fn unify_element(&mut self, ty: &SqlType) -> Option<()> {
@@ -69,7 +83,7 @@ impl Binding {
             Arg::Any | Arg::NonArray if matches!(actual, SqlType::Unknown) => SqlType::Text,
             Arg::Any | Arg::NonArray => actual.clone(),
             Arg::Element => self.element.clone()?,
-            Arg::Array => self.element.clone()?.array(),
+            Arg::Array => self.array()?,
             Arg::Compatible => self.compatible.clone()?,
             Arg::CompatibleArray => self.compatible.clone()?.array(),
         };
@@ -82,7 +96,7 @@ impl Binding {
         match returns {
             Returns::Is(ty) => Some(ty.clone()),
             Returns::Element => self.element.clone(),
-            Returns::Array => Some(self.element.clone()?.array()),
+            Returns::Array => self.array(),
             Returns::Compatible => self.compatible.clone(),
             Returns::CompatibleArray => Some(self.compatible.clone()?.array()),
         }

@@ -70,7 +70,7 @@ const INPUT_FUNCTIONS: &[&str] = &[
 pub fn input_function(ty: &SqlType) -> u32 {
     let name = ty.short_name();
     let known = |name: &str| INPUT_FUNCTIONS.contains(&name);
-    let found = if ty.is_array() {
+    let found = if ty.is_array() && !ty.is_vector() {
         Some("array_in".to_owned())
     } else {
         [format!("{name}in"), format!("{name}_in")].into_iter().find(|name| known(name))

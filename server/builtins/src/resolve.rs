@@ -314,9 +314,9 @@ pub fn resolve_set_function(name: &str, args: &[SqlType]) -> Result<Option<Resol
     if name == "unnest" && args.len() > 1 {
         let columns = args
             .iter()
-            .map(|ty| match ty {
-                SqlType::Array(element) => Ok((String::new(), element.as_ref().clone())),
-                _ => Err(no_function(name, args)),
+            .map(|ty| match ty.element() {
+                Some(element) => Ok((String::new(), element.clone())),
+                None => Err(no_function(name, args)),
             })
             .collect::<Result<Vec<_>>>()?;
         return Ok(Some(ResolvedSet { function: &all[0], arg_types: args.to_vec(), columns }));

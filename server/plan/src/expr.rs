@@ -286,7 +286,13 @@ impl Expr {
                 list.first().map_or(SqlType::Unknown, Expr::ty)
             }
             Expr::Array(_, element) => SqlType::Array(Box::new(element.clone())),
-            Expr::Slice(slice) => slice.array.ty(),
+            // A slice of a vector is an array.
+            Expr::Slice(slice) => match slice.array.ty() {
+                ty if ty.is_vector() => {
+                    ty.element().map_or(SqlType::Unknown, |e| e.clone().array())
+                }
+                ty => ty,
+            },
             Expr::Subquery(subquery) => subquery.ty.clone(),
         }
     }

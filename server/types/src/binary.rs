@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use bigdecimal::num_bigint::{BigInt, Sign};
 
-use crate::{Array, Datum, Error, Interval, Json, Numeric, Result, SqlState, SqlType};
+use crate::{Array, Datum, Error, Interval, Json, Numeric, Result, SqlState, SqlType, unsigned};
 
 fn malformed() -> Error {
     Error::new(SqlState::InvalidBinaryRepresentation, "incorrect binary data format")
@@ -71,6 +71,10 @@ fn decode_value(ty: &SqlType, reader: &mut Reader<'_>) -> Result<Datum> {
         | SqlType::Regclass
         | SqlType::Regtype
         | SqlType::Regproc
+        | SqlType::Regprocedure
+        | SqlType::Regoper
+        | SqlType::Regoperator
+        | SqlType::Regcollation
         | SqlType::Regnamespace
         | SqlType::Regrole => Datum::Int(u32::from_be_bytes(reader.fixed()?).into()),
         SqlType::Float4 => Datum::Float(f32::from_be_bytes(reader.fixed()?).into()),
@@ -120,6 +124,15 @@ fn decode_value(ty: &SqlType, reader: &mut Reader<'_>) -> Result<Datum> {
             Datum::Json(Arc::new(Json::parse(utf8(&rest(reader))?)?))
         }
         SqlType::Array(element) => Datum::Array(Arc::new(decode_array(element, reader)?)),
+        SqlType::Int2Vector => decode_vector(&SqlType::Int2, "int2vector", reader)?,
+        SqlType::OidVector => decode_vector(&SqlType::Oid, "oidvector", reader)?,
+        SqlType::Xid | SqlType::Cid => Datum::Int(u32::from_be_bytes(reader.fixed()?).into()),
+        SqlType::Xid8 | SqlType::PgLsn => unsigned::to_datum(u64::from_be_bytes(reader.fixed()?)),
+        SqlType::Tid => Datum::bytes(rest_of_tid(reader)?),
+        SqlType::Aclitem => {
+            let message = "no binary input function available for type aclitem";
+            return Err(Error::new(SqlState::UndefinedFunction, message));
+        }
         SqlType::Record(fields) => decode_record(fields, reader)?,
         SqlType::Void => Datum::text(""),
     })
@@ -221,6 +234,27 @@ fn decode_array(element: &SqlType, reader: &mut Reader<'_>) -> Result<Array> {
     Ok(Array { element: element.clone(), lower, items })
 }
 
+/// A vector always has one dimension, which begins at 0, and no NULL.
+fn decode_vector(element: &SqlType, name: &str, reader: &mut Reader<'_>) -> Result<Datum> {
+    let invalid =
+        || Error::new(SqlState::InvalidBinaryRepresentation, format!("invalid {name} data"));
+    let mut array = decode_array(element, reader)?;
+    if array.items.iter().any(Datum::is_null) || (array.lower != 0 && !array.items.is_empty()) {
+        return Err(invalid());
+    }
+    array.lower = 0;
+    Ok(Datum::Array(Arc::new(array)))
+}
+
+/// A tid has six bytes or more: see [`crate::tid`].
+fn rest_of_tid<'a>(reader: &mut Reader<'a>) -> Result<&'a [u8]> {
+    let bytes = std::mem::take(&mut reader.0);
+    if bytes.len() < 6 || (bytes.len() > 6 && bytes.starts_with(&[0])) {
+        return Err(malformed());
+    }
+    Ok(bytes)
+}
+
 /// A value with its length before it; -1 is NULL.
 fn decode_field(ty: &SqlType, reader: &mut Reader<'_>) -> Result<Datum> {
     match reader.i32()? {
@@ -265,6 +299,9 @@ pub fn encode(ty: &SqlType, datum: &Datum, out: &mut Vec<u8>) {
         Datum::Int(value) => match ty {
             SqlType::Int2 => out.extend_from_slice(&(*value as i16).to_be_bytes()),
             SqlType::Int8 => out.extend_from_slice(&value.to_be_bytes()),
+            SqlType::Xid8 | SqlType::PgLsn => {
+                out.extend_from_slice(&unsigned::from_int(*value).to_be_bytes());
+            }
             // `integer` and the oids: the low four bytes.
             _ => out.extend_from_slice(&(*value as u32).to_be_bytes()),
         },
@@ -294,7 +331,7 @@ pub fn encode(ty: &SqlType, datum: &Datum, out: &mut Vec<u8>) {
             }
             value.write_text(out);
         }
-        Datum::Array(array) => encode_array(array, out),
+        Datum::Array(array) => encode_array(ty, array, out),
         Datum::Record(fields) => {
             let types: &[(String, SqlType)] = match ty {
                 SqlType::Record(types) => types,
@@ -323,13 +360,14 @@ fn encode_field(ty: &SqlType, datum: &Datum, out: &mut Vec<u8>) {
     out[start..start + 4].copy_from_slice(&length.to_be_bytes());
 }
 
-fn encode_array(array: &Array, out: &mut Vec<u8>) {
+fn encode_array(ty: &SqlType, array: &Array, out: &mut Vec<u8>) {
     let has_nulls = array.items.iter().any(Datum::is_null);
-    let dimensions = i32::from(!array.items.is_empty());
+    // An empty vector has its dimension, an empty array none.
+    let dimensions = i32::from(!array.items.is_empty() || ty.is_vector());
     out.extend_from_slice(&dimensions.to_be_bytes());
     out.extend_from_slice(&i32::from(has_nulls).to_be_bytes());
     out.extend_from_slice(&array.element.oid().to_be_bytes());
-    if array.items.is_empty() {
+    if dimensions == 0 {
         return;
     }
     out.extend_from_slice(&(array.items.len() as i32).to_be_bytes());

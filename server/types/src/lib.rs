@@ -20,6 +20,8 @@ pub mod json;
 mod numeric;
 mod sql_type;
 pub mod text;
+pub mod tid;
+pub mod unsigned;
 pub mod work;
 
 pub use datum::{Array, Datum, Interval, Row, compare_floats, compare_rows};

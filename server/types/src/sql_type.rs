@@ -59,10 +59,34 @@ pub enum SqlType {
     Regtype,
     /// `regproc` (an oid that prints as a function's name)
     Regproc,
+    /// `regprocedure`
+    Regprocedure,
+    /// `regoper`
+    Regoper,
+    /// `regoperator`
+    Regoperator,
+    /// `regcollation`
+    Regcollation,
     /// `regnamespace`
     Regnamespace,
     /// `regrole`
     Regrole,
+    /// `int2vector`: integers whose first subscript is 0 (held as [`crate::Datum::Array`])
+    Int2Vector,
+    /// `oidvector`: oids whose first subscript is 0 (held as [`crate::Datum::Array`])
+    OidVector,
+    /// `xid`: 32 bits without a sign and without an order (held as [`crate::Datum::Int`])
+    Xid,
+    /// `cid`: as `xid`
+    Cid,
+    /// `xid8`: 64 bits without a sign (held as [`crate::unsigned`] says)
+    Xid8,
+    /// `pg_lsn`: 64 bits without a sign (held as [`crate::unsigned`] says)
+    PgLsn,
+    /// `tid`: the place of a row (held as [`crate::Datum::Bytes`], see [`crate::tid`])
+    Tid,
+    /// `aclitem`: a privilege as PostgreSQL prints it (held as [`crate::Datum::Text`])
+    Aclitem,
     /// `name`: text of up to 63 bytes, for catalog columns
     Name,
     /// `"char"`: one byte, for catalog columns (held as text)
@@ -129,8 +153,20 @@ impl SqlType {
             SqlType::Regclass => facts!(2205, 2210, "regclass", "regclass", 4, 'N'),
             SqlType::Regtype => facts!(2206, 2211, "regtype", "regtype", 4, 'N'),
             SqlType::Regproc => facts!(24, 1008, "regproc", "regproc", 4, 'N'),
+            SqlType::Regprocedure => facts!(2202, 2207, "regprocedure", "regprocedure", 4, 'N'),
+            SqlType::Regoper => facts!(2203, 2208, "regoper", "regoper", 4, 'N'),
+            SqlType::Regoperator => facts!(2204, 2209, "regoperator", "regoperator", 4, 'N'),
+            SqlType::Regcollation => facts!(4191, 4192, "regcollation", "regcollation", 4, 'N'),
             SqlType::Regnamespace => facts!(4089, 4090, "regnamespace", "regnamespace", 4, 'N'),
             SqlType::Regrole => facts!(4096, 4097, "regrole", "regrole", 4, 'N'),
+            SqlType::Int2Vector => facts!(22, 1006, "int2vector", "int2vector", -1, 'A'),
+            SqlType::OidVector => facts!(30, 1013, "oidvector", "oidvector", -1, 'A'),
+            SqlType::Xid => facts!(28, 1011, "xid", "xid", 4, 'U'),
+            SqlType::Cid => facts!(29, 1012, "cid", "cid", 4, 'U'),
+            SqlType::Xid8 => facts!(5069, 271, "xid8", "xid8", 8, 'U'),
+            SqlType::PgLsn => facts!(3220, 3221, "pg_lsn", "pg_lsn", 8, 'U'),
+            SqlType::Tid => facts!(27, 1010, "tid", "tid", 6, 'U'),
+            SqlType::Aclitem => facts!(1033, 1034, "aclitem", "aclitem", 12, 'U'),
             SqlType::Name => facts!(19, 1003, "name", "name", 64, 'S'),
             SqlType::InternalChar => facts!(18, 1002, "char", "\"char\"", 1, 'Z'),
             SqlType::Record(_) => facts!(2249, 2287, "record", "record", -1, 'P'),
@@ -259,8 +295,20 @@ impl SqlType {
             SqlType::Regclass => "regclass[]",
             SqlType::Regtype => "regtype[]",
             SqlType::Regproc => "regproc[]",
+            SqlType::Regprocedure => "regprocedure[]",
+            SqlType::Regoper => "regoper[]",
+            SqlType::Regoperator => "regoperator[]",
+            SqlType::Regcollation => "regcollation[]",
             SqlType::Regnamespace => "regnamespace[]",
             SqlType::Regrole => "regrole[]",
+            SqlType::Int2Vector => "int2vector[]",
+            SqlType::OidVector => "oidvector[]",
+            SqlType::Xid => "xid[]",
+            SqlType::Cid => "cid[]",
+            SqlType::Xid8 => "xid8[]",
+            SqlType::PgLsn => "pg_lsn[]",
+            SqlType::Tid => "tid[]",
+            SqlType::Aclitem => "aclitem[]",
             SqlType::Name => "name[]",
             SqlType::InternalChar => "\"char\"[]",
             SqlType::Record(_) => "record[]",
@@ -338,6 +386,10 @@ impl SqlType {
             SqlType::Regclass
                 | SqlType::Regtype
                 | SqlType::Regproc
+                | SqlType::Regprocedure
+                | SqlType::Regoper
+                | SqlType::Regoperator
+                | SqlType::Regcollation
                 | SqlType::Regnamespace
                 | SqlType::Regrole
         )
@@ -353,15 +405,22 @@ impl SqlType {
         matches!(self, SqlType::Json | SqlType::Jsonb)
     }
 
-    /// An array.
+    /// An array, `int2vector` and `oidvector` included.
     pub fn is_array(&self) -> bool {
-        matches!(self, SqlType::Array(_))
+        self.element().is_some()
+    }
+
+    /// `int2vector` or `oidvector`.
+    pub fn is_vector(&self) -> bool {
+        matches!(self, SqlType::Int2Vector | SqlType::OidVector)
     }
 
     /// The type of an array's elements; `None` for anything else.
     pub fn element(&self) -> Option<&SqlType> {
         match self {
             SqlType::Array(element) => Some(element),
+            SqlType::Int2Vector => Some(&SqlType::Int2),
+            SqlType::OidVector => Some(&SqlType::Oid),
             _ => None,
         }
     }
@@ -441,8 +500,20 @@ impl SqlType {
             "regclass" => SqlType::Regclass,
             "regtype" => SqlType::Regtype,
             "regproc" => SqlType::Regproc,
+            "regprocedure" => SqlType::Regprocedure,
+            "regoper" => SqlType::Regoper,
+            "regoperator" => SqlType::Regoperator,
+            "regcollation" => SqlType::Regcollation,
             "regnamespace" => SqlType::Regnamespace,
             "regrole" => SqlType::Regrole,
+            "int2vector" => SqlType::Int2Vector,
+            "oidvector" => SqlType::OidVector,
+            "xid" => SqlType::Xid,
+            "cid" => SqlType::Cid,
+            "xid8" => SqlType::Xid8,
+            "pg_lsn" => SqlType::PgLsn,
+            "tid" => SqlType::Tid,
+            "aclitem" => SqlType::Aclitem,
             "name" => SqlType::Name,
             "\"char\"" => SqlType::InternalChar,
             "record" => SqlType::Record(Vec::new()),
@@ -482,8 +553,20 @@ const SCALARS: &[SqlType] = &[
     SqlType::Void,
     SqlType::Uuid,
     SqlType::Jsonb,
+    SqlType::Regprocedure,
+    SqlType::Regoper,
+    SqlType::Regoperator,
+    SqlType::Regcollation,
     SqlType::Regnamespace,
     SqlType::Regrole,
+    SqlType::Int2Vector,
+    SqlType::OidVector,
+    SqlType::Xid,
+    SqlType::Cid,
+    SqlType::Xid8,
+    SqlType::PgLsn,
+    SqlType::Tid,
+    SqlType::Aclitem,
 ];
 
 impl std::fmt::Display for SqlType {

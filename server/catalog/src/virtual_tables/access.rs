@@ -3,7 +3,7 @@
 use braid_types::{Datum, Result, Row, SqlType};
 
 use super::registry::{RowsOf, VirtualContext};
-use super::sheet::{Sheet, flag, int, ints, optional, text, texts};
+use super::sheet::{Sheet, acl_items, flag, int, ints, optional, text, texts};
 use crate::{Object, ROOT, Role};
 
 pub(super) fn rows_of(name: &str) -> Option<RowsOf> {
@@ -51,7 +51,7 @@ fn pg_database(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
             int(1663),
             text("C"),
             text("C.UTF-8"),
-            texts(cx.catalog.acl(Object::Database(database))),
+            acl_items(cx.catalog.acl(Object::Database(database))),
         ]);
     }
     sheet.rows()

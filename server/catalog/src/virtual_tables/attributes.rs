@@ -21,8 +21,8 @@ pub(super) fn rows_of(name: &str) -> Option<RowsOf> {
 /// `attalign` or `typalign`.
 pub(super) fn alignment(ty: &SqlType) -> &'static str {
     match ty.typlen() {
-        1 | 64 => "c",
-        2 => "s",
+        1 | 64 | -2 => "c",
+        2 | 6 => "s",
         8 | 16 if *ty != SqlType::Uuid => "d",
         _ if *ty == SqlType::Uuid => "c",
         _ => "i",
@@ -33,6 +33,7 @@ pub(super) fn alignment(ty: &SqlType) -> &'static str {
 pub(super) fn storage(ty: &SqlType) -> &'static str {
     match ty {
         SqlType::Numeric(_) => "m",
+        ty if ty.is_vector() => "p",
         ty if ty.typlen() == -1 => "x",
         _ => "p",
     }

@@ -51,7 +51,7 @@ fn size(ty: &SqlType) -> Size {
 
 fn data_type(ty: &SqlType) -> Datum {
     match ty {
-        SqlType::Array(_) => text("ARRAY"),
+        ty if ty.is_array() => text("ARRAY"),
         ty => text(ty.plain_name()),
     }
 }

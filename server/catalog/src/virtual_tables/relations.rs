@@ -3,7 +3,7 @@
 use braid_types::{Datum, Result, Row, SqlType};
 
 use super::registry::{RowsOf, VirtualContext, virtual_schemas, virtual_tables};
-use super::sheet::{Sheet, count, flag, int, letter, optional, text, texts};
+use super::sheet::{Sheet, acl_items, count, flag, int, letter, optional, text};
 use crate::{Id, Index, Object, ROOT, Sequence, Table, VirtualTable, index_definition};
 
 pub(super) fn rows_of(name: &str) -> Option<RowsOf> {
@@ -184,7 +184,7 @@ fn pg_class(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
             text(if row.kind == 'r' { "d" } else { "n" }),
             int(0),
             int(0),
-            texts(row.acl),
+            acl_items(row.acl),
         ]);
     }
     sheet.rows()
@@ -195,11 +195,11 @@ fn pg_namespace(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
     let mut sheet = Sheet::new("pg_namespace", &columns);
     for (name, oid) in virtual_schemas() {
         let acl = vec!["root=UC/root".to_owned(), "=U/root".to_owned()];
-        sheet.push([int(oid), text(name), int(ROOT), texts(Some(acl))]);
+        sheet.push([int(oid), text(name), int(ROOT), acl_items(Some(acl))]);
     }
     for schema in cx.catalog.schemas_of(cx.path.database) {
         let acl = cx.catalog.acl(Object::Schema(schema));
-        sheet.push([int(schema.id), text(&schema.name), int(schema.owner), texts(acl)]);
+        sheet.push([int(schema.id), text(&schema.name), int(schema.owner), acl_items(acl)]);
     }
     sheet.rows()
 }

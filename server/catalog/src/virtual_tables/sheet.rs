@@ -93,6 +93,14 @@ pub(crate) fn texts(values: Option<Vec<String>>) -> Datum {
     }
 }
 
+/// An array of privileges, or NULL.
+pub(crate) fn acl_items(values: Option<Vec<String>>) -> Datum {
+    match values {
+        Some(values) => Datum::array(SqlType::Aclitem, values.into_iter().map(text).collect()),
+        None => Datum::Null,
+    }
+}
+
 /// An array of integers.
 pub(crate) fn ints(element: SqlType, values: impl IntoIterator<Item = i64>) -> Datum {
     Datum::array(element, values.into_iter().map(Datum::Int).collect())

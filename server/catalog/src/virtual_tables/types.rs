@@ -37,6 +37,8 @@ const OPERATOR_CLASSES: &[(u32, u32, &str, u32)] = &[
     (23, 1978, "int4_ops", 1976),
     (25, 3126, "text_ops", 1994),
     (26, 1981, "oid_ops", 1989),
+    (27, 10050, "tid_ops", 2789),
+    (30, 10032, "oidvector_ops", 1991),
     (700, 10012, "float4_ops", 1970),
     (701, 3123, "float8_ops", 1970),
     (1042, 10004, "bpchar_ops", 426),
@@ -49,14 +51,17 @@ const OPERATOR_CLASSES: &[(u32, u32, &str, u32)] = &[
     (2249, 10034, "record_ops", 2994),
     (2277, 10000, "array_ops", 397),
     (2950, 10065, "uuid_ops", 2968),
+    (3220, 10067, "pg_lsn_ops", 3253),
     (3802, 10088, "jsonb_ops", 4033),
+    (5069, 10053, "xid8_ops", 5067),
 ];
 
 /// The default operator class of a type; 0 if it has none.
 pub(super) fn operator_class(ty: &SqlType) -> u32 {
     let oid = match ty {
         SqlType::Varchar(_) => SqlType::Text.oid(),
-        SqlType::Array(_) => 2277,
+        SqlType::OidVector => 30,
+        ty if ty.is_array() => 2277,
         ty if ty.is_oid() => SqlType::Oid.oid(),
         ty => ty.oid(),
     };
@@ -92,7 +97,7 @@ fn pg_type(_: &VirtualContext<'_>) -> Result<Vec<Row>> {
     for ty in SqlType::all() {
         let pseudo = matches!(ty, SqlType::Record(_) | SqlType::Void | SqlType::Unknown);
         let element = ty.element().map_or(0, SqlType::oid);
-        let array = if ty.is_array() { 0 } else { ty.array_oid() };
+        let array = if matches!(ty, SqlType::Array(_)) { 0 } else { ty.array_oid() };
         sheet.push([
             int(ty.oid()),
             text(ty.short_name()),
@@ -121,7 +126,8 @@ fn pg_type(_: &VirtualContext<'_>) -> Result<Vec<Row>> {
 fn pg_cast(_: &VirtualContext<'_>) -> Result<Vec<Row>> {
     let columns = ["oid", "castsource", "casttarget", "castcontext", "castmethod"];
     let mut sheet = Sheet::new("pg_cast", &columns);
-    let types: Vec<SqlType> = SqlType::all().into_iter().filter(|ty| !ty.is_array()).collect();
+    let types: Vec<SqlType> =
+        SqlType::all().into_iter().filter(|ty| !matches!(ty, SqlType::Array(_))).collect();
     let mut number = 10_100_u32;
     for from in &types {
         for to in types.iter().filter(|to| to.oid() != from.oid()) {

@@ -52,8 +52,16 @@ pub(super) fn read(reader: &mut Reader<'_>, ty: &SqlType, depth: u32) -> Result<
         | SqlType::Regclass
         | SqlType::Regtype
         | SqlType::Regproc
+        | SqlType::Regprocedure
+        | SqlType::Regoper
+        | SqlType::Regoperator
+        | SqlType::Regcollation
         | SqlType::Regnamespace
-        | SqlType::Regrole => read_int(reader, tag).map(Datum::Int),
+        | SqlType::Regrole
+        | SqlType::Xid
+        | SqlType::Cid
+        | SqlType::Xid8
+        | SqlType::PgLsn => read_int(reader, tag).map(Datum::Int),
         SqlType::Time => read_int(reader, tag).map(Datum::Time),
         SqlType::Timestamp => read_int(reader, tag).map(Datum::Timestamp),
         SqlType::Timestamptz => read_int(reader, tag).map(Datum::Timestamptz),
@@ -74,11 +82,12 @@ pub(super) fn read(reader: &mut Reader<'_>, ty: &SqlType, depth: u32) -> Result<
         | SqlType::Char(_)
         | SqlType::Name
         | SqlType::InternalChar
+        | SqlType::Aclitem
         | SqlType::Unknown => {
             expect(tag, tag::TEXT, "text")?;
             read_text(reader, ty)
         }
-        SqlType::Bytes => {
+        SqlType::Bytes | SqlType::Tid => {
             expect(tag, tag::BYTES, "bytea")?;
             Ok(Datum::Bytes(reader.escaped()?.into()))
         }
@@ -96,6 +105,14 @@ pub(super) fn read(reader: &mut Reader<'_>, ty: &SqlType, depth: u32) -> Result<
         SqlType::Array(element) => {
             expect(tag, tag::ARRAY, "array")?;
             read_array(reader, element, depth)
+        }
+        SqlType::Int2Vector => {
+            expect(tag, tag::ARRAY, "array")?;
+            read_array(reader, &SqlType::Int2, depth)
+        }
+        SqlType::OidVector => {
+            expect(tag, tag::ARRAY, "array")?;
+            read_array(reader, &SqlType::Oid, depth)
         }
         SqlType::Record(fields) => {
             expect(tag, tag::RECORD, "record")?;

@@ -33,6 +33,7 @@ pub fn is_exact(ty: &SqlType) -> bool {
 pub fn is_orderable(ty: &SqlType) -> bool {
     match ty {
         SqlType::Json | SqlType::Record(_) | SqlType::Void | SqlType::Unknown => false,
+        SqlType::Xid | SqlType::Cid | SqlType::Aclitem => false,
         SqlType::Array(element) => is_orderable(element),
         _ => true,
     }

@@ -66,8 +66,16 @@ fn decode_at(bytes: &[u8], ty: &SqlType, depth: u32) -> Result<Datum> {
         | SqlType::Regclass
         | SqlType::Regtype
         | SqlType::Regproc
+        | SqlType::Regprocedure
+        | SqlType::Regoper
+        | SqlType::Regoperator
+        | SqlType::Regcollation
         | SqlType::Regnamespace
-        | SqlType::Regrole => Datum::Int(cell_i64(bytes)?),
+        | SqlType::Regrole
+        | SqlType::Xid
+        | SqlType::Cid
+        | SqlType::Xid8
+        | SqlType::PgLsn => Datum::Int(cell_i64(bytes)?),
         SqlType::Float4 if bytes.len() != 4 => return Err(Error::corrupt("float")),
         SqlType::Float8 if bytes.len() != 8 => return Err(Error::corrupt("float")),
         SqlType::Float4 | SqlType::Float8 => Datum::Float(cell_f64(bytes)?),
@@ -77,8 +85,9 @@ fn decode_at(bytes: &[u8], ty: &SqlType, depth: u32) -> Result<Datum> {
         | SqlType::Char(_)
         | SqlType::Name
         | SqlType::InternalChar
+        | SqlType::Aclitem
         | SqlType::Unknown => Datum::Text(cell_str(bytes)?.into()),
-        SqlType::Bytes => Datum::Bytes(bytes.into()),
+        SqlType::Bytes | SqlType::Tid => Datum::Bytes(bytes.into()),
         SqlType::Uuid => Datum::Uuid(bytes.try_into().map_err(|_| Error::corrupt("uuid"))?),
         SqlType::Date => Datum::Date(to_i32(cell_i64(bytes)?)?),
         SqlType::Time => Datum::Time(cell_i64(bytes)?),
@@ -87,18 +96,22 @@ fn decode_at(bytes: &[u8], ty: &SqlType, depth: u32) -> Result<Datum> {
         SqlType::Interval => Datum::Interval(decode_interval(bytes)?),
         SqlType::Json => Datum::Json(Arc::new(json::read_text(bytes)?)),
         SqlType::Jsonb => Datum::Json(Arc::new(json::read(bytes)?)),
-        SqlType::Array(element) => {
-            let mut rest = bytes;
-            let lower = to_i32(unzigzag(read_uvarint(&mut rest)?))?;
-            let items = read_items(rest, |_| Some(element), depth)?;
-            Datum::Array(Arc::new(Array { element: (**element).clone(), lower, items }))
-        }
+        SqlType::Array(element) => decode_array(bytes, element, depth)?,
+        SqlType::Int2Vector => decode_array(bytes, &SqlType::Int2, depth)?,
+        SqlType::OidVector => decode_array(bytes, &SqlType::Oid, depth)?,
         SqlType::Record(fields) => {
             let ty = |place: usize| fields.get(place).map(|(_, ty)| ty);
             Datum::Record(read_items(bytes, ty, depth)?.into())
         }
         SqlType::Void => return Err(Error::corrupt("void")),
     })
+}
+
+fn decode_array(bytes: &[u8], element: &SqlType, depth: u32) -> Result<Datum> {
+    let mut rest = bytes;
+    let lower = to_i32(unzigzag(read_uvarint(&mut rest)?))?;
+    let items = read_items(rest, |_| Some(element), depth)?;
+    Ok(Datum::Array(Arc::new(Array { element: element.clone(), lower, items })))
 }
 
 fn to_i32(value: i64) -> Result<i32> {

@@ -426,7 +426,7 @@ impl Binder<'_> {
             array =
                 self.coerce(array, &SqlType::Array(Box::new(element)), CastContext::Implicit)?;
         }
-        let SqlType::Array(element) = array.ty() else {
+        let Some(element) = array.ty().element().cloned() else {
             return Err(Error::new(
                 SqlState::WrongObjectType,
                 "op ANY/ALL (array) requires array on right side",
@@ -436,11 +436,8 @@ impl Binder<'_> {
             SqlType::Unknown => self.coerce(left, &element, CastContext::Implicit)?,
             _ => left,
         };
-        let compare = self.binary(
-            &op_name(op),
-            Expr::Input(0, left.ty()),
-            Expr::Input(1, (*element).clone()),
-        )?;
+        let compare =
+            self.binary(&op_name(op), Expr::Input(0, left.ty()), Expr::Input(1, element))?;
         let compare = self.coerce_bool(compare, "ANY")?;
         Ok(Expr::Quantified(Box::new(QuantifiedExpr { all, left, array, compare })))
     }
@@ -449,7 +446,7 @@ impl Binder<'_> {
     fn cast_operand(&mut self, e: &Ast, to: &SqlType, cx: &mut ExprCx<'_, '_>) -> Result<Expr> {
         if let (Ast::Array(array), SqlType::Array(element)) = (e, to) {
             let items = self.exprs(&array.elem, cx)?;
-            if items.iter().all(|item| !matches!(item.ty(), SqlType::Array(_))) {
+            if items.iter().all(|item| !item.ty().is_array()) {
                 let items = items
                     .into_iter()
                     .map(|item| self.coerce(item, element, CastContext::Explicit))
@@ -469,7 +466,7 @@ impl Binder<'_> {
             .hint("Explicitly cast to the desired type, for example ARRAY[]::integer[]."));
         }
         let items = self.exprs(items, cx)?;
-        if items.iter().any(|item| matches!(item.ty(), SqlType::Array(_))) {
+        if items.iter().any(|item| item.ty().is_array()) {
             return Err(Error::unsupported("an array of more than one dimension"));
         }
         let (items, element) = self.unify(items, "ARRAY")?;
@@ -570,11 +567,12 @@ impl Binder<'_> {
             AccessExpr::Dot(other) => Err(Error::unsupported(format!("field access .{other}"))),
             AccessExpr::Subscript(Subscript::Index { index }) => {
                 let index = self.expr(index, cx)?;
-                match value.ty() {
-                    SqlType::Array(element) => {
-                        let index = self.coerce(index, &SqlType::Int4, CastContext::Assignment)?;
-                        Ok(Expr::Subscript(Box::new(value), Box::new(index), *element))
-                    }
+                let ty = value.ty();
+                if let Some(element) = ty.element().cloned() {
+                    let index = self.coerce(index, &SqlType::Int4, CastContext::Assignment)?;
+                    return Ok(Expr::Subscript(Box::new(value), Box::new(index), element));
+                }
+                match ty {
                     SqlType::Jsonb => self.json_element(value, index),
                     ty => Err(Error::new(
                         SqlState::DatatypeMismatch,

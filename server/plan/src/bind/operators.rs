@@ -16,6 +16,10 @@ fn comparison_class(ty: &SqlType) -> Option<SqlType> {
         | SqlType::Regclass
         | SqlType::Regtype
         | SqlType::Regproc
+        | SqlType::Regprocedure
+        | SqlType::Regoper
+        | SqlType::Regoperator
+        | SqlType::Regcollation
         | SqlType::Regnamespace
         | SqlType::Regrole => SqlType::Oid,
         SqlType::Text | SqlType::Varchar(_) | SqlType::Name => SqlType::Text,
@@ -30,6 +34,11 @@ fn comparison_class(ty: &SqlType) -> Option<SqlType> {
         | SqlType::Timestamptz
         | SqlType::Interval
         | SqlType::Jsonb
+        | SqlType::Int2Vector
+        | SqlType::OidVector
+        | SqlType::Xid8
+        | SqlType::PgLsn
+        | SqlType::Tid
         | SqlType::InternalChar => ty.clone(),
         SqlType::Array(element) => SqlType::Array(Box::new(comparison_class(element)?)),
         _ => return None,
@@ -38,8 +47,13 @@ fn comparison_class(ty: &SqlType) -> Option<SqlType> {
 
 /// 42883 for a type whose values have no order.
 pub(super) fn check_order(ty: &SqlType) -> Result<()> {
-    check_class(ty, "an ordering")
-        .map_err(|e| e.hint("Use an explicit ordering operator or modify the query."))
+    let unordered = |ty: &SqlType| matches!(ty, SqlType::Xid | SqlType::Cid | SqlType::Aclitem);
+    let ordered = if unordered(ty.innermost()) {
+        Err(no_operator("an ordering", ty.innermost()))
+    } else {
+        check_class(ty, "an ordering")
+    };
+    ordered.map_err(|e| e.hint("Use an explicit ordering operator or modify the query."))
 }
 
 /// 42883 for a type whose values cannot be compared.
@@ -49,13 +63,15 @@ pub(super) fn check_equality(ty: &SqlType) -> Result<()> {
 
 fn check_class(ty: &SqlType, operator: &str) -> Result<()> {
     match ty {
-        SqlType::Json => Err(Error::new(
-            SqlState::UndefinedFunction,
-            format!("could not identify {operator} operator for type json"),
-        )),
+        SqlType::Json => Err(no_operator(operator, ty)),
         SqlType::Array(element) => check_class(element, operator),
         _ => Ok(()),
     }
+}
+
+fn no_operator(operator: &str, ty: &SqlType) -> Error {
+    let message = format!("could not identify {operator} operator for type {}", ty.plain_name());
+    Error::new(SqlState::UndefinedFunction, message)
 }
 
 /// The most records inside each other: as text, each level doubles the quotes of the ones inside.

@@ -260,10 +260,7 @@ fn equality(
                 let is_equal = !q.all
                     && matches!(&q.compare, Expr::Compare(CompareOp::Eq, a, b)
                         if matches!((&**a, &**b), (Expr::Input(0, _), Expr::Input(1, _))));
-                let element = match q.array.ty() {
-                    SqlType::Array(element) => *element,
-                    _ => continue,
-                };
+                let Some(element) = q.array.ty().element().cloned() else { continue };
                 if is_equal
                     && column_of(scan, &q.left) == Some(place)
                     && fits(&element, ty)

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{CastEnv, numbers, times};
-use crate::{Array, Datum, Error, Json, Result, SqlState, SqlType, text};
+use crate::{Array, Datum, Error, Json, Result, SqlState, SqlType, text, unsigned};
 
 /// Casts a datum, applying `to`'s modifiers: an explicit cast truncates strings, an assignment
 /// fails with 22001. NULL stays NULL. The `reg*` types are looked up by `builtins`, not here.
@@ -32,6 +32,9 @@ pub fn cast(
         }
         _ if from.is_string() || matches!(from, SqlType::Unknown | SqlType::InternalChar) => {
             from_string_type(datum, from, to, env)
+        }
+        (SqlType::Xid8, SqlType::Xid) => {
+            Ok(Datum::Int(i64::from(unsigned::from_datum(datum)? as u32)))
         }
         (SqlType::Json, SqlType::Jsonb) => match datum {
             Datum::Json(value) => Ok(Datum::json(value.normalised()?)),

@@ -24,7 +24,8 @@ pub fn context(from: &SqlType, to: &SqlType) -> Option<CastContext> {
     if *to == SqlType::Unknown {
         return Some(Explicit);
     }
-    if let (SqlType::Array(a), SqlType::Array(b)) = (from, to) {
+    // Nothing but text becomes a vector.
+    if let (Some(a), SqlType::Array(b)) = (from.element(), to) {
         return context(a, b);
     }
     listed(from, to).or_else(|| by_text(from, to))
@@ -66,6 +67,9 @@ fn listed(from: &SqlType, to: &SqlType) -> Option<CastContext> {
         (Int2 | Int4 | Int8, oid) if oid.is_oid() => Some(Implicit),
         (oid, Int4 | Int8) if oid.is_oid() => Some(Assignment),
         (Oid, reg) | (reg, Oid) if reg.is_reg() => Some(Implicit),
+        (Regproc, Regprocedure) | (Regprocedure, Regproc) => Some(Implicit),
+        (Regoper, Regoperator) | (Regoperator, Regoper) => Some(Implicit),
+        (Xid8, Xid) => Some(Explicit),
         (Text | Varchar(_), Regclass) => Some(Implicit),
         (Text | Varchar(_) | Char(_), Text | Varchar(_) | Char(_) | Name) => Some(Implicit),
         (Name | InternalChar, Text) => Some(Implicit),

@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use super::{FormatSettings, invalid_syntax};
-use super::{array, date_format, date_parse, interval_format, interval_parse, scalar};
-use crate::{Datum, Error, Json, Numeric, Result, SqlType};
+use super::{
+    aclitem, array, date_format, date_parse, interval_format, interval_parse, scalar, vector,
+};
+use crate::{Datum, Error, Json, Numeric, Result, SqlType, tid, unsigned};
 
 /// Parses a literal of type `ty`, applying its modifiers as an assignment from text would.
 /// 22P02, 22007, 22008 or 22003 if it is not one. `now_micros` is the transaction's timestamp
@@ -22,6 +24,10 @@ pub fn parse(
         | SqlType::Regclass
         | SqlType::Regtype
         | SqlType::Regproc
+        | SqlType::Regprocedure
+        | SqlType::Regoper
+        | SqlType::Regoperator
+        | SqlType::Regcollation
         | SqlType::Regnamespace
         | SqlType::Regrole => Datum::Int(scalar::parse_oid(ty, text)?),
         SqlType::Float4 => Datum::Float(f64::from(scalar::parse_f32(text)?)),
@@ -64,6 +70,13 @@ pub fn parse(
         SqlType::Record(fields) => {
             Datum::Record(array::parse_record(fields, text, settings, now_micros)?.into())
         }
+        SqlType::Int2Vector | SqlType::OidVector => {
+            Datum::Array(Arc::new(vector::parse_vector(ty, text)?))
+        }
+        SqlType::Xid | SqlType::Cid => Datum::Int(i64::from(scalar::leading_integer(text) as u32)),
+        SqlType::Xid8 | SqlType::PgLsn => unsigned::to_datum(unsigned::parse(ty, text)?),
+        SqlType::Tid => Datum::bytes(tid::parse(text)?),
+        SqlType::Aclitem => Datum::text(aclitem::parse_aclitem(text)?),
         SqlType::Void if text.is_empty() => Datum::text(""),
         SqlType::Void => return Err(invalid_syntax("void", text)),
     })
@@ -74,6 +87,9 @@ pub fn format(ty: &SqlType, datum: &Datum, settings: &FormatSettings, out: &mut 
     match datum {
         Datum::Null => {}
         Datum::Bool(value) => out.push(if *value { b't' } else { b'f' }),
+        Datum::Int(value) if matches!(ty, SqlType::Xid8 | SqlType::PgLsn) => {
+            unsigned::format(ty, *value, out);
+        }
         Datum::Int(value) => scalar::format_int(*value, out),
         Datum::Float(value) if *ty == SqlType::Float4 => {
             scalar::format_f32(*value as f32, settings.extra_float_digits, out);
@@ -84,6 +100,7 @@ pub fn format(ty: &SqlType, datum: &Datum, settings: &FormatSettings, out: &mut 
             scalar::format_internal_char(value, out);
         }
         Datum::Text(value) => out.extend_from_slice(value.as_bytes()),
+        Datum::Bytes(value) if *ty == SqlType::Tid => tid::format(value, out),
         Datum::Bytes(value) => scalar::format_bytes(value, settings.bytea_escape, out),
         Datum::Uuid(value) => scalar::format_uuid(value, out),
         Datum::Date(value) => date_format::format_date(*value, settings, out),
@@ -94,6 +111,7 @@ pub fn format(ty: &SqlType, datum: &Datum, settings: &FormatSettings, out: &mut 
             interval_format::format_interval(value, settings.interval_style, out);
         }
         Datum::Json(value) => value.write_text(out),
+        Datum::Array(value) if ty.is_vector() => vector::format_vector(value, settings, out),
         Datum::Array(value) => array::format_array(value, settings, out),
         Datum::Record(fields) => {
             let types: &[(String, SqlType)] = match ty {

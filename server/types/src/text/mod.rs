@@ -6,6 +6,7 @@
 //!
 //! Rules: `parse(format(d)) == d` under the same settings; messages are PostgreSQL's.
 
+mod aclitem;
 mod array;
 mod date_format;
 mod date_parse;
@@ -15,11 +16,13 @@ mod interval_format;
 mod interval_parse;
 mod scalar;
 mod settings;
+mod vector;
 
 pub use array::{format_record, quote_element};
 pub use date_parse::{parse_date, parse_time, parse_timestamp};
 pub use dispatch::{format, parse, to_string};
 pub use interval_parse::{parse_interval, parse_interval_typmod};
+pub(crate) use scalar::leading_integer;
 pub use scalar::{
     apply_length, format_bytes, format_f32, format_f64, parse_bool, parse_bytes, parse_f32,
     parse_f64, parse_int, parse_uuid,

@@ -62,6 +62,34 @@ pub(super) fn parse_oid(ty: &SqlType, text: &str) -> Result<i64> {
     }
 }
 
+/// The integer at the front of a text, as C's `strtoull` reads it with base 0: blanks, a sign, `0x`
+/// or a leading zero for octal. No digits are 0; what does not fit is the largest number.
+pub(crate) fn leading_integer(text: &str) -> u64 {
+    let body = text.trim_start_matches(is_blank);
+    let (negative, body) = match body.strip_prefix('-') {
+        Some(rest) => (true, rest),
+        None => (false, body.strip_prefix('+').unwrap_or(body)),
+    };
+    let hex = body.strip_prefix("0x").or_else(|| body.strip_prefix("0X"));
+    let hex = hex.filter(|rest| rest.starts_with(|c: char| c.is_ascii_hexdigit()));
+    let (base, digits) = match hex {
+        Some(rest) => (16, rest),
+        None if body.starts_with('0') => (8, body),
+        None => (10, body),
+    };
+    let mut value = Some(0u64);
+    for digit in digits.chars().map_while(|c| c.to_digit(base)) {
+        value = value
+            .and_then(|value| value.checked_mul(u64::from(base)))
+            .and_then(|value| value.checked_add(u64::from(digit)));
+    }
+    match value {
+        Some(value) if negative => value.wrapping_neg(),
+        Some(value) => value,
+        None => u64::MAX,
+    }
+}
+
 fn parse_float_word(body: &str) -> Option<f64> {
     let (sign, word) = match body.as_bytes().first()? {
         b'-' => (-1.0, &body[1..]),
