@@ -58,6 +58,21 @@ impl CatalogLookup {
     }
 }
 
+/// Whether a relation has a column of that name.
+fn has_column(relation: &Relation, name: &str) -> bool {
+    match relation {
+        Relation::Table(table) => table.column_by_name(name).is_some(),
+        Relation::View(view) => view.columns.iter().any(|(column, _)| column == name),
+        Relation::Virtual(table) => table.columns.iter().any(|(column, _)| *column == name),
+        Relation::Sequence(_) => ["last_value", "log_cnt", "is_called"].contains(&name),
+        Relation::Index(table, number) => table.index(*number).is_some_and(|index| {
+            let keys = index.keys.iter().map(|key| key.column);
+            let mut columns = keys.chain(index.storing.iter().copied());
+            columns.any(|id| table.column(id).is_some_and(|column| column.name == name))
+        }),
+    }
+}
+
 impl Lookup for CatalogLookup {
     fn relation_oid(&self, name: &str) -> Option<u32> {
         self.find(name).map(|relation| relation.oid())
@@ -142,13 +157,15 @@ impl Lookup for CatalogLookup {
     fn serial_sequence(&self, table: &str, column: &str) -> Result<Option<String>> {
         let parts = split_name(table)?;
         let found = self.catalog.resolve(&self.path, &parts)?;
-        let Some(Relation::Table(table)) = found else { return Err(undefined_relation(&parts)) };
-        let Some(place) = table.column_by_name(column) else {
-            let name = &table.name;
+        let Some(relation) = found else { return Err(undefined_relation(&parts)) };
+        if !has_column(&relation, column) {
+            let name = relation.name();
             let message = format!("column \"{column}\" of relation \"{name}\" does not exist");
             return Err(Error::new(SqlState::UndefinedColumn, message));
-        };
-        let owned = table.columns[place].owned_sequence;
+        }
+        // Only columns of tables own sequences.
+        let Relation::Table(table) = relation else { return Ok(None) };
+        let owned = table.column_by_name(column).and_then(|at| table.columns[at].owned_sequence);
         let sequence = owned.and_then(|id| self.catalog.sequence(id));
         Ok(sequence
             .map(|sequence| qualified(&self.catalog.schema_name(sequence.schema), &sequence.name)))
