@@ -5,7 +5,7 @@
 
 use std::cmp::Ordering;
 
-use braid_types::{Datum, Result, SqlType};
+use braid_types::{Datum, Error, Result, SqlType};
 
 use crate::call::cast_any;
 use crate::registry::Registry;
@@ -62,7 +62,7 @@ fn add(
 
 pub(crate) fn register(registry: &mut Registry) {
     use SqlType::*;
-    let direct = operators!(plain, Ok);
+    let direct = operators!(plain, Ok::<_, Error>);
     let pairs = [
         (Bool, Bool),
         (Int2, Int2),
@@ -95,6 +95,10 @@ pub(crate) fn register(registry: &mut Registry) {
         (Interval, Interval),
         (Jsonb, Jsonb),
         (Oid, Oid),
+        (OidVector, OidVector),
+        (Tid, Tid),
+        (Xid8, Xid8),
+        (PgLsn, PgLsn),
     ];
     for (left, right) in pairs {
         for (name, eval) in direct {
@@ -102,7 +106,15 @@ pub(crate) fn register(registry: &mut Registry) {
             add(registry, name, args, eval, Volatility::Immutable);
         }
     }
-    let by_type = operators!(typed, Ok);
+    // These are equal or not; they have no order.
+    for (left, right) in [(Xid, Xid), (Xid, Int4), (Cid, Cid), (Aclitem, Aclitem)] {
+        let names: &[&str] = if left == Xid { &["=", "<>"] } else { &["="] };
+        for (name, eval) in direct.iter().filter(|(name, _)| names.contains(name)) {
+            let args = [Arg::Is(left.clone()), Arg::Is(right.clone())];
+            add(registry, name, args, *eval, Volatility::Immutable);
+        }
+    }
+    let by_type = operators!(typed, Ok::<_, Error>);
     for arg in [Arg::Is(Char(0)), Arg::Array, Arg::Is(Record(Vec::new()))] {
         for (name, eval) in by_type {
             add(registry, name, [arg.clone(), arg.clone()], eval, Volatility::Immutable);

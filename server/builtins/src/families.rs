@@ -2,8 +2,8 @@
 
 use crate::registry::Registry;
 use crate::{
-    aggregate, arrays, casts, compare, datetimes, floats, integers, json, numerics, sets, strings,
-    system, uuids,
+    aggregate, arrays, casts, compare, datetimes, floats, integers, json, lsns, numerics, sets,
+    strings, system, uuids,
 };
 
 pub(crate) fn register(registry: &mut Registry) {
@@ -11,6 +11,7 @@ pub(crate) fn register(registry: &mut Registry) {
     integers::register(registry);
     floats::register(registry);
     numerics::register(registry);
+    lsns::register(registry);
     strings::register(registry);
     uuids::register(registry);
     arrays::register(registry);

@@ -166,6 +166,8 @@ pub trait Lookup: Send + Sync {
     fn relation_oid(&self, name: &str) -> Option<u32>;
     /// A relation's name as `regclass` prints it: qualified only if not on the search path.
     fn relation_name(&self, oid: u32) -> Option<String>;
+    /// Whether a relation's rows are a type: a table, a view or a catalog.
+    fn has_row_type(&self, oid: u32) -> bool;
     /// Whether an unqualified name finds this relation.
     fn relation_is_visible(&self, oid: u32) -> bool;
     /// A schema's name and oid.

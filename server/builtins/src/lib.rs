@@ -23,17 +23,22 @@ mod datetimes;
 mod families;
 mod floats;
 mod function;
+mod input_functions;
 mod integers;
 mod json;
+mod lsns;
 mod numerics;
 mod polymorphic;
 mod procedures;
+mod pseudo_types;
 mod reg;
+mod reg_signatures;
 mod registry;
 mod resolve;
 mod sets;
 mod strings;
 mod system;
+mod type_names;
 mod uuids;
 mod window;
 
@@ -41,10 +46,13 @@ pub use aggregate::{Accumulator, Aggregate, ResolvedAggregate, resolve_aggregate
 pub use function::{
     Arg, Call, Environment, Eval, Function, Lookup, Returns, Rows, SetFunction, Special, Volatility,
 };
-pub use procedures::{Procedure, arg_oid, is_operator, procedures, returns_oid};
-pub use reg::{cast_reg, function_oid, input_function, is_reg_cast};
+pub use input_functions::input_function;
+pub use procedures::{Operator, Procedure, arg_oid, operators, procedures};
+pub use pseudo_types::{PSEUDO_TYPES, PseudoType};
+pub use reg::{cast_reg, function_oid, is_reg_cast};
 pub use registry::{all_aggregates, all_functions, all_set_functions, is_aggregate};
 pub use resolve::{
     Resolved, ResolvedSet, resolve_function, resolve_operator, resolve_set_function,
 };
+pub use type_names::{row_array_type, row_type};
 pub use window::{ResolvedWindow, WindowKind, is_window, resolve_window};

@@ -6,6 +6,7 @@ use std::sync::LazyLock;
 
 use braid_types::SqlType;
 
+use crate::pseudo_types::PseudoType;
 use crate::reg::function_oid;
 use crate::registry::{all_aggregates, all_functions, all_set_functions};
 use crate::{Arg, Returns, Volatility};
@@ -50,15 +51,6 @@ const ANYARRAY: u32 = 2277;
 const ANYELEMENT: u32 = 2283;
 const ANYCOMPATIBLE: u32 = 5077;
 const ANYCOMPATIBLEARRAY: u32 = 5078;
-/// PostgreSQL's pseudo-types that stand in signatures.
-const PSEUDO_TYPES: &[(u32, &str)] = &[
-    (2276, "\"any\""),
-    (ANYARRAY, "anyarray"),
-    (ANYELEMENT, "anyelement"),
-    (2776, "anynonarray"),
-    (ANYCOMPATIBLE, "anycompatible"),
-    (ANYCOMPATIBLEARRAY, "anycompatiblearray"),
-];
 
 /// The oid of an argument's type in `pg_proc`.
 pub fn arg_oid(arg: &Arg) -> u32 {
@@ -74,7 +66,7 @@ pub fn arg_oid(arg: &Arg) -> u32 {
 }
 
 /// The oid of a result's type in `pg_proc`.
-pub fn returns_oid(returns: &Returns) -> u32 {
+fn returns_oid(returns: &Returns) -> u32 {
     match returns {
         Returns::Is(ty) => ty.oid(),
         Returns::Element => ANYELEMENT,
@@ -86,14 +78,53 @@ pub fn returns_oid(returns: &Returns) -> u32 {
 
 /// A type's name, those of pseudo-types included.
 fn pseudo(oid: u32) -> String {
-    match PSEUDO_TYPES.iter().find(|(known, _)| *known == oid) {
-        Some((_, name)) => (*name).to_owned(),
+    match PseudoType::by_oid(oid) {
+        Some(ty) => ty.display.to_owned(),
         None => SqlType::from_oid(oid).map_or("???".to_owned(), |ty| ty.plain_name().to_owned()),
     }
 }
 
+/// An operator of one pair of types.
+pub struct Operator {
+    /// Its oid.
+    pub oid: u32,
+    /// Its name.
+    pub name: &'static str,
+    /// The oid of the left argument's type; 0 if there is none.
+    pub left: u32,
+    /// The oid of the right argument's type.
+    pub right: u32,
+    /// The oid of its result's type.
+    pub result: u32,
+}
+
+/// Every operator.
+pub fn operators() -> &'static [Operator] {
+    static ALL: LazyLock<Vec<Operator>> = LazyLock::new(all_operators);
+    &ALL
+}
+
+fn all_operators() -> Vec<Operator> {
+    let mut taken = HashSet::new();
+    let functions = all_functions().into_iter().filter(|function| is_operator(function.name));
+    let operators = functions.filter_map(|function| {
+        let (left, right) = match function.args.as_slice() {
+            [right] => (0, arg_oid(right)),
+            [left, right] => (arg_oid(left), arg_oid(right)),
+            _ => return None,
+        };
+        let mut oid = function_oid(function.name);
+        while !taken.insert(oid) {
+            oid = oid.wrapping_add(1) | 0xf000_0000;
+        }
+        let result = returns_oid(&function.returns);
+        Some(Operator { oid, name: function.name, left, right, result })
+    });
+    operators.collect()
+}
+
 /// An operator's name has no letter in it.
-pub fn is_operator(name: &str) -> bool {
+fn is_operator(name: &str) -> bool {
     !name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
 }
 

@@ -1,11 +1,17 @@
 //! Casts to and from the `reg*` types: oids that read and print as names.
 
 use braid_types::cast::{self, CastEnv};
-use braid_types::{Datum, Error, Result, SqlState, SqlType};
+use braid_types::{Datum, Error, Result, SqlState, SqlType, text};
 
 use crate::Environment;
+use crate::input_functions::INPUT_FUNCTIONS;
+use crate::reg_signatures::{
+    collation_name, operator_alone, operator_signature, procedure_signature, regcollation, regoper,
+    regoperator, regprocedure,
+};
 use crate::registry::registry;
 use crate::strings::{quote_identifier, split_identifier};
+use crate::type_names::{type_name, type_oid, unknown_type};
 
 /// The oid that a function name stands for as a `regproc`: a hash of the name, above the numbers
 /// that objects of a database get.
@@ -22,60 +28,10 @@ pub(crate) fn function_name(oid: u32) -> Option<&'static str> {
     let registry = registry();
     let names = registry.functions.keys().chain(registry.sets.keys());
     let mut names = names.chain(registry.aggregates.keys()).copied();
-    let inputs = || INPUT_FUNCTIONS.iter().copied();
+    let mut inputs = INPUT_FUNCTIONS.iter().copied();
     names
         .find(|name| function_oid(name) == oid)
-        .or_else(|| inputs().find(|name| function_oid(name) == oid))
-}
-
-/// PostgreSQL's input functions. They cannot be called here, but drivers tell types by them: all
-/// arrays have `array_in`.
-const INPUT_FUNCTIONS: &[&str] = &[
-    "array_in",
-    "boolin",
-    "bpcharin",
-    "byteain",
-    "charin",
-    "date_in",
-    "float4in",
-    "float8in",
-    "int2in",
-    "int2vectorin",
-    "int4in",
-    "int8in",
-    "interval_in",
-    "json_in",
-    "jsonb_in",
-    "namein",
-    "numeric_in",
-    "oidin",
-    "oidvectorin",
-    "record_in",
-    "regclassin",
-    "regnamespacein",
-    "regprocin",
-    "regrolein",
-    "regtypein",
-    "textin",
-    "time_in",
-    "timestamp_in",
-    "timestamptz_in",
-    "unknownin",
-    "uuid_in",
-    "varcharin",
-    "void_in",
-];
-
-/// The oid of a type's input function; 0 for a type that PostgreSQL does not have.
-pub fn input_function(ty: &SqlType) -> u32 {
-    let name = ty.short_name();
-    let known = |name: &str| INPUT_FUNCTIONS.contains(&name);
-    let found = if ty.is_array() && !ty.is_vector() {
-        Some("array_in".to_owned())
-    } else {
-        [format!("{name}in"), format!("{name}_in")].into_iter().find(|name| known(name))
-    };
-    found.map_or(0, |name| function_oid(&name))
+        .or_else(|| inputs.find(|name| function_oid(name) == oid))
 }
 
 fn has_function(name: &str) -> bool {
@@ -86,7 +42,8 @@ fn has_function(name: &str) -> bool {
         || INPUT_FUNCTIONS.contains(&name)
 }
 
-fn last_part(name: &str) -> Option<String> {
+/// A name without `pg_catalog` before it; `None` for another schema.
+pub(crate) fn last_part(name: &str) -> Option<String> {
     let parts = split_identifier(name)?;
     match parts.as_slice() {
         [only] => Some(only.clone()),
@@ -95,60 +52,61 @@ fn last_part(name: &str) -> Option<String> {
     }
 }
 
-/// The oid that a name stands for, `None` if there is nothing of that name.
-pub(crate) fn lookup_name(name: &str, to: &SqlType, env: &dyn Environment) -> Option<u32> {
+/// The oid that a name stands for, `None` if there is nothing of that name; an error for what is no
+/// name of that kind.
+pub(crate) fn lookup_name(name: &str, to: &SqlType, env: &dyn Environment) -> Result<Option<u32>> {
     let lookup = env.lookup();
-    match to {
+    let only = || split_identifier(name).filter(|parts| parts.len() == 1)?.pop();
+    Ok(match to {
         SqlType::Regclass => lookup.relation_oid(name),
-        SqlType::Regtype => type_named(name).map(|ty| ty.oid()),
-        SqlType::Regnamespace => {
-            let parts = split_identifier(name)?;
-            lookup.schema_oid(parts.first().filter(|_| parts.len() == 1)?)
-        }
-        SqlType::Regrole => {
-            let parts = split_identifier(name)?;
-            lookup.role_oid(parts.first().filter(|_| parts.len() == 1)?)
-        }
+        SqlType::Regtype => return type_oid(name, lookup),
+        SqlType::Regnamespace => only().and_then(|name| lookup.schema_oid(&name)),
+        SqlType::Regrole => only().and_then(|name| lookup.role_oid(&name)),
         SqlType::Regproc => {
-            let name = last_part(name)?;
-            has_function(&name).then(|| function_oid(&name))
+            let known = last_part(name).filter(|name| has_function(name));
+            known.map(|name| function_oid(&name))
         }
+        SqlType::Regprocedure => return regprocedure(name, env),
+        SqlType::Regoper => return regoper(name),
+        SqlType::Regoperator => return regoperator(name, env),
+        SqlType::Regcollation => regcollation(name),
         _ => None,
-    }
-}
-
-/// A type's name with or without a modifier, an array or not.
-fn type_named(name: &str) -> Option<SqlType> {
-    let plain = match (name.find('('), name.find(')')) {
-        (Some(open), Some(close)) if open < close => {
-            format!("{}{}", name[..open].trim_end(), &name[close + 1..])
-        }
-        _ => name.to_owned(),
-    };
-    SqlType::from_name(&plain).or_else(|| {
-        let quoted = plain.trim().strip_prefix('"')?.strip_suffix('"')?;
-        SqlType::from_name(quoted)
     })
 }
 
 fn unknown_name(name: &str, to: &SqlType) -> Error {
-    let (state, what) = match to {
-        SqlType::Regclass => (SqlState::UndefinedTable, "relation"),
-        SqlType::Regtype => (SqlState::UndefinedObject, "type"),
-        SqlType::Regnamespace => (SqlState::InvalidSchemaName, "schema"),
-        SqlType::Regrole => (SqlState::UndefinedObject, "role"),
-        _ => (SqlState::UndefinedFunction, "function"),
-    };
-    let shown = match split_identifier(name) {
+    let shown = || match split_identifier(name) {
         Some(parts) => parts.join("."),
         None => name.to_owned(),
     };
-    Error::new(state, format!("{what} \"{shown}\" does not exist"))
+    let (state, message) = match to {
+        SqlType::Regtype => return unknown_type(name),
+        SqlType::Regclass => {
+            (SqlState::UndefinedTable, format!("relation \"{}\" does not exist", shown()))
+        }
+        SqlType::Regnamespace => {
+            (SqlState::InvalidSchemaName, format!("schema \"{}\" does not exist", shown()))
+        }
+        SqlType::Regrole => {
+            (SqlState::UndefinedObject, format!("role \"{}\" does not exist", shown()))
+        }
+        SqlType::Regcollation => {
+            let shown = shown();
+            let message = format!("collation \"{shown}\" for encoding \"UTF8\" does not exist");
+            (SqlState::UndefinedObject, message)
+        }
+        SqlType::Regoper | SqlType::Regoperator => {
+            (SqlState::UndefinedFunction, format!("operator does not exist: {name}"))
+        }
+        _ => (SqlState::UndefinedFunction, format!("function \"{}\" does not exist", shown())),
+    };
+    Error::new(state, message)
 }
 
 fn parse_name(name: &str, to: &SqlType, env: &dyn Environment) -> Result<Datum> {
     let trimmed = name.trim();
-    if trimmed == "-" {
+    let is_operator = matches!(to, SqlType::Regoper | SqlType::Regoperator);
+    if trimmed == "-" && !is_operator {
         return Ok(Datum::Int(0));
     }
     if !trimmed.is_empty() && trimmed.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -158,26 +116,67 @@ fn parse_name(name: &str, to: &SqlType, env: &dyn Environment) -> Result<Datum> 
         })?;
         return Ok(Datum::Int(oid.into()));
     }
-    if trimmed.is_empty() || (split_identifier(trimmed).is_none() && *to != SqlType::Regtype) {
+    let is_name = !is_operator && !matches!(to, SqlType::Regtype | SqlType::Regprocedure);
+    if is_name && split_identifier(trimmed).is_none() {
         return Err(Error::new(SqlState::InvalidName, "invalid name syntax"));
     }
-    let found = lookup_name(trimmed, to, env).ok_or_else(|| unknown_name(trimmed, to))?;
+    let name = if *to == SqlType::Regtype { name } else { trimmed };
+    let found = lookup_name(name, to, env)?.ok_or_else(|| unknown_name(trimmed, to))?;
     Ok(Datum::Int(found.into()))
+}
+
+/// Reads a privilege, whose roles must exist.
+fn parse_aclitem(text: &str, env: &dyn Environment) -> Result<Datum> {
+    let item = text::parse(&SqlType::Aclitem, text, env.settings(), 0)?;
+    let shown = item.as_str().unwrap_or_default();
+    let grantee = shown.split('=').next().unwrap_or_default();
+    let grantor = shown.rsplit('/').next().unwrap_or_default();
+    for role in [grantee, grantor].into_iter().filter(|role| !role.is_empty()) {
+        let name = role.trim_matches('"').replace("\"\"", "\"");
+        if env.lookup().role_oid(&name).is_none() {
+            let message = format!("role \"{name}\" does not exist");
+            return Err(Error::new(SqlState::UndefinedObject, message));
+        }
+    }
+    Ok(item)
+}
+
+/// Reads a text as a type whose values are names, or as an array of these.
+fn parse_named(text: &str, to: &SqlType, env: &dyn Environment) -> Result<Datum> {
+    match to {
+        SqlType::Array(element) => {
+            let texts = SqlType::Text.array();
+            let parsed = text::parse(&texts, text, env.settings(), 0)?;
+            let items = parsed.as_array().map(|array| array.items.as_slice()).unwrap_or_default();
+            let items = items.iter().map(|item| match item.as_str() {
+                Some(item) => parse_named(item, element, env),
+                None => Ok(Datum::Null),
+            });
+            Ok(Datum::array(element.as_ref().clone(), items.collect::<Result<Vec<_>>>()?))
+        }
+        SqlType::Aclitem => parse_aclitem(text, env),
+        to => parse_name(text, to, env),
+    }
 }
 
 /// How an oid of a `reg*` type prints: as a name, or as a number if there is none.
 pub(crate) fn print_name(oid: i64, from: &SqlType, env: &dyn Environment) -> String {
     if oid == 0 {
-        return "-".to_owned();
+        return if matches!(from, SqlType::Regoper | SqlType::Regoperator) { "0" } else { "-" }
+            .to_owned();
     }
     let lookup = env.lookup();
     let oid = u32::try_from(oid).unwrap_or(0);
     let name = match from {
         SqlType::Regclass => lookup.relation_name(oid),
-        SqlType::Regtype => SqlType::from_oid(oid).map(|ty| ty.plain_name().to_owned()),
+        SqlType::Regtype => type_name(oid, lookup),
         SqlType::Regnamespace => lookup.schema_name(oid).map(|name| quote_identifier(&name)),
         SqlType::Regrole => lookup.role_name(oid).map(|name| quote_identifier(&name)),
         SqlType::Regproc => function_name(oid).map(quote_identifier),
+        SqlType::Regprocedure => procedure_signature(oid, lookup),
+        SqlType::Regoper => operator_alone(oid),
+        SqlType::Regoperator => operator_signature(oid, lookup),
+        SqlType::Regcollation => collation_name(oid).map(quote_identifier),
         _ => None,
     };
     name.unwrap_or_else(|| oid.to_string())
@@ -214,12 +213,17 @@ pub fn cast_reg(
         return Ok(Datum::array(to.as_ref().clone(), items));
     }
     let is_text = |ty: &SqlType| ty.is_string() || matches!(ty, SqlType::Unknown);
-    if to.is_reg() && is_text(from) {
-        return parse_name(datum.as_str().unwrap_or_default(), to, env);
+    if is_named(to) && is_text(from) {
+        return parse_named(datum.as_str().unwrap_or_default(), to, env);
     }
-    let from_reg = from.is_reg() || from.element().is_some_and(SqlType::is_reg);
-    if from_reg && is_text(to) {
-        return Ok(to_text(datum, from, env));
+    if is_named(from) && is_text(to) {
+        return Ok(match to_text(datum, from, env) {
+            Datum::Array(names) => {
+                let names = Datum::Array(names);
+                Datum::text(text::to_string(&SqlType::Text.array(), &names, env.settings()))
+            }
+            name => name,
+        });
     }
     // What is left is a number under another name.
     let plain = |ty: &SqlType| if ty.is_reg() { SqlType::Oid } else { ty.clone() };
@@ -227,19 +231,18 @@ pub fn cast_reg(
     cast::cast(datum, &plain(from), &plain(to), true, &cast_env)
 }
 
+/// Whether values of the type are read with the catalog: names of objects, and arrays of these.
+fn is_named(ty: &SqlType) -> bool {
+    match ty {
+        SqlType::Array(element) => is_named(element),
+        SqlType::Aclitem => true,
+        ty => ty.is_reg(),
+    }
+}
+
 /// Whether a cast between these types looks names up in the catalog ([`cast_reg`] does it).
 pub fn is_reg_cast(from: &SqlType, to: &SqlType) -> bool {
-    fn is_reg(ty: &SqlType) -> bool {
-        match ty {
-            SqlType::Regclass
-            | SqlType::Regtype
-            | SqlType::Regproc
-            | SqlType::Regnamespace
-            | SqlType::Regrole => true,
-            SqlType::Array(element) => is_reg(element),
-            _ => false,
-        }
-    }
-    (is_reg(from) && to.is_string())
-        || (is_reg(to) && (from.is_string() || *from == SqlType::Unknown))
+    let prints = |ty: &SqlType| is_named(ty) && *ty.innermost() != SqlType::Aclitem;
+    (prints(from) && to.is_string())
+        || (is_named(to) && (from.is_string() || *from == SqlType::Unknown))
 }

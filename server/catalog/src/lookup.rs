@@ -87,6 +87,11 @@ impl Lookup for CatalogLookup {
         Some(qualified(&schema, relation.name()))
     }
 
+    fn has_row_type(&self, oid: u32) -> bool {
+        let relation = self.catalog.relation(oid);
+        matches!(relation, Some(Relation::Table(_) | Relation::View(_) | Relation::Virtual(_)))
+    }
+
     fn relation_is_visible(&self, oid: u32) -> bool {
         let relation = self.catalog.relation(oid);
         relation.is_some_and(|relation| self.catalog.is_visible(&self.path, &relation))

@@ -100,7 +100,7 @@ impl Session {
             let ty = if *ty == SqlType::Unknown { &SqlType::Text } else { ty };
             let value = if formats.is_binary(i) {
                 binary::decode(ty, bytes)
-            } else if ty.is_reg() {
+            } else if ty.innermost().is_reg() {
                 self.reg_parameter(ty, bytes).await
             } else {
                 utf8_without_nul(bytes)

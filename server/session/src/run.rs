@@ -442,8 +442,9 @@ pub(crate) fn read_only(prepared: &Prepared) -> Error {
 /// The columns with numbers of catalog objects (`regclass` and its kin) as text, if there are
 /// any: as text they show names, which only the catalog knows.
 fn named_columns(columns: &[ResultColumn], formats: &Formats) -> Option<Vec<ResultColumn>> {
-    let is_named =
-        |(i, column): (usize, &ResultColumn)| column.ty.is_reg() && !formats.is_binary(i);
+    let is_named = |(i, column): (usize, &ResultColumn)| {
+        column.ty.innermost().is_reg() && !formats.is_binary(i)
+    };
     columns.iter().enumerate().any(is_named).then(|| {
         let text = |(i, column): (usize, &ResultColumn)| match is_named((i, column)) {
             true => ResultColumn { ty: SqlType::Text, ..column.clone() },

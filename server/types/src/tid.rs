@@ -58,11 +58,11 @@ pub fn key_of(tid: &[u8]) -> Option<&[u8]> {
     known.then(|| &rest[..rest.len() - padding])
 }
 
-/// Parses `(block,offset)`. As in PostgreSQL, blanks may precede the numbers, and what follows the
-/// closing parenthesis does not matter.
+/// Parses `(block,offset)`. As in PostgreSQL, blanks may precede the numbers, and what stands
+/// outside of the parentheses does not matter.
 pub(crate) fn parse(text: &str) -> Result<Vec<u8>> {
     let invalid = || invalid_syntax("tid", text);
-    let inner = text.strip_prefix('(').ok_or_else(invalid)?;
+    let (_, inner) = text.split_once('(').ok_or_else(invalid)?;
     let (inner, _) = inner.split_once(')').ok_or_else(invalid)?;
     let (block, offset) = inner.split_once(',').ok_or_else(invalid)?;
     let offset: u16 = offset.trim_start().parse().map_err(|_| invalid())?;

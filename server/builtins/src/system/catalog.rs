@@ -1,13 +1,15 @@
 //! Names and definitions of catalog objects: `format_type`, `pg_get_indexdef`, comments,
 //! visibility, `to_regclass`.
 
-use braid_types::{Datum, Result, SqlType};
+use braid_types::{Datum, Error, Result, SqlState, SqlType};
 
 use crate::Call;
 use crate::call::text;
 use crate::procedures::{Procedure, procedure};
 use crate::reg::lookup_name;
 use crate::registry::Registry;
+use crate::strings::split_identifier;
+use crate::type_names::type_name;
 
 fn oid(call: &Call<'_>, index: usize) -> Result<u32> {
     Ok(u32::try_from(call.int(index)?).unwrap_or(0))
@@ -33,7 +35,9 @@ fn format_type(call: &Call<'_>) -> Result<Datum> {
     if oid == 0 {
         return text("-");
     }
-    let Some(ty) = SqlType::from_oid(oid) else { return text("???") };
+    let Some(ty) = SqlType::from_oid(oid) else {
+        return text(type_name(oid, call.env.lookup()).unwrap_or_else(|| "???".to_owned()));
+    };
     match call.datum(1) {
         Datum::Int(-1) if matches!(ty, SqlType::Char(_)) => text("bpchar"),
         Datum::Int(typmod) if *typmod >= 0 && is_time(&ty) => {
@@ -76,10 +80,29 @@ fn user_by_id(call: &Call<'_>) -> Result<Datum> {
 }
 
 fn to_reg(call: &Call<'_>) -> Result<Datum> {
-    let name = call.text(0)?.trim();
-    let found = match name.parse::<u32>() {
-        Ok(oid) if name.bytes().all(|byte| byte.is_ascii_digit()) => Some(oid),
-        _ => lookup_name(name, call.returns, call.env),
+    let name = call.text(0)?;
+    let parts = split_identifier(name);
+    match call.returns {
+        SqlType::Regclass if parts.as_ref().is_some_and(|parts| parts.len() > 3) => {
+            let message =
+                format!("improper relation name (too many dotted names): {}", name.trim());
+            return Err(Error::new(SqlState::SyntaxError, message));
+        }
+        SqlType::Regnamespace | SqlType::Regrole
+            if parts.as_ref().is_none_or(|parts| parts.len() > 1) =>
+        {
+            return Err(Error::new(SqlState::InvalidName, "invalid name syntax"));
+        }
+        SqlType::Regclass | SqlType::Regproc | SqlType::Regcollation if name.trim().is_empty() => {
+            return Err(Error::new(SqlState::InvalidName, "invalid name syntax"));
+        }
+        _ => {}
+    }
+    // An operator of several types, or a schema that is not there, is none.
+    let found = match lookup_name(name, call.returns, call.env) {
+        Err(error) if error.state() == SqlState::AmbiguousFunction => None,
+        Err(error) if error.state() == SqlState::InvalidSchemaName => None,
+        found => found?,
     };
     Ok(found.map_or(Datum::Null, |oid| Datum::Int(oid.into())))
 }
@@ -153,7 +176,7 @@ pub(super) fn register(registry: &mut Registry) {
         Ok(Datum::Bool(c.env.lookup().relation_is_visible(oid(c, 0)?)))
     });
     registry.add("pg_type_is_visible(oid) -> bool stable", |c| {
-        Ok(SqlType::from_oid(oid(c, 0)?).map_or(Datum::Null, |_| Datum::Bool(true)))
+        Ok(type_name(oid(c, 0)?, c.env.lookup()).map_or(Datum::Null, |_| Datum::Bool(true)))
     });
     registry.add(
         "pg_function_is_visible|pg_operator_is_visible|pg_collation_is_visible|\
@@ -169,6 +192,10 @@ fn register_names(registry: &mut Registry) {
     registry.add("to_regclass(text) -> regclass stable", to_reg);
     registry.add("to_regtype(text) -> regtype stable", to_reg);
     registry.add("to_regproc(text) -> regproc stable", to_reg);
+    registry.add("to_regprocedure(text) -> regprocedure stable", to_reg);
+    registry.add("to_regoper(text) -> regoper stable", to_reg);
+    registry.add("to_regoperator(text) -> regoperator stable", to_reg);
+    registry.add("to_regcollation(text) -> regcollation stable", to_reg);
     registry.add("to_regnamespace(text) -> regnamespace stable", to_reg);
     registry.add("to_regrole(text) -> regrole stable", to_reg);
     registry.add("pg_collation_for(any) -> text stable lax", |c| {

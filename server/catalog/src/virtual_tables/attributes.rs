@@ -20,6 +20,13 @@ pub(super) fn rows_of(name: &str) -> Option<RowsOf> {
 
 /// `attalign` or `typalign`.
 pub(super) fn alignment(ty: &SqlType) -> &'static str {
+    if matches!(ty.innermost(), SqlType::Record(_)) {
+        return "d";
+    }
+    // Arrays are aligned as four bytes, or as their elements if these need more.
+    if let (false, Some(element)) = (ty.is_vector(), ty.element()) {
+        return if alignment(element) == "d" { "d" } else { "i" };
+    }
     match ty.typlen() {
         1 | 64 | -2 => "c",
         2 | 6 => "s",

@@ -13,6 +13,7 @@ mod information_schema;
 mod information_schema_columns;
 mod information_schema_constraints;
 mod information_schema_privileges;
+mod pg_type;
 mod procedures;
 mod registry;
 mod relations;

@@ -1,10 +1,6 @@
 //! `pg_proc`, `pg_aggregate` and `pg_operator`, from the registry of built-in functions.
 
-use std::collections::HashSet;
-
-use braid_builtins::{
-    Volatility, all_functions, arg_oid, function_oid, is_operator, procedures, returns_oid,
-};
+use braid_builtins::{Volatility, arg_oid, operators, procedures};
 use braid_types::{Datum, Result, Row, SqlType};
 
 use super::registry::{RowsOf, VirtualContext};
@@ -18,19 +14,6 @@ pub(super) fn rows_of(name: &str) -> Option<RowsOf> {
         "pg_operator" => pg_operator,
         _ => return None,
     })
-}
-
-/// Gives each operator an oid.
-struct Oids(HashSet<u32>);
-
-impl Oids {
-    fn next(&mut self, name: &str) -> u32 {
-        let mut oid = function_oid(name);
-        while !self.0.insert(oid) {
-            oid = oid.wrapping_add(1) | 0xf000_0000;
-        }
-        oid
-    }
 }
 
 fn pg_proc(_: &VirtualContext<'_>) -> Result<Vec<Row>> {
@@ -107,22 +90,16 @@ fn pg_operator(_: &VirtualContext<'_>) -> Result<Vec<Row>> {
             "oprresult",
         ],
     );
-    let mut oids = Oids(HashSet::new());
-    for function in all_functions().into_iter().filter(|function| is_operator(function.name)) {
-        let (kind, left, right) = match function.args.as_slice() {
-            [right] => ("l", 0, arg_oid(right)),
-            [left, right] => ("b", arg_oid(left), arg_oid(right)),
-            _ => continue,
-        };
+    for operator in operators() {
         sheet.push([
-            int(oids.next(function.name)),
-            text(function.name),
+            int(operator.oid),
+            text(operator.name),
             int(11),
             int(ROOT),
-            text(kind),
-            int(left),
-            int(right),
-            int(returns_oid(&function.returns)),
+            text(if operator.left == 0 { "l" } else { "b" }),
+            int(operator.left),
+            int(operator.right),
+            int(operator.result),
         ]);
     }
     sheet.rows()

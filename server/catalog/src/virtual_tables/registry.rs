@@ -10,7 +10,7 @@ use super::runtime::RuntimeInfo;
 use super::{
     access, attributes, braid_internal, constraints, information_schema,
     information_schema_columns, information_schema_constraints, information_schema_privileges,
-    procedures, relations, sessions, types,
+    pg_type, procedures, relations, sessions, types,
 };
 use crate::{Catalog, Id, SearchPath};
 
@@ -114,6 +114,7 @@ fn rows_of(schema: &str, name: &str) -> Option<RowsOf> {
             .or_else(|| attributes::rows_of(name))
             .or_else(|| constraints::rows_of(name))
             .or_else(|| types::rows_of(name))
+            .or_else(|| pg_type::rows_of(name))
             .or_else(|| procedures::rows_of(name))
             .or_else(|| access::rows_of(name))
             .or_else(|| sessions::rows_of(name)),

@@ -1,5 +1,6 @@
 //! `pg_class` and what is close to it: schemas, tables, views, indexes, sequences, statistics.
 
+use braid_builtins::row_type;
 use braid_types::{Datum, Result, Row, SqlType};
 
 use super::registry::{RowsOf, VirtualContext, virtual_schemas, virtual_tables};
@@ -140,6 +141,7 @@ fn pg_class(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
             "oid",
             "relname",
             "relnamespace",
+            "reltype",
             "relowner",
             "relam",
             "relfilenode",
@@ -167,6 +169,7 @@ fn pg_class(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
             int(row.oid),
             text(&row.name),
             int(row.schema),
+            int(if matches!(row.kind, 'r' | 'v') { row_type(row.oid) } else { 0 }),
             int(row.owner),
             int(row.am),
             int(if matches!(row.kind, 'r' | 'i' | 'S') { row.oid } else { 0 }),

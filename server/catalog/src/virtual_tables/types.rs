@@ -3,15 +3,13 @@
 use braid_types::cast::{CastContext, context};
 use braid_types::{Datum, Result, Row, SqlType};
 
-use super::attributes::{alignment, by_value, collation, storage};
 use super::registry::{RowsOf, VirtualContext};
 use super::relations::{BTREE, HEAP};
-use super::sheet::{Sheet, flag, int, letter, text};
+use super::sheet::{Sheet, flag, int, text};
 use crate::ROOT;
 
 pub(super) fn rows_of(name: &str) -> Option<RowsOf> {
     Some(match name {
-        "pg_type" => pg_type,
         "pg_cast" => pg_cast,
         "pg_collation" => pg_collation,
         "pg_opclass" => pg_opclass,
@@ -67,60 +65,6 @@ pub(super) fn operator_class(ty: &SqlType) -> u32 {
     };
     let found = OPERATOR_CLASSES.iter().find(|(of, ..)| *of == oid);
     found.map_or(0, |(_, class, ..)| *class)
-}
-
-fn pg_type(_: &VirtualContext<'_>) -> Result<Vec<Row>> {
-    let mut sheet = Sheet::new(
-        "pg_type",
-        &[
-            "oid",
-            "typname",
-            "typnamespace",
-            "typowner",
-            "typlen",
-            "typbyval",
-            "typtype",
-            "typcategory",
-            "typispreferred",
-            "typisdefined",
-            "typdelim",
-            "typelem",
-            "typarray",
-            "typinput",
-            "typalign",
-            "typstorage",
-            "typtypmod",
-            "typndims",
-            "typcollation",
-        ],
-    );
-    for ty in SqlType::all() {
-        let pseudo = matches!(ty, SqlType::Record(_) | SqlType::Void | SqlType::Unknown);
-        let element = ty.element().map_or(0, SqlType::oid);
-        let array = if matches!(ty, SqlType::Array(_)) { 0 } else { ty.array_oid() };
-        sheet.push([
-            int(ty.oid()),
-            text(ty.short_name()),
-            int(SYSTEM_SCHEMA),
-            int(ROOT),
-            int(ty.typlen()),
-            flag(by_value(&ty)),
-            text(if pseudo { "p" } else { "b" }),
-            letter(ty.category()),
-            flag(ty.is_preferred()),
-            flag(true),
-            text(","),
-            int(if ty == SqlType::Name { SqlType::InternalChar.oid() } else { element }),
-            int(array),
-            int(braid_builtins::input_function(&ty)),
-            text(alignment(&ty)),
-            text(storage(&ty)),
-            int(-1),
-            int(0),
-            int(collation(&ty)),
-        ]);
-    }
-    sheet.rows()
 }
 
 fn pg_cast(_: &VirtualContext<'_>) -> Result<Vec<Row>> {

@@ -100,6 +100,9 @@ impl Lookup for TestLookup {
     fn relation_name(&self, oid: u32) -> Option<String> {
         (oid == 1259).then(|| "pg_class".to_owned())
     }
+    fn has_row_type(&self, _: u32) -> bool {
+        false
+    }
     fn relation_is_visible(&self, oid: u32) -> bool {
         oid == 1259
     }

@@ -1,0 +1,210 @@
+//! `pg_type`: built-in types, pseudo-types, and the row types of relations.
+
+use braid_builtins::{PSEUDO_TYPES, PseudoType, input_function, row_array_type, row_type};
+use braid_types::{Result, Row, SqlType};
+
+use super::attributes::{alignment, by_value, collation, storage};
+use super::registry::{RowsOf, VirtualContext, virtual_schema, virtual_tables};
+use super::sheet::{Sheet, flag, int, letter, text};
+use crate::{Id, ROOT};
+
+pub(super) fn rows_of(name: &str) -> Option<RowsOf> {
+    (name == "pg_type").then_some(pg_type)
+}
+
+/// The oid of `pg_catalog`.
+const SYSTEM_SCHEMA: Id = 11;
+
+/// The oid of `cstring`.
+const CSTRING: u32 = 2275;
+
+/// What a row of `pg_type` says.
+struct TypeRow<'a> {
+    oid: u32,
+    name: &'a str,
+    schema: Id,
+    owner: Id,
+    len: i16,
+    by_value: bool,
+    kind: char,
+    category: char,
+    preferred: bool,
+    relation: Id,
+    element: u32,
+    array: u32,
+    align: &'a str,
+    storage: &'a str,
+    collation: u32,
+}
+
+impl<'a> TypeRow<'a> {
+    fn built_in(ty: &SqlType, name: &'a str) -> Self {
+        let pseudo = matches!(ty.innermost(), SqlType::Record(_))
+            || matches!(ty, SqlType::Void | SqlType::Unknown);
+        let element = match ty {
+            SqlType::Name => SqlType::InternalChar.oid(),
+            ty => ty.element().map_or(0, SqlType::oid),
+        };
+        TypeRow {
+            oid: ty.oid(),
+            name,
+            schema: SYSTEM_SCHEMA,
+            owner: ROOT,
+            len: ty.typlen(),
+            by_value: by_value(ty),
+            kind: if pseudo { 'p' } else { 'b' },
+            category: if pseudo && ty.is_array() { 'P' } else { ty.category() },
+            preferred: ty.is_preferred(),
+            relation: 0,
+            element,
+            array: if matches!(ty, SqlType::Array(_)) { 0 } else { ty.array_oid() },
+            align: alignment(ty),
+            storage: storage(ty),
+            collation: collation(ty),
+        }
+    }
+
+    fn pseudo(ty: &'a PseudoType) -> Self {
+        let is_array = ty.name.starts_with('_');
+        TypeRow {
+            oid: ty.oid,
+            name: ty.name,
+            schema: SYSTEM_SCHEMA,
+            owner: ROOT,
+            len: ty.len,
+            by_value: ty.len > 0,
+            kind: if is_array { 'b' } else { 'p' },
+            category: if is_array { 'A' } else { 'P' },
+            preferred: false,
+            relation: 0,
+            element: if is_array { CSTRING } else { 0 },
+            array: ty.array_oid,
+            align: match ty.len {
+                _ if is_array => "i",
+                4 => "i",
+                -2 => "c",
+                _ => "d",
+            },
+            storage: if ty.len == -1 { "x" } else { "p" },
+            collation: 0,
+        }
+    }
+
+    /// The row type of a relation; its arrays' row is [`TypeRow::array_of_rows`].
+    fn of_rows(relation: Id, name: &'a str, schema: Id, owner: Id) -> Self {
+        TypeRow {
+            oid: row_type(relation),
+            name,
+            schema,
+            owner,
+            len: -1,
+            by_value: false,
+            kind: 'c',
+            category: 'C',
+            preferred: false,
+            relation,
+            element: 0,
+            array: row_array_type(relation),
+            align: "d",
+            storage: "x",
+            collation: 0,
+        }
+    }
+
+    fn array_of_rows(of: &TypeRow<'_>, name: &'a str) -> Self {
+        TypeRow {
+            oid: of.array,
+            name,
+            kind: 'b',
+            category: 'A',
+            relation: 0,
+            element: of.oid,
+            array: 0,
+            ..TypeRow::of_rows(of.relation, name, of.schema, of.owner)
+        }
+    }
+
+    fn push(&self, sheet: &mut Sheet) {
+        let input = if self.kind == 'c' { "record" } else { self.name };
+        let input = if self.category == 'A' && self.element != 0 && !self.is_vector() {
+            "_"
+        } else {
+            input
+        };
+        sheet.push([
+            int(self.oid),
+            text(self.name),
+            int(self.schema),
+            int(self.owner),
+            int(self.len),
+            flag(self.by_value),
+            letter(self.kind),
+            letter(self.category),
+            flag(self.preferred),
+            flag(true),
+            text(","),
+            int(self.relation),
+            int(self.element),
+            int(self.array),
+            int(input_function(input)),
+            text(self.align),
+            text(self.storage),
+            int(-1),
+            int(0),
+            int(self.collation),
+        ]);
+    }
+
+    fn is_vector(&self) -> bool {
+        SqlType::from_oid(self.oid).is_some_and(|ty| ty.is_vector())
+    }
+}
+
+fn pg_type(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
+    let mut sheet = Sheet::new(
+        "pg_type",
+        &[
+            "oid",
+            "typname",
+            "typnamespace",
+            "typowner",
+            "typlen",
+            "typbyval",
+            "typtype",
+            "typcategory",
+            "typispreferred",
+            "typisdefined",
+            "typdelim",
+            "typrelid",
+            "typelem",
+            "typarray",
+            "typinput",
+            "typalign",
+            "typstorage",
+            "typtypmod",
+            "typndims",
+            "typcollation",
+        ],
+    );
+    for ty in SqlType::all() {
+        TypeRow::built_in(&ty, ty.short_name()).push(&mut sheet);
+    }
+    for ty in PSEUDO_TYPES {
+        TypeRow::pseudo(ty).push(&mut sheet);
+    }
+    let mut add = |relation: Id, name: &str, schema: Id, owner: Id| {
+        let row = TypeRow::of_rows(relation, name, schema, owner);
+        TypeRow::array_of_rows(&row, &format!("_{name}")).push(&mut sheet);
+        row.push(&mut sheet);
+    };
+    for table in cx.catalog.tables_of(cx.path.database) {
+        add(table.id, &table.name, table.schema, table.owner);
+    }
+    for view in cx.catalog.views_of(cx.path.database) {
+        add(view.id, &view.name, view.schema, view.owner);
+    }
+    for table in virtual_tables() {
+        add(table.oid, table.name, virtual_schema(table.schema).unwrap_or_default(), ROOT);
+    }
+    sheet.rows()
+}
