@@ -4,6 +4,7 @@
 //! recovery, no temporary schemas, no tablespaces, one encoding.
 
 mod catalog;
+mod places;
 mod privileges;
 mod session;
 mod sizes;
@@ -14,6 +15,7 @@ use crate::registry::Registry;
 
 pub(crate) fn register(registry: &mut Registry) {
     catalog::register(registry);
+    places::register(registry);
     privileges::register(registry);
     session::register(registry);
     sizes::register(registry);

@@ -139,6 +139,9 @@ impl Binder<'_> {
             if let Some(column) = level.scope.find(&name)? {
                 return self.column(column);
             }
+            if let Some(expr) = self.system_column(&name, level.scope)? {
+                return Ok(expr);
+            }
             scopes = level.parent;
         }
         // A table's name alone is its whole row.
@@ -187,6 +190,9 @@ impl Binder<'_> {
         while let Some(level) = scopes {
             if let Some(column) = level.scope.find_in(schema, table, name)? {
                 return self.column(column);
+            }
+            if let Some(expr) = self.system_column_of(schema, table, name, level.scope)? {
+                return Ok(expr);
             }
             if level.scope.tables.contains(table) {
                 return Err(Error::new(

@@ -13,6 +13,7 @@ use super::context::ExprCx;
 use super::function::function_name;
 use super::query::{BoundQuery, plain_column};
 use super::scope::{Scope, ScopeColumn, Scopes};
+use super::system_columns::{table_source, virtual_source};
 use super::{Binder, names};
 use crate::expr::{CompareOp, Expr};
 use crate::memo::Memo;
@@ -109,6 +110,7 @@ impl Binder<'_> {
             }
             _ => Vec::new(),
         };
+        scope.join_sources();
         Ok((join_node(kind, left, right, on), scope))
     }
 
@@ -174,9 +176,10 @@ impl Binder<'_> {
         }
         // Columns of an earlier USING stay in front, in their order.
         first.extend(left_scope.columns.extract_if(.., |c| c.table.is_empty() && !c.merged));
-        let mut scope = Scope { columns: first, tables: Vec::new() };
+        let mut scope = Scope { columns: first, tables: Vec::new(), ..Scope::default() };
         scope.merge(left_scope)?;
         scope.merge(right_scope)?;
+        scope.join_sources();
         Ok((node, scope))
     }
 
@@ -338,7 +341,7 @@ impl Binder<'_> {
     pub(super) fn table_scan(&mut self, table: &Arc<Table>, alias: &str) -> (Node, Scope) {
         self.tables.insert(table.id);
         let schema = self.cx.catalog.schema_name(table.schema);
-        let mut scope = Scope { columns: Vec::new(), tables: vec![alias.to_owned()] };
+        let mut scope = Scope { tables: vec![alias.to_owned()], ..Scope::default() };
         let mut columns = Vec::with_capacity(table.columns.len());
         for (place, column) in table.columns.iter().enumerate() {
             let slot = self.slot();
@@ -355,6 +358,8 @@ impl Binder<'_> {
                 origin: (table.id, column.id),
             });
         }
+        let slots: Vec<_> = columns.iter().map(|(slot, _)| *slot).collect();
+        scope.sources.push(table_source(table, alias, &schema, &slots));
         let access = Access { index: 1, bounds: Vec::new(), reverse: false, limit: None };
         let scan = Scan {
             table: table.clone(),
@@ -374,7 +379,7 @@ impl Binder<'_> {
     }
 
     fn virtual_scan(&mut self, table: &'static VirtualTable, alias: &str) -> (Node, Scope) {
-        let mut scope = Scope { columns: Vec::new(), tables: vec![alias.to_owned()] };
+        let mut scope = Scope { tables: vec![alias.to_owned()], ..Scope::default() };
         let mut columns = Vec::with_capacity(table.columns.len());
         for (place, (name, ty)) in table.columns.iter().enumerate() {
             let slot = self.slot();
@@ -385,6 +390,7 @@ impl Binder<'_> {
                 ..plain_column(alias, name, slot, ty.clone())
             });
         }
+        scope.sources.extend(virtual_source(table, alias, &columns));
         (Node::Virtual(VirtualScan { table, columns, filter: Vec::new() }), scope)
     }
 
@@ -421,7 +427,7 @@ impl Binder<'_> {
         self.next_slot = inner.next_slot;
         self.next_id = inner.next_id;
         self.tables.append(&mut inner.tables);
-        let mut scope = Scope { columns: Vec::new(), tables: vec![alias.to_owned()] };
+        let mut scope = Scope { tables: vec![alias.to_owned()], ..Scope::default() };
         for (slot, (place, (name, ty))) in
             bound.node.slots().into_iter().zip(view.columns.iter().enumerate())
         {
@@ -480,7 +486,7 @@ impl Binder<'_> {
         };
         let shown = alias.map_or_else(|| function.clone(), |alias| braid_sql::fold(&alias.name));
         self.refuse_lock(&shown, "a function")?;
-        let mut scope = Scope { columns: Vec::new(), tables: vec![shown.clone()] };
+        let mut scope = Scope { tables: vec![shown.clone()], ..Scope::default() };
         let width: usize = calls.iter().map(|(call, _)| call.columns.len()).sum();
         let mut functions = Vec::with_capacity(calls.len());
         for (call, names) in calls {
@@ -521,7 +527,7 @@ fn derived_scope(
         })
         .collect();
     let tables = name.map(str::to_owned).into_iter().collect();
-    let mut scope = Scope { columns, tables };
+    let mut scope = Scope { columns, tables, ..Scope::default() };
     if let Some(alias) = alias {
         rename_columns(&mut scope, alias)?;
     }
@@ -532,6 +538,7 @@ fn derived_scope(
 fn name_join(scope: &mut Scope, alias: &TableAlias) -> Result<()> {
     let name = braid_sql::fold(&alias.name);
     scope.tables = vec![name.clone()];
+    scope.sources.clear();
     scope.columns.retain(|column| !column.merged);
     for column in &mut scope.columns {
         column.table.clone_from(&name);

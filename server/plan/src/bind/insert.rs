@@ -14,7 +14,7 @@ use super::cascade::Change;
 use super::context::ExprCx;
 use super::scope::{Scope, Scopes};
 use super::statement::BoundStatement;
-use super::stored::{refuse_generated, row_scope};
+use super::stored::{refuse_generated, returned_scope, row_scope};
 use crate::expr::{Expr, Slot};
 use crate::node::{Insert, Node, OnConflict, Values};
 use crate::planned::{OutputColumn, StatementKind};
@@ -40,7 +40,7 @@ impl Binder<'_> {
                 }
             }
         };
-        let scope = row_scope(&table, &alias, &row_slots);
+        let scope = returned_scope(&table, &alias, &row_slots);
         let (columns, returning) =
             self.guarding(&table, &row_slots, |this| this.returning(&insert.returning, &scope))?;
         let change = match &on_conflict {
@@ -265,7 +265,7 @@ impl Binder<'_> {
             .hint("For example, ON CONFLICT (column_name)."));
         }
         self.check(Object::Table(table), "UPDATE")?;
-        let mut scope = row_scope(table, alias, existing_slots);
+        let mut scope = returned_scope(table, alias, existing_slots);
         scope.merge(row_scope(table, "excluded", row_slots))?;
         let (assignments, filter) = self.guarding(table, existing_slots, |this| {
             let assignments = this.assignments(assignments, table, &scope)?;

@@ -28,6 +28,7 @@ mod set_operation;
 mod statement;
 mod stored;
 mod subquery;
+mod system_columns;
 mod update;
 mod window;
 mod with_order;

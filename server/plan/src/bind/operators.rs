@@ -361,6 +361,12 @@ impl Binder<'_> {
             }
         }
         let (lt, rt) = (left.ty(), right.ty());
+        if op == CompareOp::Eq
+            && lt == SqlType::Tid
+            && let Some(keys) = self.keys_of_places(&left, &right)?
+        {
+            return Ok(conjunction(vec![fold_compare(op, left, right), keys]));
+        }
         let class = comparison_class(&lt);
         if class.is_some() && class == comparison_class(&rt) {
             return Ok(fold_compare(op, left, right));

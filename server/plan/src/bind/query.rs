@@ -379,7 +379,7 @@ impl Binder<'_> {
                 format!("WITH query \"{name}\" does not have a RETURNING clause"),
             ));
         }
-        let mut scope = Scope { columns: Vec::new(), tables: vec![alias.to_owned()] };
+        let mut scope = Scope { tables: vec![alias.to_owned()], ..Scope::default() };
         let mut columns = Vec::with_capacity(cte.columns.len());
         for (place, (name, ty)) in cte.columns.into_iter().enumerate() {
             let slot = self.slot();
@@ -419,7 +419,7 @@ pub(super) fn output_scope(slots: &[Slot], columns: &[OutputColumn]) -> Scope {
         .zip(columns)
         .map(|(slot, column)| plain_column("", &column.name, *slot, column.ty.clone()))
         .collect();
-    Scope { columns, tables: Vec::new() }
+    Scope { columns, ..Scope::default() }
 }
 
 /// 42712 if an earlier entry of the same WITH has that name.

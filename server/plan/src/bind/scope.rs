@@ -35,6 +35,25 @@ pub struct Scope {
     pub columns: Vec<ScopeColumn>,
     /// The names of tables, for duplicates and whole-row references.
     pub tables: Vec<String>,
+    /// The tables whose rows have system columns.
+    pub sources: Vec<RowSource>,
+}
+
+/// A table of FROM whose rows have system columns.
+#[derive(Clone, Debug)]
+pub struct RowSource {
+    /// The name of the table in the query.
+    pub table: String,
+    /// Its schema.
+    pub schema: Option<String>,
+    /// Its oid.
+    pub relation: Id,
+    /// Its primary key. Of a catalog, a column that is never NULL.
+    pub key: Vec<(Slot, SqlType)>,
+    /// Whether it has a `ctid`.
+    pub has_place: bool,
+    /// Whether it stands in a JOIN, so that its system columns need its name before them.
+    pub joined: bool,
 }
 
 /// A scope and the ones around it.
@@ -60,6 +79,13 @@ pub struct CteDefinition {
 }
 
 impl Scope {
+    /// System columns of these tables need the table's name before them from here on.
+    pub fn join_sources(&mut self) {
+        for source in &mut self.sources {
+            source.joined = true;
+        }
+    }
+
     /// Adds another scope's columns; 42712 if a table's name is there twice.
     pub fn merge(&mut self, other: Scope) -> Result<()> {
         for name in &other.tables {
@@ -71,6 +97,7 @@ impl Scope {
             }
         }
         self.tables.extend(other.tables);
+        self.sources.extend(other.sources);
         self.columns.extend(other.columns);
         Ok(())
     }

@@ -10,6 +10,7 @@ use super::Binder;
 use super::context::ExprCx;
 use super::query::plain_column;
 use super::scope::{Scope, Scopes};
+use super::system_columns::table_source;
 use crate::expr::{Expr, Slot};
 use crate::layout;
 use crate::planned::PlanContext;
@@ -173,9 +174,16 @@ impl Binder<'_> {
     }
 }
 
+/// A row that a statement returns or changes as a scope, system columns included.
+pub(super) fn returned_scope(table: &Table, alias: &str, slots: &[Slot]) -> Scope {
+    let mut scope = row_scope(table, alias, slots);
+    scope.sources.push(table_source(table, alias, "", slots));
+    scope
+}
+
 /// A table's row as a scope.
 pub(super) fn row_scope(table: &Table, alias: &str, slots: &[Slot]) -> Scope {
-    let mut scope = Scope { columns: Vec::new(), tables: vec![alias.to_owned()] };
+    let mut scope = Scope { tables: vec![alias.to_owned()], ..Scope::default() };
     for (slot, column) in slots.iter().zip(&table.columns) {
         let mut entry = plain_column(alias, &column.name, *slot, column.ty.clone());
         entry.hidden = column.hidden;

@@ -17,7 +17,8 @@ use super::from::cross_join;
 use super::lock::{lock_rows, slots_of};
 use super::scope::{Scope, Scopes};
 use super::statement::BoundStatement;
-use super::stored::{refuse_generated, row_scope};
+use super::stored::{refuse_generated, returned_scope};
+use super::system_columns::is_system_column;
 use crate::expr::{Expr, Slot};
 use crate::node::{Filter, LockRows, LockWait, Node, Project, Recheck, RowLock, Update};
 use crate::planned::StatementKind;
@@ -42,7 +43,7 @@ impl Binder<'_> {
         })?;
         let row_slots: Vec<Slot> = table.columns.iter().map(|_| self.slot()).collect();
         // RETURNING sees the new row, and FROM's columns as they were.
-        let mut after = row_scope(&table, &alias, &row_slots);
+        let mut after = returned_scope(&table, &alias, &row_slots);
         after.merge(from_scope)?;
         let (columns, returning) =
             self.guarding(&table, &row_slots, |this| this.returning(&update.returning, &after))?;
@@ -263,6 +264,11 @@ pub(super) fn target_first(
 fn target_column(table: &Table, ident: &Ident) -> Result<usize> {
     let name = braid_sql::fold(ident);
     table.column_by_name(&name).ok_or_else(|| {
+        if is_system_column(&name) {
+            let message = format!("cannot assign to system column \"{name}\"");
+            return Error::new(SqlState::FeatureNotSupported, message)
+                .position(braid_sql::offset_of(ident.span));
+        }
         Error::new(
             SqlState::UndefinedColumn,
             format!("column \"{name}\" of relation \"{}\" does not exist", table.name),
