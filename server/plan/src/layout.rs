@@ -249,7 +249,9 @@ fn change(n: &mut Node, frame: &mut Frame) {
             exprs(insert.generated.iter_mut().map(|(_, e)| e), &row, frame);
             exprs(insert.checks.iter_mut().map(|(_, e)| e), &row, frame);
             exprs(insert.predicates.iter_mut().map(|(_, e)| e), &row, frame);
-            exprs(insert.returning.iter_mut().map(|(_, e)| e), &row, frame);
+            let returned: Vec<Slot> =
+                insert.row_slots.iter().copied().chain(insert.replaced).collect();
+            exprs(insert.returning.iter_mut().map(|(_, e)| e), &Input::new(&returned), frame);
             if let OnConflict::Update { assignments, filter, .. } = &mut insert.on_conflict {
                 let both: Vec<Slot> =
                     insert.existing_slots.iter().chain(&insert.row_slots).copied().collect();

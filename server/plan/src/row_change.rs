@@ -21,6 +21,9 @@ pub struct Insert {
     pub values: Vec<Expr>,
     /// The slots of the table's columns in the row that is written.
     pub row_slots: Vec<Slot>,
+    /// Where RETURNING finds `xmax`, after the row's columns, if it reads that: 0 in a row that was
+    /// inserted, the transaction's number in one that was updated.
+    pub replaced: Option<Slot>,
     /// The slots of the table's columns in the row that is in the way.
     pub existing_slots: Vec<Slot>,
     /// Generated columns: place and expression over the table's row.

@@ -124,15 +124,14 @@ fn decode_value(ty: &SqlType, reader: &mut Reader<'_>) -> Result<Datum> {
             Datum::Json(Arc::new(Json::parse(utf8(&rest(reader))?)?))
         }
         SqlType::Array(element) => Datum::Array(Arc::new(decode_array(element, reader)?)),
-        SqlType::Int2Vector => decode_vector(&SqlType::Int2, "int2vector", reader)?,
-        SqlType::OidVector => decode_vector(&SqlType::Oid, "oidvector", reader)?,
-        SqlType::Xid | SqlType::Cid => Datum::Int(u32::from_be_bytes(reader.fixed()?).into()),
-        SqlType::Xid8 | SqlType::PgLsn => unsigned::to_datum(u64::from_be_bytes(reader.fixed()?)),
-        SqlType::Tid => Datum::bytes(rest_of_tid(reader)?),
-        SqlType::Aclitem => {
-            let message = "no binary input function available for type aclitem";
-            return Err(Error::new(SqlState::UndefinedFunction, message));
-        }
+        SqlType::Int2Vector
+        | SqlType::OidVector
+        | SqlType::Xid
+        | SqlType::Cid
+        | SqlType::Xid8
+        | SqlType::PgLsn
+        | SqlType::Tid
+        | SqlType::Aclitem => decode_system(ty, reader)?,
         SqlType::Record(fields) => decode_record(fields, reader)?,
         SqlType::Void => Datum::text(""),
     })
@@ -232,6 +231,21 @@ fn decode_array(element: &SqlType, reader: &mut Reader<'_>) -> Result<Array> {
         items.push(decode_field(element, reader)?);
     }
     Ok(Array { element: element.clone(), lower, items })
+}
+
+/// The types of the catalog and of system columns.
+fn decode_system(ty: &SqlType, reader: &mut Reader<'_>) -> Result<Datum> {
+    Ok(match ty {
+        SqlType::Int2Vector => decode_vector(&SqlType::Int2, "int2vector", reader)?,
+        SqlType::OidVector => decode_vector(&SqlType::Oid, "oidvector", reader)?,
+        SqlType::Xid8 | SqlType::PgLsn => unsigned::to_datum(u64::from_be_bytes(reader.fixed()?)),
+        SqlType::Tid => Datum::bytes(rest_of_tid(reader)?),
+        SqlType::Aclitem => {
+            let message = "no binary input function available for type aclitem";
+            return Err(Error::new(SqlState::UndefinedFunction, message));
+        }
+        _ => Datum::Int(u32::from_be_bytes(reader.fixed()?).into()),
+    })
 }
 
 /// A vector always has one dimension, which begins at 0, and no NULL.

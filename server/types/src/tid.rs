@@ -10,7 +10,7 @@
 //! ```text
 //!   key 5 of an integer column     00 00 00 00 00 05                 (0,5)
 //!   any other key                  10 key bytes                      (a large number,offset)
-//!   the same, key of 3 bytes       13 key bytes 00 00 00             the low four bits count padding
+//!   the same, key of 3 bytes       13 key bytes 00 00 00             the tag counts the padding
 //! ```
 //!
 //! Rule: a tid of more than six bytes does not begin with a zero byte, so its text says all.

@@ -40,6 +40,22 @@ pub(super) fn read(reader: &mut Reader<'_>, ty: &SqlType, depth: u32) -> Result<
         return Ok(Datum::Null);
     }
     match ty {
+        SqlType::Array(element) => read_array(reader, tag, element, depth),
+        SqlType::Int2Vector => read_array(reader, tag, &SqlType::Int2, depth),
+        SqlType::OidVector => read_array(reader, tag, &SqlType::Oid, depth),
+        SqlType::Record(fields) => {
+            expect(tag, tag::RECORD, "record")?;
+            let types = fields.iter().map(|(_, ty)| ty);
+            let items = types.map(|ty| read(reader, ty, depth + 1)).collect::<Result<Vec<_>>>()?;
+            expect(reader.byte()?, tag::END, "record")?;
+            Ok(Datum::Record(items.into()))
+        }
+        scalar => read_scalar(reader, tag, scalar, depth),
+    }
+}
+
+fn read_scalar(reader: &mut Reader<'_>, tag: u8, ty: &SqlType, depth: u32) -> Result<Datum> {
+    match ty {
         SqlType::Bool => match tag {
             tag::FALSE => Ok(Datum::Bool(false)),
             tag::TRUE => Ok(Datum::Bool(true)),
@@ -102,26 +118,11 @@ pub(super) fn read(reader: &mut Reader<'_>, ty: &SqlType, depth: u32) -> Result<
         SqlType::Json | SqlType::Jsonb => {
             Ok(Datum::Json(Arc::new(json::read(reader, tag, depth)?)))
         }
-        SqlType::Array(element) => {
-            expect(tag, tag::ARRAY, "array")?;
-            read_array(reader, element, depth)
-        }
-        SqlType::Int2Vector => {
-            expect(tag, tag::ARRAY, "array")?;
-            read_array(reader, &SqlType::Int2, depth)
-        }
-        SqlType::OidVector => {
-            expect(tag, tag::ARRAY, "array")?;
-            read_array(reader, &SqlType::Oid, depth)
-        }
-        SqlType::Record(fields) => {
-            expect(tag, tag::RECORD, "record")?;
-            let types = fields.iter().map(|(_, ty)| ty);
-            let items = types.map(|ty| read(reader, ty, depth + 1)).collect::<Result<Vec<_>>>()?;
-            expect(reader.byte()?, tag::END, "record")?;
-            Ok(Datum::Record(items.into()))
-        }
-        SqlType::Void => Err(Error::corrupt("void")),
+        SqlType::Array(_)
+        | SqlType::Int2Vector
+        | SqlType::OidVector
+        | SqlType::Record(_)
+        | SqlType::Void => Err(Error::corrupt("type")),
     }
 }
 
@@ -197,7 +198,8 @@ fn read_interval(reader: &mut Reader<'_>) -> Result<Datum> {
     }))
 }
 
-fn read_array(reader: &mut Reader<'_>, element: &SqlType, depth: u32) -> Result<Datum> {
+fn read_array(reader: &mut Reader<'_>, tag: u8, element: &SqlType, depth: u32) -> Result<Datum> {
+    expect(tag, tag::ARRAY, "array")?;
     let mut items = Vec::new();
     while reader.peek() != Some(tag::END) {
         items.push(read(reader, element, depth + 1)?);

@@ -6,7 +6,7 @@ use braid_catalog::{IndexNumber, Table};
 use braid_codec::key::is_exact;
 use braid_kv::{Isolation, Key, LockRequest};
 use braid_plan::{Expr, Insert, OnConflict};
-use braid_types::{Error, Result, Row, SqlState};
+use braid_types::{Datum, Error, Result, Row, SqlState};
 use futures_util::future::BoxFuture;
 
 use super::change::{TableWriter, UniqueKey};
@@ -37,6 +37,10 @@ pub struct InsertOperator {
     on_conflict: OnConflict,
     returning: Vec<Expr>,
     returning_waits: bool,
+    /// Whether RETURNING reads `xmax`.
+    marks: bool,
+    /// How many of the rows just written were inserted; they come before the updated ones.
+    fresh: usize,
     foreign_keys: ForeignKeys,
     /// Primary keys of rows that this statement has written, for rows that would come twice.
     written: HashSet<Key>,
@@ -83,6 +87,8 @@ impl InsertOperator {
             on_conflict: plan.on_conflict.clone(),
             returning_waits: returning.iter().any(Expr::waits),
             returning,
+            marks: plan.replaced.is_some(),
+            fresh: 0,
             foreign_keys: ForeignKeys::new(&evaluator.run, &plan.table, &plan.cascades),
             written: HashSet::new(),
             put_off,
@@ -97,6 +103,7 @@ impl InsertOperator {
     async fn next_rows(&mut self) -> Result<Option<Vec<Row>>> {
         while !self.done {
             self.held.clear();
+            self.fresh = usize::MAX;
             let proposed = self.gather().await?;
             let written = match &self.on_conflict {
                 _ if proposed.is_empty() => Vec::new(),
@@ -113,15 +120,25 @@ impl InsertOperator {
             if self.returning.is_empty() || written.is_empty() {
                 continue;
             }
-            let mut result = Vec::with_capacity(written.len());
-            for row in &written {
-                let row =
-                    self.evaluator.eval_all(&self.returning, self.returning_waits, row).await?;
-                result.push(row);
-            }
-            return Ok(Some(result));
+            return self.returned(written).await.map(Some);
         }
         Ok(None)
+    }
+
+    /// RETURNING of the rows just written.
+    async fn returned(&mut self, written: Vec<Row>) -> Result<Vec<Row>> {
+        let mut result = Vec::with_capacity(written.len());
+        for (place, mut row) in written.into_iter().enumerate() {
+            if self.marks {
+                // The number is that of `txid_current()`, cut to the bits of an xid.
+                let number = self.evaluator.run.cx.env.transaction_micros() as u32;
+                let replaced = if place < self.fresh { 0 } else { number.max(1) };
+                row.push(Datum::Int(replaced.into()));
+            }
+            result
+                .push(self.evaluator.eval_all(&self.returning, self.returning_waits, &row).await?);
+        }
+        Ok(result)
     }
 
     /// The next rows to be written, as many as are checked and put at once.
@@ -386,6 +403,7 @@ impl InsertOperator {
             self.note_written(&p.row)?;
         }
         let mut written = self.insert_all(fresh).await?;
+        self.fresh = written.len();
         written.extend(changes.into_iter().map(|(_, new)| new));
         Ok(written)
     }

@@ -10,7 +10,7 @@ use braid_sql::ast::{
 use braid_types::{Error, Result, SqlState, SqlType};
 
 use super::context::ExprCx;
-use super::function::function_name;
+use super::function::{drop_void, function_name};
 use super::query::{BoundQuery, plain_column};
 use super::scope::{Scope, ScopeColumn, Scopes};
 use super::system_columns::{table_source, virtual_source};
@@ -454,6 +454,7 @@ impl Binder<'_> {
             };
             bound.push(self.expr(ast, &mut ExprCx::plain(scopes, "FROM"))?);
         }
+        drop_void(&mut bound);
         let types: Vec<SqlType> = bound.iter().map(Expr::ty).collect();
         if let Some(resolved) = braid_builtins::resolve_set_function(&function, &types)? {
             let names = resolved.columns.iter().map(|(column, _)| match column.as_str() {

@@ -78,7 +78,9 @@ impl Binder<'_> {
         list: &[&Ast],
         cx: &mut ExprCx<'_, '_>,
     ) -> Result<Vec<Expr>> {
-        list.iter().map(|ast| self.expr(ast, cx)).collect()
+        let mut args = list.iter().map(|ast| self.expr(ast, cx)).collect::<Result<Vec<_>>>()?;
+        drop_void(&mut args);
+        Ok(args)
     }
 
     /// A function by name; a type's name with one argument is a cast.
@@ -263,6 +265,11 @@ pub(super) fn function_name(name: &ObjectName) -> Result<String> {
         )),
         _ => Err(Error::unsupported(format!("the function name {name}"))),
     }
+}
+
+/// Takes parameters of type void out of a call's arguments: so JDBC declares what a call returns.
+pub(super) fn drop_void(args: &mut Vec<Expr>) {
+    args.retain(|arg| !matches!(arg, Expr::Param(_, SqlType::Void)));
 }
 
 pub(super) fn arguments(args: &FunctionArguments) -> Result<Arguments<'_>> {

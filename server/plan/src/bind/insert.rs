@@ -12,6 +12,7 @@ use braid_types::{Error, Result, SqlState, SqlType};
 use super::Binder;
 use super::cascade::Change;
 use super::context::ExprCx;
+use super::lock::slots_of;
 use super::scope::{Scope, Scopes};
 use super::statement::BoundStatement;
 use super::stored::{refuse_generated, returned_scope, row_scope};
@@ -40,9 +41,14 @@ impl Binder<'_> {
                 }
             }
         };
-        let scope = returned_scope(&table, &alias, &row_slots);
+        let mut scope = returned_scope(&table, &alias, &row_slots);
+        // UPSERT need not look whether a row was there.
+        let replaced = (!insert.upsert).then(|| self.slot());
+        scope.sources.iter_mut().for_each(|source| source.replaced = replaced);
         let (columns, returning) =
             self.guarding(&table, &row_slots, |this| this.returning(&insert.returning, &scope))?;
+        let read = slots_of(returning.iter().map(|(_, e)| e));
+        let replaced = replaced.filter(|slot| read.contains(slot));
         let change = match &on_conflict {
             OnConflict::Error | OnConflict::Nothing(_) => Change::default(),
             OnConflict::Update { assignments, .. } => {
@@ -57,6 +63,7 @@ impl Binder<'_> {
             input,
             values,
             row_slots,
+            replaced,
             existing_slots,
             on_conflict,
             cascades: self.cascades(&table, change)?,

@@ -52,6 +52,8 @@ pub struct RowSource {
     pub key: Vec<(Slot, SqlType)>,
     /// Whether it has a `ctid`.
     pub has_place: bool,
+    /// Where `xmax` is, if the rows have it: 0 in rows that an INSERT has inserted.
+    pub replaced: Option<Slot>,
     /// Whether it stands in a JOIN, so that its system columns need its name before them.
     pub joined: bool,
 }

@@ -1,4 +1,4 @@
-//! The system columns `tableoid` and `ctid`.
+//! The system columns `tableoid`, `ctid`, and `xmax` in RETURNING of an INSERT.
 //!
 //! Here: which tables have them, and the expressions that they stand for. Not here: the names that
 //! no column of a user may have (`exec`'s DDL refuses them).
@@ -13,6 +13,9 @@
 //! ```
 //!
 //! The second condition of the last line lets the planner look the row up by its key.
+//!
+//! `RETURNING xmax = 0` is how programs tell rows that ON CONFLICT DO UPDATE inserted from those
+//! that it updated, so an INSERT knows it. No other statement does.
 
 use braid_catalog::{Table, VirtualTable};
 use braid_types::{Datum, Error, Result, SqlState, SqlType};
@@ -42,6 +45,7 @@ pub(super) fn table_source(table: &Table, alias: &str, schema: &str, slots: &[Sl
         relation: table.id,
         key: key.collect(),
         has_place: true,
+        replaced: None,
         joined: false,
     }
 }
@@ -60,6 +64,7 @@ pub(super) fn virtual_source(
         // The first column of a catalog table is never NULL.
         key: vec![(*slot, table.columns.get(*place)?.1.clone())],
         has_place: false,
+        replaced: None,
         joined: false,
     })
 }
@@ -100,6 +105,9 @@ impl Binder<'_> {
     }
 
     fn column_of_source(&mut self, name: &str, source: &RowSource) -> Result<Expr> {
+        if let Some(slot) = source.replaced.filter(|_| name == "xmax") {
+            return Ok(Expr::Column(slot, SqlType::Xid));
+        }
         if VERSIONS.contains(&name) {
             return Err(Error::unsupported(format!("the system column {name}")).hint(
                 "The store keeps no numbers of transactions beside rows. \

@@ -49,7 +49,10 @@ impl<'a> Describer<'a> {
             }
         }
         cascades(&mut operator, &insert.cascades);
-        let names = self.returning(&mut operator, &insert.returning, Rows { input: &row, outer });
+        let mut returned = row;
+        returned.extend(insert.replaced.map(|_| Name::Bare("xmax".to_owned())));
+        let rows = Rows { input: &returned, outer };
+        let names = self.returning(&mut operator, &insert.returning, rows);
         (operator, names)
     }
 
