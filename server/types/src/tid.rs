@@ -25,7 +25,7 @@ const PLAIN_BYTES: usize = 6;
 /// The first byte of a tid that holds a key; padding is added to it.
 const KEY_TAG: u8 = 0x10;
 /// The longest text that is read as a block number.
-const BLOCK_DIGITS_MAX: usize = 8_192;
+const BLOCK_DIGITS_MAX: usize = 200_000;
 
 /// The tid of a row whose primary key is one integer; `None` if it does not fit in six bytes.
 pub fn of_integer(key: i64) -> Option<Datum> {
