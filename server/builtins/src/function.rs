@@ -74,6 +74,29 @@ pub enum Special {
     BlockingPids,
     /// `braid_commit_status(uuid)`
     CommitStatus,
+    /// `pg_advisory_lock` and the others of its family.
+    Advisory(Advisory),
+}
+
+/// What a function of advisory locks does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Advisory {
+    /// Takes a lock.
+    Take {
+        /// Others may hold it shared, too.
+        shared: bool,
+        /// It ends with the transaction.
+        in_transaction: bool,
+        /// The answer is false instead of a wait.
+        no_wait: bool,
+    },
+    /// Gives back one lock of the session.
+    Release {
+        /// One that was taken shared.
+        shared: bool,
+    },
+    /// Gives back all locks of the session.
+    ReleaseAll,
 }
 
 /// How a call is carried out.

@@ -44,7 +44,8 @@ mod window;
 
 pub use aggregate::{Accumulator, Aggregate, ResolvedAggregate, resolve_aggregate};
 pub use function::{
-    Arg, Call, Environment, Eval, Function, Lookup, Returns, Rows, SetFunction, Special, Volatility,
+    Advisory, Arg, Call, Environment, Eval, Function, Lookup, Returns, Rows, SetFunction, Special,
+    Volatility,
 };
 pub use input_functions::input_function;
 pub use procedures::{Operator, Procedure, arg_oid, operators, procedures};

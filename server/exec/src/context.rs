@@ -10,7 +10,7 @@ use braid_types::work::{self, Statement};
 use braid_types::{Datum, Error, Result, SqlState};
 use futures_util::future::BoxFuture;
 
-use crate::{ConstraintModes, Memory};
+use crate::{AdvisoryLocks, ConstraintModes, Memory};
 
 /// What one execution of a statement can use.
 pub struct ExecContext {
@@ -95,6 +95,8 @@ pub trait SessionServices: Send + Sync {
         args: &'a [Datum],
         catalog: &'a Catalog,
     ) -> BoxFuture<'a, Result<Datum>>;
+    /// The advisory locks of this session.
+    fn advisory_locks(&self) -> &AdvisoryLocks;
     /// The values of sequences in this session: `currval`, `lastval`.
     fn sequence_values(&self) -> &parking_lot::Mutex<braid_catalog::SequenceValues>;
 }

@@ -12,6 +12,7 @@
 //! Rules that must always hold: a statement never sees its own writes in its scans (its number
 //! sees to that), but its checks do; every wait can be cancelled; memory is counted.
 
+mod advisory;
 mod check_table;
 mod constraint_modes;
 mod context;
@@ -25,6 +26,7 @@ mod operator;
 mod predict;
 pub mod rows;
 
+pub use advisory::AdvisoryLocks;
 pub use check_table::check_table;
 pub use constraint_modes::ConstraintModes;
 pub use context::{Cancel, ExecContext, NewKeys, SessionServices};

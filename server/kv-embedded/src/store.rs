@@ -16,7 +16,8 @@ use crate::{
 };
 use braid_kv::{
     Answer, CommitOutcome, CommitRequest, Conflict, LockGrant, LockInfo, LockRequest, LockTarget,
-    ReadSegment, Result, Snapshot, SpanSet, Store, StoreMetric, StoreMetrics, StoreValue, TxnId,
+    ReadSegment, Result, SessionLocks, Snapshot, SpanSet, Store, StoreMetric, StoreMetrics,
+    StoreValue, TxnId,
 };
 use parking_lot::Mutex;
 use std::{
@@ -218,6 +219,10 @@ impl Store for EmbeddedStore {
     fn release(&self, txn: TxnId) -> Answer<'_, ()> {
         self.shared.locks.release(txn);
         Answer::ready(())
+    }
+
+    fn session_locks(&self) -> Option<&dyn SessionLocks> {
+        Some(&self.shared.locks)
     }
 
     fn locks(&self) -> Vec<LockInfo> {

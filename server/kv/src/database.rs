@@ -63,6 +63,11 @@ impl Database {
         Arc::new(Transaction::new(self.clone(), id, options))
     }
 
+    /// A number for a session that may hold locks of its own. It is no transaction's number.
+    pub fn new_session(&self) -> TxnId {
+        TxnId(self.inner.next_txn.fetch_add(1, Relaxed))
+    }
+
     /// From now on commits ask this lease whether they may go without proofs of the schema. Only
     /// the first one counts.
     pub fn set_schema_lease(&self, lease: Arc<dyn SchemaLease>) {

@@ -56,6 +56,7 @@ mod metrics;
 mod options;
 mod reads;
 mod scanner;
+mod session_locks;
 mod shape;
 mod sharded;
 mod span;
@@ -79,6 +80,7 @@ pub use options::{
     TxnOptions,
 };
 pub use scanner::{ScanRequest, Scanner};
+pub use session_locks::{SessionLock, SessionLocks};
 pub use shape::KeyShape;
 pub use sharded::Sharded;
 pub use span::{Key, Span, SpanSet, Value, key_after, prefix_end};

@@ -6,8 +6,8 @@
 
 use crate::{
     CommitFence, Conflict, Error, HistogramValues, Key, KeyShape, LockRequest, LockStrength,
-    Matching, Result, ScanBatch, Seq, Span, SpanSet, StoreClock, StoreMetric, Timestamp, TxnId,
-    Value,
+    Matching, Result, ScanBatch, Seq, SessionLocks, Span, SpanSet, StoreClock, StoreMetric,
+    Timestamp, TxnId, Value,
 };
 use crate::{garbage::Garbage, shape::ShapedCursor};
 use futures_util::future::BoxFuture;
@@ -289,6 +289,11 @@ pub trait Store: Send + Sync + 'static {
     /// Whether a lock of the transaction is known to be lost. Such a transaction cannot commit.
     fn has_lost_locks(&self, _txn: TxnId) -> bool {
         false
+    }
+
+    /// Its locks of sessions; `None` where it has none.
+    fn session_locks(&self) -> Option<&dyn SessionLocks> {
+        None
     }
 
     /// Locks held and awaited now, in key order.

@@ -426,6 +426,11 @@ impl Expr {
         })
     }
 
+    /// Whether evaluating it may take or give back an advisory lock.
+    pub fn takes_locks(&self) -> bool {
+        self.any(&mut |e| matches!(e.special(), Some(Special::Advisory(_))))
+    }
+
     /// The special function called here (not below), if it is one.
     pub fn special(&self) -> Option<Special> {
         match self {

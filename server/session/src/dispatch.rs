@@ -481,6 +481,7 @@ impl Session {
         self.prepared.clear();
         self.note_prepared();
         self.shared.sequences.lock().clear();
+        self.shared.advisory.discard();
         let mut state = self.shared.state.lock();
         for name in ["role", "session_authorization", "is_superuser"] {
             state.settings.set_identity(name, None, false);

@@ -76,9 +76,14 @@ impl SessionEntry {
         self.shared.set(Arc::downgrade(shared)).ok();
     }
 
+    /// What its statements reach, while it lives.
+    pub(crate) fn shared(&self) -> Option<Arc<Shared>> {
+        self.shared.get()?.upgrade()
+    }
+
     /// The role that logged in, if the session's transaction has this commit token now.
     pub(crate) fn role_with_token(&self, token: Token) -> Option<Id> {
-        let shared = self.shared.get()?.upgrade()?;
+        let shared = self.shared()?;
         let has_it = shared.state.lock().settings.commit_token() == Some(token);
         has_it.then_some(shared.role)
     }

@@ -267,6 +267,7 @@ impl Session {
         let guard = self.guard_statement(&text);
         let mut reruns = Reruns::new();
         while is_retryable(&error)
+            && self.shared.advisory.may_run_again(None, &error)
             && let Some(attempt) = reruns.next()
             && let Some(steps) = self.replay.take()
         {

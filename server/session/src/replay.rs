@@ -157,6 +157,7 @@ impl Session {
         let mut frame = None;
         let mut reruns = Reruns::new();
         while self.can_replay(block, client)
+            && self.shared.advisory.may_run_again(None, &error)
             && let Some(attempt) = reruns.next()
         {
             let Some(steps) = self.replay.take() else { break };
@@ -222,7 +223,7 @@ impl Session {
         // Portals that were bound and have not begun belong to no transaction yet.
         let mut bound = std::mem::take(&mut self.portals);
         bound.retain(|_, portal| matches!(portal.run, Run::New) || portal.is_held());
-        self.rollback_open().await;
+        self.take_back_open().await;
         self.end_block();
         self.portals = bound;
         self.notices.clear();

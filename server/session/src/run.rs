@@ -240,12 +240,17 @@ impl Session {
         loop {
             let result = self.attempt(portal, seq, rows_max, client, describe).await;
             let error = match result {
-                Ok(ended) => return Ok(ended),
+                Ok(ended) => {
+                    self.shared.advisory.settle_statement();
+                    return Ok(ended);
+                }
                 Err(error) => error,
             };
             portal.run = Run::New;
             attempt += 1;
-            if !is_retryable(&error) || attempt > ATTEMPTS_MAX || !client.rewind(start) {
+            let may_run_again =
+                is_retryable(&error) && self.shared.advisory.may_run_again(Some(seq), &error);
+            if !may_run_again || attempt > ATTEMPTS_MAX || !client.rewind(start) {
                 return Err(error);
             }
             seq = Box::pin(self.again(seq, error, attempt)).await?;
@@ -265,7 +270,10 @@ impl Session {
         if error.state() == SqlState::SerializationFailure {
             let txn = open.txn.clone();
             match txn.restart_statement(seq).await {
-                Ok(seq) => return Ok(seq),
+                Ok(next) => {
+                    self.shared.advisory.undo_statement(seq);
+                    return Ok(next);
+                }
                 Err(_) if first => {}
                 Err(_) => return Err(error),
             }
@@ -329,6 +337,7 @@ impl Session {
                 client.command_complete(&running.source.tag(sent));
                 return Ok(Ended::Complete);
             }
+            self.send_warnings(client);
             left -= rows.len() as u64;
             sent += rows.len();
             if let Some(columns) = &named {

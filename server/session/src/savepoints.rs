@@ -62,6 +62,7 @@ impl Session {
             constraints: self.block_state.constraints.clone(),
             read_only: self.modes().read_only,
         });
+        self.shared.advisory.savepoint(self.block_state.savepoints.len());
         Ok(())
     }
 
@@ -113,6 +114,7 @@ impl Session {
         let read_only = self.block_state.savepoints[place].read_only;
         self.shared.state.lock().modes.read_only = read_only;
         self.block_state.savepoints.truncate(place);
+        self.shared.advisory.release_savepoints(place);
         Ok(())
     }
 
@@ -145,6 +147,8 @@ impl Session {
         }
         let place = self.find_savepoint(name)?;
         self.block_state.savepoints.truncate(place + 1);
+        self.shared.advisory.roll_back_from(place + 1);
+        self.shared.advisory.savepoint(place + 1);
         let (kv, draft, settings) = {
             let savepoint = &self.block_state.savepoints[place];
             (savepoint.kv, savepoint.draft.clone(), savepoint.settings.clone())

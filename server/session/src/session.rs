@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use braid_catalog::{Database, Role, SearchPath, SequenceValues};
+use braid_exec::AdvisoryLocks;
 use braid_types::{Error, Result, SqlState};
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
@@ -127,6 +128,7 @@ impl Session {
             superuser: role.superuser,
             state: Mutex::new(state),
             sequences: Mutex::new(SequenceValues::default()),
+            advisory: AdvisoryLocks::new(server.kv.clone()),
         });
         shared.entry.attach(&shared);
         let derived = derive(&shared, database.id, &database.name);
@@ -241,6 +243,7 @@ impl Session {
         if let Some(open) = self.open.take() {
             open.txn.rollback().await;
         }
+        self.shared.advisory.end_session();
     }
 
     /// What follows from the settings as they are now.
@@ -267,8 +270,21 @@ impl Session {
         self.note(Severity::Warning, Error::new(state, message));
     }
 
+    /// Tells the client what functions warn of, before the rows that they are part of.
+    pub(crate) fn send_warnings(&mut self, client: &mut dyn Client) {
+        let least = self.active().notices;
+        for fields in self.shared.advisory.take_warnings() {
+            if least.is_some_and(|least| Severity::Warning >= least) {
+                client.notice(&Notice { severity: Severity::Warning, fields });
+            }
+        }
+    }
+
     /// Tells the client what was noted.
     pub(crate) fn send_notices(&mut self, client: &mut dyn Client) {
+        for fields in self.shared.advisory.take_warnings() {
+            self.note(Severity::Warning, fields);
+        }
         if self.notices.is_empty() {
             return;
         }
@@ -285,6 +301,7 @@ impl Session {
 impl Drop for Session {
     fn drop(&mut self) {
         self.shared.entry.queue.abort();
+        self.shared.advisory.end_session();
         self.server.forget(self.shared.entry.pid);
     }
 }

@@ -9,7 +9,9 @@ use braid_catalog::{
     Catalog, CursorInfo, GatewayInfo, LockEntry, MetricEntry, PreparedInfo, RuntimeInfo,
     SequenceValues, SessionInfo, SettingInfo,
 };
-use braid_exec::SessionServices;
+use braid_codec::key::AdvisoryKey;
+use braid_exec::{AdvisoryLocks, SessionServices};
+use braid_kv::LockInfo;
 use braid_sql::ast::IsolationLevel;
 use braid_types::{Datum, Error, Result, SqlState};
 use futures_util::future::BoxFuture;
@@ -66,6 +68,7 @@ pub(crate) struct Shared {
     pub superuser: bool,
     pub state: Mutex<State>,
     pub sequences: Mutex<SequenceValues>,
+    pub advisory: AdvisoryLocks,
 }
 
 fn on_off(on: bool) -> String {
@@ -231,6 +234,10 @@ impl SessionServices for Shared {
         Box::pin(std::future::ready(result))
     }
 
+    fn advisory_locks(&self) -> &AdvisoryLocks {
+        &self.advisory
+    }
+
     fn sequence_values(&self) -> &Mutex<SequenceValues> {
         &self.sequences
     }
@@ -258,8 +265,25 @@ impl RuntimeInfo for Shared {
                 |entry: &&Arc<SessionEntry>| entry.activity.lock().transaction == Some(number);
             entries.iter().find(holds).map(|entry| entry.pid)
         };
-        let locks = self.server.kv.store().locks();
-        locks.into_iter().map(|info| LockEntry { pid: pid_of(info.txn.0), info }).collect()
+        let shared: Vec<Arc<Shared>> = entries.iter().filter_map(|entry| entry.shared()).collect();
+        let mut shown = Vec::new();
+        for info in self.server.kv.store().locks() {
+            let Some(key) = AdvisoryKey::decode(&info.span.start) else {
+                shown.push(LockEntry { pid: pid_of(info.txn.0), info });
+                continue;
+            };
+            let Some(of) = shared.iter().find(|of| of.advisory.session() == info.txn) else {
+                continue;
+            };
+            let pid = Some(of.entry.pid);
+            // The store knows the strongest mode only.
+            let modes = if info.granted { of.advisory.modes(key) } else { vec![info.strength] };
+            shown.extend(modes.into_iter().map(|strength| {
+                let info = LockInfo { strength, ..info.clone() };
+                LockEntry { pid, info }
+            }));
+        }
+        shown
     }
 
     fn metrics(&self) -> Vec<MetricEntry> {

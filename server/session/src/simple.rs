@@ -103,13 +103,14 @@ impl Session {
                         && matches!(self.block, Block::None | Block::Active)
                         && is_retryable(&error)
                         && !is_injected(&error)
-                        && !self.replay.blocked;
+                        && !self.replay.blocked
+                        && self.shared.advisory.may_run_again(None, &error);
                     let attempt = segment.reruns.next().filter(|_| may_run_again);
                     let Some(attempt) = attempt.filter(|_| client.rewind(segment.position)) else {
                         return Err(error);
                     };
                     self.server.counters.server_retries.add(&error);
-                    self.rollback_open().await;
+                    self.take_back_open().await;
                     self.end_block();
                     self.pause(attempt).await?;
                     index = segment.index;
@@ -133,11 +134,15 @@ impl Session {
             result = self.commit_before_tag(client).await;
         }
         let Err(error) = result else { return Ok(true) };
-        if !(is_alone && is_retryable(&error) && !is_injected(&error) && client.rewind(start)) {
+        let may_run_again = is_alone
+            && is_retryable(&error)
+            && !is_injected(&error)
+            && self.shared.advisory.may_run_again(None, &error);
+        if !(may_run_again && client.rewind(start)) {
             return Err(error);
         }
         self.server.counters.server_retries.add(&error);
-        self.rollback_open().await;
+        self.take_back_open().await;
         Ok(false)
     }
 

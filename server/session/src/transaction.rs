@@ -102,6 +102,9 @@ impl Session {
             ..TxnOptions::default()
         };
         let txn = self.server.kv.begin(options);
+        // A fresh transaction takes it.
+        let joined = self.shared.advisory.begin(&txn);
+        debug_assert!(joined.is_ok(), "a transaction that has just begun is active");
         let micros = self.block_state.micros.unwrap_or_else(now_micros);
         let start = txn.savepoint();
         Open {
@@ -118,6 +121,7 @@ impl Session {
 
     /// Replaces the kv transaction by a fresh one, to run its first statement again.
     pub(crate) async fn restart_kv(&mut self) {
+        self.shared.advisory.undo_transaction();
         if let Some(open) = self.open.take() {
             open.txn.rollback().await;
         }
@@ -418,8 +422,15 @@ impl Session {
         self.finished();
     }
 
+    /// Rolls back what is open, to run it again.
+    pub(crate) async fn take_back_open(&mut self) {
+        self.shared.advisory.undo_transaction();
+        self.rollback_open().await;
+    }
+
     /// What ends with every transaction.
     fn finished(&mut self) {
+        self.shared.advisory.end_transaction();
         self.portals.retain(|_, portal| portal.is_held());
         self.note_cursors();
         self.group.end();
@@ -444,6 +455,7 @@ impl Session {
         match self.block {
             Block::Active if !self.block_state.savepoints.is_empty() => {
                 self.block = Block::Failed;
+                self.shared.advisory.roll_back_from(self.block_state.savepoints.len());
                 self.give_way().await;
             }
             Block::Active => {

@@ -38,6 +38,17 @@ fn hash_text(call: &Call<'_>) -> Result<Datum> {
     Ok(Datum::Int(i64::from(hash.wrapping_mul(0x85eb_ca6b) as i32)))
 }
 
+/// The same with 64 bits and a seed.
+fn hash_text_extended(call: &Call<'_>) -> Result<Datum> {
+    let mut hash = 0xcbf2_9ce4_8422_2325u64 ^ call.int(1)? as u64;
+    for byte in call.text(0)?.bytes() {
+        hash = (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+    }
+    hash ^= hash >> 32;
+    hash = hash.wrapping_mul(0xd6e8_feb8_6659_fd93);
+    Ok(Datum::Int((hash ^ hash >> 32) as i64))
+}
+
 pub(super) fn register(registry: &mut Registry) {
     registry.add("md5(text) -> text", |c| text(hex(&hash_of::<Md5>(c.text(0)?.as_bytes())?)));
     registry.add("md5(bytea) -> text", |c| text(hex(&hash_of::<Md5>(c.bytes(0)?)?)));
@@ -46,4 +57,5 @@ pub(super) fn register(registry: &mut Registry) {
     registry.add("sha384(bytea) -> bytea", digest::<Sha384>);
     registry.add("sha512(bytea) -> bytea", digest::<Sha512>);
     registry.add("hashtext(text) -> int4", hash_text);
+    registry.add("hashtextextended(text, int8) -> int8", hash_text_extended);
 }

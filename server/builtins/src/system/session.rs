@@ -7,7 +7,7 @@ use braid_types::{Datum, Error, Result, SqlState, SqlType};
 
 use crate::call::text;
 use crate::registry::Registry;
-use crate::{Call, Special};
+use crate::{Advisory, Call, Special};
 
 /// What `version()` answers; drivers read the number after the first word.
 const VERSION: &str = concat!("PostgreSQL 15.0 (BraidDB ", env!("CARGO_PKG_VERSION"), ")");
@@ -101,7 +101,41 @@ pub(super) fn register(registry: &mut Registry) {
     register_specials(registry);
 }
 
+fn register_advisory(registry: &mut Registry) {
+    let take = |shared, in_transaction, no_wait| Advisory::Take { shared, in_transaction, no_wait };
+    let functions = [
+        ("pg_advisory_lock(int8) -> void volatile", take(false, false, false)),
+        ("pg_advisory_lock(int4, int4) -> void volatile", take(false, false, false)),
+        ("pg_advisory_lock_shared(int8) -> void volatile", take(true, false, false)),
+        ("pg_advisory_lock_shared(int4, int4) -> void volatile", take(true, false, false)),
+        ("pg_advisory_xact_lock(int8) -> void volatile", take(false, true, false)),
+        ("pg_advisory_xact_lock(int4, int4) -> void volatile", take(false, true, false)),
+        ("pg_advisory_xact_lock_shared(int8) -> void volatile", take(true, true, false)),
+        ("pg_advisory_xact_lock_shared(int4, int4) -> void volatile", take(true, true, false)),
+        ("pg_try_advisory_lock(int8) -> bool volatile", take(false, false, true)),
+        ("pg_try_advisory_lock(int4, int4) -> bool volatile", take(false, false, true)),
+        ("pg_try_advisory_lock_shared(int8) -> bool volatile", take(true, false, true)),
+        ("pg_try_advisory_lock_shared(int4, int4) -> bool volatile", take(true, false, true)),
+        ("pg_try_advisory_xact_lock(int8) -> bool volatile", take(false, true, true)),
+        ("pg_try_advisory_xact_lock(int4, int4) -> bool volatile", take(false, true, true)),
+        ("pg_try_advisory_xact_lock_shared(int8) -> bool volatile", take(true, true, true)),
+        ("pg_try_advisory_xact_lock_shared(int4, int4) -> bool volatile", take(true, true, true)),
+        ("pg_advisory_unlock(int8) -> bool volatile", Advisory::Release { shared: false }),
+        ("pg_advisory_unlock(int4, int4) -> bool volatile", Advisory::Release { shared: false }),
+        ("pg_advisory_unlock_shared(int8) -> bool volatile", Advisory::Release { shared: true }),
+        (
+            "pg_advisory_unlock_shared(int4, int4) -> bool volatile",
+            Advisory::Release { shared: true },
+        ),
+        ("pg_advisory_unlock_all() -> void volatile", Advisory::ReleaseAll),
+    ];
+    for (signature, advisory) in functions {
+        registry.special(signature, Special::Advisory(advisory));
+    }
+}
+
 fn register_specials(registry: &mut Registry) {
+    register_advisory(registry);
     registry.special("pg_blocking_pids(int4) -> int4[] volatile", Special::BlockingPids);
     registry.special("nextval(regclass) -> int8 volatile", Special::Nextval);
     registry.special("currval(regclass) -> int8 volatile", Special::Currval);

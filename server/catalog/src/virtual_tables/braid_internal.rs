@@ -13,6 +13,7 @@
 //!   their leases and whether they trust their cached catalogs;
 //! - `settings`: this session's settings.
 
+use braid_codec::key::AdvisoryKey;
 use braid_types::{Datum, Interval, Json, Result, Row};
 
 use super::registry::{RowsOf, VirtualContext};
@@ -206,6 +207,7 @@ fn sees_key(cx: &VirtualContext<'_>, entry: &LockEntry) -> bool {
     let Some(user) = user else { return false };
     let table = || crate::owner_of(cx.catalog, &entry.info.span.start).map(|(table, _)| table);
     user.superuser
+        || AdvisoryKey::decode(&entry.info.span.start).is_some()
         || entry.pid == Some(cx.env.backend_pid())
         || table().is_some_and(|t| cx.catalog.has_privilege(user.id, Object::Table(t), "SELECT"))
 }

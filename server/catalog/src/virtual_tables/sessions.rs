@@ -1,5 +1,6 @@
 //! The running server: sessions, locks, settings, prepared statements, cursors.
 
+use braid_codec::key::AdvisoryKey;
 use braid_types::{Datum, Interval, Result, Row, SqlType};
 
 use super::registry::{RowsOf, VirtualContext};
@@ -82,6 +83,9 @@ fn pg_locks(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
         "locktype",
         "database",
         "relation",
+        "classid",
+        "objid",
+        "objsubid",
         "virtualtransaction",
         "pid",
         "mode",
@@ -97,10 +101,20 @@ fn pg_locks(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
             braid_kv::LockStrength::Shared => "ShareLock",
             braid_kv::LockStrength::Exclusive => "ExclusiveLock",
         };
+        let advisory = AdvisoryKey::decode(&entry.info.span.start);
+        let database = advisory.map(|key| key.database).or(table.map(|table| table.database));
+        let kind = match (advisory, entry.info.span.is_key()) {
+            (Some(_), _) => "advisory",
+            (None, true) => "tuple",
+            (None, false) => "relation",
+        };
         sheet.push([
-            text(if entry.info.span.is_key() { "tuple" } else { "relation" }),
-            table.map_or(Datum::Null, |table| int(table.database)),
+            text(kind),
+            database.map_or(Datum::Null, int),
             table.map_or(Datum::Null, |table| int(table.id)),
+            advisory.map_or(Datum::Null, |key| int(key.class)),
+            advisory.map_or(Datum::Null, |key| int(key.object)),
+            advisory.map_or(Datum::Null, |key| int(key.parts)),
             text(format!("{}/{}", entry.pid.unwrap_or(0), entry.info.txn)),
             entry.pid.map_or(Datum::Null, int),
             text(mode),

@@ -22,6 +22,7 @@
 //! either zero have one key if they are equal: [`is_exact`] says which types lose such detail, and
 //! those columns are stored in the value as well.
 
+mod advisory;
 mod decode;
 mod encode;
 mod json;
@@ -30,6 +31,7 @@ mod prefix;
 mod print;
 mod reader;
 
+pub use advisory::AdvisoryKey;
 pub use decode::{decode, skip};
 pub use encode::{encode, is_exact, is_orderable};
 pub use prefix::{

@@ -7,6 +7,7 @@ use std::fmt::Write;
 
 use braid_types::{Datum, Json, SqlType};
 
+use super::advisory::AdvisoryKey;
 use super::decode::{read, skip_any};
 use super::prefix::{INTERLEAVE_SENTINEL, SYSTEM, read_uvarint};
 use super::reader::Reader;
@@ -51,6 +52,9 @@ pub fn print(key: &[u8], names: &dyn KeyNames) -> String {
     }
     if key.iter().all(|&byte| byte == 0xff) {
         return "/Max".to_owned();
+    }
+    if let Some(advisory) = AdvisoryKey::decode(key) {
+        return advisory.to_string();
     }
     if key[0] == SYSTEM {
         out.push_str("/System/");

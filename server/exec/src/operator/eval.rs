@@ -8,8 +8,10 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use braid_builtins::Special;
+use braid_builtins::{Advisory, Special};
 use braid_catalog::{Object, Sequence, SequenceError};
+use braid_codec::key::AdvisoryKey;
+use braid_kv::LockStrength;
 use braid_plan::eval::{self, EvalContext};
 use braid_plan::{Expr, SubqueryExpr, SubqueryKind};
 use braid_types::{Datum, Error, Result, Row, SqlState, SqlType, work};
@@ -17,6 +19,7 @@ use futures_util::future::BoxFuture;
 
 use super::exprs::Held;
 use super::{OuterRow, Run, build};
+use crate::advisory::Wanted;
 
 /// Evaluates expressions for one operator.
 #[derive(Clone)]
@@ -223,7 +226,37 @@ impl Evaluator {
                     error = cx.cancel.stopped() => Err(error),
                 }
             }
+            Special::Advisory(advisory) => self.advisory(advisory, args).await,
             other => cx.services.call(other, args, &cx.catalog).await,
+        }
+    }
+
+    /// The functions of advisory locks.
+    async fn advisory(&self, advisory: Advisory, args: &[Datum]) -> Result<Datum> {
+        let cx = &self.run.cx;
+        let locks = cx.services.advisory_locks();
+        let database = cx.path.database;
+        let numbers: Vec<i64> = args.iter().filter_map(Datum::as_int).collect();
+        let key = match numbers.as_slice() {
+            [] if advisory == Advisory::ReleaseAll => {
+                locks.release_all(cx.seq);
+                return Ok(Datum::text(""));
+            }
+            [key] => AdvisoryKey::of_int8(database, *key),
+            [class, object] => AdvisoryKey::of_int4s(database, *class as i32, *object as i32),
+            _ => return Err(Error::internal("the key of an advisory lock is missing")),
+        };
+        let strength = |shared| if shared { LockStrength::Shared } else { LockStrength::Exclusive };
+        match advisory {
+            Advisory::Take { shared, in_transaction, no_wait } => {
+                let wanted = Wanted { key, strength: strength(shared), in_transaction, no_wait };
+                let granted = locks.take(cx, wanted).await?;
+                Ok(if no_wait { Datum::Bool(granted) } else { Datum::text("") })
+            }
+            Advisory::Release { shared } => {
+                Ok(Datum::Bool(locks.release(cx.seq, key, strength(shared))))
+            }
+            Advisory::ReleaseAll => Err(Error::internal("pg_advisory_unlock_all takes no key")),
         }
     }
 

@@ -16,16 +16,36 @@ const BATCH_BYTES: usize = 4 << 20;
 pub struct FilterOperator {
     input: BoxedOperator,
     predicates: Exprs,
+    /// Rows to be looked at one by one.
+    pending: std::vec::IntoIter<Row>,
     evaluator: Evaluator,
 }
 
 impl FilterOperator {
     /// A filter over an input.
     pub fn new(input: BoxedOperator, predicates: &[Expr], evaluator: Evaluator) -> Self {
-        Self { input, predicates: Exprs::new(predicates.to_vec()), evaluator }
+        let predicates = Exprs::new(predicates.to_vec());
+        Self { input, predicates, pending: Vec::new().into_iter(), evaluator }
+    }
+
+    /// The next row that satisfies them. A LIMIT above may want no more.
+    async fn one(&mut self) -> Result<Option<Vec<Row>>> {
+        loop {
+            for row in self.pending.by_ref() {
+                self.evaluator.run.breathe().await?;
+                if self.predicates.hold(&self.evaluator, &row).await? {
+                    return Ok(Some(vec![row]));
+                }
+            }
+            let Some(batch) = self.input.next().await? else { return Ok(None) };
+            self.pending = batch.into_iter();
+        }
     }
 
     async fn batch(&mut self) -> Result<Option<Vec<Row>>> {
+        if self.predicates.takes_locks {
+            return self.one().await;
+        }
         while let Some(batch) = self.input.next().await? {
             self.evaluator.run.breathe().await?;
             let batch = keep(batch, &self.predicates, &self.evaluator).await?;
@@ -111,7 +131,7 @@ impl ProjectOperator {
             let row = self.exprs.eval(&self.evaluator, &row).await?;
             bytes += row_bytes(&row);
             batch.push(row);
-            if bytes > BATCH_BYTES {
+            if bytes > BATCH_BYTES || self.exprs.takes_locks {
                 break;
             }
             if self.exprs.waits {

@@ -20,12 +20,14 @@ impl Table {
     /// A cycle through a wait of `start`, if there is one.
     pub(super) fn find_cycle(&self, start: TxnId) -> Option<Cycle> {
         // A transaction that was reached → the ticket by which its predecessor waits for it.
+        let start = self.pairs.node(start);
         let mut reached_by: HashMap<TxnId, u64> = HashMap::new();
         let mut seen: HashSet<TxnId> = HashSet::from([start]);
         let mut stack = vec![start];
         while let Some(txn) = stack.pop() {
-            for &ticket in self.waiting.get(&txn).into_iter().flatten() {
+            for ticket in self.waits_of(txn) {
                 for blocker in self.blockers(ticket) {
+                    let blocker = self.pairs.node(blocker);
                     if blocker == start {
                         reached_by.insert(start, ticket);
                         return self.cycle(start, &reached_by);
@@ -49,9 +51,10 @@ impl Table {
             let waiter = self.waiters.get(&ticket)?;
             let key = waiter.target.start().to_vec();
             let strength = waiter.strength;
-            let edge = DeadlockEdge { waiter: waiter.txn, holder, key, strength };
-            steps.push((ticket, edge));
-            holder = waiter.txn;
+            let node = self.pairs.node(waiter.txn);
+            let [waiter, held_by] = [node, holder].map(|node| self.pairs.transaction(node));
+            steps.push((ticket, DeadlockEdge { waiter, holder: held_by, key, strength }));
+            holder = node;
             if holder == start {
                 break;
             }

@@ -25,9 +25,13 @@
 //!
 //! - `table`: the state, granting and releasing
 //! - `deadlock`: the search for cycles
+//! - `pairs`: which transaction runs in which session that holds locks of its own
+//! - `session`: locks of sessions, which outlast transactions
 //! - `wait`: requests, waiting, time limits
 
 mod deadlock;
+mod pairs;
+mod session;
 mod table;
 #[cfg(test)]
 mod tests;

@@ -1,5 +1,6 @@
 //! The lock table: who holds what, who waits for what.
 
+use super::pairs::Pairs;
 use braid_kv::{Error, LockInfo, LockStrength, Span, SpanMap, TxnId, key_after};
 use std::{
     collections::{BTreeMap, HashMap, VecDeque, btree_map::Entry, hash_map},
@@ -98,6 +99,14 @@ impl Point {
         self.disperse();
     }
 
+    /// Makes the lock of a holder weaker.
+    fn weaken(&mut self, txn: TxnId, strength: LockStrength) {
+        let more = self.crowd.iter_mut().flat_map(|crowd| &mut crowd.holders);
+        if let Some((_, held)) = self.first.iter_mut().chain(more).find(|(t, _)| *t == txn) {
+            *held = (*held).min(strength);
+        }
+    }
+
     fn wait(&mut self, ticket: u64) {
         let queue = &mut self.crowd.get_or_insert_default().queue;
         let at = queue.partition_point(|t| *t < ticket);
@@ -146,6 +155,7 @@ pub(super) struct Table {
     span_waiters: Vec<u64>,
     pub(super) waiting: HashMap<TxnId, Vec<u64>>,
     keys_of: HashMap<TxnId, Vec<Arc<[u8]>>>,
+    pub(super) pairs: Pairs,
     held: usize,
     next_ticket: u64,
     /// Transactions with several waits.
@@ -439,16 +449,24 @@ impl Table {
     /// What `txn` has taken while another of its statements waits can let that one pass others,
     /// and can make others wait for it.
     fn note_change(&mut self, txn: TxnId) {
-        if self.waiting.contains_key(&txn) {
+        if self.waits_of(self.pairs.node(txn)).next().is_some() {
             self.changed.push(txn);
         }
+    }
+
+    /// The tickets by which a session and its transaction wait.
+    pub(super) fn waits_of(&self, node: TxnId) -> impl Iterator<Item = u64> + '_ {
+        let acting = self.pairs.acting(node).filter(|acting| *acting != node);
+        let both = [Some(node), acting].into_iter().flatten();
+        both.filter_map(|txn| self.waiting.get(&txn)).flatten().copied()
     }
 
     /// Grants what the changes have made free, and refuses the youngest of every cycle that they
     /// have closed.
     fn look_again(&mut self) {
         while let Some(txn) = self.changed.pop() {
-            for ticket in self.waiting.get(&txn).cloned().unwrap_or_default() {
+            let tickets: Vec<u64> = self.waits_of(self.pairs.node(txn)).collect();
+            for ticket in tickets {
                 self.serve_one(ticket);
             }
             while let Some(cycle) = self.find_cycle(txn) {
@@ -465,6 +483,7 @@ impl Table {
         for ticket in self.waiting.get(&txn).cloned().unwrap_or_default() {
             self.drop_wait(ticket, Error::Cancelled);
         }
+        self.pairs.part(txn);
         let freed = self.let_go(txn, most);
         let is_all = self.holds_nothing(txn);
         if !self.waiters.is_empty() {
@@ -512,6 +531,29 @@ impl Table {
         }
         self.held -= freed.len();
         freed
+    }
+
+    /// Leaves a session with a lock of this strength on a key, or with none.
+    pub(super) fn keep(&mut self, session: TxnId, key: &Arc<[u8]>, strength: Option<LockStrength>) {
+        let Some(keys) = self.keys_of.get_mut(&session) else { return };
+        let Some(place) = keys.iter().rposition(|held| held == key) else { return };
+        let Entry::Occupied(mut point) = self.points.entry(key.clone()) else { return };
+        match strength {
+            Some(strength) => point.get_mut().weaken(session, strength),
+            None => {
+                point.get_mut().let_go(session);
+                if point.get().is_free() {
+                    point.remove();
+                }
+                keys.swap_remove(place);
+                if keys.is_empty() {
+                    self.keys_of.remove(&session);
+                }
+                self.held -= 1;
+            }
+        }
+        self.serve(&Target::Key(key.clone()));
+        self.look_again();
     }
 
     /// Everything, in key order.

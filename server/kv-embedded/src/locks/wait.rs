@@ -1,6 +1,6 @@
 //! Lock requests: taking what is free, waiting for the rest, giving up.
 
-use super::table::{Table, Target};
+use super::table::{Table, Target, conflicts};
 use braid_kv::{Error, Histogram, LockInfo, LockStrength, LockWait, Result, TxnId};
 use parking_lot::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
@@ -129,6 +129,19 @@ impl LockManager {
         };
         drop(place);
         answer.unwrap_or(Err(Error::Cancelled))
+    }
+
+    /// Whether another session waits for a lock on this key that conflicts with `strength`.
+    pub(super) fn is_wanted(&self, session: TxnId, key: &[u8], strength: LockStrength) -> bool {
+        let table = self.table.lock();
+        let tickets = table.tickets_over(&Target::Key(key.into()));
+        let mut waiters = tickets.iter().filter_map(|ticket| table.waiters.get(ticket));
+        waiters.any(|other| other.txn != session && conflicts(other.strength, strength))
+    }
+
+    /// Looks at the table, or changes it.
+    pub(super) fn with_table<T>(&self, work: impl FnOnce(&mut Table) -> T) -> T {
+        work(&mut self.table.lock())
     }
 
     /// Ends a transaction: releases what it holds, cancels what it waits for.

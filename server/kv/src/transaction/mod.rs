@@ -9,6 +9,7 @@
 //! - `lock`: locks, refresh, running a statement again
 //! - `commit`: commit and rollback
 //! - `restart`: beginning anew without giving up locks
+//! - `session`: locks of the session around it
 
 mod commit;
 mod handle;
@@ -16,6 +17,7 @@ mod lock;
 mod lone;
 mod read;
 mod restart;
+mod session;
 mod write;
 
 pub use handle::Transaction;

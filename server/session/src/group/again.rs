@@ -86,11 +86,12 @@ impl Steps {
 
 impl Session {
     /// Whether the client knows of nothing but acknowledgements.
-    pub(super) fn can_run_again(&self) -> bool {
+    pub(super) fn can_run_again(&self, error: &Error) -> bool {
         let steps = &self.group.steps;
         self.block == Block::Active
             && !steps.is_blocked
             && !steps.list.is_empty()
+            && self.shared.advisory.may_run_again(None, error)
             && self.block_state.savepoints.is_empty()
             && self.open.as_ref().is_none_or(|open| open.draft.is_none())
     }
@@ -144,12 +145,18 @@ impl Session {
             };
             match result {
                 Ok(()) => {
+                    self.shared.advisory.settle_statement();
                     txn.end_statement(seq);
                     return Ok(());
                 }
-                Err(error) if error.state() == SqlState::SerializationFailure => {
+                Err(error)
+                    if error.state() == SqlState::SerializationFailure
+                        && self.shared.advisory.may_run_again(Some(seq), &error) =>
+                {
                     self.pause(attempt).await?;
-                    seq = txn.restart_statement(seq).await.map_err(|_| error)?;
+                    let next = txn.restart_statement(seq).await.map_err(|_| error)?;
+                    self.shared.advisory.undo_statement(seq);
+                    seq = next;
                 }
                 Err(error) => return Err(error),
             }
@@ -173,7 +180,7 @@ impl Session {
         self.open = Some(open);
         let mut reruns = Reruns::new();
         while reruns.next().is_some() {
-            if !is_retryable(&error) || !self.can_run_again() {
+            if !is_retryable(&error) || !self.can_run_again(&error) {
                 break;
             }
             if let Err(error) = self.run_again(error.clone()).await {

@@ -64,7 +64,7 @@ impl Session {
         }
         let result = self.collect().await;
         match result {
-            Err(error) if is_retryable(&error) && self.can_run_again() => {
+            Err(error) if is_retryable(&error) && self.can_run_again(&error) => {
                 self.run_again(error).await?;
                 if look_at_keys { self.collect().await } else { Ok(()) }
             }

@@ -91,6 +91,7 @@ pub(super) async fn run(queue: Arc<Queue>, number: u32, job: Job) {
 
 async fn attempts(queue: &Arc<Queue>, number: u32, job: &Job) -> Result<()> {
     let txn = &job.cx.txn;
+    let advisory = job.cx.services.advisory_locks();
     let isolation = txn.isolation();
     let mut seq = job.cx.seq;
     // Behind a statement that has run again only a new number is high enough. At READ COMMITTED
@@ -105,6 +106,7 @@ async fn attempts(queue: &Arc<Queue>, number: u32, job: &Job) -> Result<()> {
     loop {
         let error = match once(job, seq).await {
             Ok(()) => {
+                advisory.settle_statement();
                 txn.end_statement(seq);
                 return Ok(());
             }
@@ -114,6 +116,7 @@ async fn attempts(queue: &Arc<Queue>, number: u32, job: &Job) -> Result<()> {
         // At REPEATABLE READ others may have read at the snapshot that would have to move.
         let may_run_again = error.state() == SqlState::SerializationFailure
             && isolation != Isolation::RepeatableRead
+            && advisory.may_run_again(Some(seq), &error)
             && attempt < ATTEMPTS_MAX;
         if !may_run_again {
             return Err(error);
@@ -122,6 +125,7 @@ async fn attempts(queue: &Arc<Queue>, number: u32, job: &Job) -> Result<()> {
             tokio::time::sleep(Duration::from_millis(u64::from(attempt).min(50))).await;
         }
         let Ok(again) = txn.restart_statement(seq).await else { return Err(error) };
+        advisory.undo_statement(seq);
         seq = again;
         job.server.counters.server_retries.add(&error);
         queue.with_ledger(|ledger| ledger.note_again(seq.number(), number));

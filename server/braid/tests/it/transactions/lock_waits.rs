@@ -321,3 +321,109 @@ fn the_lock_table_has_a_limit() {
         client.batch_execute(sql).await.expect("is within the limit");
     });
 }
+
+const ADVISORY: &str = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'";
+
+/// Over TiKV taking an advisory lock is refused; giving back what is not there is not.
+async fn advisory_locks_are_refused(server: &Server) -> bool {
+    if !braid_testkit::store::is_tikv() {
+        return false;
+    }
+    let client = connect(server.sql_url(), None).await;
+    for call in ["pg_advisory_lock(1)", "pg_try_advisory_xact_lock_shared(1, 2)"] {
+        let error = client.batch_execute(&format!("SELECT {call}")).await.expect_err("is refused");
+        assert_eq!(error.code(), Some(&SqlState::FEATURE_NOT_SUPPORTED));
+    }
+    let sql = "SELECT pg_advisory_unlock(1), pg_advisory_unlock_all()";
+    client.batch_execute(sql).await.expect("has nothing to do");
+    true
+}
+
+#[test]
+fn advisory_locks_end_with_their_session() {
+    run(async {
+        let server = Server::start(Config::new());
+        let watcher = accounts(&server).await;
+        if advisory_locks_are_refused(&server).await {
+            return;
+        }
+        let holder = connect(server.sql_url(), None).await;
+        holder.batch_execute("SELECT pg_advisory_lock(1)").await.expect("is free");
+        let takes = "SELECT pg_advisory_lock(2), pg_advisory_lock_shared(3)";
+        // Idle, idle in a transaction, waiting for a lock, computing.
+        let cases = [
+            (takes.to_owned(), None, 3),
+            (format!("BEGIN; {takes}, pg_advisory_xact_lock(4)"), None, 4),
+            (takes.to_owned(), Some("SELECT pg_advisory_lock(1)"), 4),
+            (takes.to_owned(), Some("SELECT count(*) FROM generate_series(1, 100000000000)"), 3),
+        ];
+        for (first, then, locks) in cases {
+            let mut lost = Raw::connect(server.sql_url()).await;
+            lost.send(&first).await;
+            lost.ready().await;
+            if let Some(then) = then {
+                lost.send(then).await;
+            }
+            until(&watcher, ADVISORY, locks).await;
+            drop(lost);
+            assert!(until(&watcher, ADVISORY, 1).await < SOON, "{first}; {then:?}");
+        }
+        // One that is ended by another session hands its locks to who waits.
+        let ended = connect(server.sql_url(), None).await;
+        ended.batch_execute(takes).await.expect("is free");
+        let pid = number(&ended, "SELECT pg_backend_pid()::int8").await;
+        let waits = holder.batch_execute("SELECT pg_advisory_lock(3)");
+        let ends = async {
+            until(&watcher, WAITING, 1).await;
+            let sql = format!("SELECT pg_terminate_backend({pid}::int4)");
+            watcher.batch_execute(&sql).await.expect("is ended");
+        };
+        let (waited, ()) = tokio::join!(waits, ends);
+        waited.expect("goes on");
+        until(&watcher, ADVISORY, 2).await;
+    });
+}
+
+/// A counter that is read and written by different statements loses nothing, because an advisory
+/// lock keeps the others out.
+#[test]
+fn an_advisory_lock_keeps_others_out() {
+    const CLIENTS: i64 = 6;
+    const ROUNDS: i64 = 20;
+    run(async {
+        let server = Server::start(Config::new());
+        let watcher = accounts(&server).await;
+        if advisory_locks_are_refused(&server).await {
+            return;
+        }
+        let forms = [
+            ("SELECT pg_advisory_lock(7)", "BEGIN", "COMMIT", "SELECT pg_advisory_unlock(7)"),
+            ("BEGIN", "SELECT pg_advisory_xact_lock(7)", "SELECT 1", "COMMIT"),
+        ];
+        let url = server.sql_url().to_owned();
+        let clients = (0..CLIENTS).map(|_| {
+            let url = url.clone();
+            tokio::spawn(async move {
+                let client = connect(&url, None).await;
+                let level = "SET default_transaction_isolation = 'read committed'";
+                client.batch_execute(level).await.expect("is set");
+                for round in 0..ROUNDS {
+                    let (first, second, third, last) = forms[round as usize % forms.len()];
+                    client.batch_execute(first).await.expect("begins");
+                    client.batch_execute(second).await.expect("begins");
+                    let v = number(&client, "SELECT v::int8 FROM account WHERE id = 1").await;
+                    let sql = format!("UPDATE account SET v = {} WHERE id = 1", v + 1);
+                    client.batch_execute(&sql).await.expect("is written");
+                    client.batch_execute(third).await.expect("ends");
+                    client.batch_execute(last).await.expect("ends");
+                }
+            })
+        });
+        for client in clients.collect::<Vec<_>>() {
+            client.await.expect("does its work");
+        }
+        let sum = number(&watcher, "SELECT v::int8 FROM account WHERE id = 1").await;
+        assert_eq!(sum, CLIENTS * ROUNDS);
+        assert_eq!(number(&watcher, ADVISORY).await, 0);
+    });
+}

@@ -1,0 +1,298 @@
+//! Taking advisory locks and giving them back.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use braid_codec::key::AdvisoryKey;
+use braid_kv::{Database, LockStrength, LockWait, Seq, SessionLock, Transaction, TxnId};
+use braid_types::{Error, Result, SqlState};
+use parking_lot::{Mutex, MutexGuard};
+
+use super::ledger::Ledger;
+use crate::ExecContext;
+use crate::errors::from_kv_named;
+
+/// The advisory locks of one session.
+pub struct AdvisoryLocks {
+    kv: Database,
+    /// The number under which the store keeps them.
+    session: TxnId,
+    /// The session has taken a lock, ever: the others pay nothing.
+    is_used: AtomicBool,
+    held: Mutex<Held>,
+    warnings: Mutex<Vec<Error>>,
+}
+
+#[derive(Default)]
+struct Held {
+    ledger: Ledger,
+    /// What the store keeps.
+    granted: HashMap<AdvisoryKey, LockStrength>,
+    /// The store keeps more than is counted, for a statement that runs again.
+    has_spare: bool,
+    /// The session has ended.
+    is_over: bool,
+}
+
+/// A lock that is asked for.
+#[derive(Clone, Copy)]
+pub(crate) struct Wanted {
+    pub key: AdvisoryKey,
+    pub strength: LockStrength,
+    pub in_transaction: bool,
+    pub no_wait: bool,
+}
+
+fn unsupported() -> Error {
+    Error::unsupported("an advisory lock over TiKV")
+        .hint("Lock a row instead, for example with SELECT … FOR UPDATE.")
+}
+
+impl AdvisoryLocks {
+    /// None yet, of a session of this database.
+    pub fn new(kv: Database) -> AdvisoryLocks {
+        let session = kv.new_session();
+        AdvisoryLocks {
+            kv,
+            session,
+            is_used: AtomicBool::new(false),
+            held: Mutex::default(),
+            warnings: Mutex::default(),
+        }
+    }
+
+    /// The number under which the store keeps them.
+    pub fn session(&self) -> TxnId {
+        self.session
+    }
+
+    /// Takes a lock; false if another session holds it and the call does not wait.
+    pub(crate) async fn take(&self, cx: &ExecContext, wanted: Wanted) -> Result<bool> {
+        let Wanted { key, strength, .. } = wanted;
+        self.is_used.store(true, Ordering::Release);
+        if self.held.lock().ledger.holds(key, strength) {
+            self.count(cx.seq, wanted);
+            return Ok(true);
+        }
+        let bytes = key.encode();
+        let mut lock = SessionLock {
+            session: self.session,
+            key: &bytes,
+            strength,
+            wait: LockWait::SkipLocked,
+        };
+        let mut given_up = GivenUp { locks: self, key, is_over: false };
+        let named = |error| from_kv_named(error, cx);
+        let answer = cx.txn.lock_for_session(lock).await.map_err(named)?;
+        let is_granted = answer.ok_or_else(unsupported)?;
+        if !is_granted {
+            if wanted.no_wait {
+                return Ok(false);
+            }
+            lock.wait = LockWait::Block;
+            cx.txn.lock_for_session(lock).await.map_err(named)?;
+        }
+        self.note_granted(key, strength)?;
+        given_up.is_over = true;
+        drop(given_up);
+        self.count(cx.seq, wanted);
+        if !is_granted && !cx.txn.is_read_only() {
+            // What the lock protects was changed by those before. Whoever cannot see it goes on
+            // with the old snapshot, which the commit proves.
+            let _ = cx.txn.refresh().await;
+        }
+        Ok(true)
+    }
+
+    fn note_granted(&self, key: AdvisoryKey, strength: LockStrength) -> Result<()> {
+        let mut held = self.held.lock();
+        if held.is_over {
+            // A statement beside the session, whose task has not ended yet.
+            return Err(crate::from_kv(braid_kv::Error::Cancelled));
+        }
+        let granted = held.granted.entry(key).or_insert(strength);
+        *granted = strength.max(*granted);
+        Ok(())
+    }
+
+    fn count(&self, seq: Seq, wanted: Wanted) {
+        let Wanted { key, strength, in_transaction, .. } = wanted;
+        self.held.lock().ledger.take(seq.number(), key, strength, in_transaction);
+    }
+
+    /// Gives back one lock of the session; a warning and false if there is none.
+    pub(crate) fn release(&self, seq: Seq, key: AdvisoryKey, strength: LockStrength) -> bool {
+        let mut held = self.held.lock();
+        let is_held = held.ledger.release(seq.number(), key, strength);
+        if is_held {
+            self.settle(&mut held, key);
+            return true;
+        }
+        let mode = match strength {
+            LockStrength::Shared => "ShareLock",
+            LockStrength::Exclusive => "ExclusiveLock",
+        };
+        let message = format!("you don't own a lock of type {mode}");
+        self.warnings.lock().push(Error::new(SqlState::Warning, message));
+        false
+    }
+
+    /// Gives back all locks of the session.
+    pub(crate) fn release_all(&self, seq: Seq) {
+        if let Some(mut held) = self.used() {
+            held.ledger.release_all(seq.number());
+            self.settle_all(&mut held);
+        }
+    }
+
+    /// `DISCARD ALL`, outside of any statement.
+    pub fn discard(&self) {
+        if let Some(mut held) = self.used() {
+            held.ledger.release_all(0);
+            self.settle_all(&mut held);
+        }
+    }
+
+    /// Warnings for the client, once.
+    pub fn take_warnings(&self) -> Vec<Error> {
+        std::mem::take(&mut *self.warnings.lock())
+    }
+
+    /// The modes in which a lock is held.
+    pub fn modes(&self, key: AdvisoryKey) -> Vec<LockStrength> {
+        let held = self.held.lock();
+        let modes = [LockStrength::Shared, LockStrength::Exclusive];
+        modes.into_iter().filter(|strength| held.ledger.holds(key, *strength)).collect()
+    }
+
+    /// A transaction begins, be it another attempt. The search for deadlocks takes it and its
+    /// session for one.
+    pub fn begin(&self, txn: &Transaction) -> Result<()> {
+        let Some(mut held) = self.used() else { return Ok(()) };
+        held.ledger.begin_transaction();
+        match held.granted.is_empty() {
+            true => Ok(()),
+            false => txn.join_session(self.session).map_err(crate::from_kv),
+        }
+    }
+
+    /// The transaction has ended, with its locks.
+    pub fn end_transaction(&self) {
+        if let Some(mut held) = self.used() {
+            let is_touched = held.ledger.is_touched() || held.has_spare;
+            held.ledger.end_transaction();
+            if is_touched {
+                self.settle_all(&mut held);
+            }
+        }
+    }
+
+    /// The transaction has so many savepoints now: another one was set.
+    pub fn savepoint(&self, depth: usize) {
+        self.held.lock().ledger.deepen(depth);
+    }
+
+    /// Savepoints were released, so many are left.
+    pub fn release_savepoints(&self, depth: usize) {
+        self.held.lock().ledger.merge_down_to(depth);
+    }
+
+    /// A failure, or ROLLBACK TO SAVEPOINT: what was taken at this depth or deeper is given back.
+    pub fn roll_back_from(&self, depth: usize) {
+        if let Some(mut held) = self.used() {
+            held.ledger.drop_from(depth);
+            self.settle_all(&mut held);
+        }
+    }
+
+    /// Whether a statement, or everything since the transaction began, may run again. A deadlock
+    /// would come again as long as the session keeps older locks.
+    pub fn may_run_again(&self, statement: Option<Seq>, error: &Error) -> bool {
+        let Some(held) = self.used() else { return true };
+        let is_deadlock = error.state() == SqlState::DeadlockDetected;
+        held.ledger.can_undo(statement.map(Seq::number))
+            && !(is_deadlock && held.ledger.has_older())
+    }
+
+    /// The statement is going to run again: its counts go, the locks stay for the next attempt.
+    pub fn undo_statement(&self, statement: Seq) {
+        if let Some(mut held) = self.used() {
+            held.ledger.undo(Some(statement.number()));
+            held.has_spare = true;
+        }
+    }
+
+    /// The statement has run again: what its last attempt has not taken is given back.
+    pub fn settle_statement(&self) {
+        if let Some(mut held) = self.used().filter(|held| held.has_spare) {
+            self.settle_all(&mut held);
+        }
+    }
+
+    /// The transaction is going to run again: what it took is given back.
+    pub fn undo_transaction(&self) {
+        if let Some(mut held) = self.used() {
+            held.ledger.undo(None);
+            held.ledger.end_transaction();
+            self.settle_all(&mut held);
+        }
+    }
+
+    /// The session ends.
+    pub fn end_session(&self) {
+        if let Some(mut held) = self.used() {
+            *held = Held { is_over: true, ..Held::default() };
+            drop(self.kv.store().release(self.session));
+        }
+    }
+
+    fn used(&self) -> Option<MutexGuard<'_, Held>> {
+        self.is_used.load(Ordering::Acquire).then(|| self.held.lock())
+    }
+
+    /// Leaves the store with what the ledger needs.
+    fn settle(&self, held: &mut Held, key: AdvisoryKey) {
+        let needed = held.ledger.needed(key);
+        if held.granted.get(&key).copied() == needed {
+            return;
+        }
+        match needed {
+            Some(strength) => held.granted.insert(key, strength),
+            None => held.granted.remove(&key),
+        };
+        self.keep(key, needed);
+    }
+
+    fn settle_all(&self, held: &mut Held) {
+        held.has_spare = false;
+        let keys: Vec<AdvisoryKey> = held.granted.keys().copied().collect();
+        for key in keys {
+            self.settle(held, key);
+        }
+    }
+
+    fn keep(&self, key: AdvisoryKey, strength: Option<LockStrength>) {
+        if let Some(locks) = self.kv.store().session_locks() {
+            locks.keep(self.session, &key.encode(), strength);
+        }
+    }
+}
+
+/// A request that was given up, by an error or because nobody waits for it any more: what the
+/// store may have granted at the last moment goes back.
+struct GivenUp<'a> {
+    locks: &'a AdvisoryLocks,
+    key: AdvisoryKey,
+    /// It was granted.
+    is_over: bool,
+}
+
+impl Drop for GivenUp<'_> {
+    fn drop(&mut self) {
+        if self.is_over {
+            return;
+        }
+        let held = self.locks.held.lock();
+        self.locks.keep(self.key, held.granted.get(&self.key).copied());
+    }
+}
