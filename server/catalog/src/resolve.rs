@@ -48,6 +48,16 @@ impl Relation {
         }
     }
 
+    /// The name of its schema.
+    pub fn schema_name(&self, catalog: &Catalog) -> String {
+        match self {
+            Relation::Table(table) | Relation::Index(table, _) => catalog.schema_name(table.schema),
+            Relation::View(view) => catalog.schema_name(view.schema),
+            Relation::Sequence(sequence) => catalog.schema_name(sequence.schema),
+            Relation::Virtual(table) => table.schema.to_owned(),
+        }
+    }
+
     /// Its name without schema.
     pub fn name(&self) -> &str {
         match self {

@@ -285,6 +285,7 @@ states! {
     DuplicateSchema = "42P06",
     DuplicateTable = "42P07",
     AmbiguousParameter = "42P08",
+    AmbiguousAlias = "42P09",
     InvalidColumnReference = "42P10",
     InvalidTableDefinition = "42P16",
     InvalidSchemaDefinition = "42P15",

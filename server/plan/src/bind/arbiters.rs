@@ -12,7 +12,6 @@ use braid_types::{Error, Result, SqlState};
 use super::Binder;
 use super::context::ExprCx;
 use super::scope::Scopes;
-use super::stored::row_scope;
 use crate::expr::{CompareOp, Expr, Slot, conjuncts};
 
 impl Binder<'_> {
@@ -21,6 +20,7 @@ impl Binder<'_> {
         &mut self,
         target: &ConflictTarget,
         table: &Arc<Table>,
+        alias: Option<&str>,
         slots: &[Slot],
     ) -> Result<Vec<IndexNumber>> {
         let (keys, predicate) = match target {
@@ -55,7 +55,7 @@ impl Binder<'_> {
         columns.sort_unstable();
         columns.dedup();
         let given = match predicate {
-            Some(ast) => Some(self.conflict_condition(ast, table, slots)?),
+            Some(ast) => Some(self.conflict_condition(ast, table, alias, slots)?),
             None => None,
         };
         let partial = match &given {
@@ -90,9 +90,10 @@ impl Binder<'_> {
         &mut self,
         ast: &Ast,
         table: &Table,
+        alias: Option<&str>,
         slots: &[Slot],
     ) -> Result<Vec<Expr>> {
-        let scope = row_scope(table, &table.name, slots);
+        let scope = self.target_row(table, alias, slots);
         let scopes = Scopes { scope: &scope, parent: None };
         let e = self.expr(ast, &mut ExprCx::plain(scopes, "index predicates"))?;
         let mut given = Vec::new();

@@ -18,8 +18,8 @@ impl Binder<'_> {
     pub(super) fn bind_delete(&mut self, delete: &AstDelete) -> Result<BoundStatement> {
         let table = self.target_table(&delete.table, "delete from")?;
         self.check(Object::Table(&table), "DELETE")?;
-        let alias = delete.alias.as_ref().map(braid_sql::fold).unwrap_or(table.name.clone());
-        let (node, mut scope) = self.target_scan(&table, &alias);
+        let alias = delete.alias.as_ref().map(braid_sql::fold);
+        let (node, mut scope) = self.target_scan(&table, alias.as_deref());
         let target_slots: Vec<Slot> = node.slots();
         let (input, from_scope) = self.guarding(&table, &target_slots, |this| {
             this.target_input(node, &scope, &delete.using)

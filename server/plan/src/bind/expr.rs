@@ -147,8 +147,8 @@ impl Binder<'_> {
         // A table's name alone is its whole row.
         let mut scopes = Some(&cx.scopes);
         while let Some(level) = scopes {
-            if level.scope.tables.contains(&name) {
-                return self.whole_row(level.scope.columns_of(&name));
+            if level.scope.has_table(None, &name)? {
+                return self.whole_row(level.scope.columns_of(None, &name));
             }
             scopes = level.parent;
         }
@@ -180,21 +180,20 @@ impl Binder<'_> {
 
     fn compound_identifier(&mut self, parts: &[Ident], cx: &mut ExprCx<'_, '_>) -> Result<Expr> {
         let names: Vec<String> = parts.iter().map(braid_sql::fold).collect();
-        let (schema, table, name) = match names.as_slice() {
-            [table, name] => (None, table, name),
-            [schema, table, name] => (Some(schema.as_str()), table, name),
-            [_, schema, table, name] => (Some(schema.as_str()), table, name),
-            _ => return Err(Error::unsupported("a name of more than four parts")),
+        let Some((name, qualifier)) = names.split_last() else {
+            return Err(Error::internal("a column reference without a name"));
         };
+        let (schema, table) = self.table_name(qualifier, Some(name))?;
         let mut scopes = Some(&cx.scopes);
         while let Some(level) = scopes {
+            let found = level.scope.has_table(schema, table)?;
             if let Some(column) = level.scope.find_in(schema, table, name)? {
                 return self.column(column);
             }
             if let Some(expr) = self.system_column_of(schema, table, name, level.scope)? {
                 return Ok(expr);
             }
-            if level.scope.tables.contains(table) {
+            if found {
                 return Err(Error::new(
                     SqlState::UndefinedColumn,
                     format!("column {table}.{name} does not exist"),
@@ -202,10 +201,7 @@ impl Binder<'_> {
             }
             scopes = level.parent;
         }
-        Err(Error::new(
-            SqlState::UndefinedTable,
-            format!("missing FROM-clause entry for table \"{table}\""),
-        ))
+        Err(self.missing_table(schema, table, &cx.scopes))
     }
 
     fn binary_op(

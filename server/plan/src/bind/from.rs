@@ -12,7 +12,7 @@ use braid_types::{Error, Result, SqlState, SqlType};
 use super::context::ExprCx;
 use super::function::{drop_void, function_name};
 use super::query::{BoundQuery, plain_column};
-use super::scope::{Scope, ScopeColumn, Scopes};
+use super::scope::{Scope, ScopeColumn, ScopeTable, Scopes};
 use super::system_columns::{table_source, virtual_source};
 use super::{Binder, names};
 use crate::expr::{CompareOp, Expr};
@@ -189,8 +189,19 @@ impl Binder<'_> {
         before: &Scope,
         parent: Option<&Scopes<'_>>,
     ) -> Result<(Node, Scope)> {
-        let around = Scopes { scope: before, parent };
         names::check_aliases(factor)?;
+        let (node, scope) = self.factor_inner(factor, before, parent)?;
+        self.enter_range(&scope);
+        Ok((node, scope))
+    }
+
+    fn factor_inner(
+        &mut self,
+        factor: &TableFactor,
+        before: &Scope,
+        parent: Option<&Scopes<'_>>,
+    ) -> Result<(Node, Scope)> {
+        let around = Scopes { scope: before, parent };
         match factor {
             TableFactor::Table {
                 name, alias, args: None, with_ordinality: false, sample, ..
@@ -198,8 +209,7 @@ impl Binder<'_> {
                 if sample.is_some() {
                     return Err(Error::unsupported("TABLESAMPLE"));
                 }
-                let (node, scope) = self.named_relation(name, alias.as_ref(), parent)?;
-                Ok((node, scope))
+                self.named_relation(name, alias.as_ref())
             }
             TableFactor::Table { name, alias, args, with_ordinality, .. } => {
                 let args = args.as_ref().map_or(&[][..], |args| &args.args);
@@ -258,7 +268,6 @@ impl Binder<'_> {
         &mut self,
         name: &ObjectName,
         alias: Option<&TableAlias>,
-        _parent: Option<&Scopes<'_>>,
     ) -> Result<(Node, Scope)> {
         let parts = name_parts(name);
         let last = parts.last().cloned().unwrap_or_default();
@@ -277,6 +286,8 @@ impl Binder<'_> {
                         self.check(Object::Table(&table), "UPDATE")?;
                     }
                     let (mut node, scope) = self.table_scan(&table, &shown);
+                    let schema = self.cx.catalog.schema_name(table.schema);
+                    let scope = scope.of_relation(&schema, &table.name, alias.is_some());
                     if let Node::Scan(scan) = &mut node {
                         scan.lock = lock;
                     }
@@ -287,12 +298,15 @@ impl Binder<'_> {
                     if self.push_locks(&shown).is_some() {
                         self.check(Object::View(&view), "UPDATE")?;
                     }
-                    self.view(&view, &shown)?
+                    let (node, scope) = self.view(&view, &shown)?;
+                    let schema = self.cx.catalog.schema_name(view.schema);
+                    (node, scope.of_relation(&schema, &view.name, alias.is_some()))
                 }
                 Relation::Virtual(table) => {
                     // Catalog rows are never locked.
                     self.lock_of(&shown);
-                    self.virtual_scan(table, &shown)
+                    let (node, scope) = self.virtual_scan(table, &shown);
+                    (node, scope.of_relation(table.schema, table.name, alias.is_some()))
                 }
                 Relation::Sequence(sequence) if self.lock_of(&shown).is_some() => {
                     return Err(Error::new(
@@ -300,7 +314,11 @@ impl Binder<'_> {
                         format!("cannot lock rows in sequence \"{}\"", sequence.name),
                     ));
                 }
-                Relation::Sequence(sequence) => self.sequence_scan(&sequence, &shown)?,
+                Relation::Sequence(sequence) => {
+                    let (node, scope) = self.sequence_scan(&sequence, &shown)?;
+                    let schema = self.cx.catalog.schema_name(sequence.schema);
+                    (node, scope.of_relation(&schema, &sequence.name, alias.is_some()))
+                }
                 Relation::Index(..) => {
                     return Err(Error::new(
                         SqlState::WrongObjectType,
@@ -340,15 +358,14 @@ impl Binder<'_> {
     /// A scan of all of a table's columns by its primary key.
     pub(super) fn table_scan(&mut self, table: &Arc<Table>, alias: &str) -> (Node, Scope) {
         self.tables.insert(table.id);
-        let schema = self.cx.catalog.schema_name(table.schema);
-        let mut scope = Scope { tables: vec![alias.to_owned()], ..Scope::default() };
+        let mut scope = Scope { tables: vec![ScopeTable::plain(alias)], ..Scope::default() };
         let mut columns = Vec::with_capacity(table.columns.len());
         for (place, column) in table.columns.iter().enumerate() {
             let slot = self.slot();
             columns.push((slot, place));
             scope.columns.push(ScopeColumn {
                 table: alias.to_owned(),
-                schema: Some(schema.clone()),
+                schema: None,
                 name: column.name.clone(),
                 slot,
                 ty: column.ty.clone(),
@@ -359,7 +376,7 @@ impl Binder<'_> {
             });
         }
         let slots: Vec<_> = columns.iter().map(|(slot, _)| *slot).collect();
-        scope.sources.push(table_source(table, alias, &schema, &slots));
+        scope.sources.push(table_source(table, alias, &slots));
         let access = Access { index: 1, bounds: Vec::new(), reverse: false, limit: None };
         let scan = Scan {
             table: table.clone(),
@@ -379,13 +396,12 @@ impl Binder<'_> {
     }
 
     fn virtual_scan(&mut self, table: &'static VirtualTable, alias: &str) -> (Node, Scope) {
-        let mut scope = Scope { tables: vec![alias.to_owned()], ..Scope::default() };
+        let mut scope = Scope { tables: vec![ScopeTable::plain(alias)], ..Scope::default() };
         let mut columns = Vec::with_capacity(table.columns.len());
         for (place, (name, ty)) in table.columns.iter().enumerate() {
             let slot = self.slot();
             columns.push((slot, place));
             scope.columns.push(ScopeColumn {
-                schema: Some(table.schema.to_owned()),
                 origin: (table.oid, place as u16 + 1),
                 ..plain_column(alias, name, slot, ty.clone())
             });
@@ -427,7 +443,7 @@ impl Binder<'_> {
         self.next_slot = inner.next_slot;
         self.next_id = inner.next_id;
         self.tables.append(&mut inner.tables);
-        let mut scope = Scope { tables: vec![alias.to_owned()], ..Scope::default() };
+        let mut scope = Scope { tables: vec![ScopeTable::plain(alias)], ..Scope::default() };
         for (slot, (place, (name, ty))) in
             bound.node.slots().into_iter().zip(view.columns.iter().enumerate())
         {
@@ -487,7 +503,7 @@ impl Binder<'_> {
         };
         let shown = alias.map_or_else(|| function.clone(), |alias| braid_sql::fold(&alias.name));
         self.refuse_lock(&shown, "a function")?;
-        let mut scope = Scope { tables: vec![shown.clone()], ..Scope::default() };
+        let mut scope = Scope { tables: vec![ScopeTable::plain(&shown)], ..Scope::default() };
         let width: usize = calls.iter().map(|(call, _)| call.columns.len()).sum();
         let mut functions = Vec::with_capacity(calls.len());
         for (call, names) in calls {
@@ -527,7 +543,7 @@ fn derived_scope(
             ..plain_column(table, &c.name, *slot, c.ty.clone())
         })
         .collect();
-    let tables = name.map(str::to_owned).into_iter().collect();
+    let tables = name.map(ScopeTable::plain).into_iter().collect();
     let mut scope = Scope { columns, tables, ..Scope::default() };
     if let Some(alias) = alias {
         rename_columns(&mut scope, alias)?;
@@ -538,11 +554,12 @@ fn derived_scope(
 /// `(a JOIN b …) AS t`
 fn name_join(scope: &mut Scope, alias: &TableAlias) -> Result<()> {
     let name = braid_sql::fold(&alias.name);
-    scope.tables = vec![name.clone()];
+    scope.tables = vec![ScopeTable::plain(&name)];
     scope.sources.clear();
     scope.columns.retain(|column| !column.merged);
     for column in &mut scope.columns {
         column.table.clone_from(&name);
+        column.schema = None;
         column.is_row = false;
     }
     rename_columns(scope, alias)

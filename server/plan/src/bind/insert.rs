@@ -15,7 +15,7 @@ use super::context::ExprCx;
 use super::lock::slots_of;
 use super::scope::{Scope, Scopes};
 use super::statement::BoundStatement;
-use super::stored::{refuse_generated, returned_scope, row_scope};
+use super::stored::refuse_generated;
 use crate::expr::{Expr, Slot};
 use crate::node::{Insert, Node, OnConflict, Values};
 use crate::planned::{OutputColumn, StatementKind};
@@ -25,7 +25,8 @@ impl Binder<'_> {
         let table = self.target_table(&insert.table, "insert into")?;
         self.check(Object::Table(&table), "INSERT")?;
         self.tables.insert(table.id);
-        let alias = insert.alias.as_ref().map(braid_sql::fold).unwrap_or(table.name.clone());
+        let alias = insert.alias.as_ref().map(braid_sql::fold);
+        self.enter_range(&self.target_row(&table, alias.as_deref(), &[]));
         let targets = self.insert_targets(insert, &table)?;
         let (input, values) = self.insert_values(insert, &table, &targets)?;
         let row_slots: Vec<Slot> = table.columns.iter().map(|_| self.slot()).collect();
@@ -37,11 +38,11 @@ impl Binder<'_> {
             match &insert.on_conflict {
                 None => OnConflict::Error,
                 Some(clause) => {
-                    self.on_conflict(clause, &table, &alias, &existing_slots, &row_slots)?
+                    self.on_conflict(clause, &table, alias.as_deref(), &existing_slots, &row_slots)?
                 }
             }
         };
-        let mut scope = returned_scope(&table, &alias, &row_slots);
+        let mut scope = self.target_row(&table, alias.as_deref(), &row_slots);
         // UPSERT need not look whether a row was there.
         let replaced = (!insert.upsert).then(|| self.slot());
         scope.sources.iter_mut().for_each(|source| source.replaced = replaced);
@@ -252,11 +253,11 @@ impl Binder<'_> {
         &mut self,
         clause: &AstOnConflict,
         table: &Arc<Table>,
-        alias: &str,
+        alias: Option<&str>,
         existing_slots: &[Slot],
         row_slots: &[Slot],
     ) -> Result<OnConflict> {
-        let indexes = self.arbiters(&clause.target, table, existing_slots)?;
+        let indexes = self.arbiters(&clause.target, table, alias, existing_slots)?;
         if !matches!(clause.target, ConflictTarget::Any) {
             // The answer tells which keys there are.
             self.check(Object::Table(table), "SELECT")?;
@@ -272,8 +273,11 @@ impl Binder<'_> {
             .hint("For example, ON CONFLICT (column_name)."));
         }
         self.check(Object::Table(table), "UPDATE")?;
-        let mut scope = returned_scope(table, alias, existing_slots);
-        scope.merge(row_scope(table, "excluded", row_slots))?;
+        let mut scope = self.target_row(table, alias, existing_slots);
+        let mut excluded = self.target_row(table, Some("excluded"), row_slots);
+        excluded.sources.clear();
+        self.enter_range(&excluded);
+        scope.merge(excluded)?;
         let (assignments, filter) = self.guarding(table, existing_slots, |this| {
             let assignments = this.assignments(assignments, table, &scope)?;
             let Some(ast) = selection else { return Ok((assignments, None)) };

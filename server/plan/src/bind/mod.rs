@@ -22,6 +22,7 @@ mod operators;
 mod output;
 mod privileges;
 mod query;
+mod range_table;
 mod scope;
 mod select;
 mod set_operation;
@@ -75,6 +76,8 @@ pub struct Binder<'a> {
     /// The target of the change being bound, with its slots: an expression of the statement that
     /// reads one of them needs SELECT on the table.
     guarded: Option<(Arc<Table>, Vec<Slot>)>,
+    /// The FROM items of each query around this place, for hints; the innermost query is last.
+    range: Vec<Vec<scope::ScopeTable>>,
 }
 
 /// How deep queries, views and expressions may nest.
@@ -107,6 +110,7 @@ impl<'a> Binder<'a> {
             shared_subqueries: Vec::new(),
             view_owner: None,
             guarded: None,
+            range: Vec::new(),
         }
     }
 

@@ -12,7 +12,7 @@ use super::context::ExprCx;
 use super::function::sort_key;
 use super::lock::{LockClause, SelectLocks};
 use super::operators::check_order;
-use super::scope::{CteDefinition, Scope, ScopeColumn, Scopes};
+use super::scope::{CteDefinition, Scope, ScopeColumn, ScopeTable, Scopes};
 use super::with_order::with_order;
 use crate::expr::{Expr, Slot};
 use crate::node::{
@@ -379,7 +379,7 @@ impl Binder<'_> {
                 format!("WITH query \"{name}\" does not have a RETURNING clause"),
             ));
         }
-        let mut scope = Scope { tables: vec![alias.to_owned()], ..Scope::default() };
+        let mut scope = Scope { tables: vec![ScopeTable::plain(alias)], ..Scope::default() };
         let mut columns = Vec::with_capacity(cte.columns.len());
         for (place, (name, ty)) in cte.columns.into_iter().enumerate() {
             let slot = self.slot();

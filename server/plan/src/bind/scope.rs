@@ -10,7 +10,7 @@ use crate::expr::Slot;
 pub struct ScopeColumn {
     /// The name of its table in the query.
     pub table: String,
-    /// The schema of its table, where `schema.table.column` is allowed.
+    /// The schema of its table, where `schema.table.column` is allowed: an alias hides it.
     pub schema: Option<String>,
     /// Its name.
     pub name: String,
@@ -28,13 +28,24 @@ pub struct ScopeColumn {
     pub origin: (Id, u16),
 }
 
+/// An item of a FROM clause that can be named.
+#[derive(Clone, Debug)]
+pub struct ScopeTable {
+    /// Its alias, or its own name.
+    pub name: String,
+    /// Schema and name of the relation; `None` for a subquery, a function or a WITH entry.
+    pub relation: Option<(String, String)>,
+    /// It has an alias, which hides the relation's own name.
+    pub aliased: bool,
+}
+
 /// The columns of a FROM clause.
 #[derive(Clone, Debug, Default)]
 pub struct Scope {
     /// In order.
     pub columns: Vec<ScopeColumn>,
-    /// The names of tables, for duplicates and whole-row references.
-    pub tables: Vec<String>,
+    /// The tables, for duplicates and whole-row references.
+    pub tables: Vec<ScopeTable>,
     /// The tables whose rows have system columns.
     pub sources: Vec<RowSource>,
 }
@@ -44,7 +55,7 @@ pub struct Scope {
 pub struct RowSource {
     /// The name of the table in the query.
     pub table: String,
-    /// Its schema.
+    /// Its schema, where that may stand before its name.
     pub schema: Option<String>,
     /// Its oid.
     pub relation: Id,
@@ -80,6 +91,29 @@ pub struct CteDefinition {
     pub working: bool,
 }
 
+impl ScopeTable {
+    /// A subquery, a function or a WITH entry.
+    pub fn plain(name: &str) -> Self {
+        Self { name: name.to_owned(), relation: None, aliased: true }
+    }
+
+    /// Whether `name`, or `schema.name`, means this table.
+    pub fn is_named(&self, schema: Option<&str>, name: &str) -> bool {
+        self.name == name && (schema.is_none() || self.schema() == schema)
+    }
+
+    /// Its schema, where that may stand before its name.
+    pub fn schema(&self) -> Option<&str> {
+        self.relation.as_ref().filter(|_| !self.aliased).map(|(schema, _)| schema.as_str())
+    }
+
+    /// Two tables of one name may stand side by side only if their schemas tell them apart.
+    fn collides(&self, other: &Self) -> bool {
+        let apart = matches!((self.schema(), other.schema()), (Some(a), Some(b)) if a != b);
+        self.name == other.name && !apart
+    }
+}
+
 impl Scope {
     /// System columns of these tables need the table's name before them from here on.
     pub fn join_sources(&mut self) {
@@ -88,10 +122,26 @@ impl Scope {
         }
     }
 
+    /// A scope of one relation, whose alias hides its own name.
+    pub fn of_relation(mut self, schema: &str, name: &str, aliased: bool) -> Self {
+        for table in &mut self.tables {
+            table.relation = Some((schema.to_owned(), name.to_owned()));
+            table.aliased = aliased;
+        }
+        for source in &mut self.sources {
+            source.schema = (!aliased).then(|| schema.to_owned());
+        }
+        for column in &mut self.columns {
+            column.schema = (!aliased).then(|| schema.to_owned());
+        }
+        self
+    }
+
     /// Adds another scope's columns; 42712 if a table's name is there twice.
     pub fn merge(&mut self, other: Scope) -> Result<()> {
-        for name in &other.tables {
-            if self.tables.contains(name) {
+        for table in &other.tables {
+            if self.tables.iter().any(|known| known.collides(table)) {
+                let name = &table.name;
                 return Err(Error::new(
                     SqlState::DuplicateAlias,
                     format!("table name \"{name}\" specified more than once"),
@@ -139,8 +189,26 @@ impl Scope {
         Ok(first)
     }
 
+    /// Whether there is a table of that name; 42P09 if there are several.
+    pub fn has_table(&self, schema: Option<&str>, name: &str) -> Result<bool> {
+        match self.tables.iter().filter(|table| table.is_named(schema, name)).count() {
+            0 => Ok(false),
+            1 => Ok(true),
+            _ => Err(Error::new(
+                SqlState::AmbiguousAlias,
+                format!("table reference \"{name}\" is ambiguous"),
+            )),
+        }
+    }
+
     /// The visible columns of a table, in order.
-    pub fn columns_of<'s>(&'s self, table: &'s str) -> impl Iterator<Item = &'s ScopeColumn> {
-        self.columns.iter().filter(move |c| c.table == table && !c.hidden)
+    pub fn columns_of<'s>(
+        &'s self,
+        schema: Option<&'s str>,
+        table: &'s str,
+    ) -> impl Iterator<Item = &'s ScopeColumn> {
+        self.columns.iter().filter(move |c| {
+            c.table == table && !c.hidden && (schema.is_none() || c.schema.as_deref() == schema)
+        })
     }
 }

@@ -12,6 +12,7 @@ use braid_types::cast::CastContext;
 use braid_types::{Error, Result, SqlState, SqlType};
 
 use super::context::{Collector, ExprCx};
+use super::from::name_parts;
 use super::function::sort_key;
 use super::group::Grouping;
 use super::lock::{LockClause, SelectLocks, lock_rows};
@@ -39,6 +40,16 @@ impl Binder<'_> {
         if select.qualify.is_some() || select.top.is_some() || !select.lateral_views.is_empty() {
             return Err(Error::unsupported("this SELECT clause"));
         }
+        self.in_range(|this| this.select_body(select, order, locks, parent))
+    }
+
+    fn select_body(
+        &mut self,
+        select: &Select,
+        order: &[&OrderByExpr],
+        locks: SelectLocks,
+        parent: Option<&Scopes<'_>>,
+    ) -> Result<BoundQuery> {
         let keep_unknown = std::mem::take(&mut self.keep_unknown);
         for clause in &locks.clauses {
             clause.check_select(select)?;
@@ -197,10 +208,13 @@ impl Binder<'_> {
                     SelectItemQualifiedWildcardKind::ObjectName(name),
                     _,
                 ) => {
-                    let table = name.0.last().and_then(|part| part.as_ident());
-                    let table = table.map(braid_sql::fold).unwrap_or_default();
-                    let found = scope_of_table(&scopes, &table)?;
-                    for column in found.columns_of(&table) {
+                    let parts = name_parts(name);
+                    let place = name.0.first().and_then(|part| part.as_ident());
+                    let place = place.map_or(0, |ident| braid_sql::offset_of(ident.span));
+                    let at = |error: Error| error.position(place);
+                    let (schema, table) = self.table_name(&parts, None).map_err(at)?;
+                    let found = self.scope_of_table(&scopes, schema, table).map_err(at)?;
+                    for column in found.columns_of(schema, table) {
                         self.check_guarded(column.slot)?;
                         items.push(self.star_item(column));
                     }
@@ -342,17 +356,4 @@ impl Binder<'_> {
         }
         Ok(Some(on))
     }
-}
-
-/// The scope, this one or one around it, that has a table of this name.
-fn scope_of_table<'s>(scopes: &Scopes<'s>, table: &str) -> Result<&'s Scope> {
-    let mut level = Some(scopes);
-    while let Some(scopes) = level {
-        if scopes.scope.tables.iter().any(|known| known == table) {
-            return Ok(scopes.scope);
-        }
-        level = scopes.parent;
-    }
-    let message = format!("missing FROM-clause entry for table \"{table}\"");
-    Err(Error::new(SqlState::UndefinedTable, message))
 }

@@ -36,19 +36,19 @@ impl Binder<'_> {
             }
             Statement::Insert(insert) => {
                 let ctes = self.optional_with(insert.with.as_ref())?;
-                let mut bound = self.bind_insert(insert)?;
+                let mut bound = self.in_range(|this| this.bind_insert(insert))?;
                 wrap(&mut bound, ctes);
                 bound
             }
             Statement::Update(update) => {
                 let ctes = self.optional_with(update.with.as_ref())?;
-                let mut bound = self.bind_update(update)?;
+                let mut bound = self.in_range(|this| this.bind_update(update))?;
                 wrap(&mut bound, ctes);
                 bound
             }
             Statement::Delete(delete) => {
                 let ctes = self.optional_with(delete.with.as_ref())?;
-                let mut bound = self.bind_delete(delete)?;
+                let mut bound = self.in_range(|this| this.bind_delete(delete))?;
                 wrap(&mut bound, ctes);
                 bound
             }

@@ -9,7 +9,7 @@ use braid_types::{Datum, Error, Result, SqlState, SqlType};
 use super::Binder;
 use super::context::ExprCx;
 use super::query::plain_column;
-use super::scope::{Scope, Scopes};
+use super::scope::{Scope, ScopeTable, Scopes};
 use super::system_columns::table_source;
 use crate::expr::{Expr, Slot};
 use crate::layout;
@@ -65,6 +65,16 @@ pub fn bind_assignment_cast(
 }
 
 impl Binder<'_> {
+    /// A row of the table that a statement changes, as a scope, system columns included. An alias
+    /// hides the table's name.
+    pub(super) fn target_row(&self, table: &Table, alias: Option<&str>, slots: &[Slot]) -> Scope {
+        let schema = self.cx.catalog.schema_name(table.schema);
+        let shown = alias.unwrap_or(&table.name);
+        let mut scope = row_scope(table, shown, slots);
+        scope.sources.push(table_source(table, shown, slots));
+        scope.of_relation(&schema, &table.name, alias.is_some())
+    }
+
     /// A stored expression over a table's row.
     pub(super) fn table_expr(
         &mut self,
@@ -74,7 +84,7 @@ impl Binder<'_> {
         clause: &'static str,
     ) -> Result<Expr> {
         let ast = braid_sql::parse_expr(text)?;
-        let scope = row_scope(table, &table.name, slots);
+        let scope = self.target_row(table, None, slots);
         let scopes = Scopes { scope: &scope, parent: None };
         self.expr(&ast, &mut ExprCx::plain(scopes, clause))
     }
@@ -174,16 +184,9 @@ impl Binder<'_> {
     }
 }
 
-/// A row that a statement returns or changes as a scope, system columns included.
-pub(super) fn returned_scope(table: &Table, alias: &str, slots: &[Slot]) -> Scope {
-    let mut scope = row_scope(table, alias, slots);
-    scope.sources.push(table_source(table, alias, "", slots));
-    scope
-}
-
-/// A table's row as a scope.
+/// A table's row as a scope; its schema is not known there.
 pub(super) fn row_scope(table: &Table, alias: &str, slots: &[Slot]) -> Scope {
-    let mut scope = Scope { tables: vec![alias.to_owned()], ..Scope::default() };
+    let mut scope = Scope { tables: vec![ScopeTable::plain(alias)], ..Scope::default() };
     for (slot, column) in slots.iter().zip(&table.columns) {
         let mut entry = plain_column(alias, &column.name, *slot, column.ty.clone());
         entry.hidden = column.hidden;

@@ -35,13 +35,13 @@ pub(super) fn is_system_column(name: &str) -> bool {
 }
 
 /// The system columns of a table whose columns have these slots.
-pub(super) fn table_source(table: &Table, alias: &str, schema: &str, slots: &[Slot]) -> RowSource {
+pub(super) fn table_source(table: &Table, alias: &str, slots: &[Slot]) -> RowSource {
     let place_of = |id| table.columns.iter().position(|column| column.id == id);
     let key = table.primary.keys.iter().filter_map(|part| place_of(part.column));
     let key = key.filter_map(|place| Some((*slots.get(place)?, table.columns[place].ty.clone())));
     RowSource {
         table: alias.to_owned(),
-        schema: Some(schema.to_owned()),
+        schema: None,
         relation: table.id,
         key: key.collect(),
         has_place: true,
@@ -59,7 +59,7 @@ pub(super) fn virtual_source(
     let (slot, place) = columns.first().filter(|_| table.relkind != 'v')?;
     Some(RowSource {
         table: alias.to_owned(),
-        schema: Some(table.schema.to_owned()),
+        schema: None,
         relation: table.oid,
         // The first column of a catalog table is never NULL.
         key: vec![(*slot, table.columns.get(*place)?.1.clone())],

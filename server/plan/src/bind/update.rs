@@ -17,7 +17,7 @@ use super::from::cross_join;
 use super::lock::{lock_rows, slots_of};
 use super::scope::{Scope, Scopes};
 use super::statement::BoundStatement;
-use super::stored::{refuse_generated, returned_scope};
+use super::stored::refuse_generated;
 use super::system_columns::is_system_column;
 use crate::expr::{Expr, Slot};
 use crate::node::{Filter, LockRows, LockWait, Node, Project, Recheck, RowLock, Update};
@@ -28,8 +28,8 @@ impl Binder<'_> {
     pub(super) fn bind_update(&mut self, update: &AstUpdate) -> Result<BoundStatement> {
         let table = self.target_table(&update.table, "update")?;
         self.check(Object::Table(&table), "UPDATE")?;
-        let alias = update.alias.as_ref().map(braid_sql::fold).unwrap_or(table.name.clone());
-        let (node, mut scope) = self.target_scan(&table, &alias);
+        let alias = update.alias.as_ref().map(braid_sql::fold);
+        let (node, mut scope) = self.target_scan(&table, alias.as_deref());
         let slots = node.slots();
         let (input, from_scope) =
             self.guarding(&table, &slots, |this| this.target_input(node, &scope, &update.from))?;
@@ -43,7 +43,7 @@ impl Binder<'_> {
         })?;
         let row_slots: Vec<Slot> = table.columns.iter().map(|_| self.slot()).collect();
         // RETURNING sees the new row, and FROM's columns as they were.
-        let mut after = returned_scope(&table, &alias, &row_slots);
+        let mut after = self.target_row(&table, alias.as_deref(), &row_slots);
         after.merge(from_scope)?;
         let (columns, returning) =
             self.guarding(&table, &row_slots, |this| this.returning(&update.returning, &after))?;
@@ -74,8 +74,11 @@ impl Binder<'_> {
     }
 
     /// A scan of the table to be changed, whose rows are locked while they are read.
-    pub(super) fn target_scan(&mut self, table: &Arc<Table>, alias: &str) -> (Node, Scope) {
-        let (mut node, scope) = self.table_scan(table, alias);
+    pub(super) fn target_scan(&mut self, table: &Arc<Table>, alias: Option<&str>) -> (Node, Scope) {
+        let (mut node, scope) = self.table_scan(table, alias.unwrap_or(&table.name));
+        let schema = self.context().catalog.schema_name(table.schema);
+        let scope = scope.of_relation(&schema, &table.name, alias.is_some());
+        self.enter_range(&scope);
         if let Node::Scan(scan) = &mut node {
             scan.lock = Some(RowLock { strength: LockStrength::Update, wait: LockWait::Block });
             scan.implicit_lock = true;
