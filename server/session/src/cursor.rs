@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use braid_catalog::CursorInfo;
 use braid_sql::ast::{CursorTarget, DeclareCursor, FetchCursor, FetchDirection, Statement};
-use braid_types::{Error, Result, Row, SqlState};
+use braid_types::{Datum, Error, Result, Row, SqlState};
 
 use crate::client::{Client, Formats};
 use crate::clock::now_micros;
@@ -40,6 +40,7 @@ impl Session {
         &mut self,
         declare: &DeclareCursor,
         outer: &Prepared,
+        params: &Arc<Vec<Datum>>,
     ) -> Result<()> {
         if !declare.hold {
             self.require_block("DECLARE CURSOR")?;
@@ -53,17 +54,17 @@ impl Session {
         }
         let text = outer.parsed.text.get(declare.text.clone()).unwrap_or_default();
         let parsed = self.server.plans.parse(text)?;
-        let prepared = Prepared::new(&name, parsed, Some(0), Vec::new());
+        let prepared = Prepared::new(&name, parsed, Some(0), outer.params.clone());
         let prepared = Arc::new(Box::pin(self.describe_new(prepared)).await?);
-        if prepared.parameters() > 0 {
+        if prepared.parameters() > params.len() {
             return Err(crate::prepared::no_parameter(prepared.parameters()));
         }
         let open = self.ensure_open();
         open.statements += 1;
         let seq = open.txn.next_statement();
-        let running = self.start(&prepared, &Arc::default(), seq).await?;
+        let running = self.start(&prepared, params, seq).await?;
         let formats = if declare.binary { Formats::all_binary() } else { Formats::TEXT };
-        let mut portal = Portal::new(prepared, Arc::default(), formats);
+        let mut portal = Portal::new(prepared, params.clone(), formats);
         portal.run = Run::Open(running);
         portal.cursor = Some(Box::new(CursorState {
             hold: declare.hold,

@@ -71,9 +71,9 @@ impl Session {
             _ => {}
         }
         let tag = if ddl::is_ddl(statement) {
-            self.run_ddl(&prepared, statement).await?
+            self.run_ddl(&prepared, statement, &portal.params).await?
         } else {
-            self.run_command(&prepared, statement).await?
+            self.run_command(&prepared, statement, &portal.params).await?
         };
         Ok(self.complete(client, &tag))
     }
@@ -104,7 +104,12 @@ impl Session {
         self.deliver(portal, rows_max, client).await
     }
 
-    async fn run_ddl(&mut self, prepared: &Prepared, statement: &Statement) -> Result<String> {
+    async fn run_ddl(
+        &mut self,
+        prepared: &Prepared,
+        statement: &Statement,
+        params: &Arc<Vec<Datum>>,
+    ) -> Result<String> {
         if self.modes().read_only {
             return Err(Error::new(
                 SqlState::ReadOnlySqlTransaction,
@@ -120,7 +125,7 @@ impl Session {
             let open = self.ensure_open();
             open.statements += 1;
             let first = open.statements == 1;
-            let result = self.attempt_ddl(prepared, statement, implicit).await;
+            let result = self.attempt_ddl(prepared, statement, params, implicit).await;
             attempt += 1;
             match result {
                 Err(error) if is_retryable(&error) && first && attempt < ATTEMPTS_MAX => {
@@ -143,6 +148,8 @@ impl Session {
         let mut cx = DdlContext {
             exec: &exec,
             text: "",
+            param_types: &[],
+            params: &Arc::default(),
             cache: &self.server.catalog,
             draft: &mut None,
             implicit: true,
@@ -156,6 +163,7 @@ impl Session {
         &mut self,
         prepared: &Prepared,
         statement: &Statement,
+        params: &Arc<Vec<Datum>>,
         implicit: bool,
     ) -> Result<String> {
         let seq = self.ensure_open().txn.next_statement();
@@ -168,6 +176,8 @@ impl Session {
             let mut cx = DdlContext {
                 exec: &exec,
                 text: &prepared.parsed.text,
+                param_types: &prepared.params,
+                params,
                 cache: &self.server.catalog,
                 draft: &mut draft,
                 implicit,
@@ -184,7 +194,12 @@ impl Session {
         result
     }
 
-    async fn run_command(&mut self, prepared: &Prepared, statement: &Statement) -> Result<String> {
+    async fn run_command(
+        &mut self,
+        prepared: &Prepared,
+        statement: &Statement,
+        params: &Arc<Vec<Datum>>,
+    ) -> Result<String> {
         let tag = match statement {
             Statement::Begin(modes) => {
                 self.begin_block(modes)?;
@@ -239,7 +254,7 @@ impl Session {
             Statement::Deallocate(name) => return self.deallocate(name.as_ref()),
             Statement::Discard(kind) => return self.discard(*kind).await,
             Statement::DeclareCursor(declare) => {
-                self.declare(declare, prepared).await?;
+                self.declare(declare, prepared, params).await?;
                 "DECLARE CURSOR"
             }
             Statement::Close(target) => return self.close_cursor(target),

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use braid_sql::ast::{ShowTarget, Statement};
+use braid_plan::PlanContext;
+use braid_sql::ast::{Query, ShowTarget, Statement};
 use braid_types::{Error, Result, SqlState, SqlType};
 use parking_lot::Mutex;
 
@@ -102,6 +103,15 @@ pub(crate) fn is_planned(statement: &Statement) -> bool {
     )
 }
 
+/// The query of DECLARE CURSOR and CREATE TABLE AS, which may have parameters.
+fn query_inside(statement: &Statement) -> Option<&Query> {
+    match statement {
+        Statement::DeclareCursor(declare) => Some(&declare.query),
+        Statement::CreateTable(create) => create.as_query.as_deref(),
+        _ => None,
+    }
+}
+
 /// Whether a failed block takes this statement.
 pub(crate) fn ends_failure(statement: &Statement) -> bool {
     matches!(statement, Statement::Commit { .. } | Statement::Rollback { .. })
@@ -182,7 +192,12 @@ impl Session {
             *prepared.plan.lock() = Some(plan);
             return Ok(prepared);
         }
-        prepared.params = prepared.hints.clone();
+        prepared.params = match query_inside(&statement) {
+            Some(query) if prepared.parameters() > 0 => {
+                self.parameters_of(&prepared, query).await?
+            }
+            _ => prepared.hints.clone(),
+        };
         prepared.columns = match &statement {
             Statement::Show(target) => Some(show::columns(target)),
             Statement::CheckTable(_) => Some(crate::check_table::columns()),
@@ -202,6 +217,17 @@ impl Session {
             return Err(no_parameter(prepared.parameters()));
         }
         Ok(prepared)
+    }
+
+    /// The types of the parameters of a query that is part of a statement.
+    async fn parameters_of(&mut self, prepared: &Prepared, query: &Query) -> Result<Vec<SqlType>> {
+        let seq = self.ensure_open().txn.next_statement();
+        let catalog = self.catalog_ahead(seq).await?;
+        let env = self.environment(&catalog);
+        let path = &env.lookup.path;
+        let cx = PlanContext { catalog: &catalog, path, env: &env, param_types: &prepared.hints };
+        let query = Statement::Query(Box::new(query.clone()));
+        Ok(braid_plan::plan(&query, &cx)?.params)
     }
 
     /// Keeps a prepared statement by its name.

@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use braid_sql::ast::Statement;
 use braid_types::Result;
 
 use crate::client::{Client, Formats};
@@ -172,7 +173,13 @@ impl Session {
                 0 => Ok(prepared),
                 highest => Err(no_parameter(highest)),
             },
-            Some(_) => self.describe_new(prepared).await,
+            Some(statement) => match prepared.parameters() {
+                // PREPARE has parameters of its own.
+                highest if highest > 0 && !matches!(statement, Statement::Prepare(_)) => {
+                    Err(no_parameter(highest))
+                }
+                _ => self.describe_new(prepared).await,
+            },
             None => Ok(prepared),
         }
     }

@@ -168,6 +168,8 @@ async fn change_once(
     let mut own = DdlContext {
         exec: &exec,
         text: cx.text,
+        param_types: cx.param_types,
+        params: cx.params,
         cache: cx.cache,
         draft: &mut draft,
         implicit: false,

@@ -6,8 +6,9 @@ use braid_catalog::{
     Catalog, CatalogCache, CatalogLookup, Draft, Id, IndexNumber, Object, ROOT, SearchPath, Table,
 };
 use braid_kv::{Seq, Transaction};
-use braid_plan::PlanContext;
-use braid_types::{Error, Result, SqlState};
+use braid_plan::{PlanContext, PlannedStatement, plan};
+use braid_sql::ast::Statement;
+use braid_types::{Datum, Error, Result, SqlState, SqlType};
 
 use crate::{ExecContext, from_kv, has_left_on};
 
@@ -17,6 +18,10 @@ pub struct DdlContext<'a> {
     pub exec: &'a ExecContext,
     /// The text that the statement's byte ranges refer to.
     pub text: &'a str,
+    /// The types of the statement's parameters.
+    pub param_types: &'a [SqlType],
+    /// Its parameters: only the query of CREATE TABLE AS has any.
+    pub params: &'a Arc<Vec<Datum>>,
     /// The catalogs of this process.
     pub cache: &'a Arc<CatalogCache>,
     /// The transaction's private catalog; opened by its first DDL statement.
@@ -96,11 +101,24 @@ impl DdlContext<'_> {
 
     /// Calls `f` with what binding an expression needs.
     pub(super) fn plan<T>(&self, f: impl FnOnce(&PlanContext<'_>) -> Result<T>) -> Result<T> {
+        self.plan_typed(&[], f)
+    }
+
+    /// The same for a query that may have the statement's parameters.
+    pub(super) fn plan_query(&self, query: &Statement) -> Result<PlannedStatement> {
+        self.plan_typed(self.param_types, |context| plan(query, context))
+    }
+
+    fn plan_typed<T>(
+        &self,
+        param_types: &[SqlType],
+        f: impl FnOnce(&PlanContext<'_>) -> Result<T>,
+    ) -> Result<T> {
         let catalog = self.catalog();
         let lookup = CatalogLookup::new(catalog.clone(), self.exec.path.clone());
         let env = super::exprs::DraftEnvironment::new(&*self.exec.env, lookup);
         let context =
-            PlanContext { catalog: &catalog, path: &self.exec.path, env: &env, param_types: &[] };
+            PlanContext { catalog: &catalog, path: &self.exec.path, env: &env, param_types };
         f(&context)
     }
 }

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use braid_catalog::{Column, ColumnId, Id, Index, IndexKey, IndexState, Table};
-use braid_plan::plan;
 use braid_sql::ast::{
     self, CreateTable, CreateTableLike, Insert, InsertSource, ObjectName, Query, Returning,
     Statement, TableConstraintKind,
@@ -277,7 +276,7 @@ async fn create_as(
     query: &Query,
 ) -> Result<String> {
     let statement = Statement::Query(Box::new(query.clone()));
-    let planned = cx.plan(|context| plan(&statement, context))?;
+    let planned = cx.plan_query(&statement)?;
     let names = folded(&create.as_columns);
     if names.len() > planned.columns.len() {
         let message = "too many column names were specified";
@@ -314,10 +313,10 @@ async fn insert_query(cx: &DdlContext<'_>, table: &ObjectName, query: &Query) ->
         returning: Returning::None,
     };
     let statement = ast::Statement::Insert(Box::new(insert));
-    let planned = cx.plan(|context| plan(&statement, context))?;
+    let planned = cx.plan_query(&statement)?;
     let mut own = cx.exec.in_transaction(cx.txn().clone(), cx.seq());
     own.catalog = cx.catalog();
-    let mut execution = Execution::start(Arc::new(planned), Arc::default(), Arc::new(own))?;
+    let mut execution = Execution::start(Arc::new(planned), cx.params.clone(), Arc::new(own))?;
     while !execution.next(usize::MAX).await?.is_empty() {}
     let tag = execution.tag();
     Ok(tag.rsplit(' ').next().and_then(|count| count.parse().ok()).unwrap_or(0))
