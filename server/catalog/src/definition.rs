@@ -18,7 +18,13 @@ fn column_list(table: &Table, columns: &[ColumnId]) -> String {
 
 fn key_text(table: &Table, key: &IndexKey) -> String {
     let name = column_name(table, key.column);
-    if key.descending { format!("{name} DESC") } else { name }
+    let direction = match (key.descending, key.nulls_opposed) {
+        (false, false) => "",
+        (false, true) => " NULLS FIRST",
+        (true, false) => " DESC",
+        (true, true) => " DESC NULLS LAST",
+    };
+    name + direction
 }
 
 fn key_list(table: &Table, keys: &[IndexKey]) -> String {

@@ -36,6 +36,9 @@ pub struct Table {
     pub name: String,
     /// Its owner.
     pub owner: Id,
+    /// UNLOGGED. Its rows are as durable as all others; only the catalog shows the difference.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unlogged: bool,
     /// Columns in the order they were added, without dropped ones.
     pub columns: Vec<Column>,
     /// The next column number.
@@ -236,6 +239,17 @@ pub struct IndexKey {
     pub column: ColumnId,
     /// Descending.
     pub descending: bool,
+    /// NULLS FIRST of an ascending key, or NULLS LAST of a descending one. Such a key is stored in
+    /// its direction's own order, so that the planner never takes it for the declared one.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub nulls_opposed: bool,
+}
+
+impl IndexKey {
+    /// Whether NULLs were declared to come first.
+    pub fn declares_nulls_first(&self) -> bool {
+        self.descending != self.nulls_opposed
+    }
 }
 
 /// How far the building of an index got.

@@ -7,7 +7,7 @@ use super::registry::{RowsOf, VirtualContext};
 use super::relations::{index_columns, visible_indexes};
 use super::sheet::{Sheet, count, flag, int, ints, optional, text, vector};
 use super::types::operator_class;
-use crate::{Catalog, ForeignKeyAction, Id, Index, IndexState, Table};
+use crate::{Catalog, ForeignKeyAction, Id, Index, IndexKey, IndexState, Table};
 
 pub(super) fn rows_of(name: &str) -> Option<RowsOf> {
     Some(match name {
@@ -18,8 +18,10 @@ pub(super) fn rows_of(name: &str) -> Option<RowsOf> {
     })
 }
 
-/// `indoption` of a descending key: descending, NULLs first.
-const DESCENDING: i64 = 3;
+/// `indoption` of a key: 1 if it descends, 2 if NULLs come first.
+fn key_options(key: &IndexKey) -> i64 {
+    i64::from(key.descending) | (i64::from(key.declares_nulls_first()) << 1)
+}
 
 fn pg_index(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
     let mut sheet = Sheet::new(
@@ -47,7 +49,7 @@ fn pg_index(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
             let keys = index.keys.iter().map(|key| i64::from(key.column));
             let all = keys.chain(index.storing.iter().map(|id| i64::from(*id)));
             let key_types = || index_columns(table, index).map(|(_, ty)| ty).take(index.keys.len());
-            let options = index.keys.iter().map(|key| if key.descending { DESCENDING } else { 0 });
+            let options = index.keys.iter().map(key_options);
             sheet.push([
                 int(index.id),
                 int(table.id),

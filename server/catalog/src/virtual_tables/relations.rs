@@ -48,6 +48,7 @@ struct ClassRow {
     has_index: bool,
     has_rules: bool,
     has_triggers: bool,
+    unlogged: bool,
     acl: Option<Vec<String>>,
 }
 
@@ -67,6 +68,7 @@ impl ClassRow {
             has_index: false,
             has_rules: false,
             has_triggers: false,
+            unlogged: false,
             acl: None,
         }
     }
@@ -77,6 +79,7 @@ impl ClassRow {
         let known = cx.catalog.statistics_shared().is_known(table.id);
         let mut row = ClassRow::new(table.id, &table.name, table.schema, table.owner, 'r', columns);
         row.am = HEAP;
+        row.unlogged = table.unlogged;
         row.checks = table.checks.len();
         row.rows = known.then_some(statistics.rows);
         row.bytes = if known { statistics.rows.saturating_mul(statistics.row_bytes) } else { 0 };
@@ -90,6 +93,7 @@ impl ClassRow {
         let columns = index.keys.len() + index.storing.len();
         let mut row = ClassRow::new(index.id, &index.name, table.schema, table.owner, 'i', columns);
         row.am = BTREE;
+        row.unlogged = table.unlogged;
         row
     }
 
@@ -121,6 +125,8 @@ fn class_rows(cx: &VirtualContext<'_>) -> Vec<ClassRow> {
         let (name, schema, owner) = (&sequence.name, sequence.schema, sequence.owner);
         let mut row = ClassRow::new(sequence.id, name, schema, owner, 'S', 3);
         row.rows = Some(1);
+        let owner_table = sequence.owned_by.and_then(|(table, _)| catalog.table(table));
+        row.unlogged = owner_table.is_some_and(|table| table.unlogged);
         row.acl = catalog.acl(Object::Sequence(sequence));
         rows.push(row);
     }
@@ -177,7 +183,7 @@ fn pg_class(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
             Datum::Float(rows),
             int(0),
             flag(row.has_index),
-            text("p"),
+            text(if row.unlogged { "u" } else { "p" }),
             letter(row.kind),
             count(row.columns),
             count(row.checks),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use braid_catalog::{ColumnId, Index, Object, StoredDatum, Table};
+use braid_catalog::{ColumnId, Index, IndexNumber, Named, Object, Relation, StoredDatum, Table};
 use braid_sql::ast::{
     AlterAction, AlterTable, ColumnDef, DropBehavior, TableConstraint, TableConstraintKind,
 };
@@ -27,6 +27,13 @@ pub(super) async fn run(cx: &mut DdlContext<'_>, alter: &AlterTable) -> Result<(
         return Ok(());
     }
     for action in &alter.actions {
+        if let AlterAction::Owner(role) = action
+            && let Some(found @ (Relation::View(_) | Relation::Sequence(_))) =
+                cx.find(&alter.name)?
+        {
+            super::rename::change_owner(cx, &found, role)?;
+            continue;
+        }
         let table = cx.own_table(&alter.name)?;
         cx.refuse_if_owed(&table, "ALTER TABLE")?;
         apply(cx, table, action).await?;
@@ -58,6 +65,7 @@ async fn apply(cx: &mut DdlContext<'_>, table: Arc<Table>, action: &AlterAction)
             let spec = KeySpec::written(Some(table.primary.name.clone()), true, columns, &[]);
             replace_primary_key(cx, table, spec).await
         }
+        AlterAction::SetLogged(logged) => set_logged(cx, &table, *logged),
         AlterAction::Owner(role) => {
             let owner = cx.role(role)?;
             super::rename::set_table_owner(cx, &table, owner)
@@ -72,6 +80,28 @@ async fn apply(cx: &mut DdlContext<'_>, table: Arc<Table>, action: &AlterAction)
             Err(Error::unsupported(format_args!("ALTER TABLE ... {what}")))
         }
     }
+}
+
+/// SET LOGGED and UNLOGGED. A permanent table cannot point at one that is not.
+fn set_logged(cx: &mut DdlContext<'_>, table: &Arc<Table>, logged: bool) -> Result<()> {
+    let catalog = cx.catalog();
+    let (own, kind, other) = match logged {
+        true => ("logged", "unlogged", table.foreign_keys.iter().map(|key| key.parent).collect()),
+        false => ("unlogged", "logged", table.referenced_by.clone()),
+    };
+    let unlike = |id: &&braid_catalog::Id| {
+        **id != table.id && catalog.table(**id).is_some_and(|other| other.unlogged == logged)
+    };
+    let others: Vec<braid_catalog::Id> = other;
+    if let Some(other) = others.iter().find(unlike).and_then(|id| catalog.table(*id)) {
+        let message = format!(
+            "could not change table \"{}\" to {own} because it references {kind} table \"{}\"",
+            table.name, other.name
+        );
+        return Err(Error::new(SqlState::InvalidTableDefinition, message));
+    }
+    cx.draft()?.put_table(Table { unlogged: !logged, ..Table::clone(table) });
+    Ok(())
 }
 
 /// 25001 for what works in several transactions of its own.
@@ -300,12 +330,14 @@ async fn add_constraint(
         TableConstraintKind::Unique { columns, storing, .. } => {
             add_unique(cx, table, KeySpec::written(name, false, columns, storing)).await
         }
-        TableConstraintKind::UsingIndex { index, primary: false } => {
-            let index = fold(index);
-            use_index(cx, table, &index, name)
-        }
-        TableConstraintKind::UsingIndex { .. } => {
-            Err(Error::unsupported("PRIMARY KEY USING INDEX"))
+        TableConstraintKind::UsingIndex { index, primary } => {
+            let place = braid_sql::offset_of(constraint.span);
+            let found = usable_index(cx, &table, &fold(index), name.as_deref());
+            let index = found.map_err(|error| error.position(place))?;
+            match primary {
+                true => become_primary(cx, table, index, name).await,
+                false => use_index(cx, &table, index.number, name),
+            }
         }
         TableConstraintKind::Check(expr) => add_check(cx, table, name, expr, None, validate).await,
         TableConstraintKind::ForeignKey(key) => {
@@ -315,28 +347,96 @@ async fn add_constraint(
     }
 }
 
+/// The index of `USING INDEX`, if a constraint can be made of it.
+fn usable_index(
+    cx: &mut DdlContext<'_>,
+    table: &Table,
+    name: &str,
+    constraint: Option<&str>,
+) -> Result<Index> {
+    let wrong = |state: SqlState, message: String| {
+        let detail = "Cannot create a primary key or unique constraint using such an index.";
+        Err(Error::new(state, message).detail(detail))
+    };
+    let Some(index) = table.all_indexes().find(|index| index.name == name) else {
+        let catalog = cx.catalog();
+        let is_elsewhere = matches!(catalog.named(table.schema, name), Some(Named::Index(..)));
+        let (state, message) = if is_elsewhere {
+            let message = format!("index \"{name}\" does not belong to table \"{}\"", table.name);
+            (SqlState::ObjectNotInPrerequisiteState, message)
+        } else {
+            (SqlState::UndefinedObject, format!("index \"{name}\" does not exist"))
+        };
+        return Err(Error::new(state, message));
+    };
+    if index.constraint.is_some() {
+        let message = format!("index \"{name}\" is already associated with a constraint");
+        return Err(Error::new(SqlState::ObjectNotInPrerequisiteState, message));
+    }
+    if !index.unique {
+        return wrong(SqlState::WrongObjectType, format!("\"{name}\" is not a unique index"));
+    }
+    if index.predicate.is_some() {
+        return wrong(SqlState::WrongObjectType, format!("\"{name}\" is a partial index"));
+    }
+    let unusual = index.keys.iter().position(|key| key.descending || key.nulls_opposed);
+    if let Some(place) = unusual {
+        let number = place + 1;
+        let message = format!(
+            "index \"{name}\" column number {number} does not have default sorting behavior"
+        );
+        return wrong(SqlState::WrongObjectType, message);
+    }
+    if let Some(constraint) = constraint.filter(|constraint| *constraint != name) {
+        let message = format!(
+            "ALTER TABLE / ADD CONSTRAINT USING INDEX will rename index \"{name}\" to \"{constraint}\""
+        );
+        cx.notice(SqlState::SuccessfulCompletion, message);
+    }
+    Ok(index.clone())
+}
+
 /// `ADD UNIQUE USING INDEX`: an index that is there becomes the constraint.
 fn use_index(
     cx: &mut DdlContext<'_>,
-    table: Arc<Table>,
-    index: &str,
+    table: &Table,
+    number: IndexNumber,
     name: Option<String>,
 ) -> Result<()> {
-    let mut changed = Table::clone(&table);
-    let Some(found) = changed.indexes.iter_mut().find(|found| found.name == index) else {
-        let message = format!("index \"{index}\" does not exist");
-        return Err(Error::new(SqlState::UndefinedObject, message));
-    };
-    if !found.unique || found.predicate.is_some() {
-        let message = format!("\"{index}\" is not a unique index");
-        return Err(Error::new(SqlState::WrongObjectType, message));
-    }
-    found.constraint = Some(cx.draft()?.allocate_id());
-    if let Some(name) = name {
-        found.name = name;
+    let mut changed = Table::clone(table);
+    let constraint = cx.draft()?.allocate_id();
+    for index in changed.indexes.iter_mut().filter(|index| index.number == number) {
+        index.constraint = Some(constraint);
+        if let Some(name) = &name {
+            index.name.clone_from(name);
+        }
     }
     cx.draft()?.put_table(changed);
     Ok(())
+}
+
+/// `ADD PRIMARY KEY USING INDEX`: rows are kept by the primary key, so that it is made anew over
+/// the index's columns and the index goes.
+async fn become_primary(
+    cx: &mut DdlContext<'_>,
+    table: Arc<Table>,
+    index: Index,
+    name: Option<String>,
+) -> Result<()> {
+    if !table.is_hidden_key(&table.primary) {
+        return Err(multiple_primary_keys(&table.name));
+    }
+    let name_of = |id: &ColumnId| table.column(*id).map(|column| column.name.clone());
+    let columns: Vec<String> = index.keys.iter().filter_map(|key| name_of(&key.column)).collect();
+    let mut spec =
+        KeySpec::constraint(Some(name.unwrap_or_else(|| index.name.clone())), true, columns);
+    spec.storing = index.storing.iter().filter_map(name_of).collect();
+    let mut changed = Table::clone(&table);
+    super::drop::free_index(cx, &mut changed, &index, DropBehavior::Restrict)?;
+    changed.indexes.retain(|other| other.number != index.number);
+    cx.delete_index(&table, &index)?;
+    cx.draft()?.put_table(changed.clone());
+    add_primary_key(cx, Arc::new(changed), spec).await
 }
 
 async fn validate(cx: &mut DdlContext<'_>, table: Arc<Table>, name: &str) -> Result<()> {

@@ -13,6 +13,17 @@ use braid_types::{Error, Result, SqlState};
 use super::DdlContext;
 use super::lookup::{choose_relation_name, duplicate, folded};
 
+/// A column of a key to be made.
+#[derive(Clone, Debug, Default)]
+pub(super) struct SpecKey {
+    /// Its name.
+    pub(super) column: String,
+    /// `DESC`
+    pub(super) descending: bool,
+    /// `NULLS FIRST` or `NULLS LAST` against the direction.
+    pub(super) nulls_opposed: bool,
+}
+
 /// A key to be made: of a constraint or an index.
 #[derive(Clone, Debug, Default)]
 pub(super) struct KeySpec {
@@ -24,8 +35,8 @@ pub(super) struct KeySpec {
     pub(super) unique: bool,
     /// From a constraint rather than CREATE INDEX.
     pub(super) constraint: bool,
-    /// Columns and whether they descend.
-    pub(super) keys: Vec<(String, bool)>,
+    /// Columns and their order.
+    pub(super) keys: Vec<SpecKey>,
     /// INCLUDE, STORING
     pub(super) storing: Vec<String>,
     /// `WHERE`, as text.
@@ -35,7 +46,8 @@ pub(super) struct KeySpec {
 impl KeySpec {
     /// A key constraint over plain columns.
     pub(super) fn constraint(name: Option<String>, primary: bool, columns: Vec<String>) -> Self {
-        let keys = columns.into_iter().map(|column| (column, false)).collect();
+        let keys = columns.into_iter();
+        let keys = keys.map(|column| SpecKey { column, ..SpecKey::default() }).collect();
         KeySpec { name, primary, unique: true, constraint: true, keys, ..KeySpec::default() }
     }
 
@@ -46,7 +58,12 @@ impl KeySpec {
         columns: &[KeyColumn],
         storing: &[braid_sql::ast::Ident],
     ) -> Self {
-        let keys = columns.iter().map(|key| (fold(&key.name), key.descending)).collect();
+        let key = |key: &KeyColumn| SpecKey {
+            column: fold(&key.name),
+            descending: key.descending,
+            nulls_opposed: false,
+        };
+        let keys = columns.iter().map(key).collect();
         let storing = folded(storing);
         KeySpec { name, primary, unique: true, constraint: true, keys, storing, predicate: None }
     }
@@ -80,7 +97,7 @@ fn key_column(table: &Table, name: &str, spec: &KeySpec) -> Result<ColumnId> {
 
 fn key_list(table: &Table, spec: &KeySpec) -> Result<Vec<IndexKey>> {
     let mut keys: Vec<IndexKey> = Vec::with_capacity(spec.keys.len());
-    for (name, descending) in &spec.keys {
+    for SpecKey { column: name, descending, nulls_opposed } in &spec.keys {
         let id = key_column(table, name, spec)?;
         if keys.iter().any(|key| key.column == id) {
             if !spec.constraint {
@@ -99,7 +116,7 @@ fn key_list(table: &Table, spec: &KeySpec) -> Result<Vec<IndexKey>> {
                 "You must specify an operator class for the index or define a default operator class for the data type.",
             ));
         }
-        keys.push(IndexKey { column: id, descending: *descending });
+        keys.push(IndexKey { column: id, descending: *descending, nulls_opposed: *nulls_opposed });
     }
     Ok(keys)
 }
@@ -113,7 +130,7 @@ fn own_names(table: &Table) -> Vec<String> {
 fn index_name(catalog: &Catalog, table: &Table, spec: &KeySpec) -> Result<String> {
     let own = own_names(table);
     let Some(name) = &spec.name else {
-        let keys = spec.keys.iter().map(|(name, _)| name.as_str());
+        let keys = spec.keys.iter().map(|key| key.column.as_str());
         let columns: Vec<&str> = keys.chain(spec.storing.iter().map(String::as_str)).collect();
         let columns = columns.join("_");
         let (addition, label) = match (spec.primary, spec.constraint) {

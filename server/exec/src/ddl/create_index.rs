@@ -8,7 +8,7 @@ use braid_sql::fold;
 use braid_types::{Error, Result, SqlState};
 
 use super::columns::check_collation;
-use super::constraints::KeySpec;
+use super::constraints::{KeySpec, SpecKey};
 use super::create_table::wanted_name;
 use super::lookup::folded;
 use super::relocate::refuse_moving;
@@ -33,11 +33,12 @@ pub(super) fn index_spec(
             ));
         };
         check_collation(key.collation.as_ref())?;
-        // NULLs come last in ascending and first in descending order.
-        if key.nulls_first.is_some_and(|first| first != key.descending) {
-            return Err(Error::unsupported("NULLS FIRST or LAST against the key's direction"));
-        }
-        columns.push((fold(column), key.descending));
+        columns.push(SpecKey {
+            column: fold(column),
+            descending: key.descending,
+            // NULLs come last in ascending and first in descending order.
+            nulls_opposed: key.nulls_first.is_some_and(|first| first != key.descending),
+        });
     }
     let predicate = match predicate {
         Some(expr) => {

@@ -12,7 +12,7 @@ use braid_types::{Error, Result, SqlState, SqlType};
 
 use super::DdlContext;
 use super::columns::{Behind, add_column, check_column_name, check_column_type, push_column};
-use super::constraints::{KeySpec, set_families, set_family};
+use super::constraints::{KeySpec, SpecKey, set_families, set_family};
 use super::create_index::index_spec;
 use super::lookup::{duplicate, folded};
 use crate::Execution;
@@ -35,6 +35,7 @@ pub(super) async fn run(cx: &mut DdlContext<'_>, create: &CreateTable) -> Result
     let owner = cx.user();
     let id = cx.draft()?.allocate_id();
     let mut table = empty_table(id, schema.database, schema.id, &name, owner);
+    table.unlogged = create.unlogged;
     if let Some(query) = &create.as_query {
         return create_as(cx, create, table, query).await;
     }
@@ -67,6 +68,7 @@ fn empty_table(id: Id, database: Id, schema: Id, name: &str, owner: Id) -> Table
         schema,
         name: name.to_owned(),
         owner,
+        unlogged: false,
         columns: Vec::new(),
         next_column: 1,
         primary: Index {
@@ -211,7 +213,7 @@ pub(super) fn add_rowid(cx: &mut DdlContext<'_>, table: &mut Table) -> Result<()
     });
     table.primary.id = cx.draft()?.allocate_id();
     table.primary.name = format!("{}_rowid", table.name);
-    table.primary.keys = vec![IndexKey { column: ROWID, descending: false }];
+    table.primary.keys = vec![IndexKey { column: ROWID, descending: false, nulls_opposed: false }];
     Ok(())
 }
 
@@ -251,8 +253,13 @@ fn copy_columns(cx: &mut DdlContext<'_>, table: &mut Table, like: &CreateTableLi
     }
     if included("indexes") {
         for index in source.all_indexes().filter(|index| !source.is_hidden_key(index)) {
-            let keys =
-                index.keys.iter().filter_map(|key| Some((name_of(key.column)?, key.descending)));
+            let keys = index.keys.iter().filter_map(|key| {
+                Some(SpecKey {
+                    column: name_of(key.column)?,
+                    descending: key.descending,
+                    nulls_opposed: key.nulls_opposed,
+                })
+            });
             let spec = KeySpec {
                 name: None,
                 primary: index.number == source.primary.number,

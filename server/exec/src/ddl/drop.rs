@@ -33,7 +33,6 @@ pub(super) async fn run(cx: &mut DdlContext<'_>, statement: &Drop) -> Result<Str
             super::database::drop(cx, statement)?;
             "DROP DATABASE".to_owned()
         }
-        DropKind::Type => missing(cx, statement, "type", "DROP TYPE")?,
         DropKind::Extension => missing(cx, statement, "extension", "DROP EXTENSION")?,
     };
     Ok(tag)
@@ -43,10 +42,7 @@ pub(super) async fn run(cx: &mut DdlContext<'_>, statement: &Drop) -> Result<Str
 fn missing(cx: &mut DdlContext<'_>, statement: &Drop, kind: &str, tag: &str) -> Result<String> {
     for name in &statement.names {
         let message = format!("{kind} \"{}\" does not exist", parts(name).join("."));
-        if !statement.if_exists {
-            return Err(Error::new(SqlState::UndefinedObject, message));
-        }
-        cx.notice(SqlState::SuccessfulCompletion, format!("{message}, skipping"));
+        skip(cx, SqlState::UndefinedObject, message, statement.if_exists)?;
     }
     Ok(tag.to_owned())
 }
@@ -91,7 +87,8 @@ fn refuse_identity_sequence(catalog: &Catalog, sequence: &braid_catalog::Sequenc
         .hint(format!("You can drop {what} instead.")))
 }
 
-fn find_to_drop(
+/// The relation of `kind` that is to be dropped; a NOTICE and `None` if it may be missing.
+pub(super) fn find_to_drop(
     cx: &mut DdlContext<'_>,
     name: &ObjectName,
     kind: &str,
@@ -108,26 +105,44 @@ fn find_to_drop(
             Err(wrong_kind(found.name(), kind).hint(hint))
         }
         None => {
-            let shown = written.join(".");
-            if let [schema, _] = written.as_slice()
-                && !is_virtual_schema(schema)
-                && cx.catalog().schema_by_name(cx.path().database, schema).is_none()
-            {
-                let message = format!("schema \"{schema}\" does not exist");
-                if !if_exists {
-                    return Err(Error::new(SqlState::InvalidSchemaName, message));
-                }
-                cx.notice(SqlState::SuccessfulCompletion, format!("{message}, skipping"));
+            if lacks_schema(cx, &written, if_exists)? {
                 return Ok(None);
             }
-            let message = format!("{kind} \"{shown}\" does not exist");
-            if !if_exists {
-                return Err(Error::new(undefined(kind, &written).state(), message));
-            }
-            cx.notice(SqlState::SuccessfulCompletion, format!("{message}, skipping"));
+            let message = format!("{kind} \"{}\" does not exist", written.join("."));
+            skip(cx, undefined(kind, &written).state(), message, if_exists)?;
             Ok(None)
         }
     }
+}
+
+/// Whether the schema of a qualified name is missing: a NOTICE with IF EXISTS, else 3F000.
+pub(super) fn lacks_schema(
+    cx: &mut DdlContext<'_>,
+    name: &[String],
+    if_exists: bool,
+) -> Result<bool> {
+    let [.., schema, _] = name else { return Ok(false) };
+    let catalog = cx.catalog();
+    if is_virtual_schema(schema) || catalog.schema_by_name(cx.path().database, schema).is_some() {
+        return Ok(false);
+    }
+    let message = format!("schema \"{schema}\" does not exist");
+    skip(cx, SqlState::InvalidSchemaName, message, if_exists)?;
+    Ok(true)
+}
+
+/// A NOTICE that says that something missing is skipped; without IF EXISTS it is the error.
+pub(super) fn skip(
+    cx: &mut DdlContext<'_>,
+    state: SqlState,
+    message: String,
+    if_exists: bool,
+) -> Result<()> {
+    if !if_exists {
+        return Err(Error::new(state, message));
+    }
+    cx.notice(SqlState::SuccessfulCompletion, format!("{message}, skipping"));
+    Ok(())
 }
 
 /// A dependent with the line that tells of it.
@@ -176,6 +191,16 @@ fn dependents(catalog: &Catalog, id: Id) -> Vec<(Dependent, String)> {
         }
     }
     found
+}
+
+/// Drops relations that no statement has named one by one.
+pub(super) fn drop_relations(
+    cx: &mut DdlContext<'_>,
+    relations: BTreeSet<Id>,
+    behavior: DropBehavior,
+) -> Result<()> {
+    let named = relations.clone();
+    drop_all(cx, Doomed { relations, ..Doomed::default() }, &named, behavior)
 }
 
 /// Drops relations with what they own, and, with CASCADE, what needs them.
@@ -357,11 +382,11 @@ fn indexes(cx: &mut DdlContext<'_>, statement: &Drop) -> Result<()> {
             Some(Relation::Index(table, number)) => (table, number),
             Some(other) => return Err(wrong_kind(other.name(), "index")),
             None => {
-                let message = format!("index \"{}\" does not exist", parts(name).join("."));
-                if !statement.if_exists {
-                    return Err(Error::new(SqlState::UndefinedObject, message));
+                let written = parts(name);
+                if !lacks_schema(cx, &written, statement.if_exists)? {
+                    let message = format!("index \"{}\" does not exist", written.join("."));
+                    skip(cx, SqlState::UndefinedObject, message, statement.if_exists)?;
                 }
-                cx.notice(SqlState::SuccessfulCompletion, format!("{message}, skipping"));
                 continue;
             }
         };

@@ -126,6 +126,10 @@ impl DdlContext<'_> {
             error
         })?;
         self.catalog().check(self.user(), Object::Table(&parent), "REFERENCES")?;
+        if parent.unlogged && !table.unlogged {
+            let message = "constraints on permanent tables may reference only permanent tables";
+            return Err(Error::new(SqlState::InvalidTableDefinition, message));
+        }
         Ok(parent)
     }
 

@@ -37,7 +37,10 @@ pub(super) fn undefined(kind: &str, name: &[String]) -> Error {
         "table" | "relation" => format!("relation \"{name}\" does not exist"),
         kind => format!("{kind} \"{name}\" does not exist"),
     };
-    let state = if kind == "index" { SqlState::UndefinedObject } else { SqlState::UndefinedTable };
+    let state = match kind {
+        "index" | "foreign table" => SqlState::UndefinedObject,
+        _ => SqlState::UndefinedTable,
+    };
     Error::new(state, message)
 }
 

@@ -47,12 +47,26 @@ pub(super) fn run(cx: &mut DdlContext<'_>, statement: &Rename) -> Result<String>
         RenameKind::Column { from, to } => column(cx, &found, &fold(from), &fold(to))?,
         RenameKind::Constraint { from, to } => constraint(cx, &found, &fold(from), &fold(to))?,
         RenameKind::SetSchema(schema) => set_schema(cx, &found, &fold(schema))?,
-        RenameKind::OwnerTo(role) => {
-            let owner = cx.role(role)?;
-            set_owner(cx, &found, owner)?;
-        }
+        RenameKind::OwnerTo(role) => change_owner(cx, &found, role)?,
     }
     Ok(tag)
+}
+
+/// `OWNER TO` of any relation. A sequence that belongs to a column goes with its table only.
+pub(super) fn change_owner(cx: &mut DdlContext<'_>, found: &Relation, role: &Ident) -> Result<()> {
+    cx.check_owner(Object::from(found))?;
+    let owner = cx.role(role)?;
+    let catalog = cx.catalog();
+    if let Relation::Sequence(sequence) = found
+        && sequence.owner != owner
+        && let Some(table) = sequence.owned_by.and_then(|(table, _)| catalog.table(table))
+    {
+        let (name, table) = (&sequence.name, &table.name);
+        let message = format!("cannot change owner of sequence \"{name}\"");
+        return Err(Error::new(SqlState::FeatureNotSupported, message)
+            .detail(format!("Sequence \"{name}\" is linked to table \"{table}\".")));
+    }
+    set_owner(cx, found, owner)
 }
 
 fn to(cx: &mut DdlContext<'_>, found: &Relation, new: &str) -> Result<()> {

@@ -4,8 +4,9 @@ use braid_sql::ast::{AlterIndexAction, Statement};
 use braid_types::{Error, Result};
 
 use super::{
-    DdlContext, alter_table, analyze, comment, create_index, create_table, database, drop, grant,
-    move_index, relocate, rename, roles, schema, sequence, truncate, validate_rows, view,
+    DdlContext, alter_table, analyze, comment, create_index, create_table, database, drop,
+    drop_other, grant, move_index, owned, relocate, rename, roles, schema, sequence, truncate,
+    validate_rows, view,
 };
 
 /// Whether [`run`] carries out this statement.
@@ -15,6 +16,9 @@ pub fn is_ddl(statement: &Statement) -> bool {
         Statement::CreateTable(_)
             | Statement::AlterTable(_)
             | Statement::Drop(_)
+            | Statement::DropOther(_)
+            | Statement::DropOwned(_)
+            | Statement::ReassignOwned(_)
             | Statement::CreateIndex(_)
             | Statement::AlterIndex(_)
             | Statement::CreateView(_)
@@ -113,6 +117,18 @@ async fn dispatch(statement: &Statement, cx: &mut DdlContext<'_>) -> Result<Stri
             "ALTER TABLE"
         }
         Statement::Drop(statement) => return drop::run(cx, statement).await,
+        Statement::DropOther(statement) => {
+            drop_other::run(cx, statement)?;
+            statement.tag
+        }
+        Statement::DropOwned(statement) => {
+            owned::drop(cx, statement)?;
+            "DROP OWNED"
+        }
+        Statement::ReassignOwned(statement) => {
+            owned::reassign(cx, statement)?;
+            "REASSIGN OWNED"
+        }
         Statement::CreateIndex(create) => {
             create_index::run(cx, create).await?;
             "CREATE INDEX"

@@ -401,6 +401,8 @@ pub enum AlterAction {
     AlterPrimaryKey(Vec<KeyColumn>),
     /// `SET (…)` (true) or `RESET (…)` (false): storage parameters.
     Options(bool, Vec<(Ident, Option<Expr>)>),
+    /// `SET LOGGED` (true) or `SET UNLOGGED` (false).
+    SetLogged(bool),
     /// `OWNER TO role`.
     Owner(Ident),
     /// `INTERLEAVE IN …`.

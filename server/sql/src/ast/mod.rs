@@ -10,6 +10,7 @@
 
 mod ddl;
 mod dml;
+mod drop_other;
 mod objects;
 mod session;
 mod statement;
@@ -30,6 +31,7 @@ pub use dml::{
     Delete, Insert, InsertSource, LockStrength, OnConflict, Overriding, Returning, RowLock, Update,
     With,
 };
+pub use drop_other::{DropOther, OtherObject};
 pub use objects::{
     AlterIndex, AlterIndexAction, AlterSequence, AlterTarget, Comment, CommentTarget,
     CreateDatabase, CreateExtension, CreateSchema, CreateSequence, CreateView, Drop, DropBehavior,
@@ -38,8 +40,8 @@ pub use objects::{
 pub use session::{
     AlterUser, Copy, CopyDirection, CopyFormat, CopyOptions, CopySource, CreateUser, CursorTarget,
     DeclareCursor, DiscardKind, DropUser, Execute, Explain, ExplainFormat, FetchCursor,
-    FetchDirection, GrantObjects, GrantPrivileges, Grantee, IsolationLevel, LockTable, Prepare,
-    Privilege, PrivilegeGrant, Reset, RoleGrant, Set, SetScope, SetValue, ShowTarget,
+    FetchDirection, GrantObjects, GrantPrivileges, Grantee, IsolationLevel, LockTable, OwnedBy,
+    Prepare, Privilege, PrivilegeGrant, Reset, RoleGrant, Set, SetScope, SetValue, ShowTarget,
     TransactionModes, UserOption,
 };
 pub use statement::{ParsedStatement, Statement};

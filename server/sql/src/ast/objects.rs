@@ -28,8 +28,6 @@ pub enum DropKind {
     Schema,
     /// `DATABASE`.
     Database,
-    /// `TYPE`.
-    Type,
     /// `EXTENSION`.
     Extension,
 }

@@ -362,6 +362,17 @@ pub enum UserOption {
     Admin(Vec<Ident>),
 }
 
+/// `DROP OWNED BY` or `REASSIGN OWNED BY`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OwnedBy {
+    /// The roles whose objects are meant.
+    pub roles: Vec<Ident>,
+    /// The new owner of `REASSIGN OWNED`.
+    pub to: Option<Ident>,
+    /// `CASCADE` or `RESTRICT` of `DROP OWNED`.
+    pub behavior: DropBehavior,
+}
+
 /// `DROP USER` or `DROP ROLE`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DropUser {

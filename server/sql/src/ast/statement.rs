@@ -3,9 +3,10 @@
 use super::{
     AlterIndex, AlterSequence, AlterTable, AlterUser, Comment, Copy, CreateDatabase,
     CreateExtension, CreateIndex, CreateSchema, CreateSequence, CreateTable, CreateUser,
-    CreateView, CursorTarget, DeclareCursor, Delete, DiscardKind, Drop, DropUser, Execute, Explain,
-    FetchCursor, GrantPrivileges, Ident, Insert, LockTable, ObjectName, Prepare, Query, Rename,
-    Reset, RoleGrant, Set, ShowTarget, TransactionModes, Truncate, Update, With,
+    CreateView, CursorTarget, DeclareCursor, Delete, DiscardKind, Drop, DropOther, DropUser,
+    Execute, Explain, FetchCursor, GrantPrivileges, Ident, Insert, LockTable, ObjectName, OwnedBy,
+    Prepare, Query, Rename, Reset, RoleGrant, Set, ShowTarget, TransactionModes, Truncate, Update,
+    With,
 };
 
 /// One statement of a text, with its place in that text.
@@ -43,6 +44,12 @@ pub enum Statement {
     AlterTable(Box<AlterTable>),
     /// `DROP` of tables, indexes, views, sequences, schemas, databases and other objects.
     Drop(Drop),
+    /// `DROP` of kinds that have no objects of users: functions, triggers, types and others.
+    DropOther(DropOther),
+    /// `DROP OWNED BY`.
+    DropOwned(OwnedBy),
+    /// `REASSIGN OWNED BY`.
+    ReassignOwned(OwnedBy),
     /// `CREATE INDEX`.
     CreateIndex(Box<CreateIndex>),
     /// `ALTER INDEX … SET/RESET (…)` and the like; renaming is [`Statement::Rename`].

@@ -94,12 +94,16 @@ impl Cursor<'_> {
                     };
                     return Ok(Statement::AlterIndex(AlterIndex { name, if_exists, action }));
                 }
+                if self.take_all(&["set", "tablespace"]) {
+                    self.tablespace()?;
+                    let action = AlterIndexAction::Options;
+                    return Ok(Statement::AlterIndex(AlterIndex { name, if_exists, action }));
+                }
                 match self.take_one(&["set", "reset"]) {
                     Some(_) if *self.peek() == Token::LParen => {
                         self.options()?;
                     }
-                    Some(_) => return Err(self.unsupported("ALTER INDEX SET TABLESPACE")),
-                    None => return Err(self.unexpected()),
+                    _ => return Err(self.unexpected()),
                 }
                 let action = AlterIndexAction::Options;
                 Ok(Statement::AlterIndex(AlterIndex { name, if_exists, action }))
@@ -145,6 +149,15 @@ impl Cursor<'_> {
             && let Some(which) = self.take_one(&["set", "reset"])
         {
             return Ok(AlterAction::Options(which == 0, self.options()?));
+        }
+        if self.take_all(&["set", "tablespace"]) {
+            self.tablespace()?;
+            return Ok(AlterAction::Options(true, Vec::new()));
+        }
+        for (word, logged) in [("logged", true), ("unlogged", false)] {
+            if self.take_all(&["set", word]) {
+                return Ok(AlterAction::SetLogged(logged));
+            }
         }
         let known = matches!(
             self.peek_word(),

@@ -31,7 +31,7 @@ impl Cursor<'_> {
         let interleave = self.interleave()?;
         let options = if self.take("with") { self.options()? } else { Vec::new() };
         if self.take("tablespace") {
-            self.ident()?;
+            self.tablespace()?;
         }
         let predicate = self.selection()?;
         Ok(Statement::CreateIndex(Box::new(CreateIndex {

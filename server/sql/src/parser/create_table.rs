@@ -209,9 +209,12 @@ impl Cursor<'_> {
             ColumnConstraintKind::Default(self.default_expr()?)
         } else if self.take("primary") {
             self.expect("key")?;
+            self.index_placement()?;
             ColumnConstraintKind::PrimaryKey
         } else if self.take("unique") {
-            ColumnConstraintKind::Unique { nulls_not_distinct: self.nulls_not_distinct()? }
+            let nulls_not_distinct = self.nulls_not_distinct()?;
+            self.index_placement()?;
+            ColumnConstraintKind::Unique { nulls_not_distinct }
         } else if self.take("check") {
             ColumnConstraintKind::Check(self.check_expr()?)
         } else if self.is("references") {
@@ -433,9 +436,7 @@ impl Cursor<'_> {
         let nulls_not_distinct = !primary && self.nulls_not_distinct()?;
         let columns = self.parens(Self::key_column)?;
         let storing = self.storing()?;
-        if self.take("with") {
-            self.options()?;
-        }
+        self.index_placement()?;
         Ok(if primary {
             TableConstraintKind::PrimaryKey { columns, storing }
         } else {
@@ -500,7 +501,7 @@ impl Cursor<'_> {
             } else if self.take_all(&["without", "oids"]) {
                 // The only choice there is.
             } else if self.take("tablespace") {
-                self.ident()?;
+                self.tablespace()?;
             } else if self.take_all(&["on", "commit"]) {
                 table.on_commit = Some(self.on_commit()?);
             } else if self.take("as") {
@@ -511,6 +512,34 @@ impl Cursor<'_> {
                 return Err(self.unexpected());
             } else {
                 return Ok(());
+            }
+        }
+    }
+
+    /// `[WITH (…)] [USING INDEX TABLESPACE name]` of a key constraint.
+    fn index_placement(&mut self) -> Result<()> {
+        if self.is("with") && *self.peek_nth(1) == Token::LParen {
+            self.advance();
+            self.options()?;
+        }
+        if self.take_all(&["using", "index", "tablespace"]) {
+            self.tablespace()?;
+        }
+        Ok(())
+    }
+
+    /// The name of a tablespace: there is only the default one.
+    pub(crate) fn tablespace(&mut self) -> Result<()> {
+        let name = crate::fold(&self.ident()?);
+        match name.as_str() {
+            "pg_default" => Ok(()),
+            "pg_global" => Err(Error::new(
+                SqlState::InvalidParameterValue,
+                "only shared relations can be placed in pg_global tablespace",
+            )),
+            _ => {
+                let message = format!("tablespace \"{name}\" does not exist");
+                Err(Error::new(SqlState::UndefinedObject, message))
             }
         }
     }

@@ -26,7 +26,6 @@ impl Cursor<'_> {
             Some("sequence") => DropKind::Sequence,
             Some("schema") => DropKind::Schema,
             Some("database") => DropKind::Database,
-            Some("type" | "domain") => DropKind::Type,
             Some("extension") => DropKind::Extension,
             Some("materialized") => {
                 self.advance();
@@ -35,14 +34,16 @@ impl Cursor<'_> {
                 }
                 DropKind::MaterializedView
             }
-            Some("user" | "role" | "group") => return self.drop_user(),
-            Some(
-                word @ ("function" | "procedure" | "routine" | "trigger" | "rule" | "aggregate"
-                | "policy" | "operator" | "cast" | "language" | "owned" | "collation"
-                | "statistics" | "tablespace" | "server" | "publication" | "subscription"
-                | "foreign" | "text" | "event" | "access" | "conversion" | "transform"),
-            ) => return Err(self.unsupported(format!("DROP {}", word.to_ascii_uppercase()))),
-            _ => return Err(self.unexpected()),
+            Some("owned") => return self.drop_owned(),
+            _ => {
+                return match self.drop_other()? {
+                    Some(statement) => Ok(statement),
+                    None if self.is("user") || self.is("role") || self.is("group") => {
+                        self.drop_user()
+                    }
+                    None => Err(self.unexpected()),
+                };
+            }
         };
         self.advance();
         let concurrently = kind == DropKind::Index && self.take("concurrently");

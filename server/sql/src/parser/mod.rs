@@ -12,6 +12,7 @@ mod create_table;
 mod cursor;
 mod dml;
 mod drop;
+mod drop_other;
 mod entry;
 mod explain;
 mod grant;

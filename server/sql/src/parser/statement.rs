@@ -77,6 +77,7 @@ impl Cursor<'_> {
             "vacuum" => self.vacuum(),
             "lock" => self.lock_table(),
             "check" => self.check_table(),
+            "reassign" => self.reassign_owned(),
             "listen" | "unlisten" | "notify" => self.notifications(),
             _ => self.rare(),
         }
@@ -84,8 +85,7 @@ impl Cursor<'_> {
 
     /// Statements that need nothing here, or that PostgreSQL knows and we do not.
     fn rare(&mut self) -> Result<Statement> {
-        const UNSUPPORTED: [&str; 7] =
-            ["do", "call", "load", "refresh", "reassign", "security", "import"];
+        const UNSUPPORTED: [&str; 6] = ["do", "call", "load", "refresh", "security", "import"];
         let name = match self.peek_word() {
             Some("reindex") => "REINDEX",
             Some("cluster") => "CLUSTER",

@@ -5,7 +5,9 @@ use sqlparser::ast::Ident;
 use braid_types::{Error, Result, SqlState};
 
 use super::Cursor;
-use crate::ast::{AlterUser, CreateUser, DropUser, SetScope, Statement, UserOption};
+use crate::ast::{
+    AlterUser, CreateUser, DropBehavior, DropUser, OwnedBy, SetScope, Statement, UserOption,
+};
 
 impl Cursor<'_> {
     /// The name of a user, also `current_user` and the like.
@@ -114,6 +116,23 @@ impl Cursor<'_> {
             user.options = self.user_options()?;
         }
         Ok(Statement::AlterUser(user))
+    }
+
+    /// `DROP OWNED BY …`, at `OWNED`.
+    pub(crate) fn drop_owned(&mut self) -> Result<Statement> {
+        self.expect_all(&["owned", "by"])?;
+        let roles = self.list(Self::role_name)?;
+        let behavior = self.drop_behavior();
+        Ok(Statement::DropOwned(OwnedBy { roles, to: None, behavior }))
+    }
+
+    /// `REASSIGN OWNED BY … TO …`.
+    pub(crate) fn reassign_owned(&mut self) -> Result<Statement> {
+        self.expect_all(&["reassign", "owned", "by"])?;
+        let roles = self.list(Self::role_name)?;
+        self.expect("to")?;
+        let to = Some(self.role_name()?);
+        Ok(Statement::ReassignOwned(OwnedBy { roles, to, behavior: DropBehavior::Restrict }))
     }
 
     /// `DROP USER`, at that word.
