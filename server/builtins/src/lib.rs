@@ -28,6 +28,7 @@ mod integers;
 mod json;
 mod lsns;
 mod numerics;
+mod parameters;
 mod polymorphic;
 mod procedures;
 mod pseudo_types;
@@ -48,6 +49,7 @@ pub use function::{
     Volatility,
 };
 pub use input_functions::input_function;
+pub use parameters::{Parameter, parameters};
 pub use procedures::{Operator, Procedure, arg_oid, operators, procedures};
 pub use pseudo_types::{PSEUDO_TYPES, PseudoType};
 pub use reg::{cast_reg, function_oid, is_reg_cast};

@@ -21,7 +21,7 @@ use crate::portal::Portal;
 use crate::prepared::Prepared;
 use crate::replay::Replay;
 use crate::server::{Permit, Server};
-use crate::settings::{Active, SETTINGS, Settings, is_identity};
+use crate::settings::{Active, Settings, is_identity, settings};
 use crate::shared::{Modes, Shared, State};
 use crate::transaction::{Block, BlockState, Open};
 
@@ -93,7 +93,7 @@ pub struct Session {
 
 /// The settings that clients are told of.
 fn reported_names() -> impl Iterator<Item = &'static str> {
-    SETTINGS.iter().filter(|setting| setting.report).map(|setting| setting.name)
+    settings().iter().filter(|setting| setting.report).map(|setting| setting.name)
 }
 
 impl Session {

@@ -19,7 +19,7 @@ use parking_lot::Mutex;
 
 use crate::entry::SessionEntry;
 use crate::server::Server;
-use crate::settings::{Access, Kind, SETTINGS, Settings, is_identity};
+use crate::settings::{Access, Kind, Settings, is_identity, real_text, settings};
 
 /// The modes of the current transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -300,7 +300,7 @@ impl RuntimeInfo for Shared {
     }
 
     fn settings(&self) -> Vec<SettingInfo> {
-        SETTINGS
+        settings()
             .iter()
             .map(|setting| {
                 let (vartype, unit, min, max, values) = describe_kind(&setting.kind);
@@ -370,7 +370,7 @@ fn describe_kind(kind: &Kind) -> KindFacts {
             None,
         ),
         Kind::Real { min, max } => {
-            ("real", None, Some(min.to_string()), Some(max.to_string()), None)
+            ("real", None, Some(real_text(*min)), Some(real_text(*max)), None)
         }
         Kind::Enum(words) => {
             let words = words.iter().map(|word| (*word).to_owned()).collect();

@@ -1,12 +1,14 @@
 //! Aggregate functions and `GROUPING`.
 
+use std::borrow::Cow;
+
 use braid_builtins::ResolvedAggregate;
 use braid_sql::ast::{Expr as Ast, Function, OrderByExpr};
 use braid_types::{Error, Result, SqlState, SqlType};
 
 use super::Binder;
+use super::arguments::Arguments;
 use super::context::{ExprCx, GroupingCall, IN_AGGREGATE, misplaced};
-use super::function::Arguments;
 use crate::expr::Expr;
 use crate::node::{AggregateCall, SortKey};
 
@@ -119,7 +121,11 @@ impl Binder<'_> {
     }
 
     /// `GROUPING (…)`: a bit mask of the arguments that this row is not grouped by.
-    pub(super) fn grouping(&mut self, list: &[&Ast], cx: &mut ExprCx<'_, '_>) -> Result<Expr> {
+    pub(super) fn grouping(
+        &mut self,
+        list: &[Cow<'_, Ast>],
+        cx: &mut ExprCx<'_, '_>,
+    ) -> Result<Expr> {
         let mut inner = ExprCx::plain(cx.scopes, "GROUPING");
         let args = self.arguments(list, &mut inner)?;
         let slot = self.slot();

@@ -94,6 +94,7 @@ impl Binder<'_> {
                 Ok(case)
             }
             Ast::Function(function) => self.function(function, cx),
+            Ast::QualifiedWildcard(name, _) => self.table_row(name, cx),
             Ast::Tuple(items) => {
                 let items = self.exprs(items, cx)?;
                 self.row(items)
@@ -160,7 +161,10 @@ impl Binder<'_> {
         Err(Error::new(SqlState::UndefinedColumn, format!("column \"{name}\" does not exist")))
     }
 
-    fn whole_row<'s>(&mut self, columns: impl Iterator<Item = &'s ScopeColumn>) -> Result<Expr> {
+    pub(super) fn whole_row<'s>(
+        &mut self,
+        columns: impl Iterator<Item = &'s ScopeColumn>,
+    ) -> Result<Expr> {
         let columns: Vec<&ScopeColumn> = columns.collect();
         if let [column] = columns[..]
             && column.is_row
@@ -173,7 +177,7 @@ impl Binder<'_> {
     }
 
     /// A column that the client named; 42501 if it may not read the target of its change.
-    fn column(&self, column: &ScopeColumn) -> Result<Expr> {
+    pub(super) fn column(&self, column: &ScopeColumn) -> Result<Expr> {
         self.check_guarded(column.slot)?;
         Ok(Expr::Column(column.slot, column.ty.clone()))
     }
@@ -699,6 +703,7 @@ fn position_of(ast: &Ast) -> Option<u32> {
         Ast::Identifier(ident) => ident.span,
         Ast::CompoundIdentifier(parts) => parts.first()?.span,
         Ast::Value(value) => value.span,
+        Ast::QualifiedWildcard(name, _) => name.0.first()?.as_ident()?.span,
         Ast::Function(function) => function.name.0.first()?.as_ident()?.span,
         // PostgreSQL points at an operator, which has no place of its own here.
         _ => return None,

@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use braid_catalog::{Object, Relation, Table, VirtualTable, undefined_relation};
 use braid_sql::ast::{
-    Expr as Ast, FunctionArg, FunctionArgExpr, Join as AstJoin, JoinConstraint, JoinOperator,
-    ObjectName, TableAlias, TableFactor, TableWithJoins,
+    Expr as Ast, Join as AstJoin, JoinConstraint, JoinOperator, ObjectName, TableAlias,
+    TableFactor, TableWithJoins,
 };
 use braid_types::{Error, Result, SqlState, SqlType};
 
+use super::arguments::{Arguments, arguments, listed};
 use super::context::ExprCx;
-use super::function::{drop_void, function_name};
+use super::function::function_name;
 use super::query::{BoundQuery, plain_column};
 use super::scope::{Scope, ScopeColumn, ScopeTable, Scopes};
 use super::system_columns::{table_source, virtual_source};
@@ -212,22 +213,17 @@ impl Binder<'_> {
                 self.named_relation(name, alias.as_ref())
             }
             TableFactor::Table { name, alias, args, with_ordinality, .. } => {
-                let args = args.as_ref().map_or(&[][..], |args| &args.args);
+                let args = listed(args.as_ref().map_or(&[][..], |args| &args.args))?;
                 let calls = vec![self.table_function(name, args, around)?];
                 self.function_factor(calls, *with_ordinality, alias.as_ref(), Some(name))
             }
             TableFactor::Function { name, args, alias, with_ordinality, .. } => {
-                let calls = vec![self.table_function(name, args, around)?];
+                let calls = vec![self.table_function(name, listed(args)?, around)?];
                 self.function_factor(calls, *with_ordinality, alias.as_ref(), Some(name))
             }
             TableFactor::TableFunction { expr: Ast::Function(function), alias } => {
-                let args = super::function::arguments(&function.args)?;
-                let args: Vec<FunctionArg> = args
-                    .list
-                    .into_iter()
-                    .map(|ast| FunctionArg::Unnamed(FunctionArgExpr::Expr(ast.clone())))
-                    .collect();
-                let calls = vec![self.table_function(&function.name, &args, around)?];
+                let args = arguments(&function.args)?;
+                let calls = vec![self.table_function(&function.name, args, around)?];
                 self.function_factor(calls, false, alias.as_ref(), Some(&function.name))
             }
             TableFactor::UNNEST { alias, array_exprs, with_ordinality, .. } => {
@@ -459,18 +455,18 @@ impl Binder<'_> {
     fn table_function(
         &mut self,
         name: &ObjectName,
-        args: &[FunctionArg],
+        mut args: Arguments<'_>,
         scopes: Scopes<'_>,
     ) -> Result<(FunctionCall, Vec<String>)> {
         let function = function_name(name)?;
-        let mut bound = Vec::with_capacity(args.len());
-        for arg in args {
-            let FunctionArg::Unnamed(FunctionArgExpr::Expr(ast)) = arg else {
-                return Err(Error::unsupported(format!("the argument {arg}")));
-            };
-            bound.push(self.expr(ast, &mut ExprCx::plain(scopes, "FROM"))?);
+        let mut cx = ExprCx::plain(scopes, "FROM");
+        if args.has_names() {
+            self.place_arguments(&function, &mut args, &mut cx)?;
         }
-        drop_void(&mut bound);
+        if args.star {
+            return Err(Error::new(SqlState::SyntaxError, "syntax error at or near \"*\""));
+        }
+        let bound = self.arguments(&args.list, &mut cx)?;
         let types: Vec<SqlType> = bound.iter().map(Expr::ty).collect();
         if let Some(resolved) = braid_builtins::resolve_set_function(&function, &types)? {
             let names = resolved.columns.iter().map(|(column, _)| match column.as_str() {

@@ -2,25 +2,15 @@
 //! are functions without parentheses.
 
 use braid_builtins::ResolvedSet;
-use braid_sql::ast::{
-    DuplicateTreatment, Expr as Ast, Function, FunctionArg, FunctionArgExpr,
-    FunctionArgumentClause, FunctionArguments, ObjectName, OrderByExpr,
-};
+use braid_sql::ast::{Function, FunctionArguments, ObjectName, OrderByExpr};
 use braid_types::cast::CastContext;
 use braid_types::{Error, Result, SqlState, SqlType};
 
 use super::Binder;
+use super::arguments::{Arguments, arguments};
 use super::context::{ExprCx, IN_WINDOW_CALL};
 use crate::expr::{CaseExpr, CompareOp, Expr};
 use crate::node::{FunctionCall, SortKey};
-
-/// A function's arguments as written.
-pub(super) struct Arguments<'q> {
-    pub list: Vec<&'q Ast>,
-    pub star: bool,
-    pub distinct: bool,
-    pub order: Vec<&'q OrderByExpr>,
-}
 
 impl Binder<'_> {
     pub(super) fn function(
@@ -40,7 +30,10 @@ impl Binder<'_> {
         {
             return Ok(expr);
         }
-        let arguments = arguments(&function.args)?;
+        let mut arguments = arguments(&function.args)?;
+        if arguments.has_names() {
+            self.place_arguments(&name, &mut arguments, cx)?;
+        }
         if let Some(expr) = self.construct(&name, &arguments, cx)? {
             return Ok(expr);
         }
@@ -71,16 +64,6 @@ impl Binder<'_> {
             return self.set_function(resolved, args, cx);
         }
         self.scalar_call(&name, args, types)
-    }
-
-    pub(super) fn arguments(
-        &mut self,
-        list: &[&Ast],
-        cx: &mut ExprCx<'_, '_>,
-    ) -> Result<Vec<Expr>> {
-        let mut args = list.iter().map(|ast| self.expr(ast, cx)).collect::<Result<Vec<_>>>()?;
-        drop_void(&mut args);
-        Ok(args)
     }
 
     /// A function by name; a type's name with one argument is a cast.
@@ -133,7 +116,7 @@ impl Binder<'_> {
                 Expr::Case(Box::new(CaseExpr { whens, otherwise: a, ty }))
             }
             "row" => {
-                let items = self.arguments(&arguments.list, cx)?;
+                let items = self.row_items(&arguments.list, cx)?;
                 self.row(items)?
             }
             "grouping" => self.grouping(&arguments.list, cx)?,
@@ -270,33 +253,4 @@ pub(super) fn function_name(name: &ObjectName) -> Result<String> {
 /// Takes parameters of type void out of a call's arguments: so JDBC declares what a call returns.
 pub(super) fn drop_void(args: &mut Vec<Expr>) {
     args.retain(|arg| !matches!(arg, Expr::Param(_, SqlType::Void)));
-}
-
-pub(super) fn arguments(args: &FunctionArguments) -> Result<Arguments<'_>> {
-    let mut result =
-        Arguments { list: Vec::new(), star: false, distinct: false, order: Vec::new() };
-    let FunctionArguments::List(list) = args else { return Ok(result) };
-    result.distinct = matches!(list.duplicate_treatment, Some(DuplicateTreatment::Distinct));
-    for arg in &list.args {
-        if result.star {
-            return Err(Error::new(SqlState::SyntaxError, "syntax error at or near \",\""));
-        }
-        match arg {
-            FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => result.list.push(expr),
-            FunctionArg::Unnamed(FunctionArgExpr::Wildcard) if result.list.is_empty() => {
-                result.star = true;
-            }
-            FunctionArg::Unnamed(FunctionArgExpr::Wildcard) => {
-                return Err(Error::new(SqlState::SyntaxError, "syntax error at or near \"*\""));
-            }
-            other => return Err(Error::unsupported(format!("the argument {other}"))),
-        }
-    }
-    for clause in &list.clauses {
-        match clause {
-            FunctionArgumentClause::OrderBy(order) => result.order.extend(order),
-            other => return Err(Error::unsupported(format!("{other} inside a function call"))),
-        }
-    }
-    Ok(result)
 }

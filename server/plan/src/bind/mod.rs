@@ -5,6 +5,7 @@
 
 mod aggregate;
 mod arbiters;
+mod arguments;
 mod cascade;
 mod context;
 mod data_type;

@@ -1,9 +1,13 @@
 //! The tables that a name before a dot can mean, and what to say where it means none.
 
+use braid_sql::ast::ObjectName;
 use braid_types::{Error, Result, SqlState};
 
 use super::Binder;
+use super::context::ExprCx;
+use super::from::name_parts;
 use super::scope::{Scope, ScopeTable, Scopes};
+use crate::expr::Expr;
 
 impl Binder<'_> {
     /// Binds a query or a change at a level of its own.
@@ -52,6 +56,26 @@ impl Binder<'_> {
                 format!("improper qualified name (too many dotted names): {}", shown()),
             )),
         }
+    }
+
+    /// `t.*` as one value: the whole row.
+    pub(super) fn table_row(&mut self, name: &ObjectName, cx: &ExprCx<'_, '_>) -> Result<Expr> {
+        let parts = name_parts(name);
+        let (schema, table) = self.table_name(&parts, None)?;
+        let scope = self.scope_of_table(&cx.scopes, schema, table)?;
+        self.whole_row(scope.columns_of(schema, table))
+    }
+
+    /// `t.*` as the columns of the table.
+    pub(super) fn columns_of(
+        &mut self,
+        name: &ObjectName,
+        cx: &ExprCx<'_, '_>,
+    ) -> Result<Vec<Expr>> {
+        let parts = name_parts(name);
+        let (schema, table) = self.table_name(&parts, None)?;
+        let scope = self.scope_of_table(&cx.scopes, schema, table)?;
+        scope.columns_of(schema, table).map(|column| self.column(column)).collect()
     }
 
     /// The scope, this one or one around it, that has a table of this name; 42P01 if none has.

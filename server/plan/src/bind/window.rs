@@ -10,8 +10,8 @@ use braid_types::cast::CastContext;
 use braid_types::{Error, Result, SqlState, SqlType};
 
 use super::Binder;
+use super::arguments::Arguments;
 use super::context::{ExprCx, IN_AGGREGATE, IN_WINDOW, IN_WINDOW_CALL};
-use super::function::Arguments;
 use crate::expr::{Expr, Slot};
 use crate::node::{Frame, FrameBound, FrameUnits, SortKey, WindowCall, WindowFunction};
 use crate::rules::walk;

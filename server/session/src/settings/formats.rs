@@ -29,6 +29,35 @@ pub(super) fn canonical(setting: &Setting, values: &[String]) -> Result<String> 
             format!("SET {} takes only one argument", setting.name),
         ));
     };
+    let text = of_kind(setting, value)?;
+    refuse_unsupported(setting.name, &text)?;
+    Ok(text)
+}
+
+/// What PostgreSQL can be set to and we cannot.
+fn refuse_unsupported(name: &str, value: &str) -> Result<()> {
+    let lower = name.to_ascii_lowercase();
+    let invalid = |kind: &str| {
+        let message = format!("invalid value for parameter \"{name}\": \"{value}\"");
+        Err(Error::new(SqlState::InvalidParameterValue, message)
+            .detail(format!("{kind} \"{value}\" does not exist.")))
+    };
+    match (lower.as_str(), value) {
+        ("default_with_oids", "on") => Err(Error::new(
+            SqlState::FeatureNotSupported,
+            "tables declared WITH OIDS are not supported",
+        )),
+        ("standard_conforming_strings" | "array_nulls", "off")
+        | ("transform_null_equals", "on") => Err(Error::unsupported(format!("{lower} = {value}"))),
+        ("default_tablespace", "" | "pg_default") => Ok(()),
+        ("default_tablespace", _) => invalid("Tablespace"),
+        ("default_table_access_method", "heap") => Ok(()),
+        ("default_table_access_method", _) => invalid("Table access method"),
+        _ => Ok(()),
+    }
+}
+
+fn of_kind(setting: &Setting, value: &str) -> Result<String> {
     match setting.kind {
         Kind::Bool => {
             parse_bool(value).map(|on| if on { "on" } else { "off" }.to_owned()).ok_or_else(|| {
@@ -46,7 +75,7 @@ pub(super) fn canonical(setting: &Setting, values: &[String]) -> Result<String> 
         }
         Kind::Encoding => encoding(setting, value),
         Kind::Uuid => uuid(value),
-        Kind::Text | Kind::Names | Kind::DateStyle => Ok(value.clone()),
+        Kind::Text | Kind::Names | Kind::DateStyle => Ok(value.to_owned()),
     }
 }
 
@@ -103,12 +132,30 @@ fn real(setting: &Setting, value: &str, min: f64, max: f64) -> Result<String> {
         return Err(Error::new(
             SqlState::InvalidParameterValue,
             format!(
-                "{number} is outside the valid range for parameter \"{}\" ({min} .. {max})",
-                setting.name
+                "{} is outside the valid range for parameter \"{}\" ({} .. {})",
+                real_text(number),
+                setting.name,
+                real_text(min),
+                real_text(max)
             ),
         ));
     }
     Ok(number.to_string())
+}
+
+/// A number in six digits, as C prints it with `%g`.
+pub(crate) fn real_text(number: f64) -> String {
+    if number == 0.0 || (1e-5..1e6).contains(&number.abs()) {
+        return number.to_string();
+    }
+    let text = format!("{number:.5e}");
+    let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+    let digits = digits.trim_end_matches('0').trim_end_matches('.');
+    let (sign, exponent) = match exponent.strip_prefix('-') {
+        Some(exponent) => ('-', exponent),
+        None => ('+', exponent),
+    };
+    format!("{digits}e{sign}{exponent:0>2}")
 }
 
 fn enumeration(setting: &Setting, value: &str, words: &[&str]) -> Result<String> {

@@ -7,6 +7,7 @@
 //! Rules: a value is stored in its canonical text; what the hot path needs of it is parsed once
 //! and kept in [`Active`]; a failed transaction leaves the values as they were before it.
 
+mod accepted;
 mod active;
 mod formats;
 mod table;
@@ -14,7 +15,8 @@ mod units;
 mod values;
 
 pub use active::Active;
-pub use table::{Access, Kind, SETTINGS, Setting, find, is_identity};
+pub(crate) use formats::real_text;
+pub use table::{Access, Kind, Setting, find, is_identity, settings};
 pub(crate) use units::in_unit;
 pub(crate) use values::denied;
 pub use values::{Settings, SettingsMark};

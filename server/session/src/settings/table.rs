@@ -1,5 +1,8 @@
 //! The table of variables: names, kinds, defaults, limits.
 
+use std::sync::LazyLock;
+
+use super::accepted::ACCEPTED;
 use super::units::Unit;
 
 /// What a variable accepts.
@@ -128,8 +131,9 @@ const LOG_LEVELS: Kind = Kind::Enum(&[
 /// The version of this server.
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// Every variable, sorted by lower-case name.
-pub const SETTINGS: &[Setting] = &[
+/// The variables that steer something, and those that the first clients needed, sorted by
+/// lower-case name.
+const SETTINGS: &[Setting] = &[
     reported("application_name", Kind::Text, "", "The name of the client's program."),
     user(
         "backslash_quote",
@@ -139,7 +143,7 @@ pub const SETTINGS: &[Setting] = &[
     ),
     fixed("block_size", "8192", false, "PostgreSQL's page size, which some tools ask for."),
     fixed("braid_version", VERSION, true, "The version of BraidDB."),
-    user("bytea_output", Kind::Enum(&["hex", "escape"]), "hex", "How bytea is printed."),
+    user("bytea_output", Kind::Enum(&["escape", "hex"]), "hex", "How bytea is printed."),
     user(
         "check_function_bodies",
         Kind::Bool,
@@ -391,7 +395,7 @@ pub const SETTINGS: &[Setting] = &[
     fixed("ssl", "off", false, "Whether TLS is offered."),
     reported(
         "standard_conforming_strings",
-        Kind::Enum(&["on"]),
+        Kind::Bool,
         "on",
         "Backslashes in plain strings are literal: always.",
     ),
@@ -410,7 +414,7 @@ pub const SETTINGS: &[Setting] = &[
     ),
     user(
         "synchronous_commit",
-        Kind::Enum(&["on", "off", "local", "remote_write", "remote_apply"]),
+        Kind::Enum(&["local", "remote_write", "remote_apply", "on", "off"]),
         "on",
         "Accepted for PostgreSQL's sake; every commit is synchronous.",
     ),
@@ -474,7 +478,18 @@ pub const SETTINGS: &[Setting] = &[
 
 /// The variable of that name, in any case.
 pub fn find(name: &str) -> Option<&'static Setting> {
-    SETTINGS.iter().find(|setting| setting.name.eq_ignore_ascii_case(name))
+    let mut all = SETTINGS.iter().chain(ACCEPTED);
+    all.find(|setting| setting.name.eq_ignore_ascii_case(name))
+}
+
+/// Every variable, sorted by lower-case name.
+pub fn settings() -> &'static [&'static Setting] {
+    static ALL: LazyLock<Vec<&Setting>> = LazyLock::new(|| {
+        let mut all: Vec<&Setting> = SETTINGS.iter().chain(ACCEPTED).collect();
+        all.sort_by_key(|setting| setting.name.to_lowercase());
+        all
+    });
+    &ALL
 }
 
 /// Whether the variable of that lower-case name says who the session acts as.
@@ -488,7 +503,7 @@ mod tests {
 
     #[test]
     fn the_table_is_sorted_and_without_doubles() {
-        for pair in SETTINGS.windows(2) {
+        for pair in settings().windows(2) {
             let (a, b) = (pair[0].name.to_lowercase(), pair[1].name.to_lowercase());
             assert!(a < b, "{a} {b}");
         }
@@ -497,7 +512,7 @@ mod tests {
     #[test]
     fn every_default_is_accepted_and_canonical() {
         // A transaction has none of its own unless it says so.
-        let with_default = SETTINGS.iter().filter(|s| s.access != Access::Transaction);
+        let with_default = settings().iter().filter(|s| s.access != Access::Transaction);
         for setting in with_default {
             let value = crate::settings::formats::canonical(setting, &[setting.default.to_owned()]);
             assert_eq!(value.unwrap(), setting.default, "{}", setting.name);

@@ -5,6 +5,8 @@
 pub enum Unit {
     /// Milliseconds.
     Millis,
+    /// Seconds.
+    Seconds,
     /// Bytes.
     Bytes,
     /// Kilobytes.
@@ -27,7 +29,7 @@ const SIZES: &[(&str, f64)] = &[
 impl Unit {
     fn suffixes(self) -> &'static [(&'static str, f64)] {
         match self {
-            Unit::Millis => TIMES,
+            Unit::Millis | Unit::Seconds => TIMES,
             Unit::Bytes | Unit::KiloBytes | Unit::Pages => SIZES,
         }
     }
@@ -35,6 +37,7 @@ impl Unit {
     fn base(self) -> f64 {
         match self {
             Unit::Millis => 1e3,
+            Unit::Seconds => 1e6,
             Unit::Bytes => 1.0,
             Unit::KiloBytes => 1024.0,
             Unit::Pages => 8192.0,
@@ -45,6 +48,7 @@ impl Unit {
     pub fn as_str(self) -> &'static str {
         match self {
             Unit::Millis => "ms",
+            Unit::Seconds => "s",
             Unit::Bytes => "B",
             Unit::KiloBytes => "kB",
             Unit::Pages => "8kB",
@@ -54,7 +58,7 @@ impl Unit {
     /// PostgreSQL's hint about suffixes.
     pub fn hint(self) -> &'static str {
         match self {
-            Unit::Millis => {
+            Unit::Millis | Unit::Seconds => {
                 "Valid units for this parameter are \"us\", \"ms\", \"s\", \"min\", \"h\", and \"d\"."
             }
             _ => "Valid units for this parameter are \"B\", \"kB\", \"MB\", \"GB\", and \"TB\".",

@@ -8,7 +8,7 @@ use braid_types::text::parse_uuid;
 use braid_types::{Error, Result, SqlState};
 
 use super::formats::canonical;
-use super::{Access, Active, SETTINGS, Setting, find};
+use super::{Access, Active, Setting, find, settings};
 
 /// See [`Settings::commit_token`].
 const COMMIT_TOKEN: &str = "commit_token";
@@ -296,7 +296,7 @@ impl Settings {
 
     /// Name, value and description of every variable, for `SHOW ALL`.
     pub fn all(&self) -> Vec<(String, String, String)> {
-        let known = SETTINGS.iter().map(|setting| {
+        let known = settings().iter().map(|setting| {
             let value = self.get(setting.name).unwrap_or_default();
             (setting.name.to_owned(), value, setting.description.to_owned())
         });

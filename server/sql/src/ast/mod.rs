@@ -17,6 +17,7 @@ mod statement;
 
 // The query and expression types are one closed set that sqlparser grows with each release;
 // names of ours take precedence over this glob.
+pub use sqlparser::ast::helpers::attached_token::AttachedToken;
 pub use sqlparser::ast::*;
 pub use sqlparser::tokenizer::{Location, Span};
 
