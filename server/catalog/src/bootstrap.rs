@@ -6,7 +6,7 @@ use braid_kv::{Database as Kv, Result as KvResult, TxnOptions};
 
 use crate::store::{Descriptor, FIRST_ID, FORMAT_VERSION, Meta, read_meta, to_json};
 use crate::system_keys::{descriptor_key, version_key};
-use crate::{DEFAULT_DATABASE, Database, Grant, Id, PUBLIC, ROOT, Role, Schema};
+use crate::{DATABASE_OWNER, DEFAULT_DATABASE, Database, Grant, Id, PUBLIC, ROOT, Role, Schema};
 
 /// Makes the catalog of an empty store; checks the format of one that is not.
 /// True if the store was empty.
@@ -56,10 +56,11 @@ fn first_descriptors() -> Vec<(Id, Descriptor)> {
             name: name.to_owned(),
             owner: ROOT,
             grants: Database::first_grants(),
+            settings: Vec::new(),
             comment: None,
         };
         all.push((id, Descriptor::Database(Arc::new(database))));
-        all.push((public, Descriptor::Schema(Arc::new(Schema::public(public, id, ROOT)))));
+        all.push((public, Descriptor::Schema(Arc::new(Schema::public(public, id)))));
     }
     all
 }
@@ -95,13 +96,13 @@ impl Database {
 
 impl Schema {
     /// The schema `public` of a new database: everybody may use it, only its owner create in it.
-    pub fn public(id: Id, database: Id, owner: Id) -> Self {
+    pub fn public(id: Id, database: Id) -> Self {
         let privileges = vec!["USAGE".to_owned()];
         Schema {
             id,
             database,
             name: "public".to_owned(),
-            owner,
+            owner: DATABASE_OWNER,
             grants: vec![Grant { role: PUBLIC, privileges, grant_option: false }],
             comment: Some("standard public schema".to_owned()),
         }

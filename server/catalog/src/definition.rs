@@ -171,6 +171,9 @@ pub(crate) fn shown_default(text: &str, name_of: impl Fn(Id) -> Option<String>) 
 
 fn column_text(catalog: &Catalog, table: &Table, column: &crate::Column) -> String {
     let mut text = format!("{} {}", quote_ident(&column.name), column.type_name());
+    if let Some(collation) = &column.collation {
+        let _ = write!(text, " COLLATE {}", quote_ident(collation));
+    }
     if let Some(expr) = &column.generated {
         let _ = write!(text, " GENERATED ALWAYS AS {} STORED", parenthesized(expr));
     } else if let Some(identity) = column.identity {

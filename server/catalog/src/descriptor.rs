@@ -84,6 +84,9 @@ pub struct Column {
     /// [`braid_types::datetime::typmod`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub modifier: Option<i32>,
+    /// `COLLATE "C"` or `"POSIX"`, which both compare bytes as the default collation does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub collation: Option<String>,
     /// Whether NULL is allowed.
     pub nullable: bool,
     /// The DEFAULT expression as SQL text.
@@ -430,8 +433,22 @@ pub struct Database {
     pub owner: Id,
     /// Privileges granted on it.
     pub grants: Vec<Grant>,
+    /// ALTER DATABASE … SET and ALTER ROLE … IN DATABASE … SET.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub settings: Vec<DatabaseSetting>,
     /// COMMENT ON DATABASE.
     pub comment: Option<String>,
+}
+
+/// A setting of the sessions in a database, of one role or of all.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DatabaseSetting {
+    /// The role; 0 stands for all of them.
+    pub role: Id,
+    /// The variable's name.
+    pub name: String,
+    /// Its value.
+    pub value: String,
 }
 
 /// A user or role.

@@ -73,5 +73,7 @@ pub use virtual_tables::{
 
 /// The first superuser, `root`.
 pub const ROOT: Id = 10;
+/// The predefined role whose one member is, in each database, the owner of that database.
+pub const DATABASE_OWNER: Id = 6171;
 /// The database `defaultdb`.
 pub const DEFAULT_DATABASE: Id = 100;

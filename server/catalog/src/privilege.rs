@@ -9,7 +9,9 @@ use std::collections::BTreeSet;
 use braid_types::{Error, Result, SqlState};
 
 use crate::virtual_tables::VirtualTable;
-use crate::{Catalog, Database, Grant, Id, Relation, Schema, Sequence, Table, View};
+use crate::{
+    Catalog, DATABASE_OWNER, Database, Grant, Id, Relation, Schema, Sequence, Table, View,
+};
 
 /// The grantee that stands for everybody.
 pub const PUBLIC: Id = 0;
@@ -64,6 +66,18 @@ impl<'a> Object<'a> {
             Object::Schema(schema) => schema.owner,
             Object::Database(database) => database.owner,
             Object::Virtual(_) => crate::ROOT,
+        }
+    }
+
+    /// The database that it is in.
+    pub fn database(&self) -> Option<Id> {
+        match self {
+            Object::Table(table) => Some(table.database),
+            Object::View(view) => Some(view.database),
+            Object::Sequence(sequence) => Some(sequence.database),
+            Object::Schema(schema) => Some(schema.database),
+            Object::Database(database) => Some(database.id),
+            Object::Virtual(_) => None,
         }
     }
 
@@ -137,12 +151,27 @@ impl Catalog {
         role == other || self.is_superuser(role) || self.memberships(role).contains(&other)
     }
 
+    /// Whether a role may act as an object's owner. That of a database is the one member of
+    /// `pg_database_owner` in it.
+    pub fn acts_as_owner(&self, role: Id, object: Object<'_>) -> bool {
+        let owner = object.owner();
+        self.acts_as(role, owner)
+            || object.database().is_some_and(|database| {
+                owner == DATABASE_OWNER && self.owns_database(role, database)
+            })
+    }
+
+    /// Whether a role may act as the owner of a database.
+    pub fn owns_database(&self, role: Id, database: Id) -> bool {
+        self.database(database).is_some_and(|database| self.acts_as(role, database.owner))
+    }
+
     /// Whether a role has a privilege (upper case) on an object.
     pub fn has_privilege(&self, role: Id, object: Object<'_>, privilege: &str) -> bool {
         if let Object::Virtual(_) = object {
             return privilege == "SELECT" || self.is_superuser(role);
         }
-        if self.acts_as(role, object.owner()) {
+        if self.acts_as_owner(role, object) {
             return true;
         }
         let roles = self.memberships(role);
@@ -164,7 +193,7 @@ impl Catalog {
 
     /// 42501 `must be owner of …` unless the role acts as the owner.
     pub fn check_owner(&self, role: Id, object: Object<'_>) -> Result<()> {
-        if !matches!(object, Object::Virtual(_)) && self.acts_as(role, object.owner()) {
+        if !matches!(object, Object::Virtual(_)) && self.acts_as_owner(role, object) {
             return Ok(());
         }
         let (kind, name) = object.describe();

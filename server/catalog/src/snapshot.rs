@@ -14,7 +14,8 @@ use crate::shared_map::SharedMap;
 use crate::statistics::Statistics;
 use crate::store::Descriptor;
 use crate::{
-    Database, Id, Index, IndexNumber, Role, Schema, Sequence, Table, TableStatistics, View,
+    DATABASE_OWNER, Database, Id, Index, IndexNumber, Role, Schema, Sequence, Table,
+    TableStatistics, View,
 };
 
 /// What a name in a schema stands for.
@@ -52,6 +53,10 @@ pub struct Catalog {
 impl Catalog {
     /// A catalog without objects.
     pub(crate) fn empty(version: u64, next_id: Id, statistics: Arc<Statistics>) -> Self {
+        // It is in every catalog and never stored.
+        let mut roles = Map::default();
+        let owner = Role::new(DATABASE_OWNER, "pg_database_owner");
+        roles.insert(DATABASE_OWNER, Arc::new(owner));
         Catalog {
             version,
             next_id,
@@ -60,7 +65,7 @@ impl Catalog {
             sequences: Map::default(),
             schemas: Map::default(),
             databases: Map::default(),
-            roles: Map::default(),
+            roles,
             changes: Arc::default(),
             names: SharedMap::default(),
             statistics,

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use braid_exec::ddl::{self, DdlContext};
 use braid_sql::ast::{
-    DiscardKind, Execute, Prepare, Reset, Set, SetScope, SetValue, ShowTarget, Spanned, Statement,
-    TransactionModes,
+    DiscardKind, Execute, Prepare, Reset, Set, SetScope, SetValue, SettingChange, ShowTarget,
+    Spanned, Statement, TransactionModes,
 };
 use braid_types::{Datum, Error, Result, Row, SqlState, SqlType};
 
@@ -116,6 +116,7 @@ impl Session {
                 "cannot execute DDL in a read-only transaction",
             ));
         }
+        self.check_stored_setting(statement)?;
         let implicit = self.block == Block::None
             && !self.in_simple_list
             && self.open.as_ref().is_none_or(|open| open.statements == 0);
@@ -136,6 +137,24 @@ impl Session {
                 }
                 result => return result,
             }
+        }
+    }
+
+    /// Whether the setting that a statement keeps for later sessions is one, and its value fits.
+    fn check_stored_setting(&self, statement: &Statement) -> Result<()> {
+        let set = match statement {
+            Statement::AlterUser(alter) => alter.set.as_ref(),
+            Statement::AlterDatabase(alter) => match &alter.change {
+                SettingChange::Set(set) => Some(set),
+                SettingChange::Reset(_) => None,
+            },
+            _ => None,
+        };
+        let Some(set) = set else { return Ok(()) };
+        let state = self.shared.state.lock();
+        match &set.value {
+            SetValue::Values(values) => state.settings.check_stored(&set.name, values),
+            SetValue::Default => Ok(()),
         }
     }
 

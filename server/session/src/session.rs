@@ -96,6 +96,17 @@ fn reported_names() -> impl Iterator<Item = &'static str> {
     settings().iter().filter(|setting| setting.report).map(|setting| setting.name)
 }
 
+/// The settings that a session of a role in a database begins with, the strongest first: those of
+/// the role there, those of the role, those of the database.
+fn defaults_of<'d>(role: &'d Role, database: &'d Database) -> Vec<(&'d String, &'d String)> {
+    let of = |id| {
+        let settings = database.settings.iter().filter(move |setting| setting.role == id);
+        settings.map(|setting| (&setting.name, &setting.value))
+    };
+    let own = role.settings.iter().map(|(name, value)| (name, value));
+    of(role.id).chain(own).chain(of(braid_catalog::PUBLIC)).collect()
+}
+
 impl Session {
     pub(crate) fn new(
         server: Arc<Server>,
@@ -106,7 +117,8 @@ impl Session {
         database: &Database,
     ) -> Session {
         let mut start = options.settings;
-        let own = role.settings.iter().filter(|(name, _)| may_start_with(name, role).is_ok());
+        let defaults = defaults_of(role, database);
+        let own = defaults.into_iter().filter(|(name, _)| may_start_with(name, role).is_ok());
         for (name, value) in own.filter(|(name, _)| !is_identity(&name.to_ascii_lowercase())) {
             // A default that is no longer valid must not keep its user out.
             if let Ok(value) = Settings::check(name, std::slice::from_ref(value)) {

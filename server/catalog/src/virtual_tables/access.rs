@@ -1,10 +1,12 @@
 //! Databases and roles: `pg_database`, `pg_authid` and the views on it, memberships.
 
+use std::collections::BTreeSet;
+
 use braid_types::{Datum, Result, Row, SqlType};
 
 use super::registry::{RowsOf, VirtualContext};
 use super::sheet::{Sheet, acl_items, flag, int, ints, optional, text, texts};
-use crate::{Object, ROOT, Role};
+use crate::{Id, Object, ROOT, Role};
 
 pub(super) fn rows_of(name: &str) -> Option<RowsOf> {
     Some(match name {
@@ -52,6 +54,23 @@ fn pg_database(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
             text("C"),
             text("C.UTF-8"),
             acl_items(cx.catalog.acl(Object::Database(database))),
+        ]);
+    }
+    // Tools expect PostgreSQL's templates. Nobody can connect to them.
+    for (oid, name) in [(4, "template0"), (1, "template1")] {
+        sheet.push([
+            int(oid),
+            text(name),
+            int(ROOT),
+            int(6),
+            text("c"),
+            flag(true),
+            flag(false),
+            int(-1),
+            int(1663),
+            text("C"),
+            text("C.UTF-8"),
+            acl_items(None),
         ]);
     }
     sheet.rows()
@@ -187,6 +206,14 @@ fn pg_db_role_setting(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
     let mut sheet = Sheet::new("pg_db_role_setting", &["setdatabase", "setrole", "setconfig"]);
     for role in cx.catalog.roles().filter(|role| !role.settings.is_empty()) {
         sheet.push([int(0), int(role.id), settings(role)]);
+    }
+    for database in cx.catalog.databases() {
+        let roles: BTreeSet<Id> = database.settings.iter().map(|setting| setting.role).collect();
+        for role in roles {
+            let own = database.settings.iter().filter(|setting| setting.role == role);
+            let lines = own.map(|setting| format!("{}={}", setting.name, setting.value)).collect();
+            sheet.push([int(database.id), int(role), texts(Some(lines))]);
+        }
     }
     sheet.rows()
 }

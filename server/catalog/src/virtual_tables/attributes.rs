@@ -61,6 +61,15 @@ pub(super) fn collation(ty: &SqlType) -> u32 {
     }
 }
 
+/// The collation of a column: its own, or that of its type.
+pub(super) fn column_collation(column: &Column) -> u32 {
+    match column.collation.as_deref() {
+        Some("C") => 950,
+        Some("POSIX") => 951,
+        _ => collation(&column.ty),
+    }
+}
+
 /// A column of which no more than name and type is known.
 fn plain<'a>(
     relation: Id,
@@ -110,7 +119,7 @@ fn push(sheet: &mut Sheet, attribute: &Attribute<'_>) {
         text(if generated { "s" } else { "" }),
         flag(true),
         int(0),
-        int(collation(ty)),
+        int(column.map_or_else(|| collation(ty), column_collation)),
     ]);
 }
 

@@ -2,7 +2,7 @@
 
 use braid_types::{Datum, Result, Row, SqlType};
 
-use super::attributes::collation;
+use super::attributes::column_collation;
 use super::registry::{RowsOf, VirtualContext};
 use super::relations::{index_columns, visible_indexes};
 use super::sheet::{Sheet, count, flag, int, ints, optional, text, vector};
@@ -49,6 +49,7 @@ fn pg_index(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
             let keys = index.keys.iter().map(|key| i64::from(key.column));
             let all = keys.chain(index.storing.iter().map(|id| i64::from(*id)));
             let key_types = || index_columns(table, index).map(|(_, ty)| ty).take(index.keys.len());
+            let key_columns = index.keys.iter().filter_map(|key| table.column(key.column));
             let options = index.keys.iter().map(key_options);
             sheet.push([
                 int(index.id),
@@ -62,7 +63,7 @@ fn pg_index(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
                 flag(true),
                 flag(true),
                 vector(SqlType::Int2, all),
-                vector(SqlType::Oid, key_types().map(|ty| i64::from(collation(ty)))),
+                vector(SqlType::Oid, key_columns.map(|column| i64::from(column_collation(column)))),
                 vector(SqlType::Oid, key_types().map(|ty| i64::from(operator_class(ty)))),
                 vector(SqlType::Int2, options),
                 optional(index.predicate.as_ref().map(|predicate| format!("({predicate})"))),

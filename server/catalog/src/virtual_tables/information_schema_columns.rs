@@ -107,6 +107,7 @@ fn push(sheet: &mut Sheet, cx: &VirtualContext<'_>, row: &ColumnRow<'_>) {
     let default = row.column.and_then(|column| column.default.as_ref());
     let default = default.filter(|_| row.column.is_some_and(|c| c.identity.is_none()));
     let default = default.map(|text| shown_default(text, |id| cx.lookup.relation_name(id)));
+    let collation = row.column.and_then(|column| column.collation.as_deref());
     sheet.push([
         database(cx),
         text(row.schema),
@@ -122,6 +123,9 @@ fn push(sheet: &mut Sheet, cx: &VirtualContext<'_>, row: &ColumnRow<'_>) {
         radix,
         scale,
         fraction,
+        optional(collation.map(|_| cx.path.database_name.as_str())),
+        optional(collation.map(|_| "pg_catalog")),
+        optional(collation),
         database(cx),
         text("pg_catalog"),
         text(row.ty.short_name()),
@@ -158,6 +162,9 @@ fn columns(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
             "numeric_precision_radix",
             "numeric_scale",
             "datetime_precision",
+            "collation_catalog",
+            "collation_schema",
+            "collation_name",
             "udt_catalog",
             "udt_schema",
             "udt_name",

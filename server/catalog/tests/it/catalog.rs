@@ -30,6 +30,7 @@ fn column(id: ColumnId, name: &str, ty: SqlType) -> Column {
         name: name.to_owned(),
         ty,
         modifier: None,
+        collation: None,
         nullable: id != 1,
         default: None,
         generated: None,

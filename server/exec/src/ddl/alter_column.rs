@@ -8,7 +8,7 @@ use braid_sql::ast::{AlterColumnAction, DataType, Expr, IdentityMode, ObjectName
 use braid_types::{Datum, Error, Result, SqlState, SqlType};
 
 use super::DdlContext;
-use super::columns::{check_collation, check_column_type};
+use super::columns::{check_column_type, collation_of};
 use super::lookup::undefined_column;
 use super::sequence::apply_options;
 
@@ -163,8 +163,8 @@ async fn set_type(
     place: usize,
     new: &NewType<'_>,
 ) -> Result<()> {
-    check_collation(new.collation)?;
     let ty = sql_type_of(new.data_type)?;
+    let collation = collation_of(new.collation, &ty)?;
     let name = old.columns[place].name.clone();
     check_column_type(&name, &ty)?;
     refuse_dependents(cx, old, place, &ty)?;
@@ -181,6 +181,7 @@ async fn set_type(
     let column = &mut changed.columns[place];
     column.ty = ty.clone();
     column.modifier = time_modifier_of(new.data_type);
+    column.collation = collation;
     let new_column = column.clone();
     column.missing = None;
     if let Some(default) = column.default.clone().filter(|_| column.owned_sequence.is_none()) {

@@ -31,7 +31,7 @@ pub(super) async fn run(cx: &mut DdlContext<'_>, names: &[ObjectName]) -> Result
     }
     if names.is_empty() {
         let user = cx.user();
-        let mine = |table: &&Arc<Table>| catalog.acts_as(user, table.owner);
+        let mine = |table: &&Arc<Table>| catalog.acts_as_owner(user, Object::Table(table));
         tables.extend(catalog.tables_of(cx.path().database).filter(mine).cloned());
     }
     for table in tables {

@@ -71,6 +71,24 @@ pub(super) fn check_collation(collation: Option<&ObjectName>) -> Result<()> {
     }
 }
 
+/// The collation of a column, unless it is the default; 42804 for a type that has none.
+pub(super) fn collation_of(collation: Option<&ObjectName>, ty: &SqlType) -> Result<Option<String>> {
+    check_collation(collation)?;
+    let Some(collation) = collation else { return Ok(None) };
+    let element = if let SqlType::Array(element) = ty { element } else { ty };
+    if !element.is_string() && *element != SqlType::Name {
+        let message = format!("collations are not supported by type {}", ty.plain_name());
+        let place = collation.0.first().and_then(|part| part.as_ident());
+        return Err(Error::new(SqlState::DatatypeMismatch, message)
+            .position(place.map_or(0, |ident| braid_sql::offset_of(ident.span))));
+    }
+    Ok(match super::lookup::last(collation).to_lowercase().as_str() {
+        "default" => None,
+        "posix" => Some("POSIX".to_owned()),
+        _ => Some("C".to_owned()),
+    })
+}
+
 fn identity_of(mode: IdentityMode) -> Identity {
     match mode {
         IdentityMode::Always => Identity::Always,
@@ -173,7 +191,6 @@ pub(super) fn add_column<'s>(
 ) -> Result<(braid_catalog::ColumnId, Behind<'s>)> {
     let name = fold(&def.name);
     check_column_name(table, &name)?;
-    check_collation(def.collation.as_ref())?;
     let mut behind = read_behind(&def.constraints, &name, &table.name)?;
     let serial = serial_type(&def.data_type);
     let ty = match &serial {
@@ -181,6 +198,7 @@ pub(super) fn add_column<'s>(
         None => sql_type_of(&def.data_type)?,
     };
     check_column_type(&name, &ty)?;
+    let collation = collation_of(def.collation.as_ref(), &ty)?;
     behind.serial = serial.is_some();
     if behind.serial && behind.nullable == Some(true) {
         return Err(syntax(format!(
@@ -205,6 +223,7 @@ pub(super) fn add_column<'s>(
     let id = push_column(table, &name, ty, !not_null)?;
     if let Some(column) = table.columns.iter_mut().find(|column| column.id == id) {
         column.modifier = time_modifier_of(&def.data_type);
+        column.collation = collation;
     }
     Ok((id, behind))
 }
@@ -230,6 +249,7 @@ pub(super) fn push_column(
             name: name.to_owned(),
             ty,
             modifier: None,
+            collation: None,
             nullable,
             default: None,
             generated: None,

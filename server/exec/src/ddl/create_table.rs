@@ -201,6 +201,7 @@ pub(super) fn add_rowid(cx: &mut DdlContext<'_>, table: &mut Table) -> Result<()
         name,
         ty: SqlType::Int8,
         modifier: None,
+        collation: None,
         nullable: false,
         default: Some("unique_rowid()".to_owned()),
         generated: None,
@@ -229,6 +230,7 @@ fn copy_columns(cx: &mut DdlContext<'_>, table: &mut Table, like: &CreateTableLi
         let id = push_column(table, &column.name, column.ty.clone(), column.nullable)?;
         let Some(copy) = table.columns.iter_mut().find(|copy| copy.id == id) else { continue };
         copy.modifier = column.modifier;
+        copy.collation.clone_from(&column.collation);
         if included("defaults") && column.identity.is_none() {
             copy.default.clone_from(&column.default);
         }

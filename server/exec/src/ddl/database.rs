@@ -1,14 +1,20 @@
 //! CREATE, ALTER and DROP DATABASE; CREATE EXTENSION.
 
-use braid_catalog::{Database, Id, Object, Schema};
-use braid_sql::ast::{CreateDatabase, CreateExtension, Drop, ObjectName, RenameKind};
-use braid_sql::fold;
+use braid_catalog::{Database, DatabaseSetting, Id, Object, PUBLIC, Schema};
+use braid_sql::ast::{
+    AlterDatabase, CreateDatabase, CreateExtension, Drop, ObjectName, RenameKind, Reset, Set,
+    SetValue, SettingChange,
+};
+use braid_sql::{fold, quote_ident};
 use braid_types::{Error, Result, SqlState};
 
 use super::DdlContext;
 use super::drop::{drop_schema, schema_content};
 use super::lookup::last;
 use super::rename::check_new_owner;
+
+/// Databases that are listed, and cannot be used.
+const TEMPLATES: [&str; 2] = ["template0", "template1"];
 
 fn may_create(cx: &DdlContext<'_>) -> bool {
     let catalog = cx.catalog();
@@ -17,7 +23,7 @@ fn may_create(cx: &DdlContext<'_>) -> bool {
 }
 
 fn check_name(cx: &DdlContext<'_>, name: &str) -> Result<()> {
-    if cx.catalog().database_by_name(name).is_some() {
+    if cx.catalog().database_by_name(name).is_some() || TEMPLATES.contains(&name) {
         let message = format!("database \"{name}\" already exists");
         return Err(Error::new(SqlState::DuplicateDatabase, message));
     }
@@ -58,8 +64,9 @@ pub(super) fn create(cx: &mut DdlContext<'_>, create: &CreateDatabase) -> Result
     let id = cx.draft()?.allocate_id();
     let public = cx.draft()?.allocate_id();
     let grants = Database::first_grants();
-    cx.draft()?.put_database(Database { id, name, owner, grants, comment: None });
-    cx.draft()?.put_schema(Schema::public(public, id, owner));
+    let settings = Vec::new();
+    cx.draft()?.put_database(Database { id, name, owner, grants, settings, comment: None });
+    cx.draft()?.put_schema(Schema::public(public, id));
     Ok(())
 }
 
@@ -108,6 +115,70 @@ pub(super) fn drop(cx: &mut DdlContext<'_>, statement: &Drop) -> Result<()> {
         cx.draft()?.drop_database(database.id);
     }
     Ok(())
+}
+
+/// ALTER DATABASE … SET and RESET, ALTER ROLE … IN DATABASE … SET and RESET.
+pub(super) fn set(cx: &mut DdlContext<'_>, alter: &AlterDatabase) -> Result<()> {
+    let mut database = find(cx, &fold(&alter.database))?;
+    let role = match &alter.role {
+        Some(role) => {
+            let role = cx.role(role)?;
+            if role != cx.user() {
+                super::roles::check_may_change(cx, cx.catalog().role(role).map(|role| &**role))?;
+            }
+            role
+        }
+        None => {
+            cx.check_owner(Object::Database(&database))?;
+            PUBLIC
+        }
+    };
+    let is_same = |setting: &DatabaseSetting, name: &str| {
+        setting.role == role && setting.name.eq_ignore_ascii_case(name)
+    };
+    match &alter.change {
+        SettingChange::Set(set) => {
+            database.settings.retain(|setting| !is_same(setting, &set.name));
+            if let Some(value) = stored_value(set) {
+                let name = shown_name(&set.name);
+                database.settings.push(DatabaseSetting { role, name, value });
+            }
+        }
+        SettingChange::Reset(Reset::Name(name)) => {
+            database.settings.retain(|setting| !is_same(setting, name));
+        }
+        SettingChange::Reset(Reset::All) => {
+            database.settings.retain(|setting| setting.role != role);
+        }
+    }
+    cx.draft()?.put_database(database);
+    Ok(())
+}
+
+/// A variable's name as `SHOW ALL` prints it; it comes in lower case.
+pub(super) fn shown_name(name: &str) -> String {
+    match name {
+        "timezone" => "TimeZone",
+        "datestyle" => "DateStyle",
+        "intervalstyle" => "IntervalStyle",
+        other => other,
+    }
+    .to_owned()
+}
+
+/// The value of SET as it is kept for later sessions; `None` for DEFAULT.
+pub(super) fn stored_value(set: &Set) -> Option<String> {
+    match &set.value {
+        SetValue::Default => None,
+        SetValue::Values(values) if set.name == "search_path" => {
+            let names: Vec<String> = match values.as_slice() {
+                [one] if one.contains([',', '"']) => return Some(one.clone()),
+                many => many.iter().map(|name| quote_ident(name)).collect(),
+            };
+            Some(names.join(", "))
+        }
+        SetValue::Values(values) => Some(values.join(", ")),
+    }
 }
 
 pub(super) fn rename(cx: &mut DdlContext<'_>, name: &ObjectName, kind: &RenameKind) -> Result<()> {

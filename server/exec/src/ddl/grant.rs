@@ -135,7 +135,7 @@ fn check_may_grant(cx: &DdlContext<'_>, object: Object<'_>, names: &[String]) ->
             grant.grant_option && roles.contains(&grant.role) && grant.privileges.contains(name)
         })
     };
-    if catalog.acts_as(user, object.owner()) || names.iter().all(option) {
+    if catalog.acts_as_owner(user, object) || names.iter().all(option) {
         return Ok(());
     }
     let (kind, name) = object.describe();

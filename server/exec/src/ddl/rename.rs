@@ -1,6 +1,8 @@
 //! ALTER … RENAME, SET SCHEMA, OWNER TO.
 
-use braid_catalog::{Id, Object, Relation, Schema, Sequence, Table, View, is_virtual_schema};
+use braid_catalog::{
+    DATABASE_OWNER, Id, Object, Relation, Schema, Sequence, Table, View, is_virtual_schema,
+};
 use braid_sql::ast::{AlterTarget, Ident, ObjectName, Rename, RenameKind};
 use braid_sql::fold;
 use braid_types::{Error, Result, SqlState};
@@ -229,7 +231,9 @@ fn set_schema(cx: &mut DdlContext<'_>, found: &Relation, schema: &str) -> Result
 
 /// 42501 unless the user may give the object to that role.
 pub(super) fn check_new_owner(cx: &DdlContext<'_>, owner: Id) -> Result<()> {
-    if cx.catalog().acts_as(cx.user(), owner) {
+    let catalog = cx.catalog();
+    let is_own = owner == DATABASE_OWNER && catalog.owns_database(cx.user(), cx.path().database);
+    if is_own || catalog.acts_as(cx.user(), owner) {
         return Ok(());
     }
     let message = format!("must be member of role \"{}\"", cx.catalog().role_name(owner));

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use braid_catalog::{Catalog, Grant, Id, ROOT, Role};
+use braid_catalog::{Catalog, DATABASE_OWNER, Database, Grant, Id, ROOT, Role};
 use braid_sql::ast::{
-    AlterUser, CreateUser, DropUser, Grantee, Ident, Reset, RoleGrant, SetValue, UserOption,
+    AlterUser, CreateUser, DropUser, Grantee, Ident, Reset, RoleGrant, UserOption,
 };
 use braid_sql::fold;
 use braid_types::{Error, Result, SqlState};
@@ -147,6 +147,12 @@ pub(super) fn alter(cx: &mut DdlContext<'_>, alter: &AlterUser) -> Result<()> {
         cx.notice(SqlState::SuccessfulCompletion, format!("{message}, skipping"));
         return Ok(());
     };
+    if found.id == DATABASE_OWNER {
+        let message = format!("role name \"{name}\" is reserved");
+        return Err(
+            Error::new(SqlState::ReservedName, message).detail("Cannot alter reserved roles.")
+        );
+    }
     // Everybody may change the own password and settings.
     let only_own = found.id == cx.user()
         && alter.rename_to.is_none()
@@ -169,14 +175,16 @@ pub(super) fn alter(cx: &mut DdlContext<'_>, alter: &AlterUser) -> Result<()> {
         return Err(denied("the first superuser must stay a superuser that may log in"));
     }
     if let Some(set) = &alter.set {
-        role.settings.retain(|(name, _)| *name != set.name);
-        if let SetValue::Values(values) = &set.value {
-            role.settings.push((set.name.clone(), values.join(", ")));
+        role.settings.retain(|(name, _)| !name.eq_ignore_ascii_case(&set.name));
+        if let Some(value) = super::database::stored_value(set) {
+            role.settings.push((super::database::shown_name(&set.name), value));
         }
     }
     match &alter.reset {
         Some(Reset::All) => role.settings.clear(),
-        Some(Reset::Name(name)) => role.settings.retain(|(other, _)| other != name),
+        Some(Reset::Name(name)) => {
+            role.settings.retain(|(other, _)| !other.eq_ignore_ascii_case(name));
+        }
         None => {}
     }
     cx.draft()?.put_role(role);
@@ -214,6 +222,11 @@ pub(super) fn drop(cx: &mut DdlContext<'_>, statement: &DropUser) -> Result<()> 
             cx.notice(SqlState::SuccessfulCompletion, format!("{message}, skipping"));
             continue;
         };
+        if role.id == DATABASE_OWNER {
+            let message =
+                format!("cannot drop role {name} because it is required by the database system");
+            return Err(Error::new(SqlState::DependentObjectsStillExist, message));
+        }
         if check_may_change(cx, Some(&role)).is_err() {
             return Err(denied("permission denied to drop role"));
         }
@@ -234,7 +247,21 @@ pub(super) fn drop(cx: &mut DdlContext<'_>, statement: &DropUser) -> Result<()> 
         for member in catalog.roles().filter(|member| member.member_of.contains(&role.id)) {
             leave(cx, role.id, member.id, false)?;
         }
+        forget_settings(cx, role.id)?;
         cx.draft()?.drop_role(role.id);
+    }
+    Ok(())
+}
+
+/// Removes what databases keep for the sessions of a role that goes.
+fn forget_settings(cx: &mut DdlContext<'_>, role: Id) -> Result<()> {
+    let catalog = cx.catalog();
+    for database in catalog.databases() {
+        if database.settings.iter().any(|setting| setting.role == role) {
+            let mut changed = Database::clone(database);
+            changed.settings.retain(|setting| setting.role != role);
+            cx.draft()?.put_database(changed);
+        }
     }
     Ok(())
 }
@@ -249,6 +276,16 @@ pub(super) fn grantee(cx: &DdlContext<'_>, grantee: &Grantee) -> Result<Option<I
 
 fn join(cx: &mut DdlContext<'_>, role: Id, member: Id, admin: bool) -> Result<()> {
     let catalog = cx.catalog();
+    if role == DATABASE_OWNER || member == DATABASE_OWNER {
+        let name = catalog.role_name(DATABASE_OWNER);
+        return Err(Error::new(
+            SqlState::FeatureNotSupported,
+            match role == DATABASE_OWNER {
+                true => format!("role \"{name}\" cannot have explicit members"),
+                false => format!("role \"{name}\" cannot be a member of any role"),
+            },
+        ));
+    }
     if catalog.memberships(role).contains(&member) {
         let (role, member) = (catalog.role_name(role), catalog.role_name(member));
         let message = format!("role \"{role}\" is a member of role \"{member}\"");

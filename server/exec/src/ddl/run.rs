@@ -27,6 +27,7 @@ pub fn is_ddl(statement: &Statement) -> bool {
             | Statement::CreateSchema(_)
             | Statement::CreateDatabase(_)
             | Statement::CreateExtension(_)
+            | Statement::AlterDatabase(_)
             | Statement::Rename(_)
             | Statement::Truncate(_)
             | Statement::Comment(_)
@@ -157,6 +158,10 @@ async fn dispatch(statement: &Statement, cx: &mut DdlContext<'_>) -> Result<Stri
         Statement::CreateExtension(create) => {
             database::create_extension(cx, create)?;
             "CREATE EXTENSION"
+        }
+        Statement::AlterDatabase(alter) => {
+            database::set(cx, alter)?;
+            alter.tag
         }
         Statement::Rename(statement) => return rename::run(cx, statement),
         Statement::Truncate(statement) => {

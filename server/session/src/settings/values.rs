@@ -122,6 +122,15 @@ impl Settings {
         }
     }
 
+    /// Checks a value that is to be kept for later sessions.
+    pub fn check_stored(&self, name: &str, values: &[String]) -> Result<()> {
+        Settings::check(name, values)?;
+        match find(name).map(|setting| setting.access) {
+            Some(Access::Superuser) if !self.is_superuser() => Err(denied(name)),
+            _ => Ok(()),
+        }
+    }
+
     /// Sets a variable; returns its canonical value.
     pub fn set(&mut self, name: &str, values: &[String], local: bool) -> Result<String> {
         if let Some(setting) = find(name)

@@ -39,10 +39,10 @@ pub use objects::{
     DropKind, Rename, RenameKind, SequenceOption, Truncate,
 };
 pub use session::{
-    AlterUser, Copy, CopyDirection, CopyFormat, CopyOptions, CopySource, CreateUser, CursorTarget,
-    DeclareCursor, DiscardKind, DropUser, Execute, Explain, ExplainFormat, FetchCursor,
-    FetchDirection, GrantObjects, GrantPrivileges, Grantee, IsolationLevel, LockTable, OwnedBy,
-    Prepare, Privilege, PrivilegeGrant, Reset, RoleGrant, Set, SetScope, SetValue, ShowTarget,
-    TransactionModes, UserOption,
+    AlterDatabase, AlterUser, Copy, CopyDirection, CopyFormat, CopyOptions, CopySource, CreateUser,
+    CursorTarget, DeclareCursor, DiscardKind, DropUser, Execute, Explain, ExplainFormat,
+    FetchCursor, FetchDirection, GrantObjects, GrantPrivileges, Grantee, IsolationLevel, LockTable,
+    OwnedBy, Prepare, Privilege, PrivilegeGrant, Reset, RoleGrant, Set, SetScope, SetValue,
+    SettingChange, ShowTarget, TransactionModes, UserOption,
 };
 pub use statement::{ParsedStatement, Statement};

@@ -331,6 +331,28 @@ pub struct AlterUser {
     pub reset: Option<Reset>,
 }
 
+/// `ALTER DATABASE … SET` and `ALTER ROLE … IN DATABASE … SET`, also `RESET`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AlterDatabase {
+    /// The command tag.
+    pub tag: &'static str,
+    /// The database.
+    pub database: Ident,
+    /// The role whose sessions are meant; `None` means all.
+    pub role: Option<Ident>,
+    /// What changes.
+    pub change: SettingChange,
+}
+
+/// A change of a setting that is kept for later sessions.
+#[derive(Debug, Clone, PartialEq)]
+pub enum SettingChange {
+    /// `SET variable`.
+    Set(Set),
+    /// `RESET variable`.
+    Reset(Reset),
+}
+
 /// An option of a user.
 #[derive(Debug, Clone, PartialEq)]
 pub enum UserOption {

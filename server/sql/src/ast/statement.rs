@@ -1,7 +1,7 @@
 //! The statement: one variant per kind that the engine knows.
 
 use super::{
-    AlterIndex, AlterSequence, AlterTable, AlterUser, Comment, Copy, CreateDatabase,
+    AlterDatabase, AlterIndex, AlterSequence, AlterTable, AlterUser, Comment, Copy, CreateDatabase,
     CreateExtension, CreateIndex, CreateSchema, CreateSequence, CreateTable, CreateUser,
     CreateView, CursorTarget, DeclareCursor, Delete, DiscardKind, Drop, DropOther, DropUser,
     Execute, Explain, FetchCursor, GrantPrivileges, Ident, Insert, LockTable, ObjectName, OwnedBy,
@@ -66,6 +66,8 @@ pub enum Statement {
     CreateDatabase(CreateDatabase),
     /// `CREATE EXTENSION`.
     CreateExtension(CreateExtension),
+    /// `ALTER DATABASE … SET` and `ALTER ROLE … IN DATABASE … SET`, also `RESET`.
+    AlterDatabase(Box<AlterDatabase>),
     /// `ALTER … RENAME TO`, `RENAME COLUMN`, `RENAME CONSTRAINT`, `SET SCHEMA`, `OWNER TO`.
     Rename(Rename),
     /// `TRUNCATE`.

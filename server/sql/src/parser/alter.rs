@@ -108,8 +108,15 @@ impl Cursor<'_> {
                 let action = AlterIndexAction::Options;
                 Ok(Statement::AlterIndex(AlterIndex { name, if_exists, action }))
             }
-            AlterTarget::Database(_) if self.is("set") || self.is("reset") => {
-                Err(self.unsupported("ALTER DATABASE SET"))
+            AlterTarget::Database(_) if self.take_all(&["set", "tablespace"]) => {
+                self.tablespace()?;
+                Ok(Statement::NoOp("ALTER DATABASE"))
+            }
+            AlterTarget::Database(name) if self.is("set") || self.is("reset") => {
+                let Some(database) = name.0.last().and_then(|part| part.as_ident()) else {
+                    return Err(self.unexpected());
+                };
+                self.stored_setting("ALTER DATABASE", database.clone(), None)
             }
             AlterTarget::View(_) if self.is("alter") || self.is("set") => {
                 Err(self.unsupported("ALTER VIEW with column defaults or options"))

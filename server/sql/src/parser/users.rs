@@ -6,7 +6,8 @@ use braid_types::{Error, Result, SqlState};
 
 use super::Cursor;
 use crate::ast::{
-    AlterUser, CreateUser, DropBehavior, DropUser, OwnedBy, SetScope, Statement, UserOption,
+    AlterDatabase, AlterUser, CreateUser, DropBehavior, DropUser, OwnedBy, Set, SetScope, SetValue,
+    SettingChange, Statement, UserOption,
 };
 
 impl Cursor<'_> {
@@ -91,12 +92,17 @@ impl Cursor<'_> {
     pub(crate) fn alter_user(&mut self) -> Result<Statement> {
         self.advance();
         let if_exists = self.if_exists();
-        if self.is("all") {
+        if self.take("all") {
+            if self.take_all(&["in", "database"]) {
+                let database = self.ident()?;
+                return self.stored_setting("ALTER ROLE", database, None);
+            }
             return Err(self.unsupported("ALTER ROLE ALL"));
         }
         let name = self.role_name()?;
-        if self.are(&["in", "database"]) {
-            return Err(self.unsupported("ALTER ROLE IN DATABASE"));
+        if self.take_all(&["in", "database"]) {
+            let database = self.ident()?;
+            return self.stored_setting("ALTER ROLE", database, Some(name));
         }
         let mut user = AlterUser {
             name,
@@ -109,13 +115,40 @@ impl Cursor<'_> {
         if self.take_all(&["rename", "to"]) {
             user.rename_to = Some(self.ident()?);
         } else if self.take("set") {
-            user.set = Some(self.set_variable(SetScope::Session)?);
+            user.set = Some(self.stored_variable()?);
         } else if self.take("reset") {
             user.reset = Some(self.reset_target()?);
         } else {
             user.options = self.user_options()?;
         }
         Ok(Statement::AlterUser(user))
+    }
+
+    /// `SET …` or `RESET …` for later sessions in a database.
+    pub(crate) fn stored_setting(
+        &mut self,
+        tag: &'static str,
+        database: Ident,
+        role: Option<Ident>,
+    ) -> Result<Statement> {
+        let change = if self.take("set") {
+            SettingChange::Set(self.stored_variable()?)
+        } else {
+            self.expect("reset")?;
+            SettingChange::Reset(self.reset_target()?)
+        };
+        let alter = AlterDatabase { tag, database, role, change };
+        Ok(Statement::AlterDatabase(Box::new(alter)))
+    }
+
+    /// A variable of `SET`, also `TIME ZONE`.
+    fn stored_variable(&mut self) -> Result<Set> {
+        let span = self.span();
+        if !self.take_all(&["time", "zone"]) {
+            return self.set_variable(SetScope::Session);
+        }
+        let value = SetValue::Values(vec![self.setting_value()?]);
+        Ok(Set { scope: SetScope::Session, name: "timezone".to_owned(), value, span })
     }
 
     /// `DROP OWNED BY …`, at `OWNED`.

@@ -5,4 +5,5 @@ mod golden;
 mod interleaved_joins;
 mod random_queries;
 mod slt;
+mod stored_settings;
 mod wire;
