@@ -75,6 +75,11 @@ impl Draft {
         self.edit(table.id).insert_table(Arc::new(table));
     }
 
+    /// Whether a table was made or emptied in this draft.
+    pub fn is_emptied(&self, table: Id) -> bool {
+        self.emptied.contains(&table)
+    }
+
     /// Says that a table has no rows now (TRUNCATE), for its estimates.
     pub fn note_emptied(&mut self, table: Id) {
         self.emptied.insert(table);

@@ -34,7 +34,7 @@ impl Execution {
         params: Arc<Vec<Datum>>,
         cx: Arc<ExecContext>,
     ) -> Result<Self> {
-        if params.len() > plan.params.len() && plan.repeated_row().is_none() {
+        if params.len() > plan.params.len() && !plan.repeats() {
             return Err(Error::internal("a plan was given parameters of several rows"));
         }
         for table in &plan.tables {
@@ -107,6 +107,11 @@ impl Execution {
     /// Whether the statement only reads.
     pub fn is_query(&self) -> bool {
         matches!(self.plan.kind, StatementKind::Select)
+    }
+
+    /// How many rows it has changed so far.
+    pub fn changed_rows(&self) -> u64 {
+        self.run.changed_rows()
     }
 
     /// The command tag, once `next` has given no more rows.

@@ -12,7 +12,7 @@ use crate::access::Bound;
 use crate::bind::Binder;
 use crate::explain::ExplainOptions;
 use crate::expr::Expr;
-use crate::node::{Node, Scan};
+use crate::node::{Node, Scan, Values};
 use crate::{layout, rules};
 
 /// What planning needs to know.
@@ -138,11 +138,28 @@ fn plan_here(statement: &Statement, cx: &PlanContext<'_>) -> Result<PlannedState
 
 /// The one row of an INSERT's VALUES may be made again with the parameters that follow its own:
 /// INSERTs of plain values have one plan for any number of rows.
+///
+/// COPY FROM with WHERE has a filter above that row; parameters then stand in the row alone.
 fn allow_repeats(root: &mut Node, parameters: usize) {
     let Node::Insert(insert) = root else { return };
-    let Node::Values(values) = &mut insert.input else { return };
+    let Some(values) = values_below(&mut insert.input) else { return };
     let is_plain = values.rows.len() == 1 && !values.rows.iter().flatten().any(Expr::waits);
     values.repeats = Some(parameters).filter(|count| *count > 0 && is_plain);
+}
+
+/// The VALUES under filters and projections without parameters of their own.
+fn values_below(node: &mut Node) -> Option<&mut Values> {
+    let is_param = |e: &Expr| e.any(&mut |e| matches!(e, Expr::Param(..)));
+    match node {
+        Node::Values(values) => Some(values),
+        Node::Filter(filter) if !filter.predicates.iter().any(is_param) => {
+            values_below(&mut filter.input)
+        }
+        Node::Project(project) if !project.exprs.iter().any(|(_, e)| is_param(e)) => {
+            values_below(&mut project.input)
+        }
+        _ => None,
+    }
 }
 
 /// The plan of what EXPLAIN is about. Of `DECLARE` and `CREATE TABLE AS` it is the query's.
@@ -178,6 +195,22 @@ impl PlannedStatement {
         let Node::Insert(insert) = &self.root else { return None };
         let Node::Values(values) = &insert.input else { return None };
         values.repeats.and_then(|_| values.rows.first()).map(Vec::as_slice)
+    }
+
+    /// Whether it is an INSERT that makes as many rows as there are parameters for.
+    pub fn repeats(&self) -> bool {
+        let mut node = match &self.root {
+            Node::Insert(insert) => &insert.input,
+            _ => return false,
+        };
+        loop {
+            node = match node {
+                Node::Values(values) => return values.repeats.is_some(),
+                Node::Filter(filter) => &filter.input,
+                Node::Project(project) => &project.input,
+                _ => return false,
+            };
+        }
     }
 
     /// The same plan to be shown, for EXPLAIN EXECUTE.

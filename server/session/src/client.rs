@@ -153,10 +153,10 @@ pub trait Client: Send {
     fn notice(&mut self, notice: &Notice);
     /// ParameterStatus.
     fn parameter_status(&mut self, name: &str, value: &str);
-    /// CopyInResponse, with that many columns in text format.
-    fn copy_in_response(&mut self, columns: usize);
-    /// CopyOutResponse, with that many columns in text format.
-    fn copy_out_response(&mut self, columns: usize);
+    /// CopyInResponse, with that many columns, all of them text or binary.
+    fn copy_in_response(&mut self, columns: usize, binary: bool);
+    /// CopyOutResponse, with that many columns, all of them text or binary.
+    fn copy_out_response(&mut self, columns: usize, binary: bool);
     /// CopyData.
     fn copy_data(&mut self, data: &[u8]);
     /// CopyDone.

@@ -358,7 +358,7 @@ impl Session {
 
 impl Source {
     /// Puts names in the place of object numbers, where `to` says text and `from` does not.
-    fn name_objects(
+    pub(crate) fn name_objects(
         &self,
         rows: &mut [Row],
         from: &[ResultColumn],
@@ -450,7 +450,10 @@ pub(crate) fn read_only(prepared: &Prepared) -> Error {
 
 /// The columns with numbers of catalog objects (`regclass` and its kin) as text, if there are
 /// any: as text they show names, which only the catalog knows.
-fn named_columns(columns: &[ResultColumn], formats: &Formats) -> Option<Vec<ResultColumn>> {
+pub(crate) fn named_columns(
+    columns: &[ResultColumn],
+    formats: &Formats,
+) -> Option<Vec<ResultColumn>> {
     let is_named = |(i, column): (usize, &ResultColumn)| {
         column.ty.innermost().is_reg() && !formats.is_binary(i)
     };

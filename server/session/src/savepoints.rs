@@ -44,6 +44,13 @@ pub(crate) struct Savepoint {
     pub read_only: bool,
 }
 
+impl Savepoint {
+    /// The changes of the catalog before it.
+    pub(crate) fn draft(&self) -> Option<&Draft> {
+        self.draft.as_ref()
+    }
+}
+
 impl Session {
     /// `SAVEPOINT`
     pub(crate) fn savepoint(&mut self, name: String) -> Result<()> {

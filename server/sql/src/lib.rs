@@ -37,4 +37,4 @@ pub use parser::{parse, parse_data_type, parse_expr, parse_query};
 pub use relations::relations;
 pub use rewrite::row_locks;
 pub use strings::{fold, quote_ident, quote_literal};
-pub use text::{deep_stack, is_default, offset_of};
+pub use text::{column_names, deep_stack, has_subquery, is_default, offset_of};

@@ -1,6 +1,8 @@
 //! Small questions about parts of a statement.
 
-use sqlparser::ast::Expr;
+use std::ops::ControlFlow;
+
+use sqlparser::ast::{Expr, Query, Visit, Visitor};
 use sqlparser::tokenizer::Span;
 
 /// The 1-based character offset of a span in the text that was parsed, 0 for an unknown one: what
@@ -12,6 +14,38 @@ pub fn offset_of(span: Span) -> u32 {
 /// Whether an expression is the bare word `DEFAULT`, of a `VALUES` row or an assignment.
 pub fn is_default(expr: &Expr) -> bool {
     matches!(expr, Expr::Identifier(name) if name.quote_style.is_none() && name.value == "default")
+}
+
+/// Whether an expression holds a query.
+pub fn has_subquery(expr: &Expr) -> bool {
+    struct Finder;
+    impl Visitor for Finder {
+        type Break = ();
+        fn pre_visit_query(&mut self, _query: &Query) -> ControlFlow<()> {
+            ControlFlow::Break(())
+        }
+    }
+    expr.visit(&mut Finder).is_break()
+}
+
+/// The last parts of the names of columns in an expression, folded.
+pub fn column_names(expr: &Expr) -> Vec<String> {
+    #[derive(Default)]
+    struct Collector(Vec<String>);
+    impl Visitor for Collector {
+        type Break = ();
+        fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+            match expr {
+                Expr::Identifier(name) => self.0.push(crate::fold(name)),
+                Expr::CompoundIdentifier(parts) => self.0.extend(parts.last().map(crate::fold)),
+                _ => {}
+            }
+            ControlFlow::Continue(())
+        }
+    }
+    let mut collector = Collector::default();
+    let _ = expr.visit(&mut collector);
+    collector.0
 }
 
 /// Stack that must be free for a tree as deep as the limits allow, in an unoptimized build too.

@@ -44,13 +44,29 @@ impl<'a> Reader<'a> {
 }
 
 fn utf8(bytes: &[u8]) -> Result<&str> {
-    let text = std::str::from_utf8(bytes).ok().filter(|text| !text.contains('\0'));
-    text.ok_or_else(|| {
-        Error::new(
-            SqlState::CharacterNotInRepertoire,
-            "invalid byte sequence for encoding \"UTF8\"",
-        )
-    })
+    let text =
+        std::str::from_utf8(bytes).map_err(|error| invalid_utf8(&bytes[error.valid_up_to()..]))?;
+    match text.find('\0') {
+        Some(at) => Err(invalid_utf8(&bytes[at..])),
+        None => Ok(text),
+    }
+}
+
+/// 22021 for bytes that begin with something that is no text. PostgreSQL shows as many of them as
+/// the first one announces.
+pub fn invalid_utf8(rest: &[u8]) -> Error {
+    let announced = match rest.first() {
+        Some(0xc0..=0xdf) => 2,
+        Some(0xe0..=0xef) => 3,
+        Some(0xf0..=0xf7) => 4,
+        _ => 1,
+    };
+    let shown: Vec<String> =
+        rest.iter().take(announced).map(|byte| format!("0x{byte:02x}")).collect();
+    Error::new(
+        SqlState::CharacterNotInRepertoire,
+        format!("invalid byte sequence for encoding \"UTF8\": {}", shown.join(" ")),
+    )
 }
 
 /// Decodes a parameter; 22P03 if its bytes are not of that type.

@@ -131,12 +131,12 @@ pub(crate) fn data_row(
     end(out, at);
 }
 
-pub(crate) fn copy_response(out: &mut Vec<u8>, kind: u8, columns: usize) {
+pub(crate) fn copy_response(out: &mut Vec<u8>, kind: u8, columns: usize, binary: bool) {
     let at = begin(out, kind);
-    out.push(0);
+    out.push(u8::from(binary));
     put_count(out, columns);
     for _ in 0..columns {
-        out.extend_from_slice(&[0, 0]);
+        out.extend_from_slice(&[0, u8::from(binary)]);
     }
     end(out, at);
 }

@@ -264,12 +264,12 @@ impl Client for Channel {
         backend::parameter_status(&mut self.out, name, value);
     }
 
-    fn copy_in_response(&mut self, columns: usize) {
-        backend::copy_response(&mut self.out, b'G', columns);
+    fn copy_in_response(&mut self, columns: usize, binary: bool) {
+        backend::copy_response(&mut self.out, b'G', columns, binary);
     }
 
-    fn copy_out_response(&mut self, columns: usize) {
-        backend::copy_response(&mut self.out, b'H', columns);
+    fn copy_out_response(&mut self, columns: usize, binary: bool) {
+        backend::copy_response(&mut self.out, b'H', columns, binary);
     }
 
     fn copy_data(&mut self, data: &[u8]) {

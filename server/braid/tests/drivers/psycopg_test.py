@@ -203,6 +203,33 @@ def copy_in_and_out():
 
 
 @check
+def binary_copy_in_and_out():
+    types = ["int4", "text", "numeric", "timestamptz", "int4[]", "jsonb"]
+    now = dt.datetime(2024, 2, 29, 12, 34, 56, 789, tzinfo=dt.timezone.utc)
+    rows = [
+        (1, "tab\there é", decimal.Decimal("1.50"), now, [1, None, 3], Jsonb({"a": 1})),
+        (2, None, None, None, None, None),
+    ]
+    with connect() as conn, conn.cursor() as cur:
+        cur.execute(
+            "CREATE TABLE copied_binary"
+            " (k int PRIMARY KEY, v text, d numeric, t timestamptz, a int[], j jsonb)"
+        )
+        with cur.copy("COPY copied_binary FROM STDIN (FORMAT binary)") as copy:
+            copy.set_types(types)
+            for row in rows:
+                copy.write_row(row)
+        equal(cur.rowcount, 2)
+        query = "COPY (SELECT * FROM copied_binary ORDER BY k) TO STDOUT (FORMAT binary)"
+        with cur.copy(query) as copy:
+            copy.set_types(types)
+            found = list(copy.rows())
+        equal([row[:5] for row in found], [row[:5] for row in rows])
+        equal(found[0][5], {"a": 1})
+        conn.rollback()
+
+
+@check
 def transactions():
     with connect() as conn:
         conn.execute("CREATE TABLE account (id int PRIMARY KEY, balance int)")

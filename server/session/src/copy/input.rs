@@ -1,4 +1,4 @@
-//! COPY FROM STDIN: lines to rows of an INSERT.
+//! COPY FROM STDIN: lines or binary rows to rows of an INSERT.
 //!
 //! Rows go in batches through an INSERT of one row of typed parameters, which is made for each row
 //! of the batch (`Values::repeats`), so that defaults, checks and foreign keys are those of every
@@ -6,56 +6,26 @@
 
 use std::sync::Arc;
 
-use braid_catalog::{Relation, Table};
 use braid_exec::check_left;
-use braid_sql::ast::{Copy, CopySource};
-use braid_types::{Datum, Error, FormatSettings, Result, SqlState, SqlType, text, work};
+use braid_sql::ast::Copy;
+use braid_types::{Datum, Error, FormatSettings, Result, SqlState, text, work};
 
 use super::Format;
+use super::binary::BinaryRows;
 use super::records::{Field, Records};
+use super::target::Target;
 use crate::client::{Client, CopyInput};
 use crate::clock::now_micros;
+use crate::portal::Source;
 use crate::prepared::Prepared;
 use crate::run::connection_lost;
 use crate::session::Session;
+use crate::settings::Active;
 
 /// Rows of one batch, at most.
 const BATCH_ROWS: usize = 1000;
 /// Bytes of one batch's lines, about.
 const BATCH_BYTES: usize = 1 << 20;
-
-/// What is copied into.
-struct Target {
-    /// The table's number.
-    id: u32,
-    /// As it was written.
-    name: String,
-    /// Its bare name, for messages.
-    table: String,
-    columns: Vec<(String, SqlType)>,
-    force_not_null: Vec<bool>,
-    force_null: Vec<bool>,
-}
-
-impl Target {
-    /// The INSERT of one row.
-    fn insert(&self) -> String {
-        let names: Vec<String> =
-            self.columns.iter().map(|(name, _)| braid_sql::quote_ident(name)).collect();
-        let places: Vec<String> = (1..=names.len()).map(|number| format!("${number}")).collect();
-        // COPY always stores the given values of an identity column, as PostgreSQL does.
-        format!(
-            "INSERT INTO {} ({}) OVERRIDING SYSTEM VALUE VALUES ({})",
-            self.name,
-            names.join(", "),
-            places.join(", ")
-        )
-    }
-
-    fn hints(&self) -> Vec<SqlType> {
-        self.columns.iter().map(|(_, ty)| ty.bare()).collect()
-    }
-}
 
 /// One batch on its way.
 struct Batch {
@@ -68,15 +38,8 @@ struct Batch {
 }
 
 impl Session {
-    pub(super) async fn copy_in(
-        &mut self,
-        copy: &Copy,
-        format: Format,
-        client: &mut dyn Client,
-    ) -> Result<u64> {
-        if copy.selection.is_some() {
-            return Err(Error::unsupported("COPY FROM with WHERE"));
-        }
+    pub(super) async fn copy_in(&mut self, copy: &Copy, client: &mut dyn Client) -> Result<u64> {
+        let format = Format::new(&copy.options, copy.direction)?;
         let target = self.copy_target(copy).await?;
         if self.modes().read_only {
             return Err(Error::new(
@@ -84,12 +47,16 @@ impl Session {
                 "cannot execute COPY FROM in a read-only transaction",
             ));
         }
-        client.copy_in_response(target.columns.len());
+        let statement = self.copy_statement(&target).await?;
+        client.copy_in_response(target.columns.len(), format.binary);
         client.flush().await.map_err(|error| connection_lost(&error))?;
+        if copy.options.freeze {
+            self.check_freeze(&target)?;
+        }
         // What the table asks of itself is looked at behind the last row.
         let modes = self.block_state.constraints.clone();
         self.block_state.constraints = Arc::new(modes.in_parts());
-        let result = self.copy_rows(&target, &format, client).await;
+        let result = self.copy_rows(&target, &statement, format, client).await;
         self.block_state.constraints = modes;
         let total = result?;
         self.check_copied(&target).await?;
@@ -99,50 +66,43 @@ impl Session {
     async fn copy_rows(
         &mut self,
         target: &Target,
-        format: &Format,
+        statement: &Prepared,
+        format: Format,
         client: &mut dyn Client,
     ) -> Result<u64> {
-        let statement = self.copy_statement(target).await?;
-        let mut records = Records::new(format.clone());
+        let mut rows = Rows::new(format, self.active());
         let mut batch = Batch { params: Vec::new(), rows: 0, bytes: 0, line: 1 };
-        let mut header = format.header;
         let mut total = 0;
-        let settings = self.active();
         loop {
             let last = match client.receive_copy().await? {
                 CopyInput::Data(data) => {
-                    records.push(&data)?;
+                    rows.push(&data)?;
                     false
                 }
                 CopyInput::Done => true,
                 CopyInput::Fail(reason) => {
-                    return Err(Error::new(
-                        SqlState::QueryCanceled,
-                        format!("COPY from stdin failed: {reason}"),
-                    )
-                    .context(format!("COPY {}, line {}", target.table, records.line)));
+                    let message = format!("COPY from stdin failed: {reason}");
+                    let error = Error::new(SqlState::QueryCanceled, message);
+                    return Err(match rows.has_begun() {
+                        true => {
+                            error.context(format!("COPY {}, line {}", target.table, rows.line()))
+                        }
+                        false => error,
+                    });
                 }
             };
             self.shared.entry.cancel.check()?;
             work::breathe().await?;
             loop {
-                let line = records.line;
-                let at =
-                    |error: Error| error.context(format!("COPY {}, line {line}", target.table));
-                let Some(record) = records.next(last).map_err(at)? else { break };
-                let fields = records.split(&record).map_err(at)?;
-                if std::mem::take(&mut header) {
-                    check_header(format, target, &fields).map_err(at)?;
-                    continue;
-                }
+                let line = rows.line();
+                let Some(bytes) = rows.next(last, target, &mut batch.params)? else { break };
                 if batch.rows == 0 {
                     batch.line = line;
                 }
-                put_row(&mut batch.params, target, fields, line, &record, &settings.format)?;
                 batch.rows += 1;
-                batch.bytes += record.len();
+                batch.bytes += bytes;
                 if batch.rows == BATCH_ROWS || batch.bytes >= BATCH_BYTES {
-                    total += self.copy_batch(target, &statement, &mut batch).await?;
+                    total += self.copy_batch(target, statement, &mut batch).await?;
                 }
             }
             if last {
@@ -150,7 +110,7 @@ impl Session {
             }
         }
         if batch.rows > 0 {
-            total += self.copy_batch(target, &statement, &mut batch).await?;
+            total += self.copy_batch(target, statement, &mut batch).await?;
         }
         Ok(total)
     }
@@ -171,45 +131,15 @@ impl Session {
         check_left(Arc::new(cx), |key| own.contains(&key)).await
     }
 
-    async fn copy_target(&mut self, copy: &Copy) -> Result<Target> {
-        let CopySource::Table { name, columns } = &copy.source else {
-            return Err(Error::new(SqlState::SyntaxError, "COPY FROM needs a table"));
-        };
-        let seq = self.ensure_open().txn.next_statement();
-        let catalog = self.catalog_at(seq).await?;
-        let parts: Vec<String> =
-            name.0.iter().filter_map(|part| part.as_ident().map(braid_sql::fold)).collect();
-        let path = self.derived().path.clone();
-        let table = match catalog.resolve(&path, &parts)? {
-            Some(Relation::Table(table)) => table,
-            Some(other) => {
-                return Err(Error::new(
-                    SqlState::WrongObjectType,
-                    format!("cannot copy to {} \"{}\"", other.kind(), other.name()),
-                ));
-            }
-            None => return Err(braid_catalog::undefined_relation(&parts)),
-        };
-        let listed: Vec<String> = columns.iter().map(braid_sql::fold).collect();
-        let columns = target_columns(&table, &listed)?;
-        let flags = |names: &[braid_sql::ast::Ident]| -> Vec<bool> {
-            let names: Vec<String> = names.iter().map(braid_sql::fold).collect();
-            columns.iter().map(|(column, _)| names.contains(column)).collect()
-        };
-        Ok(Target {
-            id: table.id,
-            name: name.to_string(),
-            table: table.name.clone(),
-            force_not_null: flags(&copy.options.force_not_null),
-            force_null: flags(&copy.options.force_null),
-            columns,
-        })
-    }
-
     async fn copy_statement(&mut self, target: &Target) -> Result<Prepared> {
-        let parsed = self.server.plans.parse(&target.insert())?;
+        let parsed = self.server.plans.parse(&target.insert)?;
         let prepared = Prepared::new("", parsed, Some(0), target.hints());
-        Box::pin(self.describe_new(prepared)).await
+        let prepared = Box::pin(self.describe_new(prepared)).await.map_err(in_condition)?;
+        let repeats = prepared.plan.lock().as_ref().is_none_or(|plan| plan.plan.repeats());
+        match repeats || target.columns.is_empty() {
+            true => Ok(prepared),
+            false => Err(Error::unsupported("such a COPY FROM WHERE condition")),
+        }
     }
 
     async fn copy_batch(
@@ -219,7 +149,7 @@ impl Session {
         batch: &mut Batch,
     ) -> Result<u64> {
         let params = Arc::new(std::mem::take(&mut batch.params));
-        let rows = std::mem::take(&mut batch.rows);
+        batch.rows = 0;
         batch.bytes = 0;
         let cancel = self.shared.entry.cancel.clone();
         let open = self.ensure_open();
@@ -231,40 +161,94 @@ impl Session {
         };
         let mut running = self.start(statement, &params, seq).await.map_err(in_batch)?;
         while !running.source.next(BATCH_ROWS, &cancel).await.map_err(in_batch)?.is_empty() {}
-        Ok(rows as u64)
+        match &running.source {
+            Source::Execution(execution, _) => Ok(execution.changed_rows()),
+            Source::Rows(..) => Err(Error::internal("COPY runs an INSERT")),
+        }
     }
 }
 
-fn target_columns(table: &Table, listed: &[String]) -> Result<Vec<(String, SqlType)>> {
-    if listed.is_empty() {
-        let plain = table.columns.iter().filter(|c| !c.hidden && c.generated.is_none());
-        return Ok(plain.map(|column| (column.name.clone(), column.ty.clone())).collect());
-    }
-    let mut columns: Vec<(String, SqlType)> = Vec::with_capacity(listed.len());
-    for name in listed {
-        let place = table.column_by_name(name).ok_or_else(|| {
-            Error::new(
-                SqlState::UndefinedColumn,
-                format!("column \"{name}\" of relation \"{}\" does not exist", table.name),
-            )
-        })?;
-        let column = &table.columns[place];
-        if column.generated.is_some() {
-            return Err(Error::new(
-                SqlState::InvalidColumnReference,
-                format!("column \"{name}\" is a generated column"),
-            )
-            .detail("Generated columns cannot be used in COPY."));
+/// The rows of the data, in any format.
+enum Rows {
+    Lines { records: Records, format: Format, settings: Arc<Active>, header: bool },
+    Binary(BinaryRows),
+}
+
+impl Rows {
+    fn new(format: Format, settings: Arc<Active>) -> Rows {
+        if format.binary {
+            return Rows::Binary(BinaryRows::default());
         }
-        if columns.iter().any(|(other, _)| other == name) {
-            return Err(Error::new(
-                SqlState::DuplicateColumn,
-                format!("column \"{name}\" specified more than once"),
-            ));
-        }
-        columns.push((name.clone(), column.ty.clone()));
+        let (records, header) = (Records::new(format.clone()), format.header);
+        Rows::Lines { records, format, settings, header }
     }
-    Ok(columns)
+
+    fn push(&mut self, data: &[u8]) -> Result<()> {
+        match self {
+            Rows::Lines { records, .. } => records.push(data),
+            Rows::Binary(rows) => rows.push(data),
+        }
+    }
+
+    /// Whether what comes before the rows was read.
+    fn has_begun(&self) -> bool {
+        match self {
+            Rows::Lines { .. } => true,
+            Rows::Binary(rows) => rows.has_header,
+        }
+    }
+
+    /// The line of the next row, for messages.
+    fn line(&self) -> u64 {
+        match self {
+            Rows::Lines { records, .. } => records.line,
+            Rows::Binary(rows) => rows.line + 1,
+        }
+    }
+
+    /// Reads the next row as values of the target's columns: how many bytes it has.
+    fn next(
+        &mut self,
+        last: bool,
+        target: &Target,
+        params: &mut Vec<Datum>,
+    ) -> Result<Option<usize>> {
+        let (records, format, settings, header) = match self {
+            Rows::Binary(rows) => return rows.next(last, target, params),
+            Rows::Lines { records, format, settings, header } => {
+                (records, format, settings, header)
+            }
+        };
+        loop {
+            let line = records.line;
+            let at = |error: Error| error.context(format!("COPY {}, line {line}", target.table));
+            let Some(record) = records.next(last).map_err(at)? else { return Ok(None) };
+            let fields = records.split(&record).map_err(at)?;
+            if std::mem::take(header) {
+                check_header(format, target, &fields).map_err(at)?;
+                continue;
+            }
+            let row = Line { number: line, record: &record, fields };
+            put_row(params, target, row, &format.null, &settings.format)?;
+            return Ok(Some(record.len()));
+        }
+    }
+}
+
+/// One line of the data.
+struct Line<'a> {
+    number: u64,
+    record: &'a [u8],
+    fields: Vec<Field>,
+}
+
+/// An error of the condition, in COPY's words. Its position is one of the INSERT's text.
+fn in_condition(error: Error) -> Error {
+    let message = error.message().replace("in WHERE", "in COPY FROM WHERE conditions");
+    match message == error.message() {
+        true => error.without_position(),
+        false => Error::new(error.state(), message),
+    }
 }
 
 fn check_header(format: &Format, target: &Target, fields: &[Field]) -> Result<()> {
@@ -301,11 +285,11 @@ fn check_header(format: &Format, target: &Target, fields: &[Field]) -> Result<()
 fn put_row(
     params: &mut Vec<Datum>,
     target: &Target,
-    fields: Vec<Field>,
-    line: u64,
-    record: &[u8],
+    row: Line<'_>,
+    null: &str,
     settings: &FormatSettings,
 ) -> Result<()> {
+    let Line { number: line, record, fields } = row;
     let whole = |error: Error| {
         let text = shorten(&String::from_utf8_lossy(record));
         error.context(format!("COPY {}, line {line}: \"{text}\"", target.table))
@@ -325,8 +309,9 @@ fn put_row(
     let now = now_micros();
     for (i, (field, (name, ty))) in fields.into_iter().zip(&target.columns).enumerate() {
         let field = match field {
-            None if target.force_not_null[i] => Some(String::new()),
-            Some(text) if text.is_empty() && target.force_null[i] => None,
+            // What stands for NULL becomes text, and the other way round for text in quotes.
+            None if target.force_not_null[i] => Some(null.to_owned()),
+            Some(text) if text == null && target.force_null[i] => None,
             field => field,
         };
         params.push(match field {

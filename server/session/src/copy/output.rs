@@ -1,14 +1,16 @@
-//! COPY TO STDOUT: rows to lines.
+//! COPY TO STDOUT: rows to lines, or to binary.
 
 use std::sync::Arc;
 
+use braid_catalog::{Relation, Table};
 use braid_sql::ast::{Copy, CopyDirection, CopySource, Ident};
 use braid_types::{Datum, Error, FormatSettings, Result, SqlState, SqlType, text, work};
 
-use super::Format;
-use crate::client::{Client, ResultColumn};
+use super::target::{marked_columns, table_columns};
+use super::{Format, binary};
+use crate::client::{Client, Formats, ResultColumn};
 use crate::prepared::Prepared;
-use crate::run::connection_lost;
+use crate::run::{connection_lost, named_columns};
 use crate::session::Session;
 
 const BATCH_ROWS: usize = 1024;
@@ -21,11 +23,10 @@ impl Session {
         outer: &Prepared,
         client: &mut dyn Client,
     ) -> Result<String> {
-        let format = Format::new(&copy.options, copy.direction)?;
         self.replay.blocked = true;
         let rows = match copy.direction {
-            CopyDirection::FromStdin => self.copy_in(copy, format, client).await?,
-            CopyDirection::ToStdout => self.copy_out(copy, outer, format, client).await?,
+            CopyDirection::FromStdin => self.copy_in(copy, client).await?,
+            CopyDirection::ToStdout => self.copy_out(copy, outer, client).await?,
         };
         Ok(format!("COPY {rows}"))
     }
@@ -34,13 +35,17 @@ impl Session {
         &mut self,
         copy: &Copy,
         outer: &Prepared,
-        format: Format,
         client: &mut dyn Client,
     ) -> Result<u64> {
-        let query = copy_query(copy, outer)?;
+        let (query, table) = self.copy_query(copy, outer).await?;
+        let format = Format::new(&copy.options, copy.direction)?;
         let parsed = self.server.plans.parse(&query)?;
         let prepared = Prepared::new("", parsed, Some(0), Vec::new());
         let prepared = Box::pin(self.describe_new(prepared)).await?;
+        if prepared.columns.is_none() {
+            let message = "COPY query must have a RETURNING clause";
+            return Err(Error::new(SqlState::FeatureNotSupported, message));
+        }
         let open = self.ensure_open();
         open.statements += 1;
         let seq = open.txn.next_statement();
@@ -48,28 +53,38 @@ impl Session {
         let active = self.active();
         let cancel = self.shared.entry.cancel.clone();
         let columns = running.columns.clone();
-        let force = force_quote(copy.options.force_quote.as_deref(), &columns, &format)?;
-        client.copy_out_response(columns.len());
+        let force = force_quote(copy.options.force_quote.as_deref(), &columns, table.as_deref())?;
+        client.copy_out_response(columns.len(), format.binary);
+        // As text the numbers of catalog objects show names.
+        let formats = if format.binary { Formats::all_binary() } else { Formats::TEXT };
+        let named = named_columns(&columns, &formats);
+        let shown = named.as_deref().unwrap_or(&columns);
         let mut line = Vec::new();
-        if format.header {
-            let names: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
-            for (i, name) in names.iter().enumerate() {
-                separate(&mut line, i, &format);
-                put_field(&mut line, name.as_bytes(), false, &format);
-            }
-            line.push(b'\n');
+        if format.binary {
+            // It leaves with the first row.
+            binary::put_header(&mut line);
+        } else if format.header {
+            put_names(&mut line, &columns, &format);
             client.copy_data(&line);
+            line.clear();
         }
         let mut count = 0;
         loop {
-            let rows = running.source.next(BATCH_ROWS, &cancel).await?;
+            let mut rows = running.source.next(BATCH_ROWS, &cancel).await?;
             if rows.is_empty() {
                 break;
             }
+            if named.is_some() {
+                running.source.name_objects(&mut rows, &columns, shown)?;
+            }
             for row in &rows {
-                line.clear();
-                put_row(&mut line, row, &columns, &force, &format, &active.format);
+                if format.binary {
+                    binary::put_row(&mut line, row.iter().zip(shown.iter().map(|c| &c.ty)));
+                } else {
+                    put_row(&mut line, row, shown, &force, &format, &active.format);
+                }
                 client.copy_data(&line);
+                line.clear();
             }
             count += rows.len() as u64;
             work::breathe().await?;
@@ -77,24 +92,49 @@ impl Session {
                 client.flush().await.map_err(|error| connection_lost(&error))?;
             }
         }
+        if format.binary {
+            binary::put_trailer(&mut line);
+            client.copy_data(&line);
+        }
         client.copy_done();
         Ok(count)
     }
-}
 
-/// The query whose rows are copied.
-fn copy_query(copy: &Copy, outer: &Prepared) -> Result<String> {
-    match &copy.source {
-        CopySource::Table { name, columns } => {
-            let list = match columns.as_slice() {
-                [] => "*".to_owned(),
-                some => some.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),
-            };
-            Ok(format!("SELECT {list} FROM {name}"))
+    /// The query whose rows are copied, and the table if it is one.
+    async fn copy_query(
+        &mut self,
+        copy: &Copy,
+        outer: &Prepared,
+    ) -> Result<(String, Option<Arc<Table>>)> {
+        let CopySource::Table { name, columns } = &copy.source else {
+            let inner = inner_text(outer.text()).map(str::to_owned).ok_or_else(|| {
+                Error::new(SqlState::SyntaxError, "COPY needs a query in parentheses")
+            })?;
+            return Ok((inner, None));
+        };
+        match self.copy_relation(name).await? {
+            Relation::Table(table) => {
+                let columns = table_columns(&table, columns)?;
+                let names: Vec<String> =
+                    columns.iter().map(|(name, _)| braid_sql::quote_ident(name)).collect();
+                Ok((format!("SELECT {} FROM {name}", names.join(", ")), Some(table)))
+            }
+            Relation::Virtual(table) if table.kind() == "table" => {
+                let list = match columns.as_slice() {
+                    [] => "*".to_owned(),
+                    some => some.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),
+                };
+                Ok((format!("SELECT {list} FROM {name}"), None))
+            }
+            other => {
+                let message = format!("cannot copy from {} \"{}\"", other.kind(), other.name());
+                let error = Error::new(SqlState::WrongObjectType, message);
+                Err(match other.kind() {
+                    "view" => error.hint("Try the COPY (SELECT ...) TO variant."),
+                    _ => error,
+                })
+            }
         }
-        CopySource::Query(_) => inner_text(outer.text())
-            .map(str::to_owned)
-            .ok_or_else(|| Error::new(SqlState::SyntaxError, "COPY needs a query in parentheses")),
     }
 }
 
@@ -109,19 +149,28 @@ fn inner_text(text: &str) -> Option<&str> {
     Some(&text[start..end])
 }
 
+/// Which columns stand in quotes whatever they hold; an empty list means all of them.
 fn force_quote(
     names: Option<&[Ident]>,
-    columns: &Arc<[ResultColumn]>,
-    format: &Format,
+    columns: &[ResultColumn],
+    table: Option<&Table>,
 ) -> Result<Vec<bool>> {
     let Some(names) = names else { return Ok(vec![false; columns.len()]) };
-    if !format.csv {
-        let message = "COPY force quote available only in CSV mode";
-        return Err(Error::new(SqlState::FeatureNotSupported, message));
+    if names.is_empty() {
+        return Ok(vec![true; columns.len()]);
     }
-    let names: Vec<String> = names.iter().map(braid_sql::fold).collect();
-    let forced = |column: &ResultColumn| names.is_empty() || names.contains(&column.name);
-    Ok(columns.iter().map(forced).collect())
+    let columns: Vec<(String, SqlType)> =
+        columns.iter().map(|column| (column.name.clone(), column.ty.clone())).collect();
+    marked_columns("FORCE_QUOTE", names, &columns, table)
+}
+
+/// The line of `HEADER`.
+fn put_names(line: &mut Vec<u8>, columns: &[ResultColumn], format: &Format) {
+    for (i, column) in columns.iter().enumerate() {
+        separate(line, i, format);
+        put_field(line, column.name.as_bytes(), false, format);
+    }
+    line.push(b'\n');
 }
 
 fn separate(line: &mut Vec<u8>, index: usize, format: &Format) {

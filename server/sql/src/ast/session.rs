@@ -176,8 +176,6 @@ pub struct CopyOptions {
     pub delimiter: Option<String>,
     /// `NULL`.
     pub null: Option<String>,
-    /// `DEFAULT`.
-    pub default: Option<String>,
     /// `HEADER`.
     pub header: bool,
     /// `HEADER MATCH`.
@@ -189,9 +187,9 @@ pub struct CopyOptions {
     /// `FORCE_QUOTE`: the columns; an empty list means all (`*`).
     pub force_quote: Option<Vec<Ident>>,
     /// `FORCE_NOT_NULL`.
-    pub force_not_null: Vec<Ident>,
+    pub force_not_null: Option<Vec<Ident>>,
     /// `FORCE_NULL`.
-    pub force_null: Vec<Ident>,
+    pub force_null: Option<Vec<Ident>>,
     /// `ENCODING`.
     pub encoding: Option<String>,
     /// `FREEZE`.

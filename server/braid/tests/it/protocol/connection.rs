@@ -97,6 +97,12 @@ impl Connection {
         self.write(&bytes)
     }
 
+    /// CopyData of bytes in hex.
+    pub fn copy_hex(&mut self, hex: &str) -> Result<()> {
+        let bytes = decode_hex(hex)?;
+        self.message(b'd', &bytes)
+    }
+
     /// Query.
     pub fn query(&mut self, sql: &str) -> Result<()> {
         self.text(b'Q', sql)

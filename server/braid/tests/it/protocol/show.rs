@@ -60,7 +60,10 @@ pub fn show(kind: u8, body: &[u8]) -> Result<String> {
         b'Z' => format!("ReadyForQuery {}", char::from(body.u8()?)),
         b'd' => {
             let data = body.take(body.0.len())?;
-            format!("CopyData {:?}", String::from_utf8_lossy(data))
+            match std::str::from_utf8(data) {
+                Ok(text) if !text.contains('\0') => format!("CopyData {text:?}"),
+                _ => data.iter().fold("CopyData 0x".to_owned(), |hex, b| format!("{hex}{b:02x}")),
+            }
         }
         b'G' => format!("CopyInResponse {}", copy_formats(&mut body)?),
         b'H' => format!("CopyOutResponse {}", copy_formats(&mut body)?),

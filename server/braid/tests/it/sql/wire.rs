@@ -6,8 +6,9 @@
 //!
 //! Commands send one message each and read nothing: `query`, `parse`, `bind`, `describe-statement`,
 //! `describe-portal`, `execute`, `close-statement`, `close-portal`, `sync`, `flush`, `copy-data`,
-//! `copy-done`, `copy-fail`, `terminate`, `raw` (hex). `receive` reads up to ReadyForQuery,
-//! `until` up to the message named, and shows what came. A prefix `b:` is another connection.
+//! `copy-hex`, `copy-done`, `copy-fail`, `terminate`, `raw` (hex). `receive` reads up to
+//! ReadyForQuery, `until` up to the message named, and shows what came. A prefix `b:` is another
+//! connection.
 
 #![allow(clippy::print_stdout, reason = "a test says what it did and what it left out")]
 
@@ -106,6 +107,7 @@ fn perform(connection: &mut Connection, command: &Command) -> Result<String, Box
         "flush" => connection.message(b'H', &[])?,
         "terminate" => connection.message(b'X', &[])?,
         "copy-data" => connection.message(b'd', args.next_pos().unwrap_or_default().as_bytes())?,
+        "copy-hex" => connection.copy_hex(args.next_pos().unwrap_or_default())?,
         "copy-done" => connection.message(b'c', &[])?,
         "copy-fail" => connection.text(b'f', args.next_pos().unwrap_or_default())?,
         "raw" => connection.raw(args.next_pos().unwrap_or_default())?,
