@@ -76,19 +76,14 @@ impl Session {
         loop {
             let last = match client.receive_copy().await? {
                 CopyInput::Data(data) => {
-                    rows.push(&data)?;
+                    rows.push(&data).map_err(|error| rows.in_line(error, target))?;
                     false
                 }
                 CopyInput::Done => true,
                 CopyInput::Fail(reason) => {
                     let message = format!("COPY from stdin failed: {reason}");
                     let error = Error::new(SqlState::QueryCanceled, message);
-                    return Err(match rows.has_begun() {
-                        true => {
-                            error.context(format!("COPY {}, line {}", target.table, rows.line()))
-                        }
-                        false => error,
-                    });
+                    return Err(rows.in_line(error, target));
                 }
             };
             self.shared.entry.cancel.check()?;
@@ -190,11 +185,11 @@ impl Rows {
         }
     }
 
-    /// Whether what comes before the rows was read.
-    fn has_begun(&self) -> bool {
+    /// Adds the line to an error, unless what comes before the rows is still to be read.
+    fn in_line(&self, error: Error, target: &Target) -> Error {
         match self {
-            Rows::Lines { .. } => true,
-            Rows::Binary(rows) => rows.has_header,
+            Rows::Binary(rows) if !rows.has_header => error,
+            _ => error.context(format!("COPY {}, line {}", target.table, self.line())),
         }
     }
 
