@@ -1,12 +1,14 @@
 import tseslint from 'typescript-eslint';
 
 const nodeGlobals = Object.fromEntries(
-  ['process', 'URL', 'setTimeout', 'clearTimeout', 'performance'].map((name) => [name, 'readonly']),
+  ['process', 'Buffer', 'URL', 'console', 'setTimeout', 'clearTimeout', 'performance'].map(
+    (name) => [name, 'readonly'],
+  ),
 );
 
 export default tseslint.config(
   {
-    ignores: ['**/dist/**', '**/node_modules/**', 'target/**', 'server/**', 'docker/**', '.ci/**'],
+    ignores: ['**/dist/**', '**/node_modules/**', 'target/**', 'docker/**', '.ci/**'],
   },
   {
     files: ['**/*.ts'],
