@@ -74,8 +74,13 @@ impl<'a> Check<'a> {
     fn new(cx: &'a ExecContext, table: &'a Arc<Table>) -> Result<Self> {
         let all: Vec<usize> = (0..table.columns.len()).collect();
         let reader = Reader::new(table, &all, true);
-        let plan =
-            PlanContext { catalog: &cx.catalog, path: &cx.path, env: &*cx.env, param_types: &[] };
+        let plan = PlanContext {
+            catalog: &cx.catalog,
+            path: &cx.path,
+            env: &*cx.env,
+            text: "",
+            param_types: &[],
+        };
         let mut indexes = Vec::new();
         for index in table.indexes.iter().filter(|index| index.state == IndexState::Public) {
             let bind = |text| bind_table_expr(&plan, table, text, None, "index predicates");

@@ -24,6 +24,9 @@ pub struct PlanContext<'a> {
     pub path: &'a SearchPath,
     /// The session, for folding constants.
     pub env: &'a dyn Environment,
+    /// The text that the places of the statement's parts refer to, for those of operators; empty
+    /// if there is none.
+    pub text: &'a str,
     /// The types of parameters as far as the client said; `Unknown` is inferred.
     pub param_types: &'a [SqlType],
 }

@@ -222,11 +222,7 @@ impl Session {
         let tag = match statement {
             Statement::Begin(modes) => {
                 self.begin_block(modes)?;
-                if prepared.text().trim_start().to_ascii_lowercase().starts_with("start") {
-                    "START TRANSACTION"
-                } else {
-                    "BEGIN"
-                }
+                begin_tag(prepared.text())
             }
             Statement::Commit { and_chain } => self.commit_block(*and_chain).await?,
             Statement::Rollback { to_savepoint: Some(name), .. } => {
@@ -468,6 +464,7 @@ impl Session {
                 catalog: &catalog,
                 path: &env.lookup.path,
                 env: &env,
+                text: "",
                 param_types: &[],
             };
             let eval_cx = braid_plan::eval::EvalContext { env: &env, params: &[], outer: &[] };
@@ -523,4 +520,10 @@ impl Session {
         state.settings.reset_all();
         Ok("DISCARD ALL".to_owned())
     }
+}
+
+/// The command tag of BEGIN, which may be written as START TRANSACTION.
+fn begin_tag(text: &str) -> &'static str {
+    let is_start = text.trim_start().to_ascii_lowercase().starts_with("start");
+    if is_start { "START TRANSACTION" } else { "BEGIN" }
 }

@@ -125,6 +125,7 @@ impl Session {
             catalog: &catalog,
             path: &env.lookup.path,
             env: &env,
+            text: "",
             param_types: &[],
         };
         let literal = format!("'{}'::{}", value.replace('\'', "''"), ty.plain_name());

@@ -92,7 +92,9 @@ impl Session {
                 // Constants are computed while the plan is made.
                 let memory = self.statement_memory(env.active.memory_limit_bytes);
                 self.shared.entry.cancel.charge(&memory);
-                let cx = PlanContext { catalog, path: &env.lookup.path, env, param_types: hints };
+                let path = &env.lookup.path;
+                let text = &prepared.parsed.text;
+                let cx = PlanContext { catalog, path, env, text, param_types: hints };
                 let plan = Arc::new(braid_plan::plan(statement, &cx)?);
                 let columns = result_columns(&plan);
                 let hints = hints.to_vec();

@@ -225,7 +225,13 @@ impl Session {
         let catalog = self.catalog_ahead(seq).await?;
         let env = self.environment(&catalog);
         let path = &env.lookup.path;
-        let cx = PlanContext { catalog: &catalog, path, env: &env, param_types: &prepared.hints };
+        let cx = PlanContext {
+            catalog: &catalog,
+            path,
+            env: &env,
+            text: &prepared.parsed.text,
+            param_types: &prepared.hints,
+        };
         let query = Statement::Query(Box::new(query.clone()));
         Ok(braid_plan::plan(&query, &cx)?.params)
     }

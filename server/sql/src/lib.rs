@@ -25,6 +25,7 @@ mod lexer;
 pub mod limits;
 mod parenthesized;
 mod parser;
+mod places;
 mod relations;
 mod rewrite;
 mod shape;
@@ -34,6 +35,7 @@ mod text;
 
 pub use keywords::keywords;
 pub use parser::{parse, parse_data_type, parse_expr, parse_query};
+pub use places::find_token;
 pub use relations::relations;
 pub use rewrite::row_locks;
 pub use strings::{fold, quote_ident, quote_literal};

@@ -144,44 +144,44 @@ fn push(sheet: &mut Sheet, cx: &VirtualContext<'_>, row: &ColumnRow<'_>) {
     ]);
 }
 
+/// The columns that have values.
+const COLUMNS: &[&str] = &[
+    "table_catalog",
+    "table_schema",
+    "table_name",
+    "column_name",
+    "ordinal_position",
+    "column_default",
+    "is_nullable",
+    "data_type",
+    "character_maximum_length",
+    "character_octet_length",
+    "numeric_precision",
+    "numeric_precision_radix",
+    "numeric_scale",
+    "datetime_precision",
+    "collation_catalog",
+    "collation_schema",
+    "collation_name",
+    "udt_catalog",
+    "udt_schema",
+    "udt_name",
+    "dtd_identifier",
+    "is_self_referencing",
+    "is_identity",
+    "identity_generation",
+    "identity_start",
+    "identity_increment",
+    "identity_maximum",
+    "identity_minimum",
+    "identity_cycle",
+    "is_generated",
+    "generation_expression",
+    "is_updatable",
+];
+
 fn columns(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
-    let mut sheet = Sheet::new(
-        "information_schema.columns",
-        &[
-            "table_catalog",
-            "table_schema",
-            "table_name",
-            "column_name",
-            "ordinal_position",
-            "column_default",
-            "is_nullable",
-            "data_type",
-            "character_maximum_length",
-            "character_octet_length",
-            "numeric_precision",
-            "numeric_precision_radix",
-            "numeric_scale",
-            "datetime_precision",
-            "collation_catalog",
-            "collation_schema",
-            "collation_name",
-            "udt_catalog",
-            "udt_schema",
-            "udt_name",
-            "dtd_identifier",
-            "is_self_referencing",
-            "is_identity",
-            "identity_generation",
-            "identity_start",
-            "identity_increment",
-            "identity_maximum",
-            "identity_minimum",
-            "identity_cycle",
-            "is_generated",
-            "generation_expression",
-            "is_updatable",
-        ],
-    );
+    let mut sheet = Sheet::new("information_schema.columns", COLUMNS);
     for table in cx.catalog.tables_of(cx.path.database) {
         if !may_see(cx, Object::Table(table)) {
             continue;

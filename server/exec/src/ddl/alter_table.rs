@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use braid_catalog::{ColumnId, Index, IndexNumber, Named, Object, Relation, StoredDatum, Table};
+use braid_catalog::{ColumnId, Index, Object, Relation, StoredDatum, Table};
 use braid_sql::ast::{
     AlterAction, AlterTable, ColumnDef, DropBehavior, TableConstraint, TableConstraintKind,
 };
@@ -15,6 +15,7 @@ use super::columns::{Behind, add_column};
 use super::constraints::{KeySpec, multiple_primary_keys, set_family};
 use super::create_table::add_rowid;
 use super::interleave::{check_agreement, refuse_enforcing, refuse_new_key};
+use super::key_from_index::{become_primary, usable_index, use_index};
 use super::lookup::{parts, undefined_column};
 
 pub(super) async fn run(cx: &mut DdlContext<'_>, alter: &AlterTable) -> Result<()> {
@@ -215,7 +216,11 @@ async fn add_unique(cx: &mut DdlContext<'_>, table: Arc<Table>, spec: KeySpec) -
     Ok(())
 }
 
-async fn add_primary_key(cx: &mut DdlContext<'_>, table: Arc<Table>, spec: KeySpec) -> Result<()> {
+pub(super) async fn add_primary_key(
+    cx: &mut DdlContext<'_>,
+    table: Arc<Table>,
+    spec: KeySpec,
+) -> Result<()> {
     if !table.is_hidden_key(&table.primary) {
         return Err(multiple_primary_keys(&table.name));
     }
@@ -345,98 +350,6 @@ async fn add_constraint(
             add_foreign_key(cx, table, name, key, columns, validate).await
         }
     }
-}
-
-/// The index of `USING INDEX`, if a constraint can be made of it.
-fn usable_index(
-    cx: &mut DdlContext<'_>,
-    table: &Table,
-    name: &str,
-    constraint: Option<&str>,
-) -> Result<Index> {
-    let wrong = |state: SqlState, message: String| {
-        let detail = "Cannot create a primary key or unique constraint using such an index.";
-        Err(Error::new(state, message).detail(detail))
-    };
-    let Some(index) = table.all_indexes().find(|index| index.name == name) else {
-        let catalog = cx.catalog();
-        let is_elsewhere = matches!(catalog.named(table.schema, name), Some(Named::Index(..)));
-        let (state, message) = if is_elsewhere {
-            let message = format!("index \"{name}\" does not belong to table \"{}\"", table.name);
-            (SqlState::ObjectNotInPrerequisiteState, message)
-        } else {
-            (SqlState::UndefinedObject, format!("index \"{name}\" does not exist"))
-        };
-        return Err(Error::new(state, message));
-    };
-    if index.constraint.is_some() {
-        let message = format!("index \"{name}\" is already associated with a constraint");
-        return Err(Error::new(SqlState::ObjectNotInPrerequisiteState, message));
-    }
-    if !index.unique {
-        return wrong(SqlState::WrongObjectType, format!("\"{name}\" is not a unique index"));
-    }
-    if index.predicate.is_some() {
-        return wrong(SqlState::WrongObjectType, format!("\"{name}\" is a partial index"));
-    }
-    let unusual = index.keys.iter().position(|key| key.descending || key.nulls_opposed);
-    if let Some(place) = unusual {
-        let number = place + 1;
-        let message = format!(
-            "index \"{name}\" column number {number} does not have default sorting behavior"
-        );
-        return wrong(SqlState::WrongObjectType, message);
-    }
-    if let Some(constraint) = constraint.filter(|constraint| *constraint != name) {
-        let message = format!(
-            "ALTER TABLE / ADD CONSTRAINT USING INDEX will rename index \"{name}\" to \"{constraint}\""
-        );
-        cx.notice(SqlState::SuccessfulCompletion, message);
-    }
-    Ok(index.clone())
-}
-
-/// `ADD UNIQUE USING INDEX`: an index that is there becomes the constraint.
-fn use_index(
-    cx: &mut DdlContext<'_>,
-    table: &Table,
-    number: IndexNumber,
-    name: Option<String>,
-) -> Result<()> {
-    let mut changed = Table::clone(table);
-    let constraint = cx.draft()?.allocate_id();
-    for index in changed.indexes.iter_mut().filter(|index| index.number == number) {
-        index.constraint = Some(constraint);
-        if let Some(name) = &name {
-            index.name.clone_from(name);
-        }
-    }
-    cx.draft()?.put_table(changed);
-    Ok(())
-}
-
-/// `ADD PRIMARY KEY USING INDEX`: rows are kept by the primary key, so that it is made anew over
-/// the index's columns and the index goes.
-async fn become_primary(
-    cx: &mut DdlContext<'_>,
-    table: Arc<Table>,
-    index: Index,
-    name: Option<String>,
-) -> Result<()> {
-    if !table.is_hidden_key(&table.primary) {
-        return Err(multiple_primary_keys(&table.name));
-    }
-    let name_of = |id: &ColumnId| table.column(*id).map(|column| column.name.clone());
-    let columns: Vec<String> = index.keys.iter().filter_map(|key| name_of(&key.column)).collect();
-    let mut spec =
-        KeySpec::constraint(Some(name.unwrap_or_else(|| index.name.clone())), true, columns);
-    spec.storing = index.storing.iter().filter_map(name_of).collect();
-    let mut changed = Table::clone(&table);
-    super::drop::free_index(cx, &mut changed, &index, DropBehavior::Restrict)?;
-    changed.indexes.retain(|other| other.number != index.number);
-    cx.delete_index(&table, &index)?;
-    cx.draft()?.put_table(changed.clone());
-    add_primary_key(cx, Arc::new(changed), spec).await
 }
 
 async fn validate(cx: &mut DdlContext<'_>, table: Arc<Table>, name: &str) -> Result<()> {

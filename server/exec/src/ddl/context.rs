@@ -117,8 +117,13 @@ impl DdlContext<'_> {
         let catalog = self.catalog();
         let lookup = CatalogLookup::new(catalog.clone(), self.exec.path.clone());
         let env = super::exprs::DraftEnvironment::new(&*self.exec.env, lookup);
-        let context =
-            PlanContext { catalog: &catalog, path: &self.exec.path, env: &env, param_types };
+        let context = PlanContext {
+            catalog: &catalog,
+            path: &self.exec.path,
+            env: &env,
+            text: self.text,
+            param_types,
+        };
         f(&context)
     }
 }

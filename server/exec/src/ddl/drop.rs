@@ -13,7 +13,7 @@ use braid_types::{Error, Result, SqlState};
 
 use super::DdlContext;
 use super::exprs::{columns_used, sequences_used};
-use super::lookup::{content, last, parts, undefined, wrong_kind};
+use super::lookup::{content, lacks_schema, last, parts, skip, undefined, wrong_kind};
 
 pub(super) async fn run(cx: &mut DdlContext<'_>, statement: &Drop) -> Result<String> {
     let tag = match statement.kind {
@@ -113,36 +113,6 @@ pub(super) fn find_to_drop(
             Ok(None)
         }
     }
-}
-
-/// Whether the schema of a qualified name is missing: a NOTICE with IF EXISTS, else 3F000.
-pub(super) fn lacks_schema(
-    cx: &mut DdlContext<'_>,
-    name: &[String],
-    if_exists: bool,
-) -> Result<bool> {
-    let [.., schema, _] = name else { return Ok(false) };
-    let catalog = cx.catalog();
-    if is_virtual_schema(schema) || catalog.schema_by_name(cx.path().database, schema).is_some() {
-        return Ok(false);
-    }
-    let message = format!("schema \"{schema}\" does not exist");
-    skip(cx, SqlState::InvalidSchemaName, message, if_exists)?;
-    Ok(true)
-}
-
-/// A NOTICE that says that something missing is skipped; without IF EXISTS it is the error.
-pub(super) fn skip(
-    cx: &mut DdlContext<'_>,
-    state: SqlState,
-    message: String,
-    if_exists: bool,
-) -> Result<()> {
-    if !if_exists {
-        return Err(Error::new(state, message));
-    }
-    cx.notice(SqlState::SuccessfulCompletion, format!("{message}, skipping"));
-    Ok(())
 }
 
 /// A dependent with the line that tells of it.

@@ -11,8 +11,8 @@ use braid_sql::fold;
 use braid_types::{Error, Result, SqlState, SqlType};
 
 use super::DdlContext;
-use super::drop::{find_to_drop, lacks_schema, skip};
-use super::lookup::{parts, undefined};
+use super::drop::find_to_drop;
+use super::lookup::{lacks_schema, parts, skip, undefined};
 
 pub(super) fn run(cx: &mut DdlContext<'_>, statement: &DropOther) -> Result<()> {
     statement.items.iter().try_for_each(|item| drop_one(cx, statement, item))

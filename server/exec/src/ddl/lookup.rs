@@ -56,6 +56,36 @@ pub(super) fn undefined_column(table: &str, column: &str) -> Error {
     Error::new(SqlState::UndefinedColumn, message)
 }
 
+/// Whether the schema of a qualified name is missing: a NOTICE with IF EXISTS, else 3F000.
+pub(super) fn lacks_schema(
+    cx: &mut DdlContext<'_>,
+    name: &[String],
+    if_exists: bool,
+) -> Result<bool> {
+    let [.., schema, _] = name else { return Ok(false) };
+    let catalog = cx.catalog();
+    if is_virtual_schema(schema) || catalog.schema_by_name(cx.path().database, schema).is_some() {
+        return Ok(false);
+    }
+    let message = format!("schema \"{schema}\" does not exist");
+    skip(cx, SqlState::InvalidSchemaName, message, if_exists)?;
+    Ok(true)
+}
+
+/// A NOTICE that says that something missing is skipped; without IF EXISTS it is the error.
+pub(super) fn skip(
+    cx: &mut DdlContext<'_>,
+    state: SqlState,
+    message: String,
+    if_exists: bool,
+) -> Result<()> {
+    if !if_exists {
+        return Err(Error::new(state, message));
+    }
+    cx.notice(SqlState::SuccessfulCompletion, format!("{message}, skipping"));
+    Ok(())
+}
+
 impl DdlContext<'_> {
     /// The relation of that name, `None` if there is none.
     pub(super) fn find(&self, name: &ObjectName) -> Result<Option<Relation>> {

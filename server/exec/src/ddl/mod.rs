@@ -31,6 +31,7 @@ mod exprs;
 mod foreign_keys;
 mod grant;
 mod interleave;
+mod key_from_index;
 mod left_over;
 mod lookup;
 mod move_index;

@@ -122,14 +122,6 @@ async fn dispatch(statement: &Statement, cx: &mut DdlContext<'_>) -> Result<Stri
             drop_other::run(cx, statement)?;
             statement.tag
         }
-        Statement::DropOwned(statement) => {
-            owned::drop(cx, statement)?;
-            "DROP OWNED"
-        }
-        Statement::ReassignOwned(statement) => {
-            owned::reassign(cx, statement)?;
-            "REASSIGN OWNED"
-        }
         Statement::CreateIndex(create) => {
             create_index::run(cx, create).await?;
             "CREATE INDEX"
@@ -172,6 +164,14 @@ async fn dispatch(statement: &Statement, cx: &mut DdlContext<'_>) -> Result<Stri
             comment::run(cx, statement)?;
             "COMMENT"
         }
+        other => return dispatch_rights(other, cx),
+    };
+    Ok(tag.to_owned())
+}
+
+/// Statements about roles, owners and privileges.
+fn dispatch_rights(statement: &Statement, cx: &mut DdlContext<'_>) -> Result<String> {
+    let tag = match statement {
         Statement::CreateUser(create) => {
             roles::create(cx, create)?;
             "CREATE ROLE"
@@ -199,6 +199,14 @@ async fn dispatch(statement: &Statement, cx: &mut DdlContext<'_>) -> Result<Stri
         Statement::RevokeRole(statement) => {
             roles::revoke(cx, statement)?;
             "REVOKE ROLE"
+        }
+        Statement::DropOwned(statement) => {
+            owned::drop(cx, statement)?;
+            "DROP OWNED"
+        }
+        Statement::ReassignOwned(statement) => {
+            owned::reassign(cx, statement)?;
+            "REASSIGN OWNED"
         }
         other => return Err(Error::internal(format!("not a definition: {other:?}"))),
     };

@@ -206,6 +206,12 @@ fn custom(name: &ObjectName, modifiers: &[String]) -> Result<SqlType> {
         _ => Err(Error::new(
             SqlState::UndefinedObject,
             format!("type \"{}\" does not exist", parts.join(".")),
+        )
+        .position(
+            name.0
+                .first()
+                .and_then(|part| part.as_ident())
+                .map_or(0, |ident| braid_sql::offset_of(ident.span)),
         )),
     }
 }

@@ -9,6 +9,7 @@ use braid_types::{Datum, Error, Result, SqlState, SqlType};
 
 use super::context::ExprCx;
 use super::operators::{in_set, record};
+use super::places::start_of;
 use super::scope::ScopeColumn;
 use super::{Binder, modified, sql_type_of};
 use crate::expr::{CaseExpr, CompareOp, Expr, QuantifiedExpr, SliceExpr};
@@ -19,7 +20,7 @@ impl Binder<'_> {
         self.enter_expr()?;
         let result = self.expr_inner(ast, cx);
         self.leave_expr();
-        result.map_err(|error| error.position(position_of(ast).unwrap_or(0)))
+        result.map_err(|error| self.placed(error, ast))
     }
 
     fn expr_inner(&mut self, ast: &Ast, cx: &mut ExprCx<'_, '_>) -> Result<Expr> {
@@ -75,11 +76,8 @@ impl Binder<'_> {
             }
             Ast::Cast { expr, data_type, .. } => {
                 let to = sql_type_of(data_type)?;
-                // A literal that is not of the type is shown where it stands.
-                let place = matches!(&**expr, Ast::Value(_)).then(|| position_of(expr)).flatten();
                 let expr = self.cast_operand(expr, &to, cx)?;
                 self.cast_to(expr, &to, data_type)
-                    .map_err(|error| error.position(place.unwrap_or(0)))
             }
             Ast::TypedString(typed) => {
                 let to = sql_type_of(&typed.data_type)?;
@@ -138,6 +136,7 @@ impl Binder<'_> {
         let mut scopes = Some(&cx.scopes);
         while let Some(level) = scopes {
             if let Some(column) = level.scope.find(&name)? {
+                self.note_column(column.slot, ident.span);
                 return self.column(column);
             }
             if let Some(expr) = self.system_column(&name, level.scope)? {
@@ -158,7 +157,7 @@ impl Binder<'_> {
         {
             return Ok(expr);
         }
-        Err(Error::new(SqlState::UndefinedColumn, format!("column \"{name}\" does not exist")))
+        Err(self.missing_column(None, &name))
     }
 
     pub(super) fn whole_row<'s>(
@@ -192,16 +191,14 @@ impl Binder<'_> {
         while let Some(level) = scopes {
             let found = level.scope.has_table(schema, table)?;
             if let Some(column) = level.scope.find_in(schema, table, name)? {
+                self.note_column(column.slot, parts[0].span);
                 return self.column(column);
             }
             if let Some(expr) = self.system_column_of(schema, table, name, level.scope)? {
                 return Ok(expr);
             }
             if found {
-                return Err(Error::new(
-                    SqlState::UndefinedColumn,
-                    format!("column {table}.{name} does not exist"),
-                ));
+                return Err(self.missing_column(Some(table), name));
             }
             scopes = level.parent;
         }
@@ -258,8 +255,7 @@ impl Binder<'_> {
         operands.push(next);
         let mut list = Vec::with_capacity(operands.len());
         for operand in operands.into_iter().rev() {
-            let e = self.expr(operand, cx)?;
-            let e = self.coerce_bool(e, clause)?;
+            let e = self.condition(operand, cx, clause)?;
             match e {
                 Expr::And(inner) if is_and => list.extend(inner),
                 Expr::Or(inner) if !is_and => list.extend(inner),
@@ -276,10 +272,7 @@ impl Binder<'_> {
         cx: &mut ExprCx<'_, '_>,
     ) -> Result<Expr> {
         match op {
-            UnaryOperator::Not => {
-                let e = self.expr(operand, cx)?;
-                Ok(Expr::Not(Box::new(self.coerce_bool(e, "NOT")?)))
-            }
+            UnaryOperator::Not => Ok(Expr::Not(Box::new(self.condition(operand, cx, "NOT")?))),
             UnaryOperator::Minus => {
                 // -9223372036854775808 is one literal.
                 if let Ast::Value(value) = operand
@@ -493,7 +486,9 @@ impl Binder<'_> {
             let condition = self.expr(&when.condition, cx)?;
             whens.push(match &operand {
                 Some(operand) => self.compare(CompareOp::Eq, operand.clone(), condition)?,
-                None => self.coerce_bool(condition, "CASE/WHEN")?,
+                None => self
+                    .coerce_bool(condition, "CASE/WHEN")
+                    .map_err(|error| error.position(start_of(&when.condition)))?,
             });
             results.push(self.expr(&when.result, cx)?);
         }
@@ -695,18 +690,4 @@ fn like_operator(op: &str, negated: bool) -> BinaryOperator {
 
 pub(super) fn negate_if(negated: bool, e: Expr) -> Expr {
     if negated { Expr::Not(Box::new(e)) } else { e }
-}
-
-/// Where an expression starts, counted in characters from 1, if it names its place.
-fn position_of(ast: &Ast) -> Option<u32> {
-    let span = match ast {
-        Ast::Identifier(ident) => ident.span,
-        Ast::CompoundIdentifier(parts) => parts.first()?.span,
-        Ast::Value(value) => value.span,
-        Ast::QualifiedWildcard(name, _) => name.0.first()?.as_ident()?.span,
-        Ast::Function(function) => function.name.0.first()?.as_ident()?.span,
-        // PostgreSQL points at an operator, which has no place of its own here.
-        _ => return None,
-    };
-    Some(braid_sql::offset_of(span))
 }

@@ -106,8 +106,7 @@ impl Binder<'_> {
         let on = match constraint {
             JoinConstraint::On(ast) => {
                 let scopes = Scopes { scope: &scope, parent };
-                let e = self.expr(ast, &mut ExprCx::plain(scopes, "JOIN/ON"))?;
-                vec![self.coerce_bool(e, "JOIN/ON")?]
+                vec![self.condition(ast, &mut ExprCx::plain(scopes, "JOIN/ON"), "JOIN/ON")?]
             }
             _ => Vec::new(),
         };
@@ -429,7 +428,7 @@ impl Binder<'_> {
         let path =
             braid_catalog::SearchPath { schemas: view.search_path.clone(), ..self.cx.path.clone() };
         // The view's query sees neither our WITH entries nor our search path.
-        let mut inner = Binder::new(&crate::PlanContext { path: &path, ..self.cx });
+        let mut inner = Binder::new(&crate::PlanContext { path: &path, text: "", ..self.cx });
         inner.next_slot = self.next_slot;
         inner.next_id = self.next_id;
         inner.depth = self.depth;
@@ -468,7 +467,10 @@ impl Binder<'_> {
         }
         let bound = self.arguments(&args.list, &mut cx)?;
         let types: Vec<SqlType> = bound.iter().map(Expr::ty).collect();
-        if let Some(resolved) = braid_builtins::resolve_set_function(&function, &types)? {
+        let place = name.0.first().and_then(|part| part.as_ident());
+        let place = place.map_or(0, |ident| braid_sql::offset_of(ident.span));
+        let resolved = braid_builtins::resolve_set_function(&function, &types);
+        if let Some(resolved) = resolved.map_err(|error| error.position(place))? {
             let names = resolved.columns.iter().map(|(column, _)| match column.as_str() {
                 "" => function.clone(),
                 column => column.to_owned(),
@@ -478,7 +480,7 @@ impl Binder<'_> {
         }
         let expr = match self.keyword_value(&function)? {
             Some(expr) if bound.is_empty() => expr,
-            _ => self.call(&function, bound)?,
+            _ => self.call(&function, bound).map_err(|error| error.position(place))?,
         };
         let ty = expr.ty();
         let columns = vec![(self.slot(), ty.clone())];

@@ -26,6 +26,8 @@ pub(super) struct Grouping {
     sets: Vec<Vec<usize>>,
     /// There is a GROUP BY, though it may be empty: `GROUP BY ()`.
     pub explicit: bool,
+    /// How many columns had been bound before the select list, for the places of errors.
+    pub since: usize,
 }
 
 /// A grouping expression.
@@ -172,7 +174,7 @@ impl Binder<'_> {
         exprs: Vec<&mut Expr>,
         scope: &Scope,
     ) -> Result<Node> {
-        let Grouping { keys, sets, .. } = grouping;
+        let Grouping { keys, sets, since, .. } = grouping;
         let mut group: Vec<(Slot, Expr)> =
             keys.into_iter().map(|key| (key.slot, key.expr)).collect();
         if sets.is_empty() {
@@ -188,7 +190,8 @@ impl Binder<'_> {
         for e in exprs {
             replace_computed(e, &calls);
             replace_grouped(e, &group);
-            check_grouped(e, &known, scope)?;
+            check_grouped(e, &known, scope)
+                .map_err(|(slot, error)| error.position(self.column_place(slot, since)))?;
         }
         Ok(Node::Aggregate(Box::new(AggregateNode {
             input,
@@ -324,7 +327,7 @@ fn replace_computed(e: &mut Expr, calls: &[(Slot, Expr)]) {
 }
 
 /// 42803 for an input column that is neither grouped nor inside an aggregate.
-fn check_grouped(e: &Expr, known: &[Slot], scope: &Scope) -> Result<()> {
+fn check_grouped(e: &Expr, known: &[Slot], scope: &Scope) -> Result<(), (Slot, Error)> {
     let (columns, inside) = match e {
         Expr::Column(slot, ty) => (vec![(*slot, ty.clone())], false),
         Expr::Subquery(_) => (walk::columns_read(e), true),
@@ -341,7 +344,7 @@ fn check_grouped(e: &Expr, known: &[Slot], scope: &Scope) -> Result<()> {
                  function"
             )
         };
-        return Err(Error::new(SqlState::GroupingError, message));
+        return Err((*slot, Error::new(SqlState::GroupingError, message)));
     }
     let mut result = Ok(());
     e.for_each_child(&mut |child| {

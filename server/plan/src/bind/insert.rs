@@ -13,9 +13,11 @@ use super::Binder;
 use super::cascade::Change;
 use super::context::ExprCx;
 use super::lock::slots_of;
+use super::places::start_of;
 use super::scope::{Scope, Scopes};
 use super::statement::BoundStatement;
 use super::stored::refuse_generated;
+use super::update::at_start;
 use crate::expr::{Expr, Slot};
 use crate::node::{Insert, Node, OnConflict, Values};
 use crate::planned::{OutputColumn, StatementKind};
@@ -26,7 +28,8 @@ impl Binder<'_> {
         self.check(Object::Table(&table), "INSERT")?;
         self.tables.insert(table.id);
         let alias = insert.alias.as_ref().map(braid_sql::fold);
-        self.enter_range(&self.target_row(&table, alias.as_deref(), &[]));
+        let unread = vec![0; table.columns.len()];
+        self.enter_range(&self.target_row(&table, alias.as_deref(), &unread));
         let targets = self.insert_targets(insert, &table)?;
         let (input, values) = self.insert_values(insert, &table, &targets)?;
         let row_slots: Vec<Slot> = table.columns.iter().map(|_| self.slot()).collect();
@@ -169,14 +172,16 @@ impl Binder<'_> {
         let scope = Scope::default();
         let scopes = Scopes { scope: &scope, parent: None };
         let width = rows.first().map_or(0, |row| row.len());
-        check_width(insert, targets.len(), width)?;
+        let extra = rows.first().and_then(|row| row.get(targets.len()));
+        check_width(insert, targets.len(), width, extra.map_or(0, start_of))?;
         let mut bound = Vec::with_capacity(rows.len());
         for row in rows {
             if row.len() != width {
                 return Err(Error::new(
                     SqlState::SyntaxError,
                     "VALUES lists must all be the same length",
-                ));
+                )
+                .position(row.first().map_or(0, start_of)));
             }
             let mut values = Vec::with_capacity(width);
             for (ast, place) in row.iter().zip(targets) {
@@ -189,7 +194,7 @@ impl Binder<'_> {
                     if insert.overriding == Some(Overriding::User) && column.identity.is_some() {
                         self.default_of(column)?
                     } else {
-                        self.assign_to(e, column)?
+                        self.assign_to(e, column).map_err(|error| at_start(error, ast))?
                     }
                 });
             }
@@ -214,7 +219,7 @@ impl Binder<'_> {
         let bound = self.bind_query(query, None);
         self.keep_unknown = false;
         let mut bound = bound?;
-        check_width(insert, targets.len(), bound.columns.len())?;
+        check_width(insert, targets.len(), bound.columns.len(), 0)?;
         let types: Vec<SqlType> =
             targets.iter().map(|place| table.columns[*place].ty.clone()).collect();
         let width = bound.columns.len();
@@ -282,8 +287,8 @@ impl Binder<'_> {
             let assignments = this.assignments(assignments, table, &scope)?;
             let Some(ast) = selection else { return Ok((assignments, None)) };
             let scopes = Scopes { scope: &scope, parent: None };
-            let e = this.expr(ast, &mut ExprCx::plain(scopes, "WHERE"))?;
-            Ok((assignments, Some(this.coerce_bool(e, "WHERE")?)))
+            let e = this.condition(ast, &mut ExprCx::plain(scopes, "WHERE"), "WHERE")?;
+            Ok((assignments, Some(e)))
         })?;
         Ok(OnConflict::Update { indexes, assignments, filter })
     }
@@ -342,18 +347,21 @@ fn plain_values(query: &Query) -> Option<Vec<&[Ast]>> {
     }
 }
 
-fn check_width(insert: &AstInsert, targets: usize, width: usize) -> Result<()> {
+/// 42601 unless there is a value for each column; `extra` is the place of the first one too many.
+fn check_width(insert: &AstInsert, targets: usize, width: usize, extra: u32) -> Result<()> {
     if width > targets {
         return Err(Error::new(
             SqlState::SyntaxError,
             "INSERT has more expressions than target columns",
-        ));
+        )
+        .position(extra));
     }
     if width < targets && !insert.columns.is_empty() {
         return Err(Error::new(
             SqlState::SyntaxError,
             "INSERT has more target columns than expressions",
-        ));
+        )
+        .position(insert.columns.get(width).map_or(0, |ident| braid_sql::offset_of(ident.span))));
     }
     Ok(())
 }

@@ -17,7 +17,10 @@ impl Binder<'_> {
             Value::Null => Expr::null(SqlType::Unknown),
             Value::Placeholder(name) => self.bind_placeholder(name)?,
             other => match string_of(other) {
-                Some(text) => Expr::Const(Datum::text(text), SqlType::Unknown),
+                Some(text) => {
+                    self.note_literal(text, value.span);
+                    Expr::Const(Datum::text(text), SqlType::Unknown)
+                }
                 None => return Err(Error::unsupported(format!("the literal {other}"))),
             },
         })

@@ -21,6 +21,7 @@ mod modified;
 mod names;
 mod operators;
 mod output;
+mod places;
 mod privileges;
 mod query;
 mod range_table;
@@ -77,8 +78,10 @@ pub struct Binder<'a> {
     /// The target of the change being bound, with its slots: an expression of the statement that
     /// reads one of them needs SELECT on the table.
     guarded: Option<(Arc<Table>, Vec<Slot>)>,
+    /// Where what was bound stands in the text.
+    places: places::Places,
     /// The FROM items of each query around this place, for hints; the innermost query is last.
-    range: Vec<Vec<scope::ScopeTable>>,
+    range: Vec<Vec<range_table::RangeEntry>>,
 }
 
 /// How deep queries, views and expressions may nest.
@@ -111,6 +114,7 @@ impl<'a> Binder<'a> {
             shared_subqueries: Vec::new(),
             view_owner: None,
             guarded: None,
+            places: places::Places::default(),
             range: Vec::new(),
         }
     }

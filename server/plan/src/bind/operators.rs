@@ -138,7 +138,12 @@ impl Binder<'_> {
             Expr::Const(Datum::Null, SqlType::Unknown) => return Ok(Expr::null(to.clone())),
             Expr::Const(Datum::Text(text), SqlType::Unknown) => {
                 let explicit = allowed == CastContext::Explicit;
-                return self.parse_literal(&text, to, explicit);
+                return self.parse_literal(&text, to, explicit).map_err(|error| {
+                    // What does not fit into the type's modifier is found when it is computed.
+                    let bare = to.bare();
+                    let is_bare = *to == bare || self.parse_literal(&text, &bare, false).is_err();
+                    error.position(if is_bare { self.literal_place(&text) } else { 0 })
+                });
             }
             _ => {}
         }

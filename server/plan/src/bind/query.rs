@@ -12,6 +12,7 @@ use super::context::ExprCx;
 use super::function::sort_key;
 use super::lock::{LockClause, SelectLocks};
 use super::operators::check_order;
+use super::places::start_of;
 use super::scope::{CteDefinition, Scope, ScopeColumn, ScopeTable, Scopes};
 use super::with_order::with_order;
 use crate::expr::{Expr, Slot};
@@ -492,7 +493,7 @@ pub(super) fn ordinal(ast: &Ast, columns: usize, clause: &str) -> Result<Option<
     };
     let Some(number) = number.map(|number| i64::from(number) * sign) else {
         let message = format!("non-integer constant in {clause}");
-        return Err(Error::new(SqlState::SyntaxError, message));
+        return Err(Error::new(SqlState::SyntaxError, message).position(start_of(ast)));
     };
     let place = usize::try_from(number).ok().filter(|place| (1..=columns).contains(place));
     place.map(|place| Some(place - 1)).ok_or_else(|| {
@@ -500,6 +501,7 @@ pub(super) fn ordinal(ast: &Ast, columns: usize, clause: &str) -> Result<Option<
             SqlState::InvalidColumnReference,
             format!("{clause} position {number} is not in select list"),
         )
+        .position(start_of(ast))
     })
 }
 

@@ -6,10 +6,103 @@ use braid_types::{Error, Result, SqlState};
 use super::Binder;
 use super::context::ExprCx;
 use super::from::name_parts;
-use super::scope::{Scope, ScopeTable, Scopes};
+use super::scope::{Scope, ScopeColumn, ScopeTable, Scopes};
 use crate::expr::Expr;
 
+/// A FROM item, with what hints need of it.
+pub(super) struct RangeEntry {
+    table: ScopeTable,
+    columns: Vec<String>,
+}
+
+/// How many letters a suggested name may differ in.
+const DISTANCE_MAX: usize = 3;
+
+/// The columns that come nearest to a name: PostgreSQL suggests one or two.
+#[derive(Default)]
+struct Nearest<'r> {
+    distance: usize,
+    found: Vec<(&'r str, &'r str)>,
+}
+
+impl<'r> Nearest<'r> {
+    fn look_at(&mut self, table: &'r str, column: &'r str, wanted: &str, penalty: usize) {
+        let own = distance(column, wanted);
+        // A name with more than half of its letters changed would be a ridiculous guess.
+        if penalty > self.distance || own > wanted.len() / 2 {
+            return;
+        }
+        let total = own + penalty;
+        if total < self.distance {
+            *self = Nearest { distance: total, found: vec![(table, column)] };
+        } else if total == self.distance && total <= DISTANCE_MAX {
+            match self.found.len() {
+                2 => {
+                    *self = Nearest { distance: total.saturating_sub(1), found: Vec::new() };
+                }
+                _ => self.found.push((table, column)),
+            }
+        }
+    }
+
+    fn hint(&self) -> Option<String> {
+        match self.found[..] {
+            [(table, column)] => {
+                Some(format!("Perhaps you meant to reference the column \"{table}.{column}\"."))
+            }
+            [(table, column), (other, second)] => Some(format!(
+                "Perhaps you meant to reference the column \"{table}.{column}\" or the column \
+                 \"{other}.{second}\"."
+            )),
+            _ => None,
+        }
+    }
+}
+
+/// How many letters have to be put in, taken out or changed to make one name of another.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, a) in a.chars().enumerate() {
+        let mut corner = row[0];
+        row[0] = i + 1;
+        for (j, b) in b.iter().enumerate() {
+            let changed = corner + usize::from(a != *b);
+            corner = row[j + 1];
+            row[j + 1] = changed.min(row[j] + 1).min(corner + 1);
+        }
+    }
+    row[b.len()]
+}
+
 impl Binder<'_> {
+    /// 42703 for a column that does not exist or cannot be named, with a guess at what was meant.
+    pub(super) fn missing_column(&self, table: Option<&str>, name: &str) -> Error {
+        let message = match table {
+            Some(table) => format!("column {table}.{name} does not exist"),
+            None => format!("column \"{name}\" does not exist"),
+        };
+        let error = Error::new(SqlState::UndefinedColumn, message);
+        let mut nearest = Nearest { distance: DISTANCE_MAX + 1, ..Nearest::default() };
+        for entry in self.range.iter().rev().flatten() {
+            let shown = &entry.table.name;
+            let penalty = table.map_or(0, |table| distance(table, shown).min(DISTANCE_MAX + 2));
+            if penalty == 0 && entry.columns.iter().any(|column| column == name) {
+                return error.hint(format!(
+                    "There is a column named \"{name}\" in table \"{shown}\", but it cannot be \
+                     referenced from this part of the query."
+                ));
+            }
+            for column in &entry.columns {
+                nearest.look_at(shown, column, name, penalty);
+            }
+        }
+        match nearest.hint() {
+            Some(hint) => error.hint(hint),
+            None => error,
+        }
+    }
+
     /// Binds a query or a change at a level of its own.
     pub(super) fn in_range<T>(&mut self, bind: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         self.range.push(Vec::new());
@@ -24,7 +117,11 @@ impl Binder<'_> {
             self.range.push(Vec::new());
         }
         if let Some(level) = self.range.last_mut() {
-            level.extend(scope.tables.iter().cloned());
+            level.extend(scope.tables.iter().map(|table| {
+                let own = scope.columns.iter().filter(|c| c.table == table.name && !c.hidden);
+                let columns = own.map(|column| column.name.clone()).collect();
+                RangeEntry { table: table.clone(), columns }
+            }));
         }
     }
 
@@ -72,10 +169,30 @@ impl Binder<'_> {
         name: &ObjectName,
         cx: &ExprCx<'_, '_>,
     ) -> Result<Vec<Expr>> {
+        let columns = self.named_columns(name, &cx.scopes)?;
+        columns.into_iter().map(|column| self.column(column)).collect()
+    }
+
+    /// The columns of `t.*`, which the user may read.
+    pub(super) fn named_columns<'s>(
+        &self,
+        name: &ObjectName,
+        scopes: &Scopes<'s>,
+    ) -> Result<Vec<&'s ScopeColumn>> {
         let parts = name_parts(name);
-        let (schema, table) = self.table_name(&parts, None)?;
-        let scope = self.scope_of_table(&cx.scopes, schema, table)?;
-        scope.columns_of(schema, table).map(|column| self.column(column)).collect()
+        let place = name.0.first().and_then(|part| part.as_ident());
+        let place = place.map_or(0, |ident| braid_sql::offset_of(ident.span));
+        let at = |error: Error| error.position(place);
+        let (schema, table) = self.table_name(&parts, None).map_err(at)?;
+        let scope = self.scope_of_table(scopes, schema, table).map_err(at)?;
+        let is_meant = |column: &&ScopeColumn| {
+            column.table == table
+                && !column.hidden
+                && (schema.is_none() || column.schema.as_deref() == schema)
+        };
+        let columns: Vec<&ScopeColumn> = scope.columns.iter().filter(is_meant).collect();
+        columns.iter().try_for_each(|column| self.check_guarded(column.slot))?;
+        Ok(columns)
     }
 
     /// The scope, this one or one around it, that has a table of this name; 42P01 if none has.
@@ -132,7 +249,8 @@ impl Binder<'_> {
         let fits = |entry: &&ScopeTable| {
             entry.name == table || (relation.is_some() && entry.relation == relation)
         };
-        self.range.iter().rev().find_map(|level| level.iter().find(fits))
+        let tables = self.range.iter().rev().map(|level| level.iter().map(|entry| &entry.table));
+        tables.flatten().find(fits)
     }
 }
 

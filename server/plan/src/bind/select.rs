@@ -12,7 +12,6 @@ use braid_types::cast::CastContext;
 use braid_types::{Error, Result, SqlState, SqlType};
 
 use super::context::{Collector, ExprCx};
-use super::from::name_parts;
 use super::function::sort_key;
 use super::group::Grouping;
 use super::lock::{LockClause, SelectLocks, lock_rows};
@@ -61,8 +60,7 @@ impl Binder<'_> {
         clauses.iter().try_for_each(LockClause::check_found)?;
         let scopes = Scopes { scope: &scope, parent };
         if let Some(selection) = &select.selection {
-            let e = self.expr(selection, &mut ExprCx::plain(scopes, "WHERE"))?;
-            let e = self.coerce_bool(e, "WHERE")?;
+            let e = self.condition(selection, &mut ExprCx::plain(scopes, "WHERE"), "WHERE")?;
             node = Node::Filter(Box::new(Filter { input: node, predicates: vec![e] }));
         }
         let windows = window::named_windows(&select.named_window)?;
@@ -87,18 +85,20 @@ impl Binder<'_> {
         let keep_unknown = std::mem::take(&mut self.keep_unknown);
         let mut collector =
             Collector { allow_aggregates: true, allow_windows: true, ..Collector::default() };
+        let since = self.columns_bound();
         let mut items = self.items(&select.projection, scope, scopes, &mut collector)?;
         let having = match &select.having {
             Some(having) => {
                 collector.allow_windows = false;
                 let mut cx = ExprCx { scopes, clause: "HAVING", collector: Some(&mut collector) };
-                let e = self.expr(having, &mut cx)?;
+                let e = self.condition(having, &mut cx, "HAVING")?;
                 collector.allow_windows = true;
-                Some(self.coerce_bool(e, "HAVING")?)
+                Some(e)
             }
             None => None,
         };
-        let group = self.group_by(&select.group_by, &items, scopes)?;
+        let mut group = self.group_by(&select.group_by, &items, scopes)?;
+        group.since = since;
         let keys = self.order_keys(order, &items, scopes, &mut collector)?;
         let on = self.distinct_on(select, &items, scopes, &mut collector)?;
         group.check(&collector)?;
@@ -191,12 +191,13 @@ impl Binder<'_> {
                     let expr = self.expr(expr, &mut cx)?;
                     items.push(self.item(alias_name(alias)?, expr, scope));
                 }
-                SelectItem::Wildcard(_) => {
+                SelectItem::Wildcard(options) => {
                     if scope.tables.is_empty() && scope.columns.is_empty() {
                         return Err(Error::new(
                             SqlState::SyntaxError,
                             "SELECT * with no tables specified is not valid",
-                        ));
+                        )
+                        .position(braid_sql::offset_of(options.wildcard_token.0.span)));
                     }
                     let visible = scope.columns.iter().filter(|c| !c.hidden && !c.merged);
                     for column in visible {
@@ -208,16 +209,8 @@ impl Binder<'_> {
                     SelectItemQualifiedWildcardKind::ObjectName(name),
                     _,
                 ) => {
-                    let parts = name_parts(name);
-                    let place = name.0.first().and_then(|part| part.as_ident());
-                    let place = place.map_or(0, |ident| braid_sql::offset_of(ident.span));
-                    let at = |error: Error| error.position(place);
-                    let (schema, table) = self.table_name(&parts, None).map_err(at)?;
-                    let found = self.scope_of_table(&scopes, schema, table).map_err(at)?;
-                    for column in found.columns_of(schema, table) {
-                        self.check_guarded(column.slot)?;
-                        items.push(self.star_item(column));
-                    }
+                    let columns = self.named_columns(name, &scopes)?;
+                    items.extend(columns.into_iter().map(|column| self.star_item(column)));
                 }
                 SelectItem::QualifiedWildcard(SelectItemQualifiedWildcardKind::Expr(ast), _) => {
                     let mut cx =

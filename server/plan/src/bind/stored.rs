@@ -21,7 +21,8 @@ pub fn bind_scalar(cx: &PlanContext<'_>, text: &str, ty: &SqlType) -> Result<Exp
     let ast = braid_sql::parse_expr(text)?;
     let scope = Scope::default();
     let scopes = Scopes { scope: &scope, parent: None };
-    let expr = binder.expr(&ast, &mut ExprCx::plain(scopes, "DEFAULT expressions"));
+    let expr =
+        binder.stored(|this| this.expr(&ast, &mut ExprCx::plain(scopes, "DEFAULT expressions")));
     let expr = expr.map_err(|error| match error.state() {
         SqlState::UndefinedColumn => Error::new(
             SqlState::FeatureNotSupported,
@@ -29,7 +30,7 @@ pub fn bind_scalar(cx: &PlanContext<'_>, text: &str, ty: &SqlType) -> Result<Exp
         ),
         _ => error,
     })?;
-    let mut expr = binder.assign(expr, ty, "")?;
+    let mut expr = binder.stored(|this| this.assign(expr, ty, ""))?;
     layout::layout_expr(&mut expr, &[]);
     Ok(expr)
 }
@@ -86,7 +87,7 @@ impl Binder<'_> {
         let ast = braid_sql::parse_expr(text)?;
         let scope = self.target_row(table, None, slots);
         let scopes = Scopes { scope: &scope, parent: None };
-        self.expr(&ast, &mut ExprCx::plain(scopes, clause))
+        self.stored(|this| this.expr(&ast, &mut ExprCx::plain(scopes, clause)))
     }
 
     /// Casts a value to a column's type as an assignment; 42804 names the column.
@@ -137,8 +138,10 @@ impl Binder<'_> {
         let ast = braid_sql::parse_expr(text)?;
         let scope = Scope::default();
         let scopes = Scopes { scope: &scope, parent: None };
-        let value = self.expr(&ast, &mut ExprCx::plain(scopes, "DEFAULT expressions"))?;
-        self.assign_to(value, column)
+        self.stored(|this| {
+            let value = this.expr(&ast, &mut ExprCx::plain(scopes, "DEFAULT expressions"))?;
+            this.assign_to(value, column)
+        })
     }
 
     /// Generated columns over the row written: place and expression.

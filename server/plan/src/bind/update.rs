@@ -15,6 +15,7 @@ use super::cascade::Change;
 use super::context::ExprCx;
 use super::from::cross_join;
 use super::lock::{lock_rows, slots_of};
+use super::places::start_of;
 use super::scope::{Scope, Scopes};
 use super::statement::BoundStatement;
 use super::stored::refuse_generated;
@@ -168,8 +169,7 @@ impl Binder<'_> {
     ) -> Result<Node> {
         let Some(ast) = selection else { return Ok(input) };
         let scopes = Scopes { scope, parent: None };
-        let e = self.expr(ast, &mut ExprCx::plain(scopes, "WHERE"))?;
-        let e = self.coerce_bool(e, "WHERE")?;
+        let e = self.condition(ast, &mut ExprCx::plain(scopes, "WHERE"), "WHERE")?;
         Ok(Node::Filter(Box::new(Filter { input, predicates: vec![e] })))
     }
 
@@ -240,7 +240,7 @@ impl Binder<'_> {
         }
         refuse_generated(column, true)?;
         let value = self.expr(ast, &mut ExprCx::plain(scopes, "UPDATE"))?;
-        self.assign_to(value, column)
+        self.assign_to(value, column).map_err(|error| at_start(error, ast))
     }
 }
 
@@ -262,6 +262,14 @@ pub(super) fn target_first(
         }
     }
     Node::Project(Box::new(Project { input, exprs }))
+}
+
+/// Points at the beginning of an assigned value that is of a wrong type.
+pub(super) fn at_start(error: Error, ast: &Ast) -> Error {
+    match error.state() {
+        SqlState::DatatypeMismatch => error.position(start_of(ast)),
+        _ => error,
+    }
 }
 
 fn target_column(table: &Table, ident: &Ident) -> Result<usize> {

@@ -1,0 +1,169 @@
+//! Where errors point: at literals, columns, operators, and the beginnings of expressions.
+//!
+//! The syntax tree has the places of names and values; an operator's is looked for in the text. An
+//! error gets a place only if PostgreSQL would find it while it analyses the statement: what fails
+//! when it is computed has none.
+
+use std::collections::HashMap;
+
+use braid_sql::ast::{BinaryOperator, CastKind, Expr as Ast, Span, Spanned, UnaryOperator};
+use braid_sql::{find_token, offset_of};
+use braid_types::{Error, Result};
+
+use super::Binder;
+use super::context::ExprCx;
+use super::expr::op_name;
+use crate::expr::{Expr, Slot};
+
+/// The places of what was bound.
+#[derive(Default)]
+pub(super) struct Places {
+    /// Of string literals, by their text: the last one of a text counts.
+    literals: HashMap<String, u32>,
+    /// Of columns, in the order in which they were bound.
+    columns: Vec<(Slot, u32)>,
+    /// Inside of a stored expression, which is no part of the client's text.
+    stored: usize,
+}
+
+impl Binder<'_> {
+    pub(super) fn note_literal(&mut self, text: &str, span: Span) {
+        if self.places.stored == 0 {
+            self.places.literals.insert(text.to_owned(), offset_of(span));
+        }
+    }
+
+    /// The place of a string literal, 0 if it is not known.
+    pub(super) fn literal_place(&self, text: &str) -> u32 {
+        if self.places.stored > 0 {
+            return 0;
+        }
+        self.places.literals.get(text).copied().unwrap_or(0)
+    }
+
+    pub(super) fn note_column(&mut self, slot: Slot, span: Span) {
+        if self.places.stored == 0 {
+            self.places.columns.push((slot, offset_of(span)));
+        }
+    }
+
+    /// How many columns have been bound: what comes later is found by [`Binder::column_place`].
+    pub(super) fn columns_bound(&self) -> usize {
+        self.places.columns.len()
+    }
+
+    /// Where a column stands, of those bound since there were `since`; 0 if it is not known.
+    pub(super) fn column_place(&self, slot: Slot, since: usize) -> u32 {
+        let columns = self.places.columns.get(since..).unwrap_or_default();
+        columns.iter().find(|(known, _)| *known == slot).map_or(0, |(_, place)| *place)
+    }
+
+    /// Binds an expression that the catalog keeps: its places are not those of the client's text.
+    pub(super) fn stored<T>(&mut self, bind: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        self.places.stored += 1;
+        let result = bind(self);
+        self.places.stored -= 1;
+        result.map_err(Error::without_position)
+    }
+
+    /// Binds a condition; 42804 at its beginning if it is not boolean.
+    pub(super) fn condition(
+        &mut self,
+        ast: &Ast,
+        cx: &mut ExprCx<'_, '_>,
+        clause: &str,
+    ) -> Result<Expr> {
+        let e = self.expr(ast, cx)?;
+        self.coerce_bool(e, clause).map_err(|error| error.position(start_of(ast)))
+    }
+
+    /// Gives an error of an expression the place of its operator or name.
+    pub(super) fn placed(&self, error: Error, ast: &Ast) -> Error {
+        let code = error.state().code();
+        let is_found_early = ["42", "0A", "3F"].iter().any(|class| code.starts_with(class));
+        if error.fields().position.is_some() || !is_found_early || self.places.stored > 0 {
+            return error;
+        }
+        error.position(self.place_of(ast))
+    }
+
+    fn place_of(&self, ast: &Ast) -> u32 {
+        match ast {
+            Ast::Identifier(ident) => offset_of(ident.span),
+            Ast::CompoundIdentifier(parts) => parts.first().map_or(0, |part| offset_of(part.span)),
+            Ast::Value(value) => offset_of(value.span),
+            Ast::QualifiedWildcard(name, _) => first_part(name),
+            Ast::Function(function) => first_part(&function.name),
+            Ast::BinaryOp { left, op, right } => self.operator(left, op, right),
+            Ast::UnaryOp { op, expr } => self.sign(*op, expr),
+            Ast::Cast { expr, kind: CastKind::DoubleColon, .. } => {
+                find_token(self.cx.text, end_of(expr), u32::MAX, &["::"])
+            }
+            Ast::InList { expr, .. } | Ast::InSubquery { expr, .. } => {
+                self.keyword(expr, &["in", "not"])
+            }
+            Ast::Between { expr, .. } => self.keyword(expr, &["between", "not"]),
+            Ast::Like { expr, .. } => self.keyword(expr, &["like", "not", "~~", "!~~"]),
+            Ast::ILike { expr, .. } => self.keyword(expr, &["ilike", "not", "~~", "!~~"]),
+            Ast::SimilarTo { expr, .. } => self.keyword(expr, &["similar", "not"]),
+            Ast::IsDistinctFrom(left, _) | Ast::IsNotDistinctFrom(left, _) => {
+                self.keyword(left, &["is"])
+            }
+            Ast::AnyOp { left, compare_op, right, .. } | Ast::AllOp { left, compare_op, right } => {
+                self.operator(left, compare_op, right)
+            }
+            // PostgreSQL points at the parenthesis before the query.
+            Ast::Subquery(_) => {
+                let before = self.cx.text.chars().take(start_of(ast) as usize).collect::<Vec<_>>();
+                before.iter().rposition(|c| *c == '(').map_or(0, |at| at as u32 + 1)
+            }
+            Ast::Nested(_) => 0,
+            other => start_of(other),
+        }
+    }
+
+    fn operator(&self, left: &Ast, op: &BinaryOperator, right: &Ast) -> u32 {
+        let name = op_name(op);
+        // `!=` is written for `<>` as well.
+        let written: &[&str] = if name == "<>" { &["<>", "!="] } else { &[name.as_str()] };
+        let before = match start_of(right) {
+            0 => u32::MAX,
+            start => start,
+        };
+        match end_of(left) {
+            0 => 0,
+            after => find_token(self.cx.text, after, before, written),
+        }
+    }
+
+    fn keyword(&self, left: &Ast, words: &[&str]) -> u32 {
+        match end_of(left) {
+            0 => 0,
+            after => find_token(self.cx.text, after, u32::MAX, words),
+        }
+    }
+
+    /// A prefix operator stands before its operand: the last one there.
+    fn sign(&self, op: UnaryOperator, operand: &Ast) -> u32 {
+        let start = start_of(operand) as usize;
+        let symbol = op.to_string();
+        let before: String =
+            self.cx.text.chars().take(start.saturating_sub(1)).collect::<String>().to_lowercase();
+        let found = before.rfind(&symbol.to_lowercase());
+        found.map_or(0, |at| before[..at].chars().count() as u32 + 1)
+    }
+}
+
+fn first_part(name: &braid_sql::ast::ObjectName) -> u32 {
+    name.0.first().and_then(|part| part.as_ident()).map_or(0, |ident| offset_of(ident.span))
+}
+
+/// Where an expression begins, 0 if it is not known.
+pub(super) fn start_of(ast: &Ast) -> u32 {
+    offset_of(ast.span())
+}
+
+/// Where the last part of an expression that has a place ends, 0 if it is not known.
+fn end_of(ast: &Ast) -> u32 {
+    u32::try_from(ast.span().end.column).unwrap_or(0)
+}
