@@ -102,17 +102,17 @@ fn decode_value(ty: &SqlType, reader: &mut Reader<'_>) -> Result<Datum> {
                 None => number,
             })
         }
-        SqlType::Text | SqlType::Unknown | SqlType::Varchar(_) | SqlType::Char(_) => {
+        SqlType::Text
+        | SqlType::Unknown
+        | SqlType::Varchar(_)
+        | SqlType::Char(_)
+        | SqlType::Name => {
             let bytes = rest(reader);
             Datum::Text(crate::text::apply_length(ty, utf8(&bytes)?, false)?)
         }
         SqlType::InternalChar => {
             let byte = reader.fixed::<1>()?[0];
             Datum::text(if byte == 0 { String::new() } else { char::from(byte).to_string() })
-        }
-        SqlType::Name => {
-            let bytes = rest(reader);
-            Datum::Text(crate::text::apply_length(ty, utf8(&bytes)?, false)?)
         }
         SqlType::Bytes => Datum::Bytes(rest(reader).into()),
         SqlType::Uuid => Datum::Uuid(reader.fixed()?),
@@ -131,14 +131,7 @@ fn decode_value(ty: &SqlType, reader: &mut Reader<'_>) -> Result<Datum> {
             Datum::Interval(Interval { months, days, micros })
         }
         SqlType::Json => Datum::Json(Arc::new(Json::parse_raw(utf8(&rest(reader))?)?)),
-        SqlType::Jsonb => {
-            let version = reader.fixed::<1>()?[0];
-            if version != 1 {
-                let message = format!("unsupported jsonb version number {version}");
-                return Err(Error::new(SqlState::InternalError, message));
-            }
-            Datum::Json(Arc::new(Json::parse(utf8(&rest(reader))?)?))
-        }
+        SqlType::Jsonb => decode_jsonb(reader)?,
         SqlType::Array(element) => Datum::Array(Arc::new(decode_array(element, reader)?)),
         SqlType::Int2Vector
         | SqlType::OidVector
@@ -151,6 +144,15 @@ fn decode_value(ty: &SqlType, reader: &mut Reader<'_>) -> Result<Datum> {
         SqlType::Record(fields) => decode_record(fields, reader)?,
         SqlType::Void => Datum::text(""),
     })
+}
+
+fn decode_jsonb(reader: &mut Reader<'_>) -> Result<Datum> {
+    let version = reader.fixed::<1>()?[0];
+    if version != 1 {
+        let message = format!("unsupported jsonb version number {version}");
+        return Err(Error::new(SqlState::InternalError, message));
+    }
+    Ok(Datum::Json(Arc::new(Json::parse(utf8(std::mem::take(&mut reader.0))?)?)))
 }
 
 fn decode_date(reader: &mut Reader<'_>) -> Result<i32> {

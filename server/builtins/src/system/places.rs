@@ -2,7 +2,7 @@
 //! `system_columns`. Nobody calls these functions by name.
 
 use braid_codec::key;
-use braid_types::{Datum, Error, Result, SqlType, tid};
+use braid_types::{Datum, Result, SqlType, tid};
 
 use crate::Call;
 use crate::registry::Registry;
@@ -30,9 +30,15 @@ fn place(call: &Call<'_>) -> Result<Datum> {
 /// The column of a primary key that a tid holds: arguments are the tid, the column's place, a NULL
 /// of its type, and a NULL of each key column's type. NULL for a tid of another form.
 fn key_column(call: &Call<'_>) -> Result<Datum> {
-    let Datum::Bytes(place) = call.datum(0) else { return Ok(Datum::Null) };
-    let wanted = usize::try_from(call.int(1)?).map_err(|_| Error::internal("a key column"))?;
+    let (Datum::Bytes(place), Datum::Int(wanted)) = (call.datum(0), call.datum(1)) else {
+        return Ok(Datum::Null);
+    };
     let types = call.types.get(3..).unwrap_or_default();
+    Ok(key_part(place, *wanted, types).unwrap_or(Datum::Null))
+}
+
+/// A column of the primary key that a tid holds, by its place; `None` for a tid of another form.
+fn key_part(place: &[u8], wanted: i64, types: &[SqlType]) -> Option<Datum> {
     if let [only] = types
         && only.is_integer()
         && let Some(value) = tid::integer_of(place)
@@ -42,21 +48,35 @@ fn key_column(call: &Call<'_>) -> Result<Datum> {
             SqlType::Int4 => i64::from(i32::MAX),
             _ => i64::MAX,
         };
-        return Ok(if value <= bound { Datum::Int(value) } else { Datum::Null });
+        return (value <= bound).then_some(Datum::Int(value));
     }
-    let Some(mut key) = tid::key_of(place) else { return Ok(Datum::Null) };
-    for (at, ty) in types.iter().enumerate() {
+    let mut key = tid::key_of(place)?;
+    for (at, ty) in (0..).zip(types) {
         // Any text can stand in a query, so bytes that are no key are no error.
-        let Ok(datum) = key::decode(&mut key, ty, false) else { return Ok(Datum::Null) };
+        let datum = key::decode(&mut key, ty, false).ok()?;
         if at == wanted {
-            return Ok(datum);
+            return Some(datum);
         }
     }
-    Ok(Datum::Null)
+    None
+}
+
+/// The keys of several tids, for a primary key of one column, whose type the second argument has.
+/// NULL stays, and tids of another form are left out: no row has them.
+fn keys(call: &Call<'_>) -> Result<Datum> {
+    let Datum::Array(places) = call.datum(0) else { return Ok(Datum::Null) };
+    let types = call.types.get(1..).unwrap_or_default();
+    let element = call.returns.element().cloned().unwrap_or(SqlType::Unknown);
+    let keys = places.items.iter().filter_map(|place| match place {
+        Datum::Bytes(place) => key_part(place, 0, types),
+        _ => Some(Datum::Null),
+    });
+    Ok(Datum::array(element, keys.collect()))
 }
 
 pub(super) fn register(registry: &mut Registry) {
     registry.add("braid_tableoid(oid, any) -> oid", table_oid);
+    registry.add("braid_ctid_keys(tid[], anyelement) -> anyarray lax", keys);
     registry.add("braid_ctid(oid, variadic any) -> tid", place);
     registry
         .add("braid_ctid_key(tid, int4, anyelement, variadic any) -> anyelement lax", key_column);

@@ -67,6 +67,17 @@ fn edges(ty: &SqlType) -> Vec<Datum> {
         SqlType::Int4 => ints(i32::MIN.into(), i32::MAX.into()),
         SqlType::Int8 => ints(i64::MIN, i64::MAX),
         ty if ty.is_oid() || ty.is_reg() => ints(16, u32::MAX.into()),
+        SqlType::Xid | SqlType::Cid => ints(16, u32::MAX.into()),
+        SqlType::Xid8 | SqlType::PgLsn => ints(i64::MIN, i64::MAX),
+        SqlType::Tid => [&[0; 6][..], &[255; 6], &[0x10; 7], &[0x11; 9], &[0x16; 7], &[255; 20]]
+            .map(Datum::bytes)
+            .to_vec(),
+        SqlType::Int2Vector | SqlType::OidVector => {
+            let element = ty.element().cloned().unwrap();
+            let some: Vec<Datum> = edges(&element).into_iter().take(3).collect();
+            let vector = |items| Array { element: element.clone(), lower: 0, items };
+            [vector(some), vector(vec![])].map(|array| Datum::Array(Arc::new(array))).to_vec()
+        }
         SqlType::Float4 | SqlType::Float8 => {
             [0.0, -0.0, 1.0, -1.5, 1e30, -1e30, f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1e-40]
                 .into_iter()

@@ -53,7 +53,8 @@ fn pg_stat_activity(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
         let database = cx.catalog.database_by_name(&session.database);
         let user = cx.catalog.role_by_name(&session.user);
         let (wait_kind, wait_name) = session.wait.unzip();
-        let transaction = session.transaction.and_then(|number| i64::try_from(number).ok());
+        // The low bits, as an xid has them.
+        let transaction = session.transaction.map(|number| i64::from(number as u32));
         sheet.push([
             database.map_or(Datum::Null, |database| int(database.id)),
             text(&session.database),

@@ -531,14 +531,19 @@ fn fits(datum: &Datum, ty: &SqlType) -> bool {
     match (datum, ty) {
         (Datum::Null, _) => true,
         (Datum::Bool(_), SqlType::Bool) => true,
-        (Datum::Int(_), ty) => ty.is_integer() || ty.is_oid(),
+        (Datum::Int(_), ty) => ty.is_integer() || ty.is_oid() || *ty == SqlType::Xid,
         (Datum::Float(_), ty) => ty.is_float(),
-        (Datum::Text(_), ty) => ty.is_string() || *ty == SqlType::InternalChar,
+        (Datum::Text(_), ty) => {
+            ty.is_string() || matches!(ty, SqlType::InternalChar | SqlType::Aclitem)
+        }
         (Datum::Timestamptz(_), SqlType::Timestamptz) => true,
         (Datum::Interval(_), SqlType::Interval) => true,
         (Datum::Array(array), SqlType::Array(element)) => {
             array.element.oid() == element.oid()
                 && array.items.iter().all(|item| fits(item, element))
+        }
+        (Datum::Array(array), ty) if ty.is_vector() => {
+            array.lower == 0 && Some(&array.element) == ty.element()
         }
         _ => false,
     }

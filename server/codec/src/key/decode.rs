@@ -81,10 +81,7 @@ fn read_scalar(reader: &mut Reader<'_>, tag: u8, ty: &SqlType, depth: u32) -> Re
         SqlType::Time => read_int(reader, tag).map(Datum::Time),
         SqlType::Timestamp => read_int(reader, tag).map(Datum::Timestamp),
         SqlType::Timestamptz => read_int(reader, tag).map(Datum::Timestamptz),
-        SqlType::Date => {
-            let days = i32::try_from(read_int(reader, tag)?);
-            days.map(Datum::Date).map_err(|_| Error::corrupt("date"))
-        }
+        SqlType::Date => read_date(reader, tag),
         SqlType::Float4 | SqlType::Float8 => {
             expect(tag, tag::FLOAT, "float")?;
             Ok(Datum::Float(float_from_bits(u64::from_be_bytes(reader.array()?))))
@@ -124,6 +121,11 @@ fn read_scalar(reader: &mut Reader<'_>, tag: u8, ty: &SqlType, depth: u32) -> Re
         | SqlType::Record(_)
         | SqlType::Void => Err(Error::corrupt("type")),
     }
+}
+
+fn read_date(reader: &mut Reader<'_>, tag: u8) -> Result<Datum> {
+    let days = i32::try_from(read_int(reader, tag)?);
+    days.map(Datum::Date).map_err(|_| Error::corrupt("date"))
 }
 
 fn expect(found: u8, wanted: u8, what: &'static str) -> Result<()> {

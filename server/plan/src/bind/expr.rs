@@ -438,7 +438,7 @@ impl Binder<'_> {
         let compare =
             self.binary(&op_name(op), Expr::Input(0, left.ty()), Expr::Input(1, element))?;
         let compare = self.coerce_bool(compare, "ANY")?;
-        Ok(Expr::Quantified(Box::new(QuantifiedExpr { all, left, array, compare })))
+        self.with_keys(QuantifiedExpr { all, left, array, compare })
     }
 
     /// `ARRAY[]::int[]` and rows need the target to be typed.

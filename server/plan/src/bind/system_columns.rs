@@ -13,6 +13,7 @@
 //! ```
 //!
 //! The second condition of the last line lets the planner look the row up by its key.
+//! `ctid = ANY (array)` becomes a condition on the key alone, by `braid_ctid_keys`.
 //!
 //! `RETURNING xmax = 0` is how programs tell rows that ON CONFLICT DO UPDATE inserted from those
 //! that it updated, so an INSERT knows it. No other statement does.
@@ -22,7 +23,7 @@ use braid_types::{Datum, Error, Result, SqlState, SqlType};
 
 use super::Binder;
 use super::scope::{RowSource, Scope};
-use crate::expr::{CallExpr, CompareOp, Expr, Slot, conjunction};
+use crate::expr::{CallExpr, CompareOp, Expr, QuantifiedExpr, Slot, conjunction};
 
 const TABLE_OID: &str = "tableoid";
 const PLACE: &str = "ctid";
@@ -131,6 +132,26 @@ impl Binder<'_> {
         self.call("braid_ctid", args)
     }
 
+    /// `ctid = ANY (array)` as the same condition on a primary key of one column, so that the rows
+    /// are looked up by their keys. Any other quantified comparison stays as it is.
+    pub(super) fn with_keys(&mut self, quantified: QuantifiedExpr) -> Result<Expr> {
+        let plain = |quantified| Ok(Expr::Quantified(Box::new(quantified)));
+        // There are no arrays of arrays.
+        let fits = |key: &Expr| {
+            !quantified.all && is_equality(&quantified.compare) && !key.ty().is_array()
+        };
+        let key = match place_key(&quantified.left) {
+            Some((_, [only])) if fits(only) => only.clone(),
+            _ => return plain(quantified),
+        };
+        let ty = key.ty().bare();
+        let array = self.call("braid_ctid_keys", vec![quantified.array, Expr::null(ty)])?;
+        let element = array.ty().element().cloned().unwrap_or(SqlType::Unknown);
+        let compare =
+            self.compare(CompareOp::Eq, Expr::Input(0, key.ty()), Expr::Input(1, element))?;
+        plain(QuantifiedExpr { all: false, left: key, array, compare })
+    }
+
     /// What equality of a `ctid` with a value says of the primary key; `None` if neither side is
     /// one, or both are of different tables.
     pub(super) fn keys_of_places(&mut self, left: &Expr, right: &Expr) -> Result<Option<Expr>> {
@@ -160,6 +181,12 @@ impl Binder<'_> {
         }
         Ok(Some(conjunction(equal)))
     }
+}
+
+/// Whether a quantified comparison is `=` of both sides as they are.
+fn is_equality(compare: &Expr) -> bool {
+    matches!(compare, Expr::Compare(CompareOp::Eq, a, b)
+        if matches!((&**a, &**b), (Expr::Input(0, _), Expr::Input(1, _))))
 }
 
 /// The table and the key columns of a `ctid`.
