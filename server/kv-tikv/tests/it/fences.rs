@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used)]
 
 use crate::common::{Cluster, hasty};
-use crate::helpers::*;
+use crate::shared::contract::helpers::*;
 #[allow(dead_code)]
 use braid_kv::{
     CommitFence, CommitOutcome, Database, RetryReason, SchemaLease, Timestamp, Transaction,

@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used)]
 
 use crate::common::{Cluster, full, hasty};
-use crate::helpers::*;
+use crate::shared::contract::helpers::*;
 #[allow(dead_code)]
 use braid_kv::{Database, DatabaseOptions, Error, LockRequest, Span, StoreValue};
 use braid_kv_tikv::{TikvAddress, TikvOptions, TikvStore};

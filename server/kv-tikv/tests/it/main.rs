@@ -4,8 +4,6 @@ mod clusters;
 mod common;
 mod fences;
 mod gc;
-#[path = "../../../kv/tests/contract/helpers.rs"]
-mod helpers;
 mod range_deletes;
 mod rough;
 mod rules;

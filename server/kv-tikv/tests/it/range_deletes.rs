@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 use crate::common::Cluster;
-use crate::helpers::*;
+use crate::shared::contract::helpers::*;
 #[allow(dead_code)]
 use braid_kv::{CommitOutcome, Error, Span};
 use braid_kv_tikv::TikvOptions;

@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used)]
 
 use crate::common::Cluster;
-use crate::helpers::*;
+use crate::shared::contract::helpers::*;
 #[allow(dead_code)]
 use braid_kv::{CommitOutcome, Database, Error, LockRequest};
 use braid_testkit::tikv::Plan;

@@ -7,7 +7,7 @@
 mod lost_locks;
 
 use crate::common::{Cluster, full, hasty};
-use crate::helpers::*;
+use crate::shared::contract::helpers::*;
 use braid_kv::{
     CommitOutcome, Database, Error, Isolation, LockRequest, LockWait, RetryReason, ScanRequest,
     Span, Transaction, TxnOptions,

@@ -18,7 +18,6 @@ pub struct DropOther {
 }
 
 /// How a `DROP` names an object.
-#[expect(clippy::large_enum_variant, reason = "few live at a time, and matching stays plain")]
 #[derive(Debug, Clone, PartialEq)]
 pub enum OtherObject {
     /// By a name of its own in the database: a language, a publication.

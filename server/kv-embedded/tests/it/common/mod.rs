@@ -1,12 +1,9 @@
 //! Helpers of the tests in this folder.
 #![allow(dead_code, unused_imports, clippy::unwrap_used)]
 
-#[path = "../../../../kv/tests/contract/helpers.rs"]
-mod helpers;
-
+pub use crate::shared::contract::helpers::*;
 use braid_kv::{Database, DatabaseOptions};
 use braid_kv_embedded::{EmbeddedOptions, EmbeddedStore};
-pub use helpers::*;
 use std::{path::Path, sync::Arc};
 
 pub fn open(path: &Path) -> Database {
