@@ -39,8 +39,8 @@ pub struct InsertOperator {
     returning_waits: bool,
     /// Whether RETURNING reads `xmax`.
     marks: bool,
-    /// How many of the rows just written were inserted; they come before the updated ones.
-    fresh: usize,
+    /// For each of the rows just written whether it was inserted; empty if all of them were.
+    fresh: Vec<bool>,
     foreign_keys: ForeignKeys,
     /// Primary keys of rows that this statement has written, for rows that would come twice.
     written: HashSet<Key>,
@@ -88,7 +88,7 @@ impl InsertOperator {
             returning_waits: returning.iter().any(Expr::waits),
             returning,
             marks: plan.replaced.is_some(),
-            fresh: 0,
+            fresh: Vec::new(),
             foreign_keys: ForeignKeys::new(&evaluator.run, &plan.table, &plan.cascades),
             written: HashSet::new(),
             put_off,
@@ -103,7 +103,7 @@ impl InsertOperator {
     async fn next_rows(&mut self) -> Result<Option<Vec<Row>>> {
         while !self.done {
             self.held.clear();
-            self.fresh = usize::MAX;
+            self.fresh.clear();
             let proposed = self.gather().await?;
             let written = match &self.on_conflict {
                 _ if proposed.is_empty() => Vec::new(),
@@ -132,7 +132,8 @@ impl InsertOperator {
             if self.marks {
                 // The number is that of `txid_current()`, cut to the bits of an xid.
                 let number = self.evaluator.run.cx.env.transaction_micros() as u32;
-                let replaced = if place < self.fresh { 0 } else { number.max(1) };
+                let is_fresh = self.fresh.get(place).copied().unwrap_or(true);
+                let replaced = if is_fresh { 0 } else { number.max(1) };
                 row.push(Datum::Int(replaced.into()));
             }
             result
@@ -304,7 +305,7 @@ impl InsertOperator {
         let places: Vec<usize> = assignments.iter().map(|(place, _)| *place).collect();
         let places = self.with_generated(places);
         let mut arbiter_keys: HashSet<Key> = HashSet::new();
-        let (mut fresh, mut changes) = (Vec::new(), Vec::new());
+        let mut split = Split::default();
         for (p, existing) in proposed.into_iter().zip(existing) {
             for unique in self.keys_of(std::slice::from_ref(&p)) {
                 if indexes.contains(&unique.index) && !arbiter_keys.insert(unique.key) {
@@ -312,7 +313,7 @@ impl InsertOperator {
                 }
             }
             let Some(old) = existing else {
-                fresh.push(p);
+                split.insert(p);
                 continue;
             };
             if !self.note_written(&old)? {
@@ -330,9 +331,9 @@ impl InsertOperator {
                 new[*place] = self.evaluator.eval(e, &both).await?;
             }
             self.writer.complete(&mut new)?;
-            changes.push((old, new));
+            split.change(old, new);
         }
-        self.apply(fresh, changes, &places).await
+        self.apply(split, &places).await
     }
 
     /// UPSERT: the row of the same primary key is replaced in the columns given.
@@ -344,13 +345,13 @@ impl InsertOperator {
         let existing = self.in_the_way(&proposed, &[1]).await?;
         let replaced = replaced_places(&self.writer.rows.table, &targets);
         let places = self.with_generated(replaced);
-        let (mut fresh, mut changes) = (Vec::new(), Vec::new());
+        let mut split = Split::default();
         for (p, existing) in proposed.into_iter().zip(existing) {
             if !self.note_written(&p.row)? {
                 return Err(second_time("UPSERT"));
             }
             let Some(old) = existing else {
-                fresh.push(p);
+                split.insert(p);
                 continue;
             };
             let mut new = old.clone();
@@ -358,9 +359,9 @@ impl InsertOperator {
                 new[*place] = p.row[*place].clone();
             }
             self.writer.complete(&mut new)?;
-            changes.push((old, new));
+            split.change(old, new);
         }
-        self.apply(fresh, changes, &places).await
+        self.apply(split, &places).await
     }
 
     fn overwrite(&mut self, proposed: Vec<Proposed>) -> Result<Vec<Row>> {
@@ -389,12 +390,9 @@ impl InsertOperator {
         places
     }
 
-    async fn apply(
-        &mut self,
-        fresh: Vec<Proposed>,
-        changes: Vec<(Row, Row)>,
-        places: &[usize],
-    ) -> Result<Vec<Row>> {
+    /// Writes the rows and returns them in the order in which they were proposed.
+    async fn apply(&mut self, split: Split, places: &[usize]) -> Result<Vec<Row>> {
+        let Split { fresh, changes, is_fresh } = split;
         for (old, new) in &changes {
             self.foreign_keys.changed(Some(old), Some(new));
         }
@@ -402,10 +400,36 @@ impl InsertOperator {
         for p in &fresh {
             self.note_written(&p.row)?;
         }
-        let mut written = self.insert_all(fresh).await?;
-        self.fresh = written.len();
-        written.extend(changes.into_iter().map(|(_, new)| new));
+        let mut inserted = self.insert_all(fresh).await?.into_iter();
+        let mut changed = changes.into_iter().map(|(_, new)| new);
+        let written = is_fresh.iter().filter_map(|is_fresh| match is_fresh {
+            true => inserted.next(),
+            false => changed.next(),
+        });
+        let written = written.collect();
+        self.fresh = is_fresh;
         Ok(written)
+    }
+}
+
+/// What proposed rows lead to: rows to insert, and rows that are there and change.
+#[derive(Default)]
+struct Split {
+    fresh: Vec<Proposed>,
+    changes: Vec<(Row, Row)>,
+    /// For each row to be written, in the order of the proposed ones, whether it is inserted.
+    is_fresh: Vec<bool>,
+}
+
+impl Split {
+    fn insert(&mut self, proposed: Proposed) {
+        self.fresh.push(proposed);
+        self.is_fresh.push(true);
+    }
+
+    fn change(&mut self, old: Row, new: Row) {
+        self.changes.push((old, new));
+        self.is_fresh.push(false);
     }
 }
 
