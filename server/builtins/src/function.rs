@@ -205,8 +205,9 @@ pub trait Lookup: Send + Sync {
     fn index_definition(&self, oid: u32, column: i32) -> Option<String>;
     /// The definition of a constraint.
     fn constraint_definition(&self, oid: u32) -> Option<String>;
-    /// The query of a view.
-    fn view_definition(&self, oid: u32) -> Option<String>;
+    /// The query of a view with today's names. `pretty` leaves out parentheses that are not needed;
+    /// lines longer than `wrap` are broken between items.
+    fn view_definition(&self, oid: u32, pretty: bool, wrap: i32) -> Option<String>;
     /// A comment: object, catalog (`pg_class` …) and column number (0: the object itself).
     fn comment(&self, oid: u32, catalog: &str, column: i32) -> Option<String>;
     /// The sequence that a serial or identity column owns, as a qualified name.

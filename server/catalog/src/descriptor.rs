@@ -352,16 +352,29 @@ pub struct View {
     pub owner: Id,
     /// Its columns.
     pub columns: Vec<(String, SqlType)>,
-    /// Its query as SQL text, names qualified by the search path at creation (`search_path`).
+    /// Its query as it was written, with names; what it means if it has no stored form.
     pub query: String,
     /// The search path when it was created.
     pub search_path: Vec<String>,
+    /// Its query with ids in place of names. Views of older databases have none, nor have those
+    /// whose query has a form that cannot be stored so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stored: Option<StoredQuery>,
     /// The tables, views and sequences it reads.
     pub depends_on: Vec<Id>,
     /// Privileges granted on it.
     pub grants: Vec<Grant>,
     /// COMMENT ON VIEW.
     pub comment: Option<String>,
+}
+
+/// A view's query with ids in place of names: no renaming changes what it means.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct StoredQuery {
+    /// The text, in the form that `braid_sql::stored_text` prints.
+    pub query: String,
+    /// The columns that it reads, by relation; a relation may be there without columns.
+    pub uses: Vec<(Id, Vec<ColumnId>)>,
 }
 
 /// A sequence; its counter is kept apart, outside of transactions.

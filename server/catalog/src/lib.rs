@@ -40,6 +40,7 @@ mod snapshot;
 mod statistics;
 mod store;
 mod system_keys;
+mod view_text;
 mod virtual_tables;
 
 pub use backfill::Backfill;
@@ -66,6 +67,7 @@ pub use snapshot::{Catalog, Named};
 pub use statistics::Statistics;
 pub use store::{CatalogCache, FORMAT_VERSION, PendingChange, Standing};
 pub use system_keys::{descriptor_key, table_span, token_key, version_key};
+pub use view_text::view_text;
 pub use virtual_tables::{
     CursorInfo, LockEntry, MetricEntry, PreparedInfo, RuntimeInfo, SessionInfo, SettingInfo,
     VirtualContext, VirtualTable, is_virtual_schema, virtual_schema, virtual_tables,

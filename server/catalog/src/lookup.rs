@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use braid_builtins::Lookup;
+use braid_sql::Layout;
 use braid_types::{Error, Result, SqlState};
 
 use crate::definition::index_column;
@@ -140,9 +141,13 @@ impl Lookup for CatalogLookup {
         })
     }
 
-    fn view_definition(&self, oid: u32) -> Option<String> {
-        let query = &self.catalog.view(oid)?.query;
-        Some(format!(" {};", query.trim().trim_end_matches(';')))
+    fn view_definition(&self, oid: u32, pretty: bool, wrap: i32) -> Option<String> {
+        let view = self.catalog.view(oid)?;
+        let shown = crate::view_text(&self.catalog, &self.path, view, Layout { pretty, wrap });
+        let text = shown.unwrap_or_else(|| view.query.trim().trim_end_matches(';').to_owned());
+        // PostgreSQL begins with a blank unless a parenthesis comes first.
+        let blank = if text.starts_with([' ', '(']) { "" } else { " " };
+        Some(format!("{blank}{text};"))
     }
 
     fn comment(&self, oid: u32, catalog: &str, column: i32) -> Option<String> {

@@ -18,6 +18,7 @@ mod cascades;
 pub mod eval;
 pub mod explain;
 mod expr;
+mod identify;
 mod layout;
 mod memo;
 mod node;
@@ -35,6 +36,7 @@ pub use expr::{
     CallExpr, CaseExpr, CastExpr, CompareOp, Expr, QuantifiedExpr, SliceExpr, Slot, SubqueryExpr,
     SubqueryKind,
 };
+pub use identify::identify;
 pub use memo::Memo;
 pub use node::*;
 pub use planned::{OutputColumn, PlanContext, PlannedStatement, StatementKind, plan};

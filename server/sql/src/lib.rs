@@ -19,6 +19,7 @@
 //! - other rooms see sqlparser's types only through [`ast`].
 
 pub mod ast;
+mod deparse;
 mod dialect;
 mod keywords;
 mod lexer;
@@ -33,6 +34,10 @@ mod source;
 mod strings;
 mod text;
 
+pub use deparse::{
+    ItemColumn, Layout, Names, RELATION_MARK, UsingColumn, label, listed_columns, relation_id,
+    shown_text, split_label, stored_text, using_columns,
+};
 pub use keywords::keywords;
 pub use parser::{parse, parse_data_type, parse_expr, parse_query};
 pub use places::find_token;

@@ -61,7 +61,14 @@ fn view_definition(call: &Call<'_>) -> Result<Datum> {
         }
         _ => oid(call, 0)?,
     };
-    or_null(call.env.lookup().view_definition(oid))
+    // A column to wrap at asks for the pretty form, too.
+    let (pretty, wrap) = match call.args.get(1).map(|_| call.datum(1)) {
+        None => (false, 0),
+        Some(Datum::Bool(pretty)) => (*pretty, 0),
+        Some(Datum::Int(wrap)) => (true, i32::try_from(*wrap).unwrap_or(0)),
+        Some(_) => return Ok(Datum::Null),
+    };
+    or_null(call.env.lookup().view_definition(oid, pretty, wrap))
 }
 
 fn index_definition(call: &Call<'_>) -> Result<Datum> {

@@ -92,7 +92,7 @@ fn views(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
                 database(cx),
                 text(cx.catalog.schema_name(view.schema)),
                 text(&view.name),
-                optional(cx.lookup.view_definition(view.id)),
+                optional(cx.lookup.view_definition(view.id, false, 0)),
                 text("NONE"),
                 yes_no(false),
                 yes_no(false),

@@ -238,7 +238,7 @@ fn pg_views(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
             text(cx.catalog.schema_name(view.schema)),
             text(&view.name),
             text(cx.catalog.role_name(view.owner)),
-            optional(cx.lookup.view_definition(view.id)),
+            optional(cx.lookup.view_definition(view.id, false, 0)),
         ]);
     }
     for table in virtual_tables().iter().filter(|table| table.relkind == 'v') {

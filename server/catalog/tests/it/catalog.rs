@@ -591,6 +591,7 @@ async fn every_catalog_view_gives_rows_of_its_columns() {
             columns: vec![("a".to_owned(), SqlType::Int8)],
             query: "SELECT a FROM p".to_owned(),
             search_path: vec!["public".to_owned()],
+            stored: None,
             depends_on: vec![parent.id],
             grants: Vec::new(),
             comment: Some("a view".to_owned()),

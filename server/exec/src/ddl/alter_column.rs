@@ -223,13 +223,14 @@ fn refuse_dependents(cx: &DdlContext<'_>, table: &Table, place: usize, ty: &SqlT
     let column = &table.columns[place];
     let catalog = cx.catalog();
     let unsupported = |message: &str| Err(Error::new(SqlState::FeatureNotSupported, message));
-    if let Some(view) = catalog.views_of(table.database).find(|view| {
-        view.depends_on.contains(&table.id) && super::drop::mentions(&view.query, &column.name)
-    }) {
+    let reads =
+        |view: &&std::sync::Arc<braid_catalog::View>| super::view::reads(view, table.id, column);
+    if let Some(view) = catalog.views_of(table.database).find(reads) {
         let message = "cannot alter type of a column used by a view or rule";
         return Err(Error::new(SqlState::FeatureNotSupported, message).detail(format!(
             "rule _RETURN on view {} depends on column \"{}\"",
-            view.name, column.name
+            super::lookup::describe(cx, &catalog, view.id).trim_start_matches("view "),
+            column.name
         )));
     }
     let generated = table.columns.iter().any(|other| {

@@ -127,6 +127,8 @@ async fn add(
         cx.notice(SqlState::DuplicateColumn, format!("{message}, skipping"));
         return Ok(());
     }
+    // To a view that is kept as it was written the new column would show.
+    super::view::store_views(cx, |view| view.depends_on.contains(&table.id), true)?;
     let mut changed = Table::clone(&table);
     let (id, behind) = add_column(&mut changed, def)?;
     if let Some(family) = &behind.family {

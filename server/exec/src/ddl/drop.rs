@@ -12,7 +12,8 @@ use braid_sql::ast::{Drop, DropBehavior, DropKind, ObjectName};
 use braid_types::{Error, Result, SqlState};
 
 use super::DdlContext;
-use super::exprs::{columns_used, sequences_used};
+use super::dependents::{Doomed, Line, Seen, settle, take_dependents, take_owned};
+use super::exprs::columns_used;
 use super::lookup::{content, lacks_schema, last, parts, skip, undefined, wrong_kind};
 
 pub(super) async fn run(cx: &mut DdlContext<'_>, statement: &Drop) -> Result<String> {
@@ -45,19 +46,6 @@ fn missing(cx: &mut DdlContext<'_>, statement: &Drop, kind: &str, tag: &str) -> 
         skip(cx, SqlState::UndefinedObject, message, statement.if_exists)?;
     }
     Ok(tag.to_owned())
-}
-
-/// What is to go.
-#[derive(Default)]
-struct Doomed {
-    /// Named by the statement or taken along: tables, views, sequences.
-    relations: BTreeSet<Id>,
-    /// Foreign keys of tables that stay: table and constraint.
-    foreign_keys: BTreeSet<(Id, Id)>,
-    /// Defaults of columns that stay: table and column.
-    defaults: BTreeSet<(Id, u16)>,
-    /// Interleaved indexes of tables that stay: table and number.
-    indexes: BTreeSet<(Id, u16)>,
 }
 
 fn relations(cx: &mut DdlContext<'_>, statement: &Drop, kind: &str) -> Result<String> {
@@ -115,54 +103,6 @@ pub(super) fn find_to_drop(
     }
 }
 
-/// A dependent with the line that tells of it.
-enum Dependent {
-    Relation(Id),
-    ForeignKey(Id, Id),
-    Default(Id, u16),
-    Index(Id, u16),
-}
-
-/// What directly needs a relation, with a description of each.
-fn dependents(catalog: &Catalog, id: Id) -> Vec<(Dependent, String)> {
-    let mut found = Vec::new();
-    if let Some(table) = catalog.table(id) {
-        for (child, number) in &table.primary.below {
-            let Some(child) = catalog.table(*child) else { continue };
-            found.push(match child.index(*number) {
-                Some(index) if *number != child.primary.number => {
-                    let text = format!("index {}", index.name);
-                    (Dependent::Index(child.id, *number), text)
-                }
-                _ => (Dependent::Relation(child.id), format!("table {}", child.name)),
-            });
-        }
-        for child in table.referenced_by.iter().filter_map(|child| catalog.table(*child)) {
-            for key in child.foreign_keys.iter().filter(|key| key.parent == id && child.id != id) {
-                let text = format!("constraint {} on table {}", key.name, child.name);
-                found.push((Dependent::ForeignKey(child.id, key.id), text));
-            }
-        }
-    }
-    for view in catalog.views().filter(|view| view.depends_on.contains(&id)) {
-        found.push((Dependent::Relation(view.id), format!("view {}", view.name)));
-    }
-    if catalog.sequence(id).is_some() {
-        for table in catalog.tables() {
-            for column in &table.columns {
-                let text = column.default.as_deref().unwrap_or_default();
-                if sequences_used(text).contains(&id) {
-                    let (column_name, table_name) = (&column.name, &table.name);
-                    let text =
-                        format!("default value for column {column_name} of table {table_name}");
-                    found.push((Dependent::Default(table.id, column.id), text));
-                }
-            }
-        }
-    }
-    found
-}
-
 /// Drops relations that no statement has named one by one.
 pub(super) fn drop_relations(
     cx: &mut DdlContext<'_>,
@@ -181,49 +121,15 @@ fn drop_all(
     behavior: DropBehavior,
 ) -> Result<()> {
     let catalog = cx.catalog();
-    let mut open: Vec<Id> = doomed.relations.iter().copied().collect();
-    for table in open.clone().iter().filter_map(|id| catalog.table(*id)) {
-        let owned = table.columns.iter().filter_map(|column| column.owned_sequence);
-        for sequence in owned {
-            if doomed.relations.insert(sequence) {
-                open.push(sequence);
-            }
-        }
+    for id in &doomed.relations.clone() {
+        take_owned(&catalog, *id, &mut doomed);
     }
-    let mut lines = Vec::new();
-    while let Some(id) = open.pop() {
-        let on = super::lookup::describe(cx, &catalog, id);
-        for (dependent, text) in dependents(&catalog, id) {
-            let is_new = match dependent {
-                Dependent::Relation(view) => {
-                    let is_new = doomed.relations.insert(view);
-                    if is_new {
-                        open.push(view);
-                        let owned = catalog.table(view).into_iter().flat_map(|t| &t.columns);
-                        for sequence in owned.filter_map(|column| column.owned_sequence) {
-                            if doomed.relations.insert(sequence) {
-                                open.push(sequence);
-                            }
-                        }
-                    }
-                    is_new && !named.contains(&view)
-                }
-                Dependent::ForeignKey(table, key) => {
-                    !doomed.relations.contains(&table) && doomed.foreign_keys.insert((table, key))
-                }
-                Dependent::Index(table, number) => {
-                    !doomed.relations.contains(&table) && doomed.indexes.insert((table, number))
-                }
-                Dependent::Default(table, column) => {
-                    !doomed.relations.contains(&table) && doomed.defaults.insert((table, column))
-                }
-            };
-            if is_new {
-                lines.push((text, on.clone()));
-            }
-        }
+    let mut seen = Seen { relations: doomed.relations.clone(), lines: Vec::new() };
+    for id in doomed.relations.clone() {
+        take_dependents(cx, &catalog, id, &mut doomed, &mut seen);
     }
-    report(cx, &catalog, named, &lines, behavior)?;
+    settle(&mut doomed, &mut seen);
+    report(cx, &catalog, named, &seen.lines, behavior)?;
     carry_out(cx, &catalog, &doomed)
 }
 
@@ -232,10 +138,10 @@ fn report(
     cx: &mut DdlContext<'_>,
     catalog: &Catalog,
     named: &BTreeSet<Id>,
-    lines: &[(String, String)],
+    lines: &[Line],
     behavior: DropBehavior,
 ) -> Result<()> {
-    let Some((first, _)) = lines.first() else { return Ok(()) };
+    let Some(first) = lines.first() else { return Ok(()) };
     if behavior == DropBehavior::Restrict {
         let mut targets = named.iter().map(|id| super::lookup::describe(cx, catalog, *id));
         let message = match (targets.next(), targets.next()) {
@@ -245,16 +151,16 @@ fn report(
             _ => "cannot drop desired object(s) because other objects depend on them".to_owned(),
         };
         let detail: Vec<String> =
-            lines.iter().map(|(text, on)| format!("{text} depends on {on}")).collect();
+            lines.iter().map(|line| format!("{} depends on {}", line.text, line.on)).collect();
         return Err(Error::new(SqlState::DependentObjectsStillExist, message)
             .detail(detail.join("\n"))
             .hint("Use DROP ... CASCADE to drop the dependent objects too."));
     }
     if lines.len() == 1 {
-        cx.notice(SqlState::SuccessfulCompletion, format!("drop cascades to {first}"));
+        cx.notice(SqlState::SuccessfulCompletion, format!("drop cascades to {}", first.text));
     } else {
         let detail: Vec<String> =
-            lines.iter().map(|(text, _)| format!("drop cascades to {text}")).collect();
+            lines.iter().map(|line| format!("drop cascades to {}", line.text)).collect();
         let message = format!("drop cascades to {} other objects", lines.len());
         cx.notices
             .push(Error::new(SqlState::SuccessfulCompletion, message).detail(detail.join("\n")));
@@ -439,12 +345,6 @@ pub(super) fn referring_to(
     found.into_iter().map(|(_, text)| text).collect()
 }
 
-/// Whether a query's text has a word.
-pub(super) fn mentions(query: &str, name: &str) -> bool {
-    let is_word = |c: char| c.is_alphanumeric() || c == '_';
-    query.split(|c| !is_word(c)).any(|word| word.eq_ignore_ascii_case(name)) || query.contains('*')
-}
-
 /// Views and generated columns that use a column: 2BP01, or with CASCADE drops them.
 pub(super) fn check_column_dependents(
     cx: &mut DdlContext<'_>,
@@ -455,7 +355,7 @@ pub(super) fn check_column_dependents(
     let catalog = cx.catalog();
     let views: Vec<Id> = catalog
         .views_of(table.database)
-        .filter(|view| view.depends_on.contains(&table.id) && mentions(&view.query, &column.name))
+        .filter(|view| super::view::reads(view, table.id, column))
         .map(|view| view.id)
         .collect();
     let generated: Vec<&Column> = table
@@ -550,18 +450,25 @@ pub(super) fn drop_schema(
     tell: bool,
 ) -> Result<()> {
     let catalog = cx.catalog();
-    let owned = |id: &&Id| catalog.sequence(**id).is_some_and(|s| s.owned_by.is_some());
-    let shown: Vec<Id> = inside.iter().filter(|id| !owned(id)).copied().collect();
-    let lines: Vec<(String, String)> = shown
-        .iter()
-        .map(|id| (super::lookup::describe(cx, &catalog, *id), String::new()))
-        .collect();
-    if tell {
-        report(cx, &catalog, &BTreeSet::new(), &lines, DropBehavior::Cascade)?;
+    let is_owned = |id: Id| catalog.sequence(id).is_some_and(|s| s.owned_by.is_some());
+    let mut doomed = Doomed { relations: inside.iter().copied().collect(), ..Doomed::default() };
+    let mut seen = Seen::default();
+    for id in doomed.relations.clone().into_iter().rev() {
+        if !seen.relations.insert(id) {
+            continue;
+        }
+        take_owned(&catalog, id, &mut doomed);
+        take_dependents(cx, &catalog, id, &mut doomed, &mut seen);
+        if !is_owned(id) {
+            let text = super::lookup::describe(cx, &catalog, id);
+            seen.lines.push(Line { text, on: String::new(), part_of: None });
+        }
     }
-    let relations: BTreeSet<Id> = inside.iter().copied().collect();
-    let doomed = Doomed { relations: relations.clone(), ..Doomed::default() };
-    drop_all(cx, doomed, &relations, DropBehavior::Cascade)?;
+    settle(&mut doomed, &mut seen);
+    if tell {
+        report(cx, &catalog, &BTreeSet::new(), &seen.lines, DropBehavior::Cascade)?;
+    }
+    carry_out(cx, &catalog, &doomed)?;
     cx.draft()?.drop_schema(schema);
     Ok(())
 }

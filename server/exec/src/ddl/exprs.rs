@@ -138,13 +138,33 @@ pub(super) fn columns_used(table: &Table, text: &str) -> Vec<ColumnId> {
 
 /// The expression with a column's name changed.
 pub(super) fn rename_column(text: &str, from: &str, to: &str) -> String {
+    rename_words(text, from, to, |words, at| !is_call(words, at) && !is_qualifier(words, at))
+}
+
+/// The expression with its table's name changed, where that stands before a column.
+pub(super) fn rename_table(text: &str, from: &str, to: &str) -> String {
+    rename_words(text, from, to, is_qualifier)
+}
+
+fn rename_words(
+    text: &str,
+    from: &str,
+    to: &str,
+    is_meant: impl Fn(&[Word<'_>], usize) -> bool,
+) -> String {
     let words = words(text);
     let renamed = words.iter().enumerate().map(|(at, word)| match word {
-        Word::Ident(_, name) if name == from && !is_call(&words, at) => names::quote_ident(to),
+        Word::Ident(_, name) if name == from && is_meant(&words, at) => names::quote_ident(to),
         Word::Ident(written, _) => (*written).to_owned(),
         Word::Other(text) => (*text).to_owned(),
     });
     renamed.collect()
+}
+
+/// Whether a name stands before a dot.
+fn is_qualifier(words: &[Word<'_>], at: usize) -> bool {
+    let blank = |word: &&Word<'_>| !matches!(word, Word::Other(text) if text.trim().is_empty());
+    words.iter().skip(at + 1).find(blank) == Some(&Word::Other("."))
 }
 
 /// The sequences that a default names by oid.

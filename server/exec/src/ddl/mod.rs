@@ -24,6 +24,7 @@ mod create_index;
 mod create_table;
 mod data;
 mod database;
+mod dependents;
 mod drop;
 mod drop_other;
 mod dropped;

@@ -11,8 +11,9 @@ use super::DdlContext;
 use super::alter_table::undefined_constraint;
 use super::columns::check_column_name;
 use super::constraints::check_constraint_name;
-use super::exprs::rename_column;
+use super::exprs::{rename_column, rename_table};
 use super::lookup::{last, parts, undefined, undefined_column, wrong_kind};
+use super::view::store_views;
 
 pub(super) fn run(cx: &mut DdlContext<'_>, statement: &Rename) -> Result<String> {
     let (kind, name) = match &statement.target {
@@ -40,6 +41,11 @@ pub(super) fn run(cx: &mut DdlContext<'_>, statement: &Rename) -> Result<String>
         return Ok(tag);
     };
     cx.check_owner(Object::from(&found))?;
+    if let RenameKind::To(_) | RenameKind::SetSchema(_) | RenameKind::Column { .. } =
+        &statement.kind
+    {
+        store_views(cx, |view| view.depends_on.contains(&found.oid()), false)?;
+    }
     // ALTER TABLE takes every kind of relation, as in PostgreSQL.
     if kind != "table" && found.kind() != kind {
         return Err(wrong_kind(found.name(), kind));
@@ -77,7 +83,8 @@ fn to(cx: &mut DdlContext<'_>, found: &Relation, new: &str) -> Result<()> {
     match found {
         Relation::Table(table) => {
             let mut table = Table::clone(table);
-            table.name = new.to_owned();
+            let old = std::mem::replace(&mut table.name, new.to_owned());
+            change_expressions(&mut table, |text| rename_table(text, &old, new));
             cx.draft()?.put_table(table);
         }
         Relation::View(view) => {
@@ -109,6 +116,16 @@ fn rename_index(table: &mut Table, number: braid_catalog::IndexNumber, new: &str
     }
 }
 
+/// Changes every expression over a table's columns that is kept as text.
+fn change_expressions(table: &mut Table, change: impl Fn(&str) -> String) {
+    let checks = table.checks.iter_mut().map(|check| &mut check.expr);
+    let generated = table.columns.iter_mut().filter_map(|column| column.generated.as_mut());
+    let predicates = table.indexes.iter_mut().filter_map(|index| index.predicate.as_mut());
+    for text in checks.chain(generated).chain(predicates) {
+        *text = change(text);
+    }
+}
+
 fn column(cx: &mut DdlContext<'_>, found: &Relation, from: &str, to: &str) -> Result<()> {
     match found {
         Relation::Table(table) => {
@@ -121,21 +138,8 @@ fn column(cx: &mut DdlContext<'_>, found: &Relation, from: &str, to: &str) -> Re
                 let message = format!("column \"{to}\" of relation \"{relation}\" already exists");
                 return Err(Error::new(SqlState::DuplicateColumn, message));
             }
-            refuse_views(cx, table, from)?;
             changed.columns[place].name = to.to_owned();
-            for check in &mut changed.checks {
-                check.expr = rename_column(&check.expr, from, to);
-            }
-            for column in &mut changed.columns {
-                if let Some(text) = &mut column.generated {
-                    *text = rename_column(text, from, to);
-                }
-            }
-            for index in &mut changed.indexes {
-                if let Some(text) = &mut index.predicate {
-                    *text = rename_column(text, from, to);
-                }
-            }
+            change_expressions(&mut changed, |text| rename_column(text, from, to));
             cx.draft()?.put_table(changed);
         }
         Relation::View(view) => {
@@ -149,18 +153,6 @@ fn column(cx: &mut DdlContext<'_>, found: &Relation, from: &str, to: &str) -> Re
         other => return Err(wrong_kind(other.name(), "table")),
     }
     Ok(())
-}
-
-/// A view keeps its query as text, so that a column it names cannot be renamed below it.
-fn refuse_views(cx: &DdlContext<'_>, table: &Table, column: &str) -> Result<()> {
-    let catalog = cx.catalog();
-    let uses = catalog.views_of(table.database).find(|view| {
-        view.depends_on.contains(&table.id) && super::drop::mentions(&view.query, column)
-    });
-    let Some(view) = uses else { return Ok(()) };
-    let message = format!("renaming a column used by view \"{}\" is not supported yet", view.name);
-    Err(Error::new(SqlState::FeatureNotSupported, message)
-        .hint("Drop the view, rename the column, and create the view again."))
 }
 
 fn constraint(cx: &mut DdlContext<'_>, found: &Relation, from: &str, to: &str) -> Result<()> {
@@ -278,6 +270,11 @@ pub(super) fn set_table_owner(cx: &mut DdlContext<'_>, table: &Table, owner: Id)
 fn schema(cx: &mut DdlContext<'_>, name: &ObjectName, kind: &RenameKind) -> Result<()> {
     let schema = cx.schema(&last(name))?;
     cx.check_owner(Object::Schema(&schema))?;
+    if let RenameKind::To(_) = kind {
+        let catalog = cx.catalog();
+        let inside = super::drop::schema_content(&catalog, schema.id);
+        store_views(cx, |view| view.depends_on.iter().any(|id| inside.contains(id)), false)?;
+    }
     let mut changed = Schema::clone(&schema);
     match kind {
         RenameKind::To(new) => {

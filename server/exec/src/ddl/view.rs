@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use braid_catalog::{Id, Object, Relation, View};
-use braid_plan::{OutputColumn, plan};
-use braid_sql::ast::{CreateView, Statement};
+use braid_catalog::{Column, Id, Object, Relation, SearchPath, StoredQuery, View};
+use braid_plan::{OutputColumn, PlanContext, identify, plan};
+use braid_sql::ast::{CreateView, Query, Statement};
 use braid_types::{Error, Result, SqlState, SqlType};
 
 use super::DdlContext;
@@ -52,7 +52,11 @@ pub(super) fn create(cx: &mut DdlContext<'_>, create: &CreateView) -> Result<()>
         Some(text) if !text.is_empty() => text.to_owned(),
         _ => create.query.to_string(),
     };
-    let depends_on = dependencies(cx, &query, &planned.tables);
+    let stored = stored(cx, &create.query)?;
+    let depends_on = match &stored {
+        Some(stored) => depended_on(stored),
+        None => dependencies(cx, &query, &planned.tables),
+    };
     let view = View {
         id: match &existing {
             Some(view) => view.id,
@@ -65,6 +69,7 @@ pub(super) fn create(cx: &mut DdlContext<'_>, create: &CreateView) -> Result<()>
         columns,
         query,
         search_path: cx.path().names(false).map(str::to_owned).collect(),
+        stored,
         depends_on,
         grants: existing.as_ref().map(|view| view.grants.clone()).unwrap_or_default(),
         comment: existing.as_ref().and_then(|view| view.comment.clone()),
@@ -114,6 +119,73 @@ fn check_replacement(view: &View, columns: &[(String, SqlType)]) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Whether a query's text has a word.
+fn mentions(query: &str, name: &str) -> bool {
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    query.split(|c| !is_word(c)).any(|word| word.eq_ignore_ascii_case(name)) || query.contains('*')
+}
+
+/// Whether a view reads a column. Of one that is kept as it was written only the words are known.
+pub(super) fn reads(view: &View, table: Id, column: &Column) -> bool {
+    match &view.stored {
+        Some(stored) => {
+            stored.uses.iter().any(|(id, columns)| *id == table && columns.contains(&column.id))
+        }
+        None => view.depends_on.contains(&table) && mentions(&view.query, &column.name),
+    }
+}
+
+/// Gives stored forms to views that have none, before something that they name is renamed. Views of
+/// older databases have none. 0A000 for one whose query can only be kept as it was written.
+/// With `kept` such a view stays as it is.
+pub(super) fn store_views(
+    cx: &mut DdlContext<'_>,
+    concerns: impl Fn(&View) -> bool,
+    kept: bool,
+) -> Result<()> {
+    let catalog = cx.catalog();
+    for view in catalog.views_of(cx.path().database) {
+        if view.stored.is_some() || !concerns(view) {
+            continue;
+        }
+        let query = braid_sql::parse_query(&view.query)?;
+        let path = SearchPath { schemas: view.search_path.clone(), ..cx.path().clone() };
+        let stored = cx.plan(|context| {
+            let context = PlanContext { path: &path, ..*context };
+            identify(&query, &context, Some(view.owner))
+        });
+        if kept && stored.is_err() {
+            continue;
+        }
+        let stored = stored.map_err(|error| {
+            let name = &view.name;
+            let message = format!("renaming what view \"{name}\" uses is not supported yet");
+            Error::new(SqlState::FeatureNotSupported, message)
+                .detail(error.message().to_owned())
+                .hint("Drop the view, rename, and create the view again.")
+        })?;
+        let mut changed = View::clone(view);
+        changed.depends_on = depended_on(&stored);
+        changed.stored = Some(stored);
+        cx.draft()?.put_view(changed);
+    }
+    Ok(())
+}
+
+/// The query with ids in place of names; `None` for a form that is only kept as it was written.
+fn stored(cx: &DdlContext<'_>, query: &Query) -> Result<Option<StoredQuery>> {
+    match cx.plan(|context| identify(query, context, None)) {
+        Ok(stored) => Ok(Some(stored)),
+        Err(error) if error.state() == SqlState::FeatureNotSupported => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// The relations of a stored query.
+fn depended_on(stored: &StoredQuery) -> Vec<Id> {
+    stored.uses.iter().map(|(id, _)| *id).collect()
 }
 
 /// The relations that the query reads: the tables that its plan has, and the views and sequences

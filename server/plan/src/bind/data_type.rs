@@ -117,7 +117,7 @@ fn fields_of(fields: &IntervalFields) -> (i32, Option<i32>) {
 }
 
 /// The modifier of an interval literal's fields; 42601 for fields that an interval does not have.
-pub(super) fn interval_modifier(interval: &Interval) -> Result<Option<i32>> {
+pub fn interval_modifier(interval: &Interval) -> Result<Option<i32>> {
     let bit = |field: &DateTimeField| match field {
         DateTimeField::Year | DateTimeField::Years => Ok(YEAR),
         DateTimeField::Month | DateTimeField::Months => Ok(MONTH),
@@ -186,7 +186,7 @@ fn custom(name: &ObjectName, modifiers: &[String]) -> Result<SqlType> {
         "char" if quoted || parts.len() > 1 => Some(SqlType::InternalChar),
         "bpchar" => Some(match modifiers.first().and_then(|m| m.parse().ok()) {
             Some(length) => SqlType::Char(length_of("char", length)?),
-            None => SqlType::Char(1),
+            None => SqlType::Char(0),
         }),
         "varchar" => Some(match modifiers.first().and_then(|m| m.parse().ok()) {
             Some(length) => varchar(length)?,

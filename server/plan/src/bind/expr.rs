@@ -8,6 +8,7 @@ use braid_types::cast::CastContext;
 use braid_types::{Datum, Error, Result, SqlState, SqlType};
 
 use super::context::ExprCx;
+use super::notes::Reference;
 use super::operators::{in_set, record};
 use super::places::start_of;
 use super::scope::ScopeColumn;
@@ -20,13 +21,16 @@ impl Binder<'_> {
         self.enter_expr()?;
         let result = self.expr_inner(ast, cx);
         self.leave_expr();
+        if let Ok(e) = &result {
+            self.note_type(ast, || e.ty());
+        }
         result.map_err(|error| self.placed(error, ast))
     }
 
     fn expr_inner(&mut self, ast: &Ast, cx: &mut ExprCx<'_, '_>) -> Result<Expr> {
         match ast {
-            Ast::Identifier(ident) => self.identifier(ident, cx),
-            Ast::CompoundIdentifier(parts) => self.compound_identifier(parts, cx),
+            Ast::Identifier(ident) => self.identifier(ast, ident, cx),
+            Ast::CompoundIdentifier(parts) => self.compound_identifier(ast, parts, cx),
             Ast::Value(value) => self.bind_value(value),
             Ast::Nested(inner) => self.expr(inner, cx),
             Ast::BinaryOp { left, op, right } => self.binary_op(left, op, right, cx),
@@ -131,12 +135,13 @@ impl Binder<'_> {
         record(items, fields)
     }
 
-    fn identifier(&mut self, ident: &Ident, cx: &mut ExprCx<'_, '_>) -> Result<Expr> {
+    fn identifier(&mut self, ast: &Ast, ident: &Ident, cx: &mut ExprCx<'_, '_>) -> Result<Expr> {
         let name = braid_sql::fold(ident);
-        let mut scopes = Some(&cx.scopes);
+        let mut scopes = Some(&cx.scopes).filter(|_| !self.is_stored);
         while let Some(level) = scopes {
             if let Some(column) = level.scope.find(&name)? {
                 self.note_column(column.slot, ident.span);
+                self.note_name(ast, Reference::Column(column.item));
                 return self.column(column);
             }
             if let Some(expr) = self.system_column(&name, level.scope)? {
@@ -148,6 +153,9 @@ impl Binder<'_> {
         let mut scopes = Some(&cx.scopes);
         while let Some(level) = scopes {
             if level.scope.has_table(None, &name)? {
+                if let Some(column) = level.scope.columns.iter().find(|c| c.table == name) {
+                    self.note_name(ast, Reference::Row(column.item.0));
+                }
                 return self.whole_row(level.scope.columns_of(None, &name));
             }
             scopes = level.parent;
@@ -181,7 +189,31 @@ impl Binder<'_> {
         Ok(Expr::Column(column.slot, column.ty.clone()))
     }
 
-    fn compound_identifier(&mut self, parts: &[Ident], cx: &mut ExprCx<'_, '_>) -> Result<Expr> {
+    /// A column by the numbers that a stored query has.
+    fn stored_column(&self, parts: &[Ident], cx: &ExprCx<'_, '_>) -> Result<Expr> {
+        let number = |part: Option<&Ident>| part.and_then(|part| part.value.parse::<u16>().ok());
+        let item = parts.first().and_then(|part| part.value.parse::<u32>().ok());
+        if let (Some(item), Some(column)) = (item, number(parts.get(1))) {
+            let mut scopes = Some(&cx.scopes);
+            while let Some(level) = scopes {
+                if let Some(column) = level.scope.find_item((item, column)) {
+                    return self.column(column);
+                }
+                scopes = level.parent;
+            }
+        }
+        Err(Error::internal("a view reads a column that is not there"))
+    }
+
+    fn compound_identifier(
+        &mut self,
+        ast: &Ast,
+        parts: &[Ident],
+        cx: &mut ExprCx<'_, '_>,
+    ) -> Result<Expr> {
+        if self.is_stored {
+            return self.stored_column(parts, cx);
+        }
         let names: Vec<String> = parts.iter().map(braid_sql::fold).collect();
         let Some((name, qualifier)) = names.split_last() else {
             return Err(Error::internal("a column reference without a name"));
@@ -192,6 +224,7 @@ impl Binder<'_> {
             let found = level.scope.has_table(schema, table)?;
             if let Some(column) = level.scope.find_in(schema, table, name)? {
                 self.note_column(column.slot, parts[0].span);
+                self.note_name(ast, Reference::Column(column.item));
                 return self.column(column);
             }
             if let Some(expr) = self.system_column_of(schema, table, name, level.scope)? {
@@ -415,6 +448,12 @@ impl Binder<'_> {
             let left = self.expr(left, cx)?;
             return self.quantified_subquery(left, &op_name(op), all, query, cx);
         }
+        // A view has its IN lists in this form.
+        if let (true, Ast::Array(array)) = (self.is_stored, plain_array(right))
+            && matches!((op_name(op).as_str(), all), ("=", false) | ("<>", true))
+        {
+            return self.in_list(left, &array.elem, all, cx);
+        }
         let left = self.expr(left, cx)?;
         let mut array = self.expr(right, cx)?;
         if array.ty() == SqlType::Unknown {
@@ -522,7 +561,7 @@ impl Binder<'_> {
             if names.len() == 1 {
                 self.expr(root, cx)?
             } else {
-                self.compound_identifier(&names, cx)?
+                self.compound_identifier(root, &names, cx)?
             }
         } else {
             self.expr(root, cx)?
@@ -676,11 +715,24 @@ impl Binder<'_> {
 }
 
 /// The operator's name as the registry knows it.
-pub(super) fn op_name(op: &BinaryOperator) -> String {
+pub fn op_name(op: &BinaryOperator) -> String {
     match op {
         BinaryOperator::PGCustomBinaryOperator(parts) => parts.last().cloned().unwrap_or_default(),
         BinaryOperator::NotEq => "<>".to_owned(),
         other => other.to_string(),
+    }
+}
+
+/// An array constructor without a cast around it.
+fn plain_array(ast: &Ast) -> &Ast {
+    match ast {
+        Ast::Nested(inner) => plain_array(inner),
+        Ast::Cast { expr, data_type, .. }
+            if sql_type_of(data_type).is_ok_and(|ty| ty.is_array()) =>
+        {
+            plain_array(expr)
+        }
+        other => other,
     }
 }
 

@@ -3,24 +3,26 @@
 use std::sync::Arc;
 
 use braid_catalog::{Object, Relation, Table, VirtualTable, undefined_relation};
+use braid_sql::UsingColumn;
 use braid_sql::ast::{
     Expr as Ast, Join as AstJoin, JoinConstraint, JoinOperator, ObjectName, TableAlias,
     TableFactor, TableWithJoins,
 };
 use braid_types::{Error, Result, SqlState, SqlType};
 
+use super::aliases::rename_columns;
 use super::arguments::{Arguments, arguments, listed};
 use super::context::ExprCx;
 use super::function::function_name;
+use super::notes::NamedItem;
 use super::query::{BoundQuery, plain_column};
 use super::scope::{Scope, ScopeColumn, ScopeTable, Scopes};
 use super::system_columns::{table_source, virtual_source};
 use super::{Binder, names};
-use crate::expr::{CompareOp, Expr};
+use crate::expr::Expr;
 use crate::memo::Memo;
 use crate::node::{
-    Access, FunctionCall, FunctionScan, Join, JoinKind, JoinMethod, Node, Project, Scan,
-    VirtualScan,
+    Access, FunctionCall, FunctionScan, Join, JoinKind, JoinMethod, Node, Scan, VirtualScan,
 };
 use crate::planned::OutputColumn;
 use crate::rules::walk;
@@ -89,17 +91,25 @@ impl Binder<'_> {
             )
             .detail("The combining JOIN type must be INNER or LEFT for a LATERAL reference."));
         }
-        let using = match constraint {
-            JoinConstraint::Using(names) => names
-                .iter()
-                .filter_map(|name| name.0.last().and_then(|part| part.as_ident()))
-                .map(braid_sql::fold)
-                .collect(),
-            JoinConstraint::Natural => natural_columns(&left_scope, &right_scope),
-            _ => Vec::new(),
-        };
         if matches!(constraint, JoinConstraint::Using(_) | JoinConstraint::Natural) {
-            return self.join_using(left, left_scope, right, right_scope, kind, &using);
+            let mut using = self.using(constraint, &left_scope, &right_scope)?;
+            if kind == JoinKind::Full && self.notes.is_some() {
+                let label = self.label();
+                for (column, number) in using.iter_mut().zip(1..) {
+                    column.merged = (label, number);
+                }
+            }
+            let noted = using.iter().map(|column| UsingColumn {
+                merged: column.merged,
+                left: column.left.item,
+                right: column.right.item,
+                name: column.name.clone(),
+            });
+            if self.notes.is_some() {
+                let noted = noted.collect();
+                self.note_join(join, noted);
+            }
+            return self.join_using(left, left_scope, right, right_scope, kind, using);
         }
         let mut scope = left_scope;
         scope.merge(right_scope)?;
@@ -114,83 +124,16 @@ impl Binder<'_> {
         Ok((join_node(kind, left, right, on), scope))
     }
 
-    /// USING and NATURAL: the named columns are merged and come first.
-    fn join_using(
-        &mut self,
-        left: Node,
-        mut left_scope: Scope,
-        right: Node,
-        mut right_scope: Scope,
-        kind: JoinKind,
-        using: &[String],
-    ) -> Result<(Node, Scope)> {
-        let mut on = Vec::with_capacity(using.len());
-        let mut merged = Vec::with_capacity(using.len());
-        for (place, name) in using.iter().enumerate() {
-            if using[..place].contains(name) {
-                return Err(Error::new(
-                    SqlState::DuplicateColumn,
-                    format!("column name \"{name}\" appears more than once in USING clause"),
-                ));
-            }
-            let a = using_column(&left_scope, name, "left")?;
-            let b = using_column(&right_scope, name, "right")?;
-            let left_expr = Expr::Column(a.slot, a.ty.clone());
-            let right_expr = Expr::Column(b.slot, b.ty.clone());
-            on.push(self.compare(CompareOp::Eq, left_expr.clone(), right_expr.clone())?);
-            merged.push((name.clone(), a, b, left_expr, right_expr));
-        }
-        let mut node = join_node(kind, left, right, on);
-        let mut first = Vec::with_capacity(merged.len());
-        let mut computed = Vec::new();
-        for (name, a, b, left_expr, right_expr) in merged {
-            let source = match kind {
-                JoinKind::Right => b.clone(),
-                JoinKind::Full => {
-                    // Either side may be missing.
-                    let (both, ty) = self.unify(vec![left_expr, right_expr], "JOIN/USING")?;
-                    let slot = self.slot();
-                    computed.push((slot, Expr::Coalesce(both)));
-                    plain_column("", &name, slot, ty)
-                }
-                _ => a.clone(),
-            };
-            first.push(ScopeColumn { table: String::new(), schema: None, ..source });
-            for scope in [&mut left_scope, &mut right_scope] {
-                for column in &mut scope.columns {
-                    if column.name == name && (column.slot == a.slot || column.slot == b.slot) {
-                        column.merged = true;
-                    }
-                }
-            }
-        }
-        if !computed.is_empty() {
-            let mut exprs: Vec<(crate::Slot, Expr)> = Vec::new();
-            for column in left_scope.columns.iter().chain(&right_scope.columns) {
-                if !exprs.iter().any(|(slot, _)| *slot == column.slot) {
-                    exprs.push((column.slot, Expr::Column(column.slot, column.ty.clone())));
-                }
-            }
-            exprs.extend(computed);
-            node = Node::Project(Box::new(Project { input: node, exprs }));
-        }
-        // Columns of an earlier USING stay in front, in their order.
-        first.extend(left_scope.columns.extract_if(.., |c| c.table.is_empty() && !c.merged));
-        let mut scope = Scope { columns: first, tables: Vec::new(), ..Scope::default() };
-        scope.merge(left_scope)?;
-        scope.merge(right_scope)?;
-        scope.join_sources();
-        Ok((node, scope))
-    }
-
     fn factor(
         &mut self,
         factor: &TableFactor,
         before: &Scope,
         parent: Option<&Scopes<'_>>,
     ) -> Result<(Node, Scope)> {
-        names::check_aliases(factor)?;
-        let (node, scope) = self.factor_inner(factor, before, parent)?;
+        let (node, mut scope, relation) = self.factor_inner(factor, before, parent)?;
+        if !matches!(factor, TableFactor::NestedJoin { .. }) {
+            self.label_item(factor, &mut scope, relation);
+        }
         self.enter_range(&scope);
         Ok((node, scope))
     }
@@ -200,30 +143,31 @@ impl Binder<'_> {
         factor: &TableFactor,
         before: &Scope,
         parent: Option<&Scopes<'_>>,
-    ) -> Result<(Node, Scope)> {
+    ) -> Result<(Node, Scope, Option<NamedItem>)> {
         let around = Scopes { scope: before, parent };
-        match factor {
+        names::check_aliases(factor)?;
+        let (node, scope) = match factor {
             TableFactor::Table {
                 name, alias, args: None, with_ordinality: false, sample, ..
             } => {
                 if sample.is_some() {
                     return Err(Error::unsupported("TABLESAMPLE"));
                 }
-                self.named_relation(name, alias.as_ref())
+                return self.named_relation(name, alias.as_ref());
             }
             TableFactor::Table { name, alias, args, with_ordinality, .. } => {
                 let args = listed(args.as_ref().map_or(&[][..], |args| &args.args))?;
                 let calls = vec![self.table_function(name, args, around)?];
-                self.function_factor(calls, *with_ordinality, alias.as_ref(), Some(name))
+                self.function_factor(calls, *with_ordinality, alias.as_ref(), Some(name))?
             }
             TableFactor::Function { name, args, alias, with_ordinality, .. } => {
                 let calls = vec![self.table_function(name, listed(args)?, around)?];
-                self.function_factor(calls, *with_ordinality, alias.as_ref(), Some(name))
+                self.function_factor(calls, *with_ordinality, alias.as_ref(), Some(name))?
             }
             TableFactor::TableFunction { expr: Ast::Function(function), alias } => {
                 let args = arguments(&function.args)?;
                 let calls = vec![self.table_function(&function.name, args, around)?];
-                self.function_factor(calls, false, alias.as_ref(), Some(&function.name))
+                self.function_factor(calls, false, alias.as_ref(), Some(&function.name))?
             }
             TableFactor::UNNEST { alias, array_exprs, with_ordinality, .. } => {
                 let mut calls = Vec::with_capacity(array_exprs.len());
@@ -236,15 +180,18 @@ impl Binder<'_> {
                     };
                     calls.push((self.set_call(resolved, vec![arg])?, vec!["unnest".to_owned()]));
                 }
-                self.function_factor(calls, *with_ordinality, alias.as_ref(), None)
+                self.function_factor(calls, *with_ordinality, alias.as_ref(), None)?
             }
             TableFactor::Derived { lateral, subquery, alias, .. } => {
                 let scopes = if *lateral { Some(&around) } else { parent };
-                let name = alias.as_ref().map(|alias| braid_sql::fold(&alias.name));
+                let name = alias.as_ref().map(|alias| self.shown(alias));
                 self.push_locks(name.as_deref().unwrap_or_default());
                 let query = self.bind_query(subquery, scopes)?;
-                let scope = derived_scope(&query, name.as_deref(), alias.as_ref())?;
-                Ok((query.node, scope))
+                let mut scope = derived_scope(&query, name.as_deref());
+                if let Some(alias) = alias {
+                    self.rename_columns(&mut scope, alias)?;
+                }
+                (query.node, scope)
             }
             TableFactor::NestedJoin { table_with_joins, alias } => {
                 let (node, mut scope) = self.table_with_joins(table_with_joins, before, parent)?;
@@ -252,10 +199,11 @@ impl Binder<'_> {
                     self.refuse_lock(&braid_sql::fold(&alias.name), "a join")?;
                     name_join(&mut scope, alias)?;
                 }
-                Ok((node, scope))
+                (node, scope)
             }
-            other => Err(Error::unsupported(format!("{other} in FROM"))),
-        }
+            other => return Err(Error::unsupported(format!("{other} in FROM"))),
+        };
+        Ok((node, scope, None))
     }
 
     /// A table, view, WITH entry or catalog view by name.
@@ -263,17 +211,23 @@ impl Binder<'_> {
         &mut self,
         name: &ObjectName,
         alias: Option<&TableAlias>,
-    ) -> Result<(Node, Scope)> {
+    ) -> Result<(Node, Scope, Option<NamedItem>)> {
         let parts = name_parts(name);
         let last = parts.last().cloned().unwrap_or_default();
-        let shown = alias.map_or_else(|| last.clone(), |alias| braid_sql::fold(&alias.name));
+        let shown = alias.map_or_else(|| last.clone(), |alias| self.shown(alias));
+        let mut item = None;
         let (node, mut scope) = if parts.len() == 1
             && let Some(found) = self.cte_scan(&last, &shown)?
         {
             self.refuse_lock(&shown, "a WITH query")?;
             found
         } else {
-            match self.relation(name)? {
+            let relation = self.relation(name)?;
+            item = Some(match &relation {
+                Relation::Virtual(table) => NamedItem::Catalog(table.schema, table.name),
+                relation => NamedItem::Stored(relation.oid()),
+            });
+            match relation {
                 Relation::Table(table) => {
                     self.check(Object::Table(&table), "SELECT")?;
                     let lock = self.lock_of(&shown);
@@ -304,35 +258,31 @@ impl Binder<'_> {
                     (node, scope.of_relation(table.schema, table.name, alias.is_some()))
                 }
                 Relation::Sequence(sequence) if self.lock_of(&shown).is_some() => {
-                    return Err(Error::new(
-                        SqlState::WrongObjectType,
-                        format!("cannot lock rows in sequence \"{}\"", sequence.name),
-                    ));
+                    let message = format!("cannot lock rows in sequence \"{}\"", sequence.name);
+                    return Err(Error::new(SqlState::WrongObjectType, message));
                 }
                 Relation::Sequence(sequence) => {
                     let (node, scope) = self.sequence_scan(&sequence, &shown)?;
                     let schema = self.cx.catalog.schema_name(sequence.schema);
                     (node, scope.of_relation(&schema, &sequence.name, alias.is_some()))
                 }
-                Relation::Index(..) => {
-                    return Err(Error::new(
-                        SqlState::WrongObjectType,
-                        format!("cannot open relation \"{last}\""),
-                    )
-                    .detail("This operation is not supported for indexes."));
-                }
+                Relation::Index(..) => return Err(cannot_open(&last)),
             }
         };
-        if let Some(alias) = alias {
-            rename_columns(&mut scope, alias)?;
+        let is_catalog = matches!(item, Some(NamedItem::Catalog(..)));
+        if let Some(alias) = alias.filter(|_| !(is_catalog && self.is_stored)) {
+            self.rename_columns(&mut scope, alias)?;
         }
-        Ok((node, scope))
+        Ok((node, scope, item))
     }
 
     /// The relation of that name; 42P01 if there is none.
     pub(super) fn relation(&self, name: &ObjectName) -> Result<Relation> {
         let parts = name_parts(name);
-        let found = self.cx.catalog.resolve(self.cx.path, &parts)?;
+        let found = match braid_sql::relation_id(name).filter(|_| self.is_stored) {
+            Some(id) => self.cx.catalog.relation(id),
+            None => self.cx.catalog.resolve(self.cx.path, &parts)?,
+        };
         found.ok_or_else(|| {
             let error = undefined_relation(&parts);
             let span = name.0.first().and_then(|part| part.as_ident()).map(|ident| ident.span);
@@ -368,6 +318,7 @@ impl Binder<'_> {
                 merged: false,
                 is_row: false,
                 origin: (table.id, column.id),
+                item: (0, 0),
             });
         }
         let slots: Vec<_> = columns.iter().map(|(slot, _)| *slot).collect();
@@ -417,22 +368,42 @@ impl Binder<'_> {
              FROM pg_catalog.braid_sequence_state({}::oid::regclass) AS s (state)",
             sequence.id
         ))?;
-        let query = self.bind_query(&query, None)?;
-        let scope = derived_scope(&query, Some(alias), None)?;
+        let notes = self.notes.take();
+        let is_stored = std::mem::replace(&mut self.is_stored, false);
+        let query = self.bind_query(&query, None);
+        self.notes = notes;
+        self.is_stored = is_stored;
+        let query = query?;
+        let scope = derived_scope(&query, Some(alias));
         Ok((query.node, scope))
     }
 
     fn view(&mut self, view: &braid_catalog::View, alias: &str) -> Result<(Node, Scope)> {
-        let query = braid_sql::parse_query(&view.query)?;
         self.tables.insert(view.id);
+        if self.views.contains(&view.id) {
+            let name = &view.name;
+            let message = format!("infinite recursion detected in rules for relation \"{name}\"");
+            return Err(Error::new(SqlState::InvalidObjectDefinition, message));
+        }
+        // The view's query sees neither our WITH entries nor, if it has names, our search path.
         let path =
             braid_catalog::SearchPath { schemas: view.search_path.clone(), ..self.cx.path.clone() };
-        // The view's query sees neither our WITH entries nor our search path.
-        let mut inner = Binder::new(&crate::PlanContext { path: &path, text: "", ..self.cx });
+        let (query, mut inner) = match &view.stored {
+            Some(stored) => {
+                let cx = crate::PlanContext { text: "", ..self.cx };
+                (braid_sql::parse_query(&stored.query)?, Binder::of_stored(&cx, None))
+            }
+            None => {
+                let cx = crate::PlanContext { path: &path, text: "", ..self.cx };
+                (braid_sql::parse_query(&view.query)?, Binder::new(&cx))
+            }
+        };
         inner.next_slot = self.next_slot;
         inner.next_id = self.next_id;
         inner.depth = self.depth;
         inner.view_owner = Some(view.owner);
+        inner.views.clone_from(&self.views);
+        inner.views.push(view.id);
         inner.pushed_locks = std::mem::take(&mut self.pushed_locks);
         let bound = inner.bind_query(&query, None)?;
         self.next_slot = inner.next_slot;
@@ -499,7 +470,7 @@ impl Binder<'_> {
             Some(name) => function_name(name)?,
             None => "unnest".to_owned(),
         };
-        let shown = alias.map_or_else(|| function.clone(), |alias| braid_sql::fold(&alias.name));
+        let shown = alias.map_or_else(|| function.clone(), |alias| self.shown(alias));
         self.refuse_lock(&shown, "a function")?;
         let mut scope = Scope { tables: vec![ScopeTable::plain(&shown)], ..Scope::default() };
         let width: usize = calls.iter().map(|(call, _)| call.columns.len()).sum();
@@ -519,18 +490,21 @@ impl Binder<'_> {
             scope.columns.push(plain_column(&shown, "ordinality", slot, SqlType::Int8));
         }
         if let Some(alias) = alias {
-            rename_columns(&mut scope, alias)?;
+            self.rename_columns(&mut scope, alias)?;
         }
         Ok((Node::Function(FunctionScan { functions, ordinality }), scope))
     }
 }
 
+/// 42809 for an index in FROM.
+fn cannot_open(index: &str) -> Error {
+    let message = format!("cannot open relation \"{index}\"");
+    Error::new(SqlState::WrongObjectType, message)
+        .detail("This operation is not supported for indexes.")
+}
+
 /// A query in FROM as a scope under its alias.
-fn derived_scope(
-    query: &BoundQuery,
-    name: Option<&str>,
-    alias: Option<&TableAlias>,
-) -> Result<Scope> {
+fn derived_scope(query: &BoundQuery, name: Option<&str>) -> Scope {
     let table = name.unwrap_or("");
     let slots = query.node.slots();
     let columns = slots
@@ -542,11 +516,7 @@ fn derived_scope(
         })
         .collect();
     let tables = name.map(ScopeTable::plain).into_iter().collect();
-    let mut scope = Scope { columns, tables, ..Scope::default() };
-    if let Some(alias) = alias {
-        rename_columns(&mut scope, alias)?;
-    }
-    Ok(scope)
+    Scope { columns, tables, ..Scope::default() }
 }
 
 /// `(a JOIN b …) AS t`
@@ -563,53 +533,9 @@ fn name_join(scope: &mut Scope, alias: &TableAlias) -> Result<()> {
     rename_columns(scope, alias)
 }
 
-/// `AS t (a, b)`
-fn rename_columns(scope: &mut Scope, alias: &TableAlias) -> Result<()> {
-    let visible = scope.columns.iter().filter(|c| !c.hidden).count();
-    if alias.columns.len() > visible {
-        let name = braid_sql::fold(&alias.name);
-        return Err(Error::new(
-            SqlState::InvalidColumnReference,
-            format!(
-                "table \"{name}\" has {visible} columns available but {} columns specified",
-                alias.columns.len()
-            ),
-        ));
-    }
-    let targets = scope.columns.iter_mut().filter(|c| !c.hidden);
-    for (column, name) in targets.zip(&alias.columns) {
-        column.name = braid_sql::fold(&name.name);
-    }
-    Ok(())
-}
-
 /// A name's parts, folded.
 pub(super) fn name_parts(name: &ObjectName) -> Vec<String> {
     name.0.iter().filter_map(|part| part.as_ident()).map(braid_sql::fold).collect()
-}
-
-fn natural_columns(left: &Scope, right: &Scope) -> Vec<String> {
-    let visible = |c: &&ScopeColumn| !c.hidden && !c.merged;
-    left.columns
-        .iter()
-        .filter(visible)
-        .filter(|c| right.columns.iter().filter(visible).any(|other| other.name == c.name))
-        .map(|c| c.name.clone())
-        .collect()
-}
-
-fn using_column(scope: &Scope, name: &str, side: &str) -> Result<ScopeColumn> {
-    match scope.find(name) {
-        Ok(Some(column)) => Ok(column.clone()),
-        Ok(None) => Err(Error::new(
-            SqlState::UndefinedColumn,
-            format!("column \"{name}\" specified in USING clause does not exist in {side} table"),
-        )),
-        Err(_) => Err(Error::new(
-            SqlState::AmbiguousColumn,
-            format!("common column name \"{name}\" appears more than once in {side} table"),
-        )),
-    }
 }
 
 /// Whether a FROM item reads columns of the items before it.
@@ -620,7 +546,7 @@ fn reads(item: &mut Node, before: &Node) -> bool {
     read.iter().any(|slot| given.contains(slot))
 }
 
-fn join_node(kind: JoinKind, left: Node, mut right: Node, on: Vec<Expr>) -> Node {
+pub(super) fn join_node(kind: JoinKind, left: Node, mut right: Node, on: Vec<Expr>) -> Node {
     // What does not read the left row runs once, however it is written.
     let lateral = reads(&mut right, &left);
     Node::Join(Box::new(Join {

@@ -157,6 +157,7 @@ impl Binder<'_> {
             _ => ordinal(ast, items.len(), "GROUP BY")?,
         };
         if let Some(place) = place {
+            self.note_place(ast, place);
             return Ok((items[place].expr.clone(), Some(place)));
         }
         let e = self.expr(ast, &mut ExprCx::plain(scopes, "GROUP BY"))?;
@@ -263,9 +264,11 @@ impl Binder<'_> {
 }
 
 /// The grouping sets that one item of GROUP BY stands for.
-fn alternatives(ast: &Ast) -> Result<Vec<Vec<Ast>>> {
+fn alternatives(ast: &Ast) -> Result<Vec<Vec<&Ast>>> {
     Ok(match ast {
-        Ast::Rollup(parts) => (0..=parts.len()).rev().map(|n| parts[..n].concat()).collect(),
+        Ast::Rollup(parts) => {
+            (0..=parts.len()).rev().map(|n| parts[..n].iter().flatten().collect()).collect()
+        }
         Ast::Cube(parts) => {
             if parts.len() > CUBE_MAX {
                 return Err(Error::new(
@@ -277,14 +280,14 @@ fn alternatives(ast: &Ast) -> Result<Vec<Vec<Ast>>> {
                 .rev()
                 .map(|mask| {
                     let on = |i: &usize| mask >> (parts.len() - 1 - i) & 1 == 1;
-                    (0..parts.len()).filter(on).flat_map(|i| parts[i].clone()).collect()
+                    (0..parts.len()).filter(on).flat_map(|i| &parts[i]).collect()
                 })
                 .collect()
         }
-        Ast::GroupingSets(sets) => sets.clone(),
+        Ast::GroupingSets(sets) => sets.iter().map(|set| set.iter().collect()).collect(),
         Ast::Tuple(list) if list.is_empty() => vec![Vec::new()],
-        Ast::Tuple(list) => vec![list.clone()],
-        other => vec![vec![other.clone()]],
+        Ast::Tuple(list) => vec![list.iter().collect()],
+        other => vec![vec![other]],
     })
 }
 

@@ -4,6 +4,7 @@
 //! order (`rules`).
 
 mod aggregate;
+mod aliases;
 mod arbiters;
 mod arguments;
 mod cascade;
@@ -19,6 +20,7 @@ mod literal;
 mod lock;
 mod modified;
 mod names;
+mod notes;
 mod operators;
 mod output;
 mod places;
@@ -33,10 +35,16 @@ mod stored;
 mod subquery;
 mod system_columns;
 mod update;
+mod using;
 mod window;
 mod with_order;
 
+pub(crate) use data_type::interval_modifier;
 pub use data_type::{sql_type_of, time_modifier_of};
+pub(crate) use expr::op_name;
+pub(crate) use literal::string_of;
+pub(crate) use names::column_name;
+pub use notes::{ItemNote, Notes, Reference};
 pub use stored::{bind_assignment_cast, bind_scalar, bind_table_expr};
 
 use std::collections::BTreeSet;
@@ -75,6 +83,8 @@ pub struct Binder<'a> {
     shared_subqueries: Vec<subquery::SharedSubquery>,
     /// The owner of the view being expanded, whose privileges count inside.
     view_owner: Option<Id>,
+    /// The views being expanded, the innermost last.
+    views: Vec<Id>,
     /// The target of the change being bound, with its slots: an expression of the statement that
     /// reads one of them needs SELECT on the table.
     guarded: Option<(Arc<Table>, Vec<Slot>)>,
@@ -82,6 +92,12 @@ pub struct Binder<'a> {
     places: places::Places,
     /// The FROM items of each query around this place, for hints; the innermost query is last.
     range: Vec<Vec<range_table::RangeEntry>>,
+    /// What is found out about the syntax, if anybody wants to know.
+    notes: Option<Box<Notes>>,
+    /// The last number of an item of FROM.
+    labels: u32,
+    /// The query is a view's in its stored form, with ids in place of names.
+    is_stored: bool,
 }
 
 /// How deep queries, views and expressions may nest.
@@ -113,10 +129,19 @@ impl<'a> Binder<'a> {
             outer_queries: Vec::new(),
             shared_subqueries: Vec::new(),
             view_owner: None,
+            views: Vec::new(),
             guarded: None,
             places: places::Places::default(),
             range: Vec::new(),
+            notes: None,
+            labels: 0,
+            is_stored: false,
         }
+    }
+
+    /// A binder of a query in its stored form, with the privileges of its view's owner.
+    pub fn of_stored(cx: &PlanContext<'a>, owner: Option<Id>) -> Self {
+        Self { is_stored: true, view_owner: owner, ..Self::new(cx) }
     }
 
     /// A new slot.

@@ -48,7 +48,7 @@ pub(super) fn check_length(from: &[TableWithJoins]) -> Result<()> {
 }
 
 /// The name that an expression without an alias gets.
-pub(super) fn column_name(ast: &Ast) -> String {
+pub fn column_name(ast: &Ast) -> String {
     let last = |parts: &[Ident]| parts.last().map(braid_sql::fold).unwrap_or_default();
     match ast {
         Ast::Identifier(ident) => braid_sql::fold(ident),

@@ -263,7 +263,7 @@ impl Binder<'_> {
 
     /// The type that several expressions can share (UNION, CASE, ARRAY, IN, …), PostgreSQL's
     /// rules; `what` names the construct for 42804.
-    pub(super) fn common_type(&self, types: &[SqlType], what: &str) -> Result<SqlType> {
+    pub fn common_type(&self, types: &[SqlType], what: &str) -> Result<SqlType> {
         let mut common: Option<SqlType> = None;
         for ty in types.iter().filter(|ty| **ty != SqlType::Unknown) {
             common = Some(match common {
@@ -284,9 +284,10 @@ impl Binder<'_> {
                     }
                     let forward = context(&current, ty) == Some(CastContext::Implicit);
                     let backward = context(ty, &current) == Some(CastContext::Implicit);
-                    if forward && (!backward || !current.is_preferred()) {
+                    if forward && !backward {
                         ty.bare()
                     } else if backward {
+                        // Of types that become each other the first stays.
                         current.bare()
                     } else {
                         return Err(Error::new(

@@ -39,11 +39,7 @@ impl BoundQuery {
 
 impl Binder<'_> {
     /// Binds a query inside `parent`'s scopes.
-    pub(super) fn bind_query(
-        &mut self,
-        query: &Query,
-        parent: Option<&Scopes<'_>>,
-    ) -> Result<BoundQuery> {
+    pub fn bind_query(&mut self, query: &Query, parent: Option<&Scopes<'_>>) -> Result<BoundQuery> {
         self.enter()?;
         let visible = self.ctes.len();
         let result = self.query_with(query, parent);
@@ -128,8 +124,16 @@ impl Binder<'_> {
         let scopes = Scopes { scope: &scope, parent: None };
         let mut keys = Vec::with_capacity(order.len());
         for key in order {
+            if let Ast::Identifier(ident) = &key.expr
+                && let Some(place) = columns.iter().position(|c| c.name == braid_sql::fold(ident))
+            {
+                self.note_place(&key.expr, place);
+            }
             let expr = match ordinal(&key.expr, columns.len(), "ORDER BY")? {
-                Some(place) => Expr::Column(slots[place], columns[place].ty.clone()),
+                Some(place) => {
+                    self.note_place(&key.expr, place);
+                    Expr::Column(slots[place], columns[place].ty.clone())
+                }
                 None => self.expr(&key.expr, &mut ExprCx::plain(scopes, "ORDER BY"))?,
             };
             check_order(&expr.ty())?;
@@ -410,6 +414,7 @@ pub(super) fn plain_column(table: &str, name: &str, slot: Slot, ty: SqlType) -> 
         merged: false,
         is_row: false,
         origin: (0, 0),
+        item: (0, 0),
     }
 }
 

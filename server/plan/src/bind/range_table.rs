@@ -185,12 +185,7 @@ impl Binder<'_> {
         let at = |error: Error| error.position(place);
         let (schema, table) = self.table_name(&parts, None).map_err(at)?;
         let scope = self.scope_of_table(scopes, schema, table).map_err(at)?;
-        let is_meant = |column: &&ScopeColumn| {
-            column.table == table
-                && !column.hidden
-                && (schema.is_none() || column.schema.as_deref() == schema)
-        };
-        let columns: Vec<&ScopeColumn> = scope.columns.iter().filter(is_meant).collect();
+        let columns: Vec<&ScopeColumn> = scope.columns_of(schema, table).collect();
         columns.iter().try_for_each(|column| self.check_guarded(column.slot))?;
         Ok(columns)
     }

@@ -1,6 +1,7 @@
 //! Which columns and WITH entries a name can mean.
 
 use braid_catalog::Id;
+use braid_sql::ItemColumn;
 use braid_types::{Error, Result, SqlState, SqlType};
 
 use crate::expr::Slot;
@@ -26,6 +27,8 @@ pub struct ScopeColumn {
     pub is_row: bool,
     /// Its table and number there, 0 if it is an expression.
     pub origin: (Id, u16),
+    /// Its item of FROM and its number there, where items have numbers.
+    pub item: ItemColumn,
 }
 
 /// An item of a FROM clause that can be named.
@@ -201,12 +204,17 @@ impl Scope {
         }
     }
 
+    /// The column of these numbers.
+    pub fn find_item(&self, column: ItemColumn) -> Option<&ScopeColumn> {
+        self.columns.iter().find(|c| c.item == column)
+    }
+
     /// The visible columns of a table, in order.
-    pub fn columns_of<'s>(
+    pub fn columns_of<'s, 'n>(
         &'s self,
-        schema: Option<&'s str>,
-        table: &'s str,
-    ) -> impl Iterator<Item = &'s ScopeColumn> {
+        schema: Option<&'n str>,
+        table: &'n str,
+    ) -> impl Iterator<Item = &'s ScopeColumn> + use<'s, 'n> {
         self.columns.iter().filter(move |c| {
             c.table == table && !c.hidden && (schema.is_none() || c.schema.as_deref() == schema)
         })

@@ -64,6 +64,11 @@ impl Binder<'_> {
             node = Node::Filter(Box::new(Filter { input: node, predicates: vec![e] }));
         }
         let windows = window::named_windows(&select.named_window)?;
+        for definition in &select.named_window {
+            if let Some(window) = windows.get(&braid_sql::fold(&definition.0)) {
+                self.note_window(definition, window);
+            }
+        }
         let outer_windows = std::mem::replace(&mut self.windows, windows);
         self.keep_unknown = keep_unknown;
         let outer_subqueries = std::mem::take(&mut self.shared_subqueries);
@@ -193,14 +198,13 @@ impl Binder<'_> {
                 }
                 SelectItem::Wildcard(options) => {
                     if scope.tables.is_empty() && scope.columns.is_empty() {
-                        return Err(Error::new(
-                            SqlState::SyntaxError,
-                            "SELECT * with no tables specified is not valid",
-                        )
-                        .position(braid_sql::offset_of(options.wildcard_token.0.span)));
+                        let message = "SELECT * with no tables specified is not valid";
+                        let place = braid_sql::offset_of(options.wildcard_token.0.span);
+                        return Err(Error::new(SqlState::SyntaxError, message).position(place));
                     }
-                    let visible = scope.columns.iter().filter(|c| !c.hidden && !c.merged);
-                    for column in visible {
+                    let visible = || scope.columns.iter().filter(|c| !c.hidden && !c.merged);
+                    self.note_star(item, visible());
+                    for column in visible() {
                         self.check_guarded(column.slot)?;
                         items.push(self.star_item(column));
                     }
@@ -210,6 +214,7 @@ impl Binder<'_> {
                     _,
                 ) => {
                     let columns = self.named_columns(name, &scopes)?;
+                    self.note_star(item, columns.iter().copied());
                     items.extend(columns.into_iter().map(|column| self.star_item(column)));
                 }
                 SelectItem::QualifiedWildcard(SelectItemQualifiedWildcardKind::Expr(ast), _) => {
@@ -217,10 +222,8 @@ impl Binder<'_> {
                         ExprCx { scopes, clause: "SELECT", collector: Some(&mut *collector) };
                     let record = self.expr(ast, &mut cx)?;
                     let SqlType::Record(fields) = record.ty() else {
-                        return Err(Error::new(
-                            SqlState::WrongObjectType,
-                            "row expansion via \"*\" is not supported here",
-                        ));
+                        let message = "row expansion via \"*\" is not supported here";
+                        return Err(Error::new(SqlState::WrongObjectType, message));
                     };
                     for (i, (name, ty)) in fields.into_iter().enumerate() {
                         let expr = Expr::Field(Box::new(record.clone()), i, ty);
@@ -311,6 +314,7 @@ impl Binder<'_> {
         clause: &str,
     ) -> Result<Option<usize>> {
         if let Some(place) = ordinal(ast, items.len(), clause)? {
+            self.note_place(ast, place);
             return Ok(Some(place));
         }
         let Ast::Identifier(ident) = ast else { return Ok(None) };
@@ -325,6 +329,7 @@ impl Binder<'_> {
                 format!("{clause} \"{name}\" is ambiguous"),
             ));
         }
+        self.note_place(ast, place);
         Ok(Some(place))
     }
 

@@ -57,22 +57,31 @@ impl Binder<'_> {
         let scope: *const Scope = cx.scopes.scope;
         let known = self.shared_subqueries.iter().find(|s| s.scope == scope && s.ast == *ast);
         if let Some(known) = known {
-            return Ok(known.expr.clone());
-        }
-        let expr = match ast {
-            Ast::InSubquery { expr, subquery, negated } => {
-                negate_if(*negated, self.in_subquery(expr, subquery, cx)?)
+            let known = known.expr.clone();
+            if self.notes.is_some() {
+                // Only for the notes.
+                self.unshared_subquery(ast, cx)?;
             }
-            Ast::Exists { subquery, negated } => negate_if(*negated, self.exists(subquery, cx)?),
-            Ast::Subquery(query) => self.scalar_subquery(query, cx)?,
-            other => return Err(Error::internal(format!("{other} is no subquery"))),
-        };
+            return Ok(known);
+        }
+        let expr = self.unshared_subquery(ast, cx)?;
         let shared = cx.collector.is_some() || cx.clause == "GROUP BY";
         if shared && !expr.is_volatile_inside() {
             let (ast, expr) = (ast.clone(), expr.clone());
             self.shared_subqueries.push(SharedSubquery { scope, ast, expr });
         }
         Ok(expr)
+    }
+
+    fn unshared_subquery(&mut self, ast: &Ast, cx: &mut ExprCx<'_, '_>) -> Result<Expr> {
+        Ok(match ast {
+            Ast::InSubquery { expr, subquery, negated } => {
+                negate_if(*negated, self.in_subquery(expr, subquery, cx)?)
+            }
+            Ast::Exists { subquery, negated } => negate_if(*negated, self.exists(subquery, cx)?),
+            Ast::Subquery(query) => self.scalar_subquery(query, cx)?,
+            other => return Err(Error::internal(format!("{other} is no subquery"))),
+        })
     }
 
     fn subquery_expr(&mut self, query: BoundQuery, kind: SubqueryKind, ty: SqlType) -> Expr {

@@ -1,10 +1,11 @@
 //! Window functions: `f(…) OVER (…)`.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use braid_sql::ast::{
-    self, Function, NamedWindowDefinition, NamedWindowExpr, OrderByExpr, WindowFrameBound,
-    WindowFrameUnits, WindowSpec, WindowType,
+    self, Function, NamedWindowDefinition, NamedWindowExpr, OrderByExpr, WindowFrame,
+    WindowFrameBound, WindowFrameUnits, WindowSpec, WindowType,
 };
 use braid_types::cast::CastContext;
 use braid_types::{Error, Result, SqlState, SqlType};
@@ -28,15 +29,24 @@ pub struct BoundWindow {
     pub call: WindowCall,
 }
 
+/// A window of a WINDOW clause.
+pub type SharedWindow = Arc<WindowSpec>;
 /// The windows of a WINDOW clause, by name.
-pub type NamedWindows = HashMap<String, WindowSpec>;
+pub type NamedWindows = HashMap<String, SharedWindow>;
+
+/// The parts of a window, which may come from two definitions.
+struct WindowParts<'w> {
+    partition: &'w [ast::Expr],
+    order: &'w [OrderByExpr],
+    frame: Option<&'w WindowFrame>,
+}
 
 /// Reads a WINDOW clause.
 pub fn named_windows(definitions: &[NamedWindowDefinition]) -> Result<NamedWindows> {
     let mut windows = NamedWindows::new();
     for NamedWindowDefinition(name, definition) in definitions {
         let spec = match definition {
-            NamedWindowExpr::WindowSpec(spec) => spec.clone(),
+            NamedWindowExpr::WindowSpec(spec) => Arc::new(spec.clone()),
             NamedWindowExpr::NamedWindow(other) => {
                 windows.get(&braid_sql::fold(other)).cloned().ok_or_else(|| missing(other))?
             }
@@ -79,13 +89,14 @@ impl Binder<'_> {
         if arguments.distinct {
             return Err(Error::unsupported("DISTINCT for window functions"));
         }
-        let spec = self.window_spec(function)?;
+        let base = self.base_window(function)?;
+        let spec = window_parts(function, base.as_deref())?;
         let args = self.arguments(&arguments.list, &mut cx.within(IN_WINDOW_CALL))?;
-        let partition = self.exprs(&spec.partition_by, &mut cx.within(IN_WINDOW))?;
+        let partition = self.exprs(spec.partition, &mut cx.within(IN_WINDOW))?;
         for e in &partition {
             super::operators::check_equality(&e.ty())?;
         }
-        let order: Vec<&OrderByExpr> = spec.order_by.iter().collect();
+        let order: Vec<&OrderByExpr> = spec.order.iter().collect();
         let order = self.sort_keys(&order, &mut cx.within(IN_WINDOW))?;
         let filter = match &function.filter {
             Some(ast) => {
@@ -124,30 +135,20 @@ impl Binder<'_> {
         Ok(Expr::Column(slot, returns))
     }
 
-    fn window_spec(&self, function: &Function) -> Result<WindowSpec> {
-        match &function.over {
-            Some(WindowType::NamedWindow(name)) => {
-                self.windows.get(&braid_sql::fold(name)).cloned().ok_or_else(|| missing(name))
-            }
-            Some(WindowType::WindowSpec(spec)) => {
-                let mut spec = spec.clone();
-                if let Some(name) = &spec.window_name {
-                    let base = self.windows.get(&braid_sql::fold(name));
-                    let base = base.ok_or_else(|| missing(name))?;
-                    spec.partition_by.clone_from(&base.partition_by);
-                    if spec.order_by.is_empty() {
-                        spec.order_by.clone_from(&base.order_by);
-                    }
-                }
-                Ok(spec)
-            }
-            None => Err(Error::internal("a window function without a window")),
-        }
+    /// The window of the WINDOW clause that a call names.
+    fn base_window(&self, function: &Function) -> Result<Option<SharedWindow>> {
+        let name = match &function.over {
+            Some(WindowType::NamedWindow(name)) => Some(name),
+            Some(WindowType::WindowSpec(spec)) => spec.window_name.as_ref(),
+            None => None,
+        };
+        let find = |name| self.windows.get(&braid_sql::fold(name)).ok_or_else(|| missing(name));
+        name.map(|name| find(name).cloned()).transpose()
     }
 
-    fn frame(&mut self, spec: &WindowSpec, cx: &mut ExprCx<'_, '_>) -> Result<Frame> {
-        let Some(frame) = &spec.window_frame else {
-            let end = if spec.order_by.is_empty() {
+    fn frame(&mut self, spec: &WindowParts<'_>, cx: &mut ExprCx<'_, '_>) -> Result<Frame> {
+        let Some(frame) = spec.frame else {
+            let end = if spec.order.is_empty() {
                 FrameBound::UnboundedFollowing
             } else {
                 FrameBound::CurrentRow
@@ -210,4 +211,22 @@ impl Binder<'_> {
             WindowFrameBound::Following(Some(ast)) => FrameBound::Following(offset(ast)?),
         })
     }
+}
+
+/// The parts of a call's window. `base` is the one that it names.
+fn window_parts<'w>(
+    function: &'w Function,
+    base: Option<&'w WindowSpec>,
+) -> Result<WindowParts<'w>> {
+    let own = match (&function.over, base) {
+        (Some(WindowType::WindowSpec(spec)), _) => spec,
+        (_, Some(base)) => base,
+        _ => return Err(Error::internal("a window function without a window")),
+    };
+    let inherits = |part: bool| base.filter(|_| part).unwrap_or(own);
+    Ok(WindowParts {
+        partition: &inherits(true).partition_by,
+        order: &inherits(own.order_by.is_empty()).order_by,
+        frame: own.window_frame.as_ref(),
+    })
 }

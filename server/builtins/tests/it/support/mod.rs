@@ -132,7 +132,7 @@ impl Lookup for TestLookup {
     fn constraint_definition(&self, _: u32) -> Option<String> {
         None
     }
-    fn view_definition(&self, _: u32) -> Option<String> {
+    fn view_definition(&self, _: u32, _pretty: bool, _wrap: i32) -> Option<String> {
         None
     }
     fn comment(&self, _: u32, _: &str, _: i32) -> Option<String> {

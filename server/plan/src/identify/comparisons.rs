@@ -1,0 +1,203 @@
+//! Operators, comparisons of rows, IN, LIKE and the quantified comparisons.
+
+use braid_sql::ast::{Array, BinaryOperator, Expr as Ast};
+use braid_types::{Result, SqlType};
+
+use super::exprs::{boxed, unnested};
+use super::literals::cast;
+use super::{Identifier, unstorable};
+use crate::bind::op_name;
+
+impl Identifier<'_, '_> {
+    pub(super) fn binary(&mut self, left: &Ast, op: &BinaryOperator, right: &Ast) -> Result<Ast> {
+        if matches!(op, BinaryOperator::And | BinaryOperator::Or) {
+            let (left, right) = (self.condition(left)?, self.condition(right)?);
+            return Ok(Ast::BinaryOp { left: boxed(left), op: op.clone(), right: boxed(right) });
+        }
+        if matches!(op, BinaryOperator::Overlaps) {
+            return Err(unstorable("OVERLAPS"));
+        }
+        self.compare(&op_name(op), left, right)
+    }
+
+    /// An operator with the casts of its operands.
+    pub(super) fn compare(&mut self, op: &str, left: &Ast, right: &Ast) -> Result<Ast> {
+        let op = if op == "!=" { "<>" } else { op };
+        if let (Some(left), Some(right)) = (row_items(left), row_items(right)) {
+            return self.compare_rows(op, &left, &right);
+        }
+        let (left_type, right_type) = (self.ty(left)?, self.ty(right)?);
+        let is_row = |ty: &SqlType| matches!(ty, SqlType::Record(_));
+        if is_row(&left_type) || is_row(&right_type) {
+            return Err(unstorable("a comparison of rows"));
+        }
+        let (left_type, right_type) = self.operand_types(op, &left_type, &right_type)?;
+        let left = boxed(self.value(left, &left_type)?);
+        let right = boxed(self.value(right, &right_type)?);
+        Ok(Ast::BinaryOp { left, op: custom_like(op), right })
+    }
+
+    /// Rows are equal if their items are; other comparisons stay as they are.
+    pub(super) fn compare_rows(&mut self, op: &str, left: &[&Ast], right: &[&Ast]) -> Result<Ast> {
+        let connective = match op {
+            "=" => BinaryOperator::And,
+            "<>" => BinaryOperator::Or,
+            "<" | "<=" | ">" | ">=" => {
+                let (mut lefts, mut rights) = (Vec::new(), Vec::new());
+                for (a, b) in left.iter().zip(right) {
+                    let (a_type, b_type) = (self.ty(a)?, self.ty(b)?);
+                    let (a_type, b_type) = self.operand_types(op, &a_type, &b_type)?;
+                    lefts.push(self.value(a, &a_type)?);
+                    rights.push(self.value(b, &b_type)?);
+                }
+                let (left, right) = (boxed(Ast::Tuple(lefts)), boxed(Ast::Tuple(rights)));
+                return Ok(Ast::BinaryOp { left, op: custom(op), right });
+            }
+            _ => return Err(unstorable("an operator on rows")),
+        };
+        let mut parts = Vec::with_capacity(left.len());
+        for (a, b) in left.iter().zip(right) {
+            parts.push(self.compare(op, a, b)?);
+        }
+        let several = parts.len() > 1;
+        let joined = parts.into_iter().reduce(|left, right| Ast::BinaryOp {
+            left: boxed(left),
+            op: connective.clone(),
+            right: boxed(right),
+        });
+        let joined = joined.ok_or_else(|| unstorable("an empty row"))?;
+        Ok(if several { Ast::Nested(boxed(joined)) } else { joined })
+    }
+
+    pub(super) fn distinct(&mut self, a: &Ast, b: &Ast) -> Result<Ast> {
+        let (left, right) = (self.ty(a)?, self.ty(b)?);
+        let (left, right) = self.operand_types("=", &left, &right)?;
+        Ok(Ast::IsDistinctFrom(boxed(self.value(a, &left)?), boxed(self.value(b, &right)?)))
+    }
+
+    /// Items that read no column go into one array; the others are compared one by one.
+    pub(super) fn in_list(&mut self, e: &Ast, list: &[Ast], negated: bool) -> Result<Ast> {
+        let (op, connective) = match negated {
+            true => ("<>", BinaryOperator::And),
+            false => ("=", BinaryOperator::Or),
+        };
+        let own = self.ty(e)?;
+        let (mut plain, mut others) = (Vec::new(), Vec::new());
+        for item in list {
+            if reads_columns(item) { others.push(item) } else { plain.push(item) }
+        }
+        let mut parts = Vec::new();
+        let mut types = vec![own.clone()];
+        for item in &plain {
+            types.push(self.ty(item)?);
+        }
+        match self.binder.common_type(&types, "IN") {
+            Ok(common) if plain.len() > 1 && !matches!(own, SqlType::Record(_)) => {
+                let common = common.bare();
+                let items = plain.iter().map(|item| self.value(item, &common));
+                let elem = items.collect::<Result<Vec<_>>>()?;
+                let (left, right) = self.operand_types("=", &own, &common)?;
+                let mut array = Ast::Array(Array { elem, named: true });
+                if right != common {
+                    array = cast(array, &SqlType::Array(Box::new(right)), None)?;
+                }
+                let (left, right) = (boxed(self.value(e, &left)?), boxed(array));
+                let compare_op = custom(op);
+                parts.push(match negated {
+                    true => Ast::AllOp { left, compare_op, right },
+                    false => Ast::AnyOp { left, compare_op, right, is_some: false },
+                });
+            }
+            _ => others.splice(0..0, plain).for_each(drop),
+        }
+        for item in others {
+            parts.push(self.compare(op, e, item)?);
+        }
+        let several = parts.len() > 1;
+        let joined = parts.into_iter().reduce(|left, right| Ast::BinaryOp {
+            left: boxed(left),
+            op: connective.clone(),
+            right: boxed(right),
+        });
+        let joined = joined.ok_or_else(|| unstorable("IN ()"))?;
+        Ok(if several { Ast::Nested(boxed(joined)) } else { joined })
+    }
+
+    pub(super) fn like(
+        &mut self,
+        op: &str,
+        e: &Ast,
+        pattern: &Ast,
+        escape: Option<&Ast>,
+    ) -> Result<Ast> {
+        let Some(escape) = escape else { return self.compare(op, e, pattern) };
+        let left = boxed(self.value(e, &SqlType::Text)?);
+        let right = boxed(self.call("like_escape", &[pattern, escape])?);
+        Ok(Ast::BinaryOp { left, op: custom(op), right })
+    }
+
+    pub(super) fn quantified(&mut self, left: &Ast, op: &str, right: &Ast) -> Result<(Ast, Ast)> {
+        if let Ast::Subquery(query) = unnested(right) {
+            return Ok((self.known(left)?, Ast::Subquery(Box::new(self.query(query)?))));
+        }
+        let own = self.ty(left)?;
+        let element = match self.ty(right)? {
+            SqlType::Array(element) => *element,
+            SqlType::Unknown => own.bare(),
+            _ => return Err(unstorable(right)),
+        };
+        let (wanted, of_element) = self.operand_types(op, &own, &element)?;
+        let left = self.value(left, &wanted)?;
+        let right = self.value(right, &SqlType::Array(Box::new(of_element)))?;
+        Ok((left, right))
+    }
+}
+
+pub(super) fn custom(op: &str) -> BinaryOperator {
+    match op {
+        "=" => BinaryOperator::Eq,
+        "<>" => BinaryOperator::NotEq,
+        ">=" => BinaryOperator::GtEq,
+        "<=" => BinaryOperator::LtEq,
+        ">" => BinaryOperator::Gt,
+        "<" => BinaryOperator::Lt,
+        "~~" => BinaryOperator::PGLikeMatch,
+        "~~*" => BinaryOperator::PGILikeMatch,
+        "!~~" => BinaryOperator::PGNotLikeMatch,
+        "!~~*" => BinaryOperator::PGNotILikeMatch,
+        "~" => BinaryOperator::PGRegexMatch,
+        "!~" => BinaryOperator::PGRegexNotMatch,
+        other => BinaryOperator::PGCustomBinaryOperator(vec![other.to_owned()]),
+    }
+}
+
+/// An operator by its name, in the form that the parser gives it.
+pub(super) fn custom_like(op: &str) -> BinaryOperator {
+    match op {
+        "+" => BinaryOperator::Plus,
+        "-" => BinaryOperator::Minus,
+        "*" => BinaryOperator::Multiply,
+        "/" => BinaryOperator::Divide,
+        "%" => BinaryOperator::Modulo,
+        "||" => BinaryOperator::StringConcat,
+        other => custom(other),
+    }
+}
+
+/// The items of a row constructor.
+fn row_items(e: &Ast) -> Option<Vec<&Ast>> {
+    match unnested(e) {
+        Ast::Tuple(items) => Some(items.iter().collect()),
+        _ => None,
+    }
+}
+
+/// Whether an item of an IN list may read a column.
+fn reads_columns(e: &Ast) -> bool {
+    match unnested(e) {
+        Ast::Value(_) | Ast::TypedString(_) | Ast::Interval(_) => false,
+        Ast::Cast { expr, .. } | Ast::UnaryOp { expr, .. } => reads_columns(expr),
+        Ast::BinaryOp { left, right, .. } => reads_columns(left) || reads_columns(right),
+        _ => true,
+    }
+}

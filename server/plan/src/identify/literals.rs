@@ -1,0 +1,114 @@
+//! Literals: each is written as a value of its type, so that no setting changes what it means.
+
+use braid_sql::ast::{CastKind, DataType, Expr as Ast, Ident, ObjectName, Value};
+use braid_types::datetime::typmod::{apply_typmod, type_name};
+use braid_types::text::{FormatSettings, parse, parse_interval_typmod, to_string};
+use braid_types::{Result, SqlType};
+
+use super::{Identifier, unstorable};
+
+/// A number as it is written.
+pub(super) fn number(text: &str) -> Ast {
+    Ast::value(Value::Number(text.to_owned(), false))
+}
+
+/// A string in quotes.
+fn string(text: impl Into<String>) -> Ast {
+    Ast::value(Value::SingleQuotedString(text.into()))
+}
+
+/// `e::type`
+pub(super) fn cast(e: Ast, ty: &SqlType, modifier: Option<i32>) -> Result<Ast> {
+    let name = match modifier {
+        Some(modifier) => type_name(ty, modifier),
+        None => ty.display_name(),
+    };
+    let data_type = match ty {
+        SqlType::Char(0) => DataType::Custom(ObjectName::from(vec![Ident::new("bpchar")]), vec![]),
+        _ => braid_sql::parse_data_type(&name)?,
+    };
+    let kind = CastKind::DoubleColon;
+    Ok(Ast::Cast { kind, expr: Box::new(e), data_type, format: None })
+}
+
+/// `NULL::type`
+pub(super) fn null(ty: &SqlType) -> Result<Ast> {
+    cast(Ast::value(Value::Null), ty, None)
+}
+
+impl Identifier<'_, '_> {
+    /// A string literal of a type.
+    pub(super) fn literal(&mut self, text: &str, ty: &SqlType) -> Result<Ast> {
+        let ty = &ty.bare();
+        match ty {
+            SqlType::Unknown | SqlType::Text => return cast(string(text), &SqlType::Text, None),
+            SqlType::Varchar(_) | SqlType::Char(_) | SqlType::Name => {
+                return cast(string(text), ty, None);
+            }
+            SqlType::Regclass => return self.relation_literal(text),
+            SqlType::Regtype | SqlType::Regproc | SqlType::Regnamespace | SqlType::Regrole => {
+                return cast(string(text), ty, None);
+            }
+            SqlType::Record(_) | SqlType::Void => return Err(unstorable("a record as a literal")),
+            _ => {}
+        }
+        let env = self.cx.env;
+        let datum = parse(ty, text, env.settings(), env.transaction_micros())?;
+        let text = to_string(ty, &datum, &FormatSettings::default());
+        Ok(match ty {
+            SqlType::Bool => Ast::value(Value::Boolean(text == "t" || text == "true")),
+            SqlType::Int4 if !text.starts_with('-') => number(&text),
+            SqlType::Numeric(_) if is_decimal(&text) => number(&text),
+            _ => cast(string(text), ty, None)?,
+        })
+    }
+
+    /// A literal of a type of times with its modifier.
+    pub(super) fn modified_literal(
+        &mut self,
+        text: &str,
+        ty: &SqlType,
+        modifier: i32,
+    ) -> Result<Ast> {
+        let settings = self.cx.env.settings();
+        let datum = match ty {
+            SqlType::Interval => parse_interval_typmod(text, settings.interval_style, modifier)?,
+            ty => parse(ty, text, settings, self.cx.env.transaction_micros())?,
+        };
+        let datum = apply_typmod(&datum, modifier);
+        let text = to_string(ty, &datum, &FormatSettings::default());
+        cast(string(text), ty, Some(modifier))
+    }
+
+    /// A relation that is named in a string: its id.
+    fn relation_literal(&mut self, text: &str) -> Result<Ast> {
+        let parts = braid_catalog::names::split_name(text)?;
+        let id = match self.cx.catalog.resolve(self.cx.path, &parts)? {
+            Some(relation) => {
+                self.uses.entry(relation.oid()).or_default();
+                relation.oid().to_string()
+            }
+            None => return Err(unstorable("a relation that is not there")),
+        };
+        cast(string(id), &SqlType::Regclass, None)
+    }
+
+    /// A number literal: one that would be read as another type has its type behind it.
+    pub(super) fn number_literal(&mut self, text: &str, ty: &SqlType) -> Result<Ast> {
+        match ty {
+            SqlType::Int4 if !text.starts_with('-') => {
+                // Other notations mean the same.
+                let datum = parse(ty, text, self.cx.env.settings(), 0)?;
+                Ok(number(&to_string(ty, &datum, &FormatSettings::default())))
+            }
+            ty => self.literal(text, ty),
+        }
+    }
+}
+
+/// Whether a number would be read as numeric.
+fn is_decimal(text: &str) -> bool {
+    !text.starts_with('-')
+        && text.contains('.')
+        && text.chars().all(|c| c.is_ascii_digit() || c == '.')
+}

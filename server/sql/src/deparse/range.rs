@@ -1,0 +1,331 @@
+//! The items of FROM: the names that they and their columns are shown by.
+//!
+//! As in PostgreSQL, an item keeps its alias or its relation's name unless an item of the same
+//! query or of one around it has that name; then it gets a number. Columns keep their names except
+//! where USING needs another one, or where two of one item would be the same.
+
+use std::collections::HashMap;
+
+use braid_types::Result;
+use sqlparser::ast::{
+    Join, JoinConstraint, JoinOperator, ObjectName, Query, Select, SelectItem, SetExpr, TableAlias,
+    TableFactor, TableWithJoins,
+};
+
+use super::{ItemColumn, Printer, RELATION_MARK, UsingColumn, split_label, unprintable};
+
+/// An item of FROM as it is shown.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Entry {
+    /// Its name; none for a join.
+    pub name: Option<String>,
+    /// Whether the name has to be written as an alias.
+    pub shows_alias: bool,
+    /// What stands in FROM for a relation.
+    pub relation: String,
+    /// Names of its columns by number.
+    pub columns: HashMap<u16, String>,
+    /// The list behind the alias.
+    pub aliases: Vec<String>,
+}
+
+/// What stands in FROM.
+enum Kind {
+    Relation,
+    /// A catalog view; it shows no list of columns.
+    Catalog,
+    Cte,
+    Function,
+    Query,
+}
+
+/// What an item of FROM is called by, from its syntax.
+struct Item {
+    kind: Kind,
+    label: u32,
+    alias: Option<String>,
+    /// The name that it has without an alias.
+    base: String,
+    relation: String,
+    columns: Vec<(u16, String)>,
+    listed: Vec<String>,
+}
+
+/// The names that USING gives to columns.
+type Forced = HashMap<ItemColumn, String>;
+
+/// The id of a relation in the stored form.
+pub fn relation_id(name: &ObjectName) -> Option<u32> {
+    match name.0.as_slice() {
+        [mark, id] if mark.as_ident()?.value == RELATION_MARK => id.as_ident()?.value.parse().ok(),
+        _ => None,
+    }
+}
+
+/// The columns of a join's USING.
+pub(super) fn using_of(join: &Join) -> Vec<UsingColumn> {
+    match constraint(&join.join_operator) {
+        Some(JoinConstraint::Using(names)) => using_columns(names),
+        _ => Vec::new(),
+    }
+}
+
+/// The columns of USING in the stored form.
+pub fn using_columns(names: &[ObjectName]) -> Vec<UsingColumn> {
+    let text = |name: &ObjectName| Some(name.0.last()?.as_ident()?.value.clone());
+    let pairs = names.chunks_exact(2);
+    pairs.filter_map(|pair| UsingColumn::parse(&text(&pair[0])?, &text(&pair[1])?)).collect()
+}
+
+pub(super) fn constraint(operator: &JoinOperator) -> Option<&JoinConstraint> {
+    match operator {
+        JoinOperator::Join(c)
+        | JoinOperator::Inner(c)
+        | JoinOperator::Left(c)
+        | JoinOperator::LeftOuter(c)
+        | JoinOperator::Right(c)
+        | JoinOperator::RightOuter(c)
+        | JoinOperator::FullOuter(c)
+        | JoinOperator::CrossJoin(c) => Some(c),
+        _ => None,
+    }
+}
+
+/// The columns that a query in its stored form gives.
+pub(super) fn output_names(body: &SetExpr) -> Vec<String> {
+    match body {
+        SetExpr::Select(select) => select.projection.iter().map(item_name).collect(),
+        SetExpr::Query(query) => output_names(&query.body),
+        SetExpr::SetOperation { left, .. } => output_names(left),
+        SetExpr::Values(values) => {
+            let width = values.rows.first().map_or(0, |row| row.content.len());
+            (1..=width).map(|place| format!("column{place}")).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn item_name(item: &SelectItem) -> String {
+    match item {
+        SelectItem::ExprWithAlias { alias, .. } => alias.value.clone(),
+        _ => "?column?".to_owned(),
+    }
+}
+
+impl Printer<'_> {
+    /// Names the items of a select's FROM.
+    pub(super) fn enter_from(&mut self, select: &Select) -> Result<()> {
+        if self.is_stored() {
+            return Ok(());
+        }
+        let mut forced = Forced::new();
+        for item in &select.from {
+            force_names(item, &mut forced);
+        }
+        for item in &select.from {
+            self.enter_joins(item, &[], &forced)?;
+        }
+        Ok(())
+    }
+
+    fn enter_joins(
+        &mut self,
+        item: &TableWithJoins,
+        above: &[String],
+        forced: &Forced,
+    ) -> Result<()> {
+        let using: Vec<Vec<UsingColumn>> = item.joins.iter().map(using_of).collect();
+        let names_from = |first: usize| -> Vec<String> {
+            let mut names = above.to_vec();
+            names.extend(using[first..].iter().flatten().map(|column| column.name.clone()));
+            names
+        };
+        self.enter_factor(&item.relation, &names_from(0), forced)?;
+        for (place, join) in item.joins.iter().enumerate() {
+            self.enter_factor(&join.relation, &names_from(place), forced)?;
+            for column in using[place].iter().filter(|column| column.merged.0 > 0) {
+                let entry = self.entries.entry(column.merged.0).or_default();
+                entry.columns.insert(column.merged.1, column.name.clone());
+            }
+        }
+        Ok(())
+    }
+
+    fn enter_factor(
+        &mut self,
+        factor: &TableFactor,
+        above: &[String],
+        forced: &Forced,
+    ) -> Result<()> {
+        if let TableFactor::NestedJoin { table_with_joins, alias: None } = factor {
+            return self.enter_joins(table_with_joins, above, forced);
+        }
+        let item = self.item(factor)?;
+        let name = self.unique_item(item.alias.as_deref().unwrap_or(&item.base));
+        let mut taken: Vec<String> = above.to_vec();
+        let of_item = item.columns.iter().filter_map(|(key, _)| forced.get(&(item.label, *key)));
+        taken.extend(of_item.cloned());
+        let mut columns = HashMap::with_capacity(item.columns.len());
+        let mut aliases = Vec::with_capacity(item.columns.len());
+        let mut changed = false;
+        for (place, (key, real)) in item.columns.iter().enumerate() {
+            let shown = match forced.get(&(item.label, *key)) {
+                Some(name) => name.clone(),
+                None => {
+                    let shown = unique(item.listed.get(place).unwrap_or(real), &taken);
+                    taken.push(shown.clone());
+                    shown
+                }
+            };
+            changed |= shown != *real;
+            aliases.push(shown.clone());
+            columns.insert(*key, shown);
+        }
+        let shows_list = match item.kind {
+            Kind::Relation => changed,
+            Kind::Catalog => false,
+            Kind::Function => true,
+            Kind::Cte | Kind::Query => changed || !item.listed.is_empty(),
+        };
+        let shows_alias = match item.kind {
+            Kind::Relation | Kind::Catalog | Kind::Cte => item.alias.is_some() || name != item.base,
+            Kind::Function | Kind::Query => true,
+        };
+        let entry = Entry {
+            name: Some(name),
+            shows_alias: shows_alias || shows_list,
+            relation: item.relation,
+            columns,
+            aliases: if shows_list { aliases } else { Vec::new() },
+        };
+        self.entries.insert(item.label, entry);
+        Ok(())
+    }
+
+    /// What the syntax of an item says.
+    fn item(&self, factor: &TableFactor) -> Result<Item> {
+        let alias = match factor {
+            TableFactor::Table { alias, .. }
+            | TableFactor::Derived { alias, .. }
+            | TableFactor::Function { alias, .. }
+            | TableFactor::UNNEST { alias, .. } => alias.as_ref(),
+            _ => None,
+        };
+        let label = alias.and_then(|alias| split_label(&alias.name.value));
+        let (Some(alias), Some((label, has_alias))) = (alias, label) else {
+            return Err(unprintable(factor));
+        };
+        let mut listed = listed(alias);
+        let written = (has_alias && !listed.is_empty()).then(|| listed.remove(0));
+        let mut item = Item {
+            kind: Kind::Function,
+            label,
+            alias: written,
+            base: String::new(),
+            relation: String::new(),
+            columns: Vec::new(),
+            listed,
+        };
+        match factor {
+            TableFactor::Table { name, args: None, .. } => self.name_item(name, &mut item)?,
+            TableFactor::Derived { subquery, .. } => {
+                item.kind = Kind::Query;
+                item.columns = numbered(output_names(&subquery.body));
+            }
+            _ => item.columns = numbered(item.listed.clone()),
+        }
+        Ok(item)
+    }
+
+    fn name_item(&self, name: &ObjectName, item: &mut Item) -> Result<()> {
+        if let Some(id) = relation_id(name) {
+            let Some(names) = self.names else { return Ok(()) };
+            let ctes: Vec<String> = self.ctes.iter().map(|(name, _)| name.clone()).collect();
+            let (shown, bare) = names.relation(id, &ctes).ok_or_else(|| unprintable(name))?;
+            item.kind = Kind::Relation;
+            item.relation = shown;
+            item.base = bare;
+            item.columns = names.columns(id);
+            return Ok(());
+        }
+        let last = name.0.last().and_then(|part| part.as_ident());
+        let last = last.map(|ident| ident.value.clone()).unwrap_or_default();
+        if name.0.len() > 1 {
+            item.kind = Kind::Catalog;
+            item.relation = match name.0.first().and_then(|part| part.as_ident()) {
+                Some(schema) if schema.value != "pg_catalog" => {
+                    format!("{}.{}", crate::quote_ident(&schema.value), crate::quote_ident(&last))
+                }
+                _ => crate::quote_ident(&last),
+            };
+            item.base = last;
+            item.columns = numbered(std::mem::take(&mut item.listed));
+            return Ok(());
+        }
+        let cte = self.ctes.iter().rev().find(|(name, _)| *name == last);
+        let (_, columns) = cte.ok_or_else(|| unprintable(name))?;
+        item.kind = Kind::Cte;
+        item.relation = crate::quote_ident(&last);
+        item.base = last;
+        item.columns = numbered(columns.clone());
+        Ok(())
+    }
+
+    /// A name that no item of this query or one around it has.
+    fn unique_item(&mut self, base: &str) -> String {
+        let taken: Vec<String> = self.levels.iter().flatten().cloned().collect();
+        let name = unique(base, &taken);
+        if let Some(level) = self.levels.last_mut() {
+            level.push(name.clone());
+        }
+        name
+    }
+}
+
+/// The names in the list behind an alias.
+fn listed(alias: &TableAlias) -> Vec<String> {
+    alias.columns.iter().map(|column| column.name.value.clone()).collect()
+}
+
+fn numbered(names: Vec<String>) -> Vec<(u16, String)> {
+    (1..).zip(names).collect()
+}
+
+fn unique(base: &str, taken: &[String]) -> String {
+    let is_free = |name: &str| !taken.iter().any(|other| other == name);
+    if is_free(base) {
+        return base.to_owned();
+    }
+    let mut number = 1_u32;
+    loop {
+        let name = format!("{base}_{number}");
+        if is_free(&name) {
+            return name;
+        }
+        number += 1;
+    }
+}
+
+/// Collects the names that USING needs its columns to have.
+fn force_names(item: &TableWithJoins, forced: &mut Forced) {
+    for join in item.joins.iter().rev() {
+        for column in using_of(join) {
+            for side in [column.left, column.right] {
+                forced.entry(side).or_insert_with(|| column.name.clone());
+            }
+        }
+    }
+    let factors = std::iter::once(&item.relation).chain(item.joins.iter().map(|j| &j.relation));
+    for factor in factors {
+        if let TableFactor::NestedJoin { table_with_joins, .. } = factor {
+            force_names(table_with_joins, forced);
+        }
+    }
+}
+
+/// The columns that an entry of WITH gives.
+pub(super) fn cte_names(alias: &TableAlias, query: &Query) -> Vec<String> {
+    let mut names = listed(alias);
+    names.extend(output_names(&query.body).into_iter().skip(alias.columns.len()));
+    names
+}
