@@ -57,7 +57,7 @@ impl Session {
         let prepared = Prepared::new(&name, parsed, Some(0), outer.params.clone());
         let prepared = Arc::new(Box::pin(self.describe_new(prepared)).await?);
         if prepared.parameters() > params.len() {
-            return Err(crate::prepared::no_parameter(prepared.parameters()));
+            return Err(prepared.no_parameter());
         }
         let open = self.ensure_open();
         open.statements += 1;

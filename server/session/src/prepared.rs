@@ -88,6 +88,20 @@ impl Prepared {
         let range = self.index.and_then(|index| self.parsed.statements.get(index));
         range.and_then(|parsed| self.parsed.text.get(parsed.text.clone())).unwrap_or_default()
     }
+
+    /// 42P02: a statement that is given no values has a parameter.
+    pub(crate) fn no_parameter(&self) -> Error {
+        let number = self.parameters();
+        let error =
+            Error::new(SqlState::UndefinedParameter, format!("there is no parameter ${number}"));
+        if self.text.is_some() {
+            return error;
+        }
+        let statement = self.index.and_then(|index| self.parsed.statements.get(index));
+        let before = statement.and_then(|parsed| self.parsed.text.get(..parsed.text.start));
+        let after = before.map_or(0, |text| text.chars().count()) as u32 + 1;
+        error.position(braid_sql::find_parameter(&self.parsed.text, after, number))
+    }
 }
 
 /// Whether the planner takes this statement.
@@ -214,7 +228,7 @@ impl Session {
         };
         let holds_others = matches!(statement, Statement::Prepare(_));
         if prepared.parameters() > prepared.params.len() && !holds_others {
-            return Err(no_parameter(prepared.parameters()));
+            return Err(prepared.no_parameter());
         }
         Ok(prepared)
     }
@@ -259,11 +273,6 @@ impl Session {
         list.sort_by(|a, b| a.name.cmp(&b.name));
         self.shared.state.lock().prepared = list;
     }
-}
-
-/// 42P02: there is no value for that parameter.
-pub(crate) fn no_parameter(number: usize) -> Error {
-    Error::new(SqlState::UndefinedParameter, format!("there is no parameter ${number}"))
 }
 
 /// 42P05: the name is taken.

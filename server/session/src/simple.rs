@@ -14,7 +14,7 @@ use crate::deadline::Reruns;
 use crate::errors::{is_injected, is_retryable};
 use crate::plan_cache::ParsedText;
 use crate::portal::Portal;
-use crate::prepared::{Prepared, is_planned, no_parameter};
+use crate::prepared::{Prepared, is_planned};
 use crate::session::Session;
 use crate::transaction::Block;
 
@@ -171,12 +171,12 @@ impl Session {
         match prepared.statement() {
             Some(statement) if is_planned(statement) => match prepared.parameters() {
                 0 => Ok(prepared),
-                highest => Err(no_parameter(highest)),
+                _ => Err(prepared.no_parameter()),
             },
             Some(statement) => match prepared.parameters() {
                 // PREPARE has parameters of its own.
                 highest if highest > 0 && !matches!(statement, Statement::Prepare(_)) => {
-                    Err(no_parameter(highest))
+                    Err(prepared.no_parameter())
                 }
                 _ => self.describe_new(prepared).await,
             },

@@ -29,6 +29,18 @@ pub fn find_token(text: &str, after: u32, before: u32, wanted: &[&str]) -> u32 {
     0
 }
 
+/// The 1-based character offset of the first parameter of that number from `after` on, 0 if there is
+/// none. Lexes the text again: meant for errors.
+pub fn find_parameter(text: &str, after: u32, number: usize) -> u32 {
+    let name = format!("${number}");
+    let tokens = lex(text).unwrap_or_default();
+    let found = tokens.iter().find(|token| {
+        matches!(&token.token, Token::Placeholder(other) if *other == name)
+            && crate::rewrite::position(token.span) >= after
+    });
+    found.map_or(0, |token| crate::rewrite::position(token.span))
+}
+
 fn begins(chars: &[char], place: u32, wanted: &[&str]) -> bool {
     let rest = chars.get(place as usize - 1..).unwrap_or_default();
     wanted.iter().any(|wanted| {

@@ -15,6 +15,7 @@ use super::arguments::{Arguments, arguments, listed};
 use super::context::ExprCx;
 use super::function::function_name;
 use super::notes::NamedItem;
+use super::places::first_part;
 use super::query::{BoundQuery, plain_column};
 use super::scope::{Scope, ScopeColumn, ScopeTable, Scopes};
 use super::system_columns::{table_source, virtual_source};
@@ -283,11 +284,7 @@ impl Binder<'_> {
             Some(id) => self.cx.catalog.relation(id),
             None => self.cx.catalog.resolve(self.cx.path, &parts)?,
         };
-        found.ok_or_else(|| {
-            let error = undefined_relation(&parts);
-            let span = name.0.first().and_then(|part| part.as_ident()).map(|ident| ident.span);
-            error.position(span.map_or(0, braid_sql::offset_of))
-        })
+        found.ok_or_else(|| undefined_relation(&parts).position(first_part(name)))
     }
 
     /// 42501 unless the session's user has the privilege.
@@ -438,8 +435,7 @@ impl Binder<'_> {
         }
         let bound = self.arguments(&args.list, &mut cx)?;
         let types: Vec<SqlType> = bound.iter().map(Expr::ty).collect();
-        let place = name.0.first().and_then(|part| part.as_ident());
-        let place = place.map_or(0, |ident| braid_sql::offset_of(ident.span));
+        let place = first_part(name);
         let resolved = braid_builtins::resolve_set_function(&function, &types);
         if let Some(resolved) = resolved.map_err(|error| error.position(place))? {
             let names = resolved.columns.iter().map(|(column, _)| match column.as_str() {

@@ -154,7 +154,8 @@ impl Binder<'_> {
     }
 }
 
-fn first_part(name: &braid_sql::ast::ObjectName) -> u32 {
+/// Where a name begins, 0 if it is not known.
+pub(super) fn first_part(name: &braid_sql::ast::ObjectName) -> u32 {
     name.0.first().and_then(|part| part.as_ident()).map_or(0, |ident| offset_of(ident.span))
 }
 

@@ -6,6 +6,7 @@ use braid_types::{Error, Result, SqlState};
 use super::Binder;
 use super::context::ExprCx;
 use super::from::name_parts;
+use super::places::first_part;
 use super::scope::{Scope, ScopeColumn, ScopeTable, Scopes};
 use crate::expr::Expr;
 
@@ -180,8 +181,7 @@ impl Binder<'_> {
         scopes: &Scopes<'s>,
     ) -> Result<Vec<&'s ScopeColumn>> {
         let parts = name_parts(name);
-        let place = name.0.first().and_then(|part| part.as_ident());
-        let place = place.map_or(0, |ident| braid_sql::offset_of(ident.span));
+        let place = first_part(name);
         let at = |error: Error| error.position(place);
         let (schema, table) = self.table_name(&parts, None).map_err(at)?;
         let scope = self.scope_of_table(scopes, schema, table).map_err(at)?;
