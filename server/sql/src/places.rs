@@ -29,8 +29,8 @@ pub fn find_token(text: &str, after: u32, before: u32, wanted: &[&str]) -> u32 {
     0
 }
 
-/// The 1-based character offset of the first parameter of that number from `after` on, 0 if there is
-/// none. Lexes the text again: meant for errors.
+/// The 1-based character offset of the first parameter of that number from `after` on. 0 if there
+/// is none. Lexes the text again: meant for errors.
 pub fn find_parameter(text: &str, after: u32, number: usize) -> u32 {
     let name = format!("${number}");
     let tokens = lex(text).unwrap_or_default();
