@@ -4,7 +4,7 @@ import { jsonArrayFrom, jsonObjectFrom } from 'kysely/helpers/postgres';
 import pg from 'pg';
 import Cursor from 'pg-cursor';
 
-import { fails, rows, say, step, url } from '../support.mjs';
+import { fails, rows, say, sorted, step, url } from '../support.mjs';
 
 const pool = new pg.Pool({ connectionString: url, max: 2 });
 const db = new Kysely({ dialect: new PostgresDialect({ pool, cursor: Cursor }) });
@@ -241,9 +241,8 @@ await step('migrations', async () => {
 });
 
 await step('introspection', async () => {
-  for (const { name } of await db.introspection.getSchemas()) {
-    if (!/^(pg_|braid_)/.test(name)) say('schema', name);
-  }
+  const schemas = await db.introspection.getSchemas();
+  sorted(schemas.map(({ name }) => name).filter((name) => !/^(pg_|braid_)/.test(name)));
   const tables = await db.introspection.getTables({ withInternalKyselyTables: true });
   for (const { name, schema, isView, columns } of tables) {
     if (schema === 'braid_internal') continue;
