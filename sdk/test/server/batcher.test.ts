@@ -26,7 +26,8 @@ interface Reading {
   value?: number | undefined;
 }
 
-const numbers = (count: number, from = 1): number[] => Array.from({ length: count }, (_, i) => from + i);
+const numbers = (count: number, from = 1): number[] =>
+  Array.from({ length: count }, (_, i) => from + i);
 
 onEachServer('batcher', ({ url }) => {
   let db: Database;
@@ -40,7 +41,9 @@ onEachServer('batcher', ({ url }) => {
     await db.close();
   });
 
-  async function table(columns = sql`id INT8 PRIMARY KEY, name VARCHAR(10), value FLOAT8 DEFAULT 7`) {
+  async function table(
+    columns = sql`id INT8 PRIMARY KEY, name VARCHAR(10), value FLOAT8 DEFAULT 7`,
+  ) {
     const name = freshName('batch');
     made.push(name);
     await db.query`CREATE TABLE ${sql.identifier(name)} (${columns})`;
@@ -55,7 +58,9 @@ onEachServer('batcher', ({ url }) => {
     const name = await table();
     const events: BatchEvent[] = [];
     await using batcher = db.batcher<Reading>(name, { onBatch: (event) => events.push(event) });
-    await Promise.all(numbers(5000).map((id) => batcher.add({ id, name: `n${id}`, value: id / 2 })));
+    await Promise.all(
+      numbers(5000).map((id) => batcher.add({ id, name: `n${id}`, value: id / 2 })),
+    );
     expect(await count(name)).toBe(5000);
     expect(batcher.stats.stored).toBe(5000);
     expect(batcher.stats.statements).toBeLessThan(200);
@@ -71,7 +76,9 @@ onEachServer('batcher', ({ url }) => {
       ...numbers(200).map((id) => batcher.add({ id })),
       batcher.add(bad),
     ]);
-    const failed = results.flatMap((one) => (one.status === 'rejected' ? [one.reason as unknown] : []));
+    const failed = results.flatMap((one) =>
+      one.status === 'rejected' ? [one.reason as unknown] : [],
+    );
     expect(failed).toHaveLength(2);
     const errors = failed.filter((error) => error instanceof BatchRowError);
     expect(errors.map((error) => error.code).sort()).toEqual(['22001', '23505']);
@@ -101,8 +108,21 @@ onEachServer('batcher', ({ url }) => {
     const at = new Date('2026-01-31T12:00:00.123Z');
     const odd = 'NULL, "quoted" \\ {braces} \n 日本';
     await Promise.all([
-      batcher.add({ id: 9007199254740993n, t: odd, f: Number.NaN, at, b: Buffer.from([0, 255, 92]) }),
-      batcher.add({ id: 2, t: null, f: undefined, j: { a: [1, { b: '"' }] }, n: '12.345', flag: true }),
+      batcher.add({
+        id: 9007199254740993n,
+        t: odd,
+        f: Number.NaN,
+        at,
+        b: Buffer.from([0, 255, 92]),
+      }),
+      batcher.add({
+        id: 2,
+        t: null,
+        f: undefined,
+        j: { a: [1, { b: '"' }] },
+        n: '12.345',
+        flag: true,
+      }),
       batcher.add({ id: 3, t: 'NULL', j: [1, 'x'], f: Infinity }),
       batcher.add({ id: 4, t: '', j: null }),
     ]);
@@ -129,7 +149,11 @@ onEachServer('batcher', ({ url }) => {
 
   it('upserts: the last row of a key wins, whatever is in flight', async () => {
     const name = await table();
-    await using batcher = db.batcher<Reading>(name, { mode: 'upsert', rowsMax: 16, inFlightMax: 4 });
+    await using batcher = db.batcher<Reading>(name, {
+      mode: 'upsert',
+      rowsMax: 16,
+      inFlightMax: 4,
+    });
     const adds: Promise<void>[] = [];
     for (let round = 0; round < 50; round++) {
       for (const id of numbers(20)) adds.push(batcher.add({ id, name: `r${round}` }));
@@ -197,7 +221,11 @@ onEachServer('batcher', ({ url }) => {
 
   it('holds rows for delayMs, unless a batch is full or flush asks', async () => {
     const name = await table();
-    await using batcher = db.batcher<Reading>(name, { delayMs: 60_000, rowsMax: 10, adaptive: false });
+    await using batcher = db.batcher<Reading>(name, {
+      delayMs: 60_000,
+      rowsMax: 10,
+      adaptive: false,
+    });
     const full = numbers(10).map((id) => batcher.add({ id }));
     await Promise.all(full);
     const alone = batcher.add({ id: 11 });

@@ -74,7 +74,8 @@ onEachServer('writes that run side by side', ({ url, name: server }) => {
   it('make a bank transfer of two round trips', async () => {
     const trips: number[] = [];
     for (const way of ['serial', 'parallel'] as const) {
-      for (let round = 0; round < 2; round++) await db.transaction((tx) => transferring(tx, 5, way));
+      for (let round = 0; round < 2; round++)
+        await db.transaction((tx) => transferring(tx, 5, way));
       if (isBraid) trips.push(await roundTrips());
     }
     if (isBraid) {
@@ -113,7 +114,9 @@ onEachServer('writes that run side by side', ({ url, name: server }) => {
       expect(failed.stack).toContain('parallel.test.ts');
       expect(error.where).toContain(`statement ${failed.number}: ${failed.code} ${failed.message}`);
     }
-    const places = error.statements.map(({ stack }) => /parallel\.test\.ts:(\d+)/.exec(stack ?? '')?.[1]);
+    const places = error.statements.map(
+      ({ stack }) => /parallel\.test\.ts:(\d+)/.exec(stack ?? '')?.[1],
+    );
     expect(new Set(places).size).toBe(error.statements.length);
   });
 
@@ -204,7 +207,9 @@ onEachServer('commit tokens', ({ url, name: server }) => {
     await using db = await connect(proxy.url, { prepare: true });
     await work(db);
     onSent(sent);
-    return [...sent.matchAll(/SET LOCAL commit_token = '([^']*)'/g)].map(([, token]) => token ?? '');
+    return [...sent.matchAll(/SET LOCAL commit_token = '([^']*)'/g)].map(
+      ([, token]) => token ?? '',
+    );
   };
   const timeOf = (token: string): number =>
     Number.parseInt(token.replaceAll('-', '').slice(0, 12), 16);
@@ -212,7 +217,8 @@ onEachServer('commit tokens', ({ url, name: server }) => {
   it.runIf(isBraid)('tell their time and are good for one commit', async () => {
     const tokens = await tokensOf(async (db) => {
       await db.run`CREATE TABLE ${t} (id INT4)`;
-      for (const id of [1, 2]) await db.transaction((tx) => tx.run`INSERT INTO ${t} VALUES (${id})`);
+      for (const id of [1, 2])
+        await db.transaction((tx) => tx.run`INSERT INTO ${t} VALUES (${id})`);
       await db.transaction({ readOnly: true }, (tx) => tx.query`SELECT 1`);
       await db.run`DROP TABLE ${t}`;
     });
@@ -237,21 +243,24 @@ onEachServer('commit tokens', ({ url, name: server }) => {
     expect(sent).not.toMatch(/braid_[0-9a-f]{32}\0SET LOCAL/);
   });
 
-  it.runIf(isBraid)('that are older than what the server keeps are unknown, not aborted', async () => {
-    await using db = await connect(url, { commitTokens: false });
-    const status = async (hours: number): Promise<unknown> => {
-      const token = uuidOfTime(Date.now() - hours * HOUR_MS);
-      return (await db.one`SELECT braid_commit_status(${token}) AS status`).status;
-    };
-    expect(await status(25)).toBe('unknown');
-    expect(await status(1)).toBe('aborted');
-    const late = db.transaction(async (tx) => {
-      const token = uuidOfTime(Date.now() - 25 * HOUR_MS);
-      await tx.script(`SET LOCAL commit_token = '${token}'`);
-      await tx.query`SELECT 1`;
-    });
-    await expect(late).rejects.toMatchObject({ code: '22023' });
-  });
+  it.runIf(isBraid)(
+    'that are older than what the server keeps are unknown, not aborted',
+    async () => {
+      await using db = await connect(url, { commitTokens: false });
+      const status = async (hours: number): Promise<unknown> => {
+        const token = uuidOfTime(Date.now() - hours * HOUR_MS);
+        return (await db.one`SELECT braid_commit_status(${token}) AS status`).status;
+      };
+      expect(await status(25)).toBe('unknown');
+      expect(await status(1)).toBe('aborted');
+      const late = db.transaction(async (tx) => {
+        const token = uuidOfTime(Date.now() - 25 * HOUR_MS);
+        await tx.script(`SET LOCAL commit_token = '${token}'`);
+        await tx.query`SELECT 1`;
+      });
+      await expect(late).rejects.toMatchObject({ code: '22023' });
+    },
+  );
 
   it.runIf(isBraid)('do not mind that the clock of the machine is days behind', async () => {
     vi.useFakeTimers({ toFake: ['Date'], now: Date.now() - 72 * HOUR_MS });

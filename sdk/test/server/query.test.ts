@@ -2,7 +2,14 @@ import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import type { Database } from '../../src/index.js';
-import { connect, ConnectionError, ConstraintError, DatabaseError, isAmbiguous, sql } from '../../src/index.js';
+import {
+  connect,
+  ConnectionError,
+  ConstraintError,
+  DatabaseError,
+  isAmbiguous,
+  sql,
+} from '../../src/index.js';
 import { startProxy } from '../proxy.js';
 import { freshName, onEachServer, targets } from '../targets.js';
 
@@ -25,7 +32,10 @@ onEachServer('statements', ({ url, name }) => {
   });
 
   it('inserts, reads and counts', async () => {
-    const rows = [[1n, 'a', '0.1000'], [2n, 'b', null]] as const;
+    const rows = [
+      [1n, 'a', '0.1000'],
+      [2n, 'b', null],
+    ] as const;
     const inserted = await db.query`INSERT INTO ${table} VALUES ${sql.values(rows)}`;
     expect(inserted).toMatchObject({ count: 2, command: 'INSERT', rows: [] });
     const read = await db.query`SELECT id, name, amount FROM ${table} ORDER BY id`;
@@ -78,7 +88,10 @@ onEachServer('statements', ({ url, name }) => {
       code: '23505',
       kind: 'unique',
     });
-    await expect(insert(11n, null, '1')).rejects.toMatchObject({ kind: 'not null', column: 'name' });
+    await expect(insert(11n, null, '1')).rejects.toMatchObject({
+      kind: 'not null',
+      column: 'name',
+    });
     await expect(insert(12n, 'x', '-1')).rejects.toMatchObject({ kind: 'check' });
     await expect(insert(12n, 'x', '-1')).rejects.toBeInstanceOf(ConstraintError);
   });
@@ -125,7 +138,8 @@ onEachServer('statements', ({ url, name }) => {
 
   it('shares connections among statements, transactions and whoever waits', async () => {
     await using two = await connect(url, { connectionsMax: 2 });
-    const backend = async (): Promise<unknown> => (await two.one`SELECT pg_backend_pid() AS pid`).pid;
+    const backend = async (): Promise<unknown> =>
+      (await two.one`SELECT pg_backend_pid() AS pid`).pid;
     const first = await backend();
     for (let round = 0; round < 50; round++) expect(await backend()).toBe(first);
     // A statement, then at once a transaction of more statements than there are connections.
@@ -293,7 +307,9 @@ onEachServer('connections', ({ url }) => {
 
 describe('without a server', () => {
   it('a connection error is not ambiguous', async () => {
-    const error = await connect('postgresql://root@127.0.0.1:1/x').catch((caught: unknown) => caught);
+    const error = await connect('postgresql://root@127.0.0.1:1/x').catch(
+      (caught: unknown) => caught,
+    );
     expect(error).toBeInstanceOf(ConnectionError);
     expect(error).toMatchObject({ ambiguous: false });
     expect(targets().length).toBeGreaterThanOrEqual(0);

@@ -52,7 +52,10 @@ onEachServer('transactions', ({ url }) => {
   });
 
   it('refuse writes when read-only', async () => {
-    const work = db.transaction({ readOnly: true }, (tx) => tx.query`INSERT INTO ${table} VALUES (1)`);
+    const work = db.transaction(
+      { readOnly: true },
+      (tx) => tx.query`INSERT INTO ${table} VALUES (1)`,
+    );
     await expect(work).rejects.toMatchObject({ code: '25006' });
   });
 
@@ -166,7 +169,9 @@ onEachServer('transactions', ({ url }) => {
     });
     await expect(parallel).rejects.toThrow('use its own handle');
     const forgotten = db.transaction((tx) => {
-      tx.transaction((nested) => nested.query`INSERT INTO ${table} VALUES (9)`).catch(() => undefined);
+      tx.transaction((nested) => nested.query`INSERT INTO ${table} VALUES (9)`).catch(
+        () => undefined,
+      );
       return Promise.resolve();
     });
     await expect(forgotten).rejects.toThrow('was not awaited');

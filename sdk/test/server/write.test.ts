@@ -48,10 +48,18 @@ onEachServer('writes that nobody waits for', ({ url, name: server }) => {
   it('count and return rows when asked to', async () => {
     await db.transaction(async (tx) => {
       expect(await tx.insert(items, [{ id: 1 }, { id: 2 }, { id: 3, n: 5 }]).count()).toBe(3);
-      const rows = await tx.update(items, { n: sql`n + ${1}` }).where({ id: 3 }).returning('n');
+      const rows = await tx
+        .update(items, { n: sql`n + ${1}` })
+        .where({ id: 3 })
+        .returning('n');
       expect(rows).toEqual([{ n: 6 }]);
       expect(await tx.run`DELETE FROM ${t} WHERE id < 3`.count()).toBe(2);
-      expect(await tx.delete(items).where(sql`id = ${3}`).returning()).toEqual([{ id: 3, n: 6 }]);
+      expect(
+        await tx
+          .delete(items)
+          .where(sql`id = ${3}`)
+          .returning(),
+      ).toEqual([{ id: 3, n: 6 }]);
     });
     expect(await all()).toEqual([]);
   });
@@ -265,7 +273,13 @@ onEachServer('typed builders', ({ url }) => {
     const at = new Date('2026-01-31T12:00:00.123Z');
     const j = { deep: [1, { er: null }], 'quo"te': '\\' };
     await db.transaction(async (tx) => {
-      await tx.insert(rows, { id: 2n ** 62n, f: Number.NaN, n: '0.1000', at, b: Buffer.from([0, 255]) });
+      await tx.insert(rows, {
+        id: 2n ** 62n,
+        f: Number.NaN,
+        n: '0.1000',
+        at,
+        b: Buffer.from([0, 255]),
+      });
       await tx.insert(rows, { id: 2, f: -Infinity, n: Number.NaN, j, t: 'NULL', list: [1, null] });
       await tx.update(rows, { at, b: new Uint8Array(0) }).where({ id: 2n });
     });
@@ -283,7 +297,12 @@ onEachServer('typed builders', ({ url }) => {
       [[1, [undefined]], 'undefined is not a value'],
     ];
     for (const [t, message] of refused) {
-      expect(() => db.insert(rows, [{ id: 7, t: 'x' }, { id: 8, t }])).toThrow(message);
+      expect(() =>
+        db.insert(rows, [
+          { id: 7, t: 'x' },
+          { id: 8, t },
+        ]),
+      ).toThrow(message);
       expect(() => db.update(rows, { t }).where({ id: 2 })).toThrow(TypeError);
     }
     // What only the server can tell.
