@@ -20,6 +20,7 @@ mod relations;
 mod runtime;
 mod sessions;
 mod sheet;
+mod table_statistics;
 mod types;
 
 pub(crate) use registry::{PG_CATALOG, by_oid, find, virtual_schema_name};

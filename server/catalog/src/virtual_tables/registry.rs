@@ -10,7 +10,7 @@ use super::runtime::RuntimeInfo;
 use super::{
     access, attributes, braid_internal, constraints, information_schema,
     information_schema_columns, information_schema_constraints, information_schema_privileges,
-    pg_type, procedures, relations, sessions, types,
+    pg_type, procedures, relations, sessions, table_statistics, types,
 };
 use crate::{Catalog, Id, SearchPath};
 
@@ -111,6 +111,7 @@ fn parse(line: &'static str) -> Option<VirtualTable> {
 fn rows_of(schema: &str, name: &str) -> Option<RowsOf> {
     match schema {
         PG_CATALOG => relations::rows_of(name)
+            .or_else(|| table_statistics::rows_of(name))
             .or_else(|| attributes::rows_of(name))
             .or_else(|| constraints::rows_of(name))
             .or_else(|| types::rows_of(name))

@@ -17,10 +17,6 @@ pub(super) fn rows_of(name: &str) -> Option<RowsOf> {
         "pg_sequence" => pg_sequence,
         "pg_sequences" => pg_sequences,
         "pg_rewrite" => pg_rewrite,
-        "pg_stat_all_tables" => |cx| stat_tables(cx, "pg_stat_all_tables"),
-        "pg_stat_user_tables" => |cx| stat_tables(cx, "pg_stat_user_tables"),
-        "pg_stat_all_indexes" => |cx| stat_indexes(cx, "pg_stat_all_indexes"),
-        "pg_stat_user_indexes" => |cx| stat_indexes(cx, "pg_stat_user_indexes"),
         _ => return None,
     })
 }
@@ -335,43 +331,6 @@ fn pg_rewrite(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
     for view in cx.catalog.views_of(cx.path.database) {
         let oid = int(view.id);
         sheet.push([oid.clone(), text("_RETURN"), oid, text("1"), text("O"), flag(true)]);
-    }
-    sheet.rows()
-}
-
-fn stat_tables(cx: &VirtualContext<'_>, name: &str) -> Result<Vec<Row>> {
-    let columns =
-        ["relid", "schemaname", "relname", "seq_scan", "seq_tup_read", "n_live_tup", "n_dead_tup"];
-    let mut sheet = Sheet::new(name, &columns);
-    for table in cx.catalog.tables_of(cx.path.database) {
-        let rows = cx.catalog.statistics(table.id).rows;
-        sheet.push([
-            int(table.id),
-            text(cx.catalog.schema_name(table.schema)),
-            text(&table.name),
-            int(0),
-            int(0),
-            int(i64::try_from(rows).unwrap_or(i64::MAX)),
-            int(0),
-        ]);
-    }
-    sheet.rows()
-}
-
-fn stat_indexes(cx: &VirtualContext<'_>, name: &str) -> Result<Vec<Row>> {
-    let columns = ["relid", "indexrelid", "schemaname", "relname", "indexrelname", "idx_scan"];
-    let mut sheet = Sheet::new(name, &columns);
-    for table in cx.catalog.tables_of(cx.path.database) {
-        for index in visible_indexes(table) {
-            sheet.push([
-                int(table.id),
-                int(index.id),
-                text(cx.catalog.schema_name(table.schema)),
-                text(&table.name),
-                text(&index.name),
-                int(0),
-            ]);
-        }
     }
     sheet.rows()
 }

@@ -16,18 +16,24 @@ use crate::from_kv;
 /// Beyond so many rows distinct values are estimated from the first ones.
 const SAMPLE_ROWS: u64 = 100_000;
 
-pub(super) async fn run(cx: &mut DdlContext<'_>, names: &[ObjectName]) -> Result<()> {
-    let catalog = cx.catalog();
-    let mut tables: Vec<Arc<Table>> = Vec::new();
+/// The tables of these names; other relations are left out. 42P01 for a name that means nothing.
+pub(super) fn named(cx: &mut DdlContext<'_>, names: &[ObjectName]) -> Result<Vec<Arc<Table>>> {
+    let mut tables = Vec::new();
     for name in names {
         match cx.find(name)? {
-            Some(Relation::Table(table)) => {
-                cx.check_owner(Object::Table(&table))?;
-                tables.push(table);
-            }
+            Some(Relation::Table(table)) => tables.push(table),
             Some(_) => {}
             None => return Err(super::lookup::undefined("relation", &super::lookup::parts(name))),
         }
+    }
+    Ok(tables)
+}
+
+pub(super) async fn run(cx: &mut DdlContext<'_>, names: &[ObjectName]) -> Result<()> {
+    let catalog = cx.catalog();
+    let mut tables = named(cx, names)?;
+    for table in &tables {
+        cx.check_owner(Object::Table(table))?;
     }
     if names.is_empty() {
         let user = cx.user();

@@ -87,6 +87,8 @@ async fn run_in_transaction(statement: &Statement, cx: &mut DdlContext<'_>) -> R
     if let Statement::Vacuum { analyze, tables } = statement {
         if *analyze {
             analyze::run(cx, tables).await?;
+        } else {
+            analyze::named(cx, tables)?;
         }
         return Ok("VACUUM".to_owned());
     }
