@@ -120,7 +120,7 @@ pub(super) const ACCEPTED: &[Setting] = &[
     accepted("seq_page_cost", real(0.0, COST_MAX), "1"),
     accepted("stats_fetch_consistency", Kind::Enum(&["none", "cache", "snapshot"]), "cache"),
     accepted("tcp_keepalives_count", int(0, INT_MAX), "9"),
-    accepted("tcp_keepalives_interval", sized(0, INT_MAX, Unit::Seconds), "75"),
+    accepted("tcp_keepalives_interval", int(0, INT_MAX), "75"),
     accepted("tcp_user_timeout", sized(0, INT_MAX, Unit::Millis), "0"),
     guarded("temp_file_limit", sized(-1, INT_MAX, Unit::KiloBytes), "-1"),
     accepted("temp_tablespaces", Kind::Text, ""),

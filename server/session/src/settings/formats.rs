@@ -354,7 +354,7 @@ mod tests {
             ("timezone", "Mars/Olympus", "22023"),
             ("client_encoding", "LATIN1", "0A000"),
             ("client_encoding", "foo", "22023"),
-            ("standard_conforming_strings", "off", "22023"),
+            ("standard_conforming_strings", "off", "0A000"),
         ] {
             assert_eq!(set(name, value).unwrap_err().state().code(), code, "{name} {value}");
         }
