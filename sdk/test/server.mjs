@@ -35,7 +35,7 @@ export const BRIEFLY_OVER_TIKV = [
   'sql::wire',
 ];
 
-/** Tests that say where the time goes: so many are named, the slowest first. */
+/** Number of the slowest tests that are printed. */
 const SLOWEST_SHOWN = 10;
 
 /** Sums of test binaries: how many tests passed, failed and were ignored, and how long each took. */

@@ -168,20 +168,12 @@ impl Session {
     /// What the simple protocol needs to know of a statement: less than a Parse, because its
     /// plan is made when it runs.
     async fn complete_simple(&mut self, prepared: Prepared) -> Result<Prepared> {
-        match prepared.statement() {
-            Some(statement) if is_planned(statement) => match prepared.parameters() {
-                0 => Ok(prepared),
-                _ => Err(prepared.no_parameter()),
-            },
-            Some(statement) => match prepared.parameters() {
-                // PREPARE has parameters of its own.
-                highest if highest > 0 && !matches!(statement, Statement::Prepare(_)) => {
-                    Err(prepared.no_parameter())
-                }
-                _ => self.describe_new(prepared).await,
-            },
-            None => Ok(prepared),
+        let Some(statement) = prepared.statement() else { return Ok(prepared) };
+        // PREPARE has parameters of its own.
+        if prepared.parameters() > 0 && !matches!(statement, Statement::Prepare(_)) {
+            return Err(prepared.no_parameter());
         }
+        if is_planned(statement) { Ok(prepared) } else { self.describe_new(prepared).await }
     }
 
     /// Commits before the last message, the command tag, can leave: it must not be sent if the

@@ -2,11 +2,14 @@
 //!
 //! Reads are not counted, so those columns are 0. There are no blocks, so theirs are NULL.
 
-use braid_types::{Result, Row};
+use std::sync::Arc;
+
+use braid_types::{Datum, Result, Row};
 
 use super::registry::{RowsOf, VirtualContext};
 use super::relations::visible_indexes;
 use super::sheet::{Sheet, int, text};
+use crate::{Index, Table};
 
 pub(super) fn rows_of(name: &str) -> Option<RowsOf> {
     Some(match name {
@@ -43,21 +46,34 @@ fn stat_tables(cx: &VirtualContext<'_>, name: &str) -> Result<Vec<Row>> {
     sheet.rows()
 }
 
+/// The columns that say which index a row is about.
+const INDEX_COLUMNS: [&str; 5] = ["relid", "indexrelid", "schemaname", "relname", "indexrelname"];
+
+/// The values of [`INDEX_COLUMNS`] for each index.
+fn index_rows(cx: &VirtualContext<'_>) -> impl Iterator<Item = [Datum; 5]> {
+    let of_table = |table: &Arc<Table>| {
+        let schema = cx.catalog.schema_name(table.schema);
+        let row = |index: &Index| {
+            [int(table.id), int(index.id), text(&schema), text(&table.name), text(&index.name)]
+        };
+        visible_indexes(table).map(row).collect::<Vec<_>>()
+    };
+    cx.catalog.tables_of(cx.path.database).flat_map(of_table)
+}
+
 fn stat_indexes(cx: &VirtualContext<'_>, name: &str) -> Result<Vec<Row>> {
-    let columns = ["relid", "indexrelid", "schemaname", "relname", "indexrelname", "idx_scan"];
+    let [relid, indexrelid, schemaname, relname, indexrelname] = INDEX_COLUMNS;
+    let columns = [relid, indexrelid, schemaname, relname, indexrelname, "idx_scan"];
     let mut sheet = Sheet::new(name, &columns);
-    for table in cx.catalog.tables_of(cx.path.database) {
-        for index in visible_indexes(table) {
-            sheet.push([
-                int(table.id),
-                int(index.id),
-                text(cx.catalog.schema_name(table.schema)),
-                text(&table.name),
-                text(&index.name),
-                int(0),
-            ]);
-        }
+    for [table, index, schema, relation, own] in index_rows(cx) {
+        sheet.push([table, index, schema, relation, own, int(0)]);
     }
+    sheet.rows()
+}
+
+fn statio_indexes(cx: &VirtualContext<'_>, name: &str) -> Result<Vec<Row>> {
+    let mut sheet = Sheet::new(name, &INDEX_COLUMNS);
+    index_rows(cx).for_each(|row| sheet.push(row));
     sheet.rows()
 }
 
@@ -66,23 +82,6 @@ fn statio_tables(cx: &VirtualContext<'_>, name: &str) -> Result<Vec<Row>> {
     for table in cx.catalog.tables_of(cx.path.database) {
         let schema = cx.catalog.schema_name(table.schema);
         sheet.push([int(table.id), text(schema), text(&table.name)]);
-    }
-    sheet.rows()
-}
-
-fn statio_indexes(cx: &VirtualContext<'_>, name: &str) -> Result<Vec<Row>> {
-    let columns = ["relid", "indexrelid", "schemaname", "relname", "indexrelname"];
-    let mut sheet = Sheet::new(name, &columns);
-    for table in cx.catalog.tables_of(cx.path.database) {
-        for index in visible_indexes(table) {
-            sheet.push([
-                int(table.id),
-                int(index.id),
-                text(cx.catalog.schema_name(table.schema)),
-                text(&table.name),
-                text(&index.name),
-            ]);
-        }
     }
     sheet.rows()
 }

@@ -192,7 +192,7 @@ impl AdvisoryLocks {
         self.held.lock().ledger.deepen(depth);
     }
 
-    /// Savepoints were released, so many are left.
+    /// Savepoints were released; `depth` of them are left.
     pub fn release_savepoints(&self, depth: usize) {
         self.held.lock().ledger.merge_down_to(depth);
     }

@@ -79,8 +79,8 @@ pub(super) fn use_index(
     Ok(())
 }
 
-/// `ADD PRIMARY KEY USING INDEX`: rows are kept by the primary key, so that it is made anew over
-/// the index's columns and the index goes.
+/// `ADD PRIMARY KEY USING INDEX`. The primary key stores the rows, so a new one is built over the
+/// index's columns, and the index is dropped.
 pub(super) async fn become_primary(
     cx: &mut DdlContext<'_>,
     table: Arc<Table>,

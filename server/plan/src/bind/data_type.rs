@@ -207,11 +207,6 @@ fn custom(name: &ObjectName, modifiers: &[String]) -> Result<SqlType> {
             SqlState::UndefinedObject,
             format!("type \"{}\" does not exist", parts.join(".")),
         )
-        .position(
-            name.0
-                .first()
-                .and_then(|part| part.as_ident())
-                .map_or(0, |ident| braid_sql::offset_of(ident.span)),
-        )),
+        .position(super::places::first_part(name))),
     }
 }
