@@ -202,9 +202,12 @@ pub trait Lookup: Send + Sync {
     /// A role's name.
     fn role_name(&self, oid: u32) -> Option<String>;
     /// `CREATE INDEX …` of an index; a column number above 0 gives that column only.
-    fn index_definition(&self, oid: u32, column: i32) -> Option<String>;
+    fn index_definition(&self, oid: u32, column: i32, pretty: bool) -> Option<String>;
+    /// The text of an expression that the catalogs have as a tree of nodes; `relation` is the table
+    /// whose columns it reads.
+    fn expression(&self, node: &str, relation: u32, pretty: bool) -> Option<String>;
     /// The definition of a constraint.
-    fn constraint_definition(&self, oid: u32) -> Option<String>;
+    fn constraint_definition(&self, oid: u32, pretty: bool) -> Option<String>;
     /// The query of a view with today's names. `pretty` leaves out parentheses that are not needed;
     /// lines longer than `wrap` are broken between items.
     fn view_definition(&self, oid: u32, pretty: bool, wrap: i32) -> Option<String>;

@@ -4,7 +4,8 @@ use std::fmt::Write;
 
 use crate::names::{qualified, quote_ident, quote_literal};
 use crate::{
-    Catalog, Check, ColumnId, ForeignKey, ForeignKeyAction, Id, Identity, Index, IndexKey, Table,
+    Catalog, CatalogNames, Check, ColumnId, ForeignKey, ForeignKeyAction, Id, Identity, Index,
+    IndexKey, Table,
 };
 
 fn column_name(table: &Table, id: ColumnId) -> String {
@@ -32,10 +33,6 @@ fn key_list(table: &Table, keys: &[IndexKey]) -> String {
     texts.join(", ")
 }
 
-fn parenthesized(expr: &str) -> String {
-    format!("({expr})")
-}
-
 /// ` INTERLEAVE IN PARENT …`, if the index is interleaved.
 fn interleave_text(catalog: &Catalog, table: &Table, index: &Index) -> String {
     let Some(parent) = index.parent().and_then(|parent| catalog.table(parent)) else {
@@ -59,18 +56,23 @@ fn interleave_text(catalog: &Catalog, table: &Table, index: &Index) -> String {
 }
 
 /// `CREATE [UNIQUE] INDEX …`.
-pub fn index_definition(catalog: &Catalog, table: &Table, index: &Index) -> String {
+pub fn index_definition(
+    names: CatalogNames<'_>,
+    table: &Table,
+    index: &Index,
+    pretty: bool,
+) -> String {
     let unique = if index.unique { "UNIQUE " } else { "" };
     let name = quote_ident(&index.name);
-    let on = qualified(&catalog.schema_name(table.schema), &table.name);
+    let on = if pretty { names.table(table) } else { names.qualified_table(table) };
     let keys = key_list(table, &index.keys);
     let mut text = format!("CREATE {unique}INDEX {name} ON {on} USING btree ({keys})");
     if !index.storing.is_empty() {
         let _ = write!(text, " INCLUDE ({})", column_list(table, &index.storing));
     }
-    text.push_str(&interleave_text(catalog, table, index));
+    text.push_str(&interleave_text(names.catalog, table, index));
     if let Some(predicate) = &index.predicate {
-        let _ = write!(text, " WHERE {}", parenthesized(predicate));
+        let _ = write!(text, " WHERE {}", names.condition(table, predicate, pretty));
     }
     text
 }
@@ -96,8 +98,13 @@ pub fn unique_definition(table: &Table, index: &Index) -> String {
 }
 
 /// `CHECK ((…))`.
-pub fn check_definition(check: &Check) -> String {
-    format!("CHECK ({})", parenthesized(&check.expr))
+pub fn check_definition(
+    names: CatalogNames<'_>,
+    table: &Table,
+    check: &Check,
+    pretty: bool,
+) -> String {
+    format!("CHECK ({})", names.condition(table, &check.expr, pretty))
 }
 
 fn action(word: &str, action: ForeignKeyAction) -> String {
@@ -148,8 +155,8 @@ pub fn foreign_key_definition(
     )
 }
 
-/// A default as PostgreSQL shows it: a sequence, which descriptors name by oid, by its name.
-pub(crate) fn shown_default(text: &str, name_of: impl Fn(Id) -> Option<String>) -> String {
+/// An expression that is kept as it was written: a sequence, which it names by oid, by its name.
+pub(crate) fn written_text(text: &str, name_of: impl Fn(Id) -> Option<String>) -> String {
     const CALL: &str = "nextval(";
     const CAST: &str = "::regclass)";
     let mut out = String::with_capacity(text.len());
@@ -169,13 +176,14 @@ pub(crate) fn shown_default(text: &str, name_of: impl Fn(Id) -> Option<String>) 
     out
 }
 
-fn column_text(catalog: &Catalog, table: &Table, column: &crate::Column) -> String {
+fn column_text(names: CatalogNames<'_>, table: &Table, column: &crate::Column) -> String {
     let mut text = format!("{} {}", quote_ident(&column.name), column.type_name());
     if let Some(collation) = &column.collation {
         let _ = write!(text, " COLLATE {}", quote_ident(collation));
     }
     if let Some(expr) = &column.generated {
-        let _ = write!(text, " GENERATED ALWAYS AS {} STORED", parenthesized(expr));
+        let expr = names.expr(table, expr, false);
+        let _ = write!(text, " GENERATED ALWAYS AS ({expr}) STORED");
     } else if let Some(identity) = column.identity {
         let mode = match identity {
             Identity::Always => "ALWAYS",
@@ -183,11 +191,7 @@ fn column_text(catalog: &Catalog, table: &Table, column: &crate::Column) -> Stri
         };
         let _ = write!(text, " GENERATED {mode} AS IDENTITY");
     } else if let Some(expr) = &column.default {
-        let name_of = |id| {
-            let sequence = catalog.sequence(id)?;
-            Some(qualified(&catalog.schema_name(sequence.schema), &sequence.name))
-        };
-        let _ = write!(text, " DEFAULT {}", shown_default(expr, name_of));
+        let _ = write!(text, " DEFAULT {}", names.expr(table, expr, false));
     }
     let in_key = table.primary.keys.iter().any(|key| key.column == column.id);
     if !column.nullable && !in_key {
@@ -198,8 +202,9 @@ fn column_text(catalog: &Catalog, table: &Table, column: &crate::Column) -> Stri
 
 /// A statement that makes the table again, as `SHOW CREATE TABLE` prints it.
 pub fn create_table_text(catalog: &Catalog, table: &Table) -> String {
+    let names = CatalogNames { catalog, path: None };
     let mut lines: Vec<String> =
-        table.visible_columns().map(|column| column_text(catalog, table, column)).collect();
+        table.visible_columns().map(|column| column_text(names, table, column)).collect();
     if !table.is_hidden_key(&table.primary) {
         let name = quote_ident(&table.primary.name);
         let keys = key_list(table, &table.primary.keys);
@@ -219,12 +224,13 @@ pub fn create_table_text(catalog: &Catalog, table: &Table) -> String {
         }
         text.push_str(&interleave_text(catalog, table, index));
         if let Some(predicate) = &index.predicate {
-            let _ = write!(text, " WHERE {}", parenthesized(predicate));
+            let _ = write!(text, " WHERE {}", names.condition(table, predicate, false));
         }
         lines.push(text);
     }
     for check in &table.checks {
-        lines.push(format!("CONSTRAINT {} {}", quote_ident(&check.name), check_definition(check)));
+        let definition = check_definition(names, table, check, false);
+        lines.push(format!("CONSTRAINT {} {definition}", quote_ident(&check.name)));
     }
     let made = table.primary.interleaving.as_ref().and_then(|found| found.foreign_key);
     for key in table.foreign_keys.iter().filter(|key| Some(key.id) != made) {

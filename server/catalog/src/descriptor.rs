@@ -1,11 +1,14 @@
 //! What the database knows of its objects. Plain data, serialised as JSON into the system keys.
 //!
 //! Every object has an id from one counter; it is also its oid in the catalog views, so ids start
-//! at 16384 like PostgreSQL's. Expressions are kept as SQL text and bound when they are used.
+//! at 16384 like PostgreSQL's. Expressions are kept as SQL text and bound when they are used
+//! ([`StoredExpr`]).
 
 use braid_types::datetime::typmod::{apply_typmod, type_name};
 use braid_types::{Datum, SqlType};
 use serde::{Deserialize, Serialize};
+
+use crate::StoredExpr;
 
 /// The number of a database, schema, table, view, sequence, role, constraint or index.
 pub type Id = u32;
@@ -89,10 +92,10 @@ pub struct Column {
     pub collation: Option<String>,
     /// Whether NULL is allowed.
     pub nullable: bool,
-    /// The DEFAULT expression as SQL text.
-    pub default: Option<String>,
-    /// `GENERATED ALWAYS AS (expr) STORED`, as SQL text.
-    pub generated: Option<String>,
+    /// The DEFAULT expression.
+    pub default: Option<StoredExpr>,
+    /// `GENERATED ALWAYS AS (expr) STORED`.
+    pub generated: Option<StoredExpr>,
     /// `GENERATED … AS IDENTITY`.
     pub identity: Option<Identity>,
     /// The sequence that this column owns (SERIAL, IDENTITY).
@@ -166,8 +169,8 @@ pub struct Index {
     pub keys: Vec<IndexKey>,
     /// STORING / INCLUDE columns.
     pub storing: Vec<ColumnId>,
-    /// `WHERE` of a partial index, as SQL text.
-    pub predicate: Option<String>,
+    /// `WHERE` of a partial index.
+    pub predicate: Option<StoredExpr>,
     /// How far its building got.
     pub state: IndexState,
     /// The gateway that is building it, if there may be others.
@@ -271,8 +274,8 @@ pub struct Check {
     pub id: Id,
     /// Its name.
     pub name: String,
-    /// The condition as SQL text.
-    pub expr: String,
+    /// The condition.
+    pub expr: StoredExpr,
     /// The columns it names.
     pub columns: Vec<ColumnId>,
     /// COMMENT ON CONSTRAINT.

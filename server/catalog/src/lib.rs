@@ -39,6 +39,7 @@ mod shared_map;
 mod snapshot;
 mod statistics;
 mod store;
+mod stored_expr;
 mod system_keys;
 mod view_text;
 mod virtual_tables;
@@ -66,8 +67,9 @@ pub use sequence::{SequenceError, SequenceValues, Sequences, fresh_counter};
 pub use snapshot::{Catalog, Named};
 pub use statistics::Statistics;
 pub use store::{CatalogCache, FORMAT_VERSION, PendingChange, Standing};
+pub use stored_expr::{IdentifiedExpr, StoredExpr};
 pub use system_keys::{descriptor_key, table_span, token_key, version_key};
-pub use view_text::view_text;
+pub use view_text::{CatalogNames, view_text};
 pub use virtual_tables::{
     CursorInfo, LockEntry, MetricEntry, PreparedInfo, RuntimeInfo, SessionInfo, SettingInfo,
     VirtualContext, VirtualTable, is_virtual_schema, virtual_schema, virtual_tables,

@@ -9,7 +9,7 @@ use braid_types::{Error, Result, SqlState};
 use crate::definition::index_column;
 use crate::names::{qualified, quote_ident, split_name};
 use crate::{
-    Catalog, Object, Relation, SearchPath, TABLE_PRIVILEGES, check_definition,
+    Catalog, CatalogNames, Object, Relation, SearchPath, TABLE_PRIVILEGES, check_definition,
     foreign_key_definition, index_definition, undefined_relation, unique_definition,
     virtual_tables,
 };
@@ -27,6 +27,10 @@ impl CatalogLookup {
     /// A lookup in `catalog` along `path`.
     pub fn new(catalog: Arc<Catalog>, path: impl Into<Arc<SearchPath>>) -> Self {
         CatalogLookup { catalog, path: path.into() }
+    }
+
+    fn names(&self) -> CatalogNames<'_> {
+        CatalogNames { catalog: &self.catalog, path: Some(&self.path) }
     }
 
     fn find(&self, name: &str) -> Option<Relation> {
@@ -119,21 +123,25 @@ impl Lookup for CatalogLookup {
         self.catalog.role(oid).map(|role| role.name.clone())
     }
 
-    fn index_definition(&self, oid: u32, column: i32) -> Option<String> {
+    fn index_definition(&self, oid: u32, column: i32, pretty: bool) -> Option<String> {
         let (table, index) = self.catalog.index(oid)?;
         match usize::try_from(column) {
-            Ok(0) | Err(_) => Some(index_definition(&self.catalog, table, index)),
+            Ok(0) | Err(_) => Some(index_definition(self.names(), table, index, pretty)),
             Ok(number) => index_column(table, index, number),
         }
     }
 
-    fn constraint_definition(&self, oid: u32) -> Option<String> {
+    fn expression(&self, node: &str, relation: u32, pretty: bool) -> Option<String> {
+        self.names().node(self.catalog.table(relation).map(|table| &**table), node, pretty)
+    }
+
+    fn constraint_definition(&self, oid: u32, pretty: bool) -> Option<String> {
         self.catalog.tables().find_map(|table| {
             if let Some(index) = table.all_indexes().find(|index| index.constraint == Some(oid)) {
                 return Some(unique_definition(table, index));
             }
             if let Some(check) = table.checks.iter().find(|check| check.id == oid) {
-                return Some(check_definition(check));
+                return Some(check_definition(self.names(), table, check, pretty));
             }
             let key = table.foreign_keys.iter().find(|key| key.id == oid)?;
             let qualify = |parent: &crate::Table| !self.relation_is_visible(parent.id);

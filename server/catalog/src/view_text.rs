@@ -6,9 +6,12 @@ use crate::names::{qualified, quote_ident};
 use crate::{Catalog, Relation, SearchPath, View};
 
 /// The names of a catalog as a session has to write them.
-struct CatalogNames<'a> {
-    catalog: &'a Catalog,
-    path: &'a SearchPath,
+#[derive(Clone, Copy)]
+pub struct CatalogNames<'a> {
+    /// The catalog.
+    pub catalog: &'a Catalog,
+    /// Where unqualified names are looked for; `None`: every name has its schema.
+    pub path: Option<&'a SearchPath>,
 }
 
 /// A view's query with today's names; `None` if it is kept as it was written.
@@ -20,14 +23,16 @@ pub fn view_text(
 ) -> Option<String> {
     let query = braid_sql::parse_query(&view.stored.as_ref()?.query).ok()?;
     let columns: Vec<String> = view.columns.iter().map(|(name, _)| name.clone()).collect();
-    braid_sql::shown_text(&query, &CatalogNames { catalog, path }, &columns, layout).ok()
+    braid_sql::shown_text(&query, &CatalogNames { catalog, path: Some(path) }, &columns, layout)
+        .ok()
 }
 
 impl Names for CatalogNames<'_> {
     fn relation(&self, id: u32, ctes: &[String]) -> Option<(String, String)> {
         let relation = self.catalog.relation(id)?;
         let bare = relation.name().to_owned();
-        let hidden = ctes.contains(&bare) || !self.catalog.is_visible(self.path, &relation);
+        let visible = self.path.is_some_and(|path| self.catalog.is_visible(path, &relation));
+        let hidden = ctes.contains(&bare) || !visible;
         let shown = match hidden {
             true => qualified(&self.catalog.schema_of(&relation).1, &bare),
             false => quote_ident(&bare),

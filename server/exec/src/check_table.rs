@@ -83,13 +83,13 @@ impl<'a> Check<'a> {
         };
         let mut indexes = Vec::new();
         for index in table.indexes.iter().filter(|index| index.state == IndexState::Public) {
-            let bind = |text| bind_table_expr(&plan, table, text, None, "index predicates");
+            let bind = |expr| bind_table_expr(&plan, table, expr, None, "index predicates");
             let rows = IndexRows::new(table, index);
             indexes.push(IndexCheck {
                 name: index.name.clone(),
                 decoder: rows.reader(table, &reader.rows.primary_places()),
                 rows,
-                predicate: index.predicate.as_deref().map(bind).transpose()?,
+                predicate: index.predicate.as_ref().map(bind).transpose()?,
             });
         }
         let mut links = TableLinks::of(&cx.catalog, table).outgoing;

@@ -525,7 +525,10 @@ impl Expr {
                     && a.returns == b.returns
                     && (volatile || a.function.volatility != Volatility::Volatile)
             }
-            (Expr::Cast(a), Expr::Cast(b)) => a.to == b.to && a.explicit == b.explicit,
+            // Only a modifier makes an explicit cast other than an implicit one.
+            (Expr::Cast(a), Expr::Cast(b)) => {
+                a.to == b.to && (a.explicit == b.explicit || a.to == a.to.bare())
+            }
             (Expr::IsBool(_, a), Expr::IsBool(_, b)) => a == b,
             (Expr::IsNullRow(_, a), Expr::IsNullRow(_, b)) => a == b,
             (Expr::Extreme(a, _), Expr::Extreme(b, _)) => a == b,

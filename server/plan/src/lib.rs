@@ -30,13 +30,15 @@ mod rules;
 mod sharing;
 mod visit;
 
-pub use bind::{bind_assignment_cast, bind_scalar, bind_table_expr, sql_type_of, time_modifier_of};
+pub use bind::{
+    bind_assignment_cast, bind_default, bind_scalar, bind_table_expr, sql_type_of, time_modifier_of,
+};
 pub use cascades::{CascadeEffect, CascadeStep, CascadeTable, Cascades};
 pub use expr::{
     CallExpr, CaseExpr, CastExpr, CompareOp, Expr, QuantifiedExpr, SliceExpr, Slot, SubqueryExpr,
     SubqueryKind,
 };
-pub use identify::identify;
+pub use identify::{identify, identify_expr};
 pub use memo::Memo;
 pub use node::*;
 pub use planned::{OutputColumn, PlanContext, PlannedStatement, StatementKind, plan};

@@ -35,8 +35,9 @@ mod strings;
 mod text;
 
 pub use deparse::{
-    ItemColumn, Layout, Names, RELATION_MARK, UsingColumn, label, listed_columns, relation_id,
-    shown_text, split_label, stored_text, using_columns,
+    ItemColumn, Layout, Names, RELATION_MARK, RowNames, TABLE_ROW, UsingColumn, is_call, label,
+    listed_columns, relation_id, shown_expr_text, shown_text, split_label, stored_expr_text,
+    stored_text, using_columns,
 };
 pub use keywords::keywords;
 pub use parser::{parse, parse_data_type, parse_expr, parse_query};

@@ -73,7 +73,23 @@ fn view_definition(call: &Call<'_>) -> Result<Datum> {
 
 fn index_definition(call: &Call<'_>) -> Result<Datum> {
     let column = if call.args.len() > 1 { call.int4(1)? } else { 0 };
-    or_null(call.env.lookup().index_definition(oid(call, 0)?, column))
+    let pretty = is_pretty(call, 2);
+    or_null(call.env.lookup().index_definition(oid(call, 0)?, column, pretty))
+}
+
+/// Whether an argument asks for a text without parentheses that are not needed.
+fn is_pretty(call: &Call<'_>, index: usize) -> bool {
+    index < call.args.len() && call.datum(index).as_bool() == Some(true)
+}
+
+fn expression(call: &Call<'_>) -> Result<Datum> {
+    let (node, relation) = (call.text(0)?, oid(call, 1)?);
+    or_null(call.env.lookup().expression(node, relation, is_pretty(call, 2)))
+}
+
+fn constraint_definition(call: &Call<'_>) -> Result<Datum> {
+    let pretty = is_pretty(call, 1);
+    or_null(call.env.lookup().constraint_definition(oid(call, 0)?, pretty))
 }
 
 fn comment(call: &Call<'_>) -> Result<Datum> {
@@ -126,16 +142,15 @@ pub(super) fn register(registry: &mut Registry) {
     registry.add("format_type(oid, int4) -> text stable lax", format_type);
     registry.add("pg_typeof(any) -> regtype stable lax", |c| Ok(Datum::Int(c.ty(0).oid().into())));
     registry.add("pg_get_userbyid(oid) -> name stable", user_by_id);
-    // Expressions are kept as the text that they print.
-    registry.add("pg_get_expr(text, oid) -> text stable", |c| Ok(c.datum(0).clone()));
-    registry.add("pg_get_expr(text, oid, bool) -> text stable", |c| Ok(c.datum(0).clone()));
+    registry.add("pg_get_expr(text, oid) -> text stable", expression);
+    registry.add("pg_get_expr(text, oid, bool) -> text stable", expression);
     registry.add("pg_get_indexdef(oid) -> text stable", index_definition);
     registry.add("pg_get_indexdef(oid, int4, bool) -> text stable", index_definition);
     for signature in [
         "pg_get_constraintdef(oid) -> text stable",
         "pg_get_constraintdef(oid, bool) -> text stable",
     ] {
-        registry.add(signature, |c| or_null(c.env.lookup().constraint_definition(oid(c, 0)?)));
+        registry.add(signature, constraint_definition);
     }
     for signature in [
         "pg_get_viewdef(oid) -> text stable",

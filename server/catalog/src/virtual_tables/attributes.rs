@@ -5,8 +5,7 @@ use braid_types::{Result, Row, SqlType};
 use super::registry::{RowsOf, VirtualContext, virtual_tables};
 use super::relations::{index_columns, visible_indexes};
 use super::sheet::{Sheet, count, flag, int, text};
-use crate::definition::shown_default as default_text;
-use crate::{Column, Id, Identity};
+use crate::{Column, Id, Identity, StoredExpr};
 
 pub(super) fn rows_of(name: &str) -> Option<RowsOf> {
     Some(match name {
@@ -124,8 +123,8 @@ fn push(sheet: &mut Sheet, attribute: &Attribute<'_>) {
 }
 
 /// The default that PostgreSQL shows: an identity column has none.
-fn shown_default(column: &Column) -> Option<&str> {
-    column.default.as_deref().filter(|_| column.identity.is_none())
+pub(super) fn shown_default(column: &Column) -> Option<&StoredExpr> {
+    column.default.as_ref().filter(|_| column.identity.is_none())
 }
 
 fn pg_attribute(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
@@ -203,16 +202,13 @@ fn pg_attrdef(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
     let mut number = 0_u32;
     for table in cx.catalog.tables_of(cx.path.database) {
         for column in table.visible_columns() {
-            let expr = match &column.generated {
-                Some(expr) => Some(expr.clone()),
-                None => shown_default(column)
-                    .map(|text| default_text(text, |id| cx.lookup.relation_name(id))),
-            };
+            let expr = column.generated.as_ref().or_else(|| shown_default(column));
             if let Some(expr) = expr {
                 // Nothing refers to a default by oid, so that any number unlike the others will do.
                 number += 1;
                 let oid = (1 << 31) | number;
-                sheet.push([int(oid), int(table.id), int(column.id), text(expr)]);
+                let node = text(cx.names().node_text(table, &[expr]));
+                sheet.push([int(oid), int(table.id), int(column.id), node]);
             }
         }
     }

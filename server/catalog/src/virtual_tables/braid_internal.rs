@@ -135,10 +135,8 @@ fn columns(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
                 text(&column.name),
                 text(column.type_name()),
                 flag(column.nullable),
-                optional(column.default.as_ref().map(|text| {
-                    crate::definition::shown_default(text, |id| cx.lookup.relation_name(id))
-                })),
-                optional(column.generated.as_ref()),
+                optional(column.default.as_ref().map(|expr| cx.names().expr(table, expr, false))),
+                optional(column.generated.as_ref().map(|expr| cx.names().expr(table, expr, false))),
                 optional(family.map(|family| family.name.as_str())),
                 flag(column.hidden),
             ]);

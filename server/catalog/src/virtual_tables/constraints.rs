@@ -7,7 +7,7 @@ use super::registry::{RowsOf, VirtualContext};
 use super::relations::{index_columns, visible_indexes};
 use super::sheet::{Sheet, count, flag, int, ints, optional, text, vector};
 use super::types::operator_class;
-use crate::{Catalog, ForeignKeyAction, Id, Index, IndexKey, IndexState, Table};
+use crate::{CatalogNames, ForeignKeyAction, Id, Index, IndexKey, IndexState, Table};
 
 pub(super) fn rows_of(name: &str) -> Option<RowsOf> {
     Some(match name {
@@ -66,7 +66,7 @@ fn pg_index(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
                 vector(SqlType::Oid, key_columns.map(|column| i64::from(column_collation(column)))),
                 vector(SqlType::Oid, key_types().map(|ty| i64::from(operator_class(ty)))),
                 vector(SqlType::Int2, options),
-                optional(index.predicate.as_ref().map(|predicate| format!("({predicate})"))),
+                optional(index.predicate.as_ref().map(|e| cx.names().node_text(table, &[e]))),
             ]);
         }
     }
@@ -134,7 +134,7 @@ impl Constraint {
 
 /// The constraints of a table: number, name, kind and the rest.
 fn constraints<'t>(
-    catalog: &Catalog,
+    names: CatalogNames<'_>,
     table: &'t Table,
 ) -> Vec<(Id, &'t str, &'static str, Constraint)> {
     let mut found = Vec::new();
@@ -146,12 +146,12 @@ fn constraints<'t>(
     }
     for check in &table.checks {
         let key = columns(check.columns.iter().copied());
-        let expr = text(format!("({})", check.expr));
+        let expr = text(names.node_text(table, &[&check.expr]));
         let rest = Constraint { no_inherit: false, expr, ..Constraint::on(key) };
         found.push((check.id, check.name.as_str(), "c", rest));
     }
     for key in &table.foreign_keys {
-        let parent = catalog.table(key.parent).map(|parent| &**parent);
+        let parent = names.catalog.table(key.parent).map(|parent| &**parent);
         let matching = text(if key.match_full { "f" } else { "s" });
         let rest = Constraint {
             deferrable: key.deferrable,
@@ -199,7 +199,7 @@ fn pg_constraint(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
         ],
     );
     for table in cx.catalog.tables_of(cx.path.database) {
-        for (oid, name, kind, rest) in constraints(cx.catalog, table) {
+        for (oid, name, kind, rest) in constraints(cx.names(), table) {
             let [update, delete, matching] = rest.letters;
             sheet.push([
                 int(oid),

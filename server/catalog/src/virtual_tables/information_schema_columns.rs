@@ -2,11 +2,11 @@
 
 use braid_types::{Datum, Result, Row, SqlType};
 
+use super::attributes::shown_default;
 use super::information_schema::{database, may_see};
 use super::registry::{RowsOf, VirtualContext, virtual_tables};
 use super::sheet::{Sheet, count, int, optional, text, yes_no};
-use crate::definition::shown_default;
-use crate::{Column, Identity, Object, Sequence};
+use crate::{Column, Identity, Object, Sequence, StoredExpr, Table};
 
 pub(super) fn rows_of(name: &str) -> Option<RowsOf> {
     Some(match name {
@@ -86,6 +86,8 @@ struct ColumnRow<'a> {
     ty: &'a SqlType,
     nullable: bool,
     column: Option<&'a Column>,
+    /// The table that the column belongs to, if it is one's.
+    owner: Option<&'a Table>,
     updatable: bool,
 }
 
@@ -97,16 +99,25 @@ fn plain<'a>(
     position: usize,
     ty: &'a SqlType,
 ) -> ColumnRow<'a> {
-    ColumnRow { schema, table, name, position, ty, nullable: true, column: None, updatable: false }
+    ColumnRow {
+        schema,
+        table,
+        name,
+        position,
+        ty,
+        nullable: true,
+        column: None,
+        owner: None,
+        updatable: false,
+    }
 }
 
 fn push(sheet: &mut Sheet, cx: &VirtualContext<'_>, row: &ColumnRow<'_>) {
     let Size([characters, octets, precision, radix, scale, fraction]) = size(row.ty);
     let [is_identity, mode, start, increment, max, min, cycle] = identity(cx, row.column);
     let generated = row.column.and_then(|column| column.generated.as_ref());
-    let default = row.column.and_then(|column| column.default.as_ref());
-    let default = default.filter(|_| row.column.is_some_and(|c| c.identity.is_none()));
-    let default = default.map(|text| shown_default(text, |id| cx.lookup.relation_name(id)));
+    let default = row.column.and_then(shown_default);
+    let shown = |expr: &StoredExpr| row.owner.map(|table| cx.names().expr(table, expr, false));
     let collation = row.column.and_then(|column| column.collation.as_deref());
     sheet.push([
         database(cx),
@@ -114,7 +125,7 @@ fn push(sheet: &mut Sheet, cx: &VirtualContext<'_>, row: &ColumnRow<'_>) {
         text(row.table),
         text(row.name),
         count(row.position),
-        optional(default),
+        optional(default.and_then(shown)),
         yes_no(row.nullable),
         data_type(row.ty),
         characters,
@@ -139,7 +150,7 @@ fn push(sheet: &mut Sheet, cx: &VirtualContext<'_>, row: &ColumnRow<'_>) {
         min,
         cycle,
         text(if generated.is_some() { "ALWAYS" } else { "NEVER" }),
-        optional(generated.map(|expr| format!("({expr})"))),
+        optional(generated.and_then(shown)),
         yes_no(row.updatable && generated.is_none()),
     ]);
 }
@@ -199,6 +210,7 @@ fn columns(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
                     ty: &column.ty,
                     nullable: column.nullable,
                     column: Some(column),
+                    owner: Some(table),
                     updatable: true,
                 },
             );

@@ -269,7 +269,8 @@ fn check_constraints(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
     for table in visible_tables(cx) {
         let schema = cx.catalog.schema_name(table.schema);
         for check in &table.checks {
-            let clause = text(format!("(({}))", check.expr));
+            let clause = cx.names().condition(table, &check.expr, false);
+            let clause = text(format!("({clause})"));
             sheet.push([database(cx), text(&schema), text(&check.name), clause]);
         }
         for column in not_null_columns(table) {

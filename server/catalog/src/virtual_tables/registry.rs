@@ -12,7 +12,7 @@ use super::{
     information_schema_columns, information_schema_constraints, information_schema_privileges,
     pg_type, procedures, relations, sessions, table_statistics, types,
 };
-use crate::{Catalog, Id, SearchPath};
+use crate::{Catalog, CatalogNames, Id, SearchPath};
 
 pub(crate) const PG_CATALOG: &str = "pg_catalog";
 pub(crate) const INFORMATION_SCHEMA: &str = "information_schema";
@@ -77,6 +77,13 @@ pub struct VirtualContext<'a> {
     /// The last values of the sequences that were used and that the user may see, if the view
     /// [shows them](VirtualTable::shows_last_values).
     pub last_values: &'a HashMap<Id, i64>,
+}
+
+impl VirtualContext<'_> {
+    /// Names as the session has to write them.
+    pub(super) fn names(&self) -> CatalogNames<'_> {
+        CatalogNames { catalog: self.catalog, path: Some(self.path) }
+    }
 }
 
 struct Registry {

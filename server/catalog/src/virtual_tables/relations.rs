@@ -253,7 +253,7 @@ fn pg_indexes(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
                 text(cx.catalog.schema_name(table.schema)),
                 text(&table.name),
                 text(&index.name),
-                text(index_definition(cx.catalog, table, index)),
+                text(index_definition(cx.names(), table, index, false)),
             ]);
         }
     }

@@ -52,7 +52,7 @@ fn index(id: Id, number: IndexNumber, name: &str, column: ColumnId) -> Index {
         constraint: (number == 1).then_some(id + 1),
         keys: vec![IndexKey { column, descending: number == 2, nulls_opposed: false }],
         storing: if number == 2 { vec![1] } else { vec![] },
-        predicate: (number == 2).then(|| "b > 0".to_owned()),
+        predicate: (number == 2).then(|| StoredExpr::Written("b > 0".to_owned())),
         state: IndexState::Public,
         builder: None,
         replaces: None,
@@ -88,7 +88,7 @@ fn table(draft: &mut Draft, name: &str) -> Table {
         checks: vec![Check {
             id: check,
             name: format!("{name}_a_check"),
-            expr: "a > 0".to_owned(),
+            expr: StoredExpr::Written("a > 0".to_owned()),
             columns: vec![1],
             comment: None,
         }],
@@ -630,14 +630,14 @@ async fn every_catalog_view_gives_rows_of_its_columns() {
 
     let child = catalog.tables().find(|table| table.name == "c").unwrap();
     assert_eq!(
-        lookup.index_definition(child.indexes[0].id, 0).unwrap(),
+        lookup.index_definition(child.indexes[0].id, 0, false).unwrap(),
         "CREATE INDEX c_b_idx ON public.c USING btree (b DESC) INCLUDE (a) WHERE (b > 0)"
     );
     assert_eq!(
-        lookup.constraint_definition(child.foreign_keys[0].id).unwrap(),
+        lookup.constraint_definition(child.foreign_keys[0].id, false).unwrap(),
         "FOREIGN KEY (a) REFERENCES p(a) ON UPDATE RESTRICT"
     );
-    assert_eq!(lookup.constraint_definition(child.checks[0].id).unwrap(), "CHECK ((a > 0))");
+    assert_eq!(lookup.constraint_definition(child.checks[0].id, false).unwrap(), "CHECK ((a > 0))");
     assert_eq!(lookup.serial_sequence("c", "a").unwrap().unwrap(), "public.s");
     assert_eq!(lookup.relation_name(child.id).unwrap(), "c");
     let names = CatalogKeyNames(catalog.clone());

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use braid_catalog::{Identity, Sequence, Table};
+use braid_catalog::{Identity, Sequence, StoredExpr, Table};
 use braid_plan::{bind_assignment_cast, sql_type_of, time_modifier_of};
 use braid_sql::ast::{AlterColumnAction, DataType, Expr, IdentityMode, ObjectName};
 use braid_types::{Datum, Error, Result, SqlState, SqlType};
@@ -125,8 +125,7 @@ fn refuse_special(table: &Table, place: usize, dropping: bool) -> Result<()> {
 
 fn set_default(cx: &DdlContext<'_>, table: &mut Table, place: usize, expr: &Expr) -> Result<()> {
     refuse_special(table, place, false)?;
-    let text = cx.default_text(expr, &table.columns[place].ty)?;
-    table.columns[place].default = text;
+    table.columns[place].default = cx.default_expr(expr, &table.columns[place])?;
     Ok(())
 }
 
@@ -170,7 +169,10 @@ async fn set_type(
     refuse_dependents(cx, old, place, &ty)?;
     super::interleave::refuse_new_type(old, place)?;
     let convert = match new.using {
-        Some(expr) => cx.bind(old, &expr.to_string(), Some(&ty), "transform expressions")?,
+        Some(expr) => {
+            let expr = StoredExpr::Written(expr.to_string());
+            cx.bind(old, &expr, Some(&ty), "transform expressions")?
+        }
         None => {
             let from = &old.columns[place].ty;
             let cast = cx.plan(|context| bind_assignment_cast(context, from, &ty, &name));
@@ -185,7 +187,7 @@ async fn set_type(
     let new_column = column.clone();
     column.missing = None;
     if let Some(default) = column.default.clone().filter(|_| column.owned_sequence.is_none()) {
-        let bound = cx.plan(|context| braid_plan::bind_scalar(context, &default, &ty));
+        let bound = cx.plan(|context| braid_plan::bind_default(context, &default, &ty));
         if bound.is_err() {
             let message = format!(
                 "default for column \"{name}\" cannot be cast automatically to type {}",
@@ -194,10 +196,8 @@ async fn set_type(
             return Err(Error::new(SqlState::DatatypeMismatch, message));
         }
     }
-    let shape = Arc::new(changed.clone());
-    for check in &changed.checks {
-        cx.check_boolean(&shape, &check.expr, "CHECK", "check constraints")?;
-    }
+    let id = column.id;
+    cx.restate_conditions(old, changed, id)?;
     cx.rewrite(old, changed, |cx, row| {
         let mut row = row.to_vec();
         let input = std::slice::from_ref(&row[place]);
@@ -234,8 +234,7 @@ fn refuse_dependents(cx: &DdlContext<'_>, table: &Table, place: usize, ty: &SqlT
         )));
     }
     let generated = table.columns.iter().any(|other| {
-        let text = other.generated.as_deref().unwrap_or_default();
-        other.id != column.id && super::exprs::columns_used(table, text).contains(&column.id)
+        other.id != column.id && super::exprs::reads(table, other.generated.as_ref(), column.id)
     });
     if generated {
         return unsupported("cannot alter type of a column used by a generated column");
@@ -284,10 +283,10 @@ pub(super) async fn compute_column(
             .await;
     }
     let is_generated = column.generated.is_some();
-    let text = column.generated.as_ref().or(column.default.as_ref());
-    let Some(text) = text else { return Ok(()) };
+    let expr = column.generated.as_ref().or(column.default.as_ref());
+    let Some(expr) = expr else { return Ok(()) };
     let clause = if is_generated { "column generation expressions" } else { "DEFAULT expressions" };
-    let bound = cx.bind(&shape, text, Some(&column.ty), clause)?;
+    let bound = cx.bind(&shape, expr, Some(&column.ty), clause)?;
     if bound.waits() {
         return Err(Error::unsupported("a default of a new column that has to wait"));
     }

@@ -155,7 +155,7 @@ async fn fill_column(
     let column = changed.columns[place].clone();
     let is_constant = column.generated.is_none() && column.owned_sequence.is_none();
     let constant = match &column.default {
-        Some(text) if is_constant => cx.constant_default(text, &column.ty)?,
+        Some(expr) if is_constant => cx.constant_default(expr, &column.ty)?,
         None if is_constant => Some(Datum::Null),
         _ => None,
     };
@@ -460,8 +460,9 @@ async fn drop_primary_key(
     let shape = Arc::new(changed.clone());
     let place = changed.columns.len() - 1;
     let column = &changed.columns[place];
-    let text = column.default.clone().unwrap_or_default();
-    let rowid = cx.bind(&shape, &text, Some(&column.ty), "DEFAULT expressions")?;
+    let expr =
+        column.default.clone().ok_or_else(|| Error::internal("a rowid without a default"))?;
+    let rowid = cx.bind(&shape, &expr, Some(&column.ty), "DEFAULT expressions")?;
     cx.rewrite(table, &mut changed, |cx, row| {
         let mut row = row.to_vec();
         row.push(cx.value(&rowid, &[])?);
@@ -497,10 +498,7 @@ async fn drop_column(
     let uses = |index: &&Index| {
         index.keys.iter().any(|key| key.column == column.id)
             || index.storing.contains(&column.id)
-            || index
-                .predicate
-                .as_ref()
-                .is_some_and(|text| super::exprs::columns_used(&table, text).contains(&column.id))
+            || super::exprs::reads(&table, index.predicate.as_ref(), column.id)
     };
     for index in table.indexes.iter().filter(uses) {
         super::drop::free_index(cx, &mut changed, index, behavior)?;

@@ -228,7 +228,7 @@ async fn fill(cx: &DdlContext<'_>, kv: &Database, table: Id, number: IndexNumber
     let Some(table) = catalog.table(table).cloned() else { return Ok(()) };
     let Some(index) = table.index(number) else { return Ok(()) };
     let predicate = match &index.predicate {
-        Some(text) => Some(cx.bind(&table, text, None, "index predicates")?),
+        Some(expr) => Some(cx.bind(&table, expr, None, "index predicates")?),
         None => None,
     };
     let rows = TableRows::new(&table);

@@ -12,7 +12,7 @@ use braid_sql::fold;
 use braid_types::{Error, Result, SqlState, SqlType};
 
 use super::DdlContext;
-use super::exprs::nextval_text;
+use super::exprs::nextval_of;
 use super::lookup::{choose_relation_name, parts};
 use super::sequence::apply_options;
 
@@ -322,7 +322,7 @@ impl DdlContext<'_> {
             found.owned_sequence = Some(id);
             found.identity = identity.map(|(mode, _)| mode);
             if identity.is_none() {
-                found.default = Some(nextval_text(id));
+                found.default = Some(nextval_of(id));
             }
         }
         Ok(())
@@ -341,13 +341,13 @@ impl DdlContext<'_> {
         let Some(found) = table.column(column).cloned() else { return Ok(()) };
         let mut changed = found.clone();
         if let Some(expr) = behind.default {
-            let text = self.default_text(expr, &found.ty);
-            changed.default = text.map_err(|error| mismatch(error, &found.name))?;
+            let default = self.default_expr(expr, &found);
+            changed.default = default.map_err(|error| mismatch(error, &found.name))?;
         }
         if let Some(expr) = behind.generated {
             let shape = Arc::new(table.clone());
-            let text = self.generated_text(&shape, expr, &found.name, &found.ty)?;
-            changed.generated = Some(text);
+            let generated = self.generated_expr(&shape, expr, &found.name, &found.ty)?;
+            changed.generated = Some(generated);
         }
         if let Some(place) = table.columns.iter_mut().find(|found| found.id == column) {
             (place.default, place.generated) = (changed.default, changed.generated);

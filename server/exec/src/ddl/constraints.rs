@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use braid_catalog::{
-    Catalog, Check, ColumnId, Index, IndexKey, IndexNumber, IndexState, Table, names,
+    Catalog, Check, ColumnId, Index, IndexKey, IndexNumber, IndexState, StoredExpr, Table, names,
 };
 use braid_codec::key::is_orderable;
 use braid_sql::ast::{Expr, Family, KeyColumn, TableConstraint, TableConstraintKind};
@@ -39,8 +39,8 @@ pub(super) struct KeySpec {
     pub(super) keys: Vec<SpecKey>,
     /// INCLUDE, STORING
     pub(super) storing: Vec<String>,
-    /// `WHERE`, as text.
-    pub(super) predicate: Option<String>,
+    /// `WHERE`
+    pub(super) predicate: Option<StoredExpr>,
 }
 
 impl KeySpec {
@@ -225,7 +225,7 @@ impl DdlContext<'_> {
         column: Option<&str>,
     ) -> Result<()> {
         let shape = Arc::new(table.clone());
-        let (text, columns) = self.check_text(&shape, expr)?;
+        let (expr, columns) = self.check_expr(&shape, expr)?;
         let single = match columns.as_slice() {
             [only] => table.column(*only).map(|column| column.name.clone()),
             _ => None,
@@ -238,7 +238,7 @@ impl DdlContext<'_> {
             None => choose_constraint_name(table, column.or(single.as_deref()), "check"),
         };
         let id = self.draft()?.allocate_id();
-        table.checks.push(Check { id, name, expr: text, columns, comment: None });
+        table.checks.push(Check { id, name, expr, columns, comment: None });
         Ok(())
     }
 

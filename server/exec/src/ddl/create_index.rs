@@ -41,16 +41,7 @@ pub(super) fn index_spec(
         });
     }
     let predicate = match predicate {
-        Some(expr) => {
-            let text = expr.to_string();
-            let shape = Arc::new(table.clone());
-            let bound = cx.check_boolean(&shape, &text, "WHERE", "index predicates")?;
-            if bound.is_volatile() {
-                let message = "functions in index predicate must be marked IMMUTABLE";
-                return Err(Error::new(SqlState::InvalidObjectDefinition, message));
-            }
-            Some(text)
-        }
+        Some(expr) => cx.predicate(&Arc::new(table.clone()), expr)?,
         None => None,
     };
     Ok(KeySpec {

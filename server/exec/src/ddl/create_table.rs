@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use braid_catalog::{Column, ColumnId, Id, Index, IndexKey, IndexState, Table};
+use braid_catalog::{Column, ColumnId, Id, Index, IndexKey, IndexState, StoredExpr, Table};
 use braid_sql::ast::{
     self, CreateTable, CreateTableLike, Insert, InsertSource, ObjectName, Query, Returning,
     Statement, TableConstraintKind,
@@ -203,7 +203,7 @@ pub(super) fn add_rowid(cx: &mut DdlContext<'_>, table: &mut Table) -> Result<()
         modifier: None,
         collation: None,
         nullable: false,
-        default: Some("unique_rowid()".to_owned()),
+        default: Some(StoredExpr::Written("unique_rowid()".to_owned())),
         generated: None,
         identity: None,
         owned_sequence: None,
@@ -234,9 +234,6 @@ fn copy_columns(cx: &mut DdlContext<'_>, table: &mut Table, like: &CreateTableLi
         if included("defaults") && column.identity.is_none() {
             copy.default.clone_from(&column.default);
         }
-        if included("generated") {
-            copy.generated.clone_from(&column.generated);
-        }
         if included("comments") {
             copy.comment.clone_from(&column.comment);
         }
@@ -246,10 +243,13 @@ fn copy_columns(cx: &mut DdlContext<'_>, table: &mut Table, like: &CreateTableLi
             cx.add_sequence(table, id, Some((identity, &[])))?;
         }
     }
+    if included("generated") {
+        copy_generated(cx, table, &source)?;
+    }
     let name_of = |id: ColumnId| source.column(id).map(|column| column.name.clone());
     if included("constraints") {
         for check in &source.checks {
-            let expr = braid_sql::parse_expr(&check.expr)?;
+            let expr = braid_sql::parse_expr(cx.restated(&source, &check.expr).sql())?;
             cx.add_check(table, Some(check.name.clone()), &expr, None)?;
         }
     }
@@ -269,10 +269,28 @@ fn copy_columns(cx: &mut DdlContext<'_>, table: &mut Table, like: &CreateTableLi
                 constraint: index.constraint.is_some(),
                 keys: keys.collect(),
                 storing: index.storing.iter().filter_map(|id| name_of(*id)).collect(),
-                predicate: index.predicate.clone(),
+                predicate: match &index.predicate {
+                    Some(predicate) => {
+                        let expr = braid_sql::parse_expr(cx.restated(&source, predicate).sql())?;
+                        cx.predicate(&Arc::new(table.clone()), &expr)?
+                    }
+                    None => None,
+                },
             };
             cx.add_key(table, &spec)?;
         }
+    }
+    Ok(())
+}
+
+/// The expressions of generated columns, over the columns that were copied.
+fn copy_generated(cx: &DdlContext<'_>, table: &mut Table, source: &Table) -> Result<()> {
+    for column in source.visible_columns() {
+        let Some(expr) = &column.generated else { continue };
+        let Some(place) = table.column_by_name(&column.name) else { continue };
+        let expr = cx.restated(source, expr);
+        let stored = cx.stored(expr.sql(), Some(table), Some(&column.ty))?;
+        table.columns[place].generated = Some(stored);
     }
     Ok(())
 }

@@ -214,7 +214,7 @@ struct IndexWriter {
 impl IndexWriter {
     fn new(cx: &DdlContext<'_>, table: &Arc<Table>, index: &Index) -> Result<Self> {
         let predicate = match &index.predicate {
-            Some(text) => Some(cx.bind(table, text, None, "index predicates")?),
+            Some(expr) => Some(cx.bind(table, expr, None, "index predicates")?),
             None => None,
         };
         Ok(IndexWriter {

@@ -69,8 +69,8 @@ fn dependents(catalog: &Catalog, id: Id) -> Vec<(Dependent, String)> {
     if catalog.sequence(id).is_some() {
         for table in catalog.tables() {
             for column in &table.columns {
-                let text = column.default.as_deref().unwrap_or_default();
-                if sequences_used(text).contains(&id) {
+                let default = column.default.as_ref();
+                if default.is_some_and(|expr| sequences_used(expr).contains(&id)) {
                     let (column_name, table_name) = (&column.name, &table.name);
                     let text =
                         format!("default value for column {column_name} of table {table_name}");

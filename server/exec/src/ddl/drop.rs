@@ -13,7 +13,7 @@ use braid_types::{Error, Result, SqlState};
 
 use super::DdlContext;
 use super::dependents::{Doomed, Line, Seen, settle, take_dependents, take_owned};
-use super::exprs::columns_used;
+use super::exprs::reads;
 use super::lookup::{content, lacks_schema, last, parts, skip, undefined, wrong_kind};
 
 pub(super) async fn run(cx: &mut DdlContext<'_>, statement: &Drop) -> Result<String> {
@@ -361,10 +361,7 @@ pub(super) fn check_column_dependents(
     let generated: Vec<&Column> = table
         .columns
         .iter()
-        .filter(|other| {
-            let text = other.generated.as_deref().unwrap_or_default();
-            other.id != column.id && columns_used(table, text).contains(&column.id)
-        })
+        .filter(|other| other.id != column.id && reads(table, other.generated.as_ref(), column.id))
         .collect();
     let on = format!("column {} of table {}", column.name, table.name);
     let view_lines = views.iter().map(|id| super::lookup::describe(cx, &catalog, *id));

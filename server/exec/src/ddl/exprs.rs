@@ -1,11 +1,13 @@
-//! Expressions in descriptors: kept as text, checked here, bound by `plan`.
+//! Expressions in descriptors: checked here, given their stored form and bound by `plan`.
 
 use std::sync::Arc;
 
 use braid_builtins::{Environment, Lookup};
-use braid_catalog::{CatalogLookup, ColumnId, Id, Relation, Table, names};
+use braid_catalog::{
+    CatalogLookup, CatalogNames, Column, ColumnId, Id, IdentifiedExpr, StoredExpr, Table, names,
+};
 use braid_plan::eval::{EvalContext, eval};
-use braid_plan::{Expr as Bound, bind_scalar, bind_table_expr};
+use braid_plan::{Expr as Bound, bind_default, bind_table_expr, identify_expr};
 use braid_sql::ast::Expr;
 use braid_types::{Datum, Error, FormatSettings, Result, SqlState, SqlType};
 
@@ -121,8 +123,12 @@ fn is_call(words: &[Word<'_>], at: usize) -> bool {
     matches!(words[at + 1..].iter().find(blank), Some(Word::Other("(")))
 }
 
-/// The columns of a table that an expression names.
-pub(super) fn columns_used(table: &Table, text: &str) -> Vec<ColumnId> {
+/// The columns of a table that an expression reads.
+pub(super) fn columns_used(table: &Table, expr: &StoredExpr) -> Vec<ColumnId> {
+    let text = match expr {
+        StoredExpr::Identified(expr) => return expr.columns.clone(),
+        StoredExpr::Written(text) => text,
+    };
     let words = words(text);
     let mut used = Vec::new();
     for (at, word) in words.iter().enumerate() {
@@ -134,6 +140,11 @@ pub(super) fn columns_used(table: &Table, text: &str) -> Vec<ColumnId> {
         }
     }
     used
+}
+
+/// Whether an expression, if there is one, reads a column.
+pub(super) fn reads(table: &Table, expr: Option<&StoredExpr>, column: ColumnId) -> bool {
+    expr.is_some_and(|expr| columns_used(table, expr).contains(&column))
 }
 
 /// The expression with a column's name changed.
@@ -167,8 +178,12 @@ fn is_qualifier(words: &[Word<'_>], at: usize) -> bool {
     words.iter().skip(at + 1).find(blank) == Some(&Word::Other("."))
 }
 
-/// The sequences that a default names by oid.
-pub(super) fn sequences_used(text: &str) -> Vec<Id> {
+/// The sequences that a default names.
+pub(super) fn sequences_used(expr: &StoredExpr) -> Vec<Id> {
+    let text = match expr {
+        StoredExpr::Identified(expr) => return expr.relations.clone(),
+        StoredExpr::Written(text) => text,
+    };
     let after = text.split("nextval(").skip(1);
     let numbers = after.filter_map(|rest| {
         let digits = rest.find(|c: char| !c.is_ascii_digit())?;
@@ -177,60 +192,127 @@ pub(super) fn sequences_used(text: &str) -> Vec<Id> {
     numbers.collect()
 }
 
-/// The text that takes the next value of a sequence, whatever it is called.
-pub(super) fn nextval_text(sequence: Id) -> String {
-    format!("nextval({sequence}::regclass)")
+/// The expression that takes the next value of a sequence.
+pub(super) fn nextval_of(sequence: Id) -> StoredExpr {
+    let sql = format!("nextval('{sequence}'::regclass)");
+    let relations = vec![sequence];
+    StoredExpr::Identified(IdentifiedExpr { sql, columns: Vec::new(), relations, is_cast: false })
 }
 
-/// A literal name inside of `nextval('…')`, if that is all the expression is.
-fn nextval_name(text: &str) -> Option<&str> {
-    let lower = text.to_lowercase();
-    let start = "nextval('".len();
-    let inside = lower.starts_with("nextval('").then(|| &text[start..])?;
-    let end = inside.find('\'')?;
-    let rest = inside[end + 1..].to_lowercase();
-    matches!(rest.as_str(), ")" | "::regclass)").then(|| &inside[..end])
+fn written(text: &str) -> StoredExpr {
+    StoredExpr::Written(text.to_owned())
 }
 
 impl DdlContext<'_> {
-    /// The text of a DEFAULT, checked against the column's type. NULL is no default.
-    pub(super) fn default_text(&self, expr: &Expr, ty: &SqlType) -> Result<Option<String>> {
-        let mut text = expr.to_string();
-        if text.eq_ignore_ascii_case("null") {
+    /// A DEFAULT, checked against the column's type. NULL is no default; if the type has a
+    /// modifier, PostgreSQL keeps it nevertheless.
+    pub(super) fn default_expr(&self, expr: &Expr, column: &Column) -> Result<Option<StoredExpr>> {
+        let text = expr.to_string();
+        let is_plain = column.modifier.is_none() && column.ty == column.ty.bare();
+        if text.eq_ignore_ascii_case("null") && is_plain {
             return Ok(None);
         }
-        if let Some(name) = nextval_name(&text)
-            && let Ok(parts) = names::split_name(name)
-            && let Some(Relation::Sequence(sequence)) =
-                self.catalog().resolve(self.path(), &parts)?
-        {
-            text = nextval_text(sequence.id);
-        }
-        self.plan(|cx| bind_scalar(cx, &text, ty))?;
-        Ok(Some(text))
+        self.plan(|cx| bind_default(cx, &written(&text), &column.ty))?;
+        let stored = self.stored(&text, None, Some(&column.ty))?;
+        // An operator would have parentheses around it.
+        let is_null = is_plain && stored.is_identified() && stored.sql().starts_with("NULL::");
+        Ok((!is_null).then_some(stored))
     }
 
-    /// The text of a CHECK, with the columns it names. 42804 unless it is boolean.
-    pub(super) fn check_text(
+    /// The stored form of an expression that has been checked; the text itself if it has none.
+    pub(super) fn stored(
+        &self,
+        text: &str,
+        table: Option<&Table>,
+        ty: Option<&SqlType>,
+    ) -> Result<StoredExpr> {
+        let ast = braid_sql::parse_expr(text)?;
+        match self.plan(|cx| identify_expr(&ast, table, ty, cx)) {
+            Err(error) if error.state() == SqlState::FeatureNotSupported => Ok(written(text)),
+            other => other,
+        }
+    }
+
+    /// An expression of one table as one of another table, or of the same with other types: its
+    /// text with names is read again.
+    pub(super) fn restated(&self, from: &Table, expr: &StoredExpr) -> StoredExpr {
+        let catalog = self.catalog();
+        let names = CatalogNames { catalog: &catalog, path: Some(self.path()) };
+        StoredExpr::Written(names.expr(from, expr, false))
+    }
+
+    /// A CHECK, with the columns it reads. 42804 unless it is boolean.
+    pub(super) fn check_expr(
         &self,
         table: &Arc<Table>,
         expr: &Expr,
-    ) -> Result<(String, Vec<ColumnId>)> {
+    ) -> Result<(StoredExpr, Vec<ColumnId>)> {
+        let stored = self.condition(table, &expr.to_string(), "CHECK", "check constraints")?;
+        let columns = columns_used(table, &stored);
+        Ok((stored, columns))
+    }
+
+    /// The stored form of a condition. 42804 unless it is boolean.
+    fn condition(
+        &self,
+        table: &Arc<Table>,
+        text: &str,
+        word: &str,
+        clause: &'static str,
+    ) -> Result<StoredExpr> {
+        self.check_boolean(table, &written(text), word, clause)?;
+        self.stored(text, Some(table), Some(&SqlType::Bool))
+    }
+
+    /// The predicate of a partial index; none if it is `true`.
+    pub(super) fn predicate(&self, table: &Arc<Table>, expr: &Expr) -> Result<Option<StoredExpr>> {
         let text = expr.to_string();
-        self.check_boolean(table, &text, "CHECK", "check constraints")?;
-        let columns = columns_used(table, &text);
-        Ok((text, columns))
+        let bound = self.check_boolean(table, &written(&text), "WHERE", "index predicates")?;
+        if !bound.is_immutable() {
+            let message = "functions in index predicate must be marked IMMUTABLE";
+            return Err(Error::new(SqlState::InvalidObjectDefinition, message));
+        }
+        let stored = self.stored(&text, Some(table), Some(&SqlType::Bool))?;
+        Ok(Some(stored).filter(|stored| stored.sql() != "true"))
+    }
+
+    /// Reads the conditions of a table again after the type of a column has changed: operators and
+    /// casts may be others.
+    pub(super) fn restate_conditions(
+        &self,
+        old: &Table,
+        changed: &mut Table,
+        column: ColumnId,
+    ) -> Result<()> {
+        let shape = Arc::new(changed.clone());
+        for check in &mut changed.checks {
+            let expr = self.restated(old, &check.expr);
+            self.check_boolean(&shape, &expr, "CHECK", "check constraints")?;
+            if check.expr.is_identified() && check.columns.contains(&column) {
+                check.expr = self.stored(expr.sql(), Some(&shape), Some(&SqlType::Bool))?;
+            }
+        }
+        for index in &mut changed.indexes {
+            let Some(predicate) = &index.predicate else { continue };
+            if predicate.is_identified() && columns_used(old, predicate).contains(&column) {
+                let expr = self.restated(old, predicate);
+                let text = expr.sql();
+                index.predicate =
+                    Some(self.condition(&shape, text, "WHERE", "index predicates")?);
+            }
+        }
+        Ok(())
     }
 
     /// 42804 unless an expression over a table's row is boolean.
     pub(super) fn check_boolean(
         &self,
         table: &Arc<Table>,
-        text: &str,
+        expr: &StoredExpr,
         word: &str,
         clause: &'static str,
     ) -> Result<Bound> {
-        let bound = self.bind(table, text, None, clause)?;
+        let bound = self.bind(table, expr, None, clause)?;
         let ty = bound.ty();
         if matches!(ty, SqlType::Bool | SqlType::Unknown) {
             return Ok(bound);
@@ -240,17 +322,17 @@ impl DdlContext<'_> {
         Err(Error::new(SqlState::DatatypeMismatch, message))
     }
 
-    /// The text of a generated column, checked: immutable, of the column's type, of no other
+    /// The expression of a generated column, checked: immutable, of the column's type, of no other
     /// generated column.
-    pub(super) fn generated_text(
+    pub(super) fn generated_expr(
         &self,
         table: &Arc<Table>,
         expr: &Expr,
         column: &str,
         ty: &SqlType,
-    ) -> Result<String> {
+    ) -> Result<StoredExpr> {
         let text = expr.to_string();
-        for used in columns_used(table, &text) {
+        for used in columns_used(table, &written(&text)) {
             let Some(found) = table.column(used) else { continue };
             if found.generated.is_some() || found.name == column {
                 let message = format!(
@@ -261,23 +343,23 @@ impl DdlContext<'_> {
                     .detail("A generated column cannot reference another generated column."));
             }
         }
-        let bound = self.bind(table, &text, Some(ty), "column generation expressions")?;
+        let bound = self.bind(table, &written(&text), Some(ty), "column generation expressions")?;
         if !bound.is_immutable() {
             let message = "generation expression is not immutable";
             return Err(Error::new(SqlState::InvalidObjectDefinition, message));
         }
-        Ok(text)
+        self.stored(&text, Some(table), Some(ty))
     }
 
     /// An expression over a table's row.
     pub(super) fn bind(
         &self,
         table: &Arc<Table>,
-        text: &str,
+        expr: &StoredExpr,
         ty: Option<&SqlType>,
         clause: &'static str,
     ) -> Result<Bound> {
-        self.plan(|cx| bind_table_expr(cx, table, text, ty, clause))
+        self.plan(|cx| bind_table_expr(cx, table, expr, ty, clause))
     }
 
     /// The value of an expression on a row.
@@ -287,8 +369,12 @@ impl DdlContext<'_> {
     }
 
     /// The value of a default, if it is the same for every row and needs no waiting.
-    pub(super) fn constant_default(&self, text: &str, ty: &SqlType) -> Result<Option<Datum>> {
-        let bound = self.plan(|cx| bind_scalar(cx, text, ty))?;
+    pub(super) fn constant_default(
+        &self,
+        expr: &StoredExpr,
+        ty: &SqlType,
+    ) -> Result<Option<Datum>> {
+        let bound = self.plan(|cx| bind_default(cx, expr, ty))?;
         if bound.is_volatile() || bound.waits() {
             return Ok(None);
         }
@@ -309,8 +395,8 @@ mod tests {
 
     #[test]
     fn finds_sequences_in_defaults() {
-        assert_eq!(sequences_used("nextval(17::regclass) + 1"), [17]);
-        assert!(sequences_used("nextval('x')").is_empty());
-        assert_eq!(nextval_name("NEXTVAL('s'::regclass)"), Some("s"));
+        assert_eq!(sequences_used(&written("nextval(17::regclass) + 1")), [17]);
+        assert!(sequences_used(&written("nextval('x')")).is_empty());
+        assert_eq!(sequences_used(&nextval_of(18)), [18]);
     }
 }

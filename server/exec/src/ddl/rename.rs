@@ -1,7 +1,8 @@
 //! ALTER … RENAME, SET SCHEMA, OWNER TO.
 
 use braid_catalog::{
-    DATABASE_OWNER, Id, Object, Relation, Schema, Sequence, Table, View, is_virtual_schema,
+    DATABASE_OWNER, Id, Object, Relation, Schema, Sequence, StoredExpr, Table, View,
+    is_virtual_schema,
 };
 use braid_sql::ast::{AlterTarget, Ident, ObjectName, Rename, RenameKind};
 use braid_sql::fold;
@@ -116,13 +117,15 @@ fn rename_index(table: &mut Table, number: braid_catalog::IndexNumber, new: &str
     }
 }
 
-/// Changes every expression over a table's columns that is kept as text.
+/// Changes every expression over a table's columns that is kept as it was written.
 fn change_expressions(table: &mut Table, change: impl Fn(&str) -> String) {
     let checks = table.checks.iter_mut().map(|check| &mut check.expr);
     let generated = table.columns.iter_mut().filter_map(|column| column.generated.as_mut());
     let predicates = table.indexes.iter_mut().filter_map(|index| index.predicate.as_mut());
-    for text in checks.chain(generated).chain(predicates) {
-        *text = change(text);
+    for expr in checks.chain(generated).chain(predicates) {
+        if let StoredExpr::Written(text) = expr {
+            *text = change(text);
+        }
     }
 }
 

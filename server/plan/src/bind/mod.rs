@@ -45,7 +45,7 @@ pub(crate) use expr::op_name;
 pub(crate) use literal::string_of;
 pub(crate) use names::column_name;
 pub use notes::{ItemNote, Notes, Reference};
-pub use stored::{bind_assignment_cast, bind_scalar, bind_table_expr};
+pub use stored::{bind_assignment_cast, bind_default, bind_scalar, bind_table_expr};
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

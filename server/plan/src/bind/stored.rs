@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use braid_catalog::{Column, Identity, Table};
+use braid_catalog::{Column, Identity, StoredExpr, Table};
+use braid_sql::TABLE_ROW;
+use braid_sql::ast::Expr as Ast;
 use braid_types::cast::CastContext;
 use braid_types::{Datum, Error, Result, SqlState, SqlType};
 
@@ -15,14 +17,15 @@ use crate::expr::{Expr, Slot};
 use crate::layout;
 use crate::planned::PlanContext;
 
-/// An expression over no columns (a DEFAULT, a SET value), cast to `ty` as an assignment.
+/// An expression over no columns (a SET value), cast to `ty` as an assignment.
 pub fn bind_scalar(cx: &PlanContext<'_>, text: &str, ty: &SqlType) -> Result<Expr> {
+    bind_default(cx, &StoredExpr::Written(text.to_owned()), ty)
+}
+
+/// A DEFAULT, cast to `ty` as an assignment.
+pub fn bind_default(cx: &PlanContext<'_>, expr: &StoredExpr, ty: &SqlType) -> Result<Expr> {
     let mut binder = Binder::new(cx);
-    let ast = braid_sql::parse_expr(text)?;
-    let scope = Scope::default();
-    let scopes = Scopes { scope: &scope, parent: None };
-    let expr =
-        binder.stored(|this| this.expr(&ast, &mut ExprCx::plain(scopes, "DEFAULT expressions")));
+    let expr = binder.stored_expr(expr, &Scope::default(), "DEFAULT expressions");
     let expr = expr.map_err(|error| match error.state() {
         SqlState::UndefinedColumn => Error::new(
             SqlState::FeatureNotSupported,
@@ -40,13 +43,13 @@ pub fn bind_scalar(cx: &PlanContext<'_>, text: &str, ty: &SqlType) -> Result<Exp
 pub fn bind_table_expr(
     cx: &PlanContext<'_>,
     table: &Arc<Table>,
-    text: &str,
+    expr: &StoredExpr,
     ty: Option<&SqlType>,
     clause: &'static str,
 ) -> Result<Expr> {
     let mut binder = Binder::new(cx);
     let slots: Vec<Slot> = table.columns.iter().map(|_| binder.slot()).collect();
-    let mut expr = binder.table_expr(table, &slots, text, clause)?;
+    let mut expr = binder.table_expr(table, &slots, expr, clause)?;
     if let Some(ty) = ty {
         expr = binder.assign(expr, ty, "")?;
     }
@@ -81,13 +84,65 @@ impl Binder<'_> {
         &mut self,
         table: &Table,
         slots: &[Slot],
-        text: &str,
+        expr: &StoredExpr,
         clause: &'static str,
     ) -> Result<Expr> {
-        let ast = braid_sql::parse_expr(text)?;
-        let scope = self.target_row(table, None, slots);
+        let scope = match expr.is_identified() {
+            true => numbered_row(table, slots),
+            false => self.target_row(table, None, slots),
+        };
+        self.stored_expr(expr, &scope, clause)
+    }
+
+    /// A stored expression; names mean what `scope` says.
+    fn stored_expr(
+        &mut self,
+        expr: &StoredExpr,
+        scope: &Scope,
+        clause: &'static str,
+    ) -> Result<Expr> {
+        let ast = braid_sql::parse_expr(expr.sql())?;
+        let scopes = Scopes { scope, parent: None };
+        let before = std::mem::replace(&mut self.is_stored, expr.is_identified());
+        let bound = self.stored(|this| this.expr(&ast, &mut ExprCx::plain(scopes, clause)));
+        self.is_stored = before;
+        bound
+    }
+
+    /// Binds an expression that is to be stored, whose columns get the numbers of the stored form.
+    pub(crate) fn bind_to_store(
+        &mut self,
+        ast: &Ast,
+        table: Option<&Table>,
+        clause: &'static str,
+    ) -> Result<Expr> {
+        let mut scope = Scope::default();
+        if let Some(table) = table {
+            let slots: Vec<Slot> = table.columns.iter().map(|_| self.slot()).collect();
+            scope = self.target_row(table, None, &slots);
+            for (entry, column) in scope.columns.iter_mut().zip(&table.columns) {
+                entry.item = (TABLE_ROW, column.id);
+            }
+        }
         let scopes = Scopes { scope: &scope, parent: None };
-        self.stored(|this| this.expr(&ast, &mut ExprCx::plain(scopes, clause)))
+        self.stored(|this| this.expr(ast, &mut ExprCx::plain(scopes, clause)))
+    }
+
+    /// The type of an expression in its stored form.
+    pub(crate) fn stored_type(
+        &mut self,
+        expr: &StoredExpr,
+        table: Option<&Table>,
+        clause: &'static str,
+    ) -> Result<SqlType> {
+        let bound = match table {
+            None => self.stored_expr(expr, &Scope::default(), clause)?,
+            Some(table) => {
+                let slots: Vec<Slot> = table.columns.iter().map(|_| self.slot()).collect();
+                self.table_expr(table, &slots, expr, clause)?
+            }
+        };
+        Ok(bound.ty())
     }
 
     /// Casts a value to a column's type as an assignment; 42804 names the column.
@@ -134,14 +189,9 @@ impl Binder<'_> {
             let value = self.call("nextval", vec![oid])?;
             return self.assign_to(value, column);
         }
-        let Some(text) = &column.default else { return Ok(Expr::null(column.ty.clone())) };
-        let ast = braid_sql::parse_expr(text)?;
-        let scope = Scope::default();
-        let scopes = Scopes { scope: &scope, parent: None };
-        self.stored(|this| {
-            let value = this.expr(&ast, &mut ExprCx::plain(scopes, "DEFAULT expressions"))?;
-            this.assign_to(value, column)
-        })
+        let Some(expr) = &column.default else { return Ok(Expr::null(column.ty.clone())) };
+        let value = self.stored_expr(expr, &Scope::default(), "DEFAULT expressions")?;
+        self.stored(|this| this.assign_to(value, column))
     }
 
     /// Generated columns over the row written: place and expression.
@@ -152,8 +202,8 @@ impl Binder<'_> {
     ) -> Result<Vec<(usize, Expr)>> {
         let mut result = Vec::new();
         for (place, column) in table.columns.iter().enumerate() {
-            if let Some(text) = &column.generated {
-                let value = self.table_expr(table, slots, text, "column generation expressions")?;
+            if let Some(expr) = &column.generated {
+                let value = self.table_expr(table, slots, expr, "column generation expressions")?;
                 result.push((place, self.assign_to(value, column)?));
             }
         }
@@ -178,8 +228,8 @@ impl Binder<'_> {
     ) -> Result<Vec<(braid_catalog::IndexNumber, Expr)>> {
         let mut result = Vec::new();
         for index in &table.indexes {
-            if let Some(text) = &index.predicate {
-                let e = self.table_expr(table, slots, text, "index predicates")?;
+            if let Some(predicate) = &index.predicate {
+                let e = self.table_expr(table, slots, predicate, "index predicates")?;
                 result.push((index.number, self.coerce_bool(e, "WHERE")?));
             }
         }
@@ -195,6 +245,15 @@ pub(super) fn row_scope(table: &Table, alias: &str, slots: &[Slot]) -> Scope {
         entry.hidden = column.hidden;
         entry.origin = (table.id, column.id);
         scope.columns.push(entry);
+    }
+    scope
+}
+
+/// A table's row as stored expressions name it: by numbers.
+pub(crate) fn numbered_row(table: &Table, slots: &[Slot]) -> Scope {
+    let mut scope = row_scope(table, &TABLE_ROW.to_string(), slots);
+    for (entry, column) in scope.columns.iter_mut().zip(&table.columns) {
+        entry.item = (TABLE_ROW, column.id);
     }
     scope
 }

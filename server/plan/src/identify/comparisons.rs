@@ -1,6 +1,8 @@
 //! Operators, comparisons of rows, IN, LIKE and the quantified comparisons.
 
-use braid_sql::ast::{Array, BinaryOperator, Expr as Ast};
+use braid_sql::ast::{
+    Array, BinaryOperator, Expr as Ast, FunctionArg, FunctionArgExpr, FunctionArguments,
+};
 use braid_types::{Result, SqlType};
 
 use super::exprs::{boxed, unnested};
@@ -188,6 +190,15 @@ pub(super) fn custom_like(op: &str) -> BinaryOperator {
 fn row_items(e: &Ast) -> Option<Vec<&Ast>> {
     match unnested(e) {
         Ast::Tuple(items) => Some(items.iter().collect()),
+        Ast::Function(function) => {
+            let FunctionArguments::List(list) = &function.args else { return None };
+            let is_row = function.name.to_string().eq_ignore_ascii_case("row");
+            let items = list.args.iter().map(|arg| match arg {
+                FunctionArg::Unnamed(FunctionArgExpr::Expr(item)) => Some(item),
+                _ => None,
+            });
+            items.collect::<Option<Vec<_>>>().filter(|items| is_row && !items.is_empty())
+        }
         _ => None,
     }
 }

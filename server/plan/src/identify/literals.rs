@@ -1,5 +1,6 @@
 //! Literals: each is written as a value of its type, so that no setting changes what it means.
 
+use braid_catalog::undefined_relation;
 use braid_sql::ast::{CastKind, DataType, Expr as Ast, Ident, ObjectName, Value};
 use braid_types::datetime::typmod::{apply_typmod, type_name};
 use braid_types::text::{FormatSettings, parse, parse_interval_typmod, to_string};
@@ -88,7 +89,8 @@ impl Identifier<'_, '_> {
                 self.uses.entry(relation.oid()).or_default();
                 relation.oid().to_string()
             }
-            None => return Err(unstorable("a relation that is not there")),
+            None if text.parse::<u32>().is_ok() => text.to_owned(),
+            None => return Err(undefined_relation(&parts)),
         };
         cast(string(id), &SqlType::Regclass, None)
     }

@@ -1,4 +1,5 @@
-//! A view's query with ids in place of names: what `CREATE VIEW` stores.
+//! A view's query with ids in place of names: what `CREATE VIEW` stores. Expressions of tables are
+//! stored in the same form (`stored_exprs`).
 //!
 //! The query is bound once, with notes on what its names mean and which types its parts have
 //! (`bind::notes`). Then it is written again from its syntax and the notes, in the form that
@@ -20,7 +21,10 @@ mod functions;
 mod literals;
 mod operators;
 mod queries;
+mod stored_exprs;
 mod syntax;
+
+pub use stored_exprs::identify_expr;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 

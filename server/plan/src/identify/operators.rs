@@ -10,6 +10,10 @@ fn is_int(ty: &SqlType) -> bool {
     matches!(ty, SqlType::Int2 | SqlType::Int4 | SqlType::Int8)
 }
 
+fn is_exact(ty: &SqlType) -> bool {
+    is_int(ty) || matches!(ty, SqlType::Numeric(_))
+}
+
 fn is_float(ty: &SqlType) -> bool {
     matches!(ty, SqlType::Float4 | SqlType::Float8)
 }
@@ -37,6 +41,12 @@ impl Identifier<'_, '_> {
     ) -> Result<(SqlType, SqlType)> {
         let (left, right) = (left.bare(), right.bare());
         let own = (left.clone(), right.clone());
+        // PostgreSQL has no operators of real and exact numbers.
+        match (&left, &right) {
+            (SqlType::Float4, exact) if is_exact(exact) => return Ok((left, SqlType::Float8)),
+            (exact, SqlType::Float4) if is_exact(exact) => return Ok((SqlType::Float8, right)),
+            _ => {}
+        }
         if (is_int(&left) && is_int(&right)) || (is_float(&left) && is_float(&right)) {
             return Ok(own);
         }

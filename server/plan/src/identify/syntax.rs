@@ -78,15 +78,15 @@ impl Identifier<'_, '_> {
             Ast::Substring { .. } => self.substring(e)?,
             Ast::Trim { trim_where, trim_what, expr, trim_characters: None } => {
                 let what = trim_what.as_deref().filter(|what| !is_blank(what));
-                let what = what.map(|e| self.value(e, &SqlType::Text)).transpose()?;
+                let what = what.map(|e| self.known(e)).transpose()?;
                 let trim_what = what.map(boxed);
-                let expr = boxed(self.value(expr, &SqlType::Text)?);
+                let expr = boxed(self.known(expr)?);
                 let trim_where = *trim_where;
                 Ast::Trim { trim_where, trim_what, expr, trim_characters: None }
             }
             Ast::Overlay { expr, overlay_what, overlay_from, overlay_for } => Ast::Overlay {
-                expr: boxed(self.value(expr, &SqlType::Text)?),
-                overlay_what: boxed(self.value(overlay_what, &SqlType::Text)?),
+                expr: boxed(self.known(expr)?),
+                overlay_what: boxed(self.known(overlay_what)?),
                 overlay_from: boxed(self.known(overlay_from)?),
                 overlay_for: match overlay_for {
                     Some(e) => Some(boxed(self.known(e)?)),

@@ -147,7 +147,7 @@ fn insert_where(
 
 fn default_of(column: &Column) -> String {
     match (&column.default, column.owned_sequence) {
-        (Some(default), _) => format!("({default})"),
+        (Some(default), _) => format!("({})", default.sql()),
         (None, Some(sequence)) => format!("nextval({sequence}::regclass)"),
         (None, None) => "NULL".to_owned(),
     }

@@ -11,7 +11,7 @@ use super::expr::unnested;
 use super::{Printer, unprintable};
 
 /// Functions without parentheses.
-const KEYWORD_VALUES: [&str; 10] = [
+const KEYWORD_VALUES: [&str; 8] = [
     "current_date",
     "current_time",
     "current_timestamp",
@@ -19,10 +19,12 @@ const KEYWORD_VALUES: [&str; 10] = [
     "localtimestamp",
     "current_user",
     "session_user",
-    "current_schema",
-    "current_catalog",
     "current_role",
 ];
+
+/// Functions without parentheses that may have a precision in parentheses.
+const KEYWORD_TIMES: [&str; 4] =
+    ["current_time", "current_timestamp", "localtime", "localtimestamp"];
 
 impl Printer<'_> {
     /// A function's name, in quotes where a keyword would be read.
@@ -53,7 +55,10 @@ impl Printer<'_> {
                     return Ok(());
                 }
                 _ => {
-                    self.function_name(&name);
+                    match KEYWORD_TIMES.contains(&name.as_str()) {
+                        true => self.push(&name.to_uppercase()),
+                        false => self.function_name(&name),
+                    }
                     self.push("(");
                     self.arguments(list)?;
                     self.push(")");

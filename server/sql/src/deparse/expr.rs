@@ -6,7 +6,7 @@ use sqlparser::ast::{
     Value,
 };
 
-use super::parens::is_simple;
+use super::parens::{is_cast_simple, is_simple};
 use super::range::relation_id;
 use super::{INDENT_ITEM, Printer, unprintable};
 
@@ -29,12 +29,15 @@ impl Printer<'_> {
                 p.push(" OVERLAPS ");
                 p.expr(right)
             }),
+            Expr::BinaryOp { left, op, right } if is_row(left) && is_row(right) => {
+                self.push("(");
+                self.row(left)?;
+                self.push(&format!(" {} ", operator(op)));
+                self.row(right)?;
+                self.push(")");
+                Ok(())
+            }
             Expr::BinaryOp { left, op, right } => self.wrap(|p| {
-                if let (Expr::Tuple(a), Expr::Tuple(b)) = (unnested(left), unnested(right)) {
-                    p.row(a)?;
-                    p.push(&format!(" {} ", operator(op)));
-                    return p.row(b);
-                }
                 p.arg(left, e)?;
                 p.push(&format!(" {} ", operator(op)));
                 p.arg(right, e)
@@ -145,10 +148,24 @@ impl Printer<'_> {
         Ok(())
     }
 
-    fn row(&mut self, items: &[Expr]) -> Result<()> {
+    fn row(&mut self, row: &Expr) -> Result<()> {
+        let Expr::Tuple(items) = unnested(row) else { return self.expr(row) };
         self.push("ROW(");
         self.list(items)?;
         self.push(")");
+        Ok(())
+    }
+
+    /// An expression inside of a cast that is not shown.
+    pub(super) fn cast_operand(&mut self, e: &Expr) -> Result<()> {
+        let paren = self.pretty() && !is_cast_simple(unnested(e));
+        if paren {
+            self.push("(");
+        }
+        self.expr(e)?;
+        if paren {
+            self.push(")");
+        }
         Ok(())
     }
 
@@ -168,8 +185,11 @@ impl Printer<'_> {
             self.name(&ident.value);
         } else {
             let entry = ident.value.parse().ok().and_then(|label: u32| self.entries.get(&label));
-            let name = entry.and_then(|entry| entry.name.clone()).unwrap_or_default();
-            self.name(&name);
+            match entry.map(|entry| (entry.name.clone(), entry.relation.clone())) {
+                Some((Some(name), _)) => self.name(&name),
+                Some((None, relation)) => self.push(&relation),
+                None => {}
+            }
             self.push(".*");
         }
     }
@@ -311,6 +331,8 @@ impl Printer<'_> {
                 return Ok(());
             }
             self.value(&value.value)?;
+        } else if matches!(inner, Expr::Array(array) if array.elem.is_empty()) {
+            self.expr(inner)?;
         } else if is_numeric(inner) && name.starts_with("numeric(") {
             // Only the length is a cast.
             self.expr(inner)?;
@@ -331,13 +353,12 @@ impl Printer<'_> {
         conditions: &[CaseWhen],
         otherwise: Option<&Expr>,
     ) -> Result<()> {
-        let stored = self.is_stored();
         self.clause("CASE", 0, INDENT_ITEM, 0);
         if let Some(operand) = operand {
             self.push(" ");
             self.expr(operand)?;
         }
-        let blank = if stored { " " } else { "" };
+        let blank = if self.is_stored() { " " } else { "" };
         for CaseWhen { condition, result } in conditions {
             self.push(blank);
             self.clause("WHEN ", 0, 0, 0);
@@ -401,6 +422,14 @@ pub(super) fn unnested(e: &Expr) -> &Expr {
     match e {
         Expr::Nested(inner) => unnested(inner),
         e => e,
+    }
+}
+
+fn is_row(e: &Expr) -> bool {
+    match unnested(e) {
+        Expr::Tuple(_) => true,
+        Expr::Function(function) => function.name.to_string().eq_ignore_ascii_case("row"),
+        _ => false,
     }
 }
 

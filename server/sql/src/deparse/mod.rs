@@ -17,7 +17,10 @@
 //! - `ORDER BY`, `GROUP BY` and `DISTINCT ON` have numbers where they mean items of the select
 //!   list. Every item has its name. Implicit casts are written out.
 //!
-//! [`stored_text`] prints that form, [`shown_text`] the same with today's names. What is not here:
+//! An expression of a table's definition is stored in the same way: its table's row is item 1.
+//!
+//! [`stored_text`] prints that form, [`shown_text`] the same with today's names.
+//! [`stored_expr_text`] and [`shown_expr_text`] do so with an expression. What is not here:
 //! how a query gets into that form (`plan`), and what names there are (`catalog`).
 
 mod calls;
@@ -31,7 +34,7 @@ mod syntax;
 use std::collections::HashMap;
 
 use braid_types::{Error, Result, SqlState};
-use sqlparser::ast::{Ident, Query, TableAlias, TableAliasColumnDef};
+use sqlparser::ast::{Expr, Ident, Query, TableAlias, TableAliasColumnDef};
 
 use range::Entry;
 pub use range::{relation_id, using_columns};
@@ -57,11 +60,66 @@ pub struct Layout {
     pub wrap: i32,
 }
 
+impl Layout {
+    const STORED: Self = Self { pretty: false, wrap: -1 };
+}
+
 /// The stored form of a query whose names are already ids.
 pub fn stored_text(query: &Query) -> Result<String> {
-    let mut printer = Printer::new(None, Layout { pretty: false, wrap: -1 });
+    let mut printer = Printer::new(None, Layout::STORED);
     printer.query(query, None, true)?;
     Ok(printer.out)
+}
+
+/// The stored form of an expression over the row of a table, which is item 1.
+pub fn stored_expr_text(expr: &Expr) -> Result<String> {
+    let mut printer = Printer::new(None, Layout::STORED);
+    printer.expr(expr)?;
+    Ok(printer.out)
+}
+
+/// The row of a table: what item 1 of a stored expression is shown as.
+#[derive(Clone, Debug, Default)]
+pub struct RowNames {
+    /// The table as it has to be written.
+    pub table: String,
+    /// The names of its columns by number.
+    pub columns: HashMap<u16, String>,
+}
+
+/// The text of a stored expression with today's names. `is_cast`: a cast that is not shown stands
+/// around it, for which the form without spare parentheses keeps some.
+pub fn shown_expr_text(
+    expr: &Expr,
+    names: &dyn Names,
+    row: RowNames,
+    (pretty, is_cast): (bool, bool),
+) -> Result<String> {
+    let mut printer = Printer::new(Some(names), Layout { pretty, wrap: -1 });
+    let entry = Entry { relation: row.table, columns: row.columns, ..Entry::default() };
+    printer.entries.insert(TABLE_ROW, entry);
+    match is_cast {
+        true => printer.cast_operand(expr)?,
+        false => printer.expr(expr)?,
+    }
+    Ok(printer.out)
+}
+
+/// The number of the table whose row a stored expression reads.
+pub const TABLE_ROW: u32 = 1;
+
+/// Whether an index key of this expression needs no parentheses: a call of a function.
+pub fn is_call(expr: &Expr) -> bool {
+    match expr {
+        Expr::Function(_)
+        | Expr::Extract { .. }
+        | Expr::Position { .. }
+        | Expr::Substring { .. }
+        | Expr::Trim { .. }
+        | Expr::Overlay { .. } => true,
+        Expr::Nested(inner) => is_call(inner),
+        _ => false,
+    }
 }
 
 /// The text of a stored query with today's names. `columns` are the names of the view's columns.

@@ -1,6 +1,6 @@
 //! Which operands need parentheses where spare ones are left out.
 
-use sqlparser::ast::{BinaryOperator, Expr, UnaryOperator};
+use sqlparser::ast::{BinaryOperator, CastKind, DataType, Expr, UnaryOperator, Value};
 
 use super::expr::unnested;
 
@@ -49,6 +49,14 @@ pub(super) fn is_simple(e: &Expr, parent: &Expr) -> bool {
         },
         _ => true,
     }
+}
+
+/// Whether an operand of a cast needs no parentheses.
+pub(super) fn is_cast_simple(e: &Expr) -> bool {
+    let kind = CastKind::DoubleColon;
+    let expr = Box::new(Expr::value(Value::Null));
+    let parent = Expr::Cast { kind, expr, data_type: DataType::Text, format: None };
+    is_simple(e, &parent)
 }
 
 /// Whether an expression has its parts in parentheses or between words of its own.

@@ -126,10 +126,13 @@ impl Lookup for TestLookup {
     fn role_name(&self, oid: u32) -> Option<String> {
         (oid == 10).then(|| "postgres".to_owned())
     }
-    fn index_definition(&self, _: u32, _: i32) -> Option<String> {
+    fn index_definition(&self, _: u32, _: i32, _: bool) -> Option<String> {
         None
     }
-    fn constraint_definition(&self, _: u32) -> Option<String> {
+    fn expression(&self, _: &str, _: u32, _: bool) -> Option<String> {
+        None
+    }
+    fn constraint_definition(&self, _: u32, _: bool) -> Option<String> {
         None
     }
     fn view_definition(&self, _: u32, _pretty: bool, _wrap: i32) -> Option<String> {

@@ -1,0 +1,63 @@
+//! Expressions of a table's definition with ids in place of names.
+
+use std::collections::{BTreeMap, HashMap};
+
+use braid_catalog::{IdentifiedExpr, StoredExpr, Table};
+use braid_sql::TABLE_ROW;
+use braid_sql::ast::{Expr as Ast, Value};
+use braid_types::{Result, SqlType};
+
+use super::exprs::unnested;
+use super::literals::null;
+use super::{Identifier, unstorable};
+use crate::bind::Binder;
+use crate::planned::PlanContext;
+
+/// The stored form of an expression over the row of a table, or over nothing. A literal without a
+/// type gets `ty`; a cast to that type is not written, since binding makes it. 0A000 if the
+/// expression has a form that cannot be stored so.
+pub fn identify_expr(
+    ast: &Ast,
+    table: Option<&Table>,
+    ty: Option<&SqlType>,
+    cx: &PlanContext<'_>,
+) -> Result<StoredExpr> {
+    braid_sql::deep_stack(|| {
+        let clause = "stored expressions";
+        let mut binder = Binder::new(cx).noting(None);
+        let bound = binder.bind_to_store(ast, table, clause)?.ty();
+        let notes = binder.take_notes();
+        let mut identifier = Identifier {
+            cx,
+            binder,
+            notes: &notes,
+            uses: BTreeMap::new(),
+            relations: HashMap::new(),
+        };
+        // No relation has the id 0: the table itself is not one of those that are named.
+        identifier.relations.insert(TABLE_ROW, 0);
+        let syntax = identifier.typed(ast, &bound, ty)?;
+        let mut uses = identifier.uses;
+        let columns = uses.remove(&0).unwrap_or_default().into_iter().collect();
+        let relations = uses.into_keys().collect();
+        let sql = braid_sql::stored_expr_text(&syntax)?;
+        let is_cast = ty.is_some_and(|ty| *ty != bound) && bound != SqlType::Unknown;
+        let stored = StoredExpr::Identified(IdentifiedExpr { sql, columns, relations, is_cast });
+        let wanted = if bound == SqlType::Unknown { ty.unwrap_or(&SqlType::Text) } else { &bound };
+        let again = Binder::new(cx).stored_type(&stored, table, clause);
+        match again {
+            Ok(again) if again.same_base(wanted) => Ok(stored),
+            _ => Err(unstorable("an expression whose type depends on its names")),
+        }
+    })
+}
+
+impl Identifier<'_, '_> {
+    fn typed(&mut self, ast: &Ast, own: &SqlType, ty: Option<&SqlType>) -> Result<Ast> {
+        match (unnested(ast), ty) {
+            (Ast::Value(value), Some(ty)) if value.value == Value::Null => null(&ty.bare()),
+            (e, Some(ty)) if *own == SqlType::Unknown => self.value(e, &ty.bare()),
+            (e, _) => self.known(e),
+        }
+    }
+}
