@@ -113,6 +113,17 @@ pub struct Start {
     #[arg(long, env = "BRAID_MEMORY_LIMIT", value_name = "SIZE", value_parser = memory::parse_size)]
     pub memory_limit: Option<u64>,
 
+    /// Notifications that may wait for one session that does not read them, such as 64MB; then the
+    /// session is ended
+    #[arg(long, env = "BRAID_NOTIFY_QUEUE", value_name = "SIZE", default_value = "64MB",
+        value_parser = memory::parse_size)]
+    pub notify_queue: u64,
+
+    /// How often notifications of other gateways are looked for, over TiKV
+    #[arg(long, env = "BRAID_NOTIFY_POLL_INTERVAL", value_name = "TIME", default_value = "100ms",
+        value_parser = parse_duration)]
+    pub notify_poll_interval: Duration,
+
     /// Bench aid: wait this long at every round trip, as a remote store would make us
     #[arg(long, env = "BRAID_SIMULATE_RTT", value_name = "TIME", value_parser = parse_duration)]
     pub simulate_rtt: Option<Duration>,

@@ -27,6 +27,9 @@ const CLUSTER_PAUSE: Duration = Duration::from_secs(1);
 /// A cluster that stays away is said to do so this often.
 const SAID_AGAIN: Duration = Duration::from_secs(10);
 
+/// The shortest `--notify-poll-interval`.
+const NOTIFY_POLL_MIN: Duration = Duration::from_millis(1);
+
 /// Address space for the stack of each thread that runs statements. Memory is taken only as far as
 /// it is used: plans and expressions are walked, run and dropped by recursion, and this is enough
 /// for the deepest that the parser and the planner let through.
@@ -185,6 +188,8 @@ async fn open(options: &Start, tls: bool, watched: &Watched) -> Result<Arc<Serve
         message_bytes_max: options.max_message_bytes as usize,
         tls,
         insecure: options.insecure,
+        notify_queue_bytes_max: usize::try_from(options.notify_queue).unwrap_or(usize::MAX),
+        notify_poll_interval: options.notify_poll_interval.max(NOTIFY_POLL_MIN),
         memory_limit_bytes: options.memory_limit.unwrap_or_else(memory::default_limit_bytes),
     };
     open_server(kv, server, &mut wait).await

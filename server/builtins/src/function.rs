@@ -74,6 +74,8 @@ pub enum Special {
     BlockingPids,
     /// `braid_commit_status(uuid)`
     CommitStatus,
+    /// `pg_notify(text, text)`
+    Notify,
     /// `pg_advisory_lock` and the others of its family.
     Advisory(Advisory),
 }
@@ -179,6 +181,14 @@ pub trait Environment: Send + Sync {
     fn backend_pid(&self) -> i32;
     /// The client's address, if it has one.
     fn client_addr(&self) -> Option<String>;
+    /// The channels that this session listens to, in the order of its LISTENs.
+    fn listening_channels(&self) -> Vec<String> {
+        Vec::new()
+    }
+    /// The filled part of the fullest queue of notifications, from 0 to 1.
+    fn notification_queue_usage(&self) -> f64 {
+        0.0
+    }
     /// Names and definitions by oid.
     fn lookup(&self) -> &dyn Lookup;
 }

@@ -231,5 +231,7 @@ pub(crate) fn register(registry: &mut Registry) {
          baredesc text",
         |_| rows(braid_sql::keywords().into_iter().map(keyword)),
     );
-    registry.set("pg_listening_channels() -> text", |_| rows(std::iter::empty()));
+    registry.set("pg_listening_channels() -> text", |c| {
+        column(c.env.listening_channels().into_iter().map(Datum::text).collect())
+    });
 }

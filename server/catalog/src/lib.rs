@@ -6,6 +6,7 @@
 //!        └──draft(txn)──▶ Draft ─┘ a transaction's own changes, flushed at its commit
 //!   Sequences     counters outside of transactions
 //!   commit_tokens what became of transactions whose client did not hear it
+//!   notifications what gateways tell each other by NOTIFY
 //!   VirtualTable  pg_catalog, information_schema, braid_internal: computed from a Catalog
 //! ```
 //!
@@ -32,6 +33,7 @@ mod interleave_path;
 mod key_names;
 mod lookup;
 pub mod names;
+mod notifications;
 mod privilege;
 mod resolve;
 mod sequence;
@@ -61,6 +63,10 @@ pub use interleave::owner_of;
 pub use interleave_path::{KeyPath, path_shape};
 pub use key_names::CatalogKeyNames;
 pub use lookup::CatalogLookup;
+pub use notifications::{
+    NOTIFICATION_RETENTION, NotificationRow, append_notifications, newest_notification,
+    notification_rows, remove_old_notifications,
+};
 pub use privilege::{Object, PUBLIC, TABLE_PRIVILEGES, privilege_letter};
 pub use resolve::{Relation, SearchPath, undefined_relation};
 pub use sequence::{SequenceError, SequenceValues, Sequences, fresh_counter};

@@ -11,6 +11,8 @@
 //!                /6/3/duty        the gateway that has a duty
 //!                /6/4             a number that changes with the stored statistics
 //! 7  backfill    /7/1/table id/index  the first row that is not done
+//! 8  notification  /8/1/number   notifications of a transaction, in the order of commits
+//!                /8/2             a lock: its holder has the next number
 //! 9  dropped     /9/1/data/index  a range that nobody uses any more, as JSON
 //! ```
 
@@ -27,6 +29,7 @@ pub(crate) const COUNTERS: u32 = 4;
 pub(crate) const COMMITS: u32 = 5;
 pub(crate) const GATEWAYS: u32 = 6;
 pub(crate) const BACKFILLS: u32 = 7;
+pub(crate) const NOTIFICATIONS: u32 = 8;
 pub(crate) const DROPPED: u32 = 9;
 
 /// The name of a system table; `None` if that number is none.
@@ -39,6 +42,7 @@ pub(crate) fn system_table_name(table: u32) -> Option<&'static str> {
         COMMITS => "system.commit",
         GATEWAYS => "system.gateway",
         BACKFILLS => "system.backfill",
+        NOTIFICATIONS => "system.notification",
         DROPPED => "system.dropped",
         _ => return None,
     })
@@ -103,6 +107,22 @@ pub(crate) fn marks_span() -> Span {
 
 pub(crate) fn duties_span() -> Span {
     Span::prefix(key::index_prefix(GATEWAYS, 3))
+}
+
+/// Where the notifications with a number lie.
+pub(crate) fn notification_key(number: u64) -> Key {
+    numbered(NOTIFICATIONS, number.cast_signed())
+}
+
+/// The numbers after this one.
+pub(crate) fn notifications_after(number: u64) -> Span {
+    let all = Span::prefix(key::index_prefix(NOTIFICATIONS, 1));
+    Span { start: notification_key(number.saturating_add(1)), ..all }
+}
+
+/// What is locked before a number is taken.
+pub(crate) fn notification_lock_key() -> Key {
+    key::index_prefix(NOTIFICATIONS, 2)
 }
 
 fn of_gateway(index: u16, gateway: u64) -> Key {

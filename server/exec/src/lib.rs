@@ -22,6 +22,7 @@ mod errors;
 mod execution;
 mod explain;
 mod memory;
+mod notifications;
 mod operator;
 mod predict;
 pub mod rows;
@@ -34,5 +35,8 @@ pub use duplicate::duplicate_key;
 pub use errors::from_kv;
 pub use execution::Execution;
 pub use memory::{Memory, MemoryPool};
-pub use operator::{check_left, foreign_key_changed, has_left_on};
+pub use notifications::{
+    Listening, Notification, PendingNotifications, change_listening, notify, pending_notifications,
+};
+pub use operator::{check_left, foreign_key_changed, has_left_checks, has_left_on};
 pub use predict::{Dependency, StatementSpans, predict_spans};

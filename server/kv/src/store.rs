@@ -124,6 +124,13 @@ pub struct NewKey {
 /// One key's final state. `None` deletes it.
 pub type Write = (Arc<[u8]>, Option<Value>);
 
+/// Learns of commits in their order.
+pub trait CommitObserver: Send + Sync {
+    /// The transaction is committed and visible. Runs on the committer's thread, so it must be
+    /// short and must not wait.
+    fn committed(&self, at: Timestamp);
+}
+
 /// Everything that a store needs to commit a transaction.
 pub struct CommitRequest {
     /// The transaction; the store releases its locks afterwards.
@@ -149,6 +156,9 @@ pub struct CommitRequest {
     /// Before which point of time it has to take place; later it is a retry (`schema_changed`).
     /// Kept until the outcome is decided. Only stores with a clock mind it.
     pub fence: Option<Arc<dyn CommitFence>>,
+    /// Called before the commit is acknowledged, in the order of commits. Only a store whose
+    /// commits all pass through this process calls it, one without a clock.
+    pub observer: Option<Arc<dyn CommitObserver>>,
 }
 
 /// What became of a commit.

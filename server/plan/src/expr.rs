@@ -426,9 +426,10 @@ impl Expr {
         })
     }
 
-    /// Whether evaluating it may take or give back an advisory lock.
-    pub fn takes_locks(&self) -> bool {
-        self.any(&mut |e| matches!(e.special(), Some(Special::Advisory(_))))
+    /// Whether each evaluation may take or give back an advisory lock, or send a notification: it
+    /// must be made for rows that are wanted only.
+    pub fn acts_per_row(&self) -> bool {
+        self.any(&mut |e| matches!(e.special(), Some(Special::Advisory(_) | Special::Notify)))
     }
 
     /// The special function called here (not below), if it is one.

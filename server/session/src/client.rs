@@ -151,6 +151,8 @@ pub trait Client: Send {
     fn portal_suspended(&mut self);
     /// NoticeResponse.
     fn notice(&mut self, notice: &Notice);
+    /// NotificationResponse.
+    fn notification(&mut self, pid: i32, channel: &str, payload: &str);
     /// ParameterStatus.
     fn parameter_status(&mut self, name: &str, value: &str);
     /// CopyInResponse, with that many columns, all of them text or binary.

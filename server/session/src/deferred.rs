@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use braid_catalog::{Catalog, ForeignKey, Id, SearchPath, Table};
-use braid_exec::{check_left, foreign_key_changed, from_kv};
+use braid_exec::{check_left, foreign_key_changed, from_kv, has_left_checks};
 use braid_kv::{Conflict, Error as Kv, TxnOptions};
 use braid_sql::ast::ObjectName;
 use braid_types::{Error, Result, SqlState};
@@ -19,7 +19,7 @@ use crate::transaction::{Block, Open};
 impl Session {
     /// Makes every check that is still owed; the error is the transaction's.
     pub(crate) async fn check_deferred(&mut self, open: &Open) -> Result<()> {
-        if open.txn.left().is_empty() {
+        if !has_left_checks(&open.txn) {
             return Ok(());
         }
         let seq = open.txn.next_statement();

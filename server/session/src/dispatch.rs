@@ -4,6 +4,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use braid_exec::Listening;
 use braid_exec::ddl::{self, DdlContext};
 use braid_sql::ast::{
     DiscardKind, Execute, Prepare, Reset, Set, SetScope, SetValue, SettingChange, ShowTarget,
@@ -274,10 +275,22 @@ impl Session {
             }
             Statement::Close(target) => return self.close_cursor(target),
             Statement::LockTable(_) => return Err(Error::unsupported("LOCK TABLE")),
-            Statement::Listen(_) => return Err(Error::unsupported("LISTEN")),
-            Statement::Notify { .. } => return Err(Error::unsupported("NOTIFY")),
-            // Nobody listens, so nothing is left to do.
-            Statement::Unlisten(_) => "UNLISTEN",
+            Statement::Listen(channel) => {
+                self.change_listening(Listening::Start(braid_sql::fold(channel)));
+                "LISTEN"
+            }
+            Statement::Unlisten(None) => {
+                self.change_listening(Listening::StopAll);
+                "UNLISTEN"
+            }
+            Statement::Unlisten(Some(channel)) => {
+                self.change_listening(Listening::Stop(braid_sql::fold(channel)));
+                "UNLISTEN"
+            }
+            Statement::Notify { channel, payload } => {
+                self.notify(&braid_sql::fold(channel), payload.as_deref().unwrap_or(""))?;
+                "NOTIFY"
+            }
             Statement::NoOp(command) => command,
             _ => return Err(Error::unsupported("this statement")),
         };
@@ -513,6 +526,7 @@ impl Session {
         self.note_prepared();
         self.shared.sequences.lock().clear();
         self.shared.advisory.discard();
+        self.server.hub.leave(&self.shared.inbox);
         let mut state = self.shared.state.lock();
         for name in ["role", "session_authorization", "is_superuser"] {
             state.settings.set_identity(name, None, false);

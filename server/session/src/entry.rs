@@ -43,6 +43,8 @@ pub(crate) struct SessionEntry {
     pub queue: Arc<Queue>,
     running: AtomicBool,
     ending: AtomicBool,
+    /// What the client is told at the end, unless an administrator has ended the session.
+    end_reason: Mutex<Option<Error>>,
     end: Notify,
 }
 
@@ -66,6 +68,7 @@ impl SessionEntry {
             queue: Arc::default(),
             running: AtomicBool::new(false),
             ending: AtomicBool::new(false),
+            end_reason: Mutex::default(),
             end: Notify::new(),
         }
     }
@@ -127,6 +130,17 @@ impl SessionEntry {
     pub(crate) fn ask_to_end(&self) {
         self.ending.store(true, Ordering::Release);
         self.end.notify_one();
+    }
+
+    /// Ends the session with this error once its statement is done.
+    pub(crate) fn end_with(&self, error: Error) {
+        self.end_reason.lock().get_or_insert(error);
+        self.ask_to_end();
+    }
+
+    /// What the client is told at the end.
+    pub(crate) fn end_error(&self) -> Error {
+        self.end_reason.lock().clone().unwrap_or_else(ended)
     }
 
     /// Ends the session and its statement.

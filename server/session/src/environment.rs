@@ -66,6 +66,15 @@ impl Environment for StatementEnvironment {
         self.shared.entry.peer.map(|peer| peer.ip().to_string())
     }
 
+    fn listening_channels(&self) -> Vec<String> {
+        self.shared.inbox.channels()
+    }
+
+    fn notification_queue_usage(&self) -> f64 {
+        let (bytes, bytes_max) = self.shared.server.hub.fullest();
+        bytes as f64 / bytes_max.max(1) as f64
+    }
+
     fn lookup(&self) -> &dyn Lookup {
         &*self.lookup
     }

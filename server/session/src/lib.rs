@@ -42,6 +42,7 @@ mod group;
 mod identity;
 mod left_over;
 mod metrics;
+mod notify;
 mod options;
 mod plan_cache;
 mod planning;

@@ -23,7 +23,7 @@ use crate::client::{Client, Formats};
 use crate::deadline::Reruns;
 use crate::errors::is_retryable;
 use crate::portal::{Portal, Run};
-use crate::prepared::{Prepared, is_planned};
+use crate::prepared::{Prepared, is_repeatable};
 use crate::run::Ended;
 use crate::session::Session;
 use crate::transaction::Block;
@@ -54,7 +54,7 @@ const STEPS_MAX: usize = 1000;
 impl Step {
     /// Whether it only says what the transaction is to be like, before anything is done in it.
     fn is_frame(&self) -> bool {
-        self.prepared.statement().is_some_and(|statement| !is_planned(statement))
+        self.prepared.statement().is_some_and(|statement| !is_repeatable(statement))
     }
 }
 
@@ -90,9 +90,9 @@ impl Replay {
         let is_begin = matches!(statement, Statement::Begin(_));
         match block {
             Block::None if is_begin => true,
-            Block::None => is_planned(statement),
+            Block::None => is_repeatable(statement),
             Block::Active if !self.begins || is_begin => false,
-            Block::Active if is_planned(statement) => true,
+            Block::Active if is_repeatable(statement) => true,
             Block::Active => {
                 // A savepoint in the middle could not be rolled back to after a failure.
                 let is_start = self.steps.iter().all(Step::is_frame);

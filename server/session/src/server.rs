@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
 
 use braid_catalog::{Catalog, CatalogCache, Gateways, Object, Sequences, bootstrap};
 use braid_exec::{MemoryPool, from_kv};
@@ -25,6 +26,7 @@ use crate::gateways::{finish_for_others, follow_statistics, remove_unfinished};
 use crate::identity::check_start;
 use crate::left_over::remove_left_over;
 use crate::metrics::Metric;
+use crate::notify::{Hub, follow_notifications, sweep_notifications};
 use crate::options::SessionOptions;
 use crate::plan_cache::PlanCache;
 use crate::session::Session;
@@ -42,6 +44,10 @@ pub struct ServerOptions {
     pub insecure: bool,
     /// Bytes that all statements together may use; 0: no limit.
     pub memory_limit_bytes: u64,
+    /// `notify_queue_bytes_max`: bytes of notifications that may wait for one session.
+    pub notify_queue_bytes_max: usize,
+    /// `notify_poll_interval`: how often notifications of other gateways are looked for.
+    pub notify_poll_interval: Duration,
 }
 
 impl Default for ServerOptions {
@@ -52,6 +58,8 @@ impl Default for ServerOptions {
             tls: false,
             insecure: false,
             memory_limit_bytes: 0,
+            notify_queue_bytes_max: 64 << 20,
+            notify_poll_interval: Duration::from_millis(100),
         }
     }
 }
@@ -87,6 +95,14 @@ pub(crate) struct Counters {
     pub refused: AtomicU64,
 }
 
+/// Where the numbers of a gateway's sessions begin, far from those of most other gateways: a
+/// notification tells its receivers the number of its sender.
+fn first_pid(gateway: u64) -> i32 {
+    const APART: u64 = 1 << 20;
+    let block = gateway % (i32::MAX as u64 / APART);
+    i32::try_from(block * APART).unwrap_or(0) + 1
+}
+
 /// A server: everything that sessions share.
 pub struct Server {
     pub(crate) kv: Kv,
@@ -99,6 +115,7 @@ pub struct Server {
     pub(crate) options: ServerOptions,
     pub(crate) counters: Counters,
     pub(crate) compute: Arc<Pool>,
+    pub(crate) hub: Arc<Hub>,
     sessions: Mutex<HashMap<i32, Arc<SessionEntry>>>,
     admitted: AtomicUsize,
     next_pid: AtomicI32,
@@ -129,6 +146,7 @@ impl Server {
         }
         catalog.load_statistics(&kv).await.map_err(from_kv)?;
         let sequences = Sequences::new(kv.clone());
+        let first_pid = if gateways.is_shared() { first_pid(number) } else { 1 };
         let server = Arc::new(Server {
             kv,
             catalog,
@@ -136,12 +154,13 @@ impl Server {
             sequences,
             plans: PlanCache::default(),
             memory: MemoryPool::new(options.memory_limit_bytes),
+            hub: Hub::new(options.notify_queue_bytes_max),
             options,
             counters: Counters::default(),
             compute: Pool::new(),
             sessions: Mutex::default(),
             admitted: AtomicUsize::new(0),
-            next_pid: AtomicI32::new(1),
+            next_pid: AtomicI32::new(first_pid),
             ready: AtomicBool::new(false),
             ending: AtomicBool::new(false),
             seed,
@@ -152,6 +171,8 @@ impl Server {
         if server.gateways.is_shared() {
             tokio::spawn(finish_for_others(Arc::downgrade(&server)));
             tokio::spawn(follow_statistics(Arc::downgrade(&server)));
+            tokio::spawn(follow_notifications(Arc::downgrade(&server)));
+            tokio::spawn(sweep_notifications(Arc::downgrade(&server)));
         }
         Ok(server)
     }

@@ -15,6 +15,7 @@ pub(crate) fn collect(server: &Server) -> Vec<Metric> {
         "Rows that backfills of this process are done with.",
         server.catalog.backfilled() as f64,
     ));
+    all.extend(notifications(server));
     all.extend(server.kv.store().own_metrics().into_iter().flat_map(Metric::of_store));
     all
 }
@@ -51,6 +52,32 @@ fn sessions(server: &Server) -> Vec<Metric> {
             "braid_statement_memory_bytes",
             "Memory reserved by statements of more than 256 KiB, in chunks of 1 MiB.",
             server.memory.used_bytes() as f64,
+        ),
+    ]
+}
+
+fn notifications(server: &Server) -> Vec<Metric> {
+    let hub = &server.hub;
+    vec![
+        Metric::counter(
+            "braid_notifications_sent_total",
+            "Notifications that transactions of this process have sent.",
+            hub.sent.load(Relaxed) as f64,
+        ),
+        Metric::counter(
+            "braid_notifications_delivered_total",
+            "Notifications that were put into the queue of a listening session.",
+            hub.delivered.load(Relaxed) as f64,
+        ),
+        Metric::gauge(
+            "braid_notification_channels",
+            "Channels that sessions listen to, each counted for each session.",
+            hub.channels() as f64,
+        ),
+        Metric::gauge(
+            "braid_notification_queue_bytes",
+            "Bytes that wait for the listening session for which most wait.",
+            hub.fullest().0 as f64,
         ),
     ]
 }

@@ -12,9 +12,10 @@ use rustc_hash::FxHashMap;
 use tokio::time::Instant;
 
 use crate::client::{Client, Notice, Severity};
-use crate::entry::{Ender, SessionEntry, ended};
+use crate::entry::{Ender, SessionEntry};
 use crate::group::GroupState;
 use crate::identity::may_start_with;
+use crate::notify::Inbox;
 use crate::options::SessionOptions;
 use crate::plan_cache::PlanKey;
 use crate::portal::Portal;
@@ -135,6 +136,7 @@ impl Session {
         let group = GroupState::new(entry.queue.clone());
         let shared = Arc::new(Shared {
             server: server.clone(),
+            inbox: Inbox::new(entry.clone(), database.id),
             entry,
             role: role.id,
             superuser: role.superuser,
@@ -214,9 +216,10 @@ impl Session {
         self.shared.entry.activity.lock().application_name = name;
     }
 
-    /// 57P01 if the session has been asked to end.
+    /// 57P01, or another reason, if the session has been asked to end.
     pub fn check_end(&self) -> Result<()> {
-        if self.shared.entry.is_ending() { Err(ended()) } else { Ok(()) }
+        let entry = &self.shared.entry;
+        if entry.is_ending() { Err(entry.end_error()) } else { Ok(()) }
     }
 
     /// Ends this session from outside, while it works.
@@ -225,7 +228,7 @@ impl Session {
     }
 
     /// Waits until the session is asked to end.
-    pub async fn end_signal(&mut self) {
+    pub async fn end_signal(&self) {
         self.shared.entry.end_signal().await;
     }
 
@@ -314,6 +317,7 @@ impl Drop for Session {
     fn drop(&mut self) {
         self.shared.entry.queue.abort();
         self.shared.advisory.end_session();
+        self.server.hub.leave(&self.shared.inbox);
         self.server.forget(self.shared.entry.pid);
     }
 }

@@ -18,6 +18,7 @@ use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 
 use crate::entry::SessionEntry;
+use crate::notify::Inbox;
 use crate::server::Server;
 use crate::settings::{Access, Kind, Settings, is_identity, real_text, settings};
 
@@ -69,6 +70,8 @@ pub(crate) struct Shared {
     pub state: Mutex<State>,
     pub sequences: Mutex<SequenceValues>,
     pub advisory: AdvisoryLocks,
+    /// Notifications for the client.
+    pub inbox: Arc<Inbox>,
 }
 
 fn on_off(on: bool) -> String {

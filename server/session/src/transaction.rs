@@ -388,6 +388,7 @@ impl Session {
             self.shared.record_token(&open.txn, token).await?;
         }
         open.txn.set_lock_timeout(self.commit_lock_timeout());
+        let announcement = self.announce(&open.txn).await?;
         // Others may wait for this commit, or be part of the same one.
         work::return_home().await;
         let outcome = match keep_locks {
@@ -395,6 +396,9 @@ impl Session {
             false => open.txn.commit().await,
         };
         drop(pending);
+        if let (Ok(CommitOutcome::Committed(_)), Some(announcement)) = (&outcome, announcement) {
+            self.announced(announcement).await;
+        }
         match (outcome, token) {
             (Err(Kv::Duplicate { key, .. }), Some(token)) if key == token_key(token) => {
                 Err(self.shared.token_used(token).await)

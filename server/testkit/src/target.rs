@@ -1,8 +1,10 @@
 //! What a test talks to: a `braid` of its own, or a server that an environment variable names.
 
+use std::future::poll_fn;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use tokio_postgres::{Client, NoTls, SimpleQueryMessage};
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use tokio_postgres::{AsyncMessage, Client, NoTls, Notification, SimpleQueryMessage};
 
 use crate::server::{Config, Server};
 
@@ -96,12 +98,22 @@ impl Database {
     /// # Panics
     /// If the server refuses.
     pub async fn connect(&self) -> Client {
-        let client = connect(&self.url, Some(&self.name)).await;
+        self.connect_listening().await.0
+    }
+
+    /// The same, with the notifications that it receives.
+    ///
+    /// # Panics
+    /// If the server refuses.
+    pub async fn connect_listening(&self) -> (Client, UnboundedReceiver<Notification>) {
+        let connected = try_connect_listening(&self.url, Some(&self.name)).await;
+        let (client, notifications) =
+            connected.unwrap_or_else(|error| panic!("cannot connect: {error:?}"));
         if self.is_postgres {
             let settings = "SET TIME ZONE 'UTC'; SET default_transaction_isolation = serializable";
             client.batch_execute(settings).await.expect("settings of a session");
         }
-        client
+        (client, notifications)
     }
 
     /// Removes it, if nobody is connected; what stays goes with the server.
@@ -125,16 +137,30 @@ pub async fn try_connect(
     url: &str,
     database: Option<&str>,
 ) -> Result<Client, tokio_postgres::Error> {
+    try_connect_listening(url, database).await.map(|(client, _)| client)
+}
+
+/// As [`try_connect`], with the notifications that the connection receives.
+pub async fn try_connect_listening(
+    url: &str,
+    database: Option<&str>,
+) -> Result<(Client, UnboundedReceiver<Notification>), tokio_postgres::Error> {
     let mut config: tokio_postgres::Config = url.parse()?;
     if let Some(database) = database {
         config.dbname(database);
     }
-    let (client, connection) = config.connect(NoTls).await?;
+    let (client, mut connection) = config.connect(NoTls).await?;
+    let (sender, receiver) = unbounded_channel();
     tokio::spawn(async move {
         // The client sees the same failure on its next call.
-        let _ = connection.await;
+        while let Some(Ok(message)) = poll_fn(|cx| connection.poll_message(cx)).await {
+            if let AsyncMessage::Notification(notification) = message {
+                // Most tests do not look.
+                let _ = sender.send(notification);
+            }
+        }
     });
-    Ok(client)
+    Ok((client, receiver))
 }
 
 /// The first column of a query's rows, NULLs left out.

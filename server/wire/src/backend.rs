@@ -151,6 +151,15 @@ pub(crate) fn notice(out: &mut Vec<u8>, notice: &Notice) {
     fields(out, b'N', notice.severity.as_str(), &notice.fields);
 }
 
+/// NotificationResponse, of the session with that number.
+pub(crate) fn notification(out: &mut Vec<u8>, pid: i32, channel: &str, payload: &str) {
+    let at = begin(out, b'A');
+    out.extend_from_slice(&pid.to_be_bytes());
+    put_text(out, channel);
+    put_text(out, payload);
+    end(out, at);
+}
+
 /// ErrorResponse; `severity` is `ERROR`, or `FATAL` if the connection ends.
 pub(crate) fn error(out: &mut Vec<u8>, severity: &str, error: &Error) {
     fields(out, b'E', severity, error);

@@ -260,6 +260,10 @@ impl Client for Channel {
         backend::notice(&mut self.out, notice);
     }
 
+    fn notification(&mut self, pid: i32, channel: &str, payload: &str) {
+        backend::notification(&mut self.out, pid, channel, payload);
+    }
+
     fn parameter_status(&mut self, name: &str, value: &str) {
         backend::parameter_status(&mut self.out, name, value);
     }

@@ -4,6 +4,7 @@
 //! Query ───────────► session.simple ──► results ── ReadyForQuery ── flush
 //! Parse, Bind, … ──► session.*      ──► replies, kept in the buffer
 //! Sync ────────────► session.sync   ──► (commit) ── ReadyForQuery ── flush
+//! nothing, between two transactions ──► notifications ── flush
 //! an error in the extended protocol: ErrorResponse ── flush, then all up to Sync is skipped
 //! ```
 //!
@@ -28,13 +29,20 @@ enum Next {
 /// Serves a session until one side ends it. The error returned is to be sent as FATAL.
 pub(crate) async fn serve(channel: &mut Channel, session: &mut Session) -> Result<()> {
     let mut skipping = false;
+    // Inside a batch of the extended protocol nothing leaves that its client has not asked for.
+    let mut in_batch = false;
     let (watch, ender) = (channel.watch(), session.ender());
     loop {
-        let frame = match next_frame(channel, session).await {
+        let frame = match next_frame(channel, session, in_batch).await {
             Ok(Some(frame)) => frame,
             Ok(None) => return Ok(()),
             Err(error) if error.state() == SqlState::ConnectionFailure => return Ok(()),
             Err(error) => return Err(error),
+        };
+        in_batch = match frame.kind {
+            b'Q' | b'S' => false,
+            b'P' | b'B' | b'D' | b'E' | b'C' | b'H' => true,
+            _ => in_batch,
         };
         if skipping && !matches!(frame.kind, b'S' | b'X') {
             continue;
@@ -67,13 +75,20 @@ async fn unless_gone(
 }
 
 /// Waits for a whole message; `None` if the client has left.
-async fn next_frame(channel: &mut Channel, session: &mut Session) -> Result<Option<Frame>> {
+async fn next_frame(
+    channel: &mut Channel,
+    session: &Session,
+    in_batch: bool,
+) -> Result<Option<Frame>> {
     loop {
         if let Some(frame) = channel.frame()? {
             return Ok(Some(frame));
         }
         session.check_end()?;
         channel.shrink();
+        if !in_batch && !notify(channel, session).await {
+            return Ok(None);
+        }
         let idle = session.idle_limit();
         tokio::select! {
             biased;
@@ -83,6 +98,7 @@ async fn next_frame(channel: &mut Channel, session: &mut Session) -> Result<Opti
                 Ok(false) | Err(_) => return Ok(None),
             },
             () = session.end_signal() => {}
+            () = session.notified(), if !in_batch => {}
             () = sleep(idle.as_ref().map(|limit| limit.after)) => {
                 if let Some(limit) = idle {
                     return Err(limit.error);
@@ -220,8 +236,22 @@ fn report(channel: &mut Channel, error: &Error) -> Result<()> {
     Ok(())
 }
 
+/// Sends the notifications that wait, if the session is between two transactions; false if the
+/// client is gone.
+async fn notify(channel: &mut Channel, session: &Session) -> bool {
+    while session.send_notifications(channel) {
+        if channel.send().await.is_err() {
+            return false;
+        }
+    }
+    true
+}
+
 async fn ready(channel: &mut Channel, session: &mut Session) -> Result<Next> {
     session.report_settings(channel);
+    if !notify(channel, session).await {
+        return Ok(Next::End);
+    }
     backend::ready_for_query(channel.out(), session.status().as_byte());
     Ok(sent(channel).await)
 }

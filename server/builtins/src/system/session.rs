@@ -95,6 +95,9 @@ pub(super) fn register(registry: &mut Registry) {
     });
     registry.add("inet_server_addr() -> text stable", |_| Ok(Datum::Null));
     registry.add("inet_client_port|inet_server_port() -> int4 stable", |_| Ok(Datum::Null));
+    registry.add("pg_notification_queue_usage() -> float8 volatile", |c| {
+        Ok(Datum::Float(c.env.notification_queue_usage()))
+    });
     registry.add("pg_my_temp_schema() -> oid stable", |_| Ok(Datum::Int(0)));
     registry.add("pg_is_other_temp_schema(oid) -> bool stable", |_| Ok(Datum::Bool(false)));
     registry.add("pg_trigger_depth() -> int4 stable", |_| Ok(Datum::Int(0)));
@@ -136,6 +139,7 @@ fn register_advisory(registry: &mut Registry) {
 
 fn register_specials(registry: &mut Registry) {
     register_advisory(registry);
+    registry.special("pg_notify(text, text) -> void volatile lax", Special::Notify);
     registry.special("pg_blocking_pids(int4) -> int4[] volatile", Special::BlockingPids);
     registry.special("nextval(regclass) -> int8 volatile", Special::Nextval);
     registry.special("currval(regclass) -> int8 volatile", Special::Currval);

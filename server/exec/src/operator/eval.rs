@@ -20,6 +20,7 @@ use futures_util::future::BoxFuture;
 use super::exprs::Held;
 use super::{OuterRow, Run, build};
 use crate::advisory::Wanted;
+use crate::notifications::notify;
 
 /// Evaluates expressions for one operator.
 #[derive(Clone)]
@@ -168,7 +169,8 @@ impl Evaluator {
 
     async fn special(&self, special: Special, args: &[Datum]) -> Result<Datum> {
         let cx = &self.run.cx;
-        if args.iter().any(Datum::is_null) && special != Special::SetConfig {
+        let is_strict = !matches!(special, Special::SetConfig | Special::Notify);
+        if is_strict && args.iter().any(Datum::is_null) {
             return Ok(Datum::Null);
         }
         let sequence = || -> Result<Arc<Sequence>> {
@@ -227,6 +229,10 @@ impl Evaluator {
                 }
             }
             Special::Advisory(advisory) => self.advisory(advisory, args).await,
+            Special::Notify => {
+                let text = |place: usize| args.get(place).and_then(Datum::as_str).unwrap_or("");
+                notify(&cx.txn, cx.seq, text(0), text(1)).map(|()| Datum::text(""))
+            }
             other => cx.services.call(other, args, &cx.catalog).await,
         }
     }

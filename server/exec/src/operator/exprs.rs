@@ -19,16 +19,16 @@ pub struct Exprs {
     pub list: Vec<Expr>,
     /// Whether any of them waits.
     pub waits: bool,
-    /// Whether any of them takes advisory locks: it must not be evaluated for a row too many.
-    pub takes_locks: bool,
+    /// Whether any of them takes advisory locks or sends notifications: it must not be evaluated for a row too many.
+    pub acts_per_row: bool,
 }
 
 impl Exprs {
     /// A list of expressions.
     pub fn new(list: Vec<Expr>) -> Self {
         let waits = list.iter().any(Expr::waits);
-        let takes_locks = waits && list.iter().any(Expr::takes_locks);
-        Self { list, waits, takes_locks }
+        let acts_per_row = waits && list.iter().any(Expr::acts_per_row);
+        Self { list, waits, acts_per_row }
     }
 
     /// No expressions at all.

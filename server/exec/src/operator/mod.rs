@@ -34,7 +34,7 @@ mod virtual_scan;
 mod window;
 
 pub use columns::Columns;
-pub use foreign_keys::{check_left, foreign_key_changed, has_left_on};
+pub use foreign_keys::{check_left, foreign_key_changed, has_left_checks, has_left_on};
 pub use run::Run;
 
 use std::sync::Arc;

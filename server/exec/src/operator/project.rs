@@ -43,7 +43,7 @@ impl FilterOperator {
     }
 
     async fn batch(&mut self) -> Result<Option<Vec<Row>>> {
-        if self.predicates.takes_locks {
+        if self.predicates.acts_per_row {
             return self.one().await;
         }
         while let Some(batch) = self.input.next().await? {
@@ -131,7 +131,7 @@ impl ProjectOperator {
             let row = self.exprs.eval(&self.evaluator, &row).await?;
             bytes += row_bytes(&row);
             batch.push(row);
-            if bytes > BATCH_BYTES || self.exprs.takes_locks {
+            if bytes > BATCH_BYTES || self.exprs.acts_per_row {
                 break;
             }
             if self.exprs.waits {

@@ -324,6 +324,9 @@ impl Committer {
         counters.batch_max.fetch_max(n, Relaxed);
         self.shared.locks.release_all(accepted.iter().map(|(job, _)| job.request.txn));
         for (job, number) in accepted {
+            if let Some(observer) = &job.request.observer {
+                observer.committed(Timestamp(number));
+            }
             // The client is gone if nobody listens; the commit stands all the same.
             let _ = job.reply.send(Ok(CommitOutcome::Committed(Timestamp(number))));
         }

@@ -13,6 +13,8 @@
 //!   batch is checked, or two that read what the other writes would both pass.
 //! - Nothing is visible before it is synced, and locks go after it is visible: who gets a lock
 //!   reads the newest value.
+//! - Observers of commits are told after the publication and before the acknowledgement, in the
+//!   order of commit numbers. Groups do not overlap, so the order holds across them.
 //! - Written keys are locked exclusively by their transaction up to the publication, by the
 //!   caller if not before. So no two transactions of one batch write the same key, and blind
 //!   writers respect the locks of others.

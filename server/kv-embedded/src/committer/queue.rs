@@ -229,6 +229,7 @@ mod tests {
             lock_timeout: None,
             keep_locks: false,
             fence: None,
+            observer: None,
         };
         Job { request, bytes: 1, reply: oneshot::channel().0 }
     }

@@ -10,7 +10,8 @@ use std::sync::{Arc, atomic::Ordering::Relaxed};
 impl Transaction {
     /// Commits. Locks are released however it ends.
     ///
-    /// A transaction without writes has nothing to ask the store: its snapshot is consistent. Only
+    /// A transaction without writes (and without an observer, who wants its place in the order of
+    /// commits) has nothing to ask the store: its snapshot is consistent. Only
     /// a store that may lose locks is asked whether they were held all the time. A transaction
     /// with writes waits once.
     pub async fn commit(&self) -> Result<CommitOutcome> {
@@ -24,7 +25,7 @@ impl Transaction {
     }
 
     async fn try_commit(&self, keep_locks: bool) -> Result<CommitOutcome> {
-        let result = match self.has_writes() {
+        let result = match self.has_writes() || self.lock_state().observer.is_some() {
             true => self.commit_writes(keep_locks).await,
             false => self.commit_reads(keep_locks).await,
         };
@@ -127,6 +128,7 @@ impl Transaction {
             lock_timeout: state.lock_timeout,
             keep_locks,
             fence,
+            observer: state.observer.take(),
         })
     }
 

@@ -2,7 +2,7 @@
 
 use super::lone::Lone;
 use crate::{
-    Check, CommitFence, Conflict, Database, Error, Isolation, Key, LockStrength, ReadSegment,
+    Check, CommitFence, CommitObserver, Conflict, Database, Error, Isolation, Key, LockStrength, ReadSegment,
     Result, RetryReason, SavepointId, Seq, Snapshot, SpanSet, StatementWaits, TxnId, TxnOptions,
     Value, buffer::WriteBuffer, reads::ReadSet,
 };
@@ -58,6 +58,8 @@ pub(super) struct State {
     pub met_newer: bool,
     /// What the commit is bound to.
     pub fence: Option<Arc<dyn CommitFence>>,
+    /// Who is told of the commit.
+    pub observer: Option<Arc<dyn CommitObserver>>,
     pub lone: Lone,
 }
 
@@ -101,6 +103,7 @@ impl Transaction {
                 lock_timeout,
                 met_newer: false,
                 fence: None,
+                observer: None,
                 lone: Lone::None,
             }),
         }
@@ -182,6 +185,18 @@ impl Transaction {
         left
     }
 
+    /// The newest thing of this type that was left, with its statement.
+    pub fn last_left<T: Any + Send + Sync>(&self) -> Option<(Seq, Arc<T>)> {
+        let state = self.lock_state();
+        let (seq, what) = state.left.iter().rev().find(|(_, what)| what.is::<T>())?;
+        Some((*seq, what.clone().downcast().ok()?))
+    }
+
+    /// Whether something of this type was left.
+    pub fn has_left<T: Any + Send + Sync>(&self) -> bool {
+        self.lock_state().left.iter().any(|(_, what)| what.is::<T>())
+    }
+
     /// Drops what has been done of what was left.
     pub fn retain_left(&self, keep: impl Fn(&Arc<dyn Any + Send + Sync>) -> bool) {
         self.lock_state().left.retain(|(_, what)| keep(what));
@@ -218,6 +233,12 @@ impl Transaction {
     /// Binds the next commit to a point of time. It then proves its schema by itself.
     pub fn set_fence(&self, fence: Arc<dyn CommitFence>) {
         self.lock_state().fence = Some(fence);
+    }
+
+    /// Tells the observer of the commit, in the order of commits; see
+    /// [`crate::CommitRequest::observer`]. Such a commit is that of a writer, whatever it writes.
+    pub fn observe_commit(&self, observer: Arc<dyn CommitObserver>) {
+        self.lock_state().observer = Some(observer);
     }
 
     /// While it lives, all requests count as one wait: for many that are sent side by side. The

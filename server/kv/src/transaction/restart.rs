@@ -53,6 +53,7 @@ impl State {
         self.known.clear();
         self.met_newer = false;
         self.fence = None;
+        self.observer = None;
         self.lone = Lone::None;
     }
 }

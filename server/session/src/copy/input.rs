@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use braid_exec::check_left;
+use braid_exec::{check_left, has_left_checks};
 use braid_sql::ast::Copy;
 use braid_types::{Datum, Error, FormatSettings, Result, SqlState, text, work};
 
@@ -111,7 +111,7 @@ impl Session {
     }
 
     async fn check_copied(&mut self, target: &Target) -> Result<()> {
-        if self.ensure_open().txn.left().is_empty() {
+        if !has_left_checks(&self.ensure_open().txn) {
             return Ok(());
         }
         let seq = self.ensure_open().txn.next_statement();

@@ -17,6 +17,7 @@
 //!   prints what comes of it, once something else has let it go on.
 //! - `[message]` prints an error's message, detail and hint too, `[where]` its context; `[sorted]`
 //!   sorts the rows, for queries without an order; `[types]` prints the types of the columns.
+//! - `notified` prints the notifications that a session has received since it was last asked.
 //! - `disconnect` closes a session.
 //!
 //! Every script has a database of its own. Rows print as `a | b`, NULL as `NULL`; a text that could

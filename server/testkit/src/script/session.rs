@@ -8,9 +8,10 @@ use std::time::Duration;
 
 use goldenscript::{Command, Context};
 use tokio::runtime::Runtime;
+use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
-use tokio_postgres::Client;
+use tokio_postgres::{Client, Notification};
 
 use super::print;
 use crate::target::{Database, Target};
@@ -34,6 +35,7 @@ pub struct ScriptRunner {
 #[derive(Debug)]
 struct Session {
     client: Arc<Client>,
+    notifications: UnboundedReceiver<Notification>,
     /// The statement that is blocked.
     pending: Option<JoinHandle<Outcome>>,
 }
@@ -69,8 +71,9 @@ impl ScriptRunner {
     fn session(&mut self, name: &str) -> Result<&mut Session, Box<dyn Error>> {
         if !self.sessions.contains_key(name) {
             let database = self.database.as_ref().ok_or("the script has ended")?;
-            let client = Arc::new(self.runtime.block_on(database.connect()));
-            self.sessions.insert(name.to_owned(), Session { client, pending: None });
+            let (client, notifications) = self.runtime.block_on(database.connect_listening());
+            let session = Session { client: Arc::new(client), notifications, pending: None };
+            self.sessions.insert(name.to_owned(), session);
         }
         self.sessions.get_mut(name).ok_or_else(|| "no session".into())
     }
@@ -92,6 +95,21 @@ impl ScriptRunner {
             }
             Err(_) => panic!("no answer within {PATIENCE:?}"),
         }
+    }
+
+    /// What the session has received by NOTIFY since it was last asked, an empty query included:
+    /// before its answer a session outside of a transaction gets what waits for it.
+    fn notified(&mut self, name: &str) -> Outcome {
+        let session = self.session(name).map_err(|error| error.to_string())?;
+        let client = Arc::clone(&session.client);
+        let asked = self.runtime.block_on(async move { client.simple_query("").await });
+        asked.map_err(|error| print::error(&error, false, false))?;
+        let session = self.session(name).map_err(|error| error.to_string())?;
+        let mut out = String::new();
+        while let Ok(one) = session.notifications.try_recv() {
+            out.push_str(&format!("{} {:?}\n", one.channel(), one.payload()));
+        }
+        Ok(if out.is_empty() { "(none)\n".to_owned() } else { out })
     }
 
     fn wait(&mut self, name: &str) -> Outcome {
@@ -132,6 +150,7 @@ impl goldenscript::Runner for ScriptRunner {
         let name = context.prefix.clone().unwrap_or_default();
         let outcome = match command.name.as_str() {
             "wait" => self.wait(&name),
+            "notified" => self.notified(&name),
             "disconnect" => {
                 self.sessions.remove(&name);
                 Ok("ok\n".to_owned())

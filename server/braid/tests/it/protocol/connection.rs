@@ -15,6 +15,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// A raw connection.
 pub struct Connection {
     stream: TcpStream,
+    /// The number of its session.
+    pid: u32,
 }
 
 /// User, address and database of a URL.
@@ -49,7 +51,7 @@ impl Connection {
         let stream = TcpStream::connect(address)?;
         stream.set_read_timeout(Some(PATIENCE))?;
         stream.set_nodelay(true)?;
-        Ok(Connection { stream })
+        Ok(Connection { stream, pid: 0 })
     }
 
     /// Sends a startup packet and reads up to the first ReadyForQuery.
@@ -192,7 +194,14 @@ impl Connection {
             let length = u32::from_be_bytes([head[1], head[2], head[3], head[4]]);
             let mut body = vec![0; usize::try_from(length)?.checked_sub(4).ok_or("length")?];
             self.stream.read_exact(&mut body)?;
-            let line = show(head[0], &body)?;
+            let number = body.first_chunk::<4>().copied().map_or(0, u32::from_be_bytes);
+            if head[0] == b'K' {
+                self.pid = number;
+            }
+            let mut line = show(head[0], &body)?;
+            if head[0] == b'A' {
+                line.push_str(if number == self.pid { " from itself" } else { " from another" });
+            }
             shown.push_str(&line);
             shown.push('\n');
             if line.split(' ').next() == Some(wanted) {

@@ -50,6 +50,10 @@ pub fn show(kind: u8, body: &[u8]) -> Result<String> {
             body.take(body.0.len())?;
             "BackendKeyData".to_owned()
         }
+        b'A' => {
+            body.i32()?;
+            format!("NotificationResponse {} {:?}", body.text()?, body.text()?)
+        }
         b'R' => format!("Authentication {}", {
             let code = body.i32()?;
             body.take(body.0.len())?;

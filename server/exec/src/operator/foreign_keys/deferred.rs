@@ -79,6 +79,11 @@ pub fn has_left_on(txn: &Transaction, table: Id) -> bool {
     left.iter().any(|(_, what)| what.downcast_ref::<Duty>().is_some_and(|d| d.changed == table))
 }
 
+/// Whether any check is owed.
+pub fn has_left_checks(txn: &Transaction) -> bool {
+    txn.has_left::<Duty>()
+}
+
 /// Makes the checks that are owed for some foreign keys, all of them in one go. The context's
 /// number sees everything that the transaction has written.
 pub async fn check_left(cx: Arc<ExecContext>, which: impl Fn(Id) -> bool) -> Result<()> {

@@ -38,7 +38,7 @@ mod queue;
 
 pub use changed::foreign_key_changed;
 pub use collect::ForeignKeys;
-pub use deferred::{check_left, has_left_on};
+pub use deferred::{check_left, has_left_checks, has_left_on};
 pub(crate) use link::index_on;
 pub use queue::Queue;
 

@@ -1,0 +1,144 @@
+//! What the commit of a transaction does for LISTEN and NOTIFY.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use braid_catalog::{NotificationRow, append_notifications, newest_notification};
+use braid_exec::{Listening, PendingNotifications, from_kv, pending_notifications};
+use braid_kv::{Database as Kv, Seq, Transaction, TxnOptions};
+use braid_types::Result;
+
+use super::follow::look;
+use crate::client::Client;
+use crate::clock::now_micros;
+use crate::deadline::ATTEMPTS_MAX;
+use crate::session::Session;
+use crate::transaction::Block;
+
+/// Bytes of the texts in one row of the store.
+const ROW_BYTES_MAX: usize = 256 << 10;
+
+/// What is left to be done once the transaction has committed.
+pub(crate) struct Announcement {
+    listening: Vec<Listening>,
+    /// Rows after this number are for the channels that are new.
+    after: u64,
+    /// Notifications that the commit sends.
+    sent: usize,
+}
+
+impl Session {
+    fn statement_txn(&mut self) -> (Arc<Transaction>, Seq) {
+        let open = self.ensure_open();
+        open.statements += 1;
+        (open.txn.clone(), open.txn.next_statement())
+    }
+
+    /// `NOTIFY`
+    pub(crate) fn notify(&mut self, channel: &str, payload: &str) -> Result<()> {
+        let (txn, seq) = self.statement_txn();
+        braid_exec::notify(&txn, seq, channel, payload)
+    }
+
+    /// `LISTEN` and `UNLISTEN`
+    pub(crate) fn change_listening(&mut self, change: Listening) {
+        let (txn, seq) = self.statement_txn();
+        braid_exec::change_listening(&txn, seq, change);
+    }
+
+    /// Prepares the commit of a transaction. Afterwards it commits at once.
+    pub(crate) async fn announce(&self, txn: &Arc<Transaction>) -> Result<Option<Announcement>> {
+        let Some(pending) = pending_notifications(txn) else { return Ok(None) };
+        let sent = pending.notifications.len();
+        if !self.server.gateways.is_shared() {
+            if sent == 0 {
+                return Ok(Some(Announcement { listening: pending.listening, after: 0, sent }));
+            }
+            // The observer changes the channels as well, before it sends.
+            txn.observe_commit(self.server.hub.departure(&self.shared.inbox, pending));
+            return Ok(Some(Announcement { listening: Vec::new(), after: 0, sent }));
+        }
+        let kv = &self.server.kv;
+        let after = match sent {
+            0 if pending.listening.is_empty() => 0,
+            0 => newest_notification(kv).await.map_err(from_kv)?,
+            _ => self.leave_rows(txn, &pending).await?,
+        };
+        Ok(Some(Announcement { listening: pending.listening, after, sent }))
+    }
+
+    /// Puts the notifications into the store, with the commit of the transaction. One that may not
+    /// write has nothing to lose: they go ahead of it.
+    async fn leave_rows(
+        &self,
+        txn: &Arc<Transaction>,
+        pending: &PendingNotifications,
+    ) -> Result<u64> {
+        let texts = pending.notifications.iter();
+        let row = NotificationRow {
+            database: self.database,
+            pid: self.pid(),
+            micros: now_micros(),
+            sent: texts.map(|one| (one.channel.clone(), one.payload.clone())).collect(),
+        };
+        let rows = row.split(ROW_BYTES_MAX);
+        if !txn.is_read_only() {
+            return append_notifications(txn, &rows).await.map_err(from_kv);
+        }
+        append_alone(&self.server.kv, &rows).await.map_err(from_kv)
+    }
+
+    /// The transaction has committed.
+    pub(crate) async fn announced(&self, announcement: Announcement) {
+        let Announcement { listening, after, sent } = announcement;
+        let hub = &self.server.hub;
+        hub.sent.fetch_add(sent as u64, Ordering::Relaxed);
+        hub.listen(&self.shared.inbox, listening, after);
+        if sent > 0 && self.server.gateways.is_shared() {
+            // Those who listen here need not wait for the next look; this session least of all,
+            // which gets its own notifications before the answer to its next command.
+            look(&self.server).await;
+        }
+    }
+
+    /// Whether notifications may be given to the client: not inside a transaction.
+    fn takes_notifications(&self) -> bool {
+        self.block == Block::None && self.open.is_none()
+    }
+
+    /// Waits until there are notifications that the client may be given.
+    pub async fn notified(&self) {
+        match self.takes_notifications() {
+            true => self.shared.inbox.filled().await,
+            false => std::future::pending().await,
+        }
+    }
+
+    /// Gives the client notifications, not all of them if there are many; false if there are none.
+    pub fn send_notifications(&self, client: &mut dyn Client) -> bool {
+        if !self.takes_notifications() {
+            return false;
+        }
+        let taken = self.shared.inbox.take();
+        for delivery in &taken {
+            let (channel, payload) = (&delivery.notification.channel, &delivery.notification.payload);
+            client.notification(delivery.pid, channel, payload);
+        }
+        !taken.is_empty()
+    }
+}
+
+/// Rows in a transaction of their own.
+async fn append_alone(kv: &Kv, rows: &[NotificationRow]) -> braid_kv::Result<u64> {
+    let mut attempt = 0;
+    loop {
+        let txn = kv.begin(TxnOptions::default());
+        let last = append_notifications(&txn, rows).await?;
+        attempt += 1;
+        match txn.commit_or_error().await {
+            Ok(_) => return Ok(last),
+            Err(error) if error.is_retryable() && attempt < ATTEMPTS_MAX => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
