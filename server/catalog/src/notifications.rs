@@ -24,7 +24,9 @@ use braid_kv::{
 use serde::{Deserialize, Serialize};
 
 use crate::store::to_json;
-use crate::system_keys::{notification_key, notification_lock_key, notifications_after};
+use crate::system_keys::{
+    notification_key, notification_lock_key, notification_number, notifications_after,
+};
 
 /// How long a notification is kept for other gateways. One that has not read for so long has lost
 /// some, and ends the sessions that listen.
@@ -53,10 +55,8 @@ fn parse(value: &[u8]) -> KvResult<NotificationRow> {
 }
 
 fn number_of(key: &[u8]) -> KvResult<u64> {
-    let column = key.last_chunk::<8>().copied().map(u64::from_be_bytes);
-    let column = column.ok_or_else(|| KvError::Corrupt("notification: a short key".into()))?;
-    // As keys sort, the sign of an integer is turned.
-    Ok(column ^ (1 << 63))
+    notification_number(key)
+        .ok_or_else(|| KvError::Corrupt("a notification's key has no number".into()))
 }
 
 /// Makes the commit of `txn` leave these rows. The number before the first of them. Nothing else

@@ -114,6 +114,13 @@ pub(crate) fn notification_key(number: u64) -> Key {
     numbered(NOTIFICATIONS, number.cast_signed())
 }
 
+/// The number in a key of [`notification_key`].
+pub(crate) fn notification_number(key: &[u8]) -> Option<u64> {
+    let mut column = key.strip_prefix(key::index_prefix(NOTIFICATIONS, 1).as_slice())?;
+    let number = key::decode(&mut column, &SqlType::Int8, false).ok()?.as_int()?;
+    u64::try_from(number).ok()
+}
+
 /// The numbers after this one.
 pub(crate) fn notifications_after(number: u64) -> Span {
     let all = Span::prefix(key::index_prefix(NOTIFICATIONS, 1));

@@ -86,8 +86,8 @@ pub use sharded::Sharded;
 pub use span::{Key, Span, SpanSet, Value, key_after, prefix_end};
 pub use span_map::SpanMap;
 pub use store::{
-    Answer, Check, CommitObserver, CommitOutcome, CommitRequest, Cursor, LockGrant, LockInfo, NewKey, ReadSegment,
-    Snapshot, Store, StoreMetrics, Write,
+    Answer, Check, CommitObserver, CommitOutcome, CommitRequest, Cursor, LockGrant, LockInfo,
+    NewKey, ReadSegment, Snapshot, Store, StoreMetrics, Write,
 };
 pub use store_metric::{StoreMetric, StoreValue};
 pub use transaction::{LockResult, Transaction};

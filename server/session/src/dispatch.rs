@@ -4,7 +4,6 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use braid_exec::Listening;
 use braid_exec::ddl::{self, DdlContext};
 use braid_sql::ast::{
     DiscardKind, Execute, Prepare, Reset, Set, SetScope, SetValue, SettingChange, ShowTarget,
@@ -275,21 +274,8 @@ impl Session {
             }
             Statement::Close(target) => return self.close_cursor(target),
             Statement::LockTable(_) => return Err(Error::unsupported("LOCK TABLE")),
-            Statement::Listen(channel) => {
-                self.change_listening(Listening::Start(braid_sql::fold(channel)));
-                "LISTEN"
-            }
-            Statement::Unlisten(None) => {
-                self.change_listening(Listening::StopAll);
-                "UNLISTEN"
-            }
-            Statement::Unlisten(Some(channel)) => {
-                self.change_listening(Listening::Stop(braid_sql::fold(channel)));
-                "UNLISTEN"
-            }
-            Statement::Notify { channel, payload } => {
-                self.notify(&braid_sql::fold(channel), payload.as_deref().unwrap_or(""))?;
-                "NOTIFY"
+            Statement::Listen(_) | Statement::Unlisten(_) | Statement::Notify { .. } => {
+                self.run_notification(statement)?
             }
             Statement::NoOp(command) => command,
             _ => return Err(Error::unsupported("this statement")),

@@ -107,8 +107,10 @@ impl Prepared {
 /// Whether a statement may be carried out again by a new attempt of its transaction: all that it
 /// does belongs to the transaction.
 pub(crate) fn is_repeatable(statement: &Statement) -> bool {
-    let is_notification =
-        matches!(statement, Statement::Listen(_) | Statement::Unlisten(_) | Statement::Notify { .. });
+    let is_notification = matches!(
+        statement,
+        Statement::Listen(_) | Statement::Unlisten(_) | Statement::Notify { .. }
+    );
     is_planned(statement) || is_notification
 }
 

@@ -86,7 +86,7 @@ async fn next_frame(
         }
         session.check_end()?;
         channel.shrink();
-        if !in_batch && !notify(channel, session).await {
+        if !in_batch && !notify(channel, session).await? {
             return Ok(None);
         }
         let idle = session.idle_limit();
@@ -238,18 +238,25 @@ fn report(channel: &mut Channel, error: &Error) -> Result<()> {
 
 /// Sends the notifications that wait, if the session is between two transactions; false if the
 /// client is gone.
-async fn notify(channel: &mut Channel, session: &Session) -> bool {
+async fn notify(channel: &mut Channel, session: &Session) -> Result<bool> {
     while session.send_notifications(channel) {
-        if channel.send().await.is_err() {
-            return false;
+        tokio::select! {
+            biased;
+            sent = channel.send() => {
+                if sent.is_err() {
+                    return Ok(false);
+                }
+            }
+            // A client that does not read must not keep its session beyond the end.
+            () = session.end_signal() => session.check_end()?,
         }
     }
-    true
+    Ok(true)
 }
 
 async fn ready(channel: &mut Channel, session: &mut Session) -> Result<Next> {
     session.report_settings(channel);
-    if !notify(channel, session).await {
+    if !notify(channel, session).await? {
         return Ok(Next::End);
     }
     backend::ready_for_query(channel.out(), session.status().as_byte());

@@ -2,3 +2,4 @@
 
 mod catalog;
 mod commit_tokens;
+mod notifications;

@@ -19,7 +19,8 @@ pub struct Exprs {
     pub list: Vec<Expr>,
     /// Whether any of them waits.
     pub waits: bool,
-    /// Whether any of them takes advisory locks or sends notifications: it must not be evaluated for a row too many.
+    /// Whether any of them takes advisory locks or sends notifications: it must not be evaluated
+    /// for a row too many.
     pub acts_per_row: bool,
 }
 

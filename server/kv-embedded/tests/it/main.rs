@@ -10,6 +10,7 @@ mod damage;
 mod journal;
 mod leader;
 mod model;
+mod observers;
 mod range_cache;
 mod restart;
 mod rules;

@@ -2,9 +2,9 @@
 
 use super::lone::Lone;
 use crate::{
-    Check, CommitFence, CommitObserver, Conflict, Database, Error, Isolation, Key, LockStrength, ReadSegment,
-    Result, RetryReason, SavepointId, Seq, Snapshot, SpanSet, StatementWaits, TxnId, TxnOptions,
-    Value, buffer::WriteBuffer, reads::ReadSet,
+    Check, CommitFence, CommitObserver, Conflict, Database, Error, Isolation, Key, LockStrength,
+    ReadSegment, Result, RetryReason, SavepointId, Seq, Snapshot, SpanSet, StatementWaits, TxnId,
+    TxnOptions, Value, buffer::WriteBuffer, reads::ReadSet,
 };
 use parking_lot::{Mutex, MutexGuard};
 use std::{

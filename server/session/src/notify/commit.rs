@@ -4,9 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use braid_catalog::{NotificationRow, append_notifications, newest_notification};
-use braid_exec::{Listening, PendingNotifications, from_kv, pending_notifications};
+use braid_exec::{
+    Listening, PendingNotifications, change_listening, from_kv, notify, pending_notifications,
+};
 use braid_kv::{Database as Kv, Seq, Transaction, TxnOptions};
-use braid_types::Result;
+use braid_sql::ast::Statement;
+use braid_sql::fold;
+use braid_types::{Error, Result};
 
 use super::follow::look;
 use crate::client::Client;
@@ -34,16 +38,26 @@ impl Session {
         (open.txn.clone(), open.txn.next_statement())
     }
 
-    /// `NOTIFY`
-    pub(crate) fn notify(&mut self, channel: &str, payload: &str) -> Result<()> {
+    /// `LISTEN`, `UNLISTEN` and `NOTIFY`; the tag.
+    pub(crate) fn run_notification(&mut self, statement: &Statement) -> Result<&'static str> {
         let (txn, seq) = self.statement_txn();
-        braid_exec::notify(&txn, seq, channel, payload)
-    }
-
-    /// `LISTEN` and `UNLISTEN`
-    pub(crate) fn change_listening(&mut self, change: Listening) {
-        let (txn, seq) = self.statement_txn();
-        braid_exec::change_listening(&txn, seq, change);
+        let change = |change| change_listening(&txn, seq, change);
+        Ok(match statement {
+            Statement::Listen(channel) => {
+                change(Listening::Start(fold(channel)));
+                "LISTEN"
+            }
+            Statement::Unlisten(channel) => {
+                let name = channel.as_ref().map(fold);
+                change(name.map_or(Listening::StopAll, Listening::Stop));
+                "UNLISTEN"
+            }
+            Statement::Notify { channel, payload } => {
+                notify(&txn, seq, &fold(channel), payload.as_deref().unwrap_or(""))?;
+                "NOTIFY"
+            }
+            _ => return Err(Error::internal("this statement does not notify")),
+        })
     }
 
     /// Prepares the commit of a transaction. Afterwards it commits at once.
@@ -121,7 +135,8 @@ impl Session {
         }
         let taken = self.shared.inbox.take();
         for delivery in &taken {
-            let (channel, payload) = (&delivery.notification.channel, &delivery.notification.payload);
+            let (channel, payload) =
+                (&delivery.notification.channel, &delivery.notification.payload);
             client.notification(delivery.pid, channel, payload);
         }
         !taken.is_empty()

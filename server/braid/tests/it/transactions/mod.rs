@@ -7,5 +7,6 @@ mod dropped;
 mod groups;
 mod histories;
 mod lock_waits;
+mod notifications;
 mod sessions;
 mod workload;
