@@ -1,8 +1,9 @@
-//! Functions and operators on one-dimensional arrays.
+//! Functions and operators on arrays.
 //!
-//! Subscripts begin at the array's own lower bound, 1 unless a literal said otherwise.
+//! Subscripts begin at the array's own lower bounds, 1 unless a literal said otherwise.
 
-use braid_types::{Array, Datum, Error, Result, SqlState, SqlType};
+use braid_types::array::{self, Array, Dimension};
+use braid_types::{Datum, Error, Result, SqlState, SqlType};
 
 use crate::Call;
 use crate::call::{may_return, text};
@@ -15,7 +16,7 @@ fn element_type(call: &Call<'_>) -> SqlType {
 fn array_of(call: &Call<'_>, lower: i32, items: Vec<Datum>) -> Datum {
     let lower = if items.is_empty() { 1 } else { lower };
     let lower = if call.returns.is_vector() { 0 } else { lower };
-    Datum::Array(std::sync::Arc::new(Array { element: element_type(call), lower, items }))
+    Array::from_lower(element_type(call), lower, items).into()
 }
 
 fn same(array: &Array, left: &Datum, right: &Datum) -> bool {
@@ -25,27 +26,29 @@ fn same(array: &Array, left: &Datum, right: &Datum) -> bool {
     }
 }
 
-/// How deep arrays nest in an array of arrays.
-fn dimensions(array: &Array) -> Vec<(i32, usize)> {
-    let mut found = Vec::new();
-    let mut level = array;
-    while !level.items.is_empty() {
-        found.push((level.lower, level.items.len()));
-        match level.items.first() {
-            Some(Datum::Array(inner)) => level = inner,
-            _ => break,
-        }
+fn subscript_error(message: impl Into<String>) -> Error {
+    Error::new(SqlState::ArraySubscriptError, message)
+}
+
+/// 0A000 for an array of several dimensions.
+fn one_dimension(array: &Array, doing: &str) -> Result<()> {
+    if array.inner.is_empty() {
+        return Ok(());
     }
-    found
+    let message = format!("{doing} multidimensional arrays is not supported");
+    Err(Error::new(SqlState::FeatureNotSupported, message))
 }
 
 /// The dimensions of the first argument; a vector has one even if it is empty.
-fn dimensions_of(call: &Call<'_>) -> Result<Vec<(i32, usize)>> {
+fn dimensions_of(call: &Call<'_>) -> Result<Vec<Dimension>> {
     let array = call.array(0)?;
-    if call.ty(0).is_vector() { Ok(vec![(0, array.items.len())]) } else { Ok(dimensions(array)) }
+    if call.ty(0).is_vector() {
+        return Ok(vec![Dimension { lower: 0, length: array.items.len() }]);
+    }
+    Ok(array.dimensions())
 }
 
-fn dimension(call: &Call<'_>) -> Result<Option<(i32, usize)>> {
+fn dimension(call: &Call<'_>) -> Result<Option<Dimension>> {
     let index = usize::try_from(call.int(1)? - 1).ok();
     let dimensions = dimensions_of(call)?;
     Ok(index.and_then(|index| dimensions.get(index).copied()))
@@ -60,31 +63,36 @@ fn array_dims(call: &Call<'_>) -> Result<Datum> {
     if dims.is_empty() {
         return Ok(Datum::Null);
     }
-    let shown = |(lower, length): &(i32, usize)| {
-        format!("[{lower}:{}]", i64::from(*lower) + *length as i64 - 1)
-    };
+    let shown = |dimension: &Dimension| format!("[{}:{}]", dimension.lower, dimension.upper());
     text(dims.iter().map(shown).collect::<String>())
 }
 
-fn cardinality(array: &Array) -> usize {
-    let inner = |item: &Datum| match item {
-        Datum::Array(inner) => cardinality(inner),
-        _ => 1,
-    };
-    array.items.iter().map(inner).sum()
+/// The array that an element is added to: none, or one of at most one dimension.
+fn to_grow<'a>(call: &Call<'a>, index: usize) -> Result<Option<&'a Array>> {
+    match call.datum(index) {
+        Datum::Array(array) if array.inner.is_empty() => Ok(Some(array)),
+        Datum::Array(_) => {
+            let message = "argument must be empty or one-dimensional array";
+            Err(Error::new(SqlState::DataException, message))
+        }
+        _ => Ok(None),
+    }
 }
 
 fn append(call: &Call<'_>) -> Result<Datum> {
-    let Datum::Array(array) = call.datum(0) else {
+    let Some(array) = to_grow(call, 0)? else {
         return Ok(array_of(call, 1, vec![call.datum(1).clone()]));
     };
+    if array.lower > 1 && i64::from(array.lower) + array.items.len() as i64 > i64::from(i32::MAX) {
+        return Err(crate::call::out_of_range("integer"));
+    }
     let mut items = array.items.clone();
     items.push(call.datum(1).clone());
     Ok(array_of(call, array.lower, items))
 }
 
 fn prepend(call: &Call<'_>) -> Result<Datum> {
-    let Datum::Array(array) = call.datum(1) else {
+    let Some(array) = to_grow(call, 1)? else {
         return Ok(array_of(call, 1, vec![call.datum(0).clone()]));
     };
     let mut items = vec![call.datum(0).clone()];
@@ -92,22 +100,52 @@ fn prepend(call: &Call<'_>) -> Result<Datum> {
     Ok(array_of(call, array.lower, items))
 }
 
+/// Arrays one after another, or one as an element of the other, which has a dimension more.
 fn concatenate(call: &Call<'_>) -> Result<Datum> {
-    match (call.datum(0), call.datum(1)) {
-        (Datum::Null, other) | (other, Datum::Null) => Ok(other.clone()),
-        (Datum::Array(left), Datum::Array(right)) => {
-            if left.items.is_empty() {
-                return Ok(call.datum(1).clone());
-            }
-            let items = left.items.iter().chain(&right.items).cloned().collect();
-            Ok(array_of(call, left.lower, items))
-        }
-        _ => Err(Error::internal("not an array")),
+    let (left, right) = match (call.datum(0), call.datum(1)) {
+        (Datum::Null, other) | (other, Datum::Null) => return Ok(other.clone()),
+        (Datum::Array(left), Datum::Array(right)) => (left, right),
+        _ => return Err(Error::internal("not an array")),
+    };
+    if left.items.is_empty() {
+        return Ok(call.datum(1).clone());
     }
+    if right.items.is_empty() {
+        return Ok(call.datum(0).clone());
+    }
+    let incompatible =
+        |detail: String| subscript_error("cannot concatenate incompatible arrays").detail(detail);
+    let (a, b) = (left.dimensions(), right.dimensions());
+    let (mut dimensions, added, what) = match a.len() as i64 - b.len() as i64 {
+        0 => (a.clone(), b[0].length, "element dimensions"),
+        1 => (a.clone(), 1, "dimensions"),
+        -1 => (b.clone(), 1, "dimensions"),
+        _ => {
+            return Err(incompatible(format!(
+                "Arrays of {} and {} dimensions are not compatible for concatenation.",
+                a.len(),
+                b.len()
+            )));
+        }
+    };
+    let elements = |own: &[Dimension]| own[own.len() + 1 - dimensions.len()..].to_vec();
+    if elements(&a) != elements(&b) {
+        return Err(incompatible(format!(
+            "Arrays with differing {what} are not compatible for concatenation."
+        )));
+    }
+    dimensions[0].length += added;
+    array::check_dimensions(&dimensions)?;
+    let items = left.items.iter().chain(&right.items).cloned().collect();
+    if call.returns.is_vector() {
+        return Ok(array_of(call, 0, items));
+    }
+    Ok(Array::from_dimensions(element_type(call), &dimensions, items).into())
 }
 
 fn position(call: &Call<'_>) -> Result<Datum> {
     let Datum::Array(array) = call.datum(0) else { return Ok(Datum::Null) };
+    one_dimension(array, "searching for elements in")?;
     let mut start = 0;
     if call.args.len() > 2 {
         if call.is_null(2) {
@@ -122,6 +160,7 @@ fn position(call: &Call<'_>) -> Result<Datum> {
 
 fn positions(call: &Call<'_>) -> Result<Datum> {
     let Datum::Array(array) = call.datum(0) else { return Ok(Datum::Null) };
+    one_dimension(array, "searching for elements in")?;
     let found = (0..array.items.len())
         .filter(|i| same(array, &array.items[*i], call.datum(1)))
         .map(|index| Datum::Int(index as i64 + i64::from(array.lower)))
@@ -131,6 +170,7 @@ fn positions(call: &Call<'_>) -> Result<Datum> {
 
 fn remove(call: &Call<'_>) -> Result<Datum> {
     let Datum::Array(array) = call.datum(0) else { return Ok(Datum::Null) };
+    one_dimension(array, "removing elements from")?;
     let kept = array.items.iter().filter(|item| !same(array, item, call.datum(1)));
     Ok(array_of(call, array.lower, kept.cloned().collect()))
 }
@@ -140,41 +180,62 @@ fn replace(call: &Call<'_>) -> Result<Datum> {
     let swap = |item: &Datum| {
         if same(array, item, call.datum(1)) { call.datum(2).clone() } else { item.clone() }
     };
-    Ok(array_of(call, array.lower, array.items.iter().map(swap).collect()))
+    let items = array.items.iter().map(swap).collect();
+    Ok(array.with_items(element_type(call), items).into())
+}
+
+/// The numbers of an array that says what dimensions another one has.
+fn dimension_values<'a>(call: &Call<'a>, index: usize) -> Result<&'a [Datum]> {
+    let array = call.array(index)?;
+    if !array.inner.is_empty() {
+        return Err(subscript_error("wrong number of array subscripts")
+            .detail("Dimension array must be one dimensional."));
+    }
+    if array.items.iter().any(Datum::is_null) {
+        let message = "dimension values cannot be null";
+        return Err(Error::new(SqlState::NullValueNotAllowed, message));
+    }
+    Ok(&array.items)
 }
 
 fn fill(call: &Call<'_>) -> Result<Datum> {
-    let null = |what| Err(Error::new(SqlState::NullValueNotAllowed, what));
-    if call.is_null(1) || (call.args.len() > 2 && call.is_null(2)) {
-        return null("dimension array or low bound array cannot be null");
+    let has_lowers = call.args.len() > 2;
+    if call.is_null(1) || (has_lowers && call.is_null(2)) {
+        let message = "dimension array or low bound array cannot be null";
+        return Err(Error::new(SqlState::NullValueNotAllowed, message));
     }
-    let lengths = &call.array(1)?.items;
-    let lowers = if call.args.len() > 2 { call.array(2)?.items.clone() } else { Vec::new() };
-    if lengths.iter().chain(&lowers).any(Datum::is_null) {
-        return null("dimension values cannot be null");
+    let lengths = dimension_values(call, 1)?;
+    if lengths.len() > array::DIMENSIONS_MAX {
+        return Err(array::too_many_dimensions(lengths.len()));
     }
-    let length = match lengths.as_slice() {
-        [] => 0,
-        [one] => one.as_int().unwrap_or(0),
-        _ => return Err(Error::unsupported("an array of several dimensions")),
-    };
-    if !(0..=134_217_727).contains(&length) {
-        let message = "array size exceeds the maximum allowed (134217727)";
-        return Err(Error::new(SqlState::ProgramLimitExceeded, message));
+    let lowers = if has_lowers { Some(dimension_values(call, 2)?) } else { None };
+    if lowers.is_some_and(|lowers| lowers.len() != lengths.len()) {
+        return Err(subscript_error("wrong number of array subscripts")
+            .detail("Low bound array has different size than dimensions array."));
     }
-    may_return((length as usize).saturating_mul(call.datum(0).size_bytes()))?;
-    let lower = lowers.first().and_then(Datum::as_int).unwrap_or(1);
-    Ok(array_of(call, lower as i32, vec![call.datum(0).clone(); length as usize]))
+    let mut dimensions = Vec::with_capacity(lengths.len());
+    for (at, length) in lengths.iter().enumerate() {
+        let length = usize::try_from(length.as_int().unwrap_or(0));
+        let length = length.map_err(|_| array::too_many_items())?;
+        let lower = lowers.map_or(Some(1), |lowers| lowers[at].as_int()).unwrap_or(1);
+        dimensions.push(Dimension { lower: lower as i32, length });
+    }
+    let count = array::check_dimensions(&dimensions)?;
+    may_return(count.saturating_mul(call.datum(0).size_bytes()))?;
+    let items = vec![call.datum(0).clone(); count];
+    Ok(Array::from_dimensions(element_type(call), &dimensions, items).into())
 }
 
 fn trim(call: &Call<'_>) -> Result<Datum> {
     let (array, count) = (call.array(0)?, call.int(1)?);
-    let length = array.items.len();
+    let length = array.outer_len();
     if count < 0 || count > length as i64 {
         let message = format!("number of elements to trim must be between 0 and {length}");
-        return Err(Error::new(SqlState::ArraySubscriptError, message));
+        return Err(subscript_error(message));
     }
-    Ok(array_of(call, array.lower, array.items[..length - count as usize].to_vec()))
+    let upper = i64::from(array.lower) + length as i64 - count - 1;
+    let kept = array.slice(&[(None, Some(upper))]);
+    if call.returns.is_vector() { Ok(array_of(call, 0, kept.items)) } else { Ok(kept.into()) }
 }
 
 fn contains(outer: &Array, inner: &Array) -> bool {
@@ -196,20 +257,20 @@ fn null_count(call: &Call<'_>, nulls: bool) -> Result<Datum> {
 
 pub(crate) fn register(registry: &mut Registry) {
     registry.add("array_length(anyarray, int4) -> int4", |c| {
-        or_null(dimension(c)?.map(|(_, length)| length as i64))
+        or_null(dimension(c)?.map(|dimension| dimension.length as i64))
     });
     registry.add("array_lower(anyarray, int4) -> int4", |c| {
-        or_null(dimension(c)?.map(|(lower, _)| lower))
+        or_null(dimension(c)?.map(|dimension| dimension.lower))
     });
     registry.add("array_upper(anyarray, int4) -> int4", |c| {
-        or_null(dimension(c)?.map(|(lower, length)| i64::from(lower) + length as i64 - 1))
+        or_null(dimension(c)?.map(|dimension| dimension.upper()))
     });
     registry.add("array_ndims(anyarray) -> int4", |c| {
         let dims = dimensions_of(c)?.len();
         Ok(if dims == 0 { Datum::Null } else { Datum::Int(dims as i64) })
     });
     registry.add("array_dims(anyarray) -> text", array_dims);
-    registry.add("cardinality(anyarray) -> int4", |c| crate::call::count(cardinality(c.array(0)?)));
+    registry.add("cardinality(anyarray) -> int4", |c| crate::call::count(c.array(0)?.items.len()));
     for signature in [
         "array_append(anycompatiblearray, anycompatible) -> anycompatiblearray lax",
         "||(anycompatiblearray, anycompatible) -> anycompatiblearray lax",
@@ -257,5 +318,5 @@ pub(crate) fn register(registry: &mut Registry) {
 /// The subscripts of one dimension.
 pub(crate) fn subscripts(call: &Call<'_>) -> Result<Option<(i64, i64)>> {
     let found = dimension(call)?;
-    Ok(found.map(|(lower, length)| (i64::from(lower), i64::from(lower) + length as i64 - 1)))
+    Ok(found.map(|dimension| (i64::from(dimension.lower), dimension.upper())))
 }

@@ -70,7 +70,12 @@ fn width_bucket(call: &Call<'_>) -> Result<Datum> {
 }
 
 fn width_bucket_array(call: &Call<'_>) -> Result<Datum> {
-    let thresholds = &call.array(1)?.items;
+    let array = call.array(1)?;
+    if !array.inner.is_empty() {
+        let message = "thresholds must be one-dimensional array";
+        return Err(Error::new(SqlState::ArraySubscriptError, message));
+    }
+    let thresholds = &array.items;
     if thresholds.iter().any(Datum::is_null) {
         let message = "thresholds array must not contain NULLs";
         return Err(Error::new(SqlState::NullValueNotAllowed, message));

@@ -41,8 +41,7 @@ impl Binding {
             match arg {
                 Arg::Is(_) | Arg::Any => {}
                 Arg::NonArray if ty.is_array() => return None,
-                Arg::NonArray => {}
-                Arg::Element => binding.unify_element(ty)?,
+                Arg::NonArray | Arg::Element => binding.unify_element(ty)?,
                 Arg::Array => {
                     if array.replace(ty).is_some_and(|known| known.is_vector() != ty.is_vector()) {
                         return None;

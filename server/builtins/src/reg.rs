@@ -147,12 +147,13 @@ fn parse_named(text: &str, to: &SqlType, env: &dyn Environment) -> Result<Datum>
         SqlType::Array(element) => {
             let texts = SqlType::Text.array();
             let parsed = text::parse(&texts, text, env.settings(), 0)?;
-            let items = parsed.as_array().map(|array| array.items.as_slice()).unwrap_or_default();
-            let items = items.iter().map(|item| match item.as_str() {
+            let Datum::Array(array) = parsed else { return Err(Error::internal("not an array")) };
+            let items = array.items.iter().map(|item| match item.as_str() {
                 Some(item) => parse_named(item, element, env),
                 None => Ok(Datum::Null),
             });
-            Ok(Datum::array(element.as_ref().clone(), items.collect::<Result<Vec<_>>>()?))
+            let items = items.collect::<Result<Vec<_>>>()?;
+            Ok(array.with_items(element.as_ref().clone(), items).into())
         }
         SqlType::Aclitem => parse_aclitem(text, env),
         to => parse_name(text, to, env),
@@ -186,7 +187,7 @@ fn to_text(datum: &Datum, from: &SqlType, env: &dyn Environment) -> Datum {
     match (from, datum) {
         (SqlType::Array(element), Datum::Array(array)) => {
             let items = array.items.iter().map(|item| to_text(item, element, env)).collect();
-            Datum::array(SqlType::Text, items)
+            array.with_items(SqlType::Text, items).into()
         }
         (_, Datum::Int(oid)) => Datum::text(print_name(*oid, from, env)),
         (_, other) => other.clone(),
@@ -210,7 +211,7 @@ pub fn cast_reg(
             .iter()
             .map(|item| cast_reg(item, from, to, env))
             .collect::<Result<Vec<_>>>()?;
-        return Ok(Datum::array(to.as_ref().clone(), items));
+        return Ok(array.with_items(to.as_ref().clone(), items).into());
     }
     let is_text = |ty: &SqlType| ty.is_string() || matches!(ty, SqlType::Unknown);
     if is_named(to) && is_text(from) {

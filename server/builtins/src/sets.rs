@@ -118,16 +118,11 @@ fn timestamps(call: &Call<'_>, zoned: bool) -> Result<Rows> {
     })))
 }
 
-/// The scalars of an array, nested ones one after another.
+/// The elements of an array, of all its dimensions.
 fn flatten(datum: &Datum, out: &mut Vec<Datum>) {
     match datum {
         Datum::Array(array) => {
-            for item in &array.items {
-                match item {
-                    Datum::Array(_) => flatten(item, out),
-                    item => out.push(item.clone()),
-                }
-            }
+            out.extend(array.items.iter().cloned());
         }
         Datum::Null => {}
         other => out.push(other.clone()),

@@ -87,6 +87,9 @@ pub struct Column {
     /// [`braid_types::datetime::typmod`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub modifier: Option<i32>,
+    /// How many dimensions the declaration of an array has beyond the first. They limit nothing.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub more_dimensions: u8,
     /// `COLLATE "C"` or `"POSIX"`, which both compare bytes as the default collation does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub collation: Option<String>,
@@ -108,6 +111,10 @@ pub struct Column {
     pub missing: Option<StoredDatum>,
     /// COMMENT ON COLUMN.
     pub comment: Option<String>,
+}
+
+fn is_zero(number: &u8) -> bool {
+    *number == 0
 }
 
 impl Column {

@@ -8,13 +8,13 @@
 
 use std::borrow::Cow;
 use std::collections::HashSet;
-use std::sync::Arc;
 
 use braid_builtins::{Call, Environment, Eval};
+use braid_types::array::ArrayOfArrays;
 use braid_types::cast::CastEnv;
-use braid_types::{Array, Datum, Error, Result, SqlState, SqlType, work};
+use braid_types::{Datum, Error, Result, SqlState, SqlType, work};
 
-use crate::expr::{CallExpr, CastExpr, Expr, QuantifiedExpr, SliceExpr};
+use crate::expr::{CallExpr, CastExpr, Expr, QuantifiedExpr};
 
 /// Arguments of so many bytes keep a function busy for long enough to be a burden on others.
 const LARGE_BYTES: usize = 256 << 10;
@@ -102,14 +102,12 @@ pub fn eval(expr: &Expr, row: &[Datum], cx: &EvalContext<'_>) -> Result<Datum> {
         }
         Expr::Array(items, element) => {
             let items = items.iter().map(|e| eval(e, row, cx)).collect::<Result<Vec<_>>>()?;
-            Ok(make_array(items, element))
+            make_array(items, element)
         }
-        Expr::Subscript(array, index, _) => {
-            let array = eval_ref(array, row, cx)?;
-            let index = eval_ref(index, row, cx)?;
-            subscript(&array, &index)
+        Expr::Subscript(part) => {
+            let children = part.children().map(|e| eval(e, row, cx));
+            part.value(&children.collect::<Result<Vec<_>>>()?)
         }
-        Expr::Slice(slice) => eval_slice(slice, row, cx),
         Expr::Row(items, _) => {
             let items = items.iter().map(|e| eval(e, row, cx)).collect::<Result<Vec<_>>>()?;
             Ok(Datum::Record(items.into()))
@@ -292,41 +290,25 @@ pub fn quantified_array(
     Ok(if unknown { Datum::Null } else { Datum::Bool(q.all) })
 }
 
-/// `ARRAY[…]`: one-dimensional. Nested arrays are refused while binding.
-pub fn make_array(items: Vec<Datum>, element: &SqlType) -> Datum {
-    Datum::Array(Arc::new(Array { element: element.clone(), lower: 1, items }))
-}
-
-/// `a[i]`: NULL outside of the array.
-pub fn subscript(array: &Datum, index: &Datum) -> Result<Datum> {
-    match (array, index) {
-        (Datum::Array(array), Datum::Int(index)) => {
-            let place = index.checked_sub(i64::from(array.lower));
-            let place = place.and_then(|place| usize::try_from(place).ok());
-            Ok(place.and_then(|place| array.items.get(place)).cloned().unwrap_or(Datum::Null))
-        }
-        _ => Ok(Datum::Null),
+/// `ARRAY[…]`: of arrays it has one dimension more than these. 2202E if theirs differ.
+pub fn make_array(items: Vec<Datum>, element: &SqlType) -> Result<Datum> {
+    let SqlType::Array(inner) = element else {
+        return Ok(Datum::array(element.clone(), items));
+    };
+    let empty = |item: &Datum| item.as_array().is_none_or(|array| array.items.is_empty());
+    if items.iter().all(empty) {
+        return Ok(Datum::array((**inner).clone(), Vec::new()));
     }
-}
-
-fn eval_slice(slice: &SliceExpr, row: &[Datum], cx: &EvalContext<'_>) -> Result<Datum> {
-    let array = eval_ref(&slice.array, row, cx)?;
-    let Datum::Array(array) = &*array else { return Ok(Datum::Null) };
-    let bound = |e: &Option<Expr>, default: i64| -> Result<Option<i64>> {
-        match e {
-            None => Ok(Some(default)),
-            Some(e) => Ok(eval_ref(e, row, cx)?.as_int()),
-        }
-    };
-    let first = i64::from(array.lower);
-    let last = first + array.items.len() as i64 - 1;
-    let (Some(lower), Some(upper)) = (bound(&slice.lower, first)?, bound(&slice.upper, last)?)
-    else {
-        return Ok(Datum::Null);
-    };
-    let from = lower.max(first) - first;
-    let to = upper.min(last) - first;
-    let items =
-        if from <= to { array.items[from as usize..=to as usize].to_vec() } else { Vec::new() };
-    Ok(make_array(items, &array.element))
+    let mut all = ArrayOfArrays::new((**inner).clone());
+    for item in &items {
+        all.add(item).map_err(|error| match error.state() {
+            SqlState::ProgramLimitExceeded => error,
+            _ => Error::new(
+                SqlState::ArraySubscriptError,
+                "multidimensional arrays must have array expressions with matching dimensions",
+            ),
+        })?;
+    }
+    let array = all.to_array().ok_or_else(|| Error::internal("an array without elements"))?;
+    Ok(array.into())
 }

@@ -14,6 +14,7 @@ use braid_builtins::{Function, Special, Volatility};
 use braid_types::{Datum, SqlType};
 
 use crate::node::Node;
+use crate::subscript::SubscriptExpr;
 
 /// A column of some operator's output, unique within one plan.
 pub type Slot = u32;
@@ -131,12 +132,10 @@ pub enum Expr {
     InSet(Box<Expr>, Arc<HashSet<Datum>>, bool),
     /// `x op ANY (array)`, or `ALL`.
     Quantified(Box<QuantifiedExpr>),
-    /// `ARRAY[…]` and its element type.
+    /// `ARRAY[…]` and the type of what is between the brackets: an array if it has dimensions.
     Array(Vec<Expr>, SqlType),
-    /// `a[i]`
-    Subscript(Box<Expr>, Box<Expr>, SqlType),
-    /// `a[l:u]`
-    Slice(Box<SliceExpr>),
+    /// `a[i]`, `a[l:u]`, or the array after an assignment to it.
+    Subscript(Box<SubscriptExpr>),
     /// `ROW (…)` with its record type.
     Row(Vec<Expr>, SqlType),
     /// Field n of a record.
@@ -193,17 +192,6 @@ pub struct QuantifiedExpr {
     pub array: Expr,
     /// The comparison on slots 0 (left) and 1 (element), as [`Expr::Input`].
     pub compare: Expr,
-}
-
-/// `a[l:u]`
-#[derive(Clone)]
-pub struct SliceExpr {
-    /// The array.
-    pub array: Expr,
-    /// Its lower bound.
-    pub lower: Option<Expr>,
-    /// Its upper bound.
-    pub upper: Option<Expr>,
 }
 
 /// What is asked of a subquery.
@@ -265,7 +253,6 @@ impl Expr {
             | Expr::Input(_, ty)
             | Expr::Outer(_, ty)
             | Expr::Param(_, ty)
-            | Expr::Subscript(_, _, ty)
             | Expr::Row(_, ty)
             | Expr::Field(_, _, ty) => ty.clone(),
             Expr::Compare(..)
@@ -285,14 +272,8 @@ impl Expr {
             Expr::Coalesce(list) | Expr::Extreme(_, list) => {
                 list.first().map_or(SqlType::Unknown, Expr::ty)
             }
-            Expr::Array(_, element) => SqlType::Array(Box::new(element.clone())),
-            // A slice of a vector is an array.
-            Expr::Slice(slice) => match slice.array.ty() {
-                ty if ty.is_vector() => {
-                    ty.element().map_or(SqlType::Unknown, |e| e.clone().array())
-                }
-                ty => ty,
-            },
+            Expr::Array(_, element) => element.clone().array(),
+            Expr::Subscript(part) => part.ty.clone(),
             Expr::Subquery(subquery) => subquery.ty.clone(),
         }
     }
@@ -305,7 +286,7 @@ impl Expr {
             | Expr::Input(..)
             | Expr::Outer(..)
             | Expr::Param(..) => {}
-            Expr::Compare(_, a, b) | Expr::IsDistinct(a, b) | Expr::Subscript(a, b, _) => {
+            Expr::Compare(_, a, b) | Expr::IsDistinct(a, b) => {
                 f(a);
                 f(b);
             }
@@ -335,10 +316,7 @@ impl Expr {
                 f(&q.left);
                 f(&q.array);
             }
-            Expr::Slice(slice) => {
-                f(&slice.array);
-                slice.lower.iter().chain(&slice.upper).for_each(f);
-            }
+            Expr::Subscript(part) => part.children().for_each(f),
             Expr::Subquery(subquery) => {
                 if let SubqueryKind::Quantified { left, .. } = &subquery.kind {
                     left.iter().for_each(&mut *f);
@@ -356,7 +334,7 @@ impl Expr {
             | Expr::Input(..)
             | Expr::Outer(..)
             | Expr::Param(..) => {}
-            Expr::Compare(_, a, b) | Expr::IsDistinct(a, b) | Expr::Subscript(a, b, _) => {
+            Expr::Compare(_, a, b) | Expr::IsDistinct(a, b) => {
                 f(a);
                 f(b);
             }
@@ -386,10 +364,7 @@ impl Expr {
                 f(&mut q.left);
                 f(&mut q.array);
             }
-            Expr::Slice(slice) => {
-                f(&mut slice.array);
-                slice.lower.iter_mut().chain(&mut slice.upper).for_each(f);
-            }
+            Expr::Subscript(part) => part.children_mut().for_each(f),
             Expr::Subquery(subquery) => {
                 if let SubqueryKind::Quantified { left, .. } = &mut subquery.kind {
                     left.iter_mut().for_each(&mut *f);
@@ -538,9 +513,7 @@ impl Expr {
                 a.all == b.all && a.compare.is_like(&b.compare, volatile)
             }
             (Expr::Field(_, a, _), Expr::Field(_, b, _)) => a == b,
-            (Expr::Slice(a), Expr::Slice(b)) => {
-                a.lower.is_some() == b.lower.is_some() && a.upper.is_some() == b.upper.is_some()
-            }
+            (Expr::Subscript(a), Expr::Subscript(b)) => a.has_form_of(b),
             (Expr::Subquery(a), Expr::Subquery(b)) => a.id == b.id,
             (a, b) => std::mem::discriminant(a) == std::mem::discriminant(b),
         };

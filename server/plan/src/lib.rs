@@ -28,18 +28,20 @@ mod row_change;
 mod row_lock;
 mod rules;
 mod sharing;
+mod subscript;
 mod visit;
 
 pub use bind::{
-    bind_assignment_cast, bind_default, bind_scalar, bind_table_expr, sql_type_of, time_modifier_of,
+    bind_assignment_cast, bind_default, bind_scalar, bind_table_expr, more_dimensions_of,
+    sql_type_of, time_modifier_of,
 };
 pub use cascades::{CascadeEffect, CascadeStep, CascadeTable, Cascades};
 pub use expr::{
-    CallExpr, CaseExpr, CastExpr, CompareOp, Expr, QuantifiedExpr, SliceExpr, Slot, SubqueryExpr,
-    SubqueryKind,
+    CallExpr, CaseExpr, CastExpr, CompareOp, Expr, QuantifiedExpr, Slot, SubqueryExpr, SubqueryKind,
 };
 pub use identify::{identify, identify_expr};
 pub use memo::Memo;
 pub use node::*;
 pub use planned::{OutputColumn, PlanContext, PlannedStatement, StatementKind, plan};
 pub use range_delete::{RangeDelete, Refusal, range_delete};
+pub use subscript::{Place, SubscriptExpr};

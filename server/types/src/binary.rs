@@ -8,7 +8,8 @@ use std::sync::Arc;
 
 use bigdecimal::num_bigint::{BigInt, Sign};
 
-use crate::{Array, Datum, Error, Interval, Json, Numeric, Result, SqlState, SqlType, unsigned};
+use crate::array::{self, Array, DIMENSIONS_MAX, Dimension};
+use crate::{Datum, Error, Interval, Json, Numeric, Result, SqlState, SqlType, unsigned};
 
 fn malformed() -> Error {
     Error::new(SqlState::InvalidBinaryRepresentation, "incorrect binary data format")
@@ -238,17 +239,28 @@ fn decode_array(element: &SqlType, reader: &mut Reader<'_>) -> Result<Array> {
             ),
         ));
     }
-    match dimensions {
-        0 => return Ok(Array::new(element.clone(), Vec::new())),
-        1 => {}
-        _ => return Err(Error::unsupported("an array of more than one dimension")),
+    let count = usize::try_from(dimensions).map_err(|_| {
+        let message = format!("invalid number of dimensions: {dimensions}");
+        Error::new(SqlState::InvalidBinaryRepresentation, message)
+    })?;
+    let mut dimensions = Vec::with_capacity(count.min(DIMENSIONS_MAX));
+    for _ in 0..count {
+        if dimensions.len() == DIMENSIONS_MAX {
+            break;
+        }
+        let (length, lower) = (reader.i32()?, reader.i32()?);
+        let length = usize::try_from(length).map_err(|_| array::too_many_items())?;
+        dimensions.push(Dimension { lower, length });
     }
-    let (length, lower) = (reader.i32()?, reader.i32()?);
+    if count > DIMENSIONS_MAX {
+        return Err(array::too_many_dimensions(count));
+    }
+    let length = array::check_dimensions(&dimensions)?;
     let mut items = Vec::new();
-    for _ in 0..length.max(0) {
+    for _ in 0..length {
         items.push(decode_field(element, reader)?);
     }
-    Ok(Array { element: element.clone(), lower, items })
+    Ok(Array::from_dimensions(element.clone(), &dimensions, items))
 }
 
 /// The types of the catalog and of system columns.
@@ -271,6 +283,9 @@ fn decode_vector(element: &SqlType, name: &str, reader: &mut Reader<'_>) -> Resu
     let invalid =
         || Error::new(SqlState::InvalidBinaryRepresentation, format!("invalid {name} data"));
     let mut array = decode_array(element, reader)?;
+    if !array.inner.is_empty() {
+        return Err(invalid());
+    }
     if array.items.iter().any(Datum::is_null) || (array.lower != 0 && !array.items.is_empty()) {
         return Err(invalid());
     }
@@ -395,15 +410,17 @@ fn encode_field(ty: &SqlType, datum: &Datum, out: &mut Vec<u8>) {
 fn encode_array(ty: &SqlType, array: &Array, out: &mut Vec<u8>) {
     let has_nulls = array.items.iter().any(Datum::is_null);
     // An empty vector has its dimension, an empty array none.
-    let dimensions = i32::from(!array.items.is_empty() || ty.is_vector());
-    out.extend_from_slice(&dimensions.to_be_bytes());
+    let dimensions = match array.dimensions() {
+        none if none.is_empty() && ty.is_vector() => vec![Dimension { lower: 0, length: 0 }],
+        dimensions => dimensions,
+    };
+    out.extend_from_slice(&(dimensions.len() as i32).to_be_bytes());
     out.extend_from_slice(&i32::from(has_nulls).to_be_bytes());
     out.extend_from_slice(&array.element.oid().to_be_bytes());
-    if dimensions == 0 {
-        return;
+    for dimension in &dimensions {
+        out.extend_from_slice(&(dimension.length as i32).to_be_bytes());
+        out.extend_from_slice(&dimension.lower.to_be_bytes());
     }
-    out.extend_from_slice(&(array.items.len() as i32).to_be_bytes());
-    out.extend_from_slice(&array.lower.to_be_bytes());
     for item in &array.items {
         encode_field(&array.element, item, out);
     }

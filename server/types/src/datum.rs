@@ -12,7 +12,7 @@ use std::cmp::Ordering;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use crate::{Json, Numeric, SqlType};
+use crate::{Array, Json, Numeric, SqlType};
 
 /// A row of datums.
 pub type Row = Vec<Datum>;
@@ -48,7 +48,7 @@ pub enum Datum {
     Interval(Interval),
     /// `json` (its text) and `jsonb` (normalised)
     Json(Arc<Json>),
-    /// a one-dimensional array
+    /// an array
     Array(Arc<Array>),
     /// an anonymous row
     Record(Arc<[Datum]>),
@@ -63,17 +63,6 @@ pub struct Interval {
     pub days: i32,
     /// Microseconds.
     pub micros: i64,
-}
-
-/// A one-dimensional array.
-#[derive(Clone, Debug)]
-pub struct Array {
-    /// The type of its elements.
-    pub element: SqlType,
-    /// The subscript of the first element, 1 unless a literal said otherwise.
-    pub lower: i32,
-    /// The elements.
-    pub items: Vec<Datum>,
 }
 
 impl Interval {
@@ -103,28 +92,6 @@ impl Ord for Interval {
 impl Hash for Interval {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.span_micros().hash(state);
-    }
-}
-
-impl Array {
-    /// An array whose first subscript is 1.
-    pub fn new(element: SqlType, items: Vec<Datum>) -> Self {
-        Array { element, lower: 1, items }
-    }
-
-    /// PostgreSQL's array order: elements, then length, then lower bound.
-    pub fn compare(&self, other: &Self) -> Ordering {
-        for (left, right) in self.items.iter().zip(&other.items) {
-            let order = left.compare_typed(right, &self.element);
-            if order != Ordering::Equal {
-                return order;
-            }
-        }
-        let length = self.items.len().cmp(&other.items.len());
-        // Empty arrays have no bounds.
-        length.then_with(|| {
-            if self.items.is_empty() { Ordering::Equal } else { self.lower.cmp(&other.lower) }
-        })
     }
 }
 

@@ -11,6 +11,7 @@
 //! - [`Datum`] orders, equals and hashes as SQL does: `1.0` is `1.00`, NaN is the largest.
 //! - no input panics; what is out of range is an [`Error`] with PostgreSQL's SQLSTATE.
 
+pub mod array;
 pub mod binary;
 pub mod cast;
 pub mod datetime;
@@ -24,7 +25,8 @@ pub mod tid;
 pub mod unsigned;
 pub mod work;
 
-pub use datum::{Array, Datum, Interval, Row, compare_floats, compare_rows};
+pub use array::{Array, Dimension};
+pub use datum::{Datum, Interval, Row, compare_floats, compare_rows};
 pub use error::{Error, Result, SqlState};
 pub use json::Json;
 pub use numeric::{Coefficient, Numeric, to_number};

@@ -1,5 +1,6 @@
 //! `string_agg` and `array_agg`.
 
+use braid_types::array::ArrayOfArrays;
 use braid_types::{Datum, Result, SqlType};
 
 use crate::call::may_return;
@@ -72,13 +73,39 @@ impl Accumulator for Elements {
     }
 }
 
+/// Arrays of the same dimensions as the elements of one with a dimension more.
+struct Arrays {
+    joined: ArrayOfArrays,
+}
+
+impl Accumulator for Arrays {
+    fn add(&mut self, args: &[Datum], _: &dyn Environment) -> Result<()> {
+        match args.first() {
+            Some(value) => self.joined.add(value),
+            None => Ok(()),
+        }
+    }
+
+    fn finish(&self, _: &dyn Environment) -> Result<Datum> {
+        Ok(self.joined.to_array().map_or(Datum::Null, Datum::from))
+    }
+
+    fn size_bytes(&self) -> usize {
+        64 + self.joined.size_bytes()
+    }
+}
+
 pub(crate) fn register(registry: &mut Registry) {
     registry.aggregate("string_agg(text, text) -> text", |_, _| Box::<Joined>::default());
     registry.aggregate("string_agg(bytea, bytea) -> bytea", |_, _| {
         Box::new(Joined { joined: None, binary: true })
     });
-    registry.aggregate("array_agg(anyelement) -> anyarray", |args, _| {
+    registry.aggregate("array_agg(anynonarray) -> anyarray", |args, _| {
         let element = args.first().map_or(SqlType::Text, SqlType::bare);
         Box::new(Elements { element, items: Vec::new(), bytes: 0 })
+    });
+    registry.aggregate("array_agg(anyarray) -> anyarray", |args, _| {
+        let ty = args.first().map_or(SqlType::Text, SqlType::bare);
+        Box::new(Arrays { joined: ArrayOfArrays::new(ty.innermost().clone()) })
     });
 }

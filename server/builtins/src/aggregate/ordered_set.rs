@@ -91,7 +91,7 @@ impl Accumulator for Percentile {
                 }
                 let items =
                     fractions.items.iter().map(|one| self.one(one)).collect::<Result<Vec<_>>>()?;
-                Ok(Datum::array(self.element.clone(), items))
+                Ok(fractions.with_items(self.element.clone(), items).into())
             }
             fraction => self.one(fraction),
         }

@@ -94,23 +94,25 @@ fn pairs<'a>(call: &Call<'a>) -> Result<Vec<(&'a str, Option<&'a str>)>> {
     let null =
         || Error::new(SqlState::NullValueNotAllowed, "null value not allowed for object key");
     let first = call.array(0)?;
-    let nested = |item: &'a Datum| -> Result<(&'a str, Option<&'a str>)> {
-        match item.as_array().map(|pair| pair.items.as_slice()) {
-            Some([key, value]) => Ok((key.as_str().ok_or_else(null)?, value.as_str())),
-            _ => Err(Error::new(state, "array must have two columns")),
-        }
-    };
+    let wrong_number = || Error::new(state, "wrong number of array subscripts");
     if call.args.len() == 1 {
-        if matches!(first.items.first(), Some(Datum::Array(_))) {
-            return first.items.iter().map(nested).collect();
-        }
         let items = call.texts(0)?;
+        match first.inner.as_slice() {
+            [] => {}
+            [two] if two.length == 2 => {}
+            [_] => return Err(Error::new(state, "array must have two columns")),
+            _ => return Err(wrong_number()),
+        }
         if items.len() % 2 == 1 {
             return Err(Error::new(state, "array must have even number of elements"));
         }
         return items.chunks(2).map(|pair| Ok((pair[0].ok_or_else(null)?, pair[1]))).collect();
     }
     let (keys, values) = (call.texts(0)?, call.texts(1)?);
+    let no_keys = keys.is_empty() != values.is_empty();
+    if !first.inner.is_empty() || !call.array(1)?.inner.is_empty() || no_keys {
+        return Err(wrong_number());
+    }
     if keys.len() != values.len() {
         return Err(Error::new(state, "mismatched array dimensions"));
     }

@@ -2,7 +2,7 @@
 //! else as the text that its type prints.
 
 use braid_types::text::{self, DateStyle, FormatSettings};
-use braid_types::{Datum, Error, Json, Result, SqlState, SqlType};
+use braid_types::{Array, Datum, Error, Json, Result, SqlState, SqlType};
 
 use crate::Environment;
 use crate::call::display;
@@ -58,14 +58,7 @@ pub(crate) fn to_json_text(
             quote(&iso_text(ty, datum, env), out);
         }
         (Datum::Array(array), _) => {
-            out.push(b'[');
-            for (index, item) in array.items.iter().enumerate() {
-                if index > 0 {
-                    out.extend_from_slice(separator);
-                }
-                to_json_text(&array.element, item, env, false, out);
-            }
-            out.push(b']');
+            array_text(&array.items, array, 0, (env, separator), out);
         }
         (Datum::Record(fields), SqlType::Record(columns)) => {
             out.push(b'{');
@@ -93,6 +86,44 @@ pub(crate) fn to_json_text(
     }
 }
 
+/// How many elements are below one subscript of dimension `level`, from 0.
+fn elements_below(array: &Array, level: usize) -> usize {
+    array.inner[level..].iter().map(|dimension| dimension.length).product::<usize>().max(1)
+}
+
+/// Appends the part of an array that is below `level` dimensions. The separator is that of the
+/// first dimension.
+fn array_text(
+    items: &[Datum],
+    array: &Array,
+    level: usize,
+    (env, separator): (&dyn Environment, &[u8]),
+    out: &mut Vec<u8>,
+) {
+    out.push(b'[');
+    for (index, part) in items.chunks(elements_below(array, level)).enumerate() {
+        if index > 0 {
+            out.extend_from_slice(separator);
+        }
+        match part {
+            [item] if level == array.inner.len() => {
+                to_json_text(&array.element, item, env, false, out);
+            }
+            part => array_text(part, array, level + 1, (env, b","), out),
+        }
+    }
+    out.push(b']');
+}
+
+/// The part of an array that is below `level` dimensions.
+fn array_json(items: &[Datum], array: &Array, level: usize, env: &dyn Environment) -> Result<Json> {
+    let parts = items.chunks(elements_below(array, level)).map(|part| match part {
+        [item] if level == array.inner.len() => to_jsonb(&array.element, item, env),
+        part => array_json(part, array, level + 1, env),
+    });
+    Ok(Json::Array(parts.collect::<Result<_>>()?))
+}
+
 /// A value as a `jsonb`.
 pub(crate) fn to_jsonb(ty: &SqlType, datum: &Datum, env: &dyn Environment) -> Result<Json> {
     match (datum, ty) {
@@ -100,10 +131,7 @@ pub(crate) fn to_jsonb(ty: &SqlType, datum: &Datum, env: &dyn Environment) -> Re
         (Datum::Bool(value), _) => Ok(Json::Bool(*value)),
         (Datum::Json(value), _) => value.normalised(),
         (Datum::Numeric(value), _) if value.is_finite() => Ok(Json::Number(value.clone())),
-        (Datum::Array(array), _) => {
-            let items = array.items.iter().map(|item| to_jsonb(&array.element, item, env));
-            Ok(Json::Array(items.collect::<Result<_>>()?))
-        }
+        (Datum::Array(array), _) => array_json(&array.items, array, 0, env),
         (Datum::Text(value), _) if ty.is_string() => Ok(Json::string(value.as_ref())),
         _ => {
             let mut out = Vec::new();

@@ -59,6 +59,26 @@ fn set(call: &Call<'_>) -> Result<Datum> {
     Ok(Datum::json(changed))
 }
 
+/// A jsonb after an assignment to a part of it. The last argument says whether the path begins with
+/// a place in an array, which NULL then becomes.
+fn assign(call: &Call<'_>) -> Result<Datum> {
+    if call.is_null(1) || call.is_null(3) {
+        return Ok(Datum::Null);
+    }
+    let steps: Option<Vec<&str>> = call.texts(1)?.into_iter().collect();
+    let steps = steps.ok_or_else(|| {
+        let message = "jsonb subscript in assignment must not be null";
+        Error::new(SqlState::NullValueNotAllowed, message)
+    })?;
+    let value = if call.is_null(2) { &Json::Null } else { call.json(2)? };
+    let empty = match call.bool(3)? {
+        true => Json::Array(Vec::new()),
+        false => Json::Object(Vec::new()),
+    };
+    let base = if call.is_null(0) { &empty } else { call.json(0)? };
+    Ok(Datum::json(base.assign_path(&steps, value)?))
+}
+
 /// `jsonb_set_lax`: what a NULL value does is the fifth argument's choice.
 fn set_lax(call: &Call<'_>) -> Result<Datum> {
     if call.is_null(0) || call.is_null(1) || (call.args.len() > 3 && call.is_null(3)) {
@@ -195,6 +215,7 @@ pub(super) fn register(registry: &mut Registry) {
     registry.add("jsonb_set_lax(jsonb, text[], jsonb) -> jsonb lax", set_lax);
     registry.add("jsonb_set_lax(jsonb, text[], jsonb, bool) -> jsonb lax", set_lax);
     registry.add("jsonb_set_lax(jsonb, text[], jsonb, bool, text) -> jsonb lax", set_lax);
+    registry.add("braid_jsonb_assign(jsonb, text[], jsonb, bool) -> jsonb lax", assign);
     registry.add("jsonb_insert(jsonb, text[], jsonb) -> jsonb", insert);
     registry.add("jsonb_insert(jsonb, text[], jsonb, bool) -> jsonb", insert);
     registry.add("json_typeof(json) -> text", |c| text(c.json(0)?.type_name()));

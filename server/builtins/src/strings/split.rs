@@ -58,35 +58,19 @@ fn array_to_string(call: &Call<'_>) -> Result<Datum> {
     let null = call.datum(2).as_str();
     let mut out = String::new();
     let mut first = true;
-    append(array, delimiter, null, call, &mut out, &mut first)?;
-    text(out)
-}
-
-fn append(
-    array: &braid_types::Array,
-    delimiter: &str,
-    null: Option<&str>,
-    call: &Call<'_>,
-    out: &mut String,
-    first: &mut bool,
-) -> Result<()> {
     for item in &array.items {
         work::tick()?;
-        if let Datum::Array(inner) = item {
-            append(inner, delimiter, null, call, out, first)?;
-            continue;
-        }
         let shown = match (item.is_null(), null) {
             (true, None) => continue,
             (true, Some(null)) => null.to_owned(),
             (false, _) => display(&array.element, item, call.env),
         };
-        if !std::mem::take(first) {
+        if !std::mem::take(&mut first) {
             out.push_str(delimiter);
         }
         out.push_str(&shown);
     }
-    Ok(())
+    text(out)
 }
 
 pub(super) fn register(registry: &mut Registry) {

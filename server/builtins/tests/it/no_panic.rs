@@ -8,7 +8,7 @@ use std::sync::Arc;
 use braid_builtins::{
     Arg, Call, Eval, Returns, Volatility, all_aggregates, all_functions, all_set_functions,
 };
-use braid_types::{Array, Datum, Interval, Json, Numeric, SqlType};
+use braid_types::{Array, Datum, Dimension, Interval, Json, Numeric, SqlType};
 
 use crate::support::TestEnvironment;
 
@@ -75,7 +75,7 @@ fn edges(ty: &SqlType) -> Vec<Datum> {
         SqlType::Int2Vector | SqlType::OidVector => {
             let element = ty.element().cloned().unwrap();
             let some: Vec<Datum> = edges(&element).into_iter().take(3).collect();
-            let vector = |items| Array { element: element.clone(), lower: 0, items };
+            let vector = |items| Array::from_lower(element.clone(), 0, items);
             [vector(some), vector(vec![])].map(|array| Datum::Array(Arc::new(array))).to_vec()
         }
         SqlType::Float4 | SqlType::Float8 => {
@@ -121,9 +121,12 @@ fn edges(ty: &SqlType) -> Vec<Datum> {
             some.truncate(4);
             let mut with_null = some.clone();
             with_null.push(Datum::Null);
-            let shifted =
-                Array { element: element.as_ref().clone(), lower: i32::MAX, items: some.clone() };
+            let shifted = Array::from_lower(element.as_ref().clone(), i32::MAX - 9, some.clone());
+            let two = [(-3, 1), (i32::MAX - 9, some.len())];
+            let two = two.map(|(lower, length)| Dimension { lower, length });
+            let wide = Array::from_dimensions(element.as_ref().clone(), &two, some.clone());
             vec![
+                wide.into(),
                 Datum::array(element.as_ref().clone(), vec![]),
                 Datum::array(element.as_ref().clone(), some),
                 Datum::array(element.as_ref().clone(), with_null),

@@ -97,6 +97,7 @@ fn push(sheet: &mut Sheet, attribute: &Attribute<'_>) {
         Some(Identity::ByDefault) => "d",
     };
     let generated = column.is_some_and(|column| column.generated.is_some());
+    let more_dimensions = column.map_or(0, |column| i32::from(column.more_dimensions));
     let has_default = generated || column.is_some_and(|column| shown_default(column).is_some());
     sheet.push([
         int(relation),
@@ -105,7 +106,7 @@ fn push(sheet: &mut Sheet, attribute: &Attribute<'_>) {
         int(-1),
         int(ty.typlen()),
         count(number),
-        int(i32::from(ty.is_array())),
+        int(i32::from(ty.is_array()) + more_dimensions),
         int(-1),
         int(column.map_or_else(|| ty.typmod(), Column::typmod)),
         flag(by_value(ty)),

@@ -109,5 +109,5 @@ pub(crate) fn ints(element: SqlType, values: impl IntoIterator<Item = i64>) -> D
 /// An `int2vector` or `oidvector`: an array that begins at 0.
 pub(crate) fn vector(element: SqlType, values: impl IntoIterator<Item = i64>) -> Datum {
     let items = values.into_iter().map(Datum::Int).collect();
-    Datum::Array(std::sync::Arc::new(Array { element, lower: 0, items }))
+    Array::from_lower(element, 0, items).into()
 }

@@ -30,6 +30,7 @@ fn column(id: ColumnId, name: &str, ty: SqlType) -> Column {
         name: name.to_owned(),
         ty,
         modifier: None,
+        more_dimensions: 0,
         collation: None,
         nullable: id != 1,
         default: None,

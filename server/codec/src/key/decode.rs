@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use bigdecimal::num_bigint::BigInt;
-use braid_types::{Array, Datum, Interval, Numeric, SqlType};
+use braid_types::array::{Array, DIMENSIONS_MAX, Dimension, check_dimensions};
+use braid_types::{Datum, Interval, Numeric, SqlType};
 
 use super::encode::{DAY_MICROS, INTERVAL_BIAS, MONTH_DAYS};
 use super::reader::Reader;
@@ -208,8 +209,37 @@ fn read_array(reader: &mut Reader<'_>, tag: u8, element: &SqlType, depth: u32) -
     }
     reader.byte()?;
     let tag = reader.byte()?;
-    let lower = i32::try_from(read_int(reader, tag)?).map_err(|_| Error::corrupt("array"))?;
-    Ok(Datum::Array(Arc::new(Array { element: element.clone(), lower, items })))
+    let dimensions = if tag == tag::RECORD {
+        read_dimensions(reader)?
+    } else {
+        let lower = i32::try_from(read_int(reader, tag)?).map_err(|_| Error::corrupt("array"))?;
+        return Ok(Array::from_lower(element.clone(), lower, items).into());
+    };
+    if check_dimensions(&dimensions).ok() != Some(items.len()) {
+        return Err(Error::corrupt("array"));
+    }
+    Ok(Array::from_dimensions(element.clone(), &dimensions, items).into())
+}
+
+/// The dimensions of an array that has several.
+fn read_dimensions(reader: &mut Reader<'_>) -> Result<Vec<Dimension>> {
+    let mut number = || {
+        let tag = reader.byte()?;
+        read_int(reader, tag)
+    };
+    let count = usize::try_from(number()?).map_err(|_| Error::corrupt("array"))?;
+    if !(2..=DIMENSIONS_MAX).contains(&count) {
+        return Err(Error::corrupt("array"));
+    }
+    let mut dimensions = vec![Dimension { lower: 1, length: 0 }; count];
+    for dimension in &mut dimensions {
+        dimension.length = usize::try_from(number()?).map_err(|_| Error::corrupt("array"))?;
+    }
+    for dimension in &mut dimensions {
+        dimension.lower = i32::try_from(number()?).map_err(|_| Error::corrupt("array"))?;
+    }
+    expect(reader.byte()?, tag::END, "array")?;
+    Ok(dimensions)
 }
 
 /// The tag is enough to find the end.

@@ -1,6 +1,6 @@
 //! Datum to key bytes.
 
-use braid_types::{Datum, Interval, SqlType};
+use braid_types::{Array, Datum, Interval, SqlType};
 
 use super::{json, numeric, tag};
 
@@ -81,8 +81,7 @@ fn put(out: &mut Vec<u8>, datum: &Datum, ty: &SqlType) {
                 put(out, item, &array.element);
             }
             out.push(tag::END);
-            // Empty arrays have no bounds.
-            put_int(out, if array.items.is_empty() { 1 } else { i64::from(array.lower) });
+            put_dimensions(out, array);
         }
         Datum::Record(items) => {
             out.push(tag::RECORD);
@@ -93,6 +92,21 @@ fn put(out: &mut Vec<u8>, datum: &Datum, ty: &SqlType) {
             out.push(tag::END);
         }
     }
+}
+
+/// The lower bound of an array of one dimension; of several their number, lengths and lower bounds
+/// as a record, which sorts after every number.
+fn put_dimensions(out: &mut Vec<u8>, array: &Array) {
+    if array.inner.is_empty() || array.items.is_empty() {
+        // Empty arrays have no bounds.
+        return put_int(out, if array.items.is_empty() { 1 } else { i64::from(array.lower) });
+    }
+    let dimensions = array.dimensions();
+    out.push(tag::RECORD);
+    put_int(out, dimensions.len() as i64);
+    dimensions.iter().for_each(|dimension| put_int(out, dimension.length as i64));
+    dimensions.iter().for_each(|dimension| put_int(out, i64::from(dimension.lower)));
+    out.push(tag::END);
 }
 
 /// A tag that tells sign and length, then that many bytes, most significant first.

@@ -13,6 +13,9 @@
 //! 0x9a        uuid                       0xfd        NULL
 //! ```
 //!
+//! An array of several dimensions has, in place of its lower bound, a record of their number, their
+//! lengths and their lower bounds. So it sorts after the arrays of fewer dimensions.
+//!
 //! A descending column is the ascending one with every bit turned over, which puts NULL first, as
 //! in PostgreSQL. After the columns of a row comes nothing (family 0), a family number, or
 //! [`INTERLEAVE_SENTINEL`] and the key of an interleaved child below that row; the sentinel is

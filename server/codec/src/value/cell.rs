@@ -1,6 +1,6 @@
 //! Datum to cell.
 
-use braid_types::{Datum, Interval, Numeric, SqlType};
+use braid_types::{Array, Datum, Interval, Numeric, SqlType};
 
 use super::json;
 
@@ -34,7 +34,7 @@ pub fn encode_cell(out: &mut Vec<u8>, datum: &Datum, ty: &SqlType) {
             _ => json::put(out, value),
         },
         Datum::Array(array) => {
-            put_uvarint(out, zigzag(i64::from(array.lower)));
+            put_dimensions(out, array);
             put_items(out, array.items.iter().map(|item| (item, &array.element)));
         }
         Datum::Record(items) => {
@@ -42,6 +42,23 @@ pub fn encode_cell(out: &mut Vec<u8>, datum: &Datum, ty: &SqlType) {
             let ty = |place: usize| types.get(place).map_or(&SqlType::Text, |(_, ty)| ty);
             put_items(out, items.iter().enumerate().map(|(place, item)| (item, ty(place))));
         }
+    }
+}
+
+/// Above every lower bound: the number of dimensions is what is left.
+pub(super) const SEVERAL_DIMENSIONS: u64 = 1 << 32;
+
+/// The lower bound of an array of one dimension; of several their number, then for each its lower
+/// bound and its length.
+fn put_dimensions(out: &mut Vec<u8>, array: &Array) {
+    if array.inner.is_empty() {
+        return put_uvarint(out, zigzag(i64::from(array.lower)));
+    }
+    let dimensions = array.dimensions();
+    put_uvarint(out, SEVERAL_DIMENSIONS + dimensions.len() as u64);
+    for dimension in dimensions {
+        put_uvarint(out, zigzag(i64::from(dimension.lower)));
+        put_uvarint(out, dimension.length as u64);
     }
 }
 

@@ -3,9 +3,12 @@
 use std::sync::Arc;
 
 use bigdecimal::num_bigint::BigInt;
-use braid_types::{Array, Datum, Interval, Numeric, SqlType};
+use braid_types::array::{Array, DIMENSIONS_MAX, Dimension, check_dimensions};
+use braid_types::{Datum, Interval, Numeric, SqlType};
 
-use super::cell::{NUMERIC_INFINITY, NUMERIC_LONG_SCALE, NUMERIC_NAN, NUMERIC_NEG_INFINITY};
+use super::cell::{
+    NUMERIC_INFINITY, NUMERIC_LONG_SCALE, NUMERIC_NAN, NUMERIC_NEG_INFINITY, SEVERAL_DIMENSIONS,
+};
 use super::json;
 use crate::numeric::{SCALE_MAX, finite};
 use crate::{Error, Result};
@@ -109,9 +112,26 @@ fn decode_at(bytes: &[u8], ty: &SqlType, depth: u32) -> Result<Datum> {
 
 fn decode_array(bytes: &[u8], element: &SqlType, depth: u32) -> Result<Datum> {
     let mut rest = bytes;
-    let lower = to_i32(unzigzag(read_uvarint(&mut rest)?))?;
+    let first = read_uvarint(&mut rest)?;
+    let Some(count) = first.checked_sub(SEVERAL_DIMENSIONS) else {
+        let items = read_items(rest, |_| Some(element), depth)?;
+        return Ok(Array::from_lower(element.clone(), to_i32(unzigzag(first))?, items).into());
+    };
+    if !(2..=DIMENSIONS_MAX as u64).contains(&count) {
+        return Err(Error::corrupt("array"));
+    }
+    let mut dimensions = Vec::with_capacity(count as usize);
+    for _ in 0..count {
+        let lower = to_i32(unzigzag(read_uvarint(&mut rest)?))?;
+        let length = read_uvarint(&mut rest)?;
+        let length = usize::try_from(length).map_err(|_| Error::corrupt("array"))?;
+        dimensions.push(Dimension { lower, length });
+    }
     let items = read_items(rest, |_| Some(element), depth)?;
-    Ok(Datum::Array(Arc::new(Array { element: element.clone(), lower, items })))
+    if check_dimensions(&dimensions).ok() != Some(items.len()) {
+        return Err(Error::corrupt("array"));
+    }
+    Ok(Array::from_dimensions(element.clone(), &dimensions, items).into())
 }
 
 fn to_i32(value: i64) -> Result<i32> {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use braid_catalog::{Identity, Sequence, StoredExpr, Table};
-use braid_plan::{bind_assignment_cast, sql_type_of, time_modifier_of};
+use braid_plan::{bind_assignment_cast, more_dimensions_of, sql_type_of, time_modifier_of};
 use braid_sql::ast::{AlterColumnAction, DataType, Expr, IdentityMode, ObjectName};
 use braid_types::{Datum, Error, Result, SqlState, SqlType};
 
@@ -183,6 +183,7 @@ async fn set_type(
     let column = &mut changed.columns[place];
     column.ty = ty.clone();
     column.modifier = time_modifier_of(new.data_type);
+    column.more_dimensions = more_dimensions_of(new.data_type);
     column.collation = collation;
     let new_column = column.clone();
     column.missing = None;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use braid_catalog::{Column, Id, Identity, Sequence, Table, fresh_counter};
-use braid_plan::{sql_type_of, time_modifier_of};
+use braid_plan::{more_dimensions_of, sql_type_of, time_modifier_of};
 use braid_sql::ast::{
     ColumnConstraint, ColumnConstraintKind, ColumnDef, DataType, Expr, ForeignKey, IdentityMode,
     ObjectName, SequenceOption,
@@ -223,6 +223,7 @@ pub(super) fn add_column<'s>(
     let id = push_column(table, &name, ty, !not_null)?;
     if let Some(column) = table.columns.iter_mut().find(|column| column.id == id) {
         column.modifier = time_modifier_of(&def.data_type);
+        column.more_dimensions = more_dimensions_of(&def.data_type);
         column.collation = collation;
     }
     Ok((id, behind))
@@ -249,6 +250,7 @@ pub(super) fn push_column(
             name: name.to_owned(),
             ty,
             modifier: None,
+            more_dimensions: 0,
             collation: None,
             nullable,
             default: None,

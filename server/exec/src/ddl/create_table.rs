@@ -201,6 +201,7 @@ pub(super) fn add_rowid(cx: &mut DdlContext<'_>, table: &mut Table) -> Result<()
         name,
         ty: SqlType::Int8,
         modifier: None,
+        more_dimensions: 0,
         collation: None,
         nullable: false,
         default: Some(StoredExpr::Written("unique_rowid()".to_owned())),

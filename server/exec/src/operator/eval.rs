@@ -14,6 +14,7 @@ use braid_codec::key::AdvisoryKey;
 use braid_kv::LockStrength;
 use braid_plan::eval::{self, EvalContext};
 use braid_plan::{Expr, SubqueryExpr, SubqueryKind};
+use braid_types::array::{Array, ArrayOfArrays};
 use braid_types::{Datum, Error, Result, Row, SqlState, SqlType, work};
 use futures_util::future::BoxFuture;
 
@@ -280,7 +281,7 @@ impl Evaluator {
         let state = self.run.cx.sequences.state(sequence).await;
         let (last, called) = state.map_err(from_sequence)?;
         let state = vec![Datum::Int(last), Datum::Int(i64::from(called))];
-        Ok(eval::make_array(state, &SqlType::Int8))
+        Ok(Datum::array(SqlType::Int8, state))
     }
 
     /// 42501 unless the user has one of these privileges on the sequence.
@@ -319,8 +320,14 @@ impl Evaluator {
             }
             SubqueryKind::Array(element) => {
                 let cached = self.rows(subquery, outer, usize::MAX).await?;
-                let items = cached.rows.iter().filter_map(|row| row.first().cloned()).collect();
-                Ok(eval::make_array(items, element))
+                let mut items = cached.rows.iter().filter_map(|row| row.first().cloned());
+                let SqlType::Array(inner) = element else {
+                    return Ok(Datum::array(element.clone(), items.collect()));
+                };
+                let mut all = ArrayOfArrays::new((**inner).clone());
+                items.try_for_each(|item| all.add(&item))?;
+                let empty = || Array::new((**inner).clone(), Vec::new());
+                Ok(all.to_array().unwrap_or_else(empty).into())
             }
             SubqueryKind::Quantified { all, left, compare, hashable } => {
                 let cached = self.rows(subquery, outer, usize::MAX).await?;

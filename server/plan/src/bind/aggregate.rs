@@ -106,9 +106,6 @@ impl Binder<'_> {
             .map(|(arg, ty)| self.argument(arg, ty))
             .collect::<Result<Vec<_>>>()?;
         let types: Vec<SqlType> = args.iter().map(Expr::ty).collect();
-        if resolved.aggregate.name == "array_agg" && types.first().is_some_and(SqlType::is_array) {
-            return Err(Error::unsupported("an array of more than one dimension"));
-        }
         Ok(AggregateCall {
             aggregate: resolved.aggregate,
             args,

@@ -70,6 +70,21 @@ pub fn sql_type_of(data_type: &DataType) -> Result<SqlType> {
     })
 }
 
+/// How many dimensions the declaration of an array type has beyond the first.
+pub fn more_dimensions_of(data_type: &DataType) -> u8 {
+    match data_type {
+        DataType::Array(
+            ArrayElemTypeDef::SquareBracket(element, _)
+            | ArrayElemTypeDef::AngleBracket(element)
+            | ArrayElemTypeDef::Parenthesis(element)
+            | ArrayElemTypeDef::Qualified(element, _),
+        ) if matches!(**element, DataType::Array(_)) => {
+            more_dimensions_of(element).saturating_add(1)
+        }
+        _ => 0,
+    }
+}
+
 /// The modifier of a time, timestamp or interval type as written; `None` without one, or for
 /// another type.
 pub fn time_modifier_of(data_type: &DataType) -> Option<i32> {

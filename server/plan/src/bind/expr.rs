@@ -1,8 +1,7 @@
 //! Scalar expressions: one arm a syntactic form; functions and subqueries have files of their own.
 
 use braid_sql::ast::{
-    self, AccessExpr, BinaryOperator, CaseWhen, Expr as Ast, Ident, Subscript, TrimWhereField,
-    UnaryOperator,
+    self, AccessExpr, BinaryOperator, CaseWhen, Expr as Ast, Ident, TrimWhereField, UnaryOperator,
 };
 use braid_types::cast::CastContext;
 use braid_types::{Datum, Error, Result, SqlState, SqlType};
@@ -12,8 +11,8 @@ use super::notes::Reference;
 use super::operators::{in_set, record};
 use super::places::start_of;
 use super::scope::ScopeColumn;
-use super::{Binder, modified, sql_type_of};
-use crate::expr::{CaseExpr, CompareOp, Expr, QuantifiedExpr, SliceExpr};
+use super::{Binder, sql_type_of};
+use crate::expr::{CaseExpr, CompareOp, Expr, QuantifiedExpr};
 
 impl Binder<'_> {
     /// Binds an expression; errors get the position of the innermost part that has one.
@@ -480,37 +479,6 @@ impl Binder<'_> {
         self.with_keys(QuantifiedExpr { all, left, array, compare })
     }
 
-    /// `ARRAY[]::int[]` and rows need the target to be typed.
-    fn cast_operand(&mut self, e: &Ast, to: &SqlType, cx: &mut ExprCx<'_, '_>) -> Result<Expr> {
-        if let (Ast::Array(array), SqlType::Array(element)) = (e, to) {
-            let items = self.exprs(&array.elem, cx)?;
-            if items.iter().all(|item| !item.ty().is_array()) {
-                let items = items
-                    .into_iter()
-                    .map(|item| self.coerce(item, element, CastContext::Explicit))
-                    .collect::<Result<Vec<_>>>()?;
-                return Ok(Expr::Array(items, (**element).clone()));
-            }
-        }
-        self.expr(e, cx)
-    }
-
-    fn array(&mut self, items: &[Ast], cx: &mut ExprCx<'_, '_>) -> Result<Expr> {
-        if items.is_empty() {
-            return Err(Error::new(
-                SqlState::IndeterminateDatatype,
-                "cannot determine type of empty array",
-            )
-            .hint("Explicitly cast to the desired type, for example ARRAY[]::integer[]."));
-        }
-        let items = self.exprs(items, cx)?;
-        if items.iter().any(|item| item.ty().is_array()) {
-            return Err(Error::unsupported("an array of more than one dimension"));
-        }
-        let (items, element) = self.unify(items, "ARRAY")?;
-        Ok(Expr::Array(items, element))
-    }
-
     fn case(
         &mut self,
         operand: Option<&Ast>,
@@ -566,8 +534,13 @@ impl Binder<'_> {
         } else {
             self.expr(root, cx)?
         };
-        for access in chain {
-            value = self.access(value, access, cx)?;
+        while let [access, rest @ ..] = chain {
+            let is_subscript = |access: &&AccessExpr| matches!(access, AccessExpr::Subscript(_));
+            let run = chain.iter().take_while(is_subscript).count();
+            (value, chain) = match run {
+                0 => (self.access(value, access, cx)?, rest),
+                run => (self.subscripts(value, &chain[..run], cx)?, &chain[run..]),
+            };
         }
         Ok(value)
     }
@@ -605,40 +578,7 @@ impl Binder<'_> {
                 }
             }
             AccessExpr::Dot(other) => Err(Error::unsupported(format!("field access .{other}"))),
-            AccessExpr::Subscript(Subscript::Index { index }) => {
-                let index = self.expr(index, cx)?;
-                let ty = value.ty();
-                if let Some(element) = ty.element().cloned() {
-                    let index = self.coerce(index, &SqlType::Int4, CastContext::Assignment)?;
-                    return Ok(Expr::Subscript(Box::new(value), Box::new(index), element));
-                }
-                match ty {
-                    SqlType::Jsonb => self.json_element(value, index),
-                    ty => Err(Error::new(
-                        SqlState::DatatypeMismatch,
-                        format!(
-                            "cannot subscript type {} because it does not support subscripting",
-                            ty.display_name()
-                        ),
-                    )),
-                }
-            }
-            AccessExpr::Subscript(Subscript::Slice { .. }) if value.ty() == SqlType::Jsonb => {
-                Err(modified::no_json_slices())
-            }
-            AccessExpr::Subscript(Subscript::Slice { lower_bound, upper_bound, .. }) => {
-                let mut bound = |ast: &Option<Ast>| -> Result<Option<Expr>> {
-                    ast.as_ref()
-                        .map(|ast| {
-                            let e = self.expr(ast, cx)?;
-                            self.coerce(e, &SqlType::Int4, CastContext::Assignment)
-                        })
-                        .transpose()
-                };
-                let lower = bound(lower_bound)?;
-                let upper = bound(upper_bound)?;
-                Ok(Expr::Slice(Box::new(SliceExpr { array: value, lower, upper })))
-            }
+            AccessExpr::Subscript(_) => self.subscripts(value, std::slice::from_ref(access), cx),
         }
     }
 

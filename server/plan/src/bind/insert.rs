@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use braid_catalog::{Identity, Object, Relation, Table};
+use braid_catalog::{Column, Identity, Object, Relation, Table};
 use braid_sql::ast::{
     Assignment, ConflictAction, ConflictTarget, Expr as Ast, Insert as AstInsert, InsertSource,
     OnConflict as AstOnConflict, Overriding, Query, Returning, SetExpr,
 };
+use braid_sql::offset_of;
 use braid_types::{Error, Result, SqlState, SqlType};
 
 use super::Binder;
@@ -17,10 +18,17 @@ use super::places::start_of;
 use super::scope::{Scope, Scopes};
 use super::statement::BoundStatement;
 use super::stored::refuse_generated;
-use super::update::at_start;
+use super::subscript::Part;
+use super::update::{Assigned, at_start, refuse_default_part};
 use crate::expr::{Expr, Slot};
 use crate::node::{Insert, Node, OnConflict, Values};
 use crate::planned::{OutputColumn, StatementKind};
+
+/// A column that gets a value, or a part of it.
+struct Target {
+    place: usize,
+    part: Option<Part>,
+}
 
 impl Binder<'_> {
     pub(super) fn bind_insert(&mut self, insert: &AstInsert) -> Result<BoundStatement> {
@@ -31,12 +39,13 @@ impl Binder<'_> {
         let unread = vec![0; table.columns.len()];
         self.enter_range(&self.target_row(&table, alias.as_deref(), &unread));
         let targets = self.insert_targets(insert, &table)?;
-        let (input, values) = self.insert_values(insert, &table, &targets)?;
+        let places: Vec<usize> = targets.iter().map(|target| target.place).collect();
+        let (input, values) = self.insert_values(insert, &table, targets)?;
         let row_slots: Vec<Slot> = table.columns.iter().map(|_| self.slot()).collect();
         let existing_slots: Vec<Slot> = table.columns.iter().map(|_| self.slot()).collect();
         let on_conflict = if insert.upsert {
             self.check(Object::Table(&table), "UPDATE")?;
-            OnConflict::Upsert(targets.clone())
+            OnConflict::Upsert(places)
         } else {
             match &insert.on_conflict {
                 None => OnConflict::Error,
@@ -111,31 +120,51 @@ impl Binder<'_> {
         }
     }
 
-    /// Places of the columns that get values.
-    fn insert_targets(&mut self, insert: &AstInsert, table: &Table) -> Result<Vec<usize>> {
+    /// Places of the columns that get values, with the parts that they get.
+    fn insert_targets(&mut self, insert: &AstInsert, table: &Table) -> Result<Vec<Target>> {
         if insert.columns.is_empty() {
-            return Ok((0..table.columns.len()).filter(|i| !table.columns[*i].hidden).collect());
+            let shown = (0..table.columns.len()).filter(|i| !table.columns[*i].hidden);
+            return Ok(shown.map(|place| Target { place, part: None }).collect());
         }
-        let mut targets = Vec::with_capacity(insert.columns.len());
-        for ident in &insert.columns {
+        let mut targets: Vec<Target> = Vec::with_capacity(insert.columns.len());
+        for target in &insert.columns {
+            let ident = &target.name;
             let name = braid_sql::fold(ident);
             let Some(place) = table.column_by_name(&name) else {
                 return Err(Error::new(
                     SqlState::UndefinedColumn,
                     format!("column \"{name}\" of relation \"{}\" does not exist", table.name),
                 )
-                .position(braid_sql::offset_of(ident.span)));
+                .position(offset_of(ident.span)));
             };
-            if targets.contains(&place) {
+            let is_whole = target.part.is_empty();
+            if targets.iter().any(|t| t.place == place && (is_whole || t.part.is_none())) {
                 return Err(Error::new(
                     SqlState::DuplicateColumn,
                     format!("column \"{name}\" specified more than once"),
                 )
-                .position(braid_sql::offset_of(ident.span)));
+                .position(offset_of(ident.span)));
             }
-            targets.push(place);
+            let part = if is_whole {
+                None
+            } else {
+                let scope = Scope::default();
+                let scopes = Scopes { scope: &scope, parent: None };
+                let mut cx = ExprCx::plain(scopes, "INSERT");
+                Some(self.part_of(&table.columns[place], target, &mut cx)?)
+            };
+            targets.push(Target { place, part });
         }
         Ok(targets)
+    }
+
+    /// A value cast for a target.
+    fn target_value(&mut self, value: Expr, table: &Table, target: &Target) -> Result<Expr> {
+        let column = &table.columns[target.place];
+        match &target.part {
+            None => self.assign_to(value, column),
+            Some(part) => self.assign_to_part(value, column, part),
+        }
     }
 
     /// The input and, over it, the value of each of the table's columns.
@@ -143,7 +172,7 @@ impl Binder<'_> {
         &mut self,
         insert: &AstInsert,
         table: &Arc<Table>,
-        targets: &[usize],
+        targets: Vec<Target>,
     ) -> Result<(Node, Vec<Expr>)> {
         match &insert.source {
             InsertSource::DefaultValues => {
@@ -166,7 +195,7 @@ impl Binder<'_> {
         &mut self,
         insert: &AstInsert,
         table: &Arc<Table>,
-        targets: &[usize],
+        targets: Vec<Target>,
         rows: &[&[Ast]],
     ) -> Result<(Node, Vec<Expr>)> {
         let scope = Scope::default();
@@ -184,24 +213,29 @@ impl Binder<'_> {
                 .position(row.first().map_or(0, start_of)));
             }
             let mut values = Vec::with_capacity(width);
-            for (ast, place) in row.iter().zip(targets) {
-                let column = &table.columns[*place];
+            for (at, (ast, target)) in row.iter().zip(&targets).enumerate() {
+                let column = &table.columns[target.place];
                 values.push(if braid_sql::is_default(ast) {
+                    insert.columns.get(at).map_or(Ok(()), refuse_default_part)?;
                     self.default_of(column)?
                 } else {
-                    self.check_overriding(insert, table, *place)?;
+                    self.check_overriding(insert, table, target.place)?;
                     let e = self.expr(ast, &mut ExprCx::plain(scopes, "VALUES"))?;
                     if insert.overriding == Some(Overriding::User) && column.identity.is_some() {
                         self.default_of(column)?
                     } else {
-                        self.assign_to(e, column).map_err(|error| at_start(error, ast))?
+                        let value = self.target_value(e, table, target);
+                        value.map_err(|error| at_start(error, ast))?
                     }
                 });
             }
             bound.push(values);
         }
         let slots: Vec<Slot> = (0..width).map(|_| self.slot()).collect();
-        let values = self.full_row(table, targets, &slots)?;
+        let types = bound.first().map(|row| row.iter().map(Expr::ty).collect::<Vec<_>>());
+        let columns = slots.iter().zip(types.unwrap_or_default());
+        let given = columns.map(|(slot, ty)| Expr::Column(*slot, ty)).collect();
+        let values = self.full_row(table, targets, given)?;
         Ok((Node::Values(Values { slots, rows: bound, repeats: None }), values))
     }
 
@@ -209,7 +243,7 @@ impl Binder<'_> {
         &mut self,
         insert: &AstInsert,
         table: &Arc<Table>,
-        targets: &[usize],
+        targets: Vec<Target>,
         query: &Query,
     ) -> Result<(Node, Vec<Expr>)> {
         // Literals of a plain select list take the types of the columns.
@@ -220,19 +254,28 @@ impl Binder<'_> {
         self.keep_unknown = false;
         let mut bound = bound?;
         check_width(insert, targets.len(), bound.columns.len(), 0)?;
-        let types: Vec<SqlType> =
-            targets.iter().map(|place| table.columns[*place].ty.clone()).collect();
+        let types: Vec<SqlType> = targets
+            .iter()
+            .map(|target| match &target.part {
+                None => table.columns[target.place].ty.clone(),
+                Some(part) => part.wanted(&table.columns[target.place].ty),
+            })
+            .collect();
         let width = bound.columns.len();
         self.type_literals(&mut bound, &types[..width])?;
-        let mut values = self.row_of_defaults(table)?;
-        for (e, place) in bound.exprs().into_iter().zip(targets) {
-            let column = &table.columns[*place];
-            self.check_overriding(insert, table, *place)?;
-            if insert.overriding == Some(Overriding::User) && column.identity.is_some() {
-                continue;
-            }
-            values[*place] = self.assign_to(e, column)?;
+        let mut given = Vec::with_capacity(width);
+        for (e, target) in bound.exprs().into_iter().zip(&targets) {
+            let column = &table.columns[target.place];
+            self.check_overriding(insert, table, target.place)?;
+            given.push(
+                if insert.overriding == Some(Overriding::User) && column.identity.is_some() {
+                    self.default_of(column)?
+                } else {
+                    self.target_value(e, table, target)?
+                },
+            );
         }
+        let values = self.full_row(table, targets, given)?;
         Ok((bound.node, values))
     }
 
@@ -242,16 +285,29 @@ impl Binder<'_> {
         if given { Ok(()) } else { refuse_generated(column, false) }
     }
 
-    /// Every column's value: the input's where it is a target, else its default.
-    fn full_row(&mut self, table: &Table, targets: &[usize], slots: &[Slot]) -> Result<Vec<Expr>> {
-        let mut values = Vec::with_capacity(table.columns.len());
-        for (place, column) in table.columns.iter().enumerate() {
-            values.push(match targets.iter().position(|target| *target == place) {
-                Some(i) if i < slots.len() => Expr::Column(slots[i], column.ty.clone()),
-                _ => self.default_of(column)?,
-            });
+    /// Every column's value: the input's where it is a target, else its default. The parts of a
+    /// column are assigned to NULL one after another.
+    fn full_row(
+        &mut self,
+        table: &Table,
+        targets: Vec<Target>,
+        given: Vec<Expr>,
+    ) -> Result<Vec<Expr>> {
+        let mut values: Vec<Option<Expr>> = table.columns.iter().map(|_| None).collect();
+        for (target, value) in targets.into_iter().zip(given) {
+            let ty = &table.columns[target.place].ty;
+            let value = match target.part {
+                None => value,
+                Some(part) => {
+                    let base =
+                        values[target.place].take().unwrap_or_else(|| Expr::null(ty.clone()));
+                    self.with_part(base, part, value)?
+                }
+            };
+            values[target.place] = Some(value);
         }
-        Ok(values)
+        let columns = values.into_iter().zip(&table.columns);
+        columns.map(|(value, column)| value.map_or_else(|| self.default_of(column), Ok)).collect()
     }
 
     fn on_conflict(
@@ -301,18 +357,29 @@ impl Binder<'_> {
         scope: &Scope,
     ) -> Result<Vec<(usize, Expr)>> {
         let mut result: Vec<(usize, Expr)> = Vec::with_capacity(assignments.len());
+        let mut in_parts: Vec<usize> = Vec::new();
         for assignment in assignments {
-            for (place, value) in self.assignment(assignment, table, scope)? {
-                if result.iter().any(|(known, _)| *known == place) {
-                    return Err(Error::new(
-                        SqlState::SyntaxError,
-                        format!(
-                            "multiple assignments to same column \"{}\"",
-                            table.columns[place].name
-                        ),
-                    ));
-                }
-                result.push((place, value));
+            for Assigned { place, value, part } in self.assignment(assignment, table, scope)? {
+                let column = &table.columns[place];
+                let known = result.iter().position(|(known, _)| *known == place);
+                let Some(part) = part else {
+                    if known.is_some() {
+                        return Err(assigned_twice(column));
+                    }
+                    result.push((place, value));
+                    continue;
+                };
+                // Several parts of one column are assigned one after another.
+                let base = match known {
+                    Some(known) if in_parts.contains(&place) => result.remove(known).1,
+                    Some(_) => return Err(assigned_twice(column)),
+                    None => scope.columns.get(place).map_or_else(
+                        || Err(Error::internal("an assignment without its column")),
+                        |column| Ok(Expr::Column(column.slot, column.ty.clone())),
+                    )?,
+                };
+                in_parts.push(place);
+                result.push((place, self.with_part(base, part, value)?));
             }
         }
         Ok(result)
@@ -328,6 +395,12 @@ impl Binder<'_> {
         let items = self.returning_items(items, scope)?;
         Ok(items.into_iter().map(|(column, e)| (column, (self.slot(), e))).unzip())
     }
+}
+
+/// 42601 for a second value of a column.
+fn assigned_twice(column: &Column) -> Error {
+    let message = format!("multiple assignments to same column \"{}\"", column.name);
+    Error::new(SqlState::SyntaxError, message)
 }
 
 /// RETURNING's columns, and its expressions with their slots.
@@ -361,7 +434,7 @@ fn check_width(insert: &AstInsert, targets: usize, width: usize, extra: u32) -> 
             SqlState::SyntaxError,
             "INSERT has more target columns than expressions",
         )
-        .position(insert.columns.get(width).map_or(0, |ident| braid_sql::offset_of(ident.span))));
+        .position(insert.columns.get(width).map_or(0, |target| offset_of(target.name.span))));
     }
     Ok(())
 }

@@ -33,6 +33,7 @@ mod set_operation;
 mod statement;
 mod stored;
 mod subquery;
+mod subscript;
 mod system_columns;
 mod update;
 mod using;
@@ -40,7 +41,7 @@ mod window;
 mod with_order;
 
 pub(crate) use data_type::interval_modifier;
-pub use data_type::{sql_type_of, time_modifier_of};
+pub use data_type::{more_dimensions_of, sql_type_of, time_modifier_of};
 pub(crate) use expr::op_name;
 pub(crate) use literal::string_of;
 pub(crate) use names::column_name;

@@ -49,13 +49,12 @@ impl Binder<'_> {
     }
 
     /// An element of a jsonb by its key, or by its place in an array.
-    pub(super) fn json_element(&mut self, value: Expr, index: Expr) -> Result<Expr> {
-        let key = self.json_key(index)?;
+    pub(super) fn json_element(&mut self, value: Expr, key: Expr) -> Result<Expr> {
         self.binary("#>", value, Expr::Array(vec![key], SqlType::Text))
     }
 
     /// A subscript of a jsonb as a text.
-    fn json_key(&mut self, index: Expr) -> Result<Expr> {
+    pub(super) fn json_key(&mut self, index: Expr) -> Result<Expr> {
         match index.ty() {
             SqlType::Int2 | SqlType::Int4 => {
                 self.coerce(index, &SqlType::Text, CastContext::Explicit)

@@ -291,7 +291,7 @@ impl Binder<'_> {
                         current.bare()
                     } else {
                         return Err(Error::new(
-                            SqlState::DatatypeMismatch,
+                            SqlState::CannotCoerce,
                             format!(
                                 "{what} could not convert type {} to {}",
                                 ty.display_name(),

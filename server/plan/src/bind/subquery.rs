@@ -132,10 +132,7 @@ impl Binder<'_> {
             return Err(Error::new(SqlState::SyntaxError, "subquery must return only one column"));
         }
         let element = query.columns[0].ty.clone();
-        if element.is_array() {
-            return Err(Error::unsupported("an array of more than one dimension"));
-        }
-        let ty = SqlType::Array(Box::new(element.clone()));
+        let ty = element.clone().array();
         Ok(self.subquery_expr(query, SubqueryKind::Array(element), ty))
     }
 

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use braid_catalog::{Object, Table};
 use braid_codec::key::is_exact;
 use braid_sql::ast::{
-    Assignment, AssignmentTarget, AssignmentValue, Expr as Ast, Ident, LockStrength, Returning,
-    Update as AstUpdate,
+    AccessExpr, Assignment, AssignmentTarget, AssignmentValue, Expr as Ast, Ident, LockStrength,
+    Returning, TargetColumn, Update as AstUpdate,
 };
+use braid_sql::offset_of;
 use braid_types::{Error, Result, SqlState};
 
 use super::Binder;
@@ -19,6 +20,7 @@ use super::places::start_of;
 use super::scope::{Scope, Scopes};
 use super::statement::BoundStatement;
 use super::stored::refuse_generated;
+use super::subscript::{Part, at_target};
 use super::system_columns::is_system_column;
 use crate::expr::{Expr, Slot};
 use crate::node::{Filter, LockRows, LockWait, Node, Project, Recheck, RowLock, Update};
@@ -173,52 +175,48 @@ impl Binder<'_> {
         Ok(Node::Filter(Box::new(Filter { input, predicates: vec![e] })))
     }
 
-    /// One assignment: one place and value, or several of a row.
+    /// One assignment: one value, or several of a row.
     pub(super) fn assignment(
         &mut self,
         assignment: &Assignment,
         table: &Arc<Table>,
         scope: &Scope,
-    ) -> Result<Vec<(usize, Expr)>> {
+    ) -> Result<Vec<Assigned>> {
         let scopes = Scopes { scope, parent: None };
         match (&assignment.target, &assignment.value) {
-            (AssignmentTarget::Column(name), AssignmentValue::Expr(ast)) => {
-                let place = target_column(table, name)?;
-                Ok(vec![(place, self.assigned(table, place, ast, scopes)?)])
+            (AssignmentTarget::Column(target), AssignmentValue::Expr(ast)) => {
+                Ok(vec![self.assigned(table, target, ast, scopes)?])
             }
-            (AssignmentTarget::Columns(names), AssignmentValue::Row(items)) => {
-                if names.len() != items.len() {
+            (AssignmentTarget::Columns(targets), AssignmentValue::Row(items)) => {
+                if targets.len() != items.len() {
                     return Err(Error::new(
                         SqlState::SyntaxError,
                         "number of columns does not match number of values",
                     ));
                 }
-                let mut result = Vec::with_capacity(names.len());
-                for (name, ast) in names.iter().zip(items) {
-                    let place = target_column(table, name)?;
-                    result.push((place, self.assigned(table, place, ast, scopes)?));
-                }
-                Ok(result)
+                let pairs = targets.iter().zip(items);
+                pairs.map(|(target, ast)| self.assigned(table, target, ast, scopes)).collect()
             }
-            (AssignmentTarget::Columns(names), AssignmentValue::Expr(Ast::Subquery(query))) => {
+            (AssignmentTarget::Columns(targets), AssignmentValue::Expr(Ast::Subquery(query))) => {
                 let mut cx = ExprCx::plain(scopes, "UPDATE");
-                let record = self.row_subquery(query, names.len(), &mut cx)?;
+                let record = self.row_subquery(query, targets.len(), &mut cx)?;
                 let braid_types::SqlType::Record(fields) = record.ty() else {
                     return Err(Error::internal("a row subquery that is no record"));
                 };
-                let mut result = Vec::with_capacity(names.len());
-                for (i, (name, (_, ty))) in names.iter().zip(fields).enumerate() {
-                    let place = target_column(table, name)?;
+                let mut result = Vec::with_capacity(targets.len());
+                for (i, (target, (_, ty))) in targets.iter().zip(fields).enumerate() {
+                    let place = target_column(table, &target.name)?;
                     let column = &table.columns[place];
                     refuse_generated(column, true)?;
                     let field = Expr::Field(Box::new(record.clone()), i, ty);
-                    result.push((place, self.assign_to(field, column)?));
+                    result.push(self.assigned_value(table, place, target, field, scopes)?);
                 }
                 Ok(result)
             }
-            (AssignmentTarget::Columns(names), AssignmentValue::Expr(ast)) if names.len() == 1 => {
-                let place = target_column(table, &names[0])?;
-                Ok(vec![(place, self.assigned(table, place, ast, scopes)?)])
+            (AssignmentTarget::Columns(targets), AssignmentValue::Expr(ast))
+                if targets.len() == 1 =>
+            {
+                Ok(vec![self.assigned(table, &targets[0], ast, scopes)?])
             }
             _ => Err(Error::new(
                 SqlState::FeatureNotSupported,
@@ -230,18 +228,59 @@ impl Binder<'_> {
     fn assigned(
         &mut self,
         table: &Arc<Table>,
-        place: usize,
+        target: &TargetColumn,
         ast: &Ast,
         scopes: Scopes<'_>,
-    ) -> Result<Expr> {
+    ) -> Result<Assigned> {
+        let place = target_column(table, &target.name)?;
         let column = &table.columns[place];
         if braid_sql::is_default(ast) {
-            return self.default_of(column);
+            refuse_default_part(target)?;
+            return Ok(Assigned { place, value: self.default_of(column)?, part: None });
         }
         refuse_generated(column, true)?;
         let value = self.expr(ast, &mut ExprCx::plain(scopes, "UPDATE"))?;
-        self.assign_to(value, column).map_err(|error| at_start(error, ast))
+        self.assigned_value(table, place, target, value, scopes)
+            .map_err(|error| at_start(error, ast))
     }
+
+    fn assigned_value(
+        &mut self,
+        table: &Arc<Table>,
+        place: usize,
+        target: &TargetColumn,
+        value: Expr,
+        scopes: Scopes<'_>,
+    ) -> Result<Assigned> {
+        let column = &table.columns[place];
+        if target.part.is_empty() {
+            return Ok(Assigned { place, value: self.assign_to(value, column)?, part: None });
+        }
+        let part = self.part_of(column, target, &mut ExprCx::plain(scopes, "UPDATE"))?;
+        let value = self.assign_to_part(value, column, &part);
+        let value = value.map_err(|error| at_target(error, target))?;
+        Ok(Assigned { place, value, part: Some(part) })
+    }
+}
+
+/// What a column gets, or a part of it.
+pub(super) struct Assigned {
+    /// The place of the column.
+    pub place: usize,
+    /// The value, cast.
+    pub value: Expr,
+    /// The part; `None` for the whole column.
+    pub part: Option<Part>,
+}
+
+/// 0A000 for DEFAULT as a part of a column.
+pub(super) fn refuse_default_part(target: &TargetColumn) -> Result<()> {
+    let message = match target.part.first() {
+        None => return Ok(()),
+        Some(AccessExpr::Dot(_)) => "cannot set a subfield to DEFAULT",
+        Some(AccessExpr::Subscript(_)) => "cannot set an array element to DEFAULT",
+    };
+    Err(Error::new(SqlState::FeatureNotSupported, message).position(offset_of(target.name.span)))
 }
 
 /// The target's columns first, in their order, whatever order the joins are carried out in: the
@@ -278,12 +317,12 @@ fn target_column(table: &Table, ident: &Ident) -> Result<usize> {
         if is_system_column(&name) {
             let message = format!("cannot assign to system column \"{name}\"");
             return Error::new(SqlState::FeatureNotSupported, message)
-                .position(braid_sql::offset_of(ident.span));
+                .position(offset_of(ident.span));
         }
         Error::new(
             SqlState::UndefinedColumn,
             format!("column \"{name}\" of relation \"{}\" does not exist", table.name),
         )
-        .position(braid_sql::offset_of(ident.span))
+        .position(offset_of(ident.span))
     })
 }

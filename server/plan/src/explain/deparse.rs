@@ -7,6 +7,7 @@ use braid_types::{Datum, SqlType};
 
 use crate::expr::{CallExpr, Expr, SubqueryExpr, SubqueryKind};
 use crate::node::{AggregateCall, FunctionCall, SortKey, WindowCall, WindowFunction};
+use crate::subscript::Place;
 
 use super::describe::Describer;
 
@@ -98,9 +99,6 @@ impl<'a> Describer<'a> {
             Expr::Extreme(false, list) => format!("LEAST({})", self.list(list, rows)),
             Expr::Array(list, _) => format!("ARRAY[{}]", self.list(list, rows)),
             Expr::Row(list, _) => format!("ROW({})", self.list(list, rows)),
-            Expr::Subscript(array, index, _) => {
-                format!("{}[{}]", self.expr(array, rows), self.expr(index, rows))
-            }
             Expr::Field(record, place, _) => {
                 let field = match record.ty() {
                     SqlType::Record(fields) => fields.get(*place).map(|(name, _)| name.clone()),
@@ -151,12 +149,26 @@ impl<'a> Describer<'a> {
                 let array = Name::Bare(format!("{word} ({})", self.expr(&q.array, rows)));
                 self.expr(&q.compare, Rows { input: &[left, array], outer: rows.outer })
             }
-            Expr::Slice(slice) => {
-                let mut end = |e: &'a Option<Expr>| {
-                    e.as_ref().map(|e| self.expr(e, rows)).unwrap_or_default()
-                };
-                let (lower, upper) = (end(&slice.lower), end(&slice.upper));
-                format!("{}[{lower}:{upper}]", self.expr(&slice.array, rows))
+            Expr::Subscript(part) => {
+                let mut out = self.expr(&part.array, rows);
+                for place in &part.places {
+                    out.push('[');
+                    match place {
+                        Place::Element(index) => out.push_str(&self.expr(index, rows)),
+                        Place::Slice(lower, upper) => {
+                            let mut end = |e: &'a Option<Expr>| {
+                                e.as_ref().map(|e| self.expr(e, rows)).unwrap_or_default()
+                            };
+                            let (lower, upper) = (end(lower), end(upper));
+                            out.push_str(&format!("{lower}:{upper}"));
+                        }
+                    }
+                    out.push(']');
+                }
+                if let Some(assigned) = &part.assigned {
+                    out = format!("{out} := {}", self.expr(assigned, rows));
+                }
+                out
             }
             Expr::Subquery(subquery) => self.subquery(subquery, rows),
             // Everything else is in `expr`.

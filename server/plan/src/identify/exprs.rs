@@ -4,7 +4,7 @@ use braid_sql::ast::{
     AccessExpr, Array, BinaryOperator, CaseWhen, DataType, Expr as Ast, Subscript, UnaryOperator,
     Value,
 };
-use braid_types::{Result, SqlType};
+use braid_types::{Error, Result, SqlType};
 
 use super::comparisons::custom;
 use super::literals::{cast, null};
@@ -134,14 +134,33 @@ impl Identifier<'_, '_> {
             Ast::Function(function) => self.function(e, function)?,
             Ast::Tuple(items) => Ast::Tuple(self.all(items)?),
             Ast::Array(array) => {
-                let SqlType::Array(element) = self.ty(e)? else { return Err(unstorable(e)) };
-                let items = array.elem.iter().map(|item| self.value(item, &element));
-                let elem = items.collect::<Result<_>>()?;
+                let ty = self.ty(e)?;
+                let elem = self.array_items(&array.elem, &ty)?;
                 Ast::Array(Array { elem, named: true })
             }
             Ast::CompoundFieldAccess { root, access_chain } => self.access(root, access_chain)?,
             other => self.other(other)?,
         })
+    }
+
+    /// The items of an array constructor of that type; inner arrays have the same type.
+    fn array_items(&mut self, items: &[Ast], ty: &SqlType) -> Result<Vec<Ast>> {
+        let SqlType::Array(element) = ty else {
+            return Err(Error::internal("an array constructor that is no array"));
+        };
+        let is_inner = |item: &Ast| {
+            let known = self.notes.ty(item);
+            matches!(unnested(item), Ast::Array(_)) || matches!(known, Some(SqlType::Array(_)))
+        };
+        let has_inner = items.iter().any(is_inner);
+        let wanted = if has_inner { ty } else { &**element };
+        let item = |item: &Ast| match unnested(item) {
+            Ast::Array(inner) if inner.elem.is_empty() => {
+                cast(Ast::Array(Array { elem: Vec::new(), named: true }), ty, None)
+            }
+            _ => self.value(item, wanted),
+        };
+        items.iter().map(item).collect()
     }
 
     /// A column, a whole row, or a value that is a keyword.
@@ -205,13 +224,12 @@ impl Identifier<'_, '_> {
                 return cast(Ast::value(Value::Null), &ty, modifier);
             }
         }
-        if let (Ast::Array(array), SqlType::Array(element)) = (e, &ty)
+        if let (Ast::Array(array), SqlType::Array(_)) = (e, &ty)
             && (array.elem.is_empty()
                 || array.elem.iter().any(|item| self.notes.ty(item) == Some(&SqlType::Unknown))
                 || self.notes.ty(e).is_none())
         {
-            let items = array.elem.iter().map(|item| self.value(item, element));
-            let elem = items.collect::<Result<Vec<_>>>()?;
+            let elem = self.array_items(&array.elem, &ty)?;
             let is_empty = elem.is_empty();
             let array = Ast::Array(Array { elem, named: true });
             return if is_empty { cast(array, &ty, None) } else { Ok(array) };

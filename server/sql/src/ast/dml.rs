@@ -1,8 +1,8 @@
 //! Statements that change rows, their `WITH` lists, and row locks of queries.
 
 use super::{
-    CteAsMaterialized, Expr, Ident, IndexKey, NonBlock, ObjectName, Query, SelectItem, Span,
-    Statement, TableAlias, TableWithJoins,
+    AccessExpr, CteAsMaterialized, Expr, Ident, IndexKey, NonBlock, ObjectName, Query, SelectItem,
+    Span, Statement, TableAlias, TableWithJoins,
 };
 
 /// `INSERT` or `UPSERT`.
@@ -17,7 +17,7 @@ pub struct Insert {
     /// `AS alias`.
     pub alias: Option<Ident>,
     /// The columns named; empty means all of the table's.
-    pub columns: Vec<Ident>,
+    pub columns: Vec<TargetColumn>,
     /// `OVERRIDING … VALUE`.
     pub overriding: Option<Overriding>,
     /// Where the rows come from.
@@ -121,9 +121,18 @@ pub struct Assignment {
 #[derive(Debug, Clone, PartialEq)]
 pub enum AssignmentTarget {
     /// One column.
-    Column(Ident),
+    Column(TargetColumn),
     /// `(a, b) = …`.
-    Columns(Vec<Ident>),
+    Columns(Vec<TargetColumn>),
+}
+
+/// A column that is assigned, or a part of it: `a`, `a[1]`, `a[2:3]`, `j['key']`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TargetColumn {
+    /// The column.
+    pub name: Ident,
+    /// The subscripts and fields; none for the whole column.
+    pub part: Vec<AccessExpr>,
 }
 
 /// The right side of an assignment.

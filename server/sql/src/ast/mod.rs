@@ -29,8 +29,8 @@ pub use ddl::{
 };
 pub use dml::{
     Assignment, AssignmentTarget, AssignmentValue, ConflictAction, ConflictTarget, Cte, CteBody,
-    Delete, Insert, InsertSource, LockStrength, OnConflict, Overriding, Returning, RowLock, Update,
-    With,
+    Delete, Insert, InsertSource, LockStrength, OnConflict, Overriding, Returning, RowLock,
+    TargetColumn, Update, With,
 };
 pub use drop_other::{DropOther, OtherObject};
 pub use objects::{

@@ -1,6 +1,6 @@
 //! `INSERT`, `UPSERT`, `UPDATE`, `DELETE` and `TRUNCATE`.
 
-use sqlparser::ast::{Expr, Ident};
+use sqlparser::ast::{AccessExpr, Expr, Ident};
 use sqlparser::tokenizer::Token;
 
 use braid_types::Result;
@@ -8,7 +8,8 @@ use braid_types::Result;
 use super::Cursor;
 use crate::ast::{
     Assignment, AssignmentTarget, AssignmentValue, ConflictAction, ConflictTarget, Delete, Insert,
-    InsertSource, OnConflict, Overriding, Returning, Statement, Truncate, Update, With,
+    InsertSource, OnConflict, Overriding, Returning, Statement, TargetColumn, Truncate, Update,
+    With,
 };
 
 impl Cursor<'_> {
@@ -65,13 +66,18 @@ impl Cursor<'_> {
         ["select", "values", "with"].iter().any(|word| self.nth_is(n, word))
     }
 
-    /// A column that is assigned; parts of arrays and rows are refused by name.
-    fn target_column(&mut self) -> Result<Ident> {
-        let column = self.ident()?;
-        match self.peek() {
-            Token::LBracket => Err(self.unsupported("assignment to an array element")),
-            Token::Period => Err(self.unsupported("assignment to a field of a column")),
-            _ => Ok(column),
+    /// A column that is assigned, or a part of it.
+    fn target_column(&mut self) -> Result<TargetColumn> {
+        let name = self.ident()?;
+        let mut part = Vec::new();
+        loop {
+            if *self.peek() == Token::LBracket {
+                self.delegate(|parser| parser.parse_multi_dim_subscript(&mut part))?;
+            } else if self.take_symbol(&Token::Period) {
+                part.push(AccessExpr::Dot(Expr::Identifier(self.label()?)));
+            } else {
+                return Ok(TargetColumn { name, part });
+            }
         }
     }
 

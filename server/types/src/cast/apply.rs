@@ -1,9 +1,7 @@
 //! Doing a cast.
 
-use std::sync::Arc;
-
 use super::{CastEnv, numbers, times};
-use crate::{Array, Datum, Error, Json, Result, SqlState, SqlType, text, unsigned};
+use crate::{Datum, Error, Json, Result, SqlState, SqlType, text, unsigned};
 
 /// Casts a datum, applying `to`'s modifiers: an explicit cast truncates strings, an assignment
 /// fails with 22001. NULL stays NULL. The `reg*` types are looked up by `builtins`, not here.
@@ -71,8 +69,7 @@ fn cast_array(datum: &Datum, target: &SqlType, explicit: bool, env: &CastEnv<'_>
         .iter()
         .map(|item| cast(item, &array.element, target, explicit, env))
         .collect::<Result<Vec<_>>>()?;
-    let array = Array { element: target.clone(), lower: array.lower, items };
-    Ok(Datum::Array(Arc::new(array)))
+    Ok(array.with_items(target.clone(), items).into())
 }
 
 fn cast_record(

@@ -7,6 +7,7 @@
 //! once, shorter keys first, then by bytes; nesting is at most 1000 deep.
 
 mod access;
+mod assign;
 mod modify;
 mod order;
 mod parse;

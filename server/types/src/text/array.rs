@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use super::{FormatSettings, dispatch, is_blank};
-use crate::{Array, Datum, Error, Result, SqlState, SqlType};
+use crate::array::{Array, DIMENSIONS_MAX, Dimension, check_dimensions, too_many_dimensions};
+use crate::{Datum, Error, Result, SqlState, SqlType};
 
 fn malformed(text: &str, detail: &str) -> Error {
     Error::new(SqlState::InvalidTextRepresentation, format!("malformed array literal: \"{text}\""))
@@ -13,30 +14,73 @@ fn malformed(text: &str, detail: &str) -> Error {
 const NO_BRACE: &str = "Array value must start with \"{\" or dimension information.";
 const UNEXPECTED_END: &str = "Unexpected end of input.";
 
-/// The lower bound given by `[2:4]=`, and what follows it.
-fn dimensions<'a>(text: &str, body: &'a str) -> Result<(i32, Option<i64>, &'a str)> {
-    let Some(rest) = body.strip_prefix('[') else { return Ok((1, None, body)) };
-    let Some((bounds, rest)) = rest.split_once(']') else {
-        return Err(malformed(text, "Missing \"]\" after array dimensions."));
-    };
-    let number = |part: &str| {
-        part.trim_matches(is_blank).parse::<i32>().map_err(|_| {
-            malformed(text, "\"[\" must introduce explicitly-specified array dimensions.")
-        })
-    };
-    let (low, high) = match bounds.split_once(':') {
-        Some((low, high)) => (number(low)?, number(high)?),
-        None => (1, number(bounds)?),
-    };
-    if high < low {
-        return Err(Error::new(
-            SqlState::ArraySubscriptError,
-            "upper bound cannot be less than lower bound",
-        ));
+/// Parses `{a,"b c",NULL}` or `{{a},{b}}`, with an optional `[2:4]=` before it.
+pub(super) fn parse_array(
+    element: &SqlType,
+    text: &str,
+    settings: &FormatSettings,
+    now_micros: i64,
+) -> Result<Array> {
+    let (given, body) = given_dimensions(text)?;
+    if given.is_empty() && !body.starts_with('{') {
+        return Err(malformed(text, NO_BRACE));
     }
-    let rest = rest.trim_start_matches(is_blank);
-    if rest.starts_with('[') {
-        return Err(Error::unsupported("an array of more than one dimension"));
+    let mut scan = Scan::new(text, body);
+    scan.run()?;
+    let Scan { items, lengths, .. } = scan;
+    let dimensions: Vec<Dimension> = if given.is_empty() {
+        lengths.iter().map(|length| Dimension { lower: 1, length: *length }).collect()
+    } else if given.iter().map(|dimension| dimension.length).eq(lengths) {
+        given
+    } else {
+        return Err(malformed(text, "Specified array dimensions do not match array contents."));
+    };
+    check_dimensions(&dimensions)?;
+    let parsed = items.into_iter().map(|item| match item {
+        None => Ok(Datum::Null),
+        Some(item) => dispatch::parse(element, &item, settings, now_micros),
+    });
+    let items = parsed.collect::<Result<Vec<_>>>()?;
+    Ok(Array::from_dimensions(element.clone(), &dimensions, items))
+}
+
+/// The dimensions given by `[2:4][3]=`, and what follows them.
+fn given_dimensions(text: &str) -> Result<(Vec<Dimension>, &str)> {
+    let mut dimensions = Vec::new();
+    let mut rest = text.trim_start_matches(is_blank);
+    while let Some(inside) = rest.strip_prefix('[') {
+        if dimensions.len() == DIMENSIONS_MAX {
+            return Err(too_many_dimensions(DIMENSIONS_MAX + 1));
+        }
+        let (first, mut after) = number(inside);
+        if first.is_empty() {
+            let detail = "\"[\" must introduce explicitly-specified array dimensions.";
+            return Err(malformed(text, detail));
+        }
+        let (mut low, mut high) = ("1", first);
+        if let Some(second) = after.strip_prefix(':') {
+            low = first;
+            (high, after) = number(second);
+            if high.is_empty() {
+                return Err(malformed(text, "Missing array dimension value."));
+            }
+        }
+        let Some(after) = after.strip_prefix(']') else {
+            return Err(malformed(text, "Missing \"]\" after array dimensions."));
+        };
+        let (low, high) = (subscript(text, low)?, subscript(text, high)?);
+        if high < low {
+            return Err(Error::new(
+                SqlState::ArraySubscriptError,
+                "upper bound cannot be less than lower bound",
+            ));
+        }
+        let length = (i64::from(high) - i64::from(low) + 1) as usize;
+        dimensions.push(Dimension { lower: low, length });
+        rest = after.trim_start_matches(is_blank);
+    }
+    if dimensions.is_empty() {
+        return Ok((dimensions, rest));
     }
     let Some(rest) = rest.strip_prefix('=') else {
         return Err(malformed(text, "Missing \"=\" after array dimensions."));
@@ -45,127 +89,257 @@ fn dimensions<'a>(text: &str, body: &'a str) -> Result<(i32, Option<i64>, &'a st
     if !rest.starts_with('{') {
         return Err(malformed(text, "Array contents must start with \"{\"."));
     }
-    Ok((low, Some(i64::from(high) - i64::from(low) + 1), rest))
+    Ok((dimensions, rest))
 }
 
-/// Parses `{a,"b c",NULL}` with an optional `[2:4]=` before it.
-pub(super) fn parse_array(
-    element: &SqlType,
-    text: &str,
-    settings: &FormatSettings,
-    now_micros: i64,
-) -> Result<Array> {
-    let body = text.trim_matches(is_blank);
-    let (lower, length, body) = dimensions(text, body)?;
-    let Some(inner) = body.strip_prefix('{') else { return Err(malformed(text, NO_BRACE)) };
-    let mut items = Vec::new();
-    let mut rest = inner.trim_start_matches(is_blank);
-    if let Some(after) = rest.strip_prefix('}') {
-        rest = after;
-    } else {
+/// The digits and signs at the beginning of a text, and what follows them.
+fn number(text: &str) -> (&str, &str) {
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '-' && c != '+');
+    text.split_at(end.unwrap_or(text.len()))
+}
+
+fn subscript(text: &str, digits: &str) -> Result<i32> {
+    digits
+        .parse::<i32>()
+        .map_err(|_| malformed(text, "\"[\" must introduce explicitly-specified array dimensions."))
+}
+
+/// What was read last of an array's text.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Seen {
+    Nothing,
+    /// `{`
+    Open,
+    /// Characters of an element without quotes.
+    Element,
+    /// The second quote of an element.
+    Quoted,
+    /// A comma after an element.
+    ElementComma,
+    /// `}`
+    Close,
+    /// A comma after `}`.
+    CloseComma,
+}
+
+/// Takes the text of an array apart into its elements and the lengths of its dimensions.
+struct Scan<'a> {
+    text: &'a str,
+    rest: std::iter::Peekable<std::str::Chars<'a>>,
+    seen: Seen,
+    /// How many braces are open.
+    depth: usize,
+    /// For each open brace the number of its elements or inner braces.
+    counts: Vec<usize>,
+    /// The lengths of the dimensions, as the first closed brace of each depth has them.
+    lengths: Vec<usize>,
+    items: Vec<Option<String>>,
+}
+
+impl<'a> Scan<'a> {
+    fn new(text: &'a str, body: &'a str) -> Self {
+        Scan {
+            text,
+            rest: body.chars().peekable(),
+            seen: Seen::Nothing,
+            depth: 0,
+            counts: Vec::new(),
+            lengths: Vec::new(),
+            items: Vec::new(),
+        }
+    }
+
+    fn unexpected(&self, c: char) -> Error {
+        malformed(self.text, &format!("Unexpected \"{c}\" character."))
+    }
+
+    /// Reads up to the brace that closes the array.
+    fn run(&mut self) -> Result<()> {
         loop {
-            let (item, after) = parse_element(text, rest)?;
-            items.push(match item {
-                None => Datum::Null,
-                Some(item) => dispatch::parse(element, &item, settings, now_micros)?,
-            });
-            rest = after.trim_start_matches(is_blank);
-            if let Some(after) = rest.strip_prefix(',') {
-                rest = after.trim_start_matches(is_blank);
-            } else if let Some(after) = rest.strip_prefix('}') {
-                rest = after;
-                break;
-            } else if rest.is_empty() {
-                return Err(malformed(text, UNEXPECTED_END));
-            } else {
-                return Err(malformed(text, "Unexpected array element."));
-            }
-        }
-    }
-    if !rest.trim_matches(is_blank).is_empty() {
-        return Err(malformed(text, "Junk after closing right brace."));
-    }
-    if length.is_some_and(|length| length != items.len() as i64) {
-        return Err(malformed(text, "Specified array dimensions do not match array contents."));
-    }
-    let lower = if items.is_empty() { 1 } else { lower };
-    Ok(Array { element: element.clone(), lower, items })
-}
-
-/// One element's text (`None` for NULL) and what follows it.
-fn parse_element<'a>(text: &str, rest: &'a str) -> Result<(Option<String>, &'a str)> {
-    let mut out = String::new();
-    let mut chars = rest.char_indices();
-    if rest.starts_with('{') {
-        return Err(Error::unsupported("an array of more than one dimension"));
-    }
-    if rest.starts_with('"') {
-        chars.next();
-        while let Some((at, c)) = chars.next() {
+            let Some(c) = self.rest.next() else {
+                return Err(malformed(self.text, UNEXPECTED_END));
+            };
             match c {
-                '"' => return Ok((Some(out), &rest[at + 1..])),
-                '\\' => match chars.next() {
-                    Some((_, c)) => out.push(c),
-                    None => return Err(malformed(text, UNEXPECTED_END)),
-                },
-                _ => out.push(c),
+                '{' => self.open()?,
+                '}' => {
+                    self.close()?;
+                    if self.depth == 0 {
+                        break;
+                    }
+                }
+                ',' => {
+                    self.seen = match self.seen {
+                        Seen::Element | Seen::Quoted => Seen::ElementComma,
+                        Seen::Close => Seen::CloseComma,
+                        _ => return Err(self.unexpected(c)),
+                    };
+                }
+                c if is_blank(c) => {}
+                c => self.element(c)?,
             }
         }
-        return Err(malformed(text, UNEXPECTED_END));
+        if !self.rest.all(is_blank) {
+            return Err(malformed(self.text, "Junk after closing right brace."));
+        }
+        if self.items.is_empty() {
+            self.lengths.clear();
+        }
+        Ok(())
     }
-    let mut escaped = false;
-    // Length up to the last character that is not a bare blank.
-    let mut kept = 0;
-    while let Some((at, c)) = chars.next() {
-        match c {
-            ',' | '}' => {
-                out.truncate(kept);
-                if out.is_empty() && !escaped {
-                    return Err(malformed(text, &format!("Unexpected \"{c}\" character.")));
-                }
-                let null = !escaped && out.eq_ignore_ascii_case("null");
-                return Ok(((!null).then_some(out), &rest[at..]));
+
+    fn open(&mut self) -> Result<()> {
+        if !matches!(self.seen, Seen::Nothing | Seen::Open | Seen::CloseComma) {
+            return Err(self.unexpected('{'));
+        }
+        if self.depth == DIMENSIONS_MAX {
+            return Err(too_many_dimensions(DIMENSIONS_MAX + 1));
+        }
+        self.seen = Seen::Open;
+        if let Some(outer) = self.counts.last_mut() {
+            *outer += 1;
+        }
+        self.depth += 1;
+        self.counts.push(0);
+        Ok(())
+    }
+
+    fn close(&mut self) -> Result<()> {
+        let is_empty = self.seen == Seen::Open && self.depth == 1;
+        if !matches!(self.seen, Seen::Element | Seen::Quoted | Seen::Close) && !is_empty {
+            return Err(self.unexpected('}'));
+        }
+        self.depth -= 1;
+        let count = self.counts.pop().unwrap_or(0);
+        let mismatch = "Multidimensional arrays must have sub-arrays with matching dimensions.";
+        // The first element of all closes the deepest braces first.
+        if self.lengths.is_empty() {
+            self.lengths = vec![0; self.depth + 1];
+        }
+        match self.lengths.get_mut(self.depth) {
+            Some(known @ 0) => *known = count,
+            Some(known) if *known == count => {}
+            _ => return Err(malformed(self.text, mismatch)),
+        }
+        self.seen = Seen::Close;
+        Ok(())
+    }
+
+    /// An element that begins with `first`.
+    fn element(&mut self, first: char) -> Result<()> {
+        if !matches!(self.seen, Seen::Open | Seen::ElementComma) {
+            let detail = "Unexpected array element.";
+            return Err(if first == '\\' {
+                self.unexpected(first)
+            } else {
+                malformed(self.text, detail)
+            });
+        }
+        if !self.lengths.is_empty() && self.lengths.len() != self.depth {
+            let detail = "Multidimensional arrays must have sub-arrays with matching dimensions.";
+            return Err(malformed(self.text, detail));
+        }
+        let item = if first == '"' { Some(self.quoted()?) } else { self.bare(first)? };
+        self.seen = if first == '"' { Seen::Quoted } else { Seen::Element };
+        self.items.push(item);
+        if let Some(count) = self.counts.last_mut() {
+            *count += 1;
+        }
+        Ok(())
+    }
+
+    fn escaped(&mut self) -> Result<char> {
+        self.rest.next().ok_or_else(|| malformed(self.text, UNEXPECTED_END))
+    }
+
+    fn quoted(&mut self) -> Result<String> {
+        let mut out = String::new();
+        loop {
+            match self.escaped()? {
+                '"' => return Ok(out),
+                '\\' => out.push(self.escaped()?),
+                c => out.push(c),
             }
-            '{' => return Err(malformed(text, "Unexpected \"{\" character.")),
-            '"' => return Err(malformed(text, "Unexpected array element.")),
-            '\\' => {
-                let Some((_, c)) = chars.next() else {
-                    return Err(malformed(text, UNEXPECTED_END));
-                };
-                escaped = true;
-                out.push(c);
-                kept = out.len();
-            }
-            c => {
-                out.push(c);
-                if !is_blank(c) {
+        }
+    }
+
+    /// An element without quotes; `None` for NULL.
+    fn bare(&mut self, first: char) -> Result<Option<String>> {
+        let mut out = String::new();
+        let mut is_escaped = false;
+        // Length up to the last character that is not a bare blank.
+        let mut kept = 0;
+        let mut next = first;
+        loop {
+            match next {
+                '{' => return Err(self.unexpected('{')),
+                '"' => return Err(malformed(self.text, "Unexpected array element.")),
+                '\\' => {
+                    out.push(self.escaped()?);
+                    is_escaped = true;
                     kept = out.len();
                 }
+                c => {
+                    out.push(c);
+                    if !is_blank(c) {
+                        kept = out.len();
+                    }
+                }
+            }
+            match self.rest.next_if(|c| !matches!(c, ',' | '}')) {
+                Some(c) => next = c,
+                None if self.rest.peek().is_none() => {
+                    return Err(malformed(self.text, UNEXPECTED_END));
+                }
+                None => break,
             }
         }
+        out.truncate(kept);
+        let is_null = !is_escaped && out.eq_ignore_ascii_case("null");
+        Ok((!is_null).then_some(out))
     }
-    Err(malformed(text, UNEXPECTED_END))
 }
 
-/// Appends `{a,"b c",NULL}`.
+/// Appends `{a,"b c",NULL}`, or `{{a},{b}}` for several dimensions.
 pub(super) fn format_array(array: &Array, settings: &FormatSettings, out: &mut Vec<u8>) {
-    if array.lower != 1 && !array.items.is_empty() {
-        let upper = i64::from(array.lower) + array.items.len() as i64 - 1;
-        out.extend_from_slice(format!("[{}:{upper}]=", array.lower).as_bytes());
-    }
-    out.push(b'{');
-    let mut item_text = Vec::new();
-    for (at, item) in array.items.iter().enumerate() {
-        if at > 0 {
-            out.push(b',');
+    let dimensions = array.dimensions();
+    if dimensions.iter().any(|dimension| dimension.lower != 1) {
+        for dimension in &dimensions {
+            let bounds = format!("[{}:{}]", dimension.lower, dimension.upper());
+            out.extend_from_slice(bounds.as_bytes());
         }
+        out.push(b'=');
+    }
+    let lengths: Vec<usize> = array.inner.iter().map(|dimension| dimension.length).collect();
+    let mut item_text = Vec::new();
+    let mut format_item = |item: &Datum, out: &mut Vec<u8>| {
         if item.is_null() {
             out.extend_from_slice(b"NULL");
-            continue;
+            return;
         }
         item_text.clear();
         dispatch::format(&array.element, item, settings, &mut item_text);
         quote_element(&item_text, out);
+    };
+    format_items(&array.items, &lengths, out, &mut format_item);
+}
+
+/// Appends items in the braces of their dimension.
+fn format_items(
+    items: &[Datum],
+    inner: &[usize],
+    out: &mut Vec<u8>,
+    format_item: &mut dyn FnMut(&Datum, &mut Vec<u8>),
+) {
+    out.push(b'{');
+    let size = inner.iter().product::<usize>().max(1);
+    for (at, items) in items.chunks(size).enumerate() {
+        if at > 0 {
+            out.push(b',');
+        }
+        match inner {
+            [] => items.iter().for_each(|item| format_item(item, out)),
+            [_, rest @ ..] => format_items(items, rest, out, format_item),
+        }
     }
     out.push(b'}');
 }

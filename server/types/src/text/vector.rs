@@ -8,7 +8,7 @@ pub(super) fn parse_vector(ty: &SqlType, text: &str) -> Result<Array> {
     let element = ty.element().cloned().unwrap_or(SqlType::Int2);
     let words = text.split(is_blank).filter(|word| !word.is_empty());
     let items = words.map(|word| item(&element, word)).collect::<Result<Vec<_>>>()?;
-    Ok(Array { element, lower: 0, items })
+    Ok(Array::from_lower(element, 0, items))
 }
 
 fn item(element: &SqlType, word: &str) -> Result<Datum> {

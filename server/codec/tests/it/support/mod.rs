@@ -1,9 +1,8 @@
 //! Random types and values for the property tests.
 
-use braid_types::{Array, Datum, Interval, Json, Numeric, SqlType};
+use braid_types::{Array, Datum, Dimension, Interval, Json, Numeric, SqlType};
 use proptest::collection::vec;
 use proptest::prelude::*;
-use std::sync::Arc;
 
 /// A type that can be stored, arrays included.
 pub fn any_type() -> impl Strategy<Value = SqlType> {
@@ -114,10 +113,19 @@ fn any_value(ty: &SqlType) -> BoxedStrategy<Datum> {
         SqlType::Jsonb => any_json().prop_map(Datum::json).boxed(),
         SqlType::Array(element) => {
             let element = (**element).clone();
-            (vec(any_datum(&element), 0..4), 0i32..3)
-                .prop_map(move |(items, lower)| {
-                    let lower = if items.is_empty() { 1 } else { lower };
-                    Datum::Array(Arc::new(Array { element: element.clone(), lower, items }))
+            let items = vec(any_datum(&element), 0..5);
+            let shape = vec((0i32..3, 1usize..3), 1..4);
+            (items, shape)
+                .prop_map(move |(mut items, shape)| {
+                    let inner: Vec<Dimension> = shape[1..]
+                        .iter()
+                        .map(|(lower, length)| Dimension { lower: *lower, length: *length })
+                        .collect();
+                    let size: usize = inner.iter().map(|dimension| dimension.length).product();
+                    items.truncate(items.len() / size * size);
+                    let first = Dimension { lower: shape[0].0, length: items.len() / size };
+                    let shape: Vec<Dimension> = std::iter::once(first).chain(inner).collect();
+                    Array::from_dimensions(element.clone(), &shape, items).into()
                 })
                 .boxed()
         }
@@ -147,7 +155,7 @@ pub fn identical(a: &Datum, b: &Datum) -> bool {
         }
         (Datum::Array(a), Datum::Array(b)) => {
             let mut pairs = a.items.iter().zip(&b.items);
-            a.lower == b.lower
+            a.dimensions() == b.dimensions()
                 && a.items.len() == b.items.len()
                 && pairs.all(|(a, b)| identical(a, b))
         }
