@@ -298,11 +298,22 @@ impl Identifier<'_, '_> {
             return Ok(column(found));
         }
         let root = if is_name { self.name(root)? } else { self.known(root)? };
+        let is_slice =
+            |access: &AccessExpr| matches!(access, AccessExpr::Subscript(Subscript::Slice { .. }));
+        let has_slice = chain.iter().any(is_slice);
         let mut result = Vec::with_capacity(chain.len());
         for access in chain {
             result.push(match access {
                 AccessExpr::Dot(Ast::Identifier(field)) => {
                     AccessExpr::Dot(Ast::Identifier(quoted(braid_sql::fold(field))))
+                }
+                // Beside a slice a single subscript is one, too.
+                AccessExpr::Subscript(Subscript::Index { index }) if has_slice => {
+                    AccessExpr::Subscript(Subscript::Slice {
+                        lower_bound: Some(Ast::value(Value::Number("1".to_owned(), false))),
+                        upper_bound: Some(self.known(index)?),
+                        stride: None,
+                    })
                 }
                 AccessExpr::Subscript(Subscript::Index { index }) => {
                     AccessExpr::Subscript(Subscript::Index { index: self.known(index)? })
