@@ -151,7 +151,8 @@ pub struct SetFunction {
     pub args: Vec<Arg>,
     /// Whether the last argument repeats.
     pub variadic: bool,
-    /// Its columns: default names and types; one unnamed column takes the function's name.
+    /// Its columns: default names and types; one unnamed column takes the function's name. None:
+    /// it returns `record`, and the call has a column definition list.
     pub columns: Vec<(&'static str, Returns)>,
     /// NULL in, no rows.
     pub strict: bool,

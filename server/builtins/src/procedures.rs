@@ -156,6 +156,7 @@ fn all() -> Vec<Procedure> {
     let sets = all_set_functions().into_iter().map(|function| {
         let (returns, result) = match function.columns.as_slice() {
             [(_, returns)] => (returns_oid(returns), pseudo(returns_oid(returns))),
+            [] => (SqlType::Record(Vec::new()).oid(), "record".to_owned()),
             columns => {
                 let shown = columns
                     .iter()

@@ -131,7 +131,7 @@ impl Registry {
         });
     }
 
-    /// Adds a set-returning function; its result is `type` or `name type, name type`.
+    /// Adds a set-returning function; its result is `type`, `name type, name type` or `record`.
     pub(crate) fn set(&mut self, signature: &'static str, eval: fn(&Call<'_>) -> Result<Rows>) {
         let parsed = parse(signature);
         for name in parsed.names() {
@@ -221,6 +221,8 @@ fn parse(signature: &'static str) -> Signature {
             }
         }
         match words.as_slice() {
+            // The caller's column definition list says which columns there are.
+            ["record"] => {}
             [ty] => columns.push(("", parse_returns(ty))),
             [name, ty] => columns.push((*name, parse_returns(ty))),
             _ => panic!("signature: {signature}"),

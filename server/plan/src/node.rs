@@ -133,6 +133,9 @@ pub struct FunctionCall {
     pub types: Vec<SqlType>,
     /// The output.
     pub columns: Vec<(Slot, SqlType)>,
+    /// The names of the columns of a function that returns `record`, from the call's column
+    /// definition list; empty for any other function.
+    pub defined: Vec<String>,
 }
 
 /// Rows that satisfy every predicate.

@@ -42,7 +42,7 @@ pub use deparse::{
 pub use keywords::keywords;
 pub use parser::{parse, parse_data_type, parse_expr, parse_query};
 pub use places::{find_parameter, find_token};
-pub use relations::relations;
+pub use relations::{defines, references};
 pub use rewrite::row_locks;
 pub use strings::{fold, quote_ident, quote_literal};
 pub use text::{column_names, deep_stack, has_subquery, is_default, offset_of};

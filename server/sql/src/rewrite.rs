@@ -6,6 +6,8 @@
 //! - `FROM ONLY t` becomes `FROM t`: no table here has children;
 //! - `SELECT` without columns gets one that is taken away behind the parser;
 //! - `FETCH NEXT (1 + 1) ROWS ONLY` becomes `LIMIT (1 + 1)`;
+//! - `RANGE '1 day' PRECEDING` becomes `RANGE ('1 day') PRECEDING`: sqlparser takes such a literal
+//!   for an interval, but its type is that of the ordering column;
 //! - `FOR NO KEY UPDATE`, `FOR KEY SHARE` and `OF a, b` become `FOR UPDATE OF mark.a.b`, which
 //!   [`row_locks`] decodes.
 
@@ -68,7 +70,9 @@ impl Counts {
             "join" if self.unconditional => self.unconditional = false,
             "join" => self.open_joins += 1,
             "on" | "using" => self.open_joins = self.open_joins.saturating_sub(1),
-            "for" | "table" | "only" | "trim" | "system" | "fetch" => return true,
+            "for" | "table" | "only" | "trim" | "system" | "fetch" | "preceding" | "following" => {
+                return true;
+            }
             _ => {}
         }
         false
@@ -204,6 +208,13 @@ pub(crate) fn rewrite(tokens: Vec<TokenWithSpan>, survey: Survey) -> Result<Vec<
                 at = lock_clause(&tokens, at, &mut out)?;
                 continue;
             }
+            _ if let Some(end) = frame_offset(&tokens, at, out.last()) => {
+                out.push(TokenWithSpan { token: Token::LParen, span });
+                out.extend_from_slice(&tokens[at..end]);
+                out.push(TokenWithSpan { token: Token::RParen, span });
+                at = end;
+                continue;
+            }
             this => {
                 inserting |= matches!(this, Some("insert" | "upsert"));
                 inserting &= token.token != Token::SemiColon;
@@ -213,6 +224,34 @@ pub(crate) fn rewrite(tokens: Vec<TokenWithSpan>, survey: Survey) -> Result<Vec<
         at += 1;
     }
     Ok(out)
+}
+
+/// Where `PRECEDING` or `FOLLOWING` stands after the offset of a frame that begins at `at` with a
+/// string literal.
+fn frame_offset(
+    tokens: &[TokenWithSpan],
+    at: usize,
+    previous: Option<&TokenWithSpan>,
+) -> Option<usize> {
+    let is_literal = matches!(tokens.get(at)?.token, Token::SingleQuotedString(_));
+    let begins = matches!(word(previous), Some("rows" | "range" | "groups" | "between" | "and"));
+    if !is_literal || !begins {
+        return None;
+    }
+    let mut depth = 0_usize;
+    for (end, token) in tokens.iter().enumerate().skip(at + 1) {
+        match &token.token {
+            Token::LParen => depth += 1,
+            Token::RParen => depth = depth.checked_sub(1)?,
+            Token::Comma | Token::SemiColon if depth == 0 => return None,
+            _ => match word(Some(token)) {
+                Some("preceding" | "following") if depth == 0 => return Some(end),
+                Some("rows" | "range" | "groups" | "between" | "and") if depth == 0 => return None,
+                _ => {}
+            },
+        }
+    }
+    None
 }
 
 /// Where `ROWS ONLY` stands behind `FETCH FIRST (…)` at `at`, if that is what is there.

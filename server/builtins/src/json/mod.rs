@@ -6,6 +6,7 @@
 mod build;
 mod convert;
 mod operators;
+mod records;
 mod rows;
 
 pub(crate) use convert::{to_json_text, to_jsonb};
@@ -15,5 +16,6 @@ use crate::registry::Registry;
 pub(crate) fn register(registry: &mut Registry) {
     build::register(registry);
     operators::register(registry);
+    records::register(registry);
     rows::register(registry);
 }

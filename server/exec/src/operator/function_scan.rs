@@ -24,12 +24,13 @@ struct Prepared {
 impl Prepared {
     fn new(call: &FunctionCall) -> Self {
         let returns = match call.columns.as_slice() {
-            [(_, ty)] => ty.clone(),
+            [(_, ty)] if call.defined.is_empty() => ty.clone(),
             columns => {
                 let names = call.function.map(|f| f.columns.as_slice()).unwrap_or_default();
                 let field = |(i, (_, ty)): (usize, &(u32, SqlType))| {
                     let name = names.get(i).map_or("", |(name, _)| *name);
-                    (name.to_owned(), ty.clone())
+                    let defined = call.defined.get(i);
+                    (defined.map_or(name, String::as_str).to_owned(), ty.clone())
                 };
                 SqlType::Record(columns.iter().enumerate().map(field).collect())
             }

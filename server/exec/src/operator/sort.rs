@@ -29,6 +29,11 @@ impl Directions {
         Self(keys.iter().map(one).collect())
     }
 
+    /// Whether the first key descends.
+    pub fn first_descends(&self) -> bool {
+        self.0.first().is_some_and(|direction| direction.descending)
+    }
+
     /// Compares the keys of two rows.
     pub fn compare(&self, a: &[Datum], b: &[Datum]) -> Ordering {
         for ((direction, a), b) in self.0.iter().zip(a).zip(b) {

@@ -1,16 +1,20 @@
 //! Window functions: the input is read whole, sorted by partition and order, and each partition
 //! gets the values of every call.
 //!
-//! Frames that only grow are computed as they grow; others start anew where they change.
-//! RANGE with an offset is not there.
+//! An aggregate whose frame only grows takes each row once. It starts again where a frame gives up
+//! rows that it had.
+
+mod frame;
+mod range;
 
 use std::ops::Range;
 
 use braid_builtins::WindowKind;
-use braid_plan::{Expr, FrameBound, FrameUnits, Window, WindowCall, WindowFunction};
+use braid_plan::{Expr, Window, WindowCall, WindowFunction};
 use braid_types::{Datum, Error, Result, Row, SqlState, SqlType};
 use futures_util::future::BoxFuture;
 
+use self::frame::{Entry, Frames, Partition};
 use super::eval::Evaluator;
 use super::exprs::{Exprs, Held};
 use super::run::row_bytes;
@@ -37,21 +41,6 @@ struct Call {
     call: WindowCall,
     args: Exprs,
     filter: Exprs,
-}
-
-/// A row with what places it.
-struct Entry {
-    partition: Row,
-    keys: Row,
-    row: Row,
-}
-
-/// The rows of one partition and where equal ones begin and end.
-struct Partition<'a> {
-    rows: &'a [Entry],
-    /// For each row the number of its group of peers.
-    group_of: Vec<usize>,
-    groups: Vec<Range<usize>>,
 }
 
 impl WindowOperator {
@@ -135,117 +124,6 @@ impl Operator for WindowOperator {
     }
 }
 
-impl<'a> Partition<'a> {
-    fn new(rows: &'a [Entry], order: &Directions) -> Self {
-        let mut group_of = Vec::with_capacity(rows.len());
-        let mut groups = Vec::new();
-        let mut start = 0;
-        for group in rows.chunk_by(|a, b| order.compare(&a.keys, &b.keys).is_eq()) {
-            group_of.resize(start + group.len(), groups.len());
-            groups.push(start..start + group.len());
-            start += group.len();
-        }
-        Self { rows, group_of, groups }
-    }
-
-    fn len(&self) -> usize {
-        self.rows.len()
-    }
-
-    fn row(&self, at: usize) -> &'a [Datum] {
-        &self.rows[at].row
-    }
-
-    fn peers(&self, at: usize) -> Range<usize> {
-        self.groups[self.group_of[at]].clone()
-    }
-
-    /// Where the groups before this number end.
-    fn group_start(&self, group: usize) -> usize {
-        self.groups.get(group).map_or(self.len(), |group| group.start)
-    }
-}
-
-/// A frame with its offsets computed.
-struct Bounds {
-    units: FrameUnits,
-    start: End,
-    end: End,
-}
-
-/// An end of a frame: so many rows or groups from the current one, or the partition's end.
-#[derive(Clone, Copy)]
-enum End {
-    Unbounded,
-    Offset(i64),
-}
-
-impl Bounds {
-    async fn new(call: &WindowCall, evaluator: &Evaluator) -> Result<Self> {
-        let frame = &call.frame;
-        let start = end_of(&frame.start, "starting", frame.units, evaluator).await?;
-        let end = end_of(&frame.end, "ending", frame.units, evaluator).await?;
-        Ok(Self { units: frame.units, start, end })
-    }
-
-    /// The frame of a row.
-    fn of(&self, at: usize, partition: &Partition<'_>) -> Range<usize> {
-        let len = partition.len();
-        let by_groups = self.units != FrameUnits::Rows;
-        let start = match self.start {
-            End::Unbounded => 0,
-            End::Offset(n) if by_groups => {
-                partition.group_start(shifted(partition.group_of[at], n, partition.groups.len()))
-            }
-            End::Offset(n) => shifted(at, n, len),
-        };
-        let end = match self.end {
-            End::Unbounded => len,
-            End::Offset(n) if by_groups => {
-                let group = shifted(partition.group_of[at] + 1, n, partition.groups.len());
-                partition.group_start(group)
-            }
-            End::Offset(n) => shifted(at + 1, n, len),
-        };
-        start..end.max(start)
-    }
-}
-
-fn shifted(at: usize, by: i64, max: usize) -> usize {
-    let by_usize = usize::try_from(by.unsigned_abs()).unwrap_or(usize::MAX);
-    if by < 0 { at.saturating_sub(by_usize) } else { at.saturating_add(by_usize).min(max) }
-}
-
-async fn end_of(
-    bound: &FrameBound,
-    which: &str,
-    units: FrameUnits,
-    evaluator: &Evaluator,
-) -> Result<End> {
-    let (e, sign) = match bound {
-        FrameBound::UnboundedPreceding | FrameBound::UnboundedFollowing => {
-            return Ok(End::Unbounded);
-        }
-        FrameBound::CurrentRow => return Ok(End::Offset(0)),
-        FrameBound::Preceding(e) => (e, -1),
-        FrameBound::Following(e) => (e, 1),
-    };
-    if units == FrameUnits::Range {
-        return Err(Error::unsupported("RANGE with an offset"));
-    }
-    match evaluator.eval(e, &[]).await? {
-        Datum::Int(n) if n >= 0 => Ok(End::Offset(n * sign)),
-        Datum::Int(_) => Err(Error::new(
-            SqlState::InvalidPrecedingOrFollowingSize,
-            format!("frame {which} offset must not be negative"),
-        )),
-        _ => Err(Error::new(
-            SqlState::NullValueNotAllowed,
-            format!("frame {which} offset must not be null"),
-        )),
-    }
-}
-
 impl Call {
     /// The call's value for each row of a partition; what they take is counted.
     async fn compute(
@@ -271,9 +149,9 @@ impl Call {
                 }
             }
             WindowKind::FirstValue | WindowKind::LastValue | WindowKind::NthValue => {
-                let bounds = Bounds::new(&self.call, cx).await?;
+                let frames = Frames::new(&self.call.frame, partition, cx).await?;
                 for at in 0..len {
-                    let frame = bounds.of(at, partition);
+                    let frame = frames.of(at, partition);
                     values.push(self.in_frame(kind, at, frame, partition, cx).await?);
                 }
             }
@@ -378,7 +256,7 @@ impl Call {
         let WindowFunction::Aggregate(aggregate, types) = &self.call.function else {
             return Ok(Vec::new());
         };
-        let bounds = Bounds::new(&self.call, cx).await?;
+        let frames = Frames::new(&self.call.frame, partition, cx).await?;
         let mut args: Vec<Option<Row>> = Vec::with_capacity(partition.len());
         for at in 0..partition.len() {
             let row = partition.row(at);
@@ -387,9 +265,7 @@ impl Call {
         }
         let env = &*cx.run.cx.env;
         // From the end, a frame that reaches to the end only grows.
-        let backward = matches!(bounds.end, End::Unbounded)
-            && !matches!(bounds.start, End::Unbounded)
-            && is_commutative(aggregate.name, types);
+        let backward = frames.reach_the_end() && is_commutative(aggregate.name, types);
         let mut values = vec![Datum::Null; partition.len()];
         let mut state = (aggregate.start)(types, &self.call.returns);
         let mut covered: Option<Range<usize>> = None;
@@ -397,7 +273,7 @@ impl Call {
         let mut taken = 0;
         for step in 0..partition.len() {
             let at = if backward { partition.len() - 1 - step } else { step };
-            let frame = bounds.of(at, partition);
+            let frame = frames.of(at, partition);
             if covered.as_ref() != Some(&frame) {
                 let grows = |old: &Range<usize>| match backward {
                     true => old.end == frame.end && frame.start <= old.start,

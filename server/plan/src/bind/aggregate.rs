@@ -8,12 +8,10 @@ use braid_types::{Error, Result, SqlState, SqlType};
 
 use super::Binder;
 use super::arguments::Arguments;
-use super::context::{ExprCx, GroupingCall, IN_AGGREGATE, misplaced};
+use super::context::{AGGREGATES, ExprCx, GroupingCall, IN_AGGREGATE, misplaced};
 use crate::expr::Expr;
 use crate::node::{AggregateCall, SortKey};
 
-/// How messages call aggregates.
-const AGGREGATES: &str = "aggregate functions";
 /// How messages call `GROUPING`.
 const GROUPINGS: &str = "grouping operations";
 

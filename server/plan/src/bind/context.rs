@@ -65,6 +65,8 @@ pub struct OuterQuery {
     groupings: Vec<GroupingCall>,
 }
 
+/// How messages call aggregates.
+pub const AGGREGATES: &str = "aggregate functions";
 /// The arguments and the FILTER of an aggregate.
 pub const IN_AGGREGATE: &str = "an aggregate function";
 /// The arguments of a window function.
@@ -137,6 +139,13 @@ impl OuterQuery {
         }
     }
 
+    /// 42803 if one of the slots is the result of an aggregate of this query: the query computes
+    /// all its aggregates at once, so none can be an argument of another.
+    fn refuse_nested(&self, read: &[Slot]) -> Result<()> {
+        let nested = self.aggregates.iter().any(|(slot, _)| read.contains(slot));
+        if nested { Err(misplaced(AGGREGATES, IN_AGGREGATE)) } else { Ok(()) }
+    }
+
     /// 42803 unless the clause may have aggregates.
     fn check(&self, what: &str) -> Result<()> {
         if self.allows { Ok(()) } else { Err(misplaced(what, self.clause)) }
@@ -146,7 +155,7 @@ impl OuterQuery {
 /// 42803: an aggregate or `GROUPING` where none may stand.
 pub fn misplaced(what: &str, clause: &str) -> Error {
     let message = match clause {
-        IN_AGGREGATE if what == "aggregate functions" => {
+        IN_AGGREGATE if what == AGGREGATES => {
             "aggregate function calls cannot be nested".to_owned()
         }
         clause => format!("{what} are not allowed in {clause}"),
@@ -177,6 +186,7 @@ impl super::Binder<'_> {
                 let query =
                     known.ok_or_else(|| misplaced(what, "FROM clause of their own query level"))?;
                 query.check(what)?;
+                query.refuse_nested(&read)?;
                 return Ok(Some(query));
             }
             next = level.parent;

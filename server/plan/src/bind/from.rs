@@ -8,12 +8,11 @@ use braid_sql::ast::{
     Expr as Ast, Join as AstJoin, JoinConstraint, JoinOperator, ObjectName, TableAlias,
     TableFactor, TableWithJoins,
 };
-use braid_types::{Error, Result, SqlState, SqlType};
+use braid_types::{Error, Result, SqlState};
 
 use super::aliases::rename_columns;
-use super::arguments::{Arguments, arguments, listed};
+use super::arguments::{arguments, listed};
 use super::context::ExprCx;
-use super::function::function_name;
 use super::notes::NamedItem;
 use super::places::first_part;
 use super::query::{BoundQuery, plain_column};
@@ -22,9 +21,7 @@ use super::system_columns::{table_source, virtual_source};
 use super::{Binder, names};
 use crate::expr::Expr;
 use crate::memo::Memo;
-use crate::node::{
-    Access, FunctionCall, FunctionScan, Join, JoinKind, JoinMethod, Node, Scan, VirtualScan,
-};
+use crate::node::{Access, Join, JoinKind, JoinMethod, Node, Scan, VirtualScan};
 use crate::planned::OutputColumn;
 use crate::rules::walk;
 
@@ -158,17 +155,19 @@ impl Binder<'_> {
             }
             TableFactor::Table { name, alias, args, with_ordinality, .. } => {
                 let args = listed(args.as_ref().map_or(&[][..], |args| &args.args))?;
-                let calls = vec![self.table_function(name, args, around)?];
+                let calls = vec![self.table_function(name, args, alias.as_ref(), around)?];
                 self.function_factor(calls, *with_ordinality, alias.as_ref(), Some(name))?
             }
             TableFactor::Function { name, args, alias, with_ordinality, .. } => {
-                let calls = vec![self.table_function(name, listed(args)?, around)?];
+                let args = listed(args)?;
+                let calls = vec![self.table_function(name, args, alias.as_ref(), around)?];
                 self.function_factor(calls, *with_ordinality, alias.as_ref(), Some(name))?
             }
             TableFactor::TableFunction { expr: Ast::Function(function), alias } => {
                 let args = arguments(&function.args)?;
-                let calls = vec![self.table_function(&function.name, args, around)?];
-                self.function_factor(calls, false, alias.as_ref(), Some(&function.name))?
+                let name = &function.name;
+                let calls = vec![self.table_function(name, args, alias.as_ref(), around)?];
+                self.function_factor(calls, false, alias.as_ref(), Some(name))?
             }
             TableFactor::UNNEST { alias, array_exprs, with_ordinality, .. } => {
                 let mut calls = Vec::with_capacity(array_exprs.len());
@@ -416,79 +415,6 @@ impl Binder<'_> {
             });
         }
         Ok((bound.node, scope))
-    }
-
-    /// A function in FROM and its default column names.
-    fn table_function(
-        &mut self,
-        name: &ObjectName,
-        mut args: Arguments<'_>,
-        scopes: Scopes<'_>,
-    ) -> Result<(FunctionCall, Vec<String>)> {
-        let function = function_name(name)?;
-        let mut cx = ExprCx::plain(scopes, "FROM");
-        if args.has_names() {
-            self.place_arguments(&function, &mut args, &mut cx)?;
-        }
-        if args.star {
-            return Err(Error::new(SqlState::SyntaxError, "syntax error at or near \"*\""));
-        }
-        let bound = self.arguments(&args.list, &mut cx)?;
-        let types: Vec<SqlType> = bound.iter().map(Expr::ty).collect();
-        let place = first_part(name);
-        let resolved = braid_builtins::resolve_set_function(&function, &types);
-        if let Some(resolved) = resolved.map_err(|error| error.position(place))? {
-            let names = resolved.columns.iter().map(|(column, _)| match column.as_str() {
-                "" => function.clone(),
-                column => column.to_owned(),
-            });
-            let names = names.collect();
-            return Ok((self.set_call(resolved, bound)?, names));
-        }
-        let expr = match self.keyword_value(&function)? {
-            Some(expr) if bound.is_empty() => expr,
-            _ => self.call(&function, bound).map_err(|error| error.position(place))?,
-        };
-        let ty = expr.ty();
-        let columns = vec![(self.slot(), ty.clone())];
-        let call = FunctionCall { function: None, args: vec![expr], types: vec![ty], columns };
-        Ok((call, vec![function]))
-    }
-
-    fn function_factor(
-        &mut self,
-        calls: Vec<(FunctionCall, Vec<String>)>,
-        with_ordinality: bool,
-        alias: Option<&TableAlias>,
-        name: Option<&ObjectName>,
-    ) -> Result<(Node, Scope)> {
-        let function = match name {
-            Some(name) => function_name(name)?,
-            None => "unnest".to_owned(),
-        };
-        let shown = alias.map_or_else(|| function.clone(), |alias| self.shown(alias));
-        self.refuse_lock(&shown, "a function")?;
-        let mut scope = Scope { tables: vec![ScopeTable::plain(&shown)], ..Scope::default() };
-        let width: usize = calls.iter().map(|(call, _)| call.columns.len()).sum();
-        let mut functions = Vec::with_capacity(calls.len());
-        for (call, names) in calls {
-            for ((slot, ty), name) in call.columns.iter().zip(names) {
-                // One column without a name of its own takes the alias.
-                let name = if width == 1 && name == function { shown.clone() } else { name };
-                let is_row = width == 1 && !with_ordinality;
-                let column = plain_column(&shown, &name, *slot, ty.clone());
-                scope.columns.push(ScopeColumn { is_row, ..column });
-            }
-            functions.push(call);
-        }
-        let ordinality = with_ordinality.then(|| self.slot());
-        if let Some(slot) = ordinality {
-            scope.columns.push(plain_column(&shown, "ordinality", slot, SqlType::Int8));
-        }
-        if let Some(alias) = alias {
-            self.rename_columns(&mut scope, alias)?;
-        }
-        Ok((Node::Function(FunctionScan { functions, ordinality }), scope))
     }
 }
 

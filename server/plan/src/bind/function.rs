@@ -146,6 +146,14 @@ impl Binder<'_> {
         if cx.collector.as_ref().is_none_or(|c| !c.allow_windows) || cx.clause == IN_WINDOW_CALL {
             return Err(cx.refuse_set());
         }
+        if resolved.columns.is_empty() {
+            let name = resolved.function.name;
+            return Err(Error::new(
+                SqlState::FeatureNotSupported,
+                format!("could not determine row type for result of {name}"),
+            )
+            .hint("Call the function in the FROM clause using a column definition list."));
+        }
         let names: Vec<String> = resolved.columns.iter().map(|(name, _)| name.clone()).collect();
         let mut call = self.set_call(resolved, args)?;
         // The same call is made once, so that ORDER BY and DISTINCT ON find it in the select list.
@@ -180,7 +188,8 @@ impl Binder<'_> {
             .collect::<Result<Vec<_>>>()?;
         let types = args.iter().map(Expr::ty).collect();
         let columns = resolved.columns.iter().map(|(_, ty)| (self.slot(), ty.clone())).collect();
-        Ok(FunctionCall { function: Some(resolved.function), args, types, columns })
+        let function = Some(resolved.function);
+        Ok(FunctionCall { function, args, types, columns, defined: Vec::new() })
     }
 
     /// Sort keys of an aggregate or window: no ordinals, no aliases.

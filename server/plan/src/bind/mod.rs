@@ -27,6 +27,7 @@ mod places;
 mod privileges;
 mod query;
 mod range_table;
+mod recursion;
 mod scope;
 mod select;
 mod set_operation;
@@ -35,9 +36,11 @@ mod stored;
 mod subquery;
 mod subscript;
 mod system_columns;
+mod table_function;
 mod update;
 mod using;
 mod window;
+mod with;
 mod with_order;
 
 pub(crate) use data_type::interval_modifier;
@@ -47,6 +50,7 @@ pub(crate) use literal::string_of;
 pub(crate) use names::column_name;
 pub use notes::{ItemNote, Notes, Reference};
 pub use stored::{bind_assignment_cast, bind_default, bind_scalar, bind_table_expr};
+pub(crate) use window::range_offset_type;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -1,9 +1,6 @@
 //! Queries: WITH, set operations, VALUES, ORDER BY and LIMIT around a select.
 
-use braid_sql::ast::{
-    self, Expr as Ast, LimitClause, OrderByExpr, OrderByKind, Query, SetExpr, SetOperator,
-    SetQuantifier, TableAlias,
-};
+use braid_sql::ast::{self, Expr as Ast, LimitClause, OrderByExpr, OrderByKind, Query, SetExpr};
 use braid_types::cast::CastContext;
 use braid_types::{Datum, Error, Result, SqlState, SqlType};
 
@@ -13,12 +10,9 @@ use super::function::sort_key;
 use super::lock::{LockClause, SelectLocks};
 use super::operators::check_order;
 use super::places::start_of;
-use super::scope::{CteDefinition, Scope, ScopeColumn, ScopeTable, Scopes};
-use super::with_order::with_order;
+use super::scope::{Scope, ScopeColumn, Scopes};
 use crate::expr::{Expr, Slot};
-use crate::node::{
-    Cte, CteScan, Distinct, Limit, LockWait, Node, Project, Sort, SortKey, Values, With,
-};
+use crate::node::{Distinct, Limit, LockWait, Node, Project, Sort, SortKey, Values, With};
 use crate::planned::OutputColumn;
 
 /// A bound query: its plan and the columns of its result, one a slot of the plan.
@@ -53,19 +47,7 @@ impl Binder<'_> {
             return Err(Error::unsupported("this query clause"));
         }
         let pushed = std::mem::take(&mut self.pushed_locks);
-        let mut ctes = Vec::new();
-        if let Some(with) = &query.with {
-            let entries = &with.cte_tables;
-            for (place, cte) in entries.iter().enumerate() {
-                let earlier = entries.iter().take(place).map(|cte| &cte.alias.name);
-                refuse_duplicate(&cte.alias.name, earlier)?;
-            }
-            let names = entries.iter().map(|cte| (&cte.alias.name, &*cte.query));
-            for place in with_order(names.collect(), with.recursive) {
-                let cte = &entries[place];
-                ctes.push(self.bind_cte(&cte.alias, &cte.query, with.recursive, parent)?);
-            }
-        }
+        let ctes = self.with_queries(query, parent)?;
         let mut bound = self.query_body(query, pushed, parent)?;
         if !ctes.is_empty() {
             bound.node = Node::With(Box::new(With { ctes, body: bound.node }));
@@ -289,117 +271,6 @@ impl Binder<'_> {
         let slots = columns.iter().map(|_| self.slot()).collect();
         Ok(BoundQuery { node: Node::Values(Values { slots, rows: bound, repeats: None }), columns })
     }
-
-    /// An entry of WITH that is a query.
-    pub(super) fn bind_cte(
-        &mut self,
-        alias: &TableAlias,
-        query: &Query,
-        recursive: bool,
-        parent: Option<&Scopes<'_>>,
-    ) -> Result<Cte> {
-        let name = braid_sql::fold(&alias.name);
-        let id = self.id();
-        if self.ctes.len() >= super::CTES_MAX {
-            return Err(Error::new(
-                SqlState::StatementTooComplex,
-                format!("a statement can have at most {} WITH queries", super::CTES_MAX),
-            ));
-        }
-        if recursive
-            && let SetExpr::SetOperation { left, op: SetOperator::Union, set_quantifier, right } =
-                &*query.body
-            && mentions(query, &name)
-        {
-            let all = *set_quantifier == SetQuantifier::All;
-            return self.recursive_cte(alias, name, id, left, right, all, parent);
-        }
-        let bound = self.bind_query(query, parent)?;
-        let columns = cte_columns(alias, &name, &bound.columns)?;
-        self.ctes.push(CteDefinition { name: name.clone(), id, columns, working: false });
-        Ok(Cte { id, name, plan: bound.node, recursive: None, changes_data: false })
-    }
-
-    #[allow(clippy::too_many_arguments)]
-    fn recursive_cte(
-        &mut self,
-        alias: &TableAlias,
-        name: String,
-        id: u32,
-        left: &SetExpr,
-        right: &SetExpr,
-        all: bool,
-        parent: Option<&Scopes<'_>>,
-    ) -> Result<Cte> {
-        let first = self.set_expr(left, parent)?;
-        let columns = cte_columns(alias, &name, &first.columns)?;
-        let types: Vec<SqlType> = columns.iter().map(|(_, ty)| ty.clone()).collect();
-        let plan = self.cast_columns(&first, &types)?;
-        let working =
-            CteDefinition { name: name.clone(), id, columns: columns.clone(), working: true };
-        self.ctes.push(working);
-        let term = self.set_expr(right, parent)?;
-        self.ctes.pop();
-        if has_aggregates(&term.node) {
-            return Err(Error::new(
-                SqlState::InvalidRecursion,
-                "aggregate functions are not allowed in a recursive query's recursive term",
-            ));
-        }
-        if term.columns.len() != columns.len() {
-            return Err(Error::new(
-                SqlState::SyntaxError,
-                "each UNION query must have the same number of columns",
-            ));
-        }
-        for (place, (column, ty)) in term.columns.iter().zip(&types).enumerate() {
-            let common = self.common_type(&[ty.clone(), column.ty.clone()], "UNION")?;
-            if common.bare() != ty.bare() {
-                return Err(Error::new(
-                    SqlState::DatatypeMismatch,
-                    format!(
-                        "recursive query \"{name}\" column {} has type {} in non-recursive term \
-                         but type {} overall",
-                        place + 1,
-                        ty.display_name(),
-                        common.display_name()
-                    ),
-                )
-                .hint("Cast the output of the non-recursive term to the correct type."));
-            }
-        }
-        let term = self.cast_columns(&term, &types)?;
-        self.ctes.push(CteDefinition { name: name.clone(), id, columns, working: false });
-        Ok(Cte { id, name, plan, recursive: Some((term, !all)), changes_data: false })
-    }
-
-    /// A scan of a WITH entry, if the name is one.
-    pub(super) fn cte_scan(&mut self, name: &str, alias: &str) -> Result<Option<(Node, Scope)>> {
-        let Some(cte) = self.ctes.iter().rev().find(|cte| cte.name == name).cloned() else {
-            return Ok(None);
-        };
-        if cte.columns.is_empty() {
-            return Err(Error::new(
-                SqlState::FeatureNotSupported,
-                format!("WITH query \"{name}\" does not have a RETURNING clause"),
-            ));
-        }
-        let mut scope = Scope { tables: vec![ScopeTable::plain(alias)], ..Scope::default() };
-        let mut columns = Vec::with_capacity(cte.columns.len());
-        for (place, (name, ty)) in cte.columns.into_iter().enumerate() {
-            let slot = self.slot();
-            columns.push((slot, place));
-            scope.columns.push(plain_column(alias, &name, slot, ty));
-        }
-        let scan = CteScan {
-            id: cte.id,
-            name: alias.to_owned(),
-            columns,
-            working: cte.working,
-            rows: 0.0,
-        };
-        Ok(Some((Node::CteScan(scan), scope)))
-    }
 }
 
 /// A column that comes from no stored table.
@@ -426,46 +297,6 @@ pub(super) fn output_scope(slots: &[Slot], columns: &[OutputColumn]) -> Scope {
         .map(|(slot, column)| plain_column("", &column.name, *slot, column.ty.clone()))
         .collect();
     Scope { columns, ..Scope::default() }
-}
-
-/// 42712 if an earlier entry of the same WITH has that name.
-pub(super) fn refuse_duplicate<'q>(
-    name: &ast::Ident,
-    mut earlier: impl Iterator<Item = &'q ast::Ident>,
-) -> Result<()> {
-    let name = braid_sql::fold(name);
-    if earlier.any(|other| braid_sql::fold(other) == name) {
-        return Err(Error::new(
-            SqlState::DuplicateAlias,
-            format!("WITH query name \"{name}\" specified more than once"),
-        ));
-    }
-    Ok(())
-}
-
-/// The column names that an entry's alias gives.
-pub(super) fn cte_columns(
-    alias: &TableAlias,
-    name: &str,
-    columns: &[OutputColumn],
-) -> Result<Vec<(String, SqlType)>> {
-    if alias.columns.len() > columns.len() {
-        return Err(Error::new(
-            SqlState::InvalidColumnReference,
-            format!(
-                "WITH query \"{name}\" has {} columns available but {} columns specified",
-                columns.len(),
-                alias.columns.len()
-            ),
-        ));
-    }
-    let names = alias.columns.iter().map(|c| braid_sql::fold(&c.name));
-    let rest = columns.iter().skip(alias.columns.len()).map(|c| c.name.clone());
-    let known = |ty: &SqlType| match ty {
-        SqlType::Unknown => SqlType::Text,
-        ty => ty.clone(),
-    };
-    Ok(names.chain(rest).zip(columns.iter().map(|c| known(&c.ty))).collect())
 }
 
 /// The ORDER BY items of a query.
@@ -508,24 +339,6 @@ pub(super) fn ordinal(ast: &Ast, columns: usize, clause: &str) -> Result<Option<
         )
         .position(start_of(ast))
     })
-}
-
-/// Whether a query has aggregates at its own level.
-fn has_aggregates(node: &Node) -> bool {
-    match node {
-        Node::Aggregate(node) => !node.aggregates.is_empty(),
-        Node::Project(node) => has_aggregates(&node.input),
-        Node::Filter(node) => has_aggregates(&node.input),
-        Node::Window(node) => has_aggregates(&node.input),
-        Node::Distinct(node) => has_aggregates(&node.input),
-        Node::Sort(node) => has_aggregates(&node.input),
-        _ => false,
-    }
-}
-
-/// Whether a query's text names a relation; a quick test before binding it as recursive.
-fn mentions(query: &Query, name: &str) -> bool {
-    query.body.to_string().to_lowercase().contains(name)
 }
 
 /// Sort keys over distinct rows must be part of them.

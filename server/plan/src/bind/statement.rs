@@ -4,8 +4,8 @@ use braid_sql::ast::{CteBody, Query, Statement, With as AstWith};
 use braid_types::{Error, Result};
 
 use super::Binder;
-use super::query::{cte_columns, refuse_duplicate};
 use super::scope::CteDefinition;
+use super::with::{cte_columns, refuse_duplicate};
 use crate::node::{Cte, Node, With};
 use crate::planned::{OutputColumn, StatementKind};
 
@@ -78,7 +78,7 @@ impl Binder<'_> {
         for (place, cte) in with.ctes.iter().enumerate() {
             let earlier = with.ctes.iter().take(place).map(|cte| &cte.alias.name);
             refuse_duplicate(&cte.alias.name, earlier)?;
-            ctes.push(match &cte.body {
+            ctes.extend(match &cte.body {
                 CteBody::Query(query) => self.bind_cte(&cte.alias, query, with.recursive, None)?,
                 CteBody::Statement(statement) => {
                     let bound = self.bind_statement(statement)?;
@@ -94,7 +94,7 @@ impl Binder<'_> {
                         columns,
                         working: false,
                     });
-                    Cte { id, name, plan: bound.root, recursive: None, changes_data: true }
+                    vec![Cte { id, name, plan: bound.root, recursive: None, changes_data: true }]
                 }
             });
         }

@@ -105,7 +105,7 @@ impl Binder<'_> {
             }
             None => None,
         };
-        let frame = self.frame(&spec, &mut cx.within(IN_WINDOW))?;
+        let frame = self.frame(&spec, &order, &mut cx.within(IN_WINDOW))?;
         let types: Vec<SqlType> = args.iter().map(Expr::ty).collect();
         let (function, args, returns) =
             if let Some(window) = braid_builtins::resolve_window(name, &types)? {
@@ -146,7 +146,12 @@ impl Binder<'_> {
         name.map(|name| find(name).cloned()).transpose()
     }
 
-    fn frame(&mut self, spec: &WindowParts<'_>, cx: &mut ExprCx<'_, '_>) -> Result<Frame> {
+    fn frame(
+        &mut self,
+        spec: &WindowParts<'_>,
+        order: &[SortKey],
+        cx: &mut ExprCx<'_, '_>,
+    ) -> Result<Frame> {
         let Some(frame) = spec.frame else {
             let end = if spec.order.is_empty() {
                 FrameBound::UnboundedFollowing
@@ -164,9 +169,13 @@ impl Binder<'_> {
             WindowFrameUnits::Range => FrameUnits::Range,
             WindowFrameUnits::Groups => FrameUnits::Groups,
         };
-        let start = self.frame_bound(&frame.start_bound, units, cx)?;
+        if units == FrameUnits::Groups && order.is_empty() {
+            let message = "GROUPS mode requires an ORDER BY clause";
+            return Err(Error::new(SqlState::WindowingError, message));
+        }
+        let start = self.frame_bound(&frame.start_bound, units, order, cx)?;
         let end = match &frame.end_bound {
-            Some(bound) => self.frame_bound(bound, units, cx)?,
+            Some(bound) => self.frame_bound(bound, units, order, cx)?,
             None => FrameBound::CurrentRow,
         };
         if matches!(start, FrameBound::UnboundedFollowing) {
@@ -188,12 +197,20 @@ impl Binder<'_> {
         &mut self,
         bound: &WindowFrameBound,
         units: FrameUnits,
+        order: &[SortKey],
         cx: &mut ExprCx<'_, '_>,
     ) -> Result<FrameBound> {
         let mut offset = |ast: &ast::Expr| -> Result<Expr> {
-            if units == FrameUnits::Range {
-                return Err(Error::unsupported("RANGE with an offset"));
-            }
+            let key = match (units, order) {
+                (FrameUnits::Range, [key]) => Some(key.expr.ty()),
+                (FrameUnits::Range, _) => {
+                    return Err(Error::new(
+                        SqlState::WindowingError,
+                        "RANGE with offset PRECEDING/FOLLOWING requires exactly one ORDER BY column",
+                    ));
+                }
+                _ => None,
+            };
             let e = self.expr(ast, cx)?;
             if !walk::columns_read(&e).is_empty() {
                 return Err(Error::new(
@@ -201,7 +218,13 @@ impl Binder<'_> {
                     format!("argument of {} must not contain variables", units.name()),
                 ));
             }
-            self.coerce(e, &SqlType::Int8, CastContext::Implicit)
+            match key {
+                Some(key) => {
+                    let ty = range_offset_type(&key, &e.ty())?;
+                    self.coerce(e, &ty, CastContext::Implicit)
+                }
+                None => self.coerce(e, &SqlType::Int8, CastContext::Implicit),
+            }
         };
         Ok(match bound {
             WindowFrameBound::CurrentRow => FrameBound::CurrentRow,
@@ -211,6 +234,37 @@ impl Binder<'_> {
             WindowFrameBound::Following(Some(ast)) => FrameBound::Following(offset(ast)?),
         })
     }
+}
+
+/// The type of a RANGE offset for an ordering column of this type. 0A000 if values of that type
+/// have no distance, or if the offset has another type than it.
+pub fn range_offset_type(key: &SqlType, offset: &SqlType) -> Result<SqlType> {
+    let clause = "RANGE with offset PRECEDING/FOLLOWING is not supported for column type";
+    let is_whole = |ty: &SqlType| matches!(ty, SqlType::Int2 | SqlType::Int4 | SqlType::Int8);
+    let is_number = |ty: &SqlType| is_whole(ty) || *ty == SqlType::Numeric(None);
+    let is_float = |ty: &SqlType| matches!(ty, SqlType::Float4 | SqlType::Float8);
+    let (key, given) = (key.bare(), offset.bare());
+    let (wanted, fits) = match &key {
+        key if is_whole(key) => (SqlType::Int8, is_whole(&given)),
+        SqlType::Numeric(_) => (SqlType::Numeric(None), is_number(&given)),
+        key if is_float(key) => (SqlType::Float8, is_number(&given) || is_float(&given)),
+        SqlType::Date
+        | SqlType::Time
+        | SqlType::Timestamp
+        | SqlType::Timestamptz
+        | SqlType::Interval => (SqlType::Interval, given == SqlType::Interval),
+        key => {
+            let message = format!("{clause} {}", key.display_name());
+            return Err(Error::new(SqlState::FeatureNotSupported, message));
+        }
+    };
+    if fits || given == SqlType::Unknown {
+        return Ok(wanted);
+    }
+    let message =
+        format!("{clause} {} and offset type {}", key.display_name(), given.display_name());
+    Err(Error::new(SqlState::FeatureNotSupported, message)
+        .hint("Cast the offset value to an appropriate type."))
 }
 
 /// The parts of a call's window. `base` is the one that it names.

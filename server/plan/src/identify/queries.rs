@@ -4,14 +4,14 @@ use braid_sql::ast::{
     Distinct, Expr as Ast, FunctionArg, FunctionArgExpr, GroupByExpr, Ident, Join, JoinConstraint,
     JoinOperator, LimitClause, NamedWindowExpr, ObjectName, OrderByExpr, OrderByKind, Query,
     Select, SelectItem, SetExpr, TableAlias, TableFactor, TableWithJoins, Value, Values,
-    WindowFrameBound, WindowSpec,
+    WindowFrameBound, WindowFrameUnits, WindowSpec,
 };
 use braid_sql::{ItemColumn, RELATION_MARK, label};
 use braid_types::{Error, Result, SqlType};
 
 use super::literals::number;
 use super::{Identifier, unstorable};
-use crate::bind::{ItemNote, column_name};
+use crate::bind::{ItemNote, column_name, range_offset_type};
 
 /// An identifier in quotes.
 pub(super) fn quoted(name: impl Into<String>) -> Ident {
@@ -257,21 +257,36 @@ impl Identifier<'_, '_> {
             spec.partition_by.iter().map(|e| self.expr(e)).collect::<Result<_>>()?;
         result.order_by = self.sort_keys(&spec.order_by)?;
         if let (Some(frame), Some(original)) = (&mut result.window_frame, &spec.window_frame) {
-            frame.start_bound = self.bound(&original.start_bound)?;
-            frame.end_bound =
-                original.end_bound.as_ref().map(|bound| self.bound(bound)).transpose()?;
+            let key = match (original.units, &spec.order_by[..]) {
+                (WindowFrameUnits::Range, [key]) => Some(self.ty(&key.expr)?),
+                _ => None,
+            };
+            frame.start_bound = self.bound(&original.start_bound, key.as_ref())?;
+            let end = original.end_bound.as_ref();
+            frame.end_bound = end.map(|bound| self.bound(bound, key.as_ref())).transpose()?;
         }
         Ok(result)
     }
 
-    fn bound(&mut self, bound: &WindowFrameBound) -> Result<WindowFrameBound> {
+    /// An end of a frame. `key` is the type of the ordering column of a RANGE frame.
+    fn bound(
+        &mut self,
+        bound: &WindowFrameBound,
+        key: Option<&SqlType>,
+    ) -> Result<WindowFrameBound> {
+        let mut offset = |e: &Ast| -> Result<Option<Box<Ast>>> {
+            let offset = match key {
+                Some(key) => {
+                    let ty = self.ty(e)?;
+                    self.value(e, &range_offset_type(key, &ty)?)?
+                }
+                None => self.bare(e)?,
+            };
+            Ok(Some(Box::new(offset)))
+        };
         Ok(match bound {
-            WindowFrameBound::Preceding(Some(e)) => {
-                WindowFrameBound::Preceding(Some(Box::new(self.bare(e)?)))
-            }
-            WindowFrameBound::Following(Some(e)) => {
-                WindowFrameBound::Following(Some(Box::new(self.bare(e)?)))
-            }
+            WindowFrameBound::Preceding(Some(e)) => WindowFrameBound::Preceding(offset(e)?),
+            WindowFrameBound::Following(Some(e)) => WindowFrameBound::Following(offset(e)?),
             other => other.clone(),
         })
     }
@@ -327,6 +342,9 @@ impl Identifier<'_, '_> {
         if let TableFactor::NestedJoin { table_with_joins, alias: None } = factor {
             let inner = self.joins(table_with_joins)?;
             return Ok(TableFactor::NestedJoin { table_with_joins: Box::new(inner), alias: None });
+        }
+        if has_column_definitions(factor) {
+            return Err(unstorable("a column definition list"));
         }
         let note = self.notes.item(factor).ok_or_else(|| unstorable(factor))?;
         let mut result = factor.clone();
@@ -460,4 +478,14 @@ fn function_label(note: &ItemNote, alias: Option<&TableAlias>, name: &ObjectName
     let last = name.0.last().and_then(|part| part.as_ident());
     let name = written(alias).or_else(|| last.map(braid_sql::fold));
     label(note.label, name, names_of(note))
+}
+
+/// Whether an item is a function with `AS t (a int, b text)`.
+fn has_column_definitions(factor: &TableFactor) -> bool {
+    use TableFactor::{Function, Table, TableFunction};
+    let (Table { alias, .. } | Function { alias, .. } | TableFunction { alias, .. }) = factor
+    else {
+        return false;
+    };
+    alias.iter().flat_map(|alias| &alias.columns).any(|column| column.data_type.is_some())
 }
