@@ -86,7 +86,7 @@ impl Binder<'_> {
             for ((slot, ty), name) in call.columns.iter().zip(names) {
                 // One column without a name of its own takes the alias.
                 let name = if width == 1 && name == function { shown.clone() } else { name };
-                let is_row = width == 1 && !with_ordinality;
+                let is_row = width == 1 && !with_ordinality && call.defined.is_empty();
                 let column = plain_column(&shown, &name, *slot, ty.clone());
                 scope.columns.push(ScopeColumn { is_row, ..column });
             }
