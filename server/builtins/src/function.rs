@@ -74,6 +74,8 @@ pub enum Special {
     BlockingPids,
     /// `braid_commit_status(uuid)`
     CommitStatus,
+    /// `pg_current_wal_lsn()`: the number of the newest commit.
+    CommitNumber,
     /// `pg_notify(text, text)`
     Notify,
     /// `pg_advisory_lock` and the others of its family.

@@ -50,5 +50,12 @@ pub(crate) fn register(registry: &mut Registry) {
     registry.add("pg_lsn(numeric) -> pg_lsn", |c| {
         to_lsn(Some(bytes(c.numeric(0)?, "cannot convert NaN to pg_lsn")?))
     });
+    // This server is nobody's replica.
+    registry.add("pg_last_wal_receive_lsn|pg_last_wal_replay_lsn() -> pg_lsn volatile", |_| {
+        Ok(Datum::Null)
+    });
+    registry.add("pg_last_xact_replay_timestamp() -> timestamptz volatile", |_| Ok(Datum::Null));
+    // No number of a transaction ever wraps around.
+    registry.add("age|mxid_age(xid) -> int4 stable", |_| Ok(Datum::Int(0)));
     registry.add("xid(xid8) -> xid", |c| c.cast(0, c.returns));
 }

@@ -62,7 +62,8 @@ pub(crate) fn respond(request: &Request<'_>, watched: &Watched) -> Response {
 }
 
 /// The metrics of a server that has not opened its store yet.
-const NOT_OPEN: &str = "# TYPE braid_store_unreachable gauge\nbraid_store_unreachable 1\n";
+const NOT_OPEN: &str = "# HELP braid_store_unreachable 1 while the store does not answer.\n\
+                        # TYPE braid_store_unreachable gauge\nbraid_store_unreachable 1\n";
 
 fn health(watched: &Watched) -> Response {
     let ready = watched.is_ready();
@@ -84,6 +85,11 @@ fn health(watched: &Watched) -> Response {
     Response { status, content_type: "application/json", body }
 }
 
+/// A label's value between its quotes.
+fn escaped(value: &str) -> String {
+    value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+}
+
 /// Prometheus's text format. Metrics of one name stand together.
 fn prometheus(metrics: &[Metric]) -> String {
     let mut out = String::new();
@@ -96,7 +102,7 @@ fn prometheus(metrics: &[Metric]) -> String {
             last = name;
         }
         let labels: Vec<String> =
-            labels.iter().map(|(key, text)| format!("{key}=\"{text}\"")).collect();
+            labels.iter().map(|(key, text)| format!("{key}=\"{}\"", escaped(text))).collect();
         match labels.is_empty() {
             true => writeln!(out, "{name}{suffix} {value}").ok(),
             false => writeln!(out, "{name}{suffix}{{{}}} {value}", labels.join(",")).ok(),
@@ -134,6 +140,8 @@ mod tests {
             labels: vec![("reason", label.to_owned())],
             value,
         };
+        let escaped = prometheus(&[metric("a \"b\" \\\n", 1.0)]);
+        assert!(escaped.ends_with("{reason=\"a \\\"b\\\" \\\\\\n\"} 1\n"), "{escaped}");
         assert_eq!(
             prometheus(&[metric("a", 1.0), metric("b", 2.5)]),
             "# HELP braid_retries_total Retries.\n# TYPE braid_retries_total counter\n\

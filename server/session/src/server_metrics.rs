@@ -103,17 +103,17 @@ fn transactions(server: &Server) -> Vec<Metric> {
         ),
         Metric::counter("braid_round_trips_total", "Waits for the store.", kv.round_trips as f64),
         Metric::counter(
-            "sql_txn_refresh_success",
+            "sql_txn_refresh_success_total",
             "Refreshes that moved a transaction's snapshot forward.",
             kv.refresh_success as f64,
         ),
         Metric::counter(
-            "sql_txn_refresh_fail",
+            "sql_txn_refresh_fail_total",
             "Refreshes that found a changed read.",
             kv.refresh_fail as f64,
         ),
         Metric::counter(
-            "sql_restart_savepoint_rollback_count",
+            "sql_restart_savepoint_rollbacks_total",
             "Rollbacks to the savepoint cockroach_restart.",
             server.counters.restart_rollbacks.load(Relaxed) as f64,
         ),
@@ -125,11 +125,12 @@ fn transactions(server: &Server) -> Vec<Metric> {
     }));
     all.extend(server.counters.server_retries.read().map(|(reason, count)| {
         let help = "Retry errors that the server has cured by running again, by reason.";
-        Metric::counter("sql_txn_server_retries", help, count as f64).label("reason", reason)
+        Metric::counter("sql_txn_server_retries_total", help, count as f64).label("reason", reason)
     }));
     all.extend(server.counters.client_retries.read().map(|(reason, count)| {
         let help = "Retry errors that clients have got, by reason.";
-        Metric::counter("sql_txn_client_retry_errors", help, count as f64).label("reason", reason)
+        Metric::counter("sql_txn_client_retry_errors_total", help, count as f64)
+            .label("reason", reason)
     }));
     all
 }

@@ -10,10 +10,10 @@ use braid_catalog::{
     SequenceValues, SessionInfo, SettingInfo,
 };
 use braid_codec::key::AdvisoryKey;
-use braid_exec::{AdvisoryLocks, SessionServices};
+use braid_exec::{AdvisoryLocks, SessionServices, from_kv};
 use braid_kv::LockInfo;
 use braid_sql::ast::IsolationLevel;
-use braid_types::{Datum, Error, Result, SqlState};
+use braid_types::{Datum, Error, Result, SqlState, unsigned};
 use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 
@@ -176,6 +176,12 @@ impl Shared {
         }
     }
 
+    /// The number of the newest commit; over TiKV a timestamp of PD.
+    async fn commit_number(&self) -> Result<Datum> {
+        let newest = self.server.kv.store().snapshot().await.map_err(from_kv)?;
+        Ok(unsigned::to_datum(newest.timestamp().0))
+    }
+
     fn signal(&self, args: &[Datum], terminate: bool) -> Result<Datum> {
         let pid = args.first().and_then(Datum::as_int).and_then(|pid| i32::try_from(pid).ok());
         let Some(entry) = pid.and_then(|pid| self.server.entry(pid)) else {
@@ -231,6 +237,7 @@ impl SessionServices for Shared {
             Special::CancelBackend => self.signal(args, false),
             Special::TerminateBackend => self.signal(args, true),
             Special::BlockingPids => Ok(blocking_pids(&self.locks(), args)),
+            Special::CommitNumber => return Box::pin(self.commit_number()),
             Special::CommitStatus => return Box::pin(self.commit_status(args)),
             other => Err(Error::internal(format!("the session does not carry out {other:?}"))),
         };

@@ -139,6 +139,9 @@ fn register_advisory(registry: &mut Registry) {
 
 fn register_specials(registry: &mut Registry) {
     register_advisory(registry);
+    registry.special("pg_current_wal_lsn() -> pg_lsn volatile", Special::CommitNumber);
+    registry.special("pg_current_wal_insert_lsn() -> pg_lsn volatile", Special::CommitNumber);
+    registry.special("pg_current_wal_flush_lsn() -> pg_lsn volatile", Special::CommitNumber);
     registry.special("pg_notify(text, text) -> void volatile lax", Special::Notify);
     registry.special("pg_blocking_pids(int4) -> int4[] volatile", Special::BlockingPids);
     registry.special("nextval(regclass) -> int8 volatile", Special::Nextval);

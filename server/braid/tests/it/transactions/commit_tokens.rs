@@ -206,20 +206,71 @@ fn metrics(server: &Server) -> String {
     answer.split_once("\r\n\r\n").expect("a body").1.to_owned()
 }
 
-/// Samples by name and labels. Checks the form: one TYPE a family, before all of its samples.
+/// Whether a metric's name is what Prometheus's linter (`promtool check metrics`) asks for.
+fn check_name(name: &str, kind: &str) {
+    let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+    assert!(name.starts_with(|c: char| c.is_ascii_lowercase()), "{name}");
+    assert!(name.chars().all(is_plain), "{name}");
+    assert_eq!(name.ends_with("_total"), kind == "counter", "{name} is a {kind}");
+    let reserved = ["_count", "_sum", "_bucket", "_gauge", "_counter", "_histogram", "_info"];
+    assert!(!reserved.iter().any(|end| name.ends_with(end)), "{name}");
+    let units = ["_milliseconds", "_ms", "_minutes", "_kilobytes", "_megabytes", "_mib", "_nanos"];
+    assert!(!units.iter().any(|unit| name.contains(unit)), "{name} is not in a base unit");
+}
+
+/// Whether the labels of a sample are `name="value"` with commas between, values escaped.
+fn check_labels(sample: &str) {
+    let Some((_, rest)) = sample.split_once('{') else { return };
+    let mut rest = rest.strip_suffix('}').expect("labels end");
+    loop {
+        let (name, value) = rest.split_once("=\"").expect("a label");
+        let is_plain = |c: char| c.is_ascii_lowercase() || c == '_';
+        assert!(!name.is_empty() && name.chars().all(is_plain), "{sample}");
+        let mut end = None;
+        let mut is_escaped = false;
+        for (at, c) in value.char_indices() {
+            match c {
+                '"' if !is_escaped => end = Some(at),
+                _ if is_escaped => assert!(matches!(c, '"' | '\\' | 'n'), "{sample}"),
+                _ => {}
+            }
+            if end.is_some() {
+                break;
+            }
+            is_escaped = c == '\\' && !is_escaped;
+        }
+        let after = &value[end.expect("the value ends") + 1..];
+        if after.is_empty() {
+            return;
+        }
+        rest = after.strip_prefix(',').expect("a comma");
+    }
+}
+
+/// Samples by name and labels. Checks the form: one HELP and one TYPE a family, before all of its
+/// samples, and what `promtool check metrics` finds fault with.
 fn parse(text: &str) -> BTreeMap<String, f64> {
     let mut seen = BTreeSet::new();
     let (mut family, mut kind) = (String::new(), String::new());
     let mut samples = BTreeMap::new();
+    let mut helped = String::new();
+    assert!(text.ends_with('\n') && !text.contains('\r'));
     for line in text.lines() {
-        if let Some(rest) = line.strip_prefix("# TYPE ") {
+        if let Some(rest) = line.strip_prefix("# HELP ") {
+            let (name, help) = rest.split_once(' ').expect("a text");
+            assert!(!help.trim().is_empty() && !seen.contains(name), "{line}");
+            name.clone_into(&mut helped);
+        } else if let Some(rest) = line.strip_prefix("# TYPE ") {
             let (name, of) = rest.split_once(' ').expect("a kind");
+            assert_eq!(helped, name, "HELP comes before TYPE");
+            check_name(name, of);
             assert!(seen.insert(name.to_owned()), "{name} has two TYPE lines");
             assert!(matches!(of, "counter" | "gauge" | "histogram"), "{line}");
             (family, kind) = (name.to_owned(), of.to_owned());
-        } else if !line.starts_with("# HELP ") {
+        } else {
             let (name, value) = line.rsplit_once(' ').expect("a value");
             let plain = name.split('{').next().expect("a name");
+            check_labels(name);
             let suffix = plain.strip_prefix(family.as_str()).expect("belongs to its family");
             let fits = match kind.as_str() {
                 "histogram" => matches!(suffix, "_bucket" | "_sum" | "_count"),
@@ -280,9 +331,9 @@ fn metrics_are_valid_and_count_what_happens() {
         waiting.await.expect("ends").expect("runs");
         let after = parse(&metrics(&server));
         let risen = |name: &str| after[name] - before[name];
-        assert_eq!(risen("sql_restart_savepoint_rollback_count"), 1.0);
-        assert_eq!(risen("sql_txn_client_retry_errors{reason=\"read_changed\"}"), 1.0);
-        assert_eq!(risen("sql_txn_client_retry_errors{reason=\"deadlock\"}"), 0.0);
+        assert_eq!(risen("sql_restart_savepoint_rollbacks_total"), 1.0);
+        assert_eq!(risen("sql_txn_client_retry_errors_total{reason=\"read_changed\"}"), 1.0);
+        assert_eq!(risen("sql_txn_client_retry_errors_total{reason=\"deadlock\"}"), 0.0);
         assert_eq!(risen("braid_lock_wait_seconds_count"), 1.0);
         assert!(risen("braid_lock_wait_seconds_sum") > 0.05);
         // Batches and syncs are the embedded store's.
@@ -291,9 +342,9 @@ fn metrics_are_valid_and_count_what_happens() {
             assert!(risen("braid_store_sync_seconds_count") >= 3.0);
         }
         let shown = "SELECT value FROM braid_internal.metrics \
-             WHERE name = 'sql_txn_client_retry_errors' AND labels->>'reason' = 'read_changed'";
+             WHERE name = 'sql_txn_client_retry_errors_total' AND labels->>'reason' = 'read_changed'";
         let shown: f64 = one.query_one(shown, &[]).await.expect("a row").get(0);
-        assert_eq!(shown, after["sql_txn_client_retry_errors{reason=\"read_changed\"}"]);
+        assert_eq!(shown, after["sql_txn_client_retry_errors_total{reason=\"read_changed\"}"]);
         if braid_testkit::store::is_tikv() {
             let by_rpc = "SELECT count(*) FROM braid_internal.metrics WHERE name = \
                  'braid_tikv_request_seconds_bucket' AND labels->>'rpc' = 'kv_get' \

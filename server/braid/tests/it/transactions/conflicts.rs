@@ -93,7 +93,7 @@ fn send(connection: &mut Connection, texts: &[&str], flush: Option<usize>) {
 
 fn retries(root: &mut Connection) -> u64 {
     let sql = "SELECT sum(value)::int FROM braid_internal.metrics \
-               WHERE name = 'sql_txn_server_retries'";
+               WHERE name = 'sql_txn_server_retries_total'";
     let answer = query(root, sql);
     answer.split('"').nth(1).and_then(|number| number.parse().ok()).unwrap_or(0)
 }
@@ -281,7 +281,8 @@ fn a_rerun_that_fails_midway_leaves_nothing_to_the_next() {
     assert!(rows.contains("DataRow \"1\" \"1\"\nDataRow \"2\" \"1\""), "applied once: {rows}");
     let deadlocks = query(
         &mut root,
-        "SELECT sum(value)::int FROM braid_internal.metrics WHERE name = 'sql_txn_server_retries' \
+        "SELECT sum(value)::int FROM braid_internal.metrics \
+         WHERE name = 'sql_txn_server_retries_total' \
          AND labels->>'reason' = 'deadlock'",
     );
     assert!(!deadlocks.contains("DataRow \"0\""), "no rerun met a deadlock: {deadlocks}");
