@@ -97,6 +97,10 @@ pub(crate) fn register(registry: &mut Registry) {
         (Oid, Oid),
         (OidVector, OidVector),
         (Tid, Tid),
+        (Timetz, Timetz),
+        (Inet, Inet),
+        (Macaddr, Macaddr),
+        (Macaddr8, Macaddr8),
         (Xid8, Xid8),
         (PgLsn, PgLsn),
     ];

@@ -2,8 +2,8 @@
 
 use crate::registry::Registry;
 use crate::{
-    aggregate, arrays, casts, compare, datetimes, floats, integers, json, lsns, numerics, sets,
-    strings, system, uuids,
+    aggregate, arrays, casts, compare, datetimes, floats, integers, json, lsns, macs, networks,
+    numerics, sets, strings, system, uuids,
 };
 
 pub(crate) fn register(registry: &mut Registry) {
@@ -12,6 +12,8 @@ pub(crate) fn register(registry: &mut Registry) {
     floats::register(registry);
     numerics::register(registry);
     lsns::register(registry);
+    networks::register(registry);
+    macs::register(registry);
     strings::register(registry);
     uuids::register(registry);
     arrays::register(registry);

@@ -27,6 +27,8 @@ mod input_functions;
 mod integers;
 mod json;
 mod lsns;
+mod macs;
+mod networks;
 mod numerics;
 mod parameters;
 mod polymorphic;

@@ -9,7 +9,9 @@ use std::sync::Arc;
 use bigdecimal::num_bigint::{BigInt, Sign};
 
 use crate::array::{self, Array, DIMENSIONS_MAX, Dimension};
-use crate::{Datum, Error, Interval, Json, Numeric, Result, SqlState, SqlType, unsigned};
+use crate::net::Inet;
+use crate::timetz::TimeTz;
+use crate::{Datum, Error, Interval, Json, Numeric, Result, SqlState, SqlType, mac, unsigned};
 
 fn malformed() -> Error {
     Error::new(SqlState::InvalidBinaryRepresentation, "incorrect binary data format")
@@ -141,6 +143,11 @@ fn decode_value(ty: &SqlType, reader: &mut Reader<'_>) -> Result<Datum> {
         | SqlType::Xid8
         | SqlType::PgLsn
         | SqlType::Tid
+        | SqlType::Timetz
+        | SqlType::Inet
+        | SqlType::Cidr
+        | SqlType::Macaddr
+        | SqlType::Macaddr8
         | SqlType::Aclitem => decode_system(ty, reader)?,
         SqlType::Record(fields) => decode_record(fields, reader)?,
         SqlType::Void => Datum::text(""),
@@ -270,6 +277,16 @@ fn decode_system(ty: &SqlType, reader: &mut Reader<'_>) -> Result<Datum> {
         SqlType::OidVector => decode_vector(&SqlType::Oid, "oidvector", reader)?,
         SqlType::Xid8 | SqlType::PgLsn => unsigned::to_datum(u64::from_be_bytes(reader.fixed()?)),
         SqlType::Tid => Datum::bytes(rest_of_tid(reader)?),
+        SqlType::Timetz => TimeTz::decode(reader.i64()?, reader.i32()?)?.to_datum(),
+        SqlType::Inet | SqlType::Cidr => {
+            Inet::decode(ty, std::mem::take(&mut reader.0))?.to_datum()
+        }
+        SqlType::Macaddr => Datum::bytes(reader.fixed::<6>()?),
+        // A `macaddr` may be sent for it.
+        SqlType::Macaddr8 if reader.0.len() == 6 => {
+            Datum::bytes(mac::to_eight(&reader.fixed::<6>()?))
+        }
+        SqlType::Macaddr8 => Datum::bytes(reader.fixed::<8>()?),
         SqlType::Aclitem => {
             let message = "no binary input function available for type aclitem";
             return Err(Error::new(SqlState::UndefinedFunction, message));
@@ -361,6 +378,17 @@ pub fn encode(ty: &SqlType, datum: &Datum, out: &mut Vec<u8>) {
             out.push(value.chars().next().map_or(0, |c| u32::from(c) as u8));
         }
         Datum::Text(value) => out.extend_from_slice(value.as_bytes()),
+        Datum::Bytes(value) if matches!(ty, SqlType::Inet | SqlType::Cidr) => {
+            if let Some(inet) = Inet::from_bytes(value) {
+                inet.encode(ty, out);
+            }
+        }
+        Datum::Bytes(value) if *ty == SqlType::Timetz => {
+            if let Some(time) = TimeTz::from_bytes(value) {
+                out.extend_from_slice(&time.micros.to_be_bytes());
+                out.extend_from_slice(&time.west.to_be_bytes());
+            }
+        }
         Datum::Bytes(value) => out.extend_from_slice(value),
         Datum::Uuid(value) => out.extend_from_slice(value),
         Datum::Date(value) => out.extend_from_slice(&value.to_be_bytes()),

@@ -18,10 +18,13 @@ pub mod datetime;
 mod datum;
 mod error;
 pub mod json;
+pub mod mac;
+pub mod net;
 mod numeric;
 mod sql_type;
 pub mod text;
 pub mod tid;
+pub mod timetz;
 pub mod unsigned;
 pub mod work;
 

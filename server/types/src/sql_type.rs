@@ -39,6 +39,8 @@ pub enum SqlType {
     Date,
     /// `time without time zone`
     Time,
+    /// `time with time zone` (held as [`crate::Datum::Bytes`], see [`crate::timetz`])
+    Timetz,
     /// `timestamp without time zone`
     Timestamp,
     /// `timestamp with time zone`
@@ -85,6 +87,14 @@ pub enum SqlType {
     PgLsn,
     /// `tid`: the place of a row (held as [`crate::Datum::Bytes`], see [`crate::tid`])
     Tid,
+    /// `inet` (held as [`crate::Datum::Bytes`], see [`crate::net`])
+    Inet,
+    /// `cidr` (held as [`crate::Datum::Bytes`], see [`crate::net`])
+    Cidr,
+    /// `macaddr` (held as [`crate::Datum::Bytes`])
+    Macaddr,
+    /// `macaddr8` (held as [`crate::Datum::Bytes`])
+    Macaddr8,
     /// `aclitem`: a privilege as PostgreSQL prints it (held as [`crate::Datum::Text`])
     Aclitem,
     /// `name`: text of up to 63 bytes, for catalog columns
@@ -140,6 +150,11 @@ impl SqlType {
             SqlType::Uuid => facts!(2950, 2951, "uuid", "uuid", 16, 'U'),
             SqlType::Date => facts!(1082, 1182, "date", "date", 4, 'D'),
             SqlType::Time => facts!(1083, 1183, "time", "time without time zone", 8, 'D'),
+            SqlType::Timetz => facts!(1266, 1270, "timetz", "time with time zone", 12, 'D'),
+            SqlType::Inet => facts!(869, 1041, "inet", "inet", -1, 'I'),
+            SqlType::Cidr => facts!(650, 651, "cidr", "cidr", -1, 'I'),
+            SqlType::Macaddr => facts!(829, 1040, "macaddr", "macaddr", 6, 'U'),
+            SqlType::Macaddr8 => facts!(774, 775, "macaddr8", "macaddr8", 8, 'U'),
             SqlType::Timestamp => {
                 facts!(1114, 1115, "timestamp", "timestamp without time zone", 8, 'D')
             }
@@ -286,6 +301,11 @@ impl SqlType {
             SqlType::Uuid => "uuid[]",
             SqlType::Date => "date[]",
             SqlType::Time => "time without time zone[]",
+            SqlType::Timetz => "time with time zone[]",
+            SqlType::Inet => "inet[]",
+            SqlType::Cidr => "cidr[]",
+            SqlType::Macaddr => "macaddr[]",
+            SqlType::Macaddr8 => "macaddr8[]",
             SqlType::Timestamp => "timestamp without time zone[]",
             SqlType::Timestamptz => "timestamp with time zone[]",
             SqlType::Interval => "interval[]",
@@ -351,6 +371,7 @@ impl SqlType {
                 | SqlType::Text
                 | SqlType::Timestamptz
                 | SqlType::Interval
+                | SqlType::Inet
         )
     }
 
@@ -491,6 +512,11 @@ impl SqlType {
             "uuid" => SqlType::Uuid,
             "date" => SqlType::Date,
             "time" | "time without time zone" => SqlType::Time,
+            "timetz" | "time with time zone" => SqlType::Timetz,
+            "inet" => SqlType::Inet,
+            "cidr" => SqlType::Cidr,
+            "macaddr" => SqlType::Macaddr,
+            "macaddr8" => SqlType::Macaddr8,
             "timestamp" | "timestamp without time zone" => SqlType::Timestamp,
             "timestamptz" | "timestamp with time zone" => SqlType::Timestamptz,
             "interval" => SqlType::Interval,
@@ -567,6 +593,11 @@ const SCALARS: &[SqlType] = &[
     SqlType::PgLsn,
     SqlType::Tid,
     SqlType::Aclitem,
+    SqlType::Timetz,
+    SqlType::Inet,
+    SqlType::Cidr,
+    SqlType::Macaddr,
+    SqlType::Macaddr8,
 ];
 
 impl std::fmt::Display for SqlType {

@@ -4,8 +4,10 @@
 //! `clock_timestamp()` moves while a statement runs.
 
 use braid_types::datetime::{
-    DAY_MICROS, ZoneName, fixed_zone, is_infinite, local_to_utc, utc_to_local, zone_by_name,
+    DAY_MICROS, ZoneName, fixed_zone, is_infinite, local_to_utc, offset_at, utc_to_local,
+    zone_by_name,
 };
+use braid_types::timetz::TimeTz;
 use braid_types::{Datum, Error, Result, SqlState, SqlType, text};
 
 use super::{local, micros};
@@ -33,6 +35,12 @@ fn current_time(call: &Call<'_>) -> Result<Datum> {
     Ok(Datum::Time(rounded(clock, call)?))
 }
 
+fn current_timetz(call: &Call<'_>) -> Result<Datum> {
+    let clock = local_now(call).rem_euclid(DAY_MICROS);
+    let west = -offset_at(super::zone(call), call.env.transaction_micros());
+    Ok(TimeTz { micros: rounded(clock, call)?, west }.to_datum())
+}
+
 fn time_of_day(call: &Call<'_>) -> Result<Datum> {
     let shown = text::to_string(
         &SqlType::Timestamptz,
@@ -43,7 +51,7 @@ fn time_of_day(call: &Call<'_>) -> Result<Datum> {
 }
 
 /// The zone of `AT TIME ZONE`: a name, or an interval without months or days.
-fn zone_argument(call: &Call<'_>) -> Result<ZoneName> {
+pub(super) fn zone_argument(call: &Call<'_>) -> Result<ZoneName> {
     let Datum::Interval(offset) = call.datum(0) else { return zone_by_name(call.text(0)?) };
     if offset.months != 0 || offset.days != 0 {
         let shown = text::to_string(&SqlType::Interval, call.datum(0), call.env.settings());
@@ -90,8 +98,10 @@ pub(super) fn register(registry: &mut Registry) {
     });
     registry.add("timeofday() -> text volatile", time_of_day);
     registry.add("current_date() -> date stable", current_date);
-    registry.add("current_time|localtime() -> time stable", current_time);
-    registry.add("current_time|localtime(int4) -> time stable", current_time);
+    registry.add("current_time() -> timetz stable", current_timetz);
+    registry.add("current_time(int4) -> timetz stable", current_timetz);
+    registry.add("localtime() -> time stable", current_time);
+    registry.add("localtime(int4) -> time stable", current_time);
     registry.add("localtimestamp() -> timestamp stable", |c| Ok(Datum::Timestamp(local_now(c))));
     registry.add("localtimestamp(int4) -> timestamp stable", |c| {
         Ok(Datum::Timestamp(rounded(local_now(c), c)?))

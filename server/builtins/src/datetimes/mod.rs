@@ -7,6 +7,7 @@ mod fields;
 mod format;
 mod make;
 mod operators;
+mod timetz;
 
 use braid_types::{Datum, Error, Interval, Result, SqlState};
 use jiff::tz::TimeZone;
@@ -20,6 +21,7 @@ pub(crate) fn register(registry: &mut Registry) {
     format::register(registry);
     make::register(registry);
     operators::register(registry);
+    timetz::register(registry);
 }
 
 /// A timestamp and an interval later; with a zone the days and months move its local time.

@@ -3,6 +3,7 @@
 use std::sync::LazyLock;
 use std::time::SystemTime;
 
+use braid_types::net::Inet;
 use braid_types::{Datum, Error, Result, SqlState, SqlType};
 
 use crate::call::text;
@@ -90,10 +91,12 @@ pub(super) fn register(registry: &mut Registry) {
     });
     // One number a transaction, which is all that callers compare.
     registry.add("txid_current() -> int8 stable", |c| Ok(Datum::Int(c.env.transaction_micros())));
-    registry.add("inet_client_addr() -> text stable", |c| {
-        Ok(c.env.client_addr().map_or(Datum::Null, Datum::text))
+    registry.add("inet_client_addr() -> inet stable", |c| {
+        let found = c.env.client_addr();
+        let parsed = found.and_then(|addr| Inet::parse(&SqlType::Inet, &addr).ok());
+        Ok(parsed.map_or(Datum::Null, |inet| inet.to_datum()))
     });
-    registry.add("inet_server_addr() -> text stable", |_| Ok(Datum::Null));
+    registry.add("inet_server_addr() -> inet stable", |_| Ok(Datum::Null));
     registry.add("inet_client_port|inet_server_port() -> int4 stable", |_| Ok(Datum::Null));
     registry.add("pg_notification_queue_usage() -> float8 volatile", |c| {
         Ok(Datum::Float(c.env.notification_queue_usage()))

@@ -8,7 +8,9 @@ use std::sync::Arc;
 use braid_builtins::{
     Arg, Call, Eval, Returns, Volatility, all_aggregates, all_functions, all_set_functions,
 };
-use braid_types::{Array, Datum, Dimension, Interval, Json, Numeric, SqlType};
+use braid_types::{
+    Array, Datum, Dimension, FormatSettings, Interval, Json, Numeric, SqlType, text,
+};
 
 use crate::support::TestEnvironment;
 
@@ -93,6 +95,11 @@ fn edges(ty: &SqlType) -> Vec<Datum> {
         SqlType::Bytes => {
             vec![Datum::bytes(vec![]), Datum::bytes(vec![0]), Datum::bytes(vec![255, 128, 92, 7])]
         }
+        SqlType::Timetz => literals(ty, &["00:00+00", "24:00-15:59", "12:00:00.5+15:59"]),
+        SqlType::Inet => literals(ty, &["0.0.0.0/0", "255.255.255.255", "::/0", "::1", "1::2/127"]),
+        SqlType::Cidr => literals(ty, &["0.0.0.0/0", "255.255.255.255", "::/0", "10/8"]),
+        SqlType::Macaddr => literals(ty, &["00:00:00:00:00:00", "ff:ff:ff:ff:ff:ff"]),
+        SqlType::Macaddr8 => literals(ty, &["00:00:00:00:00:00", "ff:ff:ff:ff:ff:ff:ff:ff"]),
         SqlType::Uuid => vec![Datum::Uuid([0; 16]), Datum::Uuid([255; 16])],
         SqlType::Date => {
             [0, 1, -2_451_545, 2_145_031_948, i32::MAX, i32::MIN].map(Datum::Date).to_vec()
@@ -137,6 +144,12 @@ fn edges(ty: &SqlType) -> Vec<Datum> {
         SqlType::Char(_) => [" ", "a  ", ""].map(Datum::text).to_vec(),
         _ => texts(),
     }
+}
+
+fn literals(ty: &SqlType, texts: &[&str]) -> Vec<Datum> {
+    let settings = FormatSettings::default();
+    let parse = |literal: &&str| text::parse(ty, literal, &settings, 0).unwrap();
+    texts.iter().map(parse).collect()
 }
 
 fn instants() -> [i64; 6] {

@@ -26,10 +26,13 @@ pub(super) fn alignment(ty: &SqlType) -> &'static str {
     if let (false, Some(element)) = (ty.is_vector(), ty.element()) {
         return if alignment(element) == "d" { "d" } else { "i" };
     }
+    if matches!(ty, SqlType::Macaddr | SqlType::Macaddr8 | SqlType::Aclitem) {
+        return "i";
+    }
     match ty.typlen() {
         1 | 64 | -2 => "c",
         2 | 6 => "s",
-        8 | 16 if *ty != SqlType::Uuid => "d",
+        8 | 12 | 16 if *ty != SqlType::Uuid => "d",
         _ if *ty == SqlType::Uuid => "c",
         _ => "i",
     }
@@ -38,7 +41,7 @@ pub(super) fn alignment(ty: &SqlType) -> &'static str {
 /// `attstorage` or `typstorage`.
 pub(super) fn storage(ty: &SqlType) -> &'static str {
     match ty {
-        SqlType::Numeric(_) => "m",
+        SqlType::Numeric(_) | SqlType::Inet | SqlType::Cidr => "m",
         ty if ty.is_vector() => "p",
         ty if ty.typlen() == -1 => "x",
         _ => "p",
@@ -47,7 +50,7 @@ pub(super) fn storage(ty: &SqlType) -> &'static str {
 
 /// Whether values of the type are passed by value.
 pub(super) fn by_value(ty: &SqlType) -> bool {
-    matches!(ty.typlen(), 1 | 2 | 4 | 8)
+    *ty != SqlType::Macaddr8 && matches!(ty.typlen(), 1 | 2 | 4 | 8)
 }
 
 /// The collation of a type: the database's, `C` for names, 0 where there is none.

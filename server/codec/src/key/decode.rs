@@ -101,7 +101,13 @@ fn read_scalar(reader: &mut Reader<'_>, tag: u8, ty: &SqlType, depth: u32) -> Re
             expect(tag, tag::TEXT, "text")?;
             read_text(reader, ty)
         }
-        SqlType::Bytes | SqlType::Tid => {
+        SqlType::Bytes
+        | SqlType::Tid
+        | SqlType::Timetz
+        | SqlType::Inet
+        | SqlType::Cidr
+        | SqlType::Macaddr
+        | SqlType::Macaddr8 => {
             expect(tag, tag::BYTES, "bytea")?;
             Ok(Datum::Bytes(reader.escaped()?.into()))
         }

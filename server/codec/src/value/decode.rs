@@ -90,7 +90,13 @@ fn decode_at(bytes: &[u8], ty: &SqlType, depth: u32) -> Result<Datum> {
         | SqlType::InternalChar
         | SqlType::Aclitem
         | SqlType::Unknown => Datum::Text(cell_str(bytes)?.into()),
-        SqlType::Bytes | SqlType::Tid => Datum::Bytes(bytes.into()),
+        SqlType::Bytes
+        | SqlType::Tid
+        | SqlType::Timetz
+        | SqlType::Inet
+        | SqlType::Cidr
+        | SqlType::Macaddr
+        | SqlType::Macaddr8 => Datum::Bytes(bytes.into()),
         SqlType::Uuid => Datum::Uuid(bytes.try_into().map_err(|_| Error::corrupt("uuid"))?),
         SqlType::Date => Datum::Date(to_i32(cell_i64(bytes)?)?),
         SqlType::Time => Datum::Time(cell_i64(bytes)?),

@@ -41,7 +41,7 @@ pub fn sql_type_of(data_type: &DataType) -> Result<SqlType> {
         D::Uuid => SqlType::Uuid,
         D::Date => SqlType::Date,
         D::Time(_, TimezoneInfo::None | TimezoneInfo::WithoutTimeZone) => SqlType::Time,
-        D::Time(..) => return Err(Error::unsupported("type time with time zone")),
+        D::Time(..) => SqlType::Timetz,
         D::Timestamp(_, TimezoneInfo::None | TimezoneInfo::WithoutTimeZone) => SqlType::Timestamp,
         D::Timestamp(..) => SqlType::Timestamptz,
         D::Interval { .. } => SqlType::Interval,

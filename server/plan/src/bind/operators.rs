@@ -39,7 +39,12 @@ fn comparison_class(ty: &SqlType) -> Option<SqlType> {
         | SqlType::Xid8
         | SqlType::PgLsn
         | SqlType::Tid
+        | SqlType::Timetz
+        | SqlType::Inet
+        | SqlType::Macaddr
+        | SqlType::Macaddr8
         | SqlType::InternalChar => ty.clone(),
+        SqlType::Cidr => SqlType::Inet,
         SqlType::Array(element) => SqlType::Array(Box::new(comparison_class(element)?)),
         _ => return None,
     })

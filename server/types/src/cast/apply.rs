@@ -1,7 +1,8 @@
 //! Doing a cast.
 
 use super::{CastEnv, numbers, times};
-use crate::{Datum, Error, Json, Result, SqlState, SqlType, text, unsigned};
+use crate::net::Inet;
+use crate::{Datum, Error, Json, Result, SqlState, SqlType, mac, text, unsigned};
 
 /// Casts a datum, applying `to`'s modifiers: an explicit cast truncates strings, an assignment
 /// fails with 22001. NULL stays NULL. The `reg*` types are looked up by `builtins`, not here.
@@ -34,6 +35,10 @@ pub fn cast(
         (SqlType::Xid8, SqlType::Xid) => {
             Ok(Datum::Int(i64::from(unsigned::from_datum(datum)? as u32)))
         }
+        (SqlType::Inet | SqlType::Cidr, SqlType::Inet | SqlType::Cidr)
+        | (SqlType::Macaddr | SqlType::Macaddr8, SqlType::Macaddr | SqlType::Macaddr8) => {
+            cast_address(datum, to)
+        }
         (SqlType::Json, SqlType::Jsonb) => match datum {
             Datum::Json(value) => Ok(Datum::json(value.normalised()?)),
             _ => Err(mismatch(from, to)),
@@ -43,6 +48,9 @@ pub fn cast(
             _ => Err(mismatch(from, to)),
         },
         (SqlType::Jsonb, _) => from_jsonb(datum, to),
+        (SqlType::Timetz, _) | (_, SqlType::Timetz) => {
+            times::cast_timetz(datum, to, env)?.ok_or_else(|| mismatch(from, to))
+        }
         _ if to.is_datetime() || *to == SqlType::Interval => {
             times::cast_time(datum, to, env)?.ok_or_else(|| mismatch(from, to))
         }
@@ -55,6 +63,22 @@ fn mismatch(from: &SqlType, to: &SqlType) -> Error {
         SqlState::CannotCoerce,
         format!("cannot cast type {} to {}", from.plain_name(), to.plain_name()),
     )
+}
+
+/// Between addresses of networks, or of hardware.
+fn cast_address(datum: &Datum, to: &SqlType) -> Result<Datum> {
+    let Datum::Bytes(bytes) = datum else {
+        return Err(Error::internal("an address holds something else"));
+    };
+    Ok(match (to, bytes.len()) {
+        (SqlType::Macaddr8, 6) => Datum::bytes(mac::to_eight(bytes)),
+        (SqlType::Macaddr, 8) => Datum::bytes(mac::to_six(bytes)?),
+        (SqlType::Cidr, _) => match Inet::from_bytes(bytes) {
+            Some(inet) => Inet { address: inet.network(), ..inet }.to_datum(),
+            None => datum.clone(),
+        },
+        _ => datum.clone(),
+    })
 }
 
 fn cast_array(datum: &Datum, target: &SqlType, explicit: bool, env: &CastEnv<'_>) -> Result<Datum> {
@@ -120,6 +144,10 @@ fn to_string_type(
             }
             let byte = (*value != 0).then(|| char::from(*value as u8));
             return Ok(Datum::text(byte.map_or_else(String::new, String::from)));
+        }
+        // As text an address always has its mask.
+        Datum::Bytes(value) if *from == SqlType::Inet => {
+            Inet::from_bytes(value).map(|inet| inet.with_mask()).unwrap_or_default()
         }
         other => text::to_string(from, other, env.settings),
     };

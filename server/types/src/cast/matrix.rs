@@ -70,6 +70,8 @@ fn listed(from: &SqlType, to: &SqlType) -> Option<CastContext> {
         (Regproc, Regprocedure) | (Regprocedure, Regproc) => Some(Implicit),
         (Regoper, Regoperator) | (Regoperator, Regoper) => Some(Implicit),
         (Xid8, Xid) => Some(Explicit),
+        (Cidr, Inet) | (Macaddr, Macaddr8) | (Macaddr8, Macaddr) | (Time, Timetz) => Some(Implicit),
+        (Inet, Cidr) | (Timestamptz, Timetz) | (Timetz, Time) => Some(Assignment),
         (Text | Varchar(_), Regclass) => Some(Implicit),
         (Text | Varchar(_) | Char(_), Text | Varchar(_) | Char(_) | Name) => Some(Implicit),
         (Name | InternalChar, Text) => Some(Implicit),

@@ -2,8 +2,10 @@
 
 use super::CastEnv;
 use crate::datetime::{
-    DAY_MICROS, TIMESTAMP_END, TIMESTAMP_MIN, is_infinite, local_to_utc, utc_to_local,
+    DAY_MICROS, TIMESTAMP_END, TIMESTAMP_MIN, is_infinite, local_to_utc, offset_at,
+    offset_of_local, utc_to_local,
 };
+use crate::timetz::TimeTz;
 use crate::{Datum, Error, Interval, Result, SqlState, SqlType};
 
 /// Midnight of a date; 22008 if no timestamp reaches it.
@@ -56,6 +58,29 @@ pub(super) fn cast_time(datum: &Datum, to: &SqlType, env: &CastEnv<'_>) -> Resul
             Datum::Interval(Interval { months: 0, days: 0, micros: *micros })
         }
         (Datum::Interval(value), SqlType::Time) => Datum::Time(value.micros.rem_euclid(DAY_MICROS)),
+        _ => return Ok(None),
+    }))
+}
+
+/// A cast from or to `timetz`, or `None` if there is no such cast. A time is in the session's zone
+/// on the day of the transaction.
+pub(super) fn cast_timetz(datum: &Datum, to: &SqlType, env: &CastEnv<'_>) -> Result<Option<Datum>> {
+    let zone = &env.settings.time_zone;
+    Ok(Some(match (datum, to) {
+        (Datum::Bytes(bytes), SqlType::Time) => match TimeTz::from_bytes(bytes) {
+            Some(time) => Datum::Time(time.micros),
+            None => return Ok(None),
+        },
+        (Datum::Time(micros), SqlType::Timetz) => {
+            let today = utc_to_local(zone, env.now_micros).div_euclid(DAY_MICROS) * DAY_MICROS;
+            let west = -offset_of_local(zone, today + micros);
+            TimeTz { micros: *micros, west }.to_datum()
+        }
+        (Datum::Timestamptz(at), SqlType::Timetz) if is_infinite(*at) => Datum::Null,
+        (Datum::Timestamptz(at), SqlType::Timetz) => {
+            let micros = utc_to_local(zone, *at).rem_euclid(DAY_MICROS);
+            TimeTz { micros, west: -offset_at(zone, *at) }.to_datum()
+        }
         _ => return Ok(None),
     }))
 }

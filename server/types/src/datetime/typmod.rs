@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use super::{DAY_MICROS, SECOND_MICROS, is_infinite};
+use crate::timetz::TimeTz;
 use crate::{Array, Datum, Interval, SqlType};
 
 /// Digits after the second that are kept at most.
@@ -135,6 +136,14 @@ pub fn apply_typmod(value: &Datum, typmod: i32) -> Datum {
             Datum::Timestamptz(round(*micros, typmod))
         }
         Datum::Interval(interval) => Datum::Interval(cut_interval(interval, typmod)),
+        // No other type of bytes has a modifier of times.
+        Datum::Bytes(bytes) => match TimeTz::from_bytes(bytes) {
+            Some(time) => {
+                let micros = round(time.micros, typmod).min(DAY_MICROS);
+                TimeTz { micros, ..time }.to_datum()
+            }
+            None => value.clone(),
+        },
         Datum::Array(array) => {
             let items = array.items.iter().map(|item| apply_typmod(item, typmod)).collect();
             Datum::Array(Arc::new(Array { items, ..(**array).clone() }))

@@ -6,7 +6,9 @@ use super::{FormatSettings, invalid_syntax};
 use super::{
     aclitem, array, date_format, date_parse, interval_format, interval_parse, scalar, vector,
 };
-use crate::{Datum, Error, Json, Numeric, Result, SqlType, tid, unsigned};
+use crate::net::Inet;
+use crate::timetz::TimeTz;
+use crate::{Datum, Error, Json, Numeric, Result, SqlType, mac, tid, unsigned};
 
 /// Parses a literal of type `ty`, applying its modifiers as an assignment from text would.
 /// 22P02, 22007, 22008 or 22003 if it is not one. `now_micros` is the transaction's timestamp
@@ -76,6 +78,9 @@ pub fn parse(
         SqlType::Xid | SqlType::Cid => Datum::Int(i64::from(scalar::leading_integer(text) as u32)),
         SqlType::Xid8 | SqlType::PgLsn => unsigned::to_datum(unsigned::parse(ty, text)?),
         SqlType::Tid => Datum::bytes(tid::parse(text)?),
+        SqlType::Timetz => date_parse::parse_timetz(text, settings, now_micros)?.to_datum(),
+        SqlType::Inet | SqlType::Cidr => Inet::parse(ty, text)?.to_datum(),
+        SqlType::Macaddr | SqlType::Macaddr8 => Datum::bytes(mac::parse(ty, text)?),
         SqlType::Aclitem => Datum::text(aclitem::parse_aclitem(text)?),
         SqlType::Void if text.is_empty() => Datum::text(""),
         SqlType::Void => return Err(invalid_syntax("void", text)),
@@ -101,6 +106,19 @@ pub fn format(ty: &SqlType, datum: &Datum, settings: &FormatSettings, out: &mut 
         }
         Datum::Text(value) => out.extend_from_slice(value.as_bytes()),
         Datum::Bytes(value) if *ty == SqlType::Tid => tid::format(value, out),
+        Datum::Bytes(value) if matches!(ty, SqlType::Inet | SqlType::Cidr) => {
+            let shown = Inet::from_bytes(value).map(|inet| inet.show(ty));
+            out.extend_from_slice(shown.unwrap_or_default().as_bytes());
+        }
+        Datum::Bytes(value) if matches!(ty, SqlType::Macaddr | SqlType::Macaddr8) => {
+            mac::format(value, out);
+        }
+        Datum::Bytes(value) if *ty == SqlType::Timetz => {
+            if let Some(time) = TimeTz::from_bytes(value) {
+                date_format::format_time(time.micros, out);
+                date_format::format_offset(-time.west, out);
+            }
+        }
         Datum::Bytes(value) => scalar::format_bytes(value, settings.bytea_escape, out),
         Datum::Uuid(value) => scalar::format_uuid(value, out),
         Datum::Date(value) => date_format::format_date(*value, settings, out),

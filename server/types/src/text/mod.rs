@@ -19,7 +19,7 @@ mod settings;
 mod vector;
 
 pub use array::{format_record, quote_element};
-pub use date_parse::{parse_date, parse_time, parse_timestamp};
+pub use date_parse::{parse_date, parse_time, parse_timestamp, parse_timetz};
 pub use dispatch::{format, parse, to_string};
 pub use interval_parse::{parse_interval, parse_interval_typmod};
 pub(crate) use scalar::leading_integer;
