@@ -110,14 +110,7 @@ pub(crate) fn register(registry: &mut Registry) {
             add(registry, name, args, eval, Volatility::Immutable);
         }
     }
-    // These are equal or not; they have no order.
-    for (left, right) in [(Xid, Xid), (Xid, Int4), (Cid, Cid), (Aclitem, Aclitem)] {
-        let names: &[&str] = if left == Xid { &["=", "<>"] } else { &["="] };
-        for (name, eval) in direct.iter().filter(|(name, _)| names.contains(name)) {
-            let args = [Arg::Is(left.clone()), Arg::Is(right.clone())];
-            add(registry, name, args, *eval, Volatility::Immutable);
-        }
-    }
+    register_unordered(registry);
     let by_type = operators!(typed, Ok::<_, Error>);
     for arg in [Arg::Is(Char(0)), Arg::Array, Arg::Is(Record(Vec::new()))] {
         for (name, eval) in by_type {
@@ -130,6 +123,19 @@ pub(crate) fn register(registry: &mut Registry) {
             let (left, right) = (Arg::Is(local.clone()), Arg::Is(Timestamptz));
             add(registry, name, [left.clone(), right.clone()], eval, Volatility::Stable);
             add(registry, name, [right, left], eval, Volatility::Stable);
+        }
+    }
+}
+
+/// Types whose values are equal or not, and have no order.
+fn register_unordered(registry: &mut Registry) {
+    use SqlType::*;
+    let direct = operators!(plain, Ok::<_, Error>);
+    for (left, right) in [(Xid, Xid), (Xid, Int4), (Cid, Cid), (Aclitem, Aclitem)] {
+        let names: &[&str] = if left == Xid { &["=", "<>"] } else { &["="] };
+        for (name, eval) in direct.iter().filter(|(name, _)| names.contains(name)) {
+            let args = [Arg::Is(left.clone()), Arg::Is(right.clone())];
+            add(registry, name, args, *eval, Volatility::Immutable);
         }
     }
 }

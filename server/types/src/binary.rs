@@ -136,21 +136,9 @@ fn decode_value(ty: &SqlType, reader: &mut Reader<'_>) -> Result<Datum> {
         SqlType::Json => Datum::Json(Arc::new(Json::parse_raw(utf8(&rest(reader))?)?)),
         SqlType::Jsonb => decode_jsonb(reader)?,
         SqlType::Array(element) => Datum::Array(Arc::new(decode_array(element, reader)?)),
-        SqlType::Int2Vector
-        | SqlType::OidVector
-        | SqlType::Xid
-        | SqlType::Cid
-        | SqlType::Xid8
-        | SqlType::PgLsn
-        | SqlType::Tid
-        | SqlType::Timetz
-        | SqlType::Inet
-        | SqlType::Cidr
-        | SqlType::Macaddr
-        | SqlType::Macaddr8
-        | SqlType::Aclitem => decode_system(ty, reader)?,
         SqlType::Record(fields) => decode_record(fields, reader)?,
         SqlType::Void => Datum::text(""),
+        _ => decode_system(ty, reader)?,
     })
 }
 

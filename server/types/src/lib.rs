@@ -21,6 +21,7 @@ pub mod json;
 pub mod mac;
 pub mod net;
 mod numeric;
+mod scalar_types;
 mod sql_type;
 pub mod text;
 pub mod tid;

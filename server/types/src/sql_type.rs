@@ -6,6 +6,8 @@
 //! Rule: `from_oid_typmod(ty.oid(), ty.typmod()) == Some(ty)` for every type that has an oid of
 //! its own (records keep their fields elsewhere).
 
+use crate::scalar_types::SCALARS;
+
 /// A SQL type with its modifiers.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub enum SqlType {
@@ -549,56 +551,6 @@ impl SqlType {
         })
     }
 }
-
-const SCALARS: &[SqlType] = &[
-    SqlType::Bool,
-    SqlType::Bytes,
-    SqlType::InternalChar,
-    SqlType::Name,
-    SqlType::Int8,
-    SqlType::Int2,
-    SqlType::Int4,
-    SqlType::Regproc,
-    SqlType::Text,
-    SqlType::Oid,
-    SqlType::Json,
-    SqlType::Float4,
-    SqlType::Float8,
-    SqlType::Unknown,
-    SqlType::Char(0),
-    SqlType::Varchar(None),
-    SqlType::Date,
-    SqlType::Time,
-    SqlType::Timestamp,
-    SqlType::Timestamptz,
-    SqlType::Interval,
-    SqlType::Numeric(None),
-    SqlType::Regclass,
-    SqlType::Regtype,
-    SqlType::Record(Vec::new()),
-    SqlType::Void,
-    SqlType::Uuid,
-    SqlType::Jsonb,
-    SqlType::Regprocedure,
-    SqlType::Regoper,
-    SqlType::Regoperator,
-    SqlType::Regcollation,
-    SqlType::Regnamespace,
-    SqlType::Regrole,
-    SqlType::Int2Vector,
-    SqlType::OidVector,
-    SqlType::Xid,
-    SqlType::Cid,
-    SqlType::Xid8,
-    SqlType::PgLsn,
-    SqlType::Tid,
-    SqlType::Aclitem,
-    SqlType::Timetz,
-    SqlType::Inet,
-    SqlType::Cidr,
-    SqlType::Macaddr,
-    SqlType::Macaddr8,
-];
 
 impl std::fmt::Display for SqlType {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

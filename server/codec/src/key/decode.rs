@@ -122,11 +122,7 @@ fn read_scalar(reader: &mut Reader<'_>, tag: u8, ty: &SqlType, depth: u32) -> Re
         SqlType::Json | SqlType::Jsonb => {
             Ok(Datum::Json(Arc::new(json::read(reader, tag, depth)?)))
         }
-        SqlType::Array(_)
-        | SqlType::Int2Vector
-        | SqlType::OidVector
-        | SqlType::Record(_)
-        | SqlType::Void => Err(Error::corrupt("type")),
+        _ => Err(Error::corrupt("type")),
     }
 }
 

@@ -9,7 +9,6 @@ use crate::datetime::{
     days_from_civil, days_in_month, fixed_zone, local_to_utc, named_zone, offset_at,
     offset_of_local, parse_offset, timestamp, utc_to_local,
 };
-use crate::timetz::TimeTz;
 use crate::{Error, Result, SqlState};
 
 /// Why a literal was refused.
@@ -84,7 +83,7 @@ pub(super) fn is_weekday(word: &str) -> bool {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Special {
+pub(super) enum Special {
     Now,
     Day(i64),
     Epoch,
@@ -93,7 +92,7 @@ enum Special {
 }
 
 #[derive(Default)]
-struct Decoder {
+pub(super) struct Decoder {
     year: Option<i64>,
     month: Option<u32>,
     day: Option<u32>,
@@ -104,12 +103,12 @@ struct Decoder {
     era: Option<bool>,
     time: Option<i64>,
     afternoon: Option<bool>,
-    zone: Option<ZoneName>,
-    special: Option<Special>,
-    time_only: bool,
+    pub(super) zone: Option<ZoneName>,
+    pub(super) special: Option<Special>,
+    pub(super) time_only: bool,
 }
 
-type Decoded<T = ()> = std::result::Result<T, Fault>;
+pub(super) type Decoded<T = ()> = std::result::Result<T, Fault>;
 
 impl Decoder {
     fn date_done(&self) -> bool {
@@ -363,7 +362,7 @@ impl Decoder {
     }
 
     /// Days since 2000-01-01; `None` without a date.
-    fn days(&self) -> Decoded<Option<i64>> {
+    pub(super) fn days(&self) -> Decoded<Option<i64>> {
         if let Some(julian) = self.julian {
             return Ok(Some(julian - i64::from(JULIAN_2000)));
         }
@@ -398,7 +397,7 @@ impl Decoder {
         Ok(Some(days_from_civil(year, month, day)))
     }
 
-    fn time(&self) -> Decoded<Option<i64>> {
+    pub(super) fn time(&self) -> Decoded<Option<i64>> {
         const HOUR: i64 = 3_600_000_000;
         let Some(time) = self.time else { return Ok(None) };
         Ok(Some(match self.afternoon {
@@ -469,7 +468,7 @@ pub(super) fn clock_parts(text: &str) -> Decoded<(i64, i64, i64, i64)> {
     }
 }
 
-fn decode(text: &str, order: DateOrder, time_only: bool) -> Decoded<Decoder> {
+pub(super) fn decode(text: &str, order: DateOrder, time_only: bool) -> Decoded<Decoder> {
     let tokens = tokenize(text.trim_matches(is_blank)).ok_or(Fault::Format)?;
     if tokens.is_empty() {
         return Err(Fault::Format);
@@ -544,35 +543,6 @@ pub fn parse_time(text: &str, settings: &FormatSettings, now_micros: i64) -> Res
         decoder.days().map_err(fault)?;
     }
     decoder.time().map_err(fault)?.ok_or_else(|| fault(Fault::Format))
-}
-
-/// A `timetz` literal. Without an offset it is in the session's zone, on the date of the literal or
-/// on the day of the transaction. A zone whose offset changes needs a date.
-pub fn parse_timetz(text: &str, settings: &FormatSettings, now_micros: i64) -> Result<TimeTz> {
-    let fault = |fault: Fault| fault.error("time with time zone", text);
-    let decoder = decode(text, settings.date_order, true).map_err(fault)?;
-    let local_now = utc_to_local(&settings.time_zone, now_micros);
-    let in_zone = |zone: &TimeZone, days: i64, micros: i64| TimeTz {
-        micros,
-        west: -offset_of_local(zone, days.saturating_mul(DAY_MICROS).saturating_add(micros)),
-    };
-    match decoder.special {
-        Some(Special::Now) => {
-            let west = -offset_at(&settings.time_zone, now_micros);
-            return Ok(TimeTz { micros: local_now.rem_euclid(DAY_MICROS), west });
-        }
-        Some(_) => return Err(fault(Fault::Format)),
-        None => {}
-    }
-    let days = if decoder.time_only { None } else { decoder.days().map_err(fault)? };
-    let micros = decoder.time().map_err(fault)?.ok_or_else(|| fault(Fault::Format))?;
-    let day = days.unwrap_or(local_now.div_euclid(DAY_MICROS));
-    let Some(named) = &decoder.zone else { return Ok(in_zone(&settings.time_zone, day, micros)) };
-    let zone = named.at_local(day.saturating_mul(DAY_MICROS).saturating_add(micros));
-    if days.is_none() && zone.to_fixed_offset().is_err() {
-        return Err(fault(Fault::Format));
-    }
-    Ok(in_zone(&zone, day, micros))
 }
 
 /// A `timestamp` literal (an offset in it is ignored), or with `zoned` a `timestamptz`: without

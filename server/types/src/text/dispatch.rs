@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use super::{FormatSettings, invalid_syntax};
 use super::{
-    aclitem, array, date_format, date_parse, interval_format, interval_parse, scalar, vector,
+    aclitem, array, date_format, date_parse, interval_format, interval_parse, scalar, timetz_parse,
+    vector,
 };
 use crate::net::Inet;
 use crate::timetz::TimeTz;
@@ -64,10 +65,7 @@ pub fn parse(
             Datum::Array(Arc::new(array))
         }
         SqlType::Record(fields) if fields.is_empty() => {
-            return Err(Error::new(
-                crate::SqlState::FeatureNotSupported,
-                "input of anonymous composite types is not implemented",
-            ));
+            return Err(no_anonymous_rows());
         }
         SqlType::Record(fields) => {
             Datum::Record(array::parse_record(fields, text, settings, now_micros)?.into())
@@ -78,13 +76,18 @@ pub fn parse(
         SqlType::Xid | SqlType::Cid => Datum::Int(i64::from(scalar::leading_integer(text) as u32)),
         SqlType::Xid8 | SqlType::PgLsn => unsigned::to_datum(unsigned::parse(ty, text)?),
         SqlType::Tid => Datum::bytes(tid::parse(text)?),
-        SqlType::Timetz => date_parse::parse_timetz(text, settings, now_micros)?.to_datum(),
+        SqlType::Timetz => timetz_parse::parse_timetz(text, settings, now_micros)?.to_datum(),
         SqlType::Inet | SqlType::Cidr => Inet::parse(ty, text)?.to_datum(),
         SqlType::Macaddr | SqlType::Macaddr8 => Datum::bytes(mac::parse(ty, text)?),
         SqlType::Aclitem => Datum::text(aclitem::parse_aclitem(text)?),
         SqlType::Void if text.is_empty() => Datum::text(""),
         SqlType::Void => return Err(invalid_syntax("void", text)),
     })
+}
+
+fn no_anonymous_rows() -> Error {
+    let message = "input of anonymous composite types is not implemented";
+    Error::new(crate::SqlState::FeatureNotSupported, message)
 }
 
 /// Appends the text form of a datum that is not NULL.

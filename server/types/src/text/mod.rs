@@ -16,10 +16,11 @@ mod interval_format;
 mod interval_parse;
 mod scalar;
 mod settings;
+mod timetz_parse;
 mod vector;
 
 pub use array::{format_record, quote_element};
-pub use date_parse::{parse_date, parse_time, parse_timestamp, parse_timetz};
+pub use date_parse::{parse_date, parse_time, parse_timestamp};
 pub use dispatch::{format, parse, to_string};
 pub use interval_parse::{parse_interval, parse_interval_typmod};
 pub(crate) use scalar::leading_integer;
@@ -28,6 +29,7 @@ pub use scalar::{
     parse_f64, parse_int, parse_uuid,
 };
 pub use settings::{DateOrder, DateStyle, FormatSettings, IntervalStyle};
+pub use timetz_parse::parse_timetz;
 
 use crate::{Error, SqlState};
 
