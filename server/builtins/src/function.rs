@@ -64,6 +64,8 @@ pub enum Special {
     SequenceState,
     /// `pg_sleep(double precision)`
     Sleep,
+    /// `pg_export_snapshot()`
+    ExportSnapshot,
     /// `set_config(text, text, boolean)`
     SetConfig,
     /// `pg_cancel_backend(integer)`

@@ -79,6 +79,7 @@ impl Role {
             member_of: Vec::new(),
             admin_of: Vec::new(),
             connection_limit: None,
+            replication: false,
             valid_until: None,
             settings: Vec::new(),
             comment: None,

@@ -55,12 +55,28 @@ fn interleave_text(catalog: &Catalog, table: &Table, index: &Index) -> String {
     format!(" INTERLEAVE IN PARENT {name} ({columns}){delete}")
 }
 
-/// `CREATE [UNIQUE] INDEX …`.
+/// `CREATE [UNIQUE] INDEX …` as PostgreSQL reads it: without where the entries lie.
 pub fn index_definition(
     names: CatalogNames<'_>,
     table: &Table,
     index: &Index,
     pretty: bool,
+) -> String {
+    index_text(names, table, index, pretty, "")
+}
+
+/// The same with `INTERLEAVE IN PARENT …`, if the index is interleaved.
+pub fn placed_index_definition(names: CatalogNames<'_>, table: &Table, index: &Index) -> String {
+    let place = interleave_text(names.catalog, table, index);
+    index_text(names, table, index, false, &place)
+}
+
+fn index_text(
+    names: CatalogNames<'_>,
+    table: &Table,
+    index: &Index,
+    pretty: bool,
+    place: &str,
 ) -> String {
     let unique = if index.unique { "UNIQUE " } else { "" };
     let name = quote_ident(&index.name);
@@ -70,7 +86,7 @@ pub fn index_definition(
     if !index.storing.is_empty() {
         let _ = write!(text, " INCLUDE ({})", column_list(table, &index.storing));
     }
-    text.push_str(&interleave_text(names.catalog, table, index));
+    text.push_str(place);
     if let Some(predicate) = &index.predicate {
         let _ = write!(text, " WHERE {}", names.condition(table, predicate, pretty));
     }

@@ -499,6 +499,9 @@ pub struct Role {
     /// At most so many sessions; none: no limit of its own.
     #[serde(default)]
     pub connection_limit: Option<i64>,
+    /// REPLICATION, which only the catalog shows: there is nothing to replicate by.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub replication: bool,
     /// The password is good until then, as text.
     #[serde(default)]
     pub valid_until: Option<String>,

@@ -53,7 +53,7 @@ pub use commit_tokens::{
 };
 pub use definition::{
     check_definition, create_table_text, foreign_key_definition, index_definition,
-    unique_definition,
+    placed_index_definition, unique_definition,
 };
 pub use descriptor::*;
 pub use draft::Draft;

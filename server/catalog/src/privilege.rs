@@ -6,6 +6,7 @@
 
 use std::collections::BTreeSet;
 
+use braid_types::text::acl_role;
 use braid_types::{Error, Result, SqlState};
 
 use crate::virtual_tables::VirtualTable;
@@ -214,28 +215,37 @@ impl Catalog {
         if untouched {
             return None;
         }
-        let owner = self.role_name(object.owner());
-        let letters = |privileges: &mut dyn Iterator<Item = &str>, option: bool| {
-            let mut text = String::new();
-            for privilege in privileges {
-                text.push(privilege_letter(privilege));
-                if option {
-                    text.push('*');
-                }
-            }
-            text
-        };
+        let owner = acl_role(&self.role_name(object.owner()));
         let all = ordered(object.all_privileges().iter().copied());
-        let mut acl = vec![format!("{owner}={}/{owner}", letters(&mut all.into_iter(), false))];
-        for grant in object.grants() {
-            let role =
-                if grant.role == PUBLIC { String::new() } else { self.role_name(grant.role) };
-            let privileges = ordered(grant.privileges.iter().map(String::as_str));
-            let text = letters(&mut privileges.into_iter(), grant.grant_option);
-            acl.push(format!("{role}={text}/{owner}"));
+        let all: String = all.into_iter().map(privilege_letter).collect();
+        let mut acl = vec![format!("{owner}={all}/{owner}")];
+        let mut seen = BTreeSet::new();
+        for grant in object.grants().iter().filter(|grant| seen.insert(grant.role)) {
+            let role = if grant.role == PUBLIC {
+                String::new()
+            } else {
+                acl_role(&self.role_name(grant.role))
+            };
+            acl.push(format!("{role}={}/{owner}", letters(object.grants(), grant.role)));
         }
         Some(acl)
     }
+}
+
+/// The letters of what is granted to a role, each with a star if the role may pass it on.
+fn letters(grants: &[Grant], role: Id) -> String {
+    let own: Vec<&Grant> = grants.iter().filter(|grant| grant.role == role).collect();
+    let granted: BTreeSet<&str> =
+        own.iter().flat_map(|grant| grant.privileges.iter().map(String::as_str)).collect();
+    let mut text = String::new();
+    for privilege in ordered(granted.into_iter()) {
+        text.push(privilege_letter(privilege));
+        let has = |grant: &&&Grant| grant.privileges.iter().any(|granted| granted == privilege);
+        if own.iter().filter(has).any(|grant| grant.grant_option) {
+            text.push('*');
+        }
+    }
+    text
 }
 
 /// Privileges in the order in which an ACL lists them.

@@ -5,7 +5,7 @@ use std::sync::{Arc, Weak};
 
 use braid_builtins::{Environment, Special};
 use braid_catalog::{Catalog, RuntimeInfo, SearchPath, Sequences};
-use braid_kv::{Seq, Transaction};
+use braid_kv::{Seq, SharedSnapshot, Transaction};
 use braid_types::work::{self, Statement};
 use braid_types::{Datum, Error, Result, SqlState};
 use futures_util::future::BoxFuture;
@@ -95,6 +95,8 @@ pub trait SessionServices: Send + Sync {
         args: &'a [Datum],
         catalog: &'a Catalog,
     ) -> BoxFuture<'a, Result<Datum>>;
+    /// Lets other sessions read at a snapshot until the transaction ends; its identifier.
+    fn export_snapshot(&self, snapshot: SharedSnapshot) -> Result<String>;
     /// The advisory locks of this session.
     fn advisory_locks(&self) -> &AdvisoryLocks;
     /// The values of sequences in this session: `currval`, `lastval`.

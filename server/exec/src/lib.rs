@@ -21,6 +21,7 @@ mod duplicate;
 mod errors;
 mod execution;
 mod explain;
+mod lock_table;
 mod memory;
 mod notifications;
 mod operator;
@@ -34,6 +35,7 @@ pub use context::{Cancel, ExecContext, NewKeys, SessionServices};
 pub use duplicate::duplicate_key;
 pub use errors::from_kv;
 pub use execution::Execution;
+pub use lock_table::lock_table;
 pub use memory::{Memory, MemoryPool};
 pub use notifications::{
     Listening, Notification, PendingNotifications, change_listening, notify, pending_notifications,

@@ -90,5 +90,5 @@ pub use store::{
     NewKey, ReadSegment, Snapshot, Store, StoreMetrics, Write,
 };
 pub use store_metric::{StoreMetric, StoreValue};
-pub use transaction::{LockResult, Transaction};
+pub use transaction::{LockResult, SharedSnapshot, Transaction};
 pub use waits::StatementWaits;

@@ -273,7 +273,22 @@ impl Session {
                 "DECLARE CURSOR"
             }
             Statement::Close(target) => return self.close_cursor(target),
-            Statement::LockTable(_) => return Err(Error::unsupported("LOCK TABLE")),
+            other => return self.run_rare(other).await,
+        };
+        Ok(tag.to_owned())
+    }
+
+    /// Commands that few programs use.
+    async fn run_rare(&mut self, statement: &Statement) -> Result<String> {
+        let tag = match statement {
+            Statement::SetTransactionSnapshot(name) => {
+                self.import_snapshot(name)?;
+                "SET"
+            }
+            Statement::LockTable(lock) => {
+                self.lock_table(lock).await?;
+                "LOCK TABLE"
+            }
             Statement::Listen(_) | Statement::Unlisten(_) | Statement::Notify { .. } => {
                 self.run_notification(statement)?
             }
@@ -283,7 +298,7 @@ impl Session {
         Ok(tag.to_owned())
     }
 
-    fn require_block_softly(&mut self, command: &str) {
+    pub(crate) fn require_block_softly(&mut self, command: &str) {
         if self.require_block(command).is_err() {
             self.warn(
                 SqlState::NoActiveSqlTransaction,

@@ -41,6 +41,7 @@ mod gateways;
 mod group;
 mod identity;
 mod left_over;
+mod lock_table;
 mod metrics;
 mod notify;
 mod options;
@@ -60,6 +61,7 @@ mod shared;
 mod show;
 mod simple;
 mod skeleton;
+mod snapshots;
 mod text;
 mod transaction;
 

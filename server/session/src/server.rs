@@ -30,6 +30,7 @@ use crate::notify::{Hub, follow_notifications, sweep_notifications};
 use crate::options::SessionOptions;
 use crate::plan_cache::PlanCache;
 use crate::session::Session;
+use crate::snapshots::Snapshots;
 
 /// How a server is to run.
 #[derive(Clone, Debug)]
@@ -116,6 +117,8 @@ pub struct Server {
     pub(crate) counters: Counters,
     pub(crate) compute: Arc<Pool>,
     pub(crate) hub: Arc<Hub>,
+    /// Snapshots that sessions have exported.
+    pub(crate) snapshots: Arc<Snapshots>,
     sessions: Mutex<HashMap<i32, Arc<SessionEntry>>>,
     admitted: AtomicUsize,
     next_pid: AtomicI32,
@@ -158,6 +161,7 @@ impl Server {
             options,
             counters: Counters::default(),
             compute: Pool::new(),
+            snapshots: Arc::default(),
             sessions: Mutex::default(),
             admitted: AtomicUsize::new(0),
             next_pid: AtomicI32::new(first_pid),

@@ -143,6 +143,7 @@ impl Session {
             state: Mutex::new(state),
             sequences: Mutex::new(SequenceValues::default()),
             advisory: AdvisoryLocks::new(server.kv.clone()),
+            exports: Mutex::default(),
         });
         shared.entry.attach(&shared);
         let derived = derive(&shared, database.id, &database.name);

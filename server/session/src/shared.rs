@@ -11,7 +11,7 @@ use braid_catalog::{
 };
 use braid_codec::key::AdvisoryKey;
 use braid_exec::{AdvisoryLocks, SessionServices, from_kv};
-use braid_kv::LockInfo;
+use braid_kv::{LockInfo, SharedSnapshot};
 use braid_sql::ast::IsolationLevel;
 use braid_types::{Datum, Error, Result, SqlState, unsigned};
 use futures_util::future::BoxFuture;
@@ -21,6 +21,7 @@ use crate::entry::SessionEntry;
 use crate::notify::Inbox;
 use crate::server::Server;
 use crate::settings::{Access, Kind, Settings, is_identity, real_text, settings};
+use crate::snapshots::{Exported, Exports};
 
 /// The modes of the current transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,6 +73,8 @@ pub(crate) struct Shared {
     pub advisory: AdvisoryLocks,
     /// Notifications for the client.
     pub inbox: Arc<Inbox>,
+    /// The snapshots that its transaction has exported.
+    pub exports: Mutex<Exports>,
 }
 
 fn on_off(on: bool) -> String {
@@ -242,6 +245,18 @@ impl SessionServices for Shared {
             other => Err(Error::internal(format!("the session does not carry out {other:?}"))),
         };
         Box::pin(std::future::ready(result))
+    }
+
+    fn export_snapshot(&self, snapshot: SharedSnapshot) -> Result<String> {
+        let modes = self.state.lock().modes;
+        let number = self.entry.activity.lock().transaction.unwrap_or_default();
+        let exported = Exported {
+            snapshot,
+            database: self.entry.database.clone(),
+            is_serializable: modes.isolation == IsolationLevel::Serializable,
+            is_read_only: modes.read_only,
+        };
+        self.exports.lock().add(&self.server.snapshots, (self.entry.pid, number), exported)
     }
 
     fn advisory_locks(&self) -> &AdvisoryLocks {

@@ -15,7 +15,10 @@
 use std::sync::Arc;
 
 use braid_catalog::{Catalog, Draft, PendingChange, Token, token_key};
-use braid_kv::{CommitOutcome, Error as Kv, Isolation, SavepointId, Seq, Transaction, TxnOptions};
+use braid_kv::{
+    CommitOutcome, Error as Kv, Isolation, SavepointId, Seq, SharedSnapshot, Transaction,
+    TxnOptions,
+};
 use braid_sql::ast::{IsolationLevel, TransactionModes};
 use braid_types::{Error, Result, SqlState, work};
 
@@ -65,6 +68,8 @@ pub(crate) struct BlockState {
     pub restarts: u32,
     /// SET CONSTRAINTS.
     pub constraints: Arc<ConstraintModes>,
+    /// SET TRANSACTION SNAPSHOT.
+    pub snapshot: Option<SharedSnapshot>,
     /// When BEGIN was.
     pub micros: Option<i64>,
 }
@@ -107,12 +112,20 @@ impl Session {
         debug_assert!(joined.is_ok(), "a transaction that has just begun is active");
         let micros = self.block_state.micros.unwrap_or_else(now_micros);
         let start = txn.savepoint();
+        // A transaction that reads at a given snapshot counts as begun. So it is never run again
+        // by itself, because at that snapshot it would meet the same conflict.
+        let mut statements = 0;
+        if let Some(snapshot) = &self.block_state.snapshot {
+            let imported = txn.import_snapshot(snapshot);
+            debug_assert!(imported.is_ok(), "a transaction that has just begun has no snapshot");
+            statements = 1;
+        }
         Open {
             txn,
             start,
             draft: None,
             micros,
-            statements: 0,
+            statements,
             doomed: false,
             unchecked: None,
             deadlocked: false,
@@ -435,6 +448,8 @@ impl Session {
     /// What ends with every transaction.
     fn finished(&mut self) {
         self.shared.advisory.end_transaction();
+        self.shared.exports.lock().clear();
+        self.block_state.snapshot = None;
         self.portals.retain(|_, portal| portal.is_held());
         self.note_cursors();
         self.group.end();

@@ -176,7 +176,8 @@ pub(crate) fn rewrite(tokens: Vec<TokenWithSpan>, survey: Survey) -> Result<Vec<
         let span = token.span;
         match word(Some(token)) {
             Some("table")
-                if (inserting || starts_query(out.last())) && names(tokens.get(at + 1)) =>
+                if (inserting && !is_word(&out, 1, "on") || starts_query(out.last()))
+                    && names(tokens.get(at + 1)) =>
             {
                 out.push(TokenWithSpan { token: word_token("select".into(), None), span });
                 out.push(TokenWithSpan { token: Token::Mul, span });

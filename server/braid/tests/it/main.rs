@@ -4,6 +4,7 @@
 //! --test it -- golden::` runs one topic. Tests of moments and time limits are in `timing`, a
 //! binary of their own, so that no other test takes their processor time.
 
+mod dump;
 mod house;
 mod plans;
 mod protocol;

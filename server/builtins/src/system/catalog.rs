@@ -138,6 +138,22 @@ fn serial_sequence(call: &Call<'_>) -> Result<Datum> {
     or_null(call.env.lookup().serial_sequence(call.text(0)?, call.text(1)?)?)
 }
 
+/// Bytes of a name with its end.
+const NAME_BYTES: i64 = 64;
+
+/// A byte of a name, from 0: what a subscript of a name means. Bytes after its end are empty.
+fn name_letter(call: &Call<'_>) -> Result<Datum> {
+    let (name, at) = (call.text(0)?, call.int(1)?);
+    if !(0..NAME_BYTES).contains(&at) {
+        return Ok(Datum::Null);
+    }
+    match usize::try_from(at).ok().and_then(|at| name.as_bytes().get(at)) {
+        None => text(""),
+        Some(byte) if byte.is_ascii() => text(char::from(*byte).to_string()),
+        Some(byte) => text(format!("\\{byte:03o}")),
+    }
+}
+
 pub(super) fn register(registry: &mut Registry) {
     registry.add("format_type(oid, int4) -> text stable lax", format_type);
     registry.add("pg_typeof(any) -> regtype stable lax", |c| Ok(Datum::Int(c.ty(0).oid().into())));
@@ -207,6 +223,7 @@ pub(super) fn register(registry: &mut Registry) {
          pg_ts_parser_is_visible|pg_ts_template_is_visible(oid) -> bool stable",
         function_is_visible,
     );
+    registry.add("braid_name_letter(name, int4) -> \"char\"", name_letter);
     register_names(registry);
 }
 

@@ -3,6 +3,7 @@
 //! What exists only to please a client answers what a server without that feature would: no
 //! recovery, no temporary schemas, no tablespaces, one encoding.
 
+mod acl;
 mod catalog;
 mod places;
 mod privileges;
@@ -14,6 +15,7 @@ pub(crate) use session::clock_micros;
 use crate::registry::Registry;
 
 pub(crate) fn register(registry: &mut Registry) {
+    acl::register(registry);
     catalog::register(registry);
     places::register(registry);
     privileges::register(registry);

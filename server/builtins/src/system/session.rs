@@ -157,6 +157,7 @@ fn register_specials(registry: &mut Registry) {
     registry.special("braid_sequence_state(regclass) -> int8[] volatile", Special::SequenceState);
     registry.special("pg_sleep(float8) -> void volatile", Special::Sleep);
     registry.special("set_config(text, text, bool) -> text volatile lax", Special::SetConfig);
+    registry.special("pg_export_snapshot() -> text volatile", Special::ExportSnapshot);
     registry.special("pg_cancel_backend(int4) -> bool volatile", Special::CancelBackend);
     registry.special("pg_terminate_backend(int4) -> bool volatile", Special::TerminateBackend);
     registry

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use braid_types::{Datum, Result, Row, SqlType};
+use braid_types::text::parse;
+use braid_types::{Datum, FormatSettings, Result, Row, SqlType};
 
 use super::registry::{RowsOf, VirtualContext};
 use super::sheet::{Sheet, acl_items, flag, int, ints, optional, text, texts};
@@ -86,6 +87,15 @@ fn connection_limit(role: &Role) -> Datum {
     int(role.connection_limit.unwrap_or(-1))
 }
 
+/// When its password ends; NULL if never.
+fn valid_until(role: &Role) -> Datum {
+    let until = role
+        .valid_until
+        .as_deref()
+        .map(|text| parse(&SqlType::Timestamptz, text, &FormatSettings::default(), 0));
+    until.and_then(Result::ok).unwrap_or(Datum::Null)
+}
+
 fn settings(role: &Role) -> Datum {
     let settings: Vec<String> =
         role.settings.iter().map(|(name, value)| format!("{name}={value}")).collect();
@@ -105,6 +115,9 @@ fn pg_authid(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
             "rolcanlogin",
             "rolconnlimit",
             "rolpassword",
+            "rolreplication",
+            "rolbypassrls",
+            "rolvaliduntil",
         ],
     );
     let secrets = sees_secrets(cx);
@@ -121,6 +134,9 @@ fn pg_authid(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
             flag(role.login),
             connection_limit(role),
             if secrets { optional(password) } else { optional(hidden) },
+            flag(role.replication),
+            flag(role.superuser),
+            valid_until(role),
         ]);
     }
     sheet.rows()
@@ -141,6 +157,8 @@ fn pg_roles(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
             "rolbypassrls",
             "rolconfig",
             "oid",
+            "rolreplication",
+            "rolvaliduntil",
         ],
     );
     for role in cx.catalog.roles() {
@@ -156,6 +174,8 @@ fn pg_roles(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
             flag(role.superuser),
             settings(role),
             int(role.id),
+            flag(role.replication),
+            valid_until(role),
         ]);
     }
     sheet.rows()

@@ -1,11 +1,14 @@
 //! `pg_attribute`, `pg_attrdef`, and the comments on everything.
 
+use std::cell::RefCell;
+
 use braid_types::{Result, Row, SqlType};
 
 use super::registry::{RowsOf, VirtualContext, virtual_tables};
 use super::relations::{index_columns, visible_indexes};
 use super::sheet::{Sheet, count, flag, int, text};
-use crate::{Column, Id, Identity, StoredExpr};
+use crate::definition::written_text;
+use crate::{Column, ColumnId, Id, Identity, StoredExpr, Table};
 
 pub(super) fn rows_of(name: &str) -> Option<RowsOf> {
     Some(match name {
@@ -201,20 +204,64 @@ fn pg_attribute(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
     sheet.rows()
 }
 
-fn pg_attrdef(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
-    let mut sheet = Sheet::new("pg_attrdef", &["oid", "adrelid", "adnum", "adbin"]);
-    let mut number = 0_u32;
-    for table in cx.catalog.tables_of(cx.path.database) {
-        for column in table.visible_columns() {
-            let expr = column.generated.as_ref().or_else(|| shown_default(column));
-            if let Some(expr) = expr {
-                // Nothing refers to a default by oid, so that any number unlike the others will do.
-                number += 1;
-                let oid = (1 << 31) | number;
-                let node = text(cx.names().node_text(table, &[expr]));
-                sheet.push([int(oid), int(table.id), int(column.id), node]);
+/// A default or a generation expression, which has a number of its own.
+pub(super) struct DefaultRow<'a> {
+    /// Not stored: any number unlike the others will do.
+    pub oid: Id,
+    pub table: &'a Table,
+    pub column: &'a Column,
+    expr: &'a StoredExpr,
+}
+
+impl DefaultRow<'_> {
+    /// The sequences and other relations that it names.
+    pub(super) fn relations(&self) -> Vec<Id> {
+        match self.expr {
+            StoredExpr::Identified(expr) => expr.relations.clone(),
+            StoredExpr::Written(text) => {
+                let found = RefCell::new(Vec::new());
+                written_text(text, |id| {
+                    found.borrow_mut().push(id);
+                    None
+                });
+                found.into_inner()
             }
         }
+    }
+
+    /// The columns of the table that it reads, where these are known.
+    pub(super) fn columns(&self) -> &[ColumnId] {
+        columns_of(self.expr)
+    }
+}
+
+/// The columns that an expression reads, where these are known.
+pub(super) fn columns_of(expr: &StoredExpr) -> &[ColumnId] {
+    match expr {
+        StoredExpr::Identified(expr) => &expr.columns,
+        StoredExpr::Written(_) => &[],
+    }
+}
+
+/// The defaults of all tables.
+pub(super) fn defaults<'a>(cx: &VirtualContext<'a>) -> Vec<DefaultRow<'a>> {
+    let mut rows = Vec::new();
+    for table in cx.catalog.tables_of(cx.path.database) {
+        for column in table.visible_columns() {
+            if let Some(expr) = column.generated.as_ref().or_else(|| shown_default(column)) {
+                let oid = (1 << 31) | (rows.len() as Id + 1);
+                rows.push(DefaultRow { oid, table, column, expr });
+            }
+        }
+    }
+    rows
+}
+
+fn pg_attrdef(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
+    let mut sheet = Sheet::new("pg_attrdef", &["oid", "adrelid", "adnum", "adbin"]);
+    for row in defaults(cx) {
+        let node = text(cx.names().node_text(row.table, &[row.expr]));
+        sheet.push([int(row.oid), int(row.table.id), int(row.column.id), node]);
     }
     sheet.rows()
 }

@@ -1,4 +1,4 @@
-//! `pg_index`, `pg_constraint` and `pg_depend`.
+//! `pg_index` and `pg_constraint`.
 
 use braid_types::{Datum, Result, Row, SqlType};
 
@@ -13,7 +13,6 @@ pub(super) fn rows_of(name: &str) -> Option<RowsOf> {
     Some(match name {
         "pg_index" => pg_index,
         "pg_constraint" => pg_constraint,
-        "pg_depend" => pg_depend,
         _ => return None,
     })
 }
@@ -223,64 +222,6 @@ fn pg_constraint(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
                 rest.set_columns,
                 rest.expr,
             ]);
-        }
-    }
-    sheet.rows()
-}
-
-/// The oids of the catalogs that dependencies refer to.
-const PG_CLASS: u32 = 1259;
-const PG_CONSTRAINT: u32 = 2606;
-const PG_REWRITE: u32 = 2618;
-
-fn pg_depend(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
-    let mut sheet = Sheet::new(
-        "pg_depend",
-        &["classid", "objid", "objsubid", "refclassid", "refobjid", "refobjsubid", "deptype"],
-    );
-    let mut add = |object: (u32, Id), on: (u32, Id, i64), kind: &str| {
-        sheet.push([
-            int(object.0),
-            int(object.1),
-            int(0),
-            int(on.0),
-            int(on.1),
-            int(on.2),
-            text(kind),
-        ]);
-    };
-    let (catalog, database) = (cx.catalog, cx.path.database);
-    for sequence in catalog.sequences_of(database) {
-        if let Some((table, column)) = sequence.owned_by {
-            let owner = catalog.table(table).and_then(|table| table.column(column));
-            let identity = owner.is_some_and(|column| column.identity.is_some());
-            let kind = if identity { "i" } else { "a" };
-            add((PG_CLASS, sequence.id), (PG_CLASS, table, i64::from(column)), kind);
-        }
-    }
-    for table in catalog.tables_of(database) {
-        for index in visible_indexes(table) {
-            match index.constraint {
-                Some(oid) => {
-                    add((PG_CLASS, index.id), (PG_CONSTRAINT, oid, 0), "i");
-                    for key in &index.keys {
-                        let on = (PG_CLASS, table.id, i64::from(key.column));
-                        add((PG_CONSTRAINT, oid), on, "a");
-                    }
-                }
-                None => {
-                    for key in &index.keys {
-                        let on = (PG_CLASS, table.id, i64::from(key.column));
-                        add((PG_CLASS, index.id), on, "a");
-                    }
-                }
-            }
-        }
-    }
-    for view in catalog.views_of(database) {
-        add((PG_REWRITE, view.id), (PG_CLASS, view.id, 0), "i");
-        for on in &view.depends_on {
-            add((PG_REWRITE, view.id), (PG_CLASS, *on, 0), "n");
         }
     }
     sheet.rows()

@@ -9,6 +9,7 @@ mod access;
 mod attributes;
 mod braid_internal;
 mod constraints;
+mod dependencies;
 mod information_schema;
 mod information_schema_columns;
 mod information_schema_constraints;

@@ -8,7 +8,7 @@ use braid_types::{Result, Row, SqlType};
 
 use super::runtime::RuntimeInfo;
 use super::{
-    access, attributes, braid_internal, constraints, information_schema,
+    access, attributes, braid_internal, constraints, dependencies, information_schema,
     information_schema_columns, information_schema_constraints, information_schema_privileges,
     pg_type, procedures, relations, sessions, table_statistics, types,
 };
@@ -121,6 +121,7 @@ fn rows_of(schema: &str, name: &str) -> Option<RowsOf> {
             .or_else(|| table_statistics::rows_of(name))
             .or_else(|| attributes::rows_of(name))
             .or_else(|| constraints::rows_of(name))
+            .or_else(|| dependencies::rows_of(name))
             .or_else(|| types::rows_of(name))
             .or_else(|| pg_type::rows_of(name))
             .or_else(|| procedures::rows_of(name))

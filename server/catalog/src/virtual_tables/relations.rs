@@ -5,7 +5,7 @@ use braid_types::{Datum, Result, Row, SqlType};
 
 use super::registry::{RowsOf, VirtualContext, virtual_schemas, virtual_tables};
 use super::sheet::{Sheet, acl_items, count, flag, int, letter, optional, text};
-use crate::{Id, Index, Object, ROOT, Sequence, Table, VirtualTable, index_definition};
+use crate::{Id, Index, Object, ROOT, Sequence, Table, VirtualTable, placed_index_definition};
 
 pub(super) fn rows_of(name: &str) -> Option<RowsOf> {
     Some(match name {
@@ -28,6 +28,11 @@ pub(super) const BTREE: i64 = 403;
 /// The indexes of a table that users see.
 pub(super) fn visible_indexes(table: &Table) -> impl Iterator<Item = &Index> {
     table.all_indexes().filter(|index| !table.is_hidden_key(index))
+}
+
+/// The privileges of what belongs to the system: the letters of its owner and of everybody.
+pub(super) fn first_privileges(owner: &str, all: &str) -> Vec<String> {
+    vec![format!("root={owner}/root"), format!("={all}/root")]
 }
 
 struct ClassRow {
@@ -98,7 +103,7 @@ impl ClassRow {
             ClassRow::new(table.oid, table.name, schema, ROOT, table.relkind, table.columns.len());
         row.has_rules = table.relkind == 'v';
         row.am = if table.relkind == 'r' { HEAP } else { 0 };
-        row.acl = Some(vec!["root=arwdDxt/root".to_owned(), "=r/root".to_owned()]);
+        row.acl = Some(first_privileges("arwdDxt", "r"));
         row
     }
 }
@@ -199,8 +204,8 @@ fn pg_namespace(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
     let columns = ["oid", "nspname", "nspowner", "nspacl"];
     let mut sheet = Sheet::new("pg_namespace", &columns);
     for (name, oid) in virtual_schemas() {
-        let acl = vec!["root=UC/root".to_owned(), "=U/root".to_owned()];
-        sheet.push([int(oid), text(name), int(ROOT), acl_items(Some(acl))]);
+        let acl = acl_items(Some(first_privileges("UC", "U")));
+        sheet.push([int(oid), text(name), int(ROOT), acl]);
     }
     for schema in cx.catalog.schemas_of(cx.path.database) {
         let acl = cx.catalog.acl(Object::Schema(schema));
@@ -253,7 +258,7 @@ fn pg_indexes(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
                 text(cx.catalog.schema_name(table.schema)),
                 text(&table.name),
                 text(&index.name),
-                text(index_definition(cx.names(), table, index, false)),
+                text(placed_index_definition(cx.names(), table, index)),
             ]);
         }
     }

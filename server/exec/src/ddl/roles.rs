@@ -7,7 +7,7 @@ use braid_sql::ast::{
     AlterUser, CreateUser, DropUser, Grantee, Ident, Reset, RoleGrant, UserOption,
 };
 use braid_sql::fold;
-use braid_types::{Error, Result, SqlState};
+use braid_types::{Error, FormatSettings, Result, SqlState, SqlType, text};
 
 use super::DdlContext;
 use super::scram::{is_secret, salt, scram_secret};
@@ -100,16 +100,19 @@ fn apply(cx: &mut DdlContext<'_>, role: &mut Role, options: &[UserOption]) -> Re
                 role.connection_limit = Some(*limit).filter(|limit| *limit >= 0);
             }
             UserOption::ValidUntil(time) => {
-                role.valid_until = Some(time.clone()).filter(|time| time != "infinity");
+                role.valid_until = Some(point_of_time(cx, time)?).filter(|at| at != "infinity");
             }
             UserOption::InRole(names) => members.in_roles.extend(ids(cx, names)?),
             UserOption::Role(names) => members.members.extend(ids(cx, names)?),
             UserOption::Admin(names) => members.admins.extend(ids(cx, names)?),
-            UserOption::Inherit(true)
-            | UserOption::Replication(false)
-            | UserOption::BypassRls(_) => {}
+            UserOption::Inherit(true) | UserOption::BypassRls(_) => {}
+            UserOption::Replication(on) => {
+                if *on && !is_superuser {
+                    return Err(denied("must be superuser to create replication users"));
+                }
+                role.replication = *on;
+            }
             UserOption::Inherit(false) => return Err(Error::unsupported("NOINHERIT")),
-            UserOption::Replication(true) => return Err(Error::unsupported("REPLICATION")),
         }
     }
     Ok(members)
@@ -352,4 +355,12 @@ fn each(
         }
     }
     Ok(())
+}
+
+/// A point of time in the form in which descriptors keep it: ISO, in UTC.
+fn point_of_time(cx: &DdlContext<'_>, text: &str) -> Result<String> {
+    let env = &cx.exec.env;
+    let now = env.transaction_micros();
+    let at = text::parse(&SqlType::Timestamptz, text, env.settings(), now)?;
+    Ok(text::to_string(&SqlType::Timestamptz, &at, &FormatSettings::default()))
 }

@@ -21,6 +21,7 @@ use futures_util::future::BoxFuture;
 use super::exprs::Held;
 use super::{OuterRow, Run, build};
 use crate::advisory::Wanted;
+use crate::from_kv;
 use crate::notifications::notify;
 
 /// Evaluates expressions for one operator.
@@ -228,6 +229,10 @@ impl Evaluator {
                     () = tokio::time::sleep(Duration::from_secs_f64(seconds)) => Ok(Datum::text("")),
                     error = cx.cancel.stopped() => Err(error),
                 }
+            }
+            Special::ExportSnapshot => {
+                let snapshot = cx.txn.export_snapshot(cx.seq).await.map_err(from_kv)?;
+                cx.services.export_snapshot(snapshot).map(Datum::text)
             }
             Special::Advisory(advisory) => self.advisory(advisory, args).await,
             Special::Notify => {

@@ -37,6 +37,8 @@ pub(super) struct State {
     pub phase: Phase,
     /// The snapshot of the transaction; at READ COMMITTED each statement has its own instead.
     pub snapshot: Option<Arc<dyn Snapshot>>,
+    /// Others read at the snapshot, so it must not move.
+    pub snapshot_is_fixed: bool,
     pub statements: BTreeMap<u32, Arc<dyn Snapshot>>,
     /// The first statement that has read anything.
     pub first_reader: Option<u32>,
@@ -90,6 +92,7 @@ impl Transaction {
             state: Mutex::new(State {
                 phase: Phase::Active,
                 snapshot: None,
+                snapshot_is_fixed: false,
                 statements: BTreeMap::new(),
                 first_reader: None,
                 buffer: WriteBuffer::default(),

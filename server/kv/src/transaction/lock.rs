@@ -180,6 +180,9 @@ impl Transaction {
             if state.snapshot.as_ref().is_some_and(|s| s.timestamp() >= newest.timestamp()) {
                 return Ok(());
             }
+            if state.snapshot_is_fixed {
+                return Err(Error::retry(RetryReason::WriteConflict, None));
+            }
             (state.reads.marks(), state.reads.segments())
         };
         let counters = self.database.inner.counters.here();
@@ -226,7 +229,9 @@ impl Transaction {
         };
         match self.isolation() {
             Isolation::ReadCommitted => {}
-            Isolation::RepeatableRead if first => self.active()?.snapshot = None,
+            Isolation::RepeatableRead if first && !self.active()?.snapshot_is_fixed => {
+                self.active()?.snapshot = None;
+            }
             Isolation::RepeatableRead => {
                 return Err(Error::retry(RetryReason::WriteConflict, None));
             }

@@ -10,6 +10,7 @@
 //! - `commit`: commit and rollback
 //! - `restart`: beginning anew without giving up locks
 //! - `session`: locks of the session around it
+//! - `shared_snapshot`: a snapshot that several transactions read at
 
 mod commit;
 mod handle;
@@ -18,7 +19,9 @@ mod lone;
 mod read;
 mod restart;
 mod session;
+mod shared_snapshot;
 mod write;
 
 pub use handle::Transaction;
 pub use lock::LockResult;
+pub use shared_snapshot::SharedSnapshot;

@@ -41,7 +41,9 @@ impl State {
     /// All but the locks. Known values go as well: reading them again is cheap, and what they are
     /// worth then depends on nothing that happened before.
     pub(super) fn forget_everything(&mut self, read_set_bytes_max: usize) {
-        self.snapshot = None;
+        if !self.snapshot_is_fixed {
+            self.snapshot = None;
+        }
         self.statements.clear();
         self.first_reader = None;
         self.buffer = WriteBuffer::default();

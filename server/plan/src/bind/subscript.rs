@@ -89,6 +89,9 @@ impl Binder<'_> {
             let keys = self.json_keys(chain, cx)?.0;
             return keys.into_iter().try_fold(value, |value, key| self.json_element(value, key));
         }
+        if ty == SqlType::Name {
+            return self.name_letter(value, chain, cx);
+        }
         let Some(element) = ty.element().cloned() else { return Err(no_subscripts(&ty)) };
         let places = self.places(chain, cx)?;
         let is_slice = matches!(places.first(), Some(Place::Slice(..)));
@@ -96,6 +99,25 @@ impl Binder<'_> {
         let ty = if is_slice { element.array() } else { element };
         let part = SubscriptExpr { array: value, places, assigned: None, ty };
         Ok(Expr::Subscript(Box::new(part)))
+    }
+
+    /// A subscript of a name, whose elements are its bytes.
+    fn name_letter(
+        &mut self,
+        value: Expr,
+        chain: &[AccessExpr],
+        cx: &mut ExprCx<'_, '_>,
+    ) -> Result<Expr> {
+        let mut places = self.places(chain, cx)?;
+        match (places.pop(), places.is_empty()) {
+            (Some(Place::Element(index)), true) => {
+                self.call("braid_name_letter", vec![value, index])
+            }
+            _ => Err(Error::new(
+                SqlState::FeatureNotSupported,
+                "slices of fixed-length arrays not implemented",
+            )),
+        }
     }
 
     /// The subscripts of an array: with one slice among them all are slices, from 1 where only one

@@ -143,7 +143,11 @@ impl Session {
         statement: &Prepared,
         batch: &mut Batch,
     ) -> Result<u64> {
-        let params = Arc::new(std::mem::take(&mut batch.params));
+        let mut params = std::mem::take(&mut batch.params);
+        if target.columns.is_empty() {
+            params.push(Datum::Int(batch.rows as i64));
+        }
+        let params = Arc::new(params);
         batch.rows = 0;
         batch.bytes = 0;
         let cancel = self.shared.entry.cancel.clone();

@@ -103,8 +103,12 @@ fn places(columns: &[(String, SqlType)]) -> String {
     places.join(", ")
 }
 
-/// COPY always stores the given values of an identity column, as PostgreSQL does.
+/// COPY always stores the given values of an identity column, as PostgreSQL does. Rows without
+/// columns have no values: the parameter is their number.
 fn insert_of(name: &str, columns: &[(String, SqlType)]) -> String {
+    if columns.is_empty() {
+        return format!("INSERT INTO {name} SELECT FROM generate_series(1, $1::int8)");
+    }
     let (names, places) = (quoted(columns), places(columns));
     format!("INSERT INTO {name} ({names}) OVERRIDING SYSTEM VALUE VALUES ({places})")
 }

@@ -181,8 +181,10 @@ fn encoding(setting: &Setting, value: &str) -> Result<String> {
         value.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_uppercase();
     match plain.as_str() {
         "UTF8" | "UNICODE" => Ok("UTF8".to_owned()),
-        "SQLASCII" | "LATIN1" | "LATIN2" | "LATIN9" | "WIN1252" | "WIN1251" | "ISO88591"
-        | "EUCJP" | "SJIS" | "BIG5" | "GBK" | "KOI8R" => Err(Error::new(
+        // Nothing is converted; texts have to be UTF-8 all the same.
+        "SQLASCII" => Ok("SQL_ASCII".to_owned()),
+        "LATIN1" | "LATIN2" | "LATIN9" | "WIN1252" | "WIN1251" | "ISO88591" | "EUCJP" | "SJIS"
+        | "BIG5" | "GBK" | "KOI8R" => Err(Error::new(
             SqlState::FeatureNotSupported,
             format!("conversion between {plain} and UTF8 is not supported"),
         )),

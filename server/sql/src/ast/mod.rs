@@ -43,6 +43,6 @@ pub use session::{
     CursorTarget, DeclareCursor, DiscardKind, DropUser, Execute, Explain, ExplainFormat,
     FetchCursor, FetchDirection, GrantObjects, GrantPrivileges, Grantee, IsolationLevel, LockTable,
     OwnedBy, Prepare, Privilege, PrivilegeGrant, Reset, RoleGrant, Set, SetScope, SetValue,
-    SettingChange, ShowTarget, TransactionModes, UserOption,
+    SettingChange, ShowTarget, TableLockMode, TransactionModes, UserOption,
 };
 pub use statement::{ParsedStatement, Statement};

@@ -501,8 +501,29 @@ pub struct RoleGrant {
 pub struct LockTable {
     /// The tables.
     pub tables: Vec<ObjectName>,
-    /// The mode in lower case, `access exclusive` when not written.
-    pub mode: String,
+    /// The mode.
+    pub mode: TableLockMode,
     /// `NOWAIT`.
     pub nowait: bool,
+}
+
+/// The modes of `LOCK TABLE`, the weakest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum TableLockMode {
+    /// `ACCESS SHARE`
+    AccessShare,
+    /// `ROW SHARE`
+    RowShare,
+    /// `ROW EXCLUSIVE`
+    RowExclusive,
+    /// `SHARE UPDATE EXCLUSIVE`
+    ShareUpdateExclusive,
+    /// `SHARE`
+    Share,
+    /// `SHARE ROW EXCLUSIVE`
+    ShareRowExclusive,
+    /// `EXCLUSIVE`
+    Exclusive,
+    /// `ACCESS EXCLUSIVE`, the mode when none is written.
+    AccessExclusive,
 }

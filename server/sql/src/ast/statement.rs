@@ -94,6 +94,8 @@ pub enum Statement {
     Release(Ident),
     /// `SET TRANSACTION`.
     SetTransaction(TransactionModes),
+    /// `SET TRANSACTION SNAPSHOT`: the identifier.
+    SetTransactionSnapshot(String),
     /// `SET SESSION CHARACTERISTICS AS TRANSACTION`.
     SetSessionCharacteristics(TransactionModes),
     /// `SET CONSTRAINTS ALL | names DEFERRED | IMMEDIATE`.

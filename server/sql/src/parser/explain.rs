@@ -5,7 +5,7 @@ use sqlparser::tokenizer::Token;
 use braid_types::{Error, Result, SqlState};
 
 use super::Cursor;
-use crate::ast::{Explain, ExplainFormat, LockTable, ObjectName, Statement};
+use crate::ast::{Explain, ExplainFormat, ObjectName, Statement};
 
 impl Cursor<'_> {
     /// `EXPLAIN …`.
@@ -164,36 +164,6 @@ impl Cursor<'_> {
             analyze |= self.take("analyze") || self.take("analyse");
         }
         Ok(Statement::Vacuum { analyze, tables: self.tables_with_columns()? })
-    }
-
-    /// `LOCK TABLE`.
-    pub(crate) fn lock_table(&mut self) -> Result<Statement> {
-        self.advance();
-        self.take("table");
-        let tables = self.list(Self::object_name)?;
-        let mut mode = String::from("access exclusive");
-        if self.take("in") {
-            let mut words = Vec::new();
-            while !self.take("mode") {
-                words.push(self.label()?.value);
-            }
-            mode = words.join(" ");
-            let known = [
-                "access share",
-                "row share",
-                "row exclusive",
-                "share update exclusive",
-                "share",
-                "share row exclusive",
-                "exclusive",
-                "access exclusive",
-            ];
-            if !known.contains(&mode.as_str()) {
-                return Err(self.unexpected());
-            }
-        }
-        let nowait = self.take("nowait");
-        Ok(Statement::LockTable(LockTable { tables, mode, nowait }))
     }
 
     /// `CHECK TABLE`.

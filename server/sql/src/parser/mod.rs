@@ -16,6 +16,7 @@ mod drop_other;
 mod entry;
 mod explain;
 mod grant;
+mod lock_table;
 mod prepared;
 mod sequence;
 mod set;

@@ -32,8 +32,8 @@ impl Cursor<'_> {
             return self.set_special(scope, "session_authorization");
         }
         if self.take("transaction") {
-            if self.is("snapshot") {
-                return Err(self.unsupported("SET TRANSACTION SNAPSHOT"));
+            if self.take("snapshot") {
+                return Ok(Statement::SetTransactionSnapshot(self.string()?));
             }
             return Ok(Statement::SetTransaction(self.some_modes()?));
         }

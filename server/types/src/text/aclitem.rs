@@ -46,3 +46,40 @@ fn split_at_equals(text: &str) -> Option<&str> {
     }
     None
 }
+
+/// An `aclitem` taken apart.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AclParts {
+    /// Who has the privileges; empty for everybody.
+    pub grantee: String,
+    /// The letters of the privileges, each with a star after it if it may be passed on.
+    pub letters: String,
+    /// Who granted them.
+    pub grantor: String,
+}
+
+/// The parts of an `aclitem`, role names without their quotes. 22P02 if it is none.
+pub fn split_aclitem(text: &str) -> Result<AclParts> {
+    let body = parse_aclitem(text)?;
+    let rest = split_at_equals(body).unwrap_or_default();
+    let grantee = &body[..body.len() - rest.len()];
+    let (letters, grantor) = rest.split_once('/').unwrap_or((rest, ""));
+    Ok(AclParts {
+        grantee: unquoted(grantee.strip_suffix('=').unwrap_or(grantee)),
+        letters: letters.to_owned(),
+        grantor: unquoted(grantor),
+    })
+}
+
+fn unquoted(name: &str) -> String {
+    let inside = name.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
+    inside.map_or_else(|| name.to_owned(), |inside| inside.replace("\"\"", "\""))
+}
+
+/// A role's name as an `aclitem` has it: in quotes unless it is letters, digits and underscores.
+pub fn acl_role(name: &str) -> String {
+    if name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
+        return name.to_owned();
+    }
+    format!("\"{}\"", name.replace('"', "\"\""))
+}

@@ -19,6 +19,7 @@ mod settings;
 mod timetz_parse;
 mod vector;
 
+pub use aclitem::{AclParts, acl_role, split_aclitem};
 pub use array::{format_record, quote_element};
 pub use date_parse::{parse_date, parse_time, parse_timestamp};
 pub use dispatch::{format, parse, to_string};
