@@ -4,8 +4,8 @@ use std::fmt::Write;
 
 use crate::names::{qualified, quote_ident, quote_literal};
 use crate::{
-    Catalog, CatalogNames, Check, ColumnId, ForeignKey, ForeignKeyAction, Id, Identity, Index,
-    IndexKey, Table,
+    Catalog, CatalogNames, Check, Column, ColumnId, ForeignKey, ForeignKeyAction, Id, Identity,
+    Index, IndexKey, Table,
 };
 
 fn column_name(table: &Table, id: ColumnId) -> String {
@@ -17,8 +17,27 @@ fn column_list(table: &Table, columns: &[ColumnId]) -> String {
     names.join(", ")
 }
 
-fn key_text(table: &Table, key: &IndexKey) -> String {
-    let name = column_name(table, key.column);
+/// A column of an index: a column of the table, or an expression.
+fn index_column_text(names: CatalogNames<'_>, table: &Table, id: ColumnId, pretty: bool) -> String {
+    match table.column(id) {
+        Some(Column { is_key_expr: true, generated: Some(expr), .. }) => {
+            names.key_expr(table, expr, pretty)
+        }
+        _ => column_name(table, id),
+    }
+}
+
+/// `(a, lower(b))`: the keys of an index, as details of errors show them.
+pub fn index_key_names(catalog: &Catalog, table: &Table, index: &Index) -> String {
+    let names = CatalogNames { catalog, path: None };
+    let keys = index.keys.iter();
+    let texts: Vec<String> =
+        keys.map(|key| index_column_text(names, table, key.column, true)).collect();
+    texts.join(", ")
+}
+
+fn key_text(names: CatalogNames<'_>, table: &Table, key: &IndexKey, pretty: bool) -> String {
+    let name = index_column_text(names, table, key.column, pretty);
     let direction = match (key.descending, key.nulls_opposed) {
         (false, false) => "",
         (false, true) => " NULLS FIRST",
@@ -28,8 +47,9 @@ fn key_text(table: &Table, key: &IndexKey) -> String {
     name + direction
 }
 
-fn key_list(table: &Table, keys: &[IndexKey]) -> String {
-    let texts: Vec<String> = keys.iter().map(|key| key_text(table, key)).collect();
+fn key_list(names: CatalogNames<'_>, table: &Table, keys: &[IndexKey], pretty: bool) -> String {
+    let keys = keys.iter();
+    let texts: Vec<String> = keys.map(|key| key_text(names, table, key, pretty)).collect();
     texts.join(", ")
 }
 
@@ -81,7 +101,7 @@ fn index_text(
     let unique = if index.unique { "UNIQUE " } else { "" };
     let name = quote_ident(&index.name);
     let on = if pretty { names.table(table) } else { names.qualified_table(table) };
-    let keys = key_list(table, &index.keys);
+    let keys = key_list(names, table, &index.keys, pretty);
     let mut text = format!("CREATE {unique}INDEX {name} ON {on} USING btree ({keys})");
     if !index.storing.is_empty() {
         let _ = write!(text, " INCLUDE ({})", column_list(table, &index.storing));
@@ -94,11 +114,17 @@ fn index_text(
 }
 
 /// The name of one column of an index, as `pg_get_indexdef(oid, n, …)` prints it.
-pub(crate) fn index_column(table: &Table, index: &Index, number: usize) -> Option<String> {
+pub(crate) fn index_column(
+    names: CatalogNames<'_>,
+    table: &Table,
+    index: &Index,
+    number: usize,
+    pretty: bool,
+) -> Option<String> {
     let keys = index.keys.iter().map(|key| key.column);
     keys.chain(index.storing.iter().copied())
         .nth(number.checked_sub(1)?)
-        .map(|id| column_name(table, id))
+        .map(|id| index_column_text(names, table, id, pretty))
 }
 
 /// `PRIMARY KEY (…)` or `UNIQUE (…)`.
@@ -192,7 +218,7 @@ pub(crate) fn written_text(text: &str, name_of: impl Fn(Id) -> Option<String>) -
     out
 }
 
-fn column_text(names: CatalogNames<'_>, table: &Table, column: &crate::Column) -> String {
+fn column_text(names: CatalogNames<'_>, table: &Table, column: &Column) -> String {
     let mut text = format!("{} {}", quote_ident(&column.name), column.type_name());
     if let Some(collation) = &column.collation {
         let _ = write!(text, " COLLATE {}", quote_ident(collation));
@@ -223,12 +249,12 @@ pub fn create_table_text(catalog: &Catalog, table: &Table) -> String {
         table.visible_columns().map(|column| column_text(names, table, column)).collect();
     if !table.is_hidden_key(&table.primary) {
         let name = quote_ident(&table.primary.name);
-        let keys = key_list(table, &table.primary.keys);
+        let keys = key_list(names, table, &table.primary.keys, false);
         lines.push(format!("CONSTRAINT {name} PRIMARY KEY ({keys})"));
     }
     for index in &table.indexes {
         let name = quote_ident(&index.name);
-        let keys = key_list(table, &index.keys);
+        let keys = key_list(names, table, &index.keys, false);
         let word = match (index.constraint, index.unique) {
             (Some(_), _) => format!("CONSTRAINT {name} UNIQUE"),
             (None, true) => format!("UNIQUE INDEX {name}"),

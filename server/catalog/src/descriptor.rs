@@ -107,6 +107,11 @@ pub struct Column {
     pub family: FamilyId,
     /// Not shown by `*` (`rowid`).
     pub hidden: bool,
+    /// The value of `generated` is the key of an index and nothing else: it is computed when an
+    /// entry is made, and no row has it. Such a column is hidden, no name means it, and it goes
+    /// with its index.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_key_expr: bool,
     /// For rows stored before the column was added: its value there.
     pub missing: Option<StoredDatum>,
     /// COMMENT ON COLUMN.
@@ -118,6 +123,17 @@ fn is_zero(number: &u8) -> bool {
 }
 
 impl Column {
+    /// The name of the column for the key of an index that is an expression. No client can write
+    /// it. `label` is what the index shows for it.
+    pub fn key_expr_name(id: ColumnId, label: &str) -> String {
+        format!("\0{id}\0{label}")
+    }
+
+    /// Its name as an index shows it.
+    pub fn label(&self) -> &str {
+        self.name.rsplit('\0').next().unwrap_or_default()
+    }
+
     /// The modifier of its type as `pg_attribute.atttypmod` has it; -1 without one.
     pub fn typmod(&self) -> i32 {
         self.modifier.unwrap_or_else(|| self.ty.typmod())
@@ -539,6 +555,24 @@ impl Table {
     /// The column of this number.
     pub fn column(&self, id: ColumnId) -> Option<&Column> {
         self.columns.iter().find(|column| column.id == id)
+    }
+
+    /// The columns for the keys of indexes that are expressions.
+    pub fn key_exprs(&self) -> impl Iterator<Item = (usize, &Column)> {
+        self.columns.iter().enumerate().filter(|(_, column)| column.is_key_expr)
+    }
+
+    /// Whether a column is the key of an index that is an expression.
+    pub fn is_key_expr(&self, id: ColumnId) -> bool {
+        self.column(id).is_some_and(|column| column.is_key_expr)
+    }
+
+    /// Removes the columns for the expressions of indexes that are gone.
+    pub fn forget_key_exprs(&mut self) {
+        let indexes = std::iter::once(&self.primary).chain(&self.indexes);
+        let used: Vec<ColumnId> =
+            indexes.flat_map(|index| index.keys.iter().map(|key| key.column)).collect();
+        self.columns.retain(|column| !column.is_key_expr || used.contains(&column.id));
     }
 
     /// The place of a column among `columns` by name.

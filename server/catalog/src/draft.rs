@@ -68,7 +68,8 @@ impl Draft {
     }
 
     /// Adds or replaces a table.
-    pub fn put_table(&mut self, table: Table) {
+    pub fn put_table(&mut self, mut table: Table) {
+        table.forget_key_exprs();
         if self.current.table(table.id).is_none() {
             self.emptied.insert(table.id);
         }

@@ -52,7 +52,7 @@ pub use commit_tokens::{
     Asker, CommitStatus, TOKEN_RETENTION, Token, is_expired, record_commit, remove_expired, settle,
 };
 pub use definition::{
-    check_definition, create_table_text, foreign_key_definition, index_definition,
+    check_definition, create_table_text, foreign_key_definition, index_definition, index_key_names,
     placed_index_definition, unique_definition,
 };
 pub use descriptor::*;

@@ -127,7 +127,7 @@ impl Lookup for CatalogLookup {
         let (table, index) = self.catalog.index(oid)?;
         match usize::try_from(column) {
             Ok(0) | Err(_) => Some(index_definition(self.names(), table, index, pretty)),
-            Ok(number) => index_column(table, index, number),
+            Ok(number) => index_column(self.names(), table, index, number, pretty),
         }
     }
 

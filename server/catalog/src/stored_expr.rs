@@ -115,7 +115,14 @@ impl CatalogNames<'_> {
         let Some(list) = text.strip_prefix(NODE_START) else { return Some(text.to_owned()) };
         let list: Vec<IdentifiedExpr> = serde_json::from_str(list.strip_suffix(NODE_END)?).ok()?;
         let texts = list.iter().map(|expr| self.identified(table, expr, pretty));
-        Some(texts.collect::<Option<Vec<_>>>()?.join(", "))
+        let mut out = String::new();
+        for text in texts.collect::<Option<Vec<_>>>()? {
+            // CASE begins on a line of its own.
+            let separator = if text.starts_with('\n') { "," } else { ", " };
+            out.push_str(if out.is_empty() { "" } else { separator });
+            out.push_str(&text);
+        }
+        Some(out)
     }
 
     /// Expressions as catalogs show them: a text that [`CatalogNames::node`] reads.

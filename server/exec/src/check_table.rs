@@ -17,12 +17,13 @@ use std::sync::Arc;
 use braid_catalog::{CatalogKeyNames, IndexState, Passing, Table};
 use braid_codec::key;
 use braid_kv::{Key, KeyShape, Record, ScanRequest, Scanner, Span};
-use braid_plan::eval::{EvalContext, holds};
-use braid_plan::{Expr, PlanContext, bind_table_expr};
+use braid_plan::PlanContext;
+use braid_plan::eval::EvalContext;
 use braid_types::{Datum, Result, Row};
 
 use crate::ExecContext;
 use crate::errors::from_kv_named;
+use crate::index_exprs::IndexExprs;
 use crate::operator::foreign_keys::link::{Link, TableLinks, pick};
 use crate::operator::scan::Reader;
 use crate::rows::{IndexDecoder, IndexEntry, IndexRows, RowDecoder};
@@ -59,7 +60,7 @@ struct IndexCheck {
     name: String,
     rows: IndexRows,
     decoder: IndexDecoder,
-    predicate: Option<Expr>,
+    exprs: IndexExprs,
 }
 
 /// A row whose pairs are being read.
@@ -83,13 +84,12 @@ impl<'a> Check<'a> {
         };
         let mut indexes = Vec::new();
         for index in table.indexes.iter().filter(|index| index.state == IndexState::Public) {
-            let bind = |expr| bind_table_expr(&plan, table, expr, None, "index predicates");
             let rows = IndexRows::new(table, index);
             indexes.push(IndexCheck {
                 name: index.name.clone(),
                 decoder: rows.reader(table, &reader.rows.primary_places()),
                 rows,
-                predicate: index.predicate.as_ref().map(bind).transpose()?,
+                exprs: IndexExprs::bind(&plan, table, index)?,
             });
         }
         let mut links = TableLinks::of(&cx.catalog, table).outgoing;
@@ -214,11 +214,8 @@ impl<'a> Check<'a> {
     /// The entry that a row should have; `None` if a partial index leaves it out.
     fn expected(&self, index: &IndexCheck, row: &[Datum]) -> Result<Option<IndexEntry>> {
         let eval = EvalContext { env: &*self.cx.env, params: &[], outer: &[] };
-        let inside = match &index.predicate {
-            Some(predicate) => holds(predicate, row, &eval)?,
-            None => true,
-        };
-        Ok(inside.then(|| index.rows.entry(self.table, row)))
+        let row = index.exprs.row(row, &eval)?;
+        Ok(row.map(|row| index.rows.entry(self.table, &row)))
     }
 
     async fn check_entries(&mut self, rows: &[(Key, Row)]) -> Result<()> {

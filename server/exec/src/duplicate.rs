@@ -4,11 +4,11 @@
 //! know is which of several ways of writing a value the row had, so the check is put off only for
 //! types whose keys tell everything ([`can_tell`]).
 
-use braid_catalog::{Catalog, Index, Table, owner_of};
+use braid_catalog::{Catalog, Index, Table, index_key_names, owner_of};
 use braid_codec::key;
 use braid_types::{Datum, Error, FormatSettings, SqlState};
 
-use crate::operator::change::columns_text;
+use crate::operator::change::show;
 
 /// 23505 with the name of the constraint that `key` belongs to, and its columns' values.
 pub fn duplicate_key(key_bytes: &[u8], catalog: &Catalog, settings: &FormatSettings) -> Error {
@@ -29,29 +29,29 @@ pub fn duplicate_key(key_bytes: &[u8], catalog: &Catalog, settings: &FormatSetti
         }
         rest = rest.strip_prefix(&*table.bytes_behind(index, at)).unwrap_or(rest);
     }
-    duplicate_row(table, index, &row, &catalog.schema_name(table.schema), settings)
+    duplicate_row(catalog, table, index, &row, settings)
 }
 
 /// 23505 with the constraint's name and the key of a row.
 pub(crate) fn duplicate_row(
+    catalog: &Catalog,
     table: &Table,
     index: &Index,
     row: &[Datum],
-    schema: &str,
     settings: &FormatSettings,
 ) -> Error {
-    let places: Vec<usize> = index
-        .keys
-        .iter()
-        .filter_map(|key| table.columns.iter().position(|column| column.id == key.column))
-        .collect();
-    let key = columns_text(table, &places, row, settings);
+    let place = |id| table.columns.iter().position(|column| column.id == id);
+    let places = index.keys.iter().filter_map(|key| place(key.column));
+    let values: Vec<String> =
+        places.map(|place| show(&row[place], &table.columns[place].ty, settings)).collect();
+    let names = index_key_names(catalog, table, index);
+    let key = format!("({names})=({})", values.join(", "));
     Error::new(
         SqlState::UniqueViolation,
         format!("duplicate key value violates unique constraint \"{}\"", index.name),
     )
     .detail(format!("Key {key} already exists."))
-    .table(schema, &table.name)
+    .table(&catalog.schema_name(table.schema), &table.name)
     .constraint(&index.name)
 }
 

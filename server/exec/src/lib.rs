@@ -21,6 +21,7 @@ mod duplicate;
 mod errors;
 mod execution;
 mod explain;
+mod index_exprs;
 mod lock_table;
 mod memory;
 mod notifications;

@@ -148,7 +148,9 @@ impl TableRows {
             .iter()
             .map(|family| {
                 let stored = |(place, column): &(usize, &Column)| {
-                    if in_key(*place) {
+                    if column.is_key_expr {
+                        false
+                    } else if in_key(*place) {
                         family.id == 0 && !key::is_exact(&column.ty)
                     } else {
                         column.family == family.id

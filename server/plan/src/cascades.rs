@@ -7,10 +7,11 @@
 
 use std::sync::Arc;
 
-use braid_catalog::{Id, IndexNumber, Table};
+use braid_catalog::{Id, Table};
 use braid_sql::quote_ident;
 
 use crate::expr::Expr;
+use crate::row_change::IndexPart;
 
 /// Everything that foreign keys may change beside a statement's own rows.
 #[derive(Default)]
@@ -29,8 +30,8 @@ pub struct CascadeTable {
     pub generated: Vec<(usize, Expr)>,
     /// CHECK constraints over the table's row.
     pub checks: Vec<(String, Expr)>,
-    /// Predicates of partial indexes over the table's row.
-    pub predicates: Vec<(IndexNumber, Expr)>,
+    /// Predicates of partial indexes and keys that are expressions, over the table's row.
+    pub index_exprs: Vec<(IndexPart, Expr)>,
     /// Defaults of the columns that SET DEFAULT may set, by place.
     pub defaults: Vec<(usize, Expr)>,
 }

@@ -473,22 +473,56 @@ pub fn conjunction(mut list: Vec<Expr>) -> Expr {
     }
 }
 
+/// How much two expressions may differ.
+#[derive(Clone, Copy)]
+struct Likeness {
+    /// Volatile functions may be in them.
+    volatile: bool,
+    /// `text` and `varchar` are alike.
+    relabels: bool,
+}
+
 impl Expr {
     /// Whether two expressions are the same computation with the same result.
     pub fn same(&self, other: &Expr) -> bool {
-        self.is_like(other, false)
+        self.is_like(other, Likeness { volatile: false, relabels: false })
+    }
+
+    /// Whether two expressions always have the same value. One of them may be `text` where the
+    /// other one is `varchar`.
+    pub fn same_value(&self, other: &Expr) -> bool {
+        self.is_like(other, Likeness { volatile: false, relabels: true })
     }
 
     /// Whether two expressions are written alike: volatile functions may be in them, so that
     /// evaluating both may give different results.
     pub fn alike(&self, other: &Expr) -> bool {
-        self.is_like(other, true)
+        self.is_like(other, Likeness { volatile: true, relabels: false })
     }
 
-    fn is_like(&self, other: &Expr, volatile: bool) -> bool {
-        let heads = match (self, other) {
+    /// The expression inside of casts from `varchar` to `text`, which change no value.
+    fn unlabelled(&self) -> &Expr {
+        match self {
+            Expr::Cast(cast)
+                if cast.to == SqlType::Text && matches!(cast.expr.ty(), SqlType::Varchar(_)) =>
+            {
+                cast.expr.unlabelled()
+            }
+            e => e,
+        }
+    }
+
+    fn is_like(&self, other: &Expr, how: Likeness) -> bool {
+        let (this, other) = match how.relabels {
+            true => (self.unlabelled(), other.unlabelled()),
+            false => (self, other),
+        };
+        let is_text = |ty: &SqlType| matches!(ty, SqlType::Text | SqlType::Varchar(_));
+        let heads = match (this, other) {
             (Expr::Const(a, ta), Expr::Const(b, tb)) => {
-                ta == tb && a.is_null() == b.is_null() && (a.is_null() || a.compare(b).is_eq())
+                (ta == tb || (how.relabels && is_text(ta) && is_text(tb)))
+                    && a.is_null() == b.is_null()
+                    && (a.is_null() || a.compare(b).is_eq())
             }
             (Expr::Column(a, _), Expr::Column(b, _)) => a == b,
             (Expr::Input(a, _), Expr::Input(b, _)) | (Expr::Outer(a, _), Expr::Outer(b, _)) => {
@@ -499,7 +533,7 @@ impl Expr {
             (Expr::Call(a), Expr::Call(b)) => {
                 std::ptr::eq(a.function, b.function)
                     && a.returns == b.returns
-                    && (volatile || a.function.volatility != Volatility::Volatile)
+                    && (how.volatile || a.function.volatility != Volatility::Volatile)
             }
             // Only a modifier makes an explicit cast other than an implicit one.
             (Expr::Cast(a), Expr::Cast(b)) => {
@@ -510,7 +544,7 @@ impl Expr {
             (Expr::Extreme(a, _), Expr::Extreme(b, _)) => a == b,
             (Expr::InSet(_, a, x), Expr::InSet(_, b, y)) => x == y && a == b,
             (Expr::Quantified(a), Expr::Quantified(b)) => {
-                a.all == b.all && a.compare.is_like(&b.compare, volatile)
+                a.all == b.all && a.compare.is_like(&b.compare, how)
             }
             (Expr::Field(_, a, _), Expr::Field(_, b, _)) => a == b,
             (Expr::Subscript(a), Expr::Subscript(b)) => a.has_form_of(b),
@@ -521,8 +555,8 @@ impl Expr {
             return false;
         }
         let (mut mine, mut theirs) = (Vec::new(), Vec::new());
-        self.for_each_child(&mut |child| mine.push(child));
+        this.for_each_child(&mut |child| mine.push(child));
         other.for_each_child(&mut |child| theirs.push(child));
-        mine.len() == theirs.len() && mine.iter().zip(theirs).all(|(a, b)| a.is_like(b, volatile))
+        mine.len() == theirs.len() && mine.iter().zip(theirs).all(|(a, b)| a.is_like(b, how))
     }
 }

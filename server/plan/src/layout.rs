@@ -248,7 +248,7 @@ fn change(n: &mut Node, frame: &mut Frame) {
             let row = Input::new(&insert.row_slots);
             exprs(insert.generated.iter_mut().map(|(_, e)| e), &row, frame);
             exprs(insert.checks.iter_mut().map(|(_, e)| e), &row, frame);
-            exprs(insert.predicates.iter_mut().map(|(_, e)| e), &row, frame);
+            exprs(insert.index_exprs.iter_mut().map(|(_, e)| e), &row, frame);
             let returned: Vec<Slot> =
                 insert.row_slots.iter().copied().chain(insert.replaced).collect();
             exprs(insert.returning.iter_mut().map(|(_, e)| e), &Input::new(&returned), frame);
@@ -268,14 +268,14 @@ fn change(n: &mut Node, frame: &mut Frame) {
             let row = Input::new(&update.row_slots);
             exprs(update.generated.iter_mut().map(|(_, e)| e), &row, frame);
             exprs(update.checks.iter_mut().map(|(_, e)| e), &row, frame);
-            exprs(update.predicates.iter_mut().map(|(_, e)| e), &row, frame);
+            exprs(update.index_exprs.iter_mut().map(|(_, e)| e), &row, frame);
             let both: Vec<Slot> = update.row_slots.iter().copied().chain(slots).collect();
             exprs(update.returning.iter_mut().map(|(_, e)| e), &Input::new(&both), frame);
         }
         Node::Delete(delete) => {
             node(&mut delete.input, frame);
             let input = Input::new(&delete.input.slots());
-            exprs(delete.predicates.iter_mut().map(|(_, e)| e), &input, frame);
+            exprs(delete.index_exprs.iter_mut().map(|(_, e)| e), &input, frame);
             exprs(delete.returning.iter_mut().map(|(_, e)| e), &input, frame);
         }
         _ => {}

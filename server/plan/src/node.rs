@@ -12,7 +12,7 @@ use braid_types::SqlType;
 pub use crate::access::{Access, Bound};
 use crate::expr::{Expr, Slot};
 use crate::memo::Memo;
-pub use crate::row_change::{Delete, Insert, OnConflict, Update};
+pub use crate::row_change::{Delete, IndexPart, Insert, OnConflict, Update};
 pub use crate::row_lock::{LockRows, LockWait, LockedTable, Recheck, RowLock};
 
 /// An operator of a plan.
@@ -80,6 +80,9 @@ pub struct Scan {
     pub alias: String,
     /// The output: slots and places among the table's columns.
     pub columns: Vec<(Slot, usize)>,
+    /// The keys of the table's indexes that are expressions: places, and expressions over the
+    /// table's columns in order.
+    pub key_exprs: Arc<[(usize, Expr)]>,
     /// Conditions on the scan's own columns.
     pub filter: Vec<Expr>,
     /// The index read and the part of it.

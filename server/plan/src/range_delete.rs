@@ -16,7 +16,7 @@
 
 use std::sync::Arc;
 
-use braid_catalog::{Catalog, ForeignKey, ForeignKeyAction, Id, IndexNumber, Table};
+use braid_catalog::{Catalog, ForeignKey, ForeignKeyAction, Id, Index, IndexNumber, Table};
 use braid_sql::quote_ident;
 
 use crate::node::{Bound, Node, Scan};
@@ -83,6 +83,13 @@ fn walk(catalog: &Catalog, table: &Arc<Table>) -> Result<RangeDelete, Refusal> {
         };
         if let Some(moving) = moving {
             return Err(Refusal::of("moving", quote_ident(&moving.name)));
+        }
+    }
+    for owner in std::iter::once(table).chain(all.iter().map(|(table, _)| table)) {
+        // The key of an entry is not part of the row, so the row has to be looked at.
+        let has_exprs = |index: &&Index| index.keys.iter().any(|key| owner.is_key_expr(key.column));
+        if let Some(index) = owner.indexes.iter().find(has_exprs) {
+            return Err(Refusal::of("index", quote_ident(&index.name)));
         }
     }
     let is_table = |(table, number): &&(Arc<Table>, IndexNumber)| *number == table.primary.number;

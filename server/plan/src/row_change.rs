@@ -32,12 +32,21 @@ pub struct Insert {
     pub checks: Vec<(String, Expr)>,
     /// What to do on a conflict.
     pub on_conflict: OnConflict,
-    /// Predicates of partial indexes over the table's row, by index number.
-    pub predicates: Vec<(IndexNumber, Expr)>,
+    /// Predicates of partial indexes and keys that are expressions, over the table's row.
+    pub index_exprs: Vec<(IndexPart, Expr)>,
     /// What foreign keys may change in other tables when a row is replaced.
     pub cascades: Arc<Cascades>,
     /// RETURNING over the table's row.
     pub returning: Vec<(Slot, Expr)>,
+}
+
+/// What an expression over a table's row is to an index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IndexPart {
+    /// The predicate of a partial index.
+    Predicate(IndexNumber),
+    /// The key at this place among the table's columns.
+    Key(usize),
 }
 
 /// What INSERT does on a conflict.
@@ -76,8 +85,8 @@ pub struct Update {
     pub generated: Vec<(usize, Expr)>,
     /// CHECK constraints over the table's row.
     pub checks: Vec<(String, Expr)>,
-    /// Predicates of partial indexes over the table's row.
-    pub predicates: Vec<(IndexNumber, Expr)>,
+    /// Predicates of partial indexes and keys that are expressions, over the table's row.
+    pub index_exprs: Vec<(IndexPart, Expr)>,
     /// What foreign keys may change in other tables.
     pub cascades: Arc<Cascades>,
     /// RETURNING over the new row followed by the input row.
@@ -91,8 +100,8 @@ pub struct Delete {
     pub table: Arc<Table>,
     /// The input; its first columns are all of the table's, in order.
     pub input: Node,
-    /// Predicates of partial indexes over the table's row.
-    pub predicates: Vec<(IndexNumber, Expr)>,
+    /// Predicates of partial indexes and keys that are expressions, over the table's row.
+    pub index_exprs: Vec<(IndexPart, Expr)>,
     /// What foreign keys may change in other tables.
     pub cascades: Arc<Cascades>,
     /// RETURNING over the input row.

@@ -106,24 +106,24 @@ impl Node {
     }
 
     fn for_each_of_change<'a>(&'a self, f: &mut dyn FnMut(&'a Expr)) {
-        let (generated, checks, predicates, returning) = match self {
+        let (generated, checks, index_exprs, returning) = match self {
             Node::Insert(n) => {
                 n.values.iter().for_each(&mut *f);
                 if let OnConflict::Update { assignments, filter, .. } = &n.on_conflict {
                     assignments.iter().map(|(_, e)| e).chain(filter).for_each(&mut *f);
                 }
-                (&n.generated[..], &n.checks[..], &n.predicates, &n.returning)
+                (&n.generated[..], &n.checks[..], &n.index_exprs, &n.returning)
             }
             Node::Update(n) => {
                 n.assignments.iter().map(|(_, e)| e).for_each(&mut *f);
-                (&n.generated[..], &n.checks[..], &n.predicates, &n.returning)
+                (&n.generated[..], &n.checks[..], &n.index_exprs, &n.returning)
             }
-            Node::Delete(n) => (&[][..], &[][..], &n.predicates, &n.returning),
+            Node::Delete(n) => (&[][..], &[][..], &n.index_exprs, &n.returning),
             _ => return,
         };
         generated.iter().map(|(_, e)| e).for_each(&mut *f);
         checks.iter().map(|(_, e)| e).for_each(&mut *f);
-        predicates.iter().map(|(_, e)| e).for_each(&mut *f);
+        index_exprs.iter().map(|(_, e)| e).for_each(&mut *f);
         returning.iter().map(|(_, e)| e).for_each(f);
     }
 }

@@ -127,7 +127,7 @@ fn columns(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
         ],
     );
     for table in cx.catalog.tables() {
-        for column in &table.columns {
+        for column in table.columns.iter().filter(|column| !column.is_key_expr) {
             let family = table.families.iter().find(|family| family.id == column.family);
             sheet.push([
                 int(table.id),

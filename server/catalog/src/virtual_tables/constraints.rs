@@ -7,7 +7,7 @@ use super::registry::{RowsOf, VirtualContext};
 use super::relations::{index_columns, visible_indexes};
 use super::sheet::{Sheet, count, flag, int, ints, optional, text, vector};
 use super::types::operator_class;
-use crate::{CatalogNames, ForeignKeyAction, Id, Index, IndexKey, IndexState, Table};
+use crate::{CatalogNames, ForeignKeyAction, Id, Index, IndexKey, IndexState, StoredExpr, Table};
 
 pub(super) fn rows_of(name: &str) -> Option<RowsOf> {
     Some(match name {
@@ -40,12 +40,18 @@ fn pg_index(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
             "indcollation",
             "indclass",
             "indoption",
+            "indexprs",
             "indpred",
         ],
     );
     for table in cx.catalog.tables_of(cx.path.database) {
         for index in visible_indexes(table) {
-            let keys = index.keys.iter().map(|key| i64::from(key.column));
+            let exprs: Vec<&StoredExpr> = key_exprs(table, index).collect();
+            let number = |key: &IndexKey| match table.column(key.column) {
+                Some(column) if column.is_key_expr => 0,
+                _ => i64::from(key.column),
+            };
+            let keys = index.keys.iter().map(number);
             let all = keys.chain(index.storing.iter().map(|id| i64::from(*id)));
             let key_types = || index_columns(table, index).map(|(_, ty)| ty).take(index.keys.len());
             let key_columns = index.keys.iter().filter_map(|key| table.column(key.column));
@@ -65,11 +71,18 @@ fn pg_index(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
                 vector(SqlType::Oid, key_columns.map(|column| i64::from(column_collation(column)))),
                 vector(SqlType::Oid, key_types().map(|ty| i64::from(operator_class(ty)))),
                 vector(SqlType::Int2, options),
+                optional((!exprs.is_empty()).then(|| cx.names().node_text(table, &exprs))),
                 optional(index.predicate.as_ref().map(|e| cx.names().node_text(table, &[e]))),
             ]);
         }
     }
     sheet.rows()
+}
+
+/// The keys of an index that are expressions.
+fn key_exprs<'t>(table: &'t Table, index: &'t Index) -> impl Iterator<Item = &'t StoredExpr> {
+    let columns = index.keys.iter().filter_map(|key| table.column(key.column));
+    columns.filter(|column| column.is_key_expr).filter_map(|column| column.generated.as_ref())
 }
 
 /// The letter of a foreign key's action.

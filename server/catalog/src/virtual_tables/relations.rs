@@ -347,5 +347,5 @@ pub(super) fn index_columns<'t>(
 ) -> impl Iterator<Item = (&'t str, &'t SqlType)> {
     let keys = index.keys.iter().map(|key| key.column);
     let columns = keys.chain(index.storing.iter().copied());
-    columns.filter_map(|id| table.column(id)).map(|column| (column.name.as_str(), &column.ty))
+    columns.filter_map(|id| table.column(id)).map(|column| (column.label(), &column.ty))
 }

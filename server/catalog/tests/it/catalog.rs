@@ -38,6 +38,7 @@ fn column(id: ColumnId, name: &str, ty: SqlType) -> Column {
         identity: None,
         owned_sequence: None,
         family: 0,
+        is_key_expr: false,
         hidden: false,
         missing: None,
         comment: Some("a column".to_owned()),

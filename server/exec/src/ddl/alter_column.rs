@@ -235,7 +235,8 @@ fn refuse_dependents(cx: &DdlContext<'_>, table: &Table, place: usize, ty: &SqlT
         )));
     }
     let generated = table.columns.iter().any(|other| {
-        other.id != column.id && super::exprs::reads(table, other.generated.as_ref(), column.id)
+        let is_other = other.id != column.id && !other.is_key_expr;
+        is_other && super::exprs::reads(table, other.generated.as_ref(), column.id)
     });
     if generated {
         return unsupported("cannot alter type of a column used by a generated column");

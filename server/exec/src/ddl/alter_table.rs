@@ -495,11 +495,7 @@ async fn drop_column(
     if in_primary {
         super::drop::free_index(cx, &mut changed, &table.primary, behavior)?;
     }
-    let uses = |index: &&Index| {
-        index.keys.iter().any(|key| key.column == column.id)
-            || index.storing.contains(&column.id)
-            || super::exprs::reads(&table, index.predicate.as_ref(), column.id)
-    };
+    let uses = |index: &&Index| super::exprs::index_reads(&table, index, column.id);
     for index in table.indexes.iter().filter(uses) {
         super::drop::free_index(cx, &mut changed, index, behavior)?;
         changed.indexes.retain(|other| other.number != index.number);

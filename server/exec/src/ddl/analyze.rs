@@ -75,7 +75,8 @@ async fn count(cx: &DdlContext<'_>, table: &Arc<Table>) -> Result<TableStatistic
         // Values that hardly repeat in the sample go on like that; others have all been seen.
         if seen * 10 > sampled * 9 && sampled > 0 { seen * rows_read / sampled } else { seen }
     };
-    let columns = table.columns.iter().zip(&distinct);
+    // No row has the keys of indexes that are expressions.
+    let columns = table.columns.iter().zip(&distinct).filter(|(column, _)| !column.is_key_expr);
     Ok(TableStatistics {
         rows: rows_read,
         row_bytes: bytes.checked_div(rows_read).unwrap_or(0),

@@ -21,13 +21,13 @@ use std::time::Duration;
 
 use braid_catalog::{Backfill, Draft, Id, Index, IndexNumber, IndexState, Table};
 use braid_kv::{Database, Key, Record, ScanRequest, Seq, Span, Transaction, TxnOptions};
-use braid_plan::Expr as Bound;
 use braid_types::{Datum, Error, Result, SqlState};
 
 use super::DdlContext;
 use super::data::{CHECKED, locked_rows, not_unique, whole_rows};
 use super::move_index::take_part;
 use crate::from_kv;
+use crate::index_exprs::IndexExprs;
 use crate::rows::{IndexRows, RowDecoder, TableRows};
 
 /// How many pairs one batch reads at most.
@@ -212,7 +212,7 @@ struct Builder {
     decoder: RowDecoder,
     index: IndexRows,
     number: IndexNumber,
-    predicate: Option<Bound>,
+    exprs: IndexExprs,
 }
 
 impl Builder {
@@ -227,10 +227,7 @@ async fn fill(cx: &DdlContext<'_>, kv: &Database, table: Id, number: IndexNumber
     let catalog = cx.cache.at(&txn, seq).await.map_err(from_kv)?;
     let Some(table) = catalog.table(table).cloned() else { return Ok(()) };
     let Some(index) = table.index(number) else { return Ok(()) };
-    let predicate = match &index.predicate {
-        Some(expr) => Some(cx.bind(&table, expr, None, "index predicates")?),
-        None => None,
-    };
+    let exprs = cx.plan(|context| IndexExprs::bind(context, &table, index))?;
     let rows = TableRows::new(&table);
     let places: Vec<usize> = (0..table.columns.len()).collect();
     let builder = Builder {
@@ -238,7 +235,7 @@ async fn fill(cx: &DdlContext<'_>, kv: &Database, table: Id, number: IndexNumber
         index: IndexRows::new(&table, index),
         rows,
         number,
-        predicate,
+        exprs,
         table: table.clone(),
     };
     let whole = builder.rows.primary_span();
@@ -298,12 +295,10 @@ async fn batch_once(
     }
     let mut entries = Vec::with_capacity(rows.len());
     for row in &rows {
-        if let Some(predicate) = &builder.predicate
-            && cx.value(predicate, row)?.as_bool() != Some(true)
-        {
-            continue;
+        if let Some(row) = cx.index_row(&builder.exprs, row)? {
+            let entry = builder.index.entry(&builder.table, &row);
+            entries.push((row, entry));
         }
-        entries.push((row, builder.index.entry(&builder.table, row)));
     }
     let keys: Vec<Key> = entries.iter().map(|(_, entry)| entry.key.clone()).collect();
     let found = txn.multi_get_recorded(seq, &keys, CHECKED).await.map_err(from_kv)?;
@@ -337,9 +332,8 @@ pub(super) fn note(
 }
 
 fn duplicate(cx: &DdlContext<'_>, builder: &Builder, row: &[Datum]) -> Error {
-    let schema = cx.catalog().schema_name(builder.table.schema);
     match builder.table.index(builder.number) {
-        Some(index) => not_unique(&builder.table, index, row, &schema),
+        Some(index) => not_unique(&cx.catalog(), &builder.table, index, row),
         None => Error::internal("an index has vanished while it was built"),
     }
 }

@@ -259,6 +259,7 @@ pub(super) fn push_column(
             owned_sequence: None,
             family: table.families.first().map_or(0, |family| family.id),
             hidden: false,
+            is_key_expr: false,
             missing: None,
             comment: None,
         },

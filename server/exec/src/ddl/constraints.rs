@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use braid_catalog::{
-    Catalog, Check, ColumnId, Index, IndexKey, IndexNumber, IndexState, StoredExpr, Table, names,
+    Catalog, Check, Column, ColumnId, Index, IndexKey, IndexNumber, IndexState, StoredExpr, Table,
+    names,
 };
 use braid_codec::key::is_orderable;
 use braid_sql::ast::{Expr, Family, KeyColumn, TableConstraint, TableConstraintKind};
 use braid_sql::fold;
-use braid_types::{Error, Result, SqlState};
+use braid_types::{Error, Result, SqlState, SqlType};
 
 use super::DdlContext;
 use super::lookup::{choose_relation_name, duplicate, folded};
@@ -16,8 +17,10 @@ use super::lookup::{choose_relation_name, duplicate, folded};
 /// A column of a key to be made.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SpecKey {
-    /// Its name.
+    /// Its name; for an expression the name that the index shows.
     pub(super) column: String,
+    /// The expression and its type, if it is one.
+    pub(super) expr: Option<(StoredExpr, SqlType)>,
     /// `DESC`
     pub(super) descending: bool,
     /// `NULLS FIRST` or `NULLS LAST` against the direction.
@@ -60,6 +63,7 @@ impl KeySpec {
     ) -> Self {
         let key = |key: &KeyColumn| SpecKey {
             column: fold(&key.name),
+            expr: None,
             descending: key.descending,
             nulls_opposed: false,
         };
@@ -95,10 +99,39 @@ fn key_column(table: &Table, name: &str, spec: &KeySpec) -> Result<ColumnId> {
     Ok(column.id)
 }
 
-fn key_list(table: &Table, spec: &KeySpec) -> Result<Vec<IndexKey>> {
+/// Adds the column for the key of an index that is an expression; its number. Numbers count down
+/// from the highest, so that they do not meet those of other columns.
+fn push_key_expr(table: &mut Table, label: &str, expr: &StoredExpr, ty: &SqlType) -> ColumnId {
+    let lowest = table.key_exprs().map(|(_, column)| column.id).min();
+    let id = lowest.unwrap_or(ColumnId::MAX) - 1;
+    table.columns.push(Column {
+        id,
+        name: Column::key_expr_name(id, label),
+        ty: ty.clone(),
+        modifier: None,
+        more_dimensions: 0,
+        collation: None,
+        nullable: true,
+        default: None,
+        generated: Some(expr.clone()),
+        identity: None,
+        owned_sequence: None,
+        family: table.families.first().map_or(0, |family| family.id),
+        hidden: true,
+        is_key_expr: true,
+        missing: None,
+        comment: None,
+    });
+    id
+}
+
+fn key_list(table: &mut Table, spec: &KeySpec) -> Result<Vec<IndexKey>> {
     let mut keys: Vec<IndexKey> = Vec::with_capacity(spec.keys.len());
-    for SpecKey { column: name, descending, nulls_opposed } in &spec.keys {
-        let id = key_column(table, name, spec)?;
+    for SpecKey { column: name, expr, descending, nulls_opposed } in &spec.keys {
+        let id = match expr {
+            Some((expr, ty)) => push_key_expr(table, name, expr, ty),
+            None => key_column(table, name, spec)?,
+        };
         if keys.iter().any(|key| key.column == id) {
             if !spec.constraint {
                 continue;

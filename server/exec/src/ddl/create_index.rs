@@ -24,17 +24,25 @@ pub(super) fn index_spec(
     storing: &[Ident],
     predicate: Option<&Expr>,
 ) -> Result<KeySpec> {
-    let mut columns = Vec::with_capacity(keys.len());
+    let mut columns: Vec<SpecKey> = Vec::with_capacity(keys.len());
+    let shape = Arc::new(table.clone());
     for key in keys {
-        let Some(column) = key.column() else {
-            return Err(Error::new(
-                SqlState::FeatureNotSupported,
-                "indexes on expressions are not supported yet",
-            ));
-        };
         check_collation(key.collation.as_ref())?;
+        let (column, expr) = match key.column() {
+            Some(column) => (fold(column), None),
+            None => {
+                let expr = cx.index_key(&shape, &key.expr.to_string())?;
+                let label = match braid_plan::column_name(&key.expr) {
+                    name if name == "?column?" => "expr".to_owned(),
+                    name => name,
+                };
+                let taken = |name: &str| columns.iter().any(|other| other.column == name);
+                (free_label(&label, taken), Some(expr))
+            }
+        };
         columns.push(SpecKey {
-            column: fold(column),
+            column,
+            expr,
             descending: key.descending,
             // NULLs come last in ascending and first in descending order.
             nulls_opposed: key.nulls_first.is_some_and(|first| first != key.descending),
@@ -53,6 +61,13 @@ pub(super) fn index_spec(
         storing: folded(storing),
         predicate,
     })
+}
+
+/// A name for a column of an index that no other column of it has: `expr`, `expr1`, …
+fn free_label(label: &str, taken: impl Fn(&str) -> bool) -> String {
+    let numbered = (1..).map(|number: u32| format!("{label}{number}"));
+    let mut names = std::iter::once(label.to_owned()).chain(numbered);
+    names.find(|name| !taken(name)).unwrap_or_default()
 }
 
 fn check_supported(create: &CreateIndex) -> Result<()> {

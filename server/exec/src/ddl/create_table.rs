@@ -210,6 +210,7 @@ pub(super) fn add_rowid(cx: &mut DdlContext<'_>, table: &mut Table) -> Result<()
         owned_sequence: None,
         family: table.families.first().map_or(0, |family| family.id),
         hidden: true,
+        is_key_expr: false,
         missing: None,
         comment: None,
     });
@@ -256,19 +257,13 @@ fn copy_columns(cx: &mut DdlContext<'_>, table: &mut Table, like: &CreateTableLi
     }
     if included("indexes") {
         for index in source.all_indexes().filter(|index| !source.is_hidden_key(index)) {
-            let keys = index.keys.iter().filter_map(|key| {
-                Some(SpecKey {
-                    column: name_of(key.column)?,
-                    descending: key.descending,
-                    nulls_opposed: key.nulls_opposed,
-                })
-            });
+            let keys = copied_keys(cx, table, &source, index)?;
             let spec = KeySpec {
                 name: None,
                 primary: index.number == source.primary.number,
                 unique: index.unique,
                 constraint: index.constraint.is_some(),
-                keys: keys.collect(),
+                keys,
                 storing: index.storing.iter().filter_map(|id| name_of(*id)).collect(),
                 predicate: match &index.predicate {
                     Some(predicate) => {
@@ -282,6 +277,33 @@ fn copy_columns(cx: &mut DdlContext<'_>, table: &mut Table, like: &CreateTableLi
         }
     }
     Ok(())
+}
+
+/// The keys of an index of another table, over the columns that were copied.
+fn copied_keys(
+    cx: &DdlContext<'_>,
+    table: &Table,
+    source: &Table,
+    index: &Index,
+) -> Result<Vec<SpecKey>> {
+    let mut keys = Vec::with_capacity(index.keys.len());
+    for key in &index.keys {
+        let Some(column) = source.column(key.column) else { continue };
+        let expr = match &column.generated {
+            Some(expr) if column.is_key_expr => {
+                let expr = cx.restated(source, expr);
+                Some(cx.index_key(&Arc::new(table.clone()), expr.sql())?)
+            }
+            _ => None,
+        };
+        keys.push(SpecKey {
+            column: column.label().to_owned(),
+            expr,
+            descending: key.descending,
+            nulls_opposed: key.nulls_opposed,
+        });
+    }
+    Ok(keys)
 }
 
 /// The expressions of generated columns, over the columns that were copied.

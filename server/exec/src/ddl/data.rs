@@ -9,14 +9,14 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use braid_catalog::{Catalog, Check, ForeignKey, Id, Index, Table};
+use braid_catalog::{Catalog, Check, ForeignKey, Id, Index, Table, index_key_names};
 use braid_kv::{Key, LockRequest, Record, ScanRequest, Scanner, Seq, Span, Transaction};
-use braid_plan::Expr as Bound;
 use braid_types::{Datum, Error, FormatSettings, Result, Row, SqlState};
 
 use super::DdlContext;
 use super::interleave::refuse_rewrite;
 use crate::from_kv;
+use crate::index_exprs::IndexExprs;
 use crate::rows::{IndexRows, RowDecoder, TableRows};
 
 /// Reads are checked at every level; the tag is no constraint's.
@@ -194,12 +194,16 @@ pub(super) fn key_detail(
 }
 
 /// 23505 of an index that cannot be built.
-pub(super) fn not_unique(table: &Table, index: &Index, row: &[Datum], schema: &str) -> Error {
-    let columns: Vec<_> = index.keys.iter().map(|key| key.column).collect();
+pub(super) fn not_unique(catalog: &Catalog, table: &Table, index: &Index, row: &[Datum]) -> Error {
+    let place = |id| table.columns.iter().position(|column| column.id == id);
+    let places = index.keys.iter().filter_map(|key| place(key.column));
+    let values: Vec<String> =
+        places.map(|place| shown(&row[place], &table.columns[place].ty)).collect();
+    let key = format!("({})=({})", index_key_names(catalog, table, index), values.join(", "));
     let message = format!("could not create unique index \"{}\"", index.name);
     Error::new(SqlState::UniqueViolation, message)
-        .detail(format!("Key {} is duplicated.", key_detail(table, &columns, row)))
-        .table(schema, &table.name)
+        .detail(format!("Key {key} is duplicated."))
+        .table(&catalog.schema_name(table.schema), &table.name)
         .constraint(&index.name)
 }
 
@@ -207,34 +211,25 @@ pub(super) fn not_unique(table: &Table, index: &Index, row: &[Datum], schema: &s
 struct IndexWriter {
     index: Index,
     rows: IndexRows,
-    predicate: Option<Bound>,
+    exprs: IndexExprs,
     seen: HashSet<Key>,
 }
 
 impl IndexWriter {
     fn new(cx: &DdlContext<'_>, table: &Arc<Table>, index: &Index) -> Result<Self> {
-        let predicate = match &index.predicate {
-            Some(expr) => Some(cx.bind(table, expr, None, "index predicates")?),
-            None => None,
-        };
         Ok(IndexWriter {
             index: index.clone(),
             rows: IndexRows::new(table, index),
-            predicate,
+            exprs: cx.plan(|context| IndexExprs::bind(context, table, index))?,
             seen: HashSet::new(),
         })
     }
 
     fn write(&mut self, cx: &DdlContext<'_>, table: &Table, row: &[Datum]) -> Result<()> {
-        if let Some(predicate) = &self.predicate
-            && cx.value(predicate, row)?.as_bool() != Some(true)
-        {
-            return Ok(());
-        }
-        let entry = self.rows.entry(table, row);
+        let Some(row) = cx.index_row(&self.exprs, row)? else { return Ok(()) };
+        let entry = self.rows.entry(table, &row);
         if entry.must_be_unique && !self.seen.insert(entry.key.clone()) {
-            let schema = cx.catalog().schema_name(table.schema);
-            return Err(not_unique(table, &self.index, row, &schema));
+            return Err(not_unique(&cx.catalog(), table, &self.index, &row));
         }
         cx.txn().put(cx.seq(), entry.key, entry.value).map_err(from_kv)
     }
@@ -318,8 +313,7 @@ impl DdlContext<'_> {
             for row in rows {
                 let row = map(self, &row)?;
                 if !seen.insert(layout.primary_key(&row)) {
-                    let schema = self.catalog().schema_name(shape.schema);
-                    return Err(not_unique(&shape, &shape.primary, &row, &schema));
+                    return Err(not_unique(&self.catalog(), &shape, &shape.primary, &row));
                 }
                 for (key, value) in layout.pairs(&row) {
                     if let Some(value) = value {

@@ -361,7 +361,11 @@ pub(super) fn check_column_dependents(
     let generated: Vec<&Column> = table
         .columns
         .iter()
-        .filter(|other| other.id != column.id && reads(table, other.generated.as_ref(), column.id))
+        .filter(|other| {
+            other.id != column.id
+                && !other.is_key_expr
+                && reads(table, other.generated.as_ref(), column.id)
+        })
         .collect();
     let on = format!("column {} of table {}", column.name, table.name);
     let view_lines = views.iter().map(|id| super::lookup::describe(cx, &catalog, *id));

@@ -1,10 +1,12 @@
 //! Expressions in descriptors: checked here, given their stored form and bound by `plan`.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use braid_builtins::{Environment, Lookup};
 use braid_catalog::{
-    CatalogLookup, CatalogNames, Column, ColumnId, Id, IdentifiedExpr, StoredExpr, Table, names,
+    CatalogLookup, CatalogNames, Column, ColumnId, Id, IdentifiedExpr, Index, StoredExpr, Table,
+    names,
 };
 use braid_plan::eval::{EvalContext, eval};
 use braid_plan::{Expr as Bound, bind_default, bind_table_expr, identify_expr};
@@ -12,6 +14,7 @@ use braid_sql::ast::Expr;
 use braid_types::{Datum, Error, FormatSettings, Result, SqlState, SqlType};
 
 use super::DdlContext;
+use crate::index_exprs::IndexExprs;
 
 /// The session with the transaction's own catalog: a table created before is found.
 pub(super) struct DraftEnvironment<'a> {
@@ -147,6 +150,17 @@ pub(super) fn reads(table: &Table, expr: Option<&StoredExpr>, column: ColumnId) 
     expr.is_some_and(|expr| columns_used(table, expr).contains(&column))
 }
 
+/// Whether an index reads a column: as a key, in an expression, in its predicate, or beside.
+pub(super) fn index_reads(table: &Table, index: &Index, column: ColumnId) -> bool {
+    let key_reads = |id: ColumnId| match table.column(id) {
+        Some(key) if key.is_key_expr => reads(table, key.generated.as_ref(), column),
+        _ => id == column,
+    };
+    index.keys.iter().any(|key| key_reads(key.column))
+        || index.storing.contains(&column)
+        || reads(table, index.predicate.as_ref(), column)
+}
+
 /// The expression with a column's name changed.
 pub(super) fn rename_column(text: &str, from: &str, to: &str) -> String {
     rename_words(text, from, to, |words, at| !is_call(words, at) && !is_qualifier(words, at))
@@ -276,6 +290,28 @@ impl DdlContext<'_> {
         Ok(Some(stored).filter(|stored| stored.sql() != "true"))
     }
 
+    /// The key of an index that is an expression, and its type.
+    pub(super) fn index_key(
+        &self,
+        table: &Arc<Table>,
+        text: &str,
+    ) -> Result<(StoredExpr, SqlType)> {
+        let bound = self.bind(table, &written(text), None, "index expressions")?;
+        if !bound.is_immutable() {
+            let message = "functions in index expression must be marked IMMUTABLE";
+            return Err(Error::new(SqlState::InvalidObjectDefinition, message));
+        }
+        let ty = match bound.ty() {
+            SqlType::Unknown => SqlType::Text,
+            ty => ty,
+        };
+        let stored = self.stored(text, Some(table), None)?;
+        if !stored.is_identified() {
+            return Err(Error::unsupported(format_args!("an index on {text}")));
+        }
+        Ok((stored, ty))
+    }
+
     /// Reads the conditions of a table again after the type of a column has changed: operators and
     /// casts may be others.
     pub(super) fn restate_conditions(
@@ -290,6 +326,16 @@ impl DdlContext<'_> {
             self.check_boolean(&shape, &expr, "CHECK", "check constraints")?;
             if check.expr.is_identified() && check.columns.contains(&column) {
                 check.expr = self.stored(expr.sql(), Some(&shape), Some(&SqlType::Bool))?;
+            }
+        }
+        for place in 0..changed.columns.len() {
+            let key = &changed.columns[place];
+            let Some(expr) = key.generated.as_ref().filter(|_| key.is_key_expr) else { continue };
+            if columns_used(old, expr).contains(&column) {
+                let expr = self.restated(old, expr);
+                let (stored, ty) = self.index_key(&shape, expr.sql())?;
+                changed.columns[place].generated = Some(stored);
+                changed.columns[place].ty = ty;
             }
         }
         for index in &mut changed.indexes {
@@ -366,6 +412,15 @@ impl DdlContext<'_> {
     pub(super) fn value(&self, expr: &Bound, row: &[Datum]) -> Result<Datum> {
         let cx = EvalContext { env: &*self.exec.env, params: &[], outer: &[] };
         eval(expr, row, &cx)
+    }
+
+    /// A row with the keys that an index computes; `None` if the index leaves it out.
+    pub(super) fn index_row<'r>(
+        &self,
+        exprs: &IndexExprs,
+        row: &'r [Datum],
+    ) -> Result<Option<Cow<'r, [Datum]>>> {
+        exprs.row(row, &EvalContext { env: &*self.exec.env, params: &[], outer: &[] })
     }
 
     /// The value of a default, if it is the same for every row and needs no waiting.

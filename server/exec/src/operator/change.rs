@@ -5,12 +5,13 @@ use std::collections::HashSet;
 
 use braid_catalog::{IndexNumber, Table};
 use braid_kv::{Isolation, Key, LockRequest, Record};
-use braid_plan::{Expr, eval};
+use braid_plan::{Expr, IndexPart, eval};
 use braid_types::{Datum, Error, FormatSettings, Result, Row, SqlState};
 
 use super::eval::Evaluator;
 use crate::duplicate::duplicate_row;
 use crate::errors::from_kv;
+use crate::index_exprs::IndexExprs;
 use crate::rows::{IndexEntry, IndexRows, TableRows};
 
 /// Writes rows of one table.
@@ -21,7 +22,8 @@ pub struct TableWriter {
     moved: Option<TableRows>,
     /// The layouts of its secondary indexes.
     pub indexes: Vec<IndexRows>,
-    predicates: Vec<(IndexNumber, Expr)>,
+    /// What they compute, in the same order.
+    index_exprs: Vec<IndexExprs>,
     generated: Vec<(usize, Expr)>,
     checks: Vec<(String, Expr)>,
     evaluator: Evaluator,
@@ -43,14 +45,18 @@ impl TableWriter {
         table: &std::sync::Arc<Table>,
         generated: &[(usize, Expr)],
         checks: &[(String, Expr)],
-        predicates: &[(IndexNumber, Expr)],
+        index_exprs: &[(IndexPart, Expr)],
         evaluator: Evaluator,
     ) -> Self {
         Self {
             rows: TableRows::new(table),
             moved: table.moved().map(|moved| TableRows::new(&std::sync::Arc::new(moved))),
             indexes: IndexRows::all(table),
-            predicates: predicates.to_vec(),
+            index_exprs: table
+                .indexes
+                .iter()
+                .map(|index| IndexExprs::of(table, index, index_exprs))
+                .collect(),
             generated: generated.to_vec(),
             checks: checks.to_vec(),
             evaluator,
@@ -130,18 +136,12 @@ impl TableWriter {
 
     /// The row's index entries; none where a partial index leaves it out.
     pub fn entries(&self, row: &[Datum]) -> Result<Vec<Option<IndexEntry>>> {
-        let entry = |index: &IndexRows| {
-            Ok(self.is_inside(index, row)?.then(|| index.entry(self.table(), row)))
+        let cx = self.evaluator.context();
+        let entry = |(index, exprs): (&IndexRows, &IndexExprs)| {
+            let row = exprs.row(row, &cx)?;
+            Ok(row.map(|row| index.entry(self.table(), &row)))
         };
-        self.indexes.iter().map(entry).collect()
-    }
-
-    /// Whether an index has an entry of the row.
-    fn is_inside(&self, index: &IndexRows, row: &[Datum]) -> Result<bool> {
-        match self.predicates.iter().find(|(number, _)| *number == index.number) {
-            Some((_, e)) => eval::holds(e, row, &self.evaluator.context()),
-            None => Ok(true),
-        }
+        self.indexes.iter().zip(&self.index_exprs).map(entry).collect()
     }
 
     /// The keys of a row that must be its alone.
@@ -196,8 +196,15 @@ impl TableWriter {
         let Some(index) = table.all_indexes().find(|index| index.number == number) else {
             return Error::internal("a duplicate in an index that does not exist");
         };
-        let settings = self.evaluator.run.cx.env.settings();
-        duplicate_row(table, index, row, &self.schema(), settings)
+        let cx = self.evaluator.context();
+        let place = self.indexes.iter().position(|index| index.number == number);
+        let row = match place.map(|place| self.index_exprs[place].row(row, &cx)) {
+            Some(Ok(Some(row))) => row,
+            Some(Err(error)) => return error,
+            Some(Ok(None)) | None => row.into(),
+        };
+        let run = &self.evaluator.run.cx;
+        duplicate_row(&run.catalog, table, index, &row, run.env.settings())
     }
 
     /// Puts a row, whatever was there.
@@ -267,9 +274,10 @@ impl TableWriter {
     /// Deletes the entries of a row.
     pub fn delete_entries(&self, row: &[Datum]) -> Result<()> {
         let (txn, seq) = (&self.evaluator.run.cx.txn, self.evaluator.run.cx.seq);
-        for index in &self.indexes {
-            if self.is_inside(index, row)? {
-                txn.delete(seq, index.entry_key(row).0).map_err(from_kv)?;
+        let cx = self.evaluator.context();
+        for (index, exprs) in self.indexes.iter().zip(&self.index_exprs) {
+            if let Some(row) = exprs.row(row, &cx)? {
+                txn.delete(seq, index.entry_key(&row).0).map_err(from_kv)?;
             }
         }
         Ok(())
@@ -279,8 +287,6 @@ impl TableWriter {
     /// may so move between rows of one statement.
     pub async fn replace(&self, changes: &[(Row, Row)], places: &[usize]) -> Result<()> {
         let touched: Vec<bool> = self.indexes.iter().map(|index| index.touches(places)).collect();
-        let partial =
-            |number: IndexNumber| self.predicates.iter().any(|(known, _)| *known == number);
         let cx = &self.evaluator.run.cx;
         let mut unique = Vec::new();
         let mut news = Vec::with_capacity(changes.len());
@@ -297,7 +303,7 @@ impl TableWriter {
                 old_entries.into_iter().zip(&mut new_entries).enumerate()
             {
                 let index = &self.indexes[i];
-                if !moved && !touched[i] && !partial(index.number) {
+                if !moved && !touched[i] && !self.index_exprs[i].is_computed() {
                     *new_entry = None;
                     continue;
                 }
@@ -350,7 +356,8 @@ pub fn columns_text(
     format!("({})=({})", names.join(", "), values.join(", "))
 }
 
-fn show(value: &Datum, ty: &braid_types::SqlType, settings: &FormatSettings) -> String {
+/// A value as details of errors show it.
+pub(crate) fn show(value: &Datum, ty: &braid_types::SqlType, settings: &FormatSettings) -> String {
     if value.is_null() {
         "null".to_owned()
     } else {

@@ -34,7 +34,7 @@ impl DeleteOperator {
     pub fn new(input: BoxedOperator, plan: &Delete, evaluator: Evaluator) -> Self {
         Self {
             input,
-            writer: TableWriter::new(&plan.table, &[], &[], &plan.predicates, evaluator.clone()),
+            writer: TableWriter::new(&plan.table, &[], &[], &plan.index_exprs, evaluator.clone()),
             width: plan.table.columns.len(),
             returning: plan.returning.iter().map(|(_, e)| e.clone()).collect(),
             foreign_keys: ForeignKeys::new(&evaluator.run, &plan.table, &plan.cascades),

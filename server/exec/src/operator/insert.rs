@@ -68,7 +68,7 @@ impl InsertOperator {
             &plan.table,
             &plan.generated,
             &plan.checks,
-            &plan.predicates,
+            &plan.index_exprs,
             evaluator.clone(),
         );
         let put_off = puts_off(plan, &evaluator);

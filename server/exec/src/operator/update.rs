@@ -33,7 +33,7 @@ impl UpdateOperator {
             &plan.table,
             &plan.generated,
             &plan.checks,
-            &plan.predicates,
+            &plan.index_exprs,
             evaluator.clone(),
         );
         Self {

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use braid_catalog::{ForeignKey, Index, Table};
 use braid_codec::key;
 use braid_kv::Span;
-use braid_plan::{Delete, Expr, Insert, JoinMethod, Node, OnConflict, Scan, Slot, Update};
+use braid_plan::{
+    Delete, Expr, IndexPart, Insert, JoinMethod, Node, OnConflict, Scan, Slot, Update,
+};
 use braid_types::Datum;
 
 use super::access::{AccessSpans, access_spans};
@@ -33,6 +35,11 @@ impl<'a> Walk<'a> {
             let mut new: Vec<Known> =
                 insert.values.iter().map(|e| self.values.value(e, row, None)).collect();
             self.generate(&mut new, &insert.generated);
+            for (part, e) in &insert.index_exprs {
+                if let IndexPart::Key(place) = part {
+                    new[*place] = self.values.value(e, &new, None);
+                }
+            }
             for index in table.all_indexes() {
                 let span = entry_span(table, index, &new);
                 if index.unique || index.number == 1 {
@@ -63,7 +70,7 @@ impl<'a> Walk<'a> {
         let changed = with_generated(table, changed);
         let updates = !matches!(insert.on_conflict, OnConflict::Upsert(_));
         self.defaults(&insert.cascades);
-        self.replaced(table, &changed, !insert.predicates.is_empty());
+        self.replaced(table, &changed, !insert.index_exprs.is_empty());
         if updates {
             self.parents(table, &nothing, Some(&changed));
         }
@@ -78,7 +85,7 @@ impl<'a> Walk<'a> {
         let places: Vec<usize> = update.assignments.iter().map(|(place, _)| *place).collect();
         let changed = with_generated(table, places);
         self.writes.extend(target.spans.iter().cloned());
-        self.replaced(table, &changed, !update.predicates.is_empty());
+        self.replaced(table, &changed, !update.index_exprs.is_empty());
         let mut new = vec![None; table.columns.len()];
         for (place, e) in &update.assignments {
             new[*place] = self.values.value(e, &[], None);

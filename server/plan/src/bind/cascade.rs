@@ -127,7 +127,7 @@ impl Binder<'_> {
         let slots: Vec<Slot> = table.columns.iter().map(|_| self.slot()).collect();
         let mut generated = self.generated(table, &slots)?;
         let mut checks = self.checks(table, &slots)?;
-        let mut predicates = self.predicates(table, &slots)?;
+        let mut index_exprs = self.index_exprs(table, &slots)?;
         let mut defaults = Vec::new();
         for key in &table.foreign_keys {
             for deleting in [true, false] {
@@ -144,10 +144,10 @@ impl Binder<'_> {
         }
         let exprs = generated.iter_mut().map(|(_, e)| e);
         let exprs = exprs.chain(checks.iter_mut().map(|(_, e)| e));
-        let exprs = exprs.chain(predicates.iter_mut().map(|(_, e)| e));
+        let exprs = exprs.chain(index_exprs.iter_mut().map(|(_, e)| e));
         for e in exprs.chain(defaults.iter_mut().map(|(_, e)| e)) {
             layout::layout_expr(e, &slots);
         }
-        Ok(CascadeTable { table: table.clone(), generated, checks, predicates, defaults })
+        Ok(CascadeTable { table: table.clone(), generated, checks, index_exprs, defaults })
     }
 }

@@ -38,7 +38,7 @@ impl Binder<'_> {
             self.tables.extend(below.iter().map(|(table, _)| table.id));
         }
         let root = Node::Delete(Box::new(Delete {
-            predicates: self.predicates(&table, &target_slots)?,
+            index_exprs: self.index_exprs(&table, &target_slots)?,
             cascades: self.cascades(&table, Change::delete())?,
             table,
             input,

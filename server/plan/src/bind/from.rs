@@ -324,6 +324,7 @@ impl Binder<'_> {
             table: table.clone(),
             alias: alias.to_owned(),
             columns,
+            key_exprs: self.key_exprs(table),
             filter: Vec::new(),
             access,
             lock: None,

@@ -72,7 +72,7 @@ impl Binder<'_> {
         let root = Node::Insert(Box::new(Insert {
             generated: self.generated(&table, &row_slots)?,
             checks: self.checks(&table, &row_slots)?,
-            predicates: self.predicates(&table, &row_slots)?,
+            index_exprs: self.index_exprs(&table, &row_slots)?,
             input,
             values,
             row_slots,

@@ -47,9 +47,11 @@ pub(crate) use data_type::interval_modifier;
 pub use data_type::{more_dimensions_of, sql_type_of, time_modifier_of};
 pub(crate) use expr::op_name;
 pub(crate) use literal::string_of;
-pub(crate) use names::column_name;
+pub use names::column_name;
 pub use notes::{ItemNote, Notes, Reference};
-pub use stored::{bind_assignment_cast, bind_default, bind_scalar, bind_table_expr};
+pub use stored::{
+    bind_assignment_cast, bind_default, bind_index_exprs, bind_scalar, bind_table_expr,
+};
 pub(crate) use window::range_offset_type;
 
 use std::collections::BTreeSet;

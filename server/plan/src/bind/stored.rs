@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use braid_catalog::{Column, Identity, StoredExpr, Table};
+use braid_catalog::{Column, Identity, Index, StoredExpr, Table};
 use braid_sql::TABLE_ROW;
 use braid_sql::ast::Expr as Ast;
 use braid_types::cast::CastContext;
@@ -16,6 +16,7 @@ use super::system_columns::table_source;
 use crate::expr::{Expr, Slot};
 use crate::layout;
 use crate::planned::PlanContext;
+use crate::row_change::IndexPart;
 
 /// An expression over no columns (a SET value), cast to `ty` as an assignment.
 pub fn bind_scalar(cx: &PlanContext<'_>, text: &str, ty: &SqlType) -> Result<Expr> {
@@ -68,7 +69,47 @@ pub fn bind_assignment_cast(
     Binder::new(cx).assign(Expr::Input(0, from.clone()), to, column)
 }
 
+/// The expressions that a table's row gives to an index, in the order of its columns
+/// ([`Expr::Input`]).
+pub fn bind_index_exprs(
+    cx: &PlanContext<'_>,
+    table: &Arc<Table>,
+    index: &Index,
+) -> Result<Vec<(IndexPart, Expr)>> {
+    let mut binder = Binder::new(cx);
+    let slots: Vec<Slot> = table.columns.iter().map(|_| binder.slot()).collect();
+    let mut exprs = binder.index_exprs(table, &slots)?;
+    exprs.retain(|(part, _)| match part {
+        IndexPart::Predicate(number) => *number == index.number,
+        IndexPart::Key(place) => {
+            index.keys.iter().any(|key| key.column == table.columns[*place].id)
+        }
+    });
+    exprs.iter_mut().for_each(|(_, e)| layout::layout_expr(e, &slots));
+    Ok(exprs)
+}
+
 impl Binder<'_> {
+    /// The keys of a table's indexes that are expressions: their places, and expressions over the
+    /// table's columns in order. One that cannot be bound is left out, so that no query uses it.
+    pub(super) fn key_exprs(&mut self, table: &Table) -> Arc<[(usize, Expr)]> {
+        if table.key_exprs().next().is_none() {
+            return Arc::default();
+        }
+        let notes = self.notes.take();
+        let slots: Vec<Slot> = table.columns.iter().map(|_| self.slot()).collect();
+        let mut found = Vec::new();
+        for (place, column) in table.key_exprs() {
+            let Some(expr) = &column.generated else { continue };
+            if let Ok(mut e) = self.table_expr(table, &slots, expr, "index expressions") {
+                layout::layout_expr(&mut e, &slots);
+                found.push((place, e));
+            }
+        }
+        self.notes = notes;
+        found.into()
+    }
+
     /// A row of the table that a statement changes, as a scope, system columns included. An alias
     /// hides the table's name.
     pub(super) fn target_row(&self, table: &Table, alias: Option<&str>, slots: &[Slot]) -> Scope {
@@ -201,7 +242,8 @@ impl Binder<'_> {
         slots: &[Slot],
     ) -> Result<Vec<(usize, Expr)>> {
         let mut result = Vec::new();
-        for (place, column) in table.columns.iter().enumerate() {
+        let columns = table.columns.iter().enumerate();
+        for (place, column) in columns.filter(|(_, column)| !column.is_key_expr) {
             if let Some(expr) = &column.generated {
                 let value = self.table_expr(table, slots, expr, "column generation expressions")?;
                 result.push((place, self.assign_to(value, column)?));
@@ -220,17 +262,25 @@ impl Binder<'_> {
         Ok(result)
     }
 
-    /// Predicates of partial indexes over the row written, by index number.
-    pub(super) fn predicates(
+    /// Predicates of partial indexes and keys that are expressions, over the row written.
+    pub(super) fn index_exprs(
         &mut self,
         table: &Table,
         slots: &[Slot],
-    ) -> Result<Vec<(braid_catalog::IndexNumber, Expr)>> {
+    ) -> Result<Vec<(IndexPart, Expr)>> {
         let mut result = Vec::new();
+        for (place, column) in table.key_exprs() {
+            if let Some(expr) = &column.generated {
+                let e = self.table_expr(table, slots, expr, "index expressions")?;
+                let e = self.coerce(e, &column.ty, CastContext::Implicit)?;
+                result.push((IndexPart::Key(place), e));
+            }
+        }
         for index in &table.indexes {
             if let Some(predicate) = &index.predicate {
                 let e = self.table_expr(table, slots, predicate, "index predicates")?;
-                result.push((index.number, self.coerce_bool(e, "WHERE")?));
+                let e = self.coerce_bool(e, "WHERE")?;
+                result.push((IndexPart::Predicate(index.number), e));
             }
         }
         Ok(result)

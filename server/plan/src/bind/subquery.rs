@@ -30,6 +30,7 @@ fn stored_clause(clause: &str) -> Option<&'static str> {
         "check constraints" => Some("check constraint"),
         "column generation expressions" => Some("column generation expression"),
         "index predicates" => Some("index predicate"),
+        "index expressions" => Some("index expression"),
         "DEFAULT expressions" => Some("DEFAULT expression"),
         _ => None,
     }

@@ -23,7 +23,7 @@ use super::stored::refuse_generated;
 use super::subscript::{Part, at_target};
 use super::system_columns::is_system_column;
 use crate::expr::{Expr, Slot};
-use crate::node::{Filter, LockRows, LockWait, Node, Project, Recheck, RowLock, Update};
+use crate::node::{Filter, IndexPart, LockRows, LockWait, Node, Project, Recheck, RowLock, Update};
 use crate::planned::StatementKind;
 use crate::rules::walk;
 
@@ -54,7 +54,7 @@ impl Binder<'_> {
         let mut plan = Update {
             generated: self.generated(&table, &row_slots)?,
             checks: self.checks(&table, &row_slots)?,
-            predicates: self.predicates(&table, &row_slots)?,
+            index_exprs: self.index_exprs(&table, &row_slots)?,
             cascades: self.cascades(&table, change)?,
             table,
             input: Node::one_row(),
@@ -105,7 +105,7 @@ impl Binder<'_> {
                 .flat_map(Recheck::exprs)
                 .chain(update.assignments.iter().chain(&update.generated).map(|(_, e)| e))
                 .chain(update.checks.iter().map(|(_, e)| e))
-                .chain(update.predicates.iter().map(|(_, e)| e))
+                .chain(update.index_exprs.iter().map(|(_, e)| e))
                 .chain(update.returning.iter().map(|(_, e)| e)),
         );
         walk::slots_read(&mut lock.input, &mut read);
@@ -125,8 +125,11 @@ impl Binder<'_> {
             let parts = index.keys.iter().map(|part| part.column);
             let columns: Vec<usize> =
                 parts.chain(index.storing.iter().copied()).filter_map(place_of).collect();
-            let partial = update.predicates.iter().any(|(number, _)| *number == index.number);
-            if partial || columns.iter().any(|place| written.contains(place)) {
+            let computed = update.index_exprs.iter().any(|(part, _)| match part {
+                IndexPart::Predicate(number) => *number == index.number,
+                IndexPart::Key(place) => columns.contains(place),
+            });
+            if computed || columns.iter().any(|place| written.contains(place)) {
                 places.extend(columns);
             }
         }

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use braid_catalog::Catalog;
+use braid_catalog::{Catalog, CatalogNames, Column};
 use braid_sql::quote_ident;
 use braid_types::FormatSettings;
 
@@ -241,8 +241,13 @@ impl<'a> Describer<'a> {
             title.push_str(" (covering)");
         }
         let mut operator = self.plain(node, title);
-        let column =
-            |place: usize| Name::Column(scan.alias.clone(), table.columns[place].name.clone());
+        let shown = CatalogNames { catalog: self.cx.catalog, path: None };
+        let column = |place: usize| match &table.columns[place] {
+            Column { is_key_expr: true, generated: Some(expr), .. } => {
+                Name::Bare(shown.key_expr(table, expr, false))
+            }
+            column => Name::Column(scan.alias.clone(), column.name.clone()),
+        };
         let names: Vec<Name> = scan.columns.iter().map(|(_, place)| column(*place)).collect();
         if self.cx.verbose {
             operator.list("Output", self.output(&names));

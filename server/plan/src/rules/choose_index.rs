@@ -199,14 +199,31 @@ pub fn covers(scan: &Scan, index: &Index) -> bool {
         })
 }
 
-/// The column of the scan that an expression is.
-fn column_of(scan: &Scan, e: &Expr) -> Option<usize> {
-    match e {
-        Expr::Column(slot, _) => {
-            scan.columns.iter().find(|(s, _)| s == slot).map(|(_, place)| *place)
-        }
-        _ => None,
+/// Whether an expression is the value of a column of the scan, or of an index's key that is the
+/// same expression.
+pub fn is_at(scan: &Scan, e: &Expr, place: usize) -> bool {
+    if let Expr::Column(slot, _) = e {
+        return scan.columns.contains(&(*slot, place));
     }
+    let key = scan.key_exprs.iter().find(|(known, _)| *known == place);
+    key.is_some_and(|(_, key)| {
+        let mut key = key.clone();
+        over_slots(scan, &mut key) && key.same_value(e)
+    })
+}
+
+/// Puts a scan's slots in the place of columns; false if the scan does not give one of them.
+fn over_slots(scan: &Scan, e: &mut Expr) -> bool {
+    if let Expr::Input(place, ty) = e {
+        let Some((slot, _)) = scan.columns.iter().find(|(_, known)| known == place) else {
+            return false;
+        };
+        *e = Expr::Column(*slot, ty.clone());
+        return true;
+    }
+    let mut complete = true;
+    e.for_each_child_mut(&mut |child| complete &= over_slots(scan, child));
+    complete
 }
 
 /// Whether an expression can be evaluated before the scan starts.
@@ -242,17 +259,15 @@ fn equality(
         match condition {
             Expr::Compare(CompareOp::Eq, a, b) => {
                 for (column, value) in [(a, b), (b, a)] {
-                    if column_of(scan, column) == Some(place) && usable(value) {
+                    if is_at(scan, column, place) && usable(value) {
                         return Some((Bound::In(vec![(**value).clone()]), vec![i], 1));
                     }
                 }
             }
-            Expr::InList(e, list)
-                if column_of(scan, e) == Some(place) && list.iter().all(usable) =>
-            {
+            Expr::InList(e, list) if is_at(scan, e, place) && list.iter().all(usable) => {
                 return Some((Bound::In(list.clone()), vec![i], list.len().max(1)));
             }
-            Expr::InSet(e, set, _) if column_of(scan, e) == Some(place) && fits(&e.ty(), ty) => {
+            Expr::InSet(e, set, _) if is_at(scan, e, place) && fits(&e.ty(), ty) => {
                 let list = set.iter().map(|d| Expr::Const(d.clone(), ty.clone())).collect();
                 return Some((Bound::In(list), vec![i], set.len().max(1)));
             }
@@ -262,14 +277,14 @@ fn equality(
                         if matches!((&**a, &**b), (Expr::Input(0, _), Expr::Input(1, _))));
                 let Some(element) = q.array.ty().element().cloned() else { continue };
                 if is_equal
-                    && column_of(scan, &q.left) == Some(place)
+                    && is_at(scan, &q.left, place)
                     && fits(&element, ty)
                     && is_free(scan, &q.array)
                 {
                     return Some((Bound::Any(q.array.clone()), vec![i], 10));
                 }
             }
-            Expr::IsNull(e) if column_of(scan, e) == Some(place) => {
+            Expr::IsNull(e) if is_at(scan, e, place) => {
                 return Some((Bound::Null, vec![i], 1));
             }
             _ => {}
@@ -304,9 +319,12 @@ fn row_of_keys(scan: &Scan, keys: &[IndexKey], branch: &Expr) -> Option<Vec<Expr
     for e in list {
         let Expr::Compare(CompareOp::Eq, a, b) = e else { return None };
         let (at, value) = [(a, b), (b, a)].into_iter().find_map(|(column, value)| {
-            let column = &scan.table.columns[column_of(scan, column)?];
-            let at = keys.iter().position(|key| key.column == column.id)?;
-            let usable = fits(&value.ty(), &column.ty) && is_free(scan, value);
+            let place = |key: &IndexKey| scan.table.columns.iter().position(|c| c.id == key.column);
+            let at = keys
+                .iter()
+                .position(|key| place(key).is_some_and(|place| is_at(scan, column, place)))?;
+            let ty = &scan.table.columns[place(&keys[at])?].ty;
+            let usable = fits(&value.ty(), ty) && is_free(scan, value);
             usable.then(|| (at, (**value).clone()))
         })?;
         if row[at].replace(value).is_some() {
@@ -327,10 +345,7 @@ fn range(
     for (i, condition) in conditions.iter().enumerate() {
         let Expr::Compare(op, a, b) = condition else { continue };
         for (column, value, op) in [(a, b, *op), (b, a, op.flipped())] {
-            if column_of(scan, column) != Some(place)
-                || !fits(&value.ty(), ty)
-                || !is_free(scan, value)
-            {
+            if !is_at(scan, column, place) || !fits(&value.ty(), ty) || !is_free(scan, value) {
                 continue;
             }
             let end = match op {

@@ -166,7 +166,7 @@ pub mod walk {
                 n.values.iter_mut().for_each(&mut *f);
                 n.generated.iter_mut().map(|(_, e)| e).for_each(&mut *f);
                 n.checks.iter_mut().map(|(_, e)| e).for_each(&mut *f);
-                n.predicates.iter_mut().map(|(_, e)| e).for_each(&mut *f);
+                n.index_exprs.iter_mut().map(|(_, e)| e).for_each(&mut *f);
                 n.returning.iter_mut().map(|(_, e)| e).for_each(&mut *f);
                 if let OnConflict::Update { assignments, filter, .. } = &mut n.on_conflict {
                     assignments.iter_mut().map(|(_, e)| e).for_each(&mut *f);
@@ -177,11 +177,11 @@ pub mod walk {
                 n.assignments.iter_mut().map(|(_, e)| e).for_each(&mut *f);
                 n.generated.iter_mut().map(|(_, e)| e).for_each(&mut *f);
                 n.checks.iter_mut().map(|(_, e)| e).for_each(&mut *f);
-                n.predicates.iter_mut().map(|(_, e)| e).for_each(&mut *f);
+                n.index_exprs.iter_mut().map(|(_, e)| e).for_each(&mut *f);
                 n.returning.iter_mut().map(|(_, e)| e).for_each(f);
             }
             Node::Delete(n) => {
-                n.predicates.iter_mut().map(|(_, e)| e).for_each(&mut *f);
+                n.index_exprs.iter_mut().map(|(_, e)| e).for_each(&mut *f);
                 n.returning.iter_mut().map(|(_, e)| e).for_each(f);
             }
             _ => {}

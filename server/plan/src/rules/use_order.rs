@@ -3,6 +3,7 @@
 use crate::expr::Expr;
 use crate::node::{Bound, JoinMethod, Limit, LockRows, Node, Scan, Sort, SortKey};
 
+use super::choose_index::is_at;
 use super::walk;
 
 pub fn apply(node: Node) -> Node {
@@ -75,19 +76,17 @@ fn order_of(scan: &Scan, keys: &[SortKey]) -> Option<bool> {
     let mut reverse = None;
     let mut place = 0;
     for key in keys {
-        let Expr::Column(slot, _) = &key.expr else { return None };
-        let column = scan.columns.iter().find(|(s, _)| s == slot)?.1;
-        let id = scan.table.columns[column].id;
-        loop {
+        let column = loop {
             let part = index.keys.get(place)?;
-            if part.column == id {
-                break;
+            let column = scan.table.columns.iter().position(|c| c.id == part.column)?;
+            if is_at(scan, &key.expr, column) {
+                break column;
             }
             if !is_single(scan.access.bounds.get(place)) {
                 return None;
             }
             place += 1;
-        }
+        };
         if key.nulls_first != key.descending && scan.table.columns[column].nullable {
             return None;
         }

@@ -1,6 +1,7 @@
 //! Tables and what belongs to them: foreign keys, indexes, interleaving, changes beside writers.
 
 mod check_table;
+mod expression_index;
 mod foreign_keys;
 mod garbage;
 mod online_foreign_key;

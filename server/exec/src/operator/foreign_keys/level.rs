@@ -246,7 +246,7 @@ impl<'r> Level<'r> {
         let evaluator = Evaluator::new(self.run.clone(), self.run.no_outer());
         let writer = self.writers.entry(id).or_insert_with(|| {
             let (generated, checks) = (&entry.generated, &entry.checks);
-            TableWriter::new(&entry.table, generated, checks, &entry.predicates, evaluator.clone())
+            TableWriter::new(&entry.table, generated, checks, &entry.index_exprs, evaluator.clone())
         });
         let mut after = before.clone();
         let places = match (action, new) {

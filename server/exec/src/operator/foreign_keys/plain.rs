@@ -210,7 +210,7 @@ impl Child {
             keys_only: secondary.is_none() && (in_keys || matches!(source, Source::Locked)),
             spans_go: run.cx.range_delete && is_alone && is_scanned,
             alike: (table.indexes.is_empty() && are_alike).then(|| links.incoming.clone()),
-            writer: TableWriter::new(&entry.table, &[], &[], &entry.predicates, evaluator),
+            writer: TableWriter::new(&entry.table, &[], &[], &entry.index_exprs, evaluator),
             table: table.clone(),
             reader,
             places,
