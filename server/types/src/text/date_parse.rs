@@ -6,8 +6,8 @@ use super::date_tokens::{Token, tokenize};
 use super::{DateOrder, FormatSettings, is_blank};
 use crate::datetime::{
     Abbreviation, DATE_END, DATE_MIN, DAY_MICROS, DAYS_1970_TO_2000, JULIAN_2000, ZoneName,
-    days_from_civil, days_in_month, fixed_zone, local_to_utc, named_zone, offset_at,
-    offset_of_local, parse_offset, timestamp, utc_to_local,
+    days_from_civil, days_in_month, fixed_zone, local_to_utc, named_zone, parse_offset, timestamp,
+    utc_to_local,
 };
 use crate::{Error, Result, SqlState};
 
