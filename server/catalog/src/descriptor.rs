@@ -42,6 +42,9 @@ pub struct Table {
     /// UNLOGGED. Its rows are as durable as all others; only the catalog shows the difference.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unlogged: bool,
+    /// What a commit does to a temporary table.
+    #[serde(default, skip_serializing_if = "OnCommit::is_preserve")]
+    pub on_commit: OnCommit,
     /// Columns in the order they were added, without dropped ones.
     pub columns: Vec<Column>,
     /// The next column number.
@@ -72,6 +75,24 @@ pub struct Table {
     pub grants: Vec<Grant>,
     /// COMMENT ON TABLE.
     pub comment: Option<String>,
+}
+
+/// ON COMMIT of a temporary table.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum OnCommit {
+    /// PRESERVE ROWS.
+    #[default]
+    Preserve,
+    /// DELETE ROWS.
+    Delete,
+    /// DROP.
+    Drop,
+}
+
+impl OnCommit {
+    fn is_preserve(&self) -> bool {
+        *self == OnCommit::Preserve
+    }
 }
 
 /// A column.

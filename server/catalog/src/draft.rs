@@ -1,5 +1,7 @@
 //! A transaction's private catalog: what its DDL has made of the stored one.
 //!
+//! One over temporary objects only needs no lock: it is not stored ([`crate::TemporaryObjects`]).
+//!
 //! Rules: nobody else sees it before the commit; its version is one that no stored catalog has,
 //! so that plans made with it are never found by others; cloning it is cheap, which is how
 //! savepoints keep it.
@@ -12,14 +14,21 @@ use braid_kv::{Result as KvResult, Seq, Transaction};
 
 use crate::backfill::begun_or_ended;
 use crate::changes::followed_by;
-use crate::store::{Descriptor, FORMAT_VERSION, Meta, to_json};
+use crate::store::{Descriptor, FORMAT_VERSION, Meta, corrupt, to_json};
 use crate::system_keys::{descriptor_key, version_key};
+use crate::temporary::allocate_temporary;
 use crate::{
-    Catalog, CatalogCache, Database, Id, PendingChange, Role, Schema, Sequence, Table, View,
+    Catalog, CatalogCache, Database, FIRST_TEMPORARY, Id, PendingChange, Role, Schema, Sequence,
+    Table, TemporaryObjects, View, is_temporary,
 };
 
 /// Versions of private catalogs; stored ones never get as far.
 static PRIVATE_VERSION: AtomicU64 = AtomicU64::new(1 << 63);
+
+/// A version that no other catalog has.
+pub(crate) fn private_version() -> u64 {
+    PRIVATE_VERSION.fetch_add(1, Ordering::Relaxed)
+}
 
 /// A transaction's private catalog.
 #[derive(Clone)]
@@ -28,13 +37,74 @@ pub struct Draft {
     current: Arc<Catalog>,
     changed: BTreeSet<Id>,
     emptied: BTreeSet<Id>,
+    /// Whether the stored catalog is locked, so that its objects may be changed.
+    locked: bool,
+    /// Whether it knows the session's temporary objects.
+    temporary: bool,
 }
 
 impl Draft {
     /// A draft without changes over a stored catalog whose version key is locked
     /// ([`CatalogCache::draft`]).
     pub fn new(base: Arc<Catalog>) -> Self {
-        Draft { current: base.clone(), base, changed: BTreeSet::new(), emptied: BTreeSet::new() }
+        let (changed, emptied) = (BTreeSet::new(), BTreeSet::new());
+        Draft { current: base.clone(), base, changed, emptied, locked: true, temporary: false }
+    }
+
+    /// A draft in which only temporary objects may be changed. Nothing is locked for it.
+    pub fn of_temporary(catalog: Arc<Catalog>) -> Self {
+        Draft { locked: false, temporary: true, ..Draft::new(catalog) }
+    }
+
+    /// Whether every object may be changed.
+    pub fn is_locked(&self) -> bool {
+        self.locked
+    }
+
+    /// Lays the temporary objects of `known` over this draft, which has no changes yet.
+    pub fn with_temporary_of(mut self, known: &Catalog) -> Self {
+        self.current = self.current.with_temporary(&known.temporary_objects());
+        self.temporary = true;
+        self
+    }
+
+    /// Whether it knows the session's temporary objects. One that is opened for a change in a
+    /// transaction beside the session's does not.
+    pub fn has_temporary(&self) -> bool {
+        self.temporary
+    }
+
+    /// Takes the rows of emptied tables over from a draft of temporary objects.
+    pub fn with_emptied_of(mut self, before: &Draft) -> Self {
+        self.emptied.extend(&before.emptied);
+        self
+    }
+
+    /// Moves a draft of temporary objects to another version of the stored catalog.
+    pub fn rebase(&mut self, base: &Arc<Catalog>) {
+        if !self.locked && !Arc::ptr_eq(&self.base, base) {
+            self.current = base.with_temporary(&self.current.temporary_objects());
+            self.base = base.clone();
+        }
+    }
+
+    /// The temporary schema, made now if the session has none yet.
+    pub fn temporary_schema(&mut self, database: Id, session: i32) -> Arc<Schema> {
+        if let Some(schema) = self.current.temporary_schema() {
+            return schema.clone();
+        }
+        let schema = Arc::new(Schema::temporary(database, session));
+        self.edit(schema.id).insert_schema(schema.clone());
+        schema
+    }
+
+    /// Removes every temporary object.
+    pub fn drop_temporary(&mut self) -> TemporaryObjects {
+        let objects = self.current.temporary_objects();
+        objects.views().iter().for_each(|view| self.drop_view(view.id));
+        objects.tables().iter().for_each(|table| self.drop_table(table.id));
+        objects.sequences().iter().for_each(|sequence| self.drop_sequence(sequence.id));
+        objects
     }
 
     /// The stored catalog that the changes are made to.
@@ -55,12 +125,16 @@ impl Draft {
     fn edit(&mut self, id: Id) -> &mut Catalog {
         self.changed.insert(id);
         let catalog = Arc::make_mut(&mut self.current);
-        catalog.version = PRIVATE_VERSION.fetch_add(1, Ordering::Relaxed);
+        catalog.version = private_version();
         catalog
     }
 
-    /// A new id.
-    pub fn allocate_id(&mut self) -> Id {
+    /// A new id for something that is part of `owner`: a table of that schema, an index of that
+    /// table. 0 for what is part of nothing.
+    pub fn allocate_id(&mut self, owner: Id) -> Id {
+        if is_temporary(owner) {
+            return allocate_temporary();
+        }
         let catalog = Arc::make_mut(&mut self.current);
         let id = catalog.next_id;
         catalog.next_id += 1;
@@ -161,11 +235,19 @@ impl Draft {
         txn: &Arc<Transaction>,
         seq: Seq,
     ) -> KvResult<Option<PendingChange>> {
-        if !self.is_changed() {
+        for table in self.emptied.iter().filter(|id| self.current.tables.get(id).is_some()) {
+            cache.statistics().start_empty(*table);
+        }
+        let changed: BTreeSet<Id> =
+            self.changed.iter().copied().filter(|id| !is_temporary(*id)).collect();
+        if changed.is_empty() {
             return Ok(None);
         }
         let catalog = &self.current;
-        for id in &self.changed {
+        if !self.locked || catalog.next_id >= FIRST_TEMPORARY {
+            return Err(corrupt("the catalog was changed without its lock, or has no ids left"));
+        }
+        for id in &changed {
             match self.descriptor(*id) {
                 Some(descriptor) => txn.put(seq, descriptor_key(*id), to_json(&descriptor)?)?,
                 None => txn.delete(seq, descriptor_key(*id))?,
@@ -176,17 +258,14 @@ impl Draft {
             }
         }
         let version = self.next_version();
-        let changes = followed_by(&self.base.changes, version, &self.changed);
+        let changes = followed_by(&self.base.changes, version, &changed);
         let meta = Meta { format: FORMAT_VERSION, version, next_id: catalog.next_id, changes };
         txn.put(seq, version_key(), to_json(&meta)?)?;
-        for table in &self.emptied {
-            cache.statistics().start_empty(*table);
-        }
         let passing = |id: &Id| {
             let table = catalog.tables.get(id);
             table.is_some_and(|table| !table.primary.passing.is_empty() || table.vacated)
         };
-        let leaves_keys = self.changed.iter().any(passing);
+        let leaves_keys = changed.iter().any(passing);
         let pending = cache.announce().await?.leaves_keys(leaves_keys);
         if let Some(fence) = pending.fence() {
             txn.set_fence(fence);

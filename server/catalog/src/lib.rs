@@ -5,6 +5,7 @@
 //!        │                       ▲
 //!        └──draft(txn)──▶ Draft ─┘ a transaction's own changes, flushed at its commit
 //!   Sequences     counters outside of transactions
+//!   TemporaryObjects  descriptors of one session, laid over a Catalog
 //!   commit_tokens what became of transactions whose client did not hear it
 //!   notifications what gateways tell each other by NOTIFY
 //!   VirtualTable  pg_catalog, information_schema, braid_internal: computed from a Catalog
@@ -15,6 +16,7 @@
 //! Rules that must always hold:
 //! - a [`Catalog`] that was handed out never changes;
 //! - a stored change of a descriptor comes with the next version, in the same transaction;
+//! - temporary objects are never stored, and no stored object refers to one;
 //! - an id is never used for two objects that could meet; index and column numbers of a table
 //!   are never used twice;
 //! - the names of one schema's tables, views, sequences and indexes are unique.
@@ -43,6 +45,7 @@ mod statistics;
 mod store;
 mod stored_expr;
 mod system_keys;
+mod temporary;
 mod view_text;
 mod virtual_tables;
 
@@ -75,6 +78,9 @@ pub use statistics::Statistics;
 pub use store::{CatalogCache, FORMAT_VERSION, PendingChange, Standing};
 pub use stored_expr::{IdentifiedExpr, StoredExpr};
 pub use system_keys::{descriptor_key, table_span, token_key, version_key};
+pub use temporary::{
+    FIRST_TEMPORARY, PG_TEMP, TemporaryObjects, is_temporary, temporary_span,
+};
 pub use view_text::{CatalogNames, view_text};
 pub use virtual_tables::{
     CursorInfo, LockEntry, MetricEntry, PreparedInfo, RuntimeInfo, SessionInfo, SettingInfo,

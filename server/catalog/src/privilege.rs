@@ -12,6 +12,7 @@ use braid_types::{Error, Result, SqlState};
 use crate::virtual_tables::VirtualTable;
 use crate::{
     Catalog, DATABASE_OWNER, Database, Grant, Id, Relation, Schema, Sequence, Table, View,
+    is_temporary,
 };
 
 /// The grantee that stands for everybody.
@@ -171,6 +172,12 @@ impl Catalog {
     pub fn has_privilege(&self, role: Id, object: Object<'_>, privilege: &str) -> bool {
         if let Object::Virtual(_) = object {
             return privilege == "SELECT" || self.is_superuser(role);
+        }
+        if let Object::Schema(schema) = object
+            && is_temporary(schema.id)
+        {
+            // It is the session's own.
+            return true;
         }
         if self.acts_as_owner(role, object) {
             return true;

@@ -1,6 +1,7 @@
 //! From a name in a statement to the object it means.
 //!
-//! Rules: `pg_catalog` is searched first unless the search path names it; `"$user"` stands for
+//! Rules: the session's temporary schema is searched first, then `pg_catalog`, unless the search
+//! path names them; `"$user"` stands for
 //! the user's name; a schema of the path that does not exist is passed over.
 
 use std::sync::Arc;
@@ -8,7 +9,7 @@ use std::sync::Arc;
 use braid_types::{Error, Result, SqlState};
 
 use crate::virtual_tables::{self, VirtualTable};
-use crate::{Catalog, Id, IndexNumber, Named, Sequence, Table, View};
+use crate::{Catalog, Id, IndexNumber, Named, PG_TEMP, Sequence, Table, View, is_temporary};
 
 /// What a relation's name stands for.
 #[derive(Clone)]
@@ -85,9 +86,6 @@ pub struct SearchPath {
     pub user: String,
 }
 
-/// The schema of the session's temporary tables, which we do not have.
-const TEMPORARY: &str = "pg_temp";
-
 impl SearchPath {
     /// The path that a fresh session has.
     pub fn new(database: Id, database_name: &str, user: &str) -> Self {
@@ -100,15 +98,28 @@ impl SearchPath {
     }
 
     /// The schemas in the order in which they are searched, existing or not; `implicit` puts
-    /// `pg_catalog` first unless it is listed.
+    /// `pg_temp` and `pg_catalog` first unless they are listed.
     pub fn names(&self, implicit: bool) -> impl Iterator<Item = &str> {
-        let listed = self.schemas.iter().any(|schema| schema == virtual_tables::PG_CATALOG);
-        let first = (implicit && !listed).then_some(virtual_tables::PG_CATALOG);
+        let is_listed = |name: &str| self.schemas.iter().any(|schema| schema == name);
+        let first = [PG_TEMP, virtual_tables::PG_CATALOG];
+        let first = first.into_iter().filter(move |name| implicit && !is_listed(name));
         let named = self.schemas.iter().map(|schema| match schema.as_str() {
             "$user" => self.user.as_str(),
             name => name,
         });
-        first.into_iter().chain(named)
+        first.chain(named)
+    }
+}
+
+impl View {
+    /// Where the names of its query are looked for, if it is kept as it was written. A temporary
+    /// object of the session never stands for one that a permanent view means.
+    pub fn path(&self, session: &SearchPath) -> SearchPath {
+        let mut schemas = self.search_path.clone();
+        if !is_temporary(self.id) && schemas.iter().all(|schema| schema != PG_TEMP) {
+            schemas.push(PG_TEMP.to_owned());
+        }
+        SearchPath { schemas, ..session.clone() }
     }
 }
 
@@ -203,9 +214,6 @@ impl Catalog {
             return Err(Error::new(SqlState::InvalidSchemaName, message));
         }
         let (schema, name) = split_qualified(path, name)?;
-        if schema == TEMPORARY {
-            return Err(Error::unsupported("a temporary table"));
-        }
         if virtual_tables::virtual_schema(schema).is_some() {
             return Err(denied(schema, name));
         }

@@ -70,6 +70,8 @@ struct Counter {
 pub struct SequenceValues {
     values: HashMap<Id, i64>,
     last: Option<Id>,
+    /// The counters of temporary sequences.
+    temporary: HashMap<u64, Counter>,
 }
 
 impl SequenceValues {
@@ -105,7 +107,41 @@ impl SequenceValues {
 
     /// DISCARD SEQUENCES.
     pub fn clear(&mut self) {
-        *self = SequenceValues::default();
+        self.values.clear();
+        self.last = None;
+    }
+
+    fn temporary(&self, sequence: &Sequence) -> Counter {
+        let known = self.temporary.get(&sequence.counter).copied();
+        known.unwrap_or(Counter { last: sequence.first, called: false, reserved: None })
+    }
+
+    /// The next value of a temporary sequence. 2200H at its end.
+    pub fn next_temporary(&mut self, sequence: &Sequence) -> Result<i64> {
+        let last = successor(sequence, &self.temporary(sequence))?;
+        let counter = Counter { last, called: true, reserved: None };
+        self.temporary.insert(sequence.counter, counter);
+        Ok(last)
+    }
+
+    /// Sets a temporary sequence. 22003 outside of its bounds.
+    pub fn set_temporary(&mut self, sequence: &Sequence, last: i64, called: bool) -> Result<()> {
+        check_setval(sequence, last)?;
+        let counter = Counter { last, called, reserved: None };
+        self.temporary.insert(sequence.counter, counter);
+        Ok(())
+    }
+
+    /// `last_value` and `is_called` of a temporary sequence.
+    pub fn state_temporary(&self, sequence: &Sequence) -> (i64, bool) {
+        let counter = self.temporary(sequence);
+        (counter.last, counter.called)
+    }
+
+    /// Forgets counters of temporary sequences that are gone, or were never committed.
+    pub fn retain_temporary(&mut self, sequences: &[Arc<Sequence>]) {
+        let stays = |counter: &u64| sequences.iter().any(|known| known.counter == *counter);
+        self.temporary.retain(|counter, _| stays(counter));
     }
 }
 
@@ -167,13 +203,7 @@ impl Sequences {
         value: i64,
         called: bool,
     ) -> Result<(), SequenceError> {
-        if value < sequence.min || value > sequence.max {
-            let (name, min, max) = (&sequence.name, sequence.min, sequence.max);
-            let message = format!(
-                "setval: value {value} is out of bounds for sequence \"{name}\" ({min}..{max})"
-            );
-            return Err(Error::new(SqlState::NumericValueOutOfRange, message).into());
-        }
+        check_setval(sequence, value)?;
         let shared = self.shared(sequence.counter);
         let mut slot = shared.lock().await;
         self.write(sequence.counter, |_| Ok((Stored { last: value, called }, ()))).await?;
@@ -268,6 +298,17 @@ fn parse(value: &[u8]) -> Result<Stored, SequenceError> {
     serde_json::from_slice(value).map_err(|error| {
         SequenceError::Kv(braid_kv::Error::Corrupt(Arc::from(format!("sequence: {error}"))))
     })
+}
+
+/// 22003 for a value outside of the sequence's bounds.
+fn check_setval(sequence: &Sequence, value: i64) -> Result<()> {
+    let (name, min, max) = (&sequence.name, sequence.min, sequence.max);
+    if (min..=max).contains(&value) {
+        return Ok(());
+    }
+    let message =
+        format!("setval: value {value} is out of bounds for sequence \"{name}\" ({min}..{max})");
+    Err(Error::new(SqlState::NumericValueOutOfRange, message))
 }
 
 /// The value after the counter's.

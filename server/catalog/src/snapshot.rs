@@ -14,7 +14,7 @@ use crate::shared_map::SharedMap;
 use crate::statistics::Statistics;
 use crate::store::Descriptor;
 use crate::{
-    DATABASE_OWNER, Database, Id, Index, IndexNumber, Role, Schema, Sequence, Table,
+    DATABASE_OWNER, Database, Id, Index, IndexNumber, PG_TEMP, Role, Schema, Sequence, Table,
     TableStatistics, View,
 };
 
@@ -109,7 +109,11 @@ impl Catalog {
 
     /// A schema of a database by name. The virtual ones (`pg_catalog` …) are not descriptors:
     /// see [`crate::virtual_schema`].
+    /// `pg_temp` is the session's own temporary schema, which may not be there yet.
     pub fn schema_by_name(&self, database: Id, name: &str) -> Option<&Arc<Schema>> {
+        if name == PG_TEMP {
+            return self.temporary_schema();
+        }
         self.schemas.values().find(|schema| schema.database == database && schema.name == name)
     }
 

@@ -37,6 +37,14 @@ pub fn from_kv(error: Kv) -> Error {
                 .detail(format!("All transactions together hold locks_max ({limit}) locks."))
                 .hint("Lock fewer rows at a time, or start the server with a larger --locks-max.")
         }
+        Kv::LimitExceeded { name: "temporary_memory_limit", limit } => {
+            Error::new(SqlState::OutOfMemory, "out of memory for temporary tables")
+                .detail(format!(
+                    "Temporary tables of this session may take {limit} bytes \
+                     (temporary_memory_limit)."
+                ))
+                .hint("Delete rows of temporary tables, or raise temporary_memory_limit.")
+        }
         Kv::LimitExceeded { name, limit } => {
             Error::new(SqlState::OutOfMemory, format!("limit \"{name}\" of {limit} reached"))
                 .hint("Split the transaction into smaller ones, or raise the limit.")

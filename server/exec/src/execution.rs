@@ -37,7 +37,7 @@ impl Execution {
         if params.len() > plan.params.len() && !plan.repeats() {
             return Err(Error::internal("a plan was given parameters of several rows"));
         }
-        for table in &plan.tables {
+        for table in plan.tables.iter().filter(|id| !braid_catalog::is_temporary(**id)) {
             cx.txn.require_unchanged(braid_catalog::descriptor_key(*table));
         }
         cx.cancel.charge(&cx.memory);

@@ -28,6 +28,7 @@ mod notifications;
 mod operator;
 mod predict;
 pub mod rows;
+mod sequences;
 
 pub use advisory::AdvisoryLocks;
 pub use check_table::check_table;

@@ -62,7 +62,7 @@ impl Overlay {
 
 /// A position to which the buffer can be taken back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SavepointId {
+pub(crate) struct BufferMark {
     pub(crate) seq: u32,
     /// Places in the order of writes, of range deletes and of must-not-exist duties.
     writes: u64,
@@ -99,9 +99,9 @@ impl WriteBuffer {
     }
 
     /// Where the buffer is now; writes of statements after `seq` come after it.
-    pub(crate) fn savepoint(&self, seq: u32) -> SavepointId {
+    pub(crate) fn savepoint(&self, seq: u32) -> BufferMark {
         let (writes, spans) = (self.log.place(), self.spans.place());
-        SavepointId { seq, writes, spans, duties: self.new_keys.place() }
+        BufferMark { seq, writes, spans, duties: self.new_keys.place() }
     }
 
     /// Whether a commit has something to write or to check.
@@ -238,7 +238,7 @@ impl WriteBuffer {
     }
 
     /// Takes back every write of statements after the savepoint.
-    pub(crate) fn rollback_to(&mut self, savepoint: SavepointId) {
+    pub(crate) fn rollback_to(&mut self, savepoint: BufferMark) {
         let from = Tails {
             writes: self.log.index_of(savepoint.writes),
             spans: self.spans.index_of(savepoint.spans),
@@ -400,7 +400,7 @@ mod tests {
         };
         for _ in 0..40 {
             let (mut buffer, mut list) = (WriteBuffer::default(), List::default());
-            let mut savepoints: Vec<(SavepointId, u32)> = Vec::new();
+            let mut savepoints: Vec<(BufferMark, u32)> = Vec::new();
             let mut number = 0;
             for _ in 0..40 {
                 number += 1;

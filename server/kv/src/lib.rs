@@ -10,7 +10,8 @@
 //!   ───────────┬──────────────────────────────────────────────────
 //!        Transaction   begin ─ next_statement ─ get, scan, put, lock … ─ commit
 //!          │  │  └── WriteBuffer   own writes by statement number
-//!          │  └───── ReadSet       what was read, and at which snapshot
+//!          │  ├───── ReadSet       what was read, and at which snapshot
+//!          │  └───── LocalKeyspace keys of the session only: temporary tables
 //!          └──────── dyn Store     kv-embedded or kv-tikv
 //! ```
 //!
@@ -39,6 +40,7 @@
 //! - Read-set entries hold what the store returned, before own writes were laid over it, and
 //!   survive [`Transaction::rollback_to`].
 //! - Must-not-exist duties lie apart from the buffer.
+//! - Keys of a [`LocalKeyspace`] never reach the store: not as reads, locks, checks or writes.
 //! - A commit is committed, to be retried, or unknown: three types, not three messages.
 //!
 //! This crate knows no SQL and no store.
@@ -52,6 +54,7 @@ mod error;
 mod garbage;
 mod histogram;
 mod lease;
+mod local;
 mod metrics;
 mod options;
 mod reads;
@@ -67,13 +70,13 @@ mod transaction;
 mod waits;
 
 pub use batch::{BatchBuilder, ScanBatch};
-pub use buffer::SavepointId;
 pub use database::{Database, DatabaseOptions};
 pub use entry_filter::{EntryFilter, Matching};
 pub use error::{Conflict, DeadlockEdge, Error, Result, RetryReason};
 pub use garbage::Garbage;
 pub use histogram::{BOUNDS_MAX, COUNT_BOUNDS, Histogram, HistogramValues, TIME_BOUNDS};
 pub use lease::{CommitFence, SchemaLease, StoreClock};
+pub use local::LocalKeyspace;
 pub use metrics::KvMetrics;
 pub use options::{
     Isolation, LockRequest, LockStrength, LockTarget, LockWait, Record, Seq, Timestamp, TxnId,
@@ -90,5 +93,5 @@ pub use store::{
     NewKey, ReadSegment, Snapshot, Store, StoreMetrics, Write,
 };
 pub use store_metric::{StoreMetric, StoreValue};
-pub use transaction::{LockResult, SharedSnapshot, Transaction};
+pub use transaction::{LockResult, SavepointId, SharedSnapshot, Transaction};
 pub use waits::StatementWaits;

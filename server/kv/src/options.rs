@@ -1,7 +1,7 @@
 //! Small types that callers choose: isolation, transaction options, lock requests.
 
-use crate::{Key, Span};
-use std::{fmt, time::Duration};
+use crate::{Key, LocalKeyspace, Span};
+use std::{fmt, sync::Arc, time::Duration};
 
 /// How far a transaction is shielded from others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
@@ -26,6 +26,8 @@ pub struct TxnOptions {
     pub lock_timeout: Option<Duration>,
     /// The most bytes that the write buffer may hold. `None` takes the database's setting.
     pub buffer_bytes_max: Option<usize>,
+    /// The session's own keys, if it may have any.
+    pub local: Option<Arc<LocalKeyspace>>,
 }
 
 impl Default for TxnOptions {
@@ -35,6 +37,7 @@ impl Default for TxnOptions {
             read_only: false,
             lock_timeout: None,
             buffer_bytes_max: None,
+            local: None,
         }
     }
 }

@@ -10,8 +10,8 @@
 //! without own writes pass through untouched.
 
 use crate::{
-    BatchBuilder, Cursor, KeyShape, Matching, Record, Result, ScanBatch, Seq, Snapshot, Span,
-    Transaction, buffer::Overlay, key_after,
+    BatchBuilder, Cursor, KeyShape, LocalKeyspace, Matching, Record, Result, ScanBatch, Seq,
+    Snapshot, Span, Transaction, buffer::Overlay, key_after, local::LocalScan,
 };
 use std::sync::Arc;
 
@@ -121,7 +121,12 @@ impl Scanner {
         if self.done {
             return Ok(None);
         }
+        let bytes =
+            if self.request.limit_bytes == 0 { BYTES_MAX } else { self.request.limit_bytes };
         let txn = self.txn.clone();
+        if let Some(local) = txn.local_over(&self.request.span) {
+            return Ok(Some(self.next_local(local, bytes)));
+        }
         let (snapshot, mut cursor) = match self.open.take() {
             Some(open) => open,
             None => {
@@ -137,12 +142,8 @@ impl Scanner {
                 (snapshot, cursor)
             }
         };
-        let bytes =
-            if self.request.limit_bytes == 0 { BYTES_MAX } else { self.request.limit_bytes };
         let batch = txn.round_trip(cursor.next_batch(self.rows, bytes)).await?;
-        if self.request.limit_rows == 0 {
-            self.rows = (self.rows * 4).min(ROWS_MAX);
-        }
+        self.grow();
         let examined = self.examined(&batch);
         match (&self.request.matching, self.request.record) {
             (Some(matching), Record::Always { tag }) => {
@@ -151,22 +152,50 @@ impl Scanner {
             }
             (_, record) => txn.record(self.seq, &snapshot, || examined.clone(), record)?,
         }
-        let mut overlay = txn.overlay(self.seq, &examined);
+        if batch.resume.is_some() {
+            self.open = Some((snapshot, cursor));
+        }
+        Ok(Some(self.lay_own_over(batch, &examined)))
+    }
+
+    /// The next entries of the session's own keys.
+    fn next_local(&mut self, local: &LocalKeyspace, bytes: usize) -> ScanBatch {
+        let request = &self.request;
+        let batch = local.scan(&LocalScan {
+            span: &request.span,
+            reverse: request.reverse,
+            keys_only: request.keys_only,
+            shape: request.shape.as_ref(),
+            rows: self.rows,
+            bytes,
+        });
+        self.grow();
+        let examined = self.examined(&batch);
+        self.lay_own_over(batch, &examined)
+    }
+
+    /// The batches of a scan without a limit grow.
+    fn grow(&mut self) {
+        if self.request.limit_rows == 0 {
+            self.rows = (self.rows * 4).min(ROWS_MAX);
+        }
+    }
+
+    /// Own writes over what a batch has shown; the scan goes on after it.
+    fn lay_own_over(&mut self, batch: ScanBatch, examined: &Span) -> ScanBatch {
+        let mut overlay = self.txn.overlay(self.seq, examined);
         if let Some(shape) = &self.request.shape {
             overlay.ops.retain(|(key, _)| shape.gap(key).is_none());
         }
         match &batch.resume {
-            Some(rest) => {
-                self.request.span = rest.clone();
-                self.open = Some((snapshot, cursor));
-            }
+            Some(rest) => self.request.span = rest.clone(),
             None => self.done = true,
         }
         if overlay.is_empty() {
-            return Ok(Some(batch));
+            return batch;
         }
         let merged = merge(&batch, &overlay, self.request.reverse, self.request.keys_only);
-        Ok(Some(self.cut(merged)))
+        self.cut(merged)
     }
 
     /// The part of the span that the store has looked at for this batch.

@@ -18,15 +18,12 @@ use crate::transaction::{Block, Open};
 
 impl Session {
     /// Makes every check that is still owed; the error is the transaction's.
-    pub(crate) async fn check_deferred(&mut self, open: &Open) -> Result<()> {
+    pub(crate) async fn check_deferred(&mut self, open: &mut Open) -> Result<()> {
         if !has_left_checks(&open.txn) {
             return Ok(());
         }
+        let catalog = self.catalog_of(open).await?;
         let seq = open.txn.next_statement();
-        let catalog = match &open.draft {
-            Some(draft) => draft.catalog().clone(),
-            None => self.server.catalog.at(&open.txn, seq).await.map_err(from_kv)?,
-        };
         let env = self.environment(&catalog);
         let cx = self.context_in(open.txn.clone(), seq, catalog, env);
         let Err(error) = check_left(Arc::new(cx), |_| true).await else { return Ok(()) };

@@ -208,8 +208,13 @@ impl Session {
         if let Some(open) = &mut self.open {
             open.draft = draft;
         }
+        let severity = |fields: &Error| match fields.state() {
+            SqlState::Warning => Severity::Warning,
+            _ => Severity::Notice,
+        };
         let notices = notices.into_iter();
-        self.notices.extend(notices.map(|fields| Notice { severity: Severity::Notice, fields }));
+        self.notices
+            .extend(notices.map(|fields| Notice { severity: severity(&fields), fields }));
         result
     }
 
@@ -508,7 +513,10 @@ impl Session {
     async fn discard(&mut self, kind: DiscardKind) -> Result<String> {
         match kind {
             DiscardKind::Plans => return Ok("DISCARD PLANS".to_owned()),
-            DiscardKind::Temp => return Ok("DISCARD TEMP".to_owned()),
+            DiscardKind::Temp => {
+                self.discard_temporary().await?;
+                return Ok("DISCARD TEMP".to_owned());
+            }
             DiscardKind::Sequences => {
                 self.shared.sequences.lock().clear();
                 return Ok("DISCARD SEQUENCES".to_owned());
@@ -523,6 +531,7 @@ impl Session {
         }
         self.portals.clear();
         self.note_cursors();
+        self.discard_temporary().await?;
         self.prepared.clear();
         self.note_prepared();
         self.shared.sequences.lock().clear();

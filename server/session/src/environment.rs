@@ -47,11 +47,12 @@ impl Environment for StatementEnvironment {
 
     fn search_path(&self, implicit: bool) -> Vec<String> {
         let CatalogLookup { catalog, path } = &*self.lookup;
-        let exists = |name: &&str| {
-            braid_catalog::is_virtual_schema(name)
-                || catalog.schema_by_name(path.database, name).is_some()
+        let existing = |name: &str| match braid_catalog::is_virtual_schema(name) {
+            true => Some(name.to_owned()),
+            // `pg_temp` goes by its own name.
+            false => catalog.schema_by_name(path.database, name).map(|schema| schema.name.clone()),
         };
-        path.names(implicit).filter(exists).map(str::to_owned).collect()
+        path.names(implicit).filter_map(existing).collect()
     }
 
     fn setting(&self, name: &str) -> Option<String> {

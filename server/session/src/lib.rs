@@ -62,6 +62,7 @@ mod show;
 mod simple;
 mod skeleton;
 mod snapshots;
+mod temporary;
 mod text;
 mod transaction;
 

@@ -38,6 +38,9 @@ impl Session {
     /// The newest catalog where that is known without a look at the store, for the first statement
     /// of an implicit transaction.
     fn standing(&self) -> Option<Standing> {
+        if !self.temporary.is_empty() {
+            return None;
+        }
         let is_first = |open: &Open| open.statements <= 1 && open.draft.is_none();
         let is_first = self.block == Block::None && self.open.as_ref().is_none_or(is_first);
         is_first.then(|| self.server.catalog.standing()).flatten()

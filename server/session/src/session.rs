@@ -24,6 +24,7 @@ use crate::replay::Replay;
 use crate::server::{Permit, Server};
 use crate::settings::{Active, Settings, is_identity, settings};
 use crate::shared::{Modes, Shared, State};
+use crate::temporary::Temporary;
 use crate::transaction::{Block, BlockState, Open};
 
 /// The state of a session as ReadyForQuery tells it.
@@ -86,6 +87,7 @@ pub struct Session {
     pub(crate) replay: Replay,
     pub(crate) group: GroupState,
     pub(crate) notices: Vec<Notice>,
+    pub(crate) temporary: Temporary,
     derived: Derived,
     reported: Vec<String>,
     reported_changes: u64,
@@ -162,6 +164,7 @@ impl Session {
             replay: Replay::default(),
             group,
             notices: Vec::new(),
+            temporary: Temporary::new(),
             derived,
             reported: Vec::new(),
             reported_changes: 0,
@@ -317,6 +320,7 @@ impl Session {
 impl Drop for Session {
     fn drop(&mut self) {
         self.shared.entry.queue.abort();
+        self.forget_temporary();
         self.shared.advisory.end_session();
         self.server.hub.leave(&self.shared.inbox);
         self.server.forget(self.shared.entry.pid);

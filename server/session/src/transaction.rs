@@ -89,7 +89,9 @@ impl Session {
     }
 
     fn begin_kv(&mut self) -> Open {
-        let lock_timeout = self.active().lock_timeout;
+        let active = self.active();
+        let lock_timeout = active.lock_timeout;
+        self.temporary.keys.set_bytes_max(active.temporary_bytes_max);
         let modes = self.modes();
         // A savepoint from before READ ONLY may be rolled back to: then it can write again.
         let is_read_only = modes.read_only
@@ -104,6 +106,7 @@ impl Session {
             },
             read_only: is_read_only,
             lock_timeout,
+            local: Some(self.temporary.keys.clone()),
             ..TxnOptions::default()
         };
         let txn = self.server.kv.begin(options);
@@ -150,7 +153,9 @@ impl Session {
         let (server, entry) = (self.server.clone(), self.shared.entry.clone());
         let deadline = self.deadline();
         let open = self.ensure_open();
-        if let Some(draft) = &open.draft {
+        if let Some(draft) = &open.draft
+            && draft.is_locked()
+        {
             return Ok(draft.catalog().clone());
         }
         // The first wait for the store: it may be away. Before a statement runs nobody else looks
@@ -162,12 +167,13 @@ impl Session {
                 None => std::future::pending().await,
             }
         };
-        tokio::select! {
+        let shared = tokio::select! {
             biased;
             catalog = server.catalog.at(&open.txn, seq) => catalog.map_err(from_kv),
             error = entry.cancel.stopped(), if running => Err(error),
             () = late, if !running => Err(server.statement_timeout()),
-        }
+        }?;
+        Ok(self.over_shared(shared))
     }
 
     /// 25P02 in a failed block, 25000 in a released one.
@@ -355,12 +361,12 @@ impl Session {
         if token.is_some() {
             self.ensure_open();
         }
-        let Some(open) = self.open.take() else {
+        let Some(mut open) = self.open.take() else {
             self.shared.state.lock().settings.commit();
             self.finished();
             return Ok(());
         };
-        let (open, result) = match self.commit_kv(&open, token, keep_locks).await {
+        let (open, result) = match self.commit_kv(&mut open, token, keep_locks).await {
             Err(error) => self.commit_again(open, token, error).await,
             Ok(()) => (Some(open), Ok(())),
         };
@@ -369,6 +375,9 @@ impl Session {
         }
         match &result {
             Ok(()) => {
+                if let Some(open) = &open {
+                    self.keep_temporary(open);
+                }
                 self.shared.state.lock().settings.commit();
                 self.finished();
             }
@@ -387,16 +396,17 @@ impl Session {
 
     pub(crate) async fn commit_kv(
         &mut self,
-        open: &Open,
+        open: &mut Open,
         token: Option<Token>,
         keep_locks: bool,
     ) -> Result<()> {
+        self.check_deferred(open).await?;
+        self.end_temporary(open).await?;
         let mut pending: Option<PendingChange> = None;
         if let Some(draft) = &open.draft {
             let seq = open.txn.next_statement();
             pending = draft.flush(&self.server.catalog, &open.txn, seq).await.map_err(from_kv)?;
         }
-        self.check_deferred(open).await?;
         if let Some(token) = token {
             self.shared.record_token(&open.txn, token).await?;
         }
@@ -451,6 +461,7 @@ impl Session {
         self.shared.exports.lock().clear();
         self.block_state.snapshot = None;
         self.portals.retain(|_, portal| portal.is_held());
+        self.retain_temporary_sequences();
         self.note_cursors();
         self.group.end();
         self.block_state.constraints = Arc::default();

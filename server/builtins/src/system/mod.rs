@@ -1,7 +1,7 @@
 //! Functions about the session, the catalog and privileges, as drivers and psql call them.
 //!
 //! What exists only to please a client answers what a server without that feature would: no
-//! recovery, no temporary schemas, no tablespaces, one encoding.
+//! recovery, no tablespaces, one encoding.
 
 mod acl;
 mod catalog;

@@ -101,7 +101,11 @@ pub(super) fn register(registry: &mut Registry) {
     registry.add("pg_notification_queue_usage() -> float8 volatile", |c| {
         Ok(Datum::Float(c.env.notification_queue_usage()))
     });
-    registry.add("pg_my_temp_schema() -> oid stable", |_| Ok(Datum::Int(0)));
+    registry.add("pg_my_temp_schema() -> oid stable", |c| {
+        let own = c.env.lookup().schema_oid("pg_temp");
+        Ok(Datum::Int(own.map_or(0, i64::from)))
+    });
+    // The schemas of other sessions cannot be seen.
     registry.add("pg_is_other_temp_schema(oid) -> bool stable", |_| Ok(Datum::Bool(false)));
     registry.add("pg_trigger_depth() -> int4 stable", |_| Ok(Datum::Int(0)));
     register_specials(registry);

@@ -4,7 +4,7 @@ use braid_types::{Datum, Result, Row, SqlType};
 
 use super::registry::{RowsOf, VirtualContext, virtual_schemas, virtual_tables};
 use super::sheet::{Sheet, int, optional, text, yes_no};
-use crate::{Object, ROOT, TABLE_PRIVILEGES};
+use crate::{Object, ROOT, TABLE_PRIVILEGES, is_temporary};
 
 pub(super) fn rows_of(name: &str) -> Option<RowsOf> {
     Some(match name {
@@ -43,7 +43,7 @@ fn tables(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
     ];
     let mut sheet = Sheet::new("information_schema.tables", &columns);
     let mut add = |schema: &str, name: &str, kind: &str| {
-        let is_table = kind == "BASE TABLE";
+        let is_table = kind != "VIEW";
         sheet.push([
             database(cx),
             text(schema),
@@ -55,7 +55,8 @@ fn tables(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
     };
     for table in cx.catalog.tables_of(cx.path.database) {
         if may_see(cx, Object::Table(table)) {
-            add(&cx.catalog.schema_name(table.schema), &table.name, "BASE TABLE");
+            let kind = if is_temporary(table.id) { "LOCAL TEMPORARY" } else { "BASE TABLE" };
+            add(&cx.catalog.schema_name(table.schema), &table.name, kind);
         }
     }
     for view in cx.catalog.views_of(cx.path.database) {

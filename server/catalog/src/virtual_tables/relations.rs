@@ -5,7 +5,9 @@ use braid_types::{Datum, Result, Row, SqlType};
 
 use super::registry::{RowsOf, VirtualContext, virtual_schemas, virtual_tables};
 use super::sheet::{Sheet, acl_items, count, flag, int, letter, optional, text};
-use crate::{Id, Index, Object, ROOT, Sequence, Table, VirtualTable, placed_index_definition};
+use crate::{
+    Id, Index, Object, ROOT, Sequence, Table, VirtualTable, is_temporary, placed_index_definition,
+};
 
 pub(super) fn rows_of(name: &str) -> Option<RowsOf> {
     Some(match name {
@@ -49,7 +51,8 @@ struct ClassRow {
     has_index: bool,
     has_rules: bool,
     has_triggers: bool,
-    unlogged: bool,
+    /// `relpersistence`.
+    persistence: &'static str,
     acl: Option<Vec<String>>,
 }
 
@@ -69,7 +72,7 @@ impl ClassRow {
             has_index: false,
             has_rules: false,
             has_triggers: false,
-            unlogged: false,
+            persistence: if is_temporary(oid) { "t" } else { "p" },
             acl: None,
         }
     }
@@ -80,7 +83,9 @@ impl ClassRow {
         let known = cx.catalog.statistics_shared().is_known(table.id);
         let mut row = ClassRow::new(table.id, &table.name, table.schema, table.owner, 'r', columns);
         row.am = HEAP;
-        row.unlogged = table.unlogged;
+        if table.unlogged {
+            row.persistence = "u";
+        }
         row.checks = table.checks.len();
         row.rows = known.then_some(statistics.rows);
         row.bytes = if known { statistics.rows.saturating_mul(statistics.row_bytes) } else { 0 };
@@ -94,7 +99,9 @@ impl ClassRow {
         let columns = index.keys.len() + index.storing.len();
         let mut row = ClassRow::new(index.id, &index.name, table.schema, table.owner, 'i', columns);
         row.am = BTREE;
-        row.unlogged = table.unlogged;
+        if table.unlogged {
+            row.persistence = "u";
+        }
         row
     }
 
@@ -127,7 +134,9 @@ fn class_rows(cx: &VirtualContext<'_>) -> Vec<ClassRow> {
         let mut row = ClassRow::new(sequence.id, name, schema, owner, 'S', 3);
         row.rows = Some(1);
         let owner_table = sequence.owned_by.and_then(|(table, _)| catalog.table(table));
-        row.unlogged = owner_table.is_some_and(|table| table.unlogged);
+        if owner_table.is_some_and(|table| table.unlogged) {
+            row.persistence = "u";
+        }
         row.acl = catalog.acl(Object::Sequence(sequence));
         rows.push(row);
     }
@@ -184,7 +193,7 @@ fn pg_class(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
             Datum::Float(rows),
             int(0),
             flag(row.has_index),
-            text(if row.unlogged { "u" } else { "p" }),
+            text(row.persistence),
             letter(row.kind),
             count(row.columns),
             count(row.checks),

@@ -67,10 +67,10 @@ fn index(id: Id, number: IndexNumber, name: &str, column: ColumnId) -> Index {
 
 fn table(draft: &mut Draft, name: &str) -> Table {
     let schema = draft.catalog().schema_by_name(DEFAULT_DATABASE, "public").unwrap().id;
-    let id = draft.allocate_id();
-    let (primary, second) = (draft.allocate_id(), draft.allocate_id() + 1);
-    draft.allocate_id();
-    let check = draft.allocate_id();
+    let id = draft.allocate_id(0);
+    let (primary, second) = (draft.allocate_id(0), draft.allocate_id(0) + 1);
+    draft.allocate_id(0);
+    let check = draft.allocate_id(0);
     Table {
         id,
         data_id: id,
@@ -80,6 +80,7 @@ fn table(draft: &mut Draft, name: &str) -> Table {
         name: name.to_owned(),
         owner: ROOT,
         unlogged: false,
+        on_commit: OnCommit::Preserve,
         columns: vec![column(1, "a", SqlType::Int8), column(2, "b", SqlType::Varchar(Some(5)))],
         next_column: 3,
         primary: index(primary, 1, &format!("{name}_pkey"), 1),
@@ -110,7 +111,7 @@ fn table(draft: &mut Draft, name: &str) -> Table {
 fn sequence(draft: &mut Draft, name: &str) -> Sequence {
     let schema = draft.catalog().schema_by_name(DEFAULT_DATABASE, "public").unwrap().id;
     Sequence {
-        id: draft.allocate_id(),
+        id: draft.allocate_id(0),
         database: DEFAULT_DATABASE,
         schema,
         name: name.to_owned(),
@@ -341,9 +342,9 @@ async fn privileges_of_owners_public_and_members() {
     let cache = CatalogCache::new();
     let (mut user, mut group) = (0, 0);
     change(&kv, &cache, |draft| {
-        group = draft.allocate_id();
+        group = draft.allocate_id(0);
         draft.put_role(Role::new(group, "g"));
-        user = draft.allocate_id();
+        user = draft.allocate_id(0);
         let mut role = Role::new(user, "u");
         role.member_of = vec![group];
         draft.put_role(role);
@@ -560,7 +561,7 @@ async fn every_catalog_view_gives_rows_of_its_columns() {
     change(&kv, &cache, |draft| {
         let parent = table(draft, "p");
         let mut child = table(draft, "c");
-        let id = draft.allocate_id();
+        let id = draft.allocate_id(0);
         child.foreign_keys.push(ForeignKey {
             id,
             name: "c_b_fkey".to_owned(),
@@ -585,7 +586,7 @@ async fn every_catalog_view_gives_rows_of_its_columns() {
         child.columns[0].owned_sequence = Some(owned.id);
         draft.put_sequence(owned);
         let view = View {
-            id: draft.allocate_id(),
+            id: draft.allocate_id(0),
             database: DEFAULT_DATABASE,
             schema: parent.schema,
             name: "v".to_owned(),

@@ -272,8 +272,7 @@ pub(super) async fn compute_column(
         let mut reader = cx.reader(old);
         while let Some(rows) = reader.next().await? {
             for _ in rows {
-                let value = cx.exec.sequences.nextval(&sequence).await;
-                values.push(value.map_err(super::sequence::from_sequence)?);
+                values.push(cx.exec.nextval(&sequence).await?);
             }
         }
         let mut values = values.into_iter();

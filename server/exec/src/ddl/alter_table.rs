@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use braid_catalog::{ColumnId, Index, Object, Relation, StoredDatum, Table};
+use braid_catalog::{ColumnId, Index, Object, Relation, StoredDatum, Table, is_temporary};
 use braid_sql::ast::{
     AlterAction, AlterTable, ColumnDef, DropBehavior, TableConstraint, TableConstraintKind,
 };
@@ -85,6 +85,12 @@ async fn apply(cx: &mut DdlContext<'_>, table: Arc<Table>, action: &AlterAction)
 
 /// SET LOGGED and UNLOGGED. A permanent table cannot point at one that is not.
 fn set_logged(cx: &mut DdlContext<'_>, table: &Arc<Table>, logged: bool) -> Result<()> {
+    if is_temporary(table.id) {
+        let name = &table.name;
+        let message =
+            format!("cannot change logged status of table \"{name}\" because it is temporary");
+        return Err(Error::new(SqlState::InvalidTableDefinition, message));
+    }
     let catalog = cx.catalog();
     let (own, kind, other) = match logged {
         true => ("logged", "unlogged", table.foreign_keys.iter().map(|key| key.parent).collect()),

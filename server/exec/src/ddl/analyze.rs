@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 
-use braid_catalog::{Object, Relation, Table, TableStatistics};
+use braid_catalog::{Object, Relation, Table, TableStatistics, is_temporary};
 use braid_kv::TxnOptions;
 use braid_sql::ast::ObjectName;
 use braid_types::Result;
@@ -42,6 +42,10 @@ pub(super) async fn run(cx: &mut DdlContext<'_>, names: &[ObjectName]) -> Result
     }
     for table in tables {
         let statistics = count(cx, &table).await?;
+        if is_temporary(table.id) {
+            cx.catalog().statistics_shared().set(table.id, statistics);
+            continue;
+        }
         let kv = cx.txn().database();
         cx.cache.save_statistics(kv, table.id, statistics).await.map_err(from_kv)?;
     }
@@ -50,7 +54,11 @@ pub(super) async fn run(cx: &mut DdlContext<'_>, names: &[ObjectName]) -> Result
 
 async fn count(cx: &DdlContext<'_>, table: &Arc<Table>) -> Result<TableStatistics> {
     let options = TxnOptions { read_only: true, ..TxnOptions::default() };
-    let txn = cx.txn().database().begin(options);
+    // What other transactions cannot see is not counted, except in temporary tables.
+    let txn = match is_temporary(table.id) {
+        true => cx.txn().clone(),
+        false => cx.txn().database().begin(options),
+    };
     let seq = txn.next_statement();
     let mut reader = TableReader::new(&txn, seq, table, None);
     let hasher = RandomState::new();
@@ -68,7 +76,9 @@ async fn count(cx: &DdlContext<'_>, table: &Arc<Table>) -> Result<TableStatistic
             }
         }
     }
-    txn.rollback().await;
+    if !Arc::ptr_eq(&txn, cx.txn()) {
+        txn.rollback().await;
+    }
     let sampled = rows_read.min(SAMPLE_ROWS);
     let scale = |seen: &HashSet<u64>| {
         let seen = seen.len() as u64;

@@ -314,7 +314,7 @@ impl DdlContext<'_> {
             let column = Some(found.name.as_str());
             choose_relation_name(&catalog, table.schema, &table.name, column, "seq", &taken)
         });
-        let id = self.draft()?.allocate_id();
+        let id = self.draft()?.allocate_id(table.id);
         let mut sequence = Sequence::fresh(id, table, &name, found.ty.clone());
         sequence.owned_by = Some((table.id, column));
         if let Some((_, options)) = identity {

@@ -215,8 +215,11 @@ impl DdlContext<'_> {
         if spec.constraint {
             check_constraint_name(table, &name)?;
         }
-        let id = self.draft()?.allocate_id();
-        let constraint = if spec.constraint { Some(self.draft()?.allocate_id()) } else { None };
+        let id = self.draft()?.allocate_id(table.id);
+        let constraint = match spec.constraint {
+            true => Some(self.draft()?.allocate_id(table.id)),
+            false => None,
+        };
         let number = if spec.primary { 1 } else { table.next_index };
         let index = Index {
             id,
@@ -270,7 +273,7 @@ impl DdlContext<'_> {
             }
             None => choose_constraint_name(table, column.or(single.as_deref()), "check"),
         };
-        let id = self.draft()?.allocate_id();
+        let id = self.draft()?.allocate_id(table.id);
         table.checks.push(Check { id, name, expr, columns, comment: None });
         Ok(())
     }

@@ -53,11 +53,24 @@ impl DdlContext<'_> {
 
     /// Locks the catalog and opens the draft, if that has not been done.
     pub(super) async fn open(&mut self) -> Result<()> {
-        if self.draft.is_none() {
-            let draft = self.cache.draft(&self.exec.txn, self.exec.seq).await;
-            *self.draft = Some(draft.map_err(from_kv)?);
+        if self.draft.as_ref().is_some_and(Draft::is_locked) {
+            return Ok(());
         }
+        let known = self.catalog();
+        let draft = self.cache.draft(&self.exec.txn, self.exec.seq).await;
+        let mut draft = draft.map_err(from_kv)?.with_temporary_of(&known);
+        if let Some(before) = &self.draft {
+            draft = draft.with_emptied_of(before);
+        }
+        *self.draft = Some(draft);
         Ok(())
+    }
+
+    /// Opens a draft in which only temporary objects may be changed, if none is open.
+    pub(super) fn open_temporary(&mut self) {
+        if self.draft.is_none() {
+            *self.draft = Some(Draft::of_temporary(self.exec.catalog.clone()));
+        }
     }
 
     /// The draft; it is open while a statement runs.

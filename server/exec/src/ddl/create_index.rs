@@ -127,7 +127,7 @@ fn add(
 
 /// Inside of a transaction block: filled by the transaction itself.
 pub(super) async fn run(cx: &mut DdlContext<'_>, create: &CreateIndex) -> Result<()> {
-    if create.concurrently {
+    if create.concurrently && !cx.implicit {
         let message = "CREATE INDEX CONCURRENTLY cannot run inside a transaction block";
         return Err(Error::new(SqlState::ActiveSqlTransaction, message));
     }

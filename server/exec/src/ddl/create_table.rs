@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use braid_catalog::{Column, ColumnId, Id, Index, IndexKey, IndexState, StoredExpr, Table};
+use braid_catalog::{
+    Column, ColumnId, Id, Index, IndexKey, IndexState, OnCommit, StoredExpr, Table, is_temporary,
+};
 use braid_sql::ast::{
     self, CreateTable, CreateTableLike, Insert, InsertSource, ObjectName, Query, Returning,
     Statement, TableConstraintKind,
@@ -22,7 +24,13 @@ const ROWID: ColumnId = ColumnId::MAX;
 
 pub(super) async fn run(cx: &mut DdlContext<'_>, create: &CreateTable) -> Result<String> {
     check_supported(create)?;
-    let (schema, name) = cx.target(&create.name)?;
+    cx.warn_of_global(create.global);
+    let (schema, name) = cx.target_of(&create.name, create.temporary)?;
+    if create.unlogged && is_temporary(schema.id) {
+        let message = "only temporary relations may be created in temporary schemas";
+        return Err(Error::new(SqlState::InvalidTableDefinition, message));
+    }
+    let on_commit = on_commit(create, is_temporary(schema.id))?;
     if cx.catalog().named(schema.id, &name).is_some() {
         if !create.if_not_exists {
             return Err(duplicate(&name));
@@ -33,9 +41,10 @@ pub(super) async fn run(cx: &mut DdlContext<'_>, create: &CreateTable) -> Result
         return Ok(tag.to_owned());
     }
     let owner = cx.user();
-    let id = cx.draft()?.allocate_id();
+    let id = cx.draft()?.allocate_id(schema.id);
     let mut table = empty_table(id, schema.database, schema.id, &name, owner);
     table.unlogged = create.unlogged;
+    table.on_commit = on_commit;
     if let Some(query) = &create.as_query {
         return create_as(cx, create, table, query).await;
     }
@@ -48,13 +57,24 @@ fn check_supported(create: &CreateTable) -> Result<()> {
     let not_yet = |what: &str| {
         Err(Error::new(SqlState::FeatureNotSupported, format!("{what} not supported yet")))
     };
-    if create.temporary {
-        return not_yet("temporary tables are");
-    }
     if create.interleave.is_some() && create.as_query.is_some() {
         return not_yet("INTERLEAVE in CREATE TABLE AS is");
     }
     Ok(())
+}
+
+/// ON COMMIT; 42P16 for a permanent table.
+fn on_commit(create: &CreateTable, is_temporary: bool) -> Result<OnCommit> {
+    let Some(written) = create.on_commit else { return Ok(OnCommit::Preserve) };
+    if !is_temporary {
+        let message = "ON COMMIT can only be used on temporary tables";
+        return Err(Error::new(SqlState::InvalidTableDefinition, message));
+    }
+    Ok(match written {
+        "drop" => OnCommit::Drop,
+        "delete rows" => OnCommit::Delete,
+        _ => OnCommit::Preserve,
+    })
 }
 
 /// A table without columns; its primary key is to be set.
@@ -69,6 +89,7 @@ fn empty_table(id: Id, database: Id, schema: Id, name: &str, owner: Id) -> Table
         name: name.to_owned(),
         owner,
         unlogged: false,
+        on_commit: OnCommit::Preserve,
         columns: Vec::new(),
         next_column: 1,
         primary: Index {
@@ -214,7 +235,7 @@ pub(super) fn add_rowid(cx: &mut DdlContext<'_>, table: &mut Table) -> Result<()
         missing: None,
         comment: None,
     });
-    table.primary.id = cx.draft()?.allocate_id();
+    table.primary.id = cx.draft()?.allocate_id(table.id);
     table.primary.name = format!("{}_rowid", table.name);
     table.primary.keys = vec![IndexKey { column: ROWID, descending: false, nulls_opposed: false }];
     Ok(())
@@ -341,20 +362,21 @@ async fn create_as(
         push_column(&mut table, name, ty, true)?;
     }
     add_rowid(cx, &mut table)?;
+    let name = cx.qualified_name(table.schema, &table.name);
     cx.draft()?.put_table(table);
     if create.with_no_data {
         return Ok("CREATE TABLE AS".to_owned());
     }
-    let rows = insert_query(cx, &create.name, query).await?;
+    let rows = insert_query(cx, name, query).await?;
     Ok(format!("SELECT {rows}"))
 }
 
 /// Runs `INSERT INTO table query` with the transaction's own catalog.
-async fn insert_query(cx: &DdlContext<'_>, table: &ObjectName, query: &Query) -> Result<u64> {
+async fn insert_query(cx: &DdlContext<'_>, table: ObjectName, query: &Query) -> Result<u64> {
     let insert = Insert {
         with: None,
         upsert: false,
-        table: table.clone(),
+        table,
         alias: None,
         columns: Vec::new(),
         overriding: None,

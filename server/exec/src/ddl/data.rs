@@ -299,7 +299,7 @@ impl DdlContext<'_> {
     ) -> Result<()> {
         refuse_rewrite(old)?;
         self.block_writers(old).await?;
-        new.data_id = self.draft()?.allocate_id();
+        new.data_id = self.draft()?.allocate_id(new.id);
         let shape = Arc::new(new.clone());
         let layout = TableRows::new(&shape);
         let mut writers = Vec::new();

@@ -61,8 +61,8 @@ pub(super) fn create(cx: &mut DdlContext<'_>, create: &CreateDatabase) -> Result
         return Ok(());
     }
     check_name(cx, &name)?;
-    let id = cx.draft()?.allocate_id();
-    let public = cx.draft()?.allocate_id();
+    let id = cx.draft()?.allocate_id(0);
+    let public = cx.draft()?.allocate_id(0);
     let grants = Database::first_grants();
     let settings = Vec::new();
     cx.draft()?.put_database(Database { id, name, owner, grants, settings, comment: None });

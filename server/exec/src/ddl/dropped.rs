@@ -9,7 +9,7 @@
 //! Rule: nothing is destroyed before [`braid_kv::Garbage::collect`] has come past the moment at
 //! which the note was seen.
 
-use braid_catalog::{Dropped, dropped_ranges};
+use braid_catalog::{Dropped, dropped_ranges, temporary_span};
 use braid_kv::{Database, Garbage, Seq, Span, Timestamp, Transaction, TxnOptions};
 use braid_types::Result;
 
@@ -22,8 +22,9 @@ const RANGES_MAX: usize = 64;
 
 /// A range that nobody is to use any more goes, with this transaction or later.
 pub(super) fn drop_range(txn: &Transaction, seq: Seq, range: &Dropped) -> Result<()> {
-    if txn.database().store().locks_spans() {
-        return txn.delete_span(seq, range.span()).map_err(from_kv);
+    let span = range.span();
+    if txn.database().store().locks_spans() || temporary_span().contains_span(&span) {
+        return txn.delete_span(seq, span).map_err(from_kv);
     }
     range.note(txn, seq).map_err(from_kv)?;
     txn.leave_span(seq, range.span()).map_err(from_kv)

@@ -9,6 +9,7 @@ use braid_types::{Error, Result, SqlState, SqlType};
 use super::DdlContext;
 use super::constraints::{check_constraint_name, choose_constraint_name};
 use super::lookup::{folded, parts};
+use super::temporary::check_same_lifetime;
 
 fn action(written: ReferenceAction) -> ForeignKeyAction {
     match written {
@@ -126,6 +127,7 @@ impl DdlContext<'_> {
             error
         })?;
         self.catalog().check(self.user(), Object::Table(&parent), "REFERENCES")?;
+        check_same_lifetime(table, &parent)?;
         if parent.unlogged && !table.unlogged {
             let message = "constraints on permanent tables may reference only permanent tables";
             return Err(Error::new(SqlState::InvalidTableDefinition, message));
@@ -199,7 +201,7 @@ impl DdlContext<'_> {
             .filter_map(|(id, parent_id)| Some((table.column(*id)?, parent.column(*parent_id)?)))
             .collect();
         check_types(&name, &pairs)?;
-        let id = self.draft()?.allocate_id();
+        let id = self.draft()?.allocate_id(table.id);
         table.foreign_keys.push(ForeignKey {
             id,
             name,

@@ -14,9 +14,7 @@
 
 use std::sync::Arc;
 
-use braid_catalog::{
-    Ancestor, Dropped, ForeignKeyAction, Id, Index, IndexNumber, Interleaving, Object, Table,
-};
+use braid_catalog::{Ancestor, Dropped, ForeignKeyAction, Id, Index, IndexNumber, Interleaving, Object, Table, is_temporary};
 use braid_kv::{ScanRequest, Seq, Transaction};
 use braid_sql::ast::{self, Interleave, InterleaveKind, MatchKind, ReferenceAction};
 use braid_types::{Error, Result, SqlState};
@@ -175,6 +173,9 @@ impl DdlContext<'_> {
         clause: &Interleave,
     ) -> Result<()> {
         let parent = self.interleave_parent(table, clause)?;
+        if is_temporary(table.id) || is_temporary(parent.id) {
+            return Err(Error::unsupported("INTERLEAVE of temporary tables"));
+        }
         let foreign_key = self.check_clause(table, number, clause, &parent)?;
         let interleaving = Interleaving { above: way_down(&parent), foreign_key };
         let owned = std::iter::once(&mut table.primary).chain(&mut table.indexes);
@@ -344,7 +345,7 @@ impl DdlContext<'_> {
 
     /// Gives a table's data a new place; there is none yet, neither its own nor below its rows.
     fn replace_data(&mut self, id: Id) -> Result<()> {
-        let data_id = self.draft()?.allocate_id();
+        let data_id = self.draft()?.allocate_id(id);
         let catalog = self.catalog();
         let Some(table) = catalog.table(id) else { return Ok(()) };
         for (below, number) in catalog.interleaved_below(table) {

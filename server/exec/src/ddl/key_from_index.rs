@@ -68,7 +68,7 @@ pub(super) fn use_index(
     name: Option<String>,
 ) -> Result<()> {
     let mut changed = Table::clone(table);
-    let constraint = cx.draft()?.allocate_id();
+    let constraint = cx.draft()?.allocate_id(table.id);
     for index in changed.indexes.iter_mut().filter(|index| index.number == number) {
         index.constraint = Some(constraint);
         if let Some(name) = &name {

@@ -8,7 +8,8 @@
 //! What it does not do: bind expressions (`plan`), encode rows ([`crate::rows`]).
 //!
 //! Rules that must always hold:
-//! - the catalog's version key is locked before anything is looked up, so that DDL queues;
+//! - the catalog's version key is locked before anything is looked up, so that DDL queues, unless
+//!   the statement concerns temporary objects only;
 //! - a statement that fails leaves the draft as it was;
 //! - names of one schema stay unique, and nothing is dropped that something else needs.
 
@@ -44,6 +45,7 @@ mod run;
 mod schema;
 mod scram;
 mod sequence;
+mod temporary;
 mod truncate;
 mod unfinished;
 mod validate_rows;
@@ -54,4 +56,5 @@ pub use dropped::{destroy_dropped_ranges, mark_dropped_ranges};
 pub use left_over::remove_left_over;
 pub use run::{is_ddl, run};
 pub use scram::scram_secret;
+pub use temporary::has_on_commit;
 pub use unfinished::{Gone, TakenOver, go_on, remove_unfinished, take_over, who_is_gone};

@@ -97,7 +97,7 @@ fn add_twin(
         return Err(Error::internal("an index has vanished"));
     };
     check_movable(cx, &table, &index, clause.is_some())?;
-    let id = cx.draft()?.allocate_id();
+    let id = cx.draft()?.allocate_id(table.id);
     let name = choose_relation_name(&cx.catalog(), table.schema, &index.name, None, "moving", &[]);
     let new_number = table.next_index;
     table.next_index += 1;

@@ -1,7 +1,7 @@
 //! ALTER … RENAME, SET SCHEMA, OWNER TO.
 
 use braid_catalog::{
-    DATABASE_OWNER, Id, Object, Relation, Schema, Sequence, StoredExpr, Table, View,
+    DATABASE_OWNER, Id, Object, Relation, Schema, Sequence, StoredExpr, Table, View, is_temporary,
     is_virtual_schema,
 };
 use braid_sql::ast::{AlterTarget, Ident, ObjectName, Rename, RenameKind};
@@ -180,6 +180,10 @@ fn constraint(cx: &mut DdlContext<'_>, found: &Relation, from: &str, to: &str) -
 
 fn set_schema(cx: &mut DdlContext<'_>, found: &Relation, schema: &str) -> Result<()> {
     let schema = cx.schema(schema)?;
+    if is_temporary(schema.id) != is_temporary(found.oid()) {
+        let message = "cannot move objects into or out of temporary schemas";
+        return Err(Error::new(SqlState::FeatureNotSupported, message));
+    }
     cx.catalog().check(cx.user(), Object::Schema(&schema), "CREATE")?;
     let (old, _) = cx.catalog().schema_of(found);
     if old == schema.id {

@@ -127,7 +127,7 @@ pub(super) fn create(cx: &mut DdlContext<'_>, create: &CreateUser) -> Result<()>
         return Ok(());
     }
     check_role_name(cx, &name)?;
-    let id = cx.draft()?.allocate_id();
+    let id = cx.draft()?.allocate_id(0);
     let mut role = Role::new(id, &name);
     role.login = create.is_user;
     let members = apply(cx, &mut role, &create.options)?;

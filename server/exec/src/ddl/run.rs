@@ -48,6 +48,7 @@ pub fn is_ddl(statement: &Statement) -> bool {
 pub async fn run(statement: &Statement, cx: &mut DdlContext<'_>) -> Result<String> {
     if let Statement::CreateIndex(create) = statement
         && cx.implicit
+        && !cx.names_temporary(&create.table)
     {
         // What it has announced it has to take back, so it minds the cancellation itself.
         return create_index::run_alone(cx, create).await.map(|()| "CREATE INDEX".to_owned());
@@ -55,18 +56,21 @@ pub async fn run(statement: &Statement, cx: &mut DdlContext<'_>) -> Result<Strin
     if let Statement::AlterTable(alter) = statement
         && cx.implicit
         && relocate::is_move(alter)
+        && !cx.names_temporary(&alter.name)
     {
         return relocate::run(cx, alter).await.map(|()| "ALTER TABLE".to_owned());
     }
     if let Statement::AlterIndex(alter) = statement
         && cx.implicit
         && alter.action != AlterIndexAction::Options
+        && !cx.names_temporary(&alter.name)
     {
         return move_index::run(cx, alter).await.map(|()| "ALTER INDEX".to_owned());
     }
     if let Statement::AlterTable(alter) = statement
         && cx.implicit
         && !cx.txn().is_read_only()
+        && !cx.names_temporary(&alter.name)
         && validate_rows::is_alone(alter)
         && validate_rows::run(cx, alter).await?
     {
@@ -92,7 +96,11 @@ async fn run_in_transaction(statement: &Statement, cx: &mut DdlContext<'_>) -> R
         }
         return Ok("VACUUM".to_owned());
     }
-    cx.open().await?;
+    if cx.is_of_temporary(statement) {
+        cx.open_temporary();
+    } else {
+        cx.open().await?;
+    }
     let before = cx.draft.clone();
     let mut result = dispatch(statement, cx).await;
     if result.is_ok()

@@ -30,7 +30,7 @@ pub(super) fn create(cx: &mut DdlContext<'_>, create: &CreateSchema) -> Result<(
         return Ok(());
     }
     check_schema_name(cx, &name)?;
-    let id = cx.draft()?.allocate_id();
+    let id = cx.draft()?.allocate_id(0);
     let schema = Schema { id, database, name, owner, grants: Vec::new(), comment: None };
     cx.draft()?.put_schema(schema);
     Ok(())

@@ -1,13 +1,12 @@
 //! CREATE and ALTER SEQUENCE, and the options that identity columns share with them.
 
-use braid_catalog::{Object, Relation, Sequence, SequenceError, fresh_counter};
+use braid_catalog::{Object, Relation, Sequence, fresh_counter};
 use braid_plan::sql_type_of;
 use braid_sql::ast::{AlterSequence, CreateSequence, ObjectName, ObjectNamePart, SequenceOption};
 use braid_types::{Error, Result, SqlState, SqlType};
 
 use super::DdlContext;
 use super::lookup::{duplicate, parts, undefined_column, wrong_kind};
-use crate::from_kv;
 
 /// The smallest and largest value of a sequence's type.
 pub(super) fn bounds(ty: &SqlType) -> (i64, i64) {
@@ -18,24 +17,13 @@ pub(super) fn bounds(ty: &SqlType) -> (i64, i64) {
     }
 }
 
-/// A sequence's failure as the client sees it.
-pub(super) fn from_sequence(error: SequenceError) -> Error {
-    match error {
-        SequenceError::Kv(error) => from_kv(error),
-        SequenceError::Sql(error) => error,
-    }
-}
-
 fn invalid(message: String) -> Error {
     Error::new(SqlState::InvalidParameterValue, message)
 }
 
 pub(super) fn create(cx: &mut DdlContext<'_>, create: &CreateSequence) -> Result<()> {
-    if create.temporary {
-        let message = "temporary sequences are not supported yet";
-        return Err(Error::new(SqlState::FeatureNotSupported, message));
-    }
-    let (schema, name) = cx.target(&create.name)?;
+    cx.warn_of_global(create.global);
+    let (schema, name) = cx.target_of(&create.name, create.temporary)?;
     if cx.catalog().named(schema.id, &name).is_some() {
         if !create.if_not_exists {
             return Err(duplicate(&name));
@@ -45,7 +33,7 @@ pub(super) fn create(cx: &mut DdlContext<'_>, create: &CreateSequence) -> Result
         return Ok(());
     }
     let owner = cx.user();
-    let id = cx.draft()?.allocate_id();
+    let id = cx.draft()?.allocate_id(schema.id);
     let mut sequence = Sequence {
         id,
         database: schema.database,
@@ -91,7 +79,7 @@ pub(super) async fn alter(cx: &mut DdlContext<'_>, alter: &AlterSequence) -> Res
     let same_rule = changed.increment == sequence.increment
         && (changed.min, changed.max) == (sequence.min, sequence.max);
     if !same_rule && changed.counter == sequence.counter {
-        let state = cx.exec.sequences.state(&sequence).await.map_err(from_sequence)?;
+        let state = cx.exec.sequence_state(&sequence).await?;
         changed.counter = fresh_counter();
         let (last, called) = state;
         changed.first = if called { last.saturating_add(changed.increment) } else { last };

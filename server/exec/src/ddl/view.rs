@@ -2,18 +2,17 @@
 
 use std::collections::BTreeSet;
 
-use braid_catalog::{Column, Id, Object, Relation, SearchPath, StoredQuery, View};
+use braid_catalog::{Column, Id, Object, Relation, StoredQuery, View, is_temporary};
 use braid_plan::{OutputColumn, PlanContext, identify, plan};
 use braid_sql::ast::{CreateView, Query, Statement};
 use braid_types::{Error, Result, SqlState, SqlType};
 
 use super::DdlContext;
-use super::lookup::{duplicate, folded, wrong_kind};
+use super::lookup::{duplicate, folded, last, wrong_kind};
 
 pub(super) fn create(cx: &mut DdlContext<'_>, create: &CreateView) -> Result<()> {
     let not_yet = [
         (create.materialized, "materialized views are"),
-        (create.temporary, "temporary views are"),
         (create.recursive, "CREATE RECURSIVE VIEW is"),
         (create.check_option, "WITH CHECK OPTION is"),
     ];
@@ -21,7 +20,28 @@ pub(super) fn create(cx: &mut DdlContext<'_>, create: &CreateView) -> Result<()>
         let message = format!("{what} not supported yet");
         return Err(Error::new(SqlState::FeatureNotSupported, message));
     }
-    let (schema, name) = cx.target(&create.name)?;
+    cx.warn_of_global(create.global);
+    let statement = Statement::Query(create.query.clone());
+    let planned = cx.plan(|context| plan(&statement, context))?;
+    if !planned.params.is_empty() {
+        let message = "there is no parameter $1";
+        return Err(Error::new(SqlState::UndefinedParameter, message));
+    }
+    let query = match cx.text.get(create.query_text.clone()) {
+        Some(text) if !text.is_empty() => text.to_owned(),
+        _ => create.query.to_string(),
+    };
+    let stored = stored(cx, &create.query)?;
+    let depends_on = match &stored {
+        Some(stored) => depended_on(stored),
+        None => dependencies(cx, &query, &planned.tables),
+    };
+    let reads_temporary = depends_on.iter().any(|id| is_temporary(*id));
+    if reads_temporary && !create.temporary {
+        let message = format!("view \"{}\" will be a temporary view", last(&create.name));
+        cx.notice(SqlState::SuccessfulCompletion, message);
+    }
+    let (schema, name) = cx.target_of(&create.name, create.temporary || reads_temporary)?;
     let catalog = cx.catalog();
     let existing = catalog.named(schema.id, &name).and_then(|named| catalog.relation_named(named));
     if existing.is_some() && create.if_not_exists {
@@ -38,29 +58,14 @@ pub(super) fn create(cx: &mut DdlContext<'_>, create: &CreateView) -> Result<()>
     if let Some(view) = &existing {
         cx.check_owner(Object::View(view))?;
     }
-    let statement = Statement::Query(create.query.clone());
-    let planned = cx.plan(|context| plan(&statement, context))?;
-    if !planned.params.is_empty() {
-        let message = "there is no parameter $1";
-        return Err(Error::new(SqlState::UndefinedParameter, message));
-    }
     let columns = columns(&planned.columns, &folded(&create.columns))?;
     if let Some(view) = &existing {
         check_replacement(view, &columns)?;
     }
-    let query = match cx.text.get(create.query_text.clone()) {
-        Some(text) if !text.is_empty() => text.to_owned(),
-        _ => create.query.to_string(),
-    };
-    let stored = stored(cx, &create.query)?;
-    let depends_on = match &stored {
-        Some(stored) => depended_on(stored),
-        None => dependencies(cx, &query, &planned.tables),
-    };
     let view = View {
         id: match &existing {
             Some(view) => view.id,
-            None => cx.draft()?.allocate_id(),
+            None => cx.draft()?.allocate_id(schema.id),
         },
         database: schema.database,
         schema: schema.id,
@@ -151,7 +156,7 @@ pub(super) fn store_views(
             continue;
         }
         let query = braid_sql::parse_query(&view.query)?;
-        let path = SearchPath { schemas: view.search_path.clone(), ..cx.path().clone() };
+        let path = view.path(cx.path());
         let stored = cx.plan(|context| {
             let context = PlanContext { path: &path, ..*context };
             identify(&query, &context, Some(view.owner))

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use braid_builtins::{Advisory, Special};
-use braid_catalog::{Object, Sequence, SequenceError};
+use braid_catalog::{Object, Sequence};
 use braid_codec::key::AdvisoryKey;
 use braid_kv::LockStrength;
 use braid_plan::eval::{self, EvalContext};
@@ -191,7 +191,7 @@ impl Evaluator {
             Special::Nextval => {
                 let sequence = sequence()?;
                 self.check_sequence(&sequence, &["USAGE", "UPDATE"])?;
-                let value = cx.sequences.nextval(&sequence).await.map_err(from_sequence)?;
+                let value = cx.nextval(&sequence).await?;
                 cx.services.sequence_values().lock().remember(sequence.id, value);
                 Ok(Datum::Int(value))
             }
@@ -214,7 +214,7 @@ impl Evaluator {
                 self.check_sequence(&sequence, &["UPDATE"])?;
                 let value = args.get(1).and_then(Datum::as_int).unwrap_or(0);
                 let called = args.get(2).and_then(Datum::as_bool).unwrap_or(true);
-                cx.sequences.setval(&sequence, value, called).await.map_err(from_sequence)?;
+                cx.setval(&sequence, value, called).await?;
                 if called {
                     cx.services.sequence_values().lock().remember_set(sequence.id, value);
                 }
@@ -275,16 +275,14 @@ impl Evaluator {
     /// `pg_sequence_last_value`: NULL before the first value.
     async fn sequence_value(&self, sequence: &Arc<Sequence>) -> Result<Datum> {
         self.check_sequence(sequence, &["USAGE", "SELECT"])?;
-        let state = self.run.cx.sequences.state(sequence).await;
-        let (last, called) = state.map_err(from_sequence)?;
+        let (last, called) = self.run.cx.sequence_state(sequence).await?;
         Ok(if called { Datum::Int(last) } else { Datum::Null })
     }
 
     /// What reading a sequence as a table shows.
     async fn sequence_state(&self, sequence: &Arc<Sequence>) -> Result<Datum> {
         self.check_sequence(sequence, &["SELECT"])?;
-        let state = self.run.cx.sequences.state(sequence).await;
-        let (last, called) = state.map_err(from_sequence)?;
+        let (last, called) = self.run.cx.sequence_state(sequence).await?;
         let state = vec![Datum::Int(last), Datum::Int(i64::from(called))];
         Ok(Datum::array(SqlType::Int8, state))
     }
@@ -413,13 +411,6 @@ impl Evaluator {
             },
             _ => Ok(None),
         }
-    }
-}
-
-pub(super) fn from_sequence(error: SequenceError) -> Error {
-    match error {
-        SequenceError::Kv(error) => crate::errors::from_kv(error),
-        SequenceError::Sql(error) => error,
     }
 }
 

@@ -7,7 +7,7 @@ use braid_plan::VirtualScan;
 use braid_types::{Datum, Result, Row};
 use futures_util::future::BoxFuture;
 
-use super::eval::{Evaluator, from_sequence};
+use super::eval::Evaluator;
 use super::exprs::{Exprs, Held};
 use super::project::keep;
 use super::{BATCH_ROWS, Operator};
@@ -50,7 +50,7 @@ impl VirtualScanOperator {
             if !may("USAGE") && !may("SELECT") {
                 continue;
             }
-            let (last, called) = cx.sequences.state(sequence).await.map_err(from_sequence)?;
+            let (last, called) = cx.sequence_state(sequence).await?;
             if called {
                 values.insert(sequence.id, last);
             }

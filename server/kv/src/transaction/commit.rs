@@ -29,6 +29,9 @@ impl Transaction {
             true => self.commit_writes(keep_locks).await,
             false => self.commit_reads(keep_locks).await,
         };
+        if let Ok(CommitOutcome::Committed(_)) = &result {
+            self.apply_local();
+        }
         let counters = &self.database.inner.counters;
         match &result {
             Ok(CommitOutcome::Committed(_)) => counters.here().committed.fetch_add(1, Relaxed),

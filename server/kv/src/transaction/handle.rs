@@ -3,8 +3,10 @@
 use super::lone::Lone;
 use crate::{
     Check, CommitFence, CommitObserver, Conflict, Database, Error, Isolation, Key, LockStrength,
-    ReadSegment, Result, RetryReason, SavepointId, Seq, Snapshot, SpanSet, StatementWaits, TxnId,
-    TxnOptions, Value, buffer::WriteBuffer, reads::ReadSet,
+    ReadSegment, Result, RetryReason, Seq, Snapshot, SpanSet, StatementWaits, TxnId, TxnOptions,
+    Value,
+    buffer::{BufferMark, WriteBuffer},
+    reads::ReadSet,
 };
 use parking_lot::{Mutex, MutexGuard};
 use std::{
@@ -17,6 +19,14 @@ use std::{
     },
     time::Duration,
 };
+
+/// A position to which a transaction can be taken back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SavepointId {
+    seq: u32,
+    buffer: BufferMark,
+    local: BufferMark,
+}
 
 /// Whether the transaction still takes work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,6 +53,8 @@ pub(super) struct State {
     /// The first statement that has read anything.
     pub first_reader: Option<u32>,
     pub buffer: WriteBuffer,
+    /// Writes to keys of the session's [`crate::LocalKeyspace`].
+    pub local: WriteBuffer,
     pub reads: ReadSet,
     pub checks: Vec<StatementCheck>,
     /// What statements have left to be done before the commit.
@@ -96,6 +108,7 @@ impl Transaction {
                 statements: BTreeMap::new(),
                 first_reader: None,
                 buffer: WriteBuffer::default(),
+                local: WriteBuffer::default(),
                 reads: ReadSet::new(read_set_bytes_max),
                 checks: Vec::new(),
                 left: Vec::new(),
@@ -160,7 +173,9 @@ impl Transaction {
     /// come after it.
     pub fn savepoint(&self) -> SavepointId {
         let state = self.lock_state();
-        state.buffer.savepoint(self.statements.load(Relaxed) << 1)
+        let seq = self.statements.load(Relaxed) << 1;
+        let (buffer, local) = (state.buffer.savepoint(seq), state.local.savepoint(seq));
+        SavepointId { seq, buffer, local }
     }
 
     /// Takes back the writes of statements that began after the savepoint. Locks, the read set
@@ -170,7 +185,8 @@ impl Transaction {
     /// anything about them calls [`Transaction::check_new_keys`] before.
     pub fn rollback_to(&self, savepoint: SavepointId) {
         let mut state = self.lock_state();
-        state.buffer.rollback_to(savepoint);
+        state.buffer.rollback_to(savepoint.buffer);
+        state.local.rollback_to(savepoint.local);
         state.left.retain(|(seq, _)| seq.0 <= savepoint.seq);
     }
 
@@ -211,7 +227,7 @@ impl Transaction {
         self.round_trips.load(Relaxed)
     }
 
-    /// Whether a commit would have something to write.
+    /// Whether a commit would have something to write into the store.
     pub fn has_writes(&self) -> bool {
         !self.lock_state().buffer.is_empty()
     }

@@ -36,6 +36,9 @@ impl Transaction {
 
     /// Like [`Transaction::lock`], for a caller that goes on to use the keys.
     pub async fn lock_by(&self, seq: Seq, request: &LockRequest) -> Result<LockResult> {
+        if let Some(request) = self.without_local(request) {
+            return self.lock_beside_local(seq, request).await;
+        }
         if self.is_read_only() {
             return Err(Error::ReadOnly);
         }
@@ -134,7 +137,7 @@ impl Transaction {
         self.lay_own_over(seq, keys, result)
     }
 
-    fn lay_own_over(&self, seq: Seq, keys: &[Key], result: &mut LockResult) -> Result<()> {
+    pub(super) fn lay_own_over(&self, seq: Seq, keys: &[Key], result: &mut LockResult) -> Result<()> {
         for (i, key) in keys.iter().enumerate().filter(|(i, _)| result.granted[*i]) {
             if let Some(own) = self.own(seq, key)? {
                 result.values[i] = own;
@@ -220,6 +223,7 @@ impl Transaction {
                 return Err(Error::retry(RetryReason::ReadChanged, None));
             }
             state.buffer.forget_statement(seq);
+            state.local.forget_statement(seq);
             state.reads.forget_statement(seq);
             state.checks.retain(|c| c.statement != seq.number());
             state.left.retain(|(left, _)| left.number() != seq.number());

@@ -5,6 +5,7 @@
 //! - `handle`: birth, statement numbers, savepoints, the round-trip counter, the end by drop
 //! - `read`: snapshots, get, multi-get, scan
 //! - `lone`: a first read that does without a snapshot
+//! - `local`: keys of the session only
 //! - `write`: put, must-not-exist put, delete, range delete
 //! - `lock`: locks, refresh, running a statement again
 //! - `commit`: commit and rollback
@@ -14,6 +15,7 @@
 
 mod commit;
 mod handle;
+mod local;
 mod lock;
 mod lone;
 mod read;
@@ -22,6 +24,6 @@ mod session;
 mod shared_snapshot;
 mod write;
 
-pub use handle::Transaction;
+pub use handle::{SavepointId, Transaction};
 pub use lock::LockResult;
 pub use shared_snapshot::SharedSnapshot;

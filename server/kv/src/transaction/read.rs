@@ -174,9 +174,16 @@ impl Transaction {
         self.own(seq, key).is_ok_and(|known| known.is_some())
     }
 
-    /// What needs no store: own writes, and locked keys whose value is known.
+    /// What needs no store: own writes, locked keys whose value is known, and all local keys.
     pub(super) fn own(&self, seq: Seq, key: &[u8]) -> Result<Option<Option<Value>>> {
         let state = self.active()?;
+        if let Some(local) = self.local_of(key) {
+            return Ok(Some(match state.local.get(seq, key) {
+                Buffered::Put(value) => Some(value),
+                Buffered::Deleted => None,
+                Buffered::Untouched => local.get(key),
+            }));
+        }
         Ok(match state.buffer.get(seq, key) {
             Buffered::Put(value) => Some(Some(value)),
             Buffered::Deleted => Some(None),
@@ -202,16 +209,23 @@ impl Transaction {
         let mut reads = state.reads.of_statement(seq);
         let checks = state.checks.iter().filter(|c| c.statement == seq.number());
         reads.extend(checks.map(|c| c.check.span.clone()));
-        (reads, state.buffer.of_statement(seq))
+        let mut writes = state.buffer.of_statement(seq);
+        writes.extend(state.local.of_statement(seq));
+        (reads, writes)
     }
 
     /// Whether the transaction's own writes touch `span` as seen from `seq`.
     pub fn has_own_writes(&self, seq: Seq, span: &Span) -> bool {
-        self.lock_state().buffer.touches(seq, span)
+        let state = self.lock_state();
+        state.buffer.touches(seq, span) || state.local.touches(seq, span)
     }
 
     pub(crate) fn overlay(&self, seq: Seq, span: &Span) -> Overlay {
-        self.lock_state().buffer.overlay(seq, span)
+        let state = self.lock_state();
+        match self.local_over(span) {
+            Some(_) => state.local.overlay(seq, span),
+            None => state.buffer.overlay(seq, span),
+        }
     }
 
     /// Remembers a read, if it is to be remembered.

@@ -47,6 +47,7 @@ impl State {
         self.statements.clear();
         self.first_reader = None;
         self.buffer = WriteBuffer::default();
+        self.local = WriteBuffer::default();
         self.reads = ReadSet::new(read_set_bytes_max);
         self.checks.clear();
         self.left.clear();

@@ -1,8 +1,10 @@
 //! Writes into the buffer, and the checks of keys that must not exist.
 
 use crate::{
-    Error, Key, NewKey, Record, Result, Seq, Span, Transaction, Value, buffer::WriteBuffer,
+    Error, Key, LocalKeyspace, NewKey, Record, Result, Seq, Span, Transaction, Value,
+    buffer::{Buffered, WriteBuffer},
 };
+use std::sync::Arc;
 
 /// The buffer's limit is looked at after so many deletes.
 const DELETED_AT_ONCE: usize = 64;
@@ -10,9 +12,9 @@ const DELETED_AT_ONCE: usize = 64;
 impl Transaction {
     /// Puts a value, whatever was there.
     pub fn put(&self, seq: Seq, key: impl AsRef<[u8]>, value: impl Into<Value>) -> Result<()> {
-        let value = value.into();
-        self.write(|buffer| {
-            buffer.write(seq, key.as_ref(), Some(value));
+        let (key, value) = (key.as_ref(), value.into());
+        self.write(self.local_of(key), |buffer| {
+            buffer.write(seq, key, Some(value));
             Ok(())
         })
     }
@@ -21,14 +23,19 @@ impl Transaction {
     /// [`Transaction::check_new_keys`] and to the commit, which answers
     /// [`Error::Duplicate`]. An own visible put of the key is a duplicate at once.
     pub fn put_new(&self, seq: Seq, key: impl AsRef<[u8]>, value: impl Into<Value>) -> Result<()> {
-        let value = value.into();
-        self.write(|buffer| buffer.write_new(seq, key.as_ref(), value).map(drop))
+        let (key, value) = (key.as_ref(), value.into());
+        let local = self.local_of(key);
+        self.write(local, |buffer| match local {
+            Some(local) => write_new_local(buffer, local, seq, (key, value)),
+            None => buffer.write_new(seq, key, value).map(drop),
+        })
     }
 
     /// Deletes a key, whether it exists or not.
     pub fn delete(&self, seq: Seq, key: impl AsRef<[u8]>) -> Result<()> {
-        self.write(|buffer| {
-            buffer.write(seq, key.as_ref(), None);
+        let key = key.as_ref();
+        self.write(self.local_of(key), |buffer| {
+            buffer.write(seq, key, None);
             Ok(())
         })
     }
@@ -40,9 +47,11 @@ impl Transaction {
         keys: impl IntoIterator<Item = K>,
     ) -> Result<()> {
         let mut keys = keys.into_iter().peekable();
-        // In portions, so that those who read side by side get their turn.
-        while keys.peek().is_some() {
-            self.write(|buffer| {
+        // In portions, so that those who read side by side get their turn. The keys of one call
+        // are those of one table: all of them are local, or none.
+        while let Some(first) = keys.peek() {
+            let local = self.local_of(first.as_ref());
+            self.write(local, |buffer| {
                 keys.by_ref().take(DELETED_AT_ONCE).for_each(|key| {
                     buffer.write(seq, key.as_ref(), None);
                 });
@@ -54,7 +63,7 @@ impl Transaction {
 
     /// Deletes every key in `span`, whatever others have put there before this commit.
     pub fn delete_span(&self, seq: Seq, span: Span) -> Result<()> {
-        self.write(|buffer| {
+        self.write(self.local_over(&span), |buffer| {
             buffer.write_span(seq, span, false);
             Ok(())
         })
@@ -65,13 +74,24 @@ impl Transaction {
     /// wrote there before fails at the commit, and that it is destroyed one day
     /// ([`crate::Garbage::destroy`]).
     pub fn leave_span(&self, seq: Seq, span: Span) -> Result<()> {
-        self.write(|buffer| {
-            buffer.write_span(seq, span, true);
+        let local = self.local_over(&span);
+        self.write(local, |buffer| {
+            buffer.write_span(seq, span, local.is_none());
             Ok(())
         })
     }
 
-    fn write(&self, change: impl FnOnce(&mut WriteBuffer) -> Result<()>) -> Result<()> {
+    /// Changes the buffer of local keys or the one of all others. READ ONLY allows local writes.
+    fn write(
+        &self,
+        local: Option<&Arc<LocalKeyspace>>,
+        change: impl FnOnce(&mut WriteBuffer) -> Result<()>,
+    ) -> Result<()> {
+        if let Some(local) = local {
+            let mut state = self.active()?;
+            local.check_room(state.local.bytes())?;
+            return change(&mut state.local);
+        }
         if self.is_read_only() {
             return Err(Error::ReadOnly);
         }
@@ -112,4 +132,24 @@ impl Transaction {
         existing.sort_by_key(|new| new.seq);
         Ok(existing)
     }
+}
+
+/// Puts a value under a local key that must not exist. Nobody else writes it, so that the answer
+/// is known at once.
+fn write_new_local(
+    buffer: &mut WriteBuffer,
+    local: &LocalKeyspace,
+    seq: Seq,
+    (key, value): (&[u8], Value),
+) -> Result<()> {
+    let exists = match buffer.get(seq.after(), key) {
+        Buffered::Put(_) => true,
+        Buffered::Deleted => false,
+        Buffered::Untouched => local.get(key).is_some(),
+    };
+    if exists {
+        return Err(Error::Duplicate { key: key.to_vec(), seq });
+    }
+    buffer.write(seq, key, Some(value));
+    Ok(())
 }

@@ -1,6 +1,6 @@
 //! DELETE.
 
-use braid_catalog::Object;
+use braid_catalog::{Object, is_temporary};
 use braid_sql::ast::{Delete as AstDelete, Returning};
 use braid_types::Result;
 
@@ -37,6 +37,7 @@ impl Binder<'_> {
             let below = self.context().catalog.interleaved_below(&table);
             self.tables.extend(below.iter().map(|(table, _)| table.id));
         }
+        let is_write = !is_temporary(table.id);
         let root = Node::Delete(Box::new(Delete {
             index_exprs: self.index_exprs(&table, &target_slots)?,
             cascades: self.cascades(&table, Change::delete())?,
@@ -50,7 +51,7 @@ impl Binder<'_> {
             kind: StatementKind::Delete,
             root,
             columns,
-            is_write: true,
+            is_write,
             returning_nothing: matches!(delete.returning, Returning::Nothing),
         })
     }

@@ -383,8 +383,7 @@ impl Binder<'_> {
             return Err(Error::new(SqlState::InvalidObjectDefinition, message));
         }
         // The view's query sees neither our WITH entries nor, if it has names, our search path.
-        let path =
-            braid_catalog::SearchPath { schemas: view.search_path.clone(), ..self.cx.path.clone() };
+        let path = view.path(self.cx.path);
         let (query, mut inner) = match &view.stored {
             Some(stored) => {
                 let cx = crate::PlanContext { text: "", ..self.cx };

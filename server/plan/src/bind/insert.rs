@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use braid_catalog::{Column, Identity, Object, Relation, Table};
+use braid_catalog::{Column, Identity, Object, Relation, Table, is_temporary};
 use braid_sql::ast::{
     Assignment, ConflictAction, ConflictTarget, Expr as Ast, Insert as AstInsert, InsertSource,
     OnConflict as AstOnConflict, Overriding, Query, Returning, SetExpr,
@@ -69,6 +69,7 @@ impl Binder<'_> {
             }
             OnConflict::Upsert(places) => Change::update(&table, places.iter().copied()),
         };
+        let is_write = !is_temporary(table.id);
         let root = Node::Insert(Box::new(Insert {
             generated: self.generated(&table, &row_slots)?,
             checks: self.checks(&table, &row_slots)?,
@@ -87,7 +88,7 @@ impl Binder<'_> {
             kind: StatementKind::Insert,
             root,
             columns,
-            is_write: true,
+            is_write,
             returning_nothing: matches!(insert.returning, Returning::Nothing),
         })
     }

@@ -1,6 +1,7 @@
 //! Coercions, common types, comparisons and operators.
 
 use braid_builtins::Resolved;
+use braid_catalog::{Id, is_temporary};
 use braid_types::cast::{CastContext, context};
 use braid_types::{Datum, Error, Result, SqlState, SqlType};
 
@@ -449,7 +450,9 @@ impl Binder<'_> {
                 braid_builtins::Special::Nextval | braid_builtins::Special::Setval
             )
         ) {
-            self.has_sequence_calls = true;
+            // A session may use its own sequences also in a READ ONLY transaction.
+            let sequence = args.first().and_then(constant_id);
+            self.has_sequence_calls |= !sequence.is_some_and(is_temporary);
         }
         let foldable = resolved.function.volatility == braid_builtins::Volatility::Immutable
             && args.iter().all(|arg| matches!(arg, Expr::Const(..)))
@@ -574,4 +577,12 @@ pub(super) fn in_set(value: Expr, items: Vec<Expr>) -> Expr {
         return Expr::InSet(Box::new(value), std::sync::Arc::new(set), has_null);
     }
     Expr::InList(Box::new(value), items)
+}
+
+/// The object whose number is written out.
+fn constant_id(expr: &Expr) -> Option<Id> {
+    match expr {
+        Expr::Const(Datum::Int(id), _) => Id::try_from(*id).ok(),
+        _ => None,
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use braid_catalog::{Object, Table};
+use braid_catalog::{Object, Table, is_temporary};
 use braid_codec::key::is_exact;
 use braid_sql::ast::{
     AccessExpr, Assignment, AssignmentTarget, AssignmentValue, Expr as Ast, Ident, LockStrength,
@@ -65,13 +65,14 @@ impl Binder<'_> {
         if let Node::LockRows(lock) = &mut input {
             Self::lock_families(&plan, lock);
         }
+        let is_write = !is_temporary(plan.table.id);
         plan.input = target_first(input, &update.from, &scope);
         let root = Node::Update(Box::new(plan));
         Ok(BoundStatement {
             kind: StatementKind::Update,
             root,
             columns,
-            is_write: true,
+            is_write,
             returning_nothing: matches!(update.returning, Returning::Nothing),
         })
     }

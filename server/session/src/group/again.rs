@@ -186,8 +186,8 @@ impl Session {
             if let Err(error) = self.run_again(error.clone()).await {
                 return (self.open.take(), Err(error));
             }
-            let Some(open) = self.open.take() else { break };
-            match self.commit_kv(&open, token, false).await {
+            let Some(mut open) = self.open.take() else { break };
+            match self.commit_kv(&mut open, token, false).await {
                 Err(again) => {
                     error = again;
                     self.open = Some(open);

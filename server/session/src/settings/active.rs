@@ -31,6 +31,8 @@ pub struct Active {
     pub result_buffer_bytes: u64,
     /// `statement_memory_limit`; 0: none.
     pub memory_limit_bytes: u64,
+    /// `temporary_memory_limit`
+    pub temporary_bytes_max: usize,
     /// The isolation level of transactions that name none.
     pub default_isolation: IsolationLevel,
     /// `default_transaction_read_only`
@@ -99,6 +101,7 @@ impl Active {
             idle_session_timeout: duration("idle_session_timeout"),
             result_buffer_bytes: number("result_buffer_bytes"),
             memory_limit_bytes: number("statement_memory_limit"),
+            temporary_bytes_max: number("temporary_memory_limit") as usize,
             default_isolation: isolation_of(&text("default_transaction_isolation")),
             default_read_only: text("default_transaction_read_only") == "on",
             default_deferrable: text("default_transaction_deferrable") == "on",

@@ -432,6 +432,12 @@ const SETTINGS: &[Setting] = &[
     ),
     reported("TimeZone", Kind::TimeZone, "UTC", "The session's time zone."),
     user(
+        "temporary_memory_limit",
+        Kind::Int { min: 1 << 16, max: 1 << 40, unit: Some(Unit::Bytes) },
+        "256MB",
+        "The most memory of a session's temporary tables.",
+    ),
+    user(
         "timezone_abbreviations",
         Kind::Text,
         "Default",

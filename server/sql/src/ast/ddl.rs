@@ -11,6 +11,8 @@ pub struct CreateTable {
     pub if_not_exists: bool,
     /// `TEMPORARY`.
     pub temporary: bool,
+    /// `GLOBAL TEMPORARY`.
+    pub global: bool,
     /// `UNLOGGED`.
     pub unlogged: bool,
     /// The columns, in order.

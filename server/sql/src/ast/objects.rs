@@ -62,6 +62,8 @@ pub struct CreateView {
     pub if_not_exists: bool,
     /// `TEMPORARY`.
     pub temporary: bool,
+    /// `GLOBAL TEMPORARY`.
+    pub global: bool,
     /// `MATERIALIZED`.
     pub materialized: bool,
     /// `RECURSIVE`.
@@ -85,6 +87,8 @@ pub struct CreateSequence {
     pub if_not_exists: bool,
     /// `TEMPORARY`.
     pub temporary: bool,
+    /// `GLOBAL TEMPORARY`.
+    pub global: bool,
     /// The options, in order.
     pub options: Vec<SequenceOption>,
 }

@@ -7,6 +7,15 @@ use braid_types::Result;
 use super::Cursor;
 use crate::ast::{CreateDatabase, CreateExtension, CreateSchema, CreateView, Statement};
 
+/// Whether CREATE says TEMPORARY.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Temporary {
+    No,
+    Local,
+    /// The standard's word, which PostgreSQL warns of and takes for the same.
+    Global,
+}
+
 impl Cursor<'_> {
     /// `CREATE …`.
     pub(crate) fn create(&mut self) -> Result<Statement> {
@@ -17,11 +26,9 @@ impl Cursor<'_> {
                 self.expect("index")?;
                 return self.create_index(true);
             }
-            if self.is("global") || self.is("local") {
-                self.advance();
-            }
         }
-        let temporary = self.take("temporary") || self.take("temp");
+        let temporary = self.temporary()?;
+        let is_temporary = temporary != Temporary::No;
         let Some(word) = self.peek_word() else {
             return Err(self.unexpected());
         };
@@ -31,16 +38,16 @@ impl Cursor<'_> {
                 self.advance();
                 self.create_table(temporary, false)
             }
-            "unlogged" if !or_replace && !temporary => {
+            "unlogged" if !or_replace && !is_temporary => {
                 self.advance();
                 self.expect("table")?;
-                self.create_table(false, true)
+                self.create_table(Temporary::No, true)
             }
             "sequence" if !or_replace => {
                 self.advance();
                 self.create_sequence(temporary)
             }
-            _ if temporary => Err(self.unexpected()),
+            _ if is_temporary => Err(self.unexpected()),
             "index" if !or_replace => {
                 self.advance();
                 self.create_index(false)
@@ -50,6 +57,17 @@ impl Cursor<'_> {
             "extension" if !or_replace => self.create_extension(),
             "user" | "role" | "group" if !or_replace => self.create_user(),
             _ => self.create_unsupported(),
+        }
+    }
+
+    /// `[LOCAL | GLOBAL] {TEMPORARY | TEMP}`.
+    fn temporary(&mut self) -> Result<Temporary> {
+        let scope = self.take_one(&["local", "global"]);
+        match (self.take("temporary") || self.take("temp"), scope) {
+            (true, Some(1)) => Ok(Temporary::Global),
+            (true, _) => Ok(Temporary::Local),
+            (false, None) => Ok(Temporary::No),
+            (false, Some(_)) => Err(self.unexpected()),
         }
     }
 
@@ -73,10 +91,13 @@ impl Cursor<'_> {
         Err(self.unsupported(format!("CREATE {name}")))
     }
 
-    fn create_view(&mut self, or_replace: bool, temporary: bool) -> Result<Statement> {
+    fn create_view(&mut self, or_replace: bool, temporary: Temporary) -> Result<Statement> {
         let recursive = self.take("recursive");
         let materialized = !recursive && self.take("materialized");
         self.expect("view")?;
+        if materialized && temporary != Temporary::No {
+            return Err(self.unexpected());
+        }
         if materialized {
             return Err(self.unsupported("CREATE MATERIALIZED VIEW"));
         }
@@ -102,7 +123,8 @@ impl Cursor<'_> {
             columns,
             or_replace,
             if_not_exists,
-            temporary,
+            temporary: temporary != Temporary::No,
+            global: temporary == Temporary::Global,
             materialized,
             recursive,
             query,

@@ -6,6 +6,7 @@ use sqlparser::tokenizer::Token;
 use braid_types::{Error, Result, SqlState};
 
 use super::Cursor;
+use super::create_objects::Temporary;
 use crate::ast::{
     ColumnConstraint, ColumnConstraintKind, ColumnDef, CreateTable, CreateTableLike, Family,
     ForeignKey, IdentityMode, InlineIndex, Interleave, InterleaveKind, KeyColumn, MatchKind,
@@ -17,13 +18,18 @@ type Options = Vec<(Ident, Option<Expr>)>;
 
 impl Cursor<'_> {
     /// `CREATE … TABLE`, behind that word.
-    pub(crate) fn create_table(&mut self, temporary: bool, unlogged: bool) -> Result<Statement> {
+    pub(super) fn create_table(
+        &mut self,
+        temporary: Temporary,
+        unlogged: bool,
+    ) -> Result<Statement> {
         let if_not_exists = self.if_not_exists();
         let name = self.object_name()?;
         let mut table = CreateTable {
             name,
             if_not_exists,
-            temporary,
+            temporary: temporary != Temporary::No,
+            global: temporary == Temporary::Global,
             unlogged,
             columns: Vec::new(),
             constraints: Vec::new(),

@@ -5,15 +5,22 @@ use sqlparser::tokenizer::Token;
 use braid_types::Result;
 
 use super::Cursor;
+use super::create_objects::Temporary;
 use crate::ast::{CreateSequence, SequenceOption, Statement};
 
 impl Cursor<'_> {
     /// `CREATE SEQUENCE`, behind that word.
-    pub(crate) fn create_sequence(&mut self, temporary: bool) -> Result<Statement> {
+    pub(super) fn create_sequence(&mut self, temporary: Temporary) -> Result<Statement> {
         let if_not_exists = self.if_not_exists();
         let name = self.object_name()?;
         let options = self.sequence_options()?;
-        Ok(Statement::CreateSequence(CreateSequence { name, if_not_exists, temporary, options }))
+        Ok(Statement::CreateSequence(CreateSequence {
+            name,
+            if_not_exists,
+            temporary: temporary != Temporary::No,
+            global: temporary == Temporary::Global,
+            options,
+        }))
     }
 
     /// Options up to the first word that is none.

@@ -7,4 +7,5 @@ mod interleaved_joins;
 mod random_queries;
 mod slt;
 mod stored_settings;
+mod temporary;
 mod wire;
