@@ -5,7 +5,7 @@ use std::fmt::Write;
 use crate::names::{qualified, quote_ident, quote_literal};
 use crate::{
     Catalog, CatalogNames, Check, Column, ColumnId, ForeignKey, ForeignKeyAction, Id, Identity,
-    Index, IndexKey, Table,
+    Index, IndexKey, OnCommit, Table, is_temporary,
 };
 
 fn column_name(table: &Table, id: ColumnId) -> String {
@@ -242,6 +242,14 @@ fn column_text(names: CatalogNames<'_>, table: &Table, column: &Column) -> Strin
     text
 }
 
+fn on_commit_text(on_commit: OnCommit) -> &'static str {
+    match on_commit {
+        OnCommit::Preserve => "",
+        OnCommit::Delete => " ON COMMIT DELETE ROWS",
+        OnCommit::Drop => " ON COMMIT DROP",
+    }
+}
+
 /// A statement that makes the table again, as `SHOW CREATE TABLE` prints it.
 pub fn create_table_text(catalog: &Catalog, table: &Table) -> String {
     let names = CatalogNames { catalog, path: None };
@@ -287,7 +295,12 @@ pub fn create_table_text(catalog: &Catalog, table: &Table) -> String {
             format!("FAMILY {} ({})", quote_ident(&family.name), column_list(table, &columns))
         }));
     }
-    let name = qualified(&catalog.schema_name(table.schema), &table.name);
     let interleave = interleave_text(catalog, table, &table.primary);
-    format!("CREATE TABLE {name} (\n    {}\n){interleave}", lines.join(",\n    "))
+    let schema = catalog.schema_name(table.schema);
+    let (kind, name, on_commit) = match is_temporary(table.id) {
+        false => ("TABLE", qualified(&schema, &table.name), ""),
+        true => ("TEMP TABLE", quote_ident(&table.name), on_commit_text(table.on_commit)),
+    };
+    let lines = lines.join(",\n    ");
+    format!("CREATE {kind} {name} (\n    {lines}\n){interleave}{on_commit}")
 }

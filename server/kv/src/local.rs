@@ -83,11 +83,18 @@ impl LocalKeyspace {
 
     /// [`Error::LimitExceeded`] once the entries and a transaction's writes fill the memory.
     pub(crate) fn check_room(&self, buffered: usize) -> Result<()> {
-        let bytes_max = self.bytes_max();
-        if self.bytes().saturating_add(buffered) < bytes_max {
-            return Ok(());
-        }
-        Err(Error::LimitExceeded { name: "temporary_memory_limit", limit: bytes_max as u64 })
+        self.check(self.bytes().saturating_add(buffered) < self.bytes_max())
+    }
+
+    /// The same for deletes, which have to find room where the entries have taken all of it.
+    pub(crate) fn check_removal(&self, buffered: usize) -> Result<()> {
+        self.check(buffered / 2 < self.bytes_max().max(self.bytes()))
+    }
+
+    fn check(&self, has_room: bool) -> Result<()> {
+        let limit = self.bytes_max() as u64;
+        let full = Error::LimitExceeded { name: "temporary_memory_limit", limit };
+        if has_room { Ok(()) } else { Err(full) }
     }
 
     pub(crate) fn get(&self, key: &[u8]) -> Option<Value> {

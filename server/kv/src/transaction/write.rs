@@ -34,7 +34,7 @@ impl Transaction {
     /// Deletes a key, whether it exists or not.
     pub fn delete(&self, seq: Seq, key: impl AsRef<[u8]>) -> Result<()> {
         let key = key.as_ref();
-        self.write(self.local_of(key), |buffer| {
+        self.remove(self.local_of(key), |buffer| {
             buffer.write(seq, key, None);
             Ok(())
         })
@@ -51,7 +51,7 @@ impl Transaction {
         // are those of one table: all of them are local, or none.
         while let Some(first) = keys.peek() {
             let local = self.local_of(first.as_ref());
-            self.write(local, |buffer| {
+            self.remove(local, |buffer| {
                 keys.by_ref().take(DELETED_AT_ONCE).for_each(|key| {
                     buffer.write(seq, key.as_ref(), None);
                 });
@@ -63,7 +63,7 @@ impl Transaction {
 
     /// Deletes every key in `span`, whatever others have put there before this commit.
     pub fn delete_span(&self, seq: Seq, span: Span) -> Result<()> {
-        self.write(self.local_over(&span), |buffer| {
+        self.remove(self.local_over(&span), |buffer| {
             buffer.write_span(seq, span, false);
             Ok(())
         })
@@ -75,7 +75,7 @@ impl Transaction {
     /// ([`crate::Garbage::destroy`]).
     pub fn leave_span(&self, seq: Seq, span: Span) -> Result<()> {
         let local = self.local_over(&span);
-        self.write(local, |buffer| {
+        self.remove(local, |buffer| {
             buffer.write_span(seq, span, local.is_none());
             Ok(())
         })
@@ -92,6 +92,25 @@ impl Transaction {
             local.check_room(state.local.bytes())?;
             return change(&mut state.local);
         }
+        self.write_stored(change)
+    }
+
+    /// The same for deletes. Those of local keys find room where puts do not, because they are
+    /// what makes room.
+    fn remove(
+        &self,
+        local: Option<&Arc<LocalKeyspace>>,
+        change: impl FnOnce(&mut WriteBuffer) -> Result<()>,
+    ) -> Result<()> {
+        if let Some(local) = local {
+            let mut state = self.active()?;
+            local.check_removal(state.local.bytes())?;
+            return change(&mut state.local);
+        }
+        self.write_stored(change)
+    }
+
+    fn write_stored(&self, change: impl FnOnce(&mut WriteBuffer) -> Result<()>) -> Result<()> {
         if self.is_read_only() {
             return Err(Error::ReadOnly);
         }

@@ -154,7 +154,11 @@ fn memory_of_temporary_tables_is_bounded_and_comes_back() {
         done(&client, fill).await;
         assert_eq!(answer(&client, fill).await, "53200");
         assert_eq!(one(&client, "SELECT count(*) FROM t").await, "800");
+        done(&client, "SET temporary_memory_limit = '100kB'").await;
+        assert_eq!(answer(&client, "UPDATE t SET a = 0 WHERE a = 1").await, "53200");
+        done(&client, "DELETE FROM t WHERE a = 2").await;
         done(&client, "TRUNCATE t").await;
+        done(&client, "SET temporary_memory_limit = '1MB'").await;
         done(&client, fill).await;
         done(&client, "BEGIN; DROP TABLE t; ROLLBACK").await;
         assert_eq!(one(&client, "SELECT count(*) FROM t").await, "400");
