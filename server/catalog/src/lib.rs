@@ -78,9 +78,7 @@ pub use statistics::Statistics;
 pub use store::{CatalogCache, FORMAT_VERSION, PendingChange, Standing};
 pub use stored_expr::{IdentifiedExpr, StoredExpr};
 pub use system_keys::{descriptor_key, table_span, token_key, version_key};
-pub use temporary::{
-    FIRST_TEMPORARY, PG_TEMP, TemporaryObjects, is_temporary, temporary_span,
-};
+pub use temporary::{FIRST_TEMPORARY, PG_TEMP, TemporaryObjects, is_temporary, temporary_span};
 pub use view_text::{CatalogNames, view_text};
 pub use virtual_tables::{
     CursorInfo, LockEntry, MetricEntry, PreparedInfo, RuntimeInfo, SessionInfo, SettingInfo,

@@ -213,8 +213,7 @@ impl Session {
             _ => Severity::Notice,
         };
         let notices = notices.into_iter();
-        self.notices
-            .extend(notices.map(|fields| Notice { severity: severity(&fields), fields }));
+        self.notices.extend(notices.map(|fields| Notice { severity: severity(&fields), fields }));
         result
     }
 

@@ -102,7 +102,9 @@ impl Session {
         self.ensure_open();
         let Some(mut open) = self.open.take() else { return Ok(()) };
         open.statements += 1;
-        let result = self.change_temporary(&mut open, |cx: &mut DdlContext<'_>| cx.discard_temporary()).await;
+        let result = self
+            .change_temporary(&mut open, |cx: &mut DdlContext<'_>| cx.discard_temporary())
+            .await;
         self.open = Some(open);
         result
     }

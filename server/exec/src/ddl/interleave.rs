@@ -14,7 +14,10 @@
 
 use std::sync::Arc;
 
-use braid_catalog::{Ancestor, Dropped, ForeignKeyAction, Id, Index, IndexNumber, Interleaving, Object, Table, is_temporary};
+use braid_catalog::{
+    Ancestor, Dropped, ForeignKeyAction, Id, Index, IndexNumber, Interleaving, Object, Table,
+    is_temporary,
+};
 use braid_kv::{ScanRequest, Seq, Transaction};
 use braid_sql::ast::{self, Interleave, InterleaveKind, MatchKind, ReferenceAction};
 use braid_types::{Error, Result, SqlState};

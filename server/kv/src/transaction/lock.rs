@@ -137,7 +137,12 @@ impl Transaction {
         self.lay_own_over(seq, keys, result)
     }
 
-    pub(super) fn lay_own_over(&self, seq: Seq, keys: &[Key], result: &mut LockResult) -> Result<()> {
+    pub(super) fn lay_own_over(
+        &self,
+        seq: Seq,
+        keys: &[Key],
+        result: &mut LockResult,
+    ) -> Result<()> {
         for (i, key) in keys.iter().enumerate().filter(|(i, _)| result.granted[*i]) {
             if let Some(own) = self.own(seq, key)? {
                 result.values[i] = own;

@@ -148,7 +148,8 @@ fn memory_of_temporary_tables_is_bounded_and_comes_back() {
     let server = Server::start(Config::new());
     run(async {
         let client = connect(server.sql_url(), None).await;
-        done(&client, "SET temporary_memory_limit = '1MB'; CREATE TEMP TABLE t (a int, v text)").await;
+        done(&client, "SET temporary_memory_limit = '1MB'; CREATE TEMP TABLE t (a int, v text)")
+            .await;
         let fill = "INSERT INTO t SELECT g, repeat('x', 1000) FROM generate_series(1, 400) g";
         done(&client, fill).await;
         done(&client, fill).await;
