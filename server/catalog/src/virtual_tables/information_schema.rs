@@ -42,8 +42,7 @@ fn tables(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
         "is_typed",
     ];
     let mut sheet = Sheet::new("information_schema.tables", &columns);
-    let mut add = |schema: &str, name: &str, kind: &str| {
-        let is_table = kind != "VIEW";
+    let mut add = |schema: &str, name: &str, kind: &str, is_table: bool| {
         sheet.push([
             database(cx),
             text(schema),
@@ -56,17 +55,18 @@ fn tables(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
     for table in cx.catalog.tables_of(cx.path.database) {
         if may_see(cx, Object::Table(table)) {
             let kind = if is_temporary(table.id) { "LOCAL TEMPORARY" } else { "BASE TABLE" };
-            add(&cx.catalog.schema_name(table.schema), &table.name, kind);
+            add(&cx.catalog.schema_name(table.schema), &table.name, kind, true);
         }
     }
     for view in cx.catalog.views_of(cx.path.database) {
         if may_see(cx, Object::View(view)) {
-            add(&cx.catalog.schema_name(view.schema), &view.name, "VIEW");
+            let kind = if is_temporary(view.id) { "LOCAL TEMPORARY" } else { "VIEW" };
+            add(&cx.catalog.schema_name(view.schema), &view.name, kind, false);
         }
     }
     for table in virtual_tables() {
         let kind = if table.relkind == 'v' { "VIEW" } else { "BASE TABLE" };
-        add(table.schema, table.name, kind);
+        add(table.schema, table.name, kind, table.relkind != 'v');
     }
     sheet.rows()
 }

@@ -162,7 +162,7 @@ async fn change_once(
         draft = cx.cache.draft(&txn, seq) => draft.map_err(from_kv),
         error = cx.exec.cancel.stopped(), if cancellable => Err(error),
     };
-    let mut draft: Option<Draft> = Some(opened?);
+    let mut draft: Option<Draft> = Some(opened?.with_temporary_of(&cx.exec.catalog));
     let exec = cx.exec.in_transaction(txn.clone(), seq);
     let mut notices = Vec::new();
     let mut own = DdlContext {

@@ -18,8 +18,7 @@ use super::drop::drop_relations;
 use super::lookup::parts;
 use crate::from_kv;
 
-/// The number of temporary objects, and of their changes, is not limited; this is the name that
-/// messages about `GLOBAL TEMPORARY` use.
+/// PostgreSQL's warning of `GLOBAL TEMPORARY`, which means the same as TEMPORARY.
 const GLOBAL_IS_DEPRECATED: &str = "GLOBAL is deprecated in temporary table creation";
 
 impl DdlContext<'_> {

@@ -451,7 +451,7 @@ impl Binder<'_> {
             )
         ) {
             // A session may use its own sequences also in a READ ONLY transaction.
-            let sequence = args.first().and_then(constant_id);
+            let sequence = args.first().and_then(|arg| self.constant_relation(arg));
             self.has_sequence_calls |= !sequence.is_some_and(is_temporary);
         }
         let foldable = resolved.function.volatility == braid_builtins::Volatility::Immutable
@@ -579,10 +579,16 @@ pub(super) fn in_set(value: Expr, items: Vec<Expr>) -> Expr {
     Expr::InList(Box::new(value), items)
 }
 
-/// The object whose number is written out.
-fn constant_id(expr: &Expr) -> Option<Id> {
-    match expr {
-        Expr::Const(Datum::Int(id), _) => Id::try_from(*id).ok(),
-        _ => None,
+impl Binder<'_> {
+    /// The relation whose number or name is written out.
+    fn constant_relation(&self, expr: &Expr) -> Option<Id> {
+        match expr {
+            Expr::Const(Datum::Int(id), _) => Id::try_from(*id).ok(),
+            Expr::Const(Datum::Text(name), _) => {
+                name.parse().ok().or_else(|| self.cx.env.lookup().relation_oid(name))
+            }
+            Expr::Cast(cast) => self.constant_relation(&cast.expr),
+            _ => None,
+        }
     }
 }
