@@ -32,23 +32,7 @@ pub fn from_kv(error: Kv) -> Error {
                 .collect();
             deadlock(lines)
         }
-        Kv::LimitExceeded { name: "locks_max", limit } => {
-            Error::new(SqlState::OutOfMemory, "too many row locks")
-                .detail(format!("All transactions together hold locks_max ({limit}) locks."))
-                .hint("Lock fewer rows at a time, or start the server with a larger --locks-max.")
-        }
-        Kv::LimitExceeded { name: "temporary_memory_limit", limit } => {
-            Error::new(SqlState::OutOfMemory, "out of memory for temporary tables")
-                .detail(format!(
-                    "Temporary tables of this session may take {limit} bytes \
-                     (temporary_memory_limit)."
-                ))
-                .hint("Delete rows of temporary tables, or raise temporary_memory_limit.")
-        }
-        Kv::LimitExceeded { name, limit } => {
-            Error::new(SqlState::OutOfMemory, format!("limit \"{name}\" of {limit} reached"))
-                .hint("Split the transaction into smaller ones, or raise the limit.")
-        }
+        Kv::LimitExceeded { name, limit } => limit_reached(name, limit),
         Kv::Duplicate { .. } => {
             Error::new(SqlState::UniqueViolation, "duplicate key value violates unique constraint")
         }
@@ -82,6 +66,24 @@ pub fn from_kv(error: Kv) -> Error {
                 .hint("The server goes on trying; run the transaction again later.")
         }
         Kv::Storage(what) => Error::new(SqlState::IoError, format!("storage failure: {what}")),
+    }
+}
+
+fn limit_reached(name: &str, limit: u64) -> Error {
+    match name {
+        "locks_max" => Error::new(SqlState::OutOfMemory, "too many row locks")
+            .detail(format!("All transactions together hold locks_max ({limit}) locks."))
+            .hint("Lock fewer rows at a time, or start the server with a larger --locks-max."),
+        "temporary_memory_limit" => {
+            Error::new(SqlState::OutOfMemory, "out of memory for temporary tables")
+                .detail(format!(
+                    "Temporary tables of this session may take {limit} bytes \
+                     (temporary_memory_limit)."
+                ))
+                .hint("Delete rows of temporary tables, or raise temporary_memory_limit.")
+        }
+        _ => Error::new(SqlState::OutOfMemory, format!("limit \"{name}\" of {limit} reached"))
+            .hint("Split the transaction into smaller ones, or raise the limit."),
     }
 }
 

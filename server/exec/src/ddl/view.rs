@@ -1,8 +1,9 @@
 //! CREATE VIEW.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
-use braid_catalog::{Column, Id, Object, Relation, StoredQuery, View, is_temporary};
+use braid_catalog::{Column, Id, Object, Relation, Schema, StoredQuery, View, is_temporary};
 use braid_plan::{OutputColumn, PlanContext, identify, plan};
 use braid_sql::ast::{CreateView, Query, Statement};
 use braid_types::{Error, Result, SqlState, SqlType};
@@ -36,12 +37,7 @@ pub(super) fn create(cx: &mut DdlContext<'_>, create: &CreateView) -> Result<()>
         Some(stored) => depended_on(stored),
         None => dependencies(cx, &query, &planned.tables),
     };
-    let reads_temporary = depends_on.iter().any(|id| is_temporary(*id));
-    if reads_temporary && !create.temporary {
-        let message = format!("view \"{}\" will be a temporary view", last(&create.name));
-        cx.notice(SqlState::SuccessfulCompletion, message);
-    }
-    let (schema, name) = cx.target_of(&create.name, create.temporary || reads_temporary)?;
+    let (schema, name) = target(cx, create, &depends_on)?;
     let catalog = cx.catalog();
     let existing = catalog.named(schema.id, &name).and_then(|named| catalog.relation_named(named));
     if existing.is_some() && create.if_not_exists {
@@ -81,6 +77,20 @@ pub(super) fn create(cx: &mut DdlContext<'_>, create: &CreateView) -> Result<()>
     };
     cx.draft()?.put_view(view);
     Ok(())
+}
+
+/// Where the view goes: a view of something temporary is temporary itself, with a NOTICE.
+fn target(
+    cx: &mut DdlContext<'_>,
+    create: &CreateView,
+    depends_on: &[Id],
+) -> Result<(Arc<Schema>, String)> {
+    let reads_temporary = depends_on.iter().any(|id| is_temporary(*id));
+    if reads_temporary && !create.temporary {
+        let message = format!("view \"{}\" will be a temporary view", last(&create.name));
+        cx.notice(SqlState::SuccessfulCompletion, message);
+    }
+    cx.target_of(&create.name, create.temporary || reads_temporary)
 }
 
 fn columns(output: &[OutputColumn], names: &[String]) -> Result<Vec<(String, SqlType)>> {
