@@ -15,7 +15,7 @@ fn cast(call: &Call<'_>) -> Result<Datum> {
 }
 
 /// Types whose names are functions of one argument; those that the grammar reserves never get here.
-const TARGETS: [SqlType; 22] = [
+static TARGETS: [SqlType; 22] = [
     SqlType::Bool,
     SqlType::Int2,
     SqlType::Int4,

@@ -2,8 +2,8 @@
 
 use crate::registry::Registry;
 use crate::{
-    aggregate, arrays, casts, compare, datetimes, floats, integers, json, lsns, macs, networks,
-    numerics, sets, strings, system, uuids,
+    aggregate, arrays, casts, compare, datetimes, enums, floats, integers, json, lsns, macs,
+    networks, numerics, sets, strings, system, uuids,
 };
 
 pub(crate) fn register(registry: &mut Registry) {
@@ -15,6 +15,7 @@ pub(crate) fn register(registry: &mut Registry) {
     networks::register(registry);
     macs::register(registry);
     strings::register(registry);
+    enums::register(registry);
     uuids::register(registry);
     arrays::register(registry);
     json::register(registry);

@@ -9,6 +9,8 @@ pub enum Arg {
     Is(SqlType),
     /// Any type (`"any"`).
     Any,
+    /// Any enum, the same type as [`Arg::Element`] (`anyenum`).
+    Enum,
     /// Any type, the same for each such argument (`anyelement`).
     Element,
     /// An array of what [`Arg::Element`] is (`anyarray`).
@@ -204,6 +206,14 @@ pub trait Lookup: Send + Sync {
     fn relation_oid(&self, name: &str) -> Option<u32>;
     /// A relation's name as `regclass` prints it: qualified only if not on the search path.
     fn relation_name(&self, oid: u32) -> Option<String>;
+    /// The type of users with that name, which may be qualified; its arrays have one, too.
+    fn type_by_name(&self, _name: &[String]) -> Option<SqlType> {
+        None
+    }
+    /// The type of users of that number, and its name as a session has to write it.
+    fn type_by_oid(&self, _oid: u32) -> Option<(SqlType, String)> {
+        None
+    }
     /// Whether a relation's rows are a type: a table, a view or a catalog.
     fn has_row_type(&self, oid: u32) -> bool;
     /// Whether an unqualified name finds this relation.

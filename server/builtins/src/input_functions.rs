@@ -27,6 +27,7 @@ pub(crate) const INPUT_FUNCTIONS: &[&str] = &[
     "cidr_in",
     "cstring_in",
     "date_in",
+    "enum_in",
     "event_trigger_in",
     "fdw_handler_in",
     "float4in",

@@ -20,6 +20,7 @@ mod call;
 mod casts;
 mod compare;
 mod datetimes;
+mod enums;
 mod families;
 mod floats;
 mod function;

@@ -41,7 +41,8 @@ impl Binding {
             match arg {
                 Arg::Is(_) | Arg::Any => {}
                 Arg::NonArray if ty.is_array() => return None,
-                Arg::NonArray | Arg::Element => binding.unify_element(ty)?,
+                Arg::Enum if !ty.is_enum() => return None,
+                Arg::NonArray | Arg::Element | Arg::Enum => binding.unify_element(ty)?,
                 Arg::Array => {
                     if array.replace(ty).is_some_and(|known| known.is_vector() != ty.is_vector()) {
                         return None;
@@ -52,6 +53,10 @@ impl Binding {
                 Arg::Compatible => members.push(plain(ty)),
                 Arg::CompatibleArray => members.push(plain(ty.element()?)),
             }
+        }
+        // No literal is an enum by itself.
+        if wanted.contains(&Arg::Enum) && binding.element.is_none() {
+            return None;
         }
         if any_compatible {
             binding.compatible = Some(common_type(&members)?);
@@ -81,7 +86,7 @@ impl Binding {
             Arg::Is(ty) => ty.clone(),
             Arg::Any | Arg::NonArray if matches!(actual, SqlType::Unknown) => SqlType::Text,
             Arg::Any | Arg::NonArray => actual.clone(),
-            Arg::Element => self.element.clone()?,
+            Arg::Element | Arg::Enum => self.element.clone()?,
             Arg::Array => self.array()?,
             Arg::Compatible => self.compatible.clone()?,
             Arg::CompatibleArray => self.compatible.clone()?.array(),

@@ -60,6 +60,7 @@ pub fn arg_oid(arg: &Arg) -> u32 {
         Arg::Element => ANYELEMENT,
         Arg::Array => ANYARRAY,
         Arg::NonArray => 2776,
+        Arg::Enum => 3500,
         Arg::Compatible => ANYCOMPATIBLE,
         Arg::CompatibleArray => ANYCOMPATIBLEARRAY,
     }

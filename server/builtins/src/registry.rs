@@ -175,6 +175,7 @@ fn parse_arg(word: &str) -> Arg {
         "any" => Arg::Any,
         "anyelement" => Arg::Element,
         "anyarray" => Arg::Array,
+        "anyenum" => Arg::Enum,
         "anynonarray" => Arg::NonArray,
         "anycompatible" => Arg::Compatible,
         "anycompatiblearray" => Arg::CompatibleArray,
@@ -184,7 +185,7 @@ fn parse_arg(word: &str) -> Arg {
 
 fn parse_returns(word: &str) -> Returns {
     match word {
-        "anyelement" => Returns::Element,
+        "anyelement" | "anyenum" => Returns::Element,
         "anyarray" => Returns::Array,
         "anycompatible" => Returns::Compatible,
         "anycompatiblearray" => Returns::CompatibleArray,

@@ -42,6 +42,9 @@ pub(crate) fn type_name(oid: u32, lookup: &dyn Lookup) -> Option<String> {
     if let Some(ty) = SqlType::from_oid(oid) {
         return Some(ty.plain_name().to_owned());
     }
+    if let Some((_, name)) = lookup.type_by_oid(oid) {
+        return Some(name);
+    }
     if let Some(ty) = PseudoType::by_oid(oid) {
         return Some(ty.display.to_owned());
     }
@@ -179,6 +182,12 @@ fn catalog_type(name: &str) -> Option<u32> {
     known.map(|ty| ty.oid()).or_else(|| PseudoType::by_name(name).map(|ty| ty.oid))
 }
 
+/// The number of a type of users: an enum, or the rows of a relation.
+fn own_type(parts: &[String], lookup: &dyn Lookup) -> Option<u32> {
+    let found = lookup.type_by_name(parts).map(|ty| ty.oid());
+    found.or_else(|| row_type_named(parts, lookup))
+}
+
 /// The number of a relation's row type, or of its arrays with an underscore before the name.
 fn row_type_named(parts: &[String], lookup: &dyn Lookup) -> Option<u32> {
     let quoted = |name: &str| format!("\"{}\"", name.replace('"', "\"\""));
@@ -194,8 +203,9 @@ fn row_type_named(parts: &[String], lookup: &dyn Lookup) -> Option<u32> {
 }
 
 /// The number of the arrays of a type.
-fn array_of(oid: u32) -> Option<u32> {
-    let known = SqlType::from_oid(oid).filter(|ty| !matches!(ty, SqlType::Array(_)));
+fn array_of(oid: u32, lookup: &dyn Lookup) -> Option<u32> {
+    let known = SqlType::from_oid(oid).or_else(|| lookup.type_by_oid(oid).map(|(ty, _)| ty));
+    let known = known.filter(|ty| !matches!(ty, SqlType::Array(_)));
     let array = match known {
         Some(ty) => ty.array_oid(),
         None => match (PseudoType::by_oid(oid), relation_of(oid)) {
@@ -231,24 +241,24 @@ pub(crate) fn type_oid(text: &str, lookup: &dyn Lookup) -> Result<Option<u32>> {
             match (keyword, words) {
                 (None, [only]) => {
                     let catalog = catalog_type(only);
-                    catalog.or_else(|| row_type_named(&name.parts, lookup))
+                    catalog.or_else(|| own_type(&name.parts, lookup))
                 }
                 (None, [_, second, ..]) => return Err(syntax_error(text, second)),
                 (found, _) => found,
             }
         }
-        [only] => catalog_type(only).or_else(|| row_type_named(&name.parts, lookup)),
+        [only] => catalog_type(only).or_else(|| own_type(&name.parts, lookup)),
         [.., schema, _] if lookup.schema_oid(schema).is_none() => {
             let message = format!("schema \"{schema}\" does not exist");
             return Err(Error::new(SqlState::InvalidSchemaName, message));
         }
         [.., schema, last] => {
             let catalog = if schema == "pg_catalog" { catalog_type(last) } else { None };
-            catalog.or_else(|| row_type_named(&name.parts, lookup))
+            catalog.or_else(|| own_type(&name.parts, lookup))
         }
         [] => None,
     };
-    Ok(if name.is_array { found.and_then(array_of) } else { found })
+    Ok(if name.is_array { found.and_then(|oid| array_of(oid, lookup)) } else { found })
 }
 
 /// 42704 for a type that does not exist.

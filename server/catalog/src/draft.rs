@@ -14,12 +14,13 @@ use braid_kv::{Result as KvResult, Seq, Transaction};
 
 use crate::backfill::begun_or_ended;
 use crate::changes::followed_by;
+use crate::enums::uses_enum;
 use crate::store::{Descriptor, FORMAT_VERSION, Meta, corrupt, to_json};
 use crate::system_keys::{descriptor_key, version_key};
 use crate::temporary::allocate_temporary;
 use crate::{
-    Catalog, CatalogCache, Database, FIRST_TEMPORARY, Id, PendingChange, Role, Schema, Sequence,
-    Table, TemporaryObjects, View, is_temporary,
+    Catalog, CatalogCache, Database, Enum, FIRST_TEMPORARY, Id, PendingChange, Role, Schema,
+    Sequence, Table, TemporaryObjects, View, is_temporary,
 };
 
 /// Versions of private catalogs; stored ones never get as far.
@@ -172,7 +173,9 @@ impl Draft {
 
     /// Adds or replaces a schema.
     pub fn put_schema(&mut self, schema: Schema) {
-        self.edit(schema.id).insert_schema(Arc::new(schema));
+        let catalog = self.edit(schema.id);
+        catalog.insert_schema(Arc::new(schema));
+        catalog.settle_enums();
     }
 
     /// Adds or replaces a database.
@@ -183,6 +186,28 @@ impl Draft {
     /// Adds or replaces a role.
     pub fn put_role(&mut self, role: Role) {
         self.edit(role.id).insert_role(Arc::new(role));
+    }
+
+    /// Adds or replaces an enum. The tables that use it are stored again: what was planned with
+    /// the old one cannot commit.
+    pub fn put_enum(&mut self, found: Enum) {
+        let id = found.id;
+        let users = self.current.tables().filter(|table| uses_enum(table, id));
+        let users: Vec<Id> = users.map(|table| table.id).collect();
+        self.changed.extend(users);
+        let catalog = self.edit(id);
+        catalog.insert_enum(Arc::new(found));
+        catalog.settle_enums();
+    }
+
+    /// Whether an enum was made in this draft.
+    pub fn is_new_enum(&self, id: Id) -> bool {
+        self.base.enum_by_id(id).is_none()
+    }
+
+    /// Removes an enum; its columns are the caller's business.
+    pub fn drop_enum(&mut self, id: Id) {
+        self.edit(id).remove_enum(id);
     }
 
     /// Removes a table's descriptor; its rows and dependents are the caller's business.
@@ -290,5 +315,6 @@ impl Draft {
             .or_else(|| catalog.schemas.get(&id).cloned().map(Descriptor::Schema))
             .or_else(|| catalog.databases.get(&id).cloned().map(Descriptor::Database))
             .or_else(|| catalog.roles.get(&id).cloned().map(Descriptor::Role))
+            .or_else(|| catalog.enums.get(&id).cloned().map(Descriptor::Enum))
     }
 }

@@ -29,6 +29,7 @@ mod definition;
 pub mod descriptor;
 mod draft;
 mod dropped;
+mod enums;
 mod gateways;
 mod interleave;
 mod interleave_path;
@@ -61,6 +62,7 @@ pub use definition::{
 pub use descriptor::*;
 pub use draft::Draft;
 pub use dropped::{Dropped, dropped_ranges};
+pub use enums::{Enum, Label, enums_named, uses_enum};
 pub use gateways::{GatewayInfo, GatewayMode, Gateways, LEASE};
 pub use interleave::owner_of;
 pub use interleave_path::{KeyPath, path_shape};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use braid_builtins::Lookup;
 use braid_sql::Layout;
-use braid_types::{Error, Result, SqlState};
+use braid_types::{Error, Result, SqlState, SqlType};
 
 use crate::definition::index_column;
 use crate::names::{qualified, quote_ident, split_name};
@@ -92,6 +92,19 @@ impl Lookup for CatalogLookup {
         Some(qualified(&schema, relation.name()))
     }
 
+    fn type_by_name(&self, name: &[String]) -> Option<SqlType> {
+        let (found, is_array) = self.catalog.resolve_enum(&self.path, name).ok().flatten()?;
+        self.catalog.enum_type(if is_array { found.array } else { found.id })
+    }
+
+    fn type_by_oid(&self, oid: u32) -> Option<(SqlType, String)> {
+        let ty = self.catalog.enum_type(oid)?;
+        let found = self.catalog.enum_by_id(ty.inner_enum()?.oid)?;
+        let brackets = if ty.is_array() { "[]" } else { "" };
+        let name = format!("{}{brackets}", self.catalog.enum_text(Some(&self.path), found));
+        Some((ty, name))
+    }
+
     fn has_row_type(&self, oid: u32) -> bool {
         let relation = self.catalog.relation(oid);
         matches!(relation, Some(Relation::Table(_) | Relation::View(_) | Relation::Virtual(_)))
@@ -167,6 +180,7 @@ impl Lookup for CatalogLookup {
                 None => self.catalog.schema(oid)?.comment.clone(),
             },
             "pg_database" => self.catalog.database(oid)?.comment.clone(),
+            "pg_type" => self.catalog.enum_by_id(oid)?.comment.clone(),
             "pg_authid" => self.catalog.role(oid)?.comment.clone(),
             _ => None,
         }

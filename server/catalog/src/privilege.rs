@@ -11,7 +11,7 @@ use braid_types::{Error, Result, SqlState};
 
 use crate::virtual_tables::VirtualTable;
 use crate::{
-    Catalog, DATABASE_OWNER, Database, Grant, Id, Relation, Schema, Sequence, Table, View,
+    Catalog, DATABASE_OWNER, Database, Enum, Grant, Id, Relation, Schema, Sequence, Table, View,
     is_temporary,
 };
 
@@ -31,6 +31,8 @@ pub enum Object<'a> {
     Schema(&'a Schema),
     /// A database.
     Database(&'a Database),
+    /// An enum.
+    Enum(&'a Enum),
     /// A catalog view.
     Virtual(&'a VirtualTable),
 }
@@ -55,6 +57,7 @@ impl<'a> Object<'a> {
             Object::Sequence(sequence) => ("sequence", &sequence.name),
             Object::Schema(schema) => ("schema", &schema.name),
             Object::Database(database) => ("database", &database.name),
+            Object::Enum(found) => ("type", &found.name),
             Object::Virtual(table) => (table.kind(), table.name),
         }
     }
@@ -67,6 +70,7 @@ impl<'a> Object<'a> {
             Object::Sequence(sequence) => sequence.owner,
             Object::Schema(schema) => schema.owner,
             Object::Database(database) => database.owner,
+            Object::Enum(found) => found.owner,
             Object::Virtual(_) => crate::ROOT,
         }
     }
@@ -79,6 +83,7 @@ impl<'a> Object<'a> {
             Object::Sequence(sequence) => Some(sequence.database),
             Object::Schema(schema) => Some(schema.database),
             Object::Database(database) => Some(database.id),
+            Object::Enum(found) => Some(found.database),
             Object::Virtual(_) => None,
         }
     }
@@ -91,6 +96,7 @@ impl<'a> Object<'a> {
             Object::Sequence(sequence) => &sequence.grants,
             Object::Schema(schema) => &schema.grants,
             Object::Database(database) => &database.grants,
+            Object::Enum(found) => &found.grants,
             Object::Virtual(_) => &[],
         }
     }
@@ -101,6 +107,7 @@ impl<'a> Object<'a> {
             Object::Table(_) | Object::View(_) | Object::Virtual(_) => TABLE_PRIVILEGES,
             Object::Sequence(_) => &["SELECT", "UPDATE", "USAGE"],
             Object::Schema(_) => &["USAGE", "CREATE"],
+            Object::Enum(_) => &["USAGE"],
             Object::Database(_) => &["CREATE", "TEMPORARY", "CONNECT"],
         }
     }
@@ -217,6 +224,7 @@ impl Catalog {
     pub fn acl(&self, object: Object<'_>) -> Option<Vec<String>> {
         let untouched = match object {
             Object::Database(database) => database.grants == Database::first_grants(),
+            Object::Enum(found) => found.grants == Enum::first_grants(),
             _ => object.grants().is_empty(),
         };
         if untouched {

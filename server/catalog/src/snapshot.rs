@@ -9,12 +9,14 @@
 
 use std::sync::Arc;
 
+use braid_types::EnumType;
+
 use crate::changes::Change;
 use crate::shared_map::SharedMap;
 use crate::statistics::Statistics;
 use crate::store::Descriptor;
 use crate::{
-    DATABASE_OWNER, Database, Id, Index, IndexNumber, PG_TEMP, Role, Schema, Sequence, Table,
+    DATABASE_OWNER, Database, Enum, Id, Index, IndexNumber, PG_TEMP, Role, Schema, Sequence, Table,
     TableStatistics, View,
 };
 
@@ -44,6 +46,9 @@ pub struct Catalog {
     pub(crate) schemas: Map<Schema>,
     pub(crate) databases: Map<Database>,
     pub(crate) roles: Map<Role>,
+    pub(crate) enums: Map<Enum>,
+    /// The enums with their labels, as columns have them.
+    pub(crate) enum_types: SharedMap<Id, Arc<EnumType>>,
     /// The changes that have led to this version.
     pub(crate) changes: Arc<[Change]>,
     names: SharedMap<(Id, Arc<str>), Named>,
@@ -66,6 +71,8 @@ impl Catalog {
             schemas: Map::default(),
             databases: Map::default(),
             roles,
+            enums: Map::default(),
+            enum_types: SharedMap::default(),
             changes: Arc::default(),
             names: SharedMap::default(),
             statistics,
@@ -232,6 +239,7 @@ impl Catalog {
             Some(Descriptor::Schema(schema)) => self.insert_schema(schema),
             Some(Descriptor::Database(database)) => self.insert_database(database),
             Some(Descriptor::Role(role)) => self.insert_role(role),
+            Some(Descriptor::Enum(found)) => self.insert_enum(found),
             None => {
                 self.remove_table(id);
                 self.remove_view(id);
@@ -239,12 +247,14 @@ impl Catalog {
                 self.remove_schema(id);
                 self.remove_database(id);
                 self.remove_role(id);
+                self.remove_enum(id);
             }
         }
     }
 
     pub(crate) fn insert_table(&mut self, table: Arc<Table>) {
         self.remove_table(table.id);
+        let table = self.with_labels(table);
         for (name, named) in names_of_table(&table) {
             self.learn_name(table.schema, name, named);
         }
@@ -261,6 +271,7 @@ impl Catalog {
 
     pub(crate) fn insert_view(&mut self, view: Arc<View>) {
         self.remove_view(view.id);
+        let view = self.view_with_labels(view);
         self.learn_name(view.schema, &view.name, Named::View(view.id));
         self.views.insert(view.id, view);
     }

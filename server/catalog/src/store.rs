@@ -32,11 +32,12 @@ use crate::system_keys::{
     version_key,
 };
 use crate::{
-    Catalog, Database, Draft, Gateways, Id, Role, Schema, Sequence, Table, TableStatistics, View,
-    fresh_counter,
+    Catalog, Database, Draft, Enum, Gateways, Id, Role, Schema, Sequence, Table, TableStatistics,
+    View, fresh_counter,
 };
 
-/// The number of the descriptors' format; another one is refused.
+/// The number of the descriptors' format; another one is refused. Kinds of descriptors that came
+/// later (enums) have not changed it: older databases have none of them.
 pub const FORMAT_VERSION: u32 = 1;
 /// The first id that objects of users get.
 pub const FIRST_ID: Id = 16384;
@@ -65,6 +66,7 @@ pub(crate) enum Descriptor {
     Schema(Arc<Schema>),
     Database(Arc<Database>),
     Role(Arc<Role>),
+    Enum(Arc<Enum>),
 }
 
 impl Descriptor {
@@ -77,6 +79,7 @@ impl Descriptor {
             Descriptor::Schema(schema) => schema.id,
             Descriptor::Database(database) => database.id,
             Descriptor::Role(role) => role.id,
+            Descriptor::Enum(found) => found.id,
         }
     }
 }
@@ -384,6 +387,7 @@ impl CatalogCache {
             let descriptor: Descriptor = serde_json::from_slice(&value).map_err(corrupt)?;
             catalog.put(descriptor.id(), Some(descriptor));
         }
+        catalog.settle_enums();
         Ok(catalog)
     }
 
@@ -405,9 +409,15 @@ impl CatalogCache {
         let mut catalog = Catalog::clone(known);
         (catalog.version, catalog.next_id) = (meta.version, meta.next_id);
         catalog.changes = meta.changes.into();
+        let mut names_enums = false;
         for (id, value) in ids.into_iter().zip(values) {
             let stored = value.map(|value| serde_json::from_slice(&value)).transpose();
-            catalog.put(id, stored.map_err(corrupt)?);
+            let stored = stored.map_err(corrupt)?;
+            names_enums |= matches!(stored, Some(Descriptor::Enum(_) | Descriptor::Schema(_)));
+            catalog.put(id, stored);
+        }
+        if names_enums {
+            catalog.settle_enums();
         }
         Ok(catalog)
     }

@@ -40,6 +40,11 @@ impl Names for CatalogNames<'_> {
         Some((shown, bare))
     }
 
+    fn type_name(&self, id: u32) -> Option<String> {
+        let found = self.catalog.enum_by_id(id)?;
+        Some(self.catalog.enum_text(self.path, found))
+    }
+
     fn columns(&self, id: u32) -> Vec<(u16, String)> {
         match self.catalog.relation(id) {
             Some(Relation::Table(table)) => {

@@ -32,8 +32,8 @@ mod subscript;
 mod visit;
 
 pub use bind::{
-    bind_assignment_cast, bind_default, bind_index_exprs, bind_scalar, bind_table_expr,
-    column_name, more_dimensions_of, sql_type_of, time_modifier_of,
+    TypeNames, bind_assignment_cast, bind_default, bind_index_exprs, bind_scalar, bind_table_expr,
+    built_in_type, column_name, more_dimensions_of, sql_type_of, time_modifier_of,
 };
 pub use cascades::{CascadeEffect, CascadeStep, CascadeTable, Cascades};
 pub use expr::{

@@ -9,7 +9,7 @@ use braid_sql::ast::{Explain, LockStrength, Statement};
 use braid_types::{Error, Result, SqlState, SqlType};
 
 use crate::access::Bound;
-use crate::bind::Binder;
+use crate::bind::{Binder, TypeNames};
 use crate::explain::ExplainOptions;
 use crate::expr::Expr;
 use crate::node::{Node, Scan, Values};
@@ -29,6 +29,20 @@ pub struct PlanContext<'a> {
     pub text: &'a str,
     /// The types of parameters as far as the client said; `Unknown` is inferred.
     pub param_types: &'a [SqlType],
+}
+
+impl<'a> PlanContext<'a> {
+    /// Where the names of types are looked up.
+    pub fn types(&self) -> TypeNames<'a> {
+        TypeNames { catalog: self.catalog, path: self.path }
+    }
+
+    /// The types of the parameters, with the labels that their enums have now.
+    pub(crate) fn known_params(&self) -> Vec<SqlType> {
+        let mut types = self.param_types.to_vec();
+        types.iter_mut().for_each(|ty| self.catalog.refresh_type(ty));
+        types
+    }
 }
 
 /// A column of a statement's result.

@@ -5,9 +5,10 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use braid_exec::ddl::{self, DdlContext};
+use braid_plan::TypeNames;
 use braid_sql::ast::{
-    DiscardKind, Execute, Prepare, Reset, Set, SetScope, SetValue, SettingChange, ShowTarget,
-    Spanned, Statement, TransactionModes,
+    DataType, DiscardKind, Execute, Prepare, Reset, Set, SetScope, SetValue, SettingChange,
+    ShowTarget, Spanned, Statement, TransactionModes,
 };
 use braid_types::{Datum, Error, Result, Row, SqlState, SqlType};
 
@@ -444,14 +445,25 @@ impl Session {
         }
         let text = outer.parsed.text.get(prepare.text.clone()).unwrap_or_default();
         let parsed = self.server.plans.parse(text)?;
-        let types = prepare.types.iter().map(braid_plan::sql_type_of);
-        let hints = types.collect::<Result<Vec<SqlType>>>()?;
+        let hints = self.declared_types(&prepare.types).await?;
         let mut prepared = Prepared::new(&name, parsed, Some(0), hints);
         prepared.from_sql = true;
         let prepared = Box::pin(self.describe_new(prepared)).await?;
         self.keep_prepared(Arc::new(prepared));
         self.replay.blocked = true;
         Ok(())
+    }
+
+    /// The types of a PREPARE.
+    async fn declared_types(&mut self, types: &[DataType]) -> Result<Vec<SqlType>> {
+        if types.is_empty() {
+            return Ok(Vec::new());
+        }
+        let seq = self.ensure_open().txn.next_statement();
+        let catalog = self.catalog_at(seq).await?;
+        let env = self.environment(&catalog);
+        let names = TypeNames { catalog: &catalog, path: &env.lookup.path };
+        types.iter().map(|ty| braid_plan::sql_type_of(ty, names)).collect()
     }
 
     /// The portal that an EXECUTE stands for.
@@ -473,6 +485,7 @@ impl Session {
                 execute.args.len()
             )));
         }
+        let types = self.current_params(&target).await?;
         let mut params = Vec::with_capacity(execute.args.len());
         if !execute.args.is_empty() {
             let seq = self.ensure_open().txn.next_statement();
@@ -486,7 +499,7 @@ impl Session {
                 param_types: &[],
             };
             let eval_cx = braid_plan::eval::EvalContext { env: &env, params: &[], outer: &[] };
-            for (arg, ty) in execute.args.iter().zip(&target.params) {
+            for (arg, ty) in execute.args.iter().zip(&types) {
                 let start = braid_sql::offset_of(arg.span()).saturating_sub(1);
                 let expr = braid_plan::bind_scalar(&cx, &arg.to_string(), ty)
                     .map_err(|error| error.moved(start).position(start + 1))?;

@@ -89,10 +89,11 @@ impl Session {
                 results.len()
             )));
         }
+        let types = self.current_params(&prepared).await?;
         let active = self.active();
         let micros = self.open.as_ref().map_or_else(now_micros, |open| open.micros);
         let mut values = Vec::with_capacity(params.len());
-        for (i, (value, ty)) in params.iter().zip(&prepared.params).enumerate() {
+        for (i, (value, ty)) in params.iter().zip(&types).enumerate() {
             let Some(bytes) = value else {
                 values.push(Datum::Null);
                 continue;

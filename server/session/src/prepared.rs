@@ -189,8 +189,36 @@ impl Session {
             ));
         }
         let index = (!parsed.statements.is_empty()).then_some(0);
-        let prepared = Prepared::new(name, parsed, index, hint_types(oids)?);
+        let hints = self.types_by_oid(oids).await?;
+        let prepared = Prepared::new(name, parsed, index, hints);
         self.describe_new(prepared).await.map(Arc::new)
+    }
+
+    /// Types by oid, those of users included; 42704 for one that does not exist.
+    async fn types_by_oid(&mut self, oids: &[u32]) -> Result<Vec<SqlType>> {
+        match hint_types(oids) {
+            Err(error) if error.state() == SqlState::UndefinedObject => {}
+            known => return known,
+        }
+        let seq = self.ensure_open().txn.next_statement();
+        let catalog = self.catalog_at(seq).await?;
+        let type_of = |oid: &u32| match catalog.enum_type(*oid) {
+            Some(ty) => Ok(vec![ty]),
+            None => hint_types(&[*oid]),
+        };
+        let types = oids.iter().map(type_of).collect::<Result<Vec<_>>>()?;
+        Ok(types.concat())
+    }
+
+    /// The types of a statement's parameters, with the labels that their enums have now.
+    pub(crate) async fn current_params(&mut self, prepared: &Prepared) -> Result<Vec<SqlType>> {
+        let mut types = prepared.params.clone();
+        if types.iter().any(|ty| ty.inner_enum().is_some()) {
+            let seq = self.ensure_open().txn.next_statement();
+            let catalog = self.catalog_at(seq).await?;
+            types.iter_mut().for_each(|ty| catalog.refresh_type(ty));
+        }
+        Ok(types)
     }
 
     /// Finds out a new statement's parameters and columns.

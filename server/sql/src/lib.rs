@@ -21,6 +21,7 @@
 pub mod ast;
 mod deparse;
 mod dialect;
+mod enum_marks;
 mod keywords;
 mod lexer;
 pub mod limits;
@@ -39,6 +40,7 @@ pub use deparse::{
     listed_columns, relation_id, shown_expr_text, shown_text, split_label, stored_expr_text,
     stored_text, using_columns,
 };
+pub use enum_marks::{change_enum_literals, marked_enum, marked_type};
 pub use keywords::keywords;
 pub use parser::{parse, parse_data_type, parse_expr, parse_query};
 pub use places::{find_parameter, find_token};

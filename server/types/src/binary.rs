@@ -137,6 +137,7 @@ fn decode_value(ty: &SqlType, reader: &mut Reader<'_>) -> Result<Datum> {
         SqlType::Jsonb => decode_jsonb(reader)?,
         SqlType::Array(element) => Datum::Array(Arc::new(decode_array(element, reader)?)),
         SqlType::Record(fields) => decode_record(fields, reader)?,
+        SqlType::Enum(ty) => ty.parse(utf8(&rest(reader))?)?,
         SqlType::Void => Datum::text(""),
         _ => decode_system(ty, reader)?,
     })
@@ -228,7 +229,8 @@ fn decode_array(element: &SqlType, reader: &mut Reader<'_>) -> Result<Array> {
             SqlState::DatatypeMismatch,
             format!(
                 "binary data has array element type {oid} ({}) instead of expected {} ({})",
-                SqlType::from_oid(oid).map_or("unknown", |ty| ty.plain_name()),
+                SqlType::from_oid(oid)
+                    .map_or_else(|| "unknown".to_owned(), |ty| ty.plain_name().to_owned()),
                 element.oid(),
                 element.plain_name()
             ),
@@ -379,6 +381,7 @@ pub fn encode(ty: &SqlType, datum: &Datum, out: &mut Vec<u8>) {
         }
         Datum::Bytes(value) => out.extend_from_slice(value),
         Datum::Uuid(value) => out.extend_from_slice(value),
+        Datum::Enum(label) => out.extend_from_slice(label.name.as_bytes()),
         Datum::Date(value) => out.extend_from_slice(&value.to_be_bytes()),
         Datum::Time(value) | Datum::Timestamp(value) | Datum::Timestamptz(value) => {
             out.extend_from_slice(&value.to_be_bytes());

@@ -12,7 +12,7 @@ use std::cmp::Ordering;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use crate::{Array, Json, Numeric, SqlType};
+use crate::{Array, EnumLabel, Json, Numeric, SqlType, enums};
 
 /// A row of datums.
 pub type Row = Vec<Datum>;
@@ -52,6 +52,8 @@ pub enum Datum {
     Array(Arc<Array>),
     /// an anonymous row
     Record(Arc<[Datum]>),
+    /// a value of an enum
+    Enum(Arc<EnumLabel>),
 }
 
 /// PostgreSQL's interval: three parts that are compared as 30-day months and 24-hour days.
@@ -205,6 +207,14 @@ impl Datum {
         }
     }
 
+    /// The label of an enum's value; `None` for NULL and for anything else.
+    pub fn as_label(&self) -> Option<&Arc<EnumLabel>> {
+        match self {
+            Datum::Enum(label) => Some(label),
+            _ => None,
+        }
+    }
+
     /// The array inside; `None` for NULL and for anything else.
     pub fn as_array(&self) -> Option<&Array> {
         match self {
@@ -256,6 +266,7 @@ impl Datum {
             (Json(a), Json(b)) => a.compare(b),
             (Array(a), Array(b)) => a.compare(b),
             (Record(a), Record(b)) => compare_rows(a, b),
+            (Enum(a), Enum(b)) => enums::compare(a, b),
             _ => self.rank().cmp(&other.rank()),
         }
     }
@@ -309,7 +320,8 @@ impl Datum {
             Datum::Json(_) => 9,
             Datum::Array(_) => 10,
             Datum::Record(_) => 11,
-            Datum::Null => 12,
+            Datum::Enum(_) => 12,
+            Datum::Null => 13,
         }
     }
 }
@@ -397,6 +409,7 @@ impl Hash for Datum {
                     }
                 }
             }
+            Datum::Enum(label) => label.order.hash(state),
             Datum::Record(fields) => {
                 for field in fields.iter() {
                     field.hash(state);

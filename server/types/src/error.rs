@@ -308,6 +308,7 @@ states! {
     ObjectInUse = "55006",
     CantChangeRuntimeParam = "55P02",
     LockNotAvailable = "55P03",
+    UnsafeNewEnumValueUsage = "55P04",
     QueryCanceled = "57014",
     AdminShutdown = "57P01",
     CrashShutdown = "57P02",

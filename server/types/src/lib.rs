@@ -16,6 +16,7 @@ pub mod binary;
 pub mod cast;
 pub mod datetime;
 mod datum;
+pub mod enums;
 mod error;
 pub mod json;
 pub mod mac;
@@ -31,6 +32,7 @@ pub mod work;
 
 pub use array::{Array, Dimension};
 pub use datum::{Datum, Interval, Row, compare_floats, compare_rows};
+pub use enums::{EnumLabel, EnumType};
 pub use error::{Error, Result, SqlState};
 pub use json::Json;
 pub use numeric::{Coefficient, Numeric, to_number};

@@ -6,6 +6,9 @@
 //! Rule: `from_oid_typmod(ty.oid(), ty.typmod()) == Some(ty)` for every type that has an oid of
 //! its own (records keep their fields elsewhere).
 
+use std::sync::Arc;
+
+use crate::EnumType;
 use crate::scalar_types::SCALARS;
 
 /// A SQL type with its modifiers.
@@ -105,17 +108,19 @@ pub enum SqlType {
     InternalChar,
     /// An anonymous row.
     Record(Vec<(String, SqlType)>),
+    /// An enum; a descriptor stores its oid.
+    Enum(#[serde(with = "crate::enums::by_oid")] Arc<EnumType>),
     /// What a function without a result returns.
     Void,
 }
 
 /// What `pg_type` says of a scalar type.
-struct Facts {
+struct Facts<'t> {
     oid: u32,
     array_oid: u32,
-    name: &'static str,
-    array_name: &'static str,
-    display: &'static str,
+    name: &'t str,
+    array_name: &'t str,
+    display: &'t str,
     len: i16,
     category: char,
 }
@@ -135,7 +140,7 @@ macro_rules! facts {
 }
 
 impl SqlType {
-    fn facts(&self) -> Facts {
+    fn facts(&self) -> Facts<'_> {
         match self {
             SqlType::Unknown => facts!(705, 0, "unknown", "unknown", -2, 'X'),
             SqlType::Bool => facts!(16, 1000, "bool", "boolean", 1, 'B'),
@@ -188,6 +193,15 @@ impl SqlType {
             SqlType::InternalChar => facts!(18, 1002, "char", "\"char\"", 1, 'Z'),
             SqlType::Record(_) => facts!(2249, 2287, "record", "record", -1, 'P'),
             SqlType::Void => facts!(2278, 0, "void", "void", 4, 'P'),
+            SqlType::Enum(ty) => Facts {
+                oid: ty.oid,
+                array_oid: ty.array_oid,
+                name: &ty.name,
+                array_name: &ty.array_name,
+                display: &ty.display,
+                len: 4,
+                category: 'E',
+            },
             // An array of arrays is the same type in PostgreSQL.
             SqlType::Array(element) => element.facts(),
         }
@@ -280,14 +294,14 @@ impl SqlType {
     }
 
     /// The name without modifiers, as error messages and `regtype` print it.
-    pub fn plain_name(&self) -> &'static str {
+    pub fn plain_name(&self) -> &str {
         match self {
             SqlType::Array(element) => element.array_display(),
             other => other.facts().display,
         }
     }
 
-    fn array_display(&self) -> &'static str {
+    fn array_display(&self) -> &str {
         match self.innermost() {
             SqlType::Bool => "boolean[]",
             SqlType::Int2 => "smallint[]",
@@ -335,12 +349,13 @@ impl SqlType {
             SqlType::InternalChar => "\"char\"[]",
             SqlType::Record(_) => "record[]",
             SqlType::Void => "void[]",
+            SqlType::Enum(ty) => &ty.array_display,
             SqlType::Unknown | SqlType::Array(_) => "unknown[]",
         }
     }
 
     /// `pg_type.typname`: `int4`, `_int4`, `bpchar`…
-    pub fn short_name(&self) -> &'static str {
+    pub fn short_name(&self) -> &str {
         match self {
             SqlType::Array(element) => element.facts().array_name,
             other => other.facts().name,
@@ -481,6 +496,7 @@ impl SqlType {
     pub fn same_base(&self, other: &SqlType) -> bool {
         match (self, other) {
             (SqlType::Array(a), SqlType::Array(b)) => a.same_base(b),
+            (SqlType::Enum(a), SqlType::Enum(b)) => a == b,
             _ => std::mem::discriminant(self) == std::mem::discriminant(other),
         }
     }

@@ -269,6 +269,7 @@ fn pg_attrdef(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
 /// The oids of the catalogs that comments refer to.
 const PG_CLASS: u32 = 1259;
 const PG_CONSTRAINT: u32 = 2606;
+const PG_TYPE: u32 = 1247;
 const PG_NAMESPACE: u32 = 2615;
 const PG_DATABASE: u32 = 1262;
 const PG_AUTHID: u32 = 1260;
@@ -293,6 +294,7 @@ fn pg_description(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
     for sequence in catalog.sequences_of(database) {
         add(sequence.id, PG_CLASS, 0, &sequence.comment);
     }
+    catalog.enums_of(database).for_each(|found| add(found.id, PG_TYPE, 0, &found.comment));
     for schema in catalog.schemas_of(database) {
         add(schema.id, PG_NAMESPACE, 0, &schema.comment);
     }

@@ -175,6 +175,16 @@ fn pg_depend(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
         all.constraints(cx, table);
     }
     defaults(cx).iter().for_each(|default| all.default(default));
+    for found in catalog.enums_of(database) {
+        all.add((PG_TYPE, found.id, 0), (PG_NAMESPACE, found.schema, 0), "n");
+        all.add((PG_TYPE, found.array, 0), (PG_TYPE, found.id, 0), "i");
+    }
+    for table in catalog.tables_of(database) {
+        for column in table.columns.iter().filter(|column| column.ty.inner_enum().is_some()) {
+            let ty = (PG_TYPE, column.ty.oid(), 0);
+            all.add((PG_CLASS, table.id, i64::from(column.id)), ty, "n");
+        }
+    }
     catalog.views_of(database).for_each(|view| all.view(view));
     all.0.rows()
 }

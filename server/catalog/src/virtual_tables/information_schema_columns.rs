@@ -52,8 +52,15 @@ fn size(ty: &SqlType) -> Size {
 fn data_type(ty: &SqlType) -> Datum {
     match ty {
         ty if ty.is_array() => text("ARRAY"),
+        ty if ty.is_enum() => text("USER-DEFINED"),
         ty => text(ty.plain_name()),
     }
+}
+
+/// The schema of a type.
+fn schema_of(cx: &VirtualContext<'_>, ty: &SqlType) -> String {
+    let found = ty.inner_enum().and_then(|ty| cx.catalog.enum_by_id(ty.oid));
+    found.map_or_else(|| "pg_catalog".to_owned(), |found| cx.catalog.schema_name(found.schema))
 }
 
 /// The column's `is_identity`, generation, and the options of its sequence.
@@ -138,7 +145,7 @@ fn push(sheet: &mut Sheet, cx: &VirtualContext<'_>, row: &ColumnRow<'_>) {
         optional(collation.map(|_| "pg_catalog")),
         optional(collation),
         database(cx),
-        text("pg_catalog"),
+        text(schema_of(cx, row.ty)),
         text(row.ty.short_name()),
         text(row.position.to_string()),
         yes_no(false),
@@ -260,7 +267,7 @@ fn element_types(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
                 text(column.id.to_string()),
                 data_type(element),
                 database(cx),
-                text("pg_catalog"),
+                text(schema_of(cx, element)),
                 text(element.short_name()),
                 text(format!("a{}", column.id)),
             ]);

@@ -1,15 +1,19 @@
-//! `pg_type`: built-in types, pseudo-types, and the row types of relations.
+//! `pg_type`: built-in types, pseudo-types, enums, and the row types of relations. `pg_enum`.
 
 use braid_builtins::{PSEUDO_TYPES, PseudoType, input_function, row_array_type, row_type};
-use braid_types::{Result, Row, SqlType};
+use braid_types::{Datum, EnumLabel, Result, Row, SqlType};
 
 use super::attributes::{alignment, by_value, collation, storage};
 use super::registry::{RowsOf, VirtualContext, virtual_schema, virtual_tables};
-use super::sheet::{Sheet, flag, int, letter, text};
-use crate::{Id, ROOT};
+use super::sheet::{Sheet, acl_items, flag, int, letter, text};
+use crate::{Enum, Id, Object, ROOT};
 
 pub(super) fn rows_of(name: &str) -> Option<RowsOf> {
-    (name == "pg_type").then_some(pg_type)
+    Some(match name {
+        "pg_type" => pg_type,
+        "pg_enum" => pg_enum,
+        _ => return None,
+    })
 }
 
 /// The oid of `pg_catalog`.
@@ -35,6 +39,7 @@ struct TypeRow<'a> {
     align: &'a str,
     storage: &'a str,
     collation: u32,
+    acl: Option<Vec<String>>,
 }
 
 impl<'a> TypeRow<'a> {
@@ -61,6 +66,7 @@ impl<'a> TypeRow<'a> {
             align: alignment(ty),
             storage: storage(ty),
             collation: collation(ty),
+            acl: None,
         }
     }
 
@@ -87,6 +93,7 @@ impl<'a> TypeRow<'a> {
             },
             storage: if ty.len == -1 { "x" } else { "p" },
             collation: 0,
+            acl: None,
         }
     }
 
@@ -108,6 +115,44 @@ impl<'a> TypeRow<'a> {
             align: "d",
             storage: "x",
             collation: 0,
+            acl: None,
+        }
+    }
+
+    /// An enum; its arrays' row is [`TypeRow::array_of_enum`].
+    fn of_enum(found: &'a Enum) -> Self {
+        TypeRow {
+            oid: found.id,
+            name: &found.name,
+            schema: found.schema,
+            owner: found.owner,
+            len: 4,
+            by_value: true,
+            kind: 'e',
+            category: 'E',
+            preferred: false,
+            relation: 0,
+            element: 0,
+            array: found.array,
+            align: "i",
+            storage: "p",
+            collation: 0,
+            acl: None,
+        }
+    }
+
+    fn array_of_enum(found: &'a Enum) -> Self {
+        TypeRow {
+            oid: found.array,
+            name: &found.array_name,
+            len: -1,
+            by_value: false,
+            kind: 'b',
+            category: 'A',
+            element: found.id,
+            array: 0,
+            storage: "x",
+            ..TypeRow::of_enum(found)
         }
     }
 
@@ -125,7 +170,11 @@ impl<'a> TypeRow<'a> {
     }
 
     fn push(&self, sheet: &mut Sheet) {
-        let input = if self.kind == 'c' { "record" } else { self.name };
+        let input = match self.kind {
+            'c' => "record",
+            'e' => "enum",
+            _ => self.name,
+        };
         let input = if self.category == 'A' && self.element != 0 && !self.is_vector() {
             "_"
         } else {
@@ -152,6 +201,7 @@ impl<'a> TypeRow<'a> {
             int(-1),
             int(0),
             int(self.collation),
+            acl_items(self.acl.clone()),
         ]);
     }
 
@@ -184,6 +234,7 @@ fn pg_type(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
             "typtypmod",
             "typndims",
             "typcollation",
+            "typacl",
         ],
     );
     for ty in SqlType::all() {
@@ -191,6 +242,11 @@ fn pg_type(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
     }
     for ty in PSEUDO_TYPES {
         TypeRow::pseudo(ty).push(&mut sheet);
+    }
+    for found in cx.catalog.enums_of(cx.path.database) {
+        let acl = cx.catalog.acl(Object::Enum(found));
+        TypeRow { acl, ..TypeRow::of_enum(found) }.push(&mut sheet);
+        TypeRow::array_of_enum(found).push(&mut sheet);
     }
     let mut add = |relation: Id, name: &str, schema: Id, owner: Id| {
         let row = TypeRow::of_rows(relation, name, schema, owner);
@@ -205,6 +261,19 @@ fn pg_type(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
     }
     for table in virtual_tables() {
         add(table.oid, table.name, virtual_schema(table.schema).unwrap_or_default(), ROOT);
+    }
+    sheet.rows()
+}
+
+fn pg_enum(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
+    let columns = ["oid", "enumtypid", "enumsortorder", "enumlabel"];
+    let mut sheet = Sheet::new("pg_enum", &columns);
+    for found in cx.catalog.enums_of(cx.path.database) {
+        let ty = cx.catalog.enum_type(found.id);
+        for label in ty.iter().filter_map(SqlType::as_enum).flat_map(|ty| &ty.labels) {
+            let order = Datum::Float(EnumLabel::sort_order(label));
+            sheet.push([int(label.oid), int(found.id), order, text(&label.name)]);
+        }
     }
     sheet.rows()
 }

@@ -50,6 +50,7 @@ const OPERATOR_CLASSES: &[(u32, u32, &str, u32)] = &[
     (2277, 10000, "array_ops", 397),
     (2950, 10065, "uuid_ops", 2968),
     (3220, 10067, "pg_lsn_ops", 3253),
+    (3500, 10069, "enum_ops", 3522),
     (3802, 10088, "jsonb_ops", 4033),
     (5069, 10053, "xid8_ops", 5067),
 ];
@@ -61,6 +62,7 @@ pub(super) fn operator_class(ty: &SqlType) -> u32 {
         SqlType::OidVector => 30,
         ty if ty.is_array() => 2277,
         ty if ty.is_oid() => SqlType::Oid.oid(),
+        ty if ty.is_enum() => 3500,
         ty => ty.oid(),
     };
     let found = OPERATOR_CLASSES.iter().find(|(of, ..)| *of == oid);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bigdecimal::num_bigint::BigInt;
 use braid_types::array::{Array, DIMENSIONS_MAX, Dimension, check_dimensions};
-use braid_types::{Datum, Interval, Numeric, SqlType};
+use braid_types::{Datum, EnumType, Interval, Numeric, SqlType};
 
 use super::encode::{DAY_MICROS, INTERVAL_BIAS, MONTH_DAYS};
 use super::reader::Reader;
@@ -111,6 +111,7 @@ fn read_scalar(reader: &mut Reader<'_>, tag: u8, ty: &SqlType, depth: u32) -> Re
             expect(tag, tag::BYTES, "bytea")?;
             Ok(Datum::Bytes(reader.escaped()?.into()))
         }
+        SqlType::Enum(ty) => read_enum(reader, tag, ty),
         SqlType::Uuid => {
             expect(tag, tag::UUID, "uuid")?;
             Ok(Datum::Uuid(reader.array()?))
@@ -124,6 +125,11 @@ fn read_scalar(reader: &mut Reader<'_>, tag: u8, ty: &SqlType, depth: u32) -> Re
         }
         _ => Err(Error::corrupt("type")),
     }
+}
+
+fn read_enum(reader: &mut Reader<'_>, tag: u8, ty: &EnumType) -> Result<Datum> {
+    let label = ty.label_at(read_int(reader, tag)?).ok_or(Error::corrupt("enum"))?;
+    Ok(Datum::Enum(label.clone()))
 }
 
 fn read_date(reader: &mut Reader<'_>, tag: u8) -> Result<Datum> {

@@ -74,6 +74,7 @@ fn put(out: &mut Vec<u8>, datum: &Datum, ty: &SqlType) {
             out.push(tag::INTERVAL);
             out.extend_from_slice(&interval_bytes(value));
         }
+        Datum::Enum(label) => put_int(out, label.order),
         Datum::Json(value) => json::put(out, value),
         Datum::Array(array) => {
             out.push(tag::ARRAY);

@@ -179,6 +179,7 @@ fn print_datum(out: &mut String, datum: &Datum) {
         Datum::Float(value) => push(out, format_args!("{value:?}")),
         Datum::Numeric(value) => push(out, format_args!("{value}")),
         Datum::Text(value) => print_text(out, value),
+        Datum::Enum(label) => print_text(out, &label.name),
         Datum::Bytes(value) => {
             out.push_str("'\\x");
             value.iter().for_each(|byte| push(out, format_args!("{byte:02x}")));

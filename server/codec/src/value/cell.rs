@@ -20,6 +20,7 @@ pub fn encode_cell(out: &mut Vec<u8>, datum: &Datum, ty: &SqlType) {
         | Datum::Timestamp(value)
         | Datum::Timestamptz(value) => put_int(out, *value),
         Datum::Date(value) => put_int(out, i64::from(*value)),
+        Datum::Enum(label) => put_int(out, label.order),
         Datum::Float(value) => match ty {
             SqlType::Float4 => out.extend_from_slice(&(*value as f32).to_le_bytes()),
             _ => out.extend_from_slice(&value.to_le_bytes()),

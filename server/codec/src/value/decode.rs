@@ -97,6 +97,10 @@ fn decode_at(bytes: &[u8], ty: &SqlType, depth: u32) -> Result<Datum> {
         | SqlType::Cidr
         | SqlType::Macaddr
         | SqlType::Macaddr8 => Datum::Bytes(bytes.into()),
+        SqlType::Enum(ty) => {
+            let label = ty.label_at(cell_i64(bytes)?).ok_or(Error::corrupt("enum"))?;
+            Datum::Enum(label.clone())
+        }
         SqlType::Uuid => Datum::Uuid(bytes.try_into().map_err(|_| Error::corrupt("uuid"))?),
         SqlType::Date => Datum::Date(to_i32(cell_i64(bytes)?)?),
         SqlType::Time => Datum::Time(cell_i64(bytes)?),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use braid_catalog::{Identity, Sequence, StoredExpr, Table};
-use braid_plan::{bind_assignment_cast, more_dimensions_of, sql_type_of, time_modifier_of};
+use braid_plan::{bind_assignment_cast, more_dimensions_of, time_modifier_of};
 use braid_sql::ast::{AlterColumnAction, DataType, Expr, IdentityMode, ObjectName};
 use braid_types::{Datum, Error, Result, SqlState, SqlType};
 
@@ -162,7 +162,7 @@ async fn set_type(
     place: usize,
     new: &NewType<'_>,
 ) -> Result<()> {
-    let ty = sql_type_of(new.data_type)?;
+    let ty = cx.column_type(new.data_type)?;
     let collation = collation_of(new.collation, &ty)?;
     let name = old.columns[place].name.clone();
     check_column_type(&name, &ty)?;

@@ -136,7 +136,7 @@ async fn add(
     // To a view that is kept as it was written the new column would show.
     super::view::store_views(cx, |view| view.depends_on.contains(&table.id), true)?;
     let mut changed = Table::clone(&table);
-    let (id, behind) = add_column(&mut changed, def)?;
+    let (id, behind) = add_column(cx, &mut changed, def)?;
     if let Some(family) = &behind.family {
         set_family(&mut changed, id, family)?;
     }
@@ -479,7 +479,7 @@ async fn drop_primary_key(
     Ok(())
 }
 
-async fn drop_column(
+pub(super) async fn drop_column(
     cx: &mut DdlContext<'_>,
     table: Arc<Table>,
     name: &str,

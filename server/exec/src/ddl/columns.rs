@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use braid_catalog::{Column, Id, Identity, Sequence, Table, fresh_counter};
-use braid_plan::{more_dimensions_of, sql_type_of, time_modifier_of};
+use braid_plan::{more_dimensions_of, time_modifier_of};
 use braid_sql::ast::{
     ColumnConstraint, ColumnConstraintKind, ColumnDef, DataType, Expr, ForeignKey, IdentityMode,
     ObjectName, SequenceOption,
@@ -186,6 +186,7 @@ fn read_one<'s>(
 
 /// Adds a column to a table's descriptor, without default, constraints and sequence.
 pub(super) fn add_column<'s>(
+    cx: &DdlContext<'_>,
     table: &mut Table,
     def: &'s ColumnDef,
 ) -> Result<(braid_catalog::ColumnId, Behind<'s>)> {
@@ -195,7 +196,7 @@ pub(super) fn add_column<'s>(
     let serial = serial_type(&def.data_type);
     let ty = match &serial {
         Some(ty) => ty.clone(),
-        None => sql_type_of(&def.data_type)?,
+        None => cx.column_type(&def.data_type)?,
     };
     check_column_type(&name, &ty)?;
     let collation = collation_of(def.collation.as_ref(), &ty)?;

@@ -39,6 +39,7 @@ pub(super) fn run(cx: &mut DdlContext<'_>, statement: &Comment) -> Result<()> {
             cx.draft()?.put_database(database);
             Ok(())
         }
+        CommentTarget::Type(name) => super::enums::comment(cx, name, text),
         CommentTarget::Role(name) => {
             let name = last(name);
             let Some(role) = cx.catalog().role_by_name(&name).cloned() else {

@@ -40,6 +40,7 @@ pub(super) async fn run(cx: &mut DdlContext<'_>, create: &CreateTable) -> Result
         let tag = if create.as_query.is_some() { "CREATE TABLE AS" } else { "CREATE TABLE" };
         return Ok(tag.to_owned());
     }
+    cx.check_free_type(schema.id, &name)?;
     let owner = cx.user();
     let id = cx.draft()?.allocate_id(schema.id);
     let mut table = empty_table(id, schema.database, schema.id, &name, owner);
@@ -130,7 +131,7 @@ fn define(cx: &mut DdlContext<'_>, table: &mut Table, create: &CreateTable) -> R
     }
     let mut behind: Vec<(ColumnId, Behind<'_>)> = Vec::with_capacity(create.columns.len());
     for def in &create.columns {
-        behind.push(add_column(table, def)?);
+        behind.push(add_column(cx, table, def)?);
     }
     set_families(table, &create.families)?;
     for (id, column) in &behind {

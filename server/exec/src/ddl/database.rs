@@ -83,7 +83,7 @@ fn in_use(cx: &DdlContext<'_>, database: &Database) -> usize {
     sessions.iter().filter(|session| session.database == database.name).count()
 }
 
-pub(super) fn drop(cx: &mut DdlContext<'_>, statement: &Drop) -> Result<()> {
+pub(super) async fn drop(cx: &mut DdlContext<'_>, statement: &Drop) -> Result<()> {
     for name in &statement.names {
         let name = last(name);
         let database = match find(cx, &name) {
@@ -110,7 +110,7 @@ pub(super) fn drop(cx: &mut DdlContext<'_>, statement: &Drop) -> Result<()> {
         let schemas: Vec<Id> = catalog.schemas_of(database.id).map(|schema| schema.id).collect();
         for schema in schemas {
             let inside = schema_content(&cx.catalog(), schema);
-            drop_schema(cx, schema, &inside, false)?;
+            drop_schema(cx, schema, &inside, false).await?;
         }
         cx.draft()?.drop_database(database.id);
     }

@@ -11,10 +11,10 @@ use braid_catalog::{
 use braid_sql::ast::{Drop, DropBehavior, DropKind, ObjectName};
 use braid_types::{Error, Result, SqlState};
 
-use super::DdlContext;
 use super::dependents::{Doomed, Line, Seen, settle, take_dependents, take_owned};
 use super::exprs::reads;
 use super::lookup::{content, lacks_schema, last, parts, skip, undefined, wrong_kind};
+use super::{DdlContext, drop_enum};
 
 pub(super) async fn run(cx: &mut DdlContext<'_>, statement: &Drop) -> Result<String> {
     let tag = match statement.kind {
@@ -27,11 +27,11 @@ pub(super) async fn run(cx: &mut DdlContext<'_>, statement: &Drop) -> Result<Str
             "DROP INDEX".to_owned()
         }
         DropKind::Schema => {
-            schemas(cx, statement)?;
+            schemas(cx, statement).await?;
             "DROP SCHEMA".to_owned()
         }
         DropKind::Database => {
-            super::database::drop(cx, statement)?;
+            super::database::drop(cx, statement).await?;
             "DROP DATABASE".to_owned()
         }
         DropKind::Extension => missing(cx, statement, "extension", "DROP EXTENSION")?,
@@ -295,6 +295,18 @@ fn drop_index(
     Ok(())
 }
 
+/// Drops an index that nothing needs.
+pub(super) fn drop_index_of(
+    cx: &mut DdlContext<'_>,
+    table: Id,
+    number: braid_catalog::IndexNumber,
+) -> Result<()> {
+    match cx.catalog().table(table).cloned() {
+        Some(table) => drop_index(cx, &table, number, DropBehavior::Cascade),
+        None => Ok(()),
+    }
+}
+
 /// Makes sure that no foreign key needs an index of `table`: 2BP01, or with CASCADE drops them.
 pub(super) fn free_index(
     cx: &mut DdlContext<'_>,
@@ -402,7 +414,7 @@ pub(super) fn check_column_dependents(
     drop_all(cx, doomed, &named, DropBehavior::Cascade)
 }
 
-fn schemas(cx: &mut DdlContext<'_>, statement: &Drop) -> Result<()> {
+async fn schemas(cx: &mut DdlContext<'_>, statement: &Drop) -> Result<()> {
     for name in &statement.names {
         let name = last(name);
         if is_virtual_schema(&name) {
@@ -426,33 +438,50 @@ fn schemas(cx: &mut DdlContext<'_>, statement: &Drop) -> Result<()> {
                 Named::Table(id) | Named::View(id) | Named::Sequence(id) => Some(id),
                 Named::Index(..) => None,
             })
+            .chain(catalog.enums().filter(|e| e.schema == schema.id).map(|e| e.id))
             .collect();
         if !inside.is_empty() && statement.behavior == DropBehavior::Restrict {
             let on = format!("schema {name}");
-            let lines: Vec<String> = inside
-                .iter()
-                .map(|id| format!("{} depends on {on}", super::lookup::describe(cx, &catalog, *id)))
-                .collect();
+            let mut lines = Vec::with_capacity(inside.len());
+            for id in &inside {
+                let text = super::lookup::describe(cx, &catalog, *id);
+                lines.push(format!("{text} depends on {on}"));
+                if let Some(found) = catalog.enum_by_id(*id) {
+                    let doomed = inside.iter().copied().collect();
+                    lines.extend(drop_enum::dependents(cx, found, &doomed).details());
+                }
+            }
             let message = format!("cannot drop {on} because other objects depend on it");
             return Err(Error::new(SqlState::DependentObjectsStillExist, message)
                 .detail(lines.join("\n"))
                 .hint("Use DROP ... CASCADE to drop the dependent objects too."));
         }
-        drop_schema(cx, schema.id, &inside, true)?;
+        drop_schema(cx, schema.id, &inside, true).await?;
     }
     Ok(())
 }
 
 /// Drops a schema with everything in it.
-pub(super) fn drop_schema(
+pub(super) async fn drop_schema(
     cx: &mut DdlContext<'_>,
     schema: Id,
     inside: &[Id],
     tell: bool,
 ) -> Result<()> {
+    let enums = inside.iter().filter_map(|id| cx.catalog().enum_by_id(*id).cloned());
+    let enums: Vec<_> = enums.collect();
+    let mut enum_lines = Vec::new();
+    for found in &enums {
+        let dependents = drop_enum::dependents(cx, found, &inside.iter().copied().collect());
+        enum_lines.push(super::lookup::describe_enum(cx, found));
+        enum_lines.extend(dependents.texts().map(str::to_owned));
+        drop_enum::carry_out(cx, found, dependents).await?;
+    }
+    let is_enum = |id: &Id| enums.iter().any(|found| found.id == *id);
+    let inside: BTreeSet<Id> = inside.iter().copied().filter(|id| !is_enum(id)).collect();
     let catalog = cx.catalog();
     let is_owned = |id: Id| catalog.sequence(id).is_some_and(|s| s.owned_by.is_some());
-    let mut doomed = Doomed { relations: inside.iter().copied().collect(), ..Doomed::default() };
+    let mut doomed = Doomed { relations: inside, ..Doomed::default() };
     let mut seen = Seen::default();
     for id in doomed.relations.clone().into_iter().rev() {
         if !seen.relations.insert(id) {
@@ -464,6 +493,9 @@ pub(super) fn drop_schema(
             let text = super::lookup::describe(cx, &catalog, id);
             seen.lines.push(Line { text, on: String::new(), part_of: None });
         }
+    }
+    for text in enum_lines.into_iter().rev() {
+        seen.lines.push(Line { text, on: String::new(), part_of: None });
     }
     settle(&mut doomed, &mut seen);
     if tell {
@@ -479,5 +511,7 @@ pub(super) fn schema_content(catalog: &Catalog, schema: Id) -> Vec<Id> {
     let (tables, views, sequences) = content(catalog, schema);
     let tables = tables.iter().map(|table| table.id);
     let views = views.iter().map(|view| view.id);
-    tables.chain(views).chain(sequences.iter().map(|sequence| sequence.id)).collect()
+    let enums = catalog.enums().filter(|found| found.schema == schema).map(|found| found.id);
+    let sequences = sequences.iter().map(|sequence| sequence.id);
+    tables.chain(views).chain(sequences).chain(enums).collect()
 }

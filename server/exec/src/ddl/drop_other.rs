@@ -4,7 +4,7 @@
 //! What is built in is needed by the system (2BP01).
 
 use braid_catalog::Relation;
-use braid_plan::sql_type_of;
+use braid_plan::built_in_type;
 use braid_sql::ast::TimezoneInfo;
 use braid_sql::ast::{ArrayElemTypeDef, DataType, DropOther, Ident, ObjectName, OtherObject};
 use braid_sql::fold;
@@ -12,10 +12,35 @@ use braid_types::{Error, Result, SqlState, SqlType};
 
 use super::DdlContext;
 use super::drop::find_to_drop;
+use super::drop_enum::drop_named;
 use super::lookup::{lacks_schema, parts, skip, undefined};
 
-pub(super) fn run(cx: &mut DdlContext<'_>, statement: &DropOther) -> Result<()> {
-    statement.items.iter().try_for_each(|item| drop_one(cx, statement, item))
+pub(super) async fn run(cx: &mut DdlContext<'_>, statement: &DropOther) -> Result<()> {
+    for item in &statement.items {
+        match named_enum(cx, statement, item)? {
+            Some(name) => drop_named(cx, name, statement.behavior).await?,
+            None => drop_one(cx, statement, item)?,
+        }
+    }
+    Ok(())
+}
+
+/// The name of an enum that DROP TYPE names.
+fn named_enum<'s>(
+    cx: &DdlContext<'_>,
+    statement: &DropOther,
+    item: &'s OtherObject,
+) -> Result<Option<&'s ObjectName>> {
+    match item {
+        OtherObject::Type(DataType::Custom(name, modifiers))
+            if statement.tag == "DROP TYPE" && modifiers.is_empty() =>
+        {
+            let catalog = cx.catalog();
+            let found = catalog.resolve_enum(cx.path(), &parts(name))?;
+            Ok(found.map(|_| name))
+        }
+        _ => Ok(None),
+    }
 }
 
 fn drop_one(cx: &mut DdlContext<'_>, statement: &DropOther, item: &OtherObject) -> Result<()> {
@@ -119,7 +144,7 @@ fn known_type(
     {
         return Ok(None);
     }
-    if let Ok(ty) = sql_type_of(data_type) {
+    if let Ok(ty) = cx.sql_type(data_type) {
         return Ok(Some(ty));
     }
     let message = format!("type \"{}\" does not exist", type_text(data_type));
@@ -383,7 +408,7 @@ fn type_text(data_type: &DataType) -> String {
         | D::Time(_, TimezoneInfo::None | TimezoneInfo::WithTimeZone)
         | D::Time(_, TimezoneInfo::WithoutTimeZone)
         | D::Timestamp(_, TimezoneInfo::None | TimezoneInfo::WithTimeZone)
-        | D::Timestamp(_, TimezoneInfo::WithoutTimeZone) => match sql_type_of(data_type) {
+        | D::Timestamp(_, TimezoneInfo::WithoutTimeZone) => match built_in_type(data_type) {
             Ok(ty) => format!("pg_catalog.{}", ty.short_name()),
             Err(_) => format!("pg_catalog.{}", as_written(data_type)),
         },

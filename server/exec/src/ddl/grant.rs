@@ -1,6 +1,8 @@
 //! GRANT and REVOKE of privileges.
 
-use braid_catalog::{Database, Grant, Id, Object, PUBLIC, Relation, Schema, Sequence, Table, View};
+use braid_catalog::{
+    Database, Enum, Grant, Id, Object, PUBLIC, Relation, Schema, Sequence, Table, View,
+};
 use braid_sql::ast::{GrantObjects, GrantPrivileges, ObjectName, Privilege};
 use braid_types::{Error, Result, SqlState};
 
@@ -13,6 +15,7 @@ enum Target {
     Relation(Relation),
     Schema(Schema),
     Database(Database),
+    Enum(Enum),
 }
 
 fn name(privilege: Privilege) -> &'static str {
@@ -38,6 +41,7 @@ impl Target {
             Target::Relation(relation) => Object::from(relation),
             Target::Schema(schema) => Object::Schema(schema),
             Target::Database(database) => Object::Database(database),
+            Target::Enum(found) => Object::Enum(found),
         }
     }
 }
@@ -95,6 +99,17 @@ fn targets(cx: &DdlContext<'_>, objects: &GrantObjects) -> Result<Vec<Target>> {
                     Error::new(SqlState::InvalidCatalogName, message)
                 })?;
                 Ok(Target::Database(Database::clone(&found)))
+            })
+            .collect(),
+        GrantObjects::Types(names) => names
+            .iter()
+            .map(|name| match cx.find_enum(name)? {
+                (found, false) => Ok(Target::Enum(Enum::clone(&found))),
+                _ => {
+                    let message = "cannot set privileges of array types";
+                    Err(Error::new(SqlState::InvalidObjectDefinition, message)
+                        .hint("Set the privileges of the element type instead."))
+                }
             })
             .collect(),
         GrantObjects::AllFunctionsInSchema(_) | GrantObjects::Functions(_) => Ok(Vec::new()),
@@ -227,6 +242,7 @@ fn put(cx: &mut DdlContext<'_>, target: &Target, grants: Vec<Grant>) -> Result<(
         Target::Relation(Relation::Virtual(_) | Relation::Index(..)) => {}
         Target::Schema(schema) => draft.put_schema(Schema { grants, ..schema.clone() }),
         Target::Database(database) => draft.put_database(Database { grants, ..database.clone() }),
+        Target::Enum(found) => draft.put_enum(Enum { grants, ..found.clone() }),
     }
     Ok(())
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use braid_catalog::{
-    Catalog, Id, Named, Object, Relation, Schema, Sequence, Table, View, is_virtual_schema,
+    Catalog, Enum, Id, Named, Object, Relation, Schema, Sequence, Table, View, is_virtual_schema,
 };
 use braid_sql::ast::{Ident, ObjectName, ObjectNamePart};
 use braid_sql::fold;
@@ -202,8 +202,16 @@ pub(super) fn describe(cx: &DdlContext<'_>, catalog: &Catalog, id: Id) -> String
             let (_, schema) = catalog.schema_of(&relation);
             format!("{} {schema}.{}", relation.kind(), relation.name())
         }
-        None => format!("object {id}"),
+        None => match catalog.enum_by_id(id) {
+            Some(found) => describe_enum(cx, found),
+            None => format!("object {id}"),
+        },
     }
+}
+
+/// A type, for messages.
+pub(super) fn describe_enum(cx: &DdlContext<'_>, found: &Enum) -> String {
+    format!("type {}", cx.enum_name(found))
 }
 
 /// The tables, views and sequences of a schema.

@@ -3,13 +3,14 @@
 use std::collections::BTreeSet;
 
 use braid_catalog::{
-    Catalog, Database, Grant, Id, Object, ROOT, Relation, Schema, Sequence, Table, View,
+    Catalog, Database, Enum, Grant, Id, Object, ROOT, Relation, Schema, Sequence, Table, View,
 };
 use braid_sql::ast::{DropBehavior, OwnedBy};
 use braid_types::{Error, Result, SqlState};
 
 use super::DdlContext;
 use super::drop::{drop_relations, drop_schema, schema_content};
+use super::drop_enum::drop_enum;
 
 /// The roles named. 42704 for one that does not exist, 42501 for one that is not the user's.
 fn roles(cx: &DdlContext<'_>, statement: &OwnedBy, action: &str) -> Result<Vec<Id>> {
@@ -73,6 +74,9 @@ pub(super) fn reassign(cx: &mut DdlContext<'_>, statement: &OwnedBy) -> Result<(
             _ => {}
         }
     }
+    for found in catalog.enums_of(here).filter(|found| roles.contains(&found.owner)) {
+        draft.put_enum(Enum { owner, ..Enum::clone(found) });
+    }
     for schema in catalog.schemas_of(here).filter(|schema| roles.contains(&schema.owner)) {
         draft.put_schema(Schema { owner, ..Schema::clone(schema) });
     }
@@ -83,7 +87,7 @@ pub(super) fn reassign(cx: &mut DdlContext<'_>, statement: &OwnedBy) -> Result<(
 }
 
 /// DROP OWNED: drops what the roles own in this database, and revokes what they were granted.
-pub(super) fn drop(cx: &mut DdlContext<'_>, statement: &OwnedBy) -> Result<()> {
+pub(super) async fn drop(cx: &mut DdlContext<'_>, statement: &OwnedBy) -> Result<()> {
     let roles = roles(cx, statement, "drop")?;
     let here = cx.path().database;
     let catalog = cx.catalog();
@@ -93,7 +97,12 @@ pub(super) fn drop(cx: &mut DdlContext<'_>, statement: &OwnedBy) -> Result<()> {
     };
     let doomed: BTreeSet<Id> =
         relations_of(&catalog, here).iter().filter(|r| is_doomed(r)).map(Relation::oid).collect();
+    let enums: Vec<_> =
+        catalog.enums_of(here).filter(|found| roles.contains(&found.owner)).cloned().collect();
     drop_relations(cx, doomed, statement.behavior)?;
+    for found in &enums {
+        drop_enum(cx, found, statement.behavior).await?;
+    }
     let schemas: Vec<(Id, String)> = catalog
         .schemas_of(here)
         .filter(|schema| roles.contains(&schema.owner))
@@ -106,7 +115,7 @@ pub(super) fn drop(cx: &mut DdlContext<'_>, statement: &OwnedBy) -> Result<()> {
             return Err(Error::new(SqlState::DependentObjectsStillExist, message)
                 .hint("Use DROP ... CASCADE to drop the dependent objects too."));
         }
-        drop_schema(cx, schema, &inside, true)?;
+        drop_schema(cx, schema, &inside, true).await?;
     }
     revoke_all(cx, here, &roles)
 }
@@ -132,6 +141,11 @@ fn revoke_all(cx: &mut DdlContext<'_>, database: Id, roles: &[Id]) -> Result<()>
                 draft.put_sequence(Sequence { grants, ..Sequence::clone(&sequence) });
             }
             Relation::Virtual(_) | Relation::Index(..) => {}
+        }
+    }
+    for found in catalog.enums_of(database) {
+        if let Some(grants) = without(&found.grants, roles) {
+            draft.put_enum(Enum { grants, ..Enum::clone(found) });
         }
     }
     for schema in catalog.schemas_of(database) {

@@ -26,6 +26,10 @@ pub(super) fn run(cx: &mut DdlContext<'_>, statement: &Rename) -> Result<String>
             schema(cx, name, &statement.kind)?;
             return Ok("ALTER SCHEMA".to_owned());
         }
+        AlterTarget::Type(name) => {
+            super::enums::rename(cx, name, &statement.kind)?;
+            return Ok("ALTER TYPE".to_owned());
+        }
         AlterTarget::Database(name) => {
             super::database::rename(cx, name, &statement.kind)?;
             return Ok("ALTER DATABASE".to_owned());
@@ -81,6 +85,10 @@ pub(super) fn change_owner(cx: &mut DdlContext<'_>, found: &Relation, role: &Ide
 fn to(cx: &mut DdlContext<'_>, found: &Relation, new: &str) -> Result<()> {
     let (schema, _) = cx.catalog().schema_of(found);
     cx.check_free(schema, new)?;
+    if let Relation::Table(_) | Relation::View(_) = found {
+        cx.check_free_type(schema, new)
+            .map_err(|error| Error::new(error.state(), error.message()))?;
+    }
     match found {
         Relation::Table(table) => {
             let mut table = Table::clone(table);

@@ -208,6 +208,7 @@ fn holdings(catalog: &Catalog, role: Id) -> Vec<String> {
     for database in catalog.databases() {
         catalog.schemas_of(database.id).for_each(|s| look("schema", &s.name, s.owner, &s.grants));
     }
+    catalog.enums().for_each(|e| look("type", &e.name, e.owner, &e.grants));
     catalog.tables().for_each(|t| look("table", &t.name, t.owner, &t.grants));
     catalog.views().for_each(|v| look("view", &v.name, v.owner, &v.grants));
     catalog.sequences().for_each(|s| look("sequence", &s.name, s.owner, &s.grants));

@@ -5,8 +5,8 @@ use braid_types::{Error, Result};
 
 use super::{
     DdlContext, alter_table, analyze, comment, create_index, create_table, database, drop,
-    drop_other, grant, move_index, owned, relocate, rename, roles, schema, sequence, truncate,
-    validate_rows, view,
+    drop_other, enums, grant, move_index, owned, relocate, rename, roles, schema, sequence,
+    truncate, validate_rows, view,
 };
 
 /// Whether [`run`] carries out this statement.
@@ -22,6 +22,8 @@ pub fn is_ddl(statement: &Statement) -> bool {
             | Statement::CreateIndex(_)
             | Statement::AlterIndex(_)
             | Statement::CreateView(_)
+            | Statement::CreateType(_)
+            | Statement::AlterType(_)
             | Statement::CreateSequence(_)
             | Statement::AlterSequence(_)
             | Statement::CreateSchema(_)
@@ -129,7 +131,7 @@ async fn dispatch(statement: &Statement, cx: &mut DdlContext<'_>) -> Result<Stri
         }
         Statement::Drop(statement) => return drop::run(cx, statement).await,
         Statement::DropOther(statement) => {
-            drop_other::run(cx, statement)?;
+            drop_other::run(cx, statement).await?;
             statement.tag
         }
         Statement::CreateIndex(create) => {
@@ -140,6 +142,14 @@ async fn dispatch(statement: &Statement, cx: &mut DdlContext<'_>) -> Result<Stri
         Statement::CreateView(create) => {
             view::create(cx, create)?;
             "CREATE VIEW"
+        }
+        Statement::CreateType(create) => {
+            enums::create(cx, create)?;
+            "CREATE TYPE"
+        }
+        Statement::AlterType(alter) => {
+            enums::alter(cx, alter)?;
+            "ALTER TYPE"
         }
         Statement::CreateSequence(create) => {
             sequence::create(cx, create)?;
@@ -174,13 +184,13 @@ async fn dispatch(statement: &Statement, cx: &mut DdlContext<'_>) -> Result<Stri
             comment::run(cx, statement)?;
             "COMMENT"
         }
-        other => return dispatch_rights(other, cx),
+        other => return dispatch_rights(other, cx).await,
     };
     Ok(tag.to_owned())
 }
 
 /// Statements about roles, owners and privileges.
-fn dispatch_rights(statement: &Statement, cx: &mut DdlContext<'_>) -> Result<String> {
+async fn dispatch_rights(statement: &Statement, cx: &mut DdlContext<'_>) -> Result<String> {
     let tag = match statement {
         Statement::CreateUser(create) => {
             roles::create(cx, create)?;
@@ -211,7 +221,7 @@ fn dispatch_rights(statement: &Statement, cx: &mut DdlContext<'_>) -> Result<Str
             "REVOKE ROLE"
         }
         Statement::DropOwned(statement) => {
-            owned::drop(cx, statement)?;
+            owned::drop(cx, statement).await?;
             "DROP OWNED"
         }
         Statement::ReassignOwned(statement) => {

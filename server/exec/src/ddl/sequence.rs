@@ -1,7 +1,6 @@
 //! CREATE and ALTER SEQUENCE, and the options that identity columns share with them.
 
 use braid_catalog::{Object, Relation, Sequence, fresh_counter};
-use braid_plan::sql_type_of;
 use braid_sql::ast::{AlterSequence, CreateSequence, ObjectName, ObjectNamePart, SequenceOption};
 use braid_types::{Error, Result, SqlState, SqlType};
 
@@ -102,7 +101,7 @@ pub(super) fn apply_options(
     for option in options {
         match option {
             SequenceOption::As(data_type) => {
-                let ty = sql_type_of(data_type)?;
+                let ty = cx.sql_type(data_type)?;
                 if !ty.is_integer() {
                     let message = "sequence type must be smallint, integer, or bigint";
                     return Err(invalid(message.to_owned()));

@@ -9,7 +9,8 @@ use braid_catalog::{
     Catalog, Object, OnCommit, Relation, Schema, Table, is_temporary, table_span, temporary_span,
 };
 use braid_sql::ast::{
-    AlterTarget, CommentTarget, DropBehavior, Ident, ObjectName, ObjectNamePart, Statement,
+    AlterTarget, CommentTarget, DropBehavior, DropKind, Ident, ObjectName, ObjectNamePart,
+    Statement,
 };
 use braid_types::{Error, Result, SqlState};
 
@@ -76,14 +77,14 @@ impl DdlContext<'_> {
             Statement::AlterTable(alter) => self.names_temporary(&alter.name),
             Statement::AlterIndex(alter) => self.names_temporary(&alter.name),
             Statement::AlterSequence(alter) => self.names_temporary(&alter.name),
-            Statement::Drop(drop) => all(&drop.names),
+            Statement::Drop(drop) => is_relation(drop.kind) && all(&drop.names),
             Statement::Truncate(truncate) => all(&truncate.tables),
             Statement::Rename(rename) => match &rename.target {
                 AlterTarget::Table(name)
                 | AlterTarget::Index(name)
                 | AlterTarget::View(name)
                 | AlterTarget::Sequence(name) => self.names_temporary(name),
-                AlterTarget::Schema(_) | AlterTarget::Database(_) => false,
+                AlterTarget::Type(_) | AlterTarget::Schema(_) | AlterTarget::Database(_) => false,
             },
             Statement::Comment(comment) => match &comment.target {
                 CommentTarget::Table(name)
@@ -186,4 +187,9 @@ pub(super) fn check_same_lifetime(child: &Table, parent: &Table) -> Result<()> {
         (false, true) => refused("permanent", "permanent"),
         _ => Ok(()),
     }
+}
+
+/// Whether the names of a DROP of this kind are names of relations.
+fn is_relation(kind: DropKind) -> bool {
+    matches!(kind, DropKind::Table | DropKind::Index | DropKind::View | DropKind::Sequence)
 }

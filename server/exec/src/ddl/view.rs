@@ -51,6 +51,7 @@ pub(super) fn create(cx: &mut DdlContext<'_>, create: &CreateView) -> Result<()>
         Some(Relation::View(view)) => Some(view),
         Some(other) => return Err(wrong_kind(other.name(), "view")),
     };
+    cx.check_free_type(schema.id, &name)?;
     if let Some(view) = &existing {
         cx.check_owner(Object::View(view))?;
     }

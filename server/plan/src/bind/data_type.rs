@@ -1,5 +1,6 @@
 //! From a type as written to a [`SqlType`].
 
+use braid_catalog::{Catalog, SearchPath};
 use braid_sql::ast::{
     ArrayElemTypeDef, CharacterLength, DataType, DateTimeField, ExactNumberInfo, Interval,
     IntervalFields, ObjectName, TimezoneInfo,
@@ -9,8 +10,51 @@ use braid_types::datetime::typmod::{
 };
 use braid_types::{Error, Result, SqlState, SqlType};
 
+/// Where the names of types of users are looked up.
+#[derive(Clone, Copy)]
+pub struct TypeNames<'a> {
+    /// The catalog.
+    pub catalog: &'a Catalog,
+    /// The schemas that are searched.
+    pub path: &'a SearchPath,
+}
+
+impl TypeNames<'_> {
+    /// The enum, or the array of one, of that name.
+    fn find(&self, parts: &[String]) -> Result<Option<SqlType>> {
+        if let [mark, id] = parts
+            && mark == braid_sql::RELATION_MARK
+        {
+            return Ok(id.parse().ok().and_then(|id| self.catalog.enum_type(id)));
+        }
+        let found = self.catalog.resolve_enum(self.path, parts)?;
+        let oid = found.map(|(found, is_array)| if is_array { found.array } else { found.id });
+        Ok(oid.and_then(|oid| self.catalog.enum_type(oid)))
+    }
+}
+
 /// The type of that name; 42704 if there is none, 0A000 if we do not have it.
-pub fn sql_type_of(data_type: &DataType) -> Result<SqlType> {
+pub fn sql_type_of(data_type: &DataType, names: TypeNames<'_>) -> Result<SqlType> {
+    type_of(data_type, Some(names))
+}
+
+/// The built-in type of that name; 42704 if there is none.
+pub fn built_in_type(data_type: &DataType) -> Result<SqlType> {
+    type_of(data_type, None)
+}
+
+/// The last part of the name of a type that is not built in.
+pub(super) fn own_name(data_type: &DataType) -> Option<String> {
+    match data_type {
+        DataType::Custom(name, _) => {
+            name.0.last().and_then(|part| part.as_ident()).map(braid_sql::fold)
+        }
+        DataType::Array(ArrayElemTypeDef::SquareBracket(element, _)) => own_name(element),
+        _ => None,
+    }
+}
+
+fn type_of(data_type: &DataType, names: Option<TypeNames<'_>>) -> Result<SqlType> {
     use DataType as D;
     Ok(match data_type {
         D::Boolean | D::Bool => SqlType::Bool,
@@ -52,14 +96,14 @@ pub fn sql_type_of(data_type: &DataType) -> Result<SqlType> {
             ArrayElemTypeDef::SquareBracket(element, _)
             | ArrayElemTypeDef::AngleBracket(element)
             | ArrayElemTypeDef::Parenthesis(element)
-            | ArrayElemTypeDef::Qualified(element, _) => match sql_type_of(element)? {
+            | ArrayElemTypeDef::Qualified(element, _) => match type_of(element, names)? {
                 // PostgreSQL's int[][] is the same type as int[].
                 SqlType::Array(inner) => SqlType::Array(inner),
                 element => SqlType::Array(Box::new(element)),
             },
             ArrayElemTypeDef::None => return Err(Error::unsupported("an array without a type")),
         },
-        D::Custom(name, modifiers) => custom(name, modifiers)?,
+        D::Custom(name, modifiers) => custom(name, modifiers, names)?,
         other => {
             let name = other.to_string().to_lowercase();
             return Err(Error::new(
@@ -188,13 +232,26 @@ fn numeric(info: &ExactNumberInfo) -> Result<SqlType> {
     Ok(SqlType::Numeric(Some((precision as u16, scale as i16))))
 }
 
-fn custom(name: &ObjectName, modifiers: &[String]) -> Result<SqlType> {
+fn custom(
+    name: &ObjectName,
+    modifiers: &[String],
+    names: Option<TypeNames<'_>>,
+) -> Result<SqlType> {
     let parts: Vec<String> =
         name.0.iter().filter_map(|part| part.as_ident()).map(braid_sql::fold).collect();
     let (quoted, last) = match name.0.last().and_then(|part| part.as_ident()) {
         Some(ident) => (ident.quote_style.is_some(), braid_sql::fold(ident)),
         None => (false, String::new()),
     };
+    let own = |names: Option<TypeNames<'_>>| match names {
+        Some(names) => names.find(&parts),
+        None => Ok(None),
+    };
+    // What is built in stands in pg_catalog, under names in lower case.
+    let is_own = parts.len() > 1 || last.contains(char::is_uppercase);
+    if is_own && let Some(ty) = own(names)? {
+        return Ok(ty);
+    }
     let schema_known =
         parts.len() < 2 || matches!(parts[parts.len() - 2].as_str(), "pg_catalog" | "public");
     let ty = match last.as_str() {
@@ -217,8 +274,12 @@ fn custom(name: &ObjectName, modifiers: &[String]) -> Result<SqlType> {
         name => SqlType::from_name(name),
     };
     match ty {
-        Some(ty) if schema_known => Ok(ty),
-        _ => Err(Error::new(
+        Some(ty) if schema_known && !last.contains(char::is_uppercase) => return Ok(ty),
+        _ => {}
+    }
+    match own(names)? {
+        Some(ty) => Ok(ty),
+        None => Err(Error::new(
             SqlState::UndefinedObject,
             format!("type \"{}\" does not exist", parts.join(".")),
         )

@@ -11,7 +11,7 @@ use super::notes::Reference;
 use super::operators::{in_set, record};
 use super::places::start_of;
 use super::scope::ScopeColumn;
-use super::{Binder, sql_type_of};
+use super::{Binder, TypeNames, sql_type_of};
 use crate::expr::{CaseExpr, CompareOp, Expr, QuantifiedExpr};
 
 impl Binder<'_> {
@@ -78,12 +78,12 @@ impl Binder<'_> {
                 self.quantified(left, compare_op, right, true, cx)
             }
             Ast::Cast { expr, data_type, .. } => {
-                let to = sql_type_of(data_type)?;
+                let to = sql_type_of(data_type, self.cx.types())?;
                 let expr = self.cast_operand(expr, &to, cx)?;
                 self.cast_to(expr, &to, data_type)
             }
             Ast::TypedString(typed) => {
-                let to = sql_type_of(&typed.data_type)?;
+                let to = sql_type_of(&typed.data_type, self.cx.types())?;
                 let expr = self.bind_value(&typed.value)?;
                 self.cast_to(expr, &to, &typed.data_type)
             }
@@ -448,7 +448,7 @@ impl Binder<'_> {
             return self.quantified_subquery(left, &op_name(op), all, query, cx);
         }
         // A view has its IN lists in this form.
-        if let (true, Ast::Array(array)) = (self.is_stored, plain_array(right))
+        if let (true, Ast::Array(array)) = (self.is_stored, plain_array(right, self.cx.types()))
             && matches!((op_name(op).as_str(), all), ("=", false) | ("<>", true))
         {
             return self.in_list(left, &array.elem, all, cx);
@@ -664,13 +664,13 @@ pub fn op_name(op: &BinaryOperator) -> String {
 }
 
 /// An array constructor without a cast around it.
-fn plain_array(ast: &Ast) -> &Ast {
+fn plain_array<'a>(ast: &'a Ast, names: TypeNames<'_>) -> &'a Ast {
     match ast {
-        Ast::Nested(inner) => plain_array(inner),
+        Ast::Nested(inner) => plain_array(inner, names),
         Ast::Cast { expr, data_type, .. }
-            if sql_type_of(data_type).is_ok_and(|ty| ty.is_array()) =>
+            if sql_type_of(data_type, names).is_ok_and(|ty| ty.is_array()) =>
         {
-            plain_array(expr)
+            plain_array(expr, names)
         }
         other => other,
     }

@@ -44,7 +44,7 @@ mod with;
 mod with_order;
 
 pub(crate) use data_type::interval_modifier;
-pub use data_type::{more_dimensions_of, sql_type_of, time_modifier_of};
+pub use data_type::{TypeNames, built_in_type, more_dimensions_of, sql_type_of, time_modifier_of};
 pub(crate) use expr::op_name;
 pub(crate) use literal::string_of;
 pub use names::column_name;
@@ -123,7 +123,7 @@ impl<'a> Binder<'a> {
             cx: *cx,
             next_slot: 0,
             next_id: 0,
-            params: cx.param_types.to_vec(),
+            params: cx.known_params(),
             tables: BTreeSet::new(),
             ctes: Vec::new(),
             depth: 0,

@@ -4,6 +4,7 @@ use braid_sql::ast::{BinaryOperator, Expr as Ast, Ident, SelectItem, TableFactor
 use braid_types::{Error, Result, SqlState};
 
 use super::FROM_ITEMS_MAX;
+use super::data_type::{built_in_type, own_name};
 
 /// An alias, folded; 42601 if a string constant stands in its place, which the parser lets pass.
 pub(super) fn alias_name(alias: &Ident) -> Result<String> {
@@ -55,15 +56,15 @@ pub fn column_name(ast: &Ast) -> String {
         Ast::CompoundIdentifier(parts) => last(parts),
         Ast::Nested(inner) | Ast::Collate { expr: inner, .. } => column_name(inner),
         Ast::Cast { expr, data_type, .. } => match column_name(expr) {
-            name if is_weak_name(expr) => match super::sql_type_of(data_type) {
+            name if is_weak_name(expr) => match built_in_type(data_type) {
                 Ok(ty) => ty.short_name().trim_start_matches('_').to_owned(),
-                Err(_) => name,
+                Err(_) => own_name(data_type).unwrap_or(name),
             },
             name => name,
         },
-        Ast::TypedString(typed) => match super::sql_type_of(&typed.data_type) {
+        Ast::TypedString(typed) => match built_in_type(&typed.data_type) {
             Ok(ty) => ty.short_name().to_owned(),
-            Err(_) => "?column?".to_owned(),
+            Err(_) => own_name(&typed.data_type).unwrap_or_else(|| "?column?".to_owned()),
         },
         Ast::Function(function) => function
             .name

@@ -44,7 +44,8 @@ fn comparison_class(ty: &SqlType) -> Option<SqlType> {
         | SqlType::Inet
         | SqlType::Macaddr
         | SqlType::Macaddr8
-        | SqlType::InternalChar => ty.clone(),
+        | SqlType::InternalChar
+        | SqlType::Enum(_) => ty.clone(),
         SqlType::Cidr => SqlType::Inet,
         SqlType::Array(element) => SqlType::Array(Box::new(comparison_class(element)?)),
         _ => return None,

@@ -6,7 +6,7 @@ use braid_types::{Error, Result, SqlState, SqlType};
 use super::Binder;
 use super::arguments::Arguments;
 use super::context::ExprCx;
-use super::data_type::sql_type_of;
+use super::data_type::{TypeNames, sql_type_of};
 use super::function::function_name;
 use super::places::first_part;
 use super::query::plain_column;
@@ -37,8 +37,8 @@ impl Binder<'_> {
         let resolved = braid_builtins::resolve_set_function(&function, &types);
         let resolved = resolved.map_err(|error| error.position(place))?;
         let returns_record = resolved.as_ref().is_some_and(|set| set.columns.is_empty());
-        let defined =
-            column_definitions(alias, returns_record).map_err(|error| error.position(place))?;
+        let defined = column_definitions(alias, returns_record, self.cx.types())
+            .map_err(|error| error.position(place))?;
         if let Some(mut resolved) = resolved {
             if returns_record {
                 resolved.columns.clone_from(&defined);
@@ -114,6 +114,7 @@ impl Binder<'_> {
 fn column_definitions(
     alias: Option<&TableAlias>,
     returns_record: bool,
+    names: TypeNames<'_>,
 ) -> Result<Vec<(String, SqlType)>> {
     let columns = alias.map(|alias| &alias.columns[..]).unwrap_or_default();
     let is_typed = columns.iter().any(|column| column.data_type.is_some());
@@ -144,7 +145,7 @@ fn column_definitions(
                 format!("column name \"{name}\" specified more than once"),
             ));
         }
-        defined.push((name, sql_type_of(data_type)?));
+        defined.push((name, sql_type_of(data_type, names)?));
     }
     Ok(defined)
 }

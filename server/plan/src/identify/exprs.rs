@@ -197,7 +197,7 @@ impl Identifier<'_, '_> {
     }
 
     fn typed_literal(&mut self, text: &str, data_type: &DataType) -> Result<Ast> {
-        let ty = sql_type_of(data_type)?;
+        let ty = sql_type_of(data_type, self.cx.types())?;
         if let Some(modifier) = time_modifier_of(data_type) {
             return self.modified_literal(text, &ty, modifier);
         }
@@ -214,7 +214,7 @@ impl Identifier<'_, '_> {
 
     fn cast(&mut self, e: &Ast, data_type: &DataType) -> Result<Ast> {
         let e = unnested(e);
-        let ty = sql_type_of(data_type)?;
+        let ty = sql_type_of(data_type, self.cx.types())?;
         let modifier = time_modifier_of(data_type);
         if let Ast::Value(value) = e {
             if let Some(text) = string_of(&value.value) {

@@ -25,6 +25,7 @@ pub(super) fn cast(e: Ast, ty: &SqlType, modifier: Option<i32>) -> Result<Ast> {
         None => ty.display_name(),
     };
     let data_type = match ty {
+        ty if let Some(found) = ty.inner_enum() => braid_sql::marked_type(found.oid, ty.is_array()),
         SqlType::Char(0) => DataType::Custom(ObjectName::from(vec![Ident::new("bpchar")]), vec![]),
         _ => braid_sql::parse_data_type(&name)?,
     };

@@ -14,6 +14,7 @@ mod drop_other;
 mod objects;
 mod session;
 mod statement;
+mod types;
 
 // The query and expression types are one closed set that sqlparser grows with each release;
 // names of ours take precedence over this glob.
@@ -46,3 +47,4 @@ pub use session::{
     SettingChange, ShowTarget, TableLockMode, TransactionModes, UserOption,
 };
 pub use statement::{ParsedStatement, Statement};
+pub use types::{AlterType, AlterTypeAction, CreateType, LabelPlace};

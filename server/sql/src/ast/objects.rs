@@ -177,6 +177,8 @@ pub enum AlterTarget {
     Schema(ObjectName),
     /// `ALTER DATABASE`.
     Database(ObjectName),
+    /// `ALTER TYPE`.
+    Type(ObjectName),
 }
 
 impl AlterTarget {
@@ -188,7 +190,8 @@ impl AlterTarget {
             | AlterTarget::View(name)
             | AlterTarget::Sequence(name)
             | AlterTarget::Schema(name)
-            | AlterTarget::Database(name) => name,
+            | AlterTarget::Database(name)
+            | AlterTarget::Type(name) => name,
         }
     }
 }
@@ -299,4 +302,6 @@ pub enum CommentTarget {
     Extension(ObjectName),
     /// `ROLE`.
     Role(ObjectName),
+    /// `TYPE`.
+    Type(ObjectName),
 }

@@ -466,6 +466,8 @@ pub enum GrantObjects {
     Databases(Vec<ObjectName>),
     /// `SCHEMA names`.
     Schemas(Vec<ObjectName>),
+    /// `TYPE names`.
+    Types(Vec<ObjectName>),
     /// `ALL TABLES IN SCHEMA names`.
     AllTablesInSchema(Vec<ObjectName>),
     /// `ALL SEQUENCES IN SCHEMA names`.

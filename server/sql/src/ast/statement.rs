@@ -1,12 +1,12 @@
 //! The statement: one variant per kind that the engine knows.
 
 use super::{
-    AlterDatabase, AlterIndex, AlterSequence, AlterTable, AlterUser, Comment, Copy, CreateDatabase,
-    CreateExtension, CreateIndex, CreateSchema, CreateSequence, CreateTable, CreateUser,
-    CreateView, CursorTarget, DeclareCursor, Delete, DiscardKind, Drop, DropOther, DropUser,
-    Execute, Explain, FetchCursor, GrantPrivileges, Ident, Insert, LockTable, ObjectName, OwnedBy,
-    Prepare, Query, Rename, Reset, RoleGrant, Set, ShowTarget, TransactionModes, Truncate, Update,
-    With,
+    AlterDatabase, AlterIndex, AlterSequence, AlterTable, AlterType, AlterUser, Comment, Copy,
+    CreateDatabase, CreateExtension, CreateIndex, CreateSchema, CreateSequence, CreateTable,
+    CreateType, CreateUser, CreateView, CursorTarget, DeclareCursor, Delete, DiscardKind, Drop,
+    DropOther, DropUser, Execute, Explain, FetchCursor, GrantPrivileges, Ident, Insert, LockTable,
+    ObjectName, OwnedBy, Prepare, Query, Rename, Reset, RoleGrant, Set, ShowTarget,
+    TransactionModes, Truncate, Update, With,
 };
 
 /// One statement of a text, with its place in that text.
@@ -42,6 +42,10 @@ pub enum Statement {
     CreateTable(Box<CreateTable>),
     /// `ALTER TABLE`, except the renaming and moving forms ([`Statement::Rename`]).
     AlterTable(Box<AlterTable>),
+    /// `CREATE TYPE … AS ENUM`.
+    CreateType(CreateType),
+    /// `ALTER TYPE … ADD VALUE` and `RENAME VALUE`; other forms are [`Statement::Rename`].
+    AlterType(AlterType),
     /// `DROP` of tables, indexes, views, sequences, schemas, databases and other objects.
     Drop(Drop),
     /// `DROP` of kinds that have no objects of users: functions, triggers, types and others.

@@ -7,8 +7,8 @@ use sqlparser::ast::{
 };
 
 use super::parens::{is_cast_simple, is_simple};
-use super::range::relation_id;
 use super::{INDENT_ITEM, Printer, unprintable};
+use crate::enum_marks::marked_enum;
 
 impl Printer<'_> {
     /// An expression, in parentheses of its own if everything has them.
@@ -317,7 +317,7 @@ impl Printer<'_> {
     }
 
     fn cast(&mut self, inner: &Expr, data_type: &DataType, e: &Expr) -> Result<()> {
-        let name = type_name(data_type);
+        let name = self.type_name(data_type);
         let inner = unnested(inner);
         if let Expr::Value(value) = inner
             && !matches!(value.value, Value::Number(..) | Value::Boolean(_))
@@ -345,6 +345,19 @@ impl Printer<'_> {
         }
         self.push(&format!("::{name}"));
         Ok(())
+    }
+
+    /// A type's name as PostgreSQL prints it.
+    fn type_name(&self, data_type: &DataType) -> String {
+        if let Some((id, is_array)) = marked_enum(data_type)
+            && let Some(name) = self.names.and_then(|names| names.type_name(id))
+        {
+            return if is_array { format!("{name}[]") } else { name };
+        }
+        match data_type {
+            DataType::Custom(..) => data_type.to_string(),
+            known => known.to_string().to_lowercase(),
+        }
     }
 
     fn case(
@@ -448,14 +461,5 @@ fn is_numeric(e: &Expr) -> bool {
             matches!(&value.value, Value::Number(text, _) if text.contains('.'))
         }
         _ => false,
-    }
-}
-
-/// A type's name as PostgreSQL prints it.
-fn type_name(data_type: &DataType) -> String {
-    match data_type {
-        DataType::Custom(name, _) if relation_id(name).is_some() => data_type.to_string(),
-        DataType::Custom(..) => data_type.to_string(),
-        known => known.to_string().to_lowercase(),
     }
 }

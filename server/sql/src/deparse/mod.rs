@@ -47,6 +47,8 @@ pub trait Names {
     /// The relation's name as it has to be written, in quotes where needed, and its bare name.
     /// `ctes` are the names that WITH hides.
     fn relation(&self, id: u32, ctes: &[String]) -> Option<(String, String)>;
+    /// The name of a type of users, in quotes where needed.
+    fn type_name(&self, id: u32) -> Option<String>;
     /// The numbers and names of its columns, in order.
     fn columns(&self, id: u32) -> Vec<(u16, String)>;
 }

@@ -22,9 +22,10 @@ impl Cursor<'_> {
             Some("sequence") => self.alter_named(AlterTarget::Sequence),
             Some("schema") => self.alter_named(AlterTarget::Schema),
             Some("database") => self.alter_named(AlterTarget::Database),
+            Some("type") => self.alter_type(),
             Some(
-                word @ ("function" | "procedure" | "type" | "domain" | "extension" | "trigger"
-                | "policy" | "system" | "language" | "operator" | "collation" | "aggregate"
+                word @ ("function" | "procedure" | "domain" | "extension" | "trigger" | "policy"
+                | "system" | "language" | "operator" | "collation" | "aggregate"
                 | "publication" | "subscription" | "statistics" | "tablespace" | "server"
                 | "materialized" | "foreign" | "default" | "event" | "text" | "rule"),
             ) => Err(self.unsupported(format!("ALTER {}", word.to_ascii_uppercase()))),
@@ -46,7 +47,7 @@ impl Cursor<'_> {
     }
 
     /// The renaming and moving forms; `None` when none is next.
-    fn rename_kind(&mut self, is_table: bool) -> Result<Option<RenameKind>> {
+    pub(crate) fn rename_kind(&mut self, is_table: bool) -> Result<Option<RenameKind>> {
         if self.take_all(&["set", "schema"]) {
             return Ok(Some(RenameKind::SetSchema(self.ident()?)));
         }

@@ -53,6 +53,7 @@ impl Cursor<'_> {
                 self.create_index(false)
             }
             "schema" if !or_replace => self.create_schema(),
+            "type" if !or_replace => self.create_type(),
             "database" if !or_replace => self.create_database(),
             "extension" if !or_replace => self.create_extension(),
             "user" | "role" | "group" if !or_replace => self.create_user(),
@@ -78,7 +79,7 @@ impl Cursor<'_> {
                 word @ ("function" | "procedure" | "trigger" | "rule" | "aggregate" | "language"
                 | "policy" | "publication" | "subscription" | "tablespace" | "operator"
                 | "cast" | "collation" | "conversion" | "server" | "statistics"
-                | "transform" | "type" | "domain"),
+                | "transform" | "domain"),
             ) => word.to_ascii_uppercase(),
             Some("foreign") => "FOREIGN TABLE".into(),
             Some("text") => "TEXT SEARCH".into(),

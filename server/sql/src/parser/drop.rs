@@ -86,6 +86,7 @@ impl Cursor<'_> {
             "database" => CommentTarget::Database,
             "extension" => CommentTarget::Extension,
             "role" => CommentTarget::Role,
+            "type" => CommentTarget::Type,
             "constraint" => {
                 self.advance();
                 let name = self.ident()?;
@@ -94,9 +95,9 @@ impl Cursor<'_> {
                 let target = CommentTarget::Constraint { name, table };
                 return self.comment_text(target);
             }
-            "function" | "type" | "domain" | "trigger" | "rule" | "operator" | "aggregate"
-            | "cast" | "language" | "procedure" | "policy" | "materialized" | "foreign"
-            | "collation" | "statistics" | "tablespace" => {
+            "function" | "domain" | "trigger" | "rule" | "operator" | "aggregate" | "cast"
+            | "language" | "procedure" | "policy" | "materialized" | "foreign" | "collation"
+            | "statistics" | "tablespace" => {
                 return Err(self.unsupported(format!("COMMENT ON {}", word.to_ascii_uppercase())));
             }
             _ => return Err(self.unexpected()),

@@ -116,17 +116,19 @@ impl Cursor<'_> {
             return Ok(kind(self.list(Self::object_name)?));
         }
         let more = matches!(self.peek_nth(1), Token::Word(_)) && !self.nth_is(1, "to");
-        let kinds = ["table", "sequence", "database", "schema", "function", "procedure", "routine"];
+        let kinds =
+            ["table", "sequence", "database", "schema", "function", "procedure", "routine", "type"];
         // A table may be named `sequence`; then `TO` or `FROM` follows, and not a name.
         let kind = if more && !self.nth_is(1, "from") { self.take_one(&kinds) } else { None };
         Ok(match kind {
-            None if more && matches!(self.peek_word(), Some("type" | "language" | "domain")) => {
+            None if more && matches!(self.peek_word(), Some("language" | "domain")) => {
                 return Err(self.unsupported("GRANT on this kind of object"));
             }
             None | Some(0) => GrantObjects::Tables(self.list(Self::object_name)?),
             Some(1) => GrantObjects::Sequences(self.list(Self::object_name)?),
             Some(2) => GrantObjects::Databases(self.list(Self::object_name)?),
             Some(3) => GrantObjects::Schemas(self.list(Self::object_name)?),
+            Some(7) => GrantObjects::Types(self.list(Self::object_name)?),
             Some(_) => GrantObjects::Functions(self.list(Self::function_signature)?),
         })
     }

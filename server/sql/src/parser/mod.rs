@@ -22,6 +22,7 @@ mod sequence;
 mod set;
 mod statement;
 mod transaction;
+mod types;
 mod users;
 mod with;
 

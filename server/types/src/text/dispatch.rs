@@ -61,8 +61,7 @@ pub fn parse(
         SqlType::Json => Datum::Json(Arc::new(Json::parse_raw(text)?)),
         SqlType::Jsonb => Datum::Json(Arc::new(Json::parse(text)?)),
         SqlType::Array(element) => {
-            let array = array::parse_array(element, text, settings, now_micros)?;
-            Datum::Array(Arc::new(array))
+            Datum::Array(Arc::new(array::parse_array(element, text, settings, now_micros)?))
         }
         SqlType::Record(fields) if fields.is_empty() => {
             return Err(no_anonymous_rows());
@@ -80,6 +79,7 @@ pub fn parse(
         SqlType::Inet | SqlType::Cidr => Inet::parse(ty, text)?.to_datum(),
         SqlType::Macaddr | SqlType::Macaddr8 => Datum::bytes(mac::parse(ty, text)?),
         SqlType::Aclitem => Datum::text(aclitem::parse_aclitem(text)?),
+        SqlType::Enum(ty) => ty.parse(text)?,
         SqlType::Void if text.is_empty() => Datum::text(""),
         SqlType::Void => return Err(invalid_syntax("void", text)),
     })
@@ -108,6 +108,7 @@ pub fn format(ty: &SqlType, datum: &Datum, settings: &FormatSettings, out: &mut 
             scalar::format_internal_char(value, out);
         }
         Datum::Text(value) => out.extend_from_slice(value.as_bytes()),
+        Datum::Enum(label) => out.extend_from_slice(label.name.as_bytes()),
         Datum::Bytes(value) if *ty == SqlType::Tid => tid::format(value, out),
         Datum::Bytes(value) if matches!(ty, SqlType::Inet | SqlType::Cidr) => {
             let shown = Inet::from_bytes(value).map(|inet| inet.show(ty));

@@ -74,7 +74,7 @@ pub fn show(kind: u8, body: &[u8]) -> Result<String> {
         b't' => {
             let mut line = "ParameterDescription".to_owned();
             for _ in 0..body.i16()? as u16 {
-                write!(line, " {}", body.i32()?)?;
+                write!(line, " {}", type_number(body.i32()?))?;
             }
             line
         }
@@ -99,13 +99,20 @@ fn copy_formats(body: &mut Body<'_>) -> Result<String> {
     Ok(format!("{whole} [{}]", formats?.join(",")))
 }
 
+/// The number of a type; those of users differ from run to run.
+fn type_number(oid: i32) -> String {
+    const FIRST_OF_USERS: i32 = 16_384;
+    if oid < FIRST_OF_USERS { oid.to_string() } else { "of a user".to_owned() }
+}
+
 fn row_description(body: &mut Body<'_>) -> Result<String> {
     let mut line = "RowDescription".to_owned();
     for _ in 0..body.i16()? {
         let name = body.text()?;
         let table = if body.i32()? == 0 { "" } else { " of a table" };
         let number = body.i16()?;
-        let (oid, len, typmod, format) = (body.i32()?, body.i16()?, body.i32()?, body.i16()?);
+        let oid = type_number(body.i32()?);
+        let (len, typmod, format) = (body.i16()?, body.i32()?, body.i16()?);
         write!(
             line,
             " [{name}{table} {number} type {oid} len {len} mod {typmod} format {format}]"

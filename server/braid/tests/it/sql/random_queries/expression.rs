@@ -20,12 +20,14 @@ pub enum Ty {
     Ints,
     Uuid,
     Span,
+    Mood,
 }
 
-use Ty::{Big, Bool, Date, Float, Int, Ints, Json, Num, Span, Stamp, Text, Uuid};
+use Ty::{Big, Bool, Date, Float, Int, Ints, Json, Mood, Num, Span, Stamp, Text, Uuid};
 
 /// All of them.
-pub const TYPES: [Ty; 12] = [Int, Big, Num, Float, Text, Bool, Date, Stamp, Json, Ints, Uuid, Span];
+pub const TYPES: [Ty; 13] =
+    [Int, Big, Num, Float, Text, Bool, Date, Stamp, Json, Ints, Uuid, Span, Mood];
 
 impl Ty {
     pub fn sql(self) -> &'static str {
@@ -42,6 +44,7 @@ impl Ty {
             Ints => "int4[]",
             Uuid => "uuid",
             Span => "interval",
+            Mood => "mood",
         }
     }
 
@@ -59,6 +62,7 @@ impl Ty {
             Ints => &["ARRAY[0,1]", "ARRAY[2]", "'{}'::int[]"],
             Uuid => &["'00000000-0000-0000-0000-000000000001'::uuid"],
             Span => &["interval '1 day'", "interval '25 hours'"],
+            Mood => &["'sad'::mood", "'ok'::mood"],
         }
     }
 
@@ -112,7 +116,7 @@ impl Generator {
     fn operation(&mut self, ty: Ty, depth: u32) -> String {
         let other = self.expr(ty, depth);
         let int = self.expr(Int, 0);
-        match (ty, self.random.below(4)) {
+        match (ty, self.random.below(5)) {
             (Int, 0) => format!("length({})", self.expr(Text, depth)),
             (Int, 1) => format!("cardinality({})", self.expr(Ints, depth)),
             (Int, 2) => format!("abs({other} - {int})"),
@@ -127,6 +131,9 @@ impl Generator {
             (Text, 0) => format!("upper({other})"),
             (Text, 1) => format!("({int})::text"),
             (Text, 2) => format!("substr({other}, 1, 2)"),
+            (Text, 3) => format!("({})::text", self.expr(Mood, depth)),
+            (Mood, 0) => format!("least({other}, {})", self.leaf(Mood)),
+            (Mood, 1) => format!("(enum_range(NULL, {other}))[{int}]"),
             (Text, _) => format!("({other} || {int})"),
             (Date, _) => format!("({other} + {int})"),
             (Stamp, 0) => format!("({})::timestamp", self.expr(Date, depth)),
@@ -137,7 +144,7 @@ impl Generator {
             (Ints, 1) => format!("ARRAY(SELECT generate_series(1, {int}))"),
             (Ints, _) => format!("({other} || {int})"),
             (Span, _) => format!("({other} + {})", self.leaf(Span)),
-            (Bool | Uuid, _) => other,
+            (Bool | Uuid | Mood, _) => other,
         }
     }
 

@@ -7,7 +7,7 @@ use braid_testkit::random::Random;
 use super::expression::{TYPES, Ty};
 
 /// The columns of the tables and views, in order.
-const COLUMNS: [(&str, Ty); 13] = [
+const COLUMNS: [(&str, Ty); 14] = [
     ("id", Ty::Int),
     ("i", Ty::Int),
     ("g", Ty::Big),
@@ -21,6 +21,7 @@ const COLUMNS: [(&str, Ty); 13] = [
     ("a", Ty::Ints),
     ("u", Ty::Uuid),
     ("v", Ty::Span),
+    ("m", Ty::Mood),
 ];
 
 /// A column that can be named, and its type.
