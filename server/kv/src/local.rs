@@ -206,7 +206,8 @@ mod tests {
         for _ in 0..500 {
             let from = random(30) as u8;
             let span = Span::new([2, from], [2, from + random(6) as u8]);
-            let deleted: SpanSet = [span.clone()].into_iter().filter(|_| from % 5 == 0).collect();
+            let deleted: SpanSet =
+                [span.clone()].into_iter().filter(|_| from.is_multiple_of(5)).collect();
             model.retain(|key, _| !deleted.contains(key));
             let mut writes: BTreeMap<Key, Option<Vec<u8>>> = BTreeMap::new();
             for _ in 0..random(5) {

@@ -74,9 +74,9 @@ impl Inet {
 
     /// The value of a datum; `None` if it holds none.
     pub fn from_bytes(bytes: &[u8]) -> Option<Inet> {
-        let (is_v6, size) = match bytes.first()? {
-            &IPV4 => (false, 4),
-            &IPV6 => (true, 16),
+        let (is_v6, size) = match *bytes.first()? {
+            IPV4 => (false, 4),
+            IPV6 => (true, 16),
             _ => return None,
         };
         let bits = *bytes.get(1 + size)?;

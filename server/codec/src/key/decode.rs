@@ -1,7 +1,5 @@
 //! Key bytes to datum.
 
-use std::sync::Arc;
-
 use bigdecimal::num_bigint::BigInt;
 use braid_types::array::{Array, DIMENSIONS_MAX, Dimension, check_dimensions};
 use braid_types::{Datum, EnumType, Interval, Numeric, SqlType};
@@ -120,9 +118,7 @@ fn read_scalar(reader: &mut Reader<'_>, tag: u8, ty: &SqlType, depth: u32) -> Re
             expect(tag, tag::INTERVAL, "interval")?;
             read_interval(reader)
         }
-        SqlType::Json | SqlType::Jsonb => {
-            Ok(Datum::Json(Arc::new(json::read(reader, tag, depth)?)))
-        }
+        SqlType::Json | SqlType::Jsonb => json::read(reader, tag, depth).map(Datum::json),
         _ => Err(Error::corrupt("type")),
     }
 }

@@ -225,10 +225,7 @@ impl Evaluator {
                     Some(Datum::Float(seconds)) => seconds.clamp(0.0, 1e9),
                     _ => 0.0,
                 };
-                tokio::select! {
-                    () = tokio::time::sleep(Duration::from_secs_f64(seconds)) => Ok(Datum::text("")),
-                    error = cx.cancel.stopped() => Err(error),
-                }
+                self.sleep(seconds).await
             }
             Special::ExportSnapshot => {
                 let snapshot = cx.txn.export_snapshot(cx.seq).await.map_err(from_kv)?;
@@ -240,6 +237,14 @@ impl Evaluator {
                 notify(&cx.txn, cx.seq, text(0), text(1)).map(|()| Datum::text(""))
             }
             other => cx.services.call(other, args, &cx.catalog).await,
+        }
+    }
+
+    /// `pg_sleep`, which ends with the statement.
+    async fn sleep(&self, seconds: f64) -> Result<Datum> {
+        tokio::select! {
+            () = tokio::time::sleep(Duration::from_secs_f64(seconds)) => Ok(Datum::text("")),
+            error = self.run.cx.cancel.stopped() => Err(error),
         }
     }
 

@@ -21,11 +21,9 @@ impl Cursor<'_> {
     pub(crate) fn create(&mut self) -> Result<Statement> {
         self.advance();
         let or_replace = self.take_all(&["or", "replace"]);
-        if !or_replace {
-            if self.take("unique") {
-                self.expect("index")?;
-                return self.create_index(true);
-            }
+        if !or_replace && self.take("unique") {
+            self.expect("index")?;
+            return self.create_index(true);
         }
         let temporary = self.temporary()?;
         let is_temporary = temporary != Temporary::No;

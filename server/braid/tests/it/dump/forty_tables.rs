@@ -19,7 +19,7 @@ fn table(number: usize) -> String {
         _ => "id bigserial PRIMARY KEY",
     };
     let action = ["CASCADE", "SET NULL", "NO ACTION", "RESTRICT", "SET DEFAULT"][number % 5];
-    let late = if number % 3 == 0 { " DEFERRABLE INITIALLY DEFERRED" } else { "" };
+    let late = if number.is_multiple_of(3) { " DEFERRABLE INITIALLY DEFERRED" } else { "" };
     let parent = match number {
         0 => String::new(),
         _ => format!(
@@ -39,7 +39,7 @@ fn table(number: usize) -> String {
         schema = number % 4,
         width = 20 + number,
         scale = number % 5,
-        flag = number % 2 == 0,
+        flag = number.is_multiple_of(2),
     )
 }
 

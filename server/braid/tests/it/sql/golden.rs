@@ -21,13 +21,14 @@ fn is_ours(path: &Path) -> bool {
 }
 
 /// What TiKV's lock manager does otherwise, as ARCHITECTURE.md says.
-const NOT_ON_TIKV: [(&str, &str); 8] = [
+const NOT_ON_TIKV: [(&str, &str); 9] = [
     ("locking/deadlock", "the victim of a deadlock is who closes the circle"),
     ("braid/server_retry", "the victim of a deadlock is who closes the circle"),
     ("locking/advisory_locks", "there are none"),
     ("locking/advisory_savepoints", "there are none"),
     ("locking/advisory_waits", "there are none"),
     ("braid/advisory_reruns", "there are none"),
+    ("locking/lock_table", "nobody can be locked out of a table"),
     ("locking/for_update", "shared locks are taken as exclusive ones"),
     ("locking/returned_rows", "shared locks are taken as exclusive ones"),
 ];

@@ -29,7 +29,7 @@ pub fn check_offset(offset: &Datum, key: &Datum) -> Result<()> {
     let negative = match (offset, key) {
         (Datum::Int(n), _) => *n < 0,
         // NaN is refused, too.
-        (Datum::Float(x), _) => !(*x >= 0.0),
+        (Datum::Float(x), _) => x.is_nan() || *x < 0.0,
         (Datum::Numeric(x), _) => x.is_nan() || x.signum() < 0,
         // Months and days move no time of day.
         (Datum::Interval(i), Datum::Time(_)) => i.micros < 0,
