@@ -244,7 +244,7 @@ async fn replace_primary_key(
     refuse_new_key(&table)?;
     refuse_if_referenced(cx, &table, &table.primary)?;
     let mut changed = Table::clone(&table);
-    changed.columns.retain(|column| !column.hidden);
+    changed.columns.retain(|column| !column.hidden || column.is_key_expr);
     changed.primary.keys.clear();
     changed.primary.name.clear();
     changed.primary.constraint = None;
@@ -257,9 +257,11 @@ async fn replace_primary_key(
         .filter_map(|key| table.columns.iter().position(|column| column.id == key.column))
         .collect();
     cx.validate_not_null(&table, &key_places).await?;
-    // The hidden column is the last one.
-    let width = changed.columns.len();
-    cx.rewrite(&table, &mut changed, |_, row| Ok(row[..width].to_vec())).await?;
+    let kept: Vec<usize> = (0..table.columns.len())
+        .filter(|place| changed.column(table.columns[*place].id).is_some())
+        .collect();
+    let kept_of = |row: &[Datum]| kept.iter().map(|place| row[*place].clone()).collect();
+    cx.rewrite(&table, &mut changed, |_, row| Ok(kept_of(row))).await?;
     cx.draft()?.put_table(changed);
     Ok(())
 }
