@@ -234,6 +234,14 @@ pub struct SubqueryExpr {
     pub id: u32,
 }
 
+/// The type of one of these expressions, whichever it will be. They have the same type; a modifier
+/// counts only if all of them have it.
+fn type_of_any(list: &[Expr]) -> SqlType {
+    let mut types = list.iter().map(Expr::ty);
+    let Some(first) = types.next() else { return SqlType::Unknown };
+    if types.all(|ty| ty == first) { first } else { first.bare() }
+}
+
 impl Expr {
     /// NULL of a type.
     pub fn null(ty: SqlType) -> Self {
@@ -269,9 +277,7 @@ impl Expr {
             Expr::Call(call) => call.returns.clone(),
             Expr::Cast(cast) => cast.to.clone(),
             Expr::Case(case) => case.ty.clone(),
-            Expr::Coalesce(list) | Expr::Extreme(_, list) => {
-                list.first().map_or(SqlType::Unknown, Expr::ty)
-            }
+            Expr::Coalesce(list) | Expr::Extreme(_, list) => type_of_any(list),
             Expr::Array(_, element) => element.clone().array(),
             Expr::Subscript(part) => part.ty.clone(),
             Expr::Subquery(subquery) => subquery.ty.clone(),

@@ -60,7 +60,7 @@ fn acl_default(call: &Call<'_>) -> Result<Datum> {
     let kind = call.text(0)?;
     let Some((all, own)) = default_letters(kind) else {
         let message = format!("unrecognized objtype abbreviation: {kind}");
-        return Err(Error::new(SqlState::InternalError, message));
+        return Err(Error::new(SqlState::InvalidParameterValue, message));
     };
     let owner = role(call, call.int(1)?);
     let mut acl = Vec::new();

@@ -309,7 +309,9 @@ impl Binder<'_> {
                 }
             });
         }
-        Ok(common.unwrap_or(SqlType::Text))
+        // A literal has no modifier, so the result has none either.
+        let common = common.unwrap_or(SqlType::Text);
+        Ok(if types.contains(&SqlType::Unknown) { common.bare() } else { common })
     }
 
     /// Coerces all to their common type.

@@ -118,8 +118,12 @@ pub fn admin_url(database: &Database) -> String {
     format!("{scheme}://{ADMIN}@{place}")
 }
 
+/// Held while roles are made: tests share a PostgreSQL and run side by side.
+static MAKING_ROLES: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
+
 /// Makes the roles that are not there yet. Tests share a PostgreSQL, so the roles stay.
 pub async fn make_roles(tools: &Tools, target: &Target) {
+    let _alone = MAKING_ROLES.lock().await;
     let database = target.create_database("dump_roles").await;
     let url = database.url();
     let known = tools.sql(&url, "SELECT rolname FROM pg_roles");
