@@ -1,8 +1,8 @@
 //! Enum types: their descriptors, and how columns get to know the labels.
 //!
 //! A column's descriptor names its enum by oid alone. When a catalog is put together, each enum in
-//! a table's or view's columns is replaced by the one with today's labels, so that whoever has a
-//! column can read, write and print its values:
+//! a table's or view's columns is replaced by the one with today's labels, so that every
+//! reader of a column can read, write and print its values:
 //!
 //! ```text
 //!   stored   table t: m {"Enum": 16384}      enum 16384: sad 1, happy 2

@@ -1,4 +1,4 @@
-//! How often a part of a query names a relation.
+//! Where a part of a query names a relation.
 
 use std::ops::ControlFlow;
 

@@ -87,12 +87,7 @@ impl Transaction {
         local: Option<&Arc<LocalKeyspace>>,
         change: impl FnOnce(&mut WriteBuffer) -> Result<()>,
     ) -> Result<()> {
-        if let Some(local) = local {
-            let mut state = self.active()?;
-            local.check_room(state.local.bytes())?;
-            return change(&mut state.local);
-        }
-        self.write_stored(change)
+        self.change(local, LocalKeyspace::check_room, change)
     }
 
     /// The same for deletes. Those of local keys find room where puts do not, because they are
@@ -102,15 +97,20 @@ impl Transaction {
         local: Option<&Arc<LocalKeyspace>>,
         change: impl FnOnce(&mut WriteBuffer) -> Result<()>,
     ) -> Result<()> {
-        if let Some(local) = local {
-            let mut state = self.active()?;
-            local.check_removal(state.local.bytes())?;
-            return change(&mut state.local);
-        }
-        self.write_stored(change)
+        self.change(local, LocalKeyspace::check_removal, change)
     }
 
-    fn write_stored(&self, change: impl FnOnce(&mut WriteBuffer) -> Result<()>) -> Result<()> {
+    fn change(
+        &self,
+        local: Option<&Arc<LocalKeyspace>>,
+        check_local: fn(&LocalKeyspace, usize) -> Result<()>,
+        change: impl FnOnce(&mut WriteBuffer) -> Result<()>,
+    ) -> Result<()> {
+        if let Some(local) = local {
+            let mut state = self.active()?;
+            check_local(local, state.local.bytes())?;
+            return change(&mut state.local);
+        }
         if self.is_read_only() {
             return Err(Error::ReadOnly);
         }

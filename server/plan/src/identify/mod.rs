@@ -42,13 +42,7 @@ pub fn identify(query: &Query, cx: &PlanContext<'_>, owner: Option<Id>) -> Resul
         let mut binder = Binder::new(cx).noting(owner);
         let bound = binder.bind_query(query, None)?;
         let notes = binder.take_notes();
-        let mut identifier = Identifier {
-            cx,
-            binder,
-            notes: &notes,
-            uses: BTreeMap::new(),
-            relations: HashMap::new(),
-        };
+        let mut identifier = Identifier::new(cx, binder, &notes);
         let syntax = identifier.query(query)?;
         let uses = identifier.uses;
         let text = braid_sql::stored_text(&syntax)?;
@@ -76,6 +70,12 @@ struct Identifier<'n, 'c> {
     uses: BTreeMap<Id, BTreeSet<u16>>,
     /// The relations among the items of FROM, by number.
     relations: HashMap<u32, Id>,
+}
+
+impl<'n, 'c> Identifier<'n, 'c> {
+    fn new(cx: &'n PlanContext<'c>, binder: Binder<'c>, notes: &'n Notes) -> Self {
+        Self { cx, binder, notes, uses: BTreeMap::new(), relations: HashMap::new() }
+    }
 }
 
 /// 0A000 for what has no stored form.

@@ -1,7 +1,5 @@
 //! Expressions of a table's definition with ids in place of names.
 
-use std::collections::{BTreeMap, HashMap};
-
 use braid_catalog::{IdentifiedExpr, StoredExpr, Table};
 use braid_sql::TABLE_ROW;
 use braid_sql::ast::{Expr as Ast, Value};
@@ -27,13 +25,7 @@ pub fn identify_expr(
         let mut binder = Binder::new(cx).noting(None);
         let bound = binder.bind_to_store(ast, table, clause)?.ty();
         let notes = binder.take_notes();
-        let mut identifier = Identifier {
-            cx,
-            binder,
-            notes: &notes,
-            uses: BTreeMap::new(),
-            relations: HashMap::new(),
-        };
+        let mut identifier = Identifier::new(cx, binder, &notes);
         // No relation has the id 0: the table itself is not one of those that are named.
         identifier.relations.insert(TABLE_ROW, 0);
         let syntax = identifier.typed(ast, &bound, ty)?;

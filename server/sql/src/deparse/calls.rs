@@ -132,14 +132,7 @@ impl Printer<'_> {
             }
             _ => self.pretty(),
         };
-        if paren {
-            self.push("(");
-        }
-        self.expr(e)?;
-        if paren {
-            self.push(")");
-        }
-        Ok(())
+        self.maybe_in_parentheses(paren, e)
     }
 
     /// `(PARTITION BY … ORDER BY … ROWS …)`

@@ -117,6 +117,11 @@ impl Printer<'_> {
     pub(super) fn arg(&mut self, e: &Expr, parent: &Expr) -> Result<()> {
         let e = unnested(e);
         let paren = self.pretty() && !is_simple(e, parent);
+        self.maybe_in_parentheses(paren, e)
+    }
+
+    /// An expression, in parentheses if `paren`.
+    pub(super) fn maybe_in_parentheses(&mut self, paren: bool, e: &Expr) -> Result<()> {
         if paren {
             self.push("(");
         }
@@ -159,14 +164,7 @@ impl Printer<'_> {
     /// An expression inside of a cast that is not shown.
     pub(super) fn cast_operand(&mut self, e: &Expr) -> Result<()> {
         let paren = self.pretty() && !is_cast_simple(unnested(e));
-        if paren {
-            self.push("(");
-        }
-        self.expr(e)?;
-        if paren {
-            self.push(")");
-        }
-        Ok(())
+        self.maybe_in_parentheses(paren, e)
     }
 
     fn test(&mut self, operand: &Expr, what: &str, e: &Expr) -> Result<()> {
