@@ -8,7 +8,14 @@ const nodeGlobals = Object.fromEntries(
 
 export default tseslint.config(
   {
-    ignores: ['**/dist/**', '**/node_modules/**', 'target/**', 'docker/**', '.ci/**'],
+    ignores: [
+      '**/dist/**',
+      '**/node_modules/**',
+      'target/**',
+      'docker/**',
+      '.ci/**',
+      'server/docs/.site/**',
+    ],
   },
   {
     files: ['**/*.ts'],

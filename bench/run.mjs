@@ -105,7 +105,8 @@ const common = {
 const SUITES = {
   async foundation(sides) {
     const { runFoundation } = await import('./dist/foundation.js');
-    const { save, table } = await import('./dist/report.js');
+    const { table } = await import('./dist/report.js');
+    const { saveResults } = await import('./dist/suite.js');
     const report = await runFoundation({
       ...common,
       sides,
@@ -117,7 +118,7 @@ const SUITES = {
       idleConnections: Number(flags.idle),
     });
     print(`\n${table(report)}\n`);
-    return [await save(report, folder, 'foundation')];
+    return saveResults({ ...common, command: report.command }, 'foundation', report);
   },
   async lineitem(sides) {
     const { runLineitem } = await import('./dist/lineitem.js');

@@ -9,32 +9,19 @@
  * wait as a remote one would.
  */
 
-import type { Database, Transaction, Write } from '@braiddb/sdk';
-import { connect, readTimeline, timelineSvg } from '@braiddb/sdk';
+import type { Database, TimelineEntry, Transaction, Write } from '@braiddb/sdk';
+import { connect, readTimeline } from '@braiddb/sdk';
 
-import { savePlot, saveSvg } from './plot.js';
+import type { BankResult, Way } from './pictures/results.js';
 import { quantile } from './sides.js';
 import type { Side } from './sides.js';
 import type { SuitePlan } from './suite.js';
-import { median, notes, saveJson, showTable } from './suite.js';
+import { median, saveResults, showTable } from './suite.js';
 
 /** The suite starts its servers itself: the round-trip time is a setting of the server. */
 export interface BankPlan extends SuitePlan {
   readonly startBraid: (args: string[]) => Promise<Side & { stop: () => Promise<unknown> }>;
   readonly startPostgres: () => Promise<Side & { stop: () => Promise<unknown> }>;
-}
-
-type Way = 'serial' | 'parallel';
-
-interface Result {
-  readonly side: Side['name'];
-  readonly roundTripMs: number;
-  readonly way: Way;
-  /** Milliseconds, the median of the rounds' medians. */
-  readonly medianMs: number;
-  readonly p99Ms: number;
-  /** Waits for the store, as the server counts them; undefined on PostgreSQL. */
-  readonly roundTrips: number | undefined;
 }
 
 const ROUND_TRIPS_MS = [0, 10, 20, 50, 100];
@@ -48,7 +35,7 @@ const TRANSFERS_MIN = 3;
 export async function runBank(plan: BankPlan): Promise<string[]> {
   const only = plan.only?.split('|');
   const wants = (part: string): boolean => only === undefined || only.includes(part);
-  const results: Result[] = [];
+  const results: BankResult[] = [];
   const files: string[] = [];
   for (const roundTripMs of ROUND_TRIPS_MS) {
     const measures = wants(`${roundTripMs} ms`);
@@ -74,28 +61,10 @@ export async function runBank(plan: BankPlan): Promise<string[]> {
   }
   if (results.length === 0) return files;
   showTable(plan, tableOf(results));
-  return [await saveJson(plan, 'bank', { results }), ...(await plot(plan, results)), ...files];
+  return [...(await saveResults(plan, 'bank', { results })), ...files];
 }
 
-function plot(plan: BankPlan, results: readonly Result[]): Promise<string[]> {
-  const of = (way: Way) =>
-    results
-      .filter((one) => one.way === way && one.side === 'BraidDB')
-      .map((one) => [one.roundTripMs, one.medianMs] as const);
-  const picture = {
-    title: 'A bank transfer of seven statements, one client',
-    x: 'simulated round trip to the store, ms',
-    y: 'median milliseconds',
-    series: [
-      { name: 'every statement awaited', points: of('serial') },
-      { name: 'RETURNING NOTHING', points: of('parallel') },
-    ],
-    notes: notes(plan),
-  };
-  return savePlot(picture, plan.folder, 'bank');
-}
-
-async function both(plan: BankPlan, side: Side, roundTripMs: number): Promise<Result[]> {
+async function both(plan: BankPlan, side: Side, roundTripMs: number): Promise<BankResult[]> {
   // One connection, so that what the session reports is about the transfer.
   await using db = await connect(side.url, { connectionsMax: 1, prepare: true });
   await prepare(db);
@@ -177,31 +146,24 @@ async function check(db: Database, transfers: number): Promise<void> {
     );
 }
 
-/** One picture of a transfer each way, on one scale: a row a statement, over time. */
+/** The timeline of a transfer each way. */
 async function pictures(plan: BankPlan, side: Side): Promise<string[]> {
   await using db = await connect(side.url, { connectionsMax: 1 });
   await prepare(db);
   await db.query`SET record_timeline = on`;
-  const files: string[] = [];
+  const recorded: Record<Way, TimelineEntry[]> = { serial: [], parallel: [] };
   let transfers = 0;
-  let lengthMs = 0;
   for (const way of ['serial', 'parallel'] as const) {
     // The first ones fill the caches.
     for (let round = 0; round < 3; round++) await transfer(db, way, transfers++);
-    const what = way === 'serial' ? 'every statement awaited' : 'RETURNING NOTHING';
-    const title = `A bank transfer, ${what}, ${PICTURE_MS} ms a round trip to the store`;
     const entries = await readTimeline(db);
     // What the SDK sends for itself takes no time, and is left out.
-    const own = entries.filter(({ statement }) => !/^(SAVEPOINT|SET) /.test(statement));
-    const endUs = own.at(-1)?.finishedUs ?? 0;
-    lengthMs = Math.max(lengthMs, (endUs - (own[0]?.queuedUs ?? 0)) / 1000);
-    const svg = timelineSvg(own, { title, lengthMs });
-    files.push(...(await saveSvg(svg, plan.folder, `timeline-${way}`)));
+    recorded[way] = entries.filter(({ statement }) => !/^(SAVEPOINT|SET) /.test(statement));
   }
-  return files;
+  return await saveResults(plan, 'timelines', { roundTripMs: PICTURE_MS, ...recorded });
 }
 
-function tableOf(results: readonly Result[]): string[][] {
+function tableOf(results: readonly BankResult[]): string[][] {
   const rows = [
     ['server', 'round trip', 'serial ms', 'p99', 'trips', 'parallel ms', 'p99', 'trips', 'less'],
   ];
@@ -213,7 +175,7 @@ function tableOf(results: readonly Result[]): string[][] {
         one.roundTripMs === serial.roundTripMs,
     );
     if (parallel === undefined) continue;
-    const cells = (one: Result): string[] => [
+    const cells = (one: BankResult): string[] => [
       ...[one.medianMs.toFixed(2), one.p99Ms.toFixed(2), String(one.roundTrips ?? '')],
     ];
     const less = `${((1 - parallel.medianMs / serial.medianMs) * 100).toFixed(0)} %`;

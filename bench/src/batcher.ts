@@ -11,10 +11,10 @@
 import type { Batcher } from '@braiddb/sdk';
 import { connect, sql } from '@braiddb/sdk';
 
-import { savePlot } from './plot.js';
+import type { BatcherResult } from './pictures/results.js';
 import type { Side } from './sides.js';
 import type { SuitePlan } from './suite.js';
-import { median, notes, saveJson, showTable } from './suite.js';
+import { median, saveResults, showTable } from './suite.js';
 
 interface Row {
   readonly id: number;
@@ -26,14 +26,6 @@ interface Setting {
   readonly name: string;
   readonly rows: number | undefined;
   readonly inFlight: number;
-}
-
-interface Result {
-  readonly side: Side['name'];
-  readonly setting: string;
-  readonly load: string;
-  /** Rows a second of each round, after its first second. */
-  readonly rounds: number[];
 }
 
 const FIXED: readonly Setting[] = [64, 256, 1024, 4096].flatMap((rows) =>
@@ -50,7 +42,7 @@ let tables = 0;
 
 /** Runs the suite; returns the files written. */
 export async function runBatcher(plan: SuitePlan): Promise<string[]> {
-  const results: Result[] = [];
+  const results: BatcherResult[] = [];
   const timelines: { readonly name: string; readonly points: [number, number][] }[] = [];
   for (let round = 0; round < plan.rounds; round++) {
     for (const setting of inOrder(round, plan.rounds)) {
@@ -66,16 +58,7 @@ export async function runBatcher(plan: SuitePlan): Promise<string[]> {
     }
   }
   showTable(plan, tableOf(plan, results));
-  const files = [await saveJson(plan, 'batcher', { results, timelines })];
-  const plot = {
-    title: 'The batch size that the batcher chooses (narrow rows, then wide ones)',
-    x: 'milliseconds',
-    y: 'rows of a batch',
-    series: timelines.filter(({ points }) => points.length > 0),
-    notes: notes(plan),
-  };
-  files.push(...(await savePlot(plot, plan.folder, 'batcher')));
-  return files;
+  return saveResults(plan, 'batcher', { results, timelines });
 }
 
 /** All settings; each round begins elsewhere, spread over the rounds. */
@@ -86,7 +69,7 @@ function inOrder(round: number, rounds: number): Setting[] {
 }
 
 function note(
-  results: Result[],
+  results: BatcherResult[],
   side: Side['name'],
   setting: string,
   load: string,
@@ -158,7 +141,7 @@ async function load(batcher: Batcher<Row>, ms: number, make: () => Row): Promise
   return ((stored - warmAt.stored) * 1000) / (endMs - warmAt.ms);
 }
 
-function tableOf(plan: SuitePlan, results: readonly Result[]): string[][] {
+function tableOf(plan: SuitePlan, results: readonly BatcherResult[]): string[][] {
   const rows: string[][] = [
     ['server', 'load', 'adaptive rows/s', 'best fixed rows/s', 'setting', 'ratio'],
   ];

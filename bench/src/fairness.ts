@@ -8,7 +8,7 @@ import pg from 'pg';
 import { onOne, quantile, withClients } from './sides.js';
 import type { Side } from './sides.js';
 import type { SuitePlan } from './suite.js';
-import { median, saveJson, showTable } from './suite.js';
+import { median, saveResults, showTable } from './suite.js';
 
 const ROWS = 3_000;
 const NEIGHBOURS = [0, 1, 4, 16];
@@ -57,7 +57,7 @@ export async function runFairness(plan: SuitePlan): Promise<string[]> {
     }
   }
   showTable(plan, tableOf(plan, rounds));
-  return [await saveJson(plan, 'fairness', { rounds })];
+  return saveResults(plan, 'fairness', { rounds });
 }
 
 async function prepare(client: pg.Client): Promise<void> {

@@ -9,27 +9,15 @@
 
 import type pg from 'pg';
 
-import { savePlot } from './plot.js';
+import type { LineitemCell, Mode } from './pictures/results.js';
 import { withClients } from './sides.js';
 import type { Side } from './sides.js';
 import type { SuitePlan } from './suite.js';
-import { median, notes, saveJson, showTable } from './suite.js';
+import { median, saveResults, showTable } from './suite.js';
 
 /** The suite, with the generator's output. */
 export interface LineitemPlan extends SuitePlan {
   readonly text: string;
-}
-
-type Mode = 'insert' | 'upsert' | 'delete';
-
-interface Cell {
-  readonly mode: Mode;
-  readonly connections: number;
-  readonly batchRows: number;
-  /** Rows a second, the median round of each side. */
-  readonly braid: number;
-  readonly postgres: number;
-  readonly rounds: { readonly braid: readonly number[]; readonly postgres: readonly number[] };
 }
 
 const BATCH_ROWS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000];
@@ -52,7 +40,7 @@ export async function runLineitem(plan: LineitemPlan): Promise<string[]> {
   const rows = rowsOf(plan.text);
   const [braid, postgres] = plan.sides;
   if (braid === undefined || postgres === undefined) throw new Error('two sides are needed');
-  const cells: Cell[] = [];
+  const cells: LineitemCell[] = [];
   for (const mode of ['insert', 'upsert', 'delete'] as const) {
     for (const connections of CONNECTIONS) {
       for (const batchRows of BATCH_ROWS) {
@@ -71,13 +59,7 @@ export async function runLineitem(plan: LineitemPlan): Promise<string[]> {
     }
   }
   showTable(plan, tableOf(cells));
-  const files = [await saveJson(plan, 'lineitem', { cells })];
-  for (const mode of ['insert', 'upsert', 'delete'] as const) {
-    const shown = cells.filter((cell) => cell.mode === mode);
-    if (shown.length > 0)
-      files.push(...(await savePlot(plotOf(plan, mode, shown), plan.folder, `lineitem-${mode}`)));
-  }
-  return files;
+  return saveResults(plan, 'lineitem', { cells });
 }
 
 /** The generator's output as rows. */
@@ -194,7 +176,7 @@ function textOf(mode: Mode, rows: number): string {
   return `${insert} ON CONFLICT (${KEY.join(', ')}) DO UPDATE SET ${sets.join(', ')}`;
 }
 
-function tableOf(cells: readonly Cell[]): string[][] {
+function tableOf(cells: readonly LineitemCell[]): string[][] {
   const head = [
     'statement',
     'conn',
@@ -219,26 +201,4 @@ function tableOf(cells: readonly Cell[]): string[][] {
       ];
     }),
   ];
-}
-
-function plotOf(plan: LineitemPlan, mode: Mode, cells: readonly Cell[]) {
-  const of = (side: 'braid' | 'postgres', connections: number) =>
-    cells
-      .filter((cell) => cell.connections === connections)
-      .map((cell) => [cell.batchRows, cell[side]] as const);
-  return {
-    title: `${mode}: rows of lineitem a second`,
-    x: 'rows of a statement',
-    y: 'rows a second',
-    logX: true,
-    series: CONNECTIONS.flatMap((connections) => [
-      { name: `BraidDB, ${connections} connections`, points: of('braid', connections) },
-      {
-        name: `PostgreSQL, ${connections} connections`,
-        points: of('postgres', connections),
-        dashed: true,
-      },
-    ]).filter(({ points }) => points.length > 0),
-    notes: notes(plan),
-  };
 }

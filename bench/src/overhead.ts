@@ -9,7 +9,7 @@ import { Bench } from 'tinybench';
 import { quantile } from './sides.js';
 import type { Side } from './sides.js';
 import type { SuitePlan } from './suite.js';
-import { median, saveJson, showTable } from './suite.js';
+import { median, saveResults, showTable } from './suite.js';
 
 const ROWS = 10_000;
 
@@ -56,7 +56,7 @@ export async function runOverhead(plan: SuitePlan): Promise<string[]> {
     await bare.end();
   }
   showTable(plan, tableOf(plan, rounds));
-  return [await saveJson(plan, 'overhead', { rounds })];
+  return saveResults(plan, 'overhead', { rounds });
 }
 
 async function measure(

@@ -18,7 +18,7 @@ import type pg from 'pg';
 import { withClients } from './sides.js';
 import type { Side } from './sides.js';
 import type { SuitePlan } from './suite.js';
-import { median, saveJson, showTable } from './suite.js';
+import { median, saveResults, showTable } from './suite.js';
 
 /** The suite, with its size. */
 export interface QueuePlan extends SuitePlan {
@@ -155,7 +155,7 @@ export async function runQueue(plan: QueuePlan): Promise<string[]> {
     }
   }
   showTable(plan, tableOf(cells));
-  return [await saveJson(plan, 'queue', { jobs: plan.jobs, cells })];
+  return saveResults(plan, 'queue', { jobs: plan.jobs, cells });
 }
 
 /** The median of each slice. */

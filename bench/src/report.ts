@@ -2,9 +2,7 @@
  * Results as a table for people and as JSON for plots.
  */
 
-import { mkdir, writeFile } from 'node:fs/promises';
 import { cpus, release, totalmem, type } from 'node:os';
-import { join } from 'node:path';
 
 import type { IdleMemory } from './memory.js';
 import type { Comparison, Round } from './sides.js';
@@ -43,15 +41,6 @@ export function table(report: Report): string {
   const parts = [machine(), `command: ${report.command}`, '', aligned(rows)];
   if (report.memory.length > 0) parts.push('', aligned(memory));
   return parts.join('\n');
-}
-
-/** Writes the report as `<name>.json` and returns the path. */
-export async function save(report: Report, folder: string, name: string): Promise<string> {
-  await mkdir(folder, { recursive: true });
-  const path = join(folder, `${name}.json`);
-  const content = { machine: machine(), at: new Date().toISOString(), ...report };
-  await writeFile(path, `${JSON.stringify(content, null, 2)}\n`);
-  return path;
 }
 
 function cells(round: Round): string[] {

@@ -5,6 +5,8 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
+import { axisFault, savePictures } from './pictures/draw.js';
+import { picturesOf } from './pictures/index.js';
 import { aligned, machine } from './report.js';
 import type { Side } from './sides.js';
 
@@ -39,21 +41,24 @@ export function showTable(
   plan.show(`\n${machine()}\ncommand: ${plan.command}\n\n${aligned(rows)}\n`);
 }
 
-/** Writes raw results as `<name>.json`; returns the path. */
-export async function saveJson(
+/**
+ * Writes raw results as `<name>.json`, and their pictures; returns the paths. A picture whose axis
+ * would show nothing, as after a measurement of a moment, is left out with a message.
+ */
+export async function saveResults(
   plan: Pick<SuitePlan, 'command' | 'folder'>,
   name: string,
   content: object,
-): Promise<string> {
+): Promise<string[]> {
   await mkdir(plan.folder, { recursive: true });
   const path = join(plan.folder, `${name}.json`);
   const { command } = plan;
   const all = { machine: machine(), at: new Date().toISOString(), command, ...content };
   await writeFile(path, `${JSON.stringify(all, null, 2)}\n`);
-  return path;
-}
-
-/** What stands under a plot. */
-export function notes(plan: Pick<SuitePlan, 'command'>): string[] {
-  return [plan.command, machine()];
+  const pictures = picturesOf(name, all).filter((picture) => {
+    const fault = axisFault(picture);
+    if (fault !== undefined) process.stderr.write(`no picture: ${fault}\n`);
+    return fault === undefined;
+  });
+  return [path, ...(await savePictures(plan.folder, pictures))];
 }

@@ -17,13 +17,13 @@ export const top = fileURLToPath(new URL('../..', import.meta.url));
  * @param {string} program
  * @param {string[]} args
  * @param {{ capture?: boolean | 'stdout', cwd?: string, env?: Record<string, string>,
- *   onOutput?: (text: string) => void }} [options] `capture`: keep the output instead of showing it,
- *   or only stdout; `cwd`: the folder to run in instead of the top; `onOutput`: look at the output
- *   while showing it
+ *   prefix?: string }} [options] `capture`: keep the output instead of showing it, or only stdout;
+ *   `cwd`: the folder to run in instead of the top; `prefix`: keep the output, and show each line of it
+ *   after this text
  * @returns {Promise<{ code: number, output: string }>}
  */
 export function run(program, args, options = {}) {
-  const { capture = false, onOutput } = options;
+  const { capture = false, prefix } = options;
   return new Promise((resolve, reject) => {
     const child = spawn(program, args, {
       cwd: options.cwd ?? top,
@@ -31,22 +31,29 @@ export function run(program, args, options = {}) {
       shell: process.platform === 'win32',
       stdio: [
         'ignore',
-        capture || onOutput ? 'pipe' : 'inherit',
+        capture || prefix !== undefined ? 'pipe' : 'inherit',
         capture === true ? 'pipe' : 'inherit',
       ],
     });
     let output = '';
+    /** The beginning of a line that has not ended. */
+    let partial = '';
     child.stdout?.setEncoding('utf8').on('data', (text) => {
       output += text;
-      if (!capture) process.stdout.write(text);
-      onOutput?.(text);
+      if (prefix === undefined) return;
+      const lines = (partial + text).split('\n');
+      partial = lines.pop();
+      for (const line of lines) process.stdout.write(`${prefix}${line}\n`);
     });
     child.stderr?.setEncoding('utf8').on('data', (text) => (output += text));
     child.once('error', (error) => {
       const missing = error.code === 'ENOENT';
       reject(missing ? new Error(`"${program}" is not installed; the README says what is`) : error);
     });
-    child.once('close', (code, signal) => resolve({ code: code ?? `ended by ${signal}`, output }));
+    child.once('close', (code, signal) => {
+      if (partial !== '') process.stdout.write(`${prefix}${partial}\n`);
+      resolve({ code: code ?? `ended by ${signal}`, output });
+    });
   });
 }
 

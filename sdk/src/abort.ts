@@ -1,22 +1,22 @@
 /**
  * Waiting for abort signals.
  *
- * One signal is often shared by many statements, and Node warns on the console about more than ten
- * listeners. So each signal gets a single listener here, which calls everyone who is interested.
+ * Many statements may share one signal, and Node warns on the console about more than ten listeners.
+ * Each signal therefore gets a single listener here, which runs all registered callbacks.
  */
 
-const interested = new WeakMap<AbortSignal, Set<() => void>>();
+const callbacksOf = new WeakMap<AbortSignal, Set<() => void>>();
 
 /** Calls `callback` when the signal aborts, unless the returned function is called before. */
 export function onAbort(signal: AbortSignal | undefined, callback: () => void): () => void {
   if (signal === undefined) return ignore;
-  let callbacks = interested.get(signal);
+  let callbacks = callbacksOf.get(signal);
   if (callbacks === undefined) {
     const fresh = new Set<() => void>();
     callbacks = fresh;
-    interested.set(signal, fresh);
+    callbacksOf.set(signal, fresh);
     const callAll = (): void => {
-      interested.delete(signal);
+      callbacksOf.delete(signal);
       for (const call of fresh) call();
     };
     signal.addEventListener('abort', callAll, { once: true });
@@ -30,7 +30,7 @@ export function onAbort(signal: AbortSignal | undefined, callback: () => void): 
 }
 
 /**
- * Waits for `work` at most until `signal` aborts. The work goes on; its late failure is nobody's.
+ * Waits for `work` at most until `signal` aborts. The work goes on; its late failure is ignored.
  */
 export async function untilAborted<T>(work: Promise<T>, signal?: AbortSignal): Promise<T> {
   if (signal === undefined) return work;
@@ -49,7 +49,7 @@ export async function untilAborted<T>(work: Promise<T>, signal?: AbortSignal): P
   }
 }
 
-/** A signal that follows another and can be aborted before; made when somebody asks for it. */
+/** A signal that follows another and can be aborted earlier; made on first use. */
 export class AttemptSignal {
   readonly #outer: AbortSignal;
   #controller: AbortController | undefined;
@@ -81,7 +81,7 @@ export class AttemptSignal {
     this.#controller?.abort(reason);
   }
 
-  /** Follows the other no longer. */
+  /** Stops following the other signal. */
   forget(): void {
     this.#forget();
   }

@@ -7,26 +7,26 @@ import pg from 'pg';
 import { ignore } from './abort.js';
 import type { Batcher, BatcherOptions } from './batcher/index.js';
 import { makeBatcher } from './batcher/index.js';
-import type { Call } from './calls.js';
-import { blame } from './calls.js';
-import type { Shared } from './connection.js';
-import { Connection } from './connection.js';
-import type { DriverResult } from './driver.js';
-import { recordingParameters, recordParameters, startupParameters } from './driver.js';
+import type { CallSite } from './call-sites.js';
+import { attachCallSite, captureCallSite } from './call-sites.js';
+import { AutocommitRunner, runOn } from './connection/autocommit.js';
+import type { DatabaseContext } from './connection/connection.js';
+import { Connection } from './connection/connection.js';
+import type { DriverResult } from './connection/driver.js';
+import { recordingParameters, recordParameters, startupParameters } from './connection/driver.js';
+import type { StatementRequest } from './connection/request.js';
 import { BraidError, OptionError, UsageError } from './errors.js';
 import type { ConnectOptions, QueryOptions, Settings, TransactionOptions } from './options.js';
 import { readConnectOptions, readQueryOptions, readTransactionOptions } from './options.js';
-import { makeParsers } from './parsers.js';
-import type { Executor, Queryable } from './queryable.js';
-import { joinOptions, makeQueryable } from './queryable.js';
+import type { AwaitedCall, Executor, Queryable } from './query/queryable.js';
+import { joinOptions, makeQueryable } from './query/queryable.js';
 import type { ServerInfo } from './server.js';
 import { detectServer, featuresOf } from './server.js';
-import type { AnyRow, Sql } from './sql.js';
-import { leftOpen, Singles } from './single.js';
-import { ServerClock, uuidOfTime } from './token.js';
-import { runTransaction } from './transaction.js';
-import type { Stays, TransactionFunction } from './tx.js';
-import type { PendingWrite } from './write.js';
+import { makeParsers } from './sql/parsers.js';
+import type { AnyRow, Sql } from './sql/template.js';
+import { ServerClock, uuidOfTime } from './transaction/commit-token.js';
+import type { Stays, TransactionFunction } from './transaction/handle.js';
+import { runTransaction } from './transaction/runner.js';
 
 /** A database: statements outside transactions, and transactions. Made by {@link connect}. */
 export interface Database extends Queryable, AsyncDisposable {
@@ -38,11 +38,11 @@ export interface Database extends Queryable, AsyncDisposable {
 
   /**
    * Runs the whole function again whenever the transaction fails with a transient error and has had
-   * no effect (see {@link isTransient}), so it must not do anything outside the transaction that
-   * cannot be done twice.
+   * no effect (see {@link isTransient}). The function must therefore do nothing outside the
+   * transaction that cannot be done twice.
    *
    * SQL: `BEGIN ISOLATION LEVEL SERIALIZABLE`, your statements, `COMMIT`; after an error
-   * `ROLLBACK`, and from the start. On BraidDB and CockroachDB `SAVEPOINT cockroach_restart` behind
+   * `ROLLBACK`, and from the start. On BraidDB and CockroachDB `SAVEPOINT cockroach_restart` after
    * BEGIN, `RELEASE SAVEPOINT cockroach_restart` before COMMIT, and after 40001 `ROLLBACK TO
    * SAVEPOINT cockroach_restart`: the next attempt keeps its locks. On BraidDB also `SET LOCAL
    * commit_token = '…'`: a connection lost during COMMIT is resolved with `SELECT
@@ -120,9 +120,9 @@ export async function connect(
   const pool = ownPool ? makePool(String(target), settings) : target;
   if (!ownPool) recordParameters(pool);
   const parsers = makeParsers(settings.parsers);
-  // The first questions are read in our way, whatever the caller wants for his own.
+  // The SDK reads the answers to its own first questions with the default parsers.
   const features = featuresOf('postgresql', undefined);
-  const basic = { pool, ownPool, settings, parsers: makeParsers({}), features };
+  const basic: DatabaseContext = { pool, ownPool, settings, parsers: makeParsers({}), features };
   try {
     const connection = await Connection.acquire(basic);
     try {
@@ -130,8 +130,8 @@ export async function connect(
       const server = detectServer(parameters);
       const asks = server.kind === 'braiddb' && settings.commitTokens;
       const token = asks ? await tokenMaker(connection, settings) : undefined;
-      const shared: Shared = { ...basic, parsers, features: featuresOf(server.kind, token) };
-      return new Handle(shared, ownPool, server).database({});
+      const context = { ...basic, parsers, features: featuresOf(server.kind, token) };
+      return new DatabaseHandle(context, server).database({});
     } finally {
       connection.release();
     }
@@ -148,7 +148,7 @@ async function tokenMaker(
 ): Promise<(() => string) | undefined> {
   const text = `SELECT current_setting('commit_token', true) IS NOT NULL AS known,
     floor(extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now_ms`;
-  const { rows } = await connection.run({ text, values: [] });
+  const { rows } = await runOn(connection, { text, values: [] });
   if (rows[0]?.known !== true) return undefined;
   const clock = new ServerClock(Number(rows[0].now_ms), settings.scheduler.now);
   return () => uuidOfTime(clock.now());
@@ -174,27 +174,25 @@ function makePool(url: string, settings: Settings): pg.Pool {
 }
 
 /** What all handles of one database share. */
-class Handle {
-  readonly #shared: Shared;
-  readonly #ownPool: boolean;
+class DatabaseHandle {
+  readonly #context: DatabaseContext;
   readonly #server: ServerInfo;
-  readonly #singles: Singles;
+  readonly #autocommit: AutocommitRunner;
   readonly #running = new Set<Promise<unknown>>();
   readonly #batchers = new Set<{ close(): Promise<void> }>();
   #closing: Promise<void> | undefined;
 
-  constructor(shared: Shared, ownPool: boolean, server: ServerInfo) {
-    this.#shared = shared;
-    this.#ownPool = ownPool;
+  constructor(context: DatabaseContext, server: ServerInfo) {
+    this.#context = context;
     this.#server = server;
-    this.#singles = new Singles(shared);
+    this.#autocommit = new AutocommitRunner(context);
   }
 
-  /** The public face, with options bound to it. */
+  /** The public handle, with options bound to it. */
   database(bound: QueryOptions): Database {
     const close = (): Promise<void> => (this.#closing ??= this.#close());
-    const tracked = <T>(work: () => Promise<T>): Promise<T> => this.#track(work);
-    const queryable = makeQueryable(this.#executor(tracked), bound);
+    const track: Track = (work) => this.#track(work);
+    const queryable = makeQueryable(this.#executor(track), bound);
     return Object.freeze({
       ...queryable,
       server: this.#server,
@@ -212,14 +210,33 @@ class Handle {
   }
 
   /** How statements outside transactions are sent; `track` lets `close` wait for them. */
-  #executor(track: <T>(work: () => Promise<T>) => Promise<T>): Executor {
+  #executor(track: Track): Executor {
+    const run = async <T>(
+      statement: Sql,
+      { signal }: QueryOptions,
+      { pick }: AwaitedCall<T>,
+    ): Promise<T> => {
+      let result;
+      try {
+        result = await track(() => this.#autocommit.run(statement.compile(), signal));
+      } catch (error) {
+        // Capturing each call site would cost as much as the rest of the call. The stack of this
+        // asynchronous function goes on with the code that awaits it, so it is captured here.
+        const { text, values } = statement.compile();
+        throw attachCallSite(error, { text, parameters: values, callSite: captureCallSite(run) });
+      }
+      return pick(result);
+    };
     return {
-      features: this.#shared.features,
-      execute: ({ statement }, options, call) =>
-        track(() => this.#execute(statement, options, call)),
-      single: this.#ownPool ? (statement) => track(() => this.#singles.run(statement)) : undefined,
-      script: (text, options, call) => track(() => this.#execute(text, options, call)),
-      write: (statements, options, call) => this.#write(statements, options, call, track),
+      features: this.#context.features,
+      run,
+      script: (text, { signal }, callSite) =>
+        track(() => this.#autocommit.script(text, signal)).catch((error: unknown) => {
+          throw attachCallSite(error, { text, parameters: [], callSite });
+        }),
+      submit: (request) => {
+        this.#submit(request, track);
+      },
     };
   }
 
@@ -238,7 +255,7 @@ class Handle {
         await this.#transaction(bound, [{ deadlineMs }, (tx) => tx.query(statement)]);
       } else await db.query(statement);
     };
-    const { scheduler } = this.#shared.settings;
+    const { scheduler } = this.#context.settings;
     const onClosed = (): void => {
       this.#batchers.delete(batcher);
     };
@@ -256,83 +273,37 @@ class Handle {
     if (typeof (fn as unknown) !== 'function') {
       throw new TypeError('db.transaction takes a function: db.transaction(async (tx) => …)');
     }
-    const read = readTransactionOptions(options, this.#shared.settings.transaction);
-    return runTransaction(this.#shared, { ...read, ...joinOptions(bound, read) }, fn);
-  }
-
-  async #execute(
-    statement: Sql | string,
-    options: QueryOptions,
-    call: Call,
-  ): Promise<DriverResult> {
-    const { text, values } =
-      typeof statement === 'string' ? { text: statement, values: [] } : statement.compile();
-    const onFailure = (error: unknown): unknown => blame(error, { text, parameters: values, call });
-    if (typeof statement !== 'string' && options.signal === undefined && this.#ownPool) {
-      return this.#singles.run(statement).catch((error: unknown) => {
-        throw onFailure(error);
-      });
-    }
-    const connection = await Connection.acquire(this.#shared, options.signal);
-    const runOptions = { ...options, autocommit: true, onFailure };
-    try {
-      if (typeof statement !== 'string')
-        return checkClosed(connection, await connection.run({ text, values }, runOptions));
-      try {
-        return checkClosed(connection, await connection.script(text, runOptions));
-      } finally {
-        await connection.idle();
-        if (connection.inTransaction) connection.cut();
-      }
-    } finally {
-      connection.release();
-    }
+    const read = readTransactionOptions(options, this.#context.settings.transaction);
+    return runTransaction(this.#context, { ...read, ...joinOptions(bound, read) }, fn);
   }
 
   /** Runs writes, later in this turn, so that their result can still be asked for. */
-  #write(
-    statements: readonly Sql[],
-    options: QueryOptions,
-    call: Call,
-    track: <T>(work: () => Promise<T>) => Promise<T>,
-  ): PendingWrite {
-    let change = (statement: Sql): Sql => statement;
-    let started = false;
-    let awaited = false;
+  #submit(request: StatementRequest, track: Track): void {
     const work = Promise.resolve().then(() => {
-      started = true;
-      const changed = statements.map(change);
-      return track(() => this.#writeAll(changed, options, call));
+      request.isSent = true;
+      return track(() => this.#runWrites(request));
     });
-    work.catch((error: unknown) => {
-      // An unhandled rejection, as of any promise that nobody looks at; it names the statement.
-      if (!awaited) void Promise.reject(unawaitedFailure(statements, error, call));
-    });
-    return {
-      accepted: () => {
-        awaited = true;
-        return work.then(ignore);
+    work.then(
+      (results) => {
+        request.succeed(results);
       },
-      ordinary: (wanted) => {
-        if (started) throw new UsageError('ask for the result at once: the write has been sent');
-        change = wanted;
-        awaited = true;
-        return work;
+      (error: unknown) => {
+        request.fail(error);
+        // An unhandled rejection, as of any promise that is not awaited; it names the statement.
+        if (!request.isObserved) void Promise.reject(unawaitedFailure(request, error));
       },
-    };
+    );
   }
 
   /** One statement by itself; several in a transaction, so that all take effect or none. */
-  async #writeAll(
-    statements: readonly Sql[],
-    options: QueryOptions,
-    call: Call,
-  ): Promise<readonly DriverResult[]> {
+  async #runWrites(request: StatementRequest): Promise<readonly DriverResult[]> {
+    const { statements, signal, callSite } = request;
     const [first, second] = statements;
     if (first === undefined) return [];
-    if (second === undefined) return [await this.#execute(first, options, call)];
-    const settings = { ...this.#shared.settings.transaction, ...options };
-    return runTransaction(this.#shared, settings, async (tx) => {
+    if (second === undefined) return [await this.#runWrite(first, signal, callSite)];
+    const defaults = this.#context.settings.transaction;
+    const settings = { ...defaults, ...(signal === undefined ? {} : { signal }) };
+    return runTransaction(this.#context, settings, async (tx) => {
       const results: DriverResult[] = [];
       for (const statement of statements) {
         const { rows, count, command } = await tx.query(statement);
@@ -340,6 +311,20 @@ class Handle {
       }
       return results;
     });
+  }
+
+  async #runWrite(
+    statement: Sql,
+    signal: AbortSignal | undefined,
+    callSite: CallSite | undefined,
+  ): Promise<DriverResult> {
+    const compiled = statement.compile();
+    try {
+      return await this.#autocommit.run(compiled, signal);
+    } catch (error) {
+      const { text, values } = compiled;
+      throw attachCallSite(error, { text, parameters: values, callSite });
+    }
   }
 
   /** Runs work unless the database is closed, and lets `close` wait for it. */
@@ -359,23 +344,18 @@ class Handle {
   async #close(): Promise<void> {
     await Promise.all([...this.#batchers].map((batcher) => batcher.close()));
     await Promise.allSettled(this.#running);
-    if (this.#ownPool) await this.#shared.pool.end();
+    if (this.#context.ownPool) await this.#context.pool.end();
   }
 }
 
-/** The error of a write that failed and that nobody has awaited, with the text of its statement. */
-function unawaitedFailure(statements: readonly Sql[], error: unknown, call: Call): BraidError {
-  const text = statements[0]?.compile().text ?? '';
+/** Starts work that `close` waits for. */
+type Track = <T>(work: () => Promise<T>) => Promise<T>;
+
+/** The error of a write that failed and was not awaited, with the text of its statement. */
+function unawaitedFailure({ text, callSite }: StatementRequest, error: unknown): BraidError {
   const reason = error instanceof Error ? error.message : String(error);
   const message = `a write that nobody awaits has failed: ${reason}; statement: ${text}`;
   const failure = new BraidError(message, { cause: error });
-  blame(failure, { text, parameters: [], call });
+  attachCallSite(failure, { text, parameters: [], callSite });
   return failure;
-}
-
-/** Refuses a BEGIN outside `db.transaction`: the next user of the connection would be inside it. */
-function checkClosed(connection: Connection, result: DriverResult): DriverResult {
-  if (!connection.inTransaction) return result;
-  connection.cut();
-  throw leftOpen();
 }

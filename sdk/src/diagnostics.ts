@@ -1,6 +1,6 @@
 /**
- * What the SDK tells anyone who listens, through `node:diagnostics_channel`. Costs nothing while
- * nobody does.
+ * The events that the SDK publishes through `node:diagnostics_channel`. Without a subscriber they
+ * cost nothing.
  *
  * - `braiddb:transaction:retry`: a {@link RetryEvent}, before each pause.
  * - `braiddb:transaction:commit-lost`: a {@link CommitLostEvent}, when a connection was lost during

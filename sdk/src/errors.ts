@@ -56,7 +56,7 @@ export interface ServerFields {
 
 /** One of the statements that failed together. */
 export interface FailedStatement {
-  /** Its place in the transaction, counted from 1 behind BEGIN, where the server told it. */
+  /** Its place in the transaction, counted from 1 after BEGIN, where the server reported it. */
   readonly number: number | undefined;
   /** SQLSTATE. */
   readonly code: string;

@@ -2,40 +2,51 @@
  * `@braiddb/sdk`: serializable transactions that retry themselves, SQL without string pasting and
  * typed errors, for BraidDB, PostgreSQL and CockroachDB, on top of `pg`.
  *
- * The map:
+ * The map; a folder uses only folders below it:
  *
  * ```text
- *  client.ts       connect, db: single statements, transactions, close
- *  transaction.ts  attempts of a transaction: BEGIN, COMMIT, the restart savepoint, ROLLBACK
- *  run.ts          one attempt: the tx handle, nested ones, which call an error belongs to
- *  outcome.ts      what became of a COMMIT whose answer was lost    token.ts  what it is asked by
- *  retry.ts        attempts, pauses, the deadline
- *  batcher/        rows of many callers joined into multi-row statements; the adaptive size
- *  queryable.ts    query, one, maybeOne, script, run, insert, …: what db and tx share
- *  write.ts        writes whose result nobody asked for    locking.ts  forUpdate and its sisters
- *  sql.ts          the sql tag: text and parameters        tables.ts   typed insert, update, …
- *  timeline.ts     a transaction's timeline as a picture
- *  connection.ts   one connection in use: order, holding writes, cancelling, loss
- *  single.ts       one statement outside of a transaction: the short way
- *  pipe.ts         groups of statements on the wire, written ahead of their answers
- *  ─────────────────────────────────────────────────────────────────────────
- *  errors.ts  calls.ts  options.ts  diagnostics.ts  parameters.ts  parsers.ts  sqltext.ts
- *  scheduler.ts  abort.ts  server.ts  tx.ts (types)  driver.ts (pg)
+ *  client.ts        connect, db: single statements, transactions, close
+ *  timeline.ts      a transaction's timeline, read and drawn as a picture
+ *  batcher/         rows of many callers joined into multi-row statements; the adaptive batch size
+ *  transaction/     runner.ts: attempts, BEGIN, COMMIT, ROLLBACK    attempt.ts: one attempt, its handles
+ *                   retry.ts: pauses and the deadline               commit-outcome.ts: a lost COMMIT
+ *                   commit-token.ts  level.ts  handle.ts (the types of tx)
+ *  query/           queryable.ts: query, one, run, insert, …: what db and tx share
+ *                   write.ts: Write and RowWrite                    locking.ts: forUpdate and its sisters
+ *  connection/      request.ts: one call's statements, from the call to the answer
+ *                   statement-queue.ts: requests of a transaction   autocommit.ts: single statements
+ *                   connection.ts: in use, lost, cancelled          pipeline.ts, group.ts: the wire
+ *                   prepared.ts  driver.ts (pg)
+ *  sql/             template.ts: the sql tag    builders.ts: typed insert, update, …
+ *                   clauses.ts  parameters.ts  parsers.ts
+ *  ──────────────────────────────────────────────────────────────────────────────
+ *  errors.ts  sqlstates.ts  call-sites.ts  options.ts  diagnostics.ts  scheduler.ts  abort.ts
+ *  server.ts
  * ```
  *
- * The words, one meaning each:
+ * A `tx.insert(…)` on its way: `queryable.ts` builds the SQL and one `StatementRequest`; `attempt.ts`
+ * checks that the transaction is open; `StatementQueue` holds the request and sends it with the next
+ * one; `Pipeline` writes it; the answer settles the request, and with it the `RowWrite` of the caller.
  *
- * - **statement**: one SQL command with its parameters. **script**: text with several, without any.
- * - **piece**: a part of a statement made by `sql`. **parameter**: a value that travels apart.
- * - **transaction**: a function that the SDK runs between BEGIN and COMMIT. **attempt**: one run of it.
- * - **retry error**: 40001 or 40P01; nothing took effect, another attempt may succeed.
- * - **transient**: a retry error, or another one of the moment without effect, such as a lost connection.
- * - **ambiguous**: failed, but may have taken effect.
- * - **write**: a statement whose result nobody asked for. **awaited**: one whose answer is waited for.
- * - **group**: statements in front of one Sync. **barrier**: the answer that tells what writes did.
- * - **abort**: the caller's signal. **cancel**: what the SDK then asks the server to do.
+ * The glossary, one meaning for each word:
  *
- * - **batch**: rows that one statement stores. **shape**: the set of columns that a row sets.
+ * - **statement**: one SQL command with its parameters. **script**: a text of several statements
+ *   without parameters.
+ * - **piece**: a part of a statement, made by `sql`. **parameter**: a value that is sent apart from
+ *   the text.
+ * - **transaction**: a function that the SDK runs between BEGIN and COMMIT. **attempt**: one run of
+ *   that function. **level**: a transaction or a nested one.
+ * - **request**: the statements of one call, from the call to the answer.
+ * - **awaited**: the caller waits for the result. **unawaited**: a write that the caller does not wait for.
+ * - **group**: statements before one Sync message. **opening**: BEGIN and what belongs to it.
+ * - **barrier**: the statement whose answer reports what the unawaited writes before it did.
+ * - **retry error**: 40001 or 40P01. Nothing took effect, and another attempt may succeed.
+ * - **transient**: a retry error, or another temporary failure without effect, such as a lost
+ *   connection. **ambiguous**: failed, but may have taken effect.
+ * - **abort**: the caller's signal. **cancel**: the request that the SDK then sends to the server.
+ * - **batch**: rows that one statement stores. **column set**: the columns that a row sets.
+ *   **statement template**: the statement of a column set.
+ * - **call site**: the place in the caller's source where a query method was called.
  *
  * No side effects on import, no console output.
  */
@@ -79,16 +90,17 @@ export type {
   RetryEvent,
   TransactionOptions,
 } from './options.js';
-export type { Lockable, LockOptions } from './locking.js';
-export type { Queryable, QueryResult } from './queryable.js';
+export type { Lockable, LockOptions } from './query/locking.js';
+export type { Queryable, QueryResult } from './query/queryable.js';
 export type { Scheduler } from './scheduler.js';
 export type { ServerInfo } from './server.js';
 export { detectServer } from './server.js';
-export type { AnyRow, Compiled, Parameter, Sql } from './sql.js';
-export { sql } from './sql.js';
-export type { Condition, InsertOptions, RowValues, Table, TableLike } from './tables.js';
-export { table } from './tables.js';
+export type { Parameter } from './sql/parameters.js';
+export type { AnyRow, Compiled, Sql } from './sql/template.js';
+export { sql } from './sql/template.js';
+export type { Condition, InsertOptions, RowValues, Table, TableLike } from './sql/builders.js';
+export { table } from './sql/builders.js';
 export type { TimelineEntry, TimelineOptions } from './timeline.js';
 export { readTimeline, timelineSvg } from './timeline.js';
-export type { Stays, Transaction, TransactionFunction } from './tx.js';
-export type { RowWrite, Scope, Write } from './write.js';
+export type { Stays, Transaction, TransactionFunction } from './transaction/handle.js';
+export type { RowWrite, Scope, Write } from './query/write.js';

@@ -3,7 +3,7 @@
  * time.
  */
 
-import type { Queryable } from './queryable.js';
+import type { Queryable } from './query/queryable.js';
 
 /** What one statement of a transaction did, in microseconds since the transaction's first. */
 export interface TimelineEntry {
@@ -78,7 +78,7 @@ const ROW_HEIGHT = 26;
 const LABEL_WIDTH = 380;
 const LABEL_CHARACTERS = 58;
 const TOP = 64;
-/** Room for what stands behind the last bar. */
+/** Pixels for the notes to the right of the last bar. */
 const RIGHT = 60;
 
 /**

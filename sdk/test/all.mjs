@@ -11,32 +11,40 @@ import {
   buildPackages,
   buildServer,
   install,
-  must,
   run,
   step,
   top,
 } from '../../examples/iot-worker/steps.mjs';
-import { buildServerTests, serverTests, testsOverTikv } from './server.mjs';
+import { Lanes } from './lanes.mjs';
+import { buildServerTests, LANES, serverTests, testsOverTikv } from './server.mjs';
 
-/** Whether this run is of the default size: see `server/TESTING.md`. */
+/** Whether this run is of the default size: see `server/docs/testing.md`. */
 const isSmall = ['small', ''].includes(process.env.BRAID_TEST_SIZE ?? '');
 /** Name and outcome of each part, for the summary. */
 const parts = [];
 const print = (line) => process.stdout.write(`   ${line}\n`);
 
-/** Runs one part; a failure is noted and the next part still runs. */
+/** Runs one part, perhaps beside others; a failure is noted and the other parts still run. */
 async function part(name, work) {
   const outcome = { name, ok: false, text: 'failed' };
   parts.push(outcome);
+  const startMs = performance.now();
   try {
-    await step(name, async () => {
-      outcome.text = (await work()) ?? 'passed';
-      outcome.ok = true;
-    });
+    outcome.text = (await work()) ?? 'passed';
+    outcome.ok = true;
   } catch (error) {
     outcome.text = `failed: ${error.message}`;
-    print(outcome.text);
   }
+  const seconds = ((performance.now() - startMs) / 1000).toFixed(1);
+  process.stdout.write(`\n== ${name}: ${outcome.text} (after ${seconds} s)\n`);
+}
+
+/** A part that is one program. */
+function program(name, command, ...args) {
+  return part(name, async () => {
+    const { code } = await run(command, args, { prefix: `${name} | ` });
+    if (code !== 0) throw new Error(`ended with ${code}`);
+  });
 }
 
 /** The tests of one npm package, against the server that has just been built. */
@@ -47,6 +55,7 @@ async function packageTests(folder, binary) {
   try {
     const { code } = await run('npx', ['vitest', 'run', '--root', folder, ...reporters], {
       env: { BRAID_BINARY: binary },
+      prefix: `${folder} | `,
     });
     const found = JSON.parse(await readFile(report, 'utf8'));
     const { numPassedTests: passed, numFailedTests: failed, numPendingTests: skipped } = found;
@@ -58,29 +67,41 @@ async function packageTests(folder, binary) {
   }
 }
 
+/** What needs no server: it runs beside cargo, which leaves a core idle at its end. */
+async function packages() {
+  await buildPackages(['@braiddb/sdk', 'iot-worker', '@braiddb/bench']);
+  await program('types', 'npm', 'run', '--silent', 'typecheck');
+  await program('lint and format', 'npm', 'run', '--silent', 'lint');
+  await program('documents', 'node', 'server/docs/.vitepress/check.mjs');
+}
+
 async function main() {
   const startMs = performance.now();
   process.stdout.write(`Testing everything in ${top}\n`);
   await step('npm packages', async () => {
     if (!(await install())) print('already installed');
   });
-  const { server } = await step('server and its tests (cargo test --no-run)', buildServerTests);
-  // The larger sizes are long for a server that is built without optimization.
+  const [{ server }] = await step(
+    'server and its tests (cargo test --no-run); beside it packages, types and lint',
+    () => Promise.all([buildServerTests(), packages()]),
+  );
+  // The larger sizes are long for a server that is built without optimization. Unit tests run while
+  // it is built.
   const binary = isSmall
-    ? server
-    : await step('server binary (cargo build --release --bin braid)', buildServer);
-  await step('SDK, example and bench (tsc)', () =>
-    buildPackages(['@braiddb/sdk', 'iot-worker', '@braiddb/bench']),
-  );
-
-  await part('types', () => must('npm', ['run', '--silent', 'typecheck']).then(() => 'passed'));
-  await part('lint and format', () =>
-    must('npm', ['run', '--silent', 'lint']).then(() => 'passed'),
-  );
-  await part('SDK', () => packageTests('sdk', binary));
-  await part('example iot-worker', () => packageTests('examples/iot-worker', binary));
-  await part('server (cargo test --workspace)', () => serverTests(binary));
-  await part('server over TiKV (the stand-in, or TIKV_PD)', () => testsOverTikv(binary));
+    ? Promise.resolve(server)
+    : step('server binary (cargo build --release --bin braid)', buildServer);
+  const lanes = new Lanes(LANES);
+  const ofPackage = (folder) => async () => {
+    const path = await binary;
+    return lanes.run(() => packageTests(folder, path));
+  };
+  await Promise.all([
+    part('server (cargo test --workspace)', () => serverTests(binary, {}, lanes)),
+    part('SDK', ofPackage('sdk')),
+    part('example iot-worker', ofPackage('examples/iot-worker')),
+    part('bench pictures', ofPackage('bench')),
+    part('server over TiKV (the stand-in, or TIKV_PD)', () => testsOverTikv(binary, [], lanes)),
+  ]);
 
   const minutes = ((performance.now() - startMs) / 60_000).toFixed(1);
   process.stdout.write(`\nAll parts, in ${minutes} minutes:\n`);

@@ -1,8 +1,12 @@
-/** The server's tests: builds them with cargo, runs each test binary and sums up what they say. */
+/**
+ * The server's tests: builds them with cargo once, runs the test binaries side by side and sums up what
+ * they print.
+ */
 
 import { basename, dirname } from 'node:path';
 
 import { run } from '../../examples/iot-worker/steps.mjs';
+import { Lanes } from './lanes.mjs';
 
 /** Topics that run over TiKV as they do over the embedded store. */
 export const ON_EVERY_STORE = [
@@ -34,6 +38,15 @@ export const BRIEFLY_OVER_TIKV = [
   'sql::slt',
   'sql::wire',
 ];
+
+/** Test binaries at a time: many tests wait for a server, a lock or a pause and leave a core idle. */
+export const LANES = 2;
+
+/** Binaries of tests of moments and time limits: they run beside nothing else. */
+const ALONE = ['braid/timing'];
+
+/** The binary that takes longest: it takes the first free lane. */
+const LONGEST = 'braid/it';
 
 /** Number of the slowest tests that are printed. */
 const SLOWEST_SHOWN = 10;
@@ -82,43 +95,58 @@ class Sums {
   }
 }
 
-/** The tests over TiKV, and `further` topics: the sums in words. */
-export async function testsOverTikv(binary, further = []) {
+/**
+ * The tests over TiKV, and `further` topics: the sums in words.
+ *
+ * @param {Promise<string> | string} binary the server that the tests start
+ */
+export async function testsOverTikv(binary, further = [], lanes = new Lanes(LANES)) {
   const env = { BRAID_TEST_STORE: 'tikv' };
-  const texts = [];
-  const failures = [];
-  for (const run of [
-    { only: [...further, ...ON_EVERY_STORE], env },
-    { only: BRIEFLY_OVER_TIKV, env: { ...env, BRAID_TEST_SIZE: 'small' } },
-  ]) {
-    // PostgreSQL is the same whatever store the server has.
-    await serverTests(binary, { ...run, skip: 'on_postgres' }).then(
-      (text) => texts.push(text),
-      (error) => failures.push(error.message),
-    );
-  }
-  if (failures.length > 0) throw new Error([...texts, ...failures].join('\n     '));
+  const isSmall = ['small', ''].includes(process.env.BRAID_TEST_SIZE ?? '');
+  const always = [...further, ...ON_EVERY_STORE];
+  // In the small size both lists are of that size: one run of each binary does for both.
+  const runs = isSmall
+    ? [{ only: [...always, ...BRIEFLY_OVER_TIKV], env }]
+    : [
+        { only: always, env },
+        { only: BRIEFLY_OVER_TIKV, env: { ...env, BRAID_TEST_SIZE: 'small' } },
+      ];
+  // PostgreSQL is the same whatever store the server has.
+  const outcomes = await Promise.allSettled(
+    runs.map((one) =>
+      serverTests(binary, { ...one, skip: 'on_postgres', label: ' over TiKV' }, lanes),
+    ),
+  );
+  const texts = outcomes.map(({ value, reason }) => value ?? reason.message);
+  if (outcomes.some(({ status }) => status === 'rejected')) throw new Error(texts.join('\n     '));
   return texts.join('; in their small size ');
 }
 
+let built;
+
 /**
- * Builds the server and all test binaries, without optimization of our own crates. Always the whole
- * workspace: fewer crates would have other features, so they would be built again.
+ * Builds the server and all test binaries, without optimization of our own crates; once, however often
+ * it is called. Always the whole workspace: fewer crates would have other features, so they would be
+ * built again.
  *
  * @returns {Promise<{ server: string, binaries: { executable: string, folder: string,
  *   isIntegration: boolean, title: string }[] }>}
  */
-export async function buildServerTests() {
+export function buildServerTests() {
+  return (built ??= build());
+}
+
+async function build() {
   const args = ['test', '--workspace', '--no-run', '--message-format=json-render-diagnostics'];
   const { code, output } = await run('cargo', args, { capture: 'stdout' });
   if (code !== 0) throw new Error('the tests do not compile');
-  const built = output
+  const artifacts = output
     .split('\n')
     .filter((line) => line.startsWith('{'))
     .map((line) => JSON.parse(line))
     .filter(({ reason, executable }) => reason === 'compiler-artifact' && executable !== null);
-  const server = built.find(({ profile, target }) => !profile.test && target.name === 'braid');
-  const binaries = built
+  const server = artifacts.find(({ profile, target }) => !profile.test && target.name === 'braid');
+  const binaries = artifacts
     .filter(({ profile }) => profile.test)
     .map(({ executable, manifest_path: manifest, target }) => ({
       executable,
@@ -134,31 +162,51 @@ export async function buildServerTests() {
  * Runs the tests of all crates, or those of these topics of the integration tests (beginnings of
  * test names); the sum in words.
  *
- * The tests that start a server start `binary`.
+ * The tests that start a server start `binary`. Unit tests and examples start none: they run while
+ * `binary` is still being built.
  */
-export async function serverTests(binary, { only = [], skip, env = {} } = {}) {
+export async function serverTests(
+  binary,
+  { only = [], skip, env = {}, label = '' } = {},
+  lanes = new Lanes(LANES),
+) {
   const sums = new Sums();
-  // The harness reports the time of each test to nightly compilers only; the variable asks anyway.
-  const settings = { BRAID_BIN: binary, RUSTC_BOOTSTRAP: '1', ...env };
   const topics = only.map((topic) => `${topic}::`);
   const skipped = skip === undefined ? [] : ['--skip', skip];
   const args = [...topics, ...skipped, '-Zunstable-options', '--report-time'];
-  const { binaries } = await buildServerTests();
-  for (const { executable, folder, isIntegration, title } of binaries) {
-    if (only.length > 0 && !isIntegration) continue;
-    process.stdout.write(`   ${title}\n`);
-    const options = { cwd: folder, env: settings, onOutput: () => undefined };
-    const { code, output } = await run(executable, args, options);
-    sums.add(title, code, output);
-  }
-  if (only.length === 0) {
-    const { code, output } = await run('cargo', ['test', '--workspace', '--doc'], {
-      env: { BRAID_BIN: binary, ...env },
-      onOutput: () => undefined,
+  const { server, binaries } = await buildServerTests();
+  const settings = (path) => {
+    // The harness reports the time of each test to nightly compilers only; the variable asks anyway.
+    return { BRAID_BIN: path, RUSTC_BOOTSTRAP: '1', ...env };
+  };
+  const runOne = async ({ executable, folder, title }, path) => {
+    const prefix = `${title}${label} | `;
+    const { code, output } = await run(executable, args, {
+      cwd: folder,
+      env: settings(path),
+      prefix,
     });
-    sums.add('examples in the documentation', code, output);
+    sums.add(`${title}${label}`, code, output);
+  };
+  const units = only.length > 0 ? [] : binaries.filter(({ isIntegration }) => !isIntegration);
+  const running = units.map((unit) => lanes.run(() => runOne(unit, server)));
+  if (only.length === 0) running.push(lanes.run(() => runDocExamples(sums, server, env)));
+  const path = await binary;
+  for (const one of binaries.filter(({ isIntegration }) => isIntegration)) {
+    const work = () => runOne(one, path);
+    if (ALONE.includes(one.title)) running.push(lanes.runAlone(work));
+    else running.push(one.title === LONGEST ? lanes.runNext(work) : lanes.run(work));
   }
-  process.stdout.write(`\n   The slowest tests:\n`);
+  await Promise.all(running);
+  process.stdout.write(`\n   The slowest tests${label}:\n`);
   for (const line of sums.slowest()) process.stdout.write(`   ${line}\n`);
   return sums.outcome();
+}
+
+async function runDocExamples(sums, server, env) {
+  const { code, output } = await run('cargo', ['test', '--workspace', '--doc'], {
+    env: { BRAID_BIN: server, ...env },
+    prefix: 'examples | ',
+  });
+  sums.add('examples in the documentation', code, output);
 }

@@ -9,7 +9,7 @@
 import type { Side } from '../sides.js';
 import { onOne } from '../sides.js';
 import type { SuitePlan } from '../suite.js';
-import { median, saveJson, showTable } from '../suite.js';
+import { median, saveResults, showTable } from '../suite.js';
 import type { Work } from './works.js';
 import { WORKS } from './works.js';
 
@@ -51,7 +51,7 @@ export async function runGrowth(plan: GrowthPlan): Promise<string[]> {
   }
   showTable(plan, tableOf(lines));
   const content = lines.map(({ work, ...times }) => ({ work: work.name, ...times }));
-  return [await saveJson(plan, 'growth', { lines: content })];
+  return saveResults(plan, 'growth', { lines: content });
 }
 
 /** The median times of two servers that take turns. */

@@ -5,7 +5,7 @@
  */
 
 import type { SuitePlan } from '../suite.js';
-import { saveJson, showTable } from '../suite.js';
+import { saveResults, showTable } from '../suite.js';
 import { deleteTable, measureDeletes } from './deletes.js';
 import { insertTable, measureInserts } from './inserts.js';
 import { measureJoins, measureScans, readTable } from './reads.js';
@@ -29,5 +29,5 @@ export async function runInterleaved(plan: InterleavedPlan): Promise<string[]> {
   if (reads.length > 0) showTable(plan, readTable(reads));
   if (inserts.length > 0) showTable(plan, insertTable(inserts));
   if (deletes.length > 0) showTable(plan, deleteTable(deletes));
-  return [await saveJson(plan, 'interleaved', { parents, joins, scans, inserts, deletes })];
+  return saveResults(plan, 'interleaved', { parents, joins, scans, inserts, deletes });
 }

@@ -8,7 +8,7 @@
  */
 
 import type { SuitePlan } from '../suite.js';
-import { median, saveJson, showTable } from '../suite.js';
+import { median, saveResults, showTable } from '../suite.js';
 import type { Cell } from '../ycsb/cell.js';
 import { nameOf } from '../ycsb/cell.js';
 import type { YcsbRound } from '../ycsb/load.js';
@@ -76,7 +76,7 @@ export async function runTikv(plan: TikvPlan): Promise<string[]> {
       });
     });
   }
-  return [await saveJson(plan, 'tikv', found)];
+  return saveResults(plan, 'tikv', found);
 }
 
 /** Workload F with FOR UPDATE at both levels. */

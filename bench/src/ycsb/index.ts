@@ -1,14 +1,13 @@
 /**
  * YCSB's workloads A and F on BraidDB, PostgreSQL and CockroachDB, in turn and in one run.
  *
- * Writes `ycsb.json` with every round, and a plot of throughput and of the 99th percentile for
- * each workload, driver and kind of table over the number of connections.
+ * Writes `ycsb.json` with every round, and a picture of throughput and 99th percentile for each
+ * workload, driver and kind of table.
  */
 
 import type { SuitePlan } from '../suite.js';
-import { median, notes, saveJson, showTable } from '../suite.js';
-import type { Series } from '../plot.js';
-import { savePlot } from '../plot.js';
+import { median, saveResults, showTable } from '../suite.js';
+import type { YcsbResult } from '../pictures/results.js';
 import type { Cell, DriverName, Workload, YcsbSide } from './cell.js';
 import { cellsOf, fits, nameOf } from './cell.js';
 import type { YcsbRound } from './load.js';
@@ -51,8 +50,7 @@ export async function runYcsb(plan: YcsbPlan): Promise<string[]> {
   }
   showTable(plan, tableOf(results));
   const content = { records: plan.records, results: results.map(flattened) };
-  const json = await saveJson(plan, plan.name, content);
-  return [json, ...(await savePlots(plan, results))];
+  return saveResults(plan, plan.name, content);
 }
 
 /** The servers take turns, so that what disturbs the machine disturbs all of them. */
@@ -85,44 +83,6 @@ function middle(rounds: readonly YcsbRound[], key: keyof YcsbRound): number {
   return median(rounds.map((round) => round[key]));
 }
 
-function flattened({ cell, ...rest }: Result): object {
+function flattened({ cell, ...rest }: Result): YcsbResult {
   return { ...cell, ...rest };
-}
-
-/** A plot of throughput and one of the 99th percentile for each workload, driver and table. */
-async function savePlots(plan: YcsbPlan, results: readonly Result[]): Promise<string[]> {
-  const pictures = new Map<string, Result[]>();
-  for (const result of results) {
-    const { workload, driver, families } = result.cell;
-    const name = `${workload}-${driver}${families ? '-families' : ''}`;
-    pictures.set(name, [...(pictures.get(name) ?? []), result]);
-  }
-  const paths: string[] = [];
-  for (const [picture, shown] of pictures) {
-    for (const [key, y] of [
-      ['perSecond', 'operations per second'],
-      ['p99Ms', '99th percentile, ms'],
-    ] as const) {
-      const title = `YCSB ${picture}: ${y} (RC: READ COMMITTED, else SERIALIZABLE)`;
-      const series = seriesOf(shown, key);
-      const plot = { title, x: 'connections', y, series, logX: true, notes: notes(plan) };
-      const name = `${plan.name}-${picture}-${key === 'perSecond' ? 'throughput' : 'p99'}`;
-      paths.push(...(await savePlot(plot, plan.folder, name)));
-    }
-  }
-  return paths;
-}
-
-function seriesOf(results: readonly Result[], key: keyof YcsbRound): Series[] {
-  const lines = new Map<string, [number, number][]>();
-  for (const { cell, side, connections, rounds } of results) {
-    const lock = cell.locking === 'off' ? 'no locks' : cell.locking;
-    const name = `${side}, ${lock}${cell.isolation === 'serializable' ? '' : ', RC'}`;
-    lines.set(name, [...(lines.get(name) ?? []), [connections, middle(rounds, key)]]);
-  }
-  return [...lines].map(([name, points]) => ({
-    name,
-    points,
-    dashed: !name.startsWith('BraidDB'),
-  }));
 }

@@ -2,14 +2,14 @@
  * The batcher: rows from any number of callers, joined into multi-row statements.
  *
  * ```text
- *   add ─► (room?) ─► Queue: lanes by shape, one row a key ─► sendBatch ─► each add settles
+ *   add ─► (room?) ─► Queue: lanes by template, one row a key ─► sendBatch ─► each add settles
  *                        ▲                                        │
- *                  Adapter: rows of a batch, statements in flight ◄┘ how fast it was
+ *               BatchTuner: rows of a batch, statements in flight ◄┘ how fast it was
  * ```
  *
  * The rules that must always hold:
- * - Every `add` settles: resolved means durable, rejected means not stored by this `add` (or that
- *   nobody knows, and then the error says so: see `isAmbiguous`).
+ * - Every `add` settles. Resolved means durable. Rejected means not stored by this `add`, or that
+ *   the outcome is unknown; then the error says so: see `isAmbiguous`.
  * - A row is sent again only where it cannot be stored twice.
  * - Rows of one key take effect in the order of `add`.
  * - A statement leaves as soon as one may be in flight; rows wait only for that, or for `delayMs`.
@@ -20,14 +20,15 @@ import { channel } from 'node:diagnostics_channel';
 import { untilAborted, onAbort, ignore } from '../abort.js';
 import { BatchTableError, UsageError } from '../errors.js';
 import type { Scheduler } from '../scheduler.js';
-import type { Parameter, Sql } from '../sql.js';
-import { Adapter } from './adapt.js';
-import { Form } from './form.js';
+import type { Parameter } from '../sql/parameters.js';
+import type { Sql } from '../sql/template.js';
+import { BatchTuner } from './tuner.js';
+import { ColumnSet } from './column-set.js';
 import type { BatcherSettings } from './options.js';
-import type { Entry } from './queue.js';
+import type { PendingRow, QueuedRow } from './queue.js';
 import { Queue } from './queue.js';
-import { persisting, sendBatch } from './send.js';
-import type { Shape, Table } from './table.js';
+import { retryTransient, sendBatch } from './send.js';
+import type { StatementTemplate, Table } from './table.js';
 import { columnsOf, sameTable, sizeOf } from './table.js';
 
 /** Numbers about a batcher, for progress lines and metrics. */
@@ -57,27 +58,12 @@ export interface BatchTarget {
   readonly name: string;
 }
 
-/** A row that waits for room, or for the table's description. */
-interface Held {
-  readonly row: object;
-  readonly settle: Settle;
-  readonly forget: () => void;
-  /** The table was described again because this row did not fit. */
-  readonly isSecondTry?: boolean;
-}
-
-/** How the promise of an `add` ends. */
-interface Settle {
-  readonly resolve: () => void;
-  readonly reject: (error: unknown) => void;
-}
-
 /** The rows between two flushes: a flush waits for those before it only. */
-class Epoch {
+class FlushEpoch {
   open = 0;
   #sealed = false;
-  #tell: () => void = ignore;
-  readonly over = new Promise<void>((resolve) => (this.#tell = resolve));
+  #resolve: () => void = ignore;
+  readonly over = new Promise<void>((resolve) => (this.#resolve = resolve));
 
   seal(): void {
     this.#sealed = true;
@@ -85,34 +71,35 @@ class Epoch {
   }
 
   left(): void {
-    if (this.#sealed && this.open === 0) this.#tell();
+    if (this.#sealed && this.open === 0) this.#resolve();
   }
 }
 
-/** Orders of properties that are remembered; programs that build rows may have very many. */
+/** Orders of properties that are remembered; a program may build rows in very many orders. */
 const ORDERS_MAX = 10_000;
 
 const batches = channel('braiddb:batch');
 const adapts = channel('braiddb:adapt');
 
-/** The machine behind `db.batcher`. */
+/** The implementation of `db.batcher`. */
 export class BatcherCore {
   readonly #target: BatchTarget;
   readonly #settings: BatcherSettings;
   readonly #queue: Queue;
-  readonly #adapter: Adapter;
+  readonly #tuner: BatchTuner;
   /** By the columns in the order of the table. */
-  readonly #forms = new Map<string, Form>();
+  readonly #columnSets = new Map<string, ColumnSet>();
   /** By the properties in the order of a row. */
-  readonly #orders = new Map<string, Form>();
+  readonly #orders = new Map<string, ColumnSet>();
   #table: Table | undefined;
   /** A row does not fit the table as it was described: rows wait until that has been done again. */
   #stale = false;
   #describing = false;
-  #held: Held[] = [];
+  /** Rows that wait for room, or for the table's description. */
+  #held: PendingRow[] = [];
   #readers: (() => void)[] = [];
-  #epoch = new Epoch();
-  readonly #sealed = new Set<Epoch>();
+  #epoch = new FlushEpoch();
+  readonly #sealed = new Set<FlushEpoch>();
   #inFlight = 0;
   #sent = 0;
   #stored = 0;
@@ -127,7 +114,7 @@ export class BatcherCore {
     this.#target = target;
     this.#settings = settings;
     this.#queue = new Queue(settings.mode !== 'insert');
-    this.#adapter = new Adapter(settings);
+    this.#tuner = new BatchTuner(settings);
   }
 
   get stats(): BatcherStats {
@@ -149,12 +136,9 @@ export class BatcherCore {
       if (this.#closed) throw new UsageError('the batcher is closed');
       checkRow(row);
       signal?.throwIfAborted();
-      const settle = this.#counting(resolve, reject);
-      if (this.#table === undefined || this.#full()) this.#hold(row, settle, signal);
-      else {
-        const held: Held = { row, settle, forget: ignore };
-        if (!this.#enqueue(this.#table, held)) this.#askAgain(held);
-      }
+      const pending = this.#pendingRow(row, resolve, reject);
+      if (this.#table === undefined || this.#full()) this.#hold(pending, signal);
+      else if (!this.#enqueue(this.#table, pending)) this.#askAgain(pending);
     });
   }
 
@@ -168,7 +152,7 @@ export class BatcherCore {
   /** Sends what waits without delay; resolves when every row added so far is settled. */
   async flush(): Promise<void> {
     const epoch = this.#epoch;
-    this.#epoch = new Epoch();
+    this.#epoch = new FlushEpoch();
     this.#sealed.add(epoch);
     this.#flushing += 1;
     epoch.seal();
@@ -185,7 +169,8 @@ export class BatcherCore {
     this.#timer?.abort();
   }
 
-  #counting(resolve: () => void, reject: (error: unknown) => void): Settle {
+  /** The row with a promise that counts for the flush after it. */
+  #pendingRow(row: object, resolve: () => void, reject: (error: unknown) => void): PendingRow {
     const epoch = this.#epoch;
     epoch.open += 1;
     const left = (): void => {
@@ -193,6 +178,11 @@ export class BatcherCore {
       epoch.left();
     };
     return {
+      row,
+      values: [],
+      template: undefined,
+      stopListening: ignore,
+      isSecondTry: false,
       resolve: () => {
         this.#stored += 1;
         resolve();
@@ -206,13 +196,12 @@ export class BatcherCore {
     };
   }
 
-  #hold(row: object, settle: Settle, signal: AbortSignal | undefined): void {
-    const forget = onAbort(signal, () => {
-      this.#held = this.#held.filter((one) => one !== held);
-      settle.reject(signal?.reason);
+  #hold(pending: PendingRow, signal: AbortSignal | undefined): void {
+    pending.stopListening = onAbort(signal, () => {
+      this.#held = this.#held.filter((other) => other !== pending);
+      pending.reject(signal?.reason);
     });
-    const held: Held = { row, settle, forget };
-    this.#held.push(held);
+    this.#held.push(pending);
     if (this.#table === undefined || this.#stale) void this.#describe();
   }
 
@@ -224,11 +213,11 @@ export class BatcherCore {
       const { scheduler, describe } = this.#target;
       const { attemptsMax, deadlineMs } = this.#settings;
       const patience = { canRepeat: true, scheduler, attemptsMax, deadlineMs };
-      this.#adopt(await persisting(patience, scheduler.now(), describe));
+      this.#adopt(await retryTransient(patience, scheduler.now(), describe));
     } catch (error) {
-      for (const { settle, forget } of this.#held.splice(0)) {
-        forget();
-        settle.reject(error);
+      for (const pending of this.#held.splice(0)) {
+        pending.stopListening();
+        pending.reject(error);
       }
     }
     this.#describing = false;
@@ -241,13 +230,14 @@ export class BatcherCore {
     if (this.#table !== undefined && sameTable(this.#table, table)) return false;
     this.#table = table;
     this.#orders.clear();
-    for (const form of this.#forms.values()) form.adopt(table);
+    for (const columnSet of this.#columnSets.values()) columnSet.adopt(table);
     return true;
   }
 
   /** Lets a row that does not fit the table wait, in front of all others, for a new description. */
-  #askAgain({ row, settle }: Held): void {
-    this.#held.unshift({ row, settle, forget: ignore, isSecondTry: true });
+  #askAgain(pending: PendingRow): void {
+    pending.isSecondTry = true;
+    this.#held.unshift(pending);
     this.#stale = true;
     void this.#describe();
   }
@@ -266,38 +256,41 @@ export class BatcherCore {
     if (this.#stale) return;
     const table = this.#table;
     let count = 0;
-    let misfit: Held | undefined;
+    let misfit: PendingRow | undefined;
     while (table !== undefined && misfit === undefined && this.#hasRoom()) {
-      const held = this.#held[count];
-      if (held === undefined) break;
+      const pending = this.#held[count];
+      if (pending === undefined) break;
       count += 1;
-      held.forget();
-      if (!this.#enqueue(table, held)) misfit = held;
+      pending.stopListening();
+      if (!this.#enqueue(table, pending)) misfit = pending;
     }
     this.#held.splice(0, count);
     if (misfit !== undefined) this.#askAgain(misfit);
-    if (!this.#full()) for (const tell of this.#readers.splice(0)) tell();
+    if (!this.#full()) for (const wake of this.#readers.splice(0)) wake();
   }
 
   /** Puts a row into the queue; false if it may fit the table as it is now. */
-  #enqueue(table: Table, { row, settle, isSecondTry = false }: Held): boolean {
+  #enqueue(table: Table, pending: PendingRow): boolean {
+    const { row, isSecondTry } = pending;
     try {
-      const form = this.#formOf(table, row);
-      const { shape } = form;
-      const values = shape.values(row as Record<string, unknown>);
+      const columnSet = this.#columnSetOf(table, row);
+      const { template } = columnSet;
+      const values = template.values(row as Record<string, unknown>);
       const bytes = values.reduce((sum: number, value) => sum + sizeOf(value), 16);
-      const key = shape.keyPlaces?.map((at) => keyText(values[at])).join('\u0000');
+      const key = template.keyPlaces?.map((at) => keyText(values[at])).join('\u0000');
       const size = { bytes, nowMs: this.#target.scheduler.now() };
-      this.#queue.add(form, key, { row, values, shape, ...settle }, size);
+      pending.values = values;
+      pending.template = template;
+      this.#queue.add(columnSet, key, pending, size);
       this.#pumpSoon();
     } catch (error) {
       if (error instanceof BatchTableError && !isSecondTry) return false;
-      settle.reject(error);
+      pending.reject(error);
     }
     return true;
   }
 
-  #formOf(table: Table, row: object): Form {
+  #columnSetOf(table: Table, row: object): ColumnSet {
     let names = Object.entries(row).flatMap(([name, value]) => (value === undefined ? [] : [name]));
     if (this.#settings.mode === 'delete') names = names.filter((name) => table.key.includes(name));
     const order = names.join('\u0000');
@@ -305,17 +298,17 @@ export class BatcherCore {
     if (known !== undefined) return known;
     const columns = columnsOf(table, names);
     const id = columns.join('\u0000');
-    const form = this.#forms.get(id) ?? new Form(table, columns, this.#settings);
-    this.#forms.set(id, form);
+    const columnSet = this.#columnSets.get(id) ?? new ColumnSet(table, columns, this.#settings);
+    this.#columnSets.set(id, columnSet);
     if (this.#orders.size >= ORDERS_MAX) this.#orders.clear();
-    this.#orders.set(order, form);
-    return form;
+    this.#orders.set(order, columnSet);
+    return columnSet;
   }
 
-  /** Describes the table again after a statement has failed; true if the form has changed since. */
-  async #describeAgain(form: Form, failed: Shape): Promise<boolean> {
-    if (form.shape === failed) this.#adopt(await this.#target.describe());
-    return form.shape !== failed;
+  /** Describes the table again after a statement has failed; true if the column set has changed since. */
+  async #describeAgain(columnSet: ColumnSet, failed: StatementTemplate): Promise<boolean> {
+    if (columnSet.template === failed) this.#adopt(await this.#target.describe());
+    return columnSet.template !== failed;
   }
 
   /** At the end of this turn of the event loop, so that rows of one turn go together. */
@@ -330,7 +323,7 @@ export class BatcherCore {
 
   #setting(): { rows: number; inFlight: number } {
     const { adaptive, rowsMax, inFlightMax } = this.#settings;
-    return adaptive ? this.#adapter.setting : { rows: rowsMax, inFlight: inFlightMax };
+    return adaptive ? this.#tuner.setting : { rows: rowsMax, inFlight: inFlightMax };
   }
 
   #pump(): void {
@@ -363,15 +356,15 @@ export class BatcherCore {
     return false;
   }
 
-  async #dispatch(batch: readonly Entry[], full: boolean): Promise<void> {
+  async #dispatch(batch: readonly QueuedRow[], full: boolean): Promise<void> {
     const { scheduler, send, name } = this.#target;
     const { attemptsMax, deadlineMs, mode, onBatch } = this.#settings;
     const rows = batch.reduce((sum, entry) => sum + entry.versions.length, 0);
     const startMs = scheduler.now();
     this.#inFlight += 1;
     this.#sent += rows;
-    const describeAgain = (form: Form, failed: Shape): Promise<boolean> =>
-      this.#describeAgain(form, failed);
+    const describeAgain = (columnSet: ColumnSet, failed: StatementTemplate): Promise<boolean> =>
+      this.#describeAgain(columnSet, failed);
     const sender = { send, describeAgain, scheduler, attemptsMax, deadlineMs };
     const { statements, rejected } = await sendBatch(sender, batch, (entry) => {
       this.#queue.settled(entry);
@@ -393,10 +386,10 @@ export class BatcherCore {
   #learn(rows: number, full: boolean, nowMs: number): void {
     if (!this.#settings.adaptive) return;
     if (!full && this.#queue.ready === 0) {
-      this.#adapter.idle();
+      this.#tuner.idle();
       return;
     }
-    const change = this.#adapter.record(rows, nowMs);
+    const change = this.#tuner.record(rows, nowMs);
     if (change === undefined) return;
     const event = { table: this.#target.name, ...change };
     adapts.publish(event);

@@ -7,9 +7,9 @@ import { Writable } from 'node:stream';
 import type { QueryOptions } from '../options.js';
 import type { Scheduler } from '../scheduler.js';
 import { ignore } from '../abort.js';
-import { sql } from '../sql.js';
-import type { Sql } from '../sql.js';
-import type { Queryable } from '../queryable.js';
+import { sql } from '../sql/template.js';
+import type { Sql } from '../sql/template.js';
+import type { Queryable } from '../query/queryable.js';
 import type { BatcherStats } from './batcher.js';
 import { BatcherCore } from './batcher.js';
 import { BatchRowError } from '../errors.js';
@@ -179,7 +179,7 @@ async function addAll<Row extends object>(
       adds.add(row, signal);
     }
   } catch (error) {
-    // What was taken is stored all the same, and its failures are nobody's.
+    // Rows that were taken are stored all the same; the first error is the one that is thrown.
     await adds.settled().catch(ignore);
     throw error;
   }

@@ -11,27 +11,27 @@
  * ```
  *
  * An insert is a transaction whose outcome the SDK looks up by its commit token where the server has
- * tokens. Where the outcome stays unknown, a statement is sent again only if what it may have stored
- * is found by its key: upserts, deletes, and inserts of rows with their primary key and ON CONFLICT
+ * tokens. Where the outcome stays unknown, a statement is sent again only if its rows are found by
+ * their key. These are upserts, deletes, and inserts of rows with their primary key and ON CONFLICT
  * DO NOTHING. Other rows reject with that error.
  */
 
-import { backoffMs } from '../retry.js';
+import { backoffMs } from '../transaction/retry.js';
 import { BatchRowError, isAmbiguous, isTransient } from '../errors.js';
 import type { Scheduler } from '../scheduler.js';
-import type { Sql } from '../sql.js';
-import { isAboutRows, isAboutSchema, isAboutTypes } from './errors.js';
-import type { Form } from './form.js';
-import type { Entry } from './queue.js';
+import type { Sql } from '../sql/template.js';
+import { isAboutRows, isAboutSchema, isAboutTypes } from './row-errors.js';
+import type { ColumnSet } from './column-set.js';
+import type { QueuedRow } from './queue.js';
 import { valuesOf } from './queue.js';
-import type { Shape } from './table.js';
+import type { StatementTemplate } from './table.js';
 
 /** How statements leave. */
 export interface Sender {
   /** Runs one statement that takes effect as a whole or not at all. */
   readonly send: (statement: Sql, deadlineMs: number) => Promise<void>;
-  /** Describes the table again; true if the form's shape is no longer the one that failed. */
-  readonly describeAgain: (form: Form, failed: Shape) => Promise<boolean>;
+  /** Describes the table again; true if the column set's template is no longer the one that failed. */
+  readonly describeAgain: (columnSet: ColumnSet, failed: StatementTemplate) => Promise<boolean>;
   readonly scheduler: Scheduler;
   readonly attemptsMax: number;
   readonly deadlineMs: number;
@@ -48,8 +48,8 @@ const BACKOFF = { backoffBaseMs: 5, backoffMaxMs: 500 };
 /** Sends a batch; settles each of its rows. Never rejects. */
 export async function sendBatch(
   sender: Sender,
-  entries: readonly Entry[],
-  onSettled: (entry: Entry) => void,
+  entries: readonly QueuedRow[],
+  onSettled: (entry: QueuedRow) => void,
 ): Promise<BatchOutcome> {
   const batch = new Batch(sender, onSettled);
   await batch.store(entries);
@@ -60,27 +60,27 @@ class Batch implements BatchOutcome {
   statements = 0;
   rejected = 0;
   readonly #sender: Sender;
-  readonly #onSettled: (entry: Entry) => void;
+  readonly #onSettled: (entry: QueuedRow) => void;
   readonly #startMs: number;
 
-  constructor(sender: Sender, onSettled: (entry: Entry) => void) {
+  constructor(sender: Sender, onSettled: (entry: QueuedRow) => void) {
     this.#sender = sender;
     this.#onSettled = onSettled;
     this.#startMs = sender.scheduler.now();
   }
 
-  async store(entries: readonly Entry[]): Promise<void> {
+  async store(entries: readonly QueuedRow[]): Promise<void> {
     const [first] = entries;
     if (first === undefined) return;
-    let shape: Shape | undefined;
+    let template: StatementTemplate | undefined;
     try {
-      const fitting = first.form.shape;
-      shape = fitting;
+      const fitting = first.columnSet.template;
+      template = fitting;
       const rows = entries.map((entry) => valuesOf(entry, fitting));
-      await this.#send(shape.statement(rows), shape.canRepeat(rows));
+      await this.#send(template.statement(rows), template.canRepeat(rows));
     } catch (error) {
       const mayFit = isAboutSchema(error) || (entries.length === 1 && isAboutTypes(error));
-      if (mayFit && shape !== undefined && (await this.#fitsAgain(first.form, shape))) {
+      if (mayFit && template !== undefined && (await this.#fitsAgain(first.columnSet, template))) {
         await this.store(entries);
         return;
       }
@@ -102,7 +102,7 @@ class Batch implements BatchOutcome {
   }
 
   /** Only the newest version was sent; those that it was to replace are still good. */
-  async #rejectNewest(entry: Entry, error: unknown): Promise<void> {
+  async #rejectNewest(entry: QueuedRow, error: unknown): Promise<void> {
     const bad = entry.versions.pop();
     if (bad !== undefined) {
       this.rejected += 1;
@@ -112,7 +112,7 @@ class Batch implements BatchOutcome {
     else this.#onSettled(entry);
   }
 
-  #rejectAll(entries: readonly Entry[], error: unknown): void {
+  #rejectAll(entries: readonly QueuedRow[], error: unknown): void {
     for (const entry of entries) {
       for (const version of entry.versions) {
         this.rejected += 1;
@@ -124,7 +124,7 @@ class Batch implements BatchOutcome {
 
   #send(statement: Sql, canRepeat: boolean): Promise<void> {
     const { scheduler, deadlineMs } = this.#sender;
-    return persisting({ ...this.#sender, canRepeat }, this.#startMs, () => {
+    return retryTransient({ ...this.#sender, canRepeat }, this.#startMs, () => {
       this.statements += 1;
       const leftMs = this.#startMs + deadlineMs - scheduler.now();
       return this.#sender.send(statement, Math.max(1, leftMs));
@@ -132,20 +132,20 @@ class Batch implements BatchOutcome {
   }
 
   /** True if the table has changed since; a table that cannot be described has not. */
-  #fitsAgain(form: Form, failed: Shape): Promise<boolean> {
-    return this.#sender.describeAgain(form, failed).catch(() => false);
+  #fitsAgain(columnSet: ColumnSet, failed: StatementTemplate): Promise<boolean> {
+    return this.#sender.describeAgain(columnSet, failed).catch(() => false);
   }
 }
 
 /** What decides about another attempt. */
-export interface Persistence extends Pick<Sender, 'scheduler' | 'attemptsMax' | 'deadlineMs'> {
+export interface RetryLimits extends Pick<Sender, 'scheduler' | 'attemptsMax' | 'deadlineMs'> {
   /** True if work that may have taken effect can be done again. */
   readonly canRepeat: boolean;
 }
 
 /** Runs work again after transient errors, as often as its limits allow. */
-export async function persisting<T>(
-  { canRepeat, scheduler, attemptsMax, deadlineMs }: Persistence,
+export async function retryTransient<T>(
+  { canRepeat, scheduler, attemptsMax, deadlineMs }: RetryLimits,
   startMs: number,
   work: () => Promise<T>,
 ): Promise<T> {

@@ -1,18 +1,18 @@
 /**
  * What a batcher knows about its table, and the statements that it sends.
  *
- * Rows travel as one array a column, `unnest($1::int8[], $2::text[])`: the text is the same for any
- * number of rows, so the server plans it once, and the protocol's limit of 65,535 parameters does
- * not matter. Tables with array columns need VALUES, because unnest would flatten them.
+ * Rows travel as one array for each column: `unnest($1::int8[], $2::text[])`. The text is the same
+ * for any number of rows, so the server plans it once. The limit of 65,535 parameters does not
+ * matter. Tables with array columns need VALUES, because unnest would flatten them.
  *
  * The types in the casts have no length: casting to varchar(3) would cut values short, while the
  * assignment to the column refuses them.
  */
 
-import type { Queryable } from '../queryable.js';
-import type { Parameter } from '../sql.js';
-import { Sql, sql } from '../sql.js';
-import { checkParameter } from '../parameters.js';
+import type { Queryable } from '../query/queryable.js';
+import type { Parameter } from '../sql/parameters.js';
+import { Sql, sql } from '../sql/template.js';
+import { checkParameter } from '../sql/parameters.js';
 import { BatchTableError } from '../errors.js';
 import type { BatcherSettings } from './options.js';
 
@@ -100,8 +100,8 @@ export function columnsOf(table: Table, names: readonly string[]): string[] {
   return [...known, ...left];
 }
 
-/** Rows that set the same columns: they can share a statement. Made for one description. */
-export class Shape {
+/** The statement of rows that set the same columns; made for one description of the table. */
+export class StatementTemplate {
   readonly columns: readonly Column[];
   /** Places of the key's columns; undefined if the rows do not have them all. */
   readonly keyPlaces: readonly number[] | undefined;
@@ -138,7 +138,7 @@ export class Shape {
 
   /**
    * True if a statement that may have taken effect can be sent again: what it has stored is found
-   * by its key then. NULL in a key that is not the primary one is found by nobody.
+   * by its key then. No search finds NULL in a key that is not the primary one.
    */
   canRepeat(rows: readonly (readonly Parameter[])[]): boolean {
     const { mode, onConflict } = this.#settings;

@@ -14,7 +14,7 @@ import {
   sql,
   timelineSvg,
 } from '../../src/index.js';
-import { uuidOfTime } from '../../src/token.js';
+import { uuidOfTime } from '../../src/transaction/commit-token.js';
 import { startProxy } from '../proxy.js';
 import { freshName, onEachServer } from '../targets.js';
 

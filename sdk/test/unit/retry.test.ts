@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { RetryEvent } from '../../src/index.js';
 import { ConnectionError, SerializationError } from '../../src/index.js';
 import { readTransactionOptions } from '../../src/options.js';
-import { backoffMs, retrying } from '../../src/retry.js';
+import { backoffMs, retrying } from '../../src/transaction/retry.js';
 import type { Scheduler } from '../../src/scheduler.js';
 
 /** A clock that jumps to the next sleeper as soon as nothing else happens. */

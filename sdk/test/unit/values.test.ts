@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 
-import { encodeParameter } from '../../src/parameters.js';
-import { makeParsers } from '../../src/parsers.js';
+import { encodeParameter } from '../../src/sql/parameters.js';
+import { makeParsers } from '../../src/sql/parsers.js';
 
 describe('parameters', () => {
   it('encodes simple values as text', () => {

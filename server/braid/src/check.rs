@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use braid_kv::{Database, DatabaseOptions};
 use braid_kv_embedded::{EmbeddedOptions, EmbeddedStore, holds_database, make_files_private};
-use braid_session::{Server, ServerOptions};
+use braid_server::{Server, ServerOptions};
 
 use crate::cli::Check;
 use crate::logging;

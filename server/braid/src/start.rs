@@ -5,11 +5,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use braid_http::{HttpServer, Watched};
-use braid_kv::{Database, DatabaseOptions, Store};
+use braid_kv::{Database, DatabaseOptions, Error as Kv, Store};
 use braid_kv_embedded::{EmbeddedOptions, EmbeddedStore, make_files_private};
 use braid_kv_tikv::{OpenError, TikvAddress, TikvOptions, TikvStore};
-use braid_session::{Server, ServerOptions};
-use braid_types::SqlState;
+use braid_server::{Server, ServerOptions};
 use braid_wire::{Limits, Listener, ListenerOptions, load_tls};
 
 use crate::address::{reachable, resolve};
@@ -93,7 +92,7 @@ async fn open_server(
 ) -> Result<Arc<Server>> {
     loop {
         match Server::open(kv.clone(), options.clone()).await {
-            Err(error) if error.state() == SqlState::SystemError => {
+            Err(error) if matches!(error.cause(), Some(Kv::Unreachable(_))) => {
                 wait.pause(error.message()).await;
             }
             result => return Ok(result?),

@@ -15,50 +15,31 @@
 //! immutable function reads nothing of its [`Environment`].
 
 mod aggregate;
-mod arrays;
-mod call;
-mod casts;
-mod compare;
 mod datetimes;
-mod enums;
-mod families;
-mod floats;
-mod function;
-mod input_functions;
-mod integers;
 mod json;
-mod lsns;
-mod macs;
-mod networks;
-mod numerics;
-mod parameters;
-mod polymorphic;
-mod procedures;
-mod pseudo_types;
-mod reg;
-mod reg_signatures;
+mod names;
+mod numbers;
 mod registry;
-mod resolve;
+mod scalars;
 mod sets;
 mod strings;
 mod system;
-mod type_names;
-mod uuids;
 mod window;
 
-pub use aggregate::{Accumulator, Aggregate, ResolvedAggregate, resolve_aggregate};
-pub use function::{
-    Advisory, Arg, Call, Environment, Eval, Function, Lookup, Returns, Rows, SetFunction, Special,
-    Volatility,
+pub use aggregate::{Accumulator, Aggregate, ResolvedAggregate, RowOrder, resolve_aggregate};
+pub use names::input_functions::input_function;
+pub use names::parameters::{Parameter, parameters};
+pub use names::procedures::{Operator, Procedure, arg_oid, operators, procedures};
+pub use names::pseudo_types::{PSEUDO_TYPES, PseudoType};
+pub use names::reg::{cast_reg, function_oid, is_reg_cast};
+pub use names::type_names::{row_array_type, row_type};
+pub use registry::function::{
+    Advisory, Arg, Call, Environment, Eval, Function, Lookup, ObjectIdentity, RelationCounter,
+    Returns, Rows, SetFunction, Special, Volatility,
 };
-pub use input_functions::input_function;
-pub use parameters::{Parameter, parameters};
-pub use procedures::{Operator, Procedure, arg_oid, operators, procedures};
-pub use pseudo_types::{PSEUDO_TYPES, PseudoType};
-pub use reg::{cast_reg, function_oid, is_reg_cast};
-pub use registry::{all_aggregates, all_functions, all_set_functions, is_aggregate};
-pub use resolve::{
+pub use registry::resolve::{
     Resolved, ResolvedSet, resolve_function, resolve_operator, resolve_set_function,
+    resolve_variadic,
 };
-pub use type_names::{row_array_type, row_type};
+pub use registry::tables::{all_aggregates, all_functions, all_set_functions, is_aggregate};
 pub use window::{ResolvedWindow, WindowKind, is_window, resolve_window};

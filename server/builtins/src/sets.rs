@@ -2,10 +2,10 @@
 
 use braid_types::{Datum, Error, Interval, Numeric, Result, Row};
 
-use crate::arrays::subscripts;
-use crate::call::invalid;
 use crate::datetimes::add_to_timestamp;
-use crate::registry::Registry;
+use crate::registry::call::invalid;
+use crate::registry::tables::Registry;
+use crate::scalars::arrays::subscripts;
 use crate::strings::{matches, split_pieces, split_text};
 use crate::{Call, Rows};
 

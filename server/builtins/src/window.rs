@@ -3,7 +3,9 @@
 
 use braid_types::{Result, SqlType};
 
-use crate::resolve::{Candidate, Selection, ambiguous_function, bind, no_function, select};
+use crate::registry::resolve::{
+    Candidate, Selection, ambiguous_function, bind, no_function, select,
+};
 use crate::{Arg, Returns};
 
 /// Which window function.
@@ -31,13 +33,6 @@ pub enum WindowKind {
     LastValue,
     /// `nth_value(value, n)`
     NthValue,
-}
-
-impl WindowKind {
-    /// Whether the frame decides which rows it sees; the others see the whole partition.
-    pub fn uses_frame(self) -> bool {
-        matches!(self, WindowKind::FirstValue | WindowKind::LastValue | WindowKind::NthValue)
-    }
 }
 
 /// What resolution found.

@@ -6,12 +6,11 @@
 //!        └──draft(txn)──▶ Draft ─┘ a transaction's own changes, flushed at its commit
 //!   Sequences     counters outside of transactions
 //!   TemporaryObjects  descriptors of one session, laid over a Catalog
-//!   commit_tokens what became of transactions whose client did not hear it
-//!   notifications what gateways tell each other by NOTIFY
-//!   VirtualTable  pg_catalog, information_schema, braid_internal: computed from a Catalog
+//!   VirtualTable  the list of pg_catalog, information_schema, braid_internal: names and columns
 //! ```
 //!
-//! What it does not do: parse or run statements (DDL is `exec`'s), read rows of users' tables.
+//! What it does not do: parse or run statements, read rows of users' tables, compute the rows of
+//! virtual tables (`system-views`), agree with other gateways (`cluster`, which is below).
 //!
 //! Rules that must always hold:
 //! - a [`Catalog`] that was handed out never changes;
@@ -21,77 +20,66 @@
 //!   are never used twice;
 //! - the names of one schema's tables, views, sequences and indexes are unique.
 
-mod backfill;
-mod bootstrap;
-mod changes;
-mod commit_tokens;
-mod definition;
+mod cache;
+mod catalog;
+mod catalog_edit;
+mod collection;
 pub mod descriptor;
-mod draft;
-mod dropped;
 mod enums;
-mod foreign_key;
-mod gateways;
-mod interleave;
-mod interleave_path;
-mod key_names;
-mod lookup;
+mod interleaving;
 pub mod names;
-mod notifications;
-mod privilege;
-mod resolve;
+mod operator_classes;
+mod privileges;
 mod sequence;
-mod shared_map;
-mod snapshot;
-mod statistics;
-mod store;
-mod stored_expr;
-mod system_keys;
+mod storage;
 mod temporary;
-mod view_text;
-mod virtual_tables;
+mod virtual_table;
 
-pub use backfill::Backfill;
-pub use bootstrap::bootstrap;
-pub use commit_tokens::{
-    Asker, CommitStatus, TOKEN_RETENTION, Token, is_expired, record_commit, remove_expired, settle,
-};
-pub use definition::{
-    check_definition, create_table_text, foreign_key_definition, index_definition, index_key_names,
-    placed_index_definition, unique_definition,
-};
+pub use cache::{CatalogCache, Draft, PendingChange, Standing, Statistics};
+pub use catalog::Catalog;
+pub use collection::{Collection, Identified, InDatabase};
 pub use descriptor::*;
-pub use draft::Draft;
-pub use dropped::{Dropped, dropped_ranges};
-pub use enums::{Enum, Label, enums_named, uses_enum};
-pub use foreign_key::{ForeignKey, ForeignKeyAction};
-pub use gateways::{GatewayInfo, GatewayMode, Gateways, LEASE};
-pub use interleave::owner_of;
-pub use interleave_path::{KeyPath, path_shape};
-pub use key_names::CatalogKeyNames;
-pub use lookup::CatalogLookup;
-pub use notifications::{
-    NOTIFICATION_RETENTION, NotificationRow, append_notifications, newest_notification,
-    notification_rows, remove_old_notifications,
+pub use enums::Enums;
+pub use interleaving::{InterleavedTables, KeyPath, owner_of, path_shape};
+pub use names::{
+    CatalogKeyNames, CatalogNames, Named, Names, Relation, SearchPath, column_label,
+    index_column_text, index_key_names, undefined_relation, view_text,
 };
-pub use privilege::{Object, PUBLIC, TABLE_PRIVILEGES, privilege_letter};
-pub use resolve::{Relation, SearchPath, undefined_relation};
+pub use operator_classes::{OPERATOR_CLASSES, OperatorClass, family_name};
+pub use privileges::{Object, PUBLIC, Privileges, TABLE_PRIVILEGES, privilege_letter};
 pub use sequence::{SequenceError, SequenceValues, Sequences, fresh_counter};
-pub use snapshot::{Catalog, Named};
-pub use statistics::Statistics;
-pub use store::{CatalogCache, FORMAT_VERSION, PendingChange, Standing};
-pub use stored_expr::{IdentifiedExpr, StoredExpr};
-pub use system_keys::{descriptor_key, table_span, token_key, version_key};
+pub use storage::{
+    Backfill, Descriptor, Dropped, FORMAT_VERSION, bootstrap, descriptor_key, dropped_ranges,
+    table_span, version_key,
+};
 pub use temporary::{FIRST_TEMPORARY, PG_TEMP, TemporaryObjects, is_temporary, temporary_span};
-pub use view_text::{CatalogNames, view_text};
-pub use virtual_tables::{
-    CursorInfo, LockEntry, MetricEntry, PreparedInfo, RuntimeInfo, SessionInfo, SettingInfo,
-    VirtualContext, VirtualTable, is_virtual_schema, virtual_schema, virtual_tables,
+pub use virtual_table::{
+    BRAID_INTERNAL, INFORMATION_SCHEMA, PG_CATALOG, VirtualTable, is_virtual_schema,
+    view_of_function, virtual_schema, virtual_schema_name, virtual_schemas, virtual_table,
+    virtual_table_by_oid, virtual_tables,
 };
 
 /// The first superuser, `root`.
 pub const ROOT: Id = 10;
 /// The predefined role whose one member is, in each database, the owner of that database.
 pub const DATABASE_OWNER: Id = 6171;
+/// The predefined role whose members see the statements of all.
+pub const READ_ALL_STATS: Id = 3375;
+const READ_ALL_SETTINGS: Id = 3374;
+const STAT_SCAN_TABLES: Id = 3377;
+/// The predefined roles: numbers, names, and the roles that they are members of.
+pub(crate) const PREDEFINED: &[(Id, &str, &[Id])] = &[
+    (DATABASE_OWNER, "pg_database_owner", &[]),
+    (3373, "pg_monitor", &[READ_ALL_SETTINGS, READ_ALL_STATS, STAT_SCAN_TABLES]),
+    (READ_ALL_SETTINGS, "pg_read_all_settings", &[]),
+    (READ_ALL_STATS, "pg_read_all_stats", &[]),
+    (STAT_SCAN_TABLES, "pg_stat_scan_tables", &[]),
+];
+
+/// Whether a role is there from the start and can be neither changed nor dropped.
+pub fn is_predefined(role: Id) -> bool {
+    PREDEFINED.iter().any(|(id, ..)| *id == role)
+}
+
 /// The database `defaultdb`.
 pub const DEFAULT_DATABASE: Id = 100;

@@ -21,7 +21,7 @@ use braid_types::{Error, Result, SqlState};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
-use crate::system_keys::counter_key;
+use crate::storage::system_keys::counter_key;
 use crate::{Id, Sequence};
 
 /// How many values a block has at least.

@@ -20,8 +20,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use braid_codec::key;
 use braid_kv::Span;
 
-use crate::draft::private_version;
-use crate::{Catalog, Id, ROOT, Schema, SearchPath, Sequence, Table, View};
+use crate::catalog::private_version;
+use crate::catalog_edit::CatalogEdit;
+use crate::{Catalog, Descriptor, Id, ROOT, Schema, Sequence, Table, View};
 
 /// The first id of temporary objects.
 pub const FIRST_TEMPORARY: Id = 1 << 30;
@@ -81,17 +82,16 @@ impl TemporaryObjects {
 impl Catalog {
     /// The temporary schema of the session that has this catalog.
     pub fn temporary_schema(&self) -> Option<&Arc<Schema>> {
-        self.schemas.iter_from(|id| id.cmp(&FIRST_TEMPORARY)).map(|(_, schema)| schema).next()
+        self.schemas.at_or_above(FIRST_TEMPORARY).next()
     }
 
     /// The temporary objects among all.
     pub fn temporary_objects(&self) -> TemporaryObjects {
-        let first = |id: &Id| id.cmp(&FIRST_TEMPORARY);
         TemporaryObjects {
             schema: self.temporary_schema().cloned(),
-            tables: self.tables.iter_from(first).map(|(_, table)| table.clone()).collect(),
-            views: self.views.iter_from(first).map(|(_, view)| view.clone()).collect(),
-            sequences: self.sequences.iter_from(first).map(|(_, s)| s.clone()).collect(),
+            tables: self.tables.at_or_above(FIRST_TEMPORARY).cloned().collect(),
+            views: self.views.at_or_above(FIRST_TEMPORARY).cloned().collect(),
+            sequences: self.sequences.at_or_above(FIRST_TEMPORARY).cloned().collect(),
         }
     }
 
@@ -102,33 +102,14 @@ impl Catalog {
         }
         let mut catalog = Catalog::clone(self);
         catalog.version = private_version();
-        objects.schema.iter().for_each(|schema| catalog.insert_schema(schema.clone()));
-        objects.tables.iter().for_each(|table| catalog.insert_table(table.clone()));
-        objects.views.iter().for_each(|view| catalog.insert_view(view.clone()));
-        objects.sequences.iter().for_each(|sequence| catalog.insert_sequence(sequence.clone()));
+        let mut edit = CatalogEdit::new(&mut catalog);
+        objects.schema.iter().cloned().for_each(|schema| edit.put(Descriptor::Schema(schema)));
+        objects.tables.iter().cloned().for_each(|table| edit.put(Descriptor::Table(table)));
+        objects.views.iter().cloned().for_each(|view| edit.put(Descriptor::View(view)));
+        let sequences = objects.sequences.iter().cloned();
+        sequences.for_each(|sequence| edit.put(Descriptor::Sequence(sequence)));
+        edit.settle();
         Arc::new(catalog)
-    }
-
-    /// Whether a schema of that name is, or would be, the session's temporary one.
-    pub fn is_temporary_schema(&self, name: &str) -> bool {
-        name == PG_TEMP || self.temporary_schema().is_some_and(|schema| schema.name == name)
-    }
-
-    /// Whether CREATE with this name makes a temporary object although it does not say so.
-    pub fn creates_temporary(&self, path: &SearchPath, name: &[String]) -> bool {
-        match name {
-            [_] => {
-                let exists = |schema: &&str| {
-                    self.is_temporary_schema(schema)
-                        || crate::is_virtual_schema(schema)
-                        || self.schema_by_name(path.database, schema).is_some()
-                };
-                let first = path.names(false).find(exists);
-                first.is_some_and(|schema| self.is_temporary_schema(schema))
-            }
-            [.., schema, _] => self.is_temporary_schema(schema),
-            [] => false,
-        }
     }
 }
 

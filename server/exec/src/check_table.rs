@@ -19,14 +19,14 @@ use braid_codec::key;
 use braid_kv::{Key, KeyShape, Record, ScanRequest, Scanner, Span};
 use braid_plan::PlanContext;
 use braid_plan::eval::EvalContext;
+use braid_rows::{IndexDecoder, IndexEntry, IndexRows, RowDecoder};
 use braid_types::{Datum, Result, Row};
 
 use crate::ExecContext;
+use crate::change::foreign_keys::link::{Link, TableLinks, pick};
 use crate::errors::from_kv_named;
 use crate::index_exprs::IndexExprs;
-use crate::operator::foreign_keys::link::{Link, TableLinks, pick};
-use crate::operator::scan::Reader;
-use crate::rows::{IndexDecoder, IndexEntry, IndexRows, RowDecoder};
+use crate::operator::scan::reader::Reader;
 
 /// The most findings that are listed.
 const FINDINGS_MAX: usize = 10_000;
@@ -281,7 +281,7 @@ impl<'a> Check<'a> {
     /// Every key in the range that a root shares with what is interleaved in it: whose it is.
     async fn interleaved(&mut self) -> Result<()> {
         let mut scanner = self.scan(self.reader.rows.primary_span(), None);
-        let below = self.cx.catalog.interleaved_below(self.table);
+        let below = self.cx.catalog.interleaving().below(self.table);
         let shapes =
             below.iter().filter_map(|(table, number)| table.key_shape(table.index(*number)?));
         // What was left behind is being removed, what is on its way belongs to a table.

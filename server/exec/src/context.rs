@@ -4,8 +4,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 
 use braid_builtins::{Environment, Special};
-use braid_catalog::{Catalog, RuntimeInfo, SearchPath, Sequences};
+use braid_catalog::{Catalog, Id, SearchPath, Sequences};
 use braid_kv::{Seq, SharedSnapshot, Transaction};
+use braid_system_views::{RelationCounts, RuntimeInfo};
 use braid_types::work::{self, Statement};
 use braid_types::{Datum, Error, Result, SqlState};
 use futures_util::future::BoxFuture;
@@ -84,6 +85,27 @@ impl ExecContext {
             constraints: self.constraints.clone(),
         }
     }
+
+    /// The same session in another transaction.
+    #[must_use]
+    pub fn in_transaction(&self, txn: Arc<Transaction>, seq: Seq) -> Self {
+        Self {
+            txn,
+            seq,
+            catalog: self.catalog.clone(),
+            path: self.path.clone(),
+            env: self.env.clone(),
+            sequences: self.sequences.clone(),
+            runtime: self.runtime.clone(),
+            services: self.services.clone(),
+            cancel: self.cancel.clone(),
+            memory: Arc::new(self.memory.renewed(self.cancel.clone())),
+            implicit_locks: self.implicit_locks,
+            range_delete: self.range_delete,
+            new_keys: NewKeys::Now,
+            constraints: self.constraints.clone(),
+        }
+    }
 }
 
 /// What functions that wait ask of the session.
@@ -99,6 +121,8 @@ pub trait SessionServices: Send + Sync {
     fn export_snapshot(&self, snapshot: SharedSnapshot) -> Result<String>;
     /// The advisory locks of this session.
     fn advisory_locks(&self) -> &AdvisoryLocks;
+    /// Adds to what is known of the use of a table or an index.
+    fn count_relation(&self, relation: Id, counts: &RelationCounts);
     /// The values of sequences in this session: `currval`, `lastval`.
     fn sequence_values(&self) -> &parking_lot::Mutex<braid_catalog::SequenceValues>;
 }

@@ -9,8 +9,13 @@ use crate::ExecContext;
 /// NOWAIT met a lock.
 const NOT_OBTAINED: &str = "could not obtain lock on row";
 
-/// The error that a client sees. Constraint violations get their names where they are known.
+/// The error that a client sees, with the kv error as its cause. Constraint violations get their
+/// names where they are known.
 pub fn from_kv(error: Kv) -> Error {
+    shown(&error).caused_by(error)
+}
+
+fn shown(error: &Kv) -> Error {
     match error {
         Kv::Retry(conflict) => Error::new(
             SqlState::SerializationFailure,
@@ -32,7 +37,7 @@ pub fn from_kv(error: Kv) -> Error {
                 .collect();
             deadlock(lines)
         }
-        Kv::LimitExceeded { name, limit } => limit_reached(name, limit),
+        Kv::LimitExceeded { name, limit } => limit_reached(name, *limit),
         Kv::Duplicate { .. } => {
             Error::new(SqlState::UniqueViolation, "duplicate key value violates unique constraint")
         }
@@ -89,7 +94,7 @@ fn limit_reached(name: &str, limit: u64) -> Error {
 
 /// The same for a statement, which can name keys and sessions.
 pub fn from_kv_named(error: Kv, cx: &ExecContext) -> Error {
-    let Kv::Deadlock { cycle } = error else { return from_kv(error) };
+    let Kv::Deadlock { cycle } = &error else { return from_kv(error) };
     let names = CatalogKeyNames(cx.catalog.clone());
     let sessions = cx.runtime.sessions();
     let process = |txn: braid_kv::TxnId| {
@@ -108,7 +113,7 @@ pub fn from_kv_named(error: Kv, cx: &ExecContext) -> Error {
         let key = braid_codec::key::print(&edge.key, &names);
         format!("{waiter} waits for {mode} on {key}; blocked by {holder}.").replacen('p', "P", 1)
     };
-    deadlock(cycle.iter().map(line).collect())
+    deadlock(cycle.iter().map(line).collect()).caused_by(error.clone())
 }
 
 fn deadlock(lines: Vec<String>) -> Error {
@@ -119,14 +124,12 @@ fn deadlock(lines: Vec<String>) -> Error {
 
 /// NOWAIT's error with the relation's name, as PostgreSQL words it.
 pub fn name_relation(error: Error, relation: &str) -> Error {
-    if error.state() == SqlState::LockNotAvailable && error.message() == NOT_OBTAINED {
-        let message = format!("{NOT_OBTAINED} in relation \"{relation}\"");
-        return Error::new(SqlState::LockNotAvailable, message);
+    match error.cause::<Kv>() {
+        Some(Kv::LockNotAvailable { key }) => {
+            let message = format!("{NOT_OBTAINED} in relation \"{relation}\"");
+            let cause = Kv::LockNotAvailable { key: key.clone() };
+            Error::new(SqlState::LockNotAvailable, message).caused_by(cause)
+        }
+        _ => error,
     }
-    error
-}
-
-/// Stored bytes that cannot be read are a fault of the store.
-pub fn from_codec(error: braid_codec::Error) -> Error {
-    Error::new(SqlState::DataCorrupted, error.to_string())
 }

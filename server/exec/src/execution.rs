@@ -7,15 +7,15 @@ use braid_types::{Datum, Error, Result, Row};
 use parking_lot::Mutex;
 
 use crate::ExecContext;
+use crate::change::foreign_keys::finish::finish;
 use crate::explain::ExplainOperator;
-use crate::operator::foreign_keys::finish;
-use crate::operator::{BoxedOperator, Run, build};
+use crate::operator::{BoxedOperator, ExecutionState, build};
 use crate::predict::{self, StatementSpans};
 
 /// One run of a planned statement. Dropping it stops it.
 pub struct Execution {
     plan: Arc<PlannedStatement>,
-    run: Arc<Run>,
+    run: Arc<ExecutionState>,
     /// Only ever reached through `get_mut`: the lock makes the run `Sync`, it is never taken.
     root: Mutex<BoxedOperator>,
     /// Rows read from the root and not yet given out.
@@ -42,7 +42,7 @@ impl Execution {
         }
         cx.cancel.charge(&cx.memory);
         let predicted = predict::prediction(&plan, &params, &cx);
-        let run = Run::new(cx, params);
+        let run = ExecutionState::new(cx, params);
         let (run, root) = match plan.explain {
             None => {
                 let run = Arc::new(run);
@@ -127,7 +127,7 @@ impl Execution {
     }
 
     /// What each operator did, for EXPLAIN ANALYZE.
-    pub fn run(&self) -> &Arc<Run> {
+    pub fn run(&self) -> &Arc<ExecutionState> {
         &self.run
     }
 }

@@ -22,19 +22,19 @@ use std::sync::Arc;
 
 use braid_catalog::{Id, Object, Relation, Table, View, descriptor_key};
 use braid_kv::{Error as Kv, LockRequest, LockStrength, LockTarget, LockWait, key_after};
+use braid_rows::TableRows;
 use braid_sql::ast::{LockTable, ObjectName, TableLockMode};
 use braid_types::{Error, Result, SqlState};
 
 use crate::ExecContext;
 use crate::errors::from_kv_named;
-use crate::rows::TableRows;
 
 /// Locks the tables of a statement, one after the other, and those that its views read.
 pub async fn lock_table(cx: &ExecContext, statement: &LockTable) -> Result<()> {
-    let role = cx.catalog.role_by_name(cx.env.current_user()).map_or(0, |role| role.id);
+    let role = cx.catalog.names().role(cx.env.current_user()).map_or(0, |role| role.id);
     for name in &statement.tables {
         let parts = parts_of(name);
-        let relation = cx.catalog.resolve(&cx.path, &parts)?.ok_or_else(|| {
+        let relation = cx.catalog.names().resolve(&cx.path, &parts)?.ok_or_else(|| {
             let message = format!("relation \"{}\" does not exist", parts.join("."));
             Error::new(SqlState::UndefinedTable, message)
         })?;
@@ -109,10 +109,10 @@ fn check_privilege(
         _ => &["UPDATE", "DELETE", "TRUNCATE"],
     };
     let object = Object::from(relation);
-    if enough.iter().any(|privilege| cx.catalog.has_privilege(role, object, privilege)) {
+    if enough.iter().any(|privilege| cx.catalog.privileges().has(role, object, privilege)) {
         return Ok(());
     }
-    cx.catalog.check(role, object, enough[0])
+    cx.catalog.privileges().check(role, object, enough[0])
 }
 
 /// What a mode locks of a table.
@@ -156,9 +156,9 @@ async fn lock(cx: &ExecContext, table: &Arc<Table>, statement: &LockTable) -> Re
         let wait = if statement.nowait { LockWait::NoWait } else { LockWait::Block };
         match cx.txn.lock(cx.seq, request.wait(wait)).await {
             Ok(_) => {}
-            Err(Kv::LockNotAvailable { .. }) => {
+            Err(error @ Kv::LockNotAvailable { .. }) => {
                 let message = format!("could not obtain lock on relation \"{}\"", table.name);
-                return Err(Error::new(SqlState::LockNotAvailable, message));
+                return Err(Error::new(SqlState::LockNotAvailable, message).caused_by(error));
             }
             Err(error) => return Err(from_kv_named(error, cx)),
         }

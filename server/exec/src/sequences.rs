@@ -15,7 +15,7 @@ fn from_sequence(error: SequenceError) -> Error {
 
 impl ExecContext {
     /// The next value. 2200H at the end of a sequence that does not cycle.
-    pub(crate) async fn nextval(&self, sequence: &Sequence) -> Result<i64> {
+    pub async fn nextval(&self, sequence: &Sequence) -> Result<i64> {
         if is_temporary(sequence.id) {
             return self.services.sequence_values().lock().next_temporary(sequence);
         }
@@ -23,7 +23,7 @@ impl ExecContext {
     }
 
     /// Sets the counter. 22003 outside of the sequence's bounds.
-    pub(crate) async fn setval(&self, sequence: &Sequence, value: i64, called: bool) -> Result<()> {
+    pub async fn setval(&self, sequence: &Sequence, value: i64, called: bool) -> Result<()> {
         if is_temporary(sequence.id) {
             return self.services.sequence_values().lock().set_temporary(sequence, value, called);
         }
@@ -31,7 +31,7 @@ impl ExecContext {
     }
 
     /// `last_value` and `is_called`.
-    pub(crate) async fn sequence_state(&self, sequence: &Sequence) -> Result<(i64, bool)> {
+    pub async fn sequence_state(&self, sequence: &Sequence) -> Result<(i64, bool)> {
         if is_temporary(sequence.id) {
             return Ok(self.services.sequence_values().lock().state_temporary(sequence));
         }

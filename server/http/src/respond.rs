@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use braid_session::Metric;
+use braid_server::Metric;
 
 use crate::request::Request;
 use crate::watched::Watched;
@@ -114,7 +114,7 @@ fn prometheus(metrics: &[Metric]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use braid_session::MetricKind;
+    use braid_server::MetricKind;
 
     #[test]
     fn health_says_that_writes_are_refused() {

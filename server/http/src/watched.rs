@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use braid_session::Server;
+use braid_server::Server;
 use parking_lot::Mutex;
 
 /// A server that may not be there yet.

@@ -10,7 +10,7 @@
 //! And it keeps the account of the data folder up to date (module `account`).
 
 use crate::{
-    committer::Chore, cursor::ViewCursor, files::storage_error, shared::Shared,
+    committer::Chore, files::storage_error, reads::ViewCursor, shared::Shared,
     tombstones::Tombstone,
 };
 use braid_kv::{Result, Span};

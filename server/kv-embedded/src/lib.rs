@@ -36,7 +36,7 @@
 //! # Long scans
 //!
 //! What a long scan has read stays in the range cache, as flat batches, until a commit writes
-//! there or room is needed; see the module `range_cache`. Where nothing is left but deleted keys a
+//! there or room is needed; see `reads::range_cache`. Where nothing is left but deleted keys a
 //! scan jumps; see the module `empty_spans`.
 //!
 //! # What must always hold
@@ -50,19 +50,16 @@
 mod account;
 mod cleaner;
 mod committer;
-mod cursor;
 mod empty_spans;
 mod files;
 mod folder;
-mod live_views;
 mod locks;
 mod options;
-mod range_cache;
-mod recent;
+mod reads;
+mod recent_writes;
 mod shared;
 mod store;
 mod tombstones;
-mod view;
 
 pub use folder::{FORMAT_VERSION, OpenError, holds_database, make_files_private};
 pub use options::{EmbeddedOptions, FatalHook};

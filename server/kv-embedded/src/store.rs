@@ -8,11 +8,10 @@ use crate::{
     folder::{Folder, OpenError},
     locks::{Request, Target},
     options::EmbeddedOptions,
-    range_cache::RangeCache,
-    recent::RecentWrites,
-    shared::{Shared, view_of},
+    reads::{RangeCache, View, view_of},
+    recent_writes::RecentWrites,
+    shared::Shared,
     tombstones::TombstoneIndex,
-    view::View,
 };
 use braid_kv::{
     Answer, CommitOutcome, CommitRequest, Conflict, LockGrant, LockInfo, LockRequest, LockTarget,
@@ -34,25 +33,34 @@ pub struct EmbeddedStore {
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
+/// The options after the environment's `BRAID_UNSAFE_*` switches.
+#[cfg(feature = "unsafe-switches")]
+fn switched(mut options: EmbeddedOptions) -> EmbeddedOptions {
+    let is_set = |name| std::env::var_os(name).is_some_and(|value| value == "1");
+    if is_set("BRAID_UNSAFE_NO_SYNC") {
+        tracing::warn!("BRAID_UNSAFE_NO_SYNC=1: commits are not synced and will be lost");
+        options.sync = false;
+    }
+    if is_set("BRAID_UNSAFE_NO_VALIDATION") {
+        tracing::warn!("BRAID_UNSAFE_NO_VALIDATION=1: nothing is serializable");
+        options.validate = false;
+    }
+    options
+}
+
 impl EmbeddedStore {
     /// Opens the database in `folder`, or creates one if the folder is empty or missing.
     ///
-    /// Setting `BRAID_UNSAFE_NO_SYNC=1` in the environment switches syncing off, for the test that
-    /// has to see commits get lost. `BRAID_UNSAFE_NO_VALIDATION=1` switches the validation of reads
-    /// off, for the test that has to see an anomaly.
+    /// A build with the feature `unsafe-switches` reads two variables of the environment.
+    /// `BRAID_UNSAFE_NO_SYNC=1` switches syncing off, for the test that must see lost commits.
+    /// `BRAID_UNSAFE_NO_VALIDATION=1` switches the validation of reads off, for the test that must
+    /// see an anomaly.
     pub fn open(
         folder: impl AsRef<Path>,
-        mut options: EmbeddedOptions,
+        options: EmbeddedOptions,
     ) -> std::result::Result<EmbeddedStore, OpenError> {
-        let is_set = |name| std::env::var_os(name).is_some_and(|value| value == "1");
-        if is_set("BRAID_UNSAFE_NO_SYNC") {
-            tracing::warn!("BRAID_UNSAFE_NO_SYNC=1: commits are not synced and will be lost");
-            options.sync = false;
-        }
-        if is_set("BRAID_UNSAFE_NO_VALIDATION") {
-            tracing::warn!("BRAID_UNSAFE_NO_VALIDATION=1: nothing is serializable");
-            options.validate = false;
-        }
+        #[cfg(feature = "unsafe-switches")]
+        let options = switched(options);
         let folder = Folder::take(folder.as_ref())?;
         let files = Arc::new(Files::open(folder, &options)?);
         // Everything below the first free number is used up, whether or not it was given out.

@@ -3,7 +3,7 @@
 use crate::{OpenError, TlsFiles};
 use std::time::Duration;
 
-/// Where a database lies: the members of PD that were named, the prefix of its keys, and how to
+/// Where a database is: the members of PD that were named, the prefix of its keys, and how to
 /// get there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TikvAddress {

@@ -1,8 +1,10 @@
 //! The version of the format, written under the prefix: a database of another version is refused,
-//! and so is a prefix under which something else lies.
+//! and so is a prefix that other data uses.
 
-use crate::{OpenError, cursor::TikvCursor, keys::Prefix, meeting::Meeting, snapshot::Ground};
-use braid_kv::{CommitOutcome, Database, Error, Result, Span, TxnOptions};
+use crate::{
+    OpenError, cluster::Cluster, keyspace::Keyspace, locks::LockResolver, read::TikvCursor,
+};
+use braid_kv::{CommitOutcome, Database, Error, Result, TxnOptions};
 use std::sync::Arc;
 
 /// The version of the format that this code reads and writes.
@@ -11,10 +13,10 @@ const NAME: &str = "braid-kv";
 /// Where the version is written.
 pub(crate) const KEY: &[u8] = b"format";
 
-/// Checks the version, or writes it if the database is new. `meta` is the store that lies under
-/// the prefix for such things.
+/// Checks the version, or writes it if the database is new. `meta` is the store for
+/// the keyspace of such things.
 pub(crate) async fn check(
-    data: &Arc<Ground>,
+    cluster: &Arc<Cluster>,
     meta: &Database,
     prefix: &str,
 ) -> Result<(), OpenError> {
@@ -30,7 +32,7 @@ pub(crate) async fn check(
             };
         }
         // At the same snapshot: another gateway may be making the database just now.
-        if !is_empty(data, txn.snapshot().await?.0).await? {
+        if !is_empty(cluster, &Keyspace::data(prefix), txn.snapshot().await?.0).await? {
             return Err(OpenError::Foreign { prefix: prefix.to_owned() });
         }
         txn.put_new(statement, KEY, ours.clone())?;
@@ -44,16 +46,8 @@ pub(crate) async fn check(
     }
 }
 
-async fn is_empty(data: &Arc<Ground>, ts: u64) -> Result<bool> {
-    let meeting = Meeting::new(&data.cluster, ts, 0);
-    let all = data.prefix.all();
-    let mut cursor = TikvCursor::new(data.clone(), all, ts, false, true, meeting);
+async fn is_empty(cluster: &Arc<Cluster>, data: &Keyspace, ts: u64) -> Result<bool> {
+    let resolver = LockResolver::new(cluster, ts, 0);
+    let mut cursor = TikvCursor::of_store_keys(cluster, data.all(), true, resolver);
     Ok(cursor.read(1, usize::MAX).await?.is_empty())
-}
-
-impl Prefix {
-    /// Everything under the prefix of the data.
-    fn all(&self) -> Span {
-        Span::prefix(self.key(&[]))
-    }
 }

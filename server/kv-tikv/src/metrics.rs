@@ -2,7 +2,7 @@
 //! repeated, how many regions they went to, commits by kind, waits for timestamps, what became of
 //! old versions.
 
-use crate::tso::millis;
+use crate::cluster::millis;
 use braid_kv::{COUNT_BOUNDS, Histogram, StoreMetric, StoreValue, TIME_BOUNDS};
 use braid_tikv_proto::errorpb;
 use parking_lot::RwLock;
@@ -17,7 +17,7 @@ use std::{
 
 /// Why a request to a store was repeated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Cause {
+pub(crate) enum RetryCause {
     /// The region is led by another store.
     NotLeader,
     /// The region was split, merged or moved, or is not there.
@@ -39,54 +39,54 @@ pub(crate) enum Cause {
     Other,
 }
 
-impl Cause {
-    const ALL: [Cause; 11] = [
-        Cause::NotLeader,
-        Cause::Epoch,
-        Cause::Busy,
-        Cause::NotSynced,
-        Cause::DiskFull,
-        Cause::OtherStore,
-        Cause::Undetermined,
-        Cause::Locked,
-        Cause::Transport,
-        Cause::Timeout,
-        Cause::Other,
+impl RetryCause {
+    const ALL: [RetryCause; 11] = [
+        RetryCause::NotLeader,
+        RetryCause::Epoch,
+        RetryCause::Busy,
+        RetryCause::NotSynced,
+        RetryCause::DiskFull,
+        RetryCause::OtherStore,
+        RetryCause::Undetermined,
+        RetryCause::Locked,
+        RetryCause::Transport,
+        RetryCause::Timeout,
+        RetryCause::Other,
     ];
 
     fn as_str(self) -> &'static str {
         match self {
-            Cause::NotLeader => "not_leader",
-            Cause::Epoch => "epoch",
-            Cause::Busy => "busy",
-            Cause::NotSynced => "not_synced",
-            Cause::DiskFull => "disk_full",
-            Cause::OtherStore => "other_store",
-            Cause::Undetermined => "undetermined",
-            Cause::Locked => "locked",
-            Cause::Transport => "transport",
-            Cause::Timeout => "timeout",
-            Cause::Other => "other",
+            RetryCause::NotLeader => "not_leader",
+            RetryCause::Epoch => "epoch",
+            RetryCause::Busy => "busy",
+            RetryCause::NotSynced => "not_synced",
+            RetryCause::DiskFull => "disk_full",
+            RetryCause::OtherStore => "other_store",
+            RetryCause::Undetermined => "undetermined",
+            RetryCause::Locked => "locked",
+            RetryCause::Transport => "transport",
+            RetryCause::Timeout => "timeout",
+            RetryCause::Other => "other",
         }
     }
 
     /// That of a region error.
-    pub fn of(error: &errorpb::Error) -> Cause {
+    pub fn of(error: &errorpb::Error) -> RetryCause {
         if error.not_leader.is_some() {
-            return Cause::NotLeader;
+            return RetryCause::NotLeader;
         }
         let moved = error.epoch_not_match.is_some()
             || error.region_not_found.is_some()
             || error.key_not_in_region.is_some()
             || error.stale_command.is_some();
         match error {
-            _ if moved => Cause::Epoch,
-            error if error.server_is_busy.is_some() => Cause::Busy,
-            error if error.max_timestamp_not_synced.is_some() => Cause::NotSynced,
-            error if error.disk_full.is_some() => Cause::DiskFull,
-            error if error.store_not_match.is_some() => Cause::OtherStore,
-            error if error.undetermined_result.is_some() => Cause::Undetermined,
-            _ => Cause::Other,
+            _ if moved => RetryCause::Epoch,
+            error if error.server_is_busy.is_some() => RetryCause::Busy,
+            error if error.max_timestamp_not_synced.is_some() => RetryCause::NotSynced,
+            error if error.disk_full.is_some() => RetryCause::DiskFull,
+            error if error.store_not_match.is_some() => RetryCause::OtherStore,
+            error if error.undetermined_result.is_some() => RetryCause::Undetermined,
+            _ => RetryCause::Other,
         }
     }
 }
@@ -112,12 +112,12 @@ impl CommitKind {
 
 /// One kind of request.
 #[derive(Default)]
-pub(crate) struct OfRpc {
+pub(crate) struct RpcMetrics {
     sent: AtomicU64,
     nanos: Histogram,
 }
 
-impl OfRpc {
+impl RpcMetrics {
     pub fn count(&self) {
         self.sent.fetch_add(1, Relaxed);
     }
@@ -131,8 +131,8 @@ impl OfRpc {
 /// The live numbers.
 pub(crate) struct Metrics {
     /// By the name of the request; entered when it is first sent.
-    rpcs: RwLock<BTreeMap<&'static str, Arc<OfRpc>>>,
-    retries: [AtomicU64; Cause::ALL.len()],
+    rpcs: RwLock<BTreeMap<&'static str, Arc<RpcMetrics>>>,
+    retries: [AtomicU64; RetryCause::ALL.len()],
     commits: [AtomicU64; CommitKind::ALL.len()],
     regions: Histogram,
     safe_point: AtomicU64,
@@ -154,14 +154,14 @@ impl Default for Metrics {
 
 impl Metrics {
     /// The numbers of one kind of request.
-    pub fn rpc(&self, name: &'static str) -> Arc<OfRpc> {
+    pub fn rpc(&self, name: &'static str) -> Arc<RpcMetrics> {
         if let Some(known) = self.rpcs.read().get(name) {
             return known.clone();
         }
         self.rpcs.write().entry(name).or_default().clone()
     }
 
-    pub fn retry(&self, reason: Cause) {
+    pub fn retry(&self, reason: RetryCause) {
         self.retries[reason as usize].fetch_add(1, Relaxed);
     }
 
@@ -170,7 +170,7 @@ impl Metrics {
         self.commits[kind as usize].fetch_add(1, Relaxed);
     }
 
-    /// Requests for so many regions were sent side by side.
+    /// Requests for `count` regions were sent side by side.
     pub fn regions(&self, count: usize) {
         self.regions.observe(count as u64);
     }
@@ -200,7 +200,7 @@ impl Metrics {
             let help = "Time from each request to its answer, or to giving up, by kind.";
             metric("braid_tikv_request_seconds", help, Some(("rpc", *name)), value)
         }));
-        all.extend(Cause::ALL.iter().map(|reason| {
+        all.extend(RetryCause::ALL.iter().map(|reason| {
             let value = StoreValue::Counter(self.retries[*reason as usize].load(Relaxed));
             let help = "Requests to stores that had to be repeated, by reason.";
             metric("braid_tikv_retries_total", help, Some(("reason", reason.as_str())), value)
@@ -242,7 +242,7 @@ mod tests {
 
     #[test]
     fn every_reason_and_kind_has_its_place() {
-        for (place, reason) in Cause::ALL.iter().enumerate() {
+        for (place, reason) in RetryCause::ALL.iter().enumerate() {
             assert_eq!(*reason as usize, place);
         }
         for (place, (kind, _)) in CommitKind::ALL.iter().enumerate() {
@@ -255,7 +255,7 @@ mod tests {
         let metrics = Metrics::default();
         metrics.rpc("kv_get").count();
         metrics.rpc("kv_get").count();
-        metrics.retry(Cause::Busy);
+        metrics.retry(RetryCause::Busy);
         let read = metrics.read();
         let find = |name: &str, value: &str| {
             let found =

@@ -2,25 +2,22 @@
 
 use crate::{
     OpenError, TikvAddress, TikvOptions,
-    cluster::Cluster,
-    commit::{self, Committing, proofs_of, prove},
-    dial::Dialer,
+    cluster::{Cluster, Dialer, LOGICAL_BITS, probe},
+    commit::{self, CommitContext, proofs_of, prove},
     format,
     gc::Collector,
-    heartbeat,
-    keys::Prefix,
-    locals::{Local, Start},
-    locks::{CLEARING, Locking, Wish},
-    meeting::OldestPushed,
-    probe,
-    snapshot::{Ground, TikvSnapshot},
-    tso::LOGICAL_BITS,
+    keyspace::Keyspace,
+    locks::{
+        LockManager, LockOptions, OldestPushed, RELEASE_WAIT, TransactionStart, TransactionState,
+        heartbeat,
+    },
+    read::{ReadContext, TikvSnapshot},
 };
 use braid_kv::{
-    Answer, COUNT_BOUNDS, CommitOutcome, CommitRequest, Conflict, Database, DatabaseOptions,
-    DeadlockEdge, Error, Garbage, Histogram, Key, LockGrant, LockInfo, LockRequest, LockTarget,
-    LockWait, ReadSegment, Result, RetryReason, Snapshot, Store, StoreClock, StoreMetric,
-    StoreMetrics, StoreValue, TIME_BOUNDS, TxnId, Value,
+    Answer, COUNT_BOUNDS, CommitOutcome, CommitRequest, Conflict, Database, DatabaseOptions, Error,
+    Garbage, Histogram, Key, LockGrant, LockInfo, LockRequest, LockTarget, LockWait, ReadSegment,
+    Result, RetryReason, Snapshot, Store, StoreClock, StoreMetric, StoreMetrics, StoreValue,
+    TIME_BOUNDS, TxnId, Value,
 };
 use std::{
     collections::BTreeMap,
@@ -32,14 +29,14 @@ use std::{
 };
 use tokio::{runtime::Handle, sync::oneshot};
 
-/// Locks that are to stay through a retry are waited for so long.
-const LOCK_AGAIN: Duration = Duration::from_secs(1);
-/// Opening is tried for so long.
-const OPEN_PATIENCE: Duration = Duration::from_secs(5);
+/// Time limit for taking locks again that are kept through a retry.
+const RELOCK_WAIT: Duration = Duration::from_secs(1);
+/// How long opening is retried.
+const OPEN_RETRY: Duration = Duration::from_secs(5);
 
 /// The kv contract over a TiKV cluster. See the crate's documentation.
 pub struct TikvStore {
-    parts: Parts,
+    parts: StoreParts,
     /// Of the data; what belongs to the store itself is written once.
     collector: Option<Collector>,
     runtime: Handle,
@@ -48,50 +45,60 @@ pub struct TikvStore {
 
 /// What tasks take along.
 #[derive(Clone)]
-struct Parts {
-    ground: Arc<Ground>,
-    locking: Locking,
-    outcomes: Arc<Outcomes>,
+struct StoreParts {
+    context: Arc<ReadContext>,
+    lock_manager: LockManager,
+    outcomes: Arc<OutcomeCounters>,
 }
 
 #[derive(Default)]
-struct Outcomes {
+struct OutcomeCounters {
     commits: AtomicU64,
     conflicts: AtomicU64,
 }
 
+/// The options after the environment's `BRAID_UNSAFE_*` switches.
+#[cfg(feature = "unsafe-switches")]
+fn switched(mut options: TikvOptions) -> TikvOptions {
+    if std::env::var_os("BRAID_UNSAFE_NO_VALIDATION").is_some_and(|value| value == "1") {
+        tracing::warn!("BRAID_UNSAFE_NO_VALIDATION=1: nothing is serializable");
+        options.validate = false;
+    }
+    options
+}
+
 impl TikvStore {
-    /// Opens a database, or creates it if nothing lies under its prefix. A cluster that does not
-    /// answer is an error after a few seconds: whoever wants it tries again.
+    /// Opens a database, or creates it if its keyspace is empty. A cluster that does not
+    /// answer is an error after a few seconds; the caller may try again.
     ///
-    /// Setting `BRAID_UNSAFE_NO_VALIDATION=1` in the environment switches the validation of reads
-    /// off, for the test that has to see an anomaly.
+    /// A build with the feature `unsafe-switches` obeys `BRAID_UNSAFE_NO_VALIDATION=1` in the
+    /// environment: reads are not validated, for the test that must see an anomaly.
     pub async fn open(
         address: &TikvAddress,
-        mut options: TikvOptions,
+        options: TikvOptions,
     ) -> std::result::Result<TikvStore, OpenError> {
-        if std::env::var_os("BRAID_UNSAFE_NO_VALIDATION").is_some_and(|value| value == "1") {
-            tracing::warn!("BRAID_UNSAFE_NO_VALIDATION=1: nothing is serializable");
-            options.validate = false;
-        }
+        #[cfg(feature = "unsafe-switches")]
+        let options = switched(options);
         let dialer = Dialer::new(address.tls.as_ref())?;
         // A cluster that does not answer is reported soon, so that it can be tried again.
-        let hasty =
-            TikvOptions { retry_for: options.retry_for.min(OPEN_PATIENCE), ..options.clone() };
+        let hasty = TikvOptions { retry_for: options.retry_for.min(OPEN_RETRY), ..options.clone() };
         TikvStore::check(address, dialer.clone(), hasty).await?;
         let cluster = Arc::new(Cluster::new(address.pd.clone(), dialer, options));
         cluster.pd.check().await?;
-        let mut store = TikvStore::over(&cluster, Prefix::data(&address.prefix));
-        let locals = &store.parts.locking.locals;
-        tokio::spawn(heartbeat::run(Arc::downgrade(&cluster), Arc::downgrade(locals)));
-        tokio::spawn(probe::run(Arc::downgrade(&cluster), Prefix::meta(&address.prefix)));
-        let prefix = Prefix::data(&address.prefix);
-        let collector = Collector::start(&cluster, locals, prefix, address.gc_life_time).await;
+        let mut store = TikvStore::over(&cluster, Keyspace::data(&address.prefix));
+        let registry = &store.parts.lock_manager.registry;
+        tokio::spawn(heartbeat::run(Arc::downgrade(&cluster), Arc::downgrade(registry)));
+        tokio::spawn(probe::run(
+            Arc::downgrade(&cluster),
+            Keyspace::meta(&address.prefix).key(format::KEY),
+        ));
+        let keyspace = Keyspace::data(&address.prefix);
+        let collector = Collector::start(&cluster, registry, keyspace, address.gc_life_time).await;
         store.collector = Some(collector);
         Ok(store)
     }
 
-    /// Whether the cluster and what lies under the prefix can be used.
+    /// Whether the cluster and the data of the keyspace can be used.
     async fn check(
         address: &TikvAddress,
         dialer: Dialer,
@@ -99,18 +106,17 @@ impl TikvStore {
     ) -> std::result::Result<(), OpenError> {
         let cluster = Arc::new(Cluster::new(address.pd.clone(), dialer, options));
         cluster.pd.check().await?;
-        let data = TikvStore::over(&cluster, Prefix::data(&address.prefix));
-        let meta = TikvStore::over(&cluster, Prefix::meta(&address.prefix));
+        let meta = TikvStore::over(&cluster, Keyspace::meta(&address.prefix));
         let meta = Database::new(Arc::new(meta), DatabaseOptions::default());
-        format::check(&data.parts.ground, &meta, &address.prefix).await
+        format::check(&cluster, &meta, &address.prefix).await
     }
 
     /// A store for the keys under a prefix.
-    fn over(cluster: &Arc<Cluster>, prefix: Prefix) -> TikvStore {
-        let ground = Arc::new(Ground::new(cluster.clone(), prefix));
-        let (locals, counters) = (Arc::default(), Arc::default());
-        let locking = Locking { cluster: cluster.clone(), locals, counters };
-        let parts = Parts { ground, locking, outcomes: Arc::default() };
+    fn over(cluster: &Arc<Cluster>, keyspace: Keyspace) -> TikvStore {
+        let context = Arc::new(ReadContext::new(cluster.clone(), keyspace));
+        let (registry, counters) = (Arc::default(), Arc::default());
+        let lock_manager = LockManager { cluster: cluster.clone(), registry, counters };
+        let parts = StoreParts { context, lock_manager, outcomes: Arc::default() };
         let (runtime, closed) = (Handle::current(), AtomicBool::new(false));
         TikvStore { parts, collector: None, runtime, closed }
     }
@@ -123,79 +129,58 @@ impl TikvStore {
     }
 }
 
-impl Parts {
+impl StoreParts {
     fn cluster(&self) -> &Arc<Cluster> {
-        &self.ground.cluster
+        &self.context.cluster
     }
 
-    fn strip(&self, key: &[u8]) -> Key {
-        self.ground.prefix.strip(key).to_vec()
-    }
-
-    /// Errors name keys as the contract knows them.
-    fn strip_error(&self, error: Error) -> Error {
-        match error {
-            Error::LockTimeout { key } => Error::LockTimeout { key: self.strip(&key) },
-            Error::LockNotAvailable { key } => Error::LockNotAvailable { key: self.strip(&key) },
-            Error::Retry(mut conflict) => {
-                conflict.key = conflict.key.map(|key| self.strip(&key));
-                Error::Retry(conflict)
-            }
-            Error::Deadlock { cycle } => {
-                let strip = |edge: &DeadlockEdge| DeadlockEdge {
-                    key: self.strip(&edge.key),
-                    ..edge.clone()
-                };
-                Error::Deadlock { cycle: cycle.iter().map(strip).collect() }
-            }
-            error => error,
-        }
+    fn keyspace(&self) -> &Keyspace {
+        &self.context.keyspace
     }
 
     async fn lock_keys(
         self,
-        local: Arc<Local>,
+        transaction: Arc<TransactionState>,
         request: LockRequest,
         since: Arc<dyn Snapshot>,
         until: Option<Instant>,
-        given_up: Arc<AtomicBool>,
+        cancelled: Arc<AtomicBool>,
     ) -> Result<LockGrant> {
         let keys = match &request.target {
             LockTarget::Keys(keys) => keys,
             LockTarget::Spans(spans) => {
                 let n = spans.len();
                 let spans = spans.iter().map(|span| (span.clone(), since.clone()));
-                local.state.lock().spans.extend(spans);
+                transaction.locks.lock().spans.extend(spans);
                 let (granted, changed) = (vec![true; n], vec![false; n]);
                 return Ok(LockGrant { granted, changed, values: Vec::new(), newest: since });
             }
         };
         let snapshot = TikvSnapshot::of(&since)?;
-        let start = local.start(self.cluster(), Some(snapshot)).await?;
+        let start = transaction.start(self.cluster(), Some(snapshot)).await?;
         let for_update_ts = snapshot.ts.max(start.ts);
-        let mut full: Vec<Key> = keys.iter().map(|key| self.ground.prefix.key(key)).collect();
-        full.sort_unstable();
-        full.dedup();
-        let wish = Wish { wait: request.wait, until, for_update_ts, given_up };
-        let held = self.locking.take(&local, start, full.clone(), &wish).await;
-        if local.ended.load(Relaxed) {
+        let mut sorted = keys.clone();
+        sorted.sort_unstable();
+        sorted.dedup();
+        let options = LockOptions { wait: request.wait, until, for_update_ts, cancelled };
+        let held = self.lock_manager.take(&transaction, start, sorted.clone(), &options).await;
+        if transaction.ended.load(Relaxed) {
             // Ended while this was under way; who ended it may have come too early to see these.
-            self.locking.give_back(&local, start, full).await;
+            self.lock_manager.release(&transaction, start, sorted).await;
             return Err(Error::Finished);
         }
         let held = held?;
-        let changed = self.changed_since(&local, &held, &since).await?;
+        let changed = self.changed_since(&transaction, &held, &since).await?;
         let newest = held.values().map(|held| held.for_update_ts).max().unwrap_or(0);
         let newest = match newest > snapshot.ts {
-            true => Arc::new(TikvSnapshot::new(self.ground.clone(), newest)) as Arc<dyn Snapshot>,
+            true => Arc::new(TikvSnapshot::new(self.context.clone(), newest)) as Arc<dyn Snapshot>,
             false => since.clone(),
         };
-        let full = |key: &Key| self.ground.prefix.key(key);
         let values = keys.iter().filter(|_| request.values);
-        let value = |key| held.get(&full(key)).and_then(|held| held.value.clone());
+        let value = |key| held.get(key).and_then(|held| held.value.clone());
         Ok(LockGrant {
-            granted: keys.iter().map(|key| held.contains_key(&full(key))).collect(),
-            changed: keys.iter().map(|key| changed.contains_key(&full(key))).collect(),
+            granted: keys.iter().map(|key| held.contains_key(key)).collect(),
+            changed: keys.iter().map(|key| changed.contains_key(key)).collect(),
             values: values.map(value).collect(),
             newest,
         })
@@ -204,24 +189,23 @@ impl Parts {
     /// Those of the locked keys whose value is another than the snapshot shows.
     async fn changed_since(
         &self,
-        local: &Local,
-        held: &BTreeMap<Key, crate::locals::Held>,
+        transaction: &TransactionState,
+        held: &BTreeMap<Key, crate::locks::HeldLock>,
         since: &Arc<dyn Snapshot>,
     ) -> Result<BTreeMap<Key, ()>> {
         let snapshot = TikvSnapshot::of(since)?;
         let newer = held.iter().filter(|(_, held)| held.for_update_ts > snapshot.ts);
         let (keys, now): (Vec<Key>, Vec<Option<Value>>) =
-            newer.map(|(key, held)| (self.strip(key), held.value.clone())).unzip();
+            newer.map(|(key, held)| (key.clone(), held.value.clone())).unzip();
         if keys.is_empty() {
             return Ok(BTreeMap::new());
         }
-        let before = snapshot.multi_get(&keys).await?;
+        let before = snapshot.read_many(&keys).await?;
         let mut changed = BTreeMap::new();
         for ((key, before), now) in keys.into_iter().zip(before).zip(now) {
-            let key = self.ground.prefix.key(&key);
             if before != now {
                 changed.insert(key, ());
-            } else if let Some(held) = local.state.lock().held.get_mut(&key) {
+            } else if let Some(held) = transaction.locks.lock().held.get_mut(&key) {
                 held.unchanged_since = held.unchanged_since.min(snapshot.ts);
             }
         }
@@ -231,118 +215,113 @@ impl Parts {
     async fn commit(self, request: CommitRequest) -> Result<CommitOutcome> {
         let txn = request.txn;
         let kept = request.keep_locks.then(|| self.locks_to_keep(&request));
-        let (ground, locking) = (self.ground.clone(), self.locking.clone());
-        let local = locking.locals.get_or_enter(txn);
-        let outcome = commit::commit(Committing { ground, locking, local }, request).await;
-        self.locking.locals.remove(txn);
+        let (context, lock_manager) = (self.context.clone(), self.lock_manager.clone());
+        let transaction = lock_manager.registry.get_or_enter(txn);
+        let outcome =
+            commit::commit(CommitContext { reads: context, lock_manager, transaction }, request)
+                .await;
+        self.lock_manager.registry.remove(txn);
         if let (Some(keys), Ok(CommitOutcome::Retry(_))) = (kept, &outcome) {
-            self.lock_again(txn, keys).await;
+            self.relock(txn, keys).await;
         }
         match &outcome {
             Ok(CommitOutcome::Committed(_)) => self.outcomes.commits.fetch_add(1, Relaxed),
             Ok(CommitOutcome::Retry(_)) => self.outcomes.conflicts.fetch_add(1, Relaxed),
             Ok(CommitOutcome::Unknown) | Err(_) => 0,
         };
-        let strip = |mut conflict: Conflict| {
-            conflict.key = conflict.key.map(|key| self.strip(&key));
-            conflict
-        };
         match outcome {
-            Ok(CommitOutcome::Retry(conflict)) => Ok(CommitOutcome::Retry(strip(conflict))),
-            Err(Error::Retry(conflict)) => Ok(CommitOutcome::Retry(strip(*conflict))),
+            Err(Error::Retry(conflict)) => Ok(CommitOutcome::Retry(*conflict)),
             Err(Error::SnapshotTooOld) => {
                 Ok(CommitOutcome::Retry(Conflict::new(RetryReason::TooOld, None)))
             }
-            Ok(outcome) => Ok(outcome),
-            Err(error) => Err(self.strip_error(error)),
+            outcome => outcome,
         }
     }
 
     /// What the transaction has locked, and what it wants to write.
     fn locks_to_keep(&self, request: &CommitRequest) -> Vec<Key> {
-        let local = self.locking.locals.get_or_enter(request.txn);
-        let mut keys: Vec<Key> = local.state.lock().held.keys().cloned().collect();
-        keys.extend(request.writes.iter().map(|(key, _)| self.ground.prefix.key(key)));
+        let transaction = self.lock_manager.registry.get_or_enter(request.txn);
+        let mut keys: Vec<Key> = transaction.locks.lock().held.keys().cloned().collect();
+        keys.extend(request.writes.iter().map(|(key, _)| key.to_vec()));
         keys.sort_unstable();
         keys.dedup();
         keys
     }
 
     /// A prewritten key cannot become a pessimistic lock again: the locks that are to stay are
-    /// taken anew, under a new timestamp. What cannot be had soon is left.
-    async fn lock_again(&self, txn: TxnId, keys: Vec<Key>) {
-        let local = self.locking.locals.get_or_enter(txn);
-        let Ok(start) = local.start(self.cluster(), None).await else { return };
-        let until = Some(Instant::now() + LOCK_AGAIN);
+    /// taken again, under a new timestamp. Locks that are not free soon are left.
+    async fn relock(&self, txn: TxnId, keys: Vec<Key>) {
+        let transaction = self.lock_manager.registry.get_or_enter(txn);
+        let Ok(start) = transaction.start(self.cluster(), None).await else { return };
+        let until = Some(Instant::now() + RELOCK_WAIT);
         let (wait, for_update_ts) = (LockWait::Block, start.ts);
-        let wish = Wish { wait, until, for_update_ts, given_up: Arc::default() };
-        if let Err(error) = self.locking.take(&local, start, keys, &wish).await {
+        let options = LockOptions { wait, until, for_update_ts, cancelled: Arc::default() };
+        if let Err(error) = self.lock_manager.take(&transaction, start, keys, &options).await {
             tracing::debug!(%error, "locks do not stay through a retry");
         }
     }
 
     /// Proves that all locks have been held since they were granted.
-    async fn prove_locks(self, local: Arc<Local>) -> Result<Option<Conflict>> {
+    async fn prove_locks(self, transaction: Arc<TransactionState>) -> Result<Option<Conflict>> {
         let (start, locks) = {
-            let state = local.state.lock();
+            let state = transaction.locks.lock();
             let locks = state.held.iter().map(|(key, held)| (key.clone(), held.for_update_ts));
             (state.start, locks.collect::<Vec<_>>())
         };
-        let lost = |key: Option<&Key>| {
-            let key = key.map(|key| self.strip(key));
-            Ok(Some(Conflict::new(RetryReason::LockLost, key)))
-        };
-        let Some(start) = start.filter(|_| !local.has_lost()) else {
-            return if local.has_lost() { lost(None) } else { Ok(None) };
+        let lost = |key: Option<Key>| Ok(Some(Conflict::new(RetryReason::LockLost, key)));
+        let Some(start) = start.filter(|_| !transaction.has_lost()) else {
+            return if transaction.has_lost() { lost(None) } else { Ok(None) };
         };
         let keys: Vec<Key> = locks.iter().map(|(key, _)| key.clone()).collect();
-        let found = self.locking.find_lost(&local, start, locks).await;
-        if local.ended.load(Relaxed) {
+        let found = self.lock_manager.find_lost_lock(&transaction, start, locks).await;
+        if transaction.ended.load(Relaxed) {
             // Ended while this was under way; who ended it may have come too early to see these.
-            self.locking.give_back(&local, start, keys).await;
+            self.lock_manager.release(&transaction, start, keys).await;
             return Err(Error::Finished);
         }
         match found? {
-            Some(key) => lost(Some(&key)),
+            Some(key) => lost(Some(key)),
             None => Ok(None),
         }
     }
 
     /// Gives the locks back, in a task; the answer is there when they are gone, or after
-    /// [`CLEARING`].
+    /// [`RELEASE_WAIT`].
     fn release(&self, txn: TxnId) -> Answer<'static, ()> {
-        let Some(local) = self.locking.locals.remove(txn) else { return Answer::ready(()) };
-        let work = self.cluster().spawn(self.clone().give_back_all(local));
+        let Some(transaction) = self.lock_manager.registry.remove(txn) else {
+            return Answer::ready(());
+        };
+        let work = self.cluster().spawn(self.clone().release_all(transaction));
         Answer::wait(async move {
-            let _ = tokio::time::timeout(CLEARING, work).await;
+            let _ = tokio::time::timeout(RELEASE_WAIT, work).await;
         })
     }
 
-    async fn give_back_all(self, local: Arc<Local>) {
-        let (start, keys): (Option<Start>, Vec<Key>) = {
-            let state = local.state.lock();
+    async fn release_all(self, transaction: Arc<TransactionState>) {
+        let (start, keys): (Option<TransactionStart>, Vec<Key>) = {
+            let state = transaction.locks.lock();
             (state.start, state.held.keys().chain(&state.asked).cloned().collect())
         };
         if let Some(start) = start.filter(|_| !keys.is_empty()) {
             let mut keys = keys;
             keys.sort_unstable();
             keys.dedup();
-            self.locking.give_back(&local, start, keys).await;
+            self.lock_manager.release(&transaction, start, keys).await;
         }
     }
 }
 
 /// A commit's outcome on its way. If nobody waits for it any more, the locks that a retry has kept
 /// go: here if the outcome is there already, in the task that commits if it comes later.
-struct Awaited {
-    parts: Parts,
+struct PendingCommit {
+    parts: StoreParts,
     runtime: Handle,
     /// The transaction, if it keeps its locks.
     kept: Option<TxnId>,
     outcome: oneshot::Receiver<Result<CommitOutcome>>,
 }
 
-impl Awaited {
+impl PendingCommit {
     async fn outcome(mut self) -> Result<CommitOutcome> {
         let outcome = (&mut self.outcome).await.unwrap_or(Ok(CommitOutcome::Unknown));
         self.kept = None;
@@ -350,7 +329,7 @@ impl Awaited {
     }
 }
 
-impl Drop for Awaited {
+impl Drop for PendingCommit {
     fn drop(&mut self) {
         let Some(txn) = self.kept else { return };
         self.outcome.close();
@@ -375,12 +354,12 @@ impl Store for TikvStore {
         Answer::wait(async {
             self.check_running()?;
             let ts = self.parts.cluster().tso.now().await?;
-            Ok(Arc::new(TikvSnapshot::new(self.parts.ground.clone(), ts)) as Arc<dyn Snapshot>)
+            Ok(Arc::new(TikvSnapshot::new(self.parts.context.clone(), ts)) as Arc<dyn Snapshot>)
         })
     }
 
     fn newest(&self) -> Option<Arc<dyn Snapshot>> {
-        Some(Arc::new(TikvSnapshot::newest(self.parts.ground.clone())))
+        Some(Arc::new(TikvSnapshot::newest(self.parts.context.clone())))
     }
 
     fn lock<'a>(
@@ -393,16 +372,17 @@ impl Store for TikvStore {
         Answer::wait(async move {
             self.check_running()?;
             let parts = self.parts.clone();
-            let given_up = GiveUpOnDrop(Arc::default());
+            let cancelled = GiveUpOnDrop(Arc::default());
             let until = timeout.map(|timeout| Instant::now() + timeout);
-            let (request, since) = (request.clone(), since.clone());
+            let (request, since) = (parts.keyspace().lock_request(request), since.clone());
             // Entered before the task runs, so that the transaction's end does not miss it.
-            let local = parts.locking.locals.get_or_enter(txn);
-            let work = parts.clone().lock_keys(local, request, since, until, given_up.0.clone());
-            // A request that was sent is seen to its end, so that no lock is left behind.
+            let transaction = parts.lock_manager.registry.get_or_enter(txn);
+            let work =
+                parts.clone().lock_keys(transaction, request, since, until, cancelled.0.clone());
+            // A request that was sent is completed, so that no lock remains.
             let done = parts.cluster().spawn(work).await;
             let stopped = |_| Error::Stopped("a task of the store has failed".into());
-            done.map_err(stopped)?.map_err(|error| parts.strip_error(error))
+            done.map_err(stopped)?.map_err(|error| parts.keyspace().contract_error(error))
         })
     }
 
@@ -415,12 +395,13 @@ impl Store for TikvStore {
             if !self.parts.cluster().options.validate {
                 return Ok(None);
             }
-            let proofs = proofs_of(reads, |_, _| false)?;
+            let keyspace = self.parts.keyspace();
+            let proofs = proofs_of(&keyspace.reads(reads), |_, _| false)?;
             let (ts, pushed) = (TikvSnapshot::of(to)?.ts, OldestPushed::default());
-            let found = prove(&self.parts.ground, &proofs, ts, 0, &pushed).await;
+            let found = prove(&self.parts.context, &proofs, ts, 0, &pushed).await;
             match found {
                 Err(Error::SnapshotTooOld) => Ok(Some(Conflict::new(RetryReason::TooOld, None))),
-                found => found,
+                found => Ok(found?.map(|conflict| keyspace.contract_conflict(conflict))),
             }
         })
     }
@@ -434,9 +415,14 @@ impl Store for TikvStore {
         let (reply, outcome) = oneshot::channel();
         let kept = request.keep_locks.then_some(request.txn);
         let (parts, runtime) = (self.parts.clone(), self.runtime.clone());
-        let awaited = Awaited { parts: parts.clone(), runtime, kept, outcome };
+        let awaited = PendingCommit { parts: parts.clone(), runtime, kept, outcome };
         self.parts.cluster().spawn(async move {
+            let request = parts.keyspace().commit_request(request);
             let outcome = parts.clone().commit(request).await;
+            let keyspace = parts.keyspace();
+            let outcome = outcome
+                .map(|outcome| keyspace.contract_outcome(outcome))
+                .map_err(|error| keyspace.contract_error(error));
             if let (Err(Ok(CommitOutcome::Retry(_))), Some(txn)) = (reply.send(outcome), kept) {
                 drop(parts.release(txn));
             }
@@ -450,25 +436,31 @@ impl Store for TikvStore {
     }
 
     fn prove_locks(&self, txn: TxnId) -> Option<Answer<'_, Result<Option<Conflict>>>> {
-        let local = self.parts.locking.locals.get(txn)?;
+        let transaction = self.parts.lock_manager.registry.get(txn)?;
         let (parts, _runtime) = (self.parts.clone(), self.runtime.enter());
-        // A request that was sent is seen to its end, so that no lock is left behind.
-        let work = self.parts.cluster().spawn(parts.prove_locks(local));
+        // A request that was sent is completed, so that no lock remains.
+        let work = self.parts.cluster().spawn(parts.prove_locks(transaction));
         let stopped = |_| Error::Stopped("a task of the store has failed".into());
-        Some(Answer::wait(async move { work.await.map_err(stopped)? }))
+        Some(Answer::wait(async move {
+            let keyspace = self.parts.keyspace();
+            match work.await.map_err(stopped)? {
+                Ok(lost) => Ok(lost.map(|conflict| keyspace.contract_conflict(conflict))),
+                Err(error) => Err(keyspace.contract_error(error)),
+            }
+        }))
     }
 
     fn has_lost_locks(&self, txn: TxnId) -> bool {
-        self.parts.locking.locals.get(txn).is_some_and(|local| local.has_lost())
+        self.parts.lock_manager.registry.get(txn).is_some_and(|transaction| transaction.has_lost())
     }
 
     fn locks(&self) -> Vec<LockInfo> {
-        self.parts.locking.locals.list(|key| self.parts.strip(key))
+        self.parts.lock_manager.registry.list(|key| self.parts.keyspace().contract_key(key))
     }
 
     fn metrics(&self) -> StoreMetrics {
-        let counters = &self.parts.locking.counters;
-        let (held, waiters) = self.parts.locking.locals.sizes();
+        let counters = &self.parts.lock_manager.counters;
+        let (held, waiters) = self.parts.lock_manager.registry.sizes();
         StoreMetrics {
             commits: self.parts.outcomes.commits.load(Relaxed),
             conflicts: self.parts.outcomes.conflicts.load(Relaxed),
@@ -515,7 +507,7 @@ impl Store for TikvStore {
             self.closed.store(true, Relaxed);
             let cluster = self.parts.cluster();
             cluster.finish_tasks().await;
-            cluster.floor.close(cluster).await;
+            cluster.snapshots.close(cluster).await;
             Ok(())
         })
     }

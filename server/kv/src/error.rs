@@ -65,7 +65,7 @@ pub struct Conflict {
     /// A key that changed, or the start of the span, where it is known.
     pub key: Option<Key>,
     /// The caller's tag of the read that changed (see [`crate::Record::Always`]): below
-    /// SERIALIZABLE it tells which constraint is violated. 0 is none.
+    /// SERIALIZABLE it names the violated constraint. 0 is none.
     pub tag: u32,
 }
 

@@ -3,7 +3,7 @@
 use crate::{Answer, Result, Span, Timestamp};
 use std::time::Duration;
 
-/// The removal of what nobody can see any more. Of all gateways of a store one sees to it; where
+/// The removal of what nobody can read any more. One gateway of a store does it; where
 /// two do for a moment, no harm is done.
 pub trait Garbage: Send + Sync {
     /// How long to rest between two rounds.

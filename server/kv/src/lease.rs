@@ -8,7 +8,7 @@
 //! ```
 //!
 //! A gateway that was paused for longer than its lease comes back with a commit whose C, which the
-//! store's clock gives, lies behind the end: it fails, whatever the gateway believes.
+//! store's clock gives, is after the end: it fails, whatever the gateway believes.
 
 use crate::Timestamp;
 use std::{sync::Arc, time::Duration};
@@ -34,7 +34,7 @@ impl StoreClock {
 }
 
 /// A commit under it takes place before a point of time or not at all. The store keeps it until
-/// the outcome is decided, whoever learns of it.
+/// the outcome is decided, no matter who learns of it.
 pub trait CommitFence: Send + Sync + 'static {
     /// The commit's timestamp has to be below this one. It may move on while the commit is under
     /// way.
@@ -43,7 +43,7 @@ pub trait CommitFence: Send + Sync + 'static {
 
 /// Says when a commit need not prove that the schema is unchanged.
 pub trait SchemaLease: Send + Sync + 'static {
-    /// No schema change takes effect between `since` and the commit, if that lies below the fence.
+    /// No schema change takes effect between `since` and the commit, if that is below the fence.
     /// `None` if that cannot be promised.
     fn enter(&self, since: Timestamp) -> Option<Arc<dyn CommitFence>>;
 }

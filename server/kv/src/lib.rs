@@ -45,53 +45,36 @@
 //!
 //! This crate knows no SQL and no store.
 
-mod arrivals;
-mod batch;
-mod buffer;
 mod database;
-mod entry_filter;
 mod error;
 mod garbage;
-mod histogram;
+mod keys;
 mod lease;
-mod local;
 mod metrics;
 mod options;
-mod reads;
-mod scanner;
-mod session_locks;
-mod shape;
-mod sharded;
-mod span;
-mod span_map;
+mod session;
 mod store;
-mod store_metric;
 mod transaction;
-mod waits;
 
-pub use batch::{BatchBuilder, ScanBatch};
 pub use database::{Database, DatabaseOptions};
-pub use entry_filter::{EntryFilter, Matching};
 pub use error::{Conflict, DeadlockEdge, Error, Result, RetryReason};
 pub use garbage::Garbage;
-pub use histogram::{BOUNDS_MAX, COUNT_BOUNDS, Histogram, HistogramValues, TIME_BOUNDS};
+pub use keys::{
+    BatchBuilder, EntryFilter, Key, KeyShape, Matching, ScanBatch, Span, SpanMap, SpanSet, Value,
+    key_after, prefix_end,
+};
 pub use lease::{CommitFence, SchemaLease, StoreClock};
-pub use local::LocalKeyspace;
-pub use metrics::KvMetrics;
+pub use metrics::{
+    BOUNDS_MAX, COUNT_BOUNDS, Histogram, HistogramValues, KvMetrics, Sharded, StatementWaits,
+    StoreMetric, StoreValue, TIME_BOUNDS,
+};
 pub use options::{
     Isolation, LockRequest, LockStrength, LockTarget, LockWait, Record, Seq, Timestamp, TxnId,
     TxnOptions,
 };
-pub use scanner::{ScanRequest, Scanner};
-pub use session_locks::{SessionLock, SessionLocks};
-pub use shape::KeyShape;
-pub use sharded::Sharded;
-pub use span::{Key, Span, SpanSet, Value, key_after, prefix_end};
-pub use span_map::SpanMap;
+pub use session::{LocalKeyspace, SessionLock, SessionLocks};
 pub use store::{
     Answer, Check, CommitObserver, CommitOutcome, CommitRequest, Cursor, LockGrant, LockInfo,
     NewKey, ReadSegment, Snapshot, Store, StoreMetrics, Write,
 };
-pub use store_metric::{StoreMetric, StoreValue};
-pub use transaction::{LockResult, SavepointId, SharedSnapshot, Transaction};
-pub use waits::StatementWaits;
+pub use transaction::{LockResult, SavepointId, ScanRequest, Scanner, SharedSnapshot, Transaction};

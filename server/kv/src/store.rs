@@ -9,7 +9,7 @@ use crate::{
     Matching, Result, ScanBatch, Seq, SessionLocks, Span, SpanSet, StoreClock, StoreMetric,
     Timestamp, TxnId, Value,
 };
-use crate::{garbage::Garbage, shape::ShapedCursor};
+use crate::{garbage::Garbage, keys::ShapedCursor};
 use futures_util::future::BoxFuture;
 use std::{
     any::Any,
@@ -77,6 +77,9 @@ pub trait Snapshot: Send + Sync + 'static {
     ) -> Box<dyn Cursor> {
         Box::new(ShapedCursor::new(self.scan(span, reverse, keys_only), shape))
     }
+
+    /// Announces that transactions which begin later may read at this snapshot.
+    fn share(&self) {}
 
     /// The concrete type, for the store that made it.
     fn as_any(&self) -> &dyn Any;

@@ -14,7 +14,7 @@ use braid_types::array::ArrayOfArrays;
 use braid_types::cast::CastEnv;
 use braid_types::{Datum, Error, Result, SqlState, SqlType, work};
 
-use crate::expr::{CallExpr, CastExpr, Expr, QuantifiedExpr};
+use crate::tree::expr::{CallExpr, CastExpr, Expr, QuantifiedExpr};
 
 /// Arguments of so many bytes keep a function busy for long enough to be a burden on others.
 const LARGE_BYTES: usize = 256 << 10;
@@ -163,6 +163,41 @@ fn eval_call(call: &CallExpr, row: &[Datum], cx: &EvalContext<'_>) -> Result<Dat
 
 /// Calls a function that does not wait on arguments that are evaluated.
 pub fn call_with(call: &CallExpr, args: &[Datum], env: &dyn Environment) -> Result<Datum> {
+    if call.spread {
+        return call_spread(call, args, env);
+    }
+    call_plain(call, args, &call.types, env)
+}
+
+/// Calls with the elements of the last argument, an array, as the last arguments.
+///
+/// The call is NULL for a NULL array; only `format` takes it for an empty one.
+fn call_spread(call: &CallExpr, args: &[Datum], env: &dyn Environment) -> Result<Datum> {
+    let (Some((last, first)), Some((last_type, first_types))) =
+        (args.split_last(), call.types.split_last())
+    else {
+        return Err(Error::internal("VARIADIC without an argument"));
+    };
+    let items = match last {
+        Datum::Array(array) => array.items.as_slice(),
+        Datum::Null if call.function.name == "format" => &[],
+        Datum::Null => return Ok(Datum::Null),
+        _ => return Err(Error::internal("VARIADIC of a value that is no array")),
+    };
+    let element = last_type.element().cloned().unwrap_or(SqlType::Unknown);
+    let mut all = first.to_vec();
+    all.extend_from_slice(items);
+    let mut types = first_types.to_vec();
+    types.resize(all.len(), element);
+    call_plain(call, &all, &types, env)
+}
+
+fn call_plain(
+    call: &CallExpr,
+    args: &[Datum],
+    types: &[SqlType],
+    env: &dyn Environment,
+) -> Result<Datum> {
     if call.function.strict && args.iter().any(Datum::is_null) {
         return Ok(Datum::Null);
     }
@@ -170,7 +205,7 @@ pub fn call_with(call: &CallExpr, args: &[Datum], env: &dyn Environment) -> Resu
         Eval::Pure(function) => {
             let bytes = args.iter().map(shallow_bytes).sum();
             work::spend_bytes(bytes)?;
-            let call = Call { env, types: &call.types, returns: &call.returns, args };
+            let call = Call { env, types, returns: &call.returns, args };
             if bytes < LARGE_BYTES { function(&call) } else { work::aside(|| function(&call)) }
         }
         Eval::Special(_) => Err(Error::internal("a waiting function reached the plain evaluator")),

@@ -13,9 +13,11 @@ use std::sync::Arc;
 
 use braid_types::SqlType;
 
-use crate::expr::{Expr, Slot, SubqueryKind};
-use crate::node::{AggregateCall, FrameBound, FunctionCall, JoinMethod, Node, OnConflict, SortKey};
-use crate::row_lock::LockRows;
+use crate::tree::expr::{Expr, Slot, SubqueryKind};
+use crate::tree::node::{
+    AggregateCall, FrameBound, FunctionCall, JoinMethod, Node, OnConflict, SortKey,
+};
+use crate::tree::row_lock::LockRows;
 
 /// What crosses the border into one (sub)plan.
 #[derive(Default)]

@@ -12,36 +12,30 @@
 //! Rules that must always hold: a rule never changes the rows of a query; an expression that can
 //! fail is never evaluated on more rows than SQL allows (CASE and COALESCE stay lazy).
 
-mod access;
 mod bind;
-mod cascades;
 pub mod eval;
 pub mod explain;
-mod expr;
 mod identify;
+mod implies;
 mod layout;
 mod memo;
-mod node;
 mod planned;
 mod range_delete;
-mod row_change;
-mod row_lock;
 mod rules;
 mod sharing;
-mod subscript;
-mod visit;
+mod tree;
 
 pub use bind::{
     TypeNames, bind_assignment_cast, bind_default, bind_index_exprs, bind_scalar, bind_table_expr,
     built_in_type, column_name, more_dimensions_of, sql_type_of, time_modifier_of,
 };
-pub use cascades::{CascadeEffect, CascadeStep, CascadeTable, Cascades};
-pub use expr::{
-    CallExpr, CaseExpr, CastExpr, CompareOp, Expr, QuantifiedExpr, Slot, SubqueryExpr, SubqueryKind,
-};
 pub use identify::{identify, identify_expr};
 pub use memo::Memo;
-pub use node::*;
 pub use planned::{OutputColumn, PlanContext, PlannedStatement, StatementKind, plan};
 pub use range_delete::{RangeDelete, Refusal, range_delete};
-pub use subscript::{Place, SubscriptExpr};
+pub use tree::cascades::{CascadeEffect, CascadeStep, CascadeTable, Cascades};
+pub use tree::expr::{
+    CallExpr, CaseExpr, CastExpr, CompareOp, Expr, QuantifiedExpr, Slot, SubqueryExpr, SubqueryKind,
+};
+pub use tree::node::*;
+pub use tree::subscript::{Place, SubscriptExpr};

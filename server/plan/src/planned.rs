@@ -8,11 +8,11 @@ use braid_catalog::{Catalog, Id, SearchPath};
 use braid_sql::ast::{Explain, LockStrength, Statement};
 use braid_types::{Error, Result, SqlState, SqlType};
 
-use crate::access::Bound;
-use crate::bind::{Binder, TypeNames};
+use crate::bind::{Binder, TypeNames, bind_statement};
 use crate::explain::ExplainOptions;
-use crate::expr::Expr;
-use crate::node::{Node, Scan, Values};
+use crate::tree::access::Bound;
+use crate::tree::expr::Expr;
+use crate::tree::node::{Node, Scan, Values};
 use crate::{layout, rules};
 
 /// What planning needs to know.
@@ -40,7 +40,7 @@ impl<'a> PlanContext<'a> {
     /// The types of the parameters, with the labels that their enums have now.
     pub(crate) fn known_params(&self) -> Vec<SqlType> {
         let mut types = self.param_types.to_vec();
-        types.iter_mut().for_each(|ty| self.catalog.refresh_type(ty));
+        types.iter_mut().for_each(|ty| self.catalog.enums().refresh(ty));
         types
     }
 }
@@ -54,7 +54,7 @@ pub struct OutputColumn {
     pub ty: SqlType,
     /// The table it comes from, 0 if it is an expression.
     pub table_oid: Id,
-    /// The column's number there, 0 if it is an expression.
+    /// The column's number there, 0 if it is an expression or the table's whole row.
     pub column_number: u16,
 }
 
@@ -135,7 +135,7 @@ fn plan_here(statement: &Statement, cx: &PlanContext<'_>) -> Result<PlannedState
     }
     let started = Instant::now();
     let mut binder = Binder::new(cx);
-    let bound = binder.bind_statement(statement)?;
+    let bound = bind_statement(&mut binder, statement)?;
     let mut root = rules::optimize(bound.root, &mut binder);
     layout::assign_positions(&mut root);
     let (params, tables) = binder.finish()?;

@@ -19,8 +19,8 @@ use std::sync::Arc;
 use braid_catalog::{Catalog, ForeignKey, ForeignKeyAction, Id, Index, IndexNumber, Table};
 use braid_sql::quote_ident;
 
-use crate::node::{Bound, Node, Scan};
-use crate::row_change::Delete;
+use crate::tree::node::{Bound, Node, Scan};
+use crate::tree::row_change::Delete;
 
 /// A schema that allows range deletes.
 #[derive(Debug)]
@@ -72,14 +72,14 @@ fn constraint(key: &ForeignKey, table: &Table) -> String {
 }
 
 fn walk(catalog: &Catalog, table: &Arc<Table>) -> Result<RangeDelete, Refusal> {
-    let all = catalog.interleaved_below(table);
+    let all = catalog.interleaving().below(table);
     let owners = std::iter::once(table).chain(all.iter().map(|(table, _)| table));
     for owner in owners {
         // Keys rarely pass; only then all tables are looked through.
         let moving = match (&owner.moving, owner.primary.passing.is_empty()) {
             (Some(_), _) => Some(owner),
             (None, true) => None,
-            (None, false) => catalog.moving_below(owner.id),
+            (None, false) => catalog.interleaving().moving_below(owner.id),
         };
         if let Some(moving) = moving {
             return Err(Refusal::of("moving", quote_ident(&moving.name)));

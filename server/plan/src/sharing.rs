@@ -2,12 +2,13 @@
 //!
 //! A statement whose literals have become parameters has the same names and types. What planning
 //! literals does besides is here: casts of them are carried out, their errors included, and long
-//! lists become sets. Nothing else looks at a literal: not the estimates, not the bounds.
+//! lists become sets. Literals may also imply the predicate of a partial index
+//! (`Scan::wants_literals`). Nothing else looks at a literal: not the estimates, not the bounds.
 
-use crate::expr::Expr;
-use crate::node::Node;
 use crate::planned::PlannedStatement;
-use crate::row_lock::Recheck;
+use crate::tree::expr::Expr;
+use crate::tree::node::Node;
+use crate::tree::row_lock::Recheck;
 
 /// A list of more literals than this becomes a set.
 const LIST_MAX: usize = 3;
@@ -26,7 +27,11 @@ impl PlannedStatement {
 fn collect(node: &Node, casts: &mut Vec<Expr>) -> bool {
     let mut is_good = match node {
         Node::Scan(scan) => {
-            scan.filter.iter().all(|e| !has_long_list(e) && (scan.rows <= ROWS_MAX || !has_cast(e)))
+            !scan.wants_literals
+                && scan
+                    .filter
+                    .iter()
+                    .all(|e| !has_long_list(e) && (scan.rows <= ROWS_MAX || !has_cast(e)))
         }
         Node::LockRows(lock) => !lock.recheck.iter().flat_map(Recheck::exprs).any(has_long_list),
         Node::Update(_) => true,

@@ -10,7 +10,7 @@
 
 use std::io;
 
-use braid_types::{Error, FormatSettings, Row, SqlType};
+use braid_types::{Error, FormatSettings, Row, SqlState, SqlType};
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 
@@ -23,7 +23,7 @@ pub struct ResultColumn {
     pub ty: SqlType,
     /// The table that it comes from, 0 if none.
     pub table_oid: u32,
-    /// Its number in that table, 0 if none.
+    /// Its number in that table, 0 if none or if it is the table's whole row.
     pub column_number: i16,
 }
 
@@ -32,6 +32,27 @@ impl ResultColumn {
     pub fn computed(name: impl Into<String>, ty: SqlType) -> ResultColumn {
         ResultColumn { name: name.into(), ty, table_oid: 0, column_number: 0 }
     }
+
+    /// The number of its type as clients see it. A table's whole row has the table's row type;
+    /// a column that is still unknown is text.
+    pub fn type_oid(&self) -> u32 {
+        match &self.ty {
+            SqlType::Unknown => SqlType::Text.oid(),
+            SqlType::Record(_) if self.table_oid != 0 && self.column_number == 0 => {
+                braid_builtins::row_type(self.table_oid)
+            }
+            ty => ty.oid(),
+        }
+    }
+}
+
+/// What Describe and Close are about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target<'a> {
+    /// A prepared statement.
+    Statement(&'a str),
+    /// A portal.
+    Portal(&'a str),
 }
 
 /// The formats asked for: none means text, one holds for all, else one a column.
@@ -177,4 +198,14 @@ pub trait Client: Send {
     fn flush(&mut self) -> BoxFuture<'_, io::Result<()>>;
     /// The next message of a COPY FROM STDIN; an error ends the connection.
     fn receive_copy(&mut self) -> BoxFuture<'_, Result<CopyInput, Error>>;
+}
+
+/// The cause of an error that ends the connection: its client is gone.
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+#[error("the client is gone")]
+pub struct ConnectionLost;
+
+/// 08006: the client is gone.
+pub(crate) fn connection_lost(error: &std::io::Error) -> Error {
+    Error::new(SqlState::ConnectionFailure, error.to_string()).caused_by(ConnectionLost)
 }

@@ -3,18 +3,17 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
-use braid_catalog::{Id, SessionInfo, Token};
-use braid_exec::Cancel;
+use braid_catalog::Id;
+use braid_cluster::Token;
+use braid_exec::{AdvisoryLocks, Cancel};
+use braid_system_views::SessionInfo;
 use braid_types::work::Statement;
 use braid_types::{Error, Result, SqlState};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use crate::clock::now_micros;
-use crate::compute::{self, Pool};
-use crate::group::Queue;
 use crate::options::SessionOptions;
-use crate::shared::Shared;
 
 /// What a session does now.
 #[derive(Clone, Debug, Default)]
@@ -28,6 +27,22 @@ pub(crate) struct Activity {
     pub application_name: String,
 }
 
+/// What other sessions ask of a session while it lives.
+pub(crate) trait SessionView: Send + Sync {
+    /// The role that logged in, if the session's transaction has this commit token now.
+    fn role_with_token(&self, token: Token) -> Option<Id>;
+
+    /// Its advisory locks.
+    fn advisory(&self) -> &AdvisoryLocks;
+}
+
+/// The statements that run beside a session.
+pub(crate) trait QueuedStatements: Send + Sync {
+    /// Stops what runs, with this error, and drops what has not started. False if nothing was
+    /// left to stop.
+    fn stop(&self, error: &Error) -> bool;
+}
+
 /// A session's place in the registry.
 pub(crate) struct SessionEntry {
     pub pid: i32,
@@ -38,9 +53,9 @@ pub(crate) struct SessionEntry {
     pub started: i64,
     pub cancel: Arc<Cancel>,
     pub activity: Mutex<Activity>,
-    shared: OnceLock<Weak<Shared>>,
+    view: OnceLock<Weak<dyn SessionView>>,
     /// Statements that run beside the session.
-    pub queue: Arc<Queue>,
+    queue: Arc<dyn QueuedStatements>,
     running: AtomicBool,
     ending: AtomicBool,
     /// What the client is told at the end, unless an administrator has ended the session.
@@ -48,13 +63,24 @@ pub(crate) struct SessionEntry {
     end: Notify,
 }
 
+/// The cause of an error that ends the session: somebody has asked for it.
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+#[error("the session was asked to end")]
+pub struct SessionEnded;
+
 /// 57P01: the session has to end.
 pub(crate) fn ended() -> Error {
-    Error::new(SqlState::AdminShutdown, "terminating connection due to administrator command")
+    let message = "terminating connection due to administrator command";
+    Error::new(SqlState::AdminShutdown, message).caused_by(SessionEnded)
 }
 
 impl SessionEntry {
-    pub(crate) fn new(pid: i32, secret: i32, options: &SessionOptions) -> SessionEntry {
+    pub(crate) fn new(
+        pid: i32,
+        secret: i32,
+        options: &SessionOptions,
+        queue: Arc<dyn QueuedStatements>,
+    ) -> SessionEntry {
         SessionEntry {
             pid,
             secret,
@@ -64,8 +90,8 @@ impl SessionEntry {
             started: now_micros(),
             cancel: Arc::default(),
             activity: Mutex::new(Activity { state: "idle", ..Activity::default() }),
-            shared: OnceLock::new(),
-            queue: Arc::default(),
+            view: OnceLock::new(),
+            queue,
             running: AtomicBool::new(false),
             ending: AtomicBool::new(false),
             end_reason: Mutex::default(),
@@ -73,29 +99,30 @@ impl SessionEntry {
         }
     }
 
-    /// Lets others see the session's settings.
-    pub(crate) fn attach(&self, shared: &Arc<Shared>) {
+    /// Lets other sessions ask this one.
+    pub(crate) fn attach(&self, view: Weak<dyn SessionView>) {
         // A session is made once.
-        self.shared.set(Arc::downgrade(shared)).ok();
+        self.view.set(view).ok();
     }
 
-    /// What its statements reach, while it lives.
-    pub(crate) fn shared(&self) -> Option<Arc<Shared>> {
-        self.shared.get()?.upgrade()
+    /// The session as others see it, while it lives.
+    pub(crate) fn view(&self) -> Option<Arc<dyn SessionView>> {
+        self.view.get()?.upgrade()
     }
 
     /// The role that logged in, if the session's transaction has this commit token now.
     pub(crate) fn role_with_token(&self, token: Token) -> Option<Id> {
-        let shared = self.shared()?;
-        let has_it = shared.state.lock().settings.commit_token() == Some(token);
-        has_it.then_some(shared.role)
+        self.view()?.role_with_token(token)
     }
 
-    /// A statement begins: from now on it can be cancelled.
-    pub(crate) fn begin_statement(&self, query: &Arc<str>, now: i64) {
+    /// A statement begins: from now on it can be cancelled. How long its transaction has waited
+    /// for it, in microseconds, if one was open.
+    pub(crate) fn begin_statement(&self, query: &Arc<str>, now: i64) -> Option<i64> {
         self.cancel.reset();
         self.running.store(true, Ordering::Release);
         let mut activity = self.activity.lock();
+        let was_open = activity.state.starts_with("idle in transaction");
+        let since = activity.state_change.filter(|_| was_open);
         activity.state = "active";
         // Others run the same text: its reference count is passed between cores at each change.
         if !Arc::ptr_eq(&activity.query, query) {
@@ -103,6 +130,7 @@ impl SessionEntry {
         }
         activity.query_start = Some(now);
         activity.state_change = Some(now);
+        since.map(|since| now - since)
     }
 
     /// No statement runs any more.
@@ -191,37 +219,5 @@ impl Statement for SessionEntry {
 
     fn give(&self, bytes: usize) {
         self.cancel.give(bytes);
-    }
-}
-
-/// Ends a session from outside, while it works.
-#[derive(Clone)]
-pub struct Ender {
-    entry: Arc<SessionEntry>,
-    compute: Arc<Pool>,
-}
-
-impl Ender {
-    pub(crate) fn new(entry: Arc<SessionEntry>, compute: Arc<Pool>) -> Ender {
-        Ender { entry, compute }
-    }
-
-    /// Stops the running statement and ends the session.
-    pub fn end(&self) {
-        self.entry.terminate();
-    }
-
-    /// Does all the work of the session. It may compute for long without keeping other sessions
-    /// waiting; the session ends when its client is `gone` meanwhile.
-    pub async fn attend<T: Send + 'static>(
-        &self,
-        work: impl Future<Output = T> + Send + 'static,
-        gone: impl Future<Output = ()> + Send,
-    ) -> T {
-        let gone = async {
-            gone.await;
-            self.end();
-        };
-        compute::run(&self.compute, self.entry.clone(), Box::pin(work), gone).await
     }
 }

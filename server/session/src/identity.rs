@@ -46,11 +46,11 @@ fn allowed<'c>(wanted: &str, user: &Role, catalog: &'c Catalog) -> Result<Option
     if wanted == "none" {
         return Ok(None);
     }
-    let role = catalog.role_by_name(wanted).ok_or_else(|| {
+    let role = catalog.names().role(wanted).ok_or_else(|| {
         let message = format!("role \"{wanted}\" does not exist");
         Error::new(SqlState::InvalidParameterValue, message)
     })?;
-    if !catalog.acts_as(user.id, role.id) {
+    if !catalog.privileges().acts_as(user.id, role.id) {
         let message = format!("permission denied to set role \"{wanted}\"");
         return Err(Error::new(SqlState::InsufficientPrivilege, message));
     }

@@ -1,77 +1,65 @@
 //! One connection's life: transactions, prepared statements, portals, settings.
 //!
 //! ```text
-//! wire ── simple ─┐                       ┌─ plan, exec     queries and DML
-//!         parse   ├─► Session ─ run_portal├─ exec::ddl      definitions
-//!         bind …  │     │                 └─ dispatch, copy the rest
-//!         sync ───┘     └─ transaction: None, Active, Failed; one kv transaction at most
+//! wire ─► protocol ─► statement::runner ─► statement::execute ─► plan, exec queries and changes
+//!         simple        prepare, bind,     statement::commands ─► ddl        definitions, settings
+//!         extended      catalog, execute,      │
+//!         copy          deliver                ▼
+//!         cursors                          retry ─► transaction ─► parts      kv
 //!
-//! Server: the database, the catalog, cached plans, limits, every session by number
+//! parts    settings, statistics, compute, the hub of notify, the queue of groups
+//! Engine   the store, the catalog, cached plans, every session by number; made by `server`
 //! ```
 //!
-//! What is here: the state of a transaction, who may connect, what `SET` means, when a statement
-//! is run again, what a statement is allowed to wait for. What is not: sockets and bytes of the
-//! protocol (`wire` implements [`Client`]), names and plans (`plan`), rows (`exec`).
+//! Files import in this direction only. [`Session`] has the methods that a connection calls; every
+//! step is a function of the module that owns it.
+//!
+//! What is here: the state of a transaction, what `SET` means, when a statement is run again, what
+//! a statement may wait for. What is not: who may connect and background jobs (`server`), sockets
+//! and bytes of the protocol (`wire` implements [`Client`]), plans (`plan`), rows (`exec`).
 //!
 //! Rules that must always hold:
 //! - a statement is run again only while nothing of it has left;
 //! - a command tag leaves after the commit that it speaks of;
 //! - an error in a block leaves nothing but ROLLBACK, COMMIT and ROLLBACK TO SAVEPOINT;
+//! - only `transaction::machine` changes the state of a block;
 //! - a session's kv transaction ends with it;
-//! - who computes for long does it on a thread of its own (`compute`).
+//! - a statement that computes for long does it on a thread of its own (`compute`).
 
-mod auth;
-mod check_table;
 mod client;
 mod clock;
-mod commit_token;
 mod compute;
-mod copy;
-mod cursor;
-mod deadline;
-mod deferred;
-mod dispatch;
+mod engine;
 mod entry;
-mod environment;
-mod errors;
-mod explain;
-mod extended;
-mod garbage;
-mod gateways;
-mod group;
+mod groups;
 mod identity;
-mod left_over;
-mod lock_table;
-mod metrics;
+mod maintenance;
+mod notices;
 mod notify;
 mod options;
-mod plan_cache;
-mod planning;
-mod portal;
-mod prepared;
-mod put_off;
-mod replay;
-mod run;
-mod savepoints;
-mod server;
-mod server_metrics;
+mod protocol;
+mod registry;
+mod retry;
 mod session;
 pub mod settings;
 mod shared;
-mod show;
-mod simple;
-mod skeleton;
-mod snapshots;
-mod temporary;
-mod text;
+mod statement;
+mod statistics;
+mod terminator;
+
 mod transaction;
 
-pub use auth::{ScramExchange, hash_password};
-pub use check_table::Checked;
-pub use client::{Client, CopyInput, Formats, Notice, ResultColumn, Severity};
-pub use entry::Ender;
-pub use metrics::{Metric, MetricKind};
+pub use client::{
+    Client, ConnectionLost, CopyInput, Formats, Notice, ResultColumn, Severity, Target,
+};
+pub use clock::now_micros;
+pub use engine::{Counters, Engine, EngineParts, ShownLimits};
+pub use entry::SessionEnded;
+pub use maintenance::{check_table, finish_taken_over};
+pub use notify::NotificationCounts;
 pub use options::SessionOptions;
-pub use server::{Authentication, Permit, Server, ServerOptions};
-pub use session::{IdleLimit, Session, Status};
-pub use text::utf8;
+pub use protocol::text::utf8;
+pub use registry::SessionRegistry;
+pub use retry::reason::RetryCounters;
+pub use session::{BackendKey, IdleLimit, Login, Session, Status};
+pub use terminator::SessionTerminator;

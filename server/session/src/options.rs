@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 
 use braid_types::{Error, Result, SqlState};
 
-use crate::settings::Settings;
+use crate::settings::check_value;
 
 /// Names that are not variables.
 const RESERVED: &[&str] = &["user", "database", "options", "replication"];
@@ -60,7 +60,7 @@ impl SessionOptions {
         let database = given("database").filter(|name| !name.is_empty()).unwrap_or(user);
         let mut settings = BTreeMap::new();
         let mut put = |name: &str, value: &str| -> Result<()> {
-            let value = Settings::check(name, &[value.to_owned()])?;
+            let value = check_value(name, &[value.to_owned()])?;
             settings.insert(name.to_ascii_lowercase(), value);
             Ok(())
         };

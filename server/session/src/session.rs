@@ -1,31 +1,37 @@
 //! A session: its parts, its beginning and end, and what a connection asks of it between
 //! messages.
 
-use std::sync::Arc;
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use braid_catalog::{Database, Role, SearchPath, SequenceValues};
+use braid_catalog::{Catalog, Database, Id, ROOT, Role, SearchPath, SequenceValues};
 use braid_exec::AdvisoryLocks;
 use braid_types::{Error, Result, SqlState};
 use parking_lot::Mutex;
+use ring::rand::{SecureRandom, SystemRandom};
 use rustc_hash::FxHashMap;
 use tokio::time::Instant;
 
-use crate::client::{Client, Notice, Severity};
-use crate::entry::{Ender, SessionEntry};
-use crate::group::GroupState;
-use crate::identity::may_start_with;
+use crate::client::Client;
+use crate::engine::Engine;
+use crate::entry::{SessionEntry, SessionView};
+use crate::groups::{GroupState, Queue};
+use crate::identity::{check_start, may_start_with};
+use crate::notices::Notices;
 use crate::notify::Inbox;
 use crate::options::SessionOptions;
-use crate::plan_cache::PlanKey;
-use crate::portal::Portal;
-use crate::prepared::Prepared;
-use crate::replay::Replay;
-use crate::server::{Permit, Server};
-use crate::settings::{Active, Settings, is_identity, settings};
-use crate::shared::{Modes, Shared, State};
-use crate::temporary::Temporary;
-use crate::transaction::{Block, BlockState, Open};
+use crate::retry::steps::Replay;
+use crate::settings::{Active, Settings, check_value, is_identity, settings};
+use crate::shared::{Shared, State, default_modes};
+use crate::statement::plans::cache::PlanKey;
+use crate::statement::portal::Portal;
+use crate::statement::prepared::Prepared;
+use crate::terminator::SessionTerminator;
+use crate::transaction::machine::{Block, BlockMachine};
+use crate::transaction::state::{BlockState, Open};
+use crate::transaction::temporary::Temporary;
 
 /// The state of a session as ReadyForQuery tells it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +55,15 @@ impl Status {
     }
 }
 
+/// What a cancel request has to know.
+#[derive(Clone, Copy, Debug)]
+pub struct BackendKey {
+    /// The session's number.
+    pub pid: i32,
+    /// What only its client knows.
+    pub secret: i32,
+}
+
 /// How long a session may wait for its client, and what it is then told.
 #[derive(Debug)]
 pub struct IdleLimit {
@@ -70,10 +85,10 @@ pub(crate) struct Derived {
 
 /// One client's session.
 pub struct Session {
-    pub(crate) server: Arc<Server>,
+    pub(crate) engine: Arc<Engine>,
     pub(crate) shared: Arc<Shared>,
     pub(crate) database: u32,
-    pub(crate) block: Block,
+    pub(crate) block: BlockMachine,
     pub(crate) block_state: BlockState,
     pub(crate) open: Option<Open>,
     /// Several statements of one simple query run as one transaction.
@@ -86,74 +101,82 @@ pub struct Session {
     pub(crate) portals: FxHashMap<String, Portal>,
     pub(crate) replay: Replay,
     pub(crate) group: GroupState,
-    pub(crate) notices: Vec<Notice>,
+    pub(crate) notices: Notices,
     pub(crate) temporary: Temporary,
+    /// Rows that the running statement has given or changed, once it ends.
+    pub(crate) rows_noted: u64,
+    /// The role that the session acts as, by its name.
+    pub(crate) user_noted: Option<(Arc<str>, Id)>,
     derived: Derived,
     reported: Vec<String>,
     reported_changes: u64,
-    _permit: Permit,
+    /// The place among `max_connections`, given back with the session.
+    _place: Box<dyn Any + Send + Sync>,
 }
 
-/// The settings that clients are told of.
-fn reported_names() -> impl Iterator<Item = &'static str> {
-    settings().iter().filter(|setting| setting.report).map(|setting| setting.name)
+/// Whose session it is, and where.
+#[derive(Clone, Copy)]
+pub struct Login<'c> {
+    /// The catalog that the others are part of.
+    pub catalog: &'c Catalog,
+    /// Who has proved who it is.
+    pub role: &'c Role,
+    /// Where its names are looked up.
+    pub database: &'c Database,
 }
 
-/// The settings that a session of a role in a database begins with, the strongest first: those of
-/// the role there, those of the role, those of the database.
-fn defaults_of<'d>(role: &'d Role, database: &'d Database) -> Vec<(&'d String, &'d String)> {
-    let of = |id| {
-        let settings = database.settings.iter().filter(move |setting| setting.role == id);
-        settings.map(|setting| (&setting.name, &setting.value))
-    };
-    let own = role.settings.iter().map(|(name, value)| (name, value));
-    of(role.id).chain(own).chain(of(braid_catalog::PUBLIC)).collect()
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.group.abort();
+        self.shared.count_end();
+        self.temporary.forget(&self.engine.catalog);
+        self.shared.advisory.end_session();
+        self.engine.hub.leave(&self.shared.inbox);
+        self.engine.sessions.remove(self.shared.entry.pid);
+    }
 }
 
 impl Session {
-    pub(crate) fn new(
-        server: Arc<Server>,
-        permit: Permit,
-        entry: Arc<SessionEntry>,
-        options: SessionOptions,
-        role: &Role,
-        database: &Database,
-    ) -> Session {
-        let mut start = options.settings;
-        let defaults = defaults_of(role, database);
-        let own = defaults.into_iter().filter(|(name, _)| may_start_with(name, role).is_ok());
-        for (name, value) in own.filter(|(name, _)| !is_identity(&name.to_ascii_lowercase())) {
-            // A default that is no longer valid must not keep its user out.
-            if let Ok(value) = Settings::check(name, std::slice::from_ref(value)) {
-                start.entry(name.to_ascii_lowercase()).or_insert(value);
-            }
-        }
-        start.insert("session_authorization".to_owned(), role.name.clone());
-        let superuser = if role.superuser { "on" } else { "off" };
-        start.entry("is_superuser".to_owned()).or_insert_with(|| superuser.to_owned());
-        let settings = Settings::new(start);
-        let modes = default_modes(settings.active());
-        let state =
-            State { settings, modes, prepared: Vec::new(), cursors: Vec::new(), round_trips: 0 };
-        let group = GroupState::new(entry.queue.clone());
+    /// Begins a session. 22023, 42501 or 42704 for a setting or a role that the options ask for and
+    /// the user may not have.
+    pub fn open(
+        engine: &Arc<Engine>,
+        mut options: SessionOptions,
+        login: Login<'_>,
+        place: Box<dyn Any + Send + Sync>,
+    ) -> Result<Session> {
+        let Login { catalog, role, database } = login;
+        check_start(&mut options.settings, role, catalog)?;
+        let mut secret = [0u8; 4];
+        SystemRandom::new()
+            .fill(&mut secret)
+            .map_err(|_| Error::internal("could not generate random bytes"))?;
+        let queue: Arc<Queue> = Arc::default();
+        let (pid, secret) = (engine.sessions.next_pid(), i32::from_be_bytes(secret));
+        let entry = Arc::new(SessionEntry::new(pid, secret, &options, queue.clone()));
+        engine.sessions.add(&entry);
+        let state = initial_state(options.settings, &login);
+        let group = GroupState::new(queue);
         let shared = Arc::new(Shared {
-            server: server.clone(),
+            engine: engine.clone(),
             inbox: Inbox::new(entry.clone(), database.id),
             entry,
+            database: database.id,
             role: role.id,
             superuser: role.superuser,
             state: Mutex::new(state),
             sequences: Mutex::new(SequenceValues::default()),
-            advisory: AdvisoryLocks::new(server.kv.clone()),
+            advisory: AdvisoryLocks::new(engine.kv.clone()),
             exports: Mutex::default(),
         });
-        shared.entry.attach(&shared);
+        let view: Weak<dyn SessionView> = Arc::downgrade(&(shared.clone() as Arc<dyn SessionView>));
+        shared.entry.attach(view);
         let derived = derive(&shared, database.id, &database.name);
         let mut session = Session {
-            server,
+            engine: engine.clone(),
             shared,
             database: database.id,
-            block: Block::None,
+            block: BlockMachine::default(),
             block_state: BlockState::default(),
             open: None,
             in_simple_list: false,
@@ -163,31 +186,30 @@ impl Session {
             portals: FxHashMap::default(),
             replay: Replay::default(),
             group,
-            notices: Vec::new(),
+            notices: Notices::default(),
             temporary: Temporary::new(),
+            rows_noted: 0,
+            user_noted: None,
             derived,
             reported: Vec::new(),
             reported_changes: 0,
-            _permit: permit,
+            _place: place,
         };
-        session.note_application_name();
+        note_application_name(&session);
+        session.shared.count_session();
         session.reported = session.reported_settings().into_iter().map(|(_, v)| v).collect();
-        session
-    }
-
-    /// The session's number.
-    pub fn pid(&self) -> i32 {
-        self.shared.entry.pid
+        Ok(session)
     }
 
     /// What a cancel request has to know.
-    pub fn secret(&self) -> i32 {
-        self.shared.entry.secret
+    pub fn backend_key(&self) -> BackendKey {
+        let entry = &self.shared.entry;
+        BackendKey { pid: entry.pid, secret: entry.secret }
     }
 
     /// Its state.
     pub fn status(&self) -> Status {
-        match self.block {
+        match self.block.state() {
             Block::None => Status::Idle,
             Block::Active | Block::Released => Status::InTransaction,
             Block::Failed => Status::Failed,
@@ -206,18 +228,13 @@ impl Session {
             return;
         }
         self.reported_changes = changes;
-        self.note_application_name();
+        note_application_name(self);
         for ((name, value), old) in self.reported_settings().into_iter().zip(&mut self.reported) {
             if *old != value {
                 client.parameter_status(name, &value);
                 *old = value;
             }
         }
-    }
-
-    fn note_application_name(&self) {
-        let name = self.shared.setting("application_name").unwrap_or_default();
-        self.shared.entry.activity.lock().application_name = name;
     }
 
     /// 57P01, or another reason, if the session has been asked to end.
@@ -227,8 +244,8 @@ impl Session {
     }
 
     /// Ends this session from outside, while it works.
-    pub fn ender(&self) -> Ender {
-        Ender::new(self.shared.entry.clone(), self.server.compute.clone())
+    pub fn terminator(&self) -> SessionTerminator {
+        SessionTerminator::new(self.shared.entry.clone(), self.engine.compute.clone())
     }
 
     /// Waits until the session is asked to end.
@@ -240,7 +257,7 @@ impl Session {
     pub fn idle_limit(&self) -> Option<IdleLimit> {
         let state = self.shared.state.lock();
         let active = state.settings.active();
-        let (after, state, message) = match self.block {
+        let (after, state, message) = match self.block.state() {
             Block::None => (
                 active.idle_session_timeout?,
                 SqlState::IdleSessionTimeout,
@@ -258,7 +275,7 @@ impl Session {
     /// Ends the session: an open transaction is rolled back.
     pub async fn close(mut self) {
         self.portals.clear();
-        self.stop_group().await;
+        self.group.stop().await;
         if let Some(open) = self.open.take() {
             open.txn.rollback().await;
         }
@@ -278,62 +295,49 @@ impl Session {
     pub(crate) fn active(&mut self) -> Arc<Active> {
         self.derived().active.clone()
     }
-
-    /// Keeps a notice until the client can be told.
-    pub(crate) fn note(&mut self, severity: Severity, fields: Error) {
-        self.notices.push(Notice { severity, fields });
-    }
-
-    /// A warning with a SQLSTATE.
-    pub(crate) fn warn(&mut self, state: SqlState, message: &str) {
-        self.note(Severity::Warning, Error::new(state, message));
-    }
-
-    /// Tells the client what functions warn of, before the rows that they are part of.
-    pub(crate) fn send_warnings(&mut self, client: &mut dyn Client) {
-        let least = self.active().notices;
-        for fields in self.shared.advisory.take_warnings() {
-            if least.is_some_and(|least| Severity::Warning >= least) {
-                client.notice(&Notice { severity: Severity::Warning, fields });
-            }
-        }
-    }
-
-    /// Tells the client what was noted.
-    pub(crate) fn send_notices(&mut self, client: &mut dyn Client) {
-        for fields in self.shared.advisory.take_warnings() {
-            self.note(Severity::Warning, fields);
-        }
-        if self.notices.is_empty() {
-            return;
-        }
-        let least = self.active().notices;
-        for notice in std::mem::take(&mut self.notices) {
-            let loud = least.is_some_and(|least| notice.severity >= least);
-            if loud || notice.severity == Severity::Info {
-                client.notice(&notice);
-            }
-        }
-    }
 }
 
-impl Drop for Session {
-    fn drop(&mut self) {
-        self.shared.entry.queue.abort();
-        self.forget_temporary();
-        self.shared.advisory.end_session();
-        self.server.hub.leave(&self.shared.inbox);
-        self.server.forget(self.shared.entry.pid);
-    }
+fn note_application_name(session: &Session) {
+    let name = session.shared.setting("application_name").unwrap_or_default();
+    session.shared.entry.activity.lock().application_name = name;
 }
 
-/// The modes that a transaction has unless it says otherwise.
-pub(crate) fn default_modes(active: &Active) -> Modes {
-    Modes {
-        isolation: active.default_isolation,
-        read_only: active.default_read_only,
-        deferrable: active.default_deferrable,
+/// The settings that clients are told of.
+fn reported_names() -> impl Iterator<Item = &'static str> {
+    settings().iter().filter(|setting| setting.report).map(|setting| setting.name)
+}
+
+/// The settings that a session of a role in a database begins with, the strongest first: those of
+/// the role there, those of the role, those of the database, those of everybody.
+fn defaults_of<'c>(login: &Login<'c>) -> Vec<(&'c String, &'c String)> {
+    let Login { catalog, role, database } = *login;
+    let everyone = catalog.role(ROOT).map_or(&[][..], |root| &root.everyone);
+    let everyone = everyone.iter().map(|(name, value)| (name, value));
+    let of = |id| {
+        let settings = database.settings.iter().filter(move |setting| setting.role == id);
+        settings.map(|setting| (&setting.name, &setting.value))
+    };
+    let own = role.settings.iter().map(|(name, value)| (name, value));
+    of(role.id).chain(own).chain(of(braid_catalog::PUBLIC)).chain(everyone).collect()
+}
+
+/// The state that a session begins with: the options of its client, then the defaults.
+fn initial_state(mut start: BTreeMap<String, String>, login: &Login<'_>) -> State {
+    let role = login.role;
+    let defaults = defaults_of(login);
+    let own = defaults.into_iter().filter(|(name, _)| may_start_with(name, role).is_ok());
+    for (name, value) in own.filter(|(name, _)| !is_identity(&name.to_ascii_lowercase())) {
+        // A default that is no longer valid must not keep its user out.
+        if let Ok(value) = check_value(name, std::slice::from_ref(value)) {
+            start.entry(name.to_ascii_lowercase()).or_insert(value);
+        }
     }
+    start.insert("session_authorization".to_owned(), role.name.clone());
+    let superuser = if role.superuser { "on" } else { "off" };
+    start.entry("is_superuser".to_owned()).or_insert_with(|| superuser.to_owned());
+    let settings = Settings::new(start);
+    let modes = default_modes(settings.active());
+    State { settings, modes, prepared: Vec::new(), cursors: Vec::new(), round_trips: 0 }
 }
 
 fn derive(shared: &Shared, database: u32, name: &str) -> Derived {

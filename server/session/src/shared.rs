@@ -2,26 +2,29 @@
 //!
 //! Rule: its lock is held for moments only, never across a wait.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use braid_builtins::Special;
-use braid_catalog::{
-    Catalog, CursorInfo, GatewayInfo, LockEntry, MetricEntry, PreparedInfo, RuntimeInfo,
-    SequenceValues, SessionInfo, SettingInfo,
-};
+use braid_catalog::{Catalog, Id, SequenceValues};
+use braid_cluster::{GatewayInfo, Token};
 use braid_codec::key::AdvisoryKey;
 use braid_exec::{AdvisoryLocks, SessionServices, from_kv};
-use braid_kv::{LockInfo, SharedSnapshot};
+use braid_kv::{LockInfo, SharedSnapshot, TxnId};
 use braid_sql::ast::IsolationLevel;
+use braid_system_views::{
+    CursorInfo, DatabaseCounts, LockEntry, MetricEntry, PreparedInfo, RelationCounts, RuntimeInfo,
+    SessionInfo, SettingInfo, StatementsInfo,
+};
 use braid_types::{Datum, Error, Result, SqlState, unsigned};
 use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 
-use crate::entry::SessionEntry;
+use crate::engine::Engine;
+use crate::entry::{SessionEntry, SessionView};
 use crate::notify::Inbox;
-use crate::server::Server;
-use crate::settings::{Access, Kind, Settings, is_identity, real_text, settings};
-use crate::snapshots::{Exported, Exports};
+use crate::settings::{Access, Active, Kind, Settings, is_identity, real_text, settings};
+use crate::transaction::exported_snapshots::{Exported, Exports};
 
 /// The modes of the current transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +32,15 @@ pub(crate) struct Modes {
     pub isolation: IsolationLevel,
     pub read_only: bool,
     pub deferrable: bool,
+}
+
+/// The modes that a transaction has unless it says otherwise.
+pub(crate) fn default_modes(active: &Active) -> Modes {
+    Modes {
+        isolation: active.default_isolation,
+        read_only: active.default_read_only,
+        deferrable: active.default_deferrable,
+    }
 }
 
 /// An isolation level as SHOW prints it.
@@ -62,10 +74,12 @@ pub(crate) struct State {
 
 /// A session as its statements see it.
 pub(crate) struct Shared {
-    pub server: Arc<Server>,
+    pub engine: Arc<Engine>,
     pub entry: Arc<SessionEntry>,
+    /// The database.
+    pub database: Id,
     /// The role that logged in.
-    pub role: braid_catalog::Id,
+    pub role: Id,
     /// Whether the user who logged in is a superuser.
     pub superuser: bool,
     pub state: Mutex<State>,
@@ -82,18 +96,29 @@ fn on_off(on: bool) -> String {
 }
 
 impl Shared {
+    /// The modes of the current transaction.
+    pub(crate) fn modes(&self) -> Modes {
+        self.state.lock().modes
+    }
+
+    /// The next transaction has the session's default modes.
+    pub(crate) fn reset_modes(&self) {
+        let mut state = self.state.lock();
+        state.modes = default_modes(state.settings.active());
+    }
+
     /// The value of a setting, those of the transaction and the server included.
     pub(crate) fn setting(&self, name: &str) -> Option<String> {
         let state = self.state.lock();
-        let options = &self.server.options;
+        let limits = &self.engine.limits;
         Some(match name.to_ascii_lowercase().as_str() {
             "transaction_isolation" => isolation_text(state.modes.isolation).to_owned(),
             "transaction_read_only" => on_off(state.modes.read_only),
             "transaction_deferrable" => on_off(state.modes.deferrable),
             "last_transaction_round_trips" => state.round_trips.to_string(),
-            "max_connections" => options.connections_max.to_string(),
-            "max_message_bytes" => options.message_bytes_max.to_string(),
-            "ssl" => on_off(options.tls),
+            "max_connections" => limits.connections_max.to_string(),
+            "max_message_bytes" => limits.message_bytes_max.to_string(),
+            "ssl" => on_off(limits.tls),
             lower => return state.settings.get(lower),
         })
     }
@@ -119,14 +144,14 @@ impl Shared {
         let denied = |what: String| Err(Error::new(SqlState::InsufficientPrivilege, what));
         let mut state = self.state.lock();
         if let Some(wanted) = wanted.filter(|wanted| name != "role" || *wanted != "none") {
-            let role = catalog.role_by_name(wanted).ok_or_else(|| {
+            let role = catalog.names().role(wanted).ok_or_else(|| {
                 let message = format!("role \"{wanted}\" does not exist");
                 Error::new(SqlState::InvalidParameterValue, message)
             })?;
             if name == "role" {
                 let from = state.settings.get("session_authorization").unwrap_or_default();
-                let from = catalog.role_by_name(&from);
-                if !from.is_some_and(|user| catalog.acts_as(user.id, role.id)) {
+                let from = catalog.names().role(&from);
+                if !from.is_some_and(|user| catalog.privileges().acts_as(user.id, role.id)) {
                     return denied(format!("permission denied to set role \"{wanted}\""));
                 }
             } else if !self.superuser && *wanted != *self.entry.user {
@@ -142,7 +167,7 @@ impl Shared {
             role if role == "none" => get("session_authorization"),
             role => role,
         };
-        let superuser = catalog.role_by_name(&user).is_some_and(|role| role.superuser);
+        let superuser = catalog.names().role(&user).is_some_and(|role| role.superuser);
         state.settings.note_superuser(superuser, local);
         Ok(())
     }
@@ -181,13 +206,13 @@ impl Shared {
 
     /// The number of the newest commit; over TiKV a timestamp of PD.
     async fn commit_number(&self) -> Result<Datum> {
-        let newest = self.server.kv.store().snapshot().await.map_err(from_kv)?;
+        let newest = self.engine.kv.store().snapshot().await.map_err(from_kv)?;
         Ok(unsigned::to_datum(newest.timestamp().0))
     }
 
     fn signal(&self, args: &[Datum], terminate: bool) -> Result<Datum> {
         let pid = args.first().and_then(Datum::as_int).and_then(|pid| i32::try_from(pid).ok());
-        let Some(entry) = pid.and_then(|pid| self.server.entry(pid)) else {
+        let Some(entry) = pid.and_then(|pid| self.engine.sessions.entry(pid)) else {
             return Ok(Datum::Bool(false));
         };
         if !self.state.lock().settings.is_superuser() && entry.user != self.entry.user {
@@ -228,6 +253,21 @@ fn blocking_pids(locks: &[LockEntry], args: &[Datum]) -> Datum {
     Datum::array(braid_types::SqlType::Int4, pids)
 }
 
+fn holds_locks_of(view: &Arc<dyn SessionView>, txn: TxnId) -> bool {
+    view.advisory().session() == txn
+}
+
+impl SessionView for Shared {
+    fn role_with_token(&self, token: Token) -> Option<Id> {
+        let has_it = self.state.lock().settings.commit_token() == Some(token);
+        has_it.then_some(self.role)
+    }
+
+    fn advisory(&self) -> &AdvisoryLocks {
+        &self.advisory
+    }
+}
+
 impl SessionServices for Shared {
     fn call<'a>(
         &'a self,
@@ -240,6 +280,10 @@ impl SessionServices for Shared {
             Special::CancelBackend => self.signal(args, false),
             Special::TerminateBackend => self.signal(args, true),
             Special::BlockingPids => Ok(blocking_pids(&self.locks(), args)),
+            Special::CurrentSnapshot => Ok(self.current_snapshot()),
+            Special::RelationCounter(counter) => Ok(self.relation_counter(counter, args, catalog)),
+            Special::ResetCounters => self.reset_counters(args),
+            Special::ResetStatements => self.reset_statements(args),
             Special::CommitNumber => return Box::pin(self.commit_number()),
             Special::CommitStatus => return Box::pin(self.commit_status(args)),
             other => Err(Error::internal(format!("the session does not carry out {other:?}"))),
@@ -256,7 +300,11 @@ impl SessionServices for Shared {
             is_serializable: modes.isolation == IsolationLevel::Serializable,
             is_read_only: modes.read_only,
         };
-        self.exports.lock().add(&self.server.snapshots, (self.entry.pid, number), exported)
+        self.exports.lock().add(&self.engine.snapshots, (self.entry.pid, number), exported)
+    }
+
+    fn count_relation(&self, relation: Id, counts: &RelationCounts) {
+        self.engine.statistics.activity.count_relation(self.database, relation, counts);
     }
 
     fn advisory_locks(&self) -> &AdvisoryLocks {
@@ -270,39 +318,29 @@ impl SessionServices for Shared {
 
 impl RuntimeInfo for Shared {
     fn sessions(&self) -> Vec<SessionInfo> {
-        let user = self.current_user();
-        let superuser = self.state.lock().settings.is_superuser();
-        let entries = self.server.entries();
-        let shown = entries.iter().map(|entry| {
-            let mut info = entry.info();
-            if !superuser && info.user != user {
-                info.query = "<insufficient privilege>".to_owned();
-            }
-            info
-        });
-        shown.collect()
+        self.engine.sessions.entries().iter().map(|entry| entry.info()).collect()
     }
 
     fn locks(&self) -> Vec<LockEntry> {
-        let entries = self.server.entries();
+        let entries = self.engine.sessions.entries();
         let pid_of = |number: u64| {
             let holds =
                 |entry: &&Arc<SessionEntry>| entry.activity.lock().transaction == Some(number);
             entries.iter().find(holds).map(|entry| entry.pid)
         };
-        let shared: Vec<Arc<Shared>> = entries.iter().filter_map(|entry| entry.shared()).collect();
+        let views: Vec<_> =
+            entries.iter().filter_map(|entry| Some((entry.pid, entry.view()?))).collect();
         let mut shown = Vec::new();
-        for info in self.server.kv.store().locks() {
+        for info in self.engine.kv.store().locks() {
             let Some(key) = AdvisoryKey::decode(&info.span.start) else {
                 shown.push(LockEntry { pid: pid_of(info.txn.0), info });
                 continue;
             };
-            let Some(of) = shared.iter().find(|of| of.advisory.session() == info.txn) else {
-                continue;
-            };
-            let pid = Some(of.entry.pid);
+            let is_holder = |(_, view): &&(i32, _)| holds_locks_of(view, info.txn);
+            let Some((pid, view)) = views.iter().find(is_holder) else { continue };
+            let pid = Some(*pid);
             // The store knows the strongest mode only.
-            let modes = if info.granted { of.advisory.modes(key) } else { vec![info.strength] };
+            let modes = if info.granted { view.advisory().modes(key) } else { vec![info.strength] };
             shown.extend(modes.into_iter().map(|strength| {
                 let info = LockInfo { strength, ..info.clone() };
                 LockEntry { pid, info }
@@ -312,16 +350,7 @@ impl RuntimeInfo for Shared {
     }
 
     fn metrics(&self) -> Vec<MetricEntry> {
-        let metrics = self.server.metrics().into_iter();
-        metrics
-            .map(|metric| MetricEntry {
-                name: format!("{}{}", metric.name, metric.suffix),
-                labels: metric.labels,
-                kind: metric.kind.as_str().to_owned(),
-                value: metric.value,
-                help: metric.help.to_owned(),
-            })
-            .collect()
+        self.engine.metrics()
     }
 
     fn settings(&self) -> Vec<SettingInfo> {
@@ -366,7 +395,19 @@ impl RuntimeInfo for Shared {
     }
 
     fn gateways(&self) -> Vec<GatewayInfo> {
-        self.server.gateways.list()
+        self.engine.gateways.list()
+    }
+
+    fn relation_counts(&self) -> HashMap<Id, RelationCounts> {
+        self.engine.statistics.activity.relations(self.database)
+    }
+
+    fn database_counts(&self) -> HashMap<Id, DatabaseCounts> {
+        self.engine.statistics.activity.databases()
+    }
+
+    fn statements(&self) -> StatementsInfo {
+        self.engine.statistics.statements.all()
     }
 }
 

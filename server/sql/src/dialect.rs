@@ -17,10 +17,11 @@ use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::Token;
 
-use crate::keywords::{self, Category};
+use crate::lex::keywords;
+use crate::lex::keywords::Category;
 use crate::limits;
-use crate::parenthesized;
-use crate::shape;
+use crate::rewrite::parenthesized;
+use crate::rewrite::shape;
 
 /// A sign binds tighter than `COLLATE` (120) and looser than `[ ]` (130), as in PostgreSQL.
 const SIGN_PREC: u8 = 125;
@@ -281,7 +282,7 @@ impl Dialect for BraidDialect {
             parser.advance_token();
             return Some(Ok(Expr::IsNull(Box::new(expr.clone()))));
         }
-        between_symmetric(parser, expr)
+        between_symmetric(parser, expr).or_else(|| like_all(parser, expr))
     }
 
     fn get_next_precedence(&self, parser: &Parser<'_>) -> Option<Result<u8, ParserError>> {
@@ -436,6 +437,37 @@ impl Dialect for BraidDialect {
 fn is_isnull(parser: &Parser<'_>) -> bool {
     matches!(&parser.peek_token_ref().token,
         Token::Word(word) if word.quote_style.is_none() && word.value == "isnull")
+}
+
+/// `LIKE ALL (…)` and its negation, which sqlparser has for ANY only.
+fn like_all(parser: &mut Parser<'_>, expr: &Expr) -> Option<Result<Expr, ParserError>> {
+    let is_keyword = |place: usize, keyword: Keyword| {
+        matches!(&parser.peek_nth_token_ref(place).token,
+            Token::Word(found) if found.quote_style.is_none() && found.keyword == keyword)
+    };
+    let negated = is_keyword(0, Keyword::NOT);
+    let at = usize::from(negated);
+    let operator = match (is_keyword(at, Keyword::LIKE), is_keyword(at, Keyword::ILIKE)) {
+        (true, _) => "~~",
+        (_, true) => "~~*",
+        _ => return None,
+    };
+    let opens = parser.peek_nth_token_ref(at + 2).token == Token::LParen;
+    if !is_keyword(at + 1, Keyword::ALL) || !opens {
+        return None;
+    }
+    for _ in 0..at + 2 {
+        parser.advance_token();
+    }
+    let operator = format!("{}{operator}", if negated { "!" } else { "" });
+    let compare_op = BinaryOperator::PGCustomBinaryOperator(vec![operator]);
+    Some(parser.parse_prefix().map(|right| {
+        let right = match right {
+            Expr::Nested(inner) => inner,
+            other => Box::new(other),
+        };
+        Expr::AllOp { left: Box::new(expr.clone()), compare_op, right }
+    }))
 }
 
 /// `x BETWEEN SYMMETRIC a AND b` as `(x BETWEEN a AND b OR x BETWEEN b AND a)`, and ASYMMETRIC as

@@ -22,17 +22,13 @@ pub mod ast;
 mod deparse;
 mod dialect;
 mod enum_marks;
-mod keywords;
-mod lexer;
+mod lex;
 pub mod limits;
-mod parenthesized;
+mod normalize;
 mod parser;
 mod places;
 mod relations;
 mod rewrite;
-mod shape;
-mod source;
-mod strings;
 mod text;
 
 pub use deparse::{
@@ -41,10 +37,11 @@ pub use deparse::{
     stored_text, using_columns,
 };
 pub use enum_marks::{change_enum_literals, marked_enum, marked_type};
-pub use keywords::keywords;
+pub use lex::keywords::keywords;
+pub use lex::strings::{fold, quote_ident, quote_literal};
+pub use normalize::{Constants, NORMALIZED_BYTES_MAX, Normalized, normalize};
 pub use parser::{parse, parse_data_type, parse_expr, parse_query};
 pub use places::{find_parameter, find_token};
 pub use relations::{defines, references};
-pub use rewrite::row_locks;
-pub use strings::{fold, quote_ident, quote_literal};
+pub use rewrite::tokens::row_locks;
 pub use text::{column_names, deep_stack, has_subquery, is_default, offset_of};

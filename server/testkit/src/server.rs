@@ -28,6 +28,8 @@ const OUTPUT_LINES_MAX: usize = 200;
 pub struct Config {
     args: Vec<String>,
     envs: Vec<(String, String)>,
+    /// Whether the server must be a test build, the only kind with `BRAID_UNSAFE_*` variables.
+    is_test_build: bool,
 }
 
 impl Config {
@@ -54,6 +56,25 @@ impl Config {
     pub fn env(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.envs.push((name.into(), value.into()));
         self
+    }
+
+    /// Sets `BRAID_UNSAFE_<name>=1`, which switches a protection off, and starts the server that
+    /// `cargo test` built beside the running test. `cargo build` makes servers without switches.
+    #[must_use]
+    pub fn unsafe_switch(mut self, name: &str) -> Self {
+        self.is_test_build = true;
+        self.env(format!("BRAID_UNSAFE_{name}"), "1")
+    }
+
+    /// Switches syncing off where the server can, because the test needs speed and no durability.
+    /// A server without switches ignores it and syncs.
+    #[must_use]
+    pub fn without_sync(self) -> Self {
+        self.env("BRAID_UNSAFE_NO_SYNC", "1")
+    }
+
+    fn binary(&self) -> PathBuf {
+        if self.is_test_build { built_beside_test() } else { binary() }
     }
 }
 
@@ -234,7 +255,7 @@ impl Process {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
-            .unwrap_or_else(|error| panic!("cannot start {}: {error}", binary().display()));
+            .unwrap_or_else(|error| panic!("cannot start {}: {error}", config.binary().display()));
         let output = Output::default();
         let (lines, ready) = channel();
         let stdout = child.stdout.take().expect("a pipe was asked for");
@@ -255,7 +276,7 @@ impl Process {
 }
 
 fn command(folder: &Path, config: &Config) -> Command {
-    let mut command = Command::new(binary());
+    let mut command = Command::new(config.binary());
     command
         .arg("start")
         .arg("--data")
@@ -317,14 +338,17 @@ pub fn binary() -> PathBuf {
     if let Some(path) = std::env::var_os("BRAID_BIN") {
         return path.into();
     }
-    let test = std::env::current_exe().expect("the path of this test");
-    // The test is target/<profile>/deps/<name>.
-    let profile = test.parent().and_then(Path::parent).expect("a target folder");
-    let target = profile.parent().expect("a target folder");
-    let candidates =
-        [profile.join("braid"), target.join("release/braid"), target.join("debug/braid")];
+    let beside = built_beside_test();
+    let target = beside.parent().and_then(Path::parent).expect("a target folder");
+    let candidates = [beside.clone(), target.join("release/braid"), target.join("debug/braid")];
     candidates
         .into_iter()
         .find(|path| path.is_file())
         .unwrap_or_else(|| panic!("no braid in {}: build it, or set BRAID_BIN", target.display()))
+}
+
+/// The path of the server of the running test's profile: a test is `target/<profile>/deps/<name>`.
+fn built_beside_test() -> PathBuf {
+    let test = std::env::current_exe().expect("the path of this test");
+    test.parent().and_then(Path::parent).expect("a target folder").join("braid")
 }

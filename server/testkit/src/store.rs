@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | not set, or `embedded` | | the embedded one |
 //! | `tikv` | not set | a stand-in of its own for each data folder (feature `tikv` of this crate) |
-//! | `tikv` | `host:port` | that cluster, behind a key prefix of its own for each data folder |
+//! | `tikv` | `host:port` | that cluster, under a key prefix of its own for each data folder |
 //!
 //! `BRAID_TEST_PLAN` says what goes wrong in stand-ins by itself: `none` (default), `daily` or
 //! `rough`.

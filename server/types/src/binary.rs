@@ -11,7 +11,9 @@ use bigdecimal::num_bigint::{BigInt, Sign};
 use crate::array::{self, Array, DIMENSIONS_MAX, Dimension};
 use crate::net::Inet;
 use crate::timetz::TimeTz;
-use crate::{Datum, Error, Interval, Json, Numeric, Result, SqlState, SqlType, mac, unsigned};
+use crate::{
+    Datum, Error, Interval, Json, JsonPath, Numeric, Result, SqlState, SqlType, mac, unsigned,
+};
 
 fn malformed() -> Error {
     Error::new(SqlState::InvalidBinaryRepresentation, "incorrect binary data format")
@@ -134,7 +136,8 @@ fn decode_value(ty: &SqlType, reader: &mut Reader<'_>) -> Result<Datum> {
             Datum::Interval(Interval { months, days, micros })
         }
         SqlType::Json => Datum::Json(Arc::new(Json::parse_raw(utf8(&rest(reader))?)?)),
-        SqlType::Jsonb => decode_jsonb(reader)?,
+        SqlType::Jsonb => Datum::json(Json::parse(versioned("jsonb", reader)?)?),
+        SqlType::Jsonpath => Datum::text(JsonPath::parse(versioned("jsonpath", reader)?)?.print()),
         SqlType::Array(element) => Datum::Array(Arc::new(decode_array(element, reader)?)),
         SqlType::Record(fields) => decode_record(fields, reader)?,
         SqlType::Enum(ty) => ty.parse(utf8(&rest(reader))?)?,
@@ -143,13 +146,14 @@ fn decode_value(ty: &SqlType, reader: &mut Reader<'_>) -> Result<Datum> {
     })
 }
 
-fn decode_jsonb(reader: &mut Reader<'_>) -> Result<Datum> {
+/// The text behind the byte that numbers the version of a type's format.
+fn versioned<'a>(name: &str, reader: &mut Reader<'a>) -> Result<&'a str> {
     let version = reader.fixed::<1>()?[0];
     if version != 1 {
-        let message = format!("unsupported jsonb version number {version}");
+        let message = format!("unsupported {name} version number {version}");
         return Err(Error::new(SqlState::InternalError, message));
     }
-    Ok(Datum::Json(Arc::new(Json::parse(utf8(std::mem::take(&mut reader.0))?)?)))
+    utf8(std::mem::take(&mut reader.0))
 }
 
 fn decode_date(reader: &mut Reader<'_>) -> Result<i32> {
@@ -367,7 +371,10 @@ pub fn encode(ty: &SqlType, datum: &Datum, out: &mut Vec<u8>) {
         Datum::Text(value) if *ty == SqlType::InternalChar => {
             out.push(value.chars().next().map_or(0, |c| u32::from(c) as u8));
         }
-        Datum::Text(value) => out.extend_from_slice(value.as_bytes()),
+        Datum::Text(value) => {
+            out.extend((*ty == SqlType::Jsonpath).then_some(1));
+            out.extend_from_slice(value.as_bytes());
+        }
         Datum::Bytes(value) if matches!(ty, SqlType::Inet | SqlType::Cidr) => {
             if let Some(inet) = Inet::from_bytes(value) {
                 inet.encode(ty, out);

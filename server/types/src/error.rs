@@ -3,7 +3,9 @@
 //! Rooms below (kv, codec) have small enums of their own, converted once at their border.
 //! Not here: how it is written to the wire (`wire`).
 
+use std::error::Error as Cause;
 use std::fmt;
+use std::sync::Arc;
 
 /// The result of anything a client's input can make fail.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -39,6 +41,9 @@ pub struct Fields {
     pub constraint: Option<String>,
     /// The function of PostgreSQL that reports this error (`R`), where clients decide by it.
     pub routine: Option<&'static str>,
+    /// The error of a lower room that this one was made of: the server decides by it, and clients
+    /// do not see it.
+    pub cause: Option<Arc<dyn Cause + Send + Sync>>,
 }
 
 impl Error {
@@ -57,6 +62,7 @@ impl Error {
             data_type: None,
             constraint: None,
             routine: None,
+            cause: None,
         }))
     }
 
@@ -143,6 +149,18 @@ impl Error {
         self
     }
 
+    /// Keeps the error that this one was made of, for those who decide by it.
+    #[must_use]
+    pub fn caused_by(mut self, cause: impl Cause + Send + Sync + 'static) -> Self {
+        self.0.cause = Some(Arc::new(cause));
+        self
+    }
+
+    /// The error that this one was made of, if it is of this type.
+    pub fn cause<E: Cause + 'static>(&self) -> Option<&E> {
+        self.0.cause.as_deref().and_then(|cause| cause.downcast_ref::<E>())
+    }
+
     /// The SQLSTATE.
     pub fn state(&self) -> SqlState {
         self.0.state
@@ -175,7 +193,7 @@ impl std::error::Error for Error {}
 
 macro_rules! states {
     ($($(#[$doc:meta])* $name:ident = $code:literal,)*) => {
-        /// The SQLSTATEs that BraidDB sends; each is in `server/ERRORS.md`.
+        /// The SQLSTATEs that BraidDB sends; each is in `server/docs/reference/errors.md`.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum SqlState { $($(#[$doc])* #[doc = concat!("`", $code, "`")] $name,)* }
         impl SqlState {
@@ -228,7 +246,15 @@ states! {
     InvalidBinaryRepresentation = "22P03",
     UntranslatableCharacter = "22P05",
     DuplicateJsonObjectKey = "22030",
+    InvalidArgumentForJsonDatetime = "22031",
     InvalidJsonText = "22032",
+    InvalidJsonSubscript = "22033",
+    NonNumericJsonItem = "22036",
+    SingletonJsonItemRequired = "22038",
+    JsonArrayNotFound = "22039",
+    JsonMemberNotFound = "2203A",
+    JsonNumberNotFound = "2203B",
+    JsonObjectNotFound = "2203C",
     IntegrityConstraintViolation = "23000",
     RestrictViolation = "23001",
     NotNullViolation = "23502",

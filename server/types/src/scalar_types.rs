@@ -51,4 +51,5 @@ pub(crate) const SCALARS: &[SqlType] = &[
     SqlType::Cidr,
     SqlType::Macaddr,
     SqlType::Macaddr8,
+    SqlType::Jsonpath,
 ];

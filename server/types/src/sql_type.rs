@@ -56,6 +56,8 @@ pub enum SqlType {
     Json,
     /// `jsonb`: normalised
     Jsonb,
+    /// `jsonpath` (held as [`crate::Datum::Text`], in canonical form)
+    Jsonpath,
     /// A one-dimensional array.
     Array(Box<SqlType>),
     /// `oid` (held as [`crate::Datum::Int`])
@@ -171,6 +173,7 @@ impl SqlType {
             SqlType::Interval => facts!(1186, 1187, "interval", "interval", 16, 'T'),
             SqlType::Json => facts!(114, 199, "json", "json", -1, 'U'),
             SqlType::Jsonb => facts!(3802, 3807, "jsonb", "jsonb", -1, 'U'),
+            SqlType::Jsonpath => facts!(4072, 4073, "jsonpath", "jsonpath", -1, 'U'),
             SqlType::Oid => facts!(26, 1028, "oid", "oid", 4, 'N'),
             SqlType::Regclass => facts!(2205, 2210, "regclass", "regclass", 4, 'N'),
             SqlType::Regtype => facts!(2206, 2211, "regtype", "regtype", 4, 'N'),
@@ -327,6 +330,7 @@ impl SqlType {
             SqlType::Interval => "interval[]",
             SqlType::Json => "json[]",
             SqlType::Jsonb => "jsonb[]",
+            SqlType::Jsonpath => "jsonpath[]",
             SqlType::Oid => "oid[]",
             SqlType::Regclass => "regclass[]",
             SqlType::Regtype => "regtype[]",
@@ -540,6 +544,7 @@ impl SqlType {
             "interval" => SqlType::Interval,
             "json" => SqlType::Json,
             "jsonb" => SqlType::Jsonb,
+            "jsonpath" => SqlType::Jsonpath,
             "oid" => SqlType::Oid,
             "regclass" => SqlType::Regclass,
             "regtype" => SqlType::Regtype,

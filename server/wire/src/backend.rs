@@ -96,7 +96,7 @@ pub(crate) fn row_description(out: &mut Vec<u8>, columns: &[ResultColumn], forma
         out.extend_from_slice(&column.column_number.to_be_bytes());
         // A column that is still unknown reaches the client as text, as in PostgreSQL.
         let ty = if column.ty == SqlType::Unknown { &SqlType::Text } else { &column.ty };
-        out.extend_from_slice(&ty.oid().to_be_bytes());
+        out.extend_from_slice(&column.type_oid().to_be_bytes());
         out.extend_from_slice(&ty.typlen().to_be_bytes());
         out.extend_from_slice(&ty.typmod().to_be_bytes());
         out.extend_from_slice(&u16::from(formats.is_binary(i)).to_be_bytes());

@@ -9,7 +9,7 @@
 use std::io;
 use std::time::Duration;
 
-use braid_session::{Client, CopyInput, Formats, Notice, ResultColumn};
+use braid_session::{Client, ConnectionLost, CopyInput, Formats, Notice, ResultColumn};
 use braid_types::{Error, FormatSettings, Result, Row, SqlState, SqlType};
 use bytes::{Buf, Bytes, BytesMut};
 use futures_util::future::BoxFuture;
@@ -216,7 +216,7 @@ impl Channel {
 
 /// 08006: the client is gone.
 pub(crate) fn lost(reason: &dyn std::fmt::Display) -> Error {
-    Error::new(SqlState::ConnectionFailure, reason.to_string())
+    Error::new(SqlState::ConnectionFailure, reason.to_string()).caused_by(ConnectionLost)
 }
 
 impl Client for Channel {

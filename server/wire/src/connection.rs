@@ -12,12 +12,12 @@
 
 use std::time::Duration;
 
-use braid_session::{Ender, Session};
+use braid_session::{ConnectionLost, Session, SessionEnded, SessionTerminator};
 use braid_types::{Error, Result, SqlState};
 
 use crate::backend;
 use crate::channel::{Channel, Frame};
-use crate::frontend::{Frontend, Target, protocol};
+use crate::frontend::{Frontend, protocol};
 use crate::socket::Watch;
 
 /// How a connection goes on after a message.
@@ -31,12 +31,12 @@ pub(crate) async fn serve(channel: &mut Channel, session: &mut Session) -> Resul
     let mut skipping = false;
     // Inside a batch of the extended protocol nothing leaves that its client has not asked for.
     let mut in_batch = false;
-    let (watch, ender) = (channel.watch(), session.ender());
+    let (watch, terminator) = (channel.watch(), session.terminator());
     loop {
         let frame = match next_frame(channel, session, in_batch).await {
             Ok(Some(frame)) => frame,
             Ok(None) => return Ok(()),
-            Err(error) if error.state() == SqlState::ConnectionFailure => return Ok(()),
+            Err(error) if error.cause::<ConnectionLost>().is_some() => return Ok(()),
             Err(error) => return Err(error),
         };
         in_batch = match frame.kind {
@@ -48,10 +48,10 @@ pub(crate) async fn serve(channel: &mut Channel, session: &mut Session) -> Resul
             continue;
         }
         let handled = handle(channel, session, &frame, &mut skipping);
-        match unless_gone(&watch, &ender, handled).await {
+        match unless_gone(&watch, &terminator, handled).await {
             Ok(Next::Go) => {}
             Ok(Next::End) => return Ok(()),
-            Err(error) if error.state() == SqlState::ConnectionFailure => return Ok(()),
+            Err(error) if error.cause::<ConnectionLost>().is_some() => return Ok(()),
             Err(error) => return Err(error),
         }
     }
@@ -61,14 +61,14 @@ pub(crate) async fn serve(channel: &mut Channel, session: &mut Session) -> Resul
 /// session ends, so that its locks and its places in queues are free again.
 async fn unless_gone(
     watch: &Watch,
-    ender: &Ender,
+    terminator: &SessionTerminator,
     work: impl Future<Output = Result<Next>>,
 ) -> Result<Next> {
     tokio::pin!(work);
     tokio::select! {
         biased;
         result = &mut work => return result,
-        () = watch.gone() => ender.end(),
+        () = watch.gone() => terminator.end(),
     }
     // A commit under way is not cut short.
     work.await
@@ -148,8 +148,7 @@ async fn handle(
             ready(channel, session).await
         }
         Frontend::Flush => {
-            session.end_request();
-            if let Err(error) = session.settle(channel).await {
+            if let Err(error) = session.flush(channel).await {
                 session.fail(&error).await;
                 return refuse(channel, &error, skipping).await;
             }
@@ -197,18 +196,12 @@ async fn run_extended(
                 .await?;
             backend::bare(channel.out(), b'2');
         }
-        Frontend::Describe(Target::Statement(name)) => {
-            session.describe_statement(name, channel).await?;
-        }
-        Frontend::Describe(Target::Portal(name)) => session.describe_portal(name, channel)?,
+        Frontend::Describe(target) => session.describe(target, channel)?,
         Frontend::Execute { portal, rows_max } => {
             Box::pin(session.execute(portal, rows_max, channel)).await?;
         }
         Frontend::Close(target) => {
-            match target {
-                Target::Statement(name) => session.close_statement(name),
-                Target::Portal(name) => session.close_portal(name),
-            }
+            session.close_object(target);
             backend::bare(channel.out(), b'3');
         }
         _ => {}
@@ -226,7 +219,7 @@ async fn refuse(channel: &mut Channel, error: &Error, skipping: &mut bool) -> Re
 
 /// Writes an error; an end of the session (57P01) or of the connection goes on as an error.
 fn report(channel: &mut Channel, error: &Error) -> Result<()> {
-    if matches!(error.state(), SqlState::AdminShutdown | SqlState::ConnectionFailure) {
+    if error.cause::<SessionEnded>().is_some() || error.cause::<ConnectionLost>().is_some() {
         return Err(error.clone());
     }
     if error.state() == SqlState::InternalError {

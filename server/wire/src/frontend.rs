@@ -5,7 +5,7 @@
 //! Rules: every read is bounds-checked, a short or overlong message is 08P01; text must be UTF-8
 //! (22021); no allocation is larger than the message itself.
 
-use braid_session::utf8;
+use braid_session::{ConnectionLost, Target, utf8};
 use braid_types::{Error, Result, SqlState};
 
 /// Type and length of a message.
@@ -66,16 +66,7 @@ pub(crate) fn protocol(message: impl Into<String>) -> Error {
 
 /// The connection is to be closed without a word.
 pub(crate) fn gone(why: &str) -> Error {
-    Error::new(SqlState::ConnectionFailure, why)
-}
-
-/// What Describe and Close are about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Target<'a> {
-    /// A prepared statement.
-    Statement(&'a str),
-    /// A portal.
-    Portal(&'a str),
+    Error::new(SqlState::ConnectionFailure, why).caused_by(ConnectionLost)
 }
 
 /// The fields of Bind.

@@ -36,5 +36,6 @@ pub use tls::{TlsError, load_tls};
 
 /// Reading of client messages, for tests and fuzzing.
 pub mod messages {
-    pub use crate::frontend::{Bind, Frontend, Header, Startup, Target, parse_startup};
+    pub use crate::frontend::{Bind, Frontend, Header, Startup, parse_startup};
+    pub use braid_session::Target;
 }

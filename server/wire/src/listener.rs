@@ -10,7 +10,8 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
-use braid_session::{Server, Session};
+use braid_server::Server;
+use braid_session::Session;
 use braid_types::{Error, SqlState};
 use futures_util::FutureExt;
 use tokio::net::{TcpListener, TcpStream};
@@ -152,9 +153,9 @@ async fn serve(
             fatal(&mut channel, &error).await;
         }
         Outcome::Open(channel, session) => {
-            tracing::debug!(%peer, pid = session.pid(), "session begins");
-            let (watch, ender) = (channel.watch(), session.ender());
-            ender.attend(live(channel, session), watch.gone()).await;
+            tracing::debug!(%peer, pid = session.backend_key().pid, "session begins");
+            let (watch, terminator) = (channel.watch(), session.terminator());
+            terminator.attend(live(channel, session), watch.gone()).await;
         }
     }
 }

@@ -8,8 +8,9 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use braid_session::{Authentication, Server, Session, SessionOptions, utf8};
-use braid_types::{Error, Result, SqlState};
+use braid_server::{Authentication, Server};
+use braid_session::{ConnectionLost, Session, SessionOptions, utf8};
+use braid_types::{Error, Result};
 use bytes::Bytes;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
@@ -50,7 +51,7 @@ pub(crate) async fn start(socket: TcpStream, context: &Context<'_>) -> Outcome {
         let body = match startup_frame(&mut channel).await {
             Ok(Some(body)) => body,
             Ok(None) => return Outcome::Gone,
-            Err(error) if error.state() == SqlState::ConnectionFailure => return Outcome::Gone,
+            Err(error) if error.cause::<ConnectionLost>().is_some() => return Outcome::Gone,
             Err(error) => return Outcome::Refused(channel, error),
         };
         match parse_startup(&body) {
@@ -80,7 +81,7 @@ pub(crate) async fn start(socket: TcpStream, context: &Context<'_>) -> Outcome {
             Ok(Startup::Session { minor, parameters }) => {
                 return match open(&mut channel, context, encrypted, minor, parameters).await {
                     Ok(session) => Outcome::Open(channel, Box::new(session)),
-                    Err(error) if error.state() == SqlState::ConnectionFailure => Outcome::Gone,
+                    Err(error) if error.cause::<ConnectionLost>().is_some() => Outcome::Gone,
                     Err(error) => Outcome::Refused(channel, error),
                 };
             }
@@ -142,7 +143,8 @@ async fn open(
     for (name, value) in session.reported_settings() {
         backend::parameter_status(out, name, &value);
     }
-    backend::backend_key(out, session.pid(), session.secret());
+    let key = session.backend_key();
+    backend::backend_key(out, key.pid, key.secret);
     backend::ready_for_query(out, session.status().as_byte());
     channel.send().await.map_err(|error| lost(&error))?;
     Ok(session)
@@ -167,7 +169,7 @@ async fn password_message(channel: &mut Channel) -> Result<Bytes> {
 }
 
 /// The messages of a SCRAM exchange.
-async fn prove(channel: &mut Channel, mut exchange: braid_session::ScramExchange) -> Result<()> {
+async fn prove(channel: &mut Channel, mut exchange: braid_auth::ScramExchange) -> Result<()> {
     let mut mechanisms = MECHANISM.as_bytes().to_vec();
     mechanisms.extend([0, 0]);
     backend::authentication(channel.out(), 10, &mechanisms);

@@ -24,7 +24,7 @@ impl Cluster {
             return Cluster::Real(real);
         }
         let mut config = Config { plan, seed, ..Config::default() };
-        config.pace.latency = Duration::from_millis(2);
+        config.delays.latency = Duration::from_millis(2);
         Cluster::StandIn(TikvStandIn::start(config))
     }
 

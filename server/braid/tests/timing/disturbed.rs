@@ -115,7 +115,7 @@ fn without_validation_the_check_fails() {
     let cluster = Cluster::start(tikv::Plan::default(), seed);
     println!("{}, seed {seed}", cluster.name());
     for round in 0..5 {
-        let config = Config::new().env("BRAID_UNSAFE_NO_VALIDATION", "1");
+        let config = Config::new().unsafe_switch("NO_VALIDATION");
         let config = config.store(format!("{}?prefix=round-{round}/", cluster.url()));
         let plan = Plan { stores_fail: false, ..plan(seed + round, 1_000, 0) };
         let report = check(&record_beside(config, plan, |_| {}));

@@ -5,7 +5,8 @@
 
 use std::time::{Duration, Instant};
 
-use braid_catalog::{CatalogCache, Gateways, PendingChange};
+use braid_catalog::{CatalogCache, PendingChange};
+use braid_cluster::Gateways;
 use braid_codec::key;
 use braid_kv::{Database, DatabaseOptions};
 use braid_kv_tikv::{TikvAddress, TikvOptions, TikvStore};

@@ -66,7 +66,7 @@ fn start(store: &str, http: &str) -> Process {
 fn a_start_waits_for_the_cluster_and_says_so() {
     run(async {
         let cluster = TikvStandIn::start(tikv::Config::default());
-        cluster.set_pd_down(true);
+        cluster.pd().set_down(true);
         // Somebody else may take the port meanwhile; then this test fails with a plain message.
         let free = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("it");
         let http = free.to_string();
@@ -90,7 +90,7 @@ fn a_start_waits_for_the_cluster_and_says_so() {
         assert_eq!(get(&http, "/health/live").0, 200);
         assert_eq!(get(&http, "/health/ready").0, 503);
         assert!(get(&http, "/metrics").1.contains("braid_store_unreachable 1\n"));
-        cluster.set_pd_down(false);
+        cluster.pd().set_down(false);
         let stdout = process.0.stdout.take().expect("a pipe");
         let mut lines = BufReader::new(stdout).lines().map_while(Result::ok);
         assert!(lines.any(|line| line.starts_with("http:")), "it never was ready");
@@ -130,7 +130,7 @@ fn statements_end_while_pd_is_away() {
         hasty.batch_execute("SET statement_timeout = '1s'").await.expect("runs");
         // A transaction that is open when the cluster goes.
         patient.batch_execute("BEGIN; UPDATE t SET n = 1").await.expect("runs");
-        cluster.set_pd_down(true);
+        cluster.pd().set_down(true);
         let (state, text, took) = failure(&hasty, "SELECT * FROM t").await;
         assert_eq!(state, "57014", "{text}");
         assert!(text.contains("The store is unreachable: PD gives no timestamps"), "{text}");
@@ -147,7 +147,7 @@ fn statements_end_while_pd_is_away() {
         assert_eq!(state, "58000", "{text}");
         assert!(text.starts_with("the store is unreachable: PD"), "{text}");
         assert!(took < PATIENCE, "{took:?}");
-        cluster.set_pd_down(false);
+        cluster.pd().set_down(false);
         is_served(&hasty).await;
         is_served(&patient).await;
         wait_for(server.http_url(), "/health", 200).await;

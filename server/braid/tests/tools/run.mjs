@@ -1,9 +1,11 @@
 // The tools' programs against a fresh server: `node server/braid/tests/tools/run.mjs [TOOL…]`.
+// A folder with a program of one of the languages in harness/runtimes.mjs is a tool.
 //
 // BRAID_BINARY        the server to start; target/release/braid unless set
 // POSTGRES_URL        if set, each program runs there too, and both must print the same lines;
 //                     else its output is compared with expected.txt, recorded from PostgreSQL
 // UPDATE_GOLDENFILES  if 1, records expected.txt from PostgreSQL
+// CI                  if "true", a runtime that cannot be made ready is a failure, not a skip
 //
 // missing.txt lists the steps that differ on BraidDB for one known reason. Such a step must differ,
 // and must show the listed error: a step that begins to pass fails the run until its line goes.
@@ -22,6 +24,10 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 
+import { compare, missingOf } from './harness/compare.mjs';
+import { run, strict } from './harness/process.mjs';
+import { prepare, runtimeOf } from './harness/runtimes.mjs';
+
 const here = fileURLToPath(new URL('.', import.meta.url));
 const binary =
   process.env.BRAID_BINARY ??
@@ -30,28 +36,16 @@ const postgresUrl = process.env.POSTGRES_URL;
 const recording = process.env.UPDATE_GOLDENFILES === '1';
 
 /** Milliseconds after which a program is stopped. */
-const PROGRAM_TIMEOUT_MS = 60_000;
-/** Lines of a difference that are shown for each step. */
-const SHOWN_LINES_MAX = 6;
+const PROGRAM_TIMEOUT_MS = 120_000;
+
+/** Variables that make the output of every program alike. */
+const plain = { TZ: 'UTC', NO_COLOR: '1' };
 
 const scratch = mkdtempSync(join(tmpdir(), 'braid-tools-'));
 const copy = join(scratch, 'tools');
 let server;
 
 const print = (text) => process.stdout.write(`${text}\n`);
-
-/** Runs a program to its end; resolves to its exit code and output. */
-function run(command, args, options = {}) {
-  return new Promise((resolve, reject) => {
-    const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'], ...options });
-    let output = '';
-    let errors = '';
-    child.stdout.on('data', (chunk) => (output += chunk));
-    child.stderr.on('data', (chunk) => (errors += chunk));
-    child.on('error', reject);
-    child.on('close', (code, signal) => resolve({ code: code ?? signal, output, errors }));
-  });
-}
 
 /** Starts the server on an empty folder; resolves to its SQL address. */
 async function startServer() {
@@ -78,7 +72,7 @@ async function install() {
 }
 
 /** Runs a tool's program in an empty database of its own; resolves to what it printed. */
-async function runProgram(tool, url, database) {
+async function runProgram({ tool, runtime }, url, database) {
   const { default: pg } = await import(join(copy, 'node_modules/pg/lib/index.js'));
   const admin = new pg.Client({ connectionString: url });
   await admin.connect();
@@ -86,9 +80,10 @@ async function runProgram(tool, url, database) {
     await admin.query(`CREATE DATABASE ${database}`);
     const own = new URL(url);
     own.pathname = `/${database}`;
-    const result = await run('node', ['program.mjs'], {
+    const [command, ...args] = runtime.command(copy, tool);
+    const result = await run(command, args, {
       cwd: join(copy, tool),
-      env: { ...process.env, DATABASE_URL: own.href, TZ: 'UTC', NO_COLOR: '1' },
+      env: { ...process.env, DATABASE_URL: own.href, ...plain, ...runtime.env(copy) },
       timeout: PROGRAM_TIMEOUT_MS,
       killSignal: 'SIGKILL',
     });
@@ -99,73 +94,13 @@ async function runProgram(tool, url, database) {
   }
 }
 
-/** The output by steps: `== name` begins one. */
-function steps(output) {
-  const found = new Map();
-  let lines = [];
-  for (const line of output.trimEnd().split('\n')) {
-    if (line.startsWith('== ')) found.set(line.slice(3), (lines = []));
-    else lines.push(line);
-  }
-  return found;
-}
-
-/** The lines of missing.txt for a tool: step → the error that the step must show. */
-function missingOf(tool) {
-  const found = new Map();
-  for (const line of readFileSync(join(here, 'missing.txt'), 'utf8').split('\n')) {
-    if (line === '' || line.startsWith('#')) continue;
-    const [name, step, thing, error] = line.split('|').map((part) => part.trim());
-    if (!error) throw new Error(`missing.txt: four columns expected: ${line}`);
-    if (name === tool) found.set(step, { thing, error });
-  }
-  return found;
-}
-
-/** Compares step by step; returns the complaints. */
-function compare(tool, expected, actual) {
-  const complaints = [];
-  const missing = missingOf(tool);
-  const wanted = steps(expected);
-  const got = steps(actual);
-  for (const step of missing.keys()) {
-    if (!wanted.has(step)) complaints.push(`missing.txt names "${step}", which is no step`);
-  }
-  for (const [step, lines] of wanted) {
-    const shown = got.get(step) ?? ['(the step was not reached)'];
-    const known = missing.get(step);
-    const different = lines.join('\n') !== shown.join('\n');
-    if (known && !different)
-      complaints.push(`"${step}" passes now: take its line out of missing.txt`);
-    if (known && different && !shown.some((line) => line.includes(known.error))) {
-      complaints.push(`"${step}" does not fail with ${known.error} (${known.thing}):`, ...shown);
-    }
-    if (!known && different) complaints.push(`"${step}" differs:`, ...differences(lines, shown));
-  }
-  return complaints;
-}
-
-function differences(wanted, got) {
-  const lines = [
-    ...wanted
-      .filter((line) => !got.includes(line))
-      .slice(0, SHOWN_LINES_MAX)
-      .map((line) => `  PostgreSQL: ${line}`),
-    ...got
-      .filter((line) => !wanted.includes(line))
-      .slice(0, SHOWN_LINES_MAX)
-      .map((line) => `  BraidDB:    ${line}`),
-  ];
-  return lines.length === 0 ? ['  the same lines in another order'] : lines;
-}
-
 /** Runs one tool on the targets; returns the complaints. */
-async function check(tool, braidUrl) {
+async function check({ tool, runtime }, braidUrl) {
   const database = `tools_${tool.replaceAll('-', '_')}_${process.pid}`;
   const file = join(here, tool, 'expected.txt');
   const [braid, postgres] = await Promise.all([
-    runProgram(tool, braidUrl, database),
-    postgresUrl && runProgram(tool, postgresUrl, database),
+    runProgram({ tool, runtime }, braidUrl, database),
+    postgresUrl && runProgram({ tool, runtime }, postgresUrl, database),
   ]);
   const complaints = [];
   for (const [target, result] of Object.entries({ BraidDB: braid, PostgreSQL: postgres })) {
@@ -181,31 +116,54 @@ async function check(tool, braidUrl) {
   return [...complaints, ...compare(tool, expected, braid.output)];
 }
 
+/** The tools of the command line, all if there are none, each with its runtime. */
+function chosenTools() {
+  const chosen = process.argv.slice(2);
+  const all = readdirSync(here, { withFileTypes: true })
+    .filter((entry) => entry.isDirectory())
+    .map(({ name }) => ({ tool: name, runtime: runtimeOf(readdirSync(join(here, name))) }))
+    .filter(({ runtime }) => runtime !== undefined);
+  const unknown = chosen.find((name) => !all.some(({ tool }) => tool === name));
+  if (unknown) throw new Error(`no tool has the name ${unknown}`);
+  return chosen.length === 0 ? all : all.filter(({ tool }) => chosen.includes(tool));
+}
+
+/** Runs one tool and prints its result; resolves to "ok", "failed" or "skipped". */
+async function report({ tool, runtime }, braidUrl) {
+  const started = Date.now();
+  const problem = await prepare(runtime, copy);
+  if (problem) {
+    print(`${problem.skip ? 'skipped' : 'FAILED'} ${tool}: no ${runtime.name}: ${problem.text}`);
+    return problem.skip ? 'skipped' : 'failed';
+  }
+  const complaints = await check({ tool, runtime }, braidUrl);
+  const known = missingOf(tool).size;
+  const seconds = ((Date.now() - started) / 1000).toFixed(1);
+  const note = known === 0 ? '' : `, but for ${known} steps in missing.txt`;
+  print(`${complaints.length === 0 ? 'ok' : 'FAILED'} ${tool} (${seconds}s${note})`);
+  for (const complaint of complaints) print(`  ${complaint}`);
+  return complaints.length === 0 ? 'ok' : 'failed';
+}
+
 async function main() {
   if (!existsSync(binary))
     throw new Error(`no server at ${binary}; build it: cargo build --release --bin braid`);
   if (recording && !postgresUrl) throw new Error('UPDATE_GOLDENFILES needs POSTGRES_URL');
+  const chosen = chosenTools();
   const problem = await install();
+  if (problem && strict) throw new Error(`npm install failed: ${problem}`);
   if (problem) {
     return print(`skipped tools: npm install failed: ${problem.split('\n')[0]}`);
   }
   const braidUrl = await startServer();
-  const all = readdirSync(here).filter((name) => existsSync(join(here, name, 'program.mjs')));
-  const chosen = process.argv.length > 2 ? process.argv.slice(2) : all;
-  let failures = 0;
+  const results = { ok: 0, failed: 0, skipped: 0 };
   for (const tool of chosen) {
-    const started = Date.now();
-    const complaints = await check(tool, braidUrl);
-    const known = missingOf(tool).size;
-    const seconds = ((Date.now() - started) / 1000).toFixed(1);
-    const note = known === 0 ? '' : `, but for ${known} steps in missing.txt`;
-    print(`${complaints.length === 0 ? 'ok' : 'FAILED'} ${tool} (${seconds}s${note})`);
-    for (const complaint of complaints) print(`  ${complaint}`);
-    failures += complaints.length === 0 ? 0 : 1;
+    results[await report(tool, braidUrl)] += 1;
     if (server.exitCode !== null) throw new Error('the server died under the tools');
   }
-  if (failures > 0) throw new Error(`tools: ${failures} of ${chosen.length} failed`);
-  print(`tools: all ${chosen.length} passed`);
+  const { ok, failed, skipped } = results;
+  if (failed > 0) throw new Error(`tools: ${failed} of ${chosen.length} failed`);
+  print(`tools: ${ok} passed${skipped === 0 ? '' : `, ${skipped} skipped`}`);
 }
 
 try {

@@ -3,8 +3,8 @@
 use braid_types::array::ArrayOfArrays;
 use braid_types::{Datum, Result, SqlType};
 
-use crate::call::may_return;
-use crate::registry::Registry;
+use crate::registry::call::may_return;
+use crate::registry::tables::Registry;
 use crate::{Accumulator, Environment};
 
 /// Strings or bytes with the delimiter that came with each row after the first.

@@ -2,7 +2,7 @@
 
 use braid_types::{Datum, Result};
 
-use crate::registry::Registry;
+use crate::registry::tables::Registry;
 use crate::{Accumulator, Environment};
 
 #[derive(Default)]

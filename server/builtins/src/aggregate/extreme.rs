@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use braid_types::{Datum, Result, SqlType};
 
-use crate::registry::Registry;
+use crate::registry::tables::Registry;
 use crate::{Accumulator, Environment};
 
 struct Extreme {

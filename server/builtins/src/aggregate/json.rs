@@ -2,9 +2,9 @@
 
 use braid_types::{Datum, Error, Json, Result, SqlState, SqlType};
 
-use crate::call::display;
 use crate::json::{to_json_text, to_jsonb};
-use crate::registry::Registry;
+use crate::registry::call::display;
+use crate::registry::tables::Registry;
 use crate::{Accumulator, Environment};
 
 /// The text of a `json` array, written as rows come.

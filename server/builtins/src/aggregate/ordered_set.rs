@@ -5,7 +5,7 @@
 
 use braid_types::{Datum, Error, Result, SqlState, SqlType};
 
-use crate::registry::Registry;
+use crate::registry::tables::Registry;
 use crate::{Accumulator, Environment};
 
 /// The most frequent value; of several the first in order.

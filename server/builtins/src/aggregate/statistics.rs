@@ -5,7 +5,7 @@
 
 use braid_types::{Datum, Error, Numeric, Result, SqlState};
 
-use crate::registry::Registry;
+use crate::registry::tables::Registry;
 use crate::{Accumulator, Environment};
 
 #[derive(Clone, Copy)]

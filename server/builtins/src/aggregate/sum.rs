@@ -5,8 +5,8 @@
 
 use braid_types::{Datum, Error, Interval, Numeric, Result, SqlState, SqlType};
 
-use crate::integers::fit;
-use crate::registry::Registry;
+use crate::numbers::integers::fit;
+use crate::registry::tables::Registry;
 use crate::{Accumulator, Environment};
 
 #[derive(Default)]

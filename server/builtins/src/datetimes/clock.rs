@@ -12,7 +12,7 @@ use braid_types::{Datum, Error, Result, SqlState, SqlType, text};
 
 use super::{local, micros};
 use crate::Call;
-use crate::registry::Registry;
+use crate::registry::tables::Registry;
 use crate::system::clock_micros;
 
 /// The transaction's local time.
@@ -47,7 +47,7 @@ fn time_of_day(call: &Call<'_>) -> Result<Datum> {
         &Datum::Timestamptz(clock_micros()),
         call.env.settings(),
     );
-    crate::call::text(shown)
+    crate::registry::call::text(shown)
 }
 
 /// The zone of `AT TIME ZONE`: a name, or an interval without months or days.

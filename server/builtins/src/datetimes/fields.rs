@@ -9,7 +9,7 @@ use jiff::tz::TimeZone;
 
 use super::{date, micros, zone};
 use crate::Call;
-use crate::registry::Registry;
+use crate::registry::tables::Registry;
 
 static UTC: TimeZone = TimeZone::UTC;
 

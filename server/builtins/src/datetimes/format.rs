@@ -7,8 +7,8 @@ use braid_types::{Datum, Result};
 
 use super::{micros, zone};
 use crate::Call;
-use crate::call::text;
-use crate::registry::Registry;
+use crate::registry::call::text;
+use crate::registry::tables::Registry;
 
 fn timestamp(call: &Call<'_>) -> Result<Datum> {
     let (value, template) = (micros(call, 0)?, call.text(1)?);

@@ -2,15 +2,15 @@
 
 use braid_types::datetime::typmod::{PRECISION_MAX, apply_typmod};
 use braid_types::datetime::{
-    DAY_MICROS, age, fixed_zone, justify_days, justify_hours, justify_interval, local_to_utc,
-    make_date, make_interval, make_time, parse_offset, timestamp, zone_by_name,
+    DAY_MICROS, IntervalParts, age, fixed_zone, justify_days, justify_hours, justify_interval,
+    local_to_utc, make_date, make_interval, make_time, parse_offset, timestamp, zone_by_name,
 };
 use braid_types::{Datum, Error, Interval, Result, SqlState};
 use jiff::tz::TimeZone;
 
 use super::{local, micros, zone};
 use crate::Call;
-use crate::registry::Registry;
+use crate::registry::tables::Registry;
 
 /// Seconds from 1970 to 2000.
 const SECONDS_1970_TO_2000: f64 = 946_684_800.0;
@@ -59,7 +59,15 @@ fn make_timestamptz(call: &Call<'_>) -> Result<Datum> {
 fn interval(call: &Call<'_>) -> Result<Datum> {
     let part = |index: usize| if index < call.args.len() { call.int(index) } else { Ok(0) };
     let seconds = if call.args.len() > 6 { call.float(6)? } else { 0.0 };
-    let made = make_interval(part(0)?, part(1)?, part(2)?, part(3)?, part(4)?, part(5)?, seconds)?;
+    let made = make_interval(IntervalParts {
+        years: part(0)?,
+        months: part(1)?,
+        weeks: part(2)?,
+        days: part(3)?,
+        hours: part(4)?,
+        minutes: part(5)?,
+        seconds,
+    })?;
     Ok(Datum::Interval(made))
 }
 

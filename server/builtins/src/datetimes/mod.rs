@@ -13,7 +13,7 @@ use braid_types::{Datum, Error, Interval, Result, SqlState};
 use jiff::tz::TimeZone;
 
 use crate::Call;
-use crate::registry::Registry;
+use crate::registry::tables::Registry;
 
 pub(crate) fn register(registry: &mut Registry) {
     clock::register(registry);

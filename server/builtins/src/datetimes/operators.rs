@@ -7,7 +7,7 @@ use braid_types::{Datum, Interval, Result};
 
 use super::{date, micros, time, zone};
 use crate::Call;
-use crate::registry::Registry;
+use crate::registry::tables::Registry;
 
 fn later(call: &Call<'_>, at: usize, interval: Interval) -> Result<Datum> {
     Ok(match call.datum(at) {

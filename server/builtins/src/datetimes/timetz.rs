@@ -8,7 +8,7 @@ use jiff::tz::TimeZone;
 use super::clock::zone_argument;
 use super::micros;
 use crate::Call;
-use crate::registry::Registry;
+use crate::registry::tables::Registry;
 
 fn timetz(call: &Call<'_>, index: usize) -> Result<TimeTz> {
     let found = call.datum(index).as_bytes().and_then(TimeTz::from_bytes);

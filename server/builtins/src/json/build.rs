@@ -4,8 +4,8 @@ use braid_types::{Datum, Error, Json, Result, SqlState};
 
 use super::convert::{to_json_text, to_jsonb, to_key};
 use crate::Call;
-use crate::call::invalid;
-use crate::registry::Registry;
+use crate::registry::call::invalid;
+use crate::registry::tables::Registry;
 
 /// A `json` from text that is known to be one.
 fn raw(out: Vec<u8>) -> Result<Datum> {
@@ -202,5 +202,6 @@ pub(super) fn register(registry: &mut Registry) {
     registry.add("json_strip_nulls(json) -> json", strip_nulls);
     registry
         .add("jsonb_strip_nulls(jsonb) -> jsonb", |c| Ok(Datum::json(c.json(0)?.strip_nulls())));
-    registry.add("jsonb_pretty(jsonb) -> text", |c| crate::call::text(c.json(0)?.pretty()));
+    registry
+        .add("jsonb_pretty(jsonb) -> text", |c| crate::registry::call::text(c.json(0)?.pretty()));
 }

@@ -5,7 +5,7 @@ use braid_types::text::{self, DateStyle, FormatSettings};
 use braid_types::{Array, Datum, Error, Json, Result, SqlState, SqlType};
 
 use crate::Environment;
-use crate::call::display;
+use crate::registry::call::display;
 
 /// The date or timestamp with `T` between its parts and minutes in its offset.
 fn iso_text(ty: &SqlType, datum: &Datum, env: &dyn Environment) -> String {

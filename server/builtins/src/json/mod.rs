@@ -6,16 +6,18 @@
 mod build;
 mod convert;
 mod operators;
+mod path;
 mod records;
 mod rows;
 
 pub(crate) use convert::{to_json_text, to_jsonb};
 
-use crate::registry::Registry;
+use crate::registry::tables::Registry;
 
 pub(crate) fn register(registry: &mut Registry) {
     build::register(registry);
     operators::register(registry);
+    path::register(registry);
     records::register(registry);
     rows::register(registry);
 }

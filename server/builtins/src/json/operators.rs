@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use braid_types::{Datum, Error, Json, Result, SqlState};
 
 use crate::Call;
-use crate::call::{count, invalid, text};
-use crate::registry::Registry;
+use crate::registry::call::{count, invalid, text};
+use crate::registry::tables::Registry;
 
 type Found<'a> = Option<Cow<'a, Json>>;
 

@@ -8,8 +8,8 @@
 use braid_types::text::parse;
 use braid_types::{Datum, Error, Json, Result, Row, SqlState, SqlType};
 
-use crate::call::{cast_any, invalid};
-use crate::registry::Registry;
+use crate::registry::call::{cast_any, invalid};
+use crate::registry::tables::Registry;
 use crate::{Call, Environment, Rows};
 
 type Field = (String, SqlType);

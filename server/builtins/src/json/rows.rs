@@ -2,8 +2,8 @@
 
 use braid_types::{Datum, Json, Result, Row};
 
-use crate::call::invalid;
-use crate::registry::Registry;
+use crate::registry::call::invalid;
+use crate::registry::tables::Registry;
 use crate::sets::rows;
 use crate::{Call, Rows};
 

@@ -5,8 +5,8 @@
 use braid_types::{Datum, Error, Result, SqlState, SqlType, work};
 
 use crate::Call;
-use crate::call::{count, invalid, may_return, text};
-use crate::registry::Registry;
+use crate::registry::call::{count, invalid, may_return, text};
+use crate::registry::tables::Registry;
 
 /// Bytes that are repeated at once.
 const PIECE_BYTES: usize = 64 << 10;

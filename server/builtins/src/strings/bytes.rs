@@ -4,8 +4,8 @@ use braid_types::{Datum, Error, Result, SqlState, work};
 
 use super::basic::bounds;
 use crate::Call;
-use crate::call::{count, invalid, text};
-use crate::registry::Registry;
+use crate::registry::call::{count, invalid, text};
+use crate::registry::tables::Registry;
 
 fn bytes(value: impl Into<std::sync::Arc<[u8]>>) -> Result<Datum> {
     Ok(Datum::bytes(value))

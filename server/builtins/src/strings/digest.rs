@@ -7,8 +7,8 @@ use sha2::{Digest, Sha224, Sha256, Sha384, Sha512};
 
 use super::bytes::hex;
 use crate::Call;
-use crate::call::text;
-use crate::registry::Registry;
+use crate::registry::call::text;
+use crate::registry::tables::Registry;
 
 /// Bytes between two looks at the stop switch.
 const PIECE_BYTES: usize = 1 << 20;

@@ -1,11 +1,11 @@
 //! `format('%s %I %L', …)`: positions, widths and the `-` flag, as in PostgreSQL.
 
+use braid_sql::{quote_ident, quote_literal};
 use braid_types::{Datum, Error, Result, SqlState};
 
-use super::quote::{quote_identifier, quote_literal};
 use crate::Call;
-use crate::call::{invalid, may_return, text};
-use crate::registry::Registry;
+use crate::registry::call::{invalid, may_return, text};
+use crate::registry::tables::Registry;
 
 struct Formatter<'a> {
     call: &'a Call<'a>,
@@ -115,7 +115,7 @@ impl Formatter<'_> {
                 let message = "null values cannot be formatted as an SQL identifier";
                 return Err(Error::new(SqlState::NullValueNotAllowed, message));
             }
-            'I' => quote_identifier(&self.call.display(index)),
+            'I' => quote_ident(&self.call.display(index)),
             'L' => quote_literal(&self.call.display(index)),
             _ => self.call.display(index),
         })

@@ -6,8 +6,8 @@
 use braid_types::{Datum, Error, Result, SqlState, work};
 
 use crate::Call;
-use crate::call::text;
-use crate::registry::Registry;
+use crate::registry::call::text;
+use crate::registry::tables::Registry;
 
 fn ends_in_escape() -> Error {
     Error::new(SqlState::InvalidEscapeSequence, "LIKE pattern must not end with escape character")

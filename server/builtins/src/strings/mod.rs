@@ -3,21 +3,19 @@
 mod basic;
 mod bytes;
 mod digest;
-mod extent;
 mod format;
 mod like;
-mod pattern;
 mod pgcrypto;
 mod quote;
 mod regexp;
 mod split;
 mod unicode;
 
-pub(crate) use quote::{quote_identifier, split_identifier};
+pub(crate) use quote::split_identifier;
 pub(crate) use regexp::{matches, split_pieces};
 pub(crate) use split::split_text;
 
-use crate::registry::Registry;
+use crate::registry::tables::Registry;
 
 pub(crate) fn register(registry: &mut Registry) {
     basic::register(registry);

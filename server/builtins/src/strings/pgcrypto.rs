@@ -8,8 +8,8 @@ use sha1::Sha1;
 use sha2::{Digest, Sha224, Sha256, Sha384, Sha512};
 
 use crate::Call;
-use crate::call::{invalid, text};
-use crate::registry::Registry;
+use crate::registry::call::{invalid, text};
+use crate::registry::tables::Registry;
 
 /// The digits of md5-crypt, from the lowest.
 const DIGITS: &[u8; 64] = b"./0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";

@@ -1,44 +1,11 @@
 //! Quoting: identifiers, literals, and taking identifiers apart.
 
+use braid_sql::{quote_ident, quote_literal};
 use braid_types::{Datum, Error, Result, SqlState, SqlType};
 
 use crate::Call;
-use crate::call::text;
-use crate::registry::Registry;
-
-/// Words that PostgreSQL reserves or treats specially, so that they are quoted as identifiers.
-const KEYWORDS: &str = " all analyse analyze and any array as asc asymmetric authorization between \
-    bigint binary bit boolean both case cast char character check coalesce collate collation \
-    column concurrently constraint create cross current_catalog current_date current_role \
-    current_schema current_time current_timestamp current_user dec decimal default deferrable \
-    desc distinct do else end except exists extract false fetch float for foreign freeze from \
-    full grant greatest group grouping having ilike in initially inner inout int integer \
-    intersect interval into is isnull join lateral leading least left like limit localtime \
-    localtimestamp national natural nchar none normalize not notnull null nullif numeric offset \
-    on only or order out outer overlaps overlay placing position precision primary real \
-    references returning right row select session_user setof similar smallint some substring \
-    symmetric table tablesample then time timestamp to trailing treat trim true union unique \
-    user using values varchar variadic verbose when where window with xmlattributes xmlconcat \
-    xmlelement xmlexists xmlforest xmlnamespaces xmlparse xmlpi xmlroot xmlserialize xmltable ";
-
-/// An identifier as it must be written: quoted only where needed.
-pub(crate) fn quote_identifier(name: &str) -> String {
-    let starts = name.starts_with(|c: char| c.is_ascii_lowercase() || c == '_');
-    let plain = name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
-    if starts && plain && !KEYWORDS.contains(&format!(" {name} ")) {
-        return name.to_owned();
-    }
-    format!("\"{}\"", name.replace('"', "\"\""))
-}
-
-/// A string literal; with an `E` prefix if a backslash is in it.
-pub(super) fn quote_literal(value: &str) -> String {
-    let quoted = value.replace('\'', "''");
-    if quoted.contains('\\') {
-        return format!("E'{}'", quoted.replace('\\', "\\\\"));
-    }
-    format!("'{quoted}'")
-}
+use crate::registry::call::text;
+use crate::registry::tables::Registry;
 
 fn literal(call: &Call<'_>) -> Result<Datum> {
     if let Datum::Text(value) = call.datum(0) {
@@ -103,7 +70,7 @@ fn parse_ident(call: &Call<'_>) -> Result<Datum> {
 }
 
 pub(super) fn register(registry: &mut Registry) {
-    registry.add("quote_ident(text) -> text", |c| text(quote_identifier(c.text(0)?)));
+    registry.add("quote_ident(text) -> text", |c| text(quote_ident(c.text(0)?)));
     registry.add("quote_literal(text) -> text", literal);
     registry.add("quote_literal(anyelement) -> text stable", literal);
     registry.add("quote_nullable(text) -> text lax", nullable);

@@ -2,13 +2,13 @@
 
 use std::rc::Rc;
 
+use braid_types::regex::{Flags, Groups, Pattern, compile};
 use braid_types::{Datum, Result, SqlType, work};
 
 use super::like::similar_pattern;
-use super::pattern::{Flags, Groups, Pattern, compile};
 use crate::Call;
-use crate::call::{count, invalid, may_return, text};
-use crate::registry::Registry;
+use crate::registry::call::{count, invalid, may_return, text};
+use crate::registry::tables::Registry;
 
 fn is_match(call: &Call<'_>, flags: Flags) -> Result<bool> {
     compile(call.text(1)?, flags)?.is_match(call.text(0)?)

@@ -3,8 +3,8 @@
 use braid_types::{Datum, Result, SqlType, work};
 
 use crate::Call;
-use crate::call::{display, invalid, text};
-use crate::registry::Registry;
+use crate::registry::call::{display, invalid, text};
+use crate::registry::tables::Registry;
 
 fn split_part(call: &Call<'_>) -> Result<Datum> {
     let (value, delimiter, wanted) = (call.text(0)?, call.text(1)?, call.int(2)?);

@@ -3,8 +3,8 @@
 use braid_types::{Datum, Error, Result, SqlState};
 
 use crate::Call;
-use crate::call::text;
-use crate::registry::Registry;
+use crate::registry::call::text;
+use crate::registry::tables::Registry;
 
 fn invalid_escape() -> Error {
     Error::new(SqlState::SyntaxError, "invalid Unicode escape")

@@ -6,8 +6,8 @@
 use braid_types::text::{AclParts, acl_role, split_aclitem};
 use braid_types::{Datum, Error, Result, Row, SqlState, SqlType};
 
-use crate::call::text;
-use crate::registry::Registry;
+use crate::registry::call::text;
+use crate::registry::tables::Registry;
 use crate::{Call, Rows};
 
 /// The letters of privileges with their names, in the order in which an ACL lists them.

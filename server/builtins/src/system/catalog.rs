@@ -4,16 +4,12 @@
 use braid_types::{Datum, Error, Result, SqlState, SqlType};
 
 use crate::Call;
-use crate::call::text;
-use crate::procedures::{Procedure, procedure};
-use crate::reg::lookup_name;
-use crate::registry::Registry;
+use crate::names::procedures::{Procedure, procedure};
+use crate::names::reg::lookup_name;
+use crate::names::type_names::type_name;
+use crate::registry::call::text;
+use crate::registry::tables::Registry;
 use crate::strings::split_identifier;
-use crate::type_names::type_name;
-
-fn oid(call: &Call<'_>, index: usize) -> Result<u32> {
-    Ok(u32::try_from(call.int(index)?).unwrap_or(0))
-}
 
 fn or_null(value: Option<String>) -> Result<Datum> {
     Ok(value.map_or(Datum::Null, Datum::text))
@@ -31,7 +27,7 @@ fn format_type(call: &Call<'_>) -> Result<Datum> {
     if call.is_null(0) {
         return Ok(Datum::Null);
     }
-    let oid = oid(call, 0)?;
+    let oid = call.oid(0)?;
     if oid == 0 {
         return text("-");
     }
@@ -59,7 +55,7 @@ fn view_definition(call: &Call<'_>) -> Result<Datum> {
             )?;
             u32::try_from(found.as_int().unwrap_or(0)).unwrap_or(0)
         }
-        _ => oid(call, 0)?,
+        _ => call.oid(0)?,
     };
     // A column to wrap at asks for the pretty form, too.
     let (pretty, wrap) = match call.args.get(1).map(|_| call.datum(1)) {
@@ -74,7 +70,7 @@ fn view_definition(call: &Call<'_>) -> Result<Datum> {
 fn index_definition(call: &Call<'_>) -> Result<Datum> {
     let column = if call.args.len() > 1 { call.int4(1)? } else { 0 };
     let pretty = is_pretty(call, 2);
-    or_null(call.env.lookup().index_definition(oid(call, 0)?, column, pretty))
+    or_null(call.env.lookup().index_definition(call.oid(0)?, column, pretty))
 }
 
 /// Whether an argument asks for a text without parentheses that are not needed.
@@ -83,22 +79,22 @@ fn is_pretty(call: &Call<'_>, index: usize) -> bool {
 }
 
 fn expression(call: &Call<'_>) -> Result<Datum> {
-    let (node, relation) = (call.text(0)?, oid(call, 1)?);
+    let (node, relation) = (call.text(0)?, call.oid(1)?);
     or_null(call.env.lookup().expression(node, relation, is_pretty(call, 2)))
 }
 
 fn constraint_definition(call: &Call<'_>) -> Result<Datum> {
     let pretty = is_pretty(call, 1);
-    or_null(call.env.lookup().constraint_definition(oid(call, 0)?, pretty))
+    or_null(call.env.lookup().constraint_definition(call.oid(0)?, pretty))
 }
 
 fn comment(call: &Call<'_>) -> Result<Datum> {
     let catalog = if call.args.len() > 1 { call.text(1)? } else { "pg_class" };
-    or_null(call.env.lookup().comment(oid(call, 0)?, catalog, 0))
+    or_null(call.env.lookup().comment(call.oid(0)?, catalog, 0))
 }
 
 fn user_by_id(call: &Call<'_>) -> Result<Datum> {
-    let oid = oid(call, 0)?;
+    let oid = call.oid(0)?;
     text(call.env.lookup().role_name(oid).unwrap_or_else(|| format!("unknown (OID={oid})")))
 }
 
@@ -178,13 +174,13 @@ pub(super) fn register(registry: &mut Registry) {
         registry.add(signature, view_definition);
     }
     registry.add("pg_get_function_result(oid) -> text stable", |c| {
-        or_null(procedure(oid(c, 0)?).map(|procedure| procedure.result.clone()))
+        or_null(procedure(c.oid(0)?).map(|procedure| procedure.result.clone()))
     });
     for signature in [
         "pg_get_function_arguments(oid) -> text stable",
         "pg_get_function_identity_arguments(oid) -> text stable",
     ] {
-        registry.add(signature, |c| or_null(procedure(oid(c, 0)?).map(Procedure::arguments)));
+        registry.add(signature, |c| or_null(procedure(c.oid(0)?).map(Procedure::arguments)));
     }
     // There are no rules, triggers, partitions, statistics objects or functions of users.
     for signature in [
@@ -208,13 +204,13 @@ pub(super) fn register(registry: &mut Registry) {
     registry.add("obj_description(oid) -> text stable", comment);
     registry.add("obj_description|shobj_description(oid, name) -> text stable", comment);
     registry.add("col_description(oid, int4) -> text stable", |c| {
-        or_null(c.env.lookup().comment(oid(c, 0)?, "pg_class", c.int4(1)?))
+        or_null(c.env.lookup().comment(c.oid(0)?, "pg_class", c.int4(1)?))
     });
     registry.add("pg_table_is_visible(oid) -> bool stable", |c| {
-        Ok(Datum::Bool(c.env.lookup().relation_is_visible(oid(c, 0)?)))
+        Ok(Datum::Bool(c.env.lookup().relation_is_visible(c.oid(0)?)))
     });
     registry.add("pg_type_is_visible(oid) -> bool stable", |c| {
-        Ok(type_name(oid(c, 0)?, c.env.lookup()).map_or(Datum::Null, |_| Datum::Bool(true)))
+        Ok(type_name(c.oid(0)?, c.env.lookup()).map_or(Datum::Null, |_| Datum::Bool(true)))
     });
     registry.add(
         "pg_function_is_visible|pg_operator_is_visible|pg_collation_is_visible|\

@@ -5,6 +5,8 @@
 
 mod acl;
 mod catalog;
+mod monitoring;
+mod objects;
 mod places;
 mod privileges;
 mod session;
@@ -12,11 +14,13 @@ mod sizes;
 
 pub(crate) use session::clock_micros;
 
-use crate::registry::Registry;
+use crate::registry::tables::Registry;
 
 pub(crate) fn register(registry: &mut Registry) {
     acl::register(registry);
     catalog::register(registry);
+    monitoring::register(registry);
+    objects::register(registry);
     places::register(registry);
     privileges::register(registry);
     session::register(registry);

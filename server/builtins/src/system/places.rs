@@ -5,7 +5,7 @@ use braid_codec::key;
 use braid_types::{Datum, Result, SqlType, tid};
 
 use crate::Call;
-use crate::registry::Registry;
+use crate::registry::tables::Registry;
 
 fn table_oid(call: &Call<'_>) -> Result<Datum> {
     Ok(call.datum(0).clone())

@@ -6,8 +6,8 @@
 use braid_types::{Datum, Error, Result, SqlState, SqlType};
 
 use crate::Call;
-use crate::call::cast_any;
-use crate::registry::Registry;
+use crate::registry::call::cast_any;
+use crate::registry::tables::Registry;
 
 /// The role asked for, and where the object's argument stands.
 fn role(call: &Call<'_>, object_args: usize) -> Result<Option<(String, usize)>> {
@@ -102,7 +102,7 @@ fn has_role(call: &Call<'_>) -> Result<Datum> {
     if lookup.role_oid(&wanted).is_none() {
         return Err(missing(SqlState::UndefinedObject, "role", &wanted));
     }
-    Ok(Datum::Bool(member == wanted || member == "root"))
+    Ok(Datum::Bool(lookup.acts_as(&member, &wanted)))
 }
 
 pub(super) fn register(registry: &mut Registry) {

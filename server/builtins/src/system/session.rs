@@ -6,8 +6,8 @@ use std::time::SystemTime;
 use braid_types::net::Inet;
 use braid_types::{Datum, Error, Result, SqlState, SqlType};
 
-use crate::call::text;
-use crate::registry::Registry;
+use crate::registry::call::text;
+use crate::registry::tables::Registry;
 use crate::{Advisory, Call, Special};
 
 /// What `version()` answers; drivers read the number after the first word.
@@ -89,8 +89,6 @@ pub(super) fn register(registry: &mut Registry) {
     registry.add("pg_postmaster_start_time|pg_conf_load_time() -> timestamptz stable", |_| {
         Ok(Datum::Timestamptz(*STARTED))
     });
-    // One number a transaction, which is all that callers compare.
-    registry.add("txid_current() -> int8 stable", |c| Ok(Datum::Int(c.env.transaction_micros())));
     registry.add("inet_client_addr() -> inet stable", |c| {
         let found = c.env.client_addr();
         let parsed = found.and_then(|addr| Inet::parse(&SqlType::Inet, &addr).ok());

@@ -3,12 +3,25 @@
 use braid_types::{Datum, Error, Numeric, Result, SqlState};
 
 use crate::Call;
-use crate::call::text;
-use crate::registry::Registry;
+use crate::registry::call::text;
+use crate::registry::tables::Registry;
 
 fn relation_size(call: &Call<'_>) -> Result<Datum> {
-    let oid = u32::try_from(call.int(0)?).unwrap_or(0);
-    Ok(Datum::Int(call.env.lookup().relation_size(oid)))
+    Ok(Datum::Int(call.env.lookup().relation_size(call.oid(0)?)))
+}
+
+/// The main fork is all that a relation has.
+fn fork_size(call: &Call<'_>) -> Result<Datum> {
+    match call.text(1)? {
+        "main" => relation_size(call),
+        "fsm" | "vm" | "init" => Ok(Datum::Int(0)),
+        _ => Err(Error::new(SqlState::InvalidParameterValue, "invalid fork name")
+            .hint("Valid fork names are \"main\", \"fsm\", \"vm\", and \"init\".")),
+    }
+}
+
+fn database_size(call: &Call<'_>, oid: u32) -> Result<Datum> {
+    Ok(call.env.lookup().database_size(oid).map_or(Datum::Null, Datum::Int))
 }
 
 const UNITS: [&str; 6] = ["bytes", "kB", "MB", "GB", "TB", "PB"];
@@ -64,25 +77,39 @@ fn size_bytes(call: &Call<'_>) -> Result<Datum> {
         }
     };
     let bytes = number.mul(&Numeric::from_i64(1i64 << (10 * exponent)))?;
-    bytes.to_i64().map(Datum::Int).ok_or_else(|| crate::call::out_of_range("bigint"))
+    bytes.to_i64().map(Datum::Int).ok_or_else(|| crate::registry::call::out_of_range("bigint"))
 }
 
 pub(super) fn register(registry: &mut Registry) {
-    registry.add(
-        "pg_relation_size|pg_total_relation_size|pg_table_size(regclass) -> int8 volatile",
-        relation_size,
-    );
-    registry.add("pg_relation_size(regclass, text) -> int8 volatile", relation_size);
-    // Indexes are counted with their table; databases are not counted apart.
-    registry.add("pg_indexes_size(regclass) -> int8 volatile", |_| Ok(Datum::Int(0)));
-    registry.add("pg_database_size(name) -> int8 volatile", |_| Ok(Datum::Null));
-    registry.add("pg_database_size(oid) -> int8 volatile", |_| Ok(Datum::Null));
+    registry.add("pg_relation_size|pg_table_size(regclass) -> int8 volatile", relation_size);
+    registry.add("pg_relation_size(regclass, text) -> int8 volatile", fork_size);
+    registry.add("pg_indexes_size(regclass) -> int8 volatile", |c| {
+        Ok(Datum::Int(c.env.lookup().indexes_size(c.oid(0)?)))
+    });
+    registry.add("pg_total_relation_size(regclass) -> int8 volatile", |c| {
+        let (oid, lookup) = (c.oid(0)?, c.env.lookup());
+        Ok(Datum::Int(lookup.relation_size(oid).saturating_add(lookup.indexes_size(oid))))
+    });
+    registry.add("pg_database_size(oid) -> int8 volatile", |c| database_size(c, c.oid(0)?));
+    registry.add("pg_database_size(name) -> int8 volatile", |c| {
+        let name = c.text(0)?;
+        match c.env.lookup().database_oid(name) {
+            Some(oid) => database_size(c, oid),
+            None => {
+                let message = format!("database \"{name}\" does not exist");
+                Err(Error::new(SqlState::InvalidCatalogName, message))
+            }
+        }
+    });
+    // All relations are in one place, of which no size is known apart from the store's metrics.
     registry.add("pg_tablespace_size(name) -> int8 volatile", |_| Ok(Datum::Null));
     registry.add("pg_tablespace_size(oid) -> int8 volatile", |_| Ok(Datum::Null));
     registry.add("pg_size_pretty(int8) -> text", |c| text(pretty(c.int(0)?.into())));
     registry.add("pg_size_pretty(numeric) -> text", pretty_numeric);
     registry.add("pg_size_bytes(text) -> int8", size_bytes);
     registry.add("pg_column_size(any) -> int4 stable", |c| {
-        crate::call::count(crate::call::display(c.ty(0), c.datum(0), c.env).len())
+        crate::registry::call::count(
+            crate::registry::call::display(c.ty(0), c.datum(0), c.env).len(),
+        )
     });
 }

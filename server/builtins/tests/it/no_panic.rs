@@ -123,6 +123,16 @@ fn edges(ty: &SqlType) -> Vec<Datum> {
         SqlType::Jsonb => ["{}", "{\"a\":{\"b\":[1]}}", "[1,\"a\"]", "\"x\"", "1e400", "null"]
             .map(|text| Datum::json(Json::parse(text).unwrap()))
             .to_vec(),
+        SqlType::Jsonpath => literals(
+            ty,
+            &[
+                "$",
+                "strict $.a[last].*",
+                "$.** ? (@ > 1 || @ like_regex \"a\")",
+                "-$ * 1e400",
+                "$x",
+            ],
+        ),
         SqlType::Array(element) => {
             let mut some: Vec<Datum> = edges(element);
             some.truncate(4);

@@ -1,5 +1,4 @@
-//! The catalog over an embedded store: changes, caches, commit tokens.
+//! The catalog over an embedded store: changes and caches.
 
 mod catalog;
-mod commit_tokens;
-mod notifications;
+mod support;

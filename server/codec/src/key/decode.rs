@@ -4,14 +4,11 @@ use bigdecimal::num_bigint::BigInt;
 use braid_types::array::{Array, DIMENSIONS_MAX, Dimension, check_dimensions};
 use braid_types::{Datum, EnumType, Interval, Numeric, SqlType};
 
-use super::encode::{DAY_MICROS, INTERVAL_BIAS, MONTH_DAYS};
+use super::parts::{DAY_MICROS, DEPTH_MAX, INTERVAL_BIAS, MONTH_DAYS, read_int};
 use super::reader::Reader;
 use super::{json, numeric, tag};
 use crate::numeric::finite;
 use crate::{Error, Result};
-
-/// Deeper values are refused rather than read recursively.
-pub(super) const DEPTH_MAX: u32 = 1_100;
 
 /// Reads a column off the front of a key. What [`super::is_exact`] denies comes back as one of the
 /// values that are equal to what was written.
@@ -95,6 +92,7 @@ fn read_scalar(reader: &mut Reader<'_>, tag: u8, ty: &SqlType, depth: u32) -> Re
         | SqlType::Name
         | SqlType::InternalChar
         | SqlType::Aclitem
+        | SqlType::Jsonpath
         | SqlType::Unknown => {
             expect(tag, tag::TEXT, "text")?;
             read_text(reader, ty)
@@ -135,28 +133,6 @@ fn read_date(reader: &mut Reader<'_>, tag: u8) -> Result<Datum> {
 
 fn expect(found: u8, wanted: u8, what: &'static str) -> Result<()> {
     if found == wanted { Ok(()) } else { Err(Error::corrupt(what)) }
-}
-
-/// Reads the bytes behind an integer's tag.
-pub(super) fn read_int(reader: &mut Reader<'_>, tag: u8) -> Result<i64> {
-    match tag {
-        tag::INT_MIN..tag::INT_ZERO => {
-            let mut value = -1i64;
-            for _ in 0..tag::INT_ZERO - tag {
-                value = value << 8 | i64::from(reader.byte()?);
-            }
-            if value < 0 { Ok(value) } else { Err(Error::corrupt("integer")) }
-        }
-        tag::INT_ZERO..=tag::INT_SMALL_MAX => Ok(i64::from(tag - tag::INT_ZERO)),
-        tag::INT_ONE_BYTE..=tag::INT_MAX => {
-            let mut value = 0u64;
-            for _ in 0..tag - tag::INT_SMALL_MAX {
-                value = value << 8 | u64::from(reader.byte()?);
-            }
-            i64::try_from(value).map_err(|_| Error::corrupt("integer"))
-        }
-        _ => Err(Error::corrupt("integer")),
-    }
 }
 
 fn float_from_bits(bits: u64) -> f64 {

@@ -2,6 +2,7 @@
 
 use braid_types::{Array, Datum, Interval, SqlType};
 
+use super::parts::{DAY_MICROS, INTERVAL_BIAS, MONTH_DAYS, put_escaped, put_int};
 use super::{json, numeric, tag};
 
 /// Appends a column. The datum is of type `ty`, or NULL, which sorts last, or first if descending.
@@ -33,7 +34,7 @@ pub fn is_exact(ty: &SqlType) -> bool {
 pub fn is_orderable(ty: &SqlType) -> bool {
     match ty {
         SqlType::Json | SqlType::Record(_) | SqlType::Void | SqlType::Unknown => false,
-        SqlType::Xid | SqlType::Cid | SqlType::Aclitem => false,
+        SqlType::Xid | SqlType::Cid | SqlType::Aclitem | SqlType::Jsonpath => false,
         SqlType::Array(element) => is_orderable(element),
         _ => true,
     }
@@ -110,38 +111,6 @@ fn put_dimensions(out: &mut Vec<u8>, array: &Array) {
     out.push(tag::END);
 }
 
-/// A tag that tells sign and length, then that many bytes, most significant first.
-pub(super) fn put_int(out: &mut Vec<u8>, value: i64) {
-    let small_max = i64::from(tag::INT_SMALL_MAX - tag::INT_ZERO);
-    if (0..=small_max).contains(&value) {
-        out.push(tag::INT_ZERO + value as u8);
-        return;
-    }
-    // The bits that the sign does not already tell.
-    let significant = if value < 0 { !value } else { value } as u64;
-    let count = (8 - significant.leading_zeros() as usize / 8).max(1);
-    out.push(if value < 0 {
-        tag::INT_ZERO - count as u8
-    } else {
-        tag::INT_SMALL_MAX + count as u8
-    });
-    out.extend_from_slice(&value.to_be_bytes()[8 - count..]);
-}
-
-/// Bytes whose end is a single zero: 0 becomes `1 1`, 1 becomes `1 2`.
-pub(super) fn put_escaped(out: &mut Vec<u8>, bytes: &[u8]) {
-    out.reserve(bytes.len() + 1);
-    for &byte in bytes {
-        if byte <= 1 {
-            out.push(1);
-            out.push(byte + 1);
-        } else {
-            out.push(byte);
-        }
-    }
-    out.push(0);
-}
-
 /// Bits that sort as the numbers: NaN last, one zero.
 fn float_bits(value: f64) -> u64 {
     let canonical = if value.is_nan() {
@@ -154,13 +123,6 @@ fn float_bits(value: f64) -> u64 {
     let bits = canonical.to_bits();
     if bits >> 63 == 1 { !bits } else { bits | 1 << 63 }
 }
-
-/// Microseconds in a day.
-pub(super) const DAY_MICROS: i128 = 86_400_000_000;
-/// Days in a month, as intervals compare.
-pub(super) const MONTH_DAYS: i128 = 30;
-/// Added to an interval's microseconds, so that they are positive; below half of ten bytes' range.
-pub(super) const INTERVAL_BIAS: i128 = 1 << 79;
 
 /// What PostgreSQL compares of an interval, in ten bytes.
 fn interval_bytes(interval: &Interval) -> [u8; 10] {

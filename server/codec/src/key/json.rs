@@ -4,10 +4,8 @@
 
 use braid_types::Json;
 
-use super::decode::DEPTH_MAX;
-use super::encode::put_escaped;
 use super::numeric;
-use super::prefix::{put_uvarint, read_uvarint};
+use super::parts::{DEPTH_MAX, put_escaped, put_uvarint, read_uvarint};
 use super::reader::Reader;
 use super::tag;
 use crate::{Error, Result};

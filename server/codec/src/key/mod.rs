@@ -30,6 +30,7 @@ mod decode;
 mod encode;
 mod json;
 mod numeric;
+mod parts;
 mod prefix;
 mod print;
 mod reader;

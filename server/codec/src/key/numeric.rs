@@ -7,8 +7,7 @@
 use bigdecimal::num_bigint::BigInt;
 use braid_types::Numeric;
 
-use super::decode::read_int;
-use super::encode::put_int;
+use super::parts::{put_int, read_int};
 use super::reader::Reader;
 use super::tag;
 use crate::numeric::finite;

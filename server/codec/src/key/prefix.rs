@@ -1,6 +1,7 @@
 //! The parts of a key around its columns: table, index, family, sentinel. The end of a prefix is
 //! [`braid_kv::prefix_end`], the only function of its kind.
 
+use super::parts::{put_uvarint, read_uvarint};
 use super::reader::Reader;
 use crate::{Error, Result};
 
@@ -9,37 +10,6 @@ pub const INTERLEAVE_SENTINEL: u8 = 0xfe;
 
 /// First byte of keys that belong to no table; above every table number.
 pub(super) const SYSTEM: u8 = 0xfa;
-
-/// Values up to this are one byte; `UVARINT_SMALL_MAX + n` announces n bytes.
-const UVARINT_SMALL_MAX: u8 = 0xef;
-
-pub(super) fn put_uvarint(out: &mut Vec<u8>, value: u64) {
-    match u8::try_from(value) {
-        Ok(small) if small <= UVARINT_SMALL_MAX => out.push(small),
-        _ => {
-            let bytes = value.to_be_bytes();
-            let skipped = value.leading_zeros() as usize / 8;
-            out.push(UVARINT_SMALL_MAX + (8 - skipped) as u8);
-            out.extend_from_slice(&bytes[skipped..]);
-        }
-    }
-}
-
-pub(super) fn read_uvarint(reader: &mut Reader<'_>) -> Result<u64> {
-    let first = reader.byte()?;
-    if first <= UVARINT_SMALL_MAX {
-        return Ok(u64::from(first));
-    }
-    let count = first - UVARINT_SMALL_MAX;
-    if count > 8 {
-        return Err(Error::corrupt("number"));
-    }
-    let mut value = 0u64;
-    for _ in 0..count {
-        value = value << 8 | u64::from(reader.byte()?);
-    }
-    Ok(value)
-}
 
 /// The first bytes of every key of a table.
 pub fn table_prefix(table: u32) -> Vec<u8> {

@@ -9,7 +9,8 @@ use braid_types::{Datum, Json, SqlType};
 
 use super::advisory::AdvisoryKey;
 use super::decode::{read, skip_any};
-use super::prefix::{INTERLEAVE_SENTINEL, SYSTEM, read_uvarint};
+use super::parts::read_uvarint;
+use super::prefix::{INTERLEAVE_SENTINEL, SYSTEM};
 use super::reader::Reader;
 use super::tag;
 

@@ -45,7 +45,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// Reads escaped bytes up to their end mark (see [`super::encode`]).
+    /// Reads escaped bytes up to their end mark (`put_escaped` writes them).
     pub(super) fn escaped(&mut self) -> Result<Vec<u8>> {
         let mut out = Vec::with_capacity(self.input.len().min(64));
         loop {

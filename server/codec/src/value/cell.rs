@@ -1,14 +1,9 @@
 //! Datum to cell.
 
-use braid_types::{Array, Datum, Interval, Numeric, SqlType};
+use braid_types::{Array, Datum, Interval, SqlType};
 
 use super::json;
-
-/// First byte of a numeric's cell: its scale, or one of these.
-pub(super) const NUMERIC_LONG_SCALE: u8 = 0xfc;
-pub(super) const NUMERIC_NEG_INFINITY: u8 = 0xfd;
-pub(super) const NUMERIC_INFINITY: u8 = 0xfe;
-pub(super) const NUMERIC_NAN: u8 = 0xff;
+use super::parts::{put_int, put_numeric, put_uvarint};
 
 /// Appends a datum that is not NULL (NULL is a bit of the row, and takes no bytes here).
 pub fn encode_cell(out: &mut Vec<u8>, datum: &Datum, ty: &SqlType) {
@@ -63,47 +58,6 @@ fn put_dimensions(out: &mut Vec<u8>, array: &Array) {
     }
 }
 
-/// As few bytes of the two's complement as keep the number, little end first; none for 0.
-pub(super) fn put_int(out: &mut Vec<u8>, value: i64) {
-    let significant = if value < 0 { !value } else { value } as u64;
-    let bits = 64 - significant.leading_zeros() as usize;
-    let count = if value == 0 { 0 } else { bits / 8 + 1 };
-    out.extend_from_slice(&value.to_le_bytes()[..count]);
-}
-
-pub(super) fn put_numeric(out: &mut Vec<u8>, value: &Numeric) {
-    match value {
-        Numeric::NaN => out.push(NUMERIC_NAN),
-        Numeric::Infinity => out.push(NUMERIC_INFINITY),
-        Numeric::NegInfinity => out.push(NUMERIC_NEG_INFINITY),
-        Numeric::Small(coefficient, scale) => {
-            put_scale(out, *scale);
-            let coefficient = coefficient.get();
-            match i64::try_from(coefficient) {
-                Ok(small) => put_int(out, small),
-                Err(_) => out.extend_from_slice(&coefficient.to_le_bytes()),
-            }
-        }
-        Numeric::Finite(_) => match value.parts() {
-            Some((coefficient, scale)) => {
-                put_scale(out, scale);
-                out.extend_from_slice(&coefficient.to_signed_bytes_le());
-            }
-            None => out.push(NUMERIC_NAN),
-        },
-    }
-}
-
-fn put_scale(out: &mut Vec<u8>, scale: u16) {
-    match u8::try_from(scale) {
-        Ok(short) if short < NUMERIC_LONG_SCALE => out.push(short),
-        _ => {
-            out.push(NUMERIC_LONG_SCALE);
-            out.extend_from_slice(&scale.to_le_bytes());
-        }
-    }
-}
-
 /// Lengths of months and days in one byte, then months, days and microseconds.
 fn put_interval(out: &mut Vec<u8>, interval: &Interval) {
     let lengths = out.len();
@@ -133,15 +87,6 @@ fn put_items<'a>(
         put_uvarint(out, cell.len() as u64 + 1);
         out.extend_from_slice(&cell);
     }
-}
-
-/// Seven bits a byte, low ones first, the top bit set on all but the last.
-pub(super) fn put_uvarint(out: &mut Vec<u8>, mut value: u64) {
-    while value >= 0x80 {
-        out.push(value as u8 | 0x80);
-        value >>= 7;
-    }
-    out.push(value as u8);
 }
 
 /// Small numbers of either sign become small numbers.

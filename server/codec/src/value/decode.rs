@@ -2,40 +2,17 @@
 
 use std::sync::Arc;
 
-use bigdecimal::num_bigint::BigInt;
 use braid_types::array::{Array, DIMENSIONS_MAX, Dimension, check_dimensions};
-use braid_types::{Datum, Interval, Numeric, SqlType};
+use braid_types::{Datum, Interval, SqlType};
 
-use super::cell::{
-    NUMERIC_INFINITY, NUMERIC_LONG_SCALE, NUMERIC_NAN, NUMERIC_NEG_INFINITY, SEVERAL_DIMENSIONS,
-};
+use super::cell::SEVERAL_DIMENSIONS;
 use super::json;
-use crate::numeric::{SCALE_MAX, finite};
+use super::parts::{DEPTH_MAX, cell_i64, cell_str, decode_numeric, read_uvarint, take};
 use crate::{Error, Result};
-
-/// Deeper values are refused rather than read recursively.
-pub(super) const DEPTH_MAX: u32 = 1_100;
 
 /// Decodes a cell of that type.
 pub fn decode_cell(bytes: &[u8], ty: &SqlType) -> Result<Datum> {
     decode_at(bytes, ty, 0)
-}
-
-/// The integer in a cell: `int2` to `int8`, oids, and the number in a date, time or timestamp.
-#[inline]
-pub fn cell_i64(bytes: &[u8]) -> Result<i64> {
-    let Some((&last, low)) = bytes.split_last() else { return Ok(0) };
-    if bytes.len() > 8 {
-        return Err(Error::corrupt("integer"));
-    }
-    // The last byte has the sign.
-    let high = i64::from(last as i8);
-    Ok(low.iter().rev().fold(high, |value, &byte| value << 8 | i64::from(byte)))
-}
-
-/// The text in a cell of a string type or of `json`.
-pub fn cell_str(bytes: &[u8]) -> Result<&str> {
-    std::str::from_utf8(bytes).map_err(|_| Error::corrupt("text"))
 }
 
 /// The boolean in a cell.
@@ -89,6 +66,7 @@ fn decode_at(bytes: &[u8], ty: &SqlType, depth: u32) -> Result<Datum> {
         | SqlType::Name
         | SqlType::InternalChar
         | SqlType::Aclitem
+        | SqlType::Jsonpath
         | SqlType::Unknown => Datum::Text(cell_str(bytes)?.into()),
         SqlType::Bytes
         | SqlType::Tid
@@ -148,24 +126,6 @@ fn to_i32(value: i64) -> Result<i32> {
     i32::try_from(value).map_err(|_| Error::corrupt("integer out of range"))
 }
 
-pub(super) fn decode_numeric(bytes: &[u8]) -> Result<Numeric> {
-    let (&scale, rest) = bytes.split_first().ok_or(Error::corrupt("numeric"))?;
-    let (scale, digits) = match scale {
-        NUMERIC_NAN => return Ok(Numeric::NaN),
-        NUMERIC_INFINITY => return Ok(Numeric::Infinity),
-        NUMERIC_NEG_INFINITY => return Ok(Numeric::NegInfinity),
-        NUMERIC_LONG_SCALE => {
-            let (scale, rest) = rest.split_first_chunk().ok_or(Error::corrupt("numeric"))?;
-            (u16::from_le_bytes(*scale), rest)
-        }
-        short => (u16::from(short), rest),
-    };
-    match cell_i64(digits) {
-        Ok(small) if scale <= SCALE_MAX => Ok(Numeric::from_parts(i128::from(small), scale)),
-        _ => finite(BigInt::from_signed_bytes_le(digits), scale),
-    }
-}
-
 fn decode_interval(bytes: &[u8]) -> Result<Interval> {
     let corrupt = Error::corrupt("interval");
     let (&lengths, rest) = bytes.split_first().ok_or(corrupt)?;
@@ -199,26 +159,6 @@ fn read_items<'a>(
         items.push(decode_at(cell, ty, depth + 1)?);
     }
     if rest.is_empty() { Ok(items) } else { Err(Error::corrupt("array")) }
-}
-
-pub(super) fn take<'a>(rest: &mut &'a [u8], len: u64) -> Result<&'a [u8]> {
-    let len = usize::try_from(len).map_err(|_| Error::corrupt("length"))?;
-    let (taken, left) = rest.split_at_checked(len).ok_or(Error::corrupt("length"))?;
-    *rest = left;
-    Ok(taken)
-}
-
-pub(super) fn read_uvarint(rest: &mut &[u8]) -> Result<u64> {
-    let mut value = 0u64;
-    for shift in (0..64).step_by(7) {
-        let (&byte, left) = rest.split_first().ok_or(Error::corrupt("number"))?;
-        *rest = left;
-        value |= u64::from(byte & 0x7f) << shift;
-        if byte & 0x80 == 0 {
-            return Ok(value);
-        }
-    }
-    Err(Error::corrupt("number"))
 }
 
 fn unzigzag(value: u64) -> i64 {

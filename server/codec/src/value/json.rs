@@ -2,8 +2,9 @@
 
 use braid_types::Json;
 
-use super::cell::{put_numeric, put_uvarint};
-use super::decode::{DEPTH_MAX, cell_str, decode_numeric, read_uvarint, take};
+use super::parts::{
+    DEPTH_MAX, cell_str, decode_numeric, put_numeric, put_uvarint, read_uvarint, take,
+};
 use crate::{Error, Result};
 
 const NULL: u8 = 0;
@@ -15,7 +16,7 @@ const ARRAY: u8 = 5;
 const OBJECT: u8 = 6;
 const TEXT: u8 = 7;
 /// A `json` column that was given a tree: its text form is not known here, so the tree is kept
-/// behind this byte, which no JSON text starts with.
+/// after this byte, which no JSON text starts with.
 const TREE: u8 = 0xff;
 
 pub(super) fn put_text(out: &mut Vec<u8>, value: &Json) {

@@ -17,8 +17,10 @@
 mod cell;
 mod decode;
 mod json;
+mod parts;
 mod row;
 
 pub use cell::encode_cell;
-pub use decode::{cell_bool, cell_f64, cell_i64, cell_str, decode_cell};
+pub use decode::{cell_bool, cell_f64, decode_cell};
+pub use parts::{cell_i64, cell_str};
 pub use row::{Cell, RowReader, encode_row};

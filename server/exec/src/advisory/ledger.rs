@@ -65,7 +65,7 @@ enum Deed {
 
 /// The counts of a session.
 #[derive(Default)]
-pub(super) struct Ledger {
+pub(crate) struct Ledger {
     counts: BTreeMap<(AdvisoryKey, LockStrength), Count>,
     /// How many savepoints the transaction has.
     depth: usize,
@@ -76,12 +76,12 @@ pub(super) struct Ledger {
 
 impl Ledger {
     /// Whether the session holds the lock in this mode.
-    pub(super) fn holds(&self, key: AdvisoryKey, strength: LockStrength) -> bool {
+    pub(crate) fn holds(&self, key: AdvisoryKey, strength: LockStrength) -> bool {
         self.counts.contains_key(&(key, strength))
     }
 
     /// The mode that the store has to keep.
-    pub(super) fn needed(&self, key: AdvisoryKey) -> Option<LockStrength> {
+    pub(crate) fn needed(&self, key: AdvisoryKey) -> Option<LockStrength> {
         let modes = [LockStrength::Exclusive, LockStrength::Shared];
         modes.into_iter().find(|strength| self.holds(key, *strength))
     }
@@ -94,7 +94,7 @@ impl Ledger {
     }
 
     /// Counts a lock that was taken.
-    pub(super) fn take(
+    pub(crate) fn take(
         &mut self,
         statement: u32,
         key: AdvisoryKey,
@@ -107,7 +107,7 @@ impl Ledger {
     }
 
     /// Gives back one lock of the session; false if it has none in this mode.
-    pub(super) fn release(
+    pub(crate) fn release(
         &mut self,
         statement: u32,
         key: AdvisoryKey,
@@ -124,7 +124,7 @@ impl Ledger {
     }
 
     /// Gives back all locks of the session.
-    pub(super) fn release_all(&mut self, statement: u32) {
+    pub(crate) fn release_all(&mut self, statement: u32) {
         if self.counts.values().all(|count| count.session == 0) {
             return;
         }
@@ -138,18 +138,18 @@ impl Ledger {
     }
 
     /// Whether the open transaction has done anything here.
-    pub(super) fn is_touched(&self) -> bool {
+    pub(crate) fn is_touched(&self) -> bool {
         !self.log.is_empty()
     }
 
     /// A transaction begins, with nothing done yet.
-    pub(super) fn begin_transaction(&mut self) {
+    pub(crate) fn begin_transaction(&mut self) {
         self.log.clear();
         self.is_cut = false;
     }
 
     /// The transaction has ended. The log stays: another attempt may follow a failed commit.
-    pub(super) fn end_transaction(&mut self) {
+    pub(crate) fn end_transaction(&mut self) {
         self.depth = 0;
         if !self.is_touched() {
             return;
@@ -159,12 +159,12 @@ impl Ledger {
     }
 
     /// The transaction has so many savepoints from now on, all of them still open.
-    pub(super) fn deepen(&mut self, depth: usize) {
+    pub(crate) fn deepen(&mut self, depth: usize) {
         self.depth = depth;
     }
 
     /// Savepoints are released: what was taken after them belongs to the level above.
-    pub(super) fn merge_down_to(&mut self, depth: usize) {
+    pub(crate) fn merge_down_to(&mut self, depth: usize) {
         self.depth = depth;
         for count in self.counts.values_mut() {
             let deeper = count.transaction.iter().filter(|(d, _)| *d > depth);
@@ -177,28 +177,28 @@ impl Ledger {
     }
 
     /// What was taken at this depth and deeper ones is given back.
-    pub(super) fn drop_from(&mut self, depth: usize) {
+    pub(crate) fn drop_from(&mut self, depth: usize) {
         let counts = self.counts.values_mut();
         counts.for_each(|count| count.transaction.retain(|(d, _)| *d < depth));
         self.drop_zeros();
     }
 
     /// Whether what this statement did (or all of them) can be taken back.
-    pub(super) fn can_undo(&self, statement: Option<u32>) -> bool {
+    pub(crate) fn can_undo(&self, statement: Option<u32>) -> bool {
         let is_of = |entry: &&Entry| statement.is_none_or(|number| number == entry.statement);
         let mut entries = self.log.iter().filter(is_of);
         !self.is_cut && entries.all(|entry| matches!(entry.deed, Deed::Took(..)))
     }
 
     /// Whether the session holds locks from before this transaction.
-    pub(super) fn has_older(&self) -> bool {
+    pub(crate) fn has_older(&self) -> bool {
         let is_own = |entry: &&Entry| matches!(entry.deed, Deed::Took(_, _, None));
         let taken = self.log.iter().filter(is_own).count() as u64;
         self.counts.values().map(|count| count.session).sum::<u64>() > taken
     }
 
     /// Takes back what this statement took, or all of them.
-    pub(super) fn undo(&mut self, statement: Option<u32>) {
+    pub(crate) fn undo(&mut self, statement: Option<u32>) {
         let is_of = |entry: &Entry| statement.is_none_or(|number| number == entry.statement);
         for entry in self.log.iter().filter(|entry| is_of(entry)) {
             if let Deed::Took(key, strength, depth) = entry.deed

@@ -4,12 +4,14 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use braid_codec::key::AdvisoryKey;
-use braid_kv::{Database, LockStrength, LockWait, Seq, SessionLock, Transaction, TxnId};
+use braid_kv::{
+    Database, Error as Kv, LockStrength, LockWait, Seq, SessionLock, Transaction, TxnId,
+};
 use braid_types::{Error, Result, SqlState};
 use parking_lot::{Mutex, MutexGuard};
 
-use super::ledger::Ledger;
 use crate::ExecContext;
+use crate::advisory::ledger::Ledger;
 use crate::errors::from_kv_named;
 
 /// The advisory locks of one session.
@@ -209,7 +211,7 @@ impl AdvisoryLocks {
     /// would come again as long as the session keeps older locks.
     pub fn may_run_again(&self, statement: Option<Seq>, error: &Error) -> bool {
         let Some(held) = self.used() else { return true };
-        let is_deadlock = error.state() == SqlState::DeadlockDetected;
+        let is_deadlock = matches!(error.cause(), Some(Kv::Deadlock { .. }));
         held.ledger.can_undo(statement.map(Seq::number))
             && !(is_deadlock && held.ledger.has_older())
     }

@@ -6,29 +6,34 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use braid_plan::explain::{
-    Actual, Describing, ExplainOptions, Operator as Described, Summary, describe, json, text,
+    Actual, Describing, ExplainOptions, Operator as Described, Summary, describe, document, text,
 };
 use braid_plan::{Node, PlannedStatement, StatementKind};
+use braid_sql::ast::ExplainFormat;
 use braid_sql::quote_ident;
 use braid_types::{Datum, Json, Result, Row};
 use futures_util::future::BoxFuture;
 
-use super::spans::SpanPrinter;
-use crate::operator::foreign_keys::finish;
-use crate::operator::{Operator, Run, build};
+use crate::change::foreign_keys::finish::finish;
+use crate::explain::spans::SpanPrinter;
+use crate::operator::{ExecutionState, Operator, build};
 use crate::predict::{predict_spans, span_texts};
 
 /// Explains a plan when it is first asked for rows.
 pub(crate) struct ExplainOperator {
     plan: Arc<PlannedStatement>,
-    run: Arc<Run>,
+    run: Arc<ExecutionState>,
     options: ExplainOptions,
     done: bool,
 }
 
 impl ExplainOperator {
     /// The explanation of a plan; with ANALYZE the run must be a watched one.
-    pub(crate) fn new(plan: Arc<PlannedStatement>, run: Arc<Run>, options: ExplainOptions) -> Self {
+    pub(crate) fn new(
+        plan: Arc<PlannedStatement>,
+        run: Arc<ExecutionState>,
+        options: ExplainOptions,
+    ) -> Self {
         Self { plan, run, options, done: false }
     }
 
@@ -70,13 +75,15 @@ impl ExplainOperator {
         let measured = |node: usize| actual.get(&node).copied();
         let measured: Option<braid_plan::explain::Measured<'_>> =
             if options.analyze { Some(&measured) } else { None };
-        Ok(if options.json {
-            let text = json(&described, options, measured, &summary);
-            vec![vec![Datum::json(Json::Raw(text.into()))]]
-        } else {
+        if options.format == ExplainFormat::Text {
             let lines = text(&described, options, measured, &summary);
-            lines.into_iter().map(|line| vec![Datum::text(line)]).collect()
-        })
+            return Ok(lines.into_iter().map(|line| vec![Datum::text(line)]).collect());
+        }
+        let text = document(&described, options, measured, &summary);
+        Ok(vec![vec![match options.format {
+            ExplainFormat::Json => Datum::json(Json::Raw(text.into())),
+            _ => Datum::text(text),
+        }]])
     }
 
     /// What a statement that writes may read and write, checks included.

@@ -8,17 +8,17 @@ use braid_catalog::CatalogKeyNames;
 use braid_codec::key;
 use braid_plan::eval::{EvalContext, eval};
 use braid_plan::{Bound, Expr, Scan};
+use braid_rows::{KeyColumn, extend_by_rows};
 use braid_types::{Datum, Row};
 
-use crate::operator::Run;
-use crate::operator::spans::{KeyColumn, extend_by_rows};
+use crate::operator::ExecutionState;
 
 /// The most spans that are printed.
 const SPANS_MAX: usize = 10;
 
 /// Prints the spans of scans.
-pub(super) struct SpanPrinter<'a> {
-    run: &'a Run,
+pub(crate) struct SpanPrinter<'a> {
+    run: &'a ExecutionState,
     names: CatalogKeyNames,
 }
 
@@ -27,12 +27,12 @@ type End = Option<(Datum, bool)>;
 
 impl<'a> SpanPrinter<'a> {
     /// A printer with the names and parameters of a run.
-    pub(super) fn new(run: &'a Run) -> Self {
+    pub(crate) fn new(run: &'a ExecutionState) -> Self {
         Self { run, names: CatalogKeyNames(run.cx.catalog.clone()) }
     }
 
     /// The spans of a scan in key order; `None` if they are not known before it runs.
-    pub(super) fn spans(&self, scan: &Scan) -> Option<Vec<String>> {
+    pub(crate) fn spans(&self, scan: &Scan) -> Option<Vec<String>> {
         let table = &scan.table;
         let index = table.all_indexes().find(|index| index.number == scan.access.index)?;
         let mut keys = vec![table.key_prefix(index)];

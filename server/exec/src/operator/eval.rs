@@ -15,34 +15,28 @@ use braid_kv::LockStrength;
 use braid_plan::eval::{self, EvalContext};
 use braid_plan::{Expr, SubqueryExpr, SubqueryKind};
 use braid_types::array::{Array, ArrayOfArrays};
-use braid_types::{Datum, Error, Result, Row, SqlState, SqlType, work};
+use braid_types::{Datum, Error, Result, Row, SqlState, SqlType, unsigned, work};
 use futures_util::future::BoxFuture;
 
-use super::exprs::Held;
-use super::{OuterRow, Run, build};
 use crate::advisory::Wanted;
 use crate::from_kv;
 use crate::notifications::notify;
+use crate::operator::reservation::MemoryReservation;
+use crate::operator::subquery::CachedSubquery;
+use crate::operator::{ExecutionState, OuterRow, build};
 
 /// Evaluates expressions for one operator.
 #[derive(Clone)]
 pub struct Evaluator {
     /// What the run shares.
-    pub run: Arc<Run>,
+    pub run: Arc<ExecutionState>,
     /// The values handed in by the enclosing query's row.
     pub outer: OuterRow,
 }
 
-/// The result of a subquery that does not depend on its surroundings.
-pub struct CachedSubquery {
-    rows: Vec<Row>,
-    /// For `= ANY`: the values, and whether NULL was among them.
-    set: Option<(HashSet<Datum>, bool)>,
-}
-
 impl Evaluator {
     /// An evaluator with values from outside.
-    pub fn new(run: Arc<Run>, outer: OuterRow) -> Self {
+    pub fn new(run: Arc<ExecutionState>, outer: OuterRow) -> Self {
         Self { run, outer }
     }
 
@@ -177,7 +171,7 @@ impl Evaluator {
         }
         let sequence = || -> Result<Arc<Sequence>> {
             let oid = args.first().and_then(Datum::as_int).unwrap_or(0) as u32;
-            cx.catalog.sequence(oid).cloned().ok_or_else(|| {
+            cx.catalog.sequences().get(oid).cloned().ok_or_else(|| {
                 Error::new(
                     SqlState::WrongObjectType,
                     match cx.catalog.relation(oid) {
@@ -202,7 +196,7 @@ impl Evaluator {
             }
             Special::Lastval => {
                 let (id, value) = cx.services.sequence_values().lock().lastval()?;
-                if let Some(sequence) = cx.catalog.sequence(id) {
+                if let Some(sequence) = cx.catalog.sequences().get(id) {
                     self.check_sequence(sequence, &["USAGE", "SELECT"])?;
                 }
                 Ok(Datum::Int(value))
@@ -220,17 +214,12 @@ impl Evaluator {
                 }
                 Ok(Datum::Int(value))
             }
-            Special::Sleep => {
-                let seconds = match args.first() {
-                    Some(Datum::Float(seconds)) => seconds.clamp(0.0, 1e9),
-                    _ => 0.0,
-                };
-                self.sleep(seconds).await
-            }
+            Special::Sleep => self.sleep(args).await,
             Special::ExportSnapshot => {
                 let snapshot = cx.txn.export_snapshot(cx.seq).await.map_err(from_kv)?;
                 cx.services.export_snapshot(snapshot).map(Datum::text)
             }
+            Special::AssignedXactId { is_xid8 } => Ok(self.assigned_id(is_xid8)),
             Special::Advisory(advisory) => self.advisory(advisory, args).await,
             Special::Notify => {
                 let text = |place: usize| args.get(place).and_then(Datum::as_str).unwrap_or("");
@@ -241,10 +230,25 @@ impl Evaluator {
     }
 
     /// `pg_sleep`, which ends with the statement.
-    async fn sleep(&self, seconds: f64) -> Result<Datum> {
+    async fn sleep(&self, args: &[Datum]) -> Result<Datum> {
+        let seconds = match args.first() {
+            Some(Datum::Float(seconds)) => seconds.clamp(0.0, 1e9),
+            _ => 0.0,
+        };
         tokio::select! {
             () = tokio::time::sleep(Duration::from_secs_f64(seconds)) => Ok(Datum::text("")),
             error = self.run.cx.cancel.stopped() => Err(error),
+        }
+    }
+
+    /// The number of the transaction if it has written.
+    fn assigned_id(&self, is_xid8: bool) -> Datum {
+        let cx = &self.run.cx;
+        let number = cx.env.transaction_micros();
+        match (cx.txn.has_writes(), is_xid8) {
+            (false, _) => Datum::Null,
+            (true, true) => unsigned::to_datum(u64::try_from(number).unwrap_or(0)),
+            (true, false) => Datum::Int(number),
         }
     }
 
@@ -295,12 +299,12 @@ impl Evaluator {
     /// 42501 unless the user has one of these privileges on the sequence.
     fn check_sequence(&self, sequence: &Sequence, privileges: &[&str]) -> Result<()> {
         let cx = &self.run.cx;
-        let role = cx.catalog.role_by_name(cx.env.current_user()).map_or(0, |role| role.id);
+        let role = cx.catalog.names().role(cx.env.current_user()).map_or(0, |role| role.id);
         let object = Object::Sequence(sequence);
-        if privileges.iter().any(|privilege| cx.catalog.has_privilege(role, object, privilege)) {
+        if privileges.iter().any(|privilege| cx.catalog.privileges().has(role, object, privilege)) {
             return Ok(());
         }
-        cx.catalog.check(role, object, privileges.last().copied().unwrap_or("USAGE"))
+        cx.catalog.privileges().check(role, object, privileges.last().copied().unwrap_or("USAGE"))
     }
 
     async fn subquery(&self, subquery: &SubqueryExpr, row: &[Datum]) -> Result<Datum> {
@@ -375,7 +379,7 @@ impl Evaluator {
             }
         }
         let mut operator = build(&subquery.plan, &self.run, Some(outer.into()))?;
-        let mut held = Held::new(&self.run);
+        let mut held = MemoryReservation::new(&self.run);
         let mut rows = Vec::new();
         while rows.len() < rows_max
             && let Some(batch) = operator.next().await?

@@ -1,17 +1,12 @@
-//! Lists of expressions, and memory that operators hold.
+//! Lists of expressions.
 //!
 //! Whether an expression waits is found once; where none does, evaluation stays on the plain
 //! path.
 
-use std::sync::Arc;
-
-use braid_plan::Expr;
-use braid_plan::eval as plain;
+use braid_plan::{Expr, eval as plain};
 use braid_types::{Datum, Result, Row};
 
-use super::Run;
-use super::eval::Evaluator;
-use super::run::row_bytes;
+use crate::operator::eval::Evaluator;
 
 /// Expressions over one row, and whether any of them waits.
 pub struct Exprs {
@@ -78,45 +73,5 @@ impl Exprs {
     /// Whether all of them hold on a row.
     pub async fn hold(&self, evaluator: &Evaluator, row: &[Datum]) -> Result<bool> {
         evaluator.holds(&self.list, self.waits, row).await
-    }
-}
-
-/// Memory counted for what an operator keeps; given back when the operator ends.
-pub struct Held {
-    run: Arc<Run>,
-    bytes: usize,
-}
-
-impl Held {
-    /// Nothing yet.
-    pub fn new(run: &Arc<Run>) -> Self {
-        Self { run: run.clone(), bytes: 0 }
-    }
-
-    /// Counts bytes; 53200 beyond the limit.
-    pub fn take(&mut self, bytes: usize) -> Result<()> {
-        self.bytes += bytes;
-        self.run.cx.memory.take(bytes)
-    }
-
-    /// Counts rows; 53200 beyond the limit.
-    pub fn take_rows(&mut self, rows: &[Row]) -> Result<()> {
-        self.take(rows.iter().map(|row| row_bytes(row)).sum())
-    }
-
-    /// Bytes counted since the last [`Held::clear`].
-    pub fn bytes(&self) -> usize {
-        self.bytes
-    }
-
-    /// Gives everything back.
-    pub fn clear(&mut self) {
-        self.run.cx.memory.give(std::mem::take(&mut self.bytes));
-    }
-}
-
-impl Drop for Held {
-    fn drop(&mut self) {
-        self.clear();
     }
 }

@@ -1,41 +1,21 @@
 //! Operators: one file each. Rows are pulled in batches from the root down to the scans.
 
-mod aggregate;
-pub(crate) mod change;
-mod column_filter;
-mod columns;
-mod cte;
-mod delete;
-mod distinct;
-mod eval;
-mod exprs;
-pub(crate) mod foreign_keys;
-mod function_scan;
-pub(crate) mod insert;
-mod interleaved_join;
-mod join;
-mod join_right;
-mod limit;
-mod lock_rows;
-mod lookup_join;
-mod multi_scan;
-mod project;
-mod range_delete;
-mod row_lock;
-mod run;
+pub(crate) mod aggregate;
+pub(crate) mod basic;
+pub(crate) mod column_source;
+pub(crate) mod counts;
+pub(crate) mod eval;
+pub(crate) mod exprs;
+pub(crate) mod instrument;
+pub(crate) mod join;
+pub(crate) mod reservation;
 pub(crate) mod scan;
-mod set_op;
-mod sort;
-mod sorting;
-pub(crate) mod spans;
-mod update;
-mod values;
-mod virtual_scan;
-mod window;
+pub(crate) mod sort;
+pub(crate) mod state;
+pub(crate) mod subquery;
+pub(crate) mod window;
 
-pub use columns::Columns;
-pub use foreign_keys::{check_left, foreign_key_changed, has_left_checks, has_left_on};
-pub use run::Run;
+pub use state::ExecutionState;
 
 use std::sync::Arc;
 
@@ -43,7 +23,27 @@ use braid_plan::{JoinMethod, Node};
 use braid_types::{Datum, Result, Row};
 use futures_util::future::BoxFuture;
 
+use crate::change::delete::DeleteOperator;
+use crate::change::insert::InsertOperator;
+use crate::change::update::UpdateOperator;
+
+use aggregate::distinct::DistinctOperator;
+use aggregate::grouping::AggregateOperator;
+use basic::limit::LimitOperator;
+use basic::project::{FilterOperator, ProjectOperator};
+use basic::set_op::SetOperator;
+use basic::values::ValuesOperator;
+use basic::with::{CteScanOperator, WithOperator};
 use eval::Evaluator;
+use join::interleaved_join::InterleavedJoinOperator;
+use join::lookup_join::LookupJoinOperator;
+use join::plain_join::JoinOperator;
+use scan::function_scan::{FunctionScanOperator, ProjectSetOperator};
+use scan::lock_rows::LockRowsOperator;
+use scan::table_scan::ScanOperator;
+use scan::virtual_scan::VirtualScanOperator;
+use sort::rows::SortOperator;
+use window::partition::WindowOperator;
 
 /// Rows per batch, about.
 pub const BATCH_ROWS: usize = 1024;
@@ -54,7 +54,7 @@ pub trait Operator: Send {
     fn next(&mut self) -> BoxFuture<'_, Result<Option<Vec<Row>>>>;
 
     /// The same rows by columns, if it can give them. Whoever takes them takes no others.
-    fn columns(&mut self) -> Option<&mut dyn columns::ColumnSource> {
+    fn columns(&mut self) -> Option<&mut dyn column_source::ColumnSource> {
         None
     }
 
@@ -71,59 +71,53 @@ pub type BoxedOperator = Box<dyn Operator>;
 pub type OuterRow = Arc<[Datum]>;
 
 /// Builds the operators of a plan; `outer` is what its [`braid_plan::Expr::Outer`] mean.
-pub fn build(node: &Node, run: &Arc<Run>, outer: Option<OuterRow>) -> Result<BoxedOperator> {
+pub fn build(
+    node: &Node,
+    run: &Arc<ExecutionState>,
+    outer: Option<OuterRow>,
+) -> Result<BoxedOperator> {
     let outer = outer.unwrap_or_else(|| run.no_outer());
     let evaluator = Evaluator::new(run.clone(), outer.clone());
     let input = |node: &Node| build(node, run, Some(outer.clone()));
     let operator: BoxedOperator = match node {
-        Node::Values(n) => Box::new(values::ValuesOperator::new(n, evaluator)),
-        Node::Scan(n) => Box::new(scan::ScanOperator::new(n, evaluator)?),
-        Node::Virtual(n) => Box::new(virtual_scan::VirtualScanOperator::new(n, evaluator)),
-        Node::Function(n) => Box::new(function_scan::FunctionScanOperator::new(n, evaluator)),
+        Node::Values(n) => Box::new(ValuesOperator::new(n, evaluator)),
+        Node::Scan(n) => Box::new(ScanOperator::new(n, evaluator)?),
+        Node::Virtual(n) => Box::new(VirtualScanOperator::new(n, evaluator)),
+        Node::Function(n) => Box::new(FunctionScanOperator::new(n, evaluator)),
         Node::Filter(n) => {
-            Box::new(project::FilterOperator::new(input(&n.input)?, &n.predicates, evaluator))
+            Box::new(FilterOperator::new(input(&n.input)?, &n.predicates, evaluator))
         }
-        Node::Project(n) => {
-            Box::new(project::ProjectOperator::new(input(&n.input)?, &n.exprs, evaluator))
-        }
-        Node::ProjectSet(n) => {
-            Box::new(function_scan::ProjectSetOperator::new(input(&n.input)?, n, evaluator))
-        }
+        Node::Project(n) => Box::new(ProjectOperator::new(input(&n.input)?, &n.exprs, evaluator)),
+        Node::ProjectSet(n) => Box::new(ProjectSetOperator::new(input(&n.input)?, n, evaluator)),
         Node::Join(n) if matches!(n.method, JoinMethod::Lookup) => {
-            match lookup_join::LookupJoinOperator::new(n, input(&n.left)?, &evaluator)? {
+            match LookupJoinOperator::new(n, input(&n.left)?, &evaluator)? {
                 Some(operator) => Box::new(operator),
-                None => Box::new(join::JoinOperator::new(n, input(&n.left)?, None, evaluator)),
+                None => Box::new(JoinOperator::new(n, input(&n.left)?, None, evaluator)),
             }
         }
         Node::Join(n) if matches!(n.method, JoinMethod::Interleaved) => {
-            Box::new(interleaved_join::InterleavedJoinOperator::new(n, evaluator)?)
+            Box::new(InterleavedJoinOperator::new(n, evaluator)?)
         }
         Node::Join(n) => {
             let right = if n.lateral { None } else { Some(input(&n.right)?) };
-            Box::new(join::JoinOperator::new(n, input(&n.left)?, right, evaluator))
+            Box::new(JoinOperator::new(n, input(&n.left)?, right, evaluator))
         }
-        Node::Aggregate(n) => {
-            Box::new(aggregate::AggregateOperator::new(input(&n.input)?, n, evaluator))
-        }
-        Node::Window(n) => Box::new(window::WindowOperator::new(input(&n.input)?, n, evaluator)),
+        Node::Aggregate(n) => Box::new(AggregateOperator::new(input(&n.input)?, n, evaluator)),
+        Node::Window(n) => Box::new(WindowOperator::new(input(&n.input)?, n, evaluator)),
         Node::Sort(n) => {
-            Box::new(sort::SortOperator::new(input(&n.input)?, &n.keys, n.limit.clone(), evaluator))
+            Box::new(SortOperator::new(input(&n.input)?, &n.keys, n.limit.clone(), evaluator))
         }
-        Node::LockRows(n) => {
-            Box::new(lock_rows::LockRowsOperator::new(input(&n.input)?, n, evaluator)?)
-        }
-        Node::Limit(n) => Box::new(limit::LimitOperator::new(input(&n.input)?, n, evaluator)),
-        Node::Distinct(n) => {
-            Box::new(distinct::DistinctOperator::new(input(&n.input)?, &n.on, evaluator))
-        }
+        Node::LockRows(n) => Box::new(LockRowsOperator::new(input(&n.input)?, n, evaluator)?),
+        Node::Limit(n) => Box::new(LimitOperator::new(input(&n.input)?, n, evaluator)),
+        Node::Distinct(n) => Box::new(DistinctOperator::new(input(&n.input)?, &n.on, evaluator)),
         Node::SetOp(n) => {
-            Box::new(set_op::SetOperator::new(n, input(&n.left)?, input(&n.right)?, evaluator))
+            Box::new(SetOperator::new(n, input(&n.left)?, input(&n.right)?, evaluator))
         }
-        Node::With(n) => Box::new(cte::WithOperator::new(n, run, outer)?),
-        Node::CteScan(n) => Box::new(cte::CteScanOperator::new(n, evaluator)),
-        Node::Insert(n) => Box::new(insert::InsertOperator::new(input(&n.input)?, n, evaluator)),
-        Node::Update(n) => Box::new(update::UpdateOperator::new(input(&n.input)?, n, evaluator)),
-        Node::Delete(n) => Box::new(delete::DeleteOperator::new(input(&n.input)?, n, evaluator)),
+        Node::With(n) => Box::new(WithOperator::new(n, run, outer)?),
+        Node::CteScan(n) => Box::new(CteScanOperator::new(n, evaluator)),
+        Node::Insert(n) => Box::new(InsertOperator::new(input(&n.input)?, n, evaluator)),
+        Node::Update(n) => Box::new(UpdateOperator::new(input(&n.input)?, n, evaluator)),
+        Node::Delete(n) => Box::new(DeleteOperator::new(input(&n.input)?, n, evaluator)),
     };
     Ok(run.observed(node, operator))
 }

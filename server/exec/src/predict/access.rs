@@ -2,16 +2,16 @@
 
 use braid_kv::Span;
 use braid_plan::{Bound, Expr, Scan};
+use braid_rows::{End, KeyColumn, extend, extend_by_rows, range, row_span};
 use braid_types::{Datum, Row};
 
-use super::values::{Known, Values};
-use crate::operator::spans::{End, KeyColumn, extend, extend_by_rows, range, row_span};
+use crate::predict::values::{Known, Values};
 
 /// The most keys of one access that are listed; more are the whole of what they start with.
 const KEYS_MAX: usize = 20_000;
 
 /// What an access may read.
-pub(super) struct AccessSpans {
+pub(crate) struct AccessSpans {
     /// Its spans of the index.
     pub spans: Vec<Span>,
     /// The values of the index's key columns, if every one of them is given by single values.
@@ -29,7 +29,7 @@ enum Given {
 }
 
 /// The spans of a scan, with the values handed in from outside.
-pub(super) fn access_spans(
+pub(crate) fn access_spans(
     values: Values<'_>,
     scan: &Scan,
     outer: Option<&[Known]>,

@@ -5,42 +5,31 @@
 //! follow it, and what these are in turn referred to by. Where that ends, or where a cycle closes,
 //! whole indexes are taken.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
-use braid_catalog::{ForeignKey, ForeignKeyAction, Id, Table};
+use braid_catalog::{ForeignKey, ForeignKeyAction, Table};
 use braid_plan::Cascades;
 use braid_types::Datum;
 
-use super::change::{child_span, entry_span, parent_span, places, with_generated};
-use super::values::Known;
-use super::walk::Walk;
+use crate::predict::collector::SpanCollector;
+use crate::predict::keys::{child_span, entry_span, parent_span, places, with_generated};
+use crate::predict::values::Known;
 
 /// The most rows of one statement whose cascades are followed by their keys.
 const ROWS_MAX: usize = 256;
 /// The most steps of cascades that are followed by their keys.
 const STEPS_MAX: usize = 4096;
 
-/// Where the walk over cascades is.
-#[derive(Default)]
-pub(super) struct Cascading {
-    /// Foreign keys on the way to here.
-    path: Vec<Id>,
-    /// Foreign keys whose action on all rows is in the sets: DELETE (true) and UPDATE.
-    whole: HashSet<(Id, bool)>,
-    steps: usize,
-}
-
-impl<'a> Walk<'a> {
+impl<'a> SpanCollector<'a> {
     /// The defaults that SET DEFAULT computes may depend on time or order.
-    pub(super) fn defaults(&mut self, cascades: &'a Cascades) {
+    pub(crate) fn defaults(&mut self, cascades: &'a Cascades) {
         for (_, e) in cascades.tables.iter().flat_map(|table| &table.defaults) {
             self.expr(e);
         }
     }
 
     /// Children of rows that go, or change in these columns.
-    pub(super) fn children(
+    pub(crate) fn children(
         &mut self,
         table: &Arc<Table>,
         rows: Option<&[Vec<Known>]>,

@@ -2,21 +2,19 @@
 
 use std::sync::Arc;
 
-use braid_catalog::{ForeignKey, Index, Table};
-use braid_codec::key;
+use braid_catalog::Table;
 use braid_kv::Span;
 use braid_plan::{
     Delete, Expr, IndexPart, Insert, JoinMethod, Node, OnConflict, Scan, Slot, Update,
 };
+use braid_rows::{IndexRows, TableRows, row_span};
 use braid_types::Datum;
 
-use super::access::{AccessSpans, access_spans};
-use super::values::Known;
-use super::walk::Walk;
-use crate::operator::foreign_keys::index_on;
-use crate::operator::insert::replaced_places;
-use crate::operator::spans::{push_column, row_span};
-use crate::rows::{IndexRows, TableRows};
+use crate::change::insert::replaced_places;
+use crate::predict::access::{AccessSpans, access_spans};
+use crate::predict::collector::SpanCollector;
+use crate::predict::keys::{entry_span, parent_span, places, with_generated};
+use crate::predict::values::Known;
 
 /// Which rows of the target an UPDATE or DELETE takes.
 struct Target {
@@ -26,9 +24,9 @@ struct Target {
     rows: Option<Vec<Vec<Known>>>,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> SpanCollector<'a> {
     /// INSERT and UPSERT.
-    pub(super) fn insert(&mut self, insert: &'a Insert) {
+    pub(crate) fn insert(&mut self, insert: &'a Insert) {
         let table = &insert.table;
         let rows = self.values.rows(&insert.input).unwrap_or_else(|| vec![Vec::new()]);
         for row in &rows {
@@ -78,7 +76,7 @@ impl<'a> Walk<'a> {
     }
 
     /// UPDATE.
-    pub(super) fn update(&mut self, update: &'a Update) {
+    pub(crate) fn update(&mut self, update: &'a Update) {
         let table = &update.table;
         let target = self.target(&update.input, table);
         self.defaults(&update.cascades);
@@ -95,7 +93,7 @@ impl<'a> Walk<'a> {
     }
 
     /// DELETE.
-    pub(super) fn delete(&mut self, delete: &'a Delete) {
+    pub(crate) fn delete(&mut self, delete: &'a Delete) {
         let table = &delete.table;
         let target = self.target(&delete.input, table);
         if let Some(Ok((_, range))) = delete.ranges(self.values.cx.range_delete) {
@@ -132,7 +130,7 @@ impl<'a> Walk<'a> {
 
     /// Entries of rows that change in these columns: old ones are not known, new ones depend on
     /// the rest of the row.
-    pub(super) fn replaced(&mut self, table: &Arc<Table>, changed: &[usize], has_predicates: bool) {
+    pub(crate) fn replaced(&mut self, table: &Arc<Table>, changed: &[usize], has_predicates: bool) {
         let rows = TableRows::new(table);
         let moved = rows.primary_places().iter().any(|place| changed.contains(place));
         if moved {
@@ -152,7 +150,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Parents of a row written: all of them, or those of foreign keys with a changed column.
-    pub(super) fn parents(&mut self, table: &Table, row: &[Known], changed: Option<&[usize]>) {
+    pub(crate) fn parents(&mut self, table: &Table, row: &[Known], changed: Option<&[usize]>) {
         for foreign_key in &table.foreign_keys {
             let places = places(table, &foreign_key.columns);
             if changed.is_some_and(|changed| !places.iter().any(|p| changed.contains(p))) {
@@ -233,96 +231,4 @@ impl<'a> Walk<'a> {
             }
         }
     }
-}
-
-pub(super) fn with_generated(table: &Table, mut places: Vec<usize>) -> Vec<usize> {
-    let columns = table.columns.iter().enumerate();
-    places.extend(columns.filter(|(_, c)| c.generated.is_some()).map(|(place, _)| place));
-    places
-}
-
-pub(super) fn places(table: &Table, columns: &[braid_catalog::ColumnId]) -> Vec<usize> {
-    let place = |id: &braid_catalog::ColumnId| table.columns.iter().position(|c| c.id == *id);
-    columns.iter().filter_map(place).collect()
-}
-
-/// The part of an index that a row's entry lies in: one key if the row is known.
-pub(super) fn entry_span(table: &Table, index: &Index, row: &[Known]) -> Span {
-    let mut out = table.key_prefix(index);
-    let rest =
-        table.primary.keys.iter().filter(|part| {
-            index.number != 1 && index.keys.iter().all(|own| own.column != part.column)
-        });
-    let mut has_null = false;
-    let mut known = 0;
-    for (i, part) in index.keys.iter().chain(rest).enumerate() {
-        // The entry of a unique key ends with it, unless a NULL makes it one of many.
-        if i == index.keys.len() && index.unique && !has_null {
-            break;
-        }
-        let place = table.columns.iter().position(|column| column.id == part.column);
-        let Some((Some(value), column)) =
-            place.and_then(|place| Some((row.get(place)?.as_ref(), &table.columns[place])))
-        else {
-            break;
-        };
-        has_null |= value.is_null();
-        key::encode(&mut out, value, &column.ty, part.descending);
-        if i < index.keys.len() {
-            out.extend_from_slice(&table.bytes_behind(index, i));
-            known += 1;
-        }
-    }
-    span_of(index, known, out)
-}
-
-/// The part of an index below a key of which so many columns are known: where that is a whole
-/// row, not what is interleaved below it.
-fn span_of(index: &Index, columns_known: usize, key: Vec<u8>) -> Span {
-    match columns_known == index.keys.len() && index.has_below() {
-        true => row_span(key),
-        false => Span::prefix(key),
-    }
-}
-
-/// Where the parent of these values is: its key, or what is known of it.
-pub(super) fn parent_span(
-    parent: &Table,
-    foreign_key: &ForeignKey,
-    values: &[Known],
-) -> Option<Span> {
-    let index = parent.all_indexes().find(|index| index.number == foreign_key.parent_index)?;
-    let parts = foreign_key.parent_columns.iter().zip(values);
-    let known: Vec<_> = parts.collect();
-    Some(known_prefix(parent, index, &index.keys, &known))
-}
-
-/// Where children of these values are: a part of an index of theirs, or the whole table.
-pub(super) fn child_span(child: &Arc<Table>, foreign_key: &ForeignKey, values: &[Known]) -> Span {
-    match index_on(child, foreign_key) {
-        None => TableRows::new(child).primary_span(),
-        Some(index) => {
-            let known: Vec<_> = foreign_key.columns.iter().zip(values).collect();
-            known_prefix(child, index, &index.keys[..foreign_key.columns.len()], &known)
-        }
-    }
-}
-
-fn known_prefix(
-    table: &Table,
-    index: &Index,
-    keys: &[braid_catalog::IndexKey],
-    known: &[(&braid_catalog::ColumnId, &Known)],
-) -> Span {
-    let mut out = table.key_prefix(index);
-    let mut columns_known = 0;
-    for (place, part) in keys.iter().enumerate() {
-        let value = known.iter().find(|(id, _)| **id == part.column);
-        let Some((_, Some(value))) = value else { break };
-        if push_column(&mut out, table, index, place, value).is_none() {
-            break;
-        }
-        columns_known += 1;
-    }
-    span_of(index, columns_known, out)
 }

@@ -8,9 +8,9 @@ use braid_kv::{Span, SpanSet};
 use braid_plan::PlannedStatement;
 use braid_types::{Datum, Error, Result};
 
-use super::{StatementSpans, predict_spans};
 use crate::ExecContext;
 use crate::predict::print::span_texts;
+use crate::predict::{StatementSpans, predict_spans};
 
 /// The most entries of a footprint that are compared.
 const ENTRIES_MAX: usize = 20_000;

@@ -27,6 +27,8 @@ mod access;
 mod cascade;
 mod change;
 mod check;
+mod collector;
+mod keys;
 mod print;
 mod spans;
 mod values;

@@ -54,6 +54,7 @@ fn index_of(start: &[u8], catalog: &Catalog) -> Option<(u32, u16)> {
     // The end of one index's keys is no key of the next one yet.
     catalog
         .tables()
+        .iter()
         .flat_map(|table| table.all_indexes().map(|index| (table.data_id, index.number)))
         .find(|(table, number)| key::index_prefix(*table, *number) == start)
 }

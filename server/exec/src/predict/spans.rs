@@ -6,7 +6,7 @@ use braid_catalog::Catalog;
 use braid_codec::key;
 use braid_kv::{Span, SpanSet};
 
-use super::print::span_texts;
+use crate::predict::print::span_texts;
 
 /// A statement of more spans is not narrow.
 const NARROW_SPANS_MAX: usize = 64;

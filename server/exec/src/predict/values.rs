@@ -11,14 +11,14 @@ use braid_types::{Datum, Row, SqlType};
 use crate::ExecContext;
 
 /// The most rows of an input that are computed beforehand; more of them are unknown as a whole.
-pub(super) const ROWS_MAX: usize = 20_000;
+pub(crate) const ROWS_MAX: usize = 20_000;
 
 /// A value, if it is known.
-pub(super) type Known = Option<Datum>;
+pub(crate) type Known = Option<Datum>;
 
 /// Computes what can be known.
 #[derive(Clone, Copy)]
-pub(super) struct Values<'a> {
+pub(crate) struct Values<'a> {
     pub cx: &'a ExecContext,
     pub params: &'a [Datum],
 }

@@ -1,16 +1,15 @@
 //! The walk over a plan: what every operator reads, and what is ordered.
 
 use braid_builtins::{Special, Volatility};
-use braid_kv::Span;
 use braid_plan::{Expr, Join, JoinMethod, Node, PlannedStatement, Scan};
+use braid_rows::{IndexRows, TableRows};
 use braid_types::{Datum, Result};
 
-use super::StatementSpans;
-use super::access::{AccessSpans, access_spans};
-use super::cascade::Cascading;
-use super::values::{Known, Values};
 use crate::ExecContext;
-use crate::rows::{IndexRows, TableRows};
+use crate::predict::StatementSpans;
+use crate::predict::access::{AccessSpans, access_spans};
+use crate::predict::collector::{Cascading, SpanCollector};
+use crate::predict::values::{Known, Values};
 
 /// The most spans that one statement collects before they are given up for whole tables.
 const SPANS_MAX: usize = 200_000;
@@ -22,7 +21,7 @@ pub fn predict_spans(
     params: &[Datum],
     cx: &ExecContext,
 ) -> Result<StatementSpans> {
-    let mut walk = Walk {
+    let mut walk = SpanCollector {
         values: Values { cx, params },
         reads: Vec::new(),
         writes: Vec::new(),
@@ -40,18 +39,9 @@ pub fn predict_spans(
     })
 }
 
-/// What was found so far.
-pub(super) struct Walk<'a> {
-    pub values: Values<'a>,
-    pub reads: Vec<Span>,
-    pub writes: Vec<Span>,
-    pub ordered: bool,
-    pub(super) cascades: Cascading,
-}
-
-impl<'a> Walk<'a> {
+impl<'a> SpanCollector<'a> {
     /// An operator and everything below it.
-    pub(super) fn node(&mut self, node: &'a Node) {
+    pub(crate) fn node(&mut self, node: &'a Node) {
         node.for_each_expr(&mut |e| self.expr(e));
         match node {
             Node::Scan(scan) => {
@@ -87,7 +77,7 @@ impl<'a> Walk<'a> {
     }
 
     /// What an expression reads, and whether it depends on time or order.
-    pub(super) fn expr(&mut self, e: &'a Expr) {
+    pub(crate) fn expr(&mut self, e: &'a Expr) {
         match e {
             Expr::Call(call) => self.ordered |= is_ordered(e, call),
             Expr::Subquery(subquery) => self.node(&subquery.plan),
@@ -97,7 +87,7 @@ impl<'a> Walk<'a> {
     }
 
     /// The reads of a scan: its part of the index, and the rows behind entries.
-    pub(super) fn scan(&mut self, scan: &Scan, found: AccessSpans) {
+    pub(crate) fn scan(&mut self, scan: &Scan, found: AccessSpans) {
         self.reads.extend(found.spans);
         let Some(index) = scan.table.indexes.iter().find(|i| i.number == scan.access.index) else {
             return;
@@ -124,7 +114,7 @@ impl<'a> Walk<'a> {
     }
 
     /// What a lookup join reads of its right side: once for each left row, if those are known.
-    pub(super) fn lookup_spans(&self, join: &Join, scan: &Scan) -> Vec<AccessSpans> {
+    pub(crate) fn lookup_spans(&self, join: &Join, scan: &Scan) -> Vec<AccessSpans> {
         let Some(rows) = self.values.rows(&join.left) else {
             return vec![access_spans(self.values, scan, None)];
         };

@@ -132,7 +132,7 @@ fn scan(bytes: &[u8], before: Option<Commit>, is_newest: bool) -> Scan {
     Scan { last, is_torn: true, damage }
 }
 
-/// The first two and the last commit in whole batches behind a tear.
+/// The first two and the last commit in whole batches after a tear.
 fn commits_behind(bytes: &[u8], tear: usize, sequence: u64) -> Vec<Commit> {
     let mut found: Vec<Commit> = Vec::new();
     let mut at = tear;

@@ -8,9 +8,9 @@
 //! ```
 //!
 //! fjall ends a journal at the first record that it cannot read and cuts off the rest. After a
-//! crash that is right: a commit that was on its way may be torn. It is wrong if a commit behind
+//! crash that is right: a commit that was on its way may be torn. It is wrong if a commit after
 //! the tear was written after a sync. Commits form a chain, and each is written after the sync of
-//! the one before it. So a second commit behind the tear, or a gap in the chain, proves a loss.
+//! the one before it. So a second commit after the tear, or a gap in the chain, proves a loss.
 //!
 //! What must always hold:
 //! - Nothing in the folder is changed before all this has been looked at.

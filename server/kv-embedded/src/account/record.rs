@@ -103,7 +103,7 @@ impl<'a> Rest<'a> {
         Some(u64::from_le_bytes(number))
     }
 
-    /// An item behind its tag; inside, the commit record if it is one.
+    /// An item after its tag; inside, the commit record if it is one.
     fn item(&mut self) -> Option<Option<Commit>> {
         let _kind_and_compression = self.take(2)?;
         let keyspace = self.number::<8>()?;

@@ -3,21 +3,18 @@
 use super::{
     journal::JournalRoom,
     queue::{Chore, Job, Work},
+    validate::{Overtaken, ProvenReads},
 };
 use crate::{
     account::Commit,
     files::{NUMBERS_RESERVED, encode_value, storage_error, tombstone_key, tombstone_value},
+    reads::View,
     shared::Shared,
     tombstones::{Tombstone, TombstoneIndex},
-    view::View,
 };
-use braid_kv::{
-    Check, CommitOutcome, CommitRequest, Conflict, Error, Key, ReadSegment, Result, SpanSet,
-    Timestamp, TxnId,
-};
+use braid_kv::{CommitOutcome, CommitRequest, Conflict, Error, Key, Result, Timestamp};
 use fjall::{OwnedWriteBatch, PersistMode};
 use std::{
-    collections::HashMap,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{Arc, atomic::Ordering::Relaxed},
     time::{Duration, Instant},
@@ -25,16 +22,16 @@ use std::{
 
 /// A batch is written to the journal, then flushed, then compacted: room for each.
 const BATCH_BYTES_FACTOR: u64 = 3;
-/// Room on the disk is asked for again after this time, or after so much was written.
+/// Free disk space is checked again after this time, or after this many bytes were written.
 const ROOM_KNOWN: Duration = Duration::from_millis(10);
 const ROOM_KNOWN_BYTES: u64 = 1 << 20;
 /// Old entries of the index of recent writes that a commit forgets at once, besides twice as many
 /// as it has added itself, up to a limit: forgetting a million is not for the next one to wait for.
 const FORGET_MIN: usize = 64;
 const FORGET_ADDED_MAX: usize = 512;
-/// How many go at once while nobody waits.
+/// Old entries that are forgotten at once while nobody waits.
 const FORGET_IDLE: usize = 4_096;
-/// Groups that took no longer than this lately hold nobody up.
+/// A committer whose recent groups took no longer than this delays nobody.
 const QUICK: Duration = Duration::from_millis(1);
 
 /// The state of the committer. It goes from leader to leader; see `queue`.
@@ -212,40 +209,15 @@ impl Committer {
         self.forget(FORGET_MIN + 2 * added)
     }
 
-    /// Proves the transaction's reads unchanged. If they are, it has a number and is in the index
-    /// before the next one is looked at.
+    /// Proves the transaction's reads unchanged. If they are, it gets a number and enters the index
+    /// before the next transaction is checked.
     fn admit(&mut self, request: &CommitRequest) -> Result<Option<Conflict>> {
         // Dropped after the lock.
         let _stale;
-        let mut recent = self.shared.recent.lock();
-        for segment in &request.reads {
-            if let Some(conflict) = self.shared.changed_since(&recent, segment)? {
-                return Ok(Some(conflict));
-            }
-        }
-        for check in &request.checks {
-            if check.exists {
-                if self.shared.gone_since(&recent, check)? {
-                    return Ok(Some(check.conflict.clone()));
-                }
-                continue;
-            }
-            if let Some(matching) = &check.matching {
-                // What this group has written so far is not in the view: see [`Overtaken`].
-                drop(recent);
-                let now = self.shared.current();
-                if self.shared.has_come(&check.snapshot, &check.span, matching, &now.0)? {
-                    return Ok(Some(check.conflict.clone()));
-                }
-                recent = self.shared.recent.lock();
-                continue;
-            }
-            let spans = SpanSet::from_iter([check.span.clone()]);
-            let segment = ReadSegment { snapshot: check.snapshot.clone(), spans };
-            if self.shared.changed_since(&recent, &segment)?.is_some() {
-                return Ok(Some(check.conflict.clone()));
-            }
-        }
+        let mut recent = match self.shared.prove_reads(request)? {
+            ProvenReads::Unchanged(recent) => recent,
+            ProvenReads::Changed(conflict) => return Ok(Some(conflict)),
+        };
         self.number += 1;
         for span in request.deleted_spans.spans() {
             recent.add_span(self.number, span.clone());
@@ -388,41 +360,6 @@ impl Committer {
         self.tombstones = Arc::new(self.tombstones.without(records));
         self.publish();
         Ok(())
-    }
-}
-
-/// Transactions of a group whose checks fail by what others have written that were accepted
-/// before them in the same group: their values are in no view yet.
-#[derive(Default)]
-struct Overtaken {
-    conflicts: HashMap<TxnId, Conflict>,
-}
-
-impl Overtaken {
-    /// Looks whether what is accepted now matters to those who come after it.
-    fn note(&mut self, accepted: &CommitRequest, later: &[Job]) {
-        for Job { request, .. } in later {
-            let fails = |check: &&Check| {
-                let Some(matching) = &check.matching else { return false };
-                let from = accepted
-                    .writes
-                    .partition_point(|(key, _)| key.as_ref() < check.span.start.as_slice());
-                let inside = accepted.writes[from..].iter();
-                inside.take_while(|(key, _)| key.as_ref() < check.span.end.as_slice()).any(
-                    |(key, value)| {
-                        value.as_ref().is_some_and(|value| matching.0.matters(key, value))
-                    },
-                )
-            };
-            if let Some(check) = request.checks.iter().find(fails) {
-                self.conflicts.insert(request.txn, check.conflict.clone());
-            }
-        }
-    }
-
-    /// Why a transaction cannot commit after those accepted before it.
-    fn conflict(&mut self, request: &CommitRequest) -> Option<Conflict> {
-        self.conflicts.remove(&request.txn)
     }
 }
 

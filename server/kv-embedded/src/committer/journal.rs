@@ -1,6 +1,6 @@
 //! Room in fjall's journal that the disk has already given, so that a sync writes data only.
 //!
-//! A new journal of fjall is one hole. A write into the hole takes blocks, and the sync behind it
+//! A new journal of fjall is one hole. A write into the hole takes blocks, and the sync after it
 //! has to write down which: a second wait for the disk, as long as the first. So zeros are written
 //! ahead of the data, as PostgreSQL does with its WAL segments.
 //!
@@ -23,7 +23,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// So much is filled at once.
+/// Bytes zero-filled per refill.
 const STEP: u64 = 256 << 10;
 /// More is filled when there is less than this.
 const LOW: u64 = 64 << 10;

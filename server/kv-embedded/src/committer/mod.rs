@@ -26,12 +26,14 @@
 //! - `request`: the caller's half
 //! - `queue`: the hand-over, and who leads
 //! - `group`: the leader's half
+//! - `validate`: whether what was read still holds
 //! - `journal`: what makes a sync short
 
 mod group;
 mod journal;
 mod queue;
 mod request;
+mod validate;
 
 pub(crate) use group::Committer;
 pub(crate) use queue::{Chore, Queue};

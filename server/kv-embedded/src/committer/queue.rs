@@ -1,6 +1,6 @@
 //! The hand-over from callers to the committer, and who works as the committer.
 //!
-//! The committer's state lies here while nobody works with it; who takes it out leads:
+//! The committer's state is here while nobody works with it. The thread that takes it out leads:
 //!
 //! ```text
 //!   a caller, alone     takes it, commits its own transaction, puts it back
@@ -8,12 +8,11 @@
 //! ```
 //!
 //! A caller that leads saves two changes of threads. Where several commit at the same time the
-//! thread makes larger groups, so a caller leads only after [`LONE_GROUPS`] groups of one.
+//! thread makes larger groups, so a caller leads only after [`SINGLE_GROUPS`] groups of one.
 //!
 //! Chores go when no transaction waits, and after [`GROUPS_BEFORE_CHORE`] groups in any case:
 //! without the work of the cleaner those who write would become slower and slower.
 
-use super::group::Committer;
 use crate::tombstones::Tombstone;
 use braid_kv::{CommitOutcome, CommitRequest, Key, Result};
 use parking_lot::{Condvar, Mutex};
@@ -38,22 +37,21 @@ pub(crate) enum Chore {
     Tidy,
 }
 
-/// After so many groups of one transaction, with nobody waiting behind it, callers lead.
-const LONE_GROUPS: u32 = 2;
+/// Groups of one transaction in a row, with nobody waiting, after which callers lead.
+const SINGLE_GROUPS: u32 = 2;
 /// How many groups of transactions go before a chore that waits.
 const GROUPS_BEFORE_CHORE: u32 = 8;
 
-#[derive(Default)]
-struct Waiting {
+struct Waiting<C> {
     jobs: Vec<Job>,
     chores: VecDeque<(Chore, oneshot::Sender<()>)>,
     closed: bool,
     /// The committer has failed; nobody will work again.
     failed: bool,
     /// The committer, while nobody leads.
-    committer: Option<Box<Committer>>,
+    committer: Option<Box<C>>,
     /// Groups of one transaction in a row.
-    lone: u32,
+    singles: u32,
     /// Groups that were committed while a chore waited.
     passed: u32,
 }
@@ -66,56 +64,62 @@ pub(super) struct Work {
 
 /// What became of a transaction that was handed over.
 #[expect(clippy::large_enum_variant, reason = "taken apart at once: a box would cost each commit")]
-pub(super) enum Handed {
+pub(super) enum HandOver<C> {
     /// The thread will commit it.
     Waits,
     /// The caller has to commit it, and to give the committer back.
-    Lead(Box<Committer>, Job),
+    Lead(Box<C>, Job),
     /// The store is closed.
     Refused,
 }
 
 /// Everything that waits for the committer.
-#[derive(Default)]
-pub(crate) struct Queue {
-    waiting: Mutex<Waiting>,
+/// `C` is the state of the committer, which goes from leader to leader.
+pub(crate) struct Queue<C> {
+    waiting: Mutex<Waiting<C>>,
     arrived: Condvar,
 }
 
-impl Queue {
+impl<C> Default for Queue<C> {
+    fn default() -> Queue<C> {
+        Queue { waiting: Mutex::default(), arrived: Condvar::new() }
+    }
+}
+
+impl<C> Queue<C> {
     /// Adds a transaction, or makes its caller the leader if it `may_lead` and is alone.
-    pub(super) fn hand_over(&self, job: Job, may_lead: bool) -> Handed {
+    pub(super) fn hand_over(&self, job: Job, may_lead: bool) -> HandOver<C> {
         let mut waiting = self.waiting.lock();
         if waiting.closed {
-            return Handed::Refused;
+            return HandOver::Refused;
         }
-        let alone = may_lead && waiting.lone >= LONE_GROUPS && waiting.jobs.is_empty();
+        let alone = may_lead && waiting.singles >= SINGLE_GROUPS && waiting.jobs.is_empty();
         if alone
             && !waiting.is_chore_due()
             && let Some(committer) = waiting.committer.take()
         {
             waiting.count_group();
-            return Handed::Lead(committer, job);
+            return HandOver::Lead(committer, job);
         }
         waiting.jobs.push(job);
-        // Whoever leads looks here again when it is done.
+        // The leader looks here again when it is done.
         let idle = waiting.committer.is_some();
         drop(waiting);
         if idle {
             self.arrived.notify_one();
         }
-        Handed::Waits
+        HandOver::Waits
     }
 
     /// Puts the committer where the next leader finds it. `group`: how many transactions the last
     /// one has committed, 0 if it did something else.
-    pub(crate) fn give_back(&self, committer: Box<Committer>, group: usize) {
+    pub(crate) fn give_back(&self, committer: Box<C>, group: usize) {
         let mut waiting = self.waiting.lock();
         waiting.committer = Some(committer);
         match group {
             0 => {}
-            1 if waiting.jobs.is_empty() => waiting.lone = waiting.lone.saturating_add(1),
-            _ => waiting.lone = 0,
+            1 if waiting.jobs.is_empty() => waiting.singles = waiting.singles.saturating_add(1),
+            _ => waiting.singles = 0,
         }
         let is_wanted = !waiting.jobs.is_empty() || !waiting.chores.is_empty() || waiting.closed;
         drop(waiting);
@@ -138,7 +142,7 @@ impl Queue {
 
     /// Waits until there is work and nobody leads; takes both, transactions up to `bytes_max`.
     /// `None` once the queue is closed and empty, or after a failure.
-    pub(super) fn take(&self, bytes_max: usize) -> Option<(Box<Committer>, Work)> {
+    pub(super) fn take(&self, bytes_max: usize) -> Option<(Box<C>, Work)> {
         let mut waiting = self.waiting.lock();
         while !waiting.failed {
             if let Some(committer) = waiting.committer.take() {
@@ -176,7 +180,21 @@ impl Queue {
     }
 }
 
-impl Waiting {
+impl<C> Default for Waiting<C> {
+    fn default() -> Waiting<C> {
+        Waiting {
+            jobs: Vec::new(),
+            chores: VecDeque::new(),
+            closed: false,
+            failed: false,
+            committer: None,
+            singles: 0,
+            passed: 0,
+        }
+    }
+}
+
+impl<C> Waiting<C> {
     /// Whether a chore has waited long enough to go before transactions.
     fn is_chore_due(&self) -> bool {
         self.passed >= GROUPS_BEFORE_CHORE && !self.chores.is_empty() && !self.closed
@@ -237,7 +255,7 @@ mod tests {
     /// However many transactions come, a chore waits for a few groups only.
     #[test]
     fn a_chore_gets_its_share_beside_steady_writers() {
-        let mut waiting = Waiting::default();
+        let mut waiting: Waiting<()> = Waiting::default();
         for _ in 0..3 {
             waiting.chores.push_back((Chore::Tidy, oneshot::channel().0));
         }

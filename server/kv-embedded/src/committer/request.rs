@@ -3,20 +3,18 @@
 //! What can be decided under the transaction's own locks is decided here, side by side with
 //! others: the keys cannot change any more. Only read sets are left to the committer.
 
-use super::queue::{Handed, Job};
+use super::{
+    queue::{HandOver, Job},
+    validate::{check_writes, find_duplicate, renew_old_reads},
+};
 use crate::{
     locks::{Request, Target},
-    shared::{Shared, view_of},
-    view::View,
+    shared::Shared,
 };
 use braid_kv::{
-    Check, CommitOutcome, CommitRequest, Conflict, Error, LockStrength, LockWait, ReadSegment,
-    Result, RetryReason, Snapshot, SpanSet, TxnId,
+    CommitOutcome, CommitRequest, Conflict, Error, LockStrength, LockWait, Result, TxnId,
 };
-use std::{
-    collections::HashSet,
-    sync::{Arc, atomic::Ordering::Relaxed},
-};
+use std::sync::{Arc, atomic::Ordering::Relaxed};
 use tokio::{
     runtime::{Handle, RuntimeFlavor},
     sync::oneshot,
@@ -71,13 +69,14 @@ async fn decide(
         return Ok(refused(shared, conflict));
     }
     let (reply, receiver) = oneshot::channel();
-    let mut answer = Awaited { shared, kept: request.keep_locks.then_some(request.txn), receiver };
+    let mut answer =
+        PendingOutcome { shared, kept: request.keep_locks.then_some(request.txn), receiver };
     let bytes = request_bytes(&request);
     // The committer releases the locks from now on, even if nobody waits for the answer; but not
     // if it refuses the transaction.
     match shared.queue.hand_over(Job { request, bytes, reply }, may_lead()) {
-        Handed::Waits => release.txn = None,
-        Handed::Lead(committer, job) => {
+        HandOver::Waits => release.txn = None,
+        HandOver::Lead(committer, job) => {
             release.txn = None;
             if committer.is_quick() {
                 committer.lead_one(job);
@@ -86,7 +85,7 @@ async fn decide(
                 tokio::task::block_in_place(|| committer.lead_one(job));
             }
         }
-        Handed::Refused => {
+        HandOver::Refused => {
             shared.check_running()?;
             return Err(Error::Stopped("the server is shutting down".into()));
         }
@@ -98,14 +97,14 @@ async fn decide(
 
 /// The committer's answer on its way. If nobody waits for it any more, locks that a refusal has
 /// kept go: here if the answer is there already, in the committer if it comes later.
-struct Awaited<'a> {
+struct PendingOutcome<'a> {
     shared: &'a Shared,
     /// The transaction, if it keeps its locks after a refusal.
     kept: Option<TxnId>,
     receiver: oneshot::Receiver<Result<CommitOutcome>>,
 }
 
-impl Drop for Awaited<'_> {
+impl Drop for PendingOutcome<'_> {
     fn drop(&mut self) {
         let Some(txn) = self.kept else { return };
         self.receiver.close();
@@ -141,97 +140,6 @@ async fn lock_writes(shared: &Shared, request: &CommitRequest) -> Result<()> {
         timeout: request.lock_timeout,
     };
     shared.locks.take(wanted, &targets).await.map(drop)
-}
-
-/// REPEATABLE READ: a written key must not be newer than the snapshot.
-fn check_writes(shared: &Shared, request: &CommitRequest, now: &View) -> Result<Option<Conflict>> {
-    let Some(since) = &request.conflicts_since else { return Ok(None) };
-    let since = view_of(since)?;
-    let new: HashSet<&[u8]> = request.new_keys.iter().map(|new| new.key.as_ref()).collect();
-    for (key, _) in &request.writes {
-        if !new.contains(key.as_ref()) && shared.key_changed(key, since, now)? {
-            return Ok(Some(Conflict::new(RetryReason::WriteConflict, Some(key.to_vec()))));
-        }
-    }
-    if request.deleted_spans.is_empty() || since.number() >= now.number() {
-        return Ok(None);
-    }
-    let found = shared.reread(since, now, &request.deleted_spans)?;
-    Ok(found.map(|c| Conflict::new(RetryReason::WriteConflict, c.key)))
-}
-
-/// The first key, in the order of statements, that must not exist but does.
-fn find_duplicate(request: &CommitRequest, now: &View) -> Result<Option<Error>> {
-    let mut found = None;
-    for new in &request.new_keys {
-        if found.is_some_and(|(seq, _)| seq <= new.seq) {
-            continue;
-        }
-        if now.version(&new.key)?.is_some() {
-            found = Some((new.seq, &new.key));
-        }
-    }
-    Ok(found.map(|(seq, key)| Error::Duplicate { key: key.to_vec(), seq }))
-}
-
-/// Reads that are older than the index are compared here, so that the committer need not: what
-/// holds in the newest view is then as good as read there.
-fn renew_old_reads(
-    shared: &Shared,
-    request: &mut CommitRequest,
-    now: &Arc<crate::view::ViewHandle>,
-) -> Result<Option<Conflict>> {
-    for segment in &mut request.reads {
-        if let Some(conflict) = renew(shared, segment, now)? {
-            return Ok(Some(conflict));
-        }
-    }
-    for check in &mut request.checks {
-        if check.exists {
-            if gone(shared, check, now)? {
-                return Ok(Some(check.conflict.clone()));
-            }
-            continue;
-        }
-        if let Some(matching) = &check.matching {
-            if shared.has_come(&check.snapshot, &check.span, matching, &now.0)? {
-                return Ok(Some(check.conflict.clone()));
-            }
-            check.snapshot = now.clone() as Arc<dyn Snapshot>;
-            continue;
-        }
-        let spans = SpanSet::from_iter([check.span.clone()]);
-        let mut segment = ReadSegment { snapshot: check.snapshot.clone(), spans };
-        if renew(shared, &mut segment, now)?.is_some() {
-            return Ok(Some(check.conflict.clone()));
-        }
-        check.snapshot = segment.snapshot;
-    }
-    Ok(None)
-}
-
-/// Whether a key that has to exist is gone in the newest view, for checks older than the index.
-fn gone(shared: &Shared, check: &mut Check, now: &Arc<crate::view::ViewHandle>) -> Result<bool> {
-    let view = view_of(&check.snapshot)?;
-    if !shared.options.validate || shared.recent.lock().knows(view.number()) {
-        return Ok(false);
-    }
-    check.snapshot = now.clone() as Arc<dyn Snapshot>;
-    Ok(now.0.version(&check.span.start)?.is_none())
-}
-
-fn renew(
-    shared: &Shared,
-    segment: &mut ReadSegment,
-    now: &Arc<crate::view::ViewHandle>,
-) -> Result<Option<Conflict>> {
-    let view = view_of(&segment.snapshot)?;
-    if !shared.options.validate || shared.recent.lock().knows(view.number()) {
-        return Ok(None);
-    }
-    let conflict = shared.reread(view, &now.0, &segment.spans)?;
-    segment.snapshot = now.clone() as Arc<dyn Snapshot>;
-    Ok(conflict)
 }
 
 /// Roughly how many bytes the batch will take.

@@ -1,6 +1,6 @@
 //! The state of the map: spans that are known to be empty, and hints where more may be found.
 
-use crate::live_views::LiveViews;
+use crate::reads::LiveViews;
 use braid_kv::{Key, ScanBatch, Span, Write, key_after};
 use std::{
     collections::BTreeMap,
@@ -101,7 +101,7 @@ impl Map {
         found.take_while(|(_, e)| e.end >= span.start).map(|(start, _)| start.clone()).collect()
     }
 
-    /// Where a scan of `span` at snapshot `number` goes on: behind the empty spans at its start,
+    /// Where a scan of `span` at snapshot `number` goes on: after the empty spans at its start,
     /// up to those further on that are worth a jump.
     pub(super) fn reach(&self, span: &Span, number: u64, weight_min: u64) -> Reach {
         let (mut from, mut jumps) = (span.start.as_slice(), 0);
@@ -215,7 +215,7 @@ impl Map {
         }
     }
 
-    /// Makes one of neighbours that no living view tells apart, from `key` on.
+    /// Merges neighbours that look alike to every living view, from `key` on.
     pub(super) fn join(&mut self, key: &[u8], views: &LiveViews) {
         let Some((start, _)) = self.over(key) else { return };
         let mut start = start.clone();
@@ -425,7 +425,7 @@ impl<'a> Run<'a> {
     }
 }
 
-/// Gap `i` lies before entry `i` of a batch.
+/// Gap `i` is before entry `i` of a batch.
 fn gap_span(examined: &Span, batch: &ScanBatch, gap: usize) -> Span {
     let start = match gap.checked_sub(1) {
         Some(before) => key_after(batch.key(before)),

@@ -31,7 +31,7 @@ mod map;
 #[cfg(test)]
 mod tests;
 
-use crate::{live_views::LiveViews, recent::RecentWrites};
+use crate::{reads::LiveViews, recent_writes::RecentWrites};
 use braid_kv::{ScanBatch, Span, SpanSet, Write};
 use map::Map;
 use parking_lot::{Mutex, RwLock};
@@ -84,7 +84,7 @@ impl EmptySpans {
         self.map.read().bytes()
     }
 
-    /// What a scan of `span` at a snapshot has to read next: it begins behind the empty spans at
+    /// What a scan of `span` at a snapshot has to read next: it begins after the empty spans at
     /// the start of `span` (at its end, for a scan in reverse) and ends where a jump is due. `None`
     /// is all of it.
     pub(crate) fn reach(&self, span: &Span, reverse: bool, number: u64) -> Option<Span> {

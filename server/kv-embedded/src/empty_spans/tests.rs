@@ -1,7 +1,7 @@
 //! Compares the map with a plain history of commits. At every open snapshot a scan that jumps
 //! finds what a scan of everything finds. Other tests count the deleted keys that a scan meets.
 
-use super::*;
+use crate::empty_spans::*;
 use braid_kv::{BatchBuilder, Value, key_after};
 use std::collections::{BTreeMap, BTreeSet};
 

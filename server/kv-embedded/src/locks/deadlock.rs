@@ -6,7 +6,10 @@
 //! on one key it then waits for the same holders as they do, but what waits for a span may wait for
 //! a holder elsewhere.
 
-use super::table::{Table, Target, conflicts};
+use super::{
+    held_locks::{Target, conflicts},
+    table::Table,
+};
 use braid_kv::{DeadlockEdge, LockStrength, TxnId};
 use std::collections::{HashMap, HashSet};
 
@@ -70,6 +73,7 @@ impl Table {
     fn blockers(&self, ticket: u64) -> Vec<TxnId> {
         let Some(waiter) = self.waiters.get(&ticket) else { return Vec::new() };
         let mut found: Vec<TxnId> = self
+            .held
             .holders(&waiter.target)
             .filter(|(txn, strength)| *txn != waiter.txn && conflicts(*strength, waiter.strength))
             .map(|(txn, _)| txn)
@@ -91,7 +95,7 @@ impl Table {
             // One that covers all of this target stands for everyone before it, if nobody can have
             // passed some of them since, and it passes none of them itself.
             let covers = other.strength == LockStrength::Exclusive && other.target == waiter.target;
-            let passes_none = earlier <= first_span || self.holds_nothing(other.txn);
+            let passes_none = earlier <= first_span || self.held.holds_nothing(other.txn);
             if covers && passes_none && self.several == 0 {
                 break;
             }

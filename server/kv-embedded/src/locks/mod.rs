@@ -23,13 +23,15 @@
 //!
 //! Locks say nothing about versions: who was granted one reads the newest published view.
 //!
-//! - `table`: the state, granting and releasing
+//! - `held_locks`: who holds what
+//! - `table`: queues, granting and releasing
 //! - `deadlock`: the search for cycles
 //! - `pairs`: which transaction runs in which session that holds locks of its own
 //! - `session`: locks of sessions, which outlast transactions
 //! - `wait`: requests, waiting, time limits
 
 mod deadlock;
+mod held_locks;
 mod pairs;
 mod session;
 mod table;
@@ -37,5 +39,5 @@ mod table;
 mod tests;
 mod wait;
 
-pub(crate) use table::Target;
+pub(crate) use held_locks::Target;
 pub(crate) use wait::{LockManager, Request};

@@ -1,6 +1,7 @@
 //! Locks of sessions: taken like those of transactions, given back one by one.
 
-use super::{Request, Target, wait::LockManager};
+use super::wait::LockManager;
+use crate::locks::{Request, Target};
 use braid_kv::{Answer, LockStrength, LockWait, Result, SessionLock, SessionLocks, TxnId};
 use std::{sync::Arc, time::Duration};
 

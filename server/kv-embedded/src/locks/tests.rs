@@ -1,6 +1,9 @@
 //! Random requests and ends: nobody waits for nothing, and nobody waits in a circle.
 
-use super::table::{Table, Target, conflicts};
+use super::{
+    held_locks::{Target, conflicts},
+    table::Table,
+};
 use braid_kv::{LockStrength, Span, TxnId};
 use std::{collections::HashSet, sync::Arc};
 
@@ -30,7 +33,7 @@ fn waits_for(table: &Table, txn: TxnId) -> HashSet<TxnId> {
     let mut found = HashSet::new();
     for ticket in table.waiting.get(&txn).into_iter().flatten() {
         let waiter = &table.waiters[ticket];
-        let held = table.holders(&waiter.target);
+        let held = table.held.holders(&waiter.target);
         found.extend(held.filter(|(_, s)| conflicts(*s, waiter.strength)).map(|(t, _)| t));
         for (_, earlier) in table.waiters.range(..ticket) {
             let overlaps = earlier.target.overlaps(&waiter.target);

@@ -1,6 +1,9 @@
 //! Lock requests: taking what is free, waiting for the rest, giving up.
 
-use super::table::{Table, Target, conflicts};
+use super::{
+    held_locks::{Target, conflicts},
+    table::Table,
+};
 use braid_kv::{Error, Histogram, LockInfo, LockStrength, LockWait, Result, TxnId};
 use parking_lot::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
@@ -106,7 +109,7 @@ impl LockManager {
     }
 
     fn check_limit(&self, table: &Table) -> Result<()> {
-        if table.held() < self.locks_max {
+        if table.held.count() < self.locks_max {
             return Ok(());
         }
         Err(Error::LimitExceeded { name: "locks_max", limit: self.locks_max as u64 })
@@ -162,7 +165,7 @@ impl LockManager {
     /// How many locks are held, how many requests wait, and how many deadlocks there were.
     pub(crate) fn counts(&self) -> (usize, usize, u64) {
         let table = self.table.lock();
-        (table.held(), table.waiters.len(), table.deadlocks)
+        (table.held.count(), table.waiters.len(), table.deadlocks)
     }
 }
 

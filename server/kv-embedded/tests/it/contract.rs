@@ -1,5 +1,5 @@
-//! More rules of the kv contract that are easy to get wrong; `TESTING.md` lists them all. Each test
-//! was seen to fail with its rule broken.
+//! More rules of the kv contract that are easy to get wrong. `server/docs/testing-rules.md` lists
+//! them all. Each test failed when its rule was broken.
 
 #![allow(clippy::unwrap_used)]
 

@@ -1,12 +1,10 @@
 //! What a commit has to write, and what it has to prove.
 
-use super::{Proof, What};
+use super::validate::{Condition, Proof};
 use crate::{
     cluster::{Keyed, REGIONS_AT_ONCE},
-    cursor::TikvCursor,
-    locals::Held,
-    meeting::Meeting,
-    snapshot::{Ground, TikvSnapshot},
+    locks::{HeldLock, LockResolver},
+    read::{ReadContext, TikvCursor, TikvSnapshot},
 };
 use braid_kv::{
     CommitRequest, Conflict, Error, Key, ReadSegment, Result, RetryReason, Snapshot, Span, Value,
@@ -34,7 +32,7 @@ pub(super) enum Kind {
     Locked,
 }
 
-/// One key of the commit, with the prefix.
+/// One key of the commit.
 #[derive(Clone, Debug)]
 pub(super) struct Change {
     pub key: Key,
@@ -85,18 +83,17 @@ pub(crate) fn proofs_of(
 impl Plan {
     /// Makes the plan; `now` is a timestamp at which deleted spans are read.
     pub async fn make(
-        ground: &Arc<Ground>,
+        reads: &ReadContext,
         request: &CommitRequest,
-        held: &BTreeMap<Key, Held>,
+        held: &BTreeMap<Key, HeldLock>,
         now: u64,
     ) -> Result<Plan> {
-        let prefix = &ground.prefix;
-        let mut proofs = reads_and_checks(ground, request, held)?;
+        let mut proofs = reads_and_checks(request, held)?;
         let mut new: HashMap<Key, &braid_kv::NewKey> =
-            request.new_keys.iter().map(|new| (prefix.key(&new.key), new)).collect();
+            request.new_keys.iter().map(|new| (new.key.to_vec(), new)).collect();
         let mut changes: BTreeMap<Key, Change> = BTreeMap::new();
         for (key, value) in &request.writes {
-            let key = prefix.key(key);
+            let key = key.to_vec();
             let is_new = new.contains_key(&key);
             // The lock has told whether a locked key exists.
             let is_held = held.contains_key(&key);
@@ -115,14 +112,14 @@ impl Plan {
                 None => {
                     let key = duty.key.to_vec();
                     let conflict = Conflict::new(RetryReason::ReadChanged, Some(key.clone()));
-                    proofs.push(Proof { what: What::Absent(key), conflict });
+                    proofs.push(Proof { what: Condition::Absent(key), conflict });
                 }
             }
         }
         if let Some(since) = &request.conflicts_since {
-            proofs.extend(unchanged_writes(ground, request, held, &changes, since)?);
+            proofs.extend(unchanged_writes(request, held, &changes, since)?);
         }
-        add_deleted_spans(ground, request, &mut changes, &mut proofs, now).await?;
+        add_deleted_spans(reads, request, &mut changes, &mut proofs, now).await?;
         for key in held.keys() {
             let locked = || Change { key: key.clone(), value: None, kind: Kind::Locked };
             changes.entry(key.clone()).or_insert_with(locked);
@@ -131,28 +128,23 @@ impl Plan {
     }
 }
 
-fn reads_and_checks(
-    ground: &Ground,
-    request: &CommitRequest,
-    held: &BTreeMap<Key, Held>,
-) -> Result<Vec<Proof>> {
-    let covered = |key: &[u8], ts: u64| {
-        held.get(&ground.prefix.key(key)).is_some_and(|held| held.unchanged_since <= ts)
-    };
+fn reads_and_checks(request: &CommitRequest, held: &BTreeMap<Key, HeldLock>) -> Result<Vec<Proof>> {
+    let covered =
+        |key: &[u8], ts: u64| held.get(key).is_some_and(|held| held.unchanged_since <= ts);
     let mut proofs = proofs_of(&request.reads, covered)?;
     for check in &request.checks {
         let key = &check.span.start;
         if check.exists {
-            let exists = held.get(&ground.prefix.key(key)).is_some_and(|h| h.value.is_some());
+            let exists = held.get(key).is_some_and(|h| h.value.is_some());
             if !exists {
-                let what = What::Exists(key.clone());
+                let what = Condition::Exists(key.clone());
                 proofs.push(Proof { what, conflict: check.conflict.clone() });
             }
             continue;
         }
         if let Some(matching) = &check.matching {
             let (span, since) = (check.span.clone(), check.snapshot.clone());
-            let what = What::NoneCame(span, since, matching.clone());
+            let what = Condition::NoneCame(span, since, matching.clone());
             proofs.push(Proof { what, conflict: check.conflict.clone() });
             continue;
         }
@@ -166,9 +158,8 @@ fn reads_and_checks(
 
 /// REPEATABLE READ: what is written must be as the snapshot has shown it.
 fn unchanged_writes(
-    ground: &Ground,
     request: &CommitRequest,
-    held: &BTreeMap<Key, Held>,
+    held: &BTreeMap<Key, HeldLock>,
     changes: &BTreeMap<Key, Change>,
     since: &Arc<dyn Snapshot>,
 ) -> Result<Vec<Proof>> {
@@ -176,7 +167,7 @@ fn unchanged_writes(
     let new: BTreeSet<&[u8]> = request.new_keys.iter().map(|new| new.key.as_ref()).collect();
     let mut proofs = Vec::new();
     for change in changes.values() {
-        let key = ground.prefix.strip(&change.key).to_vec();
+        let key = change.key.clone();
         let is_covered = held.get(&change.key).is_some_and(|held| held.unchanged_since <= ts);
         if !new.contains(key.as_slice()) && !is_covered {
             let conflict = Conflict::new(RetryReason::WriteConflict, Some(key.clone()));
@@ -193,7 +184,7 @@ fn unchanged_writes(
 /// TiKV has no delete of a range inside a transaction: the keys are read, all regions side by side,
 /// and deleted one by one, and at the commit no other key may be there.
 async fn add_deleted_spans(
-    ground: &Arc<Ground>,
+    reads: &ReadContext,
     request: &CommitRequest,
     changes: &mut BTreeMap<Key, Change>,
     proofs: &mut Vec<Proof>,
@@ -201,9 +192,8 @@ async fn add_deleted_spans(
 ) -> Result<()> {
     let bytes = AtomicUsize::new(0);
     for span in request.deleted_spans.spans() {
-        let full = ground.prefix.span(span);
-        let parts = ground.cluster.cut(&full).await?;
-        let keys = parts.into_iter().map(|part| keys_of(ground, part, now, &bytes));
+        let parts = reads.cluster.cut(span).await?;
+        let keys = parts.into_iter().map(|part| keys_of(reads, part, now, &bytes));
         let mut keys = stream::iter(keys).buffered(REGIONS_AT_ONCE);
         while let Some(keys) = keys.next().await {
             for key in keys? {
@@ -211,8 +201,8 @@ async fn add_deleted_spans(
                 changes.entry(key).or_insert(deleted);
             }
         }
-        let inside = changes.range::<Key, _>(&full.start..&full.end).map(|(key, _)| key.clone());
-        let what = What::NoOther(span.clone(), inside.collect());
+        let inside = changes.range::<Key, _>(&span.start..&span.end).map(|(key, _)| key.clone());
+        let what = Condition::NoOther(span.clone(), inside.collect());
         let conflict = Conflict::new(RetryReason::SpanChanged, Some(span.start.clone()));
         proofs.push(Proof { what, conflict });
     }
@@ -222,19 +212,21 @@ async fn add_deleted_spans(
 /// The keys of a span, without their values; [`Error::LimitExceeded`] once all spans together have
 /// too many.
 async fn keys_of(
-    ground: &Arc<Ground>,
+    reads: &ReadContext,
     span: Span,
     now: u64,
     bytes: &AtomicUsize,
 ) -> Result<Vec<Key>> {
-    let meeting = Meeting::new(&ground.cluster, now, 0);
-    let mut cursor = TikvCursor::new(ground.clone(), span, now, false, true, meeting);
+    let cluster = &reads.cluster;
+    let resolver = LockResolver::new(cluster, now, 0);
+    let mut cursor = TikvCursor::of_store_keys(cluster, span, true, resolver);
     let mut keys = Vec::new();
-    let bytes_max = ground.cluster.options.range_delete_bytes_max;
+    let bytes_max = cluster.options.range_delete_bytes_max;
     loop {
         let page = cursor.read(PAGE_ROWS, usize::MAX).await?;
-        keys.extend(page.iter().map(|(key, _)| ground.prefix.key(key)));
-        if bytes.fetch_add(page.bytes(), Relaxed) + page.bytes() > bytes_max {
+        keys.extend(page.iter().map(|(key, _)| key.to_vec()));
+        let page_bytes = reads.keyspace.contract_bytes(&page);
+        if bytes.fetch_add(page_bytes, Relaxed) + page_bytes > bytes_max {
             let (name, limit) = ("tikv_range_delete_bytes", bytes_max as u64);
             return Err(Error::LimitExceeded { name, limit });
         }

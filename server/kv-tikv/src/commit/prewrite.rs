@@ -10,24 +10,19 @@
 //! may have changed the value, and the whole transaction has to run again. The key is never locked
 //! again for the same value.
 //!
-//! What is prewritten already keeps readers waiting if the commit is asynchronous: they cannot push
-//! it. So a commit that has to wait for a lock gives that up. If the client holds no locks, it is
-//! taken back and begins anew with its locks first; else it goes on in two phases, and its primary
-//! says so ([`crate::locals::TWO_PHASES`]), upon which readers may push it.
+//! Readers cannot push an asynchronous commit, so its prewritten keys block them. A commit that has
+//! to wait for a lock therefore stops being asynchronous. If the client holds no locks, the commit
+//! is rolled back and restarts with its locks first. Otherwise it goes on in two phases; its
+//! primary says so (`TWO_PHASES`), and readers may push it.
 
 use super::{
+    context::{CommitContext, CommitFailure},
     plan::{Change, Kind, Plan},
-    run::{Committing, End},
 };
 use crate::{
-    backoff::Backoff,
-    cluster::{Manner, Miss},
-    heartbeat,
-    locals::{Held, Start},
-    locks::Wish,
-    metrics::Cause,
-    regions::Region,
-    resolve::{Fate, unexpected},
+    cluster::{Backoff, Region, RequestOptions, RpcFailure},
+    locks::{HeldLock, LockOptions, TransactionStart, TransactionStatus, heartbeat, unexpected},
+    metrics::RetryCause,
 };
 use braid_kv::{CommitFence, Conflict, Error, Key, LockWait, RetryReason, Value};
 use braid_tikv_proto::kvrpcpb::{
@@ -46,17 +41,17 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// An asynchronous commit names its secondaries in its primary: so many at most.
+/// Most keys of an asynchronous commit, whose primary lists its secondaries.
 const ASYNC_KEYS_MAX: usize = 256;
-/// And so many bytes of them.
+/// Most bytes of those keys.
 const ASYNC_BYTES_MAX: usize = 4096;
 /// Prewrites of an asynchronous commit that took longer than this part of a lock's time to live do
 /// not decide by themselves: meanwhile others may have rolled the primary back, and a late prewrite
 /// without a check of its key would not notice.
 const SLOW_PART: u32 = 3;
-/// A lock in the way is waited for so long before anything is done for readers: most locks are of
-/// commits in flight.
-const PATIENCE: Duration = Duration::from_millis(30);
+/// How long a prewrite waits for a lock before it unblocks readers. Most locks are of commits in
+/// flight.
+const READER_GRACE: Duration = Duration::from_millis(30);
 
 /// What the prewrites of all regions have come to.
 pub(super) enum Prewritten {
@@ -64,7 +59,7 @@ pub(super) enum Prewritten {
     Committed(u64),
     /// All locks of an asynchronous commit are there: it is committed at this timestamp.
     Async(u64),
-    /// The same, but it took so long that the primary has to confirm it.
+    /// The same, but slow: the primary has to confirm it.
     SlowAsync(u64),
     /// The locks are there; two phases.
     Locked,
@@ -83,27 +78,27 @@ enum Done {
         min_commit_ts: u64,
         one_pc_commit_ts: u64,
     },
-    /// The region is not there any more, or was too slow for so many changes: they go to others, or
-    /// in parts.
+    /// The region is not there any more, or was too slow: the changes go to other regions, or in
+    /// smaller parts.
     Moved {
         changes: Vec<Change>,
         again: bool,
         backoff: Backoff,
         keys_max: usize,
     },
-    Failed(End),
+    Failed(CommitFailure),
 }
 
 /// The prewrite of one transaction.
 pub(super) struct Prewrite<'a> {
-    pub committing: &'a Committing,
+    pub context: &'a CommitContext,
     pub plan: &'a Plan,
-    pub start: Start,
+    pub start: TransactionStart,
     pub primary: Key,
     /// Some lock was held before: then every request is a pessimistic one.
     pub pessimistic: bool,
-    /// No client holds a lock of it: nobody notices if it begins anew.
-    pub may_begin_anew: bool,
+    /// No client holds a lock of it: a restart is not noticed.
+    pub may_restart: bool,
     pub until: Option<Instant>,
     /// One region has failed: the others need not wait for locks.
     pub stop: AtomicBool,
@@ -120,10 +115,10 @@ pub(super) struct Prewrite<'a> {
 }
 
 impl Prewrite<'_> {
-    pub async fn run(&self) -> Result<Prewritten, End> {
+    pub async fn run(&self) -> Result<Prewritten, CommitFailure> {
         let bytes: usize = self.plan.changes.iter().map(|change| change.key.len()).sum();
         let few = self.plan.changes.len() <= ASYNC_KEYS_MAX && bytes <= ASYNC_BYTES_MAX;
-        let cluster = self.committing.cluster();
+        let cluster = self.context.cluster();
         let groups = cluster.by_region(self.plan.changes.clone()).await?;
         cluster.metrics.regions(groups.len());
         let mode = Mode {
@@ -134,7 +129,7 @@ impl Prewrite<'_> {
         let mut running = FuturesUnordered::new();
         let mut waiting: VecDeque<_> = groups.into();
         let mut keys_sent = 0;
-        let mut failed: Option<End> = None;
+        let mut failed: Option<CommitFailure> = None;
         let (mut all_async, mut commit_ts, mut one_pc) = (mode.asynchronous, 0, 0);
         loop {
             while let Some((region, changes)) = cluster.next_part(&mut waiting, keys_sent) {
@@ -151,13 +146,13 @@ impl Prewrite<'_> {
                 }
                 Done::Failed(end) => {
                     self.stop.store(true, Relaxed);
-                    failed = Some(End::first(failed, end));
+                    failed = Some(CommitFailure::first(failed, end));
                 }
                 Done::Moved { changes, again, backoff, keys_max } => {
                     match cluster.parts(changes, keys_max).await {
                         Err(error) => {
                             self.stop.store(true, Relaxed);
-                            failed = Some(End::first(failed, error.into()));
+                            failed = Some(CommitFailure::first(failed, error.into()));
                         }
                         Ok(parts) => {
                             for (region, changes) in parts {
@@ -173,7 +168,7 @@ impl Prewrite<'_> {
         match failed {
             Some(end) => Err(end),
             None if one_pc > 0 => Ok(Prewritten::Committed(one_pc)),
-            None if !all_async || self.in_two_phases() => Ok(Prewritten::Locked),
+            None if !all_async || self.is_two_phase() => Ok(Prewritten::Locked),
             None if began.elapsed() * SLOW_PART > cluster.options.lock_ttl => {
                 Ok(Prewritten::SlowAsync(commit_ts))
             }
@@ -202,34 +197,34 @@ impl Prewrite<'_> {
         again: bool,
         mut backoff: Backoff,
     ) -> Done {
-        let cluster = self.committing.cluster();
-        let mut manner = Manner { again, ..Manner::default() };
+        let cluster = self.context.cluster();
+        let mut options = RequestOptions { again, ..RequestOptions::default() };
         loop {
             if self.stop.load(Relaxed) {
-                return Done::Failed(End::Stopped);
+                return Done::Failed(CommitFailure::Stopped);
             }
             let request = self.request(&changes, mode);
             let is_async = request.use_async_commit;
             let sent = Instant::now();
-            let answer = cluster.try_at(&region, request, &manner).await;
-            cluster.pace.answered(changes.len(), sent.elapsed());
+            let answer = cluster.try_at(&region, request, &options).await;
+            cluster.flow_control.record_answer(changes.len(), sent.elapsed());
             let answer = match answer {
                 Ok(answer) => answer,
-                Err(miss) => {
-                    manner.again |= miss.in_doubt();
-                    self.in_doubt.fetch_or(miss.in_doubt(), Relaxed);
-                    if let Miss::Region(error) = &miss
+                Err(failure) => {
+                    options.again |= failure.in_doubt();
+                    self.in_doubt.fetch_or(failure.in_doubt(), Relaxed);
+                    if let RpcFailure::Region(error) = &failure
                         && error.max_timestamp_not_synced.is_some()
                     {
                         tracing::debug!("a new leader does not know the highest timestamp yet");
                     }
-                    let keys_max = miss.keys_max_after(changes.len(), &cluster.pace);
-                    match cluster.recover::<PrewriteRequest>(&region, miss, &mut backoff).await {
+                    let keys_max = failure.keys_max_after(changes.len(), &cluster.flow_control);
+                    match cluster.recover::<PrewriteRequest>(&region, failure, &mut backoff).await {
                         Ok(()) => {
-                            let again = manner.again;
+                            let again = options.again;
                             return Done::Moved { changes, again, backoff, keys_max };
                         }
-                        Err(error) => return Done::Failed(End::Fail(error)),
+                        Err(error) => return Done::Failed(CommitFailure::Error(error)),
                     }
                 }
             };
@@ -240,13 +235,13 @@ impl Prewrite<'_> {
                     let has_primary = changes.iter().any(|change| change.key == self.primary);
                     self.stands.store(true, Relaxed);
                     self.primary_stands.fetch_or(has_primary, Relaxed);
-                    if has_primary && self.in_two_phases() {
-                        self.say_two_phases().await;
+                    if has_primary && self.is_two_phase() {
+                        self.announce_two_phases().await;
                     }
                 }
                 return Done::Prewritten { min_commit_ts, one_pc_commit_ts };
             }
-            if let Err(end) = self.deal(&answer.errors).await {
+            if let Err(end) = self.handle_errors(&answer.errors).await {
                 return Done::Failed(end);
             }
             // What was waited for is not the region's fault.
@@ -255,49 +250,52 @@ impl Prewrite<'_> {
     }
 
     fn request(&self, changes: &[Change], mode: Mode) -> PrewriteRequest {
-        let state = self.committing.local.state.lock();
+        let state = self.context.transaction.locks.lock();
         let held = &state.held;
         let pessimistic = self.pessimistic || !held.is_empty();
         let newest = held.values().map(|held| held.for_update_ts).max().unwrap_or(0);
         let for_update_ts = if pessimistic { newest.max(self.start.ts) } else { 0 };
-        let options = &self.committing.cluster().options;
+        let cluster = self.context.cluster();
+        let asynchronous = mode.asynchronous && !state.two_phases;
+        // Only in one piece: a part that commits alone would tear the transaction.
+        let one_phase = mode.one_phase && changes.len() == self.plan.changes.len();
+        let store_chooses = asynchronous || one_phase;
         let (mutations, actions): (Vec<_>, Vec<_>) =
-            changes.iter().map(|change| mutation(change, held)).unzip();
+            changes.iter().map(|change| mutation(change, held, store_chooses)).unzip();
         let held_at = changes.iter().enumerate().filter_map(|(i, change)| {
             let expected_for_update_ts = held.get(&change.key)?.for_update_ts;
             Some(ForUpdateTsConstraint { index: i as u32, expected_for_update_ts })
         });
         let is_primary = |change: &Change| change.key == self.primary;
-        let asynchronous = mode.asynchronous && !state.two_phases;
         let names_others = asynchronous && changes.iter().any(is_primary);
         let others = self.plan.changes.iter().filter(|c| names_others && !is_primary(c));
         PrewriteRequest {
             mutations,
             primary_lock: self.primary.clone().into(),
             start_version: self.start.ts,
-            lock_ttl: self.start.ttl_ms(options.lock_ttl),
+            lock_ttl: self.start.ttl_ms(cluster.options.lock_ttl),
             pessimistic_actions: if pessimistic { actions } else { Vec::new() },
             // The very lock that was granted, not one that a late request has taken since.
             for_update_ts_constraints: held_at.collect(),
             txn_size: changes.len() as u64,
             for_update_ts,
-            min_commit_ts: for_update_ts.max(self.start.ts) + 1,
+            // The transaction has read at no newer timestamp: all of them came by this gateway.
+            min_commit_ts: cluster.tso.newest().max(for_update_ts).max(self.start.ts) + 1,
             use_async_commit: asynchronous,
             secondaries: others.map(|change| change.key.clone().into()).collect(),
-            // Only in one piece: a part that commits alone would tear the transaction.
             max_commit_ts: self.fence.map_or(0, |fence| fence.before().0.saturating_sub(1)),
-            try_one_pc: mode.one_phase && changes.len() == self.plan.changes.len(),
+            try_one_pc: one_phase,
             ..PrewriteRequest::default()
         }
     }
 
     /// Clears what is in the way, so that the prewrite can be tried again; or says why not.
-    async fn deal(&self, errors: &[KeyError]) -> Result<(), End> {
+    async fn handle_errors(&self, errors: &[KeyError]) -> Result<(), CommitFailure> {
         // What needs no waiting first.
         for error in errors.iter().filter(|error| error.locked.is_none()) {
-            self.deal_with(error).await?;
+            self.handle_error(error).await?;
         }
-        // Of the locks of one transaction, of which there may be thousands, one tells of them all.
+        // A transaction may have thousands of locks: the status of one decides for all.
         let mut holders: BTreeMap<(u64, bool), Vec<LockInfo>> = BTreeMap::new();
         for lock in errors.iter().filter_map(|error| error.locked.as_ref()) {
             let holder = (lock.lock_version, lock.lock_type() == Op::PessimisticLock);
@@ -312,7 +310,7 @@ impl Prewrite<'_> {
         Ok(())
     }
 
-    async fn deal_with(&self, error: &KeyError) -> Result<(), End> {
+    async fn handle_error(&self, error: &KeyError) -> Result<(), CommitFailure> {
         if let Some(conflict) = &error.conflict {
             let key = conflict.key.to_vec();
             if self.holds(&key) {
@@ -322,54 +320,54 @@ impl Prewrite<'_> {
                 return Err(self.refused(Some(key)));
             }
             if !self.pessimistic {
-                return Err(End::Again);
+                return Err(CommitFailure::Restart);
             }
             return self.lock(key).await;
         }
         if error.already_exist.is_some() {
-            return Err(End::Exists);
+            return Err(CommitFailure::DuplicateKey);
         }
         if !error.abort.is_empty() || !error.retryable.is_empty() {
             // A lock that the request relied on is gone.
             tracing::debug!(?error, "a prewrite was refused");
             return Err(self.lost(None));
         }
-        Err(End::Fail(unexpected("a prewrite", error)))
+        Err(CommitFailure::Error(unexpected("a prewrite", error)))
     }
 
-    fn refused(&self, key: Option<Key>) -> End {
-        match self.may_begin_anew {
-            true => End::Again,
-            false => End::Retry(Conflict::new(RetryReason::WriteConflict, key)),
+    fn refused(&self, key: Option<Key>) -> CommitFailure {
+        match self.may_restart {
+            true => CommitFailure::Restart,
+            false => CommitFailure::Retry(Conflict::new(RetryReason::WriteConflict, key)),
         }
     }
 
     /// The end of a transaction that has lost a lock.
-    fn lost(&self, key: Option<Key>) -> End {
-        match self.may_begin_anew {
-            true => End::Again,
-            false => End::Retry(Conflict::new(RetryReason::LockLost, key)),
+    fn lost(&self, key: Option<Key>) -> CommitFailure {
+        match self.may_restart {
+            true => CommitFailure::Restart,
+            false => CommitFailure::Retry(Conflict::new(RetryReason::LockLost, key)),
         }
     }
 
     /// Whether the transaction believes to hold a lock on the key.
     fn holds(&self, key: &[u8]) -> bool {
-        self.committing.local.state.lock().held.contains_key(key)
+        self.context.transaction.locks.lock().held.contains_key(key)
     }
 
     /// Clears locks of one transaction, or waits for the first of them; true if it has waited.
-    async fn unblock(&self, locks: &[LockInfo]) -> Result<bool, End> {
+    async fn unblock(&self, locks: &[LockInfo]) -> Result<bool, CommitFailure> {
         if let Some(taken) = locks.iter().find(|lock| self.holds(&lock.key)) {
             return Err(self.lost(Some(taken.key.to_vec())));
         }
-        let cluster = self.committing.cluster();
-        cluster.metrics.retry(Cause::Locked);
-        match cluster.fate(&locks[0], 0).await? {
-            fate @ (Fate::Committed(_) | Fate::RolledBack) => {
-                cluster.clear(locks, fate).await?;
+        let cluster = self.context.cluster();
+        cluster.metrics.retry(RetryCause::Locked);
+        match cluster.transaction_status(&locks[0], 0).await? {
+            status @ (TransactionStatus::Committed(_) | TransactionStatus::RolledBack) => {
+                cluster.clear(locks, status).await?;
                 Ok(false)
             }
-            Fate::Alive | Fate::Pushed => {
+            TransactionStatus::Running | TransactionStatus::Pushed => {
                 self.wait_for(locks[0].key.to_vec()).await?;
                 Ok(true)
             }
@@ -377,67 +375,81 @@ impl Prewrite<'_> {
     }
 
     /// Takes a lock that somebody else has, without keeping readers waiting as long.
-    async fn wait_for(&self, key: Key) -> Result<(), End> {
+    async fn wait_for(&self, key: Key) -> Result<(), CommitFailure> {
         let mut lock = pin!(self.lock(key));
         loop {
             tokio::select! {
                 end = &mut lock => return end,
-                () = tokio::time::sleep(PATIENCE) => {}
+                () = tokio::time::sleep(READER_GRACE) => {}
             }
-            if !self.stands.load(Relaxed) || self.in_two_phases() {
+            if !self.stands.load(Relaxed) || self.is_two_phase() {
                 continue;
             }
-            if self.may_begin_anew {
-                return Err(End::LocksFirst);
+            if self.may_restart {
+                return Err(CommitFailure::RestartWithLocks);
             }
-            self.committing.local.state.lock().two_phases = true;
+            self.context.transaction.locks.lock().two_phases = true;
             if self.primary_stands.load(Relaxed) {
-                self.say_two_phases().await;
+                self.announce_two_phases().await;
             }
         }
     }
 
     /// Whether it was to be asynchronous and has had to wait.
-    fn in_two_phases(&self) -> bool {
-        self.committing.local.state.lock().two_phases
+    fn is_two_phase(&self) -> bool {
+        self.context.transaction.locks.lock().two_phases
     }
 
     /// Tells readers by the primary's time to live that they may push the transaction. If that
     /// fails, the next sign of life does it.
-    async fn say_two_phases(&self) {
-        let cluster = self.committing.cluster();
-        match heartbeat::sign(cluster, &self.primary, self.start, true).await {
+    async fn announce_two_phases(&self) {
+        let cluster = self.context.cluster();
+        match heartbeat::beat_once(cluster, &self.primary, self.start, true).await {
             Ok(answer) if answer.error.is_none() => {}
             answer => tracing::debug!(?answer, "readers do not learn that a commit waits"),
         }
     }
 
     /// Takes a pessimistic lock on one of the keys.
-    async fn lock(&self, key: Key) -> Result<(), End> {
-        let committing = self.committing;
-        let for_update_ts = committing.cluster().tso.now().await?;
-        let given_up = Arc::default();
-        let wish = Wish { wait: LockWait::Block, until: self.until, for_update_ts, given_up };
+    async fn lock(&self, key: Key) -> Result<(), CommitFailure> {
+        let context = self.context;
+        let for_update_ts = context.cluster().tso.now().await?;
+        let cancelled = Arc::default();
+        let options =
+            LockOptions { wait: LockWait::Block, until: self.until, for_update_ts, cancelled };
         let keys = vec![key.clone()];
-        let lock = committing.locking.take(&committing.local, self.start, keys, &wish);
+        let lock = context.lock_manager.take(&context.transaction, self.start, keys, &options);
         let held = match lock.await {
-            Err(Error::Retry(conflict)) if self.may_begin_anew => {
+            Err(Error::Retry(conflict)) if self.may_restart => {
                 tracing::debug!(?conflict, "a commit begins anew");
-                return Err(End::Again);
+                return Err(CommitFailure::Restart);
             }
             held => held?,
         };
         let exists = held.get(&key).is_some_and(|held| held.value.is_some());
         let is_new = |change: &Change| change.key == key && change.kind == Kind::New;
         match exists && self.plan.changes.iter().any(is_new) {
-            true => Err(End::Exists),
+            true => Err(CommitFailure::DuplicateKey),
             false => Ok(()),
         }
     }
 }
 
 /// A change as TiKV takes it, and what is to be checked if the transaction is a pessimistic one.
-fn mutation(change: &Change, held: &BTreeMap<Key, Held>) -> (Mutation, i32) {
+///
+/// If the stores choose the commit timestamp, a key that is written without its lock must have no
+/// version above the start. Otherwise the commit could get a timestamp below that version, whose
+/// writer was answered long ago, and the new value would be lost. A timestamp that PD gives after
+/// the prewrite is above that version, so that the check is not needed.
+fn mutation(
+    change: &Change,
+    held: &BTreeMap<Key, HeldLock>,
+    store_chooses: bool,
+) -> (Mutation, i32) {
+    let unlocked = match store_chooses {
+        true => PessimisticAction::DoConstraintCheck,
+        false => PessimisticAction::SkipPessimisticCheck,
+    };
     let is_held = held.contains_key(&change.key);
     let (op, action) = match (change.kind, &change.value) {
         (Kind::Locked, _) => (Op::Lock, PessimisticAction::DoPessimisticCheck),
@@ -445,8 +457,8 @@ fn mutation(change: &Change, held: &BTreeMap<Key, Held>) -> (Mutation, i32) {
         (_, Some(_)) if is_held => (Op::Put, PessimisticAction::DoPessimisticCheck),
         (_, None) if is_held => (Op::Del, PessimisticAction::DoPessimisticCheck),
         (Kind::New, _) => (Op::Insert, PessimisticAction::DoConstraintCheck),
-        (Kind::Write, Some(_)) => (Op::Put, PessimisticAction::SkipPessimisticCheck),
-        (Kind::Write, None) => (Op::Del, PessimisticAction::SkipPessimisticCheck),
+        (Kind::Write, Some(_)) => (Op::Put, unlocked),
+        (Kind::Write, None) => (Op::Del, unlocked),
     };
     let key = Value::copy_from_slice(&change.key);
     let value = change.value.clone().unwrap_or_default();

@@ -2,9 +2,8 @@
 
 use crate::{
     cluster::{Cluster, REGIONS_AT_ONCE},
-    cursor::TikvCursor,
-    meeting::{Meeting, OldestPushed},
-    snapshot::{Ground, TikvSnapshot, multi_get},
+    locks::{LockResolver, OldestPushed},
+    read::{ReadContext, TikvCursor, TikvSnapshot, multi_get},
 };
 use braid_kv::{Conflict, Key, Matching, Result, Snapshot, Span, Value};
 use futures_util::{StreamExt, future::try_join_all, stream};
@@ -16,9 +15,9 @@ use std::{
 /// Entries of a span that are compared at a time.
 const PAGE_ROWS: usize = 2048;
 
-/// What has to hold. Keys are those of the contract.
+/// What has to hold.
 #[derive(Clone)]
-pub(crate) enum What {
+pub(crate) enum Condition {
     /// The key is as the snapshot has shown it.
     Key(Key, Arc<dyn Snapshot>),
     /// The span is as the snapshot has shown it.
@@ -29,14 +28,14 @@ pub(crate) enum What {
     Absent(Key),
     /// No entry that the filter is about was put into the span since the snapshot.
     NoneCame(Span, Arc<dyn Snapshot>, Matching),
-    /// No key of the span exists beside these, which have the prefix and are sorted.
+    /// No key of the span exists beside these, which are sorted.
     NoOther(Span, Arc<[Key]>),
 }
 
 /// Something that has to hold, and the conflict if it does not.
 #[derive(Clone)]
 pub(crate) struct Proof {
-    pub what: What,
+    pub what: Condition,
     pub conflict: Conflict,
 }
 
@@ -44,8 +43,8 @@ impl Proof {
     /// The span, which may be one key, is as the snapshot has shown it.
     pub fn same(span: &Span, since: &Arc<dyn Snapshot>, conflict: Conflict) -> Proof {
         let what = match span.is_key() {
-            true => What::Key(span.start.clone(), since.clone()),
-            false => What::Span(span.clone(), since.clone()),
+            true => Condition::Key(span.start.clone(), since.clone()),
+            false => Condition::Span(span.clone(), since.clone()),
         };
         Proof { what, conflict }
     }
@@ -54,16 +53,16 @@ impl Proof {
 /// The first of the proofs that fails at `ts`, with locks of the transaction `own` passed over.
 /// Whose commits it has pushed for that is noted.
 pub(crate) async fn prove(
-    ground: &Arc<Ground>,
+    context: &Arc<ReadContext>,
     proofs: &[Proof],
     ts: u64,
     own: u64,
     pushed: &OldestPushed,
 ) -> Result<Option<Conflict>> {
-    let at = At { ground, ts, own, pushed };
-    let spans = proofs
-        .iter()
-        .filter(|p| matches!(p.what, What::Span(..) | What::NoneCame(..) | What::NoOther(..)));
+    let at = At { context, ts, own, pushed };
+    let spans = proofs.iter().filter(|p| {
+        matches!(p.what, Condition::Span(..) | Condition::NoneCame(..) | Condition::NoOther(..))
+    });
     let spans = try_join_all(spans.map(|proof| at.span_fails(proof)));
     let (keys, spans) = tokio::try_join!(at.failed_key(proofs), spans)?;
     Ok(keys.or_else(|| spans.into_iter().flatten().next()))
@@ -71,7 +70,7 @@ pub(crate) async fn prove(
 
 /// A point of time to look at.
 struct At<'a> {
-    ground: &'a Arc<Ground>,
+    context: &'a Arc<ReadContext>,
     ts: u64,
     own: u64,
     pushed: &'a OldestPushed,
@@ -79,11 +78,11 @@ struct At<'a> {
 
 impl At<'_> {
     fn cluster(&self) -> &Arc<Cluster> {
-        &self.ground.cluster
+        &self.context.cluster
     }
 
-    fn meeting(&self) -> Meeting {
-        Meeting::new(self.cluster(), self.ts, self.own).pushing(self.pushed)
+    fn resolver(&self) -> LockResolver {
+        LockResolver::new(self.cluster(), self.ts, self.own).pushing(self.pushed)
     }
 
     /// Single keys: all of them in one request for each region, beside those whose old value has
@@ -93,44 +92,42 @@ impl At<'_> {
         let mut forgotten: BTreeMap<u64, Vec<Key>> = BTreeMap::new();
         for proof in proofs {
             match &proof.what {
-                What::Key(key, since) => {
+                Condition::Key(key, since) => {
                     let since = TikvSnapshot::of(since)?;
                     if since.seen(key).is_none() {
-                        let key = self.ground.prefix.key(key);
-                        forgotten.entry(since.ts).or_default().push(key);
+                        forgotten.entry(since.ts).or_default().push(key.clone());
                     }
-                    wanted.push(self.ground.prefix.key(key));
+                    wanted.push(key.clone());
                 }
-                What::Exists(key) | What::Absent(key) => {
-                    wanted.push(self.ground.prefix.key(key));
+                Condition::Exists(key) | Condition::Absent(key) => {
+                    wanted.push(key.clone());
                 }
-                What::Span(..) | What::NoneCame(..) | What::NoOther(..) => {}
+                Condition::Span(..) | Condition::NoneCame(..) | Condition::NoOther(..) => {}
             }
         }
         if wanted.is_empty() {
             return Ok(None);
         }
-        let now = multi_get(self.cluster(), wanted, self.ts, self.meeting());
+        let now = multi_get(self.cluster(), wanted, self.ts, self.resolver());
         let before = try_join_all(forgotten.into_iter().map(async |(ts, keys)| {
-            let meeting = Meeting::new(self.cluster(), ts, self.own);
-            Ok::<_, braid_kv::Error>((ts, multi_get(self.cluster(), keys, ts, meeting).await?))
+            let resolver = LockResolver::new(self.cluster(), ts, self.own);
+            Ok::<_, braid_kv::Error>((ts, multi_get(self.cluster(), keys, ts, resolver).await?))
         }));
         let (now, before) = tokio::try_join!(now, before)?;
         let before: HashMap<u64, HashMap<Key, Value>> = before.into_iter().collect();
         for proof in proofs {
             let holds = match &proof.what {
-                What::Exists(key) => now.contains_key(&self.ground.prefix.key(key)),
-                What::Absent(key) => !now.contains_key(&self.ground.prefix.key(key)),
-                What::Key(key, since) => {
+                Condition::Exists(key) => now.contains_key(key),
+                Condition::Absent(key) => !now.contains_key(key),
+                Condition::Key(key, since) => {
                     let since = TikvSnapshot::of(since)?;
-                    let full = self.ground.prefix.key(key);
-                    let newest = self.ground.hash(now.get(&full));
+                    let newest = self.context.hash(now.get(key));
                     match before.get(&since.ts).filter(|_| since.seen(key).is_none()) {
-                        Some(old) => self.ground.hash(old.get(&full)) == newest,
+                        Some(old) => self.context.hash(old.get(key)) == newest,
                         None => since.seen(key) == Some(newest),
                     }
                 }
-                What::Span(..) | What::NoneCame(..) | What::NoOther(..) => true,
+                Condition::Span(..) | Condition::NoneCame(..) | Condition::NoOther(..) => true,
             };
             if !holds {
                 return Ok(Some(proof.conflict.clone()));
@@ -139,13 +136,13 @@ impl At<'_> {
         Ok(None)
     }
 
-    /// A cursor over a span whose keys have the prefix.
+    /// A cursor over a span.
     fn cursor(&self, span: &Span, ts: u64, keys_only: bool) -> TikvCursor {
-        let meeting = match ts == self.ts {
-            true => self.meeting(),
-            false => Meeting::new(self.cluster(), ts, self.own),
+        let resolver = match ts == self.ts {
+            true => self.resolver(),
+            false => LockResolver::new(self.cluster(), ts, self.own),
         };
-        TikvCursor::new(self.ground.clone(), span.clone(), ts, false, keys_only, meeting)
+        TikvCursor::of_store_keys(self.cluster(), span.clone(), keys_only, resolver)
     }
 
     /// Whether something holds in each part of a span; its regions are looked at side by side.
@@ -154,7 +151,7 @@ impl At<'_> {
         span: &Span,
         holds: impl Fn(Span) -> F,
     ) -> Result<bool> {
-        let parts = self.cluster().cut(&self.ground.prefix.span(span)).await?;
+        let parts = self.cluster().cut(span).await?;
         let mut answers = stream::iter(parts.into_iter().map(holds)).buffered(REGIONS_AT_ONCE);
         while let Some(answer) = answers.next().await {
             if !answer? {
@@ -166,18 +163,18 @@ impl At<'_> {
 
     async fn span_fails(&self, proof: &Proof) -> Result<Option<Conflict>> {
         let holds = match &proof.what {
-            What::Span(span, since) => {
+            Condition::Span(span, since) => {
                 let before = TikvSnapshot::of(since)?.ts;
                 self.holds_everywhere(span, |part| self.is_same(part, before)).await?
             }
-            What::NoneCame(span, since, matching) => {
+            Condition::NoneCame(span, since, matching) => {
                 let before = TikvSnapshot::of(since)?.ts;
                 self.holds_everywhere(span, |part| self.none_came(part, before, matching)).await?
             }
-            What::NoOther(span, known) => {
+            Condition::NoOther(span, known) => {
                 self.holds_everywhere(span, |part| self.has_no_other(part, known)).await?
             }
-            What::Key(..) | What::Exists(_) | What::Absent(_) => true,
+            Condition::Key(..) | Condition::Exists(_) | Condition::Absent(_) => true,
         };
         Ok((!holds).then(|| proof.conflict.clone()))
     }
@@ -205,11 +202,11 @@ impl At<'_> {
             let page = new.read(PAGE_ROWS, usize::MAX).await?;
             let matters = page.iter().filter(|(key, value)| matching.0.matters(key, value));
             let found: Vec<(Key, &[u8])> =
-                matters.map(|(key, value)| (self.ground.prefix.key(key), value)).collect();
+                matters.map(|(key, value)| (key.to_vec(), value)).collect();
             if !found.is_empty() {
                 let keys = found.iter().map(|(key, _)| key.clone()).collect();
-                let meeting = Meeting::new(self.cluster(), before, self.own);
-                let old = multi_get(self.cluster(), keys, before, meeting).await?;
+                let resolver = LockResolver::new(self.cluster(), before, self.own);
+                let old = multi_get(self.cluster(), keys, before, resolver).await?;
                 let is_old = |(key, value): &(Key, &[u8])| {
                     old.get(key).is_some_and(|old| old.as_ref() == *value)
                 };
@@ -227,7 +224,8 @@ impl At<'_> {
         let mut cursor = self.cursor(&span, self.ts, true);
         loop {
             let page = cursor.read(PAGE_ROWS, usize::MAX).await?;
-            let is_known = |key: &[u8]| known.binary_search(&self.ground.prefix.key(key)).is_ok();
+            let is_known =
+                |key: &[u8]| known.binary_search_by(|known| known.as_slice().cmp(key)).is_ok();
             if page.iter().any(|(key, _)| !is_known(key)) {
                 return Ok(false);
             }

@@ -1,5 +1,5 @@
-//! Old versions: which of them somebody may still read, how the others go, and how a dropped range
-//! goes as a whole.
+//! Garbage collection: which old versions may still be read, and how the others and dropped ranges
+//! are removed.
 //!
 //! ```text
 //!   every gateway   oldest snapshot ──▶ PD: "keep what stands from here on", for a minute
@@ -22,10 +22,10 @@
 //!   asks PD after each read whether what it has read could have been gone.
 //! - Before the safe point passes a lock, its transaction is settled; one that lives holds it up.
 //!   Else the record of a commit could go while some of its keys still wait for it.
-//! - What is destroyed lies under the prefix of the database, and nobody can see it any more.
+//! - A destroyed range is inside the keyspace of the database, and nobody can read it any more.
 
-mod collect;
-mod floor;
+mod collector;
+mod snapshot_registry;
 
-pub(crate) use collect::Collector;
-pub(crate) use floor::{Floor, Open, keep_registered};
+pub(crate) use collector::Collector;
+pub(crate) use snapshot_registry::{OpenSnapshot, SnapshotRegistry, check_age};

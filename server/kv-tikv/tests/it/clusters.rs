@@ -159,7 +159,7 @@ async fn one_member_that_answers_is_enough_and_names_the_others() {
     // The second is nobody's.
     let db = open(&only(vec![all[0].clone(), "127.0.0.1:1".to_owned()])).await.unwrap();
     put(&db, "a", "1").await;
-    cluster.stop_pd(0);
+    cluster.pd().stop(0);
     put(&db, "a", "2").await;
     assert_eq!(get(&db, "a").await.as_deref(), Some("2"));
     let gone = open(&only(vec![all[0].clone()])).await;
@@ -194,7 +194,7 @@ async fn a_clock_that_jumps_loses_no_update() {
         let t = begin(&db);
         lock(&t, "n").await;
         // To others the lock is old now, or from the future.
-        cluster.jump_clock(jump);
+        cluster.pd().jump_clock(jump);
         let other = db.clone();
         let other = tokio::spawn(async move {
             loop {

@@ -60,16 +60,16 @@ async fn hidden_versions_go_and_the_newest_stay() {
         put(&db, &[("a", &round.to_string()), ("b", "b")]).await;
     }
     let (keys, versions) = cluster.size();
-    let written = cluster.timestamp();
+    let written = cluster.pd().timestamp();
     collect_until(&db, written).await;
-    assert!(cluster.safe_point() >= written);
+    assert!(cluster.pd().safe_point() >= written);
     // The upper bits are milliseconds of Unix time.
     let seconds = metric(&db, "braid_tikv_safe_point_seconds");
-    assert_eq!(seconds, (cluster.safe_point() >> 18) / 1000);
+    assert_eq!(seconds, (cluster.pd().safe_point() >> 18) / 1000);
     let (keys_after, versions_after) = cluster.size();
     assert!(keys_after <= keys && versions_after + 15 < versions, "{versions_after} {versions}");
     assert_eq!(get(&db, "a").await.as_deref(), Some("9"));
-    assert_eq!(cluster.reads_below_safe_point(), 0);
+    assert_eq!(cluster.pd().reads_below_safe_point(), 0);
 }
 
 /// Switched off (nothing is registered with PD), the safe point passes the reader.
@@ -89,7 +89,7 @@ async fn an_open_snapshot_of_any_gateway_holds_the_safe_point() {
     }
     assert_eq!(all(&t, "a", "c").await.into_values().collect::<Vec<_>>(), ["old", "old"]);
     assert_eq!(read(&t, "b").await.as_deref(), Some("old"));
-    assert_eq!(cluster.reads_below_safe_point(), 0);
+    assert_eq!(cluster.pd().reads_below_safe_point(), 0);
     t.rollback().await;
     drop(t);
     collect_until(&collector, since + 1).await;
@@ -102,7 +102,7 @@ async fn the_start_of_a_writer_holds_the_safe_point() {
     let (writer, collector) = (open(&cluster).await, open(&cluster).await);
     let t = serializable(&writer);
     t.lock(t.next_statement(), LockRequest::keys(vec![b"k".to_vec()])).await.unwrap();
-    let start = cluster.timestamp();
+    let start = cluster.pd().timestamp();
     tokio::time::sleep(LIFE * 2).await;
     assert!(collect(&collector).await < start);
     t.put(t.next_statement(), "k", b"v".to_vec()).unwrap();
@@ -125,7 +125,7 @@ async fn locks_are_settled_before_the_safe_point_passes_them() {
     cluster.add(rule);
     put(&writer, &[("a", "1"), ("z", "1")]).await;
     assert_eq!(cluster.lock_count(), 1, "z waits for its commit");
-    let (collector, written) = (open(&cluster).await, cluster.timestamp());
+    let (collector, written) = (open(&cluster).await, cluster.pd().timestamp());
     // It gives up, as if it had been killed.
     tokio::time::sleep(Duration::from_secs(2)).await;
     cluster.clear_rules();
@@ -133,7 +133,7 @@ async fn locks_are_settled_before_the_safe_point_passes_them() {
     t.delete(t.next_statement(), "a").unwrap();
     t.commit_or_error().await.unwrap();
     drop(t);
-    let deleted = cluster.timestamp();
+    let deleted = cluster.pd().timestamp();
     collect_until(&collector, deleted).await;
     assert!(deleted > written);
     assert_eq!(get(&collector, "z").await.as_deref(), Some("1"));
@@ -153,11 +153,11 @@ async fn a_living_lock_holds_the_safe_point() {
     let collector = open(&cluster).await;
     let t = serializable(&writer);
     t.lock(t.next_statement(), LockRequest::keys(vec![b"k".to_vec()])).await.unwrap();
-    let start = cluster.timestamp();
-    cluster.forget_services();
+    let start = cluster.pd().timestamp();
+    cluster.pd().forget_services();
     assert!(collect(&collector).await < start);
     tokio::time::sleep(LIFE).await;
-    cluster.forget_services();
+    cluster.pd().forget_services();
     assert!(collect(&collector).await < start);
     t.rollback().await;
 }
@@ -180,7 +180,7 @@ fn a_gateway_that_was_stopped_does_not_trust_its_snapshot() {
     other.block_on(async {
         let collector = open(&cluster).await;
         put(&collector, &[("a", "new")]).await;
-        let written = cluster.timestamp();
+        let written = cluster.pd().timestamp();
         collect_until(&collector, written).await;
     });
     paused.block_on(async {

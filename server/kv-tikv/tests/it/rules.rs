@@ -5,6 +5,7 @@
 
 #[allow(dead_code)]
 mod lost_locks;
+mod order;
 
 use crate::common::{Cluster, full, hasty};
 use crate::shared::contract::helpers::*;
@@ -915,12 +916,12 @@ async fn a_cluster_that_is_away_is_an_error_and_comes_back() {
     let cluster = two_regions();
     let db = cluster.open_with(hasty()).await;
     put(&db, &[("a", "1")]).await;
-    cluster.set_pd_down(true);
+    cluster.pd().set_down(true);
     let t = serializable(&db);
     let failed = t.get(t.next_statement(), b"a").await;
     assert!(matches!(failed, Err(Error::Unreachable(_))), "{failed:?}");
     assert!(db.store().trouble().is_some());
-    cluster.set_pd_down(false);
+    cluster.pd().set_down(false);
     assert_eq!(get(&db, "a").await.as_deref(), Some("1"));
     assert_eq!(db.store().trouble(), None);
 }

@@ -18,7 +18,7 @@ impl Transaction {
         self.try_commit(false).await
     }
 
-    /// Commits like [`Transaction::commit`], but a retry leaves the transaction open, begun anew
+    /// Commits like [`Transaction::commit`], but a retry leaves the transaction open, restarted
     /// as by [`Transaction::restart`]: its locks stay.
     pub async fn commit_or_restart(&self) -> Result<CommitOutcome> {
         self.try_commit(true).await
@@ -87,7 +87,7 @@ impl Transaction {
     }
 
     async fn commit_writes(&self, keep_locks: bool) -> Result<CommitOutcome> {
-        self.settle_lone().await?;
+        self.prove_first_read().await?;
         let request = self.commit_request(keep_locks)?;
         let ended = EndOnDrop(self);
         let outcome = self.round_trip(self.database.inner.store.commit(request)).await;

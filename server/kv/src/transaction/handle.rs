@@ -1,12 +1,10 @@
 //! Birth, statement numbers, savepoints, counting of waits, and the end by drop.
 
-use super::lone::Lone;
 use crate::{
     Check, CommitFence, CommitObserver, Conflict, Database, Error, Isolation, Key, LockStrength,
     ReadSegment, Result, RetryReason, Seq, Snapshot, SpanSet, StatementWaits, TxnId, TxnOptions,
     Value,
-    buffer::{BufferMark, WriteBuffer},
-    reads::ReadSet,
+    transaction::state::{BufferMark, FirstRead, ReadSet, WriteBuffer},
 };
 use parking_lot::{Mutex, MutexGuard};
 use std::{
@@ -74,7 +72,7 @@ pub(super) struct State {
     pub fence: Option<Arc<dyn CommitFence>>,
     /// Who is told of the commit.
     pub observer: Option<Arc<dyn CommitObserver>>,
-    pub lone: Lone,
+    pub first_read: FirstRead,
 }
 
 /// A transaction. See the crate's documentation for what it sees and when it may commit.
@@ -120,7 +118,7 @@ impl Transaction {
                 met_newer: false,
                 fence: None,
                 observer: None,
-                lone: Lone::None,
+                first_read: FirstRead::None,
             }),
         }
     }
@@ -190,8 +188,8 @@ impl Transaction {
         state.left.retain(|(seq, _)| seq.0 <= savepoint.seq);
     }
 
-    /// Leaves something of a statement to be done before the commit, by whoever commits. It goes
-    /// with the statement's writes: by a rollback to a savepoint and when the statement runs
+    /// Leaves work of a statement to be done before the commit, by the caller that commits. It goes
+    /// with the statement's writes: by a rollback to a savepoint, and when the statement runs
     /// again.
     pub fn leave(&self, seq: Seq, what: Arc<dyn Any + Send + Sync>) {
         self.lock_state().left.push((seq.before(), what));

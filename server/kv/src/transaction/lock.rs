@@ -1,6 +1,6 @@
 //! Locks, refresh, and running a statement again.
 
-use super::lone::Lone;
+use super::state::FirstRead;
 use crate::{
     Error, Isolation, Key, LockRequest, LockTarget, Result, RetryReason, Seq, Snapshot, Span,
     Transaction, Value,
@@ -54,7 +54,7 @@ impl Transaction {
         let store = &self.database.inner.store;
         let late = Late(self);
         let answer = store.lock(self.id(), request, &since, timeout);
-        let grant = self.round_trip(crate::waits::lock_wait(answer)).await?;
+        let grant = self.round_trip(crate::metrics::lock_wait(answer)).await?;
         drop(late);
         drop(self.active()?);
         let changed = grant.changed.iter().position(|changed| *changed);
@@ -223,7 +223,7 @@ impl Transaction {
         let first = {
             let mut state = self.active()?;
             let is_bound = self.isolation() != Isolation::ReadCommitted;
-            if is_bound && state.lone_read().is_some_and(|read| !read.is_of(seq)) {
+            if is_bound && state.first_read.done().is_some_and(|read| !read.is_of(seq)) {
                 // What an earlier statement has read without a snapshot cannot be shown any more.
                 return Err(Error::retry(RetryReason::ReadChanged, None));
             }
@@ -233,7 +233,7 @@ impl Transaction {
             state.checks.retain(|c| c.statement != seq.number());
             state.left.retain(|(left, _)| left.number() != seq.number());
             state.statements.remove(&seq.number());
-            state.lone = Lone::None;
+            state.first_read = FirstRead::None;
             state.first_reader.is_none_or(|first| first >= seq.number())
         };
         match self.isolation() {

@@ -1,10 +1,10 @@
 //! Snapshots, get, multi-get, scan.
 
-use super::{handle::StatementCheck, lone::Lone};
+use super::handle::StatementCheck;
 use crate::{
     Check, Conflict, Isolation, Key, Matching, Record, Result, RetryReason, ScanBatch, ScanRequest,
     Scanner, Seq, Snapshot, Span, Timestamp, Transaction, Value,
-    buffer::{Buffered, Overlay},
+    transaction::state::{Buffered, FirstRead, Overlay},
 };
 use std::sync::Arc;
 
@@ -50,9 +50,10 @@ impl Transaction {
         }
         let store = &self.database.inner.store;
         let snapshot = store.snapshot().await?;
-        let mut lone = self.active()?.lone_read();
+        let mut first_read = self.active()?.first_read.done();
         let mut state = loop {
-            let to_prove = lone.as_ref().and_then(|read| read.to_prove(seq, self.isolation()));
+            let to_prove =
+                first_read.as_ref().and_then(|read| read.to_prove(seq, self.isolation()));
             if let Some(to_prove) = to_prove
                 && let Some(conflict) =
                     self.round_trip(store.validate(&[to_prove], &snapshot)).await?
@@ -60,14 +61,14 @@ impl Transaction {
                 return Err(self.retry(conflict));
             }
             let state = self.active()?;
-            let now = state.lone_read();
-            if lone.is_some() || now.is_none() {
+            let now = state.first_read.done();
+            if first_read.is_some() || now.is_none() {
                 break state;
             }
             // It was under way until now.
-            lone = now;
+            first_read = now;
         };
-        state.lone = Lone::None;
+        state.first_read = FirstRead::None;
         // Another task may have been faster; all of them must see the same.
         let snapshot = if per_statement {
             state.statements.entry(seq.number()).or_insert(snapshot).clone()
@@ -81,8 +82,8 @@ impl Transaction {
             state.add_unchanged(key, &snapshot);
         }
         drop(state);
-        if let Some(read) = &lone {
-            self.is_as_shown(read, &snapshot)?;
+        if let Some(read) = &first_read {
+            self.record_first_read(read, &snapshot)?;
         }
         Ok(snapshot)
     }
@@ -113,7 +114,7 @@ impl Transaction {
         if let Some(own) = self.own(seq, key)? {
             return Ok(own);
         }
-        if let Some(value) = self.read_lone(seq, key, record).await? {
+        if let Some(value) = self.read_without_snapshot(seq, key, record).await? {
             return Ok(value);
         }
         let snapshot = self.snapshot_for(seq).await?;
@@ -148,7 +149,7 @@ impl Transaction {
             return Ok(values);
         }
         if let [key] = keys
-            && let Some(value) = self.read_lone(seq, key, record).await?
+            && let Some(value) = self.read_without_snapshot(seq, key, record).await?
         {
             return Ok(vec![value]);
         }

@@ -1,15 +1,15 @@
-//! Beginning anew without giving up locks.
+//! A restart of the transaction that keeps its locks.
 
-use super::{
-    handle::{Phase, State},
-    lone::Lone,
+use super::handle::{Phase, State};
+use crate::{
+    Result, Transaction,
+    transaction::state::{FirstRead, ReadSet, WriteBuffer},
 };
-use crate::{Result, Transaction, buffer::WriteBuffer, reads::ReadSet};
 
 impl Transaction {
-    /// Begins the transaction anew: its writes, its reads and its snapshot are forgotten, its
-    /// locks stay, so that it keeps its place in every queue. Its number stays too, so it does
-    /// not become the youngest of a deadlock. Statement numbers go on.
+    /// Restarts the transaction. Its writes, its reads and its snapshot are forgotten. Its locks
+    /// stay, so that it keeps its place in every queue. Its number stays too, so it does not become
+    /// the youngest of a deadlock. Statement numbers go on.
     ///
     /// For a caller that throws away everything that it has learned from the transaction so far,
     /// as after a rollback. No statement may be under way. If the store has lost one of the locks,
@@ -57,6 +57,6 @@ impl State {
         self.met_newer = false;
         self.fence = None;
         self.observer = None;
-        self.lone = Lone::None;
+        self.first_read = FirstRead::None;
     }
 }

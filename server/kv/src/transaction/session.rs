@@ -20,7 +20,7 @@ impl Transaction {
         let Some(locks) = self.database.store().session_locks() else { return Ok(None) };
         self.join_session(lock.session)?;
         let timeout = self.active()?.lock_timeout;
-        let granted = crate::waits::lock_wait(locks.take(lock, timeout)).await?;
+        let granted = crate::metrics::lock_wait(locks.take(lock, timeout)).await?;
         // Another task may have ended the transaction meanwhile.
         match self.has_ended() {
             true => Err(Error::Finished),

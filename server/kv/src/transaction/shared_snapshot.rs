@@ -29,6 +29,7 @@ impl Transaction {
     /// are not in it.
     pub async fn export_snapshot(&self, seq: Seq) -> Result<SharedSnapshot> {
         let snapshot = self.snapshot_for(seq).await?;
+        snapshot.share();
         if self.isolation() != Isolation::ReadCommitted {
             self.active()?.snapshot_is_fixed = true;
         }

@@ -2,7 +2,7 @@
 
 use crate::{
     Error, Key, LocalKeyspace, NewKey, Record, Result, Seq, Span, Transaction, Value,
-    buffer::{Buffered, WriteBuffer},
+    transaction::state::{Buffered, WriteBuffer},
 };
 use std::sync::Arc;
 
@@ -69,8 +69,8 @@ impl Transaction {
         })
     }
 
-    /// Leaves a span behind that nobody reads or writes from this commit on: what the transaction
-    /// itself has put there goes, what is stored stays. The caller sees to it that everybody who
+    /// Abandons a span that nobody reads or writes from this commit on: what the transaction
+    /// itself has put there goes, what is stored stays. The caller makes sure that everybody who
     /// wrote there before fails at the commit, and that it is destroyed one day
     /// ([`crate::Garbage::destroy`]).
     pub fn leave_span(&self, seq: Seq, span: Span) -> Result<()> {

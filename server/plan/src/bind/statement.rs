@@ -4,10 +4,15 @@ use braid_sql::ast::{CteBody, Query, Statement, With as AstWith};
 use braid_types::{Error, Result};
 
 use super::Binder;
-use super::scope::CteDefinition;
-use super::with::{cte_columns, refuse_duplicate};
-use crate::node::{Cte, Node, With};
+use super::change::delete::bind_delete;
+use super::change::insert::bind_insert;
+use super::change::update::bind_update;
+use super::from::range_table::in_range;
+use super::query::ordered::bind_query;
+use super::query::with::{bind_cte, cte_columns, refuse_duplicate};
+use super::scope::columns::CteDefinition;
 use crate::planned::{OutputColumn, StatementKind};
+use crate::tree::node::{Cte, Node, With};
 
 /// A bound statement.
 pub struct BoundStatement {
@@ -23,83 +28,79 @@ pub struct BoundStatement {
     pub returning_nothing: bool,
 }
 
-impl Binder<'_> {
-    /// Binds a statement that reads or changes rows; 0A000 for any other.
-    pub fn bind_statement(&mut self, statement: &Statement) -> Result<BoundStatement> {
-        let mut bound = match statement {
-            Statement::Query(query) => self.query_statement(query)?,
-            Statement::QueryWithChanges { with, query } => {
-                let ctes = self.with_list(with)?;
-                let mut bound = self.query_statement(query)?;
-                wrap(&mut bound, ctes);
-                bound
-            }
-            Statement::Insert(insert) => {
-                let ctes = self.optional_with(insert.with.as_ref())?;
-                let mut bound = self.in_range(|this| this.bind_insert(insert))?;
-                wrap(&mut bound, ctes);
-                bound
-            }
-            Statement::Update(update) => {
-                let ctes = self.optional_with(update.with.as_ref())?;
-                let mut bound = self.in_range(|this| this.bind_update(update))?;
-                wrap(&mut bound, ctes);
-                bound
-            }
-            Statement::Delete(delete) => {
-                let ctes = self.optional_with(delete.with.as_ref())?;
-                let mut bound = self.in_range(|this| this.bind_delete(delete))?;
-                wrap(&mut bound, ctes);
-                bound
-            }
-            _ => return Err(Error::unsupported("planning this statement")),
-        };
-        bound.is_write |= self.has_sequence_calls;
-        Ok(bound)
-    }
-
-    fn query_statement(&mut self, query: &Query) -> Result<BoundStatement> {
-        let bound = self.bind_query(query, None)?;
-        Ok(BoundStatement {
-            kind: StatementKind::Select,
-            root: bound.node,
-            columns: bound.columns,
-            is_write: false,
-            returning_nothing: false,
-        })
-    }
-
-    fn optional_with(&mut self, with: Option<&AstWith>) -> Result<Vec<Cte>> {
-        with.map_or(Ok(Vec::new()), |with| self.with_list(with))
-    }
-
-    fn with_list(&mut self, with: &AstWith) -> Result<Vec<Cte>> {
-        let mut ctes = Vec::with_capacity(with.ctes.len());
-        for (place, cte) in with.ctes.iter().enumerate() {
-            let earlier = with.ctes.iter().take(place).map(|cte| &cte.alias.name);
-            refuse_duplicate(&cte.alias.name, earlier)?;
-            ctes.extend(match &cte.body {
-                CteBody::Query(query) => self.bind_cte(&cte.alias, query, with.recursive, None)?,
-                CteBody::Statement(statement) => {
-                    let bound = self.bind_statement(statement)?;
-                    if bound.returning_nothing {
-                        return Err(Error::unsupported("RETURNING NOTHING inside WITH"));
-                    }
-                    let name = braid_sql::fold(&cte.alias.name);
-                    let id = self.id();
-                    let columns = cte_columns(&cte.alias, &name, &bound.columns)?;
-                    self.ctes.push(CteDefinition {
-                        name: name.clone(),
-                        id,
-                        columns,
-                        working: false,
-                    });
-                    vec![Cte { id, name, plan: bound.root, recursive: None, changes_data: true }]
-                }
-            });
+/// Binds a statement that reads or changes rows; 0A000 for any other.
+pub(crate) fn bind_statement(
+    binder: &mut Binder<'_>,
+    statement: &Statement,
+) -> Result<BoundStatement> {
+    let mut bound = match statement {
+        Statement::Query(query) => query_statement(binder, query)?,
+        Statement::QueryWithChanges { with, query } => {
+            let ctes = bind_with_list(binder, with)?;
+            let mut bound = query_statement(binder, query)?;
+            wrap(&mut bound, ctes);
+            bound
         }
-        Ok(ctes)
+        Statement::Insert(insert) => {
+            let ctes = optional_with(binder, insert.with.as_ref())?;
+            let mut bound = in_range(binder, |this| bind_insert(this, insert))?;
+            wrap(&mut bound, ctes);
+            bound
+        }
+        Statement::Update(update) => {
+            let ctes = optional_with(binder, update.with.as_ref())?;
+            let mut bound = in_range(binder, |this| bind_update(this, update))?;
+            wrap(&mut bound, ctes);
+            bound
+        }
+        Statement::Delete(delete) => {
+            let ctes = optional_with(binder, delete.with.as_ref())?;
+            let mut bound = in_range(binder, |this| bind_delete(this, delete))?;
+            wrap(&mut bound, ctes);
+            bound
+        }
+        _ => return Err(Error::unsupported("planning this statement")),
+    };
+    bound.is_write |= binder.has_sequence_calls;
+    Ok(bound)
+}
+
+fn query_statement(binder: &mut Binder<'_>, query: &Query) -> Result<BoundStatement> {
+    let bound = bind_query(binder, query, None)?;
+    Ok(BoundStatement {
+        kind: StatementKind::Select,
+        root: bound.node,
+        columns: bound.columns,
+        is_write: false,
+        returning_nothing: false,
+    })
+}
+
+fn optional_with(binder: &mut Binder<'_>, with: Option<&AstWith>) -> Result<Vec<Cte>> {
+    with.map_or(Ok(Vec::new()), |with| bind_with_list(binder, with))
+}
+
+fn bind_with_list(binder: &mut Binder<'_>, with: &AstWith) -> Result<Vec<Cte>> {
+    let mut ctes = Vec::with_capacity(with.ctes.len());
+    for (place, cte) in with.ctes.iter().enumerate() {
+        let earlier = with.ctes.iter().take(place).map(|cte| &cte.alias.name);
+        refuse_duplicate(&cte.alias.name, earlier)?;
+        ctes.extend(match &cte.body {
+            CteBody::Query(query) => bind_cte(binder, &cte.alias, query, with.recursive, None)?,
+            CteBody::Statement(statement) => {
+                let bound = bind_statement(binder, statement)?;
+                if bound.returning_nothing {
+                    return Err(Error::unsupported("RETURNING NOTHING inside WITH"));
+                }
+                let name = braid_sql::fold(&cte.alias.name);
+                let id = binder.id();
+                let columns = cte_columns(&cte.alias, &name, &bound.columns)?;
+                binder.ctes.push(CteDefinition { name: name.clone(), id, columns, working: false });
+                vec![Cte { id, name, plan: bound.root, recursive: None, changes_data: true }]
+            }
+        });
     }
+    Ok(ctes)
 }
 
 fn wrap(bound: &mut BoundStatement, ctes: Vec<Cte>) {

@@ -2,21 +2,25 @@
 
 use std::sync::Arc;
 
-use braid_catalog::{Column, Identity, Index, StoredExpr, Table};
+use braid_catalog::{Column, Identity, Index, IndexNumber, IndexState, StoredExpr, Table};
 use braid_sql::TABLE_ROW;
 use braid_sql::ast::Expr as Ast;
 use braid_types::cast::CastContext;
 use braid_types::{Datum, Error, Result, SqlState, SqlType};
 
 use super::Binder;
-use super::context::ExprCx;
-use super::query::plain_column;
-use super::scope::{Scope, ScopeTable, Scopes};
-use super::system_columns::table_source;
-use crate::expr::{Expr, Slot};
+use super::expr::modified::coerce_modified;
+use super::expr::operators::{coerce, coerce_bool};
+use super::expr::scalar::{bind_expr, call_function};
+use super::from::system_columns::table_source;
+use super::query::ordered::plain_column;
+use super::scope::columns::{Scope, ScopeTable, Scopes};
+use super::scope::context::ExprCx;
+use super::scope::places::without_places;
 use crate::layout;
 use crate::planned::PlanContext;
-use crate::row_change::IndexPart;
+use crate::tree::expr::{Expr, Slot};
+use crate::tree::row_change::IndexPart;
 
 /// An expression over no columns (a SET value), cast to `ty` as an assignment.
 pub fn bind_scalar(cx: &PlanContext<'_>, text: &str, ty: &SqlType) -> Result<Expr> {
@@ -26,7 +30,7 @@ pub fn bind_scalar(cx: &PlanContext<'_>, text: &str, ty: &SqlType) -> Result<Exp
 /// A DEFAULT, cast to `ty` as an assignment.
 pub fn bind_default(cx: &PlanContext<'_>, expr: &StoredExpr, ty: &SqlType) -> Result<Expr> {
     let mut binder = Binder::new(cx);
-    let expr = binder.stored_expr(expr, &Scope::default(), "DEFAULT expressions");
+    let expr = bind_stored_expr(&mut binder, expr, &Scope::default(), "DEFAULT expressions");
     let expr = expr.map_err(|error| match error.state() {
         SqlState::UndefinedColumn => Error::new(
             SqlState::FeatureNotSupported,
@@ -34,7 +38,7 @@ pub fn bind_default(cx: &PlanContext<'_>, expr: &StoredExpr, ty: &SqlType) -> Re
         ),
         _ => error,
     })?;
-    let mut expr = binder.stored(|this| this.assign(expr, ty, ""))?;
+    let mut expr = without_places(&mut binder, |this| assign(this, expr, ty, ""))?;
     layout::layout_expr(&mut expr, &[]);
     Ok(expr)
 }
@@ -50,9 +54,9 @@ pub fn bind_table_expr(
 ) -> Result<Expr> {
     let mut binder = Binder::new(cx);
     let slots: Vec<Slot> = table.columns.iter().map(|_| binder.slot()).collect();
-    let mut expr = binder.table_expr(table, &slots, expr, clause)?;
+    let mut expr = bind_stored_table_expr(&mut binder, table, &slots, expr, clause)?;
     if let Some(ty) = ty {
-        expr = binder.assign(expr, ty, "")?;
+        expr = assign(&mut binder, expr, ty, "")?;
     }
     layout::layout_expr(&mut expr, &slots);
     Ok(expr)
@@ -66,7 +70,7 @@ pub fn bind_assignment_cast(
     to: &SqlType,
     column: &str,
 ) -> Result<Expr> {
-    Binder::new(cx).assign(Expr::Input(0, from.clone()), to, column)
+    assign(&mut Binder::new(cx), Expr::Input(0, from.clone()), to, column)
 }
 
 /// The expressions that a table's row gives to an index, in the order of its columns
@@ -78,7 +82,7 @@ pub fn bind_index_exprs(
 ) -> Result<Vec<(IndexPart, Expr)>> {
     let mut binder = Binder::new(cx);
     let slots: Vec<Slot> = table.columns.iter().map(|_| binder.slot()).collect();
-    let mut exprs = binder.index_exprs(table, &slots)?;
+    let mut exprs = index_exprs(&mut binder, table, &slots)?;
     exprs.retain(|(part, _)| match part {
         IndexPart::Predicate(number) => *number == index.number,
         IndexPart::Key(place) => {
@@ -89,202 +93,244 @@ pub fn bind_index_exprs(
     Ok(exprs)
 }
 
-impl Binder<'_> {
-    /// The keys of a table's indexes that are expressions: their places, and expressions over the
-    /// table's columns in order. One that cannot be bound is left out, so that no query uses it.
-    pub(super) fn key_exprs(&mut self, table: &Table) -> Arc<[(usize, Expr)]> {
-        if table.key_exprs().next().is_none() {
-            return Arc::default();
-        }
-        let notes = self.notes.take();
-        let slots: Vec<Slot> = table.columns.iter().map(|_| self.slot()).collect();
-        let mut found = Vec::new();
-        for (place, column) in table.key_exprs() {
-            let Some(expr) = &column.generated else { continue };
-            if let Ok(mut e) = self.table_expr(table, &slots, expr, "index expressions") {
-                layout::layout_expr(&mut e, &slots);
-                found.push((place, e));
-            }
-        }
-        self.notes = notes;
-        found.into()
+/// The keys of a table's indexes that are expressions: their places, and expressions over the
+/// table's columns in order. One that cannot be bound is left out, so that no query uses it.
+pub(crate) fn key_exprs(binder: &mut Binder<'_>, table: &Table) -> Arc<[(usize, Expr)]> {
+    if table.key_exprs().next().is_none() {
+        return Arc::default();
     }
-
-    /// A row of the table that a statement changes, as a scope, system columns included. An alias
-    /// hides the table's name.
-    pub(super) fn target_row(&self, table: &Table, alias: Option<&str>, slots: &[Slot]) -> Scope {
-        let schema = self.cx.catalog.schema_name(table.schema);
-        let shown = alias.unwrap_or(&table.name);
-        let mut scope = row_scope(table, shown, slots);
-        scope.sources.push(table_source(table, shown, slots));
-        scope.of_relation(&schema, &table.name, alias.is_some())
-    }
-
-    /// A stored expression over a table's row.
-    pub(super) fn table_expr(
-        &mut self,
-        table: &Table,
-        slots: &[Slot],
-        expr: &StoredExpr,
-        clause: &'static str,
-    ) -> Result<Expr> {
-        let scope = match expr.is_identified() {
-            true => numbered_row(table, slots),
-            false => self.target_row(table, None, slots),
-        };
-        self.stored_expr(expr, &scope, clause)
-    }
-
-    /// A stored expression; names mean what `scope` says.
-    fn stored_expr(
-        &mut self,
-        expr: &StoredExpr,
-        scope: &Scope,
-        clause: &'static str,
-    ) -> Result<Expr> {
-        let ast = braid_sql::parse_expr(expr.sql())?;
-        let scopes = Scopes { scope, parent: None };
-        let before = std::mem::replace(&mut self.is_stored, expr.is_identified());
-        let bound = self.stored(|this| this.expr(&ast, &mut ExprCx::plain(scopes, clause)));
-        self.is_stored = before;
-        bound
-    }
-
-    /// Binds an expression that is to be stored, whose columns get the numbers of the stored form.
-    pub(crate) fn bind_to_store(
-        &mut self,
-        ast: &Ast,
-        table: Option<&Table>,
-        clause: &'static str,
-    ) -> Result<Expr> {
-        let mut scope = Scope::default();
-        if let Some(table) = table {
-            let slots: Vec<Slot> = table.columns.iter().map(|_| self.slot()).collect();
-            scope = self.target_row(table, None, &slots);
-            for (entry, column) in scope.columns.iter_mut().zip(&table.columns) {
-                entry.item = (TABLE_ROW, column.id);
-            }
-        }
-        let scopes = Scopes { scope: &scope, parent: None };
-        self.stored(|this| this.expr(ast, &mut ExprCx::plain(scopes, clause)))
-    }
-
-    /// The type of an expression in its stored form.
-    pub(crate) fn stored_type(
-        &mut self,
-        expr: &StoredExpr,
-        table: Option<&Table>,
-        clause: &'static str,
-    ) -> Result<SqlType> {
-        let bound = match table {
-            None => self.stored_expr(expr, &Scope::default(), clause)?,
-            Some(table) => {
-                let slots: Vec<Slot> = table.columns.iter().map(|_| self.slot()).collect();
-                self.table_expr(table, &slots, expr, clause)?
-            }
-        };
-        Ok(bound.ty())
-    }
-
-    /// Casts a value to a column's type as an assignment; 42804 names the column.
-    pub(super) fn assign(&mut self, expr: Expr, to: &SqlType, column: &str) -> Result<Expr> {
-        self.assign_modified(expr, to, None, column)
-    }
-
-    /// The assignment cast to a column's type, with its modifier.
-    pub(super) fn assign_to(&mut self, expr: Expr, column: &Column) -> Result<Expr> {
-        self.assign_modified(expr, &column.ty, column.modifier, &column.name)
-    }
-
-    fn assign_modified(
-        &mut self,
-        expr: Expr,
-        to: &SqlType,
-        modifier: Option<i32>,
-        column: &str,
-    ) -> Result<Expr> {
-        let from = expr.ty();
-        match self.coerce_modified(expr, to, modifier, CastContext::Assignment) {
-            Err(error) if error.state() == SqlState::CannotCoerce => Err(Error::new(
-                SqlState::DatatypeMismatch,
-                if column.is_empty() {
-                    error.message().to_owned()
-                } else {
-                    format!(
-                        "column \"{column}\" is of type {} but expression is of type {}",
-                        to.bare().display_name(),
-                        from.bare().display_name()
-                    )
-                },
-            )
-            .hint("You will need to rewrite or cast the expression.")
-            .routine("transformAssignedExpr")),
-            other => other,
+    let notes = binder.notes.take();
+    let slots: Vec<Slot> = table.columns.iter().map(|_| binder.slot()).collect();
+    let mut found = Vec::new();
+    for (place, column) in table.key_exprs() {
+        let Some(expr) = &column.generated else { continue };
+        if let Ok(mut e) = bind_stored_table_expr(binder, table, &slots, expr, "index expressions")
+        {
+            layout::layout_expr(&mut e, &slots);
+            found.push((place, e));
         }
     }
+    binder.notes = notes;
+    found.into()
+}
 
-    /// A column's default: the expression, the next value of its sequence, or NULL.
-    pub(super) fn default_of(&mut self, column: &Column) -> Result<Expr> {
-        if let (Some(_), Some(sequence)) = (&column.identity, column.owned_sequence) {
-            let oid = Expr::Const(Datum::Int(i64::from(sequence)), SqlType::Regclass);
-            let value = self.call("nextval", vec![oid])?;
-            return self.assign_to(value, column);
-        }
-        let Some(expr) = &column.default else { return Ok(Expr::null(column.ty.clone())) };
-        let value = self.stored_expr(expr, &Scope::default(), "DEFAULT expressions")?;
-        self.stored(|this| this.assign_to(value, column))
+/// The predicates of a table's public partial indexes, over the table's columns in order. One
+/// that cannot be bound is left out, so that no query uses its index.
+pub(crate) fn index_predicates(
+    binder: &mut Binder<'_>,
+    table: &Table,
+) -> Arc<[(IndexNumber, Expr)]> {
+    let is_public = |index: &&Index| index.state == IndexState::Public;
+    let partial = table.indexes.iter().filter(is_public);
+    let mut partial =
+        partial.filter_map(|index| Some((index.number, index.predicate.as_ref()?))).peekable();
+    if partial.peek().is_none() {
+        return Arc::default();
     }
+    let notes = binder.notes.take();
+    let slots: Vec<Slot> = table.columns.iter().map(|_| binder.slot()).collect();
+    let mut found = Vec::new();
+    for (number, predicate) in partial {
+        let bound = bind_stored_table_expr(binder, table, &slots, predicate, "index predicates");
+        if let Ok(mut e) = bound.and_then(|e| coerce_bool(binder, e, "WHERE")) {
+            layout::layout_expr(&mut e, &slots);
+            found.push((number, e));
+        }
+    }
+    binder.notes = notes;
+    found.into()
+}
 
-    /// Generated columns over the row written: place and expression.
-    pub(super) fn generated(
-        &mut self,
-        table: &Table,
-        slots: &[Slot],
-    ) -> Result<Vec<(usize, Expr)>> {
-        let mut result = Vec::new();
-        let columns = table.columns.iter().enumerate();
-        for (place, column) in columns.filter(|(_, column)| !column.is_key_expr) {
-            if let Some(expr) = &column.generated {
-                let value = self.table_expr(table, slots, expr, "column generation expressions")?;
-                result.push((place, self.assign_to(value, column)?));
-            }
-        }
-        Ok(result)
-    }
+/// A row of the table that a statement changes, as a scope, system columns included. An alias
+/// hides the table's name.
+pub(crate) fn target_row(
+    binder: &Binder<'_>,
+    table: &Table,
+    alias: Option<&str>,
+    slots: &[Slot],
+) -> Scope {
+    let schema = binder.cx.catalog.schema_name(table.schema);
+    let shown = alias.unwrap_or(&table.name);
+    let mut scope = row_scope(table, shown, slots);
+    scope.sources.push(table_source(table, shown, slots));
+    scope.of_relation(&schema, &table.name, alias.is_some())
+}
 
-    /// CHECK constraints over the row written: name and condition.
-    pub(super) fn checks(&mut self, table: &Table, slots: &[Slot]) -> Result<Vec<(String, Expr)>> {
-        let mut result = Vec::with_capacity(table.checks.len());
-        for check in &table.checks {
-            let e = self.table_expr(table, slots, &check.expr, "check constraints")?;
-            result.push((check.name.clone(), self.coerce_bool(e, "CHECK")?));
-        }
-        Ok(result)
-    }
+/// A stored expression over a table's row.
+fn bind_stored_table_expr(
+    binder: &mut Binder<'_>,
+    table: &Table,
+    slots: &[Slot],
+    expr: &StoredExpr,
+    clause: &'static str,
+) -> Result<Expr> {
+    let scope = match expr.is_identified() {
+        true => numbered_row(table, slots),
+        false => target_row(binder, table, None, slots),
+    };
+    bind_stored_expr(binder, expr, &scope, clause)
+}
 
-    /// Predicates of partial indexes and keys that are expressions, over the row written.
-    pub(super) fn index_exprs(
-        &mut self,
-        table: &Table,
-        slots: &[Slot],
-    ) -> Result<Vec<(IndexPart, Expr)>> {
-        let mut result = Vec::new();
-        for (place, column) in table.key_exprs() {
-            if let Some(expr) = &column.generated {
-                let e = self.table_expr(table, slots, expr, "index expressions")?;
-                let e = self.coerce(e, &column.ty, CastContext::Implicit)?;
-                result.push((IndexPart::Key(place), e));
-            }
+/// A stored expression; names mean what `scope` says.
+fn bind_stored_expr(
+    binder: &mut Binder<'_>,
+    expr: &StoredExpr,
+    scope: &Scope,
+    clause: &'static str,
+) -> Result<Expr> {
+    let ast = braid_sql::parse_expr(expr.sql())?;
+    let scopes = Scopes { scope, parent: None };
+    let before = std::mem::replace(&mut binder.is_stored, expr.is_identified());
+    let bound =
+        without_places(binder, |this| bind_expr(this, &ast, &mut ExprCx::plain(scopes, clause)));
+    binder.is_stored = before;
+    bound
+}
+
+/// Binds an expression that is to be stored, whose columns get the numbers of the stored form.
+pub(crate) fn bind_to_store(
+    binder: &mut Binder<'_>,
+    ast: &Ast,
+    table: Option<&Table>,
+    clause: &'static str,
+) -> Result<Expr> {
+    let mut scope = Scope::default();
+    if let Some(table) = table {
+        let slots: Vec<Slot> = table.columns.iter().map(|_| binder.slot()).collect();
+        scope = target_row(binder, table, None, &slots);
+        for (entry, column) in scope.columns.iter_mut().zip(&table.columns) {
+            entry.item = (TABLE_ROW, column.id);
         }
-        for index in &table.indexes {
-            if let Some(predicate) = &index.predicate {
-                let e = self.table_expr(table, slots, predicate, "index predicates")?;
-                let e = self.coerce_bool(e, "WHERE")?;
-                result.push((IndexPart::Predicate(index.number), e));
-            }
-        }
-        Ok(result)
     }
+    let scopes = Scopes { scope: &scope, parent: None };
+    without_places(binder, |this| bind_expr(this, ast, &mut ExprCx::plain(scopes, clause)))
+}
+
+/// The type of an expression in its stored form.
+pub(crate) fn stored_type(
+    binder: &mut Binder<'_>,
+    expr: &StoredExpr,
+    table: Option<&Table>,
+    clause: &'static str,
+) -> Result<SqlType> {
+    let bound = match table {
+        None => bind_stored_expr(binder, expr, &Scope::default(), clause)?,
+        Some(table) => {
+            let slots: Vec<Slot> = table.columns.iter().map(|_| binder.slot()).collect();
+            bind_stored_table_expr(binder, table, &slots, expr, clause)?
+        }
+    };
+    Ok(bound.ty())
+}
+
+/// Casts a value to a column's type as an assignment; 42804 names the column.
+fn assign(binder: &mut Binder<'_>, expr: Expr, to: &SqlType, column: &str) -> Result<Expr> {
+    assign_modified(binder, expr, to, None, column)
+}
+
+/// The assignment cast to a column's type, with its modifier.
+pub(crate) fn assign_to(binder: &mut Binder<'_>, expr: Expr, column: &Column) -> Result<Expr> {
+    assign_modified(binder, expr, &column.ty, column.modifier, &column.name)
+}
+
+fn assign_modified(
+    binder: &mut Binder<'_>,
+    expr: Expr,
+    to: &SqlType,
+    modifier: Option<i32>,
+    column: &str,
+) -> Result<Expr> {
+    let from = expr.ty();
+    match coerce_modified(binder, expr, to, modifier, CastContext::Assignment) {
+        Err(error) if error.state() == SqlState::CannotCoerce => Err(Error::new(
+            SqlState::DatatypeMismatch,
+            if column.is_empty() {
+                error.message().to_owned()
+            } else {
+                format!(
+                    "column \"{column}\" is of type {} but expression is of type {}",
+                    to.bare().display_name(),
+                    from.bare().display_name()
+                )
+            },
+        )
+        .hint("You will need to rewrite or cast the expression.")
+        .routine("transformAssignedExpr")),
+        other => other,
+    }
+}
+
+/// A column's default: the expression, the next value of its sequence, or NULL.
+pub(crate) fn default_of(binder: &mut Binder<'_>, column: &Column) -> Result<Expr> {
+    if let (Some(_), Some(sequence)) = (&column.identity, column.owned_sequence) {
+        let oid = Expr::Const(Datum::Int(i64::from(sequence)), SqlType::Regclass);
+        let value = call_function(binder, "nextval", vec![oid])?;
+        return assign_to(binder, value, column);
+    }
+    let Some(expr) = &column.default else { return Ok(Expr::null(column.ty.clone())) };
+    let value = bind_stored_expr(binder, expr, &Scope::default(), "DEFAULT expressions")?;
+    without_places(binder, |this| assign_to(this, value, column))
+}
+
+/// Generated columns over the row written: place and expression.
+pub(crate) fn bind_generated(
+    binder: &mut Binder<'_>,
+    table: &Table,
+    slots: &[Slot],
+) -> Result<Vec<(usize, Expr)>> {
+    let mut result = Vec::new();
+    let columns = table.columns.iter().enumerate();
+    for (place, column) in columns.filter(|(_, column)| !column.is_key_expr) {
+        if let Some(expr) = &column.generated {
+            let value = bind_stored_table_expr(
+                binder,
+                table,
+                slots,
+                expr,
+                "column generation expressions",
+            )?;
+            result.push((place, assign_to(binder, value, column)?));
+        }
+    }
+    Ok(result)
+}
+
+/// CHECK constraints over the row written: name and condition.
+pub(crate) fn bind_checks(
+    binder: &mut Binder<'_>,
+    table: &Table,
+    slots: &[Slot],
+) -> Result<Vec<(String, Expr)>> {
+    let mut result = Vec::with_capacity(table.checks.len());
+    for check in &table.checks {
+        let e = bind_stored_table_expr(binder, table, slots, &check.expr, "check constraints")?;
+        result.push((check.name.clone(), coerce_bool(binder, e, "CHECK")?));
+    }
+    Ok(result)
+}
+
+/// Predicates of partial indexes and keys that are expressions, over the row written.
+pub(crate) fn index_exprs(
+    binder: &mut Binder<'_>,
+    table: &Table,
+    slots: &[Slot],
+) -> Result<Vec<(IndexPart, Expr)>> {
+    let mut result = Vec::new();
+    for (place, column) in table.key_exprs() {
+        if let Some(expr) = &column.generated {
+            let e = bind_stored_table_expr(binder, table, slots, expr, "index expressions")?;
+            let e = coerce(binder, e, &column.ty, CastContext::Implicit)?;
+            result.push((IndexPart::Key(place), e));
+        }
+    }
+    for index in &table.indexes {
+        if let Some(predicate) = &index.predicate {
+            let e = bind_stored_table_expr(binder, table, slots, predicate, "index predicates")?;
+            let e = coerce_bool(binder, e, "WHERE")?;
+            result.push((IndexPart::Predicate(index.number), e));
+        }
+    }
+    Ok(result)
 }
 
 /// A table's row as a scope; its schema is not known there.

@@ -6,14 +6,20 @@ use braid_catalog::{Catalog, CatalogNames, Column};
 use braid_sql::quote_ident;
 use braid_types::FormatSettings;
 
-use crate::expr::{Expr, SubqueryExpr};
-use crate::node::{
+use crate::rules::{covers, planned_rows};
+use crate::tree::expr::{Expr, SubqueryExpr};
+use crate::tree::node::{
     AggregateNode, Bound, Cte, CteScan, FunctionScan, JoinKind, LockWait, Node, Project, RowLock,
     Scan, SetOpKind, Values, With,
 };
-use crate::rules::{covers, planned_rows};
 
-use super::deparse::{Name, Rows};
+use super::deparse::{
+    Name, Rows, name_of, show_aggregate, show_condition, show_expr, show_function, show_list,
+    shown_name, shown_output,
+};
+use super::join::describe_join;
+use super::row_change::{describe_delete, describe_insert, describe_update};
+use super::unary::describe_unary;
 
 /// What describing needs besides the plan.
 pub struct Describing<'a> {
@@ -77,7 +83,7 @@ pub fn describe(root: &Node, cx: &Describing<'_>) -> Operator {
         labels: HashMap::new(),
         counts: [0, 0],
     };
-    describer.node(root, &[]).0
+    describe_node(&mut describer, root, &[]).0
 }
 
 /// A subquery whose plan is still to be shown.
@@ -99,351 +105,404 @@ pub struct Describer<'a> {
     counts: [u32; 2],
 }
 
-impl<'a> Describer<'a> {
-    /// Describes an operator, its inputs and the subqueries of its expressions.
-    pub fn node(&mut self, node: &'a Node, outer: &[Name]) -> Described {
-        let waiting = std::mem::take(&mut self.subplans);
-        let (mut operator, names) = self.operator(node, outer);
-        let mut first = Vec::new();
-        for subplan in std::mem::replace(&mut self.subplans, waiting) {
-            let (mut plan, _) = self.node(subplan.plan, &subplan.outer);
-            plan.label = Some(subplan.label);
-            // What is computed once stands in front of the inputs.
-            if subplan.once { first.push(plan) } else { operator.inputs.push(plan) }
-        }
-        operator.inputs.splice(0..0, first);
-        (operator, names)
+/// Describes an operator, its inputs and the subqueries of its expressions.
+fn describe_node<'a>(describer: &mut Describer<'a>, node: &'a Node, outer: &[Name]) -> Described {
+    let waiting = std::mem::take(&mut describer.subplans);
+    let (mut operator, names) = describe_operator(describer, node, outer);
+    let mut first = Vec::new();
+    for subplan in std::mem::replace(&mut describer.subplans, waiting) {
+        let (mut plan, _) = describe_node(describer, subplan.plan, &subplan.outer);
+        plan.label = Some(subplan.label);
+        // What is computed once stands in front of the inputs.
+        if subplan.once { first.push(plan) } else { operator.inputs.push(plan) }
     }
+    operator.inputs.splice(0..0, first);
+    (operator, names)
+}
 
-    /// The label of a subquery, whose plan is shown under the operator that is being described.
-    pub fn subplan(&mut self, subquery: &'a SubqueryExpr, outer: Vec<Name>) -> String {
-        if self.known.insert(subquery.id) {
-            // One that reads nothing of the row around it runs once.
-            let (place, word) =
-                if subquery.outer.is_empty() { (0, "InitPlan") } else { (1, "SubPlan") };
-            self.counts[place] += 1;
-            let label = format!("{word} {}", self.counts[place]);
-            self.labels.insert(subquery.id, label.clone());
-            let once = subquery.outer.is_empty();
-            self.subplans.push(SubPlan { label, once, plan: &subquery.plan, outer });
-        }
-        self.labels.get(&subquery.id).cloned().unwrap_or_default()
+/// The label of a subquery, whose plan is shown under the operator that is being described.
+pub(crate) fn describe_subplan<'a>(
+    describer: &mut Describer<'a>,
+    subquery: &'a SubqueryExpr,
+    outer: Vec<Name>,
+) -> String {
+    if describer.known.insert(subquery.id) {
+        // One that reads nothing of the row around it runs once.
+        let (place, word) =
+            if subquery.outer.is_empty() { (0, "InitPlan") } else { (1, "SubPlan") };
+        describer.counts[place] += 1;
+        let label = format!("{word} {}", describer.counts[place]);
+        describer.labels.insert(subquery.id, label.clone());
+        let once = subquery.outer.is_empty();
+        describer.subplans.push(SubPlan { label, once, plan: &subquery.plan, outer });
     }
+    describer.labels.get(&subquery.id).cloned().unwrap_or_default()
+}
 
-    /// An operator without lines and inputs.
-    pub fn plain(&self, node: &'a Node, title: impl Into<String>) -> Operator {
-        Operator {
-            node: std::ptr::from_ref(node) as usize,
-            label: None,
-            title: title.into(),
-            rows: planned_rows(node, self.cx.catalog),
-            lines: Vec::new(),
-            inputs: Vec::new(),
-            inlined: false,
-        }
+/// An operator without lines and inputs.
+pub(crate) fn plain_operator<'a>(
+    describer: &Describer<'a>,
+    node: &'a Node,
+    title: impl Into<String>,
+) -> Operator {
+    Operator {
+        node: std::ptr::from_ref(node) as usize,
+        label: None,
+        title: title.into(),
+        rows: planned_rows(node, describer.cx.catalog),
+        lines: Vec::new(),
+        inputs: Vec::new(),
+        inlined: false,
     }
+}
 
-    fn operator(&mut self, node: &'a Node, outer: &[Name]) -> Described {
-        match node {
-            Node::Values(values) => self.values(node, values, outer),
-            Node::Scan(scan) => self.scan(node, scan, outer),
-            Node::Virtual(scan) => {
-                let mut operator =
-                    self.plain(node, format!("Scan on {}", quote_ident(scan.table.name)));
-                let column = |place: usize| {
-                    let name = scan.table.columns.get(place).map_or("?column?", |c| c.0);
-                    Name::Column(scan.table.name.to_owned(), name.to_owned())
-                };
-                let names: Vec<Name> = scan.columns.iter().map(|(_, p)| column(*p)).collect();
-                self.filter(&mut operator, &scan.filter, Rows { input: &names, outer });
-                (operator, names)
-            }
-            Node::Function(scan) => self.function_scan(node, scan, outer),
-            Node::Project(project) => self.project(node, project, outer),
-            Node::Join(join) => self.join(node, join, outer),
-            Node::Aggregate(aggregate) => self.aggregation(node, aggregate, outer),
-            Node::Filter(_)
-            | Node::ProjectSet(_)
-            | Node::Window(_)
-            | Node::Sort(_)
-            | Node::LockRows(_)
-            | Node::Limit(_)
-            | Node::Distinct(_) => self.unary(node, outer),
-            Node::SetOp(op) => {
-                let title = match (op.kind, op.all) {
-                    (SetOpKind::Union, true) => "Append",
-                    (SetOpKind::Union, false) => "Union",
-                    (SetOpKind::Intersect, true) => "Intersect All",
-                    (SetOpKind::Intersect, false) => "Intersect",
-                    (SetOpKind::Except, true) => "Except All",
-                    (SetOpKind::Except, false) => "Except",
-                };
-                let mut operator = self.plain(node, title);
-                let names = self.input(&mut operator, &op.left, outer);
-                self.input(&mut operator, &op.right, outer);
-                (operator, names)
-            }
-            Node::With(with) => self.with(with, outer),
-            Node::CteScan(scan) => self.cte_scan(node, scan),
-            Node::Insert(insert) => self.insert(node, insert, outer),
-            Node::Update(update) => self.update(node, update, outer),
-            Node::Delete(delete) => self.delete(node, delete, outer),
-        }
-    }
-
-    /// Describes an input and gives its columns' names.
-    pub fn input(&mut self, operator: &mut Operator, input: &'a Node, outer: &[Name]) -> Vec<Name> {
-        let (input, names) = self.node(input, outer);
-        operator.inputs.push(input);
-        names
-    }
-
-    /// The line of a filter, if there is one.
-    pub fn filter(&mut self, operator: &mut Operator, filter: &'a [Expr], rows: Rows<'_>) {
-        if !filter.is_empty() {
-            operator.line("Filter", self.condition(filter, rows));
-        }
-    }
-
-    fn values(&mut self, node: &'a Node, values: &'a Values, outer: &[Name]) -> Described {
-        let rows = Rows { input: &[], outer };
-        let names: Vec<Name> = match &values.rows[..] {
-            [row] => row.iter().map(|e| self.name_of(e, rows)).collect(),
-            _ => (1..=values.slots.len())
-                .map(|n| Name::Column("*VALUES*".to_owned(), format!("column{n}")))
-                .collect(),
-        };
-        // Subqueries in further rows are to be shown too.
-        for e in values.rows.iter().flatten().filter(|e| e.waits()) {
-            self.expr(e, rows);
-        }
-        let title = if values.rows.len() == 1 { "Result" } else { "Values Scan on \"*VALUES*\"" };
-        (self.plain(node, title), names)
-    }
-
-    fn scan(&mut self, node: &'a Node, scan: &'a Scan, outer: &[Name]) -> Described {
-        let table = &scan.table;
-        let index = table.all_indexes().find(|index| index.number == scan.access.index);
-        let index = index.unwrap_or(&table.primary);
-        let points = scan.access.bounds.len() == index.keys.len()
-            && scan.access.bounds.iter().all(Bound::is_of_values);
-        let mut title = match (index.number == 1 && points, scan.access.reverse) {
-            (true, _) => "Point Lookup on ".to_owned(),
-            (false, true) => "Reverse Scan on ".to_owned(),
-            (false, false) => "Scan on ".to_owned(),
-        };
-        title.push_str(&self.table_name(table));
-        if scan.alias != table.name {
-            title.push_str(&format!(" {}", quote_ident(&scan.alias)));
-        }
-        title.push_str(&format!(" using {}", quote_ident(&index.name)));
-        if index.number != 1 && covers(scan, index) {
-            title.push_str(" (covering)");
-        }
-        let mut operator = self.plain(node, title);
-        let shown = CatalogNames { catalog: self.cx.catalog, path: None };
-        let column = |place: usize| match &table.columns[place] {
-            Column { is_key_expr: true, generated: Some(expr), .. } => {
-                Name::Bare(shown.key_expr(table, expr, false))
-            }
-            column => Name::Column(scan.alias.clone(), column.name.clone()),
-        };
-        let names: Vec<Name> = scan.columns.iter().map(|(_, place)| column(*place)).collect();
-        if self.cx.verbose {
-            operator.list("Output", self.output(&names));
-        }
-        match (self.cx.spans)(scan) {
-            Some(spans) => operator.list("Spans", spans),
-            None => {
-                let keys: Vec<String> = index
-                    .keys
-                    .iter()
-                    .filter_map(|key| table.columns.iter().position(|c| c.id == key.column))
-                    .map(|place| self.name(Some(&column(place))))
-                    .collect();
-                let conditions = self.bounds(&scan.access.bounds, &keys, outer);
-                operator.line("Index Cond", conditions);
-            }
-        }
-        self.filter(&mut operator, &scan.filter, Rows { input: &names, outer });
-        if let Some(limit) = &scan.access.limit {
-            operator.line("Limit", self.expr(limit, Rows { input: &[], outer }));
-        }
-        if let Some(lock) = scan.lock
-            && (!scan.implicit_lock || self.cx.implicit_locks)
-        {
-            operator.line("Lock", lock_text(lock));
-        }
-        (operator, names)
-    }
-
-    /// A table's name, with its schema if that is asked for.
-    pub fn table_name(&self, table: &braid_catalog::Table) -> String {
-        let name = quote_ident(&table.name);
-        match self.cx.catalog.schema(table.schema) {
-            Some(schema) if self.cx.verbose => format!("{}.{name}", quote_ident(&schema.name)),
-            _ => name,
-        }
-    }
-
-    fn bounds(&mut self, bounds: &'a [Bound], keys: &[String], outer: &[Name]) -> String {
-        let rows = Rows { input: &[], outer };
-        let mut conditions = Vec::new();
-        for (i, (bound, key)) in bounds.iter().zip(keys).enumerate() {
-            match bound {
-                Bound::In(list) => match &list[..] {
-                    [one] => conditions.push(format!("({key} = {})", self.expr(one, rows))),
-                    list => {
-                        let list = self.list(list, rows);
-                        conditions.push(format!("({key} = ANY (ARRAY[{list}]))"));
-                    }
-                },
-                Bound::Any(array) => {
-                    conditions.push(format!("({key} = ANY ({}))", self.expr(array, rows)));
-                }
-                Bound::Rows(list) => {
-                    let width = list.first().map_or(0, Vec::len);
-                    let names = keys.get(i..i + width).unwrap_or_default().join(", ");
-                    let list: Vec<String> =
-                        list.iter().map(|row| format!("({})", self.list(row, rows))).collect();
-                    conditions.push(format!("(({names}) IN ({}))", list.join(", ")));
-                }
-                Bound::OfRows => {}
-                Bound::Null => conditions.push(format!("({key} IS NULL)")),
-                Bound::Range { lower, upper } => {
-                    for (end, sign) in [(lower, '>'), (upper, '<')] {
-                        if let Some((e, inclusive)) = end {
-                            let equal = if *inclusive { "=" } else { "" };
-                            let e = self.expr(e, rows);
-                            conditions.push(format!("({key} {sign}{equal} {e})"));
-                        }
-                    }
-                }
-            }
-        }
-        match &conditions[..] {
-            [one] => one.clone(),
-            all => format!("({})", all.join(" AND ")),
-        }
-    }
-
-    fn function_scan(
-        &mut self,
-        node: &'a Node,
-        scan: &'a FunctionScan,
-        outer: &[Name],
-    ) -> Described {
-        let title = |call: &crate::node::FunctionCall| call.function.map_or("value", |f| f.name);
-        let all: Vec<&str> = scan.functions.iter().map(title).collect();
-        let mut operator = self.plain(node, format!("Function Scan on {}", all.join(", ")));
-        let rows = Rows { input: &[], outer };
-        let calls = scan.functions.iter().map(|call| self.function(call, rows)).collect();
-        operator.list("Function Call", calls);
-        let mut names = Vec::new();
-        for call in &scan.functions {
-            let relation = title(call);
-            for place in 0..call.columns.len() {
-                let own = call.function.and_then(|f| f.columns.get(place)).map(|(name, _)| *name);
-                let own = own.filter(|own| !own.is_empty()).unwrap_or(relation);
-                names.push(Name::Column(relation.to_owned(), own.to_owned()));
-            }
-        }
-        if scan.ordinality.is_some() {
-            names.push(Name::Column(all.concat(), "ordinality".to_owned()));
-        }
-        (operator, names)
-    }
-
-    fn project(&mut self, node: &'a Node, project: &'a Project, outer: &[Name]) -> Described {
-        let hidden = project.exprs.iter().all(|(_, e)| matches!(e, Expr::Input(..)))
-            || matches!(&project.input, Node::Values(values) if values.slots.is_empty());
-        let (input, names) = self.node(&project.input, outer);
-        let rows = Rows { input: &names, outer };
-        let names: Vec<Name> = project.exprs.iter().map(|(_, e)| self.name_of(e, rows)).collect();
-        let output = self.output(&names);
-        if hidden && !self.cx.verbose {
-            return (input, names);
-        }
-        let mut operator = self.plain(node, "Project");
-        operator.list("Output", output);
-        operator.inputs.push(input);
-        (operator, names)
-    }
-
-    fn aggregation(
-        &mut self,
-        node: &'a Node,
-        aggregate: &'a AggregateNode,
-        outer: &[Name],
-    ) -> Described {
-        let grouped = !aggregate.group.is_empty();
-        let title = if grouped { "HashAggregate" } else { "Aggregate" };
-        let mut operator = self.plain(node, title);
-        let input = self.input(&mut operator, &aggregate.input, outer);
-        let rows = Rows { input: &input, outer };
-        let group: Vec<String> = aggregate.group.iter().map(|(_, e)| self.expr(e, rows)).collect();
-        if aggregate.sets.is_empty() {
-            operator.list("Group Key", group);
-        } else {
-            for set in &aggregate.sets {
-                let set: Vec<String> =
-                    set.iter().filter_map(|place| group.get(*place).cloned()).collect();
-                let set = if set.is_empty() { vec!["()".to_owned()] } else { set };
-                operator.list("Group Key", set);
-            }
-        }
-        let mut names: Vec<Name> =
-            aggregate.group.iter().map(|(_, e)| self.name_of(e, rows)).collect();
-        names.extend(aggregate.grouping.map(|_| Name::Bare("GROUPING()".to_owned())));
-        for (_, call) in &aggregate.aggregates {
-            let call = self.aggregate(call, rows);
-            names.push(Name::Expr(call));
-        }
-        (operator, names)
-    }
-
-    fn with(&mut self, with: &'a With, outer: &[Name]) -> Described {
-        let entries: Vec<Operator> = with.ctes.iter().map(|cte| self.cte(cte, outer)).collect();
-        let (mut operator, names) = self.node(&with.body, outer);
-        operator.inputs.splice(0..0, entries);
-        (operator, names)
-    }
-
-    fn cte(&mut self, cte: &'a Cte, outer: &[Name]) -> Operator {
-        let (mut plan, names) = self.node(&cte.plan, outer);
-        let columns = names.iter().enumerate().map(|(place, name)| match name {
-            Name::Column(_, column) => column.clone(),
-            _ => format!("column{}", place + 1),
-        });
-        self.ctes.insert(cte.id, columns.collect());
-        if let Some((term, distinct)) = &cte.recursive {
-            let (term, _) = self.node(term, outer);
-            let title = if *distinct { "Recursive Union" } else { "Recursive Union All" };
-            plan = Operator {
-                node: 0,
-                label: None,
-                title: title.to_owned(),
-                rows: plan.rows,
-                lines: Vec::new(),
-                inputs: vec![plan, term],
-                inlined: false,
+fn describe_operator<'a>(
+    describer: &mut Describer<'a>,
+    node: &'a Node,
+    outer: &[Name],
+) -> Described {
+    match node {
+        Node::Values(values) => describe_values(describer, node, values, outer),
+        Node::Scan(scan) => describe_scan(describer, node, scan, outer),
+        Node::Virtual(scan) => {
+            let mut operator = plain_operator(
+                describer,
+                node,
+                format!("Scan on {}", quote_ident(scan.table.name)),
+            );
+            let column = |place: usize| {
+                let name = scan.table.columns.get(place).map_or("?column?", |c| c.0);
+                Name::Column(scan.table.name.to_owned(), name.to_owned())
             };
+            let names: Vec<Name> = scan.columns.iter().map(|(_, p)| column(*p)).collect();
+            describe_filter(describer, &mut operator, &scan.filter, Rows { input: &names, outer });
+            (operator, names)
         }
-        plan.label = Some(format!("CTE {}", quote_ident(&cte.name)));
-        plan
+        Node::Function(scan) => describe_function_scan(describer, node, scan, outer),
+        Node::Project(project) => describe_project(describer, node, project, outer),
+        Node::Join(join) => describe_join(describer, node, join, outer),
+        Node::Aggregate(aggregate) => describe_aggregation(describer, node, aggregate, outer),
+        Node::Filter(_)
+        | Node::ProjectSet(_)
+        | Node::Window(_)
+        | Node::Sort(_)
+        | Node::LockRows(_)
+        | Node::Limit(_)
+        | Node::Distinct(_) => describe_unary(describer, node, outer),
+        Node::SetOp(op) => {
+            let title = match (op.kind, op.all) {
+                (SetOpKind::Union, true) => "Append",
+                (SetOpKind::Union, false) => "Union",
+                (SetOpKind::Intersect, true) => "Intersect All",
+                (SetOpKind::Intersect, false) => "Intersect",
+                (SetOpKind::Except, true) => "Except All",
+                (SetOpKind::Except, false) => "Except",
+            };
+            let mut operator = plain_operator(describer, node, title);
+            let names = describe_input(describer, &mut operator, &op.left, outer);
+            describe_input(describer, &mut operator, &op.right, outer);
+            (operator, names)
+        }
+        Node::With(with) => describe_with(describer, with, outer),
+        Node::CteScan(scan) => describe_cte_scan(describer, node, scan),
+        Node::Insert(insert) => describe_insert(describer, node, insert, outer),
+        Node::Update(update) => describe_update(describer, node, update, outer),
+        Node::Delete(delete) => describe_delete(describer, node, delete, outer),
     }
+}
 
-    fn cte_scan(&mut self, node: &'a Node, scan: &'a CteScan) -> Described {
-        let word = if scan.working { "WorkTable Scan" } else { "CTE Scan" };
-        let operator = self.plain(node, format!("{word} on {}", quote_ident(&scan.name)));
-        let known = self.ctes.get(&scan.id);
-        let name = |place: usize| {
-            let column = known.and_then(|columns| columns.get(place)).cloned();
-            let column = column.unwrap_or_else(|| format!("column{}", place + 1));
-            Name::Column(scan.name.clone(), column)
-        };
-        (operator, scan.columns.iter().map(|(_, place)| name(*place)).collect())
+/// Describes an input and gives its columns' names.
+pub(crate) fn describe_input<'a>(
+    describer: &mut Describer<'a>,
+    operator: &mut Operator,
+    input: &'a Node,
+    outer: &[Name],
+) -> Vec<Name> {
+    let (input, names) = describe_node(describer, input, outer);
+    operator.inputs.push(input);
+    names
+}
+
+/// The line of a filter, if there is one.
+pub(crate) fn describe_filter<'a>(
+    describer: &mut Describer<'a>,
+    operator: &mut Operator,
+    filter: &'a [Expr],
+    rows: Rows<'_>,
+) {
+    if !filter.is_empty() {
+        operator.line("Filter", show_condition(describer, filter, rows));
     }
+}
+
+fn describe_values<'a>(
+    describer: &mut Describer<'a>,
+    node: &'a Node,
+    values: &'a Values,
+    outer: &[Name],
+) -> Described {
+    let rows = Rows { input: &[], outer };
+    let names: Vec<Name> = match &values.rows[..] {
+        [row] => row.iter().map(|e| name_of(describer, e, rows)).collect(),
+        _ => (1..=values.slots.len())
+            .map(|n| Name::Column("*VALUES*".to_owned(), format!("column{n}")))
+            .collect(),
+    };
+    // Subqueries in further rows are to be shown too.
+    for e in values.rows.iter().flatten().filter(|e| e.waits()) {
+        show_expr(describer, e, rows);
+    }
+    let title = if values.rows.len() == 1 { "Result" } else { "Values Scan on \"*VALUES*\"" };
+    (plain_operator(describer, node, title), names)
+}
+
+fn describe_scan<'a>(
+    describer: &mut Describer<'a>,
+    node: &'a Node,
+    scan: &'a Scan,
+    outer: &[Name],
+) -> Described {
+    let table = &scan.table;
+    let index = table.all_indexes().find(|index| index.number == scan.access.index);
+    let index = index.unwrap_or(&table.primary);
+    let points = scan.access.bounds.len() == index.keys.len()
+        && scan.access.bounds.iter().all(Bound::is_of_values);
+    let mut title = match (index.number == 1 && points, scan.access.reverse) {
+        (true, _) => "Point Lookup on ".to_owned(),
+        (false, true) => "Reverse Scan on ".to_owned(),
+        (false, false) => "Scan on ".to_owned(),
+    };
+    title.push_str(&shown_table_name(describer, table));
+    if scan.alias != table.name {
+        title.push_str(&format!(" {}", quote_ident(&scan.alias)));
+    }
+    title.push_str(&format!(" using {}", quote_ident(&index.name)));
+    if index.number != 1 && covers(scan, index) {
+        title.push_str(" (covering)");
+    }
+    let mut operator = plain_operator(describer, node, title);
+    let shown = CatalogNames { catalog: describer.cx.catalog, path: None };
+    let column = |place: usize| match &table.columns[place] {
+        Column { is_key_expr: true, generated: Some(expr), .. } => {
+            Name::Bare(shown.key_expr(table, expr, false))
+        }
+        column => Name::Column(scan.alias.clone(), column.name.clone()),
+    };
+    let names: Vec<Name> = scan.columns.iter().map(|(_, place)| column(*place)).collect();
+    if describer.cx.verbose {
+        operator.list("Output", shown_output(describer, &names));
+    }
+    match (describer.cx.spans)(scan) {
+        Some(spans) => operator.list("Spans", spans),
+        None => {
+            let keys: Vec<String> = index
+                .keys
+                .iter()
+                .filter_map(|key| table.columns.iter().position(|c| c.id == key.column))
+                .map(|place| shown_name(describer, Some(&column(place))))
+                .collect();
+            let conditions = show_bounds(describer, &scan.access.bounds, &keys, outer);
+            operator.line("Index Cond", conditions);
+        }
+    }
+    describe_filter(describer, &mut operator, &scan.filter, Rows { input: &names, outer });
+    if let Some(limit) = &scan.access.limit {
+        operator.line("Limit", show_expr(describer, limit, Rows { input: &[], outer }));
+    }
+    if let Some(lock) = scan.lock
+        && (!scan.implicit_lock || describer.cx.implicit_locks)
+    {
+        operator.line("Lock", lock_text(lock));
+    }
+    (operator, names)
+}
+
+/// A table's name, with its schema if that is asked for.
+pub(crate) fn shown_table_name(describer: &Describer<'_>, table: &braid_catalog::Table) -> String {
+    let name = quote_ident(&table.name);
+    match describer.cx.catalog.schemas().get(table.schema) {
+        Some(schema) if describer.cx.verbose => format!("{}.{name}", quote_ident(&schema.name)),
+        _ => name,
+    }
+}
+
+fn show_bounds<'a>(
+    describer: &mut Describer<'a>,
+    bounds: &'a [Bound],
+    keys: &[String],
+    outer: &[Name],
+) -> String {
+    let rows = Rows { input: &[], outer };
+    let mut conditions = Vec::new();
+    for (i, (bound, key)) in bounds.iter().zip(keys).enumerate() {
+        match bound {
+            Bound::In(list) => match &list[..] {
+                [one] => conditions.push(format!("({key} = {})", show_expr(describer, one, rows))),
+                list => {
+                    let list = show_list(describer, list, rows);
+                    conditions.push(format!("({key} = ANY (ARRAY[{list}]))"));
+                }
+            },
+            Bound::Any(array) => {
+                conditions.push(format!("({key} = ANY ({}))", show_expr(describer, array, rows)));
+            }
+            Bound::Rows(list) => {
+                let width = list.first().map_or(0, Vec::len);
+                let names = keys.get(i..i + width).unwrap_or_default().join(", ");
+                let list: Vec<String> = list
+                    .iter()
+                    .map(|row| format!("({})", show_list(describer, row, rows)))
+                    .collect();
+                conditions.push(format!("(({names}) IN ({}))", list.join(", ")));
+            }
+            Bound::OfRows => {}
+            Bound::Null => conditions.push(format!("({key} IS NULL)")),
+            Bound::Range { lower, upper } => {
+                for (end, sign) in [(lower, '>'), (upper, '<')] {
+                    if let Some((e, inclusive)) = end {
+                        let equal = if *inclusive { "=" } else { "" };
+                        let e = show_expr(describer, e, rows);
+                        conditions.push(format!("({key} {sign}{equal} {e})"));
+                    }
+                }
+            }
+        }
+    }
+    match &conditions[..] {
+        [one] => one.clone(),
+        all => format!("({})", all.join(" AND ")),
+    }
+}
+
+fn describe_function_scan<'a>(
+    describer: &mut Describer<'a>,
+    node: &'a Node,
+    scan: &'a FunctionScan,
+    outer: &[Name],
+) -> Described {
+    let title = |call: &crate::tree::node::FunctionCall| call.function.map_or("value", |f| f.name);
+    let all: Vec<&str> = scan.functions.iter().map(title).collect();
+    let mut operator =
+        plain_operator(describer, node, format!("Function Scan on {}", all.join(", ")));
+    let rows = Rows { input: &[], outer };
+    let calls = scan.functions.iter().map(|call| show_function(describer, call, rows)).collect();
+    operator.list("Function Call", calls);
+    let mut names = Vec::new();
+    for call in &scan.functions {
+        let relation = title(call);
+        for place in 0..call.columns.len() {
+            let own = call.function.and_then(|f| f.columns.get(place)).map(|(name, _)| *name);
+            let own = own.filter(|own| !own.is_empty()).unwrap_or(relation);
+            names.push(Name::Column(relation.to_owned(), own.to_owned()));
+        }
+    }
+    if scan.ordinality.is_some() {
+        names.push(Name::Column(all.concat(), "ordinality".to_owned()));
+    }
+    (operator, names)
+}
+
+fn describe_project<'a>(
+    describer: &mut Describer<'a>,
+    node: &'a Node,
+    project: &'a Project,
+    outer: &[Name],
+) -> Described {
+    let hidden = project.exprs.iter().all(|(_, e)| matches!(e, Expr::Input(..)))
+        || matches!(&project.input, Node::Values(values) if values.slots.is_empty());
+    let (input, names) = describe_node(describer, &project.input, outer);
+    let rows = Rows { input: &names, outer };
+    let names: Vec<Name> = project.exprs.iter().map(|(_, e)| name_of(describer, e, rows)).collect();
+    let output = shown_output(describer, &names);
+    if hidden && !describer.cx.verbose {
+        return (input, names);
+    }
+    let mut operator = plain_operator(describer, node, "Project");
+    operator.list("Output", output);
+    operator.inputs.push(input);
+    (operator, names)
+}
+
+fn describe_aggregation<'a>(
+    describer: &mut Describer<'a>,
+    node: &'a Node,
+    aggregate: &'a AggregateNode,
+    outer: &[Name],
+) -> Described {
+    let grouped = !aggregate.group.is_empty();
+    let title = if grouped { "HashAggregate" } else { "Aggregate" };
+    let mut operator = plain_operator(describer, node, title);
+    let input = describe_input(describer, &mut operator, &aggregate.input, outer);
+    let rows = Rows { input: &input, outer };
+    let group: Vec<String> =
+        aggregate.group.iter().map(|(_, e)| show_expr(describer, e, rows)).collect();
+    if aggregate.sets.is_empty() {
+        operator.list("Group Key", group);
+    } else {
+        for set in &aggregate.sets {
+            let set: Vec<String> =
+                set.iter().filter_map(|place| group.get(*place).cloned()).collect();
+            let set = if set.is_empty() { vec!["()".to_owned()] } else { set };
+            operator.list("Group Key", set);
+        }
+    }
+    let mut names: Vec<Name> =
+        aggregate.group.iter().map(|(_, e)| name_of(describer, e, rows)).collect();
+    names.extend(aggregate.grouping.map(|_| Name::Bare("GROUPING()".to_owned())));
+    for (_, call) in &aggregate.aggregates {
+        let call = show_aggregate(describer, call, rows);
+        names.push(Name::Expr(call));
+    }
+    (operator, names)
+}
+
+fn describe_with<'a>(describer: &mut Describer<'a>, with: &'a With, outer: &[Name]) -> Described {
+    let entries: Vec<Operator> =
+        with.ctes.iter().map(|cte| describe_cte(describer, cte, outer)).collect();
+    let (mut operator, names) = describe_node(describer, &with.body, outer);
+    operator.inputs.splice(0..0, entries);
+    (operator, names)
+}
+
+fn describe_cte<'a>(describer: &mut Describer<'a>, cte: &'a Cte, outer: &[Name]) -> Operator {
+    let (mut plan, names) = describe_node(describer, &cte.plan, outer);
+    let columns = names.iter().enumerate().map(|(place, name)| match name {
+        Name::Column(_, column) => column.clone(),
+        _ => format!("column{}", place + 1),
+    });
+    describer.ctes.insert(cte.id, columns.collect());
+    if let Some((term, distinct)) = &cte.recursive {
+        let (term, _) = describe_node(describer, term, outer);
+        let title = if *distinct { "Recursive Union" } else { "Recursive Union All" };
+        plan = Operator {
+            node: 0,
+            label: None,
+            title: title.to_owned(),
+            rows: plan.rows,
+            lines: Vec::new(),
+            inputs: vec![plan, term],
+            inlined: false,
+        };
+    }
+    plan.label = Some(format!("CTE {}", quote_ident(&cte.name)));
+    plan
+}
+
+fn describe_cte_scan<'a>(
+    describer: &mut Describer<'a>,
+    node: &'a Node,
+    scan: &'a CteScan,
+) -> Described {
+    let word = if scan.working { "WorkTable Scan" } else { "CTE Scan" };
+    let operator =
+        plain_operator(describer, node, format!("{word} on {}", quote_ident(&scan.name)));
+    let known = describer.ctes.get(&scan.id);
+    let name = |place: usize| {
+        let column = known.and_then(|columns| columns.get(place)).cloned();
+        let column = column.unwrap_or_else(|| format!("column{}", place + 1));
+        Name::Column(scan.name.clone(), column)
+    };
+    (operator, scan.columns.iter().map(|(_, place)| name(*place)).collect())
 }
 
 /// What a join gives of its right side.

@@ -1,57 +1,60 @@
 //! Joins in words.
 
-use crate::node::{Join, JoinKind, JoinMethod, Node};
+use crate::tree::node::{Join, JoinKind, JoinMethod, Node};
 
-use super::deparse::{Name, Rows};
-use super::describe::{Described, Describer, gives_right};
+use super::deparse::{Name, Rows, name_of, show_condition, show_expr};
+use super::describe::{Described, Describer, describe_input, gives_right, plain_operator};
 
-impl<'a> Describer<'a> {
-    /// Describes a join.
-    pub fn join(&mut self, node: &'a Node, join: &'a Join, outer: &[Name]) -> Described {
-        let mut operator = self.plain(node, title(join));
-        let left = self.input(&mut operator, &join.left, outer);
-        let right = if join.lateral {
-            let rows = Rows { input: &left, outer };
-            let handed: Vec<Name> = join.outer.iter().map(|e| self.name_of(e, rows)).collect();
-            self.input(&mut operator, &join.right, &handed)
-        } else {
-            self.input(&mut operator, &join.right, outer)
-        };
-        if let (JoinMethod::Lookup, Some(right)) = (&join.method, operator.inputs.last_mut()) {
-            right.inlined = true;
-        }
-        if matches!(join.method, JoinMethod::Interleaved) {
-            operator.inputs.iter_mut().for_each(|input| input.inlined = true);
-            // What is read is said at the top.
-            if let Some(right) = operator.inputs.last_mut() {
-                right.lines.retain(|(name, _)| *name != "Spans");
-            }
-        }
-        if let JoinMethod::Hash { left: left_keys, right: right_keys } = &join.method {
-            let mut pairs = Vec::with_capacity(left_keys.len());
-            for (a, b) in left_keys.iter().zip(right_keys) {
-                let a = self.expr(a, Rows { input: &left, outer });
-                let b = self.expr(b, Rows { input: &right, outer });
-                pairs.push(format!("({a} = {b})"));
-            }
-            let condition = match &pairs[..] {
-                [one] => one.clone(),
-                all => format!("({})", all.join(" AND ")),
-            };
-            operator.line("Hash Cond", condition);
-        }
-        let mut both = left;
-        let width = both.len();
-        both.extend(right);
-        if !join.on.is_empty() {
-            let condition = self.condition(&join.on, Rows { input: &both, outer });
-            operator.line("Join Filter", condition);
-        }
-        if !gives_right(join.kind) {
-            both.truncate(width);
-        }
-        (operator, both)
+/// Describes a join.
+pub(crate) fn describe_join<'a>(
+    describer: &mut Describer<'a>,
+    node: &'a Node,
+    join: &'a Join,
+    outer: &[Name],
+) -> Described {
+    let mut operator = plain_operator(describer, node, title(join));
+    let left = describe_input(describer, &mut operator, &join.left, outer);
+    let right = if join.lateral {
+        let rows = Rows { input: &left, outer };
+        let handed: Vec<Name> = join.outer.iter().map(|e| name_of(describer, e, rows)).collect();
+        describe_input(describer, &mut operator, &join.right, &handed)
+    } else {
+        describe_input(describer, &mut operator, &join.right, outer)
+    };
+    if let (JoinMethod::Lookup, Some(right)) = (&join.method, operator.inputs.last_mut()) {
+        right.inlined = true;
     }
+    if matches!(join.method, JoinMethod::Interleaved) {
+        operator.inputs.iter_mut().for_each(|input| input.inlined = true);
+        // What is read is said at the top.
+        if let Some(right) = operator.inputs.last_mut() {
+            right.lines.retain(|(name, _)| *name != "Spans");
+        }
+    }
+    if let JoinMethod::Hash { left: left_keys, right: right_keys } = &join.method {
+        let mut pairs = Vec::with_capacity(left_keys.len());
+        for (a, b) in left_keys.iter().zip(right_keys) {
+            let a = show_expr(describer, a, Rows { input: &left, outer });
+            let b = show_expr(describer, b, Rows { input: &right, outer });
+            pairs.push(format!("({a} = {b})"));
+        }
+        let condition = match &pairs[..] {
+            [one] => one.clone(),
+            all => format!("({})", all.join(" AND ")),
+        };
+        operator.line("Hash Cond", condition);
+    }
+    let mut both = left;
+    let width = both.len();
+    both.extend(right);
+    if !join.on.is_empty() {
+        let condition = show_condition(describer, &join.on, Rows { input: &both, outer });
+        operator.line("Join Filter", condition);
+    }
+    if !gives_right(join.kind) {
+        both.truncate(width);
+    }
+    (operator, both)
 }
 
 fn title(join: &Join) -> String {

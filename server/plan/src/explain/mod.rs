@@ -1,11 +1,11 @@
 //! A plan that can be read: operators, what they do, and what they are expected to give.
 //!
-//! [`describe`] turns a plan that is laid out into [`Operator`]s; [`text`] and [`json`] print
+//! [`describe`] turns a plan that is laid out into [`Operator`]s; [`text`] and [`document()`] print
 //! them in PostgreSQL's forms. Plans speak of positions, so names are found again on the way up:
 //! each operator knows what its input's columns are called.
 //!
 //! ```text
-//! Node ──describe──▶ Operator ──text, json──▶ lines       (exec adds spans and what was measured)
+//! Node ──describe──▶ Operator ──text, document──▶ lines   (exec adds spans and what was measured)
 //! ```
 //!
 //! What it does not do: run anything or read a key; who has parameters hands the spans in.
@@ -16,6 +16,7 @@
 
 mod deparse;
 mod describe;
+mod document;
 mod join;
 mod options;
 mod render;
@@ -24,4 +25,4 @@ mod unary;
 
 pub use describe::{Describing, Operator, describe};
 pub use options::ExplainOptions;
-pub use render::{Actual, Measured, Summary, json, text};
+pub use render::{Actual, Measured, Summary, document, text};

@@ -18,19 +18,16 @@ pub struct ExplainOptions {
     pub timing: bool,
     /// Times of planning and execution.
     pub summary: bool,
-    /// JSON instead of text.
-    pub json: bool,
+    /// Text, JSON or YAML.
+    pub format: ExplainFormat,
 }
 
 impl ExplainOptions {
     /// The options of a statement; 0A000 for other formats, 22023 for what needs ANALYZE.
     pub fn new(explain: &Explain) -> Result<Self> {
-        let json = match explain.format {
-            ExplainFormat::Text => false,
-            ExplainFormat::Json => true,
-            ExplainFormat::Xml => return Err(Error::unsupported("EXPLAIN (FORMAT XML)")),
-            ExplainFormat::Yaml => return Err(Error::unsupported("EXPLAIN (FORMAT YAML)")),
-        };
+        if explain.format == ExplainFormat::Xml {
+            return Err(Error::unsupported("EXPLAIN (FORMAT XML)"));
+        }
         let option = |wanted: &str| {
             explain.options.iter().rev().find(|(name, _)| name == wanted).map(|(_, on)| *on)
         };
@@ -48,7 +45,7 @@ impl ExplainOptions {
             costs: explain.costs,
             timing: option("timing").unwrap_or(explain.analyze),
             summary: option("summary").unwrap_or(explain.analyze),
-            json,
+            format: explain.format,
         })
     }
 
@@ -56,7 +53,10 @@ impl ExplainOptions {
     pub fn columns(&self) -> Vec<OutputColumn> {
         vec![OutputColumn {
             name: "QUERY PLAN".to_owned(),
-            ty: if self.json { SqlType::Json } else { SqlType::Text },
+            ty: match self.format {
+                ExplainFormat::Json => SqlType::Json,
+                _ => SqlType::Text,
+            },
             table_oid: 0,
             column_number: 0,
         }]

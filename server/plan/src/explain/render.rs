@@ -1,9 +1,12 @@
-//! Operators as text and as JSON, in PostgreSQL's forms.
+//! Operators as text, as JSON and as YAML, in PostgreSQL's forms.
 //!
 //! `rows`, `time` and `round_trips` count all starts of an operator (`loops`) together, and what
 //! its inputs did meanwhile; PostgreSQL shows the average of a start.
 
+use braid_sql::ast::ExplainFormat;
+
 use super::describe::Operator;
+use super::document::Document;
 use super::options::ExplainOptions;
 
 /// What an operator did in a run.
@@ -102,19 +105,19 @@ fn operator_text(
     }
 }
 
-/// A plan as a JSON document.
-pub fn json(
+/// A plan as a document: JSON or YAML.
+pub fn document(
     root: &Operator,
     options: &ExplainOptions,
     measured: Option<Measured<'_>>,
     summary: &Summary,
 ) -> String {
-    let mut document = Document::default();
+    let mut document = Document::new(options.format == ExplainFormat::Yaml);
     document.open('[');
     document.item();
     document.open('{');
     document.key("Plan");
-    operator_json(root, options, measured, &mut document);
+    operator_document(root, options, measured, &mut document);
     if options.summary {
         document.value("Planning Time", &millis(summary.planning_micros));
         if let Some((micros, round_trips)) = summary.execution {
@@ -124,10 +127,10 @@ pub fn json(
     }
     document.close('}');
     document.close(']');
-    document.text
+    document.into_text()
 }
 
-fn operator_json(
+fn operator_document(
     operator: &Operator,
     options: &ExplainOptions,
     measured: Option<Measured<'_>>,
@@ -169,78 +172,9 @@ fn operator_json(
         document.open('[');
         for input in &operator.inputs {
             document.item();
-            operator_json(input, options, measured, document);
+            operator_document(input, options, measured, document);
         }
         document.close(']');
     }
     document.close('}');
-}
-
-/// JSON text under way, indented like PostgreSQL's.
-#[derive(Default)]
-struct Document {
-    text: String,
-    /// For each open bracket whether something is in it.
-    open: Vec<bool>,
-}
-
-impl Document {
-    fn open(&mut self, bracket: char) {
-        self.text.push(bracket);
-        self.open.push(false);
-    }
-
-    fn close(&mut self, bracket: char) {
-        self.open.pop();
-        self.line();
-        self.text.push(bracket);
-    }
-
-    fn line(&mut self) {
-        self.text.push('\n');
-        self.text.push_str(&"  ".repeat(self.open.len()));
-    }
-
-    fn item(&mut self) {
-        if let Some(filled) = self.open.last_mut()
-            && std::mem::replace(filled, true)
-        {
-            self.text.push(',');
-        }
-        self.line();
-    }
-
-    fn quoted(&mut self, text: &str) {
-        let mut out = Vec::with_capacity(text.len() + 2);
-        braid_types::json::quote(text, &mut out);
-        self.text.push_str(&String::from_utf8_lossy(&out));
-    }
-
-    fn key(&mut self, name: &str) {
-        self.item();
-        self.quoted(name);
-        self.text.push_str(": ");
-    }
-
-    fn value(&mut self, name: &str, value: &str) {
-        self.key(name);
-        self.text.push_str(value);
-    }
-
-    fn string(&mut self, name: &str, value: &str) {
-        self.key(name);
-        self.quoted(value);
-    }
-
-    fn strings(&mut self, name: &str, values: &[String]) {
-        self.key(name);
-        self.text.push('[');
-        for (place, value) in values.iter().enumerate() {
-            if place > 0 {
-                self.text.push_str(", ");
-            }
-            self.quoted(value);
-        }
-        self.text.push(']');
-    }
 }

@@ -5,154 +5,193 @@ use braid_sql::ast::{
 };
 use braid_types::{Result, SqlType};
 
-use super::exprs::{boxed, unnested};
+use super::exprs::{
+    bound_type, boxed, identify_condition, identify_known, identify_value, unnested,
+};
+use super::functions::identify_call;
 use super::literals::cast;
+use super::operators::operand_types;
+use super::queries::identify_query;
 use super::{Identifier, unstorable};
-use crate::bind::op_name;
+use crate::bind::{common_type, op_name};
 
-impl Identifier<'_, '_> {
-    pub(super) fn binary(&mut self, left: &Ast, op: &BinaryOperator, right: &Ast) -> Result<Ast> {
-        if matches!(op, BinaryOperator::And | BinaryOperator::Or) {
-            let (left, right) = (self.condition(left)?, self.condition(right)?);
-            return Ok(Ast::BinaryOp { left: boxed(left), op: op.clone(), right: boxed(right) });
-        }
-        if matches!(op, BinaryOperator::Overlaps) {
-            return Err(unstorable("OVERLAPS"));
-        }
-        self.compare(&op_name(op), left, right)
+pub(crate) fn identify_binary(
+    identifier: &mut Identifier<'_, '_>,
+    left: &Ast,
+    op: &BinaryOperator,
+    right: &Ast,
+) -> Result<Ast> {
+    if matches!(op, BinaryOperator::And | BinaryOperator::Or) {
+        let (left, right) =
+            (identify_condition(identifier, left)?, identify_condition(identifier, right)?);
+        return Ok(Ast::BinaryOp { left: boxed(left), op: op.clone(), right: boxed(right) });
     }
-
-    /// An operator with the casts of its operands.
-    pub(super) fn compare(&mut self, op: &str, left: &Ast, right: &Ast) -> Result<Ast> {
-        let op = if op == "!=" { "<>" } else { op };
-        if let (Some(left), Some(right)) = (row_items(left), row_items(right)) {
-            return self.compare_rows(op, &left, &right);
-        }
-        let (left_type, right_type) = (self.ty(left)?, self.ty(right)?);
-        let is_row = |ty: &SqlType| matches!(ty, SqlType::Record(_));
-        if is_row(&left_type) || is_row(&right_type) {
-            return Err(unstorable("a comparison of rows"));
-        }
-        let (left_type, right_type) = self.operand_types(op, &left_type, &right_type)?;
-        let left = boxed(self.value(left, &left_type)?);
-        let right = boxed(self.value(right, &right_type)?);
-        Ok(Ast::BinaryOp { left, op: custom_like(op), right })
+    if matches!(op, BinaryOperator::Overlaps) {
+        return Err(unstorable("OVERLAPS"));
     }
+    identify_compare(identifier, &op_name(op), left, right)
+}
 
-    /// Rows are equal if their items are; other comparisons stay as they are.
-    pub(super) fn compare_rows(&mut self, op: &str, left: &[&Ast], right: &[&Ast]) -> Result<Ast> {
-        let connective = match op {
-            "=" => BinaryOperator::And,
-            "<>" => BinaryOperator::Or,
-            "<" | "<=" | ">" | ">=" => {
-                let (mut lefts, mut rights) = (Vec::new(), Vec::new());
-                for (a, b) in left.iter().zip(right) {
-                    let (a_type, b_type) = (self.ty(a)?, self.ty(b)?);
-                    let (a_type, b_type) = self.operand_types(op, &a_type, &b_type)?;
-                    lefts.push(self.value(a, &a_type)?);
-                    rights.push(self.value(b, &b_type)?);
-                }
-                let (left, right) = (boxed(Ast::Tuple(lefts)), boxed(Ast::Tuple(rights)));
-                return Ok(Ast::BinaryOp { left, op: custom(op), right });
+/// An operator with the casts of its operands.
+pub(crate) fn identify_compare(
+    identifier: &mut Identifier<'_, '_>,
+    op: &str,
+    left: &Ast,
+    right: &Ast,
+) -> Result<Ast> {
+    let op = if op == "!=" { "<>" } else { op };
+    if let (Some(left), Some(right)) = (row_items(left), row_items(right)) {
+        return identify_compare_rows(identifier, op, &left, &right);
+    }
+    let (left_type, right_type) = (bound_type(identifier, left)?, bound_type(identifier, right)?);
+    let is_row = |ty: &SqlType| matches!(ty, SqlType::Record(_));
+    if is_row(&left_type) || is_row(&right_type) {
+        return Err(unstorable("a comparison of rows"));
+    }
+    let (left_type, right_type) = operand_types(op, &left_type, &right_type)?;
+    let left = boxed(identify_value(identifier, left, &left_type)?);
+    let right = boxed(identify_value(identifier, right, &right_type)?);
+    Ok(Ast::BinaryOp { left, op: custom_like(op), right })
+}
+
+/// Rows are equal if their items are; other comparisons stay as they are.
+fn identify_compare_rows(
+    identifier: &mut Identifier<'_, '_>,
+    op: &str,
+    left: &[&Ast],
+    right: &[&Ast],
+) -> Result<Ast> {
+    let connective = match op {
+        "=" => BinaryOperator::And,
+        "<>" => BinaryOperator::Or,
+        "<" | "<=" | ">" | ">=" => {
+            let (mut lefts, mut rights) = (Vec::new(), Vec::new());
+            for (a, b) in left.iter().zip(right) {
+                let (a_type, b_type) = (bound_type(identifier, a)?, bound_type(identifier, b)?);
+                let (a_type, b_type) = operand_types(op, &a_type, &b_type)?;
+                lefts.push(identify_value(identifier, a, &a_type)?);
+                rights.push(identify_value(identifier, b, &b_type)?);
             }
-            _ => return Err(unstorable("an operator on rows")),
-        };
-        let mut parts = Vec::with_capacity(left.len());
-        for (a, b) in left.iter().zip(right) {
-            parts.push(self.compare(op, a, b)?);
+            let (left, right) = (boxed(Ast::Tuple(lefts)), boxed(Ast::Tuple(rights)));
+            return Ok(Ast::BinaryOp { left, op: custom(op), right });
         }
-        let several = parts.len() > 1;
-        let joined = parts.into_iter().reduce(|left, right| Ast::BinaryOp {
-            left: boxed(left),
-            op: connective.clone(),
-            right: boxed(right),
-        });
-        let joined = joined.ok_or_else(|| unstorable("an empty row"))?;
-        Ok(if several { Ast::Nested(boxed(joined)) } else { joined })
+        _ => return Err(unstorable("an operator on rows")),
+    };
+    let mut parts = Vec::with_capacity(left.len());
+    for (a, b) in left.iter().zip(right) {
+        parts.push(identify_compare(identifier, op, a, b)?);
     }
+    let several = parts.len() > 1;
+    let joined = parts.into_iter().reduce(|left, right| Ast::BinaryOp {
+        left: boxed(left),
+        op: connective.clone(),
+        right: boxed(right),
+    });
+    let joined = joined.ok_or_else(|| unstorable("an empty row"))?;
+    Ok(if several { Ast::Nested(boxed(joined)) } else { joined })
+}
 
-    pub(super) fn distinct(&mut self, a: &Ast, b: &Ast) -> Result<Ast> {
-        let (left, right) = (self.ty(a)?, self.ty(b)?);
-        let (left, right) = self.operand_types("=", &left, &right)?;
-        Ok(Ast::IsDistinctFrom(boxed(self.value(a, &left)?), boxed(self.value(b, &right)?)))
+pub(crate) fn identify_distinct(
+    identifier: &mut Identifier<'_, '_>,
+    a: &Ast,
+    b: &Ast,
+) -> Result<Ast> {
+    let (left, right) = (bound_type(identifier, a)?, bound_type(identifier, b)?);
+    let (left, right) = operand_types("=", &left, &right)?;
+    Ok(Ast::IsDistinctFrom(
+        boxed(identify_value(identifier, a, &left)?),
+        boxed(identify_value(identifier, b, &right)?),
+    ))
+}
+
+/// Items that read no column go into one array; the others are compared one by one.
+pub(crate) fn identify_in_list(
+    identifier: &mut Identifier<'_, '_>,
+    e: &Ast,
+    list: &[Ast],
+    negated: bool,
+) -> Result<Ast> {
+    let (op, connective) = match negated {
+        true => ("<>", BinaryOperator::And),
+        false => ("=", BinaryOperator::Or),
+    };
+    let own = bound_type(identifier, e)?;
+    let (mut plain, mut others) = (Vec::new(), Vec::new());
+    for item in list {
+        if reads_columns(item) { others.push(item) } else { plain.push(item) }
     }
-
-    /// Items that read no column go into one array; the others are compared one by one.
-    pub(super) fn in_list(&mut self, e: &Ast, list: &[Ast], negated: bool) -> Result<Ast> {
-        let (op, connective) = match negated {
-            true => ("<>", BinaryOperator::And),
-            false => ("=", BinaryOperator::Or),
-        };
-        let own = self.ty(e)?;
-        let (mut plain, mut others) = (Vec::new(), Vec::new());
-        for item in list {
-            if reads_columns(item) { others.push(item) } else { plain.push(item) }
-        }
-        let mut parts = Vec::new();
-        let mut types = vec![own.clone()];
-        for item in &plain {
-            types.push(self.ty(item)?);
-        }
-        match self.binder.common_type(&types, "IN") {
-            Ok(common) if plain.len() > 1 && !matches!(own, SqlType::Record(_)) => {
-                let common = common.bare();
-                let items = plain.iter().map(|item| self.value(item, &common));
-                let elem = items.collect::<Result<Vec<_>>>()?;
-                let (left, right) = self.operand_types("=", &own, &common)?;
-                let mut array = Ast::Array(Array { elem, named: true });
-                if right != common {
-                    array = cast(array, &SqlType::Array(Box::new(right)), None)?;
-                }
-                let (left, right) = (boxed(self.value(e, &left)?), boxed(array));
-                let compare_op = custom(op);
-                parts.push(match negated {
-                    true => Ast::AllOp { left, compare_op, right },
-                    false => Ast::AnyOp { left, compare_op, right, is_some: false },
-                });
+    let mut parts = Vec::new();
+    let mut types = vec![own.clone()];
+    for item in &plain {
+        types.push(bound_type(identifier, item)?);
+    }
+    match common_type(&types, "IN") {
+        Ok(common) if plain.len() > 1 && !matches!(own, SqlType::Record(_)) => {
+            let common = common.bare();
+            let items = plain.iter().map(|item| identify_value(identifier, item, &common));
+            let elem = items.collect::<Result<Vec<_>>>()?;
+            let (left, right) = operand_types("=", &own, &common)?;
+            let mut array = Ast::Array(Array { elem, named: true });
+            if right != common {
+                array = cast(array, &SqlType::Array(Box::new(right)), None)?;
             }
-            _ => others.splice(0..0, plain).for_each(drop),
+            let (left, right) = (boxed(identify_value(identifier, e, &left)?), boxed(array));
+            let compare_op = custom(op);
+            parts.push(match negated {
+                true => Ast::AllOp { left, compare_op, right },
+                false => Ast::AnyOp { left, compare_op, right, is_some: false },
+            });
         }
-        for item in others {
-            parts.push(self.compare(op, e, item)?);
-        }
-        let several = parts.len() > 1;
-        let joined = parts.into_iter().reduce(|left, right| Ast::BinaryOp {
-            left: boxed(left),
-            op: connective.clone(),
-            right: boxed(right),
-        });
-        let joined = joined.ok_or_else(|| unstorable("IN ()"))?;
-        Ok(if several { Ast::Nested(boxed(joined)) } else { joined })
+        _ => others.splice(0..0, plain).for_each(drop),
     }
+    for item in others {
+        parts.push(identify_compare(identifier, op, e, item)?);
+    }
+    let several = parts.len() > 1;
+    let joined = parts.into_iter().reduce(|left, right| Ast::BinaryOp {
+        left: boxed(left),
+        op: connective.clone(),
+        right: boxed(right),
+    });
+    let joined = joined.ok_or_else(|| unstorable("IN ()"))?;
+    Ok(if several { Ast::Nested(boxed(joined)) } else { joined })
+}
 
-    pub(super) fn like(
-        &mut self,
-        op: &str,
-        e: &Ast,
-        pattern: &Ast,
-        escape: Option<&Ast>,
-    ) -> Result<Ast> {
-        let Some(escape) = escape else { return self.compare(op, e, pattern) };
-        let left = boxed(self.value(e, &SqlType::Text)?);
-        let right = boxed(self.call("like_escape", &[pattern, escape])?);
-        Ok(Ast::BinaryOp { left, op: custom(op), right })
-    }
+pub(crate) fn identify_like(
+    identifier: &mut Identifier<'_, '_>,
+    op: &str,
+    e: &Ast,
+    pattern: &Ast,
+    escape: Option<&Ast>,
+) -> Result<Ast> {
+    let Some(escape) = escape else { return identify_compare(identifier, op, e, pattern) };
+    let left = boxed(identify_value(identifier, e, &SqlType::Text)?);
+    let right = boxed(identify_call(identifier, "like_escape", &[pattern, escape])?);
+    Ok(Ast::BinaryOp { left, op: custom(op), right })
+}
 
-    pub(super) fn quantified(&mut self, left: &Ast, op: &str, right: &Ast) -> Result<(Ast, Ast)> {
-        if let Ast::Subquery(query) = unnested(right) {
-            return Ok((self.known(left)?, Ast::Subquery(Box::new(self.query(query)?))));
-        }
-        let own = self.ty(left)?;
-        let element = match self.ty(right)? {
-            SqlType::Array(element) => *element,
-            SqlType::Unknown => own.bare(),
-            _ => return Err(unstorable(right)),
-        };
-        let (wanted, of_element) = self.operand_types(op, &own, &element)?;
-        let left = self.value(left, &wanted)?;
-        let right = self.value(right, &SqlType::Array(Box::new(of_element)))?;
-        Ok((left, right))
+pub(crate) fn identify_quantified(
+    identifier: &mut Identifier<'_, '_>,
+    left: &Ast,
+    op: &str,
+    right: &Ast,
+) -> Result<(Ast, Ast)> {
+    if let Ast::Subquery(query) = unnested(right) {
+        return Ok((
+            identify_known(identifier, left)?,
+            Ast::Subquery(Box::new(identify_query(identifier, query)?)),
+        ));
     }
+    let own = bound_type(identifier, left)?;
+    let element = match bound_type(identifier, right)? {
+        SqlType::Array(element) => *element,
+        SqlType::Unknown => own.bare(),
+        _ => return Err(unstorable(right)),
+    };
+    let (wanted, of_element) = operand_types(op, &own, &element)?;
+    let left = identify_value(identifier, left, &wanted)?;
+    let right = identify_value(identifier, right, &SqlType::Array(Box::new(of_element)))?;
+    Ok((left, right))
 }
 
 pub(super) fn custom(op: &str) -> BinaryOperator {

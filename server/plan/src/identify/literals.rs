@@ -38,74 +38,80 @@ pub(super) fn null(ty: &SqlType) -> Result<Ast> {
     cast(Ast::value(Value::Null), ty, None)
 }
 
-impl Identifier<'_, '_> {
-    /// A string literal of a type.
-    pub(super) fn literal(&mut self, text: &str, ty: &SqlType) -> Result<Ast> {
-        let ty = &ty.bare();
-        match ty {
-            SqlType::Unknown | SqlType::Text => return cast(string(text), &SqlType::Text, None),
-            SqlType::Varchar(_) | SqlType::Char(_) | SqlType::Name => {
-                return cast(string(text), ty, None);
-            }
-            SqlType::Regclass => return self.relation_literal(text),
-            SqlType::Regtype | SqlType::Regproc | SqlType::Regnamespace | SqlType::Regrole => {
-                return cast(string(text), ty, None);
-            }
-            SqlType::Record(_) | SqlType::Void => return Err(unstorable("a record as a literal")),
-            _ => {}
+/// A string literal of a type.
+pub(crate) fn identify_literal(
+    identifier: &mut Identifier<'_, '_>,
+    text: &str,
+    ty: &SqlType,
+) -> Result<Ast> {
+    let ty = &ty.bare();
+    match ty {
+        SqlType::Unknown | SqlType::Text => return cast(string(text), &SqlType::Text, None),
+        SqlType::Varchar(_) | SqlType::Char(_) | SqlType::Name => {
+            return cast(string(text), ty, None);
         }
-        let env = self.cx.env;
-        let datum = parse(ty, text, env.settings(), env.transaction_micros())?;
-        let text = to_string(ty, &datum, &FormatSettings::default());
-        Ok(match ty {
-            SqlType::Bool => Ast::value(Value::Boolean(text == "t" || text == "true")),
-            SqlType::Int4 if !text.starts_with('-') => number(&text),
-            SqlType::Numeric(_) if is_decimal(&text) => number(&text),
-            _ => cast(string(text), ty, None)?,
-        })
-    }
-
-    /// A literal of a type of times with its modifier.
-    pub(super) fn modified_literal(
-        &mut self,
-        text: &str,
-        ty: &SqlType,
-        modifier: i32,
-    ) -> Result<Ast> {
-        let settings = self.cx.env.settings();
-        let datum = match ty {
-            SqlType::Interval => parse_interval_typmod(text, settings.interval_style, modifier)?,
-            ty => parse(ty, text, settings, self.cx.env.transaction_micros())?,
-        };
-        let datum = apply_typmod(&datum, modifier);
-        let text = to_string(ty, &datum, &FormatSettings::default());
-        cast(string(text), ty, Some(modifier))
-    }
-
-    /// A relation that is named in a string: its id.
-    fn relation_literal(&mut self, text: &str) -> Result<Ast> {
-        let parts = braid_catalog::names::split_name(text)?;
-        let id = match self.cx.catalog.resolve(self.cx.path, &parts)? {
-            Some(relation) => {
-                self.uses.entry(relation.oid()).or_default();
-                relation.oid().to_string()
-            }
-            None if text.parse::<u32>().is_ok() => text.to_owned(),
-            None => return Err(undefined_relation(&parts)),
-        };
-        cast(string(id), &SqlType::Regclass, None)
-    }
-
-    /// A number literal: one that would be read as another type has its type behind it.
-    pub(super) fn number_literal(&mut self, text: &str, ty: &SqlType) -> Result<Ast> {
-        match ty {
-            SqlType::Int4 if !text.starts_with('-') => {
-                // Other notations mean the same.
-                let datum = parse(ty, text, self.cx.env.settings(), 0)?;
-                Ok(number(&to_string(ty, &datum, &FormatSettings::default())))
-            }
-            ty => self.literal(text, ty),
+        SqlType::Regclass => return identify_relation_literal(identifier, text),
+        SqlType::Regtype | SqlType::Regproc | SqlType::Regnamespace | SqlType::Regrole => {
+            return cast(string(text), ty, None);
         }
+        SqlType::Record(_) | SqlType::Void => return Err(unstorable("a record as a literal")),
+        _ => {}
+    }
+    let env = identifier.cx.env;
+    let datum = parse(ty, text, env.settings(), env.transaction_micros())?;
+    let text = to_string(ty, &datum, &FormatSettings::default());
+    Ok(match ty {
+        SqlType::Bool => Ast::value(Value::Boolean(text == "t" || text == "true")),
+        SqlType::Int4 if !text.starts_with('-') => number(&text),
+        SqlType::Numeric(_) if is_decimal(&text) => number(&text),
+        _ => cast(string(text), ty, None)?,
+    })
+}
+
+/// A literal of a type of times with its modifier.
+pub(crate) fn identify_modified_literal(
+    identifier: &mut Identifier<'_, '_>,
+    text: &str,
+    ty: &SqlType,
+    modifier: i32,
+) -> Result<Ast> {
+    let settings = identifier.cx.env.settings();
+    let datum = match ty {
+        SqlType::Interval => parse_interval_typmod(text, settings.interval_style, modifier)?,
+        ty => parse(ty, text, settings, identifier.cx.env.transaction_micros())?,
+    };
+    let datum = apply_typmod(&datum, modifier);
+    let text = to_string(ty, &datum, &FormatSettings::default());
+    cast(string(text), ty, Some(modifier))
+}
+
+/// A relation that is named in a string: its id.
+fn identify_relation_literal(identifier: &mut Identifier<'_, '_>, text: &str) -> Result<Ast> {
+    let parts = braid_catalog::names::split_name(text)?;
+    let id = match identifier.cx.catalog.names().resolve(identifier.cx.path, &parts)? {
+        Some(relation) => {
+            identifier.uses.entry(relation.oid()).or_default();
+            relation.oid().to_string()
+        }
+        None if text.parse::<u32>().is_ok() => text.to_owned(),
+        None => return Err(undefined_relation(&parts)),
+    };
+    cast(string(id), &SqlType::Regclass, None)
+}
+
+/// A number literal: one that would be read as another type has its type behind it.
+pub(crate) fn identify_number_literal(
+    identifier: &mut Identifier<'_, '_>,
+    text: &str,
+    ty: &SqlType,
+) -> Result<Ast> {
+    match ty {
+        SqlType::Int4 if !text.starts_with('-') => {
+            // Other notations mean the same.
+            let datum = parse(ty, text, identifier.cx.env.settings(), 0)?;
+            Ok(number(&to_string(ty, &datum, &FormatSettings::default())))
+        }
+        ty => identify_literal(identifier, text, ty),
     }
 }
 

@@ -32,7 +32,8 @@ use braid_catalog::{Id, StoredQuery};
 use braid_sql::ast::Query;
 use braid_types::{Error, Result, SqlState, SqlType};
 
-use crate::bind::{Binder, Notes};
+use crate::bind::{Binder, Notes, bind_query};
+use crate::identify::queries::identify_query;
 use crate::planned::PlanContext;
 
 /// The stored form of a view's query. 0A000 if it has a form that cannot be stored so. The
@@ -40,10 +41,10 @@ use crate::planned::PlanContext;
 pub fn identify(query: &Query, cx: &PlanContext<'_>, owner: Option<Id>) -> Result<StoredQuery> {
     braid_sql::deep_stack(|| {
         let mut binder = Binder::new(cx).noting(owner);
-        let bound = binder.bind_query(query, None)?;
+        let bound = bind_query(&mut binder, query, None)?;
         let notes = binder.take_notes();
-        let mut identifier = Identifier::new(cx, binder, &notes);
-        let syntax = identifier.query(query)?;
+        let mut identifier = Identifier::new(cx, &notes);
+        let syntax = identify_query(&mut identifier, query)?;
         let uses = identifier.uses;
         let text = braid_sql::stored_text(&syntax)?;
         let types = bound.columns.iter().map(|column| &column.ty);
@@ -56,7 +57,7 @@ pub fn identify(query: &Query, cx: &PlanContext<'_>, owner: Option<Id>) -> Resul
 /// The stored form has to give columns of the same types.
 fn check(text: &str, cx: &PlanContext<'_>, owner: Option<Id>, types: &[&SqlType]) -> Result<()> {
     let query = braid_sql::parse_query(text)?;
-    let bound = Binder::of_stored(cx, owner).bind_query(&query, None)?;
+    let bound = bind_query(&mut Binder::of_stored(cx, owner), &query, None)?;
     let same = bound.columns.len() == types.len()
         && bound.columns.iter().zip(types).all(|(column, ty)| column.ty.same_base(ty));
     if same { Ok(()) } else { Err(unstorable("a query whose types depend on its names")) }
@@ -65,7 +66,6 @@ fn check(text: &str, cx: &PlanContext<'_>, owner: Option<Id>, types: &[&SqlType]
 /// Writes a query with ids.
 struct Identifier<'n, 'c> {
     cx: &'n PlanContext<'c>,
-    binder: Binder<'c>,
     notes: &'n Notes,
     uses: BTreeMap<Id, BTreeSet<u16>>,
     /// The relations among the items of FROM, by number.
@@ -73,8 +73,8 @@ struct Identifier<'n, 'c> {
 }
 
 impl<'n, 'c> Identifier<'n, 'c> {
-    fn new(cx: &'n PlanContext<'c>, binder: Binder<'c>, notes: &'n Notes) -> Self {
-        Self { cx, binder, notes, uses: BTreeMap::new(), relations: HashMap::new() }
+    fn new(cx: &'n PlanContext<'c>, notes: &'n Notes) -> Self {
+        Self { cx, notes, uses: BTreeMap::new(), relations: HashMap::new() }
     }
 }
 

@@ -9,9 +9,11 @@ use braid_sql::ast::{
 use braid_sql::{ItemColumn, RELATION_MARK, label};
 use braid_types::{Error, Result, SqlType};
 
+use super::exprs::{bound_type, identify_bare, identify_condition, identify_expr, identify_value};
+use super::functions::identify_typed_arguments;
 use super::literals::number;
 use super::{Identifier, unstorable};
-use crate::bind::{ItemNote, column_name, range_offset_type};
+use crate::bind::{ItemNote, column_name, common_type, range_offset_type};
 
 /// An identifier in quotes.
 pub(super) fn quoted(name: impl Into<String>) -> Ident {
@@ -23,420 +25,445 @@ pub(super) fn column(column: ItemColumn) -> Ast {
     Ast::CompoundIdentifier(vec![quoted(column.0.to_string()), quoted(column.1.to_string())])
 }
 
-impl Identifier<'_, '_> {
-    pub(super) fn query(&mut self, query: &Query) -> Result<Query> {
-        let is_bare = query.with.is_none()
-            && query.order_by.is_none()
-            && query.limit_clause.is_none()
-            && query.fetch.is_none()
-            && query.locks.is_empty();
-        if let (SetExpr::Query(inner), true) = (&*query.body, is_bare) {
-            return self.query(inner);
-        }
-        let mut result = query.clone();
-        if let Some(with) = &mut result.with {
-            for cte in &mut with.cte_tables {
-                cte.alias = plain_alias(&cte.alias);
-            }
-            let entries = query.with.iter().flat_map(|with| &with.cte_tables);
-            for (cte, original) in with.cte_tables.iter_mut().zip(entries) {
-                *cte.query = self.query(&original.query)?;
-            }
-        }
-        let mut body = &*query.body;
-        while let SetExpr::Query(inner) = body {
-            if inner.with.is_some() || inner.order_by.is_some() || inner.limit_clause.is_some() {
-                return Err(unstorable("a query in parentheses with clauses behind it"));
-            }
-            body = &inner.body;
-        }
-        *result.body = match body {
-            SetExpr::SetOperation { .. } => {
-                let types = self.branch_types(body)?;
-                self.branch(body, &types)?
-            }
-            other => self.body(other, &[])?,
-        };
-        if let (Some(order), Some(original)) = (&mut result.order_by, &query.order_by)
-            && let (OrderByKind::Expressions(list), OrderByKind::Expressions(original)) =
-                (&mut order.kind, &original.kind)
-        {
-            let is_select = matches!(body, SetExpr::Select(_));
-            for (key, original) in list.iter_mut().zip(original) {
-                if !is_select && self.notes.place(&original.expr).is_none() {
-                    return Err(unstorable("ORDER BY of an expression over several queries"));
-                }
-                key.expr = self.key(&original.expr)?;
-            }
-        }
-        if let Some(LimitClause::LimitOffset { limit, offset, .. }) = &query.limit_clause {
-            let limit = limit.as_ref().filter(|limit| !is_all(limit));
-            let limit = limit.map(|e| self.bare(e)).transpose()?;
-            let mut offset = offset.clone();
-            if let Some(offset) = &mut offset {
-                let Some(LimitClause::LimitOffset { offset: Some(original), .. }) =
-                    &query.limit_clause
-                else {
-                    return Err(Error::internal("an OFFSET that is gone"));
-                };
-                offset.value = self.bare(&original.value)?;
-            }
-            result.limit_clause = (limit.is_some() || offset.is_some())
-                .then_some(LimitClause::LimitOffset { limit, offset, limit_by: Vec::new() });
-        }
-        if let (Some(fetch), Some(original)) = (&mut result.fetch, &query.fetch) {
-            fetch.quantity = Some(match &original.quantity {
-                Some(e) => self.bare(e)?,
-                None => number("1"),
-            });
-        }
-        Ok(result)
+pub(crate) fn identify_query(identifier: &mut Identifier<'_, '_>, query: &Query) -> Result<Query> {
+    let is_bare = query.with.is_none()
+        && query.order_by.is_none()
+        && query.limit_clause.is_none()
+        && query.fetch.is_none()
+        && query.locks.is_empty();
+    if let (SetExpr::Query(inner), true) = (&*query.body, is_bare) {
+        return identify_query(identifier, inner);
     }
-
-    fn body(&mut self, body: &SetExpr, types: &[SqlType]) -> Result<SetExpr> {
-        Ok(match body {
-            SetExpr::Select(select) => SetExpr::Select(Box::new(self.select(select, types)?)),
-            SetExpr::Values(values) => SetExpr::Values(self.values(values)?),
-            SetExpr::Query(query) => SetExpr::Query(Box::new(self.query(query)?)),
-            other => return Err(unstorable(other)),
-        })
+    let mut result = query.clone();
+    if let Some(with) = &mut result.with {
+        for cte in &mut with.cte_tables {
+            cte.alias = plain_alias(&cte.alias);
+        }
+        let entries = query.with.iter().flat_map(|with| &with.cte_tables);
+        for (cte, original) in with.cte_tables.iter_mut().zip(entries) {
+            *cte.query = identify_query(identifier, &original.query)?;
+        }
     }
-
-    fn branch(&mut self, body: &SetExpr, types: &[SqlType]) -> Result<SetExpr> {
-        let SetExpr::SetOperation { left, op, set_quantifier, right } = body else {
-            return self.body(body, types);
-        };
-        Ok(SetExpr::SetOperation {
-            left: Box::new(self.branch(left, types)?),
-            op: *op,
-            set_quantifier: *set_quantifier,
-            right: Box::new(self.branch(right, types)?),
-        })
+    let mut body = &*query.body;
+    while let SetExpr::Query(inner) = body {
+        if inner.with.is_some() || inner.order_by.is_some() || inner.limit_clause.is_some() {
+            return Err(unstorable("a query in parentheses with clauses behind it"));
+        }
+        body = &inner.body;
     }
-
-    /// The types that the branches of a set operation share.
-    fn branch_types(&self, body: &SetExpr) -> Result<Vec<SqlType>> {
-        match body {
-            SetExpr::SetOperation { left, right, .. } => {
-                let (left, right) = (self.branch_types(left)?, self.branch_types(right)?);
-                if left.is_empty() || right.is_empty() {
-                    return Ok(if left.is_empty() { right } else { left });
-                }
-                let common = |(a, b)| self.binder.common_type(&[a, b], "UNION").map(|ty| ty.bare());
-                left.into_iter().zip(right).map(common).collect()
+    *result.body = match body {
+        SetExpr::SetOperation { .. } => {
+            let types = branch_types(identifier, body)?;
+            identify_branch(identifier, body, &types)?
+        }
+        other => identify_body(identifier, other, &[])?,
+    };
+    if let (Some(order), Some(original)) = (&mut result.order_by, &query.order_by)
+        && let (OrderByKind::Expressions(list), OrderByKind::Expressions(original)) =
+            (&mut order.kind, &original.kind)
+    {
+        let is_select = matches!(body, SetExpr::Select(_));
+        for (key, original) in list.iter_mut().zip(original) {
+            if !is_select && identifier.notes.place(&original.expr).is_none() {
+                return Err(unstorable("ORDER BY of an expression over several queries"));
             }
-            SetExpr::Query(query) => self.branch_types(&query.body),
-            SetExpr::Select(select) => {
-                let mut types = Vec::new();
-                for item in &select.projection {
-                    match item {
-                        SelectItem::UnnamedExpr(e) | SelectItem::ExprWithAlias { expr: e, .. } => {
-                            types.push(self.ty(e)?);
-                        }
-                        other => {
-                            let star = self.notes.star(other).ok_or_else(|| unstorable(other))?;
-                            types.extend(star.iter().map(|column| column.ty.clone()));
-                        }
+            key.expr = identify_key(identifier, &original.expr)?;
+        }
+    }
+    if let Some(LimitClause::LimitOffset { limit, offset, .. }) = &query.limit_clause {
+        let limit = limit.as_ref().filter(|limit| !is_all(limit));
+        let limit = limit.map(|e| identify_bare(identifier, e)).transpose()?;
+        let mut offset = offset.clone();
+        if let Some(offset) = &mut offset {
+            let Some(LimitClause::LimitOffset { offset: Some(original), .. }) = &query.limit_clause
+            else {
+                return Err(Error::internal("an OFFSET that is gone"));
+            };
+            offset.value = identify_bare(identifier, &original.value)?;
+        }
+        result.limit_clause = (limit.is_some() || offset.is_some())
+            .then_some(LimitClause::LimitOffset { limit, offset, limit_by: Vec::new() });
+    }
+    if let (Some(fetch), Some(original)) = (&mut result.fetch, &query.fetch) {
+        fetch.quantity = Some(match &original.quantity {
+            Some(e) => identify_bare(identifier, e)?,
+            None => number("1"),
+        });
+    }
+    Ok(result)
+}
+
+fn identify_body(
+    identifier: &mut Identifier<'_, '_>,
+    body: &SetExpr,
+    types: &[SqlType],
+) -> Result<SetExpr> {
+    Ok(match body {
+        SetExpr::Select(select) => {
+            SetExpr::Select(Box::new(identify_select(identifier, select, types)?))
+        }
+        SetExpr::Values(values) => SetExpr::Values(identify_values(identifier, values)?),
+        SetExpr::Query(query) => SetExpr::Query(Box::new(identify_query(identifier, query)?)),
+        other => return Err(unstorable(other)),
+    })
+}
+
+fn identify_branch(
+    identifier: &mut Identifier<'_, '_>,
+    body: &SetExpr,
+    types: &[SqlType],
+) -> Result<SetExpr> {
+    let SetExpr::SetOperation { left, op, set_quantifier, right } = body else {
+        return identify_body(identifier, body, types);
+    };
+    Ok(SetExpr::SetOperation {
+        left: Box::new(identify_branch(identifier, left, types)?),
+        op: *op,
+        set_quantifier: *set_quantifier,
+        right: Box::new(identify_branch(identifier, right, types)?),
+    })
+}
+
+/// The types that the branches of a set operation share.
+fn branch_types(identifier: &Identifier<'_, '_>, body: &SetExpr) -> Result<Vec<SqlType>> {
+    match body {
+        SetExpr::SetOperation { left, right, .. } => {
+            let (left, right) = (branch_types(identifier, left)?, branch_types(identifier, right)?);
+            if left.is_empty() || right.is_empty() {
+                return Ok(if left.is_empty() { right } else { left });
+            }
+            let common = |(a, b)| common_type(&[a, b], "UNION").map(|ty| ty.bare());
+            left.into_iter().zip(right).map(common).collect()
+        }
+        SetExpr::Query(query) => branch_types(identifier, &query.body),
+        SetExpr::Select(select) => {
+            let mut types = Vec::new();
+            for item in &select.projection {
+                match item {
+                    SelectItem::UnnamedExpr(e) | SelectItem::ExprWithAlias { expr: e, .. } => {
+                        types.push(bound_type(identifier, e)?);
+                    }
+                    other => {
+                        let star = identifier.notes.star(other).ok_or_else(|| unstorable(other))?;
+                        types.extend(star.iter().map(|column| column.ty.clone()));
                     }
                 }
-                Ok(types)
             }
-            _ => Ok(Vec::new()),
+            Ok(types)
         }
+        _ => Ok(Vec::new()),
     }
+}
 
-    fn values(&mut self, values: &Values) -> Result<Values> {
-        let mut result = values.clone();
-        let width = values.rows.first().map_or(0, |row| row.content.len());
-        for place in 0..width {
-            let types = values.rows.iter().filter_map(|row| row.content.get(place));
-            let types = types.map(|e| self.ty(e)).collect::<Result<Vec<_>>>()?;
-            let common = self.binder.common_type(&types, "VALUES")?;
-            for (row, original) in result.rows.iter_mut().zip(&values.rows) {
-                if let (Some(e), Some(original)) =
-                    (row.content.get_mut(place), original.content.get(place))
-                {
-                    *e = self.value(original, &common.bare())?;
-                }
-            }
-        }
-        Ok(result)
-    }
-
-    fn select(&mut self, select: &Select, types: &[SqlType]) -> Result<Select> {
-        let mut result = select.clone();
-        for (item, original) in result.from.iter_mut().zip(&select.from) {
-            *item = self.joins(original)?;
-        }
-        result.projection = self.items(&select.projection, types)?;
-        result.selection = select.selection.as_ref().map(|e| self.condition(e)).transpose()?;
-        result.having = select.having.as_ref().map(|e| self.condition(e)).transpose()?;
-        if let Some(Distinct::On(list)) = &select.distinct {
-            result.distinct = Some(Distinct::On(self.keys(list)?));
-        }
-        if let GroupByExpr::Expressions(list, modifiers) = &select.group_by {
-            result.group_by = GroupByExpr::Expressions(self.keys(list)?, modifiers.clone());
-        }
-        for (window, original) in result.named_window.iter_mut().zip(&select.named_window) {
-            if let (NamedWindowExpr::WindowSpec(spec), Some(bound)) =
-                (&mut window.1, self.notes.window(original))
+fn identify_values(identifier: &mut Identifier<'_, '_>, values: &Values) -> Result<Values> {
+    let mut result = values.clone();
+    let width = values.rows.first().map_or(0, |row| row.content.len());
+    for place in 0..width {
+        let types = values.rows.iter().filter_map(|row| row.content.get(place));
+        let types = types.map(|e| bound_type(identifier, e)).collect::<Result<Vec<_>>>()?;
+        let common = common_type(&types, "VALUES")?;
+        for (row, original) in result.rows.iter_mut().zip(&values.rows) {
+            if let (Some(e), Some(original)) =
+                (row.content.get_mut(place), original.content.get(place))
             {
-                *spec = self.window(bound)?;
-            } else {
-                return Err(unstorable("a window that is another one"));
+                *e = identify_value(identifier, original, &common.bare())?;
             }
         }
-        Ok(result)
     }
+    Ok(result)
+}
 
-    fn items(&mut self, items: &[SelectItem], types: &[SqlType]) -> Result<Vec<SelectItem>> {
-        let mut result = Vec::with_capacity(items.len());
-        for item in items {
-            let (expr, alias) = match item {
-                SelectItem::UnnamedExpr(e) => (e, column_name(e)),
-                SelectItem::ExprWithAlias { expr, alias } => (expr, braid_sql::fold(alias)),
-                star => {
-                    let columns = self.notes.star(star).ok_or_else(|| unstorable(star))?;
-                    for star in columns {
-                        self.use_column(star.column);
-                        let alias = quoted(&star.name);
-                        result.push(SelectItem::ExprWithAlias { expr: column(star.column), alias });
-                    }
-                    continue;
+fn identify_select(
+    identifier: &mut Identifier<'_, '_>,
+    select: &Select,
+    types: &[SqlType],
+) -> Result<Select> {
+    let mut result = select.clone();
+    for (item, original) in result.from.iter_mut().zip(&select.from) {
+        *item = identify_joins(identifier, original)?;
+    }
+    result.projection = identify_items(identifier, &select.projection, types)?;
+    result.selection =
+        select.selection.as_ref().map(|e| identify_condition(identifier, e)).transpose()?;
+    result.having =
+        select.having.as_ref().map(|e| identify_condition(identifier, e)).transpose()?;
+    if let Some(Distinct::On(list)) = &select.distinct {
+        result.distinct = Some(Distinct::On(identify_keys(identifier, list)?));
+    }
+    if let GroupByExpr::Expressions(list, modifiers) = &select.group_by {
+        result.group_by =
+            GroupByExpr::Expressions(identify_keys(identifier, list)?, modifiers.clone());
+    }
+    for (window, original) in result.named_window.iter_mut().zip(&select.named_window) {
+        if let (NamedWindowExpr::WindowSpec(spec), Some(bound)) =
+            (&mut window.1, identifier.notes.window(original))
+        {
+            *spec = identify_window(identifier, bound)?;
+        } else {
+            return Err(unstorable("a window that is another one"));
+        }
+    }
+    Ok(result)
+}
+
+fn identify_items(
+    identifier: &mut Identifier<'_, '_>,
+    items: &[SelectItem],
+    types: &[SqlType],
+) -> Result<Vec<SelectItem>> {
+    let mut result = Vec::with_capacity(items.len());
+    for item in items {
+        let (expr, alias) = match item {
+            SelectItem::UnnamedExpr(e) => (e, column_name(e)),
+            SelectItem::ExprWithAlias { expr, alias } => (expr, braid_sql::fold(alias)),
+            star => {
+                let columns = identifier.notes.star(star).ok_or_else(|| unstorable(star))?;
+                for star in columns {
+                    use_column(identifier, star.column);
+                    let alias = quoted(&star.name);
+                    result.push(SelectItem::ExprWithAlias { expr: column(star.column), alias });
                 }
-            };
-            let ty = self.ty(expr)?;
-            let known = match (ty, types.get(result.len())) {
-                (SqlType::Unknown, Some(SqlType::Unknown) | None) => SqlType::Text,
-                (SqlType::Unknown, Some(ty)) => ty.clone(),
-                (ty, _) => ty,
-            };
-            let expr = self.value(expr, &known)?;
-            result.push(SelectItem::ExprWithAlias { expr, alias: quoted(alias) });
-        }
-        Ok(result)
-    }
-
-    /// Keys of GROUP BY or DISTINCT ON.
-    fn keys(&mut self, list: &[Ast]) -> Result<Vec<Ast>> {
-        list.iter().map(|key| self.key(key)).collect()
-    }
-
-    fn key(&mut self, key: &Ast) -> Result<Ast> {
-        if let Some(place) = self.notes.place(key) {
-            return Ok(number(&(place + 1).to_string()));
-        }
-        let mut sets = |sets: &[Vec<Ast>]| -> Result<Vec<Vec<Ast>>> {
-            sets.iter().map(|set| self.keys(set)).collect()
+                continue;
+            }
         };
-        Ok(match key {
-            Ast::Rollup(list) => Ast::Rollup(sets(list)?),
-            Ast::Cube(list) => Ast::Cube(sets(list)?),
-            Ast::GroupingSets(list) => Ast::GroupingSets(sets(list)?),
-            Ast::Tuple(list) => Ast::Tuple(self.keys(list)?),
-            key => match self.ty(key)? {
-                SqlType::Unknown => self.value(key, &SqlType::Text)?,
-                _ => self.expr(key)?,
-            },
+        let ty = bound_type(identifier, expr)?;
+        let known = match (ty, types.get(result.len())) {
+            (SqlType::Unknown, Some(SqlType::Unknown) | None) => SqlType::Text,
+            (SqlType::Unknown, Some(ty)) => ty.clone(),
+            (ty, _) => ty,
+        };
+        let expr = identify_value(identifier, expr, &known)?;
+        result.push(SelectItem::ExprWithAlias { expr, alias: quoted(alias) });
+    }
+    Ok(result)
+}
+
+/// Keys of GROUP BY or DISTINCT ON.
+fn identify_keys(identifier: &mut Identifier<'_, '_>, list: &[Ast]) -> Result<Vec<Ast>> {
+    list.iter().map(|key| identify_key(identifier, key)).collect()
+}
+
+fn identify_key(identifier: &mut Identifier<'_, '_>, key: &Ast) -> Result<Ast> {
+    if let Some(place) = identifier.notes.place(key) {
+        return Ok(number(&(place + 1).to_string()));
+    }
+    let mut sets = |sets: &[Vec<Ast>]| -> Result<Vec<Vec<Ast>>> {
+        sets.iter().map(|set| identify_keys(identifier, set)).collect()
+    };
+    Ok(match key {
+        Ast::Rollup(list) => Ast::Rollup(sets(list)?),
+        Ast::Cube(list) => Ast::Cube(sets(list)?),
+        Ast::GroupingSets(list) => Ast::GroupingSets(sets(list)?),
+        Ast::Tuple(list) => Ast::Tuple(identify_keys(identifier, list)?),
+        key => match bound_type(identifier, key)? {
+            SqlType::Unknown => identify_value(identifier, key, &SqlType::Text)?,
+            _ => identify_expr(identifier, key)?,
+        },
+    })
+}
+
+/// Sort keys of an aggregate or a window.
+pub(crate) fn identify_sort_keys(
+    identifier: &mut Identifier<'_, '_>,
+    list: &[OrderByExpr],
+) -> Result<Vec<OrderByExpr>> {
+    let mut result = list.to_vec();
+    for (key, original) in result.iter_mut().zip(list) {
+        key.expr = identify_expr(identifier, &original.expr)?;
+    }
+    Ok(result)
+}
+
+pub(crate) fn identify_window(
+    identifier: &mut Identifier<'_, '_>,
+    spec: &WindowSpec,
+) -> Result<WindowSpec> {
+    let mut result = spec.clone();
+    // The partition of a window that is named comes from there.
+    result.partition_by =
+        spec.partition_by.iter().map(|e| identify_expr(identifier, e)).collect::<Result<_>>()?;
+    result.order_by = identify_sort_keys(identifier, &spec.order_by)?;
+    if let (Some(frame), Some(original)) = (&mut result.window_frame, &spec.window_frame) {
+        let key = match (original.units, &spec.order_by[..]) {
+            (WindowFrameUnits::Range, [key]) => Some(bound_type(identifier, &key.expr)?),
+            _ => None,
+        };
+        frame.start_bound = identify_bound(identifier, &original.start_bound, key.as_ref())?;
+        let end = original.end_bound.as_ref();
+        frame.end_bound =
+            end.map(|bound| identify_bound(identifier, bound, key.as_ref())).transpose()?;
+    }
+    Ok(result)
+}
+
+/// An end of a frame. `key` is the type of the ordering column of a RANGE frame.
+fn identify_bound(
+    identifier: &mut Identifier<'_, '_>,
+    bound: &WindowFrameBound,
+    key: Option<&SqlType>,
+) -> Result<WindowFrameBound> {
+    let mut offset = |e: &Ast| -> Result<Option<Box<Ast>>> {
+        let offset = match key {
+            Some(key) => {
+                let ty = bound_type(identifier, e)?;
+                identify_value(identifier, e, &range_offset_type(key, &ty)?)?
+            }
+            None => identify_bare(identifier, e)?,
+        };
+        Ok(Some(Box::new(offset)))
+    };
+    Ok(match bound {
+        WindowFrameBound::Preceding(Some(e)) => WindowFrameBound::Preceding(offset(e)?),
+        WindowFrameBound::Following(Some(e)) => WindowFrameBound::Following(offset(e)?),
+        other => other.clone(),
+    })
+}
+
+fn identify_joins(
+    identifier: &mut Identifier<'_, '_>,
+    item: &TableWithJoins,
+) -> Result<TableWithJoins> {
+    let relation = identify_factor(identifier, &item.relation)?;
+    let joins =
+        item.joins.iter().map(|join| identify_join(identifier, join)).collect::<Result<_>>()?;
+    Ok(TableWithJoins { relation, joins })
+}
+
+fn identify_join(identifier: &mut Identifier<'_, '_>, join: &Join) -> Result<Join> {
+    let relation = identify_factor(identifier, &join.relation)?;
+    let mut constraint = |c: &JoinConstraint| -> Result<JoinConstraint> {
+        Ok(match c {
+            JoinConstraint::On(e) => JoinConstraint::On(identify_condition(identifier, e)?),
+            JoinConstraint::Using(_) | JoinConstraint::Natural => {
+                let columns = identifier.notes.join(join).unwrap_or_default();
+                for column in columns {
+                    use_column(identifier, column.left);
+                    use_column(identifier, column.right);
+                }
+                let name = |name: String| ObjectName::from(vec![quoted(name)]);
+                let names: Vec<ObjectName> =
+                    columns.iter().flat_map(|column| column.to_names()).map(name).collect();
+                if names.is_empty() { JoinConstraint::None } else { JoinConstraint::Using(names) }
+            }
+            JoinConstraint::None => JoinConstraint::None,
         })
-    }
+    };
+    let join_operator = match &join.join_operator {
+        JoinOperator::Join(c) | JoinOperator::Inner(c) => match constraint(c)? {
+            JoinConstraint::None => JoinOperator::CrossJoin(JoinConstraint::None),
+            c => JoinOperator::Join(c),
+        },
+        JoinOperator::Left(c) | JoinOperator::LeftOuter(c) => JoinOperator::Left(constraint(c)?),
+        JoinOperator::Right(c) | JoinOperator::RightOuter(c) => JoinOperator::Right(constraint(c)?),
+        JoinOperator::FullOuter(c) => JoinOperator::FullOuter(constraint(c)?),
+        JoinOperator::CrossJoin(c) => JoinOperator::CrossJoin(constraint(c)?),
+        _ => return Err(unstorable("this kind of join")),
+    };
+    Ok(Join { relation, global: false, join_operator })
+}
 
-    /// Sort keys of an aggregate or a window.
-    pub(super) fn sort_keys(&mut self, list: &[OrderByExpr]) -> Result<Vec<OrderByExpr>> {
-        let mut result = list.to_vec();
-        for (key, original) in result.iter_mut().zip(list) {
-            key.expr = self.expr(&original.expr)?;
-        }
-        Ok(result)
+fn identify_factor(
+    identifier: &mut Identifier<'_, '_>,
+    factor: &TableFactor,
+) -> Result<TableFactor> {
+    if let TableFactor::NestedJoin { table_with_joins, alias: None } = factor {
+        let inner = identify_joins(identifier, table_with_joins)?;
+        return Ok(TableFactor::NestedJoin { table_with_joins: Box::new(inner), alias: None });
     }
-
-    pub(super) fn window(&mut self, spec: &WindowSpec) -> Result<WindowSpec> {
-        let mut result = spec.clone();
-        // The partition of a window that is named comes from there.
-        result.partition_by =
-            spec.partition_by.iter().map(|e| self.expr(e)).collect::<Result<_>>()?;
-        result.order_by = self.sort_keys(&spec.order_by)?;
-        if let (Some(frame), Some(original)) = (&mut result.window_frame, &spec.window_frame) {
-            let key = match (original.units, &spec.order_by[..]) {
-                (WindowFrameUnits::Range, [key]) => Some(self.ty(&key.expr)?),
-                _ => None,
-            };
-            frame.start_bound = self.bound(&original.start_bound, key.as_ref())?;
-            let end = original.end_bound.as_ref();
-            frame.end_bound = end.map(|bound| self.bound(bound, key.as_ref())).transpose()?;
-        }
-        Ok(result)
+    if has_column_definitions(factor) {
+        return Err(unstorable("a column definition list"));
     }
-
-    /// An end of a frame. `key` is the type of the ordering column of a RANGE frame.
-    fn bound(
-        &mut self,
-        bound: &WindowFrameBound,
-        key: Option<&SqlType>,
-    ) -> Result<WindowFrameBound> {
-        let mut offset = |e: &Ast| -> Result<Option<Box<Ast>>> {
-            let offset = match key {
-                Some(key) => {
-                    let ty = self.ty(e)?;
-                    self.value(e, &range_offset_type(key, &ty)?)?
+    let note = identifier.notes.item(factor).ok_or_else(|| unstorable(factor))?;
+    let mut result = factor.clone();
+    match &mut result {
+        TableFactor::Table { name, alias, args: None, .. } => {
+            identify_named(identifier, note, name);
+            let columns = match note.catalog_view {
+                Some(_) if alias.as_ref().is_some_and(|a| !a.columns.is_empty()) => {
+                    return Err(unstorable("names of a catalog view's columns"));
                 }
-                None => self.bare(e)?,
+                Some(_) => names_of(note),
+                None => listed(alias.as_ref()),
             };
-            Ok(Some(Box::new(offset)))
-        };
-        Ok(match bound {
-            WindowFrameBound::Preceding(Some(e)) => WindowFrameBound::Preceding(offset(e)?),
-            WindowFrameBound::Following(Some(e)) => WindowFrameBound::Following(offset(e)?),
-            other => other.clone(),
-        })
-    }
-
-    fn joins(&mut self, item: &TableWithJoins) -> Result<TableWithJoins> {
-        let relation = self.factor(&item.relation)?;
-        let joins = item.joins.iter().map(|join| self.join(join)).collect::<Result<_>>()?;
-        Ok(TableWithJoins { relation, joins })
-    }
-
-    fn join(&mut self, join: &Join) -> Result<Join> {
-        let relation = self.factor(&join.relation)?;
-        let mut constraint = |c: &JoinConstraint| -> Result<JoinConstraint> {
-            Ok(match c {
-                JoinConstraint::On(e) => JoinConstraint::On(self.condition(e)?),
-                JoinConstraint::Using(_) | JoinConstraint::Natural => {
-                    let columns = self.notes.join(join).unwrap_or_default();
-                    for column in columns {
-                        self.use_column(column.left);
-                        self.use_column(column.right);
-                    }
-                    let name = |name: String| ObjectName::from(vec![quoted(name)]);
-                    let names: Vec<ObjectName> =
-                        columns.iter().flat_map(|column| column.to_names()).map(name).collect();
-                    if names.is_empty() {
-                        JoinConstraint::None
-                    } else {
-                        JoinConstraint::Using(names)
-                    }
-                }
-                JoinConstraint::None => JoinConstraint::None,
-            })
-        };
-        let join_operator = match &join.join_operator {
-            JoinOperator::Join(c) | JoinOperator::Inner(c) => match constraint(c)? {
-                JoinConstraint::None => JoinOperator::CrossJoin(JoinConstraint::None),
-                c => JoinOperator::Join(c),
-            },
-            JoinOperator::Left(c) | JoinOperator::LeftOuter(c) => {
-                JoinOperator::Left(constraint(c)?)
-            }
-            JoinOperator::Right(c) | JoinOperator::RightOuter(c) => {
-                JoinOperator::Right(constraint(c)?)
-            }
-            JoinOperator::FullOuter(c) => JoinOperator::FullOuter(constraint(c)?),
-            JoinOperator::CrossJoin(c) => JoinOperator::CrossJoin(constraint(c)?),
-            _ => return Err(unstorable("this kind of join")),
-        };
-        Ok(Join { relation, global: false, join_operator })
-    }
-
-    fn factor(&mut self, factor: &TableFactor) -> Result<TableFactor> {
-        if let TableFactor::NestedJoin { table_with_joins, alias: None } = factor {
-            let inner = self.joins(table_with_joins)?;
-            return Ok(TableFactor::NestedJoin { table_with_joins: Box::new(inner), alias: None });
+            *alias = Some(label(note.label, written(alias.as_ref()), columns));
         }
-        if has_column_definitions(factor) {
-            return Err(unstorable("a column definition list"));
-        }
-        let note = self.notes.item(factor).ok_or_else(|| unstorable(factor))?;
-        let mut result = factor.clone();
-        match &mut result {
-            TableFactor::Table { name, alias, args: None, .. } => {
-                self.named(note, name);
-                let columns = match note.catalog_view {
-                    Some(_) if alias.as_ref().is_some_and(|a| !a.columns.is_empty()) => {
-                        return Err(unstorable("names of a catalog view's columns"));
-                    }
-                    Some(_) => names_of(note),
-                    None => listed(alias.as_ref()),
-                };
-                *alias = Some(label(note.label, written(alias.as_ref()), columns));
-            }
-            TableFactor::Derived { subquery, alias, .. } => {
-                let TableFactor::Derived { subquery: original, .. } = factor else {
-                    return Err(unstorable(factor));
-                };
-                **subquery = self.query(original)?;
-                let columns = listed(alias.as_ref());
-                *alias = Some(label(note.label, written(alias.as_ref()), columns));
-            }
-            TableFactor::Table { name, alias, args: Some(args), .. } => {
-                let TableFactor::Table { args: Some(original), .. } = factor else {
-                    return Err(unstorable(factor));
-                };
-                args.args = self.table_arguments(name, &original.args)?;
-                *alias = Some(function_label(note, alias.as_ref(), name));
-            }
-            TableFactor::Function { name, args, alias, .. } => {
-                let original = args.clone();
-                let TableFactor::Function { args: originals, .. } = factor else {
-                    return Err(unstorable(factor));
-                };
-                debug_assert_eq!(original.len(), originals.len(), "a copy has the same arguments");
-                *args = self.table_arguments(name, originals)?;
-                *alias = Some(function_label(note, alias.as_ref(), name));
-            }
-            TableFactor::UNNEST { alias, array_exprs, .. } => {
-                let TableFactor::UNNEST { array_exprs: originals, .. } = factor else {
-                    return Err(unstorable(factor));
-                };
-                *array_exprs = originals.iter().map(|e| self.expr(e)).collect::<Result<_>>()?;
-                let name = ObjectName::from(vec![Ident::new("unnest")]);
-                *alias = Some(function_label(note, alias.as_ref(), &name));
-            }
-            other => return Err(unstorable(other)),
-        }
-        Ok(result)
-    }
-
-    /// Puts a relation's id in the place of its name; entries of WITH keep theirs.
-    fn named(&mut self, note: &ItemNote, name: &mut ObjectName) {
-        let parts = match (note.relation, note.catalog_view) {
-            (Some(id), _) => {
-                self.uses.entry(id).or_default();
-                self.relations.insert(note.label, id);
-                vec![quoted(RELATION_MARK), quoted(id.to_string())]
-            }
-            (None, Some((schema, name))) => vec![quoted(schema), quoted(name)],
-            (None, None) => {
-                let last = name.0.last().and_then(|part| part.as_ident());
-                vec![quoted(last.map(braid_sql::fold).unwrap_or_default())]
-            }
-        };
-        *name = ObjectName::from(parts);
-    }
-
-    fn table_arguments(
-        &mut self,
-        name: &ObjectName,
-        args: &[FunctionArg],
-    ) -> Result<Vec<FunctionArg>> {
-        let mut list = Vec::with_capacity(args.len());
-        for arg in args {
-            let FunctionArg::Unnamed(FunctionArgExpr::Expr(e)) = arg else {
-                return Err(unstorable(arg));
+        TableFactor::Derived { subquery, alias, .. } => {
+            let TableFactor::Derived { subquery: original, .. } = factor else {
+                return Err(unstorable(factor));
             };
-            list.push(e);
+            **subquery = identify_query(identifier, original)?;
+            let columns = listed(alias.as_ref());
+            *alias = Some(label(note.label, written(alias.as_ref()), columns));
         }
-        let name = name.0.last().and_then(|part| part.as_ident());
-        let name = name.map(braid_sql::fold).unwrap_or_default();
-        let args = self.typed_arguments(&name, &list)?;
-        Ok(args.into_iter().map(|e| FunctionArg::Unnamed(FunctionArgExpr::Expr(e))).collect())
+        TableFactor::Table { name, alias, args: Some(args), .. } => {
+            let TableFactor::Table { args: Some(original), .. } = factor else {
+                return Err(unstorable(factor));
+            };
+            args.args = identify_table_arguments(identifier, name, &original.args)?;
+            *alias = Some(function_label(note, alias.as_ref(), name));
+        }
+        TableFactor::Function { name, args, alias, .. } => {
+            let original = args.clone();
+            let TableFactor::Function { args: originals, .. } = factor else {
+                return Err(unstorable(factor));
+            };
+            debug_assert_eq!(original.len(), originals.len(), "a copy has the same arguments");
+            *args = identify_table_arguments(identifier, name, originals)?;
+            *alias = Some(function_label(note, alias.as_ref(), name));
+        }
+        TableFactor::UNNEST { alias, array_exprs, .. } => {
+            let TableFactor::UNNEST { array_exprs: originals, .. } = factor else {
+                return Err(unstorable(factor));
+            };
+            *array_exprs =
+                originals.iter().map(|e| identify_expr(identifier, e)).collect::<Result<_>>()?;
+            let name = ObjectName::from(vec![Ident::new("unnest")]);
+            *alias = Some(function_label(note, alias.as_ref(), &name));
+        }
+        other => return Err(unstorable(other)),
     }
+    Ok(result)
+}
 
-    /// Notes that the query reads a column.
-    pub(super) fn use_column(&mut self, column: ItemColumn) {
-        if let Some(id) = self.relations.get(&column.0) {
-            self.uses.entry(*id).or_default().insert(column.1);
+/// Puts a relation's id in the place of its name; entries of WITH keep theirs.
+fn identify_named(identifier: &mut Identifier<'_, '_>, note: &ItemNote, name: &mut ObjectName) {
+    let parts = match (note.relation, note.catalog_view) {
+        (Some(id), _) => {
+            identifier.uses.entry(id).or_default();
+            identifier.relations.insert(note.label, id);
+            vec![quoted(RELATION_MARK), quoted(id.to_string())]
         }
+        (None, Some((schema, name))) => vec![quoted(schema), quoted(name)],
+        (None, None) => {
+            let last = name.0.last().and_then(|part| part.as_ident());
+            vec![quoted(last.map(braid_sql::fold).unwrap_or_default())]
+        }
+    };
+    *name = ObjectName::from(parts);
+}
+
+fn identify_table_arguments(
+    identifier: &mut Identifier<'_, '_>,
+    name: &ObjectName,
+    args: &[FunctionArg],
+) -> Result<Vec<FunctionArg>> {
+    let mut list = Vec::with_capacity(args.len());
+    for arg in args {
+        let FunctionArg::Unnamed(FunctionArgExpr::Expr(e)) = arg else {
+            return Err(unstorable(arg));
+        };
+        list.push(e);
+    }
+    let name = name.0.last().and_then(|part| part.as_ident());
+    let name = name.map(braid_sql::fold).unwrap_or_default();
+    let args = identify_typed_arguments(identifier, &name, &list)?;
+    Ok(args.into_iter().map(|e| FunctionArg::Unnamed(FunctionArgExpr::Expr(e))).collect())
+}
+
+/// Notes that the query reads a column.
+pub(crate) fn use_column(identifier: &mut Identifier<'_, '_>, column: ItemColumn) {
+    if let Some(id) = identifier.relations.get(&column.0) {
+        identifier.uses.entry(*id).or_default().insert(column.1);
     }
 }
 

@@ -5,10 +5,10 @@ use braid_sql::TABLE_ROW;
 use braid_sql::ast::{Expr as Ast, Value};
 use braid_types::{Result, SqlType};
 
-use super::exprs::unnested;
+use super::exprs::{identify_known, identify_value, unnested};
 use super::literals::null;
 use super::{Identifier, unstorable};
-use crate::bind::Binder;
+use crate::bind::{Binder, bind_to_store, stored_type};
 use crate::planned::PlanContext;
 
 /// The stored form of an expression over the row of a table, or over nothing. A literal without a
@@ -23,12 +23,12 @@ pub fn identify_expr(
     braid_sql::deep_stack(|| {
         let clause = "stored expressions";
         let mut binder = Binder::new(cx).noting(None);
-        let bound = binder.bind_to_store(ast, table, clause)?.ty();
+        let bound = bind_to_store(&mut binder, ast, table, clause)?.ty();
         let notes = binder.take_notes();
-        let mut identifier = Identifier::new(cx, binder, &notes);
+        let mut identifier = Identifier::new(cx, &notes);
         // No relation has the id 0: the table itself is not one of those that are named.
         identifier.relations.insert(TABLE_ROW, 0);
-        let syntax = identifier.typed(ast, &bound, ty)?;
+        let syntax = typed(&mut identifier, ast, &bound, ty)?;
         let mut uses = identifier.uses;
         let columns = uses.remove(&0).unwrap_or_default().into_iter().collect();
         let relations = uses.into_keys().collect();
@@ -36,7 +36,7 @@ pub fn identify_expr(
         let is_cast = ty.is_some_and(|ty| *ty != bound) && bound != SqlType::Unknown;
         let stored = StoredExpr::Identified(IdentifiedExpr { sql, columns, relations, is_cast });
         let wanted = if bound == SqlType::Unknown { ty.unwrap_or(&SqlType::Text) } else { &bound };
-        let again = Binder::new(cx).stored_type(&stored, table, clause);
+        let again = stored_type(&mut Binder::new(cx), &stored, table, clause);
         match again {
             Ok(again) if again.same_base(wanted) => Ok(stored),
             _ => Err(unstorable("an expression whose type depends on its names")),
@@ -44,12 +44,15 @@ pub fn identify_expr(
     })
 }
 
-impl Identifier<'_, '_> {
-    fn typed(&mut self, ast: &Ast, own: &SqlType, ty: Option<&SqlType>) -> Result<Ast> {
-        match (unnested(ast), ty) {
-            (Ast::Value(value), Some(ty)) if value.value == Value::Null => null(&ty.bare()),
-            (e, Some(ty)) if *own == SqlType::Unknown => self.value(e, &ty.bare()),
-            (e, _) => self.known(e),
-        }
+fn typed(
+    identifier: &mut Identifier<'_, '_>,
+    ast: &Ast,
+    own: &SqlType,
+    ty: Option<&SqlType>,
+) -> Result<Ast> {
+    match (unnested(ast), ty) {
+        (Ast::Value(value), Some(ty)) if value.value == Value::Null => null(&ty.bare()),
+        (e, Some(ty)) if *own == SqlType::Unknown => identify_value(identifier, e, &ty.bare()),
+        (e, _) => identify_known(identifier, e),
     }
 }

@@ -9,13 +9,15 @@ use std::sync::Arc;
 use braid_catalog::{Catalog, Index, IndexKey, IndexState};
 use braid_types::{Datum, SqlType};
 
-use crate::expr::{CompareOp, Expr, QuantifiedExpr, SubqueryExpr, SubqueryKind};
-use crate::node::{Access, Bound, Node, Scan};
+use crate::tree::expr::{CompareOp, Expr, QuantifiedExpr, SubqueryExpr, SubqueryKind};
+use crate::tree::node::{Access, Bound, Node, Scan};
 
 use super::push_filters::needs;
 use super::unnest::is_closed;
-use super::{estimate, walk};
+use super::{estimate, partial_indexes, walk};
 
+/// What one row by a unique secondary index costs.
+const LOOKUP_COST: f64 = 5.0;
 /// The most combinations of IN lists that one access may have.
 const POINTS_MAX: usize = 10_000;
 
@@ -87,23 +89,29 @@ fn choose(scan: &mut Scan, more: &[Expr], catalog: &Catalog) {
     let total = estimate::table_rows(&scan.table, catalog);
     let mut best: Option<(f64, Candidate)> = None;
     for index in scan.table.all_indexes() {
-        if index.state != IndexState::Public || index.predicate.is_some() {
+        if index.state != IndexState::Public
+            || !partial_indexes::is_implied(scan, index, &conditions)
+        {
             continue;
         }
         let candidate = candidate(scan, index, &conditions, catalog);
         let rows = (total * candidate.part).max(1.0);
         let cost = if index.number == 1 || candidate.covers {
             rows
-        } else if candidate.bounds.is_empty() {
+        } else if candidate.bounds.is_empty() && index.predicate.is_none() {
             continue;
         } else {
             // Each row is read once more by its primary key.
             rows * 4.0 + 1.0
         };
-        if best.as_ref().is_none_or(|(known, _)| cost < *known) {
+        // Of two that cost the same, the smaller one is a partial index.
+        let is_better = |known: f64| cost < known || (cost == known && index.predicate.is_some());
+        if best.as_ref().is_none_or(|(known, _)| is_better(*known)) {
             best = Some((cost, candidate));
         }
     }
+    let cost = best.as_ref().map_or(f64::INFINITY, |(cost, _)| *cost);
+    scan.wants_literals = cost > LOOKUP_COST && partial_indexes::may_need_literals(scan);
     scan.rows = estimate::rows(&Node::Scan(Box::new(scan.clone())), catalog);
     let Some((_, candidate)) = best else { return };
     scan.access =
@@ -140,7 +148,7 @@ pub struct Candidate {
 pub fn candidate(scan: &Scan, index: &Index, conditions: &[Expr], catalog: &Catalog) -> Candidate {
     let mut bounds = Vec::new();
     let mut exact = Vec::new();
-    let mut part = 1.0;
+    let mut part = partial_indexes::part(scan, index, catalog);
     let mut points = 1usize;
     while let Some(key) = index.keys.get(bounds.len()) {
         let Some(place) = scan.table.columns.iter().position(|c| c.id == key.column) else { break };
@@ -213,7 +221,7 @@ pub fn is_at(scan: &Scan, e: &Expr, place: usize) -> bool {
 }
 
 /// Puts a scan's slots in the place of columns; false if the scan does not give one of them.
-fn over_slots(scan: &Scan, e: &mut Expr) -> bool {
+pub fn over_slots(scan: &Scan, e: &mut Expr) -> bool {
     if let Expr::Input(place, ty) = e {
         let Some((slot, _)) = scan.columns.iter().find(|(_, known)| known == place) else {
             return false;

@@ -3,8 +3,8 @@
 use braid_catalog::{Catalog, Id, Index, Table};
 
 use crate::Slot;
-use crate::expr::{CompareOp, Expr};
-use crate::node::{JoinKind, Node, Scan};
+use crate::tree::expr::{CompareOp, Expr};
+use crate::tree::node::{JoinKind, Node, Scan};
 
 use super::walk;
 
@@ -44,7 +44,7 @@ pub fn gap_keys(table: &Table, index: &Index, catalog: &Catalog) -> Option<usize
         known(table).map(|rows| rows * families.max(1) as f64)
     };
     let mut all = keys(root, root.primary.number)?;
-    for (table, number) in catalog.interleaved_below(root) {
+    for (table, number) in catalog.interleaving().below(root) {
         all += keys(&table, number)?;
     }
     let own = keys(table, index.number)?;
@@ -60,9 +60,12 @@ pub fn gap_keys(table: &Table, index: &Index, catalog: &Catalog) -> Option<usize
 pub fn distinct(table: &Table, place: usize, catalog: &Catalog) -> f64 {
     let rows = table_rows(table, catalog);
     let column = &table.columns[place];
-    let unique = table
-        .all_indexes()
-        .any(|index| index.unique && index.keys.len() == 1 && index.keys[0].column == column.id);
+    let unique = table.all_indexes().any(|index| {
+        index.unique
+            && index.predicate.is_none()
+            && index.keys.len() == 1
+            && index.keys[0].column == column.id
+    });
     if unique {
         return rows;
     }

@@ -12,8 +12,8 @@
 use braid_catalog::Catalog;
 
 use crate::Slot;
-use crate::expr::{CompareOp, Expr};
-use crate::node::{Join, JoinKind, JoinMethod, Node, Scan};
+use crate::tree::expr::{CompareOp, Expr};
+use crate::tree::node::{Join, JoinKind, JoinMethod, Node, Scan};
 
 use super::push_filters::needs;
 use super::{estimate, walk};

@@ -4,11 +4,11 @@
 use braid_catalog::Catalog;
 
 use crate::Slot;
-use crate::expr::{CompareOp, Expr};
-use crate::node::{Access, Bound, Join, JoinKind, JoinMethod, Node};
+use crate::tree::expr::{CompareOp, Expr};
+use crate::tree::node::{Access, Bound, Join, JoinKind, JoinMethod, Node};
 
 use super::push_filters::needs;
-use super::{choose_index, estimate, interleave_joins, walk};
+use super::{choose_index, estimate, interleave_joins, partial_indexes, walk};
 
 /// A lookup costs about as much as reading so many rows in order.
 const LOOKUP_COST: f64 = 5.0;
@@ -57,7 +57,9 @@ fn lookup(join: &Join, catalog: &Catalog) -> Option<(f64, Access)> {
     let conditions: Vec<Expr> = join.on.iter().chain(&scan.filter).cloned().collect();
     let mut best: Option<(f64, Access)> = None;
     for index in scan.table.all_indexes() {
-        if index.state != braid_catalog::IndexState::Public || index.predicate.is_some() {
+        if index.state != braid_catalog::IndexState::Public
+            || !partial_indexes::is_implied(scan, index, &conditions)
+        {
             continue;
         }
         let candidate = choose_index::candidate(scan, index, &conditions, catalog);

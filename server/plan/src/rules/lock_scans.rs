@@ -4,8 +4,8 @@
 
 use braid_types::Datum;
 
-use crate::expr::{Expr, conjuncts};
-use crate::node::{LockRows, Node, Recheck, Scan, Sort};
+use crate::tree::expr::{Expr, conjuncts};
+use crate::tree::node::{LockRows, Node, Recheck, Scan, Sort};
 
 use super::{choose_index, walk};
 

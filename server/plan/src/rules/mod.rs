@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! unnest subqueries → push filters down → order joins → choose indexes and methods → use order
-//!   → lock while scanning → prune
+//!   → lock while scanning → drop what a partial index implies → prune
 //! ```
 
 mod choose_index;
@@ -11,6 +11,7 @@ mod interleave_joins;
 mod join_methods;
 mod lock_scans;
 mod order_joins;
+mod partial_indexes;
 mod prune_columns;
 mod push_filters;
 mod unnest;
@@ -21,7 +22,7 @@ pub use estimate::rows as planned_rows;
 pub use push_filters::rejects_null;
 
 use crate::bind::Binder;
-use crate::node::Node;
+use crate::tree::node::Node;
 
 /// Applies every rule, in order, to a plan and to the plans of its subqueries.
 pub fn optimize(root: Node, binder: &mut Binder<'_>) -> Node {
@@ -39,6 +40,7 @@ pub fn optimize(root: Node, binder: &mut Binder<'_>) -> Node {
     let root = interleave_joins::finish(root);
     let root = use_order::apply(root);
     let mut root = lock_scans::apply(root, &catalog);
+    partial_indexes::drop_implied(&mut root);
     prune_columns::apply(&mut root);
     root
 }
@@ -50,8 +52,8 @@ pub mod walk {
 
     use braid_types::SqlType;
 
-    use crate::expr::Expr;
-    use crate::node::{FrameBound, JoinMethod, Node, OnConflict, Recheck};
+    use crate::tree::expr::Expr;
+    use crate::tree::node::{FrameBound, JoinMethod, Node, OnConflict, Recheck};
 
     /// Calls `f` on each input of an operator.
     pub fn children_mut(node: &mut Node, f: &mut dyn FnMut(&mut Node)) {

@@ -7,8 +7,8 @@
 use braid_catalog::Catalog;
 
 use crate::Slot;
-use crate::expr::Expr;
-use crate::node::{Filter, Join, JoinKind, JoinMethod, Node};
+use crate::tree::expr::Expr;
+use crate::tree::node::{Filter, Join, JoinKind, JoinMethod, Node};
 
 use super::push_filters::needs;
 use super::{estimate, walk};

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use crate::Slot;
-use crate::node::{LockRows, Node};
+use crate::tree::node::{LockRows, Node};
 
 use super::walk;
 

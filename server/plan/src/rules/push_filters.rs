@@ -6,8 +6,8 @@
 use std::collections::HashSet;
 
 use crate::Slot;
-use crate::expr::{Expr, conjuncts};
-use crate::node::{AggregateNode, Filter, JoinKind, Node, Recheck};
+use crate::tree::expr::{Expr, conjuncts};
+use crate::tree::node::{AggregateNode, Filter, JoinKind, Node, Recheck};
 
 use super::walk;
 

@@ -6,8 +6,8 @@
 use braid_types::SqlType;
 
 use crate::Slot;
-use crate::expr::{Expr, SubqueryExpr, SubqueryKind, conjuncts};
-use crate::node::{Filter, Join, JoinKind, JoinMethod, Node};
+use crate::tree::expr::{Expr, SubqueryExpr, SubqueryKind, conjuncts};
+use crate::tree::node::{Filter, Join, JoinKind, JoinMethod, Node};
 
 use super::push_filters::substitute;
 use super::walk;

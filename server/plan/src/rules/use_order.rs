@@ -1,7 +1,7 @@
 //! Sorts that an index's order makes needless, and limits handed down to scans and sorts.
 
-use crate::expr::Expr;
-use crate::node::{Bound, JoinMethod, Limit, LockRows, Node, Scan, Sort, SortKey};
+use crate::tree::expr::Expr;
+use crate::tree::node::{Bound, JoinMethod, Limit, LockRows, Node, Scan, Sort, SortKey};
 
 use super::choose_index::is_at;
 use super::walk;

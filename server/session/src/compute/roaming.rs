@@ -53,7 +53,7 @@ impl<T: Send + 'static> Job for Away<T> {
         if self.home.is_closed() {
             return None;
         }
-        // Whoever waits for something is polled again at home.
+        // Work that waits for something is polled again on the runtime.
         let mut cx = Context::from_waker(Waker::noop());
         let (work, statement) = (self.work.as_mut(), &self.statement);
         let poll = AssertUnwindSafe(|| work::poll(statement, OWN_PLACE, work, &mut cx));

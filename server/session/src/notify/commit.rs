@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use braid_catalog::{NotificationRow, append_notifications, newest_notification};
+use braid_cluster::{NotificationRow, append_notifications, newest_notification};
 use braid_exec::{
     Listening, PendingNotifications, change_listening, from_kv, notify, pending_notifications,
 };
@@ -12,12 +12,10 @@ use braid_sql::ast::Statement;
 use braid_sql::fold;
 use braid_types::{Error, Result};
 
-use super::follow::look;
-use crate::client::Client;
 use crate::clock::now_micros;
-use crate::deadline::ATTEMPTS_MAX;
+use crate::retry::reruns::ATTEMPTS_MAX;
 use crate::session::Session;
-use crate::transaction::Block;
+use crate::transaction::open::ensure_open;
 
 /// Bytes of the texts in one row of the store.
 const ROW_BYTES_MAX: usize = 256 << 10;
@@ -31,115 +29,92 @@ pub(crate) struct Announcement {
     sent: usize,
 }
 
-impl Session {
-    fn statement_txn(&mut self) -> (Arc<Transaction>, Seq) {
-        let open = self.ensure_open();
-        open.statements += 1;
-        (open.txn.clone(), open.txn.next_statement())
-    }
+fn statement_txn(session: &mut Session) -> (Arc<Transaction>, Seq) {
+    let open = ensure_open(session);
+    open.statements += 1;
+    (open.txn.clone(), open.txn.next_statement())
+}
 
-    /// `LISTEN`, `UNLISTEN` and `NOTIFY`; the tag.
-    pub(crate) fn run_notification(&mut self, statement: &Statement) -> Result<&'static str> {
-        let (txn, seq) = self.statement_txn();
-        let change = |change| change_listening(&txn, seq, change);
-        Ok(match statement {
-            Statement::Listen(channel) => {
-                change(Listening::Start(fold(channel)));
-                "LISTEN"
-            }
-            Statement::Unlisten(channel) => {
-                let name = channel.as_ref().map(fold);
-                change(name.map_or(Listening::StopAll, Listening::Stop));
-                "UNLISTEN"
-            }
-            Statement::Notify { channel, payload } => {
-                notify(&txn, seq, &fold(channel), payload.as_deref().unwrap_or(""))?;
-                "NOTIFY"
-            }
-            _ => return Err(Error::internal("this statement does not notify")),
-        })
-    }
-
-    /// Prepares the commit of a transaction. Afterwards it commits at once.
-    pub(crate) async fn announce(&self, txn: &Arc<Transaction>) -> Result<Option<Announcement>> {
-        let Some(pending) = pending_notifications(txn) else { return Ok(None) };
-        let sent = pending.notifications.len();
-        if !self.server.gateways.is_shared() {
-            if sent == 0 {
-                return Ok(Some(Announcement { listening: pending.listening, after: 0, sent }));
-            }
-            // The observer changes the channels as well, before it sends.
-            txn.observe_commit(self.server.hub.departure(&self.shared.inbox, pending));
-            return Ok(Some(Announcement { listening: Vec::new(), after: 0, sent }));
+/// `LISTEN`, `UNLISTEN` and `NOTIFY`; the tag.
+pub(crate) fn run_notification(
+    session: &mut Session,
+    statement: &Statement,
+) -> Result<&'static str> {
+    let (txn, seq) = statement_txn(session);
+    let change = |change| change_listening(&txn, seq, change);
+    Ok(match statement {
+        Statement::Listen(channel) => {
+            change(Listening::Start(fold(channel)));
+            "LISTEN"
         }
-        let kv = &self.server.kv;
-        let after = match sent {
-            0 if pending.listening.is_empty() => 0,
-            0 => newest_notification(kv).await.map_err(from_kv)?,
-            _ => self.leave_rows(txn, &pending).await?,
-        };
-        Ok(Some(Announcement { listening: pending.listening, after, sent }))
-    }
-
-    /// Puts the notifications into the store, with the commit of the transaction. One that may not
-    /// write has nothing to lose: they go ahead of it.
-    async fn leave_rows(
-        &self,
-        txn: &Arc<Transaction>,
-        pending: &PendingNotifications,
-    ) -> Result<u64> {
-        let texts = pending.notifications.iter();
-        let row = NotificationRow {
-            database: self.database,
-            pid: self.pid(),
-            micros: now_micros(),
-            sent: texts.map(|one| (one.channel.clone(), one.payload.clone())).collect(),
-        };
-        let rows = row.split(ROW_BYTES_MAX);
-        if !txn.is_read_only() {
-            return append_notifications(txn, &rows).await.map_err(from_kv);
+        Statement::Unlisten(channel) => {
+            let name = channel.as_ref().map(fold);
+            change(name.map_or(Listening::StopAll, Listening::Stop));
+            "UNLISTEN"
         }
-        append_alone(&self.server.kv, &rows).await.map_err(from_kv)
-    }
-
-    /// The transaction has committed.
-    pub(crate) async fn announced(&self, announcement: Announcement) {
-        let Announcement { listening, after, sent } = announcement;
-        let hub = &self.server.hub;
-        hub.sent.fetch_add(sent as u64, Ordering::Relaxed);
-        hub.listen(&self.shared.inbox, listening, after);
-        if sent > 0 && self.server.gateways.is_shared() {
-            // Those who listen here need not wait for the next look; this session least of all,
-            // which gets its own notifications before the answer to its next command.
-            look(&self.server).await;
+        Statement::Notify { channel, payload } => {
+            notify(&txn, seq, &fold(channel), payload.as_deref().unwrap_or(""))?;
+            "NOTIFY"
         }
-    }
+        _ => return Err(Error::internal("this statement does not notify")),
+    })
+}
 
-    /// Whether notifications may be given to the client: not inside a transaction.
-    fn takes_notifications(&self) -> bool {
-        self.block == Block::None && self.open.is_none()
+/// Prepares the commit of a transaction. Afterwards it commits at once.
+pub(crate) async fn announce(
+    session: &Session,
+    txn: &Arc<Transaction>,
+) -> Result<Option<Announcement>> {
+    let Some(pending) = pending_notifications(txn) else { return Ok(None) };
+    let sent = pending.notifications.len();
+    if !session.engine.gateways.is_shared() {
+        if sent == 0 {
+            return Ok(Some(Announcement { listening: pending.listening, after: 0, sent }));
+        }
+        // The observer changes the channels as well, before it sends.
+        txn.observe_commit(session.engine.hub.departure(&session.shared.inbox, pending));
+        return Ok(Some(Announcement { listening: Vec::new(), after: 0, sent }));
     }
+    let kv = &session.engine.kv;
+    let after = match sent {
+        0 if pending.listening.is_empty() => 0,
+        0 => newest_notification(kv).await.map_err(from_kv)?,
+        _ => leave_rows(session, txn, &pending).await?,
+    };
+    Ok(Some(Announcement { listening: pending.listening, after, sent }))
+}
 
-    /// Waits until there are notifications that the client may be given.
-    pub async fn notified(&self) {
-        match self.takes_notifications() {
-            true => self.shared.inbox.filled().await,
-            false => std::future::pending().await,
-        }
+/// Puts the notifications into the store, with the commit of the transaction. One that may not
+/// write has nothing to lose: they go ahead of it.
+async fn leave_rows(
+    session: &Session,
+    txn: &Arc<Transaction>,
+    pending: &PendingNotifications,
+) -> Result<u64> {
+    let texts = pending.notifications.iter();
+    let row = NotificationRow {
+        database: session.database,
+        pid: session.shared.entry.pid,
+        micros: now_micros(),
+        sent: texts.map(|one| (one.channel.clone(), one.payload.clone())).collect(),
+    };
+    let rows = row.split(ROW_BYTES_MAX);
+    if !txn.is_read_only() {
+        return append_notifications(txn, &rows).await.map_err(from_kv);
     }
+    append_alone(&session.engine.kv, &rows).await.map_err(from_kv)
+}
 
-    /// Gives the client notifications, not all of them if there are many; false if there are none.
-    pub fn send_notifications(&self, client: &mut dyn Client) -> bool {
-        if !self.takes_notifications() {
-            return false;
-        }
-        let taken = self.shared.inbox.take();
-        for delivery in &taken {
-            let (channel, payload) =
-                (&delivery.notification.channel, &delivery.notification.payload);
-            client.notification(delivery.pid, channel, payload);
-        }
-        !taken.is_empty()
+/// The transaction has committed.
+pub(crate) async fn announced(session: &Session, announcement: Announcement) {
+    let Announcement { listening, after, sent } = announcement;
+    let hub = &session.engine.hub;
+    hub.sent.fetch_add(sent as u64, Ordering::Relaxed);
+    hub.listen(&session.shared.inbox, listening, after);
+    if sent > 0 && session.engine.gateways.is_shared() {
+        // Those who listen here need not wait for the next look; this session least of all,
+        // which gets its own notifications before the answer to its next command.
+        session.engine.read_notifications().await;
     }
 }
 

@@ -4,12 +4,25 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use braid_catalog::NotificationRow;
+use braid_cluster::NotificationRow;
 use braid_exec::{Listening, Notification, PendingNotifications};
 use braid_kv::{CommitObserver, Timestamp};
 use parking_lot::Mutex;
 
 use super::inbox::{Delivery, Inbox};
+
+/// Counts of LISTEN and NOTIFY.
+#[derive(Clone, Copy, Debug)]
+pub struct NotificationCounts {
+    /// Notifications that transactions of this process have sent.
+    pub sent: u64,
+    /// Notifications that were put into a session's queue.
+    pub delivered: u64,
+    /// Channels that sessions listen to, each counted for each session.
+    pub channels: usize,
+    /// Bytes that wait for the session for which most wait.
+    pub waiting_bytes: usize,
+}
 
 /// All that listens in this process.
 pub(crate) struct Hub {
@@ -19,7 +32,7 @@ pub(crate) struct Hub {
     /// `notify_queue_bytes_max`
     bytes_max: usize,
     pub(crate) sent: AtomicU64,
-    pub(crate) delivered: AtomicU64,
+    delivered: AtomicU64,
 }
 
 /// What one commit sends.
@@ -68,7 +81,7 @@ impl Hub {
         })
     }
 
-    /// The observer for a commit of this session. Whoever commits calls [`Hub::listen`] after.
+    /// The observer for a commit of this session. The caller commits, then calls [`Hub::listen`].
     pub(super) fn departure(
         self: &Arc<Self>,
         sender: &Arc<Inbox>,
@@ -170,8 +183,18 @@ impl Hub {
         (all.map(|listener| listener.inbox.bytes()).max().unwrap_or(0), self.bytes_max)
     }
 
+    /// Counts for monitoring.
+    pub(crate) fn counts(&self) -> NotificationCounts {
+        NotificationCounts {
+            sent: self.sent.load(Ordering::Relaxed),
+            delivered: self.delivered.load(Ordering::Relaxed),
+            channels: self.channels(),
+            waiting_bytes: self.fullest().0,
+        }
+    }
+
     /// How many channels of sessions are listened to.
-    pub(crate) fn channels(&self) -> usize {
+    fn channels(&self) -> usize {
         let listeners = self.listeners.lock();
         listeners.databases.values().flat_map(HashMap::values).map(Vec::len).sum()
     }

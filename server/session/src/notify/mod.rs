@@ -22,11 +22,12 @@
 //! - `commit`: what a commit does
 //! - `follow`: the rows that other gateways leave in the store
 
-mod commit;
+pub(crate) mod commit;
 mod follow;
 mod hub;
 mod inbox;
 
-pub(crate) use follow::{follow_notifications, sweep_notifications};
+pub(crate) use follow::read_rows;
 pub(crate) use hub::Hub;
+pub use hub::NotificationCounts;
 pub(crate) use inbox::Inbox;

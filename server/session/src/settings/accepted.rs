@@ -1,7 +1,7 @@
 //! Settings of PostgreSQL that steer parts which do not exist here: drivers, tools and dumps send
 //! them. They are checked, kept and shown like all others, and change nothing.
 
-use super::table::{Access, Kind, Setting};
+use super::setting::{Access, Kind, Setting};
 use super::units::Unit;
 
 const DESCRIPTION: &str = "Accepted for PostgreSQL's sake; has no effect.";
@@ -15,6 +15,12 @@ const fn accepted(name: &'static str, kind: Kind, default: &'static str) -> Sett
 const fn guarded(name: &'static str, kind: Kind, default: &'static str) -> Setting {
     let access = Access::Superuser;
     Setting { name, kind, default, access, report: false, description: DESCRIPTION }
+}
+
+/// Nobody can set it: monitoring asks for it, and the value says how the server is.
+const fn told(name: &'static str, kind: Kind, default: &'static str) -> Setting {
+    let (access, description) = (Access::Fixed, "What monitoring asks of PostgreSQL's settings.");
+    Setting { name, kind, default, access, report: false, description }
 }
 
 const INT_MAX: i64 = i32::MAX as i64;
@@ -35,9 +41,17 @@ const fn real(min: f64, max: f64) -> Kind {
 
 /// Every such setting, sorted by name.
 pub(super) const ACCEPTED: &[Setting] = &[
+    told("archive_command", Kind::Text, "(disabled)"),
+    told("archive_mode", Kind::Enum(&["off", "on", "always"]), "off"),
+    told("archive_timeout", sized(0, INT_MAX, Unit::Millis), "0"),
     accepted("array_nulls", Kind::Bool, "on"),
+    told("autovacuum", Kind::Bool, "off"),
+    told("autovacuum_freeze_max_age", int(0, 2_000_000_000), "200000000"),
     accepted("backend_flush_after", sized(0, 256, Unit::Pages), "0"),
+    told("checkpoint_completion_target", real(0.0, 1.0), "0.9"),
+    told("checkpoint_timeout", sized(0, INT_MAX, Unit::Millis), "5min"),
     accepted("client_connection_check_interval", sized(0, INT_MAX, Unit::Millis), "0"),
+    told("cluster_name", Kind::Text, ""),
     guarded("commit_delay", int(0, 100_000), "0"),
     accepted("commit_siblings", int(0, 1000), "5"),
     guarded("compute_query_id", Kind::Enum(&["auto", "regress", "on", "off"]), "auto"),
@@ -45,6 +59,7 @@ pub(super) const ACCEPTED: &[Setting] = &[
     accepted("cpu_index_tuple_cost", real(0.0, COST_MAX), "0.005"),
     accepted("cpu_operator_cost", real(0.0, COST_MAX), "0.0025"),
     accepted("cpu_tuple_cost", real(0.0, COST_MAX), "0.01"),
+    told("data_checksums", Kind::Bool, "on"),
     guarded("deadlock_timeout", sized(1, INT_MAX, Unit::Millis), "1s"),
     accepted("debug_pretty_print", Kind::Bool, "on"),
     accepted("debug_print_parse", Kind::Bool, "off"),
@@ -69,6 +84,8 @@ pub(super) const ACCEPTED: &[Setting] = &[
     accepted("enable_partitionwise_join", Kind::Bool, "off"),
     accepted("enable_sort", Kind::Bool, "on"),
     accepted("enable_tidscan", Kind::Bool, "on"),
+    told("fsync", Kind::Bool, "on"),
+    told("full_page_writes", Kind::Bool, "off"),
     accepted("geqo_effort", int(1, 10), "5"),
     accepted("geqo_generations", int(0, INT_MAX), "0"),
     accepted("geqo_pool_size", int(0, INT_MAX), "0"),
@@ -78,6 +95,8 @@ pub(super) const ACCEPTED: &[Setting] = &[
     accepted("gin_fuzzy_search_limit", int(0, INT_MAX), "0"),
     accepted("gin_pending_list_limit", sized(64, INT_MAX, Unit::KiloBytes), "4MB"),
     accepted("hash_mem_multiplier", real(1.0, 1000.0), "2"),
+    told("hot_standby", Kind::Bool, "off"),
+    told("hot_standby_feedback", Kind::Bool, "off"),
     accepted("jit_above_cost", real(-1.0, COST_MAX), "100000"),
     accepted("jit_inline_above_cost", real(-1.0, COST_MAX), "500000"),
     accepted("jit_optimize_above_cost", real(-1.0, COST_MAX), "500000"),
@@ -107,10 +126,14 @@ pub(super) const ACCEPTED: &[Setting] = &[
     guarded("log_transaction_sample_rate", real(0.0, 1.0), "0"),
     accepted("logical_decoding_work_mem", sized(64, INT_MAX, Unit::KiloBytes), "64MB"),
     accepted("maintenance_io_concurrency", int(0, 1000), "10"),
+    told("max_locks_per_transaction", int(0, INT_MAX), "64"),
     accepted("max_parallel_maintenance_workers", int(0, 1024), "2"),
     accepted("max_parallel_workers", int(0, 1024), "8"),
     accepted("max_parallel_workers_per_gather", int(0, 1024), "2"),
+    told("max_replication_slots", int(0, INT_MAX), "0"),
     guarded("max_stack_depth", sized(100, INT_MAX, Unit::KiloBytes), "2MB"),
+    told("max_wal_senders", int(0, INT_MAX), "0"),
+    told("max_worker_processes", int(0, INT_MAX), "0"),
     accepted("min_parallel_index_scan_size", sized(0, 715_827_882, Unit::Pages), "512kB"),
     accepted("min_parallel_table_scan_size", sized(0, 715_827_882, Unit::Pages), "8MB"),
     accepted("parallel_leader_participation", Kind::Bool, "on"),
@@ -118,13 +141,18 @@ pub(super) const ACCEPTED: &[Setting] = &[
     accepted("parallel_tuple_cost", real(0.0, COST_MAX), "0.1"),
     accepted("recursive_worktable_factor", real(0.001, 1e6), "10"),
     accepted("seq_page_cost", real(0.0, COST_MAX), "1"),
+    told("shared_buffers", sized(0, INT_MAX, Unit::Pages), "0"),
+    told("shared_preload_libraries", Kind::Text, "pg_stat_statements"),
     accepted("stats_fetch_consistency", Kind::Enum(&["none", "cache", "snapshot"]), "cache"),
+    told("superuser_reserved_connections", int(0, INT_MAX), "0"),
+    told("synchronous_standby_names", Kind::Text, ""),
     accepted("tcp_keepalives_count", int(0, INT_MAX), "9"),
     accepted("tcp_keepalives_interval", int(0, INT_MAX), "75"),
     accepted("tcp_user_timeout", sized(0, INT_MAX, Unit::Millis), "0"),
     guarded("temp_file_limit", sized(-1, INT_MAX, Unit::KiloBytes), "-1"),
     accepted("temp_tablespaces", Kind::Text, ""),
     guarded("track_activities", Kind::Bool, "on"),
+    told("track_activity_query_size", sized(0, INT_MAX, Unit::Bytes), "64kB"),
     guarded("track_counts", Kind::Bool, "on"),
     guarded("track_functions", Kind::Enum(&["none", "pl", "all"]), "none"),
     guarded("track_io_timing", Kind::Bool, "off"),

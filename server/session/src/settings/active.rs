@@ -51,6 +51,8 @@ pub struct Active {
     pub parallel_statements_max: usize,
     /// `max_parallel_statement_bytes`
     pub parallel_bytes_max: usize,
+    /// `pg_stat_statements.track`
+    pub track_statements: bool,
     /// `record_timeline`
     pub record_timeline: bool,
     /// The least severity of notices sent; `None`: none but INFO.
@@ -111,6 +113,7 @@ impl Active {
             share_plans: parse_bool(&text("share_plans")).unwrap_or(true),
             parallel_statements_max: number("max_parallel_statements") as usize,
             parallel_bytes_max: number("max_parallel_statement_bytes") as usize,
+            track_statements: text("pg_stat_statements.track") != "none",
             record_timeline: text("record_timeline") == "on",
             notices: match text("client_min_messages").as_str() {
                 "error" => None,

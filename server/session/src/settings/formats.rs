@@ -5,7 +5,7 @@ use braid_types::text::{DateOrder, DateStyle};
 use braid_types::{Datum, Error, FormatSettings, Interval, Result, SqlState, SqlType};
 use jiff::tz::TimeZone;
 
-use super::table::{Kind, Setting};
+use super::setting::{Kind, Setting};
 use super::units::{self, Unit};
 
 fn invalid(setting: &Setting, value: &str) -> Error {

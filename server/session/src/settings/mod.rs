@@ -10,13 +10,15 @@
 mod accepted;
 mod active;
 mod formats;
+mod setting;
 mod table;
 mod units;
 mod values;
 
 pub use active::Active;
 pub(crate) use formats::real_text;
-pub use table::{Access, Kind, Setting, find, is_identity, settings};
+pub use setting::{Access, Kind, Setting};
+pub use table::{find, is_identity, settings};
 pub(crate) use units::in_unit;
 pub(crate) use values::denied;
-pub use values::{Settings, SettingsMark};
+pub use values::{Settings, SettingsMark, check_value};

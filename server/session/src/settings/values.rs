@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use braid_catalog::Token;
+use braid_cluster::Token;
 use braid_types::text::parse_uuid;
 use braid_types::{Error, Result, SqlState};
 
@@ -94,37 +94,9 @@ impl Settings {
         self.get(name).ok_or_else(|| unrecognized(name))
     }
 
-    /// Checks a value: its canonical text, or why it is refused.
-    pub fn check(name: &str, values: &[String]) -> Result<String> {
-        let Some(setting) = find(name) else {
-            if !is_custom(name) {
-                return Err(unrecognized(name));
-            }
-            return Ok(values.join(", "));
-        };
-        match setting.access {
-            Access::User | Access::Superuser | Access::Identity => canonical(setting, values),
-            Access::Fixed => Err(Error::new(
-                SqlState::CantChangeRuntimeParam,
-                format!("parameter \"{}\" cannot be changed", setting.name),
-            )),
-            Access::Start => Err(Error::new(
-                SqlState::CantChangeRuntimeParam,
-                format!(
-                    "parameter \"{}\" cannot be changed without restarting the server",
-                    setting.name
-                ),
-            )),
-            Access::Transaction => Err(Error::new(
-                SqlState::CantChangeRuntimeParam,
-                format!("parameter \"{}\" can only be set with SET LOCAL", setting.name),
-            )),
-        }
-    }
-
     /// Checks a value that is to be kept for later sessions.
     pub fn check_stored(&self, name: &str, values: &[String]) -> Result<()> {
-        Settings::check(name, values)?;
+        check_value(name, values)?;
         match find(name).map(|setting| setting.access) {
             Some(Access::Superuser) if !self.is_superuser() => Err(denied(name)),
             _ => Ok(()),
@@ -142,7 +114,7 @@ impl Settings {
             self.new_attempt = false;
             return Ok(value);
         }
-        let value = Settings::check(name, values)?;
+        let value = check_value(name, values)?;
         self.check_access(name)?;
         self.put(name, Some(value.clone()), local);
         Ok(value)
@@ -222,7 +194,7 @@ impl Settings {
                 self.check_access(name)?;
             }
             Some(_) => {
-                Settings::check(name, &[])?;
+                check_value(name, &[])?;
             }
             None if !is_custom(name) => return Err(unrecognized(name)),
             None => {}
@@ -251,7 +223,8 @@ impl Settings {
 
     /// The transaction has committed: `SET LOCAL` ends.
     pub fn commit(&mut self) {
-        self.end_token();
+        self.commit_token = None;
+        self.new_attempt = false;
         if Arc::ptr_eq(&self.now, &self.before) && Arc::ptr_eq(&self.after, &self.before) {
             return;
         }
@@ -261,17 +234,13 @@ impl Settings {
 
     /// The transaction has failed: its changes end.
     pub fn rollback(&mut self) {
-        self.end_token();
+        self.commit_token = None;
+        self.new_attempt = false;
         if Arc::ptr_eq(&self.now, &self.before) && Arc::ptr_eq(&self.after, &self.before) {
             return;
         }
         self.after = self.before.clone();
         self.end();
-    }
-
-    fn end_token(&mut self) {
-        self.commit_token = None;
-        self.new_attempt = false;
     }
 
     fn end(&mut self) {
@@ -313,6 +282,34 @@ impl Settings {
         let custom = self.now.iter().filter(|(name, _)| find(name).is_none());
         rows.extend(custom.map(|(name, value)| (name.clone(), value.clone(), String::new())));
         rows
+    }
+}
+
+/// Checks a value: its canonical text, or why it is refused.
+pub fn check_value(name: &str, values: &[String]) -> Result<String> {
+    let Some(setting) = find(name) else {
+        if !is_custom(name) {
+            return Err(unrecognized(name));
+        }
+        return Ok(values.join(", "));
+    };
+    match setting.access {
+        Access::User | Access::Superuser | Access::Identity => canonical(setting, values),
+        Access::Fixed => Err(Error::new(
+            SqlState::CantChangeRuntimeParam,
+            format!("parameter \"{}\" cannot be changed", setting.name),
+        )),
+        Access::Start => Err(Error::new(
+            SqlState::CantChangeRuntimeParam,
+            format!(
+                "parameter \"{}\" cannot be changed without restarting the server",
+                setting.name
+            ),
+        )),
+        Access::Transaction => Err(Error::new(
+            SqlState::CantChangeRuntimeParam,
+            format!("parameter \"{}\" can only be set with SET LOCAL", setting.name),
+        )),
     }
 }
 

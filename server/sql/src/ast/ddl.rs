@@ -241,6 +241,8 @@ pub struct InlineIndex {
     pub keys: Vec<IndexKey>,
     /// `STORING`, `COVERING` or `INCLUDE`.
     pub storing: Vec<Ident>,
+    /// `NULLS NOT DISTINCT`.
+    pub nulls_not_distinct: bool,
     /// `WHERE`.
     pub predicate: Option<Expr>,
     /// `INTERLEAVE IN …`.

@@ -317,6 +317,8 @@ pub struct CreateUser {
 pub struct AlterUser {
     /// The name; also `current_user` and the like, in lower case and unquoted.
     pub name: Ident,
+    /// `ALL`: the settings of all roles.
+    pub everyone: bool,
     /// `IF EXISTS`.
     pub if_exists: bool,
     /// The options, in order.

@@ -92,6 +92,15 @@ pub enum Statement {
         /// The savepoint of `ROLLBACK TO`.
         to_savepoint: Option<Ident>,
     },
+    /// `PREPARE TRANSACTION`.
+    PrepareTransaction,
+    /// `COMMIT PREPARED` or `ROLLBACK PREPARED`.
+    FinishPrepared {
+        /// Whether to commit.
+        commit: bool,
+        /// The transaction's identifier.
+        name: String,
+    },
     /// `SAVEPOINT`.
     Savepoint(Ident),
     /// `RELEASE [SAVEPOINT]`.

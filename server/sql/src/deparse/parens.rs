@@ -2,8 +2,6 @@
 
 use sqlparser::ast::{BinaryOperator, CastKind, DataType, Expr, UnaryOperator, Value};
 
-use super::expr::unnested;
-
 /// Whether an operand needs no parentheses inside of `parent`: PostgreSQL's `isSimpleNode`.
 pub(super) fn is_simple(e: &Expr, parent: &Expr) -> bool {
     match e {
@@ -77,5 +75,13 @@ fn priority(op: &BinaryOperator) -> Option<u8> {
         BinaryOperator::Plus | BinaryOperator::Minus => Some(1),
         BinaryOperator::Multiply | BinaryOperator::Divide | BinaryOperator::Modulo => Some(2),
         _ => None,
+    }
+}
+
+/// An expression without the parentheses around it.
+pub(super) fn unnested(e: &Expr) -> &Expr {
+    match e {
+        Expr::Nested(inner) => unnested(inner),
+        e => e,
     }
 }

@@ -12,22 +12,8 @@ use sqlparser::ast::{
     TableFactor, TableWithJoins,
 };
 
-use super::{ItemColumn, Printer, RELATION_MARK, UsingColumn, split_label, unprintable};
-
-/// An item of FROM as it is shown.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Entry {
-    /// Its name; none for a join.
-    pub name: Option<String>,
-    /// Whether the name has to be written as an alias.
-    pub shows_alias: bool,
-    /// What stands in FROM for a relation.
-    pub relation: String,
-    /// Names of its columns by number.
-    pub columns: HashMap<u16, String>,
-    /// The list behind the alias.
-    pub aliases: Vec<String>,
-}
+use super::printer::{Entry, Printer, unprintable};
+use super::stored_form::{ItemColumn, RELATION_MARK, UsingColumn, split_label};
 
 /// What stands in FROM.
 enum Kind {
@@ -112,174 +98,172 @@ fn item_name(item: &SelectItem) -> String {
     }
 }
 
-impl Printer<'_> {
-    /// Names the items of a select's FROM.
-    pub(super) fn enter_from(&mut self, select: &Select) -> Result<()> {
-        if self.is_stored() {
-            return Ok(());
-        }
-        let mut forced = Forced::new();
-        for item in &select.from {
-            force_names(item, &mut forced);
-        }
-        for item in &select.from {
-            self.enter_joins(item, &[], &forced)?;
-        }
-        Ok(())
+/// Names the items of a select's FROM.
+pub(crate) fn enter_from(printer: &mut Printer<'_>, select: &Select) -> Result<()> {
+    if printer.is_stored() {
+        return Ok(());
     }
+    let mut forced = Forced::new();
+    for item in &select.from {
+        force_names(item, &mut forced);
+    }
+    for item in &select.from {
+        enter_joins(printer, item, &[], &forced)?;
+    }
+    Ok(())
+}
 
-    fn enter_joins(
-        &mut self,
-        item: &TableWithJoins,
-        above: &[String],
-        forced: &Forced,
-    ) -> Result<()> {
-        let using: Vec<Vec<UsingColumn>> = item.joins.iter().map(using_of).collect();
-        let names_from = |first: usize| -> Vec<String> {
-            let mut names = above.to_vec();
-            names.extend(using[first..].iter().flatten().map(|column| column.name.clone()));
-            names
-        };
-        self.enter_factor(&item.relation, &names_from(0), forced)?;
-        for (place, join) in item.joins.iter().enumerate() {
-            self.enter_factor(&join.relation, &names_from(place), forced)?;
-            for column in using[place].iter().filter(|column| column.merged.0 > 0) {
-                let entry = self.entries.entry(column.merged.0).or_default();
-                entry.columns.insert(column.merged.1, column.name.clone());
+fn enter_joins(
+    printer: &mut Printer<'_>,
+    item: &TableWithJoins,
+    above: &[String],
+    forced: &Forced,
+) -> Result<()> {
+    let using: Vec<Vec<UsingColumn>> = item.joins.iter().map(using_of).collect();
+    let names_from = |first: usize| -> Vec<String> {
+        let mut names = above.to_vec();
+        names.extend(using[first..].iter().flatten().map(|column| column.name.clone()));
+        names
+    };
+    enter_factor(printer, &item.relation, &names_from(0), forced)?;
+    for (place, join) in item.joins.iter().enumerate() {
+        enter_factor(printer, &join.relation, &names_from(place), forced)?;
+        for column in using[place].iter().filter(|column| column.merged.0 > 0) {
+            let entry = printer.entries.entry(column.merged.0).or_default();
+            entry.columns.insert(column.merged.1, column.name.clone());
+        }
+    }
+    Ok(())
+}
+
+fn enter_factor(
+    printer: &mut Printer<'_>,
+    factor: &TableFactor,
+    above: &[String],
+    forced: &Forced,
+) -> Result<()> {
+    if let TableFactor::NestedJoin { table_with_joins, alias: None } = factor {
+        return enter_joins(printer, table_with_joins, above, forced);
+    }
+    let item = add_item(printer, factor)?;
+    let name = unique_item(printer, item.alias.as_deref().unwrap_or(&item.base));
+    let mut taken: Vec<String> = above.to_vec();
+    let of_item = item.columns.iter().filter_map(|(key, _)| forced.get(&(item.label, *key)));
+    taken.extend(of_item.cloned());
+    let mut columns = HashMap::with_capacity(item.columns.len());
+    let mut aliases = Vec::with_capacity(item.columns.len());
+    let mut changed = false;
+    for (place, (key, real)) in item.columns.iter().enumerate() {
+        let shown = match forced.get(&(item.label, *key)) {
+            Some(name) => name.clone(),
+            None => {
+                let shown = unique(item.listed.get(place).unwrap_or(real), &taken);
+                taken.push(shown.clone());
+                shown
             }
-        }
-        Ok(())
+        };
+        changed |= shown != *real;
+        aliases.push(shown.clone());
+        columns.insert(*key, shown);
     }
+    let shows_list = match item.kind {
+        Kind::Relation => changed,
+        Kind::Catalog => false,
+        Kind::Function => true,
+        Kind::Cte | Kind::Query => changed || !item.listed.is_empty(),
+    };
+    let shows_alias = match item.kind {
+        Kind::Relation | Kind::Catalog | Kind::Cte => item.alias.is_some() || name != item.base,
+        Kind::Function | Kind::Query => true,
+    };
+    let entry = Entry {
+        name: Some(name),
+        shows_alias: shows_alias || shows_list,
+        relation: item.relation,
+        columns,
+        aliases: if shows_list { aliases } else { Vec::new() },
+    };
+    printer.entries.insert(item.label, entry);
+    Ok(())
+}
 
-    fn enter_factor(
-        &mut self,
-        factor: &TableFactor,
-        above: &[String],
-        forced: &Forced,
-    ) -> Result<()> {
-        if let TableFactor::NestedJoin { table_with_joins, alias: None } = factor {
-            return self.enter_joins(table_with_joins, above, forced);
+/// What the syntax of an item says.
+fn add_item(printer: &Printer<'_>, factor: &TableFactor) -> Result<Item> {
+    let alias = match factor {
+        TableFactor::Table { alias, .. }
+        | TableFactor::Derived { alias, .. }
+        | TableFactor::Function { alias, .. }
+        | TableFactor::UNNEST { alias, .. } => alias.as_ref(),
+        _ => None,
+    };
+    let label = alias.and_then(|alias| split_label(&alias.name.value));
+    let (Some(alias), Some((label, has_alias))) = (alias, label) else {
+        return Err(unprintable(factor));
+    };
+    let mut listed = listed(alias);
+    let written = (has_alias && !listed.is_empty()).then(|| listed.remove(0));
+    let mut item = Item {
+        kind: Kind::Function,
+        label,
+        alias: written,
+        base: String::new(),
+        relation: String::new(),
+        columns: Vec::new(),
+        listed,
+    };
+    match factor {
+        TableFactor::Table { name, args: None, .. } => name_item(printer, name, &mut item)?,
+        TableFactor::Derived { subquery, .. } => {
+            item.kind = Kind::Query;
+            item.columns = numbered(output_names(&subquery.body));
         }
-        let item = self.item(factor)?;
-        let name = self.unique_item(item.alias.as_deref().unwrap_or(&item.base));
-        let mut taken: Vec<String> = above.to_vec();
-        let of_item = item.columns.iter().filter_map(|(key, _)| forced.get(&(item.label, *key)));
-        taken.extend(of_item.cloned());
-        let mut columns = HashMap::with_capacity(item.columns.len());
-        let mut aliases = Vec::with_capacity(item.columns.len());
-        let mut changed = false;
-        for (place, (key, real)) in item.columns.iter().enumerate() {
-            let shown = match forced.get(&(item.label, *key)) {
-                Some(name) => name.clone(),
-                None => {
-                    let shown = unique(item.listed.get(place).unwrap_or(real), &taken);
-                    taken.push(shown.clone());
-                    shown
-                }
-            };
-            changed |= shown != *real;
-            aliases.push(shown.clone());
-            columns.insert(*key, shown);
-        }
-        let shows_list = match item.kind {
-            Kind::Relation => changed,
-            Kind::Catalog => false,
-            Kind::Function => true,
-            Kind::Cte | Kind::Query => changed || !item.listed.is_empty(),
-        };
-        let shows_alias = match item.kind {
-            Kind::Relation | Kind::Catalog | Kind::Cte => item.alias.is_some() || name != item.base,
-            Kind::Function | Kind::Query => true,
-        };
-        let entry = Entry {
-            name: Some(name),
-            shows_alias: shows_alias || shows_list,
-            relation: item.relation,
-            columns,
-            aliases: if shows_list { aliases } else { Vec::new() },
-        };
-        self.entries.insert(item.label, entry);
-        Ok(())
+        _ => item.columns = numbered(item.listed.clone()),
     }
+    Ok(item)
+}
 
-    /// What the syntax of an item says.
-    fn item(&self, factor: &TableFactor) -> Result<Item> {
-        let alias = match factor {
-            TableFactor::Table { alias, .. }
-            | TableFactor::Derived { alias, .. }
-            | TableFactor::Function { alias, .. }
-            | TableFactor::UNNEST { alias, .. } => alias.as_ref(),
-            _ => None,
-        };
-        let label = alias.and_then(|alias| split_label(&alias.name.value));
-        let (Some(alias), Some((label, has_alias))) = (alias, label) else {
-            return Err(unprintable(factor));
-        };
-        let mut listed = listed(alias);
-        let written = (has_alias && !listed.is_empty()).then(|| listed.remove(0));
-        let mut item = Item {
-            kind: Kind::Function,
-            label,
-            alias: written,
-            base: String::new(),
-            relation: String::new(),
-            columns: Vec::new(),
-            listed,
-        };
-        match factor {
-            TableFactor::Table { name, args: None, .. } => self.name_item(name, &mut item)?,
-            TableFactor::Derived { subquery, .. } => {
-                item.kind = Kind::Query;
-                item.columns = numbered(output_names(&subquery.body));
+fn name_item(printer: &Printer<'_>, name: &ObjectName, item: &mut Item) -> Result<()> {
+    if let Some(id) = relation_id(name) {
+        let Some(names) = printer.names else { return Ok(()) };
+        let ctes: Vec<String> = printer.ctes.iter().map(|(name, _)| name.clone()).collect();
+        let (shown, bare) = names.relation(id, &ctes).ok_or_else(|| unprintable(name))?;
+        item.kind = Kind::Relation;
+        item.relation = shown;
+        item.base = bare;
+        item.columns = names.columns(id);
+        return Ok(());
+    }
+    let last = name.0.last().and_then(|part| part.as_ident());
+    let last = last.map(|ident| ident.value.clone()).unwrap_or_default();
+    if name.0.len() > 1 {
+        item.kind = Kind::Catalog;
+        item.relation = match name.0.first().and_then(|part| part.as_ident()) {
+            Some(schema) if schema.value != "pg_catalog" => {
+                format!("{}.{}", crate::quote_ident(&schema.value), crate::quote_ident(&last))
             }
-            _ => item.columns = numbered(item.listed.clone()),
-        }
-        Ok(item)
-    }
-
-    fn name_item(&self, name: &ObjectName, item: &mut Item) -> Result<()> {
-        if let Some(id) = relation_id(name) {
-            let Some(names) = self.names else { return Ok(()) };
-            let ctes: Vec<String> = self.ctes.iter().map(|(name, _)| name.clone()).collect();
-            let (shown, bare) = names.relation(id, &ctes).ok_or_else(|| unprintable(name))?;
-            item.kind = Kind::Relation;
-            item.relation = shown;
-            item.base = bare;
-            item.columns = names.columns(id);
-            return Ok(());
-        }
-        let last = name.0.last().and_then(|part| part.as_ident());
-        let last = last.map(|ident| ident.value.clone()).unwrap_or_default();
-        if name.0.len() > 1 {
-            item.kind = Kind::Catalog;
-            item.relation = match name.0.first().and_then(|part| part.as_ident()) {
-                Some(schema) if schema.value != "pg_catalog" => {
-                    format!("{}.{}", crate::quote_ident(&schema.value), crate::quote_ident(&last))
-                }
-                _ => crate::quote_ident(&last),
-            };
-            item.base = last;
-            item.columns = numbered(std::mem::take(&mut item.listed));
-            return Ok(());
-        }
-        let cte = self.ctes.iter().rev().find(|(name, _)| *name == last);
-        let (_, columns) = cte.ok_or_else(|| unprintable(name))?;
-        item.kind = Kind::Cte;
-        item.relation = crate::quote_ident(&last);
+            _ => crate::quote_ident(&last),
+        };
         item.base = last;
-        item.columns = numbered(columns.clone());
-        Ok(())
+        item.columns = numbered(std::mem::take(&mut item.listed));
+        return Ok(());
     }
+    let cte = printer.ctes.iter().rev().find(|(name, _)| *name == last);
+    let (_, columns) = cte.ok_or_else(|| unprintable(name))?;
+    item.kind = Kind::Cte;
+    item.relation = crate::quote_ident(&last);
+    item.base = last;
+    item.columns = numbered(columns.clone());
+    Ok(())
+}
 
-    /// A name that no item of this query or one around it has.
-    fn unique_item(&mut self, base: &str) -> String {
-        let taken: Vec<String> = self.levels.iter().flatten().cloned().collect();
-        let name = unique(base, &taken);
-        if let Some(level) = self.levels.last_mut() {
-            level.push(name.clone());
-        }
-        name
+/// A name that no item of this query or one around it has.
+fn unique_item(printer: &mut Printer<'_>, base: &str) -> String {
+    let taken: Vec<String> = printer.levels.iter().flatten().cloned().collect();
+    let name = unique(base, &taken);
+    if let Some(level) = printer.levels.last_mut() {
+        level.push(name.clone());
     }
+    name
 }
 
 /// The names in the list behind an alias.

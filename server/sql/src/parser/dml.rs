@@ -6,219 +6,215 @@ use sqlparser::tokenizer::Token;
 use braid_types::Result;
 
 use super::Cursor;
+use super::clauses::{parse_drop_behavior, parse_selection};
+use super::definition::create_index::parse_index_key;
+use super::embedded::{delegate, next_expr, next_query, next_select_item, next_table_with_joins};
+use super::names::{parse_ident, parse_label, parse_object_name};
 use crate::ast::{
     Assignment, AssignmentTarget, AssignmentValue, ConflictAction, ConflictTarget, Delete, Insert,
     InsertSource, OnConflict, Overriding, Returning, Statement, TargetColumn, Truncate, Update,
     With,
 };
 
-impl Cursor<'_> {
-    /// A statement that changes rows, behind its `WITH` list.
-    pub(crate) fn change(&mut self, with: Option<With>) -> Result<Statement> {
-        match self.peek_word() {
-            Some("insert") => self.insert(with, false),
-            Some("upsert") => self.insert(with, true),
-            Some("update") => self.update(with),
-            Some("delete") => self.delete(with),
-            Some("merge") => Err(self.unsupported("MERGE")),
-            _ => Err(self.unexpected()),
-        }
+/// A statement that changes rows, behind its `WITH` list.
+pub(crate) fn parse_change(cursor: &mut Cursor<'_>, with: Option<With>) -> Result<Statement> {
+    match cursor.peek_word() {
+        Some("insert") => parse_insert(cursor, with, false),
+        Some("upsert") => parse_insert(cursor, with, true),
+        Some("update") => parse_update(cursor, with),
+        Some("delete") => parse_delete(cursor, with),
+        Some("merge") => Err(cursor.unsupported("MERGE")),
+        _ => Err(cursor.unexpected()),
     }
+}
 
-    fn insert(&mut self, with: Option<With>, upsert: bool) -> Result<Statement> {
-        self.advance();
-        self.expect("into")?;
-        let table = self.object_name()?;
-        let alias = if self.take("as") { Some(self.ident()?) } else { None };
-        let columns = if *self.peek() == Token::LParen && !self.query_in_parens() {
-            self.parens(Self::target_column)?
+fn parse_insert(cursor: &mut Cursor<'_>, with: Option<With>, upsert: bool) -> Result<Statement> {
+    cursor.advance();
+    cursor.expect("into")?;
+    let table = parse_object_name(cursor)?;
+    let alias = if cursor.take("as") { Some(parse_ident(cursor)?) } else { None };
+    let columns = if *cursor.peek() == Token::LParen && !parse_query_in_parens(cursor) {
+        cursor.parens(parse_target_column)?
+    } else {
+        Vec::new()
+    };
+    let overriding = parse_overriding(cursor)?;
+    let source = if cursor.take_all(&["default", "values"]) {
+        InsertSource::DefaultValues
+    } else {
+        InsertSource::Query(next_query(cursor)?)
+    };
+    let on_conflict = if !upsert && cursor.are(&["on", "conflict"]) {
+        Some(parse_on_conflict(cursor)?)
+    } else {
+        None
+    };
+    let returning = parse_returning(cursor)?;
+    Ok(Statement::Insert(Box::new(Insert {
+        with,
+        upsert,
+        table,
+        alias,
+        columns,
+        overriding,
+        source,
+        on_conflict,
+        returning,
+    })))
+}
+
+/// Whether the parenthesis that is next holds a query and not a list of columns.
+fn parse_query_in_parens(cursor: &Cursor<'_>) -> bool {
+    let mut n = 1;
+    while *cursor.peek_nth(n) == Token::LParen {
+        n += 1;
+    }
+    ["select", "values", "with"].iter().any(|word| cursor.nth_is(n, word))
+}
+
+/// A column that is assigned, or a part of it.
+fn parse_target_column(cursor: &mut Cursor<'_>) -> Result<TargetColumn> {
+    let name = parse_ident(cursor)?;
+    let mut part = Vec::new();
+    loop {
+        if *cursor.peek() == Token::LBracket {
+            delegate(cursor, |parser| parser.parse_multi_dim_subscript(&mut part))?;
+        } else if cursor.take_symbol(&Token::Period) {
+            part.push(AccessExpr::Dot(Expr::Identifier(parse_label(cursor)?)));
         } else {
-            Vec::new()
-        };
-        let overriding = self.overriding()?;
-        let source = if self.take_all(&["default", "values"]) {
-            InsertSource::DefaultValues
-        } else {
-            InsertSource::Query(self.query()?)
-        };
-        let on_conflict =
-            if !upsert && self.are(&["on", "conflict"]) { Some(self.on_conflict()?) } else { None };
-        let returning = self.returning()?;
-        Ok(Statement::Insert(Box::new(Insert {
-            with,
-            upsert,
-            table,
-            alias,
-            columns,
-            overriding,
-            source,
-            on_conflict,
-            returning,
-        })))
-    }
-
-    /// Whether the parenthesis that is next holds a query and not a list of columns.
-    fn query_in_parens(&self) -> bool {
-        let mut n = 1;
-        while *self.peek_nth(n) == Token::LParen {
-            n += 1;
-        }
-        ["select", "values", "with"].iter().any(|word| self.nth_is(n, word))
-    }
-
-    /// A column that is assigned, or a part of it.
-    fn target_column(&mut self) -> Result<TargetColumn> {
-        let name = self.ident()?;
-        let mut part = Vec::new();
-        loop {
-            if *self.peek() == Token::LBracket {
-                self.delegate(|parser| parser.parse_multi_dim_subscript(&mut part))?;
-            } else if self.take_symbol(&Token::Period) {
-                part.push(AccessExpr::Dot(Expr::Identifier(self.label()?)));
-            } else {
-                return Ok(TargetColumn { name, part });
-            }
+            return Ok(TargetColumn { name, part });
         }
     }
+}
 
-    fn overriding(&mut self) -> Result<Option<Overriding>> {
-        if !self.take("overriding") {
-            return Ok(None);
+fn parse_overriding(cursor: &mut Cursor<'_>) -> Result<Option<Overriding>> {
+    if !cursor.take("overriding") {
+        return Ok(None);
+    }
+    let kind = match cursor.take_one(&["system", "user"]) {
+        Some(0) => Overriding::System,
+        Some(_) => Overriding::User,
+        None => return Err(cursor.unexpected()),
+    };
+    cursor.expect("value")?;
+    Ok(Some(kind))
+}
+
+fn parse_on_conflict(cursor: &mut Cursor<'_>) -> Result<OnConflict> {
+    let span = cursor.span();
+    cursor.expect_all(&["on", "conflict"])?;
+    let target = if cursor.take_all(&["on", "constraint"]) {
+        ConflictTarget::Constraint(parse_ident(cursor)?)
+    } else if *cursor.peek() == Token::LParen {
+        let keys = cursor.parens(parse_index_key)?;
+        let predicate = parse_selection(cursor)?;
+        ConflictTarget::Columns { keys, predicate }
+    } else {
+        ConflictTarget::Any
+    };
+    cursor.expect("do")?;
+    let action = if cursor.take("nothing") {
+        ConflictAction::Nothing
+    } else {
+        cursor.expect_all(&["update", "set"])?;
+        let assignments = cursor.list(parse_assignment)?;
+        ConflictAction::Update { assignments, selection: parse_selection(cursor)? }
+    };
+    Ok(OnConflict { target, action, span })
+}
+
+fn parse_assignment(cursor: &mut Cursor<'_>) -> Result<Assignment> {
+    if *cursor.peek() != Token::LParen {
+        let target = AssignmentTarget::Column(parse_target_column(cursor)?);
+        cursor.expect_symbol(&Token::Eq)?;
+        return Ok(Assignment { target, value: AssignmentValue::Expr(next_expr(cursor)?) });
+    }
+    let target = AssignmentTarget::Columns(cursor.parens(parse_target_column)?);
+    cursor.expect_symbol(&Token::Eq)?;
+    let value = if cursor.is("row") && *cursor.peek_nth(1) == Token::LParen {
+        cursor.advance();
+        AssignmentValue::Row(cursor.parens(next_expr)?)
+    } else if *cursor.peek() == Token::LParen && !parse_query_in_parens(cursor) {
+        AssignmentValue::Row(cursor.parens(next_expr)?)
+    } else {
+        AssignmentValue::Expr(next_expr(cursor)?)
+    };
+    Ok(Assignment { target, value })
+}
+
+fn parse_update(cursor: &mut Cursor<'_>, with: Option<With>) -> Result<Statement> {
+    cursor.advance();
+    let table = parse_object_name(cursor)?;
+    cursor.take_symbol(&Token::Mul);
+    let alias = parse_target_alias(cursor, "set")?;
+    cursor.expect("set")?;
+    let assignments = cursor.list(parse_assignment)?;
+    let from = if cursor.take("from") { cursor.list(next_table_with_joins)? } else { Vec::new() };
+    let selection = parse_selection(cursor)?;
+    let returning = parse_returning(cursor)?;
+    Ok(Statement::Update(Box::new(Update {
+        with,
+        table,
+        alias,
+        assignments,
+        from,
+        selection,
+        returning,
+    })))
+}
+
+/// `[AS] alias` of a target table; `next` is the word that may follow instead.
+fn parse_target_alias(cursor: &mut Cursor<'_>, next: &str) -> Result<Option<Ident>> {
+    if cursor.take("as") {
+        return parse_ident(cursor).map(Some);
+    }
+    let is_alias = match cursor.peek() {
+        Token::Word(word) if word.quote_style.is_none() => {
+            word.value != next && crate::lex::keywords::is_column_name(&word.value)
         }
-        let kind = match self.take_one(&["system", "user"]) {
-            Some(0) => Overriding::System,
-            Some(_) => Overriding::User,
-            None => return Err(self.unexpected()),
-        };
-        self.expect("value")?;
-        Ok(Some(kind))
-    }
+        Token::Word(_) => true,
+        _ => false,
+    };
+    if is_alias { parse_ident(cursor).map(Some) } else { Ok(None) }
+}
 
-    fn on_conflict(&mut self) -> Result<OnConflict> {
-        let span = self.span();
-        self.expect_all(&["on", "conflict"])?;
-        let target = if self.take_all(&["on", "constraint"]) {
-            ConflictTarget::Constraint(self.ident()?)
-        } else if *self.peek() == Token::LParen {
-            let keys = self.parens(Self::index_key)?;
-            let predicate = self.selection()?;
-            ConflictTarget::Columns { keys, predicate }
-        } else {
-            ConflictTarget::Any
-        };
-        self.expect("do")?;
-        let action = if self.take("nothing") {
-            ConflictAction::Nothing
-        } else {
-            self.expect_all(&["update", "set"])?;
-            let assignments = self.list(Self::assignment)?;
-            ConflictAction::Update { assignments, selection: self.selection()? }
-        };
-        Ok(OnConflict { target, action, span })
-    }
+fn parse_delete(cursor: &mut Cursor<'_>, with: Option<With>) -> Result<Statement> {
+    cursor.advance();
+    cursor.expect("from")?;
+    let table = parse_object_name(cursor)?;
+    cursor.take_symbol(&Token::Mul);
+    let alias = parse_target_alias(cursor, "using")?;
+    let using = if cursor.take("using") { cursor.list(next_table_with_joins)? } else { Vec::new() };
+    let selection = parse_selection(cursor)?;
+    let returning = parse_returning(cursor)?;
+    Ok(Statement::Delete(Box::new(Delete { with, table, alias, using, selection, returning })))
+}
 
-    /// `WHERE …`, where it is next.
-    pub(crate) fn selection(&mut self) -> Result<Option<Expr>> {
-        if self.is("where") && self.are(&["where", "current", "of"]) {
-            return Err(self.unsupported("WHERE CURRENT OF"));
-        }
-        if self.take("where") { self.expr().map(Some) } else { Ok(None) }
+/// `RETURNING …`. Only the bare word `NOTHING` by itself is the clause of that name; what
+/// follows it is left for the caller, which ends the statement there.
+fn parse_returning(cursor: &mut Cursor<'_>) -> Result<Returning> {
+    if !cursor.take("returning") {
+        return Ok(Returning::None);
     }
+    if cursor.take("nothing") {
+        return Ok(Returning::Nothing);
+    }
+    Ok(Returning::Items(cursor.list(next_select_item)?))
+}
 
-    fn assignment(&mut self) -> Result<Assignment> {
-        if *self.peek() != Token::LParen {
-            let target = AssignmentTarget::Column(self.target_column()?);
-            self.expect_symbol(&Token::Eq)?;
-            return Ok(Assignment { target, value: AssignmentValue::Expr(self.expr()?) });
-        }
-        let target = AssignmentTarget::Columns(self.parens(Self::target_column)?);
-        self.expect_symbol(&Token::Eq)?;
-        let value = if self.is("row") && *self.peek_nth(1) == Token::LParen {
-            self.advance();
-            AssignmentValue::Row(self.parens(Self::expr)?)
-        } else if *self.peek() == Token::LParen && !self.query_in_parens() {
-            AssignmentValue::Row(self.parens(Self::expr)?)
-        } else {
-            AssignmentValue::Expr(self.expr()?)
-        };
-        Ok(Assignment { target, value })
+/// `TRUNCATE`.
+pub(crate) fn parse_truncate(cursor: &mut Cursor<'_>) -> Result<Statement> {
+    cursor.advance();
+    cursor.take("table");
+    let tables = cursor.list(|cursor| {
+        let name = parse_object_name(cursor)?;
+        cursor.take_symbol(&Token::Mul);
+        Ok(name)
+    })?;
+    let restart_identity = cursor.take_all(&["restart", "identity"]);
+    if !restart_identity {
+        cursor.take_all(&["continue", "identity"]);
     }
-
-    fn update(&mut self, with: Option<With>) -> Result<Statement> {
-        self.advance();
-        let table = self.object_name()?;
-        self.take_symbol(&Token::Mul);
-        let alias = self.target_alias("set")?;
-        self.expect("set")?;
-        let assignments = self.list(Self::assignment)?;
-        let from = if self.take("from") { self.list(Self::table_with_joins)? } else { Vec::new() };
-        let selection = self.selection()?;
-        let returning = self.returning()?;
-        Ok(Statement::Update(Box::new(Update {
-            with,
-            table,
-            alias,
-            assignments,
-            from,
-            selection,
-            returning,
-        })))
-    }
-
-    /// `[AS] alias` of a target table; `next` is the word that may follow instead.
-    fn target_alias(&mut self, next: &str) -> Result<Option<Ident>> {
-        if self.take("as") {
-            return self.ident().map(Some);
-        }
-        let is_alias = match self.peek() {
-            Token::Word(word) if word.quote_style.is_none() => {
-                word.value != next && crate::keywords::is_column_name(&word.value)
-            }
-            Token::Word(_) => true,
-            _ => false,
-        };
-        if is_alias { self.ident().map(Some) } else { Ok(None) }
-    }
-
-    fn delete(&mut self, with: Option<With>) -> Result<Statement> {
-        self.advance();
-        self.expect("from")?;
-        let table = self.object_name()?;
-        self.take_symbol(&Token::Mul);
-        let alias = self.target_alias("using")?;
-        let using =
-            if self.take("using") { self.list(Self::table_with_joins)? } else { Vec::new() };
-        let selection = self.selection()?;
-        let returning = self.returning()?;
-        Ok(Statement::Delete(Box::new(Delete { with, table, alias, using, selection, returning })))
-    }
-
-    /// `RETURNING …`. Only the bare word `NOTHING` by itself is the clause of that name; what
-    /// follows it is left for the caller, which ends the statement there.
-    fn returning(&mut self) -> Result<Returning> {
-        if !self.take("returning") {
-            return Ok(Returning::None);
-        }
-        if self.take("nothing") {
-            return Ok(Returning::Nothing);
-        }
-        Ok(Returning::Items(self.list(Self::select_item)?))
-    }
-
-    /// `TRUNCATE`.
-    pub(crate) fn truncate(&mut self) -> Result<Statement> {
-        self.advance();
-        self.take("table");
-        let tables = self.list(|cursor| {
-            let name = cursor.object_name()?;
-            cursor.take_symbol(&Token::Mul);
-            Ok(name)
-        })?;
-        let restart_identity = self.take_all(&["restart", "identity"]);
-        if !restart_identity {
-            self.take_all(&["continue", "identity"]);
-        }
-        let behavior = self.drop_behavior();
-        Ok(Statement::Truncate(Truncate { tables, restart_identity, behavior }))
-    }
+    let behavior = parse_drop_behavior(cursor);
+    Ok(Statement::Truncate(Truncate { tables, restart_identity, behavior }))
 }

@@ -6,11 +6,14 @@ use sqlparser::tokenizer::Token;
 use braid_types::{Error, Result, SqlState};
 
 use super::Cursor;
+use super::embedded::{next_data_type, next_expr, next_query};
+use super::statement::parse_statement;
 use crate::ast::ParsedStatement;
 use crate::dialect::BraidDialect;
+use crate::lex::{source, tokens as lexer};
 use crate::limits;
-use crate::rewrite::{self, position};
-use crate::{lexer, source};
+use crate::rewrite::tokens as rewrite;
+use crate::rewrite::tokens::position;
 
 /// The highest parameter number that the protocol can carry.
 const PARAMETERS_MAX: usize = 65_535;
@@ -37,7 +40,7 @@ pub fn parse(sql: &str) -> Result<Vec<ParsedStatement>> {
             }
             let first = cursor.inner.index();
             let start = cursor.byte();
-            let statement = cursor.statement()?;
+            let statement = parse_statement(cursor)?;
             if !cursor.at_end() {
                 return Err(cursor.unexpected());
             }
@@ -50,17 +53,17 @@ pub fn parse(sql: &str) -> Result<Vec<ParsedStatement>> {
 
 /// Parses one expression, such as a stored default.
 pub fn parse_expr(sql: &str) -> Result<Expr> {
-    single(sql, |cursor| cursor.expr())
+    single(sql, next_expr)
 }
 
 /// Parses one query, such as a view's.
 pub fn parse_query(sql: &str) -> Result<Box<Query>> {
-    single(sql, |cursor| cursor.query())
+    single(sql, next_query)
 }
 
 /// Parses one type, such as `numeric(10, 2)[]`.
 pub fn parse_data_type(sql: &str) -> Result<DataType> {
-    single(sql, |cursor| cursor.data_type())
+    single(sql, next_data_type)
 }
 
 fn single<T>(sql: &str, part: impl FnOnce(&mut Cursor<'_>) -> Result<T>) -> Result<T> {

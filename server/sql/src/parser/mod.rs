@@ -3,27 +3,15 @@
 //! One file per family of statements. Each function starts behind the words that its caller has
 //! consumed, and ends behind the last token of its statement; [`entry`] checks what follows.
 
-mod alter;
-mod characteristics;
-mod copy;
-mod create_index;
-mod create_objects;
-mod create_table;
+mod clauses;
 mod cursor;
+mod definition;
 mod dml;
-mod drop;
-mod drop_other;
+mod embedded;
 mod entry;
-mod explain;
-mod grant;
-mod lock_table;
-mod prepared;
-mod sequence;
-mod set;
+mod names;
+mod session;
 mod statement;
-mod transaction;
-mod types;
-mod users;
 mod with;
 
 pub(crate) use cursor::Cursor;

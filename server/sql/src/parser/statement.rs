@@ -5,99 +5,117 @@ use sqlparser::tokenizer::Token;
 use braid_types::Result;
 
 use super::Cursor;
+use super::definition::alter::parse_alter;
+use super::definition::create_objects::parse_create;
+use super::definition::drop::{parse_comment, parse_drop};
+use super::definition::grant::{parse_grant, parse_revoke};
+use super::definition::users::parse_reassign_owned;
+use super::dml::{parse_change, parse_truncate};
+use super::embedded::next_query;
+use super::session::copy::parse_copy;
+use super::session::explain::{
+    check_table, parse_analyze, parse_explain, parse_notifications, parse_vacuum,
+};
+use super::session::lock_table::parse_lock_table;
+use super::session::prepared::{
+    parse_close, parse_deallocate, parse_declare_cursor, parse_discard, parse_execute, parse_fetch,
+    parse_prepare,
+};
+use super::session::set::{parse_reset, parse_set, parse_show};
+use super::session::transaction::parse_transaction;
+use super::with::parse_with;
 use crate::ast::Statement;
 use crate::limits;
 
 /// How deep statements may stand inside each other (`WITH … AS (INSERT …)`).
 const STATEMENT_DEPTH_MAX: usize = 16;
 
-impl Cursor<'_> {
-    /// Whether a query starts here.
-    pub(crate) fn at_query(&self) -> bool {
-        *self.peek() == Token::LParen || matches!(self.peek_word(), Some("select" | "values"))
-    }
+/// Whether a query starts here.
+pub(crate) fn at_query(cursor: &Cursor<'_>) -> bool {
+    *cursor.peek() == Token::LParen || matches!(cursor.peek_word(), Some("select" | "values"))
+}
 
-    /// Whether a query, or a statement that changes rows, starts here.
-    pub(crate) fn at_row_statement(&self) -> bool {
-        self.at_query()
-            || matches!(
-                self.peek_word(),
-                Some("with" | "insert" | "upsert" | "update" | "delete" | "merge")
-            )
-    }
+/// Whether a query, or a statement that changes rows, starts here.
+pub(crate) fn at_row_statement(cursor: &Cursor<'_>) -> bool {
+    at_query(cursor)
+        || matches!(
+            cursor.peek_word(),
+            Some("with" | "insert" | "upsert" | "update" | "delete" | "merge")
+        )
+}
 
-    /// A query, `INSERT`, `UPSERT`, `UPDATE` or `DELETE`, with its `WITH` list.
-    pub(crate) fn row_statement(&mut self) -> Result<Statement> {
-        self.depth += 1;
-        if self.depth > STATEMENT_DEPTH_MAX {
-            return Err(limits::too_deep());
-        }
-        let statement = if self.is("with") {
-            self.with_statement()
-        } else if self.at_query() {
-            self.query().map(Statement::Query)
-        } else {
-            self.change(None)
-        };
-        self.depth -= 1;
-        statement
+/// A query, `INSERT`, `UPSERT`, `UPDATE` or `DELETE`, with its `WITH` list.
+pub(crate) fn parse_row_statement(cursor: &mut Cursor<'_>) -> Result<Statement> {
+    cursor.depth += 1;
+    if cursor.depth > STATEMENT_DEPTH_MAX {
+        return Err(limits::too_deep());
     }
+    let statement = if cursor.is("with") {
+        parse_with(cursor)
+    } else if at_query(cursor) {
+        next_query(cursor).map(Statement::Query)
+    } else {
+        parse_change(cursor, None)
+    };
+    cursor.depth -= 1;
+    statement
+}
 
-    /// One statement.
-    pub(crate) fn statement(&mut self) -> Result<Statement> {
-        if self.at_row_statement() {
-            return self.row_statement();
-        }
-        let Some(word) = self.peek_word() else {
-            return Err(self.unexpected());
-        };
-        match word {
-            "create" => self.create(),
-            "alter" => self.alter(),
-            "drop" => self.drop_statement(),
-            "truncate" => self.truncate(),
-            "comment" => self.comment(),
-            "begin" | "start" | "commit" | "end" | "rollback" | "abort" | "savepoint"
-            | "release" => self.transaction(),
-            "set" => self.set(),
-            "reset" => self.reset(),
-            "show" => self.show(),
-            "explain" => self.explain(),
-            "copy" => self.copy(),
-            "prepare" => self.prepare(),
-            "execute" => self.execute(),
-            "deallocate" => self.deallocate(),
-            "discard" => self.discard(),
-            "declare" => self.declare_cursor(),
-            "fetch" | "move" => self.fetch(),
-            "close" => self.close(),
-            "grant" => self.grant(),
-            "revoke" => self.revoke(),
-            "analyze" | "analyse" => self.analyze(),
-            "vacuum" => self.vacuum(),
-            "lock" => self.lock_table(),
-            "check" => self.check_table(),
-            "reassign" => self.reassign_owned(),
-            "listen" | "unlisten" | "notify" => self.notifications(),
-            _ => self.rare(),
-        }
+/// One statement.
+pub(crate) fn parse_statement(cursor: &mut Cursor<'_>) -> Result<Statement> {
+    if at_row_statement(cursor) {
+        return parse_row_statement(cursor);
     }
+    let Some(word) = cursor.peek_word() else {
+        return Err(cursor.unexpected());
+    };
+    match word {
+        "create" => parse_create(cursor),
+        "alter" => parse_alter(cursor),
+        "drop" => parse_drop(cursor),
+        "truncate" => parse_truncate(cursor),
+        "comment" => parse_comment(cursor),
+        "begin" | "start" | "commit" | "end" | "rollback" | "abort" | "savepoint" | "release" => {
+            parse_transaction(cursor)
+        }
+        "set" => parse_set(cursor),
+        "reset" => parse_reset(cursor),
+        "show" => parse_show(cursor),
+        "explain" => parse_explain(cursor),
+        "copy" => parse_copy(cursor),
+        "prepare" => parse_prepare(cursor),
+        "execute" => parse_execute(cursor),
+        "deallocate" => parse_deallocate(cursor),
+        "discard" => parse_discard(cursor),
+        "declare" => parse_declare_cursor(cursor),
+        "fetch" | "move" => parse_fetch(cursor),
+        "close" => parse_close(cursor),
+        "grant" => parse_grant(cursor),
+        "revoke" => parse_revoke(cursor),
+        "analyze" | "analyse" => parse_analyze(cursor),
+        "vacuum" => parse_vacuum(cursor),
+        "lock" => parse_lock_table(cursor),
+        "check" => check_table(cursor),
+        "reassign" => parse_reassign_owned(cursor),
+        "listen" | "unlisten" | "notify" => parse_notifications(cursor),
+        _ => parse_rare_statement(cursor),
+    }
+}
 
-    /// Statements that need nothing here, or that PostgreSQL knows and we do not.
-    fn rare(&mut self) -> Result<Statement> {
-        const UNSUPPORTED: [&str; 6] = ["do", "call", "load", "refresh", "security", "import"];
-        let name = match self.peek_word() {
-            Some("reindex") => "REINDEX",
-            Some("cluster") => "CLUSTER",
-            Some("checkpoint") => "CHECKPOINT",
-            Some(word) if UNSUPPORTED.contains(&word) => {
-                return Err(self.unsupported(word.to_ascii_uppercase()));
-            }
-            _ => return Err(self.unexpected()),
-        };
-        while !self.at_end() {
-            self.advance();
+/// Statements that need nothing here, or that PostgreSQL knows and we do not.
+fn parse_rare_statement(cursor: &mut Cursor<'_>) -> Result<Statement> {
+    const UNSUPPORTED: [&str; 6] = ["do", "call", "load", "refresh", "security", "import"];
+    let name = match cursor.peek_word() {
+        Some("reindex") => "REINDEX",
+        Some("cluster") => "CLUSTER",
+        Some("checkpoint") => "CHECKPOINT",
+        Some(word) if UNSUPPORTED.contains(&word) => {
+            return Err(cursor.unsupported(word.to_ascii_uppercase()));
         }
-        Ok(Statement::NoOp(name))
+        _ => return Err(cursor.unexpected()),
+    };
+    while !cursor.at_end() {
+        cursor.advance();
     }
+    Ok(Statement::NoOp(name))
 }

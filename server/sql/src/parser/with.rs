@@ -9,85 +9,87 @@ use sqlparser::tokenizer::Token;
 use braid_types::Result;
 
 use super::Cursor;
+use super::dml::parse_change;
+use super::embedded::next_query;
+use super::names::{parse_columns, parse_ident};
+use super::statement::{at_query, parse_row_statement};
 use crate::ast::{Cte, CteBody, Statement, With};
 
-impl Cursor<'_> {
-    /// A statement that starts with `WITH`.
-    pub(crate) fn with_statement(&mut self) -> Result<Statement> {
-        let with = self.with_list()?;
-        if !self.at_query() {
-            return self.change(Some(with));
-        }
-        let mut query = self.query()?;
-        let changes = with.ctes.iter().any(|cte| matches!(cte.body, CteBody::Statement(_)));
-        if changes {
-            return Ok(Statement::QueryWithChanges { with, query });
-        }
-        query.with = Some(plain_with(with));
-        Ok(Statement::Query(query))
+/// A statement that starts with `WITH`.
+pub(crate) fn parse_with(cursor: &mut Cursor<'_>) -> Result<Statement> {
+    let with = parse_with_list(cursor)?;
+    if !at_query(cursor) {
+        return parse_change(cursor, Some(with));
     }
-
-    fn with_list(&mut self) -> Result<With> {
-        let span = self.span();
-        self.expect("with")?;
-        let recursive = self.take("recursive");
-        let ctes = self.list(Self::cte)?;
-        Ok(With { recursive, ctes, span })
+    let mut query = next_query(cursor)?;
+    let changes = with.ctes.iter().any(|cte| matches!(cte.body, CteBody::Statement(_)));
+    if changes {
+        return Ok(Statement::QueryWithChanges { with, query });
     }
+    query.with = Some(plain_with(with));
+    Ok(Statement::Query(query))
+}
 
-    fn cte(&mut self) -> Result<Cte> {
-        let name = self.ident()?;
-        let columns = if *self.peek() == Token::LParen { self.columns()? } else { Vec::new() };
-        self.expect("as")?;
-        let materialized = if self.take("materialized") {
-            Some(CteAsMaterialized::Materialized)
-        } else if self.take_all(&["not", "materialized"]) {
-            Some(CteAsMaterialized::NotMaterialized)
-        } else {
-            None
-        };
-        self.expect_symbol(&Token::LParen)?;
-        // A query keeps its own WITH list; only a changing statement needs ours.
-        let body = if self.at_query() || self.with_leads_to_query() {
-            CteBody::Query(self.query()?)
-        } else {
-            match self.row_statement()? {
-                Statement::Query(query) => CteBody::Query(query),
-                statement => CteBody::Statement(Box::new(statement)),
-            }
-        };
-        self.expect_symbol(&Token::RParen)?;
-        Ok(Cte { alias: alias(name, columns), materialized, body })
-    }
+fn parse_with_list(cursor: &mut Cursor<'_>) -> Result<With> {
+    let span = cursor.span();
+    cursor.expect("with")?;
+    let recursive = cursor.take("recursive");
+    let ctes = cursor.list(parse_cte)?;
+    Ok(With { recursive, ctes, span })
+}
 
-    /// Whether the `WITH` list that starts here belongs to a query without changing entries: no
-    /// changing word opens a parenthesis or the main statement.
-    fn with_leads_to_query(&self) -> bool {
-        if !self.is("with") {
-            return false;
+fn parse_cte(cursor: &mut Cursor<'_>) -> Result<Cte> {
+    let name = parse_ident(cursor)?;
+    let columns = if *cursor.peek() == Token::LParen { parse_columns(cursor)? } else { Vec::new() };
+    cursor.expect("as")?;
+    let materialized = if cursor.take("materialized") {
+        Some(CteAsMaterialized::Materialized)
+    } else if cursor.take_all(&["not", "materialized"]) {
+        Some(CteAsMaterialized::NotMaterialized)
+    } else {
+        None
+    };
+    cursor.expect_symbol(&Token::LParen)?;
+    // A query keeps its own WITH list; only a changing statement needs ours.
+    let body = if at_query(cursor) || with_leads_to_query(cursor) {
+        CteBody::Query(next_query(cursor)?)
+    } else {
+        match parse_row_statement(cursor)? {
+            Statement::Query(query) => CteBody::Query(query),
+            statement => CteBody::Statement(Box::new(statement)),
         }
-        let mut depth = 0usize;
-        for n in 0.. {
-            match self.peek_nth(n) {
-                Token::LParen => depth += 1,
-                Token::RParen if depth == 0 => return true,
-                Token::RParen => depth -= 1,
-                Token::EOF | Token::SemiColon => return true,
-                Token::Word(word) if word.quote_style.is_none() => {
-                    let changes =
-                        matches!(word.value.as_str(), "insert" | "upsert" | "update" | "delete");
-                    let opens = n.checked_sub(1).is_some_and(|before| {
-                        matches!(self.peek_nth(before), Token::LParen | Token::RParen)
-                    });
-                    if changes && opens {
-                        return false;
-                    }
+    };
+    cursor.expect_symbol(&Token::RParen)?;
+    Ok(Cte { alias: alias(name, columns), materialized, body })
+}
+
+/// Whether the `WITH` list that starts here belongs to a query without changing entries: no
+/// changing word opens a parenthesis or the main statement.
+fn with_leads_to_query(cursor: &Cursor<'_>) -> bool {
+    if !cursor.is("with") {
+        return false;
+    }
+    let mut depth = 0usize;
+    for n in 0.. {
+        match cursor.peek_nth(n) {
+            Token::LParen => depth += 1,
+            Token::RParen if depth == 0 => return true,
+            Token::RParen => depth -= 1,
+            Token::EOF | Token::SemiColon => return true,
+            Token::Word(word) if word.quote_style.is_none() => {
+                let changes =
+                    matches!(word.value.as_str(), "insert" | "upsert" | "update" | "delete");
+                let opens = n.checked_sub(1).is_some_and(|before| {
+                    matches!(cursor.peek_nth(before), Token::LParen | Token::RParen)
+                });
+                if changes && opens {
+                    return false;
                 }
-                _ => {}
             }
+            _ => {}
         }
-        true
     }
+    true
 }
 
 fn alias(name: Ident, columns: Vec<Ident>) -> TableAlias {

@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::cycle;
 use super::facts::Facts;
 use super::graph::{Cause, Graph};
 use super::record::{History, Key, Outcome, Value};
 use super::report::{Anomaly, Kind, Report};
+use crate::history::cycle;
 
 /// Anomalies reported that need no graph; more are alike.
 const PLAIN_MAX: usize = 20;
@@ -30,12 +30,12 @@ pub fn check(history: &History) -> Report {
     Report { anomalies, committed, edges }
 }
 
-/// What became of a written value inside its own transaction.
+/// The role of a written value in its own transaction.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Fate {
-    /// The last that the transaction left in the key.
+enum ValueRole {
+    /// The last value that the transaction wrote to the key.
     Last,
-    /// Another of the same transaction came behind it.
+    /// The same transaction wrote the key again later.
     Intermediate,
     /// Rolled back to a savepoint.
     Undone,
@@ -44,8 +44,8 @@ enum Fate {
 struct Checker<'a> {
     history: &'a History,
     facts: Vec<Facts>,
-    /// Who wrote a value, and what became of it.
-    writers: HashMap<Value, (usize, Fate)>,
+    /// Who wrote a value, and its role.
+    writers: HashMap<Value, (usize, ValueRole)>,
     committed: Vec<bool>,
     graph: Graph,
     anomalies: Vec<Anomaly>,
@@ -73,14 +73,15 @@ impl<'a> Checker<'a> {
     fn collect_writers(&mut self) {
         let mut doubles = Vec::new();
         for (number, facts) in self.facts.iter().enumerate() {
-            let undone = facts.undone.iter().map(|value| (*value, Fate::Undone));
+            let undone = facts.undone.iter().map(|value| (*value, ValueRole::Undone));
             let left = facts.writes.values().flat_map(|values| {
                 let last = values.len() - 1;
-                let fate = move |at| if at == last { Fate::Last } else { Fate::Intermediate };
-                values.iter().enumerate().map(move |(at, value)| (*value, fate(at)))
+                let role =
+                    move |at| if at == last { ValueRole::Last } else { ValueRole::Intermediate };
+                values.iter().enumerate().map(move |(at, value)| (*value, role(at)))
             });
-            for (value, fate) in undone.chain(left) {
-                if let Some((other, _)) = self.writers.insert(value, (number, fate)) {
+            for (value, role) in undone.chain(left) {
+                if let Some((other, _)) = self.writers.insert(value, (number, role)) {
                     doubles.push(format!("T{other} and T{number} both wrote {value}"));
                 }
             }
@@ -112,7 +113,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Values that should not be there, whoever stands before whom.
+    /// Values that should not be there, in any order of transactions.
     fn check_reads(&mut self) {
         for number in 0..self.facts.len() {
             if !self.committed[number] {
@@ -136,17 +137,17 @@ impl<'a> Checker<'a> {
                 let text = format!("T{reader} read {value} twice in {key}: {values:?}");
                 self.report(Kind::Duplicate, text);
             }
-            let Some((writer, fate)) = self.writers.get(value).copied() else {
+            let Some((writer, role)) = self.writers.get(value).copied() else {
                 let text = format!("T{reader} read {value} in {key}, which nobody wrote");
                 self.report(Kind::GarbageRead, text);
                 continue;
             };
-            if fate == Fate::Undone || !self.committed[writer] {
+            if role == ValueRole::Undone || !self.committed[writer] {
                 let text = format!("T{reader} read {value} in {key}, undone by T{writer}");
                 self.report(Kind::AbortedRead, text);
             }
         }
-        let Some((writer, Fate::Intermediate)) =
+        let Some((writer, ValueRole::Intermediate)) =
             values.last().and_then(|value| self.writers.get(value)).copied()
         else {
             return;
@@ -174,7 +175,7 @@ impl<'a> Checker<'a> {
         self.committed[*writer].then_some(*writer)
     }
 
-    /// The longest reading is the order of the appends; what nobody read stands behind it.
+    /// The longest reading is the order of the appends; what nobody read comes after it.
     fn list(&mut self, key: Key, members: &BTreeSet<usize>) {
         let reads: Vec<(usize, Vec<Value>)> = members
             .iter()
@@ -312,7 +313,7 @@ impl<'a> Checker<'a> {
     }
 
     /// The writes, by the time they were sent, without those that were sent after another of them
-    /// was answered: real time puts these behind it anyhow.
+    /// was answered: real time puts these after it anyway.
     fn next_in_time(&self, writes: &[(usize, Value)]) -> Vec<(usize, Value)> {
         let mut first_answer = u64::MAX;
         let mut found = Vec::new();
@@ -327,7 +328,7 @@ impl<'a> Checker<'a> {
     }
 
     /// A chain of moments, one for each acknowledgement: the transaction stands before its moment,
-    /// and each transaction behind the last moment before it was sent.
+    /// and each transaction after the last moment before it was sent.
     fn real_time(&mut self) {
         let mut ends: Vec<(u64, usize)> = (0..self.facts.len())
             .filter(|number| self.committed[*number])

@@ -5,7 +5,7 @@ use super::record::{Key, Value};
 /// Why one transaction stands before another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Cause {
-    /// The second wrote behind the value of the first.
+    /// The second wrote after the value of the first.
     WriteWrite(Key, Value),
     /// The second read the value of the first.
     WriteRead(Key, Value),
@@ -34,7 +34,7 @@ impl Graph {
         }
     }
 
-    /// A new node behind all others.
+    /// A new node after all others.
     pub fn add_node(&mut self) -> usize {
         self.edges.push(Vec::new());
         self.edges.len() - 1

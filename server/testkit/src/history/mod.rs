@@ -6,7 +6,7 @@
 //! to which unique values are written. [`check`] works out who must stand before whom:
 //!
 //! ```text
-//!   T1 ──ww──► T2   T2 appended behind T1's value, or wrote over a value that it had read of T1
+//!   T1 ──ww──► T2   T2 appended after T1's value, or wrote over a value that it had read of T1
 //!   T1 ──wr──► T2   T2 read T1's value
 //!   T1 ──rw──► T2   T1 read the state that T2 changed
 //!   T1 ──rt──► T2   T1 was answered before T2 was sent
@@ -25,7 +25,7 @@
 //!
 //! What it does not see: an order of blind writes to a register that nobody can know from outside.
 //! It knows that the first state comes first, that a transaction which read a value and wrote
-//! another put the second behind the first, and real time. Lists leave nothing open.
+//! another put the second after the first, and real time. Lists leave nothing open.
 //!
 //! A transaction of unknown outcome counts as committed once somebody has read one of its values,
 //! and constrains nothing otherwise; it has no moment of being answered.

@@ -13,7 +13,7 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_postgres::{Client, Notification};
 
-use super::print;
+use crate::script::print;
 use crate::target::{Database, Target};
 
 /// How long a statement must be without an answer to count as blocked. A slow machine only makes

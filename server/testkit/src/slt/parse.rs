@@ -89,7 +89,7 @@ pub fn parse(text: &str, label: &str) -> Vec<Record> {
     records
 }
 
-/// The SQL up to a blank line or `----`, and the lines behind that up to a blank one.
+/// The SQL up to a blank line or `----`, and the lines after that up to a blank one.
 fn body<'a>(lines: &mut impl Iterator<Item = (usize, &'a str)>) -> (String, Vec<String>) {
     let mut sql = String::new();
     let mut results = Vec::new();

@@ -13,8 +13,8 @@ use bytes::Bytes;
 use tokio::runtime::Runtime;
 use tonic::transport::{Channel, Endpoint};
 
-use super::keys::{decode, encode};
 use crate::random::Random;
+use crate::tikv::cluster::{decode, encode};
 
 /// Trouble that lasts longer is none that goes away.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -32,7 +32,7 @@ pub struct RegionInfo {
     pub id: u64,
     /// Its first key, or none for the first region.
     pub start: Vec<u8>,
-    /// The key behind its last one; empty for the last region.
+    /// The key after its last one; empty for the last region.
     pub end: Vec<u8>,
     /// The stores that have it.
     pub stores: Vec<u64>,
@@ -278,7 +278,7 @@ fn region_info(found: pdpb::Region) -> Option<RegionInfo> {
     })
 }
 
-/// The key behind all keys with that prefix; empty if there is none.
+/// The key after all keys with that prefix; empty if there is none.
 fn behind(prefix: &[u8]) -> Vec<u8> {
     let mut end = prefix.to_vec();
     while let Some(last) = end.pop() {

@@ -22,25 +22,16 @@
 
 pub mod admin;
 mod certificates;
-mod clock;
 mod cluster;
-mod convert;
 pub mod engine;
 mod faults;
-mod keys;
-mod outcomes;
-mod pd_service;
-mod reads;
 mod real;
-mod safe_points;
+mod service;
 mod standin;
-mod state;
-mod store_service;
 mod waits;
-mod writes;
 
 pub use certificates::{Authority, Identity, Tls};
 pub use faults::{Fault, Gate, Plan, Rpc, Rule};
 pub use real::RealCluster;
-pub use standin::{Config, TikvStandIn};
-pub use state::Pace;
+pub use service::Delays;
+pub use standin::{Config, PdControl, TikvStandIn};

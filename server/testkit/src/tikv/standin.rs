@@ -12,14 +12,14 @@ use tonic::transport::server::TcpIncoming;
 use tonic::transport::{Certificate, Server, ServerTlsConfig};
 
 use super::certificates::Tls;
-use super::clock::Clock;
-use super::cluster::{CLUSTER_ID, Cluster};
-use super::engine::{Engine, Ts};
 use super::faults::{Faults, Plan, Rpc, Rule};
-use super::pd_service::PdService;
-use super::state::{Core, Pace, Pd, Shared};
-use super::store_service::StoreService;
 use super::waits::Waits;
+use crate::tikv::cluster::Clock;
+use crate::tikv::cluster::{CLUSTER_ID, Cluster};
+use crate::tikv::engine::{Engine, Ts};
+use crate::tikv::service::PdService;
+use crate::tikv::service::StoreService;
+use crate::tikv::service::{Core, Delays, Pd, Shared};
 
 /// A request of that size is still taken; a real store has such a limit too.
 const MESSAGE_BYTES_MAX: usize = 64 << 20;
@@ -38,7 +38,7 @@ pub struct Config {
     /// Borders of the regions to begin with.
     pub splits: Vec<Vec<u8>>,
     /// How long things take.
-    pub pace: Pace,
+    pub delays: Delays,
     /// The version that the stores say they have. PD says none in its answers, as a real one.
     pub version: String,
     /// The number of the cluster.
@@ -56,7 +56,7 @@ impl Default for Config {
             seed: 1,
             plan: Plan::default(),
             splits: Vec::new(),
-            pace: Pace {
+            delays: Delays {
                 latency: Duration::ZERO,
                 pd_latency: Duration::ZERO,
                 sync_delay: Duration::from_millis(20),
@@ -126,7 +126,7 @@ impl TikvStandIn {
                 waits: Waits::default(),
                 clock: Clock::default(),
                 faults: Faults::new(config.seed, config.plan),
-                pace: config.pace,
+                delays: config.delays,
                 pd,
                 counts: Default::default(),
                 reads_below_safe_point: 0,
@@ -178,8 +178,8 @@ impl TikvStandIn {
 
     /// From now on requests take that long, there and back.
     pub fn set_latency(&self, stores: Duration, pd: Duration) {
-        let pace = &mut self.shared.core.lock().pace;
-        (pace.latency, pace.pd_latency) = (stores, pd);
+        let delays = &mut self.shared.core.lock().delays;
+        (delays.latency, delays.pd_latency) = (stores, pd);
     }
 
     /// Splits the region of a key before it; false if there is a border already.
@@ -190,14 +190,14 @@ impl TikvStandIn {
     /// Merges the region of a key with the one to its left; false if there is none.
     pub fn merge(&self, key: &[u8]) -> bool {
         let mut core = self.shared.core.lock();
-        let synced_at = Instant::now() + core.pace.sync_delay;
+        let synced_at = Instant::now() + core.delays.sync_delay;
         core.cluster.merge(key, synced_at)
     }
 
     /// Forgets all pessimistic locks, as stores do that keep them in memory only.
     pub fn forget_locks(&self) {
         let mut core = self.shared.core.lock();
-        core.engine.lose_pessimistic_locks(b"", b"");
+        core.engine.table.lose_pessimistic_locks(b"", b"");
         self.shared.wake(&mut core);
     }
 
@@ -249,34 +249,9 @@ impl TikvStandIn {
         self.shared.core.lock().cluster.regions().all().count()
     }
 
-    /// The PD member of that place stops answering for good, and another one leads.
-    pub fn stop_pd(&self, member: usize) {
-        let pd = &mut self.shared.core.lock().pd;
-        pd.stopped.insert(member);
-        while pd.stopped.contains(&pd.leader) && pd.stopped.len() < pd.members.len() {
-            pd.leader = (pd.leader + 1) % pd.members.len();
-        }
-    }
-
-    /// Another PD member leads.
-    pub fn move_pd_leader(&self) {
-        let pd = &mut self.shared.core.lock().pd;
-        pd.leader = (pd.leader + 1) % pd.members.len();
-    }
-
-    /// PD stops answering, or answers again.
-    pub fn set_pd_down(&self, is_down: bool) {
-        self.shared.core.lock().pd.is_down = is_down;
-    }
-
-    /// PD's time of day is set. Locks grow old by it; timestamps do not go back.
-    pub fn jump_clock(&self, by_ms: i64) {
-        self.shared.core.lock().clock.jump(by_ms);
-    }
-
-    /// A timestamp.
-    pub fn timestamp(&self) -> Ts {
-        self.shared.core.lock().clock.next(1)
+    /// PD: its members, its clock, its safe points.
+    pub fn pd(&self) -> PdControl<'_> {
+        PdControl(&self.shared)
     }
 
     /// How many requests of a kind have come since the start.
@@ -284,35 +259,19 @@ impl TikvStandIn {
         self.shared.core.lock().counts.get(&rpc).copied().unwrap_or_default()
     }
 
-    /// How many reads there were below the collectors' safe point: a store answers them, and nobody
-    /// knows how wrongly.
-    pub fn reads_below_safe_point(&self) -> u64 {
-        self.shared.core.lock().reads_below_safe_point
-    }
-
     /// How many pairs scans have answered with.
     pub fn scanned(&self) -> u64 {
         self.shared.core.lock().scanned
     }
 
-    /// The collectors' safe point.
-    pub fn safe_point(&self) -> Ts {
-        self.shared.core.lock().pd.safe_points.collected()
-    }
-
-    /// PD forgets what services have said that they need, as if their time were over.
-    pub fn forget_services(&self) {
-        self.shared.core.lock().pd.safe_points.forget_services();
-    }
-
     /// How many keys of `[start, end)` have a lock or a version, deleted ones too.
     pub fn keys_in(&self, start: &[u8], end: &[u8]) -> usize {
-        self.shared.core.lock().engine.keys_in(start, end)
+        self.shared.core.lock().engine.table.keys_in(start, end)
     }
 
     /// How many keys are locked.
     pub fn lock_count(&self) -> usize {
-        self.shared.core.lock().engine.lock_count()
+        self.shared.core.lock().engine.table.lock_count()
     }
 
     /// How many requests wait for locks.
@@ -322,7 +281,58 @@ impl TikvStandIn {
 
     /// How many keys and versions there are.
     pub fn size(&self) -> (usize, usize) {
-        self.shared.core.lock().engine.size()
+        self.shared.core.lock().engine.table.size()
+    }
+}
+
+/// What a test may do to PD, and ask of it.
+pub struct PdControl<'a>(&'a Shared);
+
+impl PdControl<'_> {
+    /// The PD member of that place stops answering for good, and another one leads.
+    pub fn stop(&self, member: usize) {
+        let pd = &mut self.0.core.lock().pd;
+        pd.stopped.insert(member);
+        while pd.stopped.contains(&pd.leader) && pd.stopped.len() < pd.members.len() {
+            pd.leader = (pd.leader + 1) % pd.members.len();
+        }
+    }
+
+    /// Another PD member leads.
+    pub fn move_leader(&self) {
+        let pd = &mut self.0.core.lock().pd;
+        pd.leader = (pd.leader + 1) % pd.members.len();
+    }
+
+    /// PD stops answering, or answers again.
+    pub fn set_down(&self, is_down: bool) {
+        self.0.core.lock().pd.is_down = is_down;
+    }
+
+    /// PD's time of day is set. Locks grow old by it; timestamps do not go back.
+    pub fn jump_clock(&self, by_ms: i64) {
+        self.0.core.lock().clock.jump(by_ms);
+    }
+
+    /// A timestamp.
+    pub fn timestamp(&self) -> Ts {
+        self.0.core.lock().clock.next(1)
+    }
+
+    /// PD forgets what services have said that they need, as if their time were over.
+    pub fn forget_services(&self) {
+        self.0.core.lock().pd.safe_points.forget_services();
+    }
+
+    /// How many reads there were below the collectors' safe point: a store answers them, and nobody
+    /// knows how wrongly.
+    pub fn reads_below_safe_point(&self) -> u64 {
+        self.0.core.lock().reads_below_safe_point
+    }
+
+    /// The collectors' safe point.
+    pub fn safe_point(&self) -> Ts {
+        self.0.core.lock().pd.safe_points.collected()
     }
 }
 

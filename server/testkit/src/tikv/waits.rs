@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tokio::sync::oneshot;
 
-use super::engine::{Engine, KeyError, Reason, Released, Ts};
+use crate::tikv::engine::{Engine, KeyError, Reason, Released, Ts};
 
 /// Somebody who waits.
 #[derive(Debug)]
@@ -83,7 +83,7 @@ impl Waits {
 
     /// Another transaction holds the key now: refuses those whose wait has become part of a circle.
     pub fn holder_changed(&mut self, engine: &Engine, key: &[u8]) {
-        let Some(holder) = engine.holder(key).map(|lock| lock.start_ts) else { return };
+        let Some(holder) = engine.table.holder(key).map(|lock| lock.start_ts) else { return };
         let Some(queue) = self.queues.get(key) else { return };
         let asks: Vec<_> = queue
             .iter()
@@ -156,7 +156,7 @@ impl Waits {
     fn path(&self, engine: &Engine, from: Ts, to: Ts) -> Option<Vec<(Ts, Ts, Vec<u8>)>> {
         let mut edges: BTreeMap<Ts, Vec<(Ts, &Vec<u8>)>> = BTreeMap::new();
         for (key, queue) in &self.queues {
-            let Some(holder) = engine.holder(key) else { continue };
+            let Some(holder) = engine.table.holder(key) else { continue };
             for waiter in queue.iter().filter(|waiter| !waiter.is_first_lock) {
                 edges.entry(waiter.start_ts).or_default().push((holder.start_ts, key));
             }
@@ -208,7 +208,7 @@ mod tests {
         start_ts: Ts,
     ) -> Result<oneshot::Receiver<Wake>, KeyError> {
         let asker = Asker { start_ts, primary: b"p", is_first_lock: false, allows_conflict: true };
-        let holder = engine.holder(key.as_bytes()).expect("somebody has it").start_ts;
+        let holder = engine.table.holder(key.as_bytes()).expect("somebody has it").start_ts;
         waits.enqueue(engine, asker, key.as_bytes(), holder).map(|(_, woken)| woken)
     }
 

@@ -125,7 +125,7 @@ async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_new_leader_computes_commit_timestamps_only_above_what_the_old_one_has_read() {
     let mut config = Config::default();
-    config.pace.sync_delay = Duration::from_millis(500);
+    config.delays.sync_delay = Duration::from_millis(500);
     let (cluster, mut client) = start(config).await;
     let first = client.ts().await;
     let reader = client.ts().await;
@@ -166,7 +166,7 @@ async fn a_crash_of_a_leader_loses_pessimistic_locks_and_nothing_else() {
 async fn other_stores_take_over_from_one_that_stops() {
     let splits = vec![b"g".to_vec(), b"p".to_vec()];
     let mut config = Config { splits, ..Config::default() };
-    config.pace.election = Duration::from_secs(1);
+    config.delays.election = Duration::from_secs(1);
     let (cluster, mut client) = start(config).await;
     assert_eq!(cluster.regions(), 3);
     let leaders: Vec<_> = [b"a", b"h", b"q"].map(|key| cluster.leader_of(key)).into();
@@ -198,11 +198,11 @@ async fn a_clock_that_jumps_lets_locks_grow_old() {
     let now = client.ts().await;
     let alive = client.status(client.status_of("k", first, now)).await;
     assert!(alive.lock_ttl > 0);
-    cluster.jump_clock(2 * client::LONG_MS as i64);
+    cluster.pd().jump_clock(2 * client::LONG_MS as i64);
     let now = client.ts().await;
     let expired = client.status(client.status_of("k", first, now)).await;
     assert_eq!(expired.action, Action::TtlExpireRollback as i32);
-    cluster.jump_clock(-3_600_000);
+    cluster.pd().jump_clock(-3_600_000);
     assert!(client.ts().await > now, "it does not go back");
     assert_eq!(cluster.lock_count(), 0);
 }
@@ -213,7 +213,7 @@ async fn only_the_leader_of_pd_answers() {
     let (cluster, mut client) = start(Config { pd_ports, ..Config::default() }).await;
     assert_eq!(cluster.store_url().matches(',').count(), 2);
     let before = client.ts().await;
-    cluster.move_pd_leader();
+    cluster.pd().move_leader();
     let header = client.header.clone();
     let request = pdpb::GetAllStoresRequest { header, ..Default::default() };
     let refused = client.pd.get_all_stores(request.clone()).await.expect_err("not the leader");
@@ -221,9 +221,9 @@ async fn only_the_leader_of_pd_answers() {
     // The members are told by any of them.
     let mut client = Client::connect(&cluster.pd_addresses()[2], String::new()).await;
     assert!(client.ts().await > before);
-    cluster.set_pd_down(true);
+    cluster.pd().set_down(true);
     client.pd.get_all_stores(request.clone()).await.expect_err("it is down");
-    cluster.set_pd_down(false);
+    cluster.pd().set_down(false);
     assert_eq!(client.all_stores().await.len(), 3);
     let header = Some(pdpb::RequestHeader { cluster_id: 1, ..Default::default() });
     let request = pdpb::GetAllStoresRequest { header, ..request };
@@ -305,9 +305,9 @@ async fn reads_below_the_safe_point_are_counted() {
     client.pd.update_gc_safe_point(request).await.expect("an answer");
     assert_eq!(cluster.size(), (1, 1));
     assert!(client.value("k", new).await.is_some());
-    assert_eq!(cluster.reads_below_safe_point(), 0);
+    assert_eq!(cluster.pd().reads_below_safe_point(), 0);
     assert_eq!(client.value("k", old).await, None, "wrong, as in a real store");
-    assert_eq!(cluster.reads_below_safe_point(), 1);
+    assert_eq!(cluster.pd().reads_below_safe_point(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -213,6 +213,15 @@ const HISTORIC: &[(&str, &str)] = &[
     ("yekt", "Asia/Yekaterinburg"),
 ];
 
+/// Those of the fixed ones that are in use while daylight saving is in force.
+const DAYLIGHT_SAVING: &[&str] = &[
+    "acdt", "acsst", "adt", "aedt", "aesst", "akdt", "almst", "awsst", "azost", "bdst", "brst",
+    "bst", "cadt", "cdt", "cest", "cetdst", "chadt", "clst", "edt", "eest", "eetdst", "egst",
+    "fjst", "fnst", "idt", "kdt", "mdt", "mest", "mesz", "metdst", "msd", "must", "ndt", "nzdt",
+    "pdt", "pkst", "pmdt", "pyst", "sadt", "uyst", "uzst", "wadt", "wdt", "wetdst", "wgst",
+    "yekst",
+];
+
 /// An abbreviation of a time zone.
 #[derive(Clone, Debug)]
 pub struct Abbreviation {
@@ -237,6 +246,20 @@ impl Abbreviation {
         let at = HISTORIC.binary_search_by(|entry| entry.0.cmp(&lower)).ok()?;
         let zone = TimeZone::get(HISTORIC[at].1).ok()?;
         Some(Abbreviation { name: lower, meaning: Meaning::Historic(zone) })
+    }
+
+    /// Every abbreviation with its offset at an instant, in seconds, and whether daylight saving is
+    /// in force where it is used.
+    pub fn all(utc_micros: i64) -> Vec<(&'static str, i32, bool)> {
+        let fixed =
+            FIXED.iter().map(|(name, offset)| (*name, *offset, DAYLIGHT_SAVING.contains(name)));
+        let historic = HISTORIC.iter().filter_map(|(name, place)| {
+            let zone = Abbreviation::find(name)?.at_instant(utc_micros);
+            let place = TimeZone::get(place).ok()?;
+            let is_dst = place.to_offset_info(jiff_timestamp(utc_micros)).dst().is_dst();
+            Some((*name, offset_at(&zone, utc_micros), is_dst))
+        });
+        fixed.chain(historic).collect()
     }
 
     /// What it means for a local time: a zone of one offset.

@@ -292,17 +292,28 @@ pub fn make_time(hour: i64, minute: i64, second: f64) -> Result<i64> {
     ))
 }
 
+/// The arguments of `make_interval`.
+#[derive(Clone, Copy, Debug)]
+pub struct IntervalParts {
+    /// Years of 12 months.
+    pub years: i64,
+    /// Months.
+    pub months: i64,
+    /// Weeks of 7 days.
+    pub weeks: i64,
+    /// Days.
+    pub days: i64,
+    /// Hours.
+    pub hours: i64,
+    /// Minutes.
+    pub minutes: i64,
+    /// Seconds with their fraction.
+    pub seconds: f64,
+}
+
 /// `make_interval`; 22008 if it does not fit.
-#[allow(clippy::too_many_arguments)]
-pub fn make_interval(
-    years: i64,
-    months: i64,
-    weeks: i64,
-    days: i64,
-    hours: i64,
-    minutes: i64,
-    seconds: f64,
-) -> Result<Interval> {
+pub fn make_interval(parts: IntervalParts) -> Result<Interval> {
+    let IntervalParts { years, months, weeks, days, hours, minutes, seconds } = parts;
     let micros = (seconds * 1e6).round_ties_even();
     if !micros.is_finite() || micros.abs() >= 9.2e18 {
         return Err(interval_overflow());

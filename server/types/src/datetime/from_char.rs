@@ -10,11 +10,11 @@ use super::zone::local_to_utc;
 use crate::{Error, Result, SqlState};
 
 #[derive(Default)]
-struct Found {
+pub(super) struct Found {
     year: Option<i64>,
     century: Option<i64>,
     before_christ: bool,
-    month: Option<u32>,
+    pub(super) month: Option<u32>,
     day: Option<u32>,
     day_of_year: Option<i64>,
     week: Option<i64>,
@@ -33,12 +33,12 @@ struct Found {
     offset: Option<i64>,
     abbreviation: Option<Abbreviation>,
     /// The digits after the second that the template asks for.
-    precision: Option<i32>,
+    pub(super) precision: Option<i32>,
     fraction_too_long: bool,
     offset_negative: bool,
 }
 
-fn invalid(value: &str, word: &str, detail: Option<&str>) -> Error {
+pub(super) fn invalid(value: &str, word: &str, detail: Option<&str>) -> Error {
     let error = Error::new(
         SqlState::InvalidDatetimeFormat,
         format!("invalid value \"{value}\" for \"{word}\""),
@@ -71,29 +71,31 @@ fn width(word: &str) -> usize {
     }
 }
 
+/// Whether the text of a keyword's field is a name instead of digits.
+pub(super) fn is_name(word: &str) -> bool {
+    matches!(
+        word,
+        "MONTH"
+            | "MON"
+            | "DAY"
+            | "DY"
+            | "RM"
+            | "AM"
+            | "PM"
+            | "A.M."
+            | "P.M."
+            | "AD"
+            | "BC"
+            | "A.D."
+            | "B.C."
+            | "TZ"
+            | "OF"
+            | "TZH"
+    )
+}
+
 fn is_numeric_keyword(part: Option<&Part>) -> bool {
-    match part {
-        Some(Part::Keyword { word, .. }) => !matches!(
-            *word,
-            "MONTH"
-                | "MON"
-                | "DAY"
-                | "DY"
-                | "RM"
-                | "AM"
-                | "PM"
-                | "A.M."
-                | "P.M."
-                | "AD"
-                | "BC"
-                | "A.D."
-                | "B.C."
-                | "TZ"
-                | "OF"
-                | "TZH"
-        ),
-        _ => false,
-    }
+    matches!(part, Some(Part::Keyword { word, .. }) if !is_name(word))
 }
 
 /// The digits at the front of the input, with the sign before them.
@@ -112,7 +114,12 @@ fn take_number<'a>(input: &mut &'a str, word: &str, next_is_number: bool) -> Res
 }
 
 /// The index of the name at the front of the input; the longest match wins.
-fn take_name(input: &mut &str, names: &[&str], word: &str, short: bool) -> Result<usize> {
+pub(super) fn take_name(
+    input: &mut &str,
+    names: &[&str],
+    word: &str,
+    short: bool,
+) -> Result<usize> {
     let trimmed = input.trim_start();
     let mut best: Option<(usize, usize)> = None;
     for (at, name) in names.iter().enumerate() {
@@ -164,7 +171,7 @@ impl Found {
         Ok(())
     }
 
-    fn keyword(
+    pub(super) fn keyword(
         &mut self,
         input: &mut &str,
         word: &'static str,
@@ -224,7 +231,7 @@ impl Found {
         Ok(())
     }
 
-    fn number(&mut self, word: &str, digits: &str, value: i64) {
+    pub(super) fn number(&mut self, word: &str, digits: &str, value: i64) {
         let short_year = |value: i64, length: usize| match length {
             _ if digits.len() > 3 => value,
             1..=2 if value < 70 => value + 2000,
@@ -294,7 +301,7 @@ impl Found {
         }
     }
 
-    fn days(&self, text: &str) -> Result<i64> {
+    pub(super) fn days(&self, text: &str) -> Result<i64> {
         if let Some(julian) = self.julian {
             return Ok(julian - i64::from(JULIAN_2000));
         }
@@ -347,7 +354,7 @@ impl Found {
         Ok(days_from_civil(year, month, day))
     }
 
-    fn time(&self, text: &str) -> Result<i64> {
+    pub(super) fn time(&self, text: &str) -> Result<i64> {
         if self.fraction_too_long {
             return Err(field_overflow(text));
         }

@@ -12,18 +12,21 @@ mod civil;
 mod fields;
 mod from_char;
 mod pattern;
+mod standard;
 mod to_char;
 pub mod typmod;
 mod zone;
 
 pub use abbreviation::Abbreviation;
 pub use arith::{
-    age, date_minus, date_plus_days, justify_days, justify_hours, justify_interval, make_date,
-    make_interval, make_time, time_plus, timestamp_minus, timestamp_plus, timestamptz_plus,
+    IntervalParts, age, date_minus, date_plus_days, justify_days, justify_hours, justify_interval,
+    make_date, make_interval, make_time, time_plus, timestamp_minus, timestamp_plus,
+    timestamptz_plus,
 };
 pub use civil::*;
 pub use fields::{Field, date_bin, extract, trunc_interval, trunc_timestamp, trunc_timestamptz};
 pub use from_char::{to_date, to_timestamp};
+pub use standard::{Moment, StandardTemplate, parse_standard};
 pub use to_char::{interval_to_char, timestamp_to_char, timestamptz_to_char};
 pub use zone::{
     ZoneName, abbreviation_at, fixed_zone, local_to_utc, named_zone, offset_at, offset_of_local,

@@ -8,7 +8,7 @@ pub(super) enum Part {
 }
 
 /// Longest first, so that a prefix never wins.
-const KEYWORDS: &[&str] = &[
+pub(super) const KEYWORDS: &[&str] = &[
     "Y,YYY", "SSSSS", "MONTH", "A.D.", "B.C.", "A.M.", "P.M.", "IDDD", "IYYY", "YYYY", "SSSS",
     "HH12", "HH24", "IYY", "YYY", "DAY", "DDD", "FF1", "FF2", "FF3", "FF4", "FF5", "FF6", "MON",
     "TZH", "TZM", "AD", "AM", "BC", "CC", "DD", "DY", "HH", "ID", "IW", "IY", "MI", "MM", "MS",
@@ -22,7 +22,7 @@ fn keyword_at(rest: &str) -> Option<&'static str> {
         .find(|word| rest.get(..word.len()).is_some_and(|head| head.eq_ignore_ascii_case(word)))
 }
 
-fn prefix<'a>(rest: &'a str, word: &str) -> Option<&'a str> {
+pub(super) fn prefix<'a>(rest: &'a str, word: &str) -> Option<&'a str> {
     let head = rest.get(..word.len())?;
     head.eq_ignore_ascii_case(word).then(|| &rest[word.len()..])
 }

@@ -7,13 +7,17 @@ use super::order::compare_keys;
 use super::parse::{raw_elements, raw_members};
 
 impl Json {
+    /// The member of a `jsonb` object; `None` if it is no object or has no such key.
+    pub fn member(&self, key: &str) -> Option<&Json> {
+        let Json::Object(members) = self else { return None };
+        let at = members.binary_search_by(|(have, _)| compare_keys(have, key)).ok()?;
+        Some(&members[at].1)
+    }
+
     /// The member of that name (`-> 'key'`); `None` if it is no object or has no such key.
     pub fn get_field(&self, key: &str) -> Option<Cow<'_, Json>> {
         match self {
-            Json::Object(members) => {
-                let at = members.binary_search_by(|(have, _)| compare_keys(have, key)).ok()?;
-                Some(Cow::Borrowed(&members[at].1))
-            }
+            Json::Object(_) => self.member(key).map(Cow::Borrowed),
             Json::Raw(text) => {
                 let members = raw_members(text).ok()?;
                 // Of equal keys the last counts.

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::net::Inet;
 use crate::timetz::TimeTz;
-use crate::{Datum, Error, Json, Numeric, Result, SqlType, mac, tid, unsigned};
+use crate::{Datum, Error, Json, JsonPath, Numeric, Result, SqlType, mac, tid, unsigned};
 
 /// Parses a literal of type `ty`, applying its modifiers as an assignment from text would.
 /// 22P02, 22007, 22008 or 22003 if it is not one. `now_micros` is the transaction's timestamp
@@ -63,9 +63,7 @@ pub fn parse(
         SqlType::Array(element) => {
             Datum::Array(Arc::new(array::parse_array(element, text, settings, now_micros)?))
         }
-        SqlType::Record(fields) if fields.is_empty() => {
-            return Err(no_anonymous_rows());
-        }
+        SqlType::Record(fields) if fields.is_empty() => return Err(no_anonymous_rows()),
         SqlType::Record(fields) => {
             Datum::Record(array::parse_record(fields, text, settings, now_micros)?.into())
         }
@@ -79,6 +77,7 @@ pub fn parse(
         SqlType::Inet | SqlType::Cidr => Inet::parse(ty, text)?.to_datum(),
         SqlType::Macaddr | SqlType::Macaddr8 => Datum::bytes(mac::parse(ty, text)?),
         SqlType::Aclitem => Datum::text(aclitem::parse_aclitem(text)?),
+        SqlType::Jsonpath => Datum::text(JsonPath::parse(text)?.print()),
         SqlType::Enum(ty) => ty.parse(text)?,
         SqlType::Void if text.is_empty() => Datum::text(""),
         SqlType::Void => return Err(invalid_syntax("void", text)),

@@ -5,6 +5,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use braid_testkit::size::Size;
 use braid_testkit::target::{Database, Target};
 
 /// The superuser that restores on both servers, so that owners have the same name.
@@ -93,7 +94,14 @@ pub enum Format {
 }
 
 impl Format {
-    pub const ALL: [Format; 4] = [Format::Plain, Format::Custom, Format::Directory, Format::Tar];
+    const ALL: [Format; 4] = [Format::Plain, Format::Custom, Format::Directory, Format::Tar];
+    /// Text read by `psql`, and a restore by several jobs.
+    const SAMPLE: [Format; 2] = [Format::Plain, Format::Directory];
+
+    /// The formats to dump in, at this size of tests.
+    pub fn of_size() -> &'static [Format] {
+        Size::from_env().pick::<&'static [Format]>(&Self::SAMPLE, &Self::ALL, &Self::ALL)
+    }
 
     fn letter(self) -> &'static str {
         match self {

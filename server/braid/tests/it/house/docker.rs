@@ -240,7 +240,7 @@ fn a_server_starts_with_the_environment_of_a_gateway() {
     let embedded = Server::start(Config::new());
     let mut shown = told(&get(http, "/metrics").1);
     shown.append(&mut told(&get(embedded.http_url(), "/metrics").1));
-    assert_eq!(documented(), shown, "server/METRICS.md and /metrics");
+    assert_eq!(documented(), shown, "server/docs/reference/metrics.md and /metrics");
 }
 
 /// The image's health check against a running server, and against nobody.
@@ -295,10 +295,10 @@ fn told(metrics: &str) -> BTreeSet<String> {
     types.map(|line| line.split(' ').next().unwrap_or_default().to_owned()).collect()
 }
 
-/// The families in the tables of METRICS.md.
+/// The families in the tables of metrics.md.
 fn documented() -> BTreeSet<String> {
-    let path = top().join("server/METRICS.md");
-    let text = std::fs::read_to_string(path).expect("server/METRICS.md");
+    let path = top().join("server/docs/reference/metrics.md");
+    let text = std::fs::read_to_string(path).expect("server/docs/reference/metrics.md");
     let rows = text.lines().filter_map(|line| line.strip_prefix("| `"));
     rows.filter_map(|row| Some(row.split_once('`')?.0.split('{').next()?.to_owned())).collect()
 }

@@ -1,5 +1,8 @@
 //! The repository itself: style, and the files for Docker.
 
+mod crates;
 mod docker;
+mod release;
+mod structure;
 mod tidy;
 mod tidy_checks;

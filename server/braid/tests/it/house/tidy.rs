@@ -5,8 +5,8 @@
 //!   (`UPDATE_GOLDENFILES=1` writes the list anew; say why if it grew);
 //! - no `unwrap()`, `todo!`, `dbg!` and no commented-out code outside tests;
 //! - every file belongs to a module, every module begins with its own documentation;
-//! - `ERRORS.md` lists the SQLSTATEs of the server and the error classes of the SDK, no more and
-//!   no less.
+//! - `server/docs/reference/errors.md` lists exactly the SQLSTATEs of the server and the error
+//!   classes of the SDK.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -150,14 +150,15 @@ fn listed(text: &str, heading: Option<&str>) -> BTreeSet<String> {
 }
 
 fn compare(what: &str, listed: &BTreeSet<String>, real: &BTreeSet<String>) -> Vec<String> {
-    let missing = real.difference(listed).map(|one| format!("{one}: not in ERRORS.md ({what})"));
-    let stale = listed.difference(real).map(|one| format!("{one}: only in ERRORS.md ({what})"));
+    let missing = real.difference(listed).map(|one| format!("{one}: not in errors.md ({what})"));
+    let stale = listed.difference(real).map(|one| format!("{one}: only in errors.md ({what})"));
     missing.chain(stale).collect()
 }
 
 #[test]
 fn errors_md_lists_every_error() {
-    let text = std::fs::read_to_string(root().join("server/ERRORS.md")).expect("ERRORS.md");
+    let path = root().join("server/docs/reference/errors.md");
+    let text = std::fs::read_to_string(path).expect("errors.md");
     let all: BTreeSet<String> =
         braid_types::SqlState::ALL.iter().map(|state| state.code().to_owned()).collect();
     let classes = listed(&text, Some("Classes of the SDK"));

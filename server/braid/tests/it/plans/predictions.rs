@@ -44,7 +44,7 @@ fn actions(random: &mut Random) -> String {
 
 #[test]
 fn statements_stay_inside_their_predictions() {
-    let server = Server::start(Config::new().env("BRAID_UNSAFE_NO_SYNC", "1"));
+    let server = Server::start(Config::new().without_sync());
     let mut connection = Connection::open(server.sql_url()).expect("connects");
     connection.start(server.sql_url()).expect("starts");
     let seeds = match seed_from_env() {

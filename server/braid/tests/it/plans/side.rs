@@ -13,7 +13,7 @@ pub struct Side {
 impl Side {
     /// Starts it.
     pub fn start() -> Side {
-        let server = Server::start(Config::new().env("BRAID_UNSAFE_NO_SYNC", "1"));
+        let server = Server::start(Config::new().without_sync());
         let mut connection = Connection::open(server.sql_url()).expect("connects");
         connection.start(server.sql_url()).expect("starts");
         Side { _server: server, connection }

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use braid_catalog::{Catalog, CatalogCache, Table};
 use braid_codec::key::encode_family;
-use braid_exec::rows::{IndexRows, TableRows};
 use braid_kv::{Database, DatabaseOptions, Key, Seq, Store as KvStore, Transaction, TxnOptions};
 use braid_kv_embedded::{EmbeddedOptions, EmbeddedStore};
 use braid_kv_tikv::{TikvAddress, TikvOptions, TikvStore};
+use braid_rows::{IndexRows, TableRows};
 use braid_testkit::server::{Config, Server, binary};
 use braid_testkit::store::url as store_url;
 use braid_testkit::target::connect;
@@ -69,7 +69,12 @@ impl Store {
         let cache = CatalogCache::new();
         let catalog: Arc<Catalog> = cache.at(&txn, seq).await.expect("has a catalog");
         let named = |name: &str| {
-            catalog.tables().find(|table| table.name == name).expect("the table is there").clone()
+            catalog
+                .tables()
+                .iter()
+                .find(|table| table.name == name)
+                .expect("the table is there")
+                .clone()
         };
         Store { table: named("t"), parent: named("p"), txn, seq }
     }

@@ -5,10 +5,10 @@
 use braid_testkit::random::{Random, seed};
 use braid_testkit::server::{Config, Server};
 use braid_testkit::size::Size;
-use braid_testkit::target::{connect, first_column};
-use tokio_postgres::Client;
+use braid_testkit::target::first_column;
 
-const TABLES: [&str; 2] = ["plain", "indexed"];
+use super::twin_tables::TwinTables;
+
 /// The indexes of the second table: of one and several keys, descending, partial, with columns
 /// beside them, and with an expression that fails on rows outside of the predicate.
 const INDEXES: [&str; 5] = [
@@ -67,18 +67,6 @@ fn change(random: &mut Random) -> String {
     }
 }
 
-async fn both(client: &Client, statement: &str) -> [Result<u64, String>; 2] {
-    let mut outcomes = Vec::new();
-    for table in TABLES {
-        let done = client.execute(&statement.replace('@', table), &[]).await;
-        outcomes.push(done.map_err(|error| match error.code() {
-            Some(state) => state.code().to_owned(),
-            None => error.to_string(),
-        }));
-    }
-    outcomes.try_into().expect("two tables")
-}
-
 #[test]
 fn random_changes_and_queries_give_the_same_with_and_without_indexes() {
     let seed = seed();
@@ -86,11 +74,9 @@ fn random_changes_and_queries_give_the_same_with_and_without_indexes() {
     let mut random = Random::new(seed);
     let server = Server::start(Config::new());
     tokio::runtime::Runtime::new().expect("a runtime").block_on(async {
-        let client = connect(server.sql_url(), None).await;
-        for table in TABLES {
-            let columns = "id int PRIMARY KEY, a int, b int, k int, s text, v varchar(10)";
-            client.batch_execute(&format!("CREATE TABLE {table} ({columns})")).await.expect("made");
-        }
+        let columns = "id int PRIMARY KEY, a int, b int, k int, s text, v varchar(10)";
+        let twins = TwinTables::create(&server, columns).await;
+        let client = &twins.client;
         let rounds = Size::from_env().pick(300, 2_000, 10_000);
         let mut indexes = INDEXES.iter();
         for round in 0..rounds {
@@ -100,25 +86,17 @@ fn random_changes_and_queries_give_the_same_with_and_without_indexes() {
             {
                 client.batch_execute(index).await.expect("an index");
             }
-            let statement = change(&mut random);
-            let [plain, indexed] = both(&client, &statement).await;
-            assert_eq!(plain, indexed, "{statement}");
+            twins.change(&change(&mut random)).await;
             let condition = condition(&mut random);
             let row = "id || ':' || concat_ws(',', a, b, k, s, v)";
-            let mut found = Vec::new();
-            for table in TABLES {
-                let sql = format!("SELECT {row} FROM {table} WHERE {condition} ORDER BY id");
-                found.push(first_column(&client, &sql).await);
-            }
-            assert_eq!(found[0], found[1], "{condition}");
+            twins.query(&format!("SELECT {row} FROM @ WHERE {condition} ORDER BY id")).await;
         }
-        let findings = first_column(&client, "CHECK TABLE indexed").await;
-        assert!(findings.is_empty(), "{findings:?}");
+        twins.check().await;
         let plan = "EXPLAIN SELECT id FROM indexed WHERE k * 2 = 4 AND lower(v) = 'x'";
-        let plan = first_column(&client, plan).await.join("\n");
+        let plan = first_column(client, plan).await.join("\n");
         assert!(plan.contains("i_once"), "{plan}");
         client.batch_execute("ALTER TABLE indexed ALTER a TYPE bigint").await.expect("changed");
         client.batch_execute("ALTER TABLE indexed DROP COLUMN s").await.expect("changed");
-        assert!(first_column(&client, "CHECK TABLE indexed").await.is_empty());
+        twins.check().await;
     });
 }

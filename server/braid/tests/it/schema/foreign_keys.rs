@@ -104,7 +104,7 @@ impl Judge<'_> {
 
 #[test]
 fn random_foreign_keys() {
-    let server = Server::start(Config::new().env("BRAID_UNSAFE_NO_SYNC", "1"));
+    let server = Server::start(Config::new().without_sync());
     let seeds = match seed_from_env() {
         Some(seed) => seed..seed + 1,
         None => 1..1 + Size::from_env().pick(25, 400, 5_000),

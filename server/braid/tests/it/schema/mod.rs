@@ -7,4 +7,6 @@ mod garbage;
 mod online_foreign_key;
 mod online_index;
 mod online_interleave;
+mod partial_index;
 mod range_delete;
+mod twin_tables;

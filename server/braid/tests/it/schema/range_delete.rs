@@ -138,7 +138,7 @@ async fn one_hierarchy(sides: &[Client; 2], seed: u64, counts: &mut Counts) {
 
 #[test]
 fn range_deletes_are_the_same_as_row_by_row() {
-    let server = Server::start(Config::new().env("BRAID_UNSAFE_NO_SYNC", "1"));
+    let server = Server::start(Config::new().without_sync());
     let seeds = match seed_from_env() {
         Some(seed) => seed..seed + 1,
         None => 1..1 + Size::from_env().pick(30, 150, 1_500),
@@ -183,7 +183,7 @@ fn statement(random: &mut Random) -> String {
 
 #[test]
 fn no_child_outlives_its_parent_whoever_comes_first() {
-    let server = Server::start(Config::new().env("BRAID_UNSAFE_NO_SYNC", "1"));
+    let server = Server::start(Config::new().without_sync());
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     runtime.block_on(async {
         let client = connect(server.sql_url(), None).await;

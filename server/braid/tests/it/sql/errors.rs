@@ -1,4 +1,4 @@
-//! The examples of `server/ERRORS.md` give the errors that it says they give.
+//! The examples of `server/docs/reference/errors.md` give the errors that it says they give.
 //!
 //! An example that is one piece of code is sent as one simple query to a database of its own. If
 //! `POSTGRES_URL` names a real PostgreSQL they go there too, to check the examples themselves.
@@ -9,18 +9,18 @@ use braid_testkit::target::Target;
 
 /// A row of the tables: the state, and its example if that can be run.
 fn examples() -> Vec<(String, String)> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../ERRORS.md");
-    let text = std::fs::read_to_string(path).expect("server/ERRORS.md");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/reference/errors.md");
+    let text = std::fs::read_to_string(path).expect("server/docs/reference/errors.md");
     text.lines().filter_map(example).collect()
 }
 
 fn example(line: &str) -> Option<(String, String)> {
     let line = line.strip_prefix("| `")?.strip_suffix(" |")?;
     let (state, rest) = line.split_once("` | ")?;
-    let (_, example) = rest.rsplit_once(" | ")?;
+    // Name, meaning, example, what the SDK does. Other tables have fewer columns.
+    let [_, _, example, _] = rest.split(" | ").collect::<Vec<_>>()[..] else { return None };
     let sql = example.strip_prefix('`')?.strip_suffix('`')?;
-    // The tables of the SDK's classes have code in their last column too.
-    let is_one_piece = state.len() == 5 && !sql.contains('`') && !sql.contains('…');
+    let is_one_piece = !sql.contains('`') && !sql.contains('…');
     is_one_piece.then(|| (state.to_owned(), sql.replace("\\|", "|")))
 }
 

@@ -20,7 +20,7 @@ fn is_ours(path: &Path) -> bool {
     path.parent().is_some_and(|folder| folder.ends_with("scripts/braid"))
 }
 
-/// What TiKV's lock manager does otherwise, as ARCHITECTURE.md says.
+/// What TiKV's lock manager does otherwise, as `docs/architecture/kv-tikv.md` says.
 const NOT_ON_TIKV: [(&str, &str); 9] = [
     ("locking/deadlock", "the victim of a deadlock is who closes the circle"),
     ("braid/server_retry", "the victim of a deadlock is who closes the circle"),

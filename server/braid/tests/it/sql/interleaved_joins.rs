@@ -249,7 +249,7 @@ async fn one_seed(sides: &[Client; 2], seed: u64, counts: &mut Counts) {
 
 #[test]
 fn one_pass_gives_what_other_joins_give() {
-    let server = Server::start(Config::new().env("BRAID_UNSAFE_NO_SYNC", "1"));
+    let server = Server::start(Config::new().without_sync());
     let seeds = match seed_from_env() {
         Some(seed) => seed..seed + 1,
         None => 1..1 + Size::from_env().pick(12, 80, 600),

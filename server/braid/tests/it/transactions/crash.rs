@@ -52,7 +52,7 @@ fn the_check_fails_without_syncing() {
         println!("skipped: the stores of TiKV sync, not the server");
         return;
     }
-    let mut run = Run::start(Config::new().env("BRAID_UNSAFE_NO_SYNC", "1"));
+    let mut run = Run::start(Config::new().unsafe_switch("NO_SYNC"));
     for _ in 0..10 {
         run.load_and_kill();
         run.server.restart();

@@ -93,7 +93,7 @@ fn a_dropped_table_is_destroyed_without_being_read() {
         assert!(scanned < ROWS as u64 / 2, "{scanned} pairs");
         let stores = cluster.stores().len() as u64;
         assert_eq!(cluster.count(Rpc::DestroyRange), stores, "{}", server.output());
-        assert_eq!(cluster.reads_below_safe_point(), 0);
+        assert_eq!(cluster.pd().reads_below_safe_point(), 0);
         assert_eq!(one(&neighbour, "SELECT count(*) FROM t").await, ROWS.to_string());
         assert!(first_column(&neighbour, "CHECK TABLE t").await.is_empty());
         client.batch_execute("CREATE TABLE t (id INT8 PRIMARY KEY)").await.expect("a new one");
@@ -121,7 +121,7 @@ fn a_transaction_from_before_reads_on_to_its_end() {
         assert!(range.keys(&cluster) > 0);
         reader.batch_execute("COMMIT").await.expect("commits");
         range.wait_until_empty(&cluster, &server).await;
-        assert_eq!(cluster.reads_below_safe_point(), 0);
+        assert_eq!(cluster.pd().reads_below_safe_point(), 0);
     });
 }
 

@@ -176,7 +176,7 @@ fn conflicts_and_retries_change_nothing() {
 #[test]
 fn without_the_analysis_the_outcome_differs() {
     // Waits that are long enough for the next statement to arrive during them.
-    let config = Config::new().env("BRAID_UNSAFE_NO_DEPENDENCIES", "1");
+    let config = Config::new().unsafe_switch("NO_DEPENDENCIES");
     let server = Server::start(config.arg("--simulate-rtt").arg("5ms"));
     block_on(async {
         for seed in 0..50 {

@@ -62,8 +62,7 @@ fn histories_of_two_gateways_are_strictly_serializable() {
 fn without_validation_the_check_fails() {
     let seed = seed();
     for round in 0..5 {
-        let config =
-            Config::new().env("BRAID_UNSAFE_NO_VALIDATION", "1").env("BRAID_UNSAFE_NO_SYNC", "1");
+        let config = Config::new().unsafe_switch("NO_VALIDATION").unsafe_switch("NO_SYNC");
         let seed = seed + round;
         let plan = Plan {
             transactions: 1_000,

@@ -31,7 +31,7 @@ const THREADS: u64 = 4;
 
 #[test]
 fn every_answer_is_one_of_a_serial_order() {
-    let server = Server::start(Config::new().env("BRAID_UNSAFE_NO_SYNC", "1"));
+    let server = Server::start(Config::new().without_sync());
     let counts = tell(&server, seeds());
     println!("{counts:?}");
     if seed_from_env().is_none() {
@@ -45,8 +45,7 @@ fn every_answer_is_one_of_a_serial_order() {
 /// Without validation of reads some seed finds a transaction that fits no order.
 #[test]
 fn without_validation_a_seed_fails() {
-    let config =
-        Config::new().env("BRAID_UNSAFE_NO_SYNC", "1").env("BRAID_UNSAFE_NO_VALIDATION", "1");
+    let config = Config::new().unsafe_switch("NO_VALIDATION").unsafe_switch("NO_SYNC");
     let server = Server::start(config);
     let told = std::panic::catch_unwind(|| tell(&server, (1, 400)));
     assert!(told.is_err(), "400 seeds without validation passed: the check proves nothing");

@@ -150,6 +150,18 @@ impl Lookup for TestLookup {
     fn relation_size(&self, _: u32) -> i64 {
         8192
     }
+    fn indexes_size(&self, _: u32) -> i64 {
+        0
+    }
+    fn database_size(&self, _: u32) -> Option<i64> {
+        None
+    }
+    fn database_oid(&self, _: &str) -> Option<u32> {
+        None
+    }
+    fn acts_as(&self, role: &str, other: &str) -> bool {
+        role == other || role == "root"
+    }
     fn database_name(&self, _: u32) -> Option<String> {
         None
     }

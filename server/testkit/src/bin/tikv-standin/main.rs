@@ -44,8 +44,8 @@ fn apply(config: &mut Config, option: &str, value: &str) -> Option<()> {
         }
         "--stores" => config.stores = value.parse().ok()?,
         "--split" => config.splits.push(value.as_bytes().to_vec()),
-        "--latency-ms" => config.pace.latency = millis()?,
-        "--pd-latency-ms" => config.pace.pd_latency = millis()?,
+        "--latency-ms" => config.delays.latency = millis()?,
+        "--pd-latency-ms" => config.delays.pd_latency = millis()?,
         "--plan" => config.plan = Plan::named(value)?,
         "--seed" => config.seed = value.parse().ok()?,
         _ => return None,

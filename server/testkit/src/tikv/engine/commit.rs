@@ -7,8 +7,8 @@
 
 use std::collections::BTreeMap;
 
+use super::key_table::{Change, Engine, Record, range, write_kind};
 use super::model::{Abort, KeyError, Lock, Ts, Write, WriteKind};
-use super::store::{Change, Engine, Record, range, write_kind};
 
 impl Engine {
     /// Commits the transaction's locks on all keys, or none.
@@ -25,7 +25,7 @@ impl Engine {
         for key in keys {
             self.commit_key(&mut changes, start_ts, commit_ts, key)?;
         }
-        self.apply(changes);
+        self.table.apply(changes);
         Ok(())
     }
 
@@ -35,7 +35,7 @@ impl Engine {
         for key in keys {
             self.clean_up(&mut changes, start_ts, key)?;
         }
-        self.apply(changes);
+        self.table.apply(changes);
         Ok(())
     }
 
@@ -46,7 +46,7 @@ impl Engine {
         key: &[u8],
         advised_ttl: u64,
     ) -> Result<u64, KeyError> {
-        let lock = self.keys.get_mut(key).and_then(|versions| versions.lock.as_mut());
+        let lock = self.table.keys.get_mut(key).and_then(|versions| versions.lock.as_mut());
         let Some(lock) = lock.filter(|lock| lock.start_ts == start_ts) else {
             return Err(KeyError::TxnNotFound { start_ts, key: key.to_vec() });
         };
@@ -63,7 +63,7 @@ impl Engine {
         end: &[u8],
     ) -> Result<(), KeyError> {
         let mut changes = Vec::new();
-        for (key, versions) in range(&self.keys, start, end) {
+        for (key, versions) in range(&self.table.keys, start, end) {
             let Some(lock) = &versions.lock else { continue };
             let start_ts = lock.start_ts;
             match outcomes.get(&start_ts) {
@@ -76,7 +76,7 @@ impl Engine {
                 Some(commit_ts) => self.commit_key(&mut changes, start_ts, *commit_ts, key)?,
             }
         }
-        self.apply(changes);
+        self.table.apply(changes);
         Ok(())
     }
 
@@ -100,8 +100,8 @@ impl Engine {
         commit_ts: Ts,
         key: &[u8],
     ) -> Result<(), KeyError> {
-        let Some(lock) = self.lock_of(key, start_ts) else {
-            return match self.record(key, start_ts) {
+        let Some(lock) = self.table.lock_of(key, start_ts) else {
+            return match self.table.record(key, start_ts) {
                 Record::Committed(_) => Ok(()),
                 _ => Err(KeyError::LockNotFound { start_ts, key: key.to_vec() }),
             };
@@ -125,7 +125,7 @@ impl Engine {
             changes.push(Change::Write(key.to_vec(), commit_ts, write));
             changes.push(Change::Unlock(key.to_vec(), commit_ts));
         } else {
-            // Left behind by a lock request whose answer nobody waited for.
+            // Left by a lock request whose answer nobody waited for.
             changes.push(Change::Unlock(key.to_vec(), 0));
         }
         Ok(())
@@ -137,11 +137,11 @@ impl Engine {
         start_ts: Ts,
         key: &[u8],
     ) -> Result<(), KeyError> {
-        if let Some(lock) = self.lock_of(key, start_ts) {
+        if let Some(lock) = self.table.lock_of(key, start_ts) {
             self.roll_back_lock(changes, key, lock);
             return Ok(());
         }
-        match self.record(key, start_ts) {
+        match self.table.record(key, start_ts) {
             Record::Committed(commit_ts) => {
                 let key = key.to_vec();
                 Err(KeyError::Abort(Abort::Committed { start_ts, commit_ts, key }))
@@ -158,7 +158,7 @@ impl Engine {
     /// Removes the lock, and leaves a record that is protected if this is the primary key.
     pub(super) fn roll_back_lock(&self, changes: &mut Vec<Change>, key: &[u8], lock: &Lock) {
         let start_ts = lock.start_ts;
-        if let Record::None { in_the_way } = self.record(key, start_ts) {
+        if let Record::None { in_the_way } = self.table.record(key, start_ts) {
             self.collapse(changes, start_ts, key);
             roll_back(changes, start_ts, key, key == lock.primary, in_the_way);
         }
@@ -167,7 +167,7 @@ impl Engine {
 
     /// Drops the rollback record before this one, unless it is protected.
     pub(super) fn collapse(&self, changes: &mut Vec<Change>, start_ts: Ts, key: &[u8]) {
-        if let Some((ts, write)) = self.newest(key, start_ts)
+        if let Some((ts, write)) = self.table.newest(key, start_ts)
             && write.kind == WriteKind::Rollback
             && !write.is_protected
         {

@@ -1,9 +1,9 @@
 //! Removal of what nobody can see any more.
 
+use super::key_table::{KeyTable, range};
 use super::model::{Ts, WriteKind};
-use super::store::{Engine, range};
 
-impl Engine {
+impl KeyTable {
     /// Removes every version that no reader at or above the safe point sees; how many.
     pub fn collect_garbage(&mut self, safe_point: Ts) -> usize {
         let mut removed = 0;

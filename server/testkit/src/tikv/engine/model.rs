@@ -139,6 +139,8 @@ pub enum Reason {
     SelfRolledBack,
     /// A constraint checked at the prewrite met a newer version.
     LazyUniquenessCheck,
+    /// A read that checks timestamps met a lock or a newer version.
+    RcCheckTs,
 }
 
 /// Why a request for a key is refused.

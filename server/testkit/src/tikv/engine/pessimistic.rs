@@ -8,9 +8,9 @@
 
 use bytes::Bytes;
 
+use super::key_table::{Change, Engine};
 use super::model::{Abort, KeyError, Lock, LockKind, Reason, Ts, Write, WriteKind};
 use super::read::raise;
-use super::store::{Change, Engine};
 
 /// A request for locks.
 #[derive(Clone, Debug, Default)]
@@ -77,7 +77,7 @@ impl Engine {
             if *must_not_exist || request.returns_values || request.checks_existence {
                 raise(max_ts, request.for_update_ts);
             }
-            let result = match self.lock(key) {
+            let result = match self.table.lock(key) {
                 Some(lock) if lock.start_ts != request.start_ts => {
                     return Err(KeyError::Locked(Box::new(lock.info(key))));
                 }
@@ -86,19 +86,20 @@ impl Engine {
             };
             results.push(result?);
         }
-        self.apply(changes);
+        self.table.apply(changes);
         Ok(results)
     }
 
     /// Removes the transaction's pessimistic locks of these keys, up to a `for_update_ts`.
     pub fn release(&mut self, start_ts: Ts, for_update_ts: Ts, keys: &[Vec<u8>]) {
         let is_meant = |key: &&Vec<u8>| {
-            self.lock_of(key, start_ts)
+            self.table
+                .lock_of(key, start_ts)
                 .is_some_and(|lock| lock.is_pessimistic() && lock.for_update_ts <= for_update_ts)
         };
         let changes =
             keys.iter().filter(is_meant).map(|key| Change::Unlock(key.clone(), 0)).collect();
-        self.apply(changes);
+        self.table.apply(changes);
     }
 
     fn acquire_new(
@@ -109,14 +110,14 @@ impl Engine {
         must_not_exist: bool,
     ) -> Result<Acquired, KeyError> {
         let start_ts = request.start_ts;
-        let newest = self.newest(key, Ts::MAX);
+        let newest = self.table.newest(key, Ts::MAX);
         let conflict = newest.filter(|(commit_ts, _)| *commit_ts > request.for_update_ts);
         if let Some((commit_ts, write)) = conflict
             && !request.allows_conflict
         {
             return Err(write_conflict(request, key, commit_ts, write));
         }
-        if let Some((commit_ts, write)) = self.newest(key, start_ts)
+        if let Some((commit_ts, write)) = self.table.newest(key, start_ts)
             && commit_ts == start_ts
             && write.tells_rollback()
         {
@@ -126,12 +127,12 @@ impl Engine {
         if let Some((commit_ts, write)) = newest
             && must_not_exist
         {
-            self.must_not_exist(key, commit_ts, write).map_err(|error| match conflict {
+            self.table.must_not_exist(key, commit_ts, write).map_err(|error| match conflict {
                 Some((commit_ts, write)) => write_conflict(request, key, commit_ts, write),
                 None => error,
             })?;
         }
-        let value = self.value_at(key, Ts::MAX).map(|(_, write)| write);
+        let value = self.table.value_at(key, Ts::MAX).map(|(_, write)| write);
         let value = value.map(|write| write.value.clone().unwrap_or_default());
         if request.only_if_exists && value.is_none() {
             if let Some((commit_ts, write)) = conflict {
@@ -160,7 +161,7 @@ impl Engine {
         }
         let is_older = request.allows_conflict && request.for_update_ts < old.for_update_ts;
         let for_update_ts = if is_older { old.for_update_ts } else { request.for_update_ts };
-        let found = self.value_at(key, for_update_ts);
+        let found = self.table.value_at(key, for_update_ts);
         if let Some((commit_ts, write)) = found
             && must_not_exist
         {

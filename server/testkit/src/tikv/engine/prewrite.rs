@@ -14,9 +14,9 @@
 
 use bytes::Bytes;
 
+use super::key_table::{Change, Engine, Record, write_kind};
 use super::model::{Abort, KeyError, Lock, LockInfo, LockKind, Reason, Ts, Write, WriteKind};
 use super::read::raise;
-use super::store::{Change, Engine, Record, write_kind};
 
 /// What to do to a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -119,7 +119,7 @@ impl Engine {
         max_ts: &mut Ts,
         request: &Prewrite,
     ) -> Result<Prewritten, KeyError> {
-        let is_finished = request.for_update_ts > 0 && self.is_finished(request.start_ts);
+        let is_finished = request.for_update_ts > 0 && self.table.is_finished(request.start_ts);
         let mut pass = Pass {
             engine: self,
             max_ts,
@@ -146,7 +146,7 @@ impl Engine {
             };
             if may_be_committed(&error)
                 && let Record::Committed(commit_ts) =
-                    pass.engine.record(&mutation.key, request.start_ts)
+                    pass.engine.table.record(&mutation.key, request.start_ts)
             {
                 return Ok(pass.result(commit_ts));
             }
@@ -164,7 +164,7 @@ impl Engine {
         }
         let result = pass.result(min_commit_ts);
         let changes = changes(std::mem::take(&mut pass.locks), result.one_pc_commit_ts);
-        self.apply(changes);
+        self.table.apply(changes);
         Ok(result)
     }
 }
@@ -182,7 +182,7 @@ impl Pass<'_> {
             raise(self.max_ts, request.start_ts);
         }
         let mut old = None;
-        match self.engine.lock(&mutation.key) {
+        match self.engine.table.lock(&mutation.key) {
             Some(lock) => {
                 self.check_lock(mutation, lock)?;
                 if !lock.is_pessimistic() {
@@ -238,7 +238,7 @@ impl Pass<'_> {
 
     fn check_lost_lock(&self, mutation: &Mutation) -> Result<(), KeyError> {
         let start_ts = self.request.start_ts;
-        match self.engine.newest(&mutation.key, Ts::MAX) {
+        match self.engine.table.newest(&mutation.key, Ts::MAX) {
             Some((commit_ts, _)) if commit_ts >= start_ts => {
                 let key = mutation.key.clone();
                 Err(KeyError::Abort(Abort::PessimisticLockNotFound { start_ts, key }))
@@ -263,7 +263,7 @@ impl Pass<'_> {
         let key = &mutation.key;
         let is_pessimistic = request.for_update_ts > 0;
         let mut until = Ts::MAX;
-        while let Some((commit_ts, write)) = self.engine.newest(key, until) {
+        while let Some((commit_ts, write)) = self.engine.table.newest(key, until) {
             if commit_ts == request.start_ts && write.tells_rollback() {
                 return Err(self.conflict(key, commit_ts, write, Reason::SelfRolledBack));
             }
@@ -287,7 +287,7 @@ impl Pass<'_> {
                 return Err(KeyError::Abort(Abort::PessimisticLockNotFound { start_ts, key }));
             }
             if matches!(mutation.op, Op::Insert | Op::CheckNotExists) {
-                self.engine.must_not_exist(key, commit_ts, write)?;
+                self.engine.table.must_not_exist(key, commit_ts, write)?;
             }
             return Ok(());
         }

@@ -8,8 +8,8 @@
 
 use bytes::Bytes;
 
-use super::model::{KeyError, LockInfo, LockKind, Ts};
-use super::store::{Engine, Versions, data, range};
+use super::key_table::{Engine, Versions, data, range};
+use super::model::{KeyError, LockInfo, LockKind, Reason, Ts};
 
 /// From where somebody reads.
 #[derive(Clone, Debug, Default)]
@@ -22,6 +22,9 @@ pub struct View {
     pub committed: Vec<Ts>,
     /// Isolation level read committed: no lock is in the way.
     pub ignores_locks: bool,
+    /// Isolation level read committed with a check of timestamps: every lock with a value is a
+    /// conflict, and so is every version above the timestamp.
+    pub refuses_locks: bool,
 }
 
 /// What to scan.
@@ -54,7 +57,7 @@ impl Engine {
         key: &[u8],
     ) -> Result<Option<Versioned>, KeyError> {
         raise(max_ts, view.ts);
-        match self.keys.get(key) {
+        match self.table.keys.get(key) {
             Some(versions) => see(versions, view, key),
             None => Ok(None),
         }
@@ -64,7 +67,7 @@ impl Engine {
     /// goes on.
     pub fn scan(&self, max_ts: &mut Ts, view: &View, scan: &Scan<'_>) -> Vec<Pair> {
         raise(max_ts, view.ts);
-        let keys = range(&self.keys, scan.start, scan.end);
+        let keys = range(&self.table.keys, scan.start, scan.end);
         let pair = |(key, versions): (&Vec<u8>, &Versions)| match see(versions, view, key) {
             Ok(Some(_)) if scan.keys_only => Some(Ok((key.clone(), Bytes::new()))),
             Ok(Some((value, _))) => Some(Ok((key.clone(), value))),
@@ -88,7 +91,7 @@ impl Engine {
     ) -> Vec<LockInfo> {
         raise(max_ts, until);
         let limit = if limit == 0 { usize::MAX } else { limit };
-        range(&self.keys, start, end)
+        range(&self.table.keys, start, end)
             .filter_map(|(key, versions)| Some(versions.lock.as_ref()?.info(key)))
             .filter(|info| info.lock.start_ts <= until)
             .take(limit)
@@ -104,8 +107,14 @@ pub(super) fn raise(max_ts: &mut Ts, ts: Ts) {
 }
 
 fn see(versions: &Versions, view: &View, key: &[u8]) -> Result<Option<Versioned>, KeyError> {
+    if view.refuses_locks
+        && let Some(conflict) = conflict(versions, view, key)
+    {
+        return Err(conflict);
+    }
     if let Some(lock) = &versions.lock
         && !view.ignores_locks
+        && !view.refuses_locks
         && is_in_the_way(versions, view, key)
     {
         if !view.committed.contains(&lock.start_ts) {
@@ -116,6 +125,27 @@ fn see(versions: &Versions, view: &View, key: &[u8]) -> Result<Option<Versioned>
     }
     let found = data(&versions.writes, view.ts);
     Ok(found.map(|(ts, write)| (write.value.clone().unwrap_or_default(), ts)))
+}
+
+/// What a read meets that checks timestamps instead of waiting.
+fn conflict(versions: &Versions, view: &View, key: &[u8]) -> Option<KeyError> {
+    let of = |conflict_start_ts, conflict_commit_ts, primary: &[u8]| KeyError::WriteConflict {
+        start_ts: view.ts,
+        conflict_start_ts,
+        conflict_commit_ts,
+        key: key.to_vec(),
+        primary: primary.to_vec(),
+        reason: Reason::RcCheckTs,
+    };
+    let prewritten = versions.lock.as_ref().filter(|lock| {
+        matches!(lock.kind, LockKind::Put | LockKind::Delete)
+            && !view.passed.contains(&lock.start_ts)
+    });
+    if let Some(lock) = prewritten {
+        return Some(of(lock.start_ts, 0, &lock.primary));
+    }
+    let (newest, _) = versions.writes.last_key_value()?;
+    (*newest > view.ts).then(|| of(0, *newest, &[]))
 }
 
 fn is_in_the_way(versions: &Versions, view: &View, key: &[u8]) -> bool {

@@ -6,9 +6,9 @@
 //! - Asking about the secondaries of an async commit rolls back what is not there, for good.
 
 use super::commit::roll_back;
+use super::key_table::{Change, Engine, Record};
 use super::model::{KeyError, Lock, LockInfo, Ts};
 use super::read::raise;
-use super::store::{Change, Engine, Record};
 
 /// A question about a transaction, to its primary key.
 #[derive(Clone, Debug, Default)]
@@ -77,13 +77,13 @@ impl Engine {
             raise(max_ts, ts);
         }
         let mut changes = Vec::new();
-        let status = match self.lock(&query.primary) {
+        let status = match self.table.lock(&query.primary) {
             Some(lock) if lock.start_ts == query.lock_ts => {
                 self.status_of_lock(&mut changes, query, lock)?
             }
             _ => self.status_without_lock(&mut changes, query)?,
         };
-        self.apply(changes);
+        self.table.apply(changes);
         Ok(status)
     }
 
@@ -99,7 +99,7 @@ impl Engine {
         let mut locks = Vec::new();
         let mut end = None;
         for key in keys {
-            let own = self.lock_of(key, start_ts);
+            let own = self.table.lock_of(key, start_ts);
             if let Some(lock) = own.filter(|lock| !lock.is_pessimistic()) {
                 locks.push(lock.info(key));
                 continue;
@@ -107,7 +107,7 @@ impl Engine {
             if own.is_some() {
                 changes.push(Change::Unlock(key.clone(), 0));
             }
-            end = Some(match self.record(key, start_ts) {
+            end = Some(match self.table.record(key, start_ts) {
                 Record::Committed(commit_ts) => SecondaryStatus::Committed(commit_ts),
                 Record::RolledBack => SecondaryStatus::RolledBack,
                 Record::None { in_the_way } => {
@@ -119,7 +119,7 @@ impl Engine {
             });
             break;
         }
-        self.apply(changes);
+        self.table.apply(changes);
         end.unwrap_or(SecondaryStatus::Locked(locks))
     }
 
@@ -142,8 +142,8 @@ impl Engine {
             return Ok(Status::Alive { lock: Box::new(lock.clone()), is_pushed: false });
         }
         if lock.is_pessimistic() && lock.with_conflict {
-            // A late lock request may have left it behind.
-            let decided = match self.record(key, query.lock_ts) {
+            // A late lock request may have left it.
+            let decided = match self.table.record(key, query.lock_ts) {
                 Record::Committed(commit_ts) => Some(Status::Committed(commit_ts)),
                 Record::RolledBack => Some(Status::RolledBack),
                 Record::None { .. } => None,
@@ -177,7 +177,7 @@ impl Engine {
         query: &StatusQuery,
     ) -> Result<Status, KeyError> {
         let (key, start_ts) = (&query.primary, query.lock_ts);
-        match self.record(key, start_ts) {
+        match self.table.record(key, start_ts) {
             Record::Committed(commit_ts) => Ok(Status::Committed(commit_ts)),
             Record::RolledBack => Ok(Status::RolledBack),
             Record::None { .. } if !query.rolls_back_missing => {
@@ -197,7 +197,7 @@ impl Engine {
     /// A protected rollback must outlive the commit of another's async-commit lock at its
     /// timestamp.
     fn mark_foreign_lock(&self, changes: &mut Vec<Change>, start_ts: Ts, key: &[u8]) {
-        if let Some(lock) = self.lock(key)
+        if let Some(lock) = self.table.lock(key)
             && lock.start_ts != start_ts
             && lock.async_commit
             && start_ts >= lock.min_commit_ts

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 
-use super::*;
+use crate::tikv::engine::*;
 
 /// An engine with one store.
 #[derive(Default)]
@@ -142,7 +142,13 @@ fn locks_are_in_the_way_of_readers_that_might_miss_a_commit() {
     assert_eq!(store.see("k", passed), Ok(Some("k!".to_owned())));
     assert!(store.see("k", view(View { ignores_locks: true, ..View::default() })).is_ok());
     let newest = View { ts: Ts::MAX, ..View::default() };
-    assert!(store.see("k", newest).is_ok(), "the newest of a primary key");
+    assert!(store.see("k", newest.clone()).is_ok(), "the newest of a primary key");
+    let checked = View { refuses_locks: true, ..newest };
+    assert_eq!(name(&store.see("k", checked.clone())), "RcCheckTs", "with a check");
+    let passed = View { passed: vec![30], ..checked };
+    assert_eq!(store.see("k", passed.clone()), Ok(Some("k!".to_owned())));
+    let older = View { ts: 15, ..passed };
+    assert_eq!(name(&store.see("k", older)), "RcCheckTs", "a newer version");
     // The value of a lock that counts as committed.
     let mut request = store.put("n", 30);
     request.mutations[0].value = Bytes::from("new");
@@ -248,7 +254,7 @@ fn a_pessimistic_prewrite_needs_its_lock_or_an_unchanged_key() {
     assert_eq!(name(&store.prewrite(request)), "ok", "sent twice");
     assert_eq!(name(&store.prewrite(store.put("k", 40))), "ok", "sent twice");
     assert_eq!(name(&store.commit("k", 40, 50)), "ok");
-    assert_eq!(store.engine.lock_count(), 0);
+    assert_eq!(store.engine.table.lock_count(), 0);
 }
 
 #[test]
@@ -262,7 +268,7 @@ fn async_and_one_phase_commits_are_above_every_read_or_fall_back() {
     store.get("x", 50).expect("a read");
     let result = store.prewrite(asynchronous(&store, 30, 0)).expect("a prewrite");
     assert_eq!(result.min_commit_ts, 51);
-    let lock = store.engine.holder(b"k").expect("a lock").clone();
+    let lock = store.engine.table.holder(b"k").expect("a lock").clone();
     assert!(lock.async_commit && lock.secondaries == [b"s".to_vec()]);
     // Repeated: the same answer, although there was a read since.
     store.get("x", 60).expect("a read");
@@ -273,11 +279,11 @@ fn async_and_one_phase_commits_are_above_every_read_or_fall_back() {
     // A repetition after the commit tells when that was.
     let late = store.prewrite(asynchronous(&store, 30, 0)).expect("an answer");
     assert_eq!((late.min_commit_ts, late.locks.len()), (51, 0));
-    assert_eq!(store.engine.lock_count(), 0);
+    assert_eq!(store.engine.table.lock_count(), 0);
     // Above the limit: two phases.
     let result = store.prewrite(asynchronous(&store, 70, 65)).expect("a prewrite");
     assert_eq!(result.min_commit_ts, 0);
-    assert!(!store.engine.holder(b"k").expect("a lock").async_commit);
+    assert!(!store.engine.table.holder(b"k").expect("a lock").async_commit);
     store.rollback("k", 70).expect("a rollback");
 
     let one_pc = |store: &Box1, start_ts, max_commit_ts| Prewrite {
@@ -293,7 +299,7 @@ fn async_and_one_phase_commits_are_above_every_read_or_fall_back() {
     assert_eq!(again.one_pc_commit_ts, 91);
     let result = store.prewrite(one_pc(&store, 92, 91)).expect("a prewrite");
     assert_eq!(result.one_pc_commit_ts, 0);
-    assert_eq!(store.engine.lock_count(), 1, "a lock for two phases");
+    assert_eq!(store.engine.table.lock_count(), 1, "a lock for two phases");
 }
 
 #[test]
@@ -304,7 +310,7 @@ fn a_foreign_lock_leaves_the_whole_prewrite_undone() {
     request.mutations = ["a", "b", "c"].map(|key| mutation(Op::Put, key)).to_vec();
     let result = store.prewrite(request).expect("an answer");
     assert_eq!(result.locks.len(), 1);
-    assert_eq!(store.engine.lock_count(), 1);
+    assert_eq!(store.engine.table.lock_count(), 1);
 }
 
 #[test]
@@ -317,7 +323,7 @@ fn a_late_prewrite_of_a_committed_transaction_does_nothing() {
     for is_retry in [true, false] {
         request.is_retry = is_retry;
         assert_eq!(name(&store.prewrite(request.clone())), "ok");
-        assert_eq!(store.engine.lock_count(), 0);
+        assert_eq!(store.engine.table.lock_count(), 0);
     }
 }
 
@@ -329,18 +335,18 @@ fn lock_requests_meet_locks_newer_versions_and_rollbacks() {
     assert_eq!(store.lock("k", 30, 30), Ok(Acquired::Value(value("k!"))));
     assert_eq!(name(&store.lock("k", 31, 31)), "Locked");
     assert_eq!(store.lock("k", 30, 35), Ok(Acquired::Value(value("k!"))), "again, later");
-    assert_eq!(store.engine.holder(b"k").expect("a lock").for_update_ts, 35);
+    assert_eq!(store.engine.table.holder(b"k").expect("a lock").for_update_ts, 35);
     store.engine.release(30, 34, &[b"k".to_vec()]);
-    assert_eq!(store.engine.lock_count(), 1, "its timestamp is above");
+    assert_eq!(store.engine.table.lock_count(), 1, "its timestamp is above");
     store.engine.release(30, 35, &[b"k".to_vec()]);
-    assert_eq!(store.engine.take_released().last().map(|gone| gone.commit_ts), Some(0));
+    assert_eq!(store.engine.table.take_released().last().map(|gone| gone.commit_ts), Some(0));
     // A newer version, of whatever kind.
     store.write(Op::Lock, "k", 40, 50);
     assert_eq!(name(&store.lock("k", 45, 45)), "PessimisticRetry");
     let forced = Acquire { allows_conflict: true, ..store.locking("k", 45, 45) };
     let result = store.acquire(forced.clone());
     assert_eq!(result, Ok(Acquired::WithConflict { value: value("k!"), ts: 50 }));
-    assert_eq!(store.engine.holder(b"k").expect("a lock").for_update_ts, 50);
+    assert_eq!(store.engine.table.holder(b"k").expect("a lock").for_update_ts, 50);
     assert_eq!(store.acquire(forced.clone()), result, "sent twice");
     let mut two = forced;
     two.keys.push((b"l".to_vec(), false));
@@ -356,7 +362,7 @@ fn lock_requests_meet_locks_newer_versions_and_rollbacks() {
     assert_eq!(store.acquire(absent), Ok(Acquired::Value(None)));
     let only = Acquire { only_if_exists: true, ..store.locking("empty", 70, 70) };
     assert_eq!(store.acquire(only.clone()), Ok(Acquired::Value(None)));
-    assert!(store.engine.holder(b"empty").is_none());
+    assert!(store.engine.table.holder(b"empty").is_none());
     let blind = Acquire { returns_values: false, ..only };
     assert_eq!(name(&store.acquire(blind)), "LockIfExistsFailed");
 }
@@ -368,7 +374,7 @@ fn several_keys_are_locked_together_or_not_at_all() {
     let mut request = store.locking("a", 20, 20);
     request.keys.push((b"b".to_vec(), false));
     assert_eq!(name(&store.acquire(request)), "Locked");
-    assert_eq!(store.engine.lock_count(), 1);
+    assert_eq!(store.engine.table.lock_count(), 1);
 }
 
 #[test]
@@ -395,12 +401,12 @@ fn only_the_newest_plain_rollback_is_kept() {
     for start_ts in [10, 20] {
         store.rollback("k", start_ts).expect("a rollback");
     }
-    assert_eq!(store.engine.size(), (1, 1));
+    assert_eq!(store.engine.table.size(), (1, 1));
     // With the primary's lock: protected.
     store.prewrite(store.put("k", 30)).expect("a prewrite");
     store.rollback("k", 30).expect("a rollback");
     store.rollback("k", 40).expect("a rollback");
-    assert_eq!(store.engine.size(), (1, 2));
+    assert_eq!(store.engine.table.size(), (1, 2));
     assert_eq!(name(&store.lock("k", 30, 50)), "PessimisticLockRolledBack");
     assert_eq!(name(&store.lock("k", 20, 50)), "ok", "forgotten");
 }
@@ -523,7 +529,7 @@ fn locks_left_behind_are_found_and_resolved() {
     assert_eq!((found(10, 0), found(20, 0), found(30, 2)), (3, 4, 2));
     let outcomes = BTreeMap::from([(10, 40), (20, 0)]);
     store.engine.resolve_range(&outcomes, b"b", b"").expect("resolved");
-    assert_eq!(store.engine.lock_count(), 2, "a is outside, d is another's");
+    assert_eq!(store.engine.table.lock_count(), 2, "a is outside, d is another's");
     assert_eq!(store.get("b", 50), Ok(Some("b!".to_owned())));
     assert_eq!(store.get("c", 50), Ok(None));
     let keys = [b"a".to_vec()];
@@ -547,12 +553,12 @@ fn garbage_is_what_nobody_above_the_safe_point_sees() {
     }
     for (safe_point, removed) in [(9, 0), (26, 1), (36, 1), (46, 2), (56, 0), (100, 1)] {
         let before = [safe_point, 100].map(|ts| store.get("k", ts));
-        assert_eq!(store.engine.collect_garbage(safe_point), removed, "at {safe_point}");
+        assert_eq!(store.engine.table.collect_garbage(safe_point), removed, "at {safe_point}");
         assert_eq!([safe_point, 100].map(|ts| store.get("k", ts)), before, "at {safe_point}");
     }
     store.write(Op::Delete, "k", 110, 120);
-    assert_eq!(store.engine.collect_garbage(120), 2);
-    assert_eq!(store.engine.size(), (0, 0));
+    assert_eq!(store.engine.table.collect_garbage(120), 2);
+    assert_eq!(store.engine.table.size(), (0, 0));
 }
 
 #[test]
@@ -562,8 +568,8 @@ fn a_destroyed_range_is_gone_with_its_locks() {
         store.write(Op::Put, key, 10, 20);
     }
     store.prewrite(store.put("b", 30)).expect("a prewrite");
-    store.engine.destroy_range(b"b", b"c");
-    assert_eq!((store.engine.size().0, store.engine.lock_count()), (2, 0));
+    store.engine.table.destroy_range(b"b", b"c");
+    assert_eq!((store.engine.table.size().0, store.engine.table.lock_count()), (2, 0));
 }
 
 #[test]
@@ -572,6 +578,6 @@ fn a_crash_of_a_leader_loses_pessimistic_locks_only() {
     store.lock("a", 10, 10).expect("a lock");
     store.lock("x", 10, 10).expect("a lock");
     store.prewrite(store.put("b", 10)).expect("a prewrite");
-    store.engine.lose_pessimistic_locks(b"a", b"m");
-    assert_eq!(store.engine.lock_count(), 2);
+    store.engine.table.lose_pessimistic_locks(b"a", b"m");
+    assert_eq!(store.engine.table.lock_count(), 2);
 }

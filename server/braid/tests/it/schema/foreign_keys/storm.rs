@@ -52,7 +52,7 @@ pub async fn findings_of(
     names: &[&str],
     statement: fn(&mut Random) -> String,
 ) -> Vec<String> {
-    let server = Server::start(Config::new().env("BRAID_UNSAFE_NO_SYNC", "1"));
+    let server = Server::start(Config::new().without_sync());
     let client = connect(server.sql_url(), None).await;
     super::sure(&client, tables).await;
     storm(server.sql_url(), Size::from_env().pick(150, 1_500, 10_000), 3, statement).await;

@@ -42,7 +42,7 @@ pub async fn findings() -> Vec<String> {
 /// A parent is deleted while a child of some parent comes; how the deletion has ended at each
 /// level, and how many children are without a parent.
 pub async fn deletions(index: bool, child_of: u32) -> Vec<(super::Answer, String)> {
-    let server = Server::start(Config::new().env("BRAID_UNSAFE_NO_SYNC", "1"));
+    let server = Server::start(Config::new().without_sync());
     let (one, two) = (connect(server.sql_url(), None).await, connect(server.sql_url(), None).await);
     super::sure(&one, "CREATE TABLE p (id int PRIMARY KEY)").await;
     super::sure(&one, "CREATE TABLE c (id int PRIMARY KEY, p int REFERENCES p)").await;
@@ -67,7 +67,7 @@ pub async fn deletions(index: bool, child_of: u32) -> Vec<(super::Answer, String
 
 /// A key that is not valid yet is validated in a transaction block while children come.
 pub async fn validations() -> Vec<super::Answer> {
-    let server = Server::start(Config::new().env("BRAID_UNSAFE_NO_SYNC", "1"));
+    let server = Server::start(Config::new().without_sync());
     let (one, two) = (connect(server.sql_url(), None).await, connect(server.sql_url(), None).await);
     super::sure(&one, "CREATE TABLE p (id int PRIMARY KEY); CREATE TABLE c (p int)").await;
     super::sure(&one, "INSERT INTO p VALUES (0), (1)").await;

@@ -220,7 +220,7 @@ impl Generator {
         let mut filter = String::new();
         if self.random.one_in(5) {
             let condition = self.condition(depth.min(1));
-            // One that names columns of an outer query only is not allowed everywhere (SQL.md).
+            // One that names columns of an outer query only is not allowed everywhere (sql.md).
             if self.has_own_column(&condition) {
                 filter = format!(" FILTER (WHERE {condition})");
             }

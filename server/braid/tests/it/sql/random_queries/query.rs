@@ -210,7 +210,7 @@ impl Generator {
             .collect();
         let names: Vec<&str> = keys.iter().map(|(key, _)| key.as_str()).collect();
         let names = names.join(", ");
-        // A subquery in a grouping set, selected twice, is another difference of SQL.md.
+        // A subquery in a grouping set, selected twice, is another difference of sql.md.
         let kinds = if names.contains("SELECT") { 3..6 } else { 0..6 };
         let clause = match kinds.start + self.random.below(kinds.end - kinds.start) {
             0 => format!("ROLLUP ({names})"),
@@ -235,7 +235,7 @@ impl Generator {
         items.join(", ")
     }
 
-    /// A grouping expression, none of those in which SQL.md says that we differ.
+    /// A grouping expression, none of those in which sql.md says that we differ.
     fn grouping_key(&mut self, ty: Ty, depth: u32) -> String {
         for _ in 0..20 {
             let key = self.expr(ty, depth);

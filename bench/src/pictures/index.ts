@@ -1,0 +1,202 @@
+/**
+ * The pictures of each suite, made from its results file alone: they can be drawn again later.
+ */
+
+import type { TimelineEntry } from '@braiddb/sdk';
+
+import type { Comparison } from '../sides.js';
+import type { Bar, Caption, Line, Spread } from './charts.js';
+import { bars, lines, ratios, spreadOf } from './charts.js';
+import type { Picture } from './draw.js';
+import type { BankResult, BatcherResult, LineitemCell, YcsbResult } from './results.js';
+import { timelines } from './timeline.js';
+
+/** What every results file begins with. */
+export interface Results {
+  readonly machine: string;
+  readonly command: string;
+}
+
+type Maker<Content> = (name: string, results: Results & Content) => Picture[];
+
+const MAKERS = {
+  foundation,
+  lineitem,
+  batcher,
+  bank,
+  timelines: transfers,
+  ycsb,
+};
+
+/** The pictures of a results file; none where a suite has none. */
+export function picturesOf(name: string, results: Results & object): Picture[] {
+  const suite = name.split('-')[0] ?? name;
+  if (!Object.hasOwn(MAKERS, suite)) return [];
+  return (MAKERS[suite as keyof typeof MAKERS] as Maker<object>)(name, results);
+}
+
+function captionOf({ command, machine }: Results, title: string): Caption {
+  return { title, notes: [command, machine] };
+}
+
+function foundation(
+  name: string,
+  results: Results & { readonly comparisons: readonly Comparison[] },
+): Picture[] {
+  const values = results.comparisons.map(({ question, rounds }) => {
+    const pairs = rounds.BraidDB.map(({ perSecond }, round) => {
+      return perSecond / (rounds.PostgreSQL[round]?.perSecond ?? Number.NaN);
+    });
+    return { category: question, ...spreadOf(pairs.filter(Number.isFinite)) };
+  });
+  const caption = captionOf(results, 'Throughput: BraidDB by PostgreSQL');
+  return [ratios(name, caption, 'ratio (right of 1: BraidDB is faster)', values)];
+}
+
+function lineitem(
+  name: string,
+  results: Results & { readonly cells: readonly LineitemCell[] },
+): Picture[] {
+  const modes = [...new Set(results.cells.map(({ mode }) => mode))];
+  return modes.flatMap((mode) => {
+    const cells = results.cells.filter((cell) => cell.mode === mode);
+    const lineOf = (side: 'braid' | 'postgres', connections: number): Line => ({
+      series: `${side === 'braid' ? 'BraidDB' : 'PostgreSQL'}, ${connections} connections`,
+      isDashed: side === 'postgres',
+      points: cells
+        .filter((cell) => cell.connections === connections)
+        .map((cell) => ({ x: cell.batchRows, ...spreadOf(cell.rounds[side]) })),
+    });
+    const all = [...new Set(cells.map(({ connections }) => connections))];
+    const series = all.flatMap((one) => [lineOf('braid', one), lineOf('postgres', one)]);
+    const caption = captionOf(results, `lineitem, ${mode}: rows a second`);
+    const axes = { x: 'rows of a statement', y: 'rows a second', isLogX: true, isLogY: true };
+    const compared = cells.map((cell) => ({
+      category: `${cell.batchRows} rows, ${cell.connections} connections`,
+      ...ratioOf(cell.rounds.braid, cell.rounds.postgres),
+    }));
+    const ratioCaption = captionOf(results, `lineitem, ${mode}: BraidDB by PostgreSQL`);
+    const title = 'ratio (right of 1: BraidDB is faster)';
+    return [
+      lines(`${name}-${mode}`, caption, axes, series),
+      ratios(`${name}-${mode}-ratio`, ratioCaption, title, compared),
+    ];
+  });
+}
+
+/** Round by round: what disturbs the machine disturbs both servers of a round. */
+function ratioOf(ours: readonly number[], theirs: readonly number[]): Spread {
+  return spreadOf(ours.map((one, round) => one / (theirs[round] ?? Number.NaN)));
+}
+
+function batcher(
+  name: string,
+  results: Results & {
+    readonly results: readonly BatcherResult[];
+    readonly timelines: readonly { readonly name: string; readonly points: [number, number][] }[];
+  },
+): Picture[] {
+  const settings = results.results.map(({ side, setting, load, rounds }): Bar => {
+    return {
+      panel: `${load}, rows a second`,
+      category: `${side}, ${setting}`,
+      group: side,
+      ...spreadOf(rounds),
+    };
+  });
+  const series = results.timelines
+    .filter(({ points }) => points.length > 0)
+    .map(({ name: side, points }): Line => {
+      const spread = points.map(([x, rows]) => ({ x, ...spreadOf([rows]) }));
+      return { series: side, points: spread };
+    });
+  const sizes = 'The batch size that the batcher chooses (narrow rows, then wide ones)';
+  const axes = { x: 'milliseconds', y: 'rows of a batch', isStep: true };
+  return [
+    lines(name, captionOf(results, sizes), axes, series),
+    bars(
+      `${name}-throughput`,
+      captionOf(results, 'The batcher by batch size × statements in flight'),
+      settings,
+    ),
+  ];
+}
+
+function bank(
+  name: string,
+  results: Results & { readonly results: readonly BankResult[] },
+): Picture[] {
+  const ways = { serial: 'every statement awaited', parallel: 'RETURNING NOTHING' } as const;
+  const values = results.results.flatMap((one): Bar[] => {
+    const { side, roundTripMs, way, medianMs, p99Ms } = one;
+    const group = ways[way];
+    const category = `${side}, ${roundTripMs} ms, ${way === 'serial' ? 'awaited' : 'not awaited'}`;
+    return [
+      {
+        panel: 'milliseconds: median, line to the 99th percentile',
+        category,
+        group,
+        middle: medianMs,
+        low: medianMs,
+        high: p99Ms,
+      },
+    ];
+  });
+  const title = 'A bank transfer of seven statements, by round-trip time to the store';
+  return [bars(name, captionOf(results, title), values)];
+}
+
+function transfers(
+  _name: string,
+  results: Results & {
+    readonly roundTripMs: number;
+    readonly serial: readonly TimelineEntry[];
+    readonly parallel: readonly TimelineEntry[];
+  },
+): Picture[] {
+  const title = `A bank transfer, ${results.roundTripMs} ms a round trip to the store`;
+  return [
+    timelines('timeline', captionOf(results, title), [
+      { title: 'every statement awaited', entries: results.serial },
+      { title: 'writes with RETURNING NOTHING', entries: results.parallel },
+    ]),
+  ];
+}
+
+function ycsb(
+  name: string,
+  results: Results & { readonly results: readonly YcsbResult[] },
+): Picture[] {
+  const pictures = new Map<string, Bar[]>();
+  const counts = new Set(results.results.map(({ connections }) => connections));
+  for (const { workload, driver, families, ...rest } of results.results) {
+    const { side, locking, isolation, connections, rounds } = rest;
+    const picture = `${workload}-${driver}${families ? '-families' : ''}`;
+    const lock = locking === 'off' ? 'no locks' : locking;
+    const level = isolation === 'serializable' ? '' : ', RC';
+    const load = counts.size > 1 ? `, ${connections} connections` : '';
+    const category = `${side}, ${lock}${level}${load}`;
+    const bar = (panel: string, values: readonly number[]): Bar => {
+      return { panel, category, group: side, ...spreadOf(values) };
+    };
+    const shown = pictures.get(picture) ?? [];
+    shown.push(
+      bar(
+        'operations a second',
+        rounds.map(({ perSecond }) => perSecond),
+      ),
+      bar(
+        '99th percentile, ms',
+        rounds.map(({ p99Ms }) => p99Ms),
+      ),
+    );
+    pictures.set(picture, shown);
+  }
+  const [only] = counts;
+  const load = counts.size === 1 ? `, ${only} connections` : '';
+  return [...pictures].map(([picture, values]) => {
+    const words = picture.replaceAll('-', ', ');
+    const title = `YCSB ${words}${load} (RC: READ COMMITTED, else SERIALIZABLE)`;
+    return bars(`${name}-${picture}`, captionOf(results, title), values);
+  });
+}

@@ -1,0 +1,148 @@
+/**
+ * Statements outside of transactions: each commits by itself.
+ *
+ * The shortest way to the server: it takes a connection, writes the statement, reads the answer and
+ * gives the connection back. It has no queue and holds nothing back.
+ *
+ * ```text
+ *  statement ─► connection ─► answer ─► the caller goes on ─► its next statement, if it comes at once
+ *                    ▲                                              │ else, at the end of this turn
+ *                    └──────────────── kept until then ◄────────────┴─► back to the pool
+ * ```
+ */
+
+import { onAbort } from '../abort.js';
+import { needsPreparing, UsageError } from '../errors.js';
+import type { Compiled } from '../sql/template.js';
+import type { DatabaseContext } from './connection.js';
+import { abortReasonOr, Connection } from './connection.js';
+import type { DriverResult } from './driver.js';
+import type { GroupOutcome } from './group.js';
+import { lastResult } from './group.js';
+import { encodeStatement } from './prepared.js';
+
+/** Runs the single statements and scripts of one database. */
+export class AutocommitRunner {
+  readonly #context: DatabaseContext;
+  /** The connection of the last statement, kept until the end of this turn of the event loop. */
+  #kept: Connection | undefined;
+  #isReturning = false;
+
+  constructor(context: DatabaseContext) {
+    this.#context = context;
+  }
+
+  /** Runs one statement. */
+  async run(statement: Compiled, signal?: AbortSignal): Promise<DriverResult> {
+    const connection = this.#takeKept() ?? (await Connection.acquire(this.#context, signal));
+    try {
+      return await runOn(connection, statement, this.#context.settings.prepare, signal);
+    } finally {
+      this.#giveBack(connection);
+    }
+  }
+
+  /** Runs a text that may hold several statements; returns the last result. */
+  async script(text: string, signal?: AbortSignal): Promise<DriverResult> {
+    const connection = this.#takeKept() ?? (await Connection.acquire(this.#context, signal));
+    try {
+      const mayRun = !connection.ended;
+      const outcome = await answerOf(connection, () => connection.sendScript(text), signal);
+      return readOutcome(connection, outcome, { text, mayRun, signal });
+    } finally {
+      this.#giveBack(connection);
+    }
+  }
+
+  #takeKept(): Connection | undefined {
+    const kept = this.#kept;
+    this.#kept = undefined;
+    if (kept?.unfit !== true) return kept;
+    kept.release();
+    return undefined;
+  }
+
+  /** Keeps the connection for a statement that comes at once, unless another call waits for one. */
+  #giveBack(connection: Connection): void {
+    const { ownPool, pool } = this.#context;
+    const isWanted = !ownPool || pool.waitingCount > 0 || this.#kept !== undefined;
+    if (isWanted || connection.unfit) {
+      connection.release();
+      return;
+    }
+    this.#kept = connection;
+    if (this.#isReturning) return;
+    this.#isReturning = true;
+    setImmediate(() => {
+      this.#isReturning = false;
+      const kept = this.#kept;
+      this.#kept = undefined;
+      kept?.release();
+    });
+  }
+}
+
+/** Runs one statement on a connection that is idle. */
+export async function runOn(
+  connection: Connection,
+  statement: Compiled,
+  prepare = false,
+  signal?: AbortSignal,
+): Promise<DriverResult> {
+  const wire = encodeStatement(statement, prepare);
+  const mayRun = !connection.ended;
+  const send = (): Promise<GroupOutcome> => connection.send([wire]);
+  let outcome = await answerOf(connection, send, signal);
+  if (wire.name !== undefined && outcome.status === 'I' && needsPreparing(outcome.failure?.error)) {
+    // The pipeline has forgotten the prepared statement and prepares it again.
+    outcome = await answerOf(connection, send, signal);
+  }
+  return readOutcome(connection, outcome, { text: statement.text, mayRun, signal });
+}
+
+/** Sends and waits for the answer; the signal cancels what is running on the server. */
+async function answerOf(
+  connection: Connection,
+  send: () => Promise<GroupOutcome>,
+  signal: AbortSignal | undefined,
+): Promise<GroupOutcome> {
+  if (signal === undefined) return send();
+  signal.throwIfAborted();
+  const answer = send();
+  let cancelling: Promise<void> | undefined;
+  const stopListening = onAbort(signal, () => {
+    cancelling = connection.cancel([answer]);
+  });
+  const outcome = await answer;
+  stopListening();
+  await cancelling;
+  return outcome;
+}
+
+/** What the outcome of an autocommit statement is read with. */
+interface Sent {
+  readonly text: string;
+  /** The statement has been sent: it may have taken effect if the connection is lost. */
+  readonly mayRun: boolean;
+  readonly signal: AbortSignal | undefined;
+}
+
+/** The last result, or the error of the statement. */
+function readOutcome(
+  connection: Connection,
+  { results, failure }: GroupOutcome,
+  { text, mayRun, signal }: Sent,
+): DriverResult {
+  // The next user of the connection would be inside the transaction.
+  const isLeftOpen = connection.inTransaction;
+  if (isLeftOpen) connection.cut();
+  if (failure !== undefined) {
+    throw abortReasonOr(connection.translate(failure.error, text, mayRun), signal);
+  }
+  const unreadable = results.find((result) => result.parseFailure !== undefined);
+  if (unreadable !== undefined) throw unreadable.parseFailure?.error;
+  if (isLeftOpen) {
+    throw new UsageError('the statement left a transaction open; use db.transaction');
+  }
+  return lastResult(results);
+}

@@ -1,0 +1,1 @@
+CREATE INDEX CONCURRENTLY books_title ON books (title);

@@ -1,0 +1,3 @@
+DROP INDEX authors_email;
+DROP TABLE books;
+DELETE FROM authors;

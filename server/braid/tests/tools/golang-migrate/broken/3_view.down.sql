@@ -1,0 +1,2 @@
+DROP VIEW titles;
+ALTER TABLE books DROP COLUMN price;

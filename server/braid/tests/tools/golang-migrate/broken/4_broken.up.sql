@@ -1,0 +1,2 @@
+CREATE TABLE half (id int);
+ALTER TABLE nowhere ADD COLUMN id int;

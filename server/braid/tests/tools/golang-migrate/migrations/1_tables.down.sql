@@ -1,0 +1,2 @@
+DROP TABLE authors;
+DROP TYPE mood;

@@ -1,0 +1,26 @@
+//! The list of families; each registers its own functions.
+
+use super::tables::Registry;
+use crate::numbers::{floats, integers, numerics};
+use crate::scalars::{arrays, casts, compare, enums, lsns, macs, networks, uuids};
+use crate::{aggregate, datetimes, json, sets, strings, system};
+
+pub(crate) fn register(registry: &mut Registry) {
+    compare::register(registry);
+    integers::register(registry);
+    floats::register(registry);
+    numerics::register(registry);
+    lsns::register(registry);
+    networks::register(registry);
+    macs::register(registry);
+    strings::register(registry);
+    enums::register(registry);
+    uuids::register(registry);
+    arrays::register(registry);
+    json::register(registry);
+    datetimes::register(registry);
+    sets::register(registry);
+    system::register(registry);
+    casts::register(registry);
+    aggregate::register(registry);
+}

@@ -1,0 +1,308 @@
+//! What a function is, and what a call sees.
+
+use braid_types::{Datum, FormatSettings, Result, Row, SqlType};
+
+/// What an argument may be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Arg {
+    /// This type (modifiers do not matter).
+    Is(SqlType),
+    /// Any type (`"any"`).
+    Any,
+    /// Any enum, the same type as [`Arg::Element`] (`anyenum`).
+    Enum,
+    /// Any type, the same for each such argument (`anyelement`).
+    Element,
+    /// An array of what [`Arg::Element`] is (`anyarray`).
+    Array,
+    /// Any type that is not an array (`anynonarray`).
+    NonArray,
+    /// Any type that casts to what all such arguments have in common (`anycompatible`).
+    Compatible,
+    /// An array of what [`Arg::Compatible`] is (`anycompatiblearray`).
+    CompatibleArray,
+}
+
+/// What a function returns.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Returns {
+    /// This type.
+    Is(SqlType),
+    /// What [`Arg::Element`] was bound to.
+    Element,
+    /// An array of what [`Arg::Element`] was bound to.
+    Array,
+    /// What [`Arg::Compatible`] was bound to.
+    Compatible,
+    /// An array of what [`Arg::Compatible`] was bound to.
+    CompatibleArray,
+}
+
+/// How far a result may be reused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Volatility {
+    /// Depends on its arguments only: folded when they are constants.
+    Immutable,
+    /// The same within one statement.
+    Stable,
+    /// Differs from call to call.
+    Volatile,
+}
+
+/// Functions that wait for the store or the clock; `exec` carries them out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Special {
+    /// `nextval(regclass)`
+    Nextval,
+    /// `currval(regclass)`
+    Currval,
+    /// `setval(regclass, bigint [, boolean])`
+    Setval,
+    /// `lastval()`
+    Lastval,
+    /// `pg_sequence_last_value(regclass)`
+    SequenceLastValue,
+    /// `braid_sequence_state(regclass)`: the last value, and whether it was called (1 or 0).
+    SequenceState,
+    /// `pg_sleep(double precision)`
+    Sleep,
+    /// `pg_export_snapshot()`
+    ExportSnapshot,
+    /// `set_config(text, text, boolean)`
+    SetConfig,
+    /// `pg_cancel_backend(integer)`
+    CancelBackend,
+    /// `pg_terminate_backend(integer)`
+    TerminateBackend,
+    /// `pg_blocking_pids`
+    BlockingPids,
+    /// `braid_commit_status(uuid)`
+    CommitStatus,
+    /// `pg_current_wal_lsn()`: the number of the newest commit.
+    CommitNumber,
+    /// `pg_current_snapshot()`
+    CurrentSnapshot,
+    /// `pg_current_xact_id_if_assigned()` and `txid_current_if_assigned()`
+    AssignedXactId {
+        /// The result is an `xid8`.
+        is_xid8: bool,
+    },
+    /// `pg_stat_get_numscans(oid)` and others of one relation.
+    RelationCounter(RelationCounter),
+    /// `pg_stat_reset()`, and that of one relation.
+    ResetCounters,
+    /// `pg_stat_statements_reset(oid, oid, bigint)`
+    ResetStatements,
+    /// `pg_notify(text, text)`
+    Notify,
+    /// `pg_advisory_lock` and the others of its family.
+    Advisory(Advisory),
+}
+
+/// What is counted of a relation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum RelationCounter {
+    /// Scans.
+    Scans,
+    /// Entries or rows read.
+    Read,
+    /// Rows that an index has led to.
+    Fetched,
+    /// Rows inserted.
+    Inserted,
+    /// Rows updated.
+    Updated,
+    /// Rows deleted.
+    Deleted,
+    /// Rows that are there, by estimate.
+    Live,
+}
+
+/// What a function of advisory locks does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Advisory {
+    /// Takes a lock.
+    Take {
+        /// Others may hold it shared, too.
+        shared: bool,
+        /// It ends with the transaction.
+        in_transaction: bool,
+        /// The answer is false instead of a wait.
+        no_wait: bool,
+    },
+    /// Gives back one lock of the session.
+    Release {
+        /// One that was taken shared.
+        shared: bool,
+    },
+    /// Gives back all locks of the session.
+    ReleaseAll,
+}
+
+/// How a call is carried out.
+#[derive(Clone, Copy)]
+pub enum Eval {
+    /// On datums, at once.
+    Pure(fn(&Call<'_>) -> Result<Datum>),
+    /// By `exec`.
+    Special(Special),
+}
+
+/// A function or operator of one signature.
+pub struct Function {
+    /// Its name; operators carry theirs (`+`, `->>`).
+    pub name: &'static str,
+    /// Its arguments.
+    pub args: Vec<Arg>,
+    /// Whether the last argument repeats.
+    pub variadic: bool,
+    /// What it returns.
+    pub returns: Returns,
+    /// NULL in, NULL out, without a call.
+    pub strict: bool,
+    /// How far its result may be reused.
+    pub volatility: Volatility,
+    /// How it is carried out.
+    pub eval: Eval,
+}
+
+/// What one call sees.
+pub struct Call<'a> {
+    /// The session around it.
+    pub env: &'a dyn Environment,
+    /// The types of the arguments, after the casts that resolution asked for.
+    pub types: &'a [SqlType],
+    /// The type of the result.
+    pub returns: &'a SqlType,
+    /// The arguments.
+    pub args: &'a [Datum],
+}
+
+/// The rows of a set-returning function.
+pub type Rows = Box<dyn Iterator<Item = Result<Row>> + Send>;
+
+/// A set-returning function of one signature (`generate_series`, `unnest`).
+pub struct SetFunction {
+    /// Its name.
+    pub name: &'static str,
+    /// Its arguments.
+    pub args: Vec<Arg>,
+    /// Whether the last argument repeats.
+    pub variadic: bool,
+    /// Its columns: default names and types; one unnamed column takes the function's name. None:
+    /// it returns `record`, and the call has a column definition list.
+    pub columns: Vec<(&'static str, Returns)>,
+    /// NULL in, no rows.
+    pub strict: bool,
+    /// The rows of a call.
+    pub eval: fn(&Call<'_>) -> Result<Rows>,
+}
+
+/// The session as functions see it.
+pub trait Environment: Send + Sync {
+    /// Formats and the time zone.
+    fn settings(&self) -> &FormatSettings;
+    /// The transaction's timestamp: microseconds since 2000-01-01 UTC.
+    fn transaction_micros(&self) -> i64;
+    /// The statement's timestamp.
+    fn statement_micros(&self) -> i64;
+    /// The user whose privileges count.
+    fn current_user(&self) -> &str;
+    /// The user who logged in.
+    fn session_user(&self) -> &str;
+    /// The database.
+    fn database(&self) -> &str;
+    /// The schemas of the search path that exist; `implicit` adds `pg_catalog`.
+    fn search_path(&self, implicit: bool) -> Vec<String>;
+    /// A setting's value by lower-case name.
+    fn setting(&self, name: &str) -> Option<String>;
+    /// The number of this session (`pg_backend_pid`).
+    fn backend_pid(&self) -> i32;
+    /// The client's address, if it has one.
+    fn client_addr(&self) -> Option<String>;
+    /// The channels that this session listens to, in the order of its LISTENs.
+    fn listening_channels(&self) -> Vec<String> {
+        Vec::new()
+    }
+    /// The filled part of the fullest queue of notifications, from 0 to 1.
+    fn notification_queue_usage(&self) -> f64 {
+        0.0
+    }
+    /// Names and definitions by oid.
+    fn lookup(&self) -> &dyn Lookup;
+}
+
+/// Names and definitions of catalog objects; implemented by `catalog`.
+pub trait Lookup: Send + Sync {
+    /// The oid of a relation by its (possibly qualified, possibly quoted) name.
+    fn relation_oid(&self, name: &str) -> Option<u32>;
+    /// A relation's name as `regclass` prints it: qualified only if not on the search path.
+    fn relation_name(&self, oid: u32) -> Option<String>;
+    /// The type of users with that name, which may be qualified; its arrays have one, too.
+    fn type_by_name(&self, _name: &[String]) -> Option<SqlType> {
+        None
+    }
+    /// The type of users of that number, and its name as a session has to write it.
+    fn type_by_oid(&self, _oid: u32) -> Option<(SqlType, String)> {
+        None
+    }
+    /// Whether a relation's rows are a type: a table, a view or a catalog.
+    fn has_row_type(&self, oid: u32) -> bool;
+    /// Whether an unqualified name finds this relation.
+    fn relation_is_visible(&self, oid: u32) -> bool;
+    /// A schema's name and oid.
+    fn schema_oid(&self, name: &str) -> Option<u32>;
+    /// A schema's name.
+    fn schema_name(&self, oid: u32) -> Option<String>;
+    /// A role's oid.
+    fn role_oid(&self, name: &str) -> Option<u32>;
+    /// A role's name.
+    fn role_name(&self, oid: u32) -> Option<String>;
+    /// `CREATE INDEX …` of an index; a column number above 0 gives that column only.
+    fn index_definition(&self, oid: u32, column: i32, pretty: bool) -> Option<String>;
+    /// The text of an expression that the catalogs have as a tree of nodes; `relation` is the table
+    /// whose columns it reads.
+    fn expression(&self, node: &str, relation: u32, pretty: bool) -> Option<String>;
+    /// The definition of a constraint.
+    fn constraint_definition(&self, oid: u32, pretty: bool) -> Option<String>;
+    /// The query of a view with today's names. `pretty` leaves out parentheses that are not needed;
+    /// lines longer than `wrap` are broken between items.
+    fn view_definition(&self, oid: u32, pretty: bool, wrap: i32) -> Option<String>;
+    /// A comment: object, catalog (`pg_class` …) and column number (0: the object itself).
+    fn comment(&self, oid: u32, catalog: &str, column: i32) -> Option<String>;
+    /// The sequence that a serial or identity column owns, as a qualified name.
+    fn serial_sequence(&self, table: &str, column: &str) -> Result<Option<String>>;
+    /// Whether a role has a privilege on a relation; an unknown relation or privilege is an error.
+    fn has_table_privilege(&self, role: &str, relation: u32, privilege: &str) -> Result<bool>;
+    /// An estimate of the size of a table or index in bytes.
+    fn relation_size(&self, oid: u32) -> i64;
+    /// An estimate of the bytes of a table's indexes.
+    fn indexes_size(&self, oid: u32) -> i64;
+    /// An estimate of the bytes of a database; `None` if there is none with that number.
+    fn database_size(&self, oid: u32) -> Option<i64>;
+    /// The number of a database.
+    fn database_oid(&self, name: &str) -> Option<u32>;
+    /// Whether a role may act as another one: it is a superuser, that role, or a member of it.
+    fn acts_as(&self, role: &str, other: &str) -> bool;
+    /// A database's name.
+    fn database_name(&self, oid: u32) -> Option<String>;
+    /// What an object is called: the number of its catalog, its own, and a column number (0: the
+    /// object itself).
+    fn object_identity(&self, _catalog: u32, _oid: u32, _column: i32) -> Option<ObjectIdentity> {
+        None
+    }
+}
+
+/// The names of an object, as `pg_identify_object` and `pg_describe_object` give them.
+pub struct ObjectIdentity {
+    /// Its kind: `table`, `table column`, `schema` …
+    pub kind: String,
+    /// Its schema as SQL text, if it is in one.
+    pub schema: Option<String>,
+    /// Its name as SQL text, if that with the schema names no other object.
+    pub name: Option<String>,
+    /// Its qualified name as SQL text.
+    pub identity: String,
+    /// Its kind and name for people.
+    pub description: String,
+}

@@ -1,0 +1,141 @@
+//! Comparison operators of every type.
+//!
+//! Dates and timestamps compare with each other as PostgreSQL compares them; where a zone matters
+//! (`date` against `timestamptz`) the local value is read in the session's zone first.
+
+use std::cmp::Ordering;
+
+use braid_types::{Datum, Error, Result, SqlType};
+
+use crate::registry::call::cast_any;
+use crate::registry::tables::Registry;
+use crate::{Arg, Call, Eval, Function, Returns, Volatility};
+
+fn plain(call: &Call<'_>) -> Ordering {
+    call.datum(0).compare(call.datum(1))
+}
+
+fn typed(call: &Call<'_>) -> Ordering {
+    call.datum(0).compare_typed(call.datum(1), call.ty(0))
+}
+
+fn zoned(call: &Call<'_>) -> Result<Ordering> {
+    let to = SqlType::Timestamptz;
+    let left = cast_any(call.datum(0), call.ty(0), &to, call.env)?;
+    let right = cast_any(call.datum(1), call.ty(1), &to, call.env)?;
+    Ok(left.compare(&right))
+}
+
+macro_rules! operators {
+    ($order:path, $wrap:expr) => {
+        [
+            (
+                "=",
+                (|c| Ok(Datum::Bool($wrap($order(c))?.is_eq()))) as fn(&Call<'_>) -> Result<Datum>,
+            ),
+            ("<>", |c| Ok(Datum::Bool($wrap($order(c))?.is_ne()))),
+            ("<", |c| Ok(Datum::Bool($wrap($order(c))?.is_lt()))),
+            ("<=", |c| Ok(Datum::Bool($wrap($order(c))?.is_le()))),
+            (">", |c| Ok(Datum::Bool($wrap($order(c))?.is_gt()))),
+            (">=", |c| Ok(Datum::Bool($wrap($order(c))?.is_ge()))),
+        ]
+    };
+}
+
+fn add(
+    registry: &mut Registry,
+    name: &'static str,
+    args: [Arg; 2],
+    eval: fn(&Call<'_>) -> Result<Datum>,
+    volatility: Volatility,
+) {
+    registry.functions.entry(name).or_default().push(Function {
+        name,
+        args: args.to_vec(),
+        variadic: false,
+        returns: Returns::Is(SqlType::Bool),
+        strict: true,
+        volatility,
+        eval: Eval::Pure(eval),
+    });
+}
+
+pub(crate) fn register(registry: &mut Registry) {
+    use SqlType::*;
+    let direct = operators!(plain, Ok::<_, Error>);
+    let pairs = [
+        (Bool, Bool),
+        (Int2, Int2),
+        (Int2, Int4),
+        (Int2, Int8),
+        (Int4, Int2),
+        (Int4, Int4),
+        (Int4, Int8),
+        (Int8, Int2),
+        (Int8, Int4),
+        (Int8, Int8),
+        (Float4, Float4),
+        (Float4, Float8),
+        (Float8, Float4),
+        (Float8, Float8),
+        (Numeric(None), Numeric(None)),
+        (Text, Text),
+        (Text, Name),
+        (Name, Text),
+        (Name, Name),
+        (InternalChar, InternalChar),
+        (Bytes, Bytes),
+        (Uuid, Uuid),
+        (Date, Date),
+        (Date, Timestamp),
+        (Timestamp, Date),
+        (Time, Time),
+        (Timestamp, Timestamp),
+        (Timestamptz, Timestamptz),
+        (Interval, Interval),
+        (Jsonb, Jsonb),
+        (Oid, Oid),
+        (OidVector, OidVector),
+        (Tid, Tid),
+        (Timetz, Timetz),
+        (Inet, Inet),
+        (Macaddr, Macaddr),
+        (Macaddr8, Macaddr8),
+        (Xid8, Xid8),
+        (PgLsn, PgLsn),
+    ];
+    for (left, right) in pairs {
+        for (name, eval) in direct {
+            let args = [Arg::Is(left.clone()), Arg::Is(right.clone())];
+            add(registry, name, args, eval, Volatility::Immutable);
+        }
+    }
+    register_unordered(registry);
+    let by_type = operators!(typed, Ok::<_, Error>);
+    for arg in [Arg::Enum, Arg::Is(Char(0)), Arg::Array, Arg::Is(Record(Vec::new()))] {
+        for (name, eval) in by_type {
+            add(registry, name, [arg.clone(), arg.clone()], eval, Volatility::Immutable);
+        }
+    }
+    let in_zone = operators!(zoned, std::convert::identity);
+    for local in [Date, Timestamp] {
+        for (name, eval) in in_zone {
+            let (left, right) = (Arg::Is(local.clone()), Arg::Is(Timestamptz));
+            add(registry, name, [left.clone(), right.clone()], eval, Volatility::Stable);
+            add(registry, name, [right, left], eval, Volatility::Stable);
+        }
+    }
+}
+
+/// Types whose values are equal or not, and have no order.
+fn register_unordered(registry: &mut Registry) {
+    use SqlType::*;
+    let direct = operators!(plain, Ok::<_, Error>);
+    for (left, right) in [(Xid, Xid), (Xid, Int4), (Cid, Cid), (Aclitem, Aclitem)] {
+        let names: &[&str] = if left == Xid { &["=", "<>"] } else { &["="] };
+        for (name, eval) in direct.iter().filter(|(name, _)| names.contains(name)) {
+            let args = [Arg::Is(left.clone()), Arg::Is(right.clone())];
+            add(registry, name, args, *eval, Volatility::Immutable);
+        }
+    }
+}

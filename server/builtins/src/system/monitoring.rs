@@ -1,0 +1,178 @@
+//! Functions of monitoring: counters, their resets, snapshots and numbers of transactions.
+//!
+//! A transaction's number is its beginning in microseconds, so numbers grow with time. A snapshot
+//! shows the transactions of this gateway that are open.
+
+use braid_types::{Datum, Error, Result, Row, SqlState, unsigned};
+
+use crate::registry::call::text;
+use crate::registry::tables::Registry;
+use crate::{Call, RelationCounter, Rows, Special};
+
+/// The parts of `xmin:xmax:xip,…`.
+struct Snapshot {
+    xmin: i64,
+    xmax: i64,
+    open: Vec<i64>,
+}
+
+impl Snapshot {
+    fn of(call: &Call<'_>, index: usize) -> Result<Snapshot> {
+        let value = call.text(index)?;
+        let invalid = || {
+            let message = format!("invalid input syntax for type pg_snapshot: \"{value}\"");
+            Error::new(SqlState::InvalidTextRepresentation, message)
+        };
+        let number = |part: &str| part.parse::<i64>().ok().filter(|n| *n > 0).ok_or_else(invalid);
+        let mut parts = value.split(':');
+        let mut next = || parts.next().ok_or_else(invalid);
+        let (xmin, xmax, open) = (number(next()?)?, number(next()?)?, next()?);
+        let open = open.split(',').filter(|part| !part.is_empty());
+        let open = open.map(number).collect::<Result<Vec<_>>>()?;
+        let inside = open.iter().all(|id| (xmin..xmax).contains(id));
+        if xmin > xmax || !inside || parts.next().is_some() {
+            return Err(invalid());
+        }
+        Ok(Snapshot { xmin, xmax, open })
+    }
+
+    fn shows(&self, id: i64) -> bool {
+        id < self.xmin || (id < self.xmax && !self.open.contains(&id))
+    }
+}
+
+/// A number as an `xid8`.
+fn to_xid8(id: i64) -> Datum {
+    unsigned::to_datum(u64::try_from(id).unwrap_or(0))
+}
+
+fn open_of(call: &Call<'_>, datum: fn(i64) -> Datum) -> Result<Rows> {
+    let open = Snapshot::of(call, 0)?.open;
+    let rows: Vec<Result<Row>> = open.into_iter().map(|id| Ok(vec![datum(id)])).collect();
+    Ok(Box::new(rows.into_iter()))
+}
+
+/// No rows: what the function would show does not exist here.
+fn none(_: &Call<'_>) -> Result<Rows> {
+    Ok(Box::new(std::iter::empty()))
+}
+
+/// `pg_control_system()`
+fn control_system(_: &Call<'_>) -> Result<Rows> {
+    /// The numbers of PostgreSQL 15.
+    const CONTROL_VERSION: i64 = 1300;
+    const CATALOG_VERSION: i64 = 202_209_061;
+    let row = vec![
+        Datum::Int(CONTROL_VERSION),
+        Datum::Int(CATALOG_VERSION),
+        // The store has no number of its own.
+        Datum::Int(0),
+        Datum::Null,
+    ];
+    Ok(Box::new(std::iter::once(Ok(row))))
+}
+
+/// `pg_control_checkpoint()`: there are no checkpoints, and one timeline.
+fn control_checkpoint(_: &Call<'_>) -> Result<Rows> {
+    const COLUMNS: usize = 18;
+    let mut row: Row = vec![Datum::Null; COLUMNS];
+    row[3] = Datum::Int(1);
+    row[4] = Datum::Int(1);
+    row[5] = Datum::Bool(true);
+    Ok(Box::new(std::iter::once(Ok(row))))
+}
+
+fn register_snapshots(registry: &mut Registry) {
+    registry.special("pg_current_snapshot() -> text volatile", Special::CurrentSnapshot);
+    registry.special("txid_current_snapshot() -> text volatile", Special::CurrentSnapshot);
+    registry.add("pg_snapshot_xmin(text) -> xid8", |c| Ok(to_xid8(Snapshot::of(c, 0)?.xmin)));
+    registry.add("pg_snapshot_xmax(text) -> xid8", |c| Ok(to_xid8(Snapshot::of(c, 0)?.xmax)));
+    registry.add("txid_snapshot_xmin(text) -> int8", |c| Ok(Datum::Int(Snapshot::of(c, 0)?.xmin)));
+    registry.add("txid_snapshot_xmax(text) -> int8", |c| Ok(Datum::Int(Snapshot::of(c, 0)?.xmax)));
+    registry.add("pg_visible_in_snapshot(xid8, text) -> bool", |c| {
+        let id = i64::try_from(unsigned::from_datum(c.datum(0))?).unwrap_or(i64::MAX);
+        Ok(Datum::Bool(Snapshot::of(c, 1)?.shows(id)))
+    });
+    registry.add("txid_visible_in_snapshot(int8, text) -> bool", |c| {
+        Ok(Datum::Bool(Snapshot::of(c, 1)?.shows(c.int(0)?)))
+    });
+    registry.set("pg_snapshot_xip(text) -> xid8", |c| open_of(c, to_xid8));
+    registry.set("txid_snapshot_xip(text) -> int8", |c| open_of(c, Datum::Int));
+    registry.add("txid_current() -> int8 stable", |c| Ok(Datum::Int(c.env.transaction_micros())));
+    registry
+        .add("pg_current_xact_id() -> xid8 stable", |c| Ok(to_xid8(c.env.transaction_micros())));
+    registry.special(
+        "pg_current_xact_id_if_assigned() -> xid8 volatile",
+        Special::AssignedXactId { is_xid8: true },
+    );
+    registry.special(
+        "txid_current_if_assigned() -> int8 volatile",
+        Special::AssignedXactId { is_xid8: false },
+    );
+}
+
+fn register_counters(registry: &mut Registry) {
+    for (signature, counter) in [
+        ("pg_stat_get_numscans(oid) -> int8 volatile", RelationCounter::Scans),
+        ("pg_stat_get_tuples_returned(oid) -> int8 volatile", RelationCounter::Read),
+        ("pg_stat_get_tuples_fetched(oid) -> int8 volatile", RelationCounter::Fetched),
+        ("pg_stat_get_tuples_inserted(oid) -> int8 volatile", RelationCounter::Inserted),
+        ("pg_stat_get_tuples_updated(oid) -> int8 volatile", RelationCounter::Updated),
+        ("pg_stat_get_tuples_deleted(oid) -> int8 volatile", RelationCounter::Deleted),
+        ("pg_stat_get_live_tuples(oid) -> int8 volatile", RelationCounter::Live),
+    ] {
+        registry.special(signature, Special::RelationCounter(counter));
+    }
+    // Rows are not updated in place, and none of them stays behind.
+    registry.add(
+        "pg_stat_get_tuples_hot_updated|pg_stat_get_dead_tuples|pg_stat_get_blocks_fetched|\
+         pg_stat_get_blocks_hit(oid) -> int8 volatile",
+        |_| Ok(Datum::Int(0)),
+    );
+    registry.special("pg_stat_reset() -> void volatile", Special::ResetCounters);
+    registry.special(
+        "pg_stat_reset_single_table_counters(oid) -> void volatile",
+        Special::ResetCounters,
+    );
+    registry
+        .add("pg_stat_clear_snapshot|pg_stat_force_next_flush() -> void volatile", |_| text(""));
+    for signature in [
+        "pg_stat_statements_reset() -> void volatile",
+        "pg_stat_statements_reset(oid) -> void volatile",
+        "pg_stat_statements_reset(oid, oid) -> void volatile",
+        "pg_stat_statements_reset(oid, oid, int8) -> void volatile",
+    ] {
+        registry.special(signature, Special::ResetStatements);
+    }
+}
+
+pub(super) fn register(registry: &mut Registry) {
+    register_snapshots(registry);
+    register_counters(registry);
+    registry.set(
+        "pg_ls_waldir|pg_ls_archive_statusdir|pg_ls_logdir|pg_ls_tmpdir() -> name text, size int8, \
+         modification timestamptz",
+        none,
+    );
+    registry.set(
+        "pg_control_system() -> pg_control_version int4, catalog_version_no int4, \
+         system_identifier int8, pg_control_last_modified timestamptz",
+        control_system,
+    );
+    registry.set(
+        "pg_control_checkpoint() -> checkpoint_lsn pg_lsn, redo_lsn pg_lsn, redo_wal_file text, \
+         timeline_id int4, prev_timeline_id int4, full_page_writes bool, next_xid text, \
+         next_oid oid, next_multixact_id xid, next_multi_offset xid, oldest_xid xid, \
+         oldest_xid_dbid oid, oldest_active_xid xid, oldest_multi_xid xid, oldest_multi_dbid oid, \
+         oldest_commit_ts_xid xid, newest_commit_ts_xid xid, checkpoint_time timestamptz",
+        control_checkpoint,
+    );
+    registry.set(
+        "pg_stat_get_progress_info(text) -> pid int4, datid oid, relid oid, param1 int8, \
+         param2 int8, param3 int8, param4 int8, param5 int8, param6 int8, param7 int8, \
+         param8 int8, param9 int8, param10 int8, param11 int8, param12 int8, param13 int8, \
+         param14 int8, param15 int8, param16 int8, param17 int8, param18 int8, param19 int8, \
+         param20 int8",
+        none,
+    );
+}

@@ -1,0 +1,214 @@
+//! An immutable picture of every object at one version.
+//!
+//! ```text
+//!   catalog.table(id)                 by id: a Collection for each kind of object
+//!   catalog.names().resolve(path, …)  by name: Names
+//!   catalog.enums().type_of(oid)      the types of enums, with today's labels: Enums
+//!   catalog.privileges().check(…)     who may do what: Privileges
+//!   catalog.interleaving()            what is below the rows of a table: InterleavedTables
+//! ```
+//!
+//! What it does not do: know where descriptors are stored ([`crate::CatalogCache`]), change itself
+//! for others ([`crate::Draft`]).
+//!
+//! Rules: a catalog that others can see never changes. A copy shares all that is not changed in it,
+//! so that a copy and a change cost the same with ten tables and with ten thousand.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use braid_types::EnumType;
+
+use crate::cache::{Change, SharedMap};
+use crate::collection::Collection;
+use crate::enums::Enums;
+use crate::interleaving::InterleavedTables;
+use crate::names::{Named, Names, Relation};
+use crate::privileges::Privileges;
+use crate::{
+    Database, Enum, Id, Index, PREDEFINED, Role, Schema, Sequence, Statistics, Table,
+    TableStatistics, View, virtual_table_by_oid,
+};
+
+/// Versions of private catalogs; stored ones never get as far.
+static PRIVATE_VERSION: AtomicU64 = AtomicU64::new(1 << 63);
+
+/// A version that no other catalog has.
+pub(crate) fn private_version() -> u64 {
+    PRIVATE_VERSION.fetch_add(1, Ordering::Relaxed)
+}
+
+/// Every object at one version.
+#[derive(Clone, Debug)]
+pub struct Catalog {
+    pub(crate) version: u64,
+    pub(crate) next_id: Id,
+    pub(crate) tables: Collection<Table>,
+    pub(crate) views: Collection<View>,
+    pub(crate) sequences: Collection<Sequence>,
+    pub(crate) schemas: Collection<Schema>,
+    pub(crate) databases: Collection<Database>,
+    pub(crate) roles: Collection<Role>,
+    pub(crate) enums: Collection<Enum>,
+    /// The enums with their labels, as columns have them.
+    pub(crate) enum_types: SharedMap<Id, Arc<EnumType>>,
+    /// The tables and views with a column of an enum: the enum's id and theirs.
+    pub(crate) enum_users: SharedMap<(Id, Id), ()>,
+    /// What the names in schemas stand for.
+    pub(crate) names: SharedMap<(Id, Arc<str>), Named>,
+    /// The tables of indexes and constraints, by the oids of these.
+    pub(crate) owners: SharedMap<Id, Id>,
+    /// The changes that have led to this version.
+    pub(crate) changes: Arc<[Change]>,
+    statistics: Arc<Statistics>,
+}
+
+impl Catalog {
+    /// A catalog without objects.
+    pub(crate) fn empty(version: u64, next_id: Id, statistics: Arc<Statistics>) -> Self {
+        // They are in every catalog and never stored.
+        let mut roles = Collection::default();
+        for (id, name, member_of) in PREDEFINED {
+            let member_of = member_of.to_vec();
+            let role = Role { member_of, ..Role::new(*id, name) };
+            roles.insert(Arc::new(role));
+        }
+        Catalog {
+            version,
+            next_id,
+            tables: Collection::default(),
+            views: Collection::default(),
+            sequences: Collection::default(),
+            schemas: Collection::default(),
+            databases: Collection::default(),
+            roles,
+            enums: Collection::default(),
+            enum_types: SharedMap::default(),
+            enum_users: SharedMap::default(),
+            names: SharedMap::default(),
+            owners: SharedMap::default(),
+            changes: Arc::default(),
+            statistics,
+        }
+    }
+
+    /// The version; a transaction's private catalog has one that no stored catalog ever has.
+    pub fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// A table by id.
+    pub fn table(&self, id: Id) -> Option<&Arc<Table>> {
+        self.tables.get(id)
+    }
+
+    /// A database by id.
+    pub fn database(&self, id: Id) -> Option<&Arc<Database>> {
+        self.databases.get(id)
+    }
+
+    /// A role by id.
+    pub fn role(&self, id: Id) -> Option<&Arc<Role>> {
+        self.roles.get(id)
+    }
+
+    /// The tables.
+    pub fn tables(&self) -> &Collection<Table> {
+        &self.tables
+    }
+
+    /// The views.
+    pub fn views(&self) -> &Collection<View> {
+        &self.views
+    }
+
+    /// The sequences.
+    pub fn sequences(&self) -> &Collection<Sequence> {
+        &self.sequences
+    }
+
+    /// The schemas. The virtual ones (`pg_catalog` …) are not among them: see
+    /// [`crate::virtual_schema`].
+    pub fn schemas(&self) -> &Collection<Schema> {
+        &self.schemas
+    }
+
+    /// The databases.
+    pub fn databases(&self) -> &Collection<Database> {
+        &self.databases
+    }
+
+    /// The roles.
+    pub fn roles(&self) -> &Collection<Role> {
+        &self.roles
+    }
+
+    /// The enums and their types.
+    pub fn enums(&self) -> Enums<'_> {
+        Enums::new(self)
+    }
+
+    /// The objects by name.
+    pub fn names(&self) -> Names<'_> {
+        Names::new(self)
+    }
+
+    /// Who may do what.
+    pub fn privileges(&self) -> Privileges<'_> {
+        Privileges::new(self)
+    }
+
+    /// What is below the rows of other tables.
+    pub fn interleaving(&self) -> InterleavedTables<'_> {
+        InterleavedTables::new(self)
+    }
+
+    /// The name of a role, or its number if it is gone.
+    pub fn role_name(&self, id: Id) -> String {
+        self.role(id).map_or_else(|| id.to_string(), |role| role.name.clone())
+    }
+
+    /// The name of a schema, or its number if it is gone.
+    pub fn schema_name(&self, id: Id) -> String {
+        self.schemas.get(id).map_or_else(|| id.to_string(), |schema| schema.name.clone())
+    }
+
+    /// The relation with that oid.
+    pub fn relation(&self, oid: Id) -> Option<Relation> {
+        if let Some(table) = self.tables.get(oid) {
+            return Some(Relation::Table(table.clone()));
+        }
+        if let Some(view) = self.views.get(oid) {
+            return Some(Relation::View(view.clone()));
+        }
+        if let Some(sequence) = self.sequences.get(oid) {
+            return Some(Relation::Sequence(sequence.clone()));
+        }
+        if let Some(table) = virtual_table_by_oid(oid) {
+            return Some(Relation::Virtual(table));
+        }
+        let (table, index) = self.index(oid)?;
+        Some(Relation::Index(table.clone(), index.number))
+    }
+
+    /// The table of the index or constraint with that oid.
+    pub fn owner(&self, oid: Id) -> Option<&Arc<Table>> {
+        self.tables.get(*self.owners.get(&oid)?)
+    }
+
+    /// The table and index with that index oid.
+    pub fn index(&self, oid: Id) -> Option<(&Arc<Table>, &Index)> {
+        let table = self.owner(oid)?;
+        Some((table, table.all_indexes().find(|index| index.id == oid)?))
+    }
+
+    /// Estimates for a table; defaults where nothing is known.
+    pub fn statistics(&self, table: Id) -> TableStatistics {
+        self.statistics.of(table)
+    }
+
+    /// The shared estimates, for those who update them.
+    pub fn statistics_shared(&self) -> &Arc<Statistics> {
+        &self.statistics
+    }
+}

@@ -1,0 +1,135 @@
+//! Indexes, and where their entries are.
+
+use serde::{Deserialize, Serialize};
+
+use super::{ColumnId, Id, IndexNumber, StoredExpr};
+
+/// An index; the primary key is one.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Index {
+    /// Its oid.
+    pub id: Id,
+    /// Its place in the table's keys.
+    pub number: IndexNumber,
+    /// Its name, which is also its constraint's.
+    pub name: String,
+    /// No two rows with equal keys. NULLs are not equal unless `nulls_not_distinct` is set.
+    pub unique: bool,
+    /// `NULLS NOT DISTINCT`: a unique key treats NULLs as equal.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub nulls_not_distinct: bool,
+    /// Whether it came from a UNIQUE or PRIMARY KEY constraint; that constraint's oid.
+    pub constraint: Option<Id>,
+    /// The key columns.
+    pub keys: Vec<IndexKey>,
+    /// STORING / INCLUDE columns.
+    pub storing: Vec<ColumnId>,
+    /// `WHERE` of a partial index.
+    pub predicate: Option<StoredExpr>,
+    /// How far its building got.
+    pub state: IndexState,
+    /// The gateway that is building it, if there may be others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub builder: Option<u64>,
+    /// The index whose name and part it takes when it is complete.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replaces: Option<IndexNumber>,
+    /// Where its entries lie, if that is below the rows of another table.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interleaving: Option<Interleaving>,
+    /// The indexes whose entries lie right below this one's rows: table and number. Only a primary
+    /// key has any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub below: Vec<(Id, IndexNumber)>,
+    /// Keys below this one's rows that nobody reads: on their way in, or left behind.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub passing: Vec<Passing>,
+    /// COMMENT ON INDEX / CONSTRAINT.
+    pub comment: Option<String>,
+}
+
+/// The rows below which an index's entries lie.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Interleaving {
+    /// The primary keys above, the root's first, the parent's last.
+    pub above: Vec<Ancestor>,
+    /// The foreign key that ON DELETE made, if it was written.
+    #[serde(default)]
+    pub foreign_key: Option<Id>,
+}
+
+/// A primary key above an interleaved index.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ancestor {
+    /// Its table.
+    pub table: Id,
+    /// What stands for the table in keys.
+    pub data_id: Id,
+    /// How many key columns it adds to those of the one above it.
+    pub columns: usize,
+}
+
+/// A move of a table's rows to another place. Until it ends, writers write each row to both places.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Moving {
+    /// Where they will lie.
+    pub to: Option<Interleaving>,
+    /// The gateway that moves them, if there may be others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mover: Option<u64>,
+}
+
+/// Keys of an index that is not, or no longer, read where they are: while the table is moving
+/// they are being put there, else they are left over and removed in the background.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Passing {
+    /// What stands for the table in them.
+    pub data_id: Id,
+    /// What stands for the index in them.
+    pub number: IndexNumber,
+    /// The primary keys above, the root's first.
+    pub above: Vec<Ancestor>,
+    /// For each key column: whether it descends.
+    pub descending: Vec<bool>,
+}
+
+/// A part of an index key.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IndexKey {
+    /// The column.
+    pub column: ColumnId,
+    /// Descending.
+    pub descending: bool,
+    /// NULLS FIRST of an ascending key, or NULLS LAST of a descending one. Such a key is stored in
+    /// its direction's own order, so that the planner never takes it for the declared one.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub nulls_opposed: bool,
+    /// The oid of an operator class that is not its type's default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub operator_class: Option<u32>,
+    /// `COLLATE` where it is not the column's: `C`, `POSIX` or `default`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub collation: Option<String>,
+}
+
+impl IndexKey {
+    /// An ascending key without anything beside its column.
+    pub fn plain(column: ColumnId) -> Self {
+        let (operator_class, collation) = (None, None);
+        Self { column, descending: false, nulls_opposed: false, operator_class, collation }
+    }
+
+    /// Whether NULLs were declared to come first.
+    pub fn declares_nulls_first(&self) -> bool {
+        self.descending != self.nulls_opposed
+    }
+}
+
+/// How far the building of an index got.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum IndexState {
+    /// Writers keep it; nobody reads it; older rows are being filled in.
+    Building,
+    /// Complete.
+    Public,
+}

@@ -1,0 +1,25 @@
+//! What the database knows of its objects. Plain data, serialised as JSON into the system keys.
+//!
+//! Every object has an id from one counter; it is also its oid in the catalog views, so ids start
+//! at 16384 like PostgreSQL's. Expressions are kept as SQL text and bound when they are used
+//! ([`StoredExpr`]).
+
+mod column;
+mod enums;
+mod foreign_key;
+mod ids;
+mod index;
+mod objects;
+mod stored_expr;
+mod table;
+
+pub use column::{Column, Identity, StoredDatum};
+pub use enums::{Enum, Label, enums_named, uses_enum};
+pub use foreign_key::{ForeignKey, ForeignKeyAction};
+pub use ids::{ColumnId, FamilyId, Id, IndexNumber};
+pub use index::{Ancestor, Index, IndexKey, IndexState, Interleaving, Moving, Passing};
+pub use objects::{
+    Database, DatabaseSetting, Grant, Role, Schema, Sequence, StoredQuery, TableStatistics, View,
+};
+pub use stored_expr::{IdentifiedExpr, StoredExpr, written_text};
+pub use table::{Check, Family, OnCommit, Table};

@@ -1,0 +1,244 @@
+//! Views, sequences, schemas, databases, roles and grants.
+
+use braid_types::SqlType;
+use serde::{Deserialize, Serialize};
+
+use super::{ColumnId, Id};
+use crate::{DATABASE_OWNER, PUBLIC};
+
+/// A view.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct View {
+    /// Its id.
+    pub id: Id,
+    /// Its database.
+    pub database: Id,
+    /// Its schema.
+    pub schema: Id,
+    /// Its name.
+    pub name: String,
+    /// Its owner.
+    pub owner: Id,
+    /// Its columns.
+    pub columns: Vec<(String, SqlType)>,
+    /// Its query as it was written, with names; what it means if it has no stored form.
+    pub query: String,
+    /// The search path when it was created.
+    pub search_path: Vec<String>,
+    /// Its query with ids in place of names. Views of older databases have none, nor have those
+    /// whose query has a form that cannot be stored so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stored: Option<StoredQuery>,
+    /// The tables, views and sequences it reads.
+    pub depends_on: Vec<Id>,
+    /// Privileges granted on it.
+    pub grants: Vec<Grant>,
+    /// COMMENT ON VIEW.
+    pub comment: Option<String>,
+}
+
+/// A view's query with ids in place of names: no renaming changes what it means.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct StoredQuery {
+    /// The text, in the form that `braid_sql::stored_text` prints.
+    pub query: String,
+    /// The columns that it reads, by relation; a relation may be there without columns.
+    pub uses: Vec<(Id, Vec<ColumnId>)>,
+}
+
+/// A sequence; its counter is kept apart, outside of transactions.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Sequence {
+    /// Its id.
+    pub id: Id,
+    /// Its database.
+    pub database: Id,
+    /// Its schema.
+    pub schema: Id,
+    /// Its name.
+    pub name: String,
+    /// Its owner.
+    pub owner: Id,
+    /// The type of its values.
+    pub ty: SqlType,
+    /// START
+    pub start: i64,
+    /// INCREMENT
+    pub increment: i64,
+    /// MINVALUE
+    pub min: i64,
+    /// MAXVALUE
+    pub max: i64,
+    /// CACHE
+    pub cache: i64,
+    /// CYCLE
+    pub cycle: bool,
+    /// Names its counter; a restart takes a new one, so that it takes part in the transaction.
+    #[serde(default)]
+    pub counter: u64,
+    /// What the counter begins with: START, or what RESTART WITH said.
+    #[serde(default)]
+    pub first: i64,
+    /// OWNED BY table and column.
+    pub owned_by: Option<(Id, ColumnId)>,
+    /// Privileges granted on it.
+    pub grants: Vec<Grant>,
+    /// COMMENT ON SEQUENCE.
+    pub comment: Option<String>,
+}
+
+/// A schema.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Schema {
+    /// Its id.
+    pub id: Id,
+    /// Its database.
+    pub database: Id,
+    /// Its name.
+    pub name: String,
+    /// Its owner.
+    pub owner: Id,
+    /// Privileges granted on it.
+    pub grants: Vec<Grant>,
+    /// COMMENT ON SCHEMA.
+    pub comment: Option<String>,
+}
+
+/// A database.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Database {
+    /// Its id.
+    pub id: Id,
+    /// Its name.
+    pub name: String,
+    /// Its owner.
+    pub owner: Id,
+    /// Privileges granted on it.
+    pub grants: Vec<Grant>,
+    /// ALTER DATABASE … SET and ALTER ROLE … IN DATABASE … SET.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub settings: Vec<DatabaseSetting>,
+    /// COMMENT ON DATABASE.
+    pub comment: Option<String>,
+}
+
+/// A setting of the sessions in a database, of one role or of all.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DatabaseSetting {
+    /// The role; 0 stands for all of them.
+    pub role: Id,
+    /// The variable's name.
+    pub name: String,
+    /// Its value.
+    pub value: String,
+}
+
+/// A user or role.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Role {
+    /// Its id; `root` is 10 like PostgreSQL's first superuser.
+    pub id: Id,
+    /// Its name.
+    pub name: String,
+    /// May do everything.
+    pub superuser: bool,
+    /// May connect.
+    pub login: bool,
+    /// May create databases.
+    pub create_db: bool,
+    /// May create roles.
+    pub create_role: bool,
+    /// The SCRAM-SHA-256 secret in PostgreSQL's form; none: no password.
+    pub password: Option<String>,
+    /// The roles it is a member of.
+    pub member_of: Vec<Id>,
+    /// The roles whose membership it may grant on (WITH ADMIN OPTION).
+    #[serde(default)]
+    pub admin_of: Vec<Id>,
+    /// At most so many sessions; none: no limit of its own.
+    #[serde(default)]
+    pub connection_limit: Option<i64>,
+    /// REPLICATION, which only the catalog shows: there is nothing to replicate by.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub replication: bool,
+    /// The password is good until then, as text.
+    #[serde(default)]
+    pub valid_until: Option<String>,
+    /// Settings of its sessions (ALTER ROLE … SET).
+    #[serde(default)]
+    pub settings: Vec<(String, String)>,
+    /// Settings of everybody's sessions (ALTER ROLE ALL SET); only the first superuser has them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub everyone: Vec<(String, String)>,
+    /// COMMENT ON ROLE.
+    #[serde(default)]
+    pub comment: Option<String>,
+}
+
+/// Privileges granted to one role on one object.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Grant {
+    /// The grantee; 0 is PUBLIC.
+    pub role: Id,
+    /// Upper-case names: SELECT, INSERT, UPDATE, DELETE, TRUNCATE, REFERENCES, USAGE, CREATE, …
+    pub privileges: Vec<String>,
+    /// WITH GRANT OPTION.
+    pub grant_option: bool,
+}
+
+/// Simple statistics of a table, kept apart from its descriptor.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct TableStatistics {
+    /// Estimated rows.
+    pub rows: u64,
+    /// Average bytes a row.
+    pub row_bytes: u64,
+    /// Distinct values by column.
+    pub distinct: Vec<(ColumnId, u64)>,
+}
+
+impl Role {
+    /// A role that may do nothing yet.
+    pub fn new(id: Id, name: &str) -> Self {
+        Role {
+            id,
+            name: name.to_owned(),
+            superuser: false,
+            login: false,
+            create_db: false,
+            create_role: false,
+            password: None,
+            member_of: Vec::new(),
+            admin_of: Vec::new(),
+            connection_limit: None,
+            replication: false,
+            valid_until: None,
+            settings: Vec::new(),
+            everyone: Vec::new(),
+            comment: None,
+        }
+    }
+}
+
+impl Database {
+    /// What everybody may do with a new database.
+    pub fn first_grants() -> Vec<Grant> {
+        let privileges = vec!["TEMPORARY".to_owned(), "CONNECT".to_owned()];
+        vec![Grant { role: PUBLIC, privileges, grant_option: false }]
+    }
+}
+
+impl Schema {
+    /// The schema `public` of a new database: everybody may use it, only its owner create in it.
+    pub fn public(id: Id, database: Id) -> Self {
+        let privileges = vec!["USAGE".to_owned()];
+        Schema {
+            id,
+            database,
+            name: "public".to_owned(),
+            owner: DATABASE_OWNER,
+            grants: vec![Grant { role: PUBLIC, privileges, grant_option: false }],
+            comment: Some("standard public schema".to_owned()),
+        }
+    }
+}

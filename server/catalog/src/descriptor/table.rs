@@ -1,0 +1,159 @@
+//! Tables: columns, indexes, families, constraints.
+
+use serde::{Deserialize, Serialize};
+
+use super::column::Column;
+use super::index::{Index, Moving};
+use super::objects::Grant;
+use super::{ColumnId, FamilyId, ForeignKey, Id, IndexNumber, StoredExpr};
+
+/// A table.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Table {
+    /// Its id, which also starts its keys; TRUNCATE gives the data a new one (`data_id`).
+    pub id: Id,
+    /// What its keys start with.
+    pub data_id: Id,
+    /// The version of the catalog that stored this descriptor. So none comes twice, and who proves
+    /// that it is unchanged proves that it has not been another one meanwhile, also where the store
+    /// compares values.
+    #[serde(default)]
+    pub version: u64,
+    /// Its database.
+    pub database: Id,
+    /// Its schema.
+    pub schema: Id,
+    /// Its name.
+    pub name: String,
+    /// Its owner.
+    pub owner: Id,
+    /// UNLOGGED. Its rows are as durable as all others; only the catalog shows the difference.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unlogged: bool,
+    /// What a commit does to a temporary table.
+    #[serde(default, skip_serializing_if = "OnCommit::is_preserve")]
+    pub on_commit: OnCommit,
+    /// Columns in the order they were added, without dropped ones.
+    pub columns: Vec<Column>,
+    /// The next column number.
+    pub next_column: ColumnId,
+    /// The primary key; tables without one get a hidden column `rowid`.
+    pub primary: Index,
+    /// Secondary indexes.
+    pub indexes: Vec<Index>,
+    /// The next index number.
+    pub next_index: IndexNumber,
+    /// Column families; at least one.
+    pub families: Vec<Family>,
+    /// The next family number.
+    pub next_family: FamilyId,
+    /// CHECK constraints.
+    pub checks: Vec<Check>,
+    /// Foreign keys of this table.
+    pub foreign_keys: Vec<ForeignKey>,
+    /// Ids of tables whose foreign keys point here.
+    pub referenced_by: Vec<Id>,
+    /// Where its rows are being moved to; until they are there they are read where they were.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub moving: Option<Moving>,
+    /// Whether the range of its own, from which its rows have moved away, still has to be emptied.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub vacated: bool,
+    /// Privileges granted on it.
+    pub grants: Vec<Grant>,
+    /// COMMENT ON TABLE.
+    pub comment: Option<String>,
+}
+
+/// ON COMMIT of a temporary table.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum OnCommit {
+    /// PRESERVE ROWS.
+    #[default]
+    Preserve,
+    /// DELETE ROWS.
+    Delete,
+    /// DROP.
+    Drop,
+}
+
+impl OnCommit {
+    fn is_preserve(&self) -> bool {
+        *self == OnCommit::Preserve
+    }
+}
+
+/// A column family: one key/value pair per row.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Family {
+    /// Its number: the last part of a key.
+    pub id: FamilyId,
+    /// Its name.
+    pub name: String,
+}
+
+/// A CHECK constraint.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Check {
+    /// Its oid.
+    pub id: Id,
+    /// Its name.
+    pub name: String,
+    /// The condition.
+    pub expr: StoredExpr,
+    /// The columns it names.
+    pub columns: Vec<ColumnId>,
+    /// COMMENT ON CONSTRAINT.
+    pub comment: Option<String>,
+}
+
+impl Table {
+    /// The column of this number.
+    pub fn column(&self, id: ColumnId) -> Option<&Column> {
+        self.columns.iter().find(|column| column.id == id)
+    }
+
+    /// The columns for the keys of indexes that are expressions.
+    pub fn key_exprs(&self) -> impl Iterator<Item = (usize, &Column)> {
+        self.columns.iter().enumerate().filter(|(_, column)| column.is_key_expr)
+    }
+
+    /// Whether a column is the key of an index that is an expression.
+    pub fn is_key_expr(&self, id: ColumnId) -> bool {
+        self.column(id).is_some_and(|column| column.is_key_expr)
+    }
+
+    /// Removes the columns for the expressions of indexes that are gone.
+    pub fn forget_key_exprs(&mut self) {
+        let indexes = std::iter::once(&self.primary).chain(&self.indexes);
+        let used: Vec<ColumnId> =
+            indexes.flat_map(|index| index.keys.iter().map(|key| key.column)).collect();
+        self.columns.retain(|column| !column.is_key_expr || used.contains(&column.id));
+    }
+
+    /// The place of a column among `columns` by name.
+    pub fn column_by_name(&self, name: &str) -> Option<usize> {
+        self.columns.iter().position(|column| column.name == name)
+    }
+
+    /// The primary key and the secondary indexes.
+    pub fn all_indexes(&self) -> impl Iterator<Item = &Index> {
+        std::iter::once(&self.primary).chain(&self.indexes)
+    }
+
+    /// Whether this is the primary key over the hidden `rowid`, which no user sees.
+    pub fn is_hidden_key(&self, index: &Index) -> bool {
+        index.number == self.primary.number
+            && index.keys.iter().all(|key| self.column(key.column).is_some_and(|c| c.hidden))
+    }
+
+    /// The index of that number.
+    pub fn index(&self, number: IndexNumber) -> Option<&Index> {
+        self.all_indexes().find(|index| index.number == number)
+    }
+
+    /// The columns that users see.
+    pub fn visible_columns(&self) -> impl Iterator<Item = &Column> {
+        self.columns.iter().filter(|column| !column.hidden)
+    }
+}

@@ -1,0 +1,14 @@
+//! Names: how identifiers are written, which object a name means, how objects are printed.
+
+mod identifier;
+mod index_keys;
+mod key_names;
+mod resolve;
+mod view_text;
+
+pub use identifier::{choose_name, make_object_name, qualified, split_name, truncate_name};
+pub use index_keys::{column_label, index_column_text, index_key_names};
+pub use key_names::CatalogKeyNames;
+pub(crate) use resolve::split_qualified;
+pub use resolve::{Named, Names, Relation, SearchPath, undefined_relation};
+pub use view_text::{CatalogNames, view_text};

@@ -1,0 +1,128 @@
+//! The operator classes of btree, by PostgreSQL's names and oids.
+//!
+//! A key of an index may name a class. Every class of a type has the same order here, since texts
+//! compare by their bytes. So a class changes only what the catalog shows.
+
+use braid_types::SqlType;
+
+/// An operator class of btree.
+#[derive(Debug)]
+pub struct OperatorClass {
+    /// Its oid.
+    pub oid: u32,
+    /// Its name.
+    pub name: &'static str,
+    /// The oid of its family.
+    pub family: u32,
+    /// The oid of the type that it is for, perhaps a pseudo-type.
+    pub input: u32,
+    /// Whether it is used where no class is named.
+    pub is_default: bool,
+}
+
+const NAME: u32 = 19;
+const TEXT: u32 = 25;
+const OID: u32 = 26;
+const OIDVECTOR: u32 = 30;
+const INET: u32 = 869;
+const BPCHAR: u32 = 1042;
+const ANYARRAY: u32 = 2277;
+const ANYENUM: u32 = 3500;
+
+const fn class(input: u32, oid: u32, name: &'static str, family: u32) -> OperatorClass {
+    OperatorClass { oid, name, family, input, is_default: true }
+}
+
+const fn other(input: u32, oid: u32, name: &'static str, family: u32) -> OperatorClass {
+    OperatorClass { oid, name, family, input, is_default: false }
+}
+
+/// The classes, by the type that they are for.
+pub static OPERATOR_CLASSES: &[OperatorClass] = &[
+    class(16, 10003, "bool_ops", 424),
+    class(17, 10006, "bytea_ops", 428),
+    class(18, 10007, "char_ops", 429),
+    class(NAME, 10028, "name_ops", 1994),
+    class(20, 3124, "int8_ops", 1976),
+    class(21, 1979, "int2_ops", 1976),
+    class(23, 1978, "int4_ops", 1976),
+    class(TEXT, 3126, "text_ops", 1994),
+    other(TEXT, 4217, "text_pattern_ops", 2095),
+    other(TEXT, 10044, "varchar_ops", 1994),
+    other(TEXT, 4218, "varchar_pattern_ops", 2095),
+    class(OID, 1981, "oid_ops", 1989),
+    class(27, 10050, "tid_ops", 2789),
+    class(OIDVECTOR, 10032, "oidvector_ops", 1991),
+    class(700, 10012, "float4_ops", 1970),
+    class(701, 3123, "float8_ops", 1970),
+    class(774, 10026, "macaddr8_ops", 3371),
+    class(829, 10024, "macaddr_ops", 1984),
+    class(INET, 10015, "inet_ops", 1974),
+    other(INET, 10009, "cidr_ops", 1974),
+    class(BPCHAR, 10004, "bpchar_ops", 426),
+    other(BPCHAR, 4219, "bpchar_pattern_ops", 2097),
+    class(1082, 3122, "date_ops", 434),
+    class(1083, 10038, "time_ops", 1996),
+    class(1114, 3128, "timestamp_ops", 434),
+    class(1184, 3127, "timestamptz_ops", 434),
+    class(1186, 10022, "interval_ops", 1982),
+    class(1266, 10041, "timetz_ops", 2000),
+    class(1700, 3125, "numeric_ops", 1988),
+    class(2249, 10034, "record_ops", 2994),
+    class(ANYARRAY, 10000, "array_ops", 397),
+    class(2950, 10065, "uuid_ops", 2968),
+    class(3220, 10067, "pg_lsn_ops", 3253),
+    class(ANYENUM, 10069, "enum_ops", 3522),
+    class(3802, 10088, "jsonb_ops", 4033),
+    class(5069, 10053, "xid8_ops", 5067),
+];
+
+/// The name of a family of operator classes.
+pub fn family_name(class: &OperatorClass) -> &'static str {
+    match class.family {
+        1976 => "integer_ops",
+        1970 => "float_ops",
+        434 => "datetime_ops",
+        1994 => "text_ops",
+        2095 => "text_pattern_ops",
+        1974 => "network_ops",
+        _ => class.name,
+    }
+}
+
+impl OperatorClass {
+    /// The class of that name.
+    pub fn by_name(name: &str) -> Option<&'static OperatorClass> {
+        OPERATOR_CLASSES.iter().find(|class| class.name == name)
+    }
+
+    /// The class of that oid.
+    pub fn by_oid(oid: u32) -> Option<&'static OperatorClass> {
+        OPERATOR_CLASSES.iter().find(|class| class.oid == oid)
+    }
+
+    /// The default class of a type, if it has one.
+    pub fn default_of(ty: &SqlType) -> Option<&'static OperatorClass> {
+        let input = match ty {
+            SqlType::Varchar(_) => TEXT,
+            SqlType::Cidr => INET,
+            SqlType::OidVector => OIDVECTOR,
+            ty if ty.is_array() => ANYARRAY,
+            ty if ty.is_oid() => OID,
+            ty if ty.is_enum() => ANYENUM,
+            ty => ty.oid(),
+        };
+        OPERATOR_CLASSES.iter().find(|class| class.input == input && class.is_default)
+    }
+
+    /// Whether values of a type are values of the class's type as they are.
+    pub fn accepts(&self, ty: &SqlType) -> bool {
+        let by_default = OperatorClass::default_of(ty);
+        by_default.is_some_and(|class| class.input == self.input)
+            || match ty {
+                SqlType::Text | SqlType::Varchar(_) => self.input == BPCHAR,
+                SqlType::Int4 => self.input == OID,
+                _ => false,
+            }
+    }
+}

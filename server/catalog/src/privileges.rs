@@ -1,0 +1,281 @@
+//! Who may do what: owners, superusers, memberships, grants, PUBLIC.
+//!
+//! Rules, PostgreSQL's: a superuser may do everything; a role has the privileges of every role it
+//! is a member of, directly or not; an owner has every privilege on its object. The catalog views
+//! are readable by all and writable by nobody.
+
+use std::collections::BTreeSet;
+
+use braid_types::text::acl_role;
+use braid_types::{Error, Result, SqlState};
+
+use crate::{
+    Catalog, DATABASE_OWNER, Database, Enum, Grant, Id, Relation, Schema, Sequence, Table, View,
+    VirtualTable, is_temporary,
+};
+
+/// The grantee that stands for everybody.
+pub const PUBLIC: Id = 0;
+
+/// An object that privileges are on.
+#[derive(Clone, Copy)]
+pub enum Object<'a> {
+    /// A table.
+    Table(&'a Table),
+    /// A view.
+    View(&'a View),
+    /// A sequence.
+    Sequence(&'a Sequence),
+    /// A schema.
+    Schema(&'a Schema),
+    /// A database.
+    Database(&'a Database),
+    /// An enum.
+    Enum(&'a Enum),
+    /// A catalog view.
+    Virtual(&'a VirtualTable),
+}
+
+impl<'a> From<&'a Relation> for Object<'a> {
+    fn from(relation: &'a Relation) -> Self {
+        match relation {
+            Relation::Table(table) | Relation::Index(table, _) => Object::Table(table),
+            Relation::View(view) => Object::View(view),
+            Relation::Sequence(sequence) => Object::Sequence(sequence),
+            Relation::Virtual(table) => Object::Virtual(table),
+        }
+    }
+}
+
+impl<'a> Object<'a> {
+    /// Its kind and name, as messages name it.
+    pub fn describe(&self) -> (&'static str, &'a str) {
+        match *self {
+            Object::Table(table) => ("table", &table.name),
+            Object::View(view) => ("view", &view.name),
+            Object::Sequence(sequence) => ("sequence", &sequence.name),
+            Object::Schema(schema) => ("schema", &schema.name),
+            Object::Database(database) => ("database", &database.name),
+            Object::Enum(found) => ("type", &found.name),
+            Object::Virtual(table) => (table.kind(), table.name),
+        }
+    }
+
+    /// Its owner.
+    pub fn owner(&self) -> Id {
+        match self {
+            Object::Table(table) => table.owner,
+            Object::View(view) => view.owner,
+            Object::Sequence(sequence) => sequence.owner,
+            Object::Schema(schema) => schema.owner,
+            Object::Database(database) => database.owner,
+            Object::Enum(found) => found.owner,
+            Object::Virtual(_) => crate::ROOT,
+        }
+    }
+
+    /// The database that it is in.
+    pub fn database(&self) -> Option<Id> {
+        match self {
+            Object::Table(table) => Some(table.database),
+            Object::View(view) => Some(view.database),
+            Object::Sequence(sequence) => Some(sequence.database),
+            Object::Schema(schema) => Some(schema.database),
+            Object::Database(database) => Some(database.id),
+            Object::Enum(found) => Some(found.database),
+            Object::Virtual(_) => None,
+        }
+    }
+
+    /// Its grants.
+    pub fn grants(&self) -> &'a [Grant] {
+        match *self {
+            Object::Table(table) => &table.grants,
+            Object::View(view) => &view.grants,
+            Object::Sequence(sequence) => &sequence.grants,
+            Object::Schema(schema) => &schema.grants,
+            Object::Database(database) => &database.grants,
+            Object::Enum(found) => &found.grants,
+            Object::Virtual(_) => &[],
+        }
+    }
+
+    /// Every privilege that such an object can have.
+    pub fn all_privileges(&self) -> &'static [&'static str] {
+        match self {
+            Object::Table(_) | Object::View(_) | Object::Virtual(_) => TABLE_PRIVILEGES,
+            Object::Sequence(_) => &["SELECT", "UPDATE", "USAGE"],
+            Object::Schema(_) => &["USAGE", "CREATE"],
+            Object::Enum(_) => &["USAGE"],
+            Object::Database(_) => &["CREATE", "TEMPORARY", "CONNECT"],
+        }
+    }
+}
+
+/// Every privilege of a table or view, in PostgreSQL's order.
+pub const TABLE_PRIVILEGES: &[&str] =
+    &["INSERT", "SELECT", "UPDATE", "DELETE", "TRUNCATE", "REFERENCES", "TRIGGER"];
+
+/// The letter of a privilege in an ACL.
+pub fn privilege_letter(privilege: &str) -> char {
+    match privilege {
+        "INSERT" => 'a',
+        "SELECT" => 'r',
+        "UPDATE" => 'w',
+        "DELETE" => 'd',
+        "TRUNCATE" => 'D',
+        "REFERENCES" => 'x',
+        "TRIGGER" => 't',
+        "USAGE" => 'U',
+        "CREATE" => 'C',
+        "CONNECT" => 'c',
+        "TEMPORARY" => 'T',
+        _ => 'X',
+    }
+}
+
+/// Who may do what with the objects of a catalog.
+#[derive(Clone, Copy)]
+pub struct Privileges<'c> {
+    catalog: &'c Catalog,
+}
+
+impl<'c> Privileges<'c> {
+    pub(crate) fn new(catalog: &'c Catalog) -> Self {
+        Privileges { catalog }
+    }
+
+    /// The role and every role it is a member of.
+    pub fn memberships(self, role: Id) -> BTreeSet<Id> {
+        let mut found = BTreeSet::from([role]);
+        let mut open = vec![role];
+        while let Some(next) = open.pop() {
+            for parent in self.catalog.role(next).map_or(&[][..], |role| &role.member_of) {
+                if found.insert(*parent) {
+                    open.push(*parent);
+                }
+            }
+        }
+        found
+    }
+
+    /// Whether a role is a superuser.
+    pub fn is_superuser(self, role: Id) -> bool {
+        self.catalog.role(role).is_some_and(|role| role.superuser)
+    }
+
+    /// Whether a role may act as another: it is a superuser, that role, or a member of it.
+    pub fn acts_as(self, role: Id, other: Id) -> bool {
+        role == other || self.is_superuser(role) || self.memberships(role).contains(&other)
+    }
+
+    /// Whether a role may act as an object's owner. That of a database is the one member of
+    /// `pg_database_owner` in it.
+    pub fn acts_as_owner(self, role: Id, object: Object<'_>) -> bool {
+        let owner = object.owner();
+        self.acts_as(role, owner)
+            || object.database().is_some_and(|database| {
+                owner == DATABASE_OWNER && self.owns_database(role, database)
+            })
+    }
+
+    /// Whether a role may act as the owner of a database.
+    pub fn owns_database(self, role: Id, database: Id) -> bool {
+        self.catalog.database(database).is_some_and(|database| self.acts_as(role, database.owner))
+    }
+
+    /// Whether a role has a privilege (upper case) on an object.
+    pub fn has(self, role: Id, object: Object<'_>, privilege: &str) -> bool {
+        if let Object::Virtual(_) = object {
+            return privilege == "SELECT" || self.is_superuser(role);
+        }
+        if let Object::Schema(schema) = object
+            && is_temporary(schema.id)
+        {
+            // It is the session's own.
+            return true;
+        }
+        if self.acts_as_owner(role, object) {
+            return true;
+        }
+        let roles = self.memberships(role);
+        object.grants().iter().any(|grant| {
+            (grant.role == PUBLIC || roles.contains(&grant.role))
+                && grant.privileges.iter().any(|granted| granted == privilege)
+        })
+    }
+
+    /// 42501 `permission denied for …` unless the role has the privilege on the object.
+    pub fn check(self, role: Id, object: Object<'_>, privilege: &str) -> Result<()> {
+        if self.has(role, object, privilege) {
+            return Ok(());
+        }
+        let (kind, name) = object.describe();
+        let message = format!("permission denied for {kind} {name}");
+        Err(Error::new(SqlState::InsufficientPrivilege, message))
+    }
+
+    /// 42501 `must be owner of …` unless the role acts as the owner.
+    pub fn check_owner(self, role: Id, object: Object<'_>) -> Result<()> {
+        if !matches!(object, Object::Virtual(_)) && self.acts_as_owner(role, object) {
+            return Ok(());
+        }
+        let (kind, name) = object.describe();
+        if let Object::Virtual(_) = object {
+            let message = format!("permission denied: \"{name}\" is a system catalog");
+            return Err(Error::new(SqlState::InsufficientPrivilege, message));
+        }
+        let message = format!("must be owner of {kind} {name}");
+        Err(Error::new(SqlState::InsufficientPrivilege, message))
+    }
+
+    /// An object's ACL as PostgreSQL prints it; `None` while nothing was granted.
+    pub fn acl(self, object: Object<'_>) -> Option<Vec<String>> {
+        let untouched = match object {
+            Object::Database(database) => database.grants == Database::first_grants(),
+            Object::Enum(found) => found.grants == Enum::first_grants(),
+            _ => object.grants().is_empty(),
+        };
+        if untouched {
+            return None;
+        }
+        let owner = acl_role(&self.catalog.role_name(object.owner()));
+        let all = ordered(object.all_privileges().iter().copied());
+        let all: String = all.into_iter().map(privilege_letter).collect();
+        let mut acl = vec![format!("{owner}={all}/{owner}")];
+        let mut seen = BTreeSet::new();
+        for grant in object.grants().iter().filter(|grant| seen.insert(grant.role)) {
+            let role = if grant.role == PUBLIC {
+                String::new()
+            } else {
+                acl_role(&self.catalog.role_name(grant.role))
+            };
+            acl.push(format!("{role}={}/{owner}", letters(object.grants(), grant.role)));
+        }
+        Some(acl)
+    }
+}
+
+/// The letters of what is granted to a role, each with a star if the role may pass it on.
+fn letters(grants: &[Grant], role: Id) -> String {
+    let own: Vec<&Grant> = grants.iter().filter(|grant| grant.role == role).collect();
+    let granted: BTreeSet<&str> =
+        own.iter().flat_map(|grant| grant.privileges.iter().map(String::as_str)).collect();
+    let mut text = String::new();
+    for privilege in ordered(granted.into_iter()) {
+        text.push(privilege_letter(privilege));
+        let has = |grant: &&&Grant| grant.privileges.iter().any(|granted| granted == privilege);
+        if own.iter().filter(has).any(|grant| grant.grant_option) {
+            text.push('*');
+        }
+    }
+    text
+}
+
+/// Privileges in the order in which an ACL lists them.
+fn ordered<'a>(privileges: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    const ORDER: &str = "arwdDxtXUCTc";
+    let mut privileges: Vec<&str> = privileges.collect();
+    privileges.sort_by_key(|privilege| ORDER.find(privilege_letter(privilege)));
+    privileges
+}

@@ -1,0 +1,81 @@
+//! Descriptors and the catalog's version as they are stored.
+
+use std::sync::Arc;
+
+use braid_cluster::records::corrupt;
+use braid_kv::{Result as KvResult, Value};
+use serde::{Deserialize, Serialize};
+
+use crate::cache::Change;
+use crate::{Database, Enum, Id, Role, Schema, Sequence, Table, View};
+
+/// The number of the descriptors' format; another one is refused. Kinds of descriptors that came
+/// later (enums) have not changed it: older databases have none of them.
+pub const FORMAT_VERSION: u32 = 1;
+/// The first id that objects of users get.
+pub const FIRST_ID: Id = 16384;
+
+/// What stands under the version key.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Meta {
+    pub(crate) format: u32,
+    pub(crate) version: u64,
+    pub(crate) next_id: Id,
+    /// What the last changes have changed.
+    #[serde(default)]
+    pub(crate) changes: Vec<Change>,
+}
+
+/// A descriptor as it is stored.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum Descriptor {
+    /// A table.
+    Table(Arc<Table>),
+    /// A view.
+    View(Arc<View>),
+    /// A sequence.
+    Sequence(Arc<Sequence>),
+    /// A schema.
+    Schema(Arc<Schema>),
+    /// A database.
+    Database(Arc<Database>),
+    /// A role.
+    Role(Arc<Role>),
+    /// An enum.
+    Enum(Arc<Enum>),
+}
+
+impl Descriptor {
+    /// The object's id.
+    pub(crate) fn id(&self) -> Id {
+        match self {
+            Descriptor::Table(table) => table.id,
+            Descriptor::View(view) => view.id,
+            Descriptor::Sequence(sequence) => sequence.id,
+            Descriptor::Schema(schema) => schema.id,
+            Descriptor::Database(database) => database.id,
+            Descriptor::Role(role) => role.id,
+            Descriptor::Enum(found) => found.id,
+        }
+    }
+}
+
+macro_rules! descriptor_of {
+    ($($kind:ident),*) => { $(impl From<$kind> for Descriptor {
+        fn from(object: $kind) -> Self {
+            Descriptor::$kind(Arc::new(object))
+        }
+    })* };
+}
+
+descriptor_of!(Table, View, Sequence, Schema, Database, Role, Enum);
+
+pub(crate) fn read_meta(value: Option<Value>) -> KvResult<Meta> {
+    let value = value.ok_or_else(|| corrupt("the catalog's version is missing"))?;
+    let meta: Meta = serde_json::from_slice(&value).map_err(corrupt)?;
+    if meta.format == FORMAT_VERSION {
+        return Ok(meta);
+    }
+    let (found, known) = (meta.format, FORMAT_VERSION);
+    Err(corrupt(format_args!("catalog format {found} is not known, this server has {known}")))
+}

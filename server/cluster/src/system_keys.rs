@@ -1,0 +1,112 @@
+//! The system tables of this crate and their keys.
+//!
+//! ```text
+//! 5  commit        /5/1/token   the outcome of the transaction with that commit token
+//! 6  gateway       /6/1/id      a gateway and its lease, as JSON
+//!                  /6/2/id      a gateway that is changing the schema
+//!                  /6/3/duty    the gateway that has a duty
+//!                  /6/4         a number that changes with the stored statistics
+//! 8  notification  /8/1/number  notifications of a transaction, in the order of commits
+//!                  /8/2         a lock: its holder has the next number
+//! ```
+//!
+//! The other numbers below 100 belong to the crate `catalog`.
+
+use braid_codec::key;
+use braid_kv::{Key, Span};
+use braid_types::{Datum, SqlType};
+
+/// A commit token: the bytes of a uuid.
+pub type Token = [u8; 16];
+
+const COMMITS: u32 = 5;
+const GATEWAYS: u32 = 6;
+const NOTIFICATIONS: u32 = 8;
+
+/// The name of a system table of this crate; `None` if that number is none.
+pub fn system_table_name(table: u32) -> Option<&'static str> {
+    Some(match table {
+        COMMITS => "system.commit",
+        GATEWAYS => "system.gateway",
+        NOTIFICATIONS => "system.notification",
+        _ => return None,
+    })
+}
+
+/// Where a transaction with this commit token leaves its record.
+pub fn token_key(token: Token) -> Key {
+    let mut out = key::index_prefix(COMMITS, 1);
+    key::encode(&mut out, &Datum::Uuid(token), &SqlType::Uuid, false);
+    out
+}
+
+pub(crate) fn tokens_span() -> Span {
+    Span::prefix(key::index_prefix(COMMITS, 1))
+}
+
+/// Everything that gateways tell each other.
+pub(crate) fn gateways_span() -> Span {
+    Span::prefix(key::table_prefix(GATEWAYS))
+}
+
+pub(crate) fn records_span() -> Span {
+    Span::prefix(key::index_prefix(GATEWAYS, 1))
+}
+
+pub(crate) fn marks_span() -> Span {
+    Span::prefix(key::index_prefix(GATEWAYS, 2))
+}
+
+pub(crate) fn duties_span() -> Span {
+    Span::prefix(key::index_prefix(GATEWAYS, 3))
+}
+
+/// Where the notifications with a number lie.
+pub(crate) fn notification_key(number: u64) -> Key {
+    let mut out = key::index_prefix(NOTIFICATIONS, 1);
+    key::encode(&mut out, &Datum::Int(number.cast_signed()), &SqlType::Int8, false);
+    out
+}
+
+/// The number in a key of [`notification_key`].
+pub(crate) fn notification_number(key: &[u8]) -> Option<u64> {
+    let mut column = key.strip_prefix(key::index_prefix(NOTIFICATIONS, 1).as_slice())?;
+    let number = key::decode(&mut column, &SqlType::Int8, false).ok()?.as_int()?;
+    u64::try_from(number).ok()
+}
+
+/// The numbers after this one.
+pub(crate) fn notifications_after(number: u64) -> Span {
+    let all = Span::prefix(key::index_prefix(NOTIFICATIONS, 1));
+    Span { start: notification_key(number.saturating_add(1)), ..all }
+}
+
+/// What is locked before a number is taken.
+pub(crate) fn notification_lock_key() -> Key {
+    key::index_prefix(NOTIFICATIONS, 2)
+}
+
+fn of_gateway(index: u16, gateway: u64) -> Key {
+    let mut out = key::index_prefix(GATEWAYS, index);
+    key::encode(&mut out, &Datum::Int(gateway.cast_signed()), &SqlType::Int8, false);
+    out
+}
+
+pub(crate) fn record_key(gateway: u64) -> Key {
+    of_gateway(1, gateway)
+}
+
+pub(crate) fn mark_key(gateway: u64) -> Key {
+    of_gateway(2, gateway)
+}
+
+pub(crate) fn duty_key(duty: &str) -> Key {
+    let mut out = key::index_prefix(GATEWAYS, 3);
+    key::encode(&mut out, &Datum::text(duty), &SqlType::Text, false);
+    out
+}
+
+/// Where a number stands that changes with the stored statistics.
+pub fn statistics_stamp_key() -> Key {
+    key::index_prefix(GATEWAYS, 4)
+}

@@ -1,0 +1,4 @@
+//! Commit tokens and notifications over an embedded store.
+
+mod commit_tokens;
+mod notifications;

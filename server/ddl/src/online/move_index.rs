@@ -1,0 +1,119 @@
+//! `ALTER INDEX … INTERLEAVE IN PARENT` and `… UNINTERLEAVE`: the index is built anew in the other
+//! place, as CREATE INDEX builds one beside writers, and then takes the old one's name and part.
+//!
+//! What is left of the old place goes in the background (`left_over`) or with one range
+//! delete. A statement that fails, is cancelled or ends with the process leaves the old index.
+
+use braid_catalog::{Index, IndexNumber, IndexState, Object, Relation, Table};
+use braid_sql::ast::{AlterIndex, AlterIndexAction, Interleave};
+use braid_types::{Error, Result, SqlState};
+
+use crate::context::DdlContext;
+use crate::names::lookup::{choose_relation_name, parts, wrong_kind};
+use crate::online::build_index;
+use crate::table::descriptor::not_in_block;
+use crate::table::interleave::interleave_in_parent;
+use crate::table::moving::refuse_moving;
+
+pub(crate) async fn run(cx: &mut DdlContext<'_>, alter: &AlterIndex) -> Result<()> {
+    let clause = match &alter.action {
+        AlterIndexAction::Interleave(clause) => Some(clause),
+        AlterIndexAction::Options | AlterIndexAction::Uninterleave => None,
+    };
+    let prepare = |cx: &mut DdlContext<'_>| {
+        let Some((table, number)) = find(cx, alter)? else { return Ok(None) };
+        add_twin(cx, table, number, clause).map(Some)
+    };
+    build_index::run(cx, prepare).await
+}
+
+/// The tag of what changes nothing; 25001 for what works in several transactions of its own.
+pub(crate) fn in_transaction(action: &AlterIndexAction) -> Result<&'static str> {
+    match action {
+        AlterIndexAction::Options => Ok("ALTER INDEX"),
+        AlterIndexAction::Interleave(_) => Err(not_in_block("ALTER INDEX ... INTERLEAVE")),
+        AlterIndexAction::Uninterleave => Err(not_in_block("ALTER INDEX ... UNINTERLEAVE")),
+    }
+}
+
+fn find(cx: &mut DdlContext<'_>, alter: &AlterIndex) -> Result<Option<(Table, IndexNumber)>> {
+    match cx.find(&alter.name)? {
+        Some(Relation::Index(table, number)) => {
+            cx.check_owner(Object::Table(&table))?;
+            Ok(Some((Table::clone(&table), number)))
+        }
+        Some(other) => Err(wrong_kind(other.name(), "index")),
+        None => {
+            let message = format!("relation \"{}\" does not exist", parts(&alter.name).join("."));
+            if !alter.if_exists {
+                return Err(Error::new(SqlState::UndefinedTable, message));
+            }
+            cx.notice(SqlState::SuccessfulCompletion, format!("{message}, skipping"));
+            Ok(None)
+        }
+    }
+}
+
+/// 0A000, 55000 or 55006 for an index that cannot be moved so.
+fn check_movable(cx: &DdlContext<'_>, table: &Table, index: &Index, into: bool) -> Result<()> {
+    let name = &index.name;
+    if index.number == table.primary.number {
+        let relation = &table.name;
+        let message = format!("cannot move \"{name}\" because it is a primary key");
+        let command = if into { "INTERLEAVE" } else { "UNINTERLEAVE" };
+        return Err(Error::new(SqlState::FeatureNotSupported, message)
+            .hint(format!("Use ALTER TABLE {relation} {command} instead.")));
+    }
+    if table.moving.is_some() {
+        refuse_moving(&cx.catalog(), table)?;
+    }
+    if index.state == IndexState::Building {
+        let message = format!("index \"{name}\" is being built");
+        return Err(Error::new(SqlState::ObjectInUse, message));
+    }
+    let parent = index.parent().and_then(|parent| cx.catalog().table(parent).cloned());
+    let (message, hint) = match (parent, into) {
+        (Some(parent), true) => (
+            format!("index \"{name}\" is already interleaved in table \"{}\"", parent.name),
+            Some(format!("Use ALTER INDEX {name} UNINTERLEAVE first.")),
+        ),
+        (None, false) => (format!("index \"{name}\" is not interleaved"), None),
+        _ => return Ok(()),
+    };
+    let error = Error::new(SqlState::ObjectNotInPrerequisiteState, message);
+    Err(match hint {
+        Some(hint) => error.hint(hint),
+        None => error,
+    })
+}
+
+/// Adds the index a second time, under a name of its own, in the other place.
+fn add_twin(
+    cx: &mut DdlContext<'_>,
+    mut table: Table,
+    number: IndexNumber,
+    clause: Option<&Interleave>,
+) -> Result<(Table, IndexNumber)> {
+    let Some(index) = table.index(number).cloned() else {
+        return Err(Error::internal("an index has vanished"));
+    };
+    check_movable(cx, &table, &index, clause.is_some())?;
+    let id = cx.draft()?.allocate_id(table.id);
+    let name = choose_relation_name(&cx.catalog(), table.schema, &index.name, None, "moving", &[]);
+    let new_number = table.next_index;
+    table.next_index += 1;
+    table.indexes.push(Index {
+        id,
+        number: new_number,
+        name,
+        replaces: Some(number),
+        constraint: None,
+        interleaving: None,
+        comment: None,
+        ..index
+    });
+    if let Some(clause) = clause {
+        interleave_in_parent(cx, &mut table, new_number, clause)?;
+    }
+    Ok((table, new_number))
+}

@@ -1,0 +1,249 @@
+//! GRANT and REVOKE of privileges.
+
+use braid_catalog::{
+    Database, Enum, Grant, Id, Object, PUBLIC, Relation, Schema, Sequence, Table, View,
+};
+use braid_sql::ast::{GrantObjects, GrantPrivileges, ObjectName, Privilege};
+use braid_types::{Error, Result, SqlState};
+
+use crate::context::DdlContext;
+use crate::names::lookup::{content, last, parts, undefined, wrong_kind};
+use crate::names::types::find_enum;
+use crate::roles::role::grantee;
+
+/// An object whose grants change.
+enum Target {
+    Relation(Relation),
+    Schema(Schema),
+    Database(Database),
+    Enum(Enum),
+}
+
+fn name(privilege: Privilege) -> &'static str {
+    match privilege {
+        Privilege::Select => "SELECT",
+        Privilege::Insert => "INSERT",
+        Privilege::Update => "UPDATE",
+        Privilege::Delete => "DELETE",
+        Privilege::Truncate => "TRUNCATE",
+        Privilege::References => "REFERENCES",
+        Privilege::Trigger => "TRIGGER",
+        Privilege::Usage => "USAGE",
+        Privilege::Create => "CREATE",
+        Privilege::Connect => "CONNECT",
+        Privilege::Temporary => "TEMPORARY",
+        Privilege::Execute => "EXECUTE",
+    }
+}
+
+impl Target {
+    fn object(&self) -> Object<'_> {
+        match self {
+            Target::Relation(relation) => Object::from(relation),
+            Target::Schema(schema) => Object::Schema(schema),
+            Target::Database(database) => Object::Database(database),
+            Target::Enum(found) => Object::Enum(found),
+        }
+    }
+}
+
+fn relations(cx: &DdlContext<'_>, names: &[ObjectName], sequences: bool) -> Result<Vec<Target>> {
+    let mut found = Vec::with_capacity(names.len());
+    for name in names {
+        match cx.find(name)? {
+            Some(relation @ Relation::Sequence(_)) => found.push(Target::Relation(relation)),
+            Some(other) if sequences => return Err(wrong_kind(other.name(), "sequence")),
+            Some(index @ Relation::Index(..)) => {
+                let message = format!("\"{}\" is an index", index.name());
+                return Err(Error::new(SqlState::WrongObjectType, message));
+            }
+            Some(relation) => found.push(Target::Relation(relation)),
+            None => return Err(undefined("relation", &parts(name))),
+        }
+    }
+    Ok(found)
+}
+
+fn in_schemas(cx: &DdlContext<'_>, names: &[ObjectName], sequences: bool) -> Result<Vec<Target>> {
+    let mut found = Vec::new();
+    for name in names {
+        let schema = cx.schema(&last(name))?;
+        let (tables, views, all_sequences) = content(&cx.catalog(), schema.id);
+        if sequences {
+            found
+                .extend(all_sequences.into_iter().map(|s| Target::Relation(Relation::Sequence(s))));
+        } else {
+            found.extend(tables.into_iter().map(|t| Target::Relation(Relation::Table(t))));
+            found.extend(views.into_iter().map(|v| Target::Relation(Relation::View(v))));
+        }
+    }
+    Ok(found)
+}
+
+fn targets(cx: &DdlContext<'_>, objects: &GrantObjects) -> Result<Vec<Target>> {
+    match objects {
+        GrantObjects::Tables(names) => relations(cx, names, false),
+        GrantObjects::Sequences(names) => relations(cx, names, true),
+        GrantObjects::AllTablesInSchema(names) => in_schemas(cx, names, false),
+        GrantObjects::AllSequencesInSchema(names) => in_schemas(cx, names, true),
+        GrantObjects::Schemas(names) => names
+            .iter()
+            .map(|name| Ok(Target::Schema(Schema::clone(&*cx.schema(&last(name))?))))
+            .collect(),
+        GrantObjects::Databases(names) => names
+            .iter()
+            .map(|name| {
+                let name = last(name);
+                let found = cx.catalog().names().database(&name).cloned();
+                let found = found.ok_or_else(|| {
+                    let message = format!("database \"{name}\" does not exist");
+                    Error::new(SqlState::InvalidCatalogName, message)
+                })?;
+                Ok(Target::Database(Database::clone(&found)))
+            })
+            .collect(),
+        GrantObjects::Types(names) => names
+            .iter()
+            .map(|name| match find_enum(cx, name)? {
+                (found, false) => Ok(Target::Enum(Enum::clone(&found))),
+                _ => {
+                    let message = "cannot set privileges of array types";
+                    Err(Error::new(SqlState::InvalidObjectDefinition, message)
+                        .hint("Set the privileges of the element type instead."))
+                }
+            })
+            .collect(),
+        GrantObjects::AllFunctionsInSchema(_) | GrantObjects::Functions(_) => Ok(Vec::new()),
+    }
+}
+
+/// The names of the privileges; all that the object can have if none was named.
+fn privileges(statement: &GrantPrivileges, object: Object<'_>) -> Result<Vec<String>> {
+    let all = object.all_privileges();
+    if statement.privileges.is_empty() {
+        return Ok(all.iter().map(|name| (*name).to_owned()).collect());
+    }
+    let mut names = Vec::with_capacity(statement.privileges.len());
+    for granted in &statement.privileges {
+        if !granted.columns.is_empty() {
+            let message = "privileges on single columns are not supported yet";
+            return Err(Error::new(SqlState::FeatureNotSupported, message));
+        }
+        let name = name(granted.privilege);
+        if !all.contains(&name) {
+            let (kind, _) = object.describe();
+            let kind = if kind == "view" { "table" } else { kind };
+            let message = format!("invalid privilege type {name} for {kind}");
+            return Err(Error::new(SqlState::InvalidObjectDefinition, message));
+        }
+        names.push(name.to_owned());
+    }
+    Ok(names)
+}
+
+/// 42501 unless the user owns the object or may grant all of these on.
+fn check_may_grant(cx: &DdlContext<'_>, object: Object<'_>, names: &[String]) -> Result<()> {
+    let catalog = cx.catalog();
+    let user = cx.user();
+    let roles = catalog.privileges().memberships(user);
+    let option = |name: &String| {
+        object.grants().iter().any(|grant| {
+            grant.grant_option && roles.contains(&grant.role) && grant.privileges.contains(name)
+        })
+    };
+    if catalog.privileges().acts_as_owner(user, object) || names.iter().all(option) {
+        return Ok(());
+    }
+    let (kind, name) = object.describe();
+    let message = format!("permission denied for {kind} {name}");
+    Err(Error::new(SqlState::InsufficientPrivilege, message))
+}
+
+pub(crate) fn grant(cx: &mut DdlContext<'_>, statement: &GrantPrivileges) -> Result<()> {
+    each(cx, statement, |grants, role, names, option| {
+        let same = grants.iter_mut().find(|g| g.role == role && g.grant_option == option);
+        match same {
+            Some(grant) => {
+                for name in names
+                    .iter()
+                    .filter(|name| !grant.privileges.contains(name))
+                    .cloned()
+                    .collect::<Vec<_>>()
+                {
+                    grant.privileges.push(name);
+                }
+            }
+            None => {
+                let privileges = names.to_vec();
+                grants.push(Grant { role, privileges, grant_option: option });
+            }
+        }
+    })
+}
+
+pub(crate) fn revoke(cx: &mut DdlContext<'_>, statement: &GrantPrivileges) -> Result<()> {
+    each(cx, statement, |grants, role, names, only_option| {
+        let mut kept = Vec::new();
+        for grant in grants.iter_mut().filter(|grant| grant.role == role) {
+            if only_option && grant.grant_option {
+                kept.extend(grant.privileges.iter().filter(|name| names.contains(name)).cloned());
+            }
+            if !only_option || grant.grant_option {
+                grant.privileges.retain(|name| !names.contains(name));
+            }
+        }
+        grants.retain(|grant| !grant.privileges.is_empty());
+        if !kept.is_empty() {
+            grants.push(Grant { role, privileges: kept, grant_option: false });
+        }
+    })
+}
+
+fn each(
+    cx: &mut DdlContext<'_>,
+    statement: &GrantPrivileges,
+    change: impl Fn(&mut Vec<Grant>, Id, &[String], bool),
+) -> Result<()> {
+    let mut roles = Vec::with_capacity(statement.grantees.len());
+    for written in &statement.grantees {
+        let role = grantee(cx, written)?;
+        if role.is_none() && statement.grant_option {
+            let message = "grant options can only be granted to roles";
+            return Err(Error::new(SqlState::InvalidObjectDefinition, message));
+        }
+        roles.push(role.unwrap_or(PUBLIC));
+    }
+    for target in targets(cx, &statement.objects)? {
+        let object = target.object();
+        let names = privileges(statement, object)?;
+        check_may_grant(cx, object, &names)?;
+        let owner = object.owner();
+        let mut grants = object.grants().to_vec();
+        // An owner has every privilege anyway.
+        for role in roles.iter().filter(|role| **role != owner) {
+            change(&mut grants, *role, &names, statement.grant_option);
+        }
+        put(cx, &target, grants)?;
+    }
+    Ok(())
+}
+
+fn put(cx: &mut DdlContext<'_>, target: &Target, grants: Vec<Grant>) -> Result<()> {
+    let draft = cx.draft()?;
+    match target {
+        Target::Relation(Relation::Table(table)) => {
+            draft.put(Table { grants, ..Table::clone(table) });
+        }
+        Target::Relation(Relation::View(view)) => {
+            draft.put(View { grants, ..View::clone(view) });
+        }
+        Target::Relation(Relation::Sequence(sequence)) => {
+            draft.put(Sequence { grants, ..Sequence::clone(sequence) });
+        }
+        Target::Relation(Relation::Virtual(_) | Relation::Index(..)) => {}
+        Target::Schema(schema) => draft.put(Schema { grants, ..schema.clone() }),
+        Target::Database(database) => draft.put(Database { grants, ..database.clone() }),
+        Target::Enum(found) => draft.put(Enum { grants, ..found.clone() }),
+    }
+    Ok(())
+}

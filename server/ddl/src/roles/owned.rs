@@ -1,0 +1,170 @@
+//! DROP OWNED and REASSIGN OWNED: what roles own in the session's database, and the databases.
+
+use std::collections::BTreeSet;
+
+use braid_catalog::{
+    Catalog, Database, Enum, Grant, Id, Object, ROOT, Relation, Schema, Sequence, Table, View,
+};
+use braid_sql::ast::{DropBehavior, OwnedBy};
+use braid_types::{Error, Result, SqlState};
+
+use crate::context::DdlContext;
+use crate::names::owner::schema_content;
+use crate::statement::drop::relations::drop_relations;
+use crate::statement::drop::schema::drop_schema;
+use crate::statement::types::drop_enum::drop_enum;
+
+/// The roles named. 42704 for one that does not exist, 42501 for one that is not the user's.
+fn roles(cx: &DdlContext<'_>, statement: &OwnedBy, action: &str) -> Result<Vec<Id>> {
+    let roles: Vec<Id> = statement.roles.iter().map(|role| cx.role(role)).collect::<Result<_>>()?;
+    for role in &roles {
+        check_member(cx, *role, action)?;
+    }
+    if roles.contains(&ROOT) {
+        let what = match &statement.to {
+            Some(_) => "reassign ownership of",
+            None => "drop",
+        };
+        let name = cx.catalog().role_name(ROOT);
+        let message = format!(
+            "cannot {what} objects owned by role {name} because they are required by the \
+             database system"
+        );
+        return Err(Error::new(SqlState::DependentObjectsStillExist, message));
+    }
+    Ok(roles)
+}
+
+fn check_member(cx: &DdlContext<'_>, role: Id, action: &str) -> Result<()> {
+    if cx.catalog().privileges().acts_as(cx.user(), role) {
+        return Ok(());
+    }
+    let message = format!("permission denied to {action} objects");
+    Err(Error::new(SqlState::InsufficientPrivilege, message))
+}
+
+/// The tables, views and sequences of a database.
+fn relations_of(catalog: &Catalog, database: Id) -> Vec<Relation> {
+    let tables = catalog.tables().in_database(database).cloned().map(Relation::Table);
+    let views = catalog.views().in_database(database).cloned().map(Relation::View);
+    let sequences = catalog.sequences().iter().filter(|sequence| sequence.database == database);
+    tables.chain(views).chain(sequences.cloned().map(Relation::Sequence)).collect()
+}
+
+/// REASSIGN OWNED.
+pub(crate) fn reassign(cx: &mut DdlContext<'_>, statement: &OwnedBy) -> Result<()> {
+    let roles = roles(cx, statement, "reassign")?;
+    let Some(to) = &statement.to else {
+        return Err(Error::internal("REASSIGN OWNED without a new owner"));
+    };
+    let owner = cx.role(to)?;
+    check_member(cx, owner, "reassign")?;
+    let catalog = cx.catalog();
+    let here = cx.path().database;
+    let draft = cx.draft()?;
+    for relation in relations_of(&catalog, here) {
+        match relation {
+            Relation::Table(table) if roles.contains(&table.owner) => {
+                draft.put(Table { owner, ..Table::clone(&table) });
+            }
+            Relation::View(view) if roles.contains(&view.owner) => {
+                draft.put(View { owner, ..View::clone(&view) });
+            }
+            Relation::Sequence(sequence) if roles.contains(&sequence.owner) => {
+                draft.put(Sequence { owner, ..Sequence::clone(&sequence) });
+            }
+            _ => {}
+        }
+    }
+    for found in catalog.enums().in_database(here).filter(|found| roles.contains(&found.owner)) {
+        draft.put(Enum { owner, ..Enum::clone(found) });
+    }
+    for schema in catalog.schemas().in_database(here).filter(|schema| roles.contains(&schema.owner))
+    {
+        draft.put(Schema { owner, ..Schema::clone(schema) });
+    }
+    for database in catalog.databases().iter().filter(|database| roles.contains(&database.owner)) {
+        draft.put(Database { owner, ..Database::clone(database) });
+    }
+    Ok(())
+}
+
+/// DROP OWNED: drops what the roles own in this database, and revokes what they were granted.
+pub(crate) async fn drop(cx: &mut DdlContext<'_>, statement: &OwnedBy) -> Result<()> {
+    let roles = roles(cx, statement, "drop")?;
+    let here = cx.path().database;
+    let catalog = cx.catalog();
+    let is_doomed = |relation: &Relation| {
+        let is_part = matches!(relation, Relation::Sequence(s) if s.owned_by.is_some());
+        roles.contains(&Object::from(relation).owner()) && !is_part
+    };
+    let doomed: BTreeSet<Id> =
+        relations_of(&catalog, here).iter().filter(|r| is_doomed(r)).map(Relation::oid).collect();
+    let enums: Vec<_> = catalog
+        .enums()
+        .in_database(here)
+        .filter(|found| roles.contains(&found.owner))
+        .cloned()
+        .collect();
+    drop_relations(cx, doomed, statement.behavior)?;
+    for found in &enums {
+        drop_enum(cx, found, statement.behavior).await?;
+    }
+    let schemas: Vec<(Id, String)> = catalog
+        .schemas()
+        .in_database(here)
+        .filter(|schema| roles.contains(&schema.owner))
+        .map(|schema| (schema.id, schema.name.clone()))
+        .collect();
+    for (schema, name) in schemas {
+        let inside = schema_content(&cx.catalog(), schema);
+        if !inside.is_empty() && statement.behavior == DropBehavior::Restrict {
+            let message = format!("cannot drop schema {name} because other objects depend on it");
+            return Err(Error::new(SqlState::DependentObjectsStillExist, message)
+                .hint("Use DROP ... CASCADE to drop the dependent objects too."));
+        }
+        drop_schema(cx, schema, &inside, true).await?;
+    }
+    revoke_all(cx, here, &roles)
+}
+
+/// The grants without those to certain roles; `None` if they have none.
+fn without(grants: &[Grant], roles: &[Id]) -> Option<Vec<Grant>> {
+    let is_theirs = |grant: &&Grant| roles.contains(&grant.role);
+    grants
+        .iter()
+        .any(|grant| is_theirs(&grant))
+        .then(|| grants.iter().filter(|grant| !is_theirs(grant)).cloned().collect())
+}
+
+fn revoke_all(cx: &mut DdlContext<'_>, database: Id, roles: &[Id]) -> Result<()> {
+    let catalog = cx.catalog();
+    let draft = cx.draft()?;
+    for relation in relations_of(&catalog, database) {
+        let Some(grants) = without(Object::from(&relation).grants(), roles) else { continue };
+        match relation {
+            Relation::Table(table) => draft.put(Table { grants, ..Table::clone(&table) }),
+            Relation::View(view) => draft.put(View { grants, ..View::clone(&view) }),
+            Relation::Sequence(sequence) => {
+                draft.put(Sequence { grants, ..Sequence::clone(&sequence) });
+            }
+            Relation::Virtual(_) | Relation::Index(..) => {}
+        }
+    }
+    for found in catalog.enums().in_database(database) {
+        if let Some(grants) = without(&found.grants, roles) {
+            draft.put(Enum { grants, ..Enum::clone(found) });
+        }
+    }
+    for schema in catalog.schemas().in_database(database) {
+        if let Some(grants) = without(&schema.grants, roles) {
+            draft.put(Schema { grants, ..Schema::clone(schema) });
+        }
+    }
+    for database in catalog.databases().iter() {
+        if let Some(grants) = without(&database.grants, roles) {
+            draft.put(Database { grants, ..Database::clone(database) });
+        }
+    }
+    Ok(())
+}

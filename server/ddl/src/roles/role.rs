@@ -1,0 +1,393 @@
+//! CREATE, ALTER and DROP of users and roles; memberships.
+
+use std::sync::Arc;
+
+use braid_auth::{is_secret, salt, scram_secret};
+use braid_catalog::{Catalog, DATABASE_OWNER, Database, Grant, Id, ROOT, Role, is_predefined};
+use braid_sql::ast::{
+    AlterUser, CreateUser, DropUser, Grantee, Ident, Reset, RoleGrant, UserOption,
+};
+use braid_sql::fold;
+use braid_types::{Error, FormatSettings, Result, SqlState, SqlType, text};
+
+use crate::context::DdlContext;
+use crate::names::settings::{shown_name, stored_value};
+
+fn denied(message: &str) -> Error {
+    Error::new(SqlState::InsufficientPrivilege, message)
+}
+
+fn user_role(cx: &DdlContext<'_>) -> Result<Arc<Role>> {
+    let role = cx.catalog().role(cx.user()).cloned();
+    role.ok_or_else(|| denied("permission denied"))
+}
+
+/// 42501 unless the user may change this role (or make one).
+pub(crate) fn check_may_change(cx: &DdlContext<'_>, target: Option<&Role>) -> Result<()> {
+    let user = user_role(cx)?;
+    if user.superuser {
+        return Ok(());
+    }
+    match target {
+        Some(target) if target.superuser => {
+            Err(denied("must be superuser to alter superuser roles or change superuser attribute"))
+        }
+        Some(_) if !user.create_role => Err(denied("permission denied")),
+        None if !user.create_role => Err(denied("permission denied to create role")),
+        _ => Ok(()),
+    }
+}
+
+fn check_role_name(cx: &DdlContext<'_>, name: &str) -> Result<()> {
+    if name.starts_with("pg_") {
+        let message = format!("role name \"{name}\" is reserved");
+        return Err(Error::new(SqlState::ReservedName, message)
+            .detail("Role names starting with \"pg_\" are reserved."));
+    }
+    if matches!(name, "public" | "none") {
+        let message = format!("role name \"{name}\" is reserved");
+        return Err(Error::new(SqlState::ReservedName, message));
+    }
+    if cx.catalog().names().role(name).is_some() {
+        let message = format!("role \"{name}\" already exists");
+        return Err(Error::new(SqlState::DuplicateObject, message));
+    }
+    Ok(())
+}
+
+fn secret(cx: &mut DdlContext<'_>, password: Option<&str>) -> Result<Option<String>> {
+    Ok(match password {
+        None => None,
+        Some("") => {
+            let message = "empty string is not a valid password, clearing password";
+            cx.notice(SqlState::SuccessfulCompletion, message.to_owned());
+            None
+        }
+        Some(password) if is_secret(password) => Some(password.to_owned()),
+        Some(password) => {
+            let salt = salt().ok_or_else(|| Error::internal("no random values for a salt"))?;
+            Some(scram_secret(password, &salt))
+        }
+    })
+}
+
+/// Members named by the options: roles it joins, roles that join it, those that may grant it.
+#[derive(Default)]
+struct Members {
+    in_roles: Vec<Id>,
+    members: Vec<Id>,
+    admins: Vec<Id>,
+}
+
+fn apply(cx: &mut DdlContext<'_>, role: &mut Role, options: &[UserOption]) -> Result<Members> {
+    let is_superuser = user_role(cx)?.superuser;
+    let mut members = Members::default();
+    let ids = |cx: &DdlContext<'_>, names: &[Ident]| {
+        names.iter().map(|name| cx.role(name)).collect::<Result<Vec<Id>>>()
+    };
+    for option in options {
+        match option {
+            UserOption::Password(password) => role.password = secret(cx, password.as_deref())?,
+            UserOption::Login(on) => role.login = *on,
+            UserOption::Superuser(on) => {
+                if *on && !is_superuser {
+                    return Err(denied("must be superuser to create superusers"));
+                }
+                role.superuser = *on;
+            }
+            UserOption::CreateDb(on) => role.create_db = *on,
+            UserOption::CreateRole(on) => role.create_role = *on,
+            UserOption::ConnectionLimit(limit) => {
+                role.connection_limit = Some(*limit).filter(|limit| *limit >= 0);
+            }
+            UserOption::ValidUntil(time) => {
+                role.valid_until = Some(point_of_time(cx, time)?).filter(|at| at != "infinity");
+            }
+            UserOption::InRole(names) => members.in_roles.extend(ids(cx, names)?),
+            UserOption::Role(names) => members.members.extend(ids(cx, names)?),
+            UserOption::Admin(names) => members.admins.extend(ids(cx, names)?),
+            UserOption::Inherit(true) | UserOption::BypassRls(_) => {}
+            UserOption::Replication(on) => {
+                if *on && !is_superuser {
+                    return Err(denied("must be superuser to create replication users"));
+                }
+                role.replication = *on;
+            }
+            UserOption::Inherit(false) => return Err(Error::unsupported("NOINHERIT")),
+        }
+    }
+    Ok(members)
+}
+
+pub(crate) fn create(cx: &mut DdlContext<'_>, create: &CreateUser) -> Result<()> {
+    check_may_change(cx, None)?;
+    let name = fold(&create.name);
+    if create.if_not_exists && cx.catalog().names().role(&name).is_some() {
+        let message = format!("role \"{name}\" already exists, skipping");
+        cx.notice(SqlState::DuplicateObject, message);
+        return Ok(());
+    }
+    check_role_name(cx, &name)?;
+    let id = cx.draft()?.allocate_id(0);
+    let mut role = Role::new(id, &name);
+    role.login = create.is_user;
+    let members = apply(cx, &mut role, &create.options)?;
+    role.member_of = members.in_roles;
+    cx.draft()?.put(role);
+    let admins = members.admins.iter().map(|member| (*member, true));
+    for (member, admin) in members.members.iter().map(|member| (*member, false)).chain(admins) {
+        join(cx, id, member, admin)?;
+    }
+    Ok(())
+}
+
+pub(crate) fn alter(cx: &mut DdlContext<'_>, alter: &AlterUser) -> Result<()> {
+    if alter.everyone {
+        return alter_everyone(cx, alter);
+    }
+    let name = cx.role_name(&alter.name);
+    let Some(found) = cx.catalog().names().role(&name).cloned() else {
+        let message = format!("role \"{name}\" does not exist");
+        if !alter.if_exists {
+            return Err(Error::new(SqlState::UndefinedObject, message));
+        }
+        cx.notice(SqlState::SuccessfulCompletion, format!("{message}, skipping"));
+        return Ok(());
+    };
+    if is_predefined(found.id) {
+        let message = format!("role name \"{name}\" is reserved");
+        return Err(
+            Error::new(SqlState::ReservedName, message).detail("Cannot alter reserved roles.")
+        );
+    }
+    // Everybody may change the own password and settings.
+    let only_own = found.id == cx.user()
+        && alter.rename_to.is_none()
+        && alter.options.iter().all(|option| matches!(option, UserOption::Password(_)));
+    if !only_own {
+        check_may_change(cx, Some(&found))?;
+    }
+    let mut role = Role::clone(&found);
+    if let Some(new) = &alter.rename_to {
+        let new = fold(new);
+        if found.name == cx.exec.env.session_user() {
+            let message = "session user cannot be renamed";
+            return Err(Error::new(SqlState::FeatureNotSupported, message));
+        }
+        check_role_name(cx, &new)?;
+        role.name = new;
+    }
+    apply(cx, &mut role, &alter.options)?;
+    if role.id == ROOT && !(role.superuser && role.login) {
+        return Err(denied("the first superuser must stay a superuser that may log in"));
+    }
+    change_settings(&mut role.settings, alter);
+    cx.draft()?.put(role);
+    Ok(())
+}
+
+/// Changes the settings of later sessions as SET or RESET says.
+fn change_settings(settings: &mut Vec<(String, String)>, alter: &AlterUser) {
+    if let Some(set) = &alter.set {
+        settings.retain(|(name, _)| !name.eq_ignore_ascii_case(&set.name));
+        if let Some(value) = stored_value(set) {
+            settings.push((shown_name(&set.name), value));
+        }
+    }
+    match &alter.reset {
+        Some(Reset::All) => settings.clear(),
+        Some(Reset::Name(name)) => {
+            settings.retain(|(other, _)| !other.eq_ignore_ascii_case(name));
+        }
+        None => {}
+    }
+}
+
+/// `ALTER ROLE ALL`
+fn alter_everyone(cx: &mut DdlContext<'_>, alter: &AlterUser) -> Result<()> {
+    if !user_role(cx)?.superuser {
+        return Err(denied("must be superuser to alter settings globally"));
+    }
+    let Some(root) = cx.catalog().role(ROOT).cloned() else {
+        return Err(Error::internal("there is no first superuser"));
+    };
+    let mut root = Role::clone(&root);
+    change_settings(&mut root.everyone, alter);
+    cx.draft()?.put(root);
+    Ok(())
+}
+
+/// What a role owns or was granted, as lines of a detail.
+fn holdings(catalog: &Catalog, role: Id) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut look = |kind: &str, name: &str, owner: Id, grants: &[Grant]| {
+        if owner == role {
+            lines.push(format!("owner of {kind} {name}"));
+        } else if grants.iter().any(|grant| grant.role == role) {
+            lines.push(format!("privileges for {kind} {name}"));
+        }
+    };
+    catalog.databases().iter().for_each(|d| look("database", &d.name, d.owner, &d.grants));
+    for database in catalog.databases().iter() {
+        catalog
+            .schemas()
+            .in_database(database.id)
+            .for_each(|s| look("schema", &s.name, s.owner, &s.grants));
+    }
+    catalog.enums().iter().for_each(|e| look("type", &e.name, e.owner, &e.grants));
+    catalog.tables().iter().for_each(|t| look("table", &t.name, t.owner, &t.grants));
+    catalog.views().iter().for_each(|v| look("view", &v.name, v.owner, &v.grants));
+    catalog.sequences().iter().for_each(|s| look("sequence", &s.name, s.owner, &s.grants));
+    lines
+}
+
+pub(crate) fn drop(cx: &mut DdlContext<'_>, statement: &DropUser) -> Result<()> {
+    for ident in &statement.names {
+        let name = cx.role_name(ident);
+        let Some(role) = cx.catalog().names().role(&name).cloned() else {
+            let message = format!("role \"{name}\" does not exist");
+            if !statement.if_exists {
+                return Err(Error::new(SqlState::UndefinedObject, message));
+            }
+            cx.notice(SqlState::SuccessfulCompletion, format!("{message}, skipping"));
+            continue;
+        };
+        if is_predefined(role.id) {
+            let message =
+                format!("cannot drop role {name} because it is required by the database system");
+            return Err(Error::new(SqlState::DependentObjectsStillExist, message));
+        }
+        if check_may_change(cx, Some(&role)).is_err() {
+            return Err(denied("permission denied to drop role"));
+        }
+        if role.id == cx.user() || role.name == cx.exec.env.session_user() {
+            let which = if role.id == cx.user() { "current" } else { "session" };
+            let message = format!("{which} user cannot be dropped");
+            return Err(Error::new(SqlState::ObjectInUse, message));
+        }
+        let catalog = cx.catalog();
+        let lines = holdings(&catalog, role.id);
+        if role.id == ROOT || !lines.is_empty() {
+            let message =
+                format!("role \"{name}\" cannot be dropped because some objects depend on it");
+            return Err(
+                Error::new(SqlState::DependentObjectsStillExist, message).detail(lines.join("\n"))
+            );
+        }
+        for member in catalog.roles().iter().filter(|member| member.member_of.contains(&role.id)) {
+            leave(cx, role.id, member.id, false)?;
+        }
+        forget_settings(cx, role.id)?;
+        cx.draft()?.remove(role.id);
+    }
+    Ok(())
+}
+
+/// Removes what databases keep for the sessions of a role that goes.
+fn forget_settings(cx: &mut DdlContext<'_>, role: Id) -> Result<()> {
+    let catalog = cx.catalog();
+    for database in catalog.databases().iter() {
+        if database.settings.iter().any(|setting| setting.role == role) {
+            let mut changed = Database::clone(database);
+            changed.settings.retain(|setting| setting.role != role);
+            cx.draft()?.put(changed);
+        }
+    }
+    Ok(())
+}
+
+/// The role that a grantee means; `None` is PUBLIC.
+pub(crate) fn grantee(cx: &DdlContext<'_>, grantee: &Grantee) -> Result<Option<Id>> {
+    match grantee {
+        Grantee::Public => Ok(None),
+        Grantee::User(ident) => cx.role(ident).map(Some),
+    }
+}
+
+fn join(cx: &mut DdlContext<'_>, role: Id, member: Id, admin: bool) -> Result<()> {
+    let catalog = cx.catalog();
+    if role == DATABASE_OWNER || member == DATABASE_OWNER {
+        let name = catalog.role_name(DATABASE_OWNER);
+        return Err(Error::new(
+            SqlState::FeatureNotSupported,
+            match role == DATABASE_OWNER {
+                true => format!("role \"{name}\" cannot have explicit members"),
+                false => format!("role \"{name}\" cannot be a member of any role"),
+            },
+        ));
+    }
+    if catalog.privileges().memberships(role).contains(&member) {
+        let (role, member) = (catalog.role_name(role), catalog.role_name(member));
+        let message = format!("role \"{role}\" is a member of role \"{member}\"");
+        return Err(Error::new(SqlState::InvalidObjectDefinition, message));
+    }
+    let Some(found) = catalog.role(member) else { return Ok(()) };
+    let mut found = Role::clone(found);
+    if !found.member_of.contains(&role) {
+        found.member_of.push(role);
+    }
+    if admin && !found.admin_of.contains(&role) {
+        found.admin_of.push(role);
+    }
+    cx.draft()?.put(found);
+    Ok(())
+}
+
+fn leave(cx: &mut DdlContext<'_>, role: Id, member: Id, only_admin: bool) -> Result<()> {
+    let Some(found) = cx.catalog().role(member).cloned() else { return Ok(()) };
+    let mut found = Role::clone(&found);
+    found.admin_of.retain(|other| *other != role);
+    if !only_admin {
+        found.member_of.retain(|other| *other != role);
+    }
+    cx.draft()?.put(found);
+    Ok(())
+}
+
+/// 42501 unless the user may grant membership in a role.
+fn check_admin(cx: &DdlContext<'_>, role: Id) -> Result<()> {
+    let user = user_role(cx)?;
+    let catalog = cx.catalog();
+    let target_is_superuser = catalog.privileges().is_superuser(role);
+    if user.superuser || (user.create_role && !target_is_superuser) || user.admin_of.contains(&role)
+    {
+        return Ok(());
+    }
+    let message = format!("must have admin option on role \"{}\"", catalog.role_name(role));
+    Err(denied(&message))
+}
+
+pub(crate) fn grant(cx: &mut DdlContext<'_>, statement: &RoleGrant) -> Result<()> {
+    each(cx, statement, join)
+}
+
+pub(crate) fn revoke(cx: &mut DdlContext<'_>, statement: &RoleGrant) -> Result<()> {
+    each(cx, statement, leave)
+}
+
+fn each(
+    cx: &mut DdlContext<'_>,
+    statement: &RoleGrant,
+    change: fn(&mut DdlContext<'_>, Id, Id, bool) -> Result<()>,
+) -> Result<()> {
+    for role in &statement.roles {
+        let role = cx.role(role)?;
+        check_admin(cx, role)?;
+        for member in &statement.grantees {
+            let Some(member) = grantee(cx, member)? else {
+                let message = "role \"public\" does not exist";
+                return Err(Error::new(SqlState::UndefinedObject, message));
+            };
+            change(cx, role, member, statement.admin_option)?;
+        }
+    }
+    Ok(())
+}
+
+/// A point of time in the form in which descriptors keep it: ISO, in UTC.
+fn point_of_time(cx: &DdlContext<'_>, text: &str) -> Result<String> {
+    let env = &cx.exec.env;
+    let now = env.transaction_micros();
+    let at = text::parse(&SqlType::Timestamptz, text, env.settings(), now)?;
+    Ok(text::to_string(&SqlType::Timestamptz, &at, &FormatSettings::default()))
+}

@@ -1,0 +1,102 @@
+//! Writes the rows of a table again, and fills new indexes.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use braid_catalog::{Index, Table};
+use braid_exec::{IndexExprs, from_kv};
+use braid_kv::Key;
+use braid_rows::{IndexRows, TableRows};
+use braid_types::{Datum, Result, Row};
+
+use crate::context::DdlContext;
+use crate::rows::delete::delete_rows;
+use crate::rows::messages::not_unique;
+use crate::rows::reader::{block_writers, table_reader};
+use crate::table::descriptor::refuse_rewrite;
+use crate::table::exprs::index_row;
+
+/// One index that rows are written to.
+struct IndexWriter {
+    index: Index,
+    rows: IndexRows,
+    exprs: IndexExprs,
+    seen: HashSet<Key>,
+}
+
+impl IndexWriter {
+    fn new(cx: &DdlContext<'_>, table: &Arc<Table>, index: &Index) -> Result<Self> {
+        Ok(IndexWriter {
+            index: index.clone(),
+            rows: IndexRows::new(table, index),
+            exprs: cx.plan(|context| IndexExprs::bind(context, table, index))?,
+            seen: HashSet::new(),
+        })
+    }
+
+    fn write(&mut self, cx: &DdlContext<'_>, table: &Table, row: &[Datum]) -> Result<()> {
+        let Some(row) = index_row(cx, &self.exprs, row)? else { return Ok(()) };
+        let entry = self.rows.entry(table, &row);
+        if entry.must_be_unique && !self.seen.insert(entry.key.clone()) {
+            return Err(not_unique(&cx.catalog(), table, &self.index, &row));
+        }
+        cx.txn().put(cx.seq(), entry.key, entry.value).map_err(from_kv)
+    }
+}
+
+/// Fills a new index of a table from its rows. 23505 if they are not unique.
+pub(crate) async fn fill_index(
+    cx: &DdlContext<'_>,
+    table: &Arc<Table>,
+    index: &Index,
+) -> Result<()> {
+    block_writers(cx, table).await?;
+    let mut writer = IndexWriter::new(cx, table, index)?;
+    let mut reader = table_reader(cx, table);
+    while let Some(rows) = reader.next().await? {
+        cx.exec.breathe().await?;
+        rows.iter().try_for_each(|row| writer.write(cx, table, row))?;
+    }
+    Ok(())
+}
+
+/// Rewrites every row of `old` as a row of `new`, whose data gets a new place. `map` makes a
+/// row of the new shape. 23505 if a unique key of `new` has duplicates.
+pub(crate) async fn rewrite_rows(
+    cx: &mut DdlContext<'_>,
+    old: &Arc<Table>,
+    new: &mut Table,
+    mut map: impl FnMut(&DdlContext<'_>, &[Datum]) -> Result<Row>,
+) -> Result<()> {
+    refuse_rewrite(old)?;
+    block_writers(cx, old).await?;
+    new.data_id = cx.draft()?.allocate_id(new.id);
+    let shape = Arc::new(new.clone());
+    let layout = TableRows::new(&shape);
+    let mut writers = Vec::new();
+    for index in &shape.indexes {
+        writers.push(IndexWriter::new(cx, &shape, index)?);
+    }
+    let mut seen = HashSet::new();
+    let mut reader = table_reader(cx, old);
+    while let Some(rows) = reader.next().await? {
+        cx.exec.breathe().await?;
+        for row in rows {
+            let row = map(cx, &row)?;
+            if !seen.insert(layout.primary_key(&row)) {
+                return Err(not_unique(&cx.catalog(), &shape, &shape.primary, &row));
+            }
+            for (key, value) in layout.pairs(&row) {
+                if let Some(value) = value {
+                    cx.txn().put(cx.seq(), key, value).map_err(from_kv)?;
+                }
+            }
+            for writer in &mut writers {
+                writer.write(cx, &shape, &row)?;
+            }
+        }
+    }
+    new.primary.passing.clear();
+    new.vacated = false;
+    delete_rows(cx, old, |_| false)
+}

@@ -1,0 +1,217 @@
+//! Validates constraints on the rows of a table.
+
+use std::sync::Arc;
+
+use braid_catalog::{Catalog, Check, ForeignKey, Id, Table};
+use braid_exec::from_kv;
+use braid_kv::{Key, Record, Seq, Transaction};
+use braid_rows::{IndexRows, TableRows};
+use braid_types::{Datum, Error, Result, Row, SqlState};
+
+use crate::context::DdlContext;
+use crate::rows::messages::{contains_nulls, no_parent};
+use crate::rows::reader::{CHECKED, TableReader, block_writers, table_reader};
+use crate::table::exprs::{check_boolean, evaluate};
+
+/// Whether writers have checked a constraint of a table since before this transaction: a row
+/// that is right then stays right, so that a validation needs no locks and remembers nothing.
+fn is_enforced(cx: &DdlContext<'_>, table: &Table, constraint: Id) -> bool {
+    let before = cx.draft.as_ref().and_then(|draft| draft.base().table(table.id));
+    before.is_some_and(|table| {
+        table.foreign_keys.iter().any(|key| key.id == constraint)
+            || table.checks.iter().any(|check| check.id == constraint)
+    })
+}
+
+/// Prepares the validation of a constraint; how its reads are remembered.
+async fn before_validation(
+    cx: &DdlContext<'_>,
+    table: &Arc<Table>,
+    constraint: Id,
+) -> Result<Record> {
+    if is_enforced(cx, table, constraint) {
+        cx.txn().renew_snapshot(cx.seq()).await.map_err(from_kv)?;
+        return Ok(Record::Never);
+    }
+    block_writers(cx, table).await?;
+    Ok(CHECKED)
+}
+
+/// Whether a table has no rows.
+pub(crate) async fn is_table_empty(cx: &DdlContext<'_>, table: &Arc<Table>) -> Result<bool> {
+    block_writers(cx, table).await?;
+    Ok(table_reader(cx, table).next().await?.is_none())
+}
+
+/// 23502 if a column of some row is NULL.
+pub(crate) async fn validate_not_null(
+    cx: &DdlContext<'_>,
+    table: &Arc<Table>,
+    places: &[usize],
+) -> Result<()> {
+    block_writers(cx, table).await?;
+    let mut reader = table_reader(cx, table);
+    while let Some(rows) = reader.next().await? {
+        cx.exec.breathe().await?;
+        for row in rows {
+            if let Some(place) = places.iter().find(|place| row[**place].is_null()) {
+                return Err(contains_nulls(table, *place));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// 23514 if some row violates a condition.
+pub(crate) async fn validate_check(
+    cx: &DdlContext<'_>,
+    table: &Arc<Table>,
+    check: &Check,
+) -> Result<()> {
+    let name = &check.name;
+    let bound = check_boolean(cx, table, &check.expr, "CHECK", "check constraints")?;
+    let record = before_validation(cx, table, check.id).await?;
+    let mut reader = TableReader::recorded(cx.txn(), cx.seq(), table, record);
+    while let Some(rows) = reader.next().await? {
+        cx.exec.breathe().await?;
+        for row in rows {
+            if evaluate(cx, &bound, &row)?.as_bool() == Some(false) {
+                let relation = &table.name;
+                let message = format!(
+                    "check constraint \"{name}\" of relation \"{relation}\" is violated by some row"
+                );
+                let schema = cx.catalog().schema_name(table.schema);
+                return Err(Error::new(SqlState::CheckViolation, message)
+                    .table(&schema, relation)
+                    .constraint(name));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// 23503 if some row has no parent.
+pub(crate) async fn validate_foreign_key(
+    cx: &DdlContext<'_>,
+    table: &Arc<Table>,
+    key: &ForeignKey,
+) -> Result<()> {
+    let catalog = cx.catalog();
+    let parent = if key.parent == table.id { Some(table) } else { catalog.table(key.parent) };
+    let Some(parent) = parent.cloned() else { return Ok(()) };
+    // Both sides are validated at the commit, at every level, unless writers do it.
+    let (children, parents) = match before_validation(cx, table, key.id).await? {
+        Record::Never => (Record::Never, Record::Never),
+        _ => (Record::Always { tag: key.id }, Record::Exists { tag: key.id }),
+    };
+    let mut reader = TableReader::recorded(cx.txn(), cx.seq(), table, children);
+    let keys = ParentKeys::new(table, &parent, key);
+    while let Some(rows) = reader.next().await? {
+        cx.exec.breathe().await?;
+        let looked = Looked { txn: cx.txn(), seq: cx.seq(), record: parents };
+        look(looked, &catalog, table, &keys, key, &rows).await?;
+    }
+    Ok(())
+}
+
+/// How parents are looked for.
+struct Looked<'a> {
+    txn: &'a Transaction,
+    seq: Seq,
+    record: Record,
+}
+
+/// 23503 if some of these rows has no parent; nothing is remembered.
+pub(crate) async fn check_parents(
+    txn: &Transaction,
+    seq: Seq,
+    catalog: &Catalog,
+    table: &Arc<Table>,
+    key: &ForeignKey,
+    rows: &[Row],
+) -> Result<()> {
+    let parent = if key.parent == table.id { Some(table) } else { catalog.table(key.parent) };
+    let Some(parent) = parent else { return Ok(()) };
+    let keys = ParentKeys::new(table, parent, key);
+    look(Looked { txn, seq, record: Record::Never }, catalog, table, &keys, key, rows).await
+}
+
+async fn look(
+    how: Looked<'_>,
+    catalog: &Catalog,
+    table: &Table,
+    keys: &ParentKeys,
+    key: &ForeignKey,
+    rows: &[Row],
+) -> Result<()> {
+    let pairs = rows.iter().map(|row| Ok((row, keys.of(row, key, table, catalog)?)));
+    let pairs: Vec<(&Row, Option<Key>)> = pairs.collect::<Result<_>>()?;
+    let wanted: Vec<(&Row, Key)> =
+        pairs.into_iter().filter_map(|(row, key)| Some((row, key?))).collect();
+    let names: Vec<Key> = wanted.iter().map(|(_, key)| key.clone()).collect();
+    let found = how.txn.multi_get_recorded(how.seq.after(), &names, how.record);
+    for ((row, _), value) in wanted.iter().zip(found.await.map_err(from_kv)?) {
+        if value.is_none() {
+            return Err(no_parent(table, &keys.parent, key, row, catalog));
+        }
+    }
+    Ok(())
+}
+
+/// Makes the key that a child's parent row has.
+struct ParentKeys {
+    parent: Arc<Table>,
+    primary: Option<TableRows>,
+    index: Option<IndexRows>,
+    /// Places in the child's row and in the parent's.
+    places: Vec<(usize, usize)>,
+}
+
+impl ParentKeys {
+    fn new(table: &Table, parent: &Arc<Table>, key: &ForeignKey) -> Self {
+        let place = |table: &Table, id| table.columns.iter().position(|column| column.id == id);
+        let pairs = key.columns.iter().zip(&key.parent_columns);
+        let places =
+            pairs.filter_map(|(own, other)| Some((place(table, *own)?, place(parent, *other)?)));
+        let is_primary = key.parent_index == parent.primary.number;
+        let index = parent.index(key.parent_index).filter(|_| !is_primary);
+        ParentKeys {
+            parent: parent.clone(),
+            primary: is_primary.then(|| TableRows::new(parent)),
+            index: index.map(|index| IndexRows::new(parent, index)),
+            places: places.collect(),
+        }
+    }
+
+    fn of(
+        &self,
+        row: &[Datum],
+        key: &ForeignKey,
+        table: &Table,
+        catalog: &Catalog,
+    ) -> Result<Option<Key>> {
+        let nulls = self.places.iter().filter(|(own, _)| row[*own].is_null()).count();
+        if nulls > 0 {
+            if key.match_full && nulls < self.places.len() {
+                let message = format!(
+                    "insert or update on table \"{}\" violates foreign key constraint \"{}\"",
+                    table.name, key.name
+                );
+                return Err(Error::new(SqlState::ForeignKeyViolation, message)
+                    .detail("MATCH FULL does not allow mixing of null and nonnull key values.")
+                    .table(&catalog.schema_name(table.schema), &table.name)
+                    .constraint(&key.name));
+            }
+            return Ok(None);
+        }
+        let mut parent_row = vec![Datum::Null; self.parent.columns.len()];
+        for (own, other) in &self.places {
+            parent_row[*other] = row[*own].clone();
+        }
+        Ok(match (&self.primary, &self.index) {
+            (Some(primary), _) => Some(primary.first_key(&parent_row)),
+            (None, Some(index)) => Some(index.entry(&self.parent, &parent_row).key),
+            (None, None) => None,
+        })
+    }
+}

@@ -1,0 +1,240 @@
+//! From a statement to the file that carries it out.
+
+use braid_sql::ast::{AlterIndexAction, Statement};
+use braid_types::{Error, Result};
+
+use crate::context::DdlContext;
+use crate::names::temporary::{is_of_temporary, names_temporary};
+use crate::online::{move_index, move_table, validate_rows};
+use crate::roles::{grant, owned, role};
+use crate::rows::delete::delete_scattered;
+use crate::statement::drop;
+use crate::statement::index::create_index;
+use crate::statement::object::{comment, create_schema, database, rename, sequence, view};
+use crate::statement::table::{alter_table, analyze, create_table, truncate};
+use crate::statement::types::enums;
+use crate::table::moving::refuse_while_moving;
+
+/// Whether [`run`] carries out this statement.
+pub fn is_ddl(statement: &Statement) -> bool {
+    matches!(
+        statement,
+        Statement::CreateTable(_)
+            | Statement::AlterTable(_)
+            | Statement::Drop(_)
+            | Statement::DropOther(_)
+            | Statement::DropOwned(_)
+            | Statement::ReassignOwned(_)
+            | Statement::CreateIndex(_)
+            | Statement::AlterIndex(_)
+            | Statement::CreateView(_)
+            | Statement::CreateType(_)
+            | Statement::AlterType(_)
+            | Statement::CreateSequence(_)
+            | Statement::AlterSequence(_)
+            | Statement::CreateSchema(_)
+            | Statement::CreateDatabase(_)
+            | Statement::CreateExtension(_)
+            | Statement::AlterDatabase(_)
+            | Statement::Rename(_)
+            | Statement::Truncate(_)
+            | Statement::Comment(_)
+            | Statement::CreateUser(_)
+            | Statement::AlterUser(_)
+            | Statement::DropUser(_)
+            | Statement::Grant(_)
+            | Statement::Revoke(_)
+            | Statement::GrantRole(_)
+            | Statement::RevokeRole(_)
+            | Statement::Analyze(_)
+            | Statement::Vacuum { .. }
+    )
+}
+
+/// Carries out a statement that defines objects; returns its command tag. If it fails, the draft
+/// is as it was before. It ends when the statement is cancelled; do not drop it before.
+pub async fn run(statement: &Statement, cx: &mut DdlContext<'_>) -> Result<String> {
+    if let Statement::CreateIndex(create) = statement
+        && cx.implicit
+        && !names_temporary(cx, &create.table)
+    {
+        // What it has announced it has to take back, so it minds the cancellation itself.
+        return create_index::run_alone(cx, create).await.map(|()| "CREATE INDEX".to_owned());
+    }
+    if let Statement::AlterTable(alter) = statement
+        && cx.implicit
+        && move_table::is_move(alter)
+        && !names_temporary(cx, &alter.name)
+    {
+        return move_table::run(cx, alter).await.map(|()| "ALTER TABLE".to_owned());
+    }
+    if let Statement::AlterIndex(alter) = statement
+        && cx.implicit
+        && alter.action != AlterIndexAction::Options
+        && !names_temporary(cx, &alter.name)
+    {
+        return move_index::run(cx, alter).await.map(|()| "ALTER INDEX".to_owned());
+    }
+    if let Statement::AlterTable(alter) = statement
+        && cx.implicit
+        && !cx.txn().is_read_only()
+        && !names_temporary(cx, &alter.name)
+        && validate_rows::is_alone(alter)
+        && validate_rows::run(cx, alter).await?
+    {
+        return Ok("ALTER TABLE".to_owned());
+    }
+    let cancel = cx.exec.cancel.clone();
+    tokio::select! {
+        biased;
+        result = run_in_transaction(statement, cx) => result,
+        error = cancel.stopped() => Err(error),
+    }
+}
+
+async fn run_in_transaction(statement: &Statement, cx: &mut DdlContext<'_>) -> Result<String> {
+    if let Statement::Analyze(tables) = statement {
+        return analyze::run(cx, tables).await.map(|()| "ANALYZE".to_owned());
+    }
+    if let Statement::Vacuum { analyze, tables } = statement {
+        if *analyze {
+            analyze::run(cx, tables).await?;
+        } else {
+            analyze::named(cx, tables)?;
+        }
+        return Ok("VACUUM".to_owned());
+    }
+    if is_of_temporary(cx, statement) {
+        cx.open_temporary();
+    } else {
+        cx.open().await?;
+    }
+    let before = cx.draft.clone();
+    let mut result = dispatch(statement, cx).await;
+    if result.is_ok()
+        && let (Some(before), Some(after)) = (&before, &*cx.draft)
+        && let Err(error) = refuse_while_moving(before.catalog(), after.catalog())
+    {
+        result = Err(error);
+    }
+    if result.is_ok()
+        && let Err(error) = delete_scattered(cx).await
+    {
+        result = Err(error);
+    }
+    if result.is_err() {
+        *cx.draft = before;
+    }
+    result
+}
+
+async fn dispatch(statement: &Statement, cx: &mut DdlContext<'_>) -> Result<String> {
+    let tag = match statement {
+        Statement::CreateTable(create) => return create_table::run(cx, create).await,
+        Statement::AlterTable(alter) => {
+            alter_table::run(cx, alter).await?;
+            "ALTER TABLE"
+        }
+        Statement::Drop(statement) => return drop::run::run(cx, statement).await,
+        Statement::DropOther(statement) => {
+            drop::other::run(cx, statement).await?;
+            statement.tag
+        }
+        Statement::CreateIndex(create) => {
+            create_index::run(cx, create).await?;
+            "CREATE INDEX"
+        }
+        Statement::AlterIndex(alter) => move_index::in_transaction(&alter.action)?,
+        Statement::CreateView(create) => {
+            view::create(cx, create)?;
+            "CREATE VIEW"
+        }
+        Statement::CreateType(create) => {
+            enums::create(cx, create)?;
+            "CREATE TYPE"
+        }
+        Statement::AlterType(alter) => {
+            enums::alter(cx, alter)?;
+            "ALTER TYPE"
+        }
+        Statement::CreateSequence(create) => {
+            sequence::create(cx, create)?;
+            "CREATE SEQUENCE"
+        }
+        Statement::AlterSequence(alter) => {
+            sequence::alter(cx, alter).await?;
+            "ALTER SEQUENCE"
+        }
+        Statement::CreateSchema(create) => {
+            create_schema::create(cx, create)?;
+            "CREATE SCHEMA"
+        }
+        Statement::CreateDatabase(create) => {
+            database::create(cx, create)?;
+            "CREATE DATABASE"
+        }
+        Statement::CreateExtension(create) => {
+            database::create_extension(cx, create)?;
+            "CREATE EXTENSION"
+        }
+        Statement::AlterDatabase(alter) => {
+            database::set(cx, alter)?;
+            alter.tag
+        }
+        Statement::Rename(statement) => return rename::run(cx, statement),
+        Statement::Truncate(statement) => {
+            truncate::run(cx, statement)?;
+            "TRUNCATE TABLE"
+        }
+        Statement::Comment(statement) => {
+            comment::run(cx, statement)?;
+            "COMMENT"
+        }
+        other => return dispatch_rights(other, cx).await,
+    };
+    Ok(tag.to_owned())
+}
+
+/// Statements about roles, owners and privileges.
+async fn dispatch_rights(statement: &Statement, cx: &mut DdlContext<'_>) -> Result<String> {
+    let tag = match statement {
+        Statement::CreateUser(create) => {
+            role::create(cx, create)?;
+            "CREATE ROLE"
+        }
+        Statement::AlterUser(alter) => {
+            role::alter(cx, alter)?;
+            "ALTER ROLE"
+        }
+        Statement::DropUser(statement) => {
+            role::drop(cx, statement)?;
+            "DROP ROLE"
+        }
+        Statement::Grant(statement) => {
+            grant::grant(cx, statement)?;
+            "GRANT"
+        }
+        Statement::Revoke(statement) => {
+            grant::revoke(cx, statement)?;
+            "REVOKE"
+        }
+        Statement::GrantRole(statement) => {
+            role::grant(cx, statement)?;
+            "GRANT ROLE"
+        }
+        Statement::RevokeRole(statement) => {
+            role::revoke(cx, statement)?;
+            "REVOKE ROLE"
+        }
+        Statement::DropOwned(statement) => {
+            owned::drop(cx, statement).await?;
+            "DROP OWNED"
+        }
+        Statement::ReassignOwned(statement) => {
+            owned::reassign(cx, statement)?;
+            "REASSIGN OWNED"
+        }
+        other => return Err(Error::internal(format!("not a definition: {other:?}"))),
+    };
+    Ok(tag.to_owned())
+}

@@ -1,0 +1,71 @@
+//! What depends on a column that is dropped.
+
+use braid_catalog::{Column, Id, Table};
+use braid_sql::ast::DropBehavior;
+use braid_types::{Error, Result, SqlState};
+
+use crate::context::DdlContext;
+use crate::names::describe::describe;
+use crate::statement::drop::dependents::Doomed;
+use crate::statement::drop::relations::drop_all;
+use crate::statement::object::view::view_reads;
+use crate::table::descriptor::{change_table, referring_to};
+use crate::table::expr_text::expr_reads;
+
+/// Views and generated columns that use a column: 2BP01, or with CASCADE drops them.
+pub(crate) fn check_column_dependents(
+    cx: &mut DdlContext<'_>,
+    table: &Table,
+    column: &Column,
+    behavior: DropBehavior,
+) -> Result<()> {
+    let catalog = cx.catalog();
+    let views: Vec<Id> = catalog
+        .views()
+        .in_database(table.database)
+        .filter(|view| view_reads(view, table.id, column))
+        .map(|view| view.id)
+        .collect();
+    let generated: Vec<&Column> = table
+        .columns
+        .iter()
+        .filter(|other| {
+            other.id != column.id
+                && !other.is_key_expr
+                && expr_reads(table, other.generated.as_ref(), column.id)
+        })
+        .collect();
+    let on = format!("column {} of table {}", column.name, table.name);
+    let view_lines = views.iter().map(|id| describe(cx, &catalog, *id));
+    let column_lines =
+        generated.iter().map(|other| format!("column {} of table {}", other.name, table.name));
+    // With CASCADE foreign keys go with the index that they need.
+    let keys = match behavior {
+        DropBehavior::Restrict => {
+            referring_to(&catalog, table, |key| key.parent_columns.contains(&column.id))
+        }
+        DropBehavior::Cascade => Vec::new(),
+    };
+    let lines: Vec<String> = keys.into_iter().chain(view_lines).chain(column_lines).collect();
+    if lines.is_empty() {
+        return Ok(());
+    }
+    if behavior == DropBehavior::Restrict {
+        let message = format!("cannot drop {on} because other objects depend on it");
+        let detail: Vec<String> =
+            lines.iter().map(|line| format!("{line} depends on {on}")).collect();
+        return Err(Error::new(SqlState::DependentObjectsStillExist, message)
+            .detail(detail.join("\n"))
+            .hint("Use DROP ... CASCADE to drop the dependent objects too."));
+    }
+    for line in &lines {
+        cx.notice(SqlState::SuccessfulCompletion, format!("drop cascades to {line}"));
+    }
+    let gone: Vec<u16> = generated.iter().map(|column| column.id).collect();
+    change_table(cx, table.id, |table| {
+        table.columns.retain(|column| !gone.contains(&column.id));
+    })?;
+    let doomed = Doomed { relations: views.iter().copied().collect(), ..Doomed::default() };
+    let named = doomed.relations.clone();
+    drop_all(cx, doomed, &named, DropBehavior::Cascade)
+}

@@ -1,0 +1,170 @@
+//! What depends on a relation, and on that, in the order in which PostgreSQL lists it.
+
+use std::collections::BTreeSet;
+
+use braid_catalog::{Catalog, Id};
+
+use crate::context::DdlContext;
+use crate::names::describe::describe;
+use crate::table::expr_text::sequences_used;
+
+/// What is to go.
+#[derive(Default)]
+pub(crate) struct Doomed {
+    /// Named by the statement or taken along: tables, views, sequences.
+    pub relations: BTreeSet<Id>,
+    /// Foreign keys of tables that stay: table and constraint.
+    pub foreign_keys: BTreeSet<(Id, Id)>,
+    /// Defaults of columns that stay: table and column.
+    pub defaults: BTreeSet<(Id, u16)>,
+    /// Interleaved indexes of tables that stay: table and number.
+    pub indexes: BTreeSet<(Id, u16)>,
+}
+
+/// A dependent with the line that tells of it.
+enum Dependent {
+    Relation(Id),
+    ForeignKey(Id, Id),
+    Default(Id, u16),
+    Index(Id, u16),
+}
+
+impl Dependent {
+    /// What newer ones have more of.
+    fn age(&self, catalog: &Catalog) -> Id {
+        match self {
+            Dependent::Relation(id) | Dependent::ForeignKey(_, id) => *id,
+            Dependent::Default(table, _) => *table,
+            Dependent::Index(table, number) => {
+                let index = catalog.table(*table).and_then(|table| table.index(*number));
+                index.map_or(*table, |index| index.id)
+            }
+        }
+    }
+}
+
+/// What directly needs a relation, with a description of each.
+fn dependents(catalog: &Catalog, id: Id) -> Vec<(Dependent, String)> {
+    let mut found = Vec::new();
+    if let Some(table) = catalog.table(id) {
+        for (child, number) in &table.primary.below {
+            let Some(child) = catalog.table(*child) else { continue };
+            found.push(match child.index(*number) {
+                Some(index) if *number != child.primary.number => {
+                    let text = format!("index {}", index.name);
+                    (Dependent::Index(child.id, *number), text)
+                }
+                _ => (Dependent::Relation(child.id), format!("table {}", child.name)),
+            });
+        }
+        for child in table.referenced_by.iter().filter_map(|child| catalog.table(*child)) {
+            for key in child.foreign_keys.iter().filter(|key| key.parent == id && child.id != id) {
+                let text = format!("constraint {} on table {}", key.name, child.name);
+                found.push((Dependent::ForeignKey(child.id, key.id), text));
+            }
+        }
+    }
+    for view in catalog.views().iter().filter(|view| view.id != id && view.depends_on.contains(&id))
+    {
+        found.push((Dependent::Relation(view.id), format!("view {}", view.name)));
+    }
+    if catalog.sequences().get(id).is_some() {
+        for table in catalog.tables().iter() {
+            for column in &table.columns {
+                let default = column.default.as_ref();
+                if default.is_some_and(|expr| sequences_used(expr).contains(&id)) {
+                    let (column_name, table_name) = (&column.name, &table.name);
+                    let text =
+                        format!("default value for column {column_name} of table {table_name}");
+                    found.push((Dependent::Default(table.id, column.id), text));
+                }
+            }
+        }
+    }
+    found
+}
+
+/// A dependent as it is reported.
+pub(crate) struct Line {
+    pub text: String,
+    /// What it depends on.
+    pub on: String,
+    /// The table that it is a part of, if it is no relation itself.
+    pub part_of: Option<Id>,
+}
+
+/// What has been found so far.
+#[derive(Default)]
+pub(crate) struct Seen {
+    pub relations: BTreeSet<Id>,
+    pub lines: Vec<Line>,
+}
+
+/// Takes along the sequences of a table's columns.
+pub(crate) fn take_owned(catalog: &Catalog, id: Id, doomed: &mut Doomed) -> Vec<Id> {
+    let columns = catalog.table(id).into_iter().flat_map(|table| &table.columns);
+    let owned = columns.filter_map(|column| column.owned_sequence);
+    owned.filter(|sequence| doomed.relations.insert(*sequence)).collect()
+}
+
+/// Takes along what needs a relation, and what needs that. As in PostgreSQL the newest is followed
+/// first and noted behind what needs it; the list is then read from its end.
+pub(crate) fn take_dependents(
+    cx: &DdlContext<'_>,
+    catalog: &Catalog,
+    id: Id,
+    doomed: &mut Doomed,
+    seen: &mut Seen,
+) {
+    let mut found = dependents(catalog, id);
+    found.sort_by_key(|(dependent, _)| std::cmp::Reverse(dependent.age(catalog)));
+    for (dependent, text) in found {
+        let part_of = match dependent {
+            Dependent::Relation(_) => None,
+            Dependent::ForeignKey(table, _)
+            | Dependent::Default(table, _)
+            | Dependent::Index(table, _) => Some(table),
+        };
+        let is_new = match dependent {
+            Dependent::Relation(other) => {
+                let is_new = seen.relations.insert(other);
+                if is_new {
+                    doomed.relations.insert(other);
+                    for owned in take_owned(catalog, other, doomed) {
+                        take_dependents(cx, catalog, owned, doomed, seen);
+                    }
+                    take_dependents(cx, catalog, other, doomed, seen);
+                }
+                is_new
+            }
+            Dependent::ForeignKey(table, key) => {
+                !doomed.relations.contains(&table) && doomed.foreign_keys.insert((table, key))
+            }
+            Dependent::Index(table, number) => {
+                !doomed.relations.contains(&table) && doomed.indexes.insert((table, number))
+            }
+            Dependent::Default(table, column) => {
+                !doomed.relations.contains(&table) && doomed.defaults.insert((table, column))
+            }
+        };
+        if is_new {
+            let text = match dependent {
+                Dependent::Relation(other) => describe(cx, catalog, other),
+                _ => text,
+            };
+            let on = describe(cx, catalog, id);
+            seen.lines.push(Line { text, on, part_of });
+        }
+    }
+}
+
+/// Leaves out parts of tables that go themselves, and puts the list in the order of the report.
+pub(crate) fn settle(doomed: &mut Doomed, seen: &mut Seen) {
+    let relations = &doomed.relations;
+    let stays = |table: &Id| !relations.contains(table);
+    doomed.foreign_keys.retain(|(table, _)| stays(table));
+    doomed.defaults.retain(|(table, _)| stays(table));
+    doomed.indexes.retain(|(table, _)| stays(table));
+    seen.lines.retain(|line| line.part_of.as_ref().is_none_or(stays));
+    seen.lines.reverse();
+}

@@ -1,0 +1,43 @@
+//! DROP of every kind of relation, by the kind.
+
+use braid_sql::ast::{Drop, DropKind};
+use braid_types::{Result, SqlState};
+
+use crate::context::DdlContext;
+use crate::names::lookup::{parts, skip};
+use crate::statement::drop::relations::drop_named_relations;
+use crate::statement::drop::schema::schemas;
+use crate::statement::index::drop_index::indexes;
+use crate::statement::object::database;
+
+pub(crate) async fn run(cx: &mut DdlContext<'_>, statement: &Drop) -> Result<String> {
+    let tag = match statement.kind {
+        DropKind::Table => drop_named_relations(cx, statement, "table")?,
+        DropKind::View => drop_named_relations(cx, statement, "view")?,
+        DropKind::MaterializedView => drop_named_relations(cx, statement, "materialized view")?,
+        DropKind::Sequence => drop_named_relations(cx, statement, "sequence")?,
+        DropKind::Index => {
+            indexes(cx, statement)?;
+            "DROP INDEX".to_owned()
+        }
+        DropKind::Schema => {
+            schemas(cx, statement).await?;
+            "DROP SCHEMA".to_owned()
+        }
+        DropKind::Database => {
+            database::drop(cx, statement).await?;
+            "DROP DATABASE".to_owned()
+        }
+        DropKind::Extension => missing(cx, statement, "extension", "DROP EXTENSION")?,
+    };
+    Ok(tag)
+}
+
+/// Objects of kinds that there are none of.
+fn missing(cx: &mut DdlContext<'_>, statement: &Drop, kind: &str, tag: &str) -> Result<String> {
+    for name in &statement.names {
+        let message = format!("{kind} \"{}\" does not exist", parts(name).join("."));
+        skip(cx, SqlState::UndefinedObject, message, statement.if_exists)?;
+    }
+    Ok(tag.to_owned())
+}

@@ -1,0 +1,107 @@
+//! DROP SCHEMA with everything in it.
+
+use std::collections::BTreeSet;
+
+use braid_catalog::{Id, Named, Object, is_virtual_schema};
+use braid_sql::ast::{Drop, DropBehavior};
+use braid_types::{Error, Result, SqlState};
+
+use crate::context::DdlContext;
+use crate::names::describe::{describe, describe_enum};
+use crate::names::lookup::last;
+use crate::statement::drop::dependents::{Doomed, Line, Seen, settle, take_dependents, take_owned};
+use crate::statement::drop::relations::{drop_doomed, report_dependents};
+use crate::statement::types::drop_enum;
+
+pub(crate) async fn schemas(cx: &mut DdlContext<'_>, statement: &Drop) -> Result<()> {
+    for name in &statement.names {
+        let name = last(name);
+        if is_virtual_schema(&name) {
+            let message =
+                format!("cannot drop schema {name} because it is required by the database system");
+            return Err(Error::new(SqlState::DependentObjectsStillExist, message));
+        }
+        let catalog = cx.catalog();
+        let Some(schema) = catalog.names().schema(cx.path().database, &name).cloned() else {
+            let message = format!("schema \"{name}\" does not exist");
+            if !statement.if_exists {
+                return Err(Error::new(SqlState::InvalidSchemaName, message));
+            }
+            cx.notice(SqlState::SuccessfulCompletion, format!("{message}, skipping"));
+            continue;
+        };
+        cx.check_owner(Object::Schema(&schema))?;
+        let inside: Vec<Id> = catalog
+            .names()
+            .in_schema(schema.id)
+            .filter_map(|(_, named)| match named {
+                Named::Table(id) | Named::View(id) | Named::Sequence(id) => Some(id),
+                Named::Index(..) => None,
+            })
+            .chain(catalog.enums().iter().filter(|e| e.schema == schema.id).map(|e| e.id))
+            .collect();
+        if !inside.is_empty() && statement.behavior == DropBehavior::Restrict {
+            let on = format!("schema {name}");
+            let mut lines = Vec::with_capacity(inside.len());
+            for id in &inside {
+                let text = describe(cx, &catalog, *id);
+                lines.push(format!("{text} depends on {on}"));
+                if let Some(found) = catalog.enums().get(*id) {
+                    let doomed = inside.iter().copied().collect();
+                    lines.extend(drop_enum::dependents(cx, found, &doomed).details());
+                }
+            }
+            let message = format!("cannot drop {on} because other objects depend on it");
+            return Err(Error::new(SqlState::DependentObjectsStillExist, message)
+                .detail(lines.join("\n"))
+                .hint("Use DROP ... CASCADE to drop the dependent objects too."));
+        }
+        drop_schema(cx, schema.id, &inside, true).await?;
+    }
+    Ok(())
+}
+
+/// Drops a schema with everything in it.
+pub(crate) async fn drop_schema(
+    cx: &mut DdlContext<'_>,
+    schema: Id,
+    inside: &[Id],
+    tell: bool,
+) -> Result<()> {
+    let enums = inside.iter().filter_map(|id| cx.catalog().enums().get(*id).cloned());
+    let enums: Vec<_> = enums.collect();
+    let mut enum_lines = Vec::new();
+    for found in &enums {
+        let dependents = drop_enum::dependents(cx, found, &inside.iter().copied().collect());
+        enum_lines.push(describe_enum(cx, found));
+        enum_lines.extend(dependents.texts().map(str::to_owned));
+        drop_enum::carry_out(cx, found, dependents).await?;
+    }
+    let is_enum = |id: &Id| enums.iter().any(|found| found.id == *id);
+    let inside: BTreeSet<Id> = inside.iter().copied().filter(|id| !is_enum(id)).collect();
+    let catalog = cx.catalog();
+    let is_owned = |id: Id| catalog.sequences().get(id).is_some_and(|s| s.owned_by.is_some());
+    let mut doomed = Doomed { relations: inside, ..Doomed::default() };
+    let mut seen = Seen::default();
+    for id in doomed.relations.clone().into_iter().rev() {
+        if !seen.relations.insert(id) {
+            continue;
+        }
+        take_owned(&catalog, id, &mut doomed);
+        take_dependents(cx, &catalog, id, &mut doomed, &mut seen);
+        if !is_owned(id) {
+            let text = describe(cx, &catalog, id);
+            seen.lines.push(Line { text, on: String::new(), part_of: None });
+        }
+    }
+    for text in enum_lines.into_iter().rev() {
+        seen.lines.push(Line { text, on: String::new(), part_of: None });
+    }
+    settle(&mut doomed, &mut seen);
+    if tell {
+        report_dependents(cx, &catalog, &BTreeSet::new(), &seen.lines, DropBehavior::Cascade)?;
+    }
+    drop_doomed(cx, &catalog, &doomed)?;
+    cx.draft()?.remove(schema);
+    Ok(())
+}

@@ -1,0 +1,104 @@
+//! CREATE INDEX, inside of a transaction block or alone.
+
+use std::sync::Arc;
+
+use braid_catalog::{IndexNumber, Object, Table};
+use braid_sql::ast::CreateIndex;
+use braid_sql::fold;
+use braid_types::{Error, Result, SqlState};
+
+use crate::context::DdlContext;
+use crate::online::build_index;
+use crate::rows::rewrite::fill_index;
+use crate::table::constraints::{KeySpec, add_key};
+use crate::table::descriptor::wanted_name;
+use crate::table::interleave::interleave_in_parent;
+use crate::table::key_spec::index_spec;
+use crate::table::moving::refuse_moving;
+
+fn check_supported(create: &CreateIndex) -> Result<()> {
+    let method = create.method.as_ref().map(fold);
+    match method.as_deref() {
+        None | Some("btree") => Ok(()),
+        Some("hash" | "gin" | "gist" | "spgist" | "brin") => {
+            Err(Error::unsupported(format_args!("access method {}", method.unwrap_or_default())))
+        }
+        Some(other) => {
+            let message = format!("access method \"{other}\" does not exist");
+            Err(Error::new(SqlState::UndefinedObject, message))
+        }
+    }
+}
+
+/// The table and the key wanted; `None` if the index is there and IF NOT EXISTS was said.
+fn prepare(cx: &mut DdlContext<'_>, create: &CreateIndex) -> Result<Option<(Arc<Table>, KeySpec)>> {
+    check_supported(create)?;
+    let table = cx.table(&create.table)?;
+    cx.check_owner(Object::Table(&table))?;
+    if let Some(name) = wanted_name(create.name.as_ref())
+        && create.if_not_exists
+        && cx.catalog().names().find(table.schema, &name).is_some()
+    {
+        let message = format!("relation \"{name}\" already exists, skipping");
+        cx.notice(SqlState::DuplicateTable, message);
+        return Ok(None);
+    }
+    let spec = index_spec(
+        cx,
+        &table,
+        create.name.as_ref(),
+        &create.keys,
+        &create.storing,
+        create.predicate.as_ref(),
+    )?;
+    let (unique, nulls_not_distinct) = (create.unique, create.nulls_not_distinct);
+    Ok(Some((table, KeySpec { unique, nulls_not_distinct, ..spec })))
+}
+
+fn add(
+    cx: &mut DdlContext<'_>,
+    table: &mut Table,
+    spec: &KeySpec,
+    create: &CreateIndex,
+) -> Result<IndexNumber> {
+    let number = add_key(cx, table, spec)?;
+    if let Some(clause) = &create.interleave {
+        interleave_in_parent(cx, table, number, clause)?;
+    }
+    Ok(number)
+}
+
+/// Inside of a transaction block: filled by the transaction itself.
+pub(crate) async fn run(cx: &mut DdlContext<'_>, create: &CreateIndex) -> Result<()> {
+    if create.concurrently && !cx.implicit {
+        let message = "CREATE INDEX CONCURRENTLY cannot run inside a transaction block";
+        return Err(Error::new(SqlState::ActiveSqlTransaction, message));
+    }
+    let Some((table, spec)) = prepare(cx, create)? else { return Ok(()) };
+    let mut changed = Table::clone(&table);
+    let number = add(cx, &mut changed, &spec, create)?;
+    let shape = Arc::new(changed.clone());
+    if let Some(index) = shape.index(number) {
+        fill_index(cx, &shape, index).await?;
+    }
+    cx.draft()?.put(changed);
+    Ok(())
+}
+
+/// As a transaction of its own: announced, filled in batches beside writers, then made public.
+pub(crate) async fn run_alone(cx: &mut DdlContext<'_>, create: &CreateIndex) -> Result<()> {
+    if cx.txn().is_read_only() {
+        let message = "cannot execute CREATE INDEX in a read-only transaction";
+        return Err(Error::new(SqlState::ReadOnlySqlTransaction, message));
+    }
+    let announce = |cx: &mut DdlContext<'_>| {
+        let Some((table, spec)) = prepare(cx, create)? else { return Ok(None) };
+        if table.moving.is_some() {
+            refuse_moving(&cx.catalog(), &table)?;
+        }
+        let mut changed = Table::clone(&table);
+        let number = add(cx, &mut changed, &spec, create)?;
+        Ok(Some((changed, number)))
+    };
+    build_index::run(cx, announce).await
+}

@@ -1,0 +1,200 @@
+//! CREATE, ALTER and DROP DATABASE; CREATE EXTENSION.
+
+use braid_catalog::{Database, DatabaseSetting, Id, Object, PUBLIC, Schema};
+use braid_sql::ast::{
+    AlterDatabase, CreateDatabase, CreateExtension, Drop, ObjectName, RenameKind, Reset,
+    SettingChange,
+};
+use braid_sql::fold;
+use braid_types::{Error, Result, SqlState};
+
+use crate::context::DdlContext;
+use crate::names::lookup::last;
+use crate::names::owner::{check_new_owner, schema_content};
+use crate::names::settings::{shown_name, stored_value};
+use crate::roles::role::check_may_change;
+use crate::statement::drop::schema::drop_schema;
+
+/// Databases that are listed, and cannot be used.
+const TEMPLATES: [&str; 2] = ["template0", "template1"];
+
+fn may_create(cx: &DdlContext<'_>) -> bool {
+    let catalog = cx.catalog();
+    let role = catalog.role(cx.user());
+    role.is_some_and(|role| role.superuser || role.create_db)
+}
+
+fn check_name(cx: &DdlContext<'_>, name: &str) -> Result<()> {
+    if cx.catalog().names().database(name).is_some() || TEMPLATES.contains(&name) {
+        let message = format!("database \"{name}\" already exists");
+        return Err(Error::new(SqlState::DuplicateDatabase, message));
+    }
+    Ok(())
+}
+
+pub(crate) fn create(cx: &mut DdlContext<'_>, create: &CreateDatabase) -> Result<()> {
+    if !may_create(cx) {
+        let message = "permission denied to create database";
+        return Err(Error::new(SqlState::InsufficientPrivilege, message));
+    }
+    let name = fold(&create.name);
+    let mut owner = cx.user();
+    for (option, value) in &create.options {
+        match option.as_str() {
+            "owner" => {
+                let role = cx.catalog().names().role(value).map(|role| role.id);
+                owner = role.ok_or_else(|| {
+                    let message = format!("role \"{value}\" does not exist");
+                    Error::new(SqlState::UndefinedObject, message)
+                })?;
+                check_new_owner(cx, owner)?;
+            }
+            "encoding"
+                if !matches!(value.to_lowercase().as_str(), "utf8" | "utf-8" | "default") =>
+            {
+                return Err(Error::unsupported(format_args!("encoding {value}")));
+            }
+            _ => {}
+        }
+    }
+    if create.if_not_exists && cx.catalog().names().database(&name).is_some() {
+        let message = format!("database \"{name}\" already exists, skipping");
+        cx.notice(SqlState::DuplicateDatabase, message);
+        return Ok(());
+    }
+    check_name(cx, &name)?;
+    let id = cx.draft()?.allocate_id(0);
+    let public = cx.draft()?.allocate_id(0);
+    let grants = Database::first_grants();
+    let settings = Vec::new();
+    cx.draft()?.put(Database { id, name, owner, grants, settings, comment: None });
+    cx.draft()?.put(Schema::public(public, id));
+    Ok(())
+}
+
+fn find(cx: &DdlContext<'_>, name: &str) -> Result<Database> {
+    let found = cx.catalog().names().database(name).map(|found| Database::clone(found));
+    found.ok_or_else(|| {
+        let message = format!("database \"{name}\" does not exist");
+        Error::new(SqlState::InvalidCatalogName, message)
+    })
+}
+
+fn in_use(cx: &DdlContext<'_>, database: &Database) -> usize {
+    let sessions = cx.exec.runtime.sessions();
+    sessions.iter().filter(|session| session.database == database.name).count()
+}
+
+pub(crate) async fn drop(cx: &mut DdlContext<'_>, statement: &Drop) -> Result<()> {
+    for name in &statement.names {
+        let name = last(name);
+        let database = match find(cx, &name) {
+            Ok(database) => database,
+            Err(error) if statement.if_exists => {
+                cx.notice(SqlState::SuccessfulCompletion, format!("{}, skipping", error.message()));
+                continue;
+            }
+            Err(error) => return Err(error),
+        };
+        cx.check_owner(Object::Database(&database))?;
+        if database.id == cx.path().database {
+            let message = "cannot drop the currently open database";
+            return Err(Error::new(SqlState::ObjectInUse, message));
+        }
+        let others = in_use(cx, &database);
+        if others > 0 {
+            let message = format!("database \"{name}\" is being accessed by other users");
+            let (verb, noun) = if others == 1 { ("is", "session") } else { ("are", "sessions") };
+            let detail = format!("There {verb} {others} other {noun} using the database.");
+            return Err(Error::new(SqlState::ObjectInUse, message).detail(detail));
+        }
+        let catalog = cx.catalog();
+        let schemas: Vec<Id> =
+            catalog.schemas().in_database(database.id).map(|schema| schema.id).collect();
+        for schema in schemas {
+            let inside = schema_content(&cx.catalog(), schema);
+            drop_schema(cx, schema, &inside, false).await?;
+        }
+        cx.draft()?.remove(database.id);
+    }
+    Ok(())
+}
+
+/// ALTER DATABASE … SET and RESET, ALTER ROLE … IN DATABASE … SET and RESET.
+pub(crate) fn set(cx: &mut DdlContext<'_>, alter: &AlterDatabase) -> Result<()> {
+    let mut database = find(cx, &fold(&alter.database))?;
+    let role = match &alter.role {
+        Some(role) => {
+            let role = cx.role(role)?;
+            if role != cx.user() {
+                check_may_change(cx, cx.catalog().role(role).map(|role| &**role))?;
+            }
+            role
+        }
+        None => {
+            cx.check_owner(Object::Database(&database))?;
+            PUBLIC
+        }
+    };
+    let is_same = |setting: &DatabaseSetting, name: &str| {
+        setting.role == role && setting.name.eq_ignore_ascii_case(name)
+    };
+    match &alter.change {
+        SettingChange::Set(set) => {
+            database.settings.retain(|setting| !is_same(setting, &set.name));
+            if let Some(value) = stored_value(set) {
+                let name = shown_name(&set.name);
+                database.settings.push(DatabaseSetting { role, name, value });
+            }
+        }
+        SettingChange::Reset(Reset::Name(name)) => {
+            database.settings.retain(|setting| !is_same(setting, name));
+        }
+        SettingChange::Reset(Reset::All) => {
+            database.settings.retain(|setting| setting.role != role);
+        }
+    }
+    cx.draft()?.put(database);
+    Ok(())
+}
+
+pub(crate) fn rename(cx: &mut DdlContext<'_>, name: &ObjectName, kind: &RenameKind) -> Result<()> {
+    let mut database = find(cx, &last(name))?;
+    cx.check_owner(Object::Database(&database))?;
+    match kind {
+        RenameKind::To(new) => {
+            let new = fold(new);
+            check_name(cx, &new)?;
+            if database.id == cx.path().database {
+                let message = "current database cannot be renamed";
+                return Err(Error::new(SqlState::FeatureNotSupported, message));
+            }
+            database.name = new;
+        }
+        RenameKind::OwnerTo(role) => {
+            let owner = cx.role(role)?;
+            check_new_owner(cx, owner)?;
+            database.owner = owner;
+        }
+        _ => return Err(Error::unsupported("this form of ALTER DATABASE")),
+    }
+    cx.draft()?.put(database);
+    Ok(())
+}
+
+/// Extensions whose functions are built in: creating them is accepted.
+const BUILT_IN: &[&str] = &["plpgsql", "pgcrypto", "uuid-ossp", "pg_stat_statements"];
+
+pub(crate) fn create_extension(cx: &mut DdlContext<'_>, create: &CreateExtension) -> Result<()> {
+    let name = fold(&create.name);
+    if BUILT_IN.contains(&name.as_str()) {
+        let message = format!("extension \"{name}\" is built in, skipping");
+        cx.notice(SqlState::SuccessfulCompletion, message);
+        return Ok(());
+    }
+    let message = format!("extension \"{name}\" is not available");
+    Err(Error::new(SqlState::FeatureNotSupported, message).hint(
+        "The functions of pgcrypto for hashes, passwords and random bytes and those of uuid-ossp \
+         are built in.",
+    ))
+}

@@ -1,0 +1,8 @@
+//! Schemas, databases, views and sequences; RENAME and COMMENT.
+
+pub(crate) mod comment;
+pub(crate) mod create_schema;
+pub(crate) mod database;
+pub(crate) mod rename;
+pub(crate) mod sequence;
+pub(crate) mod view;

@@ -1,0 +1,233 @@
+//! CREATE VIEW.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use braid_catalog::{Column, Id, Object, Relation, Schema, StoredQuery, View, is_temporary};
+use braid_plan::{OutputColumn, PlanContext, identify, plan};
+use braid_sql::ast::{CreateView, Query, Statement};
+use braid_types::{Error, Result, SqlState, SqlType};
+
+use crate::context::DdlContext;
+use crate::names::lookup::{duplicate, folded, last, wrong_kind};
+use crate::names::temporary::{target_of, warn_of_global};
+use crate::names::types::check_free_type;
+
+pub(crate) fn create(cx: &mut DdlContext<'_>, create: &CreateView) -> Result<()> {
+    let not_yet = [
+        (create.materialized, "materialized views are"),
+        (create.recursive, "CREATE RECURSIVE VIEW is"),
+        (create.check_option, "WITH CHECK OPTION is"),
+    ];
+    if let Some((_, what)) = not_yet.iter().find(|(wanted, _)| *wanted) {
+        let message = format!("{what} not supported yet");
+        return Err(Error::new(SqlState::FeatureNotSupported, message));
+    }
+    warn_of_global(cx, create.global);
+    let statement = Statement::Query(create.query.clone());
+    let planned = cx.plan(|context| plan(&statement, context))?;
+    if !planned.params.is_empty() {
+        let message = "there is no parameter $1";
+        return Err(Error::new(SqlState::UndefinedParameter, message));
+    }
+    let query = match cx.text.get(create.query_text.clone()) {
+        Some(text) if !text.is_empty() => text.to_owned(),
+        _ => create.query.to_string(),
+    };
+    let stored = stored(cx, &create.query)?;
+    let depends_on = match &stored {
+        Some(stored) => depended_on(stored),
+        None => dependencies(cx, &query, &planned.tables),
+    };
+    let (schema, name) = target(cx, create, &depends_on)?;
+    let catalog = cx.catalog();
+    let existing =
+        catalog.names().find(schema.id, &name).and_then(|named| catalog.names().relation_of(named));
+    if existing.is_some() && create.if_not_exists {
+        let message = format!("relation \"{name}\" already exists, skipping");
+        cx.notice(SqlState::DuplicateTable, message);
+        return Ok(());
+    }
+    let existing = match existing {
+        None => None,
+        Some(_) if !create.or_replace => return Err(duplicate(&name)),
+        Some(Relation::View(view)) => Some(view),
+        Some(other) => return Err(wrong_kind(other.name(), "view")),
+    };
+    check_free_type(cx, schema.id, &name)?;
+    if let Some(view) = &existing {
+        cx.check_owner(Object::View(view))?;
+    }
+    let columns = columns(&planned.columns, &folded(&create.columns))?;
+    if let Some(view) = &existing {
+        check_replacement(view, &columns)?;
+    }
+    let view = View {
+        id: match &existing {
+            Some(view) => view.id,
+            None => cx.draft()?.allocate_id(schema.id),
+        },
+        database: schema.database,
+        schema: schema.id,
+        name,
+        owner: existing.as_ref().map_or_else(|| cx.user(), |view| view.owner),
+        columns,
+        query,
+        search_path: cx.path().names(false).map(str::to_owned).collect(),
+        stored,
+        depends_on,
+        grants: existing.as_ref().map(|view| view.grants.clone()).unwrap_or_default(),
+        comment: existing.as_ref().and_then(|view| view.comment.clone()),
+    };
+    cx.draft()?.put(view);
+    Ok(())
+}
+
+/// Where the view goes: a view of something temporary is temporary itself, with a NOTICE.
+fn target(
+    cx: &mut DdlContext<'_>,
+    create: &CreateView,
+    depends_on: &[Id],
+) -> Result<(Arc<Schema>, String)> {
+    let reads_temporary = depends_on.iter().any(|id| is_temporary(*id));
+    if reads_temporary && !create.temporary {
+        let message = format!("view \"{}\" will be a temporary view", last(&create.name));
+        cx.notice(SqlState::SuccessfulCompletion, message);
+    }
+    target_of(cx, &create.name, create.temporary || reads_temporary)
+}
+
+fn columns(output: &[OutputColumn], names: &[String]) -> Result<Vec<(String, SqlType)>> {
+    if names.len() > output.len() {
+        let message = "CREATE VIEW specifies more column names than columns";
+        return Err(Error::new(SqlState::SyntaxError, message));
+    }
+    let mut columns: Vec<(String, SqlType)> = Vec::with_capacity(output.len());
+    for (place, column) in output.iter().enumerate() {
+        let name = names.get(place).unwrap_or(&column.name);
+        if columns.iter().any(|(other, _)| other == name) {
+            let message = format!("column \"{name}\" specified more than once");
+            return Err(Error::new(SqlState::DuplicateColumn, message));
+        }
+        // A literal of no type is text, as in PostgreSQL.
+        let ty = if column.ty == SqlType::Unknown { SqlType::Text } else { column.ty.clone() };
+        columns.push((name.clone(), ty));
+    }
+    Ok(columns)
+}
+
+/// OR REPLACE may only add columns at the end.
+fn check_replacement(view: &View, columns: &[(String, SqlType)]) -> Result<()> {
+    let invalid = |message: String| Err(Error::new(SqlState::InvalidTableDefinition, message));
+    if columns.len() < view.columns.len() {
+        return invalid("cannot drop columns from view".to_owned());
+    }
+    for ((old, old_type), (new, new_type)) in view.columns.iter().zip(columns) {
+        if old != new {
+            let message = format!("cannot change name of view column \"{old}\" to \"{new}\"");
+            return Err(Error::new(SqlState::InvalidTableDefinition, message).hint(
+                "Use ALTER VIEW ... RENAME COLUMN ... to change name of view column instead.",
+            ));
+        }
+        if old_type != new_type {
+            return invalid(format!(
+                "cannot change data type of view column \"{old}\" from {} to {}",
+                old_type.display_name(),
+                new_type.display_name()
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Whether a query's text has a word.
+fn mentions(query: &str, name: &str) -> bool {
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    query.split(|c| !is_word(c)).any(|word| word.eq_ignore_ascii_case(name)) || query.contains('*')
+}
+
+/// Whether a view reads a column. Of one that is kept as it was written only the words are known.
+pub(crate) fn view_reads(view: &View, table: Id, column: &Column) -> bool {
+    match &view.stored {
+        Some(stored) => {
+            stored.uses.iter().any(|(id, columns)| *id == table && columns.contains(&column.id))
+        }
+        None => view.depends_on.contains(&table) && mentions(&view.query, &column.name),
+    }
+}
+
+/// Gives stored forms to views that have none, before something that they name is renamed. Views of
+/// older databases have none. 0A000 for one whose query can only be kept as it was written.
+/// With `kept` such a view stays as it is.
+pub(crate) fn store_views(
+    cx: &mut DdlContext<'_>,
+    concerns: impl Fn(&View) -> bool,
+    kept: bool,
+) -> Result<()> {
+    let catalog = cx.catalog();
+    for view in catalog.views().in_database(cx.path().database) {
+        if view.stored.is_some() || !concerns(view) {
+            continue;
+        }
+        let query = braid_sql::parse_query(&view.query)?;
+        let path = view.path(cx.path());
+        let stored = cx.plan(|context| {
+            let context = PlanContext { path: &path, ..*context };
+            identify(&query, &context, Some(view.owner))
+        });
+        if kept && stored.is_err() {
+            continue;
+        }
+        let stored = stored.map_err(|error| {
+            let name = &view.name;
+            let message = format!("renaming what view \"{name}\" uses is not supported yet");
+            Error::new(SqlState::FeatureNotSupported, message)
+                .detail(error.message().to_owned())
+                .hint("Drop the view, rename, and create the view again.")
+        })?;
+        let mut changed = View::clone(view);
+        changed.depends_on = depended_on(&stored);
+        changed.stored = Some(stored);
+        cx.draft()?.put(changed);
+    }
+    Ok(())
+}
+
+/// The query with ids in place of names; `None` for a form that is only kept as it was written.
+fn stored(cx: &DdlContext<'_>, query: &Query) -> Result<Option<StoredQuery>> {
+    match cx.plan(|context| identify(query, context, None)) {
+        Ok(stored) => Ok(Some(stored)),
+        Err(error) if error.state() == SqlState::FeatureNotSupported => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// The relations of a stored query.
+fn depended_on(stored: &StoredQuery) -> Vec<Id> {
+    stored.uses.iter().map(|(id, _)| *id).collect()
+}
+
+/// The relations that the query reads: the tables that its plan has, and the views and sequences
+/// among the names in its text.
+fn dependencies(cx: &DdlContext<'_>, query: &str, tables: &[Id]) -> Vec<Id> {
+    let mut found: BTreeSet<Id> = BTreeSet::new();
+    let is_word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '"');
+    for word in query.split(|c| !is_word(c)).filter(|word| !word.is_empty()) {
+        let Ok(parts) = braid_catalog::names::split_name(word) else { continue };
+        if let Ok(Some(relation)) = cx.catalog().names().resolve(cx.path(), &parts) {
+            match relation {
+                Relation::Table(table) if tables.contains(&table.id) => {
+                    found.insert(table.id);
+                }
+                Relation::View(view) => {
+                    found.insert(view.id);
+                }
+                Relation::Sequence(sequence) => {
+                    found.insert(sequence.id);
+                }
+                _ => {}
+            }
+        }
+    }
+    found.into_iter().collect()
+}

@@ -1,0 +1,326 @@
+//! ALTER TABLE … ALTER COLUMN.
+
+use std::sync::Arc;
+
+use braid_catalog::{Identity, Sequence, StoredExpr, Table};
+use braid_plan::{bind_assignment_cast, more_dimensions_of, time_modifier_of};
+use braid_sql::ast::{AlterColumnAction, DataType, Expr, IdentityMode, ObjectName};
+use braid_types::{Datum, Error, Result, SqlState, SqlType};
+
+use crate::context::DdlContext;
+use crate::names::describe::describe;
+use crate::names::lookup::undefined_column;
+use crate::names::types::column_type;
+use crate::rows::messages::contains_nulls;
+use crate::rows::reader::{block_writers, table_reader};
+use crate::rows::rewrite::rewrite_rows;
+use crate::rows::validate::validate_not_null;
+use crate::statement::object::sequence::apply_options;
+use crate::statement::object::view::view_reads;
+use crate::table::columns::{add_owned_sequence, check_column_type, collation_of};
+use crate::table::expr_text::expr_reads;
+use crate::table::exprs::{bind_default_expr, bind_expr, evaluate, restate_conditions};
+use crate::table::interleave::refuse_new_type;
+use crate::table::key_classes::restate;
+
+pub(crate) async fn run(
+    cx: &mut DdlContext<'_>,
+    table: Arc<Table>,
+    name: &str,
+    action: &AlterColumnAction,
+) -> Result<()> {
+    let place = table.columns.iter().position(|column| column.name == name && !column.hidden);
+    let Some(place) = place else { return Err(undefined_column(&table.name, name)) };
+    let mut changed = Table::clone(&table);
+    match action {
+        AlterColumnAction::SetDefault(expr) => set_default(cx, &mut changed, place, expr)?,
+        AlterColumnAction::DropDefault => {
+            refuse_special(&changed, place, true)?;
+            changed.columns[place].default = None;
+        }
+        AlterColumnAction::SetNotNull => {
+            validate_not_null(cx, &table, &[place]).await?;
+            changed.columns[place].nullable = false;
+        }
+        AlterColumnAction::DropNotNull => drop_not_null(&mut changed, place)?,
+        AlterColumnAction::SetType { data_type, collation, using } => {
+            let new = NewType { data_type, collation: collation.as_ref(), using: using.as_ref() };
+            set_type(cx, &table, &mut changed, place, &new).await?;
+        }
+        AlterColumnAction::AddIdentity { mode, options } => {
+            check_identity_fits(&changed, place)?;
+            let id = changed.columns[place].id;
+            add_owned_sequence(cx, &mut changed, id, Some((identity(*mode), options)))?;
+        }
+        AlterColumnAction::SetIdentity { mode, options } => {
+            let column = &changed.columns[place];
+            let owned = column.owned_sequence.filter(|_| column.identity.is_some());
+            let Some(sequence) = owned.and_then(|id| cx.catalog().sequences().get(id).cloned())
+            else {
+                return Err(state_error(&changed, place, "is not an identity column"));
+            };
+            let mut sequence = Sequence::clone(&sequence);
+            apply_options(cx, &mut sequence, options, false)?;
+            cx.draft()?.put(sequence);
+            if let Some(mode) = mode {
+                changed.columns[place].identity = Some(identity(*mode));
+            }
+        }
+        AlterColumnAction::DropIdentity { if_exists } => {
+            let column = &mut changed.columns[place];
+            if column.identity.take().is_none() {
+                let error = state_error(&changed, place, "is not an identity column");
+                return skip(cx, error, *if_exists);
+            }
+            if let Some(sequence) = column.owned_sequence.take() {
+                cx.draft()?.remove(sequence);
+            }
+        }
+        AlterColumnAction::DropExpression { if_exists } => {
+            if changed.columns[place].generated.take().is_none() {
+                let error = state_error(&changed, place, "is not a stored generated column");
+                return skip(cx, error, *if_exists);
+            }
+        }
+        AlterColumnAction::Tuning => return Ok(()),
+    }
+    cx.draft()?.put(changed);
+    Ok(())
+}
+
+fn skip(cx: &mut DdlContext<'_>, error: Error, if_exists: bool) -> Result<()> {
+    if !if_exists {
+        return Err(error);
+    }
+    cx.notice(SqlState::SuccessfulCompletion, format!("{}, skipping", error.message()));
+    Ok(())
+}
+
+fn identity(mode: IdentityMode) -> Identity {
+    match mode {
+        IdentityMode::Always => Identity::Always,
+        IdentityMode::ByDefault => Identity::ByDefault,
+    }
+}
+
+/// 55000 unless the column can become an identity column.
+fn check_identity_fits(table: &Table, place: usize) -> Result<()> {
+    let column = &table.columns[place];
+    let problem = match column {
+        column if column.identity.is_some() => "is already an identity column",
+        column if column.default.is_some() => "already has a default value",
+        column if column.nullable => "must be declared NOT NULL before identity can be added",
+        _ => return Ok(()),
+    };
+    Err(state_error(table, place, problem))
+}
+
+fn state_error(table: &Table, place: usize, problem: &str) -> Error {
+    let (column, relation) = (&table.columns[place].name, &table.name);
+    let message = format!("column \"{column}\" of relation \"{relation}\" {problem}");
+    Error::new(SqlState::ObjectNotInPrerequisiteState, message)
+}
+
+/// 42601 for the default of an identity or generated column.
+fn refuse_special(table: &Table, place: usize, dropping: bool) -> Result<()> {
+    let column = &table.columns[place];
+    let (problem, hint) = if column.identity.is_some() {
+        ("is an identity column", "Use ALTER TABLE ... ALTER COLUMN ... DROP IDENTITY instead.")
+    } else if column.generated.is_some() {
+        ("is a generated column", "Use ALTER TABLE ... ALTER COLUMN ... DROP EXPRESSION instead.")
+    } else {
+        return Ok(());
+    };
+    let message = format!("column \"{}\" of relation \"{}\" {problem}", column.name, table.name);
+    let error = Error::new(SqlState::SyntaxError, message);
+    Err(if dropping { error.hint(hint) } else { error })
+}
+
+fn set_default(cx: &DdlContext<'_>, table: &mut Table, place: usize, expr: &Expr) -> Result<()> {
+    refuse_special(table, place, false)?;
+    table.columns[place].default = bind_default_expr(cx, expr, &table.columns[place])?;
+    Ok(())
+}
+
+fn drop_not_null(table: &mut Table, place: usize) -> Result<()> {
+    let column = &table.columns[place];
+    if table.primary.keys.iter().any(|key| key.column == column.id) {
+        let message = format!("column \"{}\" is in a primary key", column.name);
+        return Err(Error::new(SqlState::InvalidTableDefinition, message));
+    }
+    if column.identity.is_some() {
+        return Err(Error::new(
+            SqlState::SyntaxError,
+            format!(
+                "column \"{}\" of relation \"{}\" is an identity column",
+                column.name, table.name
+            ),
+        ));
+    }
+    table.columns[place].nullable = true;
+    Ok(())
+}
+
+struct NewType<'s> {
+    data_type: &'s DataType,
+    collation: Option<&'s ObjectName>,
+    using: Option<&'s Expr>,
+}
+
+/// Changes a column's type by writing the rows anew.
+async fn set_type(
+    cx: &mut DdlContext<'_>,
+    old: &Arc<Table>,
+    changed: &mut Table,
+    place: usize,
+    new: &NewType<'_>,
+) -> Result<()> {
+    let ty = column_type(cx, new.data_type)?;
+    let collation = collation_of(new.collation, &ty)?;
+    let name = old.columns[place].name.clone();
+    check_column_type(&name, &ty)?;
+    refuse_dependents(cx, old, place, &ty)?;
+    refuse_new_type(old, place)?;
+    let convert = match new.using {
+        Some(expr) => {
+            let expr = StoredExpr::Written(expr.to_string());
+            bind_expr(cx, old, &expr, Some(&ty), "transform expressions")?
+        }
+        None => {
+            let from = &old.columns[place].ty;
+            let cast = cx.plan(|context| bind_assignment_cast(context, from, &ty, &name));
+            cast.map_err(|error| no_cast(&error, &name, &ty))?
+        }
+    };
+    let from_row = new.using.is_some();
+    let column = &mut changed.columns[place];
+    column.ty = ty.clone();
+    column.modifier = time_modifier_of(new.data_type);
+    column.more_dimensions = more_dimensions_of(new.data_type);
+    column.collation = collation;
+    restate(&mut changed.indexes, column)?;
+    let new_column = column.clone();
+    column.missing = None;
+    if let Some(default) = column.default.clone().filter(|_| column.owned_sequence.is_none()) {
+        let bound = cx.plan(|context| braid_plan::bind_default(context, &default, &ty));
+        if bound.is_err() {
+            let message = format!(
+                "default for column \"{name}\" cannot be cast automatically to type {}",
+                ty.display_name()
+            );
+            return Err(Error::new(SqlState::DatatypeMismatch, message));
+        }
+    }
+    let id = column.id;
+    restate_conditions(cx, old, changed, id)?;
+    rewrite_rows(cx, old, changed, |cx, row| {
+        let mut row = row.to_vec();
+        let input = std::slice::from_ref(&row[place]);
+        let value = evaluate(cx, &convert, if from_row { &row } else { input })?;
+        row[place] = new_column.modified(value);
+        Ok(row)
+    })
+    .await
+}
+
+fn no_cast(error: &Error, column: &str, ty: &SqlType) -> Error {
+    if error.state() != SqlState::DatatypeMismatch {
+        return error.clone();
+    }
+    let shown = ty.display_name();
+    let message = format!("column \"{column}\" cannot be cast automatically to type {shown}");
+    Error::new(SqlState::DatatypeMismatch, message)
+        .hint(format!("You might need to specify \"USING {column}::{shown}\"."))
+}
+
+/// 0A000 for a column that a view, a generated column or a foreign key of another type uses.
+fn refuse_dependents(cx: &DdlContext<'_>, table: &Table, place: usize, ty: &SqlType) -> Result<()> {
+    let column = &table.columns[place];
+    let catalog = cx.catalog();
+    let unsupported = |message: &str| Err(Error::new(SqlState::FeatureNotSupported, message));
+    let reads = |view: &&std::sync::Arc<braid_catalog::View>| view_reads(view, table.id, column);
+    if let Some(view) = catalog.views().in_database(table.database).find(reads) {
+        let message = "cannot alter type of a column used by a view or rule";
+        return Err(Error::new(SqlState::FeatureNotSupported, message).detail(format!(
+            "rule _RETURN on view {} depends on column \"{}\"",
+            describe(cx, &catalog, view.id).trim_start_matches("view "),
+            column.name
+        )));
+    }
+    let generated = table.columns.iter().any(|other| {
+        let is_other = other.id != column.id && !other.is_key_expr;
+        is_other && expr_reads(table, other.generated.as_ref(), column.id)
+    });
+    if generated {
+        return unsupported("cannot alter type of a column used by a generated column");
+    }
+    let in_key = table.foreign_keys.iter().any(|key| {
+        key.columns.contains(&column.id)
+            || (key.parent == table.id && key.parent_columns.contains(&column.id))
+    });
+    let referenced = table.referenced_by.iter().filter_map(|id| catalog.table(*id)).any(|child| {
+        let keys = child.foreign_keys.iter().filter(|key| key.parent == table.id);
+        keys.into_iter().any(|key| key.parent_columns.contains(&column.id))
+    });
+    if (in_key || referenced) && !column.ty.same_base(ty) {
+        return unsupported("cannot alter type of a column used by a foreign key");
+    }
+    Ok(())
+}
+
+/// Writes the rows anew with the value of one column computed: its default, the next value of its
+/// sequence, or its generation expression. `old` lacks the column.
+pub(crate) async fn compute_column(
+    cx: &mut DdlContext<'_>,
+    old: &Arc<Table>,
+    changed: &mut Table,
+    place: usize,
+) -> Result<()> {
+    let column = changed.columns[place].clone();
+    let shape = Arc::new(changed.clone());
+    if let Some(sequence) =
+        column.owned_sequence.and_then(|id| cx.catalog().sequences().get(id).cloned())
+    {
+        block_writers(cx, old).await?;
+        let mut values = Vec::new();
+        let mut reader = table_reader(cx, old);
+        while let Some(rows) = reader.next().await? {
+            for _ in rows {
+                values.push(cx.exec.nextval(&sequence).await?);
+            }
+        }
+        let mut values = values.into_iter();
+        return rewrite_rows(cx, old, changed, |_, row| {
+            let value = values.next().map_or(Datum::Null, Datum::Int);
+            Ok(with(row, place, value))
+        })
+        .await;
+    }
+    let is_generated = column.generated.is_some();
+    let expr = column.generated.as_ref().or(column.default.as_ref());
+    let Some(expr) = expr else { return Ok(()) };
+    let clause = if is_generated { "column generation expressions" } else { "DEFAULT expressions" };
+    let bound = bind_expr(cx, &shape, expr, Some(&column.ty), clause)?;
+    if bound.waits() {
+        return Err(Error::unsupported("a default of a new column that has to wait"));
+    }
+    let column = column.clone();
+    let nullable = column.nullable;
+    rewrite_rows(cx, old, changed, |cx, row| {
+        let row = with(row, place, Datum::Null);
+        let value = column.modified(evaluate(cx, &bound, &row)?);
+        if value.is_null() && !nullable {
+            return Err(contains_nulls(&shape, place));
+        }
+        let mut row = row;
+        row[place] = value;
+        Ok(row)
+    })
+    .await
+}
+
+fn with(row: &[Datum], place: usize, value: Datum) -> Vec<Datum> {
+    let mut row = row.to_vec();
+    row.insert(place, value);
+    row
+}

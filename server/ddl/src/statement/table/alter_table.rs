@@ -1,0 +1,391 @@
+//! ALTER TABLE: its actions one after the other, all or none.
+
+use std::sync::Arc;
+
+use braid_catalog::{ColumnId, Relation, StoredDatum, Table, is_temporary};
+use braid_sql::ast::{
+    AlterAction, AlterTable, ColumnDef, DropBehavior, TableConstraint, TableConstraintKind,
+};
+use braid_sql::fold;
+use braid_types::{Datum, Error, FormatSettings, Result, SqlState};
+
+use crate::context::DdlContext;
+use crate::names::lookup::{folded, parts};
+use crate::rows::delete::delete_index_entries;
+use crate::rows::messages::contains_nulls;
+use crate::rows::rewrite::fill_index;
+use crate::rows::validate::{is_table_empty, validate_check, validate_foreign_key};
+use crate::statement::object::rename::{change_owner, set_table_owner};
+use crate::statement::object::view::store_views;
+use crate::statement::table::alter_column;
+use crate::statement::table::drop_column::drop_column;
+use crate::statement::table::key_from_index::{become_primary, usable_index, use_index};
+use crate::statement::table::primary_key::{
+    add_primary_key, drop_primary_key, replace_primary_key,
+};
+use crate::table::columns::{Behind, add_column, finish_column};
+use crate::table::constraints::{KeySpec, add_check_constraint, add_key, set_family};
+use crate::table::descriptor::{forget_reference, free_index, not_in_block, undefined_constraint};
+use crate::table::exprs::constant_default;
+use crate::table::foreign_keys::define_foreign_key;
+use crate::table::interleave::{check_agreement, refuse_enforcing};
+
+pub(crate) async fn run(cx: &mut DdlContext<'_>, alter: &AlterTable) -> Result<()> {
+    if alter.if_exists && cx.find(&alter.name)?.is_none() {
+        let name = parts(&alter.name).join(".");
+        cx.notice(
+            SqlState::SuccessfulCompletion,
+            format!("relation \"{name}\" does not exist, skipping"),
+        );
+        return Ok(());
+    }
+    for action in &alter.actions {
+        if let AlterAction::Owner(role) = action
+            && let Some(found @ (Relation::View(_) | Relation::Sequence(_))) =
+                cx.find(&alter.name)?
+        {
+            change_owner(cx, &found, role)?;
+            continue;
+        }
+        let table = cx.own_table(&alter.name)?;
+        cx.refuse_if_owed(&table, "ALTER TABLE")?;
+        apply(cx, table, action).await?;
+    }
+    Ok(())
+}
+
+async fn apply(cx: &mut DdlContext<'_>, table: Arc<Table>, action: &AlterAction) -> Result<()> {
+    match action {
+        AlterAction::AddColumn { if_not_exists, column } => {
+            add(cx, table, column, *if_not_exists).await
+        }
+        AlterAction::DropColumn { name, if_exists, behavior } => {
+            drop_column(cx, table, &fold(name), *if_exists, *behavior).await
+        }
+        AlterAction::AlterColumn { name, action } => {
+            alter_column::run(cx, table, &fold(name), action).await
+        }
+        AlterAction::AddConstraint(constraint) => add_constraint(cx, table, constraint).await,
+        AlterAction::DropConstraint { name, if_exists, behavior } => {
+            drop_constraint(cx, table, &fold(name), *if_exists, *behavior).await
+        }
+        AlterAction::ValidateConstraint(name) => validate(cx, table, &fold(name)).await,
+        AlterAction::AlterConstraint { name, deferrable, initially_deferred } => {
+            alter_constraint(cx, table, &fold(name), (*deferrable, *initially_deferred))
+        }
+        AlterAction::Options(..) => Ok(()),
+        AlterAction::AlterPrimaryKey(columns) => {
+            let spec = KeySpec::written(Some(table.primary.name.clone()), true, columns, &[]);
+            replace_primary_key(cx, table, spec).await
+        }
+        AlterAction::SetLogged(logged) => set_logged(cx, &table, *logged),
+        AlterAction::Owner(role) => {
+            let owner = cx.role(role)?;
+            set_table_owner(cx, &table, owner)
+        }
+        AlterAction::Interleave(_) | AlterAction::Uninterleave if cx.implicit => {
+            let message = "ALTER TABLE ... INTERLEAVE and UNINTERLEAVE beside other actions";
+            Err(Error::unsupported(message))
+        }
+        AlterAction::Interleave(_) => Err(not_in_block("ALTER TABLE ... INTERLEAVE")),
+        AlterAction::Uninterleave => Err(not_in_block("ALTER TABLE ... UNINTERLEAVE")),
+        AlterAction::Unsupported(what) => {
+            Err(Error::unsupported(format_args!("ALTER TABLE ... {what}")))
+        }
+    }
+}
+
+/// SET LOGGED and UNLOGGED. A permanent table cannot point at one that is not.
+fn set_logged(cx: &mut DdlContext<'_>, table: &Arc<Table>, logged: bool) -> Result<()> {
+    if is_temporary(table.id) {
+        let name = &table.name;
+        let message =
+            format!("cannot change logged status of table \"{name}\" because it is temporary");
+        return Err(Error::new(SqlState::InvalidTableDefinition, message));
+    }
+    let catalog = cx.catalog();
+    let (own, kind, other) = match logged {
+        true => ("logged", "unlogged", table.foreign_keys.iter().map(|key| key.parent).collect()),
+        false => ("unlogged", "logged", table.referenced_by.clone()),
+    };
+    let unlike = |id: &&braid_catalog::Id| {
+        **id != table.id && catalog.table(**id).is_some_and(|other| other.unlogged == logged)
+    };
+    let others: Vec<braid_catalog::Id> = other;
+    if let Some(other) = others.iter().find(unlike).and_then(|id| catalog.table(*id)) {
+        let message = format!(
+            "could not change table \"{}\" to {own} because it references {kind} table \"{}\"",
+            table.name, other.name
+        );
+        return Err(Error::new(SqlState::InvalidTableDefinition, message));
+    }
+    cx.draft()?.put(Table { unlogged: !logged, ..Table::clone(table) });
+    Ok(())
+}
+
+async fn add(
+    cx: &mut DdlContext<'_>,
+    table: Arc<Table>,
+    def: &ColumnDef,
+    if_not_exists: bool,
+) -> Result<()> {
+    let name = fold(&def.name);
+    if table.visible_columns().any(|column| column.name == name) {
+        let relation = &table.name;
+        let message = format!("column \"{name}\" of relation \"{relation}\" already exists");
+        if !if_not_exists {
+            return Err(Error::new(SqlState::DuplicateColumn, message));
+        }
+        cx.notice(SqlState::DuplicateColumn, format!("{message}, skipping"));
+        return Ok(());
+    }
+    // To a view that is kept as it was written the new column would show.
+    store_views(cx, |view| view.depends_on.contains(&table.id), true)?;
+    let mut changed = Table::clone(&table);
+    let (id, behind) = add_column(cx, &mut changed, def)?;
+    if let Some(family) = &behind.family {
+        set_family(&mut changed, id, family)?;
+    }
+    finish_column(cx, &mut changed, id, &behind)?;
+    fill_column(cx, &table, &mut changed, id, &behind).await?;
+    cx.draft()?.put(changed);
+    constraints_behind(cx, &table, &name, &behind).await
+}
+
+/// Gives older rows the new column: one value for all of them without touching them where that
+/// is enough, else by writing them anew.
+async fn fill_column(
+    cx: &mut DdlContext<'_>,
+    old: &Arc<Table>,
+    changed: &mut Table,
+    id: ColumnId,
+    behind: &Behind<'_>,
+) -> Result<()> {
+    let Some(place) = changed.columns.iter().position(|column| column.id == id) else {
+        return Ok(());
+    };
+    let column = changed.columns[place].clone();
+    let is_constant = column.generated.is_none() && column.owned_sequence.is_none();
+    let constant = match &column.default {
+        Some(expr) if is_constant => constant_default(cx, expr, &column.ty)?,
+        None if is_constant => Some(Datum::Null),
+        _ => None,
+    };
+    if let Some(value) = constant {
+        if value.is_null()
+            && !column.nullable
+            && behind.primary.is_none()
+            && !is_table_empty(cx, old).await?
+        {
+            return Err(contains_nulls(changed, place));
+        }
+        if !value.is_null() {
+            let value = column.modified(value);
+            let settings = FormatSettings::default();
+            let text = braid_types::text::to_string(&column.ty, &value, &settings);
+            changed.columns[place].missing = Some(StoredDatum(Some(text)));
+        }
+        return Ok(());
+    }
+    alter_column::compute_column(cx, old, changed, place).await
+}
+
+/// Adds the constraints written behind a new column.
+async fn constraints_behind(
+    cx: &mut DdlContext<'_>,
+    table: &Table,
+    column: &str,
+    behind: &Behind<'_>,
+) -> Result<()> {
+    let current = |cx: &DdlContext<'_>| {
+        let found = cx.catalog().table(table.id).cloned();
+        found.ok_or_else(|| Error::internal("a table has vanished"))
+    };
+    if let Some(name) = &behind.primary {
+        let spec = KeySpec::constraint(name.clone(), true, vec![column.to_owned()]);
+        add_primary_key(cx, current(cx)?, spec).await?;
+    }
+    for (name, nulls_not_distinct) in &behind.unique {
+        let spec = KeySpec::constraint(name.clone(), false, vec![column.to_owned()]);
+        let nulls_not_distinct = *nulls_not_distinct;
+        add_unique(cx, current(cx)?, KeySpec { nulls_not_distinct, ..spec }).await?;
+    }
+    for (name, expr) in &behind.checks {
+        add_check(cx, current(cx)?, name.clone(), expr, Some(column), true).await?;
+    }
+    for (name, key) in &behind.references {
+        let columns = vec![column.to_owned()];
+        add_foreign_key(cx, current(cx)?, name.clone(), key, columns, true).await?;
+    }
+    Ok(())
+}
+
+async fn add_unique(cx: &mut DdlContext<'_>, table: Arc<Table>, spec: KeySpec) -> Result<()> {
+    let mut changed = Table::clone(&table);
+    let number = add_key(cx, &mut changed, &spec)?;
+    let shape = Arc::new(changed.clone());
+    if let Some(index) = shape.index(number) {
+        fill_index(cx, &shape, index).await?;
+    }
+    cx.draft()?.put(changed);
+    Ok(())
+}
+
+async fn add_check(
+    cx: &mut DdlContext<'_>,
+    table: Arc<Table>,
+    name: Option<String>,
+    expr: &braid_sql::ast::Expr,
+    column: Option<&str>,
+    validate: bool,
+) -> Result<()> {
+    let mut changed = Table::clone(&table);
+    add_check_constraint(cx, &mut changed, name, expr, column)?;
+    let shape = Arc::new(changed.clone());
+    if let Some(check) = changed.checks.last().filter(|_| validate) {
+        validate_check(cx, &shape, check).await?;
+    }
+    cx.draft()?.put(changed);
+    Ok(())
+}
+
+async fn add_foreign_key(
+    cx: &mut DdlContext<'_>,
+    table: Arc<Table>,
+    name: Option<String>,
+    key: &braid_sql::ast::ForeignKey,
+    columns: Vec<String>,
+    validate: bool,
+) -> Result<()> {
+    let mut changed = Table::clone(&table);
+    define_foreign_key(cx, &mut changed, name, key, columns)?;
+    check_agreement(&changed)?;
+    if let Some(key) = changed.foreign_keys.last_mut() {
+        key.validated = validate;
+    }
+    let shape = Arc::new(changed.clone());
+    if let Some(key) = shape.foreign_keys.last().filter(|_| validate) {
+        validate_foreign_key(cx, &shape, key).await?;
+    }
+    cx.draft()?.put(changed);
+    Ok(())
+}
+
+async fn add_constraint(
+    cx: &mut DdlContext<'_>,
+    table: Arc<Table>,
+    constraint: &TableConstraint,
+) -> Result<()> {
+    let name = constraint.name.as_ref().map(fold);
+    let validate = !constraint.not_valid;
+    match &constraint.kind {
+        TableConstraintKind::PrimaryKey { columns, storing } => {
+            add_primary_key(cx, table, KeySpec::written(name, true, columns, storing)).await
+        }
+        TableConstraintKind::Unique { columns, storing, nulls_not_distinct } => {
+            let spec = KeySpec::written(name, false, columns, storing);
+            let nulls_not_distinct = *nulls_not_distinct;
+            add_unique(cx, table, KeySpec { nulls_not_distinct, ..spec }).await
+        }
+        TableConstraintKind::UsingIndex { index, primary } => {
+            let place = braid_sql::offset_of(constraint.span);
+            let found = usable_index(cx, &table, &fold(index), name.as_deref());
+            let index = found.map_err(|error| error.position(place))?;
+            match primary {
+                true => become_primary(cx, table, index, name).await,
+                false => use_index(cx, &table, index.number, name),
+            }
+        }
+        TableConstraintKind::Check(expr) => add_check(cx, table, name, expr, None, validate).await,
+        TableConstraintKind::ForeignKey(key) => {
+            let columns = folded(&key.columns);
+            add_foreign_key(cx, table, name, key, columns, validate).await
+        }
+    }
+}
+
+async fn validate(cx: &mut DdlContext<'_>, table: Arc<Table>, name: &str) -> Result<()> {
+    if let Some(check) = table.checks.iter().find(|check| check.name == name) {
+        return validate_check(cx, &table, check).await;
+    }
+    let mut changed = Table::clone(&table);
+    let Some(key) = changed.foreign_keys.iter_mut().find(|key| key.name == name) else {
+        if table.all_indexes().any(|index| index.constraint.is_some() && index.name == name) {
+            let message = format!(
+                "constraint \"{name}\" of relation \"{}\" is not a foreign key or check constraint",
+                table.name
+            );
+            return Err(Error::new(SqlState::WrongObjectType, message));
+        }
+        return Err(undefined_constraint(&table, name));
+    };
+    if key.validated {
+        return Ok(());
+    }
+    validate_foreign_key(cx, &table, key).await?;
+    key.validated = true;
+    cx.draft()?.put(changed);
+    Ok(())
+}
+
+/// `ALTER CONSTRAINT`: whether and when the checks of a foreign key are put off.
+fn alter_constraint(
+    cx: &mut DdlContext<'_>,
+    table: Arc<Table>,
+    name: &str,
+    (deferrable, initially_deferred): (bool, bool),
+) -> Result<()> {
+    let mut changed = Table::clone(&table);
+    let Some(key) = changed.foreign_keys.iter_mut().find(|key| key.name == name) else {
+        let known = table.checks.iter().any(|check| check.name == name)
+            || table.all_indexes().any(|i| i.constraint.is_some() && i.name == name);
+        if !known {
+            return Err(undefined_constraint(&table, name));
+        }
+        let message = format!(
+            "constraint \"{name}\" of relation \"{}\" is not a foreign key constraint",
+            table.name
+        );
+        return Err(Error::new(SqlState::WrongObjectType, message));
+    };
+    (key.deferrable, key.initially_deferred) = (deferrable, initially_deferred);
+    cx.draft()?.put(changed);
+    Ok(())
+}
+
+async fn drop_constraint(
+    cx: &mut DdlContext<'_>,
+    table: Arc<Table>,
+    name: &str,
+    if_exists: bool,
+    behavior: DropBehavior,
+) -> Result<()> {
+    let mut changed = Table::clone(&table);
+    if let Some(place) = changed.checks.iter().position(|check| check.name == name) {
+        changed.checks.remove(place);
+    } else if let Some(place) = changed.foreign_keys.iter().position(|key| key.name == name) {
+        let key = changed.foreign_keys.remove(place);
+        refuse_enforcing(&table, &key)?;
+        forget_reference(cx, &mut changed, key.parent)?;
+    } else if let Some(place) =
+        changed.indexes.iter().position(|index| index.name == name && index.constraint.is_some())
+    {
+        let index = changed.indexes[place].clone();
+        free_index(cx, &mut changed, &index, behavior)?;
+        changed.indexes.remove(place);
+        delete_index_entries(cx, &table, &index)?;
+    } else if table.primary.name == name && !table.is_hidden_key(&table.primary) {
+        let index = table.primary.clone();
+        free_index(cx, &mut changed, &index, behavior)?;
+        return drop_primary_key(cx, &table, changed).await;
+    } else {
+        let error = undefined_constraint(&table, name);
+        if !if_exists {
+            return Err(error);
+        }
+        cx.notice(SqlState::SuccessfulCompletion, format!("{}, skipping", error.message()));
+        return Ok(());
+    }
+    cx.draft()?.put(changed);
+    Ok(())
+}

@@ -1,0 +1,376 @@
+//! CREATE TABLE, with LIKE and AS.
+
+use std::sync::Arc;
+
+use braid_catalog::{Column, ColumnId, Id, Index, IndexState, OnCommit, Table, is_temporary};
+use braid_exec::Execution;
+use braid_sql::ast::{
+    self, CreateTable, CreateTableLike, Insert, InsertSource, ObjectName, Query, Returning,
+    Statement, TableConstraintKind,
+};
+use braid_types::{Error, Result, SqlState, SqlType};
+
+use crate::context::DdlContext;
+use crate::names::lookup::{duplicate, folded};
+use crate::names::temporary::{qualified_name, target_of, warn_of_global};
+use crate::names::types::check_free_type;
+use crate::table::columns::{
+    Behind, add_column, add_owned_sequence, check_column_name, check_column_type, finish_column,
+    push_column,
+};
+use crate::table::constraints::{
+    KeySpec, SpecKey, add_check_constraint, add_key, add_table_constraint, multiple_primary_keys,
+    set_families, set_family,
+};
+use crate::table::exprs::{index_key_expr, index_predicate, restate_expr, stored_expr};
+use crate::table::foreign_keys::define_foreign_key;
+use crate::table::interleave::interleave_in_parent;
+use crate::table::key_spec::index_spec;
+use crate::table::rowid::add_rowid;
+
+pub(crate) async fn run(cx: &mut DdlContext<'_>, create: &CreateTable) -> Result<String> {
+    check_supported(create)?;
+    warn_of_global(cx, create.global);
+    let (schema, name) = target_of(cx, &create.name, create.temporary)?;
+    if create.unlogged && is_temporary(schema.id) {
+        let message = "only temporary relations may be created in temporary schemas";
+        return Err(Error::new(SqlState::InvalidTableDefinition, message));
+    }
+    let on_commit = on_commit(create, is_temporary(schema.id))?;
+    if cx.catalog().names().find(schema.id, &name).is_some() {
+        if !create.if_not_exists {
+            return Err(duplicate(&name));
+        }
+        let message = format!("relation \"{name}\" already exists, skipping");
+        cx.notice(SqlState::DuplicateTable, message);
+        let tag = if create.as_query.is_some() { "CREATE TABLE AS" } else { "CREATE TABLE" };
+        return Ok(tag.to_owned());
+    }
+    check_free_type(cx, schema.id, &name)?;
+    let owner = cx.user();
+    let id = cx.draft()?.allocate_id(schema.id);
+    let mut table = empty_table(id, schema.database, schema.id, &name, owner);
+    table.unlogged = create.unlogged;
+    table.on_commit = on_commit;
+    if let Some(query) = &create.as_query {
+        return create_as(cx, create, table, query).await;
+    }
+    define(cx, &mut table, create)?;
+    cx.draft()?.put(table);
+    Ok("CREATE TABLE".to_owned())
+}
+
+fn check_supported(create: &CreateTable) -> Result<()> {
+    let not_yet = |what: &str| {
+        Err(Error::new(SqlState::FeatureNotSupported, format!("{what} not supported yet")))
+    };
+    if create.interleave.is_some() && create.as_query.is_some() {
+        return not_yet("INTERLEAVE in CREATE TABLE AS is");
+    }
+    Ok(())
+}
+
+/// ON COMMIT; 42P16 for a permanent table.
+fn on_commit(create: &CreateTable, is_temporary: bool) -> Result<OnCommit> {
+    let Some(written) = create.on_commit else { return Ok(OnCommit::Preserve) };
+    if !is_temporary {
+        let message = "ON COMMIT can only be used on temporary tables";
+        return Err(Error::new(SqlState::InvalidTableDefinition, message));
+    }
+    Ok(match written {
+        "drop" => OnCommit::Drop,
+        "delete rows" => OnCommit::Delete,
+        _ => OnCommit::Preserve,
+    })
+}
+
+/// A table without columns; its primary key is to be set.
+fn empty_table(id: Id, database: Id, schema: Id, name: &str, owner: Id) -> Table {
+    let family = braid_catalog::Family { id: 0, name: "primary".to_owned() };
+    Table {
+        id,
+        data_id: id,
+        version: 0,
+        database,
+        schema,
+        name: name.to_owned(),
+        owner,
+        unlogged: false,
+        on_commit: OnCommit::Preserve,
+        columns: Vec::new(),
+        next_column: 1,
+        primary: Index {
+            id: 0,
+            number: 1,
+            name: String::new(),
+            unique: true,
+            nulls_not_distinct: false,
+            constraint: None,
+            keys: Vec::new(),
+            storing: Vec::new(),
+            predicate: None,
+            state: IndexState::Public,
+            builder: None,
+            replaces: None,
+            interleaving: None,
+            below: Vec::new(),
+            passing: Vec::new(),
+            comment: None,
+        },
+        indexes: Vec::new(),
+        next_index: 2,
+        families: vec![family],
+        next_family: 1,
+        checks: Vec::new(),
+        foreign_keys: Vec::new(),
+        referenced_by: Vec::new(),
+        moving: None,
+        vacated: false,
+        grants: Vec::new(),
+        comment: None,
+    }
+}
+
+/// Columns first, then keys, checks and foreign keys, as PostgreSQL names them.
+fn define(cx: &mut DdlContext<'_>, table: &mut Table, create: &CreateTable) -> Result<()> {
+    for like in &create.like {
+        copy_columns(cx, table, like)?;
+    }
+    let mut behind: Vec<(ColumnId, Behind<'_>)> = Vec::with_capacity(create.columns.len());
+    for def in &create.columns {
+        behind.push(add_column(cx, table, def)?);
+    }
+    set_families(table, &create.families)?;
+    for (id, column) in &behind {
+        if let Some(family) = &column.family {
+            set_family(table, *id, family)?;
+        }
+        finish_column(cx, table, *id, column)?;
+    }
+    let column_name =
+        |table: &Table, id| table.column(id).map(|c: &Column| c.name.clone()).unwrap_or_default();
+    let is_primary =
+        |kind: &TableConstraintKind| matches!(kind, TableConstraintKind::PrimaryKey { .. });
+    for (id, column) in &behind {
+        if let Some(name) = &column.primary {
+            if !table.primary.keys.is_empty() {
+                return Err(multiple_primary_keys(&table.name));
+            }
+            let columns = vec![column_name(table, *id)];
+            add_key(cx, table, &KeySpec::constraint(name.clone(), true, columns))?;
+        }
+    }
+    for constraint in create.constraints.iter().filter(|c| is_primary(&c.kind)) {
+        add_table_constraint(cx, table, constraint)?;
+    }
+    add_rowid(cx, table)?;
+    for (id, column) in &behind {
+        for (name, nulls_not_distinct) in &column.unique {
+            let spec = KeySpec::constraint(name.clone(), false, vec![column_name(table, *id)]);
+            let nulls_not_distinct = *nulls_not_distinct;
+            add_key(cx, table, &KeySpec { nulls_not_distinct, ..spec })?;
+        }
+        for (name, expr) in &column.checks {
+            let written_behind = column_name(table, *id);
+            add_check_constraint(cx, table, name.clone(), expr, Some(&written_behind))?;
+        }
+    }
+    for constraint in create.constraints.iter().filter(|c| !is_primary(&c.kind)) {
+        if !matches!(constraint.kind, TableConstraintKind::ForeignKey(_)) {
+            add_table_constraint(cx, table, constraint)?;
+        }
+    }
+    add_indexes(cx, table, create)?;
+    for (id, column) in &behind {
+        for (name, key) in &column.references {
+            let columns = vec![column_name(table, *id)];
+            define_foreign_key(cx, table, name.clone(), key, columns)?;
+        }
+    }
+    for constraint in &create.constraints {
+        if let TableConstraintKind::ForeignKey(_) = constraint.kind {
+            add_table_constraint(cx, table, constraint)?;
+        }
+    }
+    match &create.interleave {
+        Some(clause) => interleave_in_parent(cx, table, table.primary.number, clause),
+        None => Ok(()),
+    }
+}
+
+/// The indexes written beside the columns.
+fn add_indexes(cx: &mut DdlContext<'_>, table: &mut Table, create: &CreateTable) -> Result<()> {
+    for index in &create.indexes {
+        let spec = index_spec(
+            cx,
+            table,
+            index.name.as_ref(),
+            &index.keys,
+            &index.storing,
+            index.predicate.as_ref(),
+        )?;
+        let (unique, nulls_not_distinct) = (index.unique, index.nulls_not_distinct);
+        let number = add_key(cx, table, &KeySpec { unique, nulls_not_distinct, ..spec })?;
+        if let Some(clause) = &index.interleave {
+            interleave_in_parent(cx, table, number, clause)?;
+        }
+    }
+    Ok(())
+}
+
+/// `LIKE source`: columns with NOT NULL, and what INCLUDING adds.
+fn copy_columns(cx: &mut DdlContext<'_>, table: &mut Table, like: &CreateTableLike) -> Result<()> {
+    let source = cx.table(&like.source)?;
+    let included = |what: &str| {
+        let fits = |name: &str| name == what || name == "all";
+        like.options.iter().rev().find(|(_, name)| fits(name)).is_some_and(|(on, _)| *on)
+    };
+    for column in source.visible_columns() {
+        check_column_name(table, &column.name)?;
+        let id = push_column(table, &column.name, column.ty.clone(), column.nullable)?;
+        let Some(copy) = table.columns.iter_mut().find(|copy| copy.id == id) else { continue };
+        copy.modifier = column.modifier;
+        copy.collation.clone_from(&column.collation);
+        if included("defaults") && column.identity.is_none() {
+            copy.default.clone_from(&column.default);
+        }
+        if included("comments") {
+            copy.comment.clone_from(&column.comment);
+        }
+        if included("identity")
+            && let Some(identity) = column.identity
+        {
+            add_owned_sequence(cx, table, id, Some((identity, &[])))?;
+        }
+    }
+    if included("generated") {
+        copy_generated(cx, table, &source)?;
+    }
+    let name_of = |id: ColumnId| source.column(id).map(|column| column.name.clone());
+    if included("constraints") {
+        for check in &source.checks {
+            let expr = braid_sql::parse_expr(restate_expr(cx, &source, &check.expr).sql())?;
+            add_check_constraint(cx, table, Some(check.name.clone()), &expr, None)?;
+        }
+    }
+    if included("indexes") {
+        for index in source.all_indexes().filter(|index| !source.is_hidden_key(index)) {
+            let keys = copied_keys(cx, table, &source, index)?;
+            let spec = KeySpec {
+                name: None,
+                primary: index.number == source.primary.number,
+                unique: index.unique,
+                nulls_not_distinct: index.nulls_not_distinct,
+                constraint: index.constraint.is_some(),
+                keys,
+                storing: index.storing.iter().filter_map(|id| name_of(*id)).collect(),
+                predicate: match &index.predicate {
+                    Some(predicate) => {
+                        let expr =
+                            braid_sql::parse_expr(restate_expr(cx, &source, predicate).sql())?;
+                        index_predicate(cx, &Arc::new(table.clone()), &expr)?
+                    }
+                    None => None,
+                },
+            };
+            add_key(cx, table, &spec)?;
+        }
+    }
+    Ok(())
+}
+
+/// The keys of an index of another table, over the columns that were copied.
+fn copied_keys(
+    cx: &DdlContext<'_>,
+    table: &Table,
+    source: &Table,
+    index: &Index,
+) -> Result<Vec<SpecKey>> {
+    let mut keys = Vec::with_capacity(index.keys.len());
+    for key in &index.keys {
+        let Some(column) = source.column(key.column) else { continue };
+        let expr = match &column.generated {
+            Some(expr) if column.is_key_expr => {
+                let expr = restate_expr(cx, source, expr);
+                Some(index_key_expr(cx, &Arc::new(table.clone()), expr.sql())?)
+            }
+            _ => None,
+        };
+        keys.push(SpecKey {
+            column: column.label().to_owned(),
+            expr,
+            descending: key.descending,
+            nulls_opposed: key.nulls_opposed,
+            operator_class: key.operator_class,
+            collation: key.collation.clone(),
+        });
+    }
+    Ok(keys)
+}
+
+/// The expressions of generated columns, over the columns that were copied.
+fn copy_generated(cx: &DdlContext<'_>, table: &mut Table, source: &Table) -> Result<()> {
+    for column in source.visible_columns() {
+        let Some(expr) = &column.generated else { continue };
+        let Some(place) = table.column_by_name(&column.name) else { continue };
+        let expr = restate_expr(cx, source, expr);
+        let stored = stored_expr(cx, expr.sql(), Some(table), Some(&column.ty))?;
+        table.columns[place].generated = Some(stored);
+    }
+    Ok(())
+}
+
+/// CREATE TABLE … AS: the columns of the query, then its rows.
+async fn create_as(
+    cx: &mut DdlContext<'_>,
+    create: &CreateTable,
+    mut table: Table,
+    query: &Query,
+) -> Result<String> {
+    let statement = Statement::Query(Box::new(query.clone()));
+    let planned = cx.plan_query(&statement)?;
+    let names = folded(&create.as_columns);
+    if names.len() > planned.columns.len() {
+        let message = "too many column names were specified";
+        return Err(Error::new(SqlState::SyntaxError, message));
+    }
+    for (place, column) in planned.columns.iter().enumerate() {
+        let name = names.get(place).unwrap_or(&column.name);
+        // A literal of no type is text, as in PostgreSQL.
+        let ty = if column.ty == SqlType::Unknown { SqlType::Text } else { column.ty.clone() };
+        check_column_name(&table, name)?;
+        check_column_type(name, &ty)?;
+        push_column(&mut table, name, ty, true)?;
+    }
+    add_rowid(cx, &mut table)?;
+    let name = qualified_name(cx, table.schema, &table.name);
+    cx.draft()?.put(table);
+    if create.with_no_data {
+        return Ok("CREATE TABLE AS".to_owned());
+    }
+    let rows = insert_query(cx, name, query).await?;
+    Ok(format!("SELECT {rows}"))
+}
+
+/// Runs `INSERT INTO table query` with the transaction's own catalog.
+async fn insert_query(cx: &DdlContext<'_>, table: ObjectName, query: &Query) -> Result<u64> {
+    let insert = Insert {
+        with: None,
+        upsert: false,
+        table,
+        alias: None,
+        columns: Vec::new(),
+        overriding: None,
+        source: InsertSource::Query(Box::new(query.clone())),
+        on_conflict: None,
+        returning: Returning::None,
+    };
+    let statement = ast::Statement::Insert(Box::new(insert));
+    let planned = cx.plan_query(&statement)?;
+    let mut own = cx.exec.in_transaction(cx.txn().clone(), cx.seq());
+    own.catalog = cx.catalog();
+    let mut execution = Execution::start(Arc::new(planned), cx.params.clone(), Arc::new(own))?;
+    while !execution.next(usize::MAX).await?.is_empty() {}
+    let tag = execution.tag();
+    Ok(tag.rsplit(' ').next().and_then(|count| count.parse().ok()).unwrap_or(0))
+}

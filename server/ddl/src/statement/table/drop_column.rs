@@ -1,0 +1,69 @@
+//! ALTER TABLE … DROP COLUMN.
+
+use std::sync::Arc;
+
+use braid_catalog::{Index, Object, Table};
+use braid_sql::ast::DropBehavior;
+use braid_types::{Result, SqlState};
+
+use crate::context::DdlContext;
+use crate::names::lookup::undefined_column;
+use crate::rows::delete::delete_index_entries;
+use crate::statement::drop::column_dependents::check_column_dependents;
+use crate::statement::table::primary_key::drop_primary_key;
+use crate::table::descriptor::{forget_reference, free_index};
+use crate::table::expr_text::index_reads;
+
+pub(crate) async fn drop_column(
+    cx: &mut DdlContext<'_>,
+    table: Arc<Table>,
+    name: &str,
+    if_exists: bool,
+    behavior: DropBehavior,
+) -> Result<()> {
+    let Some(column) = table.visible_columns().find(|column| column.name == name).cloned() else {
+        let error = undefined_column(&table.name, name);
+        if !if_exists {
+            return Err(error);
+        }
+        cx.notice(SqlState::SuccessfulCompletion, format!("{}, skipping", error.message()));
+        return Ok(());
+    };
+    check_column_dependents(cx, &table, &column, behavior)?;
+    let table = cx.catalog().table(table.id).cloned().unwrap_or(table);
+    let mut changed = Table::clone(&table);
+    let in_primary = table.primary.keys.iter().any(|key| key.column == column.id);
+    if in_primary {
+        free_index(cx, &mut changed, &table.primary, behavior)?;
+    }
+    let uses = |index: &&Index| index_reads(&table, index, column.id);
+    for index in table.indexes.iter().filter(uses) {
+        free_index(cx, &mut changed, index, behavior)?;
+        changed.indexes.retain(|other| other.number != index.number);
+        delete_index_entries(cx, &table, index)?;
+    }
+    changed.checks.retain(|check| !check.columns.contains(&column.id));
+    let gone: Vec<_> = changed
+        .foreign_keys
+        .iter()
+        .filter(|key| key.columns.contains(&column.id))
+        .cloned()
+        .collect();
+    changed.foreign_keys.retain(|key| !key.columns.contains(&column.id));
+    for key in gone {
+        forget_reference(cx, &mut changed, key.parent)?;
+    }
+    if let Some(sequence) = column.owned_sequence {
+        cx.draft()?.remove(sequence);
+    }
+    if in_primary {
+        drop_primary_key(cx, &table, changed.clone()).await?;
+        let rewritten = cx.catalog().table(table.id).cloned();
+        let Some(rewritten) = rewritten else { return Ok(()) };
+        changed = Table::clone(&rewritten);
+    }
+    changed.columns.retain(|other| other.id != column.id);
+    cx.catalog().privileges().check_owner(cx.user(), Object::Table(&changed))?;
+    cx.draft()?.put(changed);
+    Ok(())
+}

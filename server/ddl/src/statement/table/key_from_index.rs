@@ -1,0 +1,107 @@
+//! `ADD PRIMARY KEY USING INDEX` and `ADD UNIQUE USING INDEX`.
+
+use std::sync::Arc;
+
+use braid_catalog::{ColumnId, Index, IndexKey, IndexNumber, Named, Table};
+use braid_sql::ast::DropBehavior;
+use braid_types::{Error, Result, SqlState};
+
+use crate::context::DdlContext;
+use crate::rows::delete::delete_index_entries;
+use crate::statement::table::primary_key::add_primary_key;
+use crate::table::constraints::{KeySpec, multiple_primary_keys};
+use crate::table::descriptor::free_index;
+
+/// The index of `USING INDEX`, if a constraint can be made of it.
+pub(crate) fn usable_index(
+    cx: &mut DdlContext<'_>,
+    table: &Table,
+    name: &str,
+    constraint: Option<&str>,
+) -> Result<Index> {
+    let wrong = |state: SqlState, message: String| {
+        let detail = "Cannot create a primary key or unique constraint using such an index.";
+        Err(Error::new(state, message).detail(detail))
+    };
+    let Some(index) = table.all_indexes().find(|index| index.name == name) else {
+        let catalog = cx.catalog();
+        let is_elsewhere =
+            matches!(catalog.names().find(table.schema, name), Some(Named::Index(..)));
+        let (state, message) = if is_elsewhere {
+            let message = format!("index \"{name}\" does not belong to table \"{}\"", table.name);
+            (SqlState::ObjectNotInPrerequisiteState, message)
+        } else {
+            (SqlState::UndefinedObject, format!("index \"{name}\" does not exist"))
+        };
+        return Err(Error::new(state, message));
+    };
+    if index.constraint.is_some() {
+        let message = format!("index \"{name}\" is already associated with a constraint");
+        return Err(Error::new(SqlState::ObjectNotInPrerequisiteState, message));
+    }
+    if !index.unique {
+        return wrong(SqlState::WrongObjectType, format!("\"{name}\" is not a unique index"));
+    }
+    if index.predicate.is_some() {
+        return wrong(SqlState::WrongObjectType, format!("\"{name}\" is a partial index"));
+    }
+    let is_plain = |key: &IndexKey| *key == IndexKey::plain(key.column);
+    let unusual = index.keys.iter().position(|key| !is_plain(key));
+    if let Some(place) = unusual {
+        let number = place + 1;
+        let message = format!(
+            "index \"{name}\" column number {number} does not have default sorting behavior"
+        );
+        return wrong(SqlState::WrongObjectType, message);
+    }
+    if let Some(constraint) = constraint.filter(|constraint| *constraint != name) {
+        let message = format!(
+            "ALTER TABLE / ADD CONSTRAINT USING INDEX will rename index \"{name}\" to \"{constraint}\""
+        );
+        cx.notice(SqlState::SuccessfulCompletion, message);
+    }
+    Ok(index.clone())
+}
+
+/// `ADD UNIQUE USING INDEX`: an index that is there becomes the constraint.
+pub(crate) fn use_index(
+    cx: &mut DdlContext<'_>,
+    table: &Table,
+    number: IndexNumber,
+    name: Option<String>,
+) -> Result<()> {
+    let mut changed = Table::clone(table);
+    let constraint = cx.draft()?.allocate_id(table.id);
+    for index in changed.indexes.iter_mut().filter(|index| index.number == number) {
+        index.constraint = Some(constraint);
+        if let Some(name) = &name {
+            index.name.clone_from(name);
+        }
+    }
+    cx.draft()?.put(changed);
+    Ok(())
+}
+
+/// `ADD PRIMARY KEY USING INDEX`. The primary key stores the rows, so a new one is built over the
+/// index's columns, and the index is dropped.
+pub(crate) async fn become_primary(
+    cx: &mut DdlContext<'_>,
+    table: Arc<Table>,
+    index: Index,
+    name: Option<String>,
+) -> Result<()> {
+    if !table.is_hidden_key(&table.primary) {
+        return Err(multiple_primary_keys(&table.name));
+    }
+    let name_of = |id: &ColumnId| table.column(*id).map(|column| column.name.clone());
+    let columns: Vec<String> = index.keys.iter().filter_map(|key| name_of(&key.column)).collect();
+    let mut spec =
+        KeySpec::constraint(Some(name.unwrap_or_else(|| index.name.clone())), true, columns);
+    spec.storing = index.storing.iter().filter_map(name_of).collect();
+    let mut changed = Table::clone(&table);
+    free_index(cx, &mut changed, &index, DropBehavior::Restrict)?;
+    changed.indexes.retain(|other| other.number != index.number);
+    delete_index_entries(cx, &table, &index)?;
+    cx.draft()?.put(changed.clone());
+    add_primary_key(cx, Arc::new(changed), spec).await
+}

@@ -1,0 +1,10 @@
+//! Statements about tables.
+
+pub(crate) mod alter_column;
+pub(crate) mod alter_table;
+pub(crate) mod analyze;
+pub(crate) mod create_table;
+pub(crate) mod drop_column;
+pub(crate) mod key_from_index;
+pub(crate) mod primary_key;
+pub(crate) mod truncate;

@@ -1,0 +1,409 @@
+//! Columns as they are written, to descriptors and the constraints behind them.
+
+use std::sync::Arc;
+
+use braid_catalog::{Column, Id, Identity, Sequence, Table, fresh_counter};
+use braid_plan::{more_dimensions_of, time_modifier_of};
+use braid_sql::ast::{
+    ColumnConstraint, ColumnConstraintKind, ColumnDef, DataType, Expr, ForeignKey, IdentityMode,
+    ObjectName, SequenceOption,
+};
+use braid_sql::fold;
+use braid_types::{Error, Result, SqlState, SqlType};
+
+use crate::context::DdlContext;
+use crate::names::lookup::{choose_relation_name, last, parts};
+use crate::names::types::column_type;
+use crate::statement::object::sequence::{apply_options, bounds};
+use crate::table::constraints::multiple_primary_keys;
+use crate::table::expr_text::nextval_of;
+use crate::table::exprs::{bind_default_expr, generated_expr};
+
+/// The most columns of a table.
+const COLUMNS_MAX: usize = 1600;
+
+/// What stands behind a column besides its own properties.
+#[derive(Default)]
+pub(crate) struct Behind<'s> {
+    /// Its DEFAULT, bound once the column's type is known.
+    pub(crate) default: Option<&'s Expr>,
+    /// Its generation expression.
+    pub(crate) generated: Option<&'s Expr>,
+    /// PRIMARY KEY, with its name.
+    pub(crate) primary: Option<Option<String>>,
+    /// The names of UNIQUE constraints, and whether NULLs are not distinct.
+    pub(crate) unique: Vec<(Option<String>, bool)>,
+    /// CHECK constraints.
+    pub(crate) checks: Vec<(Option<String>, &'s Expr)>,
+    /// REFERENCES.
+    pub(crate) references: Vec<(Option<String>, &'s ForeignKey)>,
+    /// FAMILY: its name and whether it may be made.
+    pub(crate) family: Option<(Option<String>, bool)>,
+    /// The options of an identity's sequence.
+    pub(crate) identity: Option<(Identity, &'s [SequenceOption])>,
+    /// Whether the type is SERIAL.
+    pub(crate) serial: bool,
+    nullable: Option<bool>,
+}
+
+fn syntax(message: String) -> Error {
+    Error::new(SqlState::SyntaxError, message)
+}
+
+/// The integer type behind a SERIAL.
+pub(crate) fn serial_type(data_type: &DataType) -> Option<SqlType> {
+    let DataType::Custom(name, _) = data_type else { return None };
+    match parts(name).last().map(String::as_str)? {
+        "smallserial" | "serial2" => Some(SqlType::Int2),
+        "serial" | "serial4" => Some(SqlType::Int4),
+        "bigserial" | "serial8" => Some(SqlType::Int8),
+        _ => None,
+    }
+}
+
+/// 0A000 unless the collation is the only one there is: by bytes.
+pub(crate) fn check_collation(collation: Option<&ObjectName>) -> Result<()> {
+    let Some(collation) = collation else { return Ok(()) };
+    let name = last(collation);
+    match name.to_lowercase().as_str() {
+        "c" | "posix" | "default" | "ucs_basic" | "c.utf-8" | "c.utf8" => Ok(()),
+        _ => {
+            let message = format!("collation \"{name}\" for encoding \"UTF8\" does not exist");
+            Err(Error::new(SqlState::UndefinedObject, message))
+        }
+    }
+}
+
+/// 42804 for a type that has no collations.
+pub(crate) fn check_collatable(ty: &SqlType) -> Result<()> {
+    let element = if let SqlType::Array(element) = ty { element } else { ty };
+    if element.is_string() || *element == SqlType::Name {
+        return Ok(());
+    }
+    let message = format!("collations are not supported by type {}", ty.plain_name());
+    Err(Error::new(SqlState::DatatypeMismatch, message))
+}
+
+/// The collation of a column, unless it is the default; 42804 for a type that has none.
+pub(crate) fn collation_of(collation: Option<&ObjectName>, ty: &SqlType) -> Result<Option<String>> {
+    check_collation(collation)?;
+    let Some(collation) = collation else { return Ok(None) };
+    let place = collation.0.first().and_then(|part| part.as_ident());
+    check_collatable(ty).map_err(|error| {
+        error.position(place.map_or(0, |ident| braid_sql::offset_of(ident.span)))
+    })?;
+    Ok(match last(collation).to_lowercase().as_str() {
+        "default" => None,
+        "posix" => Some("POSIX".to_owned()),
+        _ => Some("C".to_owned()),
+    })
+}
+
+fn identity_of(mode: IdentityMode) -> Identity {
+    match mode {
+        IdentityMode::Always => Identity::Always,
+        IdentityMode::ByDefault => Identity::ByDefault,
+    }
+}
+
+/// Reads what is written behind a column.
+fn read_behind<'s>(
+    constraints: &'s [ColumnConstraint],
+    column: &str,
+    table: &str,
+) -> Result<Behind<'s>> {
+    let mut behind = Behind::default();
+    for constraint in constraints {
+        let name = constraint.name.as_ref().map(fold);
+        let nullable = match &constraint.kind {
+            ColumnConstraintKind::NotNull => Some(false),
+            ColumnConstraintKind::Null => Some(true),
+            _ => None,
+        };
+        if nullable.is_some() {
+            if behind.nullable.is_some() && behind.nullable != nullable {
+                return Err(syntax(format!(
+                    "conflicting NULL/NOT NULL declarations for column \"{column}\" of table \"{table}\""
+                )));
+            }
+            behind.nullable = nullable;
+        }
+        read_one(&mut behind, name, &constraint.kind, column, table)?;
+    }
+    if behind.default.is_some() && behind.identity.is_some() {
+        return Err(syntax(format!(
+            "both default and identity specified for column \"{column}\" of table \"{table}\""
+        )));
+    }
+    if behind.generated.is_some() && (behind.default.is_some() || behind.identity.is_some()) {
+        let what = if behind.default.is_some() { "default" } else { "identity" };
+        return Err(syntax(format!(
+            "both {what} and generation expression specified for column \"{column}\" of table \"{table}\""
+        )));
+    }
+    Ok(behind)
+}
+
+fn read_one<'s>(
+    behind: &mut Behind<'s>,
+    name: Option<String>,
+    kind: &'s ColumnConstraintKind,
+    column: &str,
+    table: &str,
+) -> Result<()> {
+    let twice = |what: &str| {
+        syntax(format!("multiple {what} specified for column \"{column}\" of table \"{table}\""))
+    };
+    match kind {
+        ColumnConstraintKind::NotNull | ColumnConstraintKind::Null => {}
+        ColumnConstraintKind::Default(expr) => {
+            if behind.default.replace(expr).is_some() {
+                return Err(twice("default values"));
+            }
+        }
+        ColumnConstraintKind::PrimaryKey => {
+            if behind.primary.replace(name).is_some() {
+                return Err(multiple_primary_keys(table));
+            }
+        }
+        ColumnConstraintKind::Unique { nulls_not_distinct } => {
+            behind.unique.push((name, *nulls_not_distinct));
+        }
+        ColumnConstraintKind::Check(expr) => behind.checks.push((name, expr)),
+        ColumnConstraintKind::References(key) => behind.references.push((name, key)),
+        ColumnConstraintKind::Generated { stored: false, .. } => {
+            return Err(Error::unsupported("a virtual generated column"));
+        }
+        ColumnConstraintKind::Generated { expr, .. } => {
+            if behind.generated.replace(expr).is_some() {
+                return Err(twice("generation clauses"));
+            }
+        }
+        ColumnConstraintKind::Identity { mode, options } => {
+            let identity = (identity_of(*mode), options.as_slice());
+            if behind.identity.replace(identity).is_some() {
+                return Err(twice("identity specifications"));
+            }
+        }
+        ColumnConstraintKind::Family { name, create, if_not_exists } => {
+            let may_make = *create || *if_not_exists;
+            behind.family = Some((name.as_ref().map(fold), may_make));
+        }
+    }
+    Ok(())
+}
+
+/// Adds a column to a table's descriptor, without default, constraints and sequence.
+pub(crate) fn add_column<'s>(
+    cx: &DdlContext<'_>,
+    table: &mut Table,
+    def: &'s ColumnDef,
+) -> Result<(braid_catalog::ColumnId, Behind<'s>)> {
+    let name = fold(&def.name);
+    check_column_name(table, &name)?;
+    let mut behind = read_behind(&def.constraints, &name, &table.name)?;
+    let serial = serial_type(&def.data_type);
+    let ty = match &serial {
+        Some(ty) => ty.clone(),
+        None => column_type(cx, &def.data_type)?,
+    };
+    check_column_type(&name, &ty)?;
+    let collation = collation_of(def.collation.as_ref(), &ty)?;
+    behind.serial = serial.is_some();
+    if behind.serial && behind.nullable == Some(true) {
+        return Err(syntax(format!(
+            "conflicting NULL/NOT NULL declarations for column \"{name}\" of table \"{}\"",
+            table.name
+        )));
+    }
+    if behind.serial && behind.default.is_some() {
+        return Err(syntax(format!(
+            "multiple default values specified for column \"{name}\" of table \"{}\"",
+            table.name
+        )));
+    }
+    if behind.identity.is_some() && !ty.is_integer() {
+        let message = "identity column type must be smallint, integer, or bigint";
+        return Err(Error::new(SqlState::InvalidParameterValue, message));
+    }
+    let not_null = behind.nullable == Some(false)
+        || behind.serial
+        || behind.identity.is_some()
+        || behind.primary.is_some();
+    let id = push_column(table, &name, ty, !not_null)?;
+    if let Some(column) = table.columns.iter_mut().find(|column| column.id == id) {
+        column.modifier = time_modifier_of(&def.data_type);
+        column.more_dimensions = more_dimensions_of(&def.data_type);
+        column.collation = collation;
+    }
+    Ok((id, behind))
+}
+
+/// Adds a plain column before the hidden one, if there is one.
+pub(crate) fn push_column(
+    table: &mut Table,
+    name: &str,
+    ty: SqlType,
+    nullable: bool,
+) -> Result<braid_catalog::ColumnId> {
+    if table.visible_columns().count() >= COLUMNS_MAX {
+        let message = format!("tables can have at most {COLUMNS_MAX} columns");
+        return Err(Error::new(SqlState::TooManyColumns, message));
+    }
+    let id = table.next_column;
+    table.next_column += 1;
+    let place = table.visible_columns().count();
+    table.columns.insert(
+        place,
+        Column {
+            id,
+            name: name.to_owned(),
+            ty,
+            modifier: None,
+            more_dimensions: 0,
+            collation: None,
+            nullable,
+            default: None,
+            generated: None,
+            identity: None,
+            owned_sequence: None,
+            family: table.families.first().map_or(0, |family| family.id),
+            hidden: false,
+            is_key_expr: false,
+            missing: None,
+            comment: None,
+        },
+    );
+    Ok(id)
+}
+
+/// The names of PostgreSQL's system columns, which no column may have.
+const SYSTEM_COLUMNS: &[&str] = &["tableoid", "cmax", "xmax", "cmin", "xmin", "ctid"];
+
+/// 42701 if the name is taken or the system's.
+pub(crate) fn check_column_name(table: &Table, name: &str) -> Result<()> {
+    if SYSTEM_COLUMNS.contains(&name) {
+        let message = format!("column name \"{name}\" conflicts with a system column name");
+        return Err(Error::new(SqlState::DuplicateColumn, message));
+    }
+    if table.visible_columns().any(|column| column.name == name) {
+        let message = format!("column \"{name}\" specified more than once");
+        return Err(Error::new(SqlState::DuplicateColumn, message));
+    }
+    Ok(())
+}
+
+/// 42P16 for pseudo-types, 0A000 for what rows do not hold.
+pub(crate) fn check_column_type(column: &str, ty: &SqlType) -> Result<()> {
+    let base = ty.element().unwrap_or(ty);
+    if matches!(base, SqlType::Unknown | SqlType::Record(_) | SqlType::Void) {
+        let message = format!("column \"{column}\" has pseudo-type {}", ty.display_name());
+        return Err(Error::new(SqlState::InvalidTableDefinition, message));
+    }
+    Ok(())
+}
+
+/// Makes the sequence behind a SERIAL or identity column and ties it to the column.
+pub(crate) fn add_owned_sequence(
+    cx: &mut DdlContext<'_>,
+    table: &mut Table,
+    column: braid_catalog::ColumnId,
+    identity: Option<(Identity, &[SequenceOption])>,
+) -> Result<()> {
+    let Some(found) = table.column(column).cloned() else { return Ok(()) };
+    let catalog = cx.catalog();
+    let taken = [table.name.clone()];
+    let wanted = identity.and_then(|(_, options)| {
+        options.iter().find_map(|option| match option {
+            SequenceOption::Name(name) => Some(last(name)),
+            _ => None,
+        })
+    });
+    let name = wanted.unwrap_or_else(|| {
+        let column = Some(found.name.as_str());
+        choose_relation_name(&catalog, table.schema, &table.name, column, "seq", &taken)
+    });
+    let id = cx.draft()?.allocate_id(table.id);
+    let mut sequence = Sequence::fresh(id, table, &name, found.ty.clone());
+    sequence.owned_by = Some((table.id, column));
+    if let Some((_, options)) = identity {
+        apply_options(cx, &mut sequence, options, true)?;
+    }
+    cx.draft()?.put(sequence);
+    if let Some(found) = table.columns.iter_mut().find(|found| found.id == column) {
+        found.owned_sequence = Some(id);
+        found.identity = identity.map(|(mode, _)| mode);
+        if identity.is_none() {
+            found.default = Some(nextval_of(id));
+        }
+    }
+    Ok(())
+}
+
+/// Sets what needs the column to exist: default, sequence, generation.
+pub(crate) fn finish_column(
+    cx: &mut DdlContext<'_>,
+    table: &mut Table,
+    column: braid_catalog::ColumnId,
+    behind: &Behind<'_>,
+) -> Result<()> {
+    if behind.serial || behind.identity.is_some() {
+        add_owned_sequence(cx, table, column, behind.identity)?;
+    }
+    let Some(found) = table.column(column).cloned() else { return Ok(()) };
+    let mut changed = found.clone();
+    if let Some(expr) = behind.default {
+        let default = bind_default_expr(cx, expr, &found);
+        changed.default = default.map_err(|error| mismatch(error, &found.name))?;
+    }
+    if let Some(expr) = behind.generated {
+        let shape = Arc::new(table.clone());
+        let generated = generated_expr(cx, &shape, expr, &found.name, &found.ty)?;
+        changed.generated = Some(generated);
+    }
+    if let Some(place) = table.columns.iter_mut().find(|found| found.id == column) {
+        (place.default, place.generated) = (changed.default, changed.generated);
+    }
+    Ok(())
+}
+
+/// PostgreSQL names the column when its default does not fit.
+fn mismatch(error: Error, column: &str) -> Error {
+    if error.state() != SqlState::DatatypeMismatch || error.message().contains('"') {
+        return error;
+    }
+    let message = format!("column \"{column}\": {}", error.message());
+    Error::new(SqlState::DatatypeMismatch, message)
+        .hint("You will need to rewrite or cast the expression.")
+}
+
+/// What a new sequence looks like before its options.
+pub(crate) trait FreshSequence {
+    /// A sequence from 1 upwards, in a table's schema and of its owner.
+    fn fresh(id: Id, table: &Table, name: &str, ty: SqlType) -> Self;
+}
+
+impl FreshSequence for Sequence {
+    fn fresh(id: Id, table: &Table, name: &str, ty: SqlType) -> Self {
+        let max = bounds(&ty).1;
+        Sequence {
+            id,
+            database: table.database,
+            schema: table.schema,
+            name: name.to_owned(),
+            owner: table.owner,
+            ty,
+            start: 1,
+            increment: 1,
+            min: 1,
+            max,
+            cache: 1,
+            cycle: false,
+            counter: fresh_counter(),
+            first: 1,
+            owned_by: None,
+            grants: Vec::new(),
+            comment: None,
+        }
+    }
+}

@@ -1,0 +1,374 @@
+//! Primary keys, unique constraints, checks and families of a table's descriptor.
+
+use std::sync::Arc;
+
+use braid_catalog::{
+    Catalog, Check, Column, ColumnId, Index, IndexKey, IndexNumber, IndexState, StoredExpr, Table,
+    names,
+};
+use braid_codec::key::is_orderable;
+use braid_sql::ast::{Expr, Family, KeyColumn, TableConstraint, TableConstraintKind};
+use braid_sql::fold;
+use braid_types::{Error, Result, SqlState, SqlType};
+
+use crate::context::DdlContext;
+use crate::names::lookup::{choose_relation_name, duplicate, folded};
+use crate::table::constraint_names::{check_constraint_name, choose_constraint_name};
+use crate::table::exprs::check_expr;
+use crate::table::foreign_keys::define_foreign_key;
+
+/// A column of a key to be made.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SpecKey {
+    /// Its name; for an expression the name that the index shows.
+    pub(crate) column: String,
+    /// The expression and its type, if it is one.
+    pub(crate) expr: Option<(StoredExpr, SqlType)>,
+    /// `DESC`
+    pub(crate) descending: bool,
+    /// `NULLS FIRST` or `NULLS LAST` against the direction.
+    pub(crate) nulls_opposed: bool,
+    /// An operator class other than the default.
+    pub(crate) operator_class: Option<u32>,
+    /// A collation other than the column's.
+    pub(crate) collation: Option<String>,
+}
+
+/// A key to be made: of a constraint or an index.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct KeySpec {
+    /// Its name, if one was given.
+    pub(crate) name: Option<String>,
+    /// PRIMARY KEY
+    pub(crate) primary: bool,
+    /// No equal keys.
+    pub(crate) unique: bool,
+    /// NULLs are equal, too.
+    pub(crate) nulls_not_distinct: bool,
+    /// From a constraint rather than CREATE INDEX.
+    pub(crate) constraint: bool,
+    /// Columns and their order.
+    pub(crate) keys: Vec<SpecKey>,
+    /// INCLUDE, STORING
+    pub(crate) storing: Vec<String>,
+    /// `WHERE`
+    pub(crate) predicate: Option<StoredExpr>,
+}
+
+impl KeySpec {
+    /// A key constraint over plain columns.
+    pub(crate) fn constraint(name: Option<String>, primary: bool, columns: Vec<String>) -> Self {
+        let keys = columns.into_iter();
+        let keys = keys.map(|column| SpecKey { column, ..SpecKey::default() }).collect();
+        KeySpec { name, primary, unique: true, constraint: true, keys, ..KeySpec::default() }
+    }
+
+    /// A key constraint as written beside the columns.
+    pub(crate) fn written(
+        name: Option<String>,
+        primary: bool,
+        columns: &[KeyColumn],
+        storing: &[braid_sql::ast::Ident],
+    ) -> Self {
+        let key = |key: &KeyColumn| SpecKey {
+            column: fold(&key.name),
+            descending: key.descending,
+            ..SpecKey::default()
+        };
+        let keys = columns.iter().map(key).collect();
+        let storing = folded(storing);
+        KeySpec { name, primary, unique: true, constraint: true, keys, storing, ..Self::default() }
+    }
+
+    fn what(&self) -> &'static str {
+        match (self.primary, self.constraint) {
+            (true, _) => "primary key constraint",
+            (false, true) => "unique constraint",
+            (false, false) => "index",
+        }
+    }
+}
+
+/// 42P16: there is a primary key already.
+pub(crate) fn multiple_primary_keys(table: &str) -> Error {
+    let message = format!("multiple primary keys for table \"{table}\" are not allowed");
+    Error::new(SqlState::InvalidTableDefinition, message)
+}
+
+fn key_column(table: &Table, name: &str, spec: &KeySpec) -> Result<ColumnId> {
+    let Some(column) = table.visible_columns().find(|column| column.name == name) else {
+        let message = if spec.constraint {
+            format!("column \"{name}\" named in key does not exist")
+        } else {
+            format!("column \"{name}\" does not exist")
+        };
+        return Err(Error::new(SqlState::UndefinedColumn, message));
+    };
+    Ok(column.id)
+}
+
+/// Adds the column for the key of an index that is an expression; its number. Numbers count down
+/// from the highest, so that they do not meet those of other columns.
+fn push_key_expr(table: &mut Table, label: &str, expr: &StoredExpr, ty: &SqlType) -> ColumnId {
+    let lowest = table.key_exprs().map(|(_, column)| column.id).min();
+    let id = lowest.unwrap_or(ColumnId::MAX) - 1;
+    table.columns.push(Column {
+        id,
+        name: Column::key_expr_name(id, label),
+        ty: ty.clone(),
+        modifier: None,
+        more_dimensions: 0,
+        collation: None,
+        nullable: true,
+        default: None,
+        generated: Some(expr.clone()),
+        identity: None,
+        owned_sequence: None,
+        family: table.families.first().map_or(0, |family| family.id),
+        hidden: true,
+        is_key_expr: true,
+        missing: None,
+        comment: None,
+    });
+    id
+}
+
+fn key_list(table: &mut Table, spec: &KeySpec) -> Result<Vec<IndexKey>> {
+    let mut keys: Vec<IndexKey> = Vec::with_capacity(spec.keys.len());
+    for key in &spec.keys {
+        let name = &key.column;
+        let id = match &key.expr {
+            Some((expr, ty)) => push_key_expr(table, name, expr, ty),
+            None => key_column(table, name, spec)?,
+        };
+        if keys.iter().any(|other| other.column == id) {
+            if !spec.constraint {
+                continue;
+            }
+            let message = format!("column \"{name}\" appears twice in {}", spec.what());
+            return Err(Error::new(SqlState::DuplicateColumn, message));
+        }
+        let ty = table.column(id).map(|column| column.ty.clone());
+        if let Some(ty) = ty.filter(|ty| !is_orderable(ty)) {
+            let message = format!(
+                "data type {} has no default operator class for access method \"btree\"",
+                ty.display_name()
+            );
+            return Err(Error::new(SqlState::UndefinedObject, message).hint(
+                "You must specify an operator class for the index or define a default operator class for the data type.",
+            ));
+        }
+        keys.push(IndexKey {
+            column: id,
+            descending: key.descending,
+            nulls_opposed: key.nulls_opposed,
+            operator_class: key.operator_class,
+            collation: key.collation.clone(),
+        });
+    }
+    Ok(keys)
+}
+
+/// The names of the relations that a table's descriptor has made and the draft does not know yet.
+fn own_names(table: &Table) -> Vec<String> {
+    let indexes = table.all_indexes().map(|index| index.name.clone());
+    indexes.chain([table.name.clone()]).collect()
+}
+
+fn index_name(catalog: &Catalog, table: &Table, spec: &KeySpec) -> Result<String> {
+    let own = own_names(table);
+    let Some(name) = &spec.name else {
+        let keys = spec.keys.iter().map(|key| key.column.as_str());
+        let columns: Vec<&str> = keys.chain(spec.storing.iter().map(String::as_str)).collect();
+        let columns = columns.join("_");
+        let (addition, label) = match (spec.primary, spec.constraint) {
+            (true, _) => (None, "pkey"),
+            (false, true) => (Some(columns.as_str()), "key"),
+            (false, false) => (Some(columns.as_str()), "idx"),
+        };
+        return Ok(choose_relation_name(catalog, table.schema, &table.name, addition, label, &own));
+    };
+    if catalog.names().find(table.schema, name).is_some() || own.contains(name) {
+        return Err(duplicate(name));
+    }
+    Ok(name.clone())
+}
+
+/// Adds a key to a table's descriptor; its number. A primary key replaces what stood there.
+pub(crate) fn add_key(
+    cx: &mut DdlContext<'_>,
+    table: &mut Table,
+    spec: &KeySpec,
+) -> Result<IndexNumber> {
+    let catalog = cx.catalog();
+    let keys = key_list(table, spec)?;
+    let mut storing = Vec::new();
+    for name in &spec.storing {
+        let id = key_column(table, name, spec)?;
+        if !keys.iter().any(|key| key.column == id) && !storing.contains(&id) {
+            storing.push(id);
+        }
+    }
+    let name = index_name(&catalog, table, spec)?;
+    if spec.constraint {
+        check_constraint_name(table, &name)?;
+    }
+    let id = cx.draft()?.allocate_id(table.id);
+    let constraint = match spec.constraint {
+        true => Some(cx.draft()?.allocate_id(table.id)),
+        false => None,
+    };
+    let number = if spec.primary { 1 } else { table.next_index };
+    let index = Index {
+        id,
+        number,
+        name,
+        unique: spec.unique,
+        nulls_not_distinct: spec.nulls_not_distinct,
+        constraint,
+        keys,
+        storing,
+        predicate: spec.predicate.clone(),
+        state: IndexState::Public,
+        builder: None,
+        replaces: None,
+        interleaving: None,
+        below: Vec::new(),
+        passing: Vec::new(),
+        comment: None,
+    };
+    if spec.primary {
+        for column in &mut table.columns {
+            if index.keys.iter().any(|key| key.column == column.id) {
+                column.nullable = false;
+            }
+        }
+        table.primary = index;
+    } else {
+        table.next_index += 1;
+        table.indexes.push(index);
+    }
+    Ok(number)
+}
+
+/// Adds a CHECK to a table's descriptor. `column` is the one it was written behind.
+pub(crate) fn add_check_constraint(
+    cx: &mut DdlContext<'_>,
+    table: &mut Table,
+    name: Option<String>,
+    expr: &Expr,
+    column: Option<&str>,
+) -> Result<()> {
+    let shape = Arc::new(table.clone());
+    let (expr, columns) = check_expr(cx, &shape, expr)?;
+    let single = match columns.as_slice() {
+        [only] => table.column(*only).map(|column| column.name.clone()),
+        _ => None,
+    };
+    let name = match name {
+        Some(name) => {
+            check_constraint_name(table, &name)?;
+            name
+        }
+        None => choose_constraint_name(table, column.or(single.as_deref()), "check"),
+    };
+    let id = cx.draft()?.allocate_id(table.id);
+    table.checks.push(Check { id, name, expr, columns, comment: None });
+    Ok(())
+}
+
+/// Adds a constraint as written beside the columns of a new table.
+pub(crate) fn add_table_constraint(
+    cx: &mut DdlContext<'_>,
+    table: &mut Table,
+    constraint: &TableConstraint,
+) -> Result<()> {
+    let name = constraint.name.as_ref().map(fold);
+    match &constraint.kind {
+        TableConstraintKind::PrimaryKey { columns, storing } => {
+            if !table.primary.keys.is_empty() {
+                return Err(multiple_primary_keys(&table.name));
+            }
+            add_key(cx, table, &KeySpec::written(name, true, columns, storing))?;
+        }
+        TableConstraintKind::Unique { columns, storing, nulls_not_distinct } => {
+            let spec = KeySpec::written(name, false, columns, storing);
+            let nulls_not_distinct = *nulls_not_distinct;
+            add_key(cx, table, &KeySpec { nulls_not_distinct, ..spec })?;
+        }
+        TableConstraintKind::UsingIndex { .. } => {
+            return Err(Error::unsupported("USING INDEX"));
+        }
+        TableConstraintKind::Check(expr) => add_check_constraint(cx, table, name, expr, None)?,
+        TableConstraintKind::ForeignKey(key) => {
+            define_foreign_key(cx, table, name, key, folded(&key.columns))?;
+        }
+    }
+    Ok(())
+}
+
+/// Sets a table's families as written; columns that none names go to the first.
+pub(crate) fn set_families(table: &mut Table, families: &[Family]) -> Result<()> {
+    if families.is_empty() {
+        return Ok(());
+    }
+    let mut made: Vec<braid_catalog::Family> = Vec::new();
+    let mut seen: Vec<ColumnId> = Vec::new();
+    for family in families {
+        let id = u16::try_from(made.len())
+            .map_err(|_| Error::new(SqlState::ProgramLimitExceeded, "too many column families"))?;
+        let name = match &family.name {
+            Some(name) => fold(name),
+            None => format!("fam_{id}_{}", folded(&family.columns).join("_")),
+        };
+        if made.iter().any(|other| other.name == name) {
+            let message = format!("family \"{name}\" specified more than once");
+            return Err(Error::new(SqlState::DuplicateObject, message));
+        }
+        for column in folded(&family.columns) {
+            let found = table.columns.iter_mut().find(|found| found.name == column);
+            let Some(found) = found else {
+                let message = format!("column \"{column}\" named in family does not exist");
+                return Err(Error::new(SqlState::UndefinedColumn, message));
+            };
+            if seen.contains(&found.id) {
+                let message = format!("column \"{column}\" appears in more than one family");
+                return Err(Error::new(SqlState::InvalidTableDefinition, message));
+            }
+            seen.push(found.id);
+            found.family = id;
+        }
+        made.push(braid_catalog::Family { id, name: names::truncate_name(&name).to_owned() });
+    }
+    table.next_family = u16::try_from(made.len()).unwrap_or(u16::MAX);
+    table.families = made;
+    Ok(())
+}
+
+/// Puts a column into the family written behind it; makes the family where that is allowed.
+pub(crate) fn set_family(
+    table: &mut Table,
+    column: ColumnId,
+    family: &(Option<String>, bool),
+) -> Result<()> {
+    let (name, may_make) = family;
+    let found = name.as_ref().and_then(|name| table.families.iter().find(|f| f.name == *name));
+    let id = match (found, name) {
+        (Some(found), _) => found.id,
+        (None, Some(name)) if !may_make => {
+            let message = format!("unknown family \"{name}\"");
+            return Err(Error::new(SqlState::UndefinedObject, message));
+        }
+        (None, name) => {
+            let id = table.next_family;
+            table.next_family += 1;
+            let name = name.clone().unwrap_or_else(|| format!("fam_{id}"));
+            table.families.push(braid_catalog::Family { id, name });
+            id
+        }
+    };
+    if let Some(column) = table.columns.iter_mut().find(|found| found.id == column) {
+        column.family = id;
+    }
+    Ok(())
+}

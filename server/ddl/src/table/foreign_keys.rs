@@ -1,0 +1,239 @@
+//! Foreign keys of a table's descriptor.
+
+use std::sync::Arc;
+
+use braid_catalog::{Column, ColumnId, ForeignKey, ForeignKeyAction, IndexNumber, Object, Table};
+use braid_sql::ast::{self, MatchKind, ReferenceAction};
+use braid_types::{Error, Result, SqlState, SqlType};
+
+use crate::context::DdlContext;
+use crate::names::lookup::{folded, parts};
+use crate::names::temporary::check_same_lifetime;
+use crate::table::constraint_names::{check_constraint_name, choose_constraint_name};
+
+fn action(written: ReferenceAction) -> ForeignKeyAction {
+    match written {
+        ReferenceAction::NoAction => ForeignKeyAction::NoAction,
+        ReferenceAction::Restrict => ForeignKeyAction::Restrict,
+        ReferenceAction::Cascade => ForeignKeyAction::Cascade,
+        ReferenceAction::SetNull => ForeignKeyAction::SetNull,
+        ReferenceAction::SetDefault => ForeignKeyAction::SetDefault,
+    }
+}
+
+/// The columns of ON DELETE SET NULL or SET DEFAULT (…), which must be the foreign key's own.
+fn delete_columns(table: &Table, own: &[ColumnId], names: &[String]) -> Result<Vec<ColumnId>> {
+    let mut ids = referencing(table, names)?;
+    for (id, name) in ids.iter().zip(names) {
+        if !own.contains(id) {
+            let message = format!(
+                "column \"{name}\" referenced in ON DELETE SET action must be part of foreign key"
+            );
+            return Err(Error::new(SqlState::InvalidColumnReference, message));
+        }
+    }
+    let mut seen = Vec::with_capacity(ids.len());
+    ids.retain(|id| {
+        !seen.contains(id) && {
+            seen.push(*id);
+            true
+        }
+    });
+    Ok(ids)
+}
+
+/// 42601 for an action that would set a generated column.
+fn check_generated(table: &Table, ids: &[ColumnId], key: &ast::ForeignKey) -> Result<()> {
+    let generated = |id: &ColumnId| table.column(*id).is_some_and(|c| c.generated.is_some());
+    if !ids.iter().any(generated) {
+        return Ok(());
+    }
+    let sets = |a| matches!(a, ReferenceAction::SetNull | ReferenceAction::SetDefault);
+    let word = match (key.on_update, key.on_delete) {
+        (action, _) if sets(action) || action == ReferenceAction::Cascade => "ON UPDATE",
+        (_, action) if sets(action) => "ON DELETE",
+        _ => return Ok(()),
+    };
+    let message =
+        format!("invalid {word} action for foreign key constraint containing generated column");
+    Err(Error::new(SqlState::SyntaxError, message))
+}
+
+fn referencing(table: &Table, names: &[String]) -> Result<Vec<ColumnId>> {
+    let mut ids = Vec::with_capacity(names.len());
+    for name in names {
+        let Some(column) = table.visible_columns().find(|column| column.name == *name) else {
+            let message =
+                format!("column \"{name}\" referenced in foreign key constraint does not exist");
+            return Err(Error::new(SqlState::UndefinedColumn, message));
+        };
+        ids.push(column.id);
+    }
+    Ok(ids)
+}
+
+/// The unique index of the parent over exactly these columns.
+fn matching_index(parent: &Table, columns: &[ColumnId]) -> Option<IndexNumber> {
+    let fits = |index: &&braid_catalog::Index| {
+        index.unique
+            && index.predicate.is_none()
+            && index.keys.len() == columns.len()
+            && index.keys.iter().all(|key| columns.contains(&key.column))
+    };
+    parent.all_indexes().find(fits).map(|index| index.number)
+}
+
+/// Whether keys of both types can be compared as they are stored.
+fn comparable(a: &SqlType, b: &SqlType) -> bool {
+    let text = |ty: &SqlType| matches!(ty, SqlType::Text | SqlType::Varchar(_) | SqlType::Name);
+    a.same_base(b) || (a.is_integer() && b.is_integer()) || (text(a) && text(b))
+}
+
+fn check_types(name: &str, pairs: &[(&Column, &Column)]) -> Result<()> {
+    for (child, parent) in pairs {
+        if !comparable(&child.ty, &parent.ty) {
+            let message = format!("foreign key constraint \"{name}\" cannot be implemented");
+            let detail = format!(
+                "Key columns \"{}\" and \"{}\" are of incompatible types: {} and {}.",
+                child.name,
+                parent.name,
+                child.ty.display_name(),
+                parent.ty.display_name()
+            );
+            return Err(Error::new(SqlState::DatatypeMismatch, message).detail(detail));
+        }
+    }
+    Ok(())
+}
+
+fn foreign_key_parent(
+    cx: &DdlContext<'_>,
+    table: &Table,
+    key: &ast::ForeignKey,
+) -> Result<Arc<Table>> {
+    let name = parts(&key.table);
+    let schema = cx.catalog().schema_name(table.schema);
+    let is_self = match name.as_slice() {
+        [name] => *name == table.name,
+        [.., in_schema, name] => *name == table.name && *in_schema == schema,
+        [] => false,
+    };
+    if is_self {
+        return Ok(Arc::new(table.clone()));
+    }
+    let parent = cx.table(&key.table).map_err(|error| {
+        if error.state() == SqlState::WrongObjectType {
+            let name = name.join(".");
+            let message = format!("referenced relation \"{name}\" is not a table");
+            return Error::new(SqlState::WrongObjectType, message);
+        }
+        error
+    })?;
+    cx.catalog().privileges().check(cx.user(), Object::Table(&parent), "REFERENCES")?;
+    check_same_lifetime(table, &parent)?;
+    if parent.unlogged && !table.unlogged {
+        let message = "constraints on permanent tables may reference only permanent tables";
+        return Err(Error::new(SqlState::InvalidTableDefinition, message));
+    }
+    Ok(parent)
+}
+
+fn foreign_key_columns(
+    parent: &Table,
+    key: &ast::ForeignKey,
+) -> Result<(Vec<ColumnId>, IndexNumber)> {
+    if key.ref_columns.is_empty() {
+        if parent.primary.keys.is_empty() || parent.is_hidden_key(&parent.primary) {
+            let message =
+                format!("there is no primary key for referenced table \"{}\"", parent.name);
+            return Err(Error::new(SqlState::UndefinedObject, message));
+        }
+        let columns = parent.primary.keys.iter().map(|key| key.column).collect();
+        return Ok((columns, parent.primary.number));
+    }
+    let columns = referencing(parent, &folded(&key.ref_columns))?;
+    let mut rest = columns.iter();
+    while let Some(id) = rest.next() {
+        if rest.as_slice().contains(id) {
+            let message = "foreign key referenced-columns list must not contain duplicates";
+            return Err(Error::new(SqlState::InvalidForeignKey, message));
+        }
+    }
+    let index = matching_index(parent, &columns).ok_or_else(|| {
+        let name = &parent.name;
+        let message = format!(
+            "there is no unique constraint matching given keys for referenced table \"{name}\""
+        );
+        Error::new(SqlState::InvalidForeignKey, message)
+    })?;
+    Ok((columns, index))
+}
+
+/// Adds a foreign key to a table's descriptor and tells the parent; rows are not looked at.
+pub(crate) fn define_foreign_key(
+    cx: &mut DdlContext<'_>,
+    table: &mut Table,
+    name: Option<String>,
+    key: &ast::ForeignKey,
+    columns: Vec<String>,
+) -> Result<()> {
+    if key.match_kind == MatchKind::Partial {
+        let message = "MATCH PARTIAL not yet implemented";
+        return Err(Error::new(SqlState::FeatureNotSupported, message));
+    }
+    let ids = referencing(table, &columns)?;
+    let delete_columns = delete_columns(table, &ids, &folded(&key.delete_columns))?;
+    let parent = foreign_key_parent(cx, table, key)?;
+    let (parent_columns, parent_index) = foreign_key_columns(&parent, key)?;
+    if ids.len() != parent_columns.len() {
+        let message = "number of referencing and referenced columns for foreign key disagree";
+        return Err(Error::new(SqlState::InvalidForeignKey, message));
+    }
+    check_generated(table, &ids, key)?;
+    let name = match name {
+        Some(name) => {
+            check_constraint_name(table, &name)?;
+            name
+        }
+        None => choose_constraint_name(table, Some(&columns.join("_")), "fkey"),
+    };
+    let pairs: Vec<(&Column, &Column)> = ids
+        .iter()
+        .zip(&parent_columns)
+        .filter_map(|(id, parent_id)| Some((table.column(*id)?, parent.column(*parent_id)?)))
+        .collect();
+    check_types(&name, &pairs)?;
+    let id = cx.draft()?.allocate_id(table.id);
+    table.foreign_keys.push(ForeignKey {
+        id,
+        name,
+        columns: ids,
+        parent: parent.id,
+        parent_columns,
+        parent_index,
+        match_full: key.match_kind == MatchKind::Full,
+        on_delete: action(key.on_delete),
+        on_update: action(key.on_update),
+        delete_columns,
+        deferrable: key.deferrable,
+        initially_deferred: key.initially_deferred,
+        validated: true,
+        unfinished: false,
+        adder: None,
+        comment: None,
+    });
+    if parent.id == table.id {
+        add_reference(table, parent.id);
+    } else {
+        let mut parent = Table::clone(&parent);
+        add_reference(&mut parent, table.id);
+        cx.draft()?.put(parent);
+    }
+    Ok(())
+}
+
+fn add_reference(parent: &mut Table, child: braid_catalog::Id) {
+    if !parent.referenced_by.contains(&child) {
+        parent.referenced_by.push(child);
+    }
+}

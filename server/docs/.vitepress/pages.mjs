@@ -1,0 +1,93 @@
+/**
+ * The pages of the site: where each one comes from, and its place in the navigation.
+ *
+ * Documents stay where a reader of the repository looks for them. The site gives them shorter
+ * addresses.
+ */
+
+/** Files and folders of documents, from the top of the repository, and their addresses. */
+export const SOURCES = [
+  ['server/docs', ''],
+  ['server/ARCHITECTURE.md', 'architecture/index.md'],
+  ['sdk/README.md', 'sdk/index.md'],
+  ['sdk/docs', 'sdk'],
+  ['bench/README.md', 'benchmarks.md'],
+  ['docker/README.md', 'operations/docker.md'],
+  ['examples/iot-worker/README.md', 'examples/iot-worker.md'],
+];
+
+const pages = (folder, names) =>
+  Object.entries(names).map(([name, text]) => ({ text, link: `/${folder}${name}` }));
+
+/** The navigation beside each page, a group a reader. */
+export const SIDEBAR = [
+  {
+    text: 'Begin',
+    items: pages('', {
+      'get-started': 'Get started',
+      'coming-from-postgresql': 'Coming from PostgreSQL',
+      'examples/iot-worker': 'Example: IoT worker',
+      benchmarks: 'Benchmarks',
+    }),
+  },
+  {
+    text: 'Guides',
+    items: pages('guides/', {
+      'transactions-and-retries': 'Transactions and retries',
+      'parallel-writes': 'Parallel writes',
+      queues: 'Queues',
+      'multi-row-writes': 'Multi-row writes',
+      'interleaved-tables': 'Interleaved tables',
+      'column-families': 'Column families',
+    }),
+  },
+  {
+    text: 'SDK',
+    items: pages('sdk/', { '': 'Overview', 'api/': 'API' }),
+  },
+  {
+    text: 'Operations',
+    items: pages('operations/', {
+      install: 'Install',
+      flags: 'Flags',
+      'tls-and-users': 'TLS and users',
+      monitoring: 'Monitoring',
+      upgrade: 'Upgrade',
+      backup: 'Backup',
+      'tikv-cluster': 'TiKV cluster',
+      docker: 'Docker',
+    }),
+  },
+  {
+    text: 'Reference',
+    items: pages('reference/', {
+      sql: 'SQL',
+      errors: 'Errors',
+      metrics: 'Metrics',
+      settings: 'Settings',
+    }),
+  },
+  {
+    text: 'Inside',
+    collapsed: true,
+    items: [
+      { text: 'Architecture', link: '/architecture/' },
+      ...pages('architecture/', {
+        server: 'Server',
+        session: 'Session',
+        exec: 'Exec',
+        dml: 'DML',
+        ddl: 'DDL',
+        plan: 'Plan',
+        catalog: 'Catalog',
+        rows: 'Rows',
+        kv: 'Transactions',
+        'kv-embedded': 'Embedded store',
+        'kv-tikv': 'TiKV store',
+        cluster: 'Cluster',
+      }),
+      { text: 'Tests', link: '/testing' },
+      { text: 'Rules and their tests', link: '/testing-rules' },
+    ],
+  },
+];

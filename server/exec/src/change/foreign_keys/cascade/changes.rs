@@ -1,0 +1,224 @@
+//! What a level does to rows, kept until the level's end, when all of it is written.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+use braid_catalog::Id;
+use braid_kv::Key;
+use braid_rows::TableRows;
+use braid_types::{Datum, Result, Row};
+
+use crate::change::foreign_keys::collect::{child_events, parent_events};
+use crate::change::foreign_keys::event::Event;
+use crate::change::foreign_keys::link::{Link, TableLinks, pick};
+use crate::change::table_writer::TableWriter;
+use crate::operator::ExecutionState;
+
+/// The changes of a level.
+#[derive(Default)]
+pub struct Changes {
+    /// Rows in the order in which they were first changed.
+    order: Vec<(Id, Key)>,
+    tables: HashMap<Id, TableChanges>,
+    /// Keys of parents that have come (true) or gone.
+    parents: HashMap<Key, bool>,
+}
+
+struct TableChanges {
+    links: TableLinks,
+    layout: TableRows,
+    /// By the primary key that the row had before the level.
+    rows: HashMap<Key, Change>,
+    /// Changed rows by foreign key and the values that they have been given.
+    pointing: HashMap<(Id, Row), Vec<Key>>,
+    /// Places of columns that were changed.
+    places: BTreeSet<usize>,
+    /// The statement that is named when what was changed cannot be written.
+    context: String,
+}
+
+/// A row before the level and now.
+struct Change {
+    old: Row,
+    /// `None`: deleted.
+    new: Option<Row>,
+    /// Foreign keys by which it has followed its parent's new key: once is enough, also where
+    /// that key is another parent's old one.
+    followed: Vec<Id>,
+}
+
+/// A new version of a child's row.
+pub struct RowUpdate {
+    /// The row before.
+    pub before: Row,
+    /// The row after.
+    pub after: Row,
+    /// Places of the columns that differ.
+    pub places: Vec<usize>,
+    /// Whether the child follows its parent's new key.
+    pub follows: bool,
+    /// The statement that is named when the change cannot be written.
+    pub context: String,
+}
+
+impl Changes {
+    fn change(&self, table: Id, row: &Key) -> Option<&Change> {
+        self.tables.get(&table)?.rows.get(row)
+    }
+
+    /// A row as the level has left it; `None` if it has not touched it, or deleted it.
+    pub fn row(&self, table: Id, row: &Key) -> Option<Row> {
+        self.change(table, row)?.new.clone()
+    }
+
+    /// Whether a parent has come or gone in this level.
+    pub fn parent(&self, key: &Key) -> Option<bool> {
+        self.parents.get(key).copied()
+    }
+
+    /// Whether a child's row still has these values under this key.
+    pub fn still_has(&self, link: &Link, row: &Key, values: &Row) -> bool {
+        let Some(change) = self.change(link.child.id, row) else { return true };
+        change.new.as_ref().is_some_and(|new| pick(new, &link.child_places) == *values)
+    }
+
+    /// Whether a child that pointed at a key before the level still does.
+    pub fn still_points(&self, link: &Link, row: &Key, values: &Row) -> bool {
+        let Some(change) = self.change(link.child.id, row) else { return true };
+        !change.followed.contains(&link.key.id) && self.still_has(link, row, values)
+    }
+
+    /// Children that have come to point at a key in this level.
+    pub fn newly_pointing(&self, link: &Link, values: &Row) -> Vec<Key> {
+        let Some(table) = self.tables.get(&link.child.id) else { return Vec::new() };
+        let known = table.pointing.get(&(link.key.id, values.clone()));
+        let mut keys: Vec<Key> = known.into_iter().flatten().cloned().collect();
+        keys.retain(|key| {
+            let change = table.rows.get(key);
+            let pointed_before =
+                change.is_some_and(|c| pick(&c.old, &link.child_places) == *values);
+            !pointed_before && self.still_points(link, key, values)
+        });
+        keys
+    }
+
+    /// Deletes a child.
+    pub fn delete(
+        &mut self,
+        run: &ExecutionState,
+        link: &Arc<Link>,
+        row: &Key,
+        before: Row,
+    ) -> Result<()> {
+        self.note(run, link, row, before, None)
+    }
+
+    /// Changes a child's columns.
+    pub fn update(
+        &mut self,
+        run: &ExecutionState,
+        link: &Arc<Link>,
+        row: &Key,
+        update: RowUpdate,
+    ) -> Result<()> {
+        let RowUpdate { before, after, places, follows, context } = update;
+        self.note(run, link, row, before, Some(after))?;
+        if let Some(table) = self.tables.get_mut(&link.child.id) {
+            table.places.extend(places);
+            table.context = context;
+            if let Some(change) = table.rows.get_mut(row).filter(|_| follows) {
+                change.followed.push(link.key.id);
+            }
+        }
+        Ok(())
+    }
+
+    fn note(
+        &mut self,
+        run: &ExecutionState,
+        link: &Arc<Link>,
+        row: &Key,
+        before: Row,
+        after: Option<Row>,
+    ) -> Result<()> {
+        let id = link.child.id;
+        let table = self.tables.entry(id).or_insert_with(|| TableChanges {
+            links: TableLinks::of(&run.cx.catalog, &link.child),
+            layout: TableRows::new(&link.child),
+            rows: HashMap::new(),
+            pointing: HashMap::new(),
+            places: BTreeSet::new(),
+            context: String::new(),
+        });
+        for incoming in &table.links.incoming {
+            let mut mark = |row: &[Datum], there: bool| {
+                let values = pick(row, &incoming.parent_places);
+                if !values.iter().any(Datum::is_null) {
+                    self.parents.insert(incoming.parent_key(&values)?, there);
+                }
+                Ok::<(), braid_types::Error>(())
+            };
+            mark(&before, false)?;
+            after.as_ref().map_or(Ok(()), |after| mark(after, true))?;
+        }
+        if let Some(after) = &after {
+            for outgoing in &table.links.outgoing {
+                let values = pick(after, &outgoing.child_places);
+                let list = table.pointing.entry((outgoing.key.id, values)).or_default();
+                if !list.contains(row) {
+                    list.push(row.clone());
+                }
+            }
+        }
+        match table.rows.get_mut(row) {
+            Some(change) => change.new = after,
+            None => {
+                self.order.push((id, row.clone()));
+                let change = Change { old: before, new: after, followed: Vec::new() };
+                table.rows.insert(row.clone(), change);
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes everything, table by table; gives the questions that the changes ask.
+    pub async fn write(mut self, writers: &HashMap<Id, TableWriter>) -> Result<Vec<Event>> {
+        let mut events = Vec::new();
+        let mut changed: HashMap<Id, Vec<(Row, Row)>> = HashMap::new();
+        let mut tables: Vec<Id> = Vec::new();
+        for (id, row) in &self.order {
+            let Some(table) = self.tables.get_mut(id) else { continue };
+            let Some(Change { old, new, .. }) = table.rows.remove(row) else { continue };
+            parent_events(&table.links, &old, new.as_deref(), &mut events);
+            match new {
+                Some(new) => {
+                    child_events(&table.links, &table.layout, &old, &new, &mut events);
+                    if !changed.contains_key(id) {
+                        tables.push(*id);
+                    }
+                    changed.entry(*id).or_default().push((old, new));
+                }
+                None => match writers.get(id) {
+                    Some(writer) => writer.delete(&old)?,
+                    None => return Err(braid_types::Error::internal("a row without a writer")),
+                },
+            }
+        }
+        for id in tables {
+            let (Some(table), Some(writer), Some(changes)) =
+                (self.tables.get(&id), writers.get(&id), changed.get(&id))
+            else {
+                continue;
+            };
+            let mut places: Vec<usize> = table.places.iter().copied().collect();
+            let columns = table.layout.table.columns.iter().enumerate();
+            places.extend(columns.filter(|(_, c)| c.generated.is_some()).map(|(place, _)| place));
+            let written = writer.replace(changes, &places).await;
+            written.map_err(|error| match error.state() {
+                braid_types::SqlState::UniqueViolation => error.context(table.context.clone()),
+                _ => error,
+            })?;
+        }
+        Ok(events)
+    }
+}

@@ -1,0 +1,327 @@
+//! One level of questions: everything is read first, then they are answered one after the other,
+//! in memory.
+//!
+//! An answer sees what the ones before it have changed ([`Changes`] over what was read), as
+//! PostgreSQL's triggers see the statements of those that fired before. The level's rows are
+//! written together at its end.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use braid_catalog::{ForeignKeyAction, Id};
+use braid_kv::{Key, Record};
+use braid_plan::CascadeTable;
+use braid_types::cast::{CastEnv, cast};
+use braid_types::{Datum, Error, Result, Row};
+
+use crate::change::foreign_keys::cascade::changes::{Changes, RowUpdate};
+use crate::change::foreign_keys::cascade::children::{Found, Look, Search, find, lock_rows};
+use crate::change::foreign_keys::event::Event;
+use crate::change::foreign_keys::link::Link;
+use crate::change::foreign_keys::messages::{mixed_nulls, no_parent, still_referenced};
+use crate::change::table_writer::TableWriter;
+use crate::operator::ExecutionState;
+use crate::operator::eval::Evaluator;
+
+/// Events between two looks at whether the statement is to stop.
+const EVENTS_PER_CANCEL: usize = 1024;
+
+/// What a level works with.
+pub struct CascadeLevel<'r> {
+    run: &'r Arc<ExecutionState>,
+    tables: HashMap<Id, Arc<CascadeTable>>,
+    found: Found,
+    rows: HashMap<(Id, Key), Row>,
+    changes: Changes,
+    writers: HashMap<Id, TableWriter>,
+}
+
+/// What a foreign key does when a key of its parent goes or changes.
+fn action(link: &Link, deleting: bool) -> ForeignKeyAction {
+    if deleting { link.key.on_delete } else { link.key.on_update }
+}
+
+fn writes(link: &Link, deleting: bool) -> bool {
+    !matches!(action(link, deleting), ForeignKeyAction::NoAction | ForeignKeyAction::Restrict)
+}
+
+/// What is to be looked for on behalf of one foreign key.
+struct Wanted {
+    link: Arc<Link>,
+    keys: HashSet<Row>,
+    writes: bool,
+}
+
+impl<'r> CascadeLevel<'r> {
+    /// Reads everything that the answers to these events need.
+    pub async fn read(
+        run: &'r Arc<ExecutionState>,
+        tables: HashMap<Id, Arc<CascadeTable>>,
+        events: &[Event],
+    ) -> Result<Self> {
+        let mut wanted: Vec<Wanted> = Vec::new();
+        let mut looks: Vec<(Id, HashSet<Key>)> = Vec::new();
+        for event in events {
+            match event {
+                Event::Parent { link, old, new } => {
+                    let writes = writes(link, new.is_none());
+                    let at = wanted.iter().position(|known| known.link.key.id == link.key.id);
+                    let at = at.unwrap_or_else(|| {
+                        let keys = HashSet::new();
+                        wanted.push(Wanted { link: link.clone(), keys, writes: false });
+                        wanted.len() - 1
+                    });
+                    wanted[at].keys.insert(old.clone());
+                    wanted[at].writes |= writes;
+                }
+                Event::Child { link, values, .. } if !values.iter().any(Datum::is_null) => {
+                    let key = link.parent_key(values)?;
+                    match looks.iter_mut().find(|(tag, _)| *tag == link.key.id) {
+                        Some((_, keys)) => _ = keys.insert(key),
+                        None => looks.push((link.key.id, HashSet::from([key]))),
+                    }
+                }
+                Event::Child { .. } => {}
+            }
+        }
+        let written: HashSet<Id> =
+            wanted.iter().filter(|w| w.writes).map(|w| w.link.child.id).collect();
+        let searches: Vec<Search> = wanted
+            .iter()
+            .map(|w| Search {
+                link: w.link.clone(),
+                keys: w.keys.iter().cloned().collect(),
+                // Whether a child is left depends on what the level does to it.
+                all: written.contains(&w.link.child.id),
+            })
+            .collect();
+        let looks: Vec<Look> = looks
+            .into_iter()
+            .map(|(tag, keys)| Look { tag, keys: keys.into_iter().collect() })
+            .collect();
+        let found = find(run, &searches, &looks).await?;
+        let mut level = Self {
+            run,
+            tables,
+            found,
+            rows: HashMap::new(),
+            changes: Changes::default(),
+            writers: HashMap::new(),
+        };
+        level.rows = level.lock(&wanted).await?;
+        Ok(level)
+    }
+
+    /// Locks and reads the children that may be written.
+    async fn lock(&self, wanted: &[Wanted]) -> Result<HashMap<(Id, Key), Row>> {
+        let mut by_table: Vec<(Arc<braid_catalog::Table>, HashSet<Key>)> = Vec::new();
+        for wanted in wanted.iter().filter(|wanted| wanted.writes) {
+            let link = &wanted.link;
+            let at = by_table.iter().position(|(table, _)| table.id == link.child.id);
+            let at = at.unwrap_or_else(|| {
+                by_table.push((link.child.clone(), HashSet::new()));
+                by_table.len() - 1
+            });
+            for key in &wanted.keys {
+                let children = self.found.children.get(&(link.key.id, key.clone()));
+                by_table[at].1.extend(children.into_iter().flatten().cloned());
+            }
+        }
+        by_table.retain(|(_, keys)| !keys.is_empty());
+        if by_table.is_empty() {
+            return Ok(HashMap::new());
+        }
+        let sorted = |(table, keys): (Arc<braid_catalog::Table>, HashSet<Key>)| {
+            let mut keys: Vec<Key> = keys.into_iter().collect();
+            keys.sort_unstable();
+            (table, keys)
+        };
+        lock_rows(self.run, by_table.into_iter().map(sorted).collect()).await
+    }
+
+    /// Answers events in their order, writes what changes, and gives the questions that follow.
+    pub async fn run(mut self, events: Vec<Event>) -> Result<Vec<Event>> {
+        for (i, event) in events.into_iter().enumerate() {
+            if i % EVENTS_PER_CANCEL == 0 {
+                self.run.breathe().await?;
+            }
+            match event {
+                Event::Child { link, values, row } => {
+                    self.check_parent(&link, &values, row.as_ref()).await?;
+                }
+                Event::Parent { link, old, new } => {
+                    self.act(&link, &old, new.as_ref()).await?;
+                }
+            }
+        }
+        self.changes.write(&self.writers).await
+    }
+
+    async fn check_parent(&self, link: &Link, values: &Row, row: Option<&Key>) -> Result<()> {
+        // A row that has gone or changed meanwhile asks anew.
+        if row.is_some_and(|row| !self.changes.still_has(link, row, values)) {
+            return Ok(());
+        }
+        if values.iter().any(Datum::is_null) {
+            return Err(mixed_nulls(&**self.run, link));
+        }
+        match self.exists(link, values).await? {
+            true => Ok(()),
+            false => Err(no_parent(&**self.run, link, values)),
+        }
+    }
+
+    /// Whether a parent is there now.
+    async fn exists(&self, link: &Link, values: &[Datum]) -> Result<bool> {
+        let key = link.parent_key(values)?;
+        if let Some(there) = self.changes.parent(&key).or(self.found.parents.get(&key).copied()) {
+            return Ok(there);
+        }
+        // The transaction itself has written a key that was taken away: no wait.
+        let cx = &self.run.cx;
+        let record = Record::Exists { tag: link.key.id };
+        let value = self.run.wait(cx.txn.get_recorded(cx.seq.after(), &key, record)).await?;
+        Ok(value.is_some())
+    }
+
+    /// The children that point at a key now, by their primary keys.
+    fn pointing(&self, link: &Link, values: &Row) -> Vec<Key> {
+        let known = self.found.children.get(&(link.key.id, values.clone()));
+        let mut keys: Vec<Key> = known.into_iter().flatten().cloned().collect();
+        keys.retain(|key| self.changes.still_points(link, key, values));
+        keys.extend(self.changes.newly_pointing(link, values));
+        keys
+    }
+
+    async fn act(&mut self, link: &Arc<Link>, old: &Row, new: Option<&Row>) -> Result<()> {
+        let action = action(link, new.is_none());
+        if action == ForeignKeyAction::NoAction && self.exists(link, old).await? {
+            // Another row has taken the key over.
+            return Ok(());
+        }
+        let children = self.pointing(link, old);
+        match action {
+            ForeignKeyAction::NoAction | ForeignKeyAction::Restrict => {
+                if !children.is_empty() {
+                    return Err(still_referenced(&**self.run, link, old));
+                }
+            }
+            ForeignKeyAction::Cascade => {
+                for child in children {
+                    self.change(link, &child, new, action).await?;
+                }
+            }
+            ForeignKeyAction::SetNull | ForeignKeyAction::SetDefault => {
+                for child in children {
+                    self.change(link, &child, new, action).await?;
+                }
+                // Children whose default is the key that is gone were left as they are.
+                if action == ForeignKeyAction::SetDefault
+                    && !self.pointing(link, old).is_empty()
+                    && !self.exists(link, old).await?
+                {
+                    return Err(still_referenced(&**self.run, link, old));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Deletes a child, or changes its columns.
+    async fn change(
+        &mut self,
+        link: &Arc<Link>,
+        child: &Key,
+        new: Option<&Row>,
+        action: ForeignKeyAction,
+    ) -> Result<()> {
+        let id = link.child.id;
+        let Some(entry) = self.tables.get(&id).cloned() else {
+            return Err(Error::internal("a cascade to a table that was not planned"));
+        };
+        let stored = || self.rows.get(&(id, child.clone())).cloned();
+        let Some(before) = self.changes.row(id, child).or_else(stored) else {
+            return Err(Error::internal("a cascade to a row that was not read"));
+        };
+        let evaluator = Evaluator::new(self.run.clone(), self.run.no_outer());
+        let writer = self.writers.entry(id).or_insert_with(|| {
+            let (generated, checks) = (&entry.generated, &entry.checks);
+            TableWriter::new(&entry.table, generated, checks, &entry.index_exprs, evaluator.clone())
+        });
+        let mut after = before.clone();
+        let places = match (action, new) {
+            (ForeignKeyAction::Cascade, None) => {
+                return self.changes.delete(self.run, link, child, before);
+            }
+            (ForeignKeyAction::Cascade, Some(values)) => {
+                for (i, value) in values.iter().enumerate() {
+                    after[link.child_places[i]] = convert(self.run, link, i, value)?;
+                }
+                link.child_places.clone()
+            }
+            (ForeignKeyAction::SetNull, _) => {
+                let places = link.set_places(new.is_none());
+                places.iter().for_each(|place| after[*place] = Datum::Null);
+                places
+            }
+            _ => {
+                let places = link.set_places(new.is_none());
+                for place in &places {
+                    let default = entry.defaults.iter().find(|(known, _)| known == place);
+                    after[*place] = match default {
+                        Some((_, e)) => evaluator.eval(e, &[]).await?,
+                        None => Datum::Null,
+                    };
+                }
+                places
+            }
+        };
+        let schema = self.run.cx.catalog.schema_name(link.child.schema);
+        let context = statement_text(&schema, link, &places, action);
+        writer.complete(&mut after).map_err(|error| error.context(context.clone()))?;
+        let follows = action == ForeignKeyAction::Cascade;
+        let update = RowUpdate { before, after, places, follows, context };
+        self.changes.update(self.run, link, child, update)
+    }
+}
+
+/// A parent's value as the child's column has it.
+fn convert(run: &ExecutionState, link: &Link, i: usize, value: &Datum) -> Result<Datum> {
+    let from = &link.parent.columns[link.parent_places[i]].ty;
+    let to = &link.child.columns[link.child_places[i]].ty;
+    if from == to {
+        return Ok(value.clone());
+    }
+    let env = &run.cx.env;
+    let cast_env = CastEnv { settings: env.settings(), now_micros: env.transaction_micros() };
+    cast(value, from, to, false, &cast_env)
+}
+
+/// The statement that PostgreSQL names as the context of an error.
+fn statement_text(schema: &str, link: &Link, places: &[usize], action: ForeignKeyAction) -> String {
+    let name = |place: usize| format!("\"{}\"", link.child.columns[place].name);
+    let mut number = 0;
+    let mut parameter = || {
+        number += 1;
+        format!("${number}")
+    };
+    let mut set = Vec::with_capacity(places.len());
+    for place in places {
+        let value = match action {
+            ForeignKeyAction::Cascade => parameter(),
+            ForeignKeyAction::SetNull => "NULL".to_owned(),
+            _ => "DEFAULT".to_owned(),
+        };
+        set.push(format!("{} = {value}", name(*place)));
+    }
+    let keys = link.child_places.iter();
+    let keys: Vec<String> = keys
+        .map(|place| format!("{} OPERATOR(pg_catalog.=) {}", parameter(), name(*place)))
+        .collect();
+    format!(
+        "SQL statement \"UPDATE ONLY \"{schema}\".\"{}\" SET {} WHERE {}\"",
+        link.child.name,
+        set.join(", "),
+        keys.join(" AND ")
+    )
+}

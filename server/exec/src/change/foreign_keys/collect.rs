@@ -1,0 +1,132 @@
+//! From changed rows to questions.
+
+use std::cell::OnceCell;
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use braid_catalog::Table;
+use braid_plan::Cascades;
+use braid_rows::TableRows;
+use braid_types::{Datum, Row};
+
+use crate::change::foreign_keys::event::Event;
+use crate::change::foreign_keys::link::{Link, TableLinks, pick, same_image};
+use crate::operator::ExecutionState;
+
+/// The questions of one operator that changes rows of one table.
+pub struct ForeignKeys {
+    run: Arc<ExecutionState>,
+    links: TableLinks,
+    table: Arc<Table>,
+    /// Its layout, made when a row's key is asked for.
+    rows: OnceCell<TableRows>,
+    /// For each outgoing key, whether a row may change again before the question is answered.
+    keeps_rows: Option<Vec<bool>>,
+    /// The keys asked about, where the same question is asked once.
+    seen: Vec<HashSet<Row>>,
+    events: Vec<Event>,
+}
+
+impl ForeignKeys {
+    /// For an operator on this table, whose plan knows what cascades may write.
+    pub fn new(run: &Arc<ExecutionState>, table: &Arc<Table>, cascades: &Cascades) -> Self {
+        let links = TableLinks::of(&run.cx.catalog, table);
+        if !(links.outgoing.is_empty() && links.incoming.is_empty()) {
+            run.foreign_keys.register(cascades);
+        }
+        Self {
+            run: run.clone(),
+            seen: links.outgoing.iter().map(|_| HashSet::new()).collect(),
+            links,
+            table: table.clone(),
+            rows: OnceCell::new(),
+            keeps_rows: None,
+            events: Vec::new(),
+        }
+    }
+
+    /// A row came (no `old`), went (no `new`) or changed.
+    pub fn changed(&mut self, old: Option<&[Datum]>, new: Option<&[Datum]>) {
+        if let Some(old) = old {
+            parent_events(&self.links, old, new, &mut self.events);
+        }
+        let Some(new) = new.filter(|_| !self.links.outgoing.is_empty()) else { return };
+        let run = &self.run;
+        let keeps = self.keeps_rows.get_or_insert_with(|| {
+            let may_change = run.foreign_keys.may_write(self.table.id);
+            let links = self.links.outgoing.iter();
+            links
+                .map(|link| may_change || run.cx.constraints.is_deferred(link.child.id, &link.key))
+                .collect()
+        });
+        for (i, link) in self.links.outgoing.iter().enumerate() {
+            let values = pick(new, &link.child_places);
+            if link.points_nowhere(&values) {
+                continue;
+            }
+            let same = old.is_some_and(|old| pick(old, &link.child_places) == values);
+            if keeps[i] {
+                let rows = self.rows.get_or_init(|| TableRows::new(&self.table));
+                let row = rows.primary_key(new);
+                // A row that is still to be looked at may have moved.
+                if same && old.is_some_and(|old| rows.primary_key(old) == row) {
+                    continue;
+                }
+                let link = link.clone();
+                self.events.push(Event::Child { link, values, row: Some(row) });
+            } else if !same && !self.seen[i].contains(&values) {
+                self.seen[i].insert(values.clone());
+                self.events.push(Event::Child { link: link.clone(), values, row: None });
+            }
+        }
+    }
+
+    /// Hands the questions over, to be answered at the end of the statement.
+    pub fn hand_over(&mut self) {
+        if !self.events.is_empty() {
+            self.run.foreign_keys.push(&mut self.events);
+        }
+    }
+}
+
+/// What a row that went or changed asks about its children.
+pub fn parent_events(
+    links: &TableLinks,
+    old: &[Datum],
+    new: Option<&[Datum]>,
+    into: &mut Vec<Event>,
+) {
+    for link in &links.incoming {
+        let gone = pick(old, &link.parent_places);
+        let stays = |new: &[Datum]| {
+            let mut places = link.parent_places.iter();
+            places.all(|place| same_image(&link.parent, *place, &old[*place], &new[*place]))
+        };
+        if gone.iter().any(Datum::is_null) || new.is_some_and(stays) {
+            continue;
+        }
+        let new = new.map(|new| pick(new, &link.parent_places));
+        into.push(Event::Parent { link: link.clone(), old: gone, new });
+    }
+}
+
+/// What a row that a cascade has changed asks about its parents.
+pub fn child_events(
+    links: &TableLinks,
+    rows: &TableRows,
+    old: &[Datum],
+    new: &[Datum],
+    into: &mut Vec<Event>,
+) {
+    let row = rows.primary_key(new);
+    let moved = rows.primary_key(old) != row;
+    let asks = |link: &&Arc<Link>| {
+        let values = pick(new, &link.child_places);
+        let same = pick(old, &link.child_places) == values;
+        (moved || !same) && !link.points_nowhere(&values)
+    };
+    for link in links.outgoing.iter().filter(asks) {
+        let values = pick(new, &link.child_places);
+        into.push(Event::Child { link: link.clone(), values, row: Some(row.clone()) });
+    }
+}

@@ -1,0 +1,198 @@
+//! A foreign key with its two tables, and the keys under which parents and children are found.
+
+use std::sync::Arc;
+
+use braid_catalog::{
+    Catalog, ColumnId, ForeignKey, ForeignKeyAction, Index, IndexKey, IndexState, Table,
+};
+use braid_codec::key;
+use braid_kv::{Key, Span};
+use braid_rows::{push_column, row_span};
+use braid_types::{Datum, Error, Result, Row};
+
+/// A foreign key and its tables.
+#[derive(Clone)]
+pub struct Link {
+    /// The foreign key.
+    pub key: ForeignKey,
+    /// The table that has it.
+    pub child: Arc<Table>,
+    /// The table that it points at.
+    pub parent: Arc<Table>,
+    /// Places of its columns in the child's rows.
+    pub child_places: Vec<usize>,
+    /// Places of the columns pointed at in the parent's rows.
+    pub parent_places: Vec<usize>,
+}
+
+/// The foreign keys of a table, each list by age.
+#[derive(Default)]
+pub struct TableLinks {
+    /// Those that it has.
+    pub outgoing: Vec<Arc<Link>>,
+    /// Those that point at it.
+    pub incoming: Vec<Arc<Link>>,
+}
+
+/// Places of columns in a table's rows.
+pub fn places(table: &Table, columns: &[ColumnId]) -> Vec<usize> {
+    let place = |id: &ColumnId| table.columns.iter().position(|column| column.id == *id);
+    columns.iter().filter_map(place).collect()
+}
+
+/// The values at these places of a row.
+pub fn pick(row: &[Datum], places: &[usize]) -> Row {
+    places.iter().map(|place| row[*place].clone()).collect()
+}
+
+impl Link {
+    /// A foreign key of `child`; `None` if its parent is not there.
+    pub fn new(catalog: &Catalog, child: &Arc<Table>, key: &ForeignKey) -> Option<Arc<Self>> {
+        let parent = match key.parent == child.id {
+            true => child,
+            false => catalog.table(key.parent)?,
+        };
+        Some(Arc::new(Self {
+            child_places: places(child, &key.columns),
+            parent_places: places(parent, &key.parent_columns),
+            key: key.clone(),
+            child: child.clone(),
+            parent: parent.clone(),
+        }))
+    }
+
+    /// The places that an action sets in the child's rows.
+    pub fn set_places(&self, deleting: bool) -> Vec<usize> {
+        match deleting && !self.key.delete_columns.is_empty() {
+            true => places(&self.child, &self.key.delete_columns),
+            false => self.child_places.clone(),
+        }
+    }
+
+    /// The key under which the parent row of these values would be found.
+    pub fn parent_key(&self, values: &[Datum]) -> Result<Key> {
+        let Some(index) = self.parent.index(self.key.parent_index) else {
+            return Err(Error::internal("a foreign key without its parent's index"));
+        };
+        let mut out = self.parent.key_prefix(index);
+        for (place, part) in index.keys.iter().enumerate() {
+            let at = self.key.parent_columns.iter().position(|id| *id == part.column);
+            at.and_then(|at| values.get(at))
+                .and_then(|value| push_column(&mut out, &self.parent, index, place, value))
+                .ok_or_else(|| Error::internal("a foreign key that does not cover its index"))?;
+        }
+        if index.number == 1 {
+            key::encode_family(&mut out, 0);
+        }
+        Ok(out)
+    }
+
+    /// Where children with these values are in an index that begins with the foreign key.
+    pub fn child_span(&self, index: &Index, values: &[Datum]) -> Span {
+        let mut out = self.child.key_prefix(index);
+        for (place, part) in index.keys[..self.key.columns.len()].iter().enumerate() {
+            let at = self.key.columns.iter().position(|id| *id == part.column);
+            if let Some(value) = at.and_then(|at| values.get(at)) {
+                push_column(&mut out, &self.child, index, place, value);
+            }
+        }
+        if self.key.columns.len() == index.keys.len() && index.has_below() {
+            // Whole rows, without what is interleaved below them.
+            return row_span(out);
+        }
+        Span::prefix(out)
+    }
+
+    /// Whether children lie as their parents do: whatever range of the parent's primary index goes,
+    /// the same range of the child's is what cascades from it. So the child's primary key begins
+    /// with the parent's, nobody else's keys lie in either range, and no child can be without its
+    /// parent.
+    pub fn lies_alike(&self) -> bool {
+        let (child, parent) = (&self.child.primary, &self.parent.primary);
+        let key = &self.key;
+        let ty = |table: &Table, id| table.column(id).map(|column| column.ty.clone());
+        let same = |(below, above): (&IndexKey, &IndexKey)| {
+            let mut pairs = key.columns.iter().zip(&key.parent_columns);
+            below.descending == above.descending
+                && pairs.any(|pair| pair == (&below.column, &above.column))
+                && ty(&self.child, below.column) == ty(&self.parent, above.column)
+        };
+        key.on_delete == ForeignKeyAction::Cascade
+            && !key.deferrable
+            && key.validated
+            && !key.unfinished
+            && key.parent_index == parent.number
+            && key.columns.len() == parent.keys.len()
+            && child.keys.len() >= parent.keys.len()
+            && child.keys.iter().zip(&parent.keys).all(same)
+            && !child.is_mixed()
+            && !parent.is_mixed()
+            && self.child.id != self.parent.id
+            && self.child.moving.is_none()
+    }
+
+    /// The range of children that lie as this range of parents does.
+    pub fn span_alike(&self, parents: &Span) -> Option<Span> {
+        let above = self.parent.key_prefix(&self.parent.primary);
+        let below = self.child.key_prefix(&self.child.primary);
+        let moved = |bound: &[u8]| Some([&below[..], bound.strip_prefix(&above[..])?].concat());
+        Some(Span::new(moved(&parents.start)?, moved(&parents.end)?))
+    }
+
+    /// Whether values of the child point nowhere by their NULLs.
+    pub fn points_nowhere(&self, values: &[Datum]) -> bool {
+        let nulls = values.iter().filter(|value| value.is_null()).count();
+        // With MATCH FULL some NULLs among other values are a violation, found later.
+        if self.key.match_full { nulls == values.len() } else { nulls > 0 }
+    }
+}
+
+impl TableLinks {
+    /// The foreign keys of a table.
+    pub fn of(catalog: &Catalog, table: &Arc<Table>) -> Self {
+        let own = table.foreign_keys.iter();
+        let mut outgoing: Vec<Arc<Link>> =
+            own.filter_map(|key| Link::new(catalog, table, key)).collect();
+        let mut incoming: Vec<Arc<Link>> = Vec::new();
+        for id in &table.referenced_by {
+            let child = if *id == table.id { Some(table) } else { catalog.table(*id) };
+            let Some(child) = child else { continue };
+            let keys = child.foreign_keys.iter().filter(|key| key.parent == table.id);
+            let link = |key| {
+                let mut link = Link::new(catalog, child, key)?;
+                // The statement's own version of the table.
+                if let Some(link) = Arc::get_mut(&mut link) {
+                    link.parent = table.clone();
+                }
+                Some(link)
+            };
+            incoming.extend(keys.filter_map(link));
+        }
+        outgoing.sort_by_key(|link| link.key.id);
+        incoming.sort_by_key(|link| link.key.id);
+        Self { outgoing, incoming }
+    }
+}
+
+/// An index of the child whose first columns are the foreign key's, in any order.
+pub fn index_on<'t>(child: &'t Table, foreign_key: &ForeignKey) -> Option<&'t Index> {
+    child.all_indexes().find(|index| {
+        index.state == IndexState::Public
+            && index.predicate.is_none()
+            && index.keys.len() >= foreign_key.columns.len()
+            && index.keys[..foreign_key.columns.len()]
+                .iter()
+                .all(|part| foreign_key.columns.contains(&part.column))
+    })
+}
+
+/// Whether two values of a column look the same, not only compare as equal (`1.0`, `1.00`).
+pub fn same_image(table: &Table, place: usize, a: &Datum, b: &Datum) -> bool {
+    let ty = &table.columns[place].ty;
+    if a != b || a.is_null() || key::is_exact(ty) {
+        return a == b;
+    }
+    let settings = braid_types::FormatSettings::default();
+    let text = |value| braid_types::text::to_string(ty, value, &settings);
+    text(a) == text(b)
+}

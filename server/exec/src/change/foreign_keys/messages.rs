@@ -1,0 +1,76 @@
+//! The errors of foreign keys, as PostgreSQL words them.
+
+use braid_catalog::{Catalog, Table};
+use braid_types::{Datum, Error, FormatSettings, SqlState};
+
+use crate::change::foreign_keys::link::Link;
+use crate::change::table_writer::columns_text;
+use crate::operator::ExecutionState;
+
+/// What messages are made with.
+#[derive(Clone, Copy)]
+pub struct Words<'a> {
+    /// Knows the names of schemas.
+    pub catalog: &'a Catalog,
+    /// How values look.
+    pub settings: &'a FormatSettings,
+}
+
+impl<'a> From<&'a ExecutionState> for Words<'a> {
+    fn from(run: &'a ExecutionState) -> Self {
+        Words { catalog: &run.cx.catalog, settings: run.cx.env.settings() }
+    }
+}
+
+fn key_text(words: Words<'_>, table: &Table, places: &[usize], key: &[Datum]) -> String {
+    let mut row = vec![Datum::Null; table.columns.len()];
+    for (place, value) in places.iter().zip(key) {
+        row[*place] = value.clone();
+    }
+    columns_text(table, places, &row, words.settings)
+}
+
+fn violated(words: Words<'_>, link: &Link) -> Error {
+    let message = format!(
+        "insert or update on table \"{}\" violates foreign key constraint \"{}\"",
+        link.child.name, link.key.name
+    );
+    of_constraint(words, link, message)
+}
+
+fn of_constraint(words: Words<'_>, link: &Link, message: String) -> Error {
+    let schema = words.catalog.schema_name(link.child.schema);
+    Error::new(SqlState::ForeignKeyViolation, message)
+        .table(&schema, &link.child.name)
+        .constraint(&link.key.name)
+}
+
+/// A row that has no parent.
+pub fn no_parent<'a>(words: impl Into<Words<'a>>, link: &Link, values: &[Datum]) -> Error {
+    let words = words.into();
+    violated(words, link).detail(format!(
+        "Key {} is not present in table \"{}\".",
+        key_text(words, &link.child, &link.child_places, values),
+        link.parent.name
+    ))
+}
+
+/// MATCH FULL with some NULLs.
+pub fn mixed_nulls<'a>(words: impl Into<Words<'a>>, link: &Link) -> Error {
+    violated(words.into(), link)
+        .detail("MATCH FULL does not allow mixing of null and nonnull key values.")
+}
+
+/// A key that children point at is gone.
+pub fn still_referenced<'a>(words: impl Into<Words<'a>>, link: &Link, values: &[Datum]) -> Error {
+    let words = words.into();
+    let message = format!(
+        "update or delete on table \"{}\" violates foreign key constraint \"{}\" on table \"{}\"",
+        link.parent.name, link.key.name, link.child.name
+    );
+    of_constraint(words, link, message).detail(format!(
+        "Key {} is still referenced from table \"{}\".",
+        key_text(words, &link.parent, &link.parent_places, values),
+        link.child.name
+    ))
+}

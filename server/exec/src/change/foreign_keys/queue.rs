@@ -1,0 +1,69 @@
+//! What a statement's changes ask of foreign keys, in the order in which they were made.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use braid_catalog::Id;
+use braid_plan::{CascadeTable, Cascades};
+use parking_lot::Mutex;
+
+use crate::change::foreign_keys::event::Event;
+
+/// The questions of a run.
+#[derive(Default)]
+pub struct Queue(Mutex<State>);
+
+#[derive(Default)]
+struct State {
+    events: Vec<Event>,
+    /// Tables that cascades may write.
+    tables: HashMap<Id, Arc<CascadeTable>>,
+    /// Some table of the run has foreign keys, or is pointed at.
+    is_used: bool,
+    /// Whether keys are free that the statement has put is looked at later.
+    deferred_unique_checks: bool,
+}
+
+impl Queue {
+    /// A table with foreign keys is changed in this run.
+    pub fn register(&self, cascades: &Cascades) {
+        let mut state = self.0.lock();
+        state.is_used = true;
+        for table in &cascades.tables {
+            state.tables.entry(table.table.id).or_insert_with(|| table.clone());
+        }
+    }
+
+    /// New keys of this run are looked at later.
+    pub fn defer_unique_checks(&self) {
+        self.0.lock().deferred_unique_checks = true;
+    }
+
+    /// Whether new keys of this run are looked at later.
+    pub fn defers_unique_checks(&self) -> bool {
+        self.0.lock().deferred_unique_checks
+    }
+
+    /// Whether the run has anything to do with foreign keys.
+    pub fn is_used(&self) -> bool {
+        self.0.lock().is_used
+    }
+
+    /// Whether a cascade may write a table.
+    pub fn may_write(&self, table: Id) -> bool {
+        self.0.lock().tables.contains_key(&table)
+    }
+
+    /// Asks.
+    pub fn push(&self, events: &mut Vec<Event>) {
+        self.0.lock().events.append(events);
+    }
+
+    pub(crate) fn take(&self) -> Vec<Event> {
+        std::mem::take(&mut self.0.lock().events)
+    }
+
+    pub(crate) fn tables(&self) -> HashMap<Id, Arc<CascadeTable>> {
+        self.0.lock().tables.clone()
+    }
+}

@@ -1,0 +1,115 @@
+//! DELETE of interleaved rows as range deletes: one for each span of the primary key, over the
+//! table and all that cascades from it ([`braid_plan::RangeDelete`] says when).
+//!
+//! ```text
+//!   lock the spans ──▶ count the table's own rows ──▶ entries of indexes elsewhere ──▶ delete
+//!                      (not for RETURNING NOTHING)    (only if there are any)
+//! ```
+//!
+//! The exclusive lock on the spans makes whoever wants to write below them wait; what was committed
+//! after the snapshot and before the lock is noticed by the lock. So nothing that is not seen here
+//! can be left over: a child that was committed before is covered, one that comes later fails by
+//! its own check of the parent.
+
+use std::sync::Arc;
+
+use braid_catalog::{IndexNumber, Table};
+use braid_kv::{Error as Kv, Isolation, Key, LockRequest, RetryReason, ScanRequest, Span};
+use braid_plan::{RangeDelete, Scan};
+use braid_rows::{IndexRows, RowAssembler};
+use braid_types::{Result, Row};
+
+use crate::from_kv;
+use crate::operator::eval::Evaluator;
+use crate::operator::scan::multi_scan::MultiScan;
+use crate::operator::scan::reader::{KeyBounds, Reader};
+
+/// Deletes the rows of a scan's spans with all that lies below; how many rows of the scan's own
+/// table there were, 0 if they are not to be counted.
+pub(crate) async fn range_delete(
+    evaluator: &Evaluator,
+    scan: &Scan,
+    range: &RangeDelete,
+    counts: bool,
+) -> Result<usize> {
+    let spans = KeyBounds::new(scan).spans(evaluator).await?;
+    if spans.is_empty() {
+        return Ok(0);
+    }
+    let run = &evaluator.run;
+    let (txn, seq) = (&run.cx.txn, run.cx.seq);
+    let locked = run.wait(txn.lock(seq, LockRequest::spans(spans.clone()))).await?;
+    let changed = locked.changed.iter().any(|changed| *changed);
+    if changed && txn.isolation() == Isolation::ReadCommitted {
+        // With the locks in hand the statement looks again.
+        return Err(from_kv(Kv::retry(RetryReason::WriteConflict, None)));
+    }
+    let rows = if counts { count(evaluator, &scan.table, &spans).await? } else { 0 };
+    for (table, numbers) in &range.outside {
+        delete_entries(evaluator, table, numbers, &spans).await?;
+    }
+    for span in spans {
+        txn.delete_span(seq, span).map_err(from_kv)?;
+    }
+    Ok(rows)
+}
+
+/// The spans as a scan takes them: the next one last.
+fn in_order(spans: &[Span]) -> MultiScan {
+    MultiScan::new(spans.iter().rev().cloned().collect(), false)
+}
+
+/// How many rows of a table lie in spans, by their keys alone.
+async fn count(evaluator: &Evaluator, table: &Arc<Table>, spans: &[Span]) -> Result<usize> {
+    let reader = Reader::new(table, &[], true);
+    let request = |span| ScanRequest::new(span).keys_only().shape(reader.rows.shape.as_ref());
+    let mut scan = in_order(spans);
+    let mut last: Option<Key> = None;
+    let mut rows = 0;
+    while let Some(batch) = scan.next(&evaluator.run, request).await? {
+        evaluator.run.breathe().await?;
+        if reader.rows.family_count() == 1 {
+            rows += batch.len();
+            continue;
+        }
+        for (key, _) in batch.iter() {
+            let row_key = reader.decoder.row_key(key)?;
+            if last.as_deref() != Some(row_key) {
+                rows += 1;
+                last = Some(row_key.to_vec());
+            }
+        }
+    }
+    Ok(rows)
+}
+
+/// Deletes the entries that the rows of a table in these spans have in indexes elsewhere.
+async fn delete_entries(
+    evaluator: &Evaluator,
+    table: &Arc<Table>,
+    numbers: &[IndexNumber],
+    spans: &[Span],
+) -> Result<()> {
+    let all: Vec<usize> = (0..table.columns.len()).collect();
+    let reader = Reader::new(table, &all, true);
+    let indexes = numbers.iter().filter_map(|number| table.index(*number));
+    let indexes: Vec<IndexRows> = indexes.map(|index| IndexRows::new(table, index)).collect();
+    let run = &evaluator.run;
+    // The entry of a partial index may not be there; that does no harm.
+    let delete = |row: &Row| {
+        let keys = indexes.iter().map(|index| index.entry_key(row).0);
+        keys.into_iter().try_for_each(|key| run.cx.txn.delete(run.cx.seq, key).map_err(from_kv))
+    };
+    let request = |span| ScanRequest::new(span).shape(reader.rows.shape.as_ref());
+    let mut scan = in_order(spans);
+    let mut rows = RowAssembler::default();
+    while let Some(batch) = scan.next(run, request).await? {
+        run.breathe().await?;
+        for (key, value) in batch.iter() {
+            if let Some((_, row)) = rows.add(&reader.decoder, key, value)? {
+                delete(&row)?;
+            }
+        }
+    }
+    rows.finish().map_or(Ok(()), |(_, row)| delete(&row))
+}

@@ -1,0 +1,383 @@
+//! What INSERT, UPDATE and DELETE share: constraints on a row, and a row's pairs and entries in
+//! the transaction's buffer.
+
+use std::collections::HashSet;
+
+use braid_catalog::{IndexNumber, Table};
+use braid_kv::{Isolation, Key, LockRequest, Record};
+use braid_plan::{Expr, IndexPart, eval};
+use braid_rows::{IndexEntry, IndexRows, TableRows, duplicate_row, show};
+use braid_types::{Datum, Error, FormatSettings, Result, Row, SqlState};
+
+use crate::change::counts::WriteCounts;
+use crate::errors::from_kv;
+use crate::index_exprs::IndexExprs;
+use crate::operator::eval::Evaluator;
+
+/// Writes rows of one table.
+pub struct TableWriter {
+    /// The layout of its rows.
+    pub rows: TableRows,
+    /// Their layout where they are being moved to.
+    moved: Option<TableRows>,
+    /// The layouts of its secondary indexes.
+    pub indexes: Vec<IndexRows>,
+    /// What they compute, in the same order.
+    index_exprs: Vec<IndexExprs>,
+    generated: Vec<(usize, Expr)>,
+    checks: Vec<(String, Expr)>,
+    evaluator: Evaluator,
+    counts: WriteCounts,
+}
+
+/// A key that no other row may have, for the check of unique constraints.
+pub struct UniqueKey {
+    /// The key.
+    pub key: Key,
+    /// The index it belongs to; 1 is the primary key.
+    pub index: IndexNumber,
+    /// The row, by its place among those that are written.
+    pub row: usize,
+}
+
+impl TableWriter {
+    /// A writer with what the plan computes for each row.
+    pub fn new(
+        table: &std::sync::Arc<Table>,
+        generated: &[(usize, Expr)],
+        checks: &[(String, Expr)],
+        index_exprs: &[(IndexPart, Expr)],
+        evaluator: Evaluator,
+    ) -> Self {
+        Self {
+            rows: TableRows::new(table),
+            moved: table.moved().map(|moved| TableRows::new(&std::sync::Arc::new(moved))),
+            indexes: IndexRows::all(table),
+            index_exprs: table
+                .indexes
+                .iter()
+                .map(|index| IndexExprs::of(table, index, index_exprs))
+                .collect(),
+            generated: generated.to_vec(),
+            checks: checks.to_vec(),
+            counts: WriteCounts::new(&evaluator.run, table),
+            evaluator,
+        }
+    }
+
+    fn table(&self) -> &Table {
+        &self.rows.table
+    }
+
+    /// Every layout that rows are written in: one, and while they are being moved two.
+    fn layouts(&self) -> impl Iterator<Item = &TableRows> {
+        std::iter::once(&self.rows).chain(&self.moved)
+    }
+
+    fn delete_pairs(&self, row: &[Datum]) -> Result<()> {
+        let (txn, seq) = (&self.evaluator.run.cx.txn, self.evaluator.run.cx.seq);
+        for layout in self.layouts() {
+            for key in layout.family_keys(&layout.primary_key(row)) {
+                txn.delete(seq, key).map_err(from_kv)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Computes the generated columns of a new row, then checks NOT NULL and CHECK.
+    pub fn complete(&self, row: &mut Row) -> Result<()> {
+        self.complete_columns(row, |_| true)
+    }
+
+    /// The same for a changed row. A column that was null in the old row is not checked for NOT
+    /// NULL: it is in a column family that the change neither read nor writes.
+    pub fn complete_changed(&self, old: &[Datum], row: &mut Row) -> Result<()> {
+        self.complete_columns(row, |place| !old[place].is_null())
+    }
+
+    fn complete_columns(
+        &self,
+        row: &mut Row,
+        must_have_value: impl Fn(usize) -> bool,
+    ) -> Result<()> {
+        let cx = self.evaluator.context();
+        for (place, e) in &self.generated {
+            row[*place] = eval::eval(e, row, &cx)?;
+        }
+        let table = self.table();
+        for (place, (column, value)) in table.columns.iter().zip(row.iter()).enumerate() {
+            if value.is_null() && !column.nullable && must_have_value(place) {
+                return Err(Error::new(
+                    SqlState::NotNullViolation,
+                    format!(
+                        "null value in column \"{}\" of relation \"{}\" violates not-null \
+                         constraint",
+                        column.name, table.name
+                    ),
+                )
+                .detail(self.failing_row(row))
+                .table(&self.schema(), &table.name)
+                .column(&column.name));
+            }
+        }
+        for (name, e) in &self.checks {
+            // NULL satisfies a CHECK.
+            if eval::eval(e, row, &cx)?.as_bool() == Some(false) {
+                return Err(Error::new(
+                    SqlState::CheckViolation,
+                    format!(
+                        "new row for relation \"{}\" violates check constraint \"{name}\"",
+                        table.name
+                    ),
+                )
+                .detail(self.failing_row(row))
+                .table(&self.schema(), &table.name)
+                .constraint(name));
+            }
+        }
+        Ok(())
+    }
+
+    fn schema(&self) -> String {
+        self.evaluator.run.cx.catalog.schema_name(self.table().schema)
+    }
+
+    fn failing_row(&self, row: &[Datum]) -> String {
+        let settings = self.evaluator.run.cx.env.settings();
+        let shown = self.table().columns.iter().zip(row).filter(|(column, _)| !column.hidden);
+        let values: Vec<String> =
+            shown.map(|(column, value)| show(value, &column.ty, settings)).collect();
+        format!("Failing row contains ({}).", values.join(", "))
+    }
+
+    /// The row's index entries; none where a partial index leaves it out.
+    pub fn entries(&self, row: &[Datum]) -> Result<Vec<Option<IndexEntry>>> {
+        let cx = self.evaluator.context();
+        let entry = |(index, exprs): (&IndexRows, &IndexExprs)| {
+            let row = exprs.row(row, &cx)?;
+            Ok(row.map(|row| index.entry(self.table(), &row)))
+        };
+        self.indexes.iter().zip(&self.index_exprs).map(entry).collect()
+    }
+
+    /// The keys of a row that must be its alone.
+    pub fn unique_keys(
+        &self,
+        row: &[Datum],
+        entries: &[Option<IndexEntry>],
+        place: usize,
+        into: &mut Vec<UniqueKey>,
+    ) {
+        into.push(UniqueKey { key: self.rows.first_key(row), index: 1, row: place });
+        for (index, entry) in self.indexes.iter().zip(entries) {
+            if let Some(entry) = entry.as_ref().filter(|entry| entry.must_be_unique) {
+                let key = entry.key.clone();
+                into.push(UniqueKey { key, index: index.number, row: place });
+            }
+        }
+    }
+
+    /// For each key: whether it exists, this statement's own writes included. Below SERIALIZABLE
+    /// the keys are locked first, so that two transactions cannot both find them free.
+    pub async fn existing(&self, keys: &[UniqueKey]) -> Result<Vec<Option<braid_kv::Value>>> {
+        let run = &self.evaluator.run;
+        let txn = &run.cx.txn;
+        let plain: Vec<Key> = keys.iter().map(|unique| unique.key.clone()).collect();
+        if txn.isolation() != Isolation::Serializable {
+            let request = LockRequest::keys(plain);
+            return Ok(run.wait(txn.lock(run.cx.seq.after(), request)).await?.values);
+        }
+        run.wait(txn.multi_get_recorded(run.cx.seq.after(), &plain, Record::Default)).await
+    }
+
+    /// 23505 if any of the keys exists or comes twice; `row_of` gives the row of a place.
+    pub async fn require_free<'r>(
+        &self,
+        keys: &[UniqueKey],
+        row_of: impl Fn(usize) -> &'r Row,
+    ) -> Result<()> {
+        let mut seen: HashSet<&Key> = HashSet::with_capacity(keys.len());
+        let found = self.existing(keys).await?;
+        for (unique, value) in keys.iter().zip(found) {
+            if value.is_some() || !seen.insert(&unique.key) {
+                return Err(self.duplicate(unique.index, row_of(unique.row)));
+            }
+        }
+        Ok(())
+    }
+
+    /// 23505 with the constraint's name and the key.
+    pub fn duplicate(&self, number: IndexNumber, row: &[Datum]) -> Error {
+        let table = self.table();
+        let Some(index) = table.all_indexes().find(|index| index.number == number) else {
+            return Error::internal("a duplicate in an index that does not exist");
+        };
+        let cx = self.evaluator.context();
+        let place = self.indexes.iter().position(|index| index.number == number);
+        let row = match place.map(|place| self.index_exprs[place].row(row, &cx)) {
+            Some(Ok(Some(row))) => row,
+            Some(Err(error)) => return error,
+            Some(Ok(None)) | None => row.into(),
+        };
+        let run = &self.evaluator.run.cx;
+        duplicate_row(&run.catalog, table, index, &row, run.env.settings())
+    }
+
+    /// Puts a row, whatever was there.
+    pub fn put(&self, row: &[Datum], entries: Vec<Option<IndexEntry>>) -> Result<()> {
+        let (txn, seq) = (&self.evaluator.run.cx.txn, self.evaluator.run.cx.seq);
+        for (key, value) in self.layouts().flat_map(|layout| layout.pairs(row)) {
+            if let Some(value) = value {
+                txn.put(seq, key, value).map_err(from_kv)?;
+            }
+        }
+        for entry in entries.into_iter().flatten() {
+            txn.put(seq, entry.key, entry.value).map_err(from_kv)?;
+        }
+        self.counts.inserted();
+        Ok(())
+    }
+
+    /// Puts a row whose unique keys must be free, which is looked at later; 23505 at once if the
+    /// transaction itself has put one of them.
+    pub fn put_new(&self, row: &[Datum], entries: Vec<Option<IndexEntry>>) -> Result<()> {
+        let (txn, seq) = (&self.evaluator.run.cx.txn, self.evaluator.run.cx.seq);
+        let failed = |error: braid_kv::Error, index: IndexNumber| match error {
+            braid_kv::Error::Duplicate { .. } => self.duplicate(index, row),
+            error => from_kv(error),
+        };
+        // The first family tells whether the row exists.
+        for (i, (key, value)) in self.rows.pairs(row).into_iter().enumerate() {
+            let Some(value) = value else { continue };
+            let put = if i == 0 { txn.put_new(seq, key, value) } else { txn.put(seq, key, value) };
+            put.map_err(|error| failed(error, 1))?;
+        }
+        for (key, value) in self.moved.iter().flat_map(|layout| layout.pairs(row)) {
+            if let Some(value) = value {
+                txn.put(seq, key, value).map_err(from_kv)?;
+            }
+        }
+        for (entry, index) in entries.into_iter().zip(&self.indexes) {
+            let Some(entry) = entry else { continue };
+            let put = match entry.must_be_unique {
+                true => txn.put_new(seq, entry.key, entry.value),
+                false => txn.put(seq, entry.key, entry.value),
+            };
+            put.map_err(|error| failed(error, index.number))?;
+        }
+        self.counts.inserted();
+        Ok(())
+    }
+
+    /// Puts a row in the place of whatever has its primary key, without looking. Only for tables
+    /// without secondary indexes.
+    pub fn overwrite(&self, row: &[Datum]) -> Result<()> {
+        let (txn, seq) = (&self.evaluator.run.cx.txn, self.evaluator.run.cx.seq);
+        for (key, value) in self.layouts().flat_map(|layout| layout.pairs(row)) {
+            match value {
+                Some(value) => txn.put(seq, key, value),
+                None => txn.delete(seq, key),
+            }
+            .map_err(from_kv)?;
+        }
+        self.counts.inserted();
+        Ok(())
+    }
+
+    /// Deletes a row and its entries.
+    pub fn delete(&self, row: &[Datum]) -> Result<()> {
+        self.counts.deleted(1);
+        self.delete_pairs(row)?;
+        self.delete_entries(row)
+    }
+
+    /// Takes note of rows that were deleted as a range.
+    pub fn note_deleted(&self, rows: usize) {
+        self.counts.deleted(rows);
+    }
+
+    /// Deletes the entries of a row.
+    pub fn delete_entries(&self, row: &[Datum]) -> Result<()> {
+        let (txn, seq) = (&self.evaluator.run.cx.txn, self.evaluator.run.cx.seq);
+        let cx = self.evaluator.context();
+        for (index, exprs) in self.indexes.iter().zip(&self.index_exprs) {
+            if let Some(row) = exprs.row(row, &cx)? {
+                txn.delete(seq, index.entry_key(&row).0).map_err(from_kv)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Replaces rows: first everything old goes, then the new keys are checked, then put. Keys
+    /// may so move between rows of one statement.
+    pub async fn replace(&self, changes: &[(Row, Row)], places: &[usize]) -> Result<()> {
+        self.counts.updated(changes.len());
+        let touched: Vec<bool> = self.indexes.iter().map(|index| index.touches(places)).collect();
+        let cx = &self.evaluator.run.cx;
+        let mut unique = Vec::new();
+        let mut news = Vec::with_capacity(changes.len());
+        for (place, (old, new)) in changes.iter().enumerate() {
+            let (old_key, new_key) = (self.rows.primary_key(old), self.rows.primary_key(new));
+            let moved = old_key != new_key;
+            if moved {
+                self.delete_pairs(old)?;
+                unique.push(UniqueKey { key: self.rows.first_key(new), index: 1, row: place });
+            }
+            let old_entries = self.entries(old)?;
+            let mut new_entries = self.entries(new)?;
+            for (i, (old_entry, new_entry)) in
+                old_entries.into_iter().zip(&mut new_entries).enumerate()
+            {
+                let index = &self.indexes[i];
+                if !moved && !touched[i] && !self.index_exprs[i].is_computed() {
+                    *new_entry = None;
+                    continue;
+                }
+                let same_key = matches!((&old_entry, &*new_entry),
+                    (Some(old), Some(new)) if old.key == new.key);
+                if let Some(old_entry) = old_entry.filter(|_| !same_key) {
+                    cx.txn.delete(cx.seq, old_entry.key).map_err(from_kv)?;
+                }
+                if let Some(entry) = new_entry.as_ref().filter(|e| e.must_be_unique && !same_key) {
+                    let key = entry.key.clone();
+                    unique.push(UniqueKey { key, index: index.number, row: place });
+                }
+            }
+            news.push((moved, new_entries));
+        }
+        if !unique.is_empty() {
+            self.require_free(&unique, |place| &changes[place].1).await?;
+        }
+        let families = self.rows.families_of(places);
+        for ((_, new), (moved, entries)) in changes.iter().zip(news) {
+            for layout in self.layouts() {
+                for (i, (key, value)) in layout.pairs(new).into_iter().enumerate() {
+                    if !moved && !families.contains(&i) {
+                        continue;
+                    }
+                    match value {
+                        Some(value) => cx.txn.put(cx.seq, key, value).map_err(from_kv)?,
+                        None => cx.txn.delete(cx.seq, key).map_err(from_kv)?,
+                    }
+                }
+            }
+            for entry in entries.into_iter().flatten() {
+                cx.txn.put(cx.seq, entry.key, entry.value).map_err(from_kv)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// `(a, b)=(1, x)` of columns.
+pub fn columns_text(
+    table: &Table,
+    places: &[usize],
+    row: &[Datum],
+    settings: &FormatSettings,
+) -> String {
+    let names: Vec<&str> = places.iter().map(|p| table.columns[*p].name.as_str()).collect();
+    let values: Vec<String> =
+        places.iter().map(|p| show(&row[*p], &table.columns[*p].ty, settings)).collect();
+    format!("({})=({})", names.join(", "), values.join(", "))
+}

@@ -1,0 +1,221 @@
+//! Aggregates over rows by columns.
+//!
+//! Where groups and arguments are columns, the rows of a batch are sorted by group (keeping their
+//! order within a group) and each aggregate takes the values of a group at once. Aggregates that
+//! need more than that get row after row, made in the same place.
+
+use braid_builtins::{Accumulator, Environment};
+use braid_plan::Expr;
+use braid_rows::{Column, Columns, IntKind, Values};
+use braid_types::{Result, Row};
+
+use crate::operator::aggregate::grouping::{AggregateOperator, Call, State};
+use crate::operator::reservation::row_bytes;
+
+/// What is used again for each batch.
+#[derive(Default)]
+pub(crate) struct Scratch {
+    row: Row,
+    values: Row,
+    datums: Row,
+    ints: Vec<i64>,
+    floats: Vec<f64>,
+    /// For each group ever seen: the last batch that had it, and its place among that one's.
+    seen: Vec<(u32, u32)>,
+    batch: u32,
+    /// The groups of this batch, and for each row which of them.
+    groups: Vec<usize>,
+    of_row: Vec<u32>,
+    /// Rows by group, and where each group ends.
+    rows: Vec<u32>,
+    ends: Vec<usize>,
+}
+
+impl Call {
+    /// The argument's place; `None` without an argument. No answer if rows are needed.
+    fn column(&self) -> Option<Option<usize>> {
+        let plain = !self.call.distinct && self.keys.is_empty() && self.filter.is_empty();
+        match self.args.list.as_slice() {
+            _ if !plain || self.grows => None,
+            [] => Some(None),
+            [Expr::Input(place, _)] => Some(Some(*place)),
+            _ => None,
+        }
+    }
+
+    /// Takes rows of a batch into a state: all of them, or those that are listed.
+    fn add_columns(
+        &self,
+        state: &mut dyn Accumulator,
+        columns: &Columns,
+        rows: Option<&[u32]>,
+        env: &dyn Environment,
+        (ints, floats): (&mut Vec<i64>, &mut Vec<f64>),
+    ) -> Result<()> {
+        let count = rows.map_or(columns.rows, <[u32]>::len);
+        let Some(Some(place)) = self.column() else { return state.add_rows(count, env) };
+        let column = &columns.list[place];
+        // All aggregates whose state has a fixed size pass over NULL.
+        match &column.values {
+            Values::Ints(IntKind::Int, values) => match rows {
+                None if !column.has_nulls() => state.add_ints(values, env),
+                rows => state.add_ints(gather(column, values, rows, ints), env),
+            },
+            Values::Floats(values) => match rows {
+                None if !column.has_nulls() => state.add_floats(values, env),
+                rows => state.add_floats(gather(column, values, rows, floats), env),
+            },
+            Values::Data(values) => match rows {
+                None => values.iter().try_for_each(|v| state.add(std::slice::from_ref(v), env)),
+                Some(rows) => {
+                    let mut values = rows.iter().map(|i| &values[*i as usize]);
+                    values.try_for_each(|v| state.add(std::slice::from_ref(v), env))
+                }
+            },
+            Values::Ints(..) => match rows {
+                None => (0..count).try_for_each(|i| state.add(&[column.datum(i)], env)),
+                Some(rows) => {
+                    rows.iter().try_for_each(|i| state.add(&[column.datum(*i as usize)], env))
+                }
+            },
+        }
+    }
+}
+
+/// The values of these rows that are not NULL.
+fn gather<'o, T: Copy>(
+    column: &Column,
+    values: &[T],
+    rows: Option<&[u32]>,
+    out: &'o mut Vec<T>,
+) -> &'o [T] {
+    out.clear();
+    match rows {
+        None => out.extend((0..values.len()).filter(|i| !column.is_null(*i)).map(|i| values[i])),
+        Some(rows) if !column.has_nulls() => out.extend(rows.iter().map(|i| values[*i as usize])),
+        Some(rows) => {
+            let rows = rows.iter().map(|i| *i as usize);
+            out.extend(rows.filter(|i| !column.is_null(*i)).map(|i| values[i]));
+        }
+    }
+    out
+}
+
+impl AggregateOperator {
+    /// Reads the whole input by columns.
+    pub(crate) async fn read_columns(&mut self) -> Result<()> {
+        let mut columns = Columns::default();
+        let mut scratch = Scratch::default();
+        let places = self.group.places();
+        let whole = self.sets.len() == 1 && self.calls.iter().all(|call| call.column().is_some());
+        while match self.input.columns() {
+            Some(source) => source.next_columns(&mut columns).await?,
+            None => false,
+        } {
+            self.evaluator.run.breathe().await?;
+            let mut bytes = 0;
+            match &places {
+                Some(places) if whole => {
+                    bytes += self.find_groups(places, &columns, &mut scratch);
+                    self.add_groups(&columns, &mut scratch)?;
+                }
+                _ => {
+                    for i in 0..columns.rows {
+                        columns.read_row(i, &mut scratch.row);
+                        let Scratch { row, values, datums, .. } = &mut scratch;
+                        bytes += self.add_row(row, values, datums).await?;
+                    }
+                }
+            }
+            if bytes > 0 {
+                self.held.take(bytes)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Finds the groups of a batch and sorts its rows by them. Gives the bytes of new groups.
+    fn find_groups(&mut self, places: &[usize], columns: &Columns, scratch: &mut Scratch) -> usize {
+        let mut bytes = 0;
+        scratch.groups.clear();
+        scratch.of_row.clear();
+        scratch.ends.clear();
+        scratch.batch += 1;
+        let mut last: Option<(i64, u32)> = None;
+        for i in 0..columns.rows {
+            let int = match places {
+                // One group: the first row finds it.
+                [] if i > 0 => break,
+                [place] => match &columns.list[*place] {
+                    column if column.is_null(i) => None,
+                    Column { values: Values::Ints(_, values), .. } => Some(values[i]),
+                    _ => None,
+                },
+                _ => None,
+            };
+            if let (Some((known, group)), Some(int)) = (last, int)
+                && known == int
+            {
+                scratch.of_row.push(group);
+                scratch.ends[group as usize] += 1;
+                continue;
+            }
+            scratch.values.clear();
+            scratch.values.extend(places.iter().map(|place| columns.list[*place].datum(i)));
+            let next = self.groups.len();
+            let (group, new) = self.sets[0].find(&scratch.values, &mut scratch.datums, next);
+            if let Some(key) = new {
+                bytes += row_bytes(&key) * 2 + self.calls.len() * 80 + 64 + 8;
+                self.add_group(0, key);
+                scratch.seen.push((0, 0));
+            }
+            let seen = &mut scratch.seen[group];
+            if seen.0 != scratch.batch {
+                *seen = (scratch.batch, scratch.groups.len() as u32);
+                scratch.groups.push(group);
+                scratch.ends.push(0);
+            }
+            scratch.of_row.push(seen.1);
+            scratch.ends[seen.1 as usize] += 1;
+            last = int.map(|int| (int, seen.1));
+        }
+        if scratch.groups.len() > 1 {
+            scratch.sort_rows();
+        }
+        bytes
+    }
+
+    fn add_groups(&mut self, columns: &Columns, scratch: &mut Scratch) -> Result<()> {
+        let env = &*self.evaluator.run.cx.env;
+        let mut from = 0;
+        for (place, group) in scratch.groups.iter().enumerate() {
+            let to = scratch.ends[place];
+            let rows = (scratch.groups.len() > 1).then(|| &scratch.rows[from..to]);
+            from = to;
+            for (call, state) in self.calls.iter().zip(&mut self.groups[*group].states) {
+                if let State::Plain(state) = state {
+                    let buffers = (&mut scratch.ints, &mut scratch.floats);
+                    call.add_columns(&mut **state, columns, rows, env, buffers)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Scratch {
+    /// Sorts the batch's rows by group: counts become ends, rows go to their places in order.
+    fn sort_rows(&mut self) {
+        let mut at = 0;
+        for end in &mut self.ends {
+            at += std::mem::replace(end, at);
+        }
+        self.rows.clear();
+        self.rows.resize(self.of_row.len(), 0);
+        for (row, group) in self.of_row.iter().enumerate() {
+            let place = &mut self.ends[*group as usize];
+            self.rows[*place] = row as u32;
+            *place += 1;
+        }
+    }
+}

@@ -1,0 +1,4 @@
+//! GROUP BY, aggregates and DISTINCT.
+
+pub(crate) mod distinct;
+pub(crate) mod grouping;

@@ -1,0 +1,100 @@
+//! LIMIT, OFFSET and WITH TIES.
+
+use braid_plan::{Expr, Limit};
+use braid_types::{Result, Row};
+use futures_util::future::BoxFuture;
+
+use crate::operator::eval::Evaluator;
+use crate::operator::exprs::Exprs;
+use crate::operator::{BoxedOperator, Operator};
+
+/// LIMIT and OFFSET; asks its input for nothing once it has enough.
+pub struct LimitOperator {
+    input: BoxedOperator,
+    limit: Option<Expr>,
+    offset: Option<Expr>,
+    ties: Exprs,
+    evaluator: Evaluator,
+    started: bool,
+    done: bool,
+    skip: u64,
+    /// Rows still wanted; `None`: all.
+    remaining: Option<u64>,
+    /// WITH TIES: the keys of the last row within the limit.
+    last: Option<Row>,
+}
+
+impl LimitOperator {
+    /// A limit over an input.
+    pub fn new(input: BoxedOperator, node: &Limit, evaluator: Evaluator) -> Self {
+        Self {
+            input,
+            limit: node.limit.clone(),
+            offset: node.offset.clone(),
+            ties: Exprs::new(node.ties.clone()),
+            evaluator,
+            started: false,
+            done: false,
+            skip: 0,
+            remaining: None,
+            last: None,
+        }
+    }
+
+    async fn batch(&mut self) -> Result<Option<Vec<Row>>> {
+        if !self.started {
+            self.started = true;
+            self.skip = self.evaluator.count(self.offset.as_ref(), "OFFSET").await?.unwrap_or(0);
+            self.remaining = self.evaluator.count(self.limit.as_ref(), "LIMIT").await?;
+            self.done = self.remaining == Some(0);
+        }
+        while !self.done {
+            let Some(mut batch) = self.input.next().await? else { break };
+            self.evaluator.run.breathe().await?;
+            if self.skip > 0 {
+                let skipped = usize::try_from(self.skip).unwrap_or(usize::MAX).min(batch.len());
+                self.skip -= skipped as u64;
+                batch.drain(..skipped);
+            }
+            self.cut(&mut batch).await?;
+            if !batch.is_empty() {
+                return Ok(Some(batch));
+            }
+        }
+        self.done = true;
+        Ok(None)
+    }
+
+    async fn cut(&mut self, batch: &mut Vec<Row>) -> Result<()> {
+        let Some(remaining) = self.remaining else { return Ok(()) };
+        let within = usize::try_from(remaining).unwrap_or(usize::MAX).min(batch.len());
+        let left = remaining - within as u64;
+        self.remaining = Some(left);
+        if left > 0 {
+            return Ok(());
+        }
+        if self.ties.is_empty() {
+            batch.truncate(within);
+            self.done = true;
+            return Ok(());
+        }
+        if let Some(last) = within.checked_sub(1) {
+            self.last = Some(self.ties.eval(&self.evaluator, &batch[last]).await?);
+        }
+        for i in within..batch.len() {
+            let keys = self.ties.eval(&self.evaluator, &batch[i]).await?;
+            if self.last.as_ref() != Some(&keys) {
+                batch.truncate(i);
+                self.done = true;
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Operator for LimitOperator {
+    fn next(&mut self) -> BoxFuture<'_, Result<Option<Vec<Row>>>> {
+        Box::pin(self.batch())
+    }
+}

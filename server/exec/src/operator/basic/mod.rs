@@ -1,0 +1,7 @@
+//! VALUES, projection, LIMIT, set operations and WITH.
+
+pub(crate) mod limit;
+pub(crate) mod project;
+pub(crate) mod set_op;
+pub(crate) mod values;
+pub(crate) mod with;

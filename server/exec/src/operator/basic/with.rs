@@ -1,0 +1,266 @@
+//! WITH: entries are computed once, as far as somebody reads them.
+//!
+//! An entry's rows are kept by its [`CteState`] and read by any number of scans; who comes to
+//! their end asks for more. A recursive entry makes one batch after another in the same way, so
+//! that a LIMIT ends an endless recursion. Entries that change data run to their end first, or
+//! behind a statement that changes the same table: of several changes of one row the first counts,
+//! and that is the statement's own, unless it reads the entry, as in PostgreSQL.
+//!
+//! What must hold: the run does not own the states (they hold operators, which hold the run);
+//! a WITH that starts again (in a subquery) starts with new states and
+//! forgets what subqueries have kept.
+
+use std::collections::HashSet;
+use std::sync::{Arc, Weak};
+
+use braid_catalog::Id;
+use braid_plan::{Cte, CteScan, Node, With};
+use braid_types::{Result, Row};
+use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
+
+use crate::operator::eval::Evaluator;
+use crate::operator::reservation::{MemoryReservation, broken, row_bytes};
+use crate::operator::{BATCH_ROWS, BoxedOperator, ExecutionState, Operator, OuterRow, build};
+
+/// An entry of a WITH that is under way.
+pub struct CteState {
+    /// What it has given so far.
+    rows: Mutex<Vec<Row>>,
+    /// What the recursive term reads.
+    working: Mutex<Arc<Vec<Row>>>,
+    source: tokio::sync::Mutex<Source>,
+}
+
+struct Source {
+    run: Arc<ExecutionState>,
+    held: MemoryReservation,
+    /// The command tag counts what the statement itself changes, not what this entry does.
+    changes_data: bool,
+    /// The plan under way: the entry's, or the recursive term; `None` at the end.
+    input: Option<BoxedOperator>,
+    recursion: Option<Box<Recursion>>,
+}
+
+struct Recursion {
+    term: Arc<Node>,
+    outer: OuterRow,
+    /// UNION: everything given so far.
+    seen: Option<HashSet<Row>>,
+    /// What the next round reads.
+    next: Vec<Row>,
+}
+
+impl CteState {
+    fn new(cte: &Cte, run: &Arc<ExecutionState>, outer: &OuterRow) -> Result<Self> {
+        let recursion = cte.recursive.as_ref().map(|(term, distinct)| {
+            Box::new(Recursion {
+                term: run.copy(term),
+                outer: outer.clone(),
+                seen: distinct.then(HashSet::new),
+                next: Vec::new(),
+            })
+        });
+        let source = Source {
+            run: run.clone(),
+            held: MemoryReservation::new(run),
+            changes_data: cte.changes_data,
+            input: Some(build(&cte.plan, run, Some(outer.clone()))?),
+            recursion,
+        };
+        Ok(Self {
+            rows: Mutex::new(Vec::new()),
+            working: Mutex::new(Arc::new(Vec::new())),
+            source: tokio::sync::Mutex::new(source),
+        })
+    }
+
+    /// Makes more rows; false at the end.
+    async fn advance(&self) -> Result<bool> {
+        let mut source = self.source.lock().await;
+        let source = &mut *source;
+        loop {
+            source.run.breathe().await?;
+            let Some(input) = &mut source.input else { return Ok(false) };
+            let changed = source.run.changed_rows();
+            let next = input.next().await?;
+            if source.changes_data {
+                source.run.reset_changed(changed);
+            }
+            match next {
+                Some(mut batch) => {
+                    if let Some(recursion) = &mut source.recursion {
+                        if let Some(seen) = &mut recursion.seen {
+                            batch.retain(|row| seen.insert(row.clone()));
+                        }
+                        recursion.next.extend(batch.iter().cloned());
+                    }
+                    if batch.is_empty() {
+                        continue;
+                    }
+                    source.held.take(batch.iter().map(|row| row_bytes(row)).sum())?;
+                    self.rows.lock().extend(batch);
+                    return Ok(true);
+                }
+                None => {
+                    source.input = self.next_round(source.recursion.as_deref_mut(), &source.run)?
+                }
+            }
+        }
+    }
+
+    /// The recursive term over what the last round gave; `None` if that was nothing.
+    fn next_round(
+        &self,
+        recursion: Option<&mut Recursion>,
+        run: &Arc<ExecutionState>,
+    ) -> Result<Option<BoxedOperator>> {
+        let Some(recursion) = recursion else { return Ok(None) };
+        let rows = std::mem::take(&mut recursion.next);
+        if rows.is_empty() {
+            return Ok(None);
+        }
+        *self.working.lock() = Arc::new(rows);
+        build(&recursion.term, run, Some(recursion.outer.clone())).map(Some)
+    }
+}
+
+/// WITH around a statement.
+pub struct WithOperator {
+    run: Arc<ExecutionState>,
+    /// The entries; those marked run to their end first.
+    ctes: Vec<(Arc<CteState>, bool)>,
+    body: BoxedOperator,
+    /// The body changes a table that an entry changes too, so it goes first.
+    body_first: bool,
+    started: bool,
+    /// The rows of a body that went first.
+    rows: std::collections::VecDeque<Vec<Row>>,
+}
+
+/// The tables that the parts of a WITH change, the body last.
+fn changed_tables(node: &With) -> Vec<Id> {
+    let parts = node.ctes.iter().map(|cte| &cte.plan).chain([&node.body]);
+    parts.filter_map(changed_table).collect()
+}
+
+fn changed_table(node: &Node) -> Option<Id> {
+    match node {
+        Node::Insert(insert) => Some(insert.table.id),
+        Node::Update(update) => Some(update.table.id),
+        Node::Delete(delete) => Some(delete.table.id),
+        Node::With(with) => changed_table(&with.body),
+        _ => None,
+    }
+}
+
+impl WithOperator {
+    /// Makes the entries known and builds the statement.
+    pub fn new(node: &With, run: &Arc<ExecutionState>, outer: OuterRow) -> Result<Self> {
+        let tables = changed_tables(node);
+        for (place, table) in tables.iter().enumerate() {
+            if tables[..place].contains(table) {
+                run.share_changes(*table);
+            }
+        }
+        let body_first = changed_table(&node.body).is_some_and(|table| run.shares_changes(table));
+        let mut ctes = Vec::with_capacity(node.ctes.len());
+        let mut again = false;
+        for cte in &node.ctes {
+            let state = Arc::new(CteState::new(cte, run, &outer)?);
+            again |= run.ctes.lock().insert(cte.id, Arc::downgrade(&state)).is_some();
+            ctes.push((state, cte.changes_data));
+        }
+        if again {
+            run.subqueries.lock().clear();
+        }
+        let body = build(&node.body, run, Some(outer))?;
+        let rows = std::collections::VecDeque::new();
+        Ok(Self { run: run.clone(), ctes, body, body_first, started: false, rows })
+    }
+
+    async fn batch(&mut self) -> Result<Option<Vec<Row>>> {
+        if !self.started {
+            self.started = true;
+            if self.body_first {
+                while let Some(batch) = self.body.next().await? {
+                    self.run.count_rows(&batch)?;
+                    self.rows.push_back(batch);
+                }
+            }
+            for (state, changes_data) in &self.ctes {
+                while *changes_data && state.advance().await? {}
+            }
+        }
+        if self.body_first { Ok(self.rows.pop_front()) } else { self.body.next().await }
+    }
+}
+
+impl Operator for WithOperator {
+    fn next(&mut self) -> BoxFuture<'_, Result<Option<Vec<Row>>>> {
+        Box::pin(self.batch())
+    }
+}
+
+/// The rows of a WITH entry, or of the working table of its recursion.
+pub struct CteScanOperator {
+    id: u32,
+    places: Vec<usize>,
+    evaluator: Evaluator,
+    source: Option<Reading>,
+    at: usize,
+}
+
+enum Reading {
+    Entry(Arc<CteState>),
+    Working(Arc<Vec<Row>>),
+}
+
+impl CteScanOperator {
+    /// A scan of an entry of a WITH around it.
+    pub fn new(node: &CteScan, evaluator: Evaluator) -> Self {
+        let state = evaluator.run.ctes.lock().get(&node.id).and_then(Weak::upgrade);
+        let source = state.map(|state| {
+            if node.working {
+                Reading::Working(state.working.lock().clone())
+            } else {
+                Reading::Entry(state)
+            }
+        });
+        let places = node.columns.iter().map(|(_, place)| *place).collect();
+        Self { id: node.id, places, evaluator, source, at: 0 }
+    }
+
+    async fn batch(&mut self) -> Result<Option<Vec<Row>>> {
+        self.evaluator.run.breathe().await?;
+        let Some(source) = &self.source else {
+            return Err(broken(&format!("WITH entry {} is not under way", self.id)));
+        };
+        let batch = match source {
+            Reading::Working(rows) => copy(rows, self.at, &self.places),
+            Reading::Entry(state) => loop {
+                let batch = copy(&state.rows.lock(), self.at, &self.places);
+                if !batch.is_empty() || !state.advance().await? {
+                    break batch;
+                }
+            },
+        };
+        self.at += batch.len();
+        Ok((!batch.is_empty()).then_some(batch))
+    }
+}
+
+/// Chosen columns of a batch of rows.
+fn copy(rows: &[Row], from: usize, places: &[usize]) -> Vec<Row> {
+    rows.iter()
+        .skip(from)
+        .take(BATCH_ROWS)
+        .map(|row| places.iter().map(|place| row[*place].clone()).collect())
+        .collect()
+}
+
+impl Operator for CteScanOperator {
+    fn next(&mut self) -> BoxFuture<'_, Result<Option<Vec<Row>>>> {
+        Box::pin(self.batch())
+    }
+}

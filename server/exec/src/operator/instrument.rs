@@ -1,0 +1,112 @@
+//! Measures operators for EXPLAIN ANALYZE.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+use braid_plan::Node;
+use braid_rows::Columns;
+use braid_types::{Result, Row};
+use futures_util::future::BoxFuture;
+
+use crate::ExecContext;
+use crate::operator::column_source::ColumnSource;
+use crate::operator::{BoxedOperator, Operator};
+
+/// What is known of the operators of a watched run.
+#[derive(Default)]
+pub(crate) struct Observed {
+    /// What each operator did, by the place of its node in memory.
+    pub(crate) stats: HashMap<usize, Arc<OperatorStats>>,
+    /// The places of nodes that are copies, and the places of what they are copies of.
+    pub(crate) copies: HashMap<usize, usize>,
+}
+
+impl Observed {
+    pub(crate) fn place(&self, node: &Node) -> usize {
+        let place = std::ptr::from_ref(node) as usize;
+        self.copies.get(&place).copied().unwrap_or(place)
+    }
+
+    /// Makes a copy of a plan count as the plan.
+    pub(crate) fn link(&mut self, node: &Node, copy: &Node) {
+        let place = self.place(node);
+        self.copies.insert(std::ptr::from_ref(copy) as usize, place);
+        let (mut inputs, mut copies) = (Vec::new(), Vec::new());
+        node.for_each_child(&mut |input| inputs.push(input));
+        copy.for_each_child(&mut |input| copies.push(input));
+        for (input, copy) in inputs.into_iter().zip(copies) {
+            self.link(input, copy);
+        }
+    }
+}
+
+/// What one operator did.
+#[derive(Default)]
+pub struct OperatorStats {
+    /// The operator's place in the plan: the address of its node.
+    pub node: usize,
+    /// Rows given.
+    pub rows: AtomicU64,
+    /// Round trips while it (and its inputs) ran.
+    pub round_trips: AtomicU64,
+    /// Time while it (and its inputs) ran.
+    pub micros: AtomicU64,
+    /// How often it was started.
+    pub loops: AtomicU64,
+}
+
+pub(crate) struct Instrumented {
+    pub(crate) operator: BoxedOperator,
+    pub(crate) stats: Arc<OperatorStats>,
+    pub(crate) cx: Arc<ExecContext>,
+    pub(crate) started: bool,
+}
+
+impl Instrumented {
+    fn start(&mut self) -> (Instant, u64) {
+        if !std::mem::replace(&mut self.started, true) {
+            self.stats.loops.fetch_add(1, Ordering::Relaxed);
+        }
+        (Instant::now(), self.cx.txn.round_trips())
+    }
+
+    fn finish(&self, (start, trips): (Instant, u64), rows: usize) {
+        let trips = self.cx.txn.round_trips() - trips;
+        self.stats.round_trips.fetch_add(trips, Ordering::Relaxed);
+        self.stats.micros.fetch_add(start.elapsed().as_micros() as u64, Ordering::Relaxed);
+        self.stats.rows.fetch_add(rows as u64, Ordering::Relaxed);
+    }
+}
+
+impl Operator for Instrumented {
+    fn next(&mut self) -> BoxFuture<'_, Result<Option<Vec<Row>>>> {
+        Box::pin(async move {
+            let start = self.start();
+            let result = self.operator.next().await;
+            let rows = result.as_ref().ok().and_then(Option::as_ref).map_or(0, Vec::len);
+            self.finish(start, rows);
+            result
+        })
+    }
+
+    fn columns(&mut self) -> Option<&mut dyn ColumnSource> {
+        if self.operator.columns().is_some() { Some(self) } else { None }
+    }
+}
+
+impl ColumnSource for Instrumented {
+    fn next_columns<'a>(&'a mut self, columns: &'a mut Columns) -> BoxFuture<'a, Result<bool>> {
+        Box::pin(async move {
+            let start = self.start();
+            let result = match self.operator.columns() {
+                Some(source) => source.next_columns(columns).await,
+                None => Ok(false),
+            };
+            let rows = if matches!(result, Ok(true)) { columns.rows } else { 0 };
+            self.finish(start, rows);
+            result
+        })
+    }
+}

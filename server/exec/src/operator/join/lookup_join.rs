@@ -1,0 +1,295 @@
+//! A join by an index of its right side: for each batch of left rows all the right rows are read
+//! in one wait (two, where entries of a secondary index lead to rows).
+
+use std::ops::Range;
+
+use braid_kv::{Key, ScanRequest, Span};
+use braid_plan::{Expr, Join, JoinKind, Node};
+use braid_types::{Datum, Result, Row};
+use futures_util::future::BoxFuture;
+
+use crate::operator::counts::ScanCounts;
+use crate::operator::eval::Evaluator;
+use crate::operator::reservation::{MemoryReservation, row_bytes};
+use crate::operator::scan::multi_scan::MultiScan;
+use crate::operator::scan::reader::{KeyBounds, Reader, Secondary};
+use crate::operator::{BATCH_ROWS, BoxedOperator, Operator};
+
+/// With more bytes found than this, the next lookup is for fewer left rows.
+const FOUND_BYTES: usize = 4 << 20;
+/// The fewest left rows that are looked up in one wait.
+const LOOKUPS_MIN: usize = 16;
+/// Roughly the memory of a key that was found.
+const KEY_BYTES: usize = 64;
+
+/// A join by lookups.
+pub struct LookupJoinOperator {
+    evaluator: Evaluator,
+    left: BoxedOperator,
+    kind: JoinKind,
+    lookup: Lookup,
+    filter: Vec<Expr>,
+    on: Vec<Expr>,
+    on_waits: bool,
+    outer: Vec<Expr>,
+    right_width: usize,
+    /// Left rows that nothing was looked up for yet.
+    pending: std::vec::IntoIter<Row>,
+    /// How many left rows are looked up in one wait.
+    lookups: usize,
+    looked_up: LookedUp,
+    /// Memory of what was looked up, and of the rows last given.
+    held: MemoryReservation,
+    result_held: MemoryReservation,
+    counts: ScanCounts,
+}
+
+/// How the right side is read.
+struct Lookup {
+    evaluator: Evaluator,
+    reader: Reader,
+    bounds: KeyBounds,
+    secondary: Option<Secondary>,
+    /// By whole primary keys.
+    points: bool,
+}
+
+/// Left rows that were looked up, each with the places of its spans, and what was found.
+#[derive(Default)]
+struct LookedUp {
+    left: std::vec::IntoIter<(Row, Evaluator, Range<usize>)>,
+    spans: Vec<Span>,
+    found: Found,
+}
+
+/// The right rows of a batch of left rows.
+#[derive(Default)]
+struct Found {
+    /// The keys that they were found by, ascending, if they come from spans.
+    keys: Vec<Key>,
+    rows: Vec<Option<Row>>,
+}
+
+impl LookupJoinOperator {
+    /// The join, unless its right side locks rows or is not to be remembered.
+    pub fn new(join: &Join, left: BoxedOperator, evaluator: &Evaluator) -> Result<Option<Self>> {
+        let Node::Scan(scan) = &join.right else { return Ok(None) };
+        if scan.lock.is_some() || scan.unrecorded || scan.access.limit.is_some() {
+            return Ok(None);
+        }
+        let bounds = KeyBounds::new(scan);
+        let places: Vec<usize> = scan.columns.iter().map(|(_, place)| *place).collect();
+        let reader = Reader::new(&scan.table, &places, false);
+        let secondary = Secondary::new(scan, &places, &reader, false);
+        Ok(Some(Self {
+            evaluator: evaluator.clone(),
+            left,
+            kind: join.kind,
+            lookup: Lookup {
+                evaluator: evaluator.clone(),
+                points: secondary.is_none() && bounds.are_points(),
+                reader,
+                secondary,
+                bounds,
+            },
+            filter: scan.filter.clone(),
+            on_waits: join.on.iter().any(Expr::waits),
+            on: join.on.clone(),
+            outer: join.outer.clone(),
+            right_width: places.len(),
+            pending: Vec::new().into_iter(),
+            lookups: BATCH_ROWS,
+            looked_up: LookedUp::default(),
+            held: MemoryReservation::new(&evaluator.run),
+            result_held: MemoryReservation::new(&evaluator.run),
+            counts: ScanCounts::new(&evaluator.run, scan),
+        }))
+    }
+
+    async fn next_rows(&mut self) -> Result<Option<Vec<Row>>> {
+        loop {
+            while self.looked_up.left.len() > 0 {
+                let rows = self.join_some().await?;
+                if !rows.is_empty() {
+                    return Ok(Some(rows));
+                }
+            }
+            if self.pending.len() == 0 {
+                let Some(batch) = self.left.next().await? else { return Ok(None) };
+                self.pending = batch.into_iter();
+            }
+            self.evaluator.run.breathe().await?;
+            self.look_up().await?;
+        }
+    }
+
+    /// Looks up the right rows of the next left rows. How many left rows depends on how much the
+    /// last ones have found.
+    async fn look_up(&mut self) -> Result<()> {
+        let batch: Vec<Row> = self.pending.by_ref().take(self.lookups).collect();
+        let mut spans: Vec<Span> = Vec::with_capacity(batch.len());
+        let mut left = Vec::with_capacity(batch.len());
+        for row in batch {
+            let outer = self.evaluator.eval_all(&self.outer, true, &row).await?;
+            let inner = Evaluator::new(self.evaluator.run.clone(), outer.into());
+            let from = spans.len();
+            spans.extend(self.lookup.bounds.spans(&inner).await?);
+            left.push((row, inner, from..spans.len()));
+        }
+        self.held.clear();
+        let found = self.lookup.find(&spans, &mut self.held).await?;
+        self.counts.begin(spans.len());
+        self.counts.fetched(found.rows.iter().flatten().count());
+        self.lookups = match self.held.bytes() {
+            0..=FOUND_BYTES => (self.lookups * 2).min(BATCH_ROWS),
+            _ => (self.lookups / 2).max(LOOKUPS_MIN),
+        };
+        self.looked_up = LookedUp { left: left.into_iter(), spans, found };
+        Ok(())
+    }
+
+    /// Joins left rows with what was looked up for them, until there is a batch.
+    async fn join_some(&mut self) -> Result<Vec<Row>> {
+        let LookedUp { left: lefts, spans, found } = &mut self.looked_up;
+        let mut result = Vec::new();
+        let mut bytes = 0;
+        self.result_held.clear();
+        while result.len() < BATCH_ROWS
+            && let Some((left, inner, range)) = lefts.next()
+        {
+            let mut matched = false;
+            'rows: for place in range {
+                for right in found.rows[found.places(place, &spans[place])].iter().flatten() {
+                    if !inner.holds_now(&self.filter, right)? {
+                        continue;
+                    }
+                    let mut both = left.clone();
+                    both.extend(right.iter().cloned());
+                    if !self.evaluator.holds(&self.on, self.on_waits, &both).await? {
+                        continue;
+                    }
+                    matched = true;
+                    if matches!(self.kind, JoinKind::Semi | JoinKind::Anti) {
+                        break 'rows;
+                    }
+                    bytes += row_bytes(&both);
+                    result.push(both);
+                    if bytes > FOUND_BYTES {
+                        self.result_held.take(std::mem::take(&mut bytes))?;
+                        self.evaluator.run.breathe().await?;
+                    }
+                }
+            }
+            match self.kind {
+                JoinKind::Left if !matched => {
+                    let mut both = left;
+                    both.resize(both.len() + self.right_width, Datum::Null);
+                    result.push(both);
+                }
+                JoinKind::Semi if matched => result.push(left),
+                JoinKind::Anti if !matched => result.push(left),
+                _ => {}
+            }
+        }
+        Ok(result)
+    }
+}
+
+impl Lookup {
+    async fn find(&self, spans: &[Span], held: &mut MemoryReservation) -> Result<Found> {
+        if self.points { self.by_keys(spans, held).await } else { self.by_spans(spans, held).await }
+    }
+
+    /// One row for each whole primary key.
+    async fn by_keys(&self, spans: &[Span], held: &mut MemoryReservation) -> Result<Found> {
+        let keys: Vec<&[u8]> = spans.iter().map(|span| span.start.as_slice()).collect();
+        Ok(Found { keys: Vec::new(), rows: self.rows_of(&keys, held).await? })
+    }
+
+    async fn rows_of(
+        &self,
+        primary_keys: &[impl AsRef<[u8]>],
+        held: &mut MemoryReservation,
+    ) -> Result<Vec<Option<Row>>> {
+        let mut keys: Vec<Key> = Vec::with_capacity(primary_keys.len());
+        for key in primary_keys {
+            self.reader.keys_of(key.as_ref(), &mut keys);
+        }
+        let cx = &self.evaluator.run.cx;
+        let values = self.evaluator.run.wait(cx.txn.multi_get(cx.seq, &keys)).await?;
+        let rows = self.reader.decode(&keys, &values)?;
+        held.take(rows.iter().flatten().map(|row| row_bytes(row)).sum())?;
+        Ok(rows)
+    }
+
+    /// The rows of all spans, each read once.
+    async fn by_spans(&self, spans: &[Span], held: &mut MemoryReservation) -> Result<Found> {
+        let mut wanted = spans.to_vec();
+        wanted.sort_unstable();
+        wanted.dedup();
+        wanted.reverse();
+        let mut scan = MultiScan::new(wanted, false);
+        let run = &self.evaluator.run;
+        let mut found = Found::default();
+        let mut primary_keys: Vec<Key> = Vec::new();
+        let shape = self.bounds.shape.as_ref();
+        let request = |span| ScanRequest::new(span).shape(shape);
+        while let Some(batch) = scan.next(run, request).await? {
+            run.breathe().await?;
+            let known = found.rows.len();
+            for (key, value) in batch.iter() {
+                let Some(secondary) = &self.secondary else {
+                    self.add_pair(key, value, &mut found)?;
+                    continue;
+                };
+                found.keys.push(key.to_vec());
+                match &secondary.covering {
+                    Some(decoder) => found.rows.push(Some(decoder.decode(key, value)?)),
+                    None => {
+                        let parts = secondary.primary.decode(key, value)?;
+                        primary_keys.push(self.reader.rows.primary_key_of_parts(&parts));
+                    }
+                }
+            }
+            let new = found.rows[known..].iter().flatten().map(|row| row_bytes(row)).sum::<usize>();
+            held.take(new + batch.len() * KEY_BYTES)?;
+        }
+        if !primary_keys.is_empty() {
+            found.rows = self.rows_of(&primary_keys, held).await?;
+        }
+        Ok(found)
+    }
+
+    /// Adds a pair of the primary index: a new row, or one more family of the last one.
+    fn add_pair(&self, key: &[u8], value: &[u8], found: &mut Found) -> Result<()> {
+        let decoder = &self.reader.decoder;
+        let row_key = decoder.row_key(key)?;
+        if found.keys.last().is_none_or(|last| last != row_key) {
+            found.keys.push(row_key.to_vec());
+            found.rows.push(Some(decoder.start(key)?));
+        }
+        match found.rows.last_mut() {
+            Some(Some(row)) => decoder.fill(row, value),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Found {
+    /// The places of the rows that a span has found.
+    fn places(&self, place: usize, span: &Span) -> Range<usize> {
+        if self.keys.is_empty() {
+            // One row for each key, or nothing at all.
+            return if self.rows.is_empty() { 0..0 } else { place..place + 1 };
+        }
+        let from = self.keys.partition_point(|key| *key < span.start);
+        let to = from + self.keys[from..].partition_point(|key| *key < span.end);
+        from..to
+    }
+}
+
+impl Operator for LookupJoinOperator {
+    fn next(&mut self) -> BoxFuture<'_, Result<Option<Vec<Row>>>> {
+        Box::pin(self.next_rows())
+    }
+}

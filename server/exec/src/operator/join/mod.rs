@@ -1,0 +1,6 @@
+//! Joins.
+
+pub(crate) mod build_side;
+pub(crate) mod interleaved_join;
+pub(crate) mod lookup_join;
+pub(crate) mod plain_join;

@@ -1,0 +1,11 @@
+//! Scans of tables, indexes, views and functions, and row locks.
+
+pub(crate) mod column_filter;
+pub(crate) mod function_scan;
+pub(crate) mod lock_rows;
+pub(crate) mod multi_scan;
+pub(crate) mod reader;
+pub(crate) mod row_lock;
+pub(crate) mod spans;
+pub(crate) mod table_scan;
+pub(crate) mod virtual_scan;

@@ -1,0 +1,104 @@
+//! Many scans with few waits: the first batches of many spans are asked for side by side.
+//!
+//! Entries come in the order of the spans. A span that one batch does not exhaust goes on by
+//! itself; most spans of lookups are short, so they cost nothing more.
+
+use std::collections::VecDeque;
+
+use braid_kv::{ScanBatch, ScanRequest, Scanner, Span};
+use braid_types::Result;
+use futures_util::future::try_join_all;
+
+use crate::operator::ExecutionState;
+
+/// How many spans are opened at once.
+const SPANS_AT_ONCE: usize = 512;
+/// The bytes of a batch while many spans are open, which bounds their memory together.
+const BATCH_BYTES: usize = 64 << 10;
+
+/// A scan of many spans.
+pub struct MultiScan {
+    /// Spans not yet opened, the next one last.
+    waiting: Vec<Span>,
+    /// Spans that were opened: the batch not yet given, and what goes on behind it.
+    open: VecDeque<(Option<ScanBatch>, Scanner)>,
+    alone: bool,
+}
+
+impl MultiScan {
+    /// A scan of these spans, the first one last. With `alone` they are opened one by one: whoever
+    /// may stop early reads (and is bound by) no more than it needs.
+    pub fn new(waiting: Vec<Span>, alone: bool) -> Self {
+        Self { waiting, open: VecDeque::new(), alone }
+    }
+
+    /// The next batch, never an empty one; `None` at the end. `request` says how a span is read.
+    pub async fn next(
+        &mut self,
+        run: &ExecutionState,
+        request: impl Fn(Span) -> ScanRequest,
+    ) -> Result<Option<ScanBatch>> {
+        loop {
+            if let Some((ready, scanner)) = self.open.front_mut() {
+                let batch = match ready.take() {
+                    Some(batch) => Some(batch),
+                    None => run.wait(scanner.next_batch()).await?,
+                };
+                if batch.as_ref().is_none_or(|batch| batch.resume.is_none()) {
+                    self.open.pop_front();
+                }
+                match batch {
+                    Some(batch) if !batch.is_empty() => return Ok(Some(batch)),
+                    _ => continue,
+                }
+            }
+            if self.waiting.is_empty() {
+                return Ok(None);
+            }
+            run.breathe().await?;
+            self.open_next(run, &request).await?;
+        }
+    }
+
+    /// Whether the next batch is there already.
+    pub fn has_ready(&self) -> bool {
+        self.open.front().is_some_and(|(batch, _)| batch.is_some())
+    }
+
+    async fn open_next(
+        &mut self,
+        run: &ExecutionState,
+        request: &impl Fn(Span) -> ScanRequest,
+    ) -> Result<()> {
+        let txn = &run.cx.txn;
+        if self.alone || self.waiting.len() == 1 {
+            if let Some(span) = self.waiting.pop() {
+                self.open.push_back((None, txn.scanner(run.cx.seq, request(span))));
+            }
+            return Ok(());
+        }
+        let from = self.waiting.len().saturating_sub(SPANS_AT_ONCE);
+        let requests = self.waiting.drain(from..).rev().map(|span| {
+            let mut request = request(span);
+            request.limit_bytes = BATCH_BYTES;
+            txn.scanner(run.cx.seq, request)
+        });
+        let opened = first_batches(run, requests.collect()).await?;
+        self.open.extend(opened.into_iter().filter(|(batch, _)| batch.is_some()));
+        Ok(())
+    }
+}
+
+/// The first batch of each scan, all in one wait; `None` where there is nothing.
+pub async fn first_batches(
+    run: &ExecutionState,
+    mut scanners: Vec<Scanner>,
+) -> Result<Vec<(Option<ScanBatch>, Scanner)>> {
+    let batches = run
+        .wait(async {
+            let _one_wait = run.cx.txn.side_by_side();
+            try_join_all(scanners.iter_mut().map(Scanner::next_batch)).await
+        })
+        .await?;
+    Ok(batches.into_iter().zip(scanners).collect())
+}

@@ -1,0 +1,189 @@
+//! How scans read a table: layouts, decoders and key bounds.
+
+use std::sync::Arc;
+
+use braid_catalog::Table;
+use braid_kv::{Key, KeyShape, Span, Value};
+use braid_plan::{Bound, Scan};
+use braid_rows::{IndexDecoder, IndexRows, KeyColumn, RowDecoder, TableRows};
+use braid_types::{Result, Row};
+
+use crate::operator::eval::Evaluator;
+use crate::operator::scan::spans::spans;
+
+/// How a table is read: layouts and decoders for the columns wanted.
+pub struct Reader {
+    /// The layout.
+    pub rows: TableRows,
+    /// Decodes the columns wanted.
+    pub decoder: RowDecoder,
+    /// The families to be read for them.
+    pub families: Vec<usize>,
+}
+
+impl Reader {
+    /// A reader of these columns.
+    pub fn new(table: &Arc<Table>, places: &[usize], all_families: bool) -> Self {
+        let rows = TableRows::new(table);
+        let decoder = rows.reader(places);
+        let mut families = rows.families_of(places);
+        if all_families {
+            families = (0..rows.family_count()).collect();
+        } else if !families.contains(&0) {
+            families.insert(0, 0);
+        }
+        Self { rows, decoder, families }
+    }
+
+    /// A reader of these columns from these families alone; the others' are NULL.
+    pub fn of_families(table: &Arc<Table>, places: &[usize], families: &[usize]) -> Self {
+        let rows = TableRows::new(table);
+        let decoder = rows.reader(places);
+        Self { rows, decoder, families: families.to_vec() }
+    }
+
+    /// Whether family 0, which every row has, is read.
+    fn reads_first(&self) -> bool {
+        self.families.contains(&0)
+    }
+
+    /// The key of the pair that every row has.
+    pub fn first_key(&self, primary_key: &[u8]) -> Key {
+        self.rows.family_keys(primary_key).swap_remove(0)
+    }
+
+    /// Rows of which no pair was found, though that does not mean that there is none.
+    pub fn unproved(&self, values: &[Option<Value>]) -> Vec<usize> {
+        if self.reads_first() {
+            return Vec::new();
+        }
+        let chunks = values.chunks(self.families.len().max(1)).enumerate();
+        let empty = chunks.filter(|(_, values)| values.iter().all(Option::is_none));
+        empty.map(|(at, _)| at).collect()
+    }
+
+    /// Rows from the values of [`Reader::keys_of`]; where these do not tell whether there is a
+    /// row, that is read.
+    pub async fn rows(
+        &self,
+        evaluator: &Evaluator,
+        primary_keys: &[Key],
+        keys: &[Key],
+        values: &[Option<Value>],
+    ) -> Result<Vec<Option<Row>>> {
+        let empty = self.unproved(values);
+        if empty.is_empty() {
+            return self.decode(keys, values);
+        }
+        let first: Vec<Key> = empty.iter().map(|at| self.first_key(&primary_keys[*at])).collect();
+        let cx = &evaluator.run.cx;
+        let found = evaluator.run.wait(cx.txn.multi_get(cx.seq, &first)).await?;
+        let there = empty.into_iter().zip(&found).filter(|(_, value)| value.is_some());
+        let proved: Vec<usize> = there.map(|(at, _)| at).collect();
+        self.decode_proved(keys, values, &proved)
+    }
+
+    /// The keys to be read for a row.
+    pub fn keys_of(&self, primary_key: &[u8], into: &mut Vec<Key>) {
+        let all = self.rows.family_keys(primary_key);
+        into.extend(
+            all.into_iter()
+                .enumerate()
+                .filter_map(|(i, key)| self.families.contains(&i).then_some(key)),
+        );
+    }
+
+    /// Rows from the values of [`Reader::keys_of`], one chunk a row; `None` where there is none.
+    pub fn decode(&self, keys: &[Key], values: &[Option<Value>]) -> Result<Vec<Option<Row>>> {
+        self.decode_proved(keys, values, &[])
+    }
+
+    /// The same; the rows at `proved` are known to be there whatever their values say.
+    pub fn decode_proved(
+        &self,
+        keys: &[Key],
+        values: &[Option<Value>],
+        proved: &[usize],
+    ) -> Result<Vec<Option<Row>>> {
+        let first_tells = self.reads_first();
+        let width = self.families.len();
+        let mut result = Vec::with_capacity(keys.len() / width.max(1));
+        for (at, (keys, values)) in keys.chunks(width).zip(values.chunks(width)).enumerate() {
+            // Family 0 says whether the row exists; so does a value in any other.
+            let there = match first_tells {
+                true => values[0].is_some(),
+                false => values.iter().any(Option::is_some) || proved.contains(&at),
+            };
+            if !there {
+                result.push(None);
+                continue;
+            }
+            let mut row = self.decoder.start(&keys[0])?;
+            for value in values.iter().flatten() {
+                self.decoder.fill(&mut row, value)?;
+            }
+            result.push(Some(row));
+        }
+        Ok(result)
+    }
+}
+
+/// The bounds and key columns of an access.
+pub struct KeyBounds {
+    /// What the index's keys start with.
+    pub prefix: Vec<u8>,
+    /// Its key columns.
+    pub columns: Vec<KeyColumn>,
+    /// Conditions on the first of them.
+    pub bounds: Vec<Bound>,
+    /// Tells the index's keys from others between them, if there are any.
+    pub shape: Option<Arc<dyn KeyShape>>,
+}
+
+impl KeyBounds {
+    /// The bounds of a scan's access.
+    pub fn new(scan: &Scan) -> Self {
+        let table = &scan.table;
+        let index = table.all_indexes().find(|index| index.number == scan.access.index);
+        let index = index.unwrap_or(&table.primary);
+        Self {
+            prefix: table.key_prefix(index),
+            columns: KeyColumn::all(table, index),
+            shape: table.key_shape_among(index, scan.gap_keys),
+            bounds: scan.access.bounds.clone(),
+        }
+    }
+
+    /// Whether every key column has one or more single values.
+    pub fn are_points(&self) -> bool {
+        self.bounds.len() == self.columns.len() && self.bounds.iter().all(Bound::is_of_values)
+    }
+
+    /// The spans.
+    pub async fn spans(&self, evaluator: &Evaluator) -> Result<Vec<Span>> {
+        spans(&self.prefix, &self.columns, &self.bounds, evaluator).await
+    }
+}
+
+/// A secondary index on the way to rows.
+pub struct Secondary {
+    /// Decodes the columns wanted, if the index has them all.
+    pub covering: Option<IndexDecoder>,
+    /// Decodes the primary key.
+    pub primary: IndexDecoder,
+}
+
+impl Secondary {
+    /// The index that a scan reads, if it is not the primary one. Rows that are locked are read
+    /// by their primary keys.
+    pub fn new(scan: &Scan, places: &[usize], reader: &Reader, locking: bool) -> Option<Self> {
+        let table = &scan.table;
+        let index = table.indexes.iter().find(|index| index.number == scan.access.index)?;
+        let rows = IndexRows::new(table, index);
+        let covers = !locking && places.iter().all(|place| rows.has(table, *place));
+        Some(Self {
+            covering: covers.then(|| rows.reader(table, places)),
+            primary: rows.reader(table, &reader.rows.primary_places()),
+        })
+    }
+}

@@ -1,0 +1,116 @@
+//! Locking rows by their primary keys and reading them as they are under the lock, in one wait.
+//!
+//! A lock on a row is a lock on the keys of its families: all of them, or for an UPDATE those that
+//! it reads and writes, so that writers of different families do not wait for each other. A row
+//! exists if family 0 has a pair. Whoever holds any family keeps others from deleting the row, so
+//! a value found in another family proves as much; only where that family is empty is family 0
+//! looked at, under a shared lock.
+
+use std::sync::Arc;
+
+use braid_catalog::Table;
+use braid_kv::{Isolation, Key, LockRequest, LockStrength, LockWait as KvWait, Value};
+use braid_plan::{LockWait, RowLock};
+use braid_types::{Result, Row};
+
+use crate::operator::eval::Evaluator;
+use crate::operator::scan::reader::Reader;
+
+/// Locks rows of one table.
+pub struct RowLocker {
+    reader: Reader,
+    table: Arc<Table>,
+    lock: RowLock,
+    /// False: rows are only read (`implicit_select_for_update` is off).
+    locks: bool,
+}
+
+/// A row under its lock.
+pub struct LockedRow {
+    /// The columns wanted.
+    pub row: Row,
+    /// It may differ from what the statement has read before.
+    pub stale: bool,
+}
+
+impl RowLocker {
+    /// A locker that gives these columns. Without `families` it locks the whole row.
+    pub fn new(
+        table: &Arc<Table>,
+        places: &[usize],
+        families: Option<&[usize]>,
+        lock: RowLock,
+        locks: bool,
+    ) -> Self {
+        let reader = match families {
+            Some(families) => Reader::of_families(table, places, families),
+            None => Reader::new(table, places, true),
+        };
+        Self { reader, table: table.clone(), lock, locks }
+    }
+
+    /// The rows of these primary keys; `None` for one that is gone or, with SKIP LOCKED, locked
+    /// by another.
+    pub async fn rows(
+        &self,
+        evaluator: &Evaluator,
+        primary_keys: &[Key],
+    ) -> Result<Vec<Option<LockedRow>>> {
+        let mut keys = Vec::with_capacity(primary_keys.len() * self.reader.families.len());
+        for primary_key in primary_keys {
+            self.reader.keys_of(primary_key, &mut keys);
+        }
+        let cx = &evaluator.run.cx;
+        if !self.locks {
+            let values = evaluator.run.wait(cx.txn.multi_get(cx.seq, &keys)).await?;
+            let rows = self.reader.rows(evaluator, primary_keys, &keys, &values).await?;
+            let read = |row: Option<Row>| row.map(|row| LockedRow { row, stale: false });
+            return Ok(rows.into_iter().map(read).collect());
+        }
+        let width = self.reader.families.len();
+        let locked = self.lock(evaluator, keys.clone(), self.strength()).await?;
+        let empty = self.reader.unproved(&locked.values);
+        let probed: Vec<Option<Value>> = if empty.is_empty() {
+            Vec::new()
+        } else {
+            let first = empty.iter().map(|at| self.reader.first_key(&primary_keys[*at])).collect();
+            self.lock(evaluator, first, LockStrength::Shared).await?.values
+        };
+        let found = empty.into_iter().zip(&probed).filter(|(_, value)| value.is_some());
+        let proved: Vec<usize> = found.map(|(at, _)| at).collect();
+        let rows = self.reader.decode_proved(&keys, &locked.values, &proved)?;
+        // What SKIP LOCKED reads is not remembered, so nothing tells when it has changed.
+        let always = self.lock.wait == LockWait::SkipLocked
+            || cx.txn.isolation() == Isolation::ReadCommitted;
+        let granted = locked.granted.chunks(width).map(|all| all.iter().all(|one| *one));
+        let changed = locked.changed.chunks(width).map(|all| all.iter().any(|one| *one));
+        let locked = rows.into_iter().zip(granted.zip(changed));
+        Ok(locked
+            .map(|(row, (granted, changed))| {
+                let row = row.filter(|_| granted)?;
+                Some(LockedRow { row, stale: always || changed })
+            })
+            .collect())
+    }
+
+    fn strength(&self) -> LockStrength {
+        if self.lock.is_exclusive() { LockStrength::Exclusive } else { LockStrength::Shared }
+    }
+
+    async fn lock(
+        &self,
+        evaluator: &Evaluator,
+        keys: Vec<Key>,
+        strength: LockStrength,
+    ) -> Result<braid_kv::LockResult> {
+        let wait = match self.lock.wait {
+            LockWait::Block => KvWait::Block,
+            LockWait::NoWait => KvWait::NoWait,
+            LockWait::SkipLocked => KvWait::SkipLocked,
+        };
+        let request = LockRequest::keys(keys).strength(strength).wait(wait);
+        let cx = &evaluator.run.cx;
+        let locked = evaluator.run.wait(cx.txn.lock(cx.seq, request)).await;
+        locked.map_err(|error| crate::errors::name_relation(error, &self.table.name))
+    }
+}

@@ -1,0 +1,338 @@
+//! A scan of a stored table: by primary keys, by spans of the primary index, or by a secondary
+//! index whose entries lead to rows.
+//!
+//! Rows that are to be locked are filtered first, then locked, then looked at again as they are
+//! now: what was read before the lock may have changed (READ COMMITTED) or the transaction has
+//! been refreshed (SERIALIZABLE). Whole primary keys without a further condition are locked and
+//! read at once, except at READ COMMITTED, where a row that is not there must not be locked.
+
+mod columns;
+
+use std::sync::Arc;
+
+use braid_kv::{Isolation, Key, Record, ScanRequest, Span};
+use braid_plan::{Expr, Scan};
+use braid_rows::RowAssembler;
+use braid_types::{Result, Row};
+use futures_util::future::BoxFuture;
+
+use crate::operator::column_source::ColumnSource;
+use crate::operator::counts::ScanCounts;
+use crate::operator::eval::Evaluator;
+use crate::operator::scan::multi_scan::MultiScan;
+use crate::operator::scan::reader::{KeyBounds, Reader, Secondary};
+use crate::operator::scan::row_lock::RowLocker;
+use crate::operator::{BATCH_ROWS, Operator};
+
+fn places_of(scan: &Scan) -> Vec<usize> {
+    scan.columns.iter().map(|(_, place)| *place).collect()
+}
+
+/// How a scan reads, as far as it follows from the plan: kept with it.
+struct Layout {
+    reader: Reader,
+    bounds: KeyBounds,
+    secondary: Option<Secondary>,
+}
+
+impl Layout {
+    fn new(scan: &Scan, locking: bool) -> Self {
+        let places = places_of(scan);
+        let reader = match &scan.families {
+            Some(families) => Reader::of_families(&scan.table, &places, families),
+            None => Reader::new(&scan.table, &places, locking),
+        };
+        let secondary = Secondary::new(scan, &places, &reader, locking);
+        Self { reader, bounds: KeyBounds::new(scan), secondary }
+    }
+
+    /// The layout that the plan keeps, unless this run locks otherwise than the plan says.
+    fn of(scan: &Scan, locking: bool) -> Arc<Self> {
+        if locking == scan.lock.is_some() {
+            scan.memo.get_or_make(|| Self::new(scan, locking))
+        } else {
+            Arc::new(Self::new(scan, locking))
+        }
+    }
+}
+
+/// A scan.
+pub struct ScanOperator {
+    evaluator: Evaluator,
+    layout: Arc<Layout>,
+    points: bool,
+    filter: Vec<Expr>,
+    locker: Option<RowLocker>,
+    /// Keys are locked and read at once.
+    locks_first: bool,
+    record: Record,
+    limit: Option<Expr>,
+    reverse: bool,
+    /// Rows that may still be given.
+    left: Option<u64>,
+    /// Spans (or point keys) still to be read, the next one last.
+    open: Option<Vec<Span>>,
+    /// The same while entries are read.
+    entries: Option<MultiScan>,
+    /// The row whose families are being put together: its key and what is there so far.
+    partial: RowAssembler,
+    by_columns: Option<Box<columns::ByColumns>>,
+    counts: ScanCounts,
+}
+
+impl ScanOperator {
+    /// A scan; nothing is read yet.
+    pub fn new(scan: &Scan, evaluator: Evaluator) -> Result<Self> {
+        let lock = scan.lock.filter(|_| !scan.implicit_lock || evaluator.run.cx.implicit_locks);
+        let layout = Layout::of(scan, lock.is_some());
+        let locker = lock.map(|lock| {
+            let places = places_of(scan);
+            RowLocker::new(&scan.table, &places, scan.families.as_deref(), lock, true)
+        });
+        let points = layout.secondary.is_none() && layout.bounds.are_points();
+        let read_committed = evaluator.run.cx.txn.isolation() == Isolation::ReadCommitted;
+        Ok(Self {
+            points,
+            locks_first: points && locker.is_some() && scan.filter.is_empty() && !read_committed,
+            counts: ScanCounts::new(&evaluator.run, scan),
+            record: if scan.unrecorded { Record::Never } else { Record::Default },
+            evaluator,
+            layout,
+            filter: scan.filter.clone(),
+            locker,
+            limit: scan.access.limit.clone(),
+            reverse: scan.access.reverse,
+            left: None,
+            open: None,
+            entries: None,
+            partial: RowAssembler::default(),
+            by_columns: None,
+        })
+    }
+
+    async fn start(&mut self) -> Result<()> {
+        self.left = self.evaluator.count(self.limit.as_ref(), "LIMIT").await?;
+        let mut spans = self.layout.bounds.spans(&self.evaluator).await?;
+        if !self.reverse {
+            spans.reverse();
+        }
+        self.open = Some(spans);
+        self.counts.begin(1);
+        Ok(())
+    }
+
+    async fn next_rows(&mut self) -> Result<Option<Vec<Row>>> {
+        if self.open.is_none() && self.entries.is_none() {
+            self.start().await?;
+        }
+        loop {
+            self.evaluator.run.breathe().await?;
+            if self.left == Some(0) {
+                return Ok(None);
+            }
+            let found = if self.points {
+                self.next_points().await?
+            } else if self.layout.secondary.is_some() {
+                self.next_by_index().await?
+            } else {
+                self.next_of_primary().await?
+            };
+            let Some((mut keys, mut rows)) = found else { return Ok(None) };
+            // Rows of other spans that are there already are locked in the same wait.
+            while self.layout.secondary.is_none() && rows.len() < BATCH_ROWS && self.has_ready() {
+                let Some((more_keys, more)) = self.next_of_primary().await? else { break };
+                keys.extend(more_keys);
+                rows.extend(more);
+            }
+            if self.locker.is_some() && !self.locks_first {
+                rows = self.lock_rows(&keys).await?;
+            }
+            if let Some(left) = &mut self.left {
+                rows.truncate(usize::try_from(*left).unwrap_or(usize::MAX));
+                *left -= rows.len() as u64;
+            }
+            if !rows.is_empty() {
+                return Ok(Some(rows));
+            }
+        }
+    }
+
+    /// How many rows are worth reading at once.
+    fn wanted(&self) -> usize {
+        match self.left {
+            Some(left) if self.filter.is_empty() => (left as usize).clamp(1, BATCH_ROWS),
+            _ => BATCH_ROWS,
+        }
+    }
+
+    /// Whole primary keys, read side by side.
+    async fn next_points(&mut self) -> Result<Option<(Vec<Key>, Vec<Row>)>> {
+        let wanted = self.wanted();
+        let Some(open) = &mut self.open else { return Ok(None) };
+        if open.is_empty() {
+            return Ok(None);
+        }
+        let at = open.len().saturating_sub(wanted);
+        let primary_keys: Vec<Key> = open.drain(at..).rev().map(|span| span.start).collect();
+        if self.locks_first {
+            let rows = self.lock_rows(&primary_keys).await?;
+            self.counts.fetched(rows.len());
+            return Ok(Some((Vec::new(), rows)));
+        }
+        self.rows_of(primary_keys).await.map(Some)
+    }
+
+    /// The rows of primary keys that satisfy the filter, and their primary keys.
+    async fn rows_of(&mut self, primary_keys: Vec<Key>) -> Result<(Vec<Key>, Vec<Row>)> {
+        let mut keys = Vec::with_capacity(primary_keys.len() * self.layout.reader.families.len());
+        for primary_key in &primary_keys {
+            self.layout.reader.keys_of(primary_key, &mut keys);
+        }
+        let cx = &self.evaluator.run.cx;
+        let read = cx.txn.multi_get_recorded(cx.seq, &keys, self.record);
+        let values = self.evaluator.run.wait(read).await?;
+        let rows = self.layout.reader.rows(&self.evaluator, &primary_keys, &keys, &values).await?;
+        self.counts.fetched(rows.iter().flatten().count());
+        let (mut found_keys, mut found) = (Vec::new(), Vec::with_capacity(rows.len()));
+        for (primary_key, row) in primary_keys.into_iter().zip(rows) {
+            if let Some(row) = row
+                && self.evaluator.holds_now(&self.filter, &row)?
+            {
+                if self.locker.is_some() {
+                    found_keys.push(primary_key);
+                }
+                found.push(row);
+            }
+        }
+        Ok((found_keys, found))
+    }
+
+    /// The next batch of the spans; `None` at the end.
+    async fn next_entries(&mut self, keys_only: bool) -> Result<Option<braid_kv::ScanBatch>> {
+        let limit_rows = match self.left {
+            Some(left) if self.filter.is_empty() => {
+                (left as usize).clamp(1, BATCH_ROWS) * self.layout.reader.rows.family_count()
+            }
+            _ => 0,
+        };
+        let (reverse, record) = (self.reverse, self.record);
+        let shape = self.layout.bounds.shape.as_ref();
+        let request = |span| {
+            let request = ScanRequest::new(span).reverse(reverse).record(record).shape(shape);
+            let request = request.limit_rows(limit_rows);
+            if keys_only { request.keys_only() } else { request }
+        };
+        let open = &mut self.open;
+        let alone = self.left.is_some();
+        let entries = self
+            .entries
+            .get_or_insert_with(|| MultiScan::new(open.take().unwrap_or_default(), alone));
+        let batch = entries.next(&self.evaluator.run, request).await?;
+        if let Some(batch) = &batch {
+            let families = self.layout.reader.rows.family_count().max(1);
+            let is_index = self.layout.secondary.is_some();
+            let rows = if is_index { batch.len() } else { batch.len().div_ceil(families) };
+            self.counts.read(rows);
+            // A span of the primary key leads to its rows.
+            self.counts.fetched(if is_index { 0 } else { rows });
+        }
+        Ok(batch)
+    }
+
+    /// Whether the next batch of entries is there already.
+    fn has_ready(&self) -> bool {
+        self.entries.as_ref().is_some_and(MultiScan::has_ready)
+    }
+
+    async fn next_of_primary(&mut self) -> Result<Option<(Vec<Key>, Vec<Row>)>> {
+        let single = self.layout.reader.rows.family_count() == 1;
+        let keys_only = single && !self.layout.reader.decoder.needs_values();
+        let Some(batch) = self.next_entries(keys_only).await? else {
+            let mut result = (Vec::new(), Vec::new());
+            let Some((key, row)) = self.partial.finish() else { return Ok(None) };
+            self.keep(key, row, &mut result)?;
+            return Ok(Some(result));
+        };
+        let mut result = (Vec::new(), Vec::with_capacity(batch.len()));
+        if single && self.locker.is_none() {
+            result.1 = self.rows_of_batch(&batch)?;
+            return Ok(Some(result));
+        }
+        for (key, value) in batch.iter() {
+            let complete = self.partial.add(&self.layout.reader.decoder, key, value)?;
+            if let Some((key, row)) = complete {
+                self.keep(key, row, &mut result)?;
+            }
+        }
+        Ok(Some(result))
+    }
+
+    fn keep(&self, key: Key, row: Row, result: &mut (Vec<Key>, Vec<Row>)) -> Result<()> {
+        if self.evaluator.holds_now(&self.filter, &row)? {
+            result.0.push(key);
+            result.1.push(row);
+        }
+        Ok(())
+    }
+
+    async fn next_by_index(&mut self) -> Result<Option<(Vec<Key>, Vec<Row>)>> {
+        let Some(batch) = self.next_entries(false).await? else { return Ok(None) };
+        let mut entries = batch.len();
+        let mut batches = vec![batch];
+        while entries < BATCH_ROWS && self.has_ready() {
+            let Some(batch) = self.next_entries(false).await? else { break };
+            entries += batch.len();
+            batches.push(batch);
+        }
+        let Some(secondary) = &self.layout.secondary else { return Ok(None) };
+        if let Some(decoder) = &secondary.covering {
+            let mut rows = Vec::with_capacity(entries);
+            for (key, value) in batches.iter().flat_map(|batch| batch.iter()) {
+                let row = decoder.decode(key, value)?;
+                if self.evaluator.holds_now(&self.filter, &row)? {
+                    rows.push(row);
+                }
+            }
+            return Ok(Some((Vec::new(), rows)));
+        }
+        let mut primary_keys = Vec::with_capacity(entries);
+        for (key, value) in batches.iter().flat_map(|batch| batch.iter()) {
+            let parts = secondary.primary.decode(key, value)?;
+            primary_keys.push(self.layout.reader.rows.primary_key_of_parts(&parts));
+        }
+        self.rows_of(primary_keys).await.map(Some)
+    }
+
+    /// Locks rows and reads them as they are now.
+    async fn lock_rows(&mut self, keys: &[Key]) -> Result<Vec<Row>> {
+        let Some(locker) = &self.locker else { return Ok(Vec::new()) };
+        let wanted = self.left.map_or(usize::MAX, |left| left as usize);
+        let mut result = Vec::with_capacity(keys.len());
+        let mut open = keys;
+        // With a limit no more is locked than is given.
+        while !open.is_empty() && result.len() < wanted {
+            let (now, later) = open.split_at(open.len().min(wanted - result.len()));
+            open = later;
+            for locked in locker.rows(&self.evaluator, now).await?.into_iter().flatten() {
+                if self.evaluator.holds_now(&self.filter, &locked.row)? {
+                    result.push(locked.row);
+                }
+            }
+        }
+        Ok(result)
+    }
+}
+
+impl Operator for ScanOperator {
+    fn next(&mut self) -> BoxFuture<'_, Result<Option<Vec<Row>>>> {
+        Box::pin(self.next_rows())
+    }
+
+    fn is_done(&self) -> bool {
+        self.points && self.open.as_ref().is_some_and(Vec::is_empty)
+    }
+
+    fn columns(&mut self) -> Option<&mut dyn ColumnSource> {
+        if self.gives_columns() { Some(self) } else { None }
+    }
+}

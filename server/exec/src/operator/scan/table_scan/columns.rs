@@ -1,0 +1,116 @@
+//! A scan of the primary index by columns.
+//!
+//! Conditions come first: the columns that they read are decoded for the whole batch, the others
+//! only of the rows that are left. Where rows are wanted, only those that are left are made.
+
+use braid_kv::ScanBatch;
+use braid_plan::Expr;
+use braid_rows::{Columns, RowDecoder};
+use braid_types::{Result, Row};
+use futures_util::future::BoxFuture;
+
+use crate::operator::column_source::ColumnSource;
+use crate::operator::scan::column_filter::{ColumnFilter, places_of};
+use crate::operator::scan::reader::Reader;
+use crate::operator::scan::table_scan::ScanOperator;
+
+/// Fewer rows than this are looked at one by one.
+const ROWS_MIN: usize = 16;
+
+/// What a scan by columns uses again for each batch.
+pub(crate) struct ByColumns {
+    filter: ColumnFilter,
+    /// Decodes the columns that the conditions read.
+    first: RowDecoder,
+    /// Decodes the others.
+    rest: RowDecoder,
+    /// The conditions' columns, where rows are wanted.
+    columns: Columns,
+}
+
+impl ByColumns {
+    fn new(reader: &Reader, filter: &[Expr]) -> Box<Self> {
+        let mut places = Vec::new();
+        filter.iter().for_each(|condition| places_of(condition, &mut places));
+        let (first, rest) = reader.decoder.split(|place| places.contains(&place));
+        let (filter, columns) = (ColumnFilter::default(), Columns::default());
+        Box::new(Self { filter, first, rest, columns })
+    }
+}
+
+impl ScanOperator {
+    /// Whether rows are read from spans of the primary index, each from one pair, and only read.
+    pub(crate) fn gives_columns(&self) -> bool {
+        self.layout.secondary.is_none()
+            && !self.points
+            && self.locker.is_none()
+            && self.limit.is_none()
+            && self.layout.reader.rows.family_count() == 1
+    }
+
+    async fn read_columns(&mut self, columns: &mut Columns) -> Result<bool> {
+        if self.open.is_none() {
+            self.start().await?;
+            *columns = self.layout.reader.decoder.columns();
+        }
+        let keys_only = !self.layout.reader.decoder.needs_values();
+        loop {
+            self.evaluator.run.breathe().await?;
+            let Some(batch) = self.next_entries(keys_only).await? else { return Ok(false) };
+            let make = || ByColumns::new(&self.layout.reader, &self.filter);
+            let by = self.by_columns.get_or_insert_with(make);
+            columns.start(batch.len());
+            by.first.read_columns(batch.iter(), columns)?;
+            if self.filter.is_empty() {
+                by.rest.read_columns(batch.iter(), columns)?;
+                return Ok(true);
+            }
+            let marks = by.filter.mark(&self.filter, columns, &self.evaluator.context())?;
+            columns.keep(marks);
+            if columns.rows > 0 {
+                let left = batch.iter().zip(marks).filter(|(_, mark)| **mark);
+                by.rest.read_columns(left.map(|(entry, _)| entry), columns)?;
+                return Ok(true);
+            }
+        }
+    }
+
+    /// The rows of a batch on which the conditions hold.
+    pub(crate) fn rows_of_batch(&mut self, batch: &ScanBatch) -> Result<Vec<Row>> {
+        let decoder = &self.layout.reader.decoder;
+        let row = |(key, value): (&[u8], &[u8])| {
+            let mut row = decoder.start(key)?;
+            decoder.fill(&mut row, value)?;
+            Ok(row)
+        };
+        if self.filter.is_empty() {
+            return batch.iter().map(row).collect();
+        }
+        if batch.len() < ROWS_MIN {
+            let mut rows = Vec::with_capacity(batch.len());
+            for entry in batch.iter() {
+                let row = row(entry)?;
+                if self.evaluator.holds_now(&self.filter, &row)? {
+                    rows.push(row);
+                }
+            }
+            return Ok(rows);
+        }
+        let make = || ByColumns::new(&self.layout.reader, &self.filter);
+        let by = self.by_columns.get_or_insert_with(make);
+        if by.columns.list.is_empty() {
+            by.columns = decoder.columns();
+        }
+        by.columns.start(batch.len());
+        by.first.read_columns(batch.iter(), &mut by.columns)?;
+        let marks = by.filter.mark(&self.filter, &by.columns, &self.evaluator.context())?;
+        let left = batch.iter().zip(marks).filter(|(_, mark)| **mark);
+        left.map(|(entry, _)| row(entry)).collect()
+    }
+}
+
+impl ColumnSource for ScanOperator {
+    fn next_columns<'a>(&'a mut self, columns: &'a mut Columns) -> BoxFuture<'a, Result<bool>> {
+        Box::pin(self.read_columns(columns))
+    }
+}

@@ -1,0 +1,4 @@
+//! ORDER BY.
+
+pub(crate) mod rows;
+pub(crate) mod sorting;

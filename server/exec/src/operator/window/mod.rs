@@ -1,0 +1,3 @@
+//! Window functions.
+
+pub(crate) mod partition;

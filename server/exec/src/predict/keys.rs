@@ -1,0 +1,103 @@
+//! Spans of rows, index entries, parents and children of which some columns are known.
+
+use std::sync::Arc;
+
+use braid_catalog::{ForeignKey, Index, Table};
+use braid_codec::key;
+use braid_kv::Span;
+use braid_rows::{TableRows, push_column, row_span};
+
+use crate::change::foreign_keys::link::index_on;
+use crate::predict::values::Known;
+
+pub(crate) fn with_generated(table: &Table, mut places: Vec<usize>) -> Vec<usize> {
+    let columns = table.columns.iter().enumerate();
+    places.extend(columns.filter(|(_, c)| c.generated.is_some()).map(|(place, _)| place));
+    places
+}
+
+pub(crate) fn places(table: &Table, columns: &[braid_catalog::ColumnId]) -> Vec<usize> {
+    let place = |id: &braid_catalog::ColumnId| table.columns.iter().position(|c| c.id == *id);
+    columns.iter().filter_map(place).collect()
+}
+
+/// The part of an index that a row's entry lies in: one key if the row is known.
+pub(crate) fn entry_span(table: &Table, index: &Index, row: &[Known]) -> Span {
+    let mut out = table.key_prefix(index);
+    let rest =
+        table.primary.keys.iter().filter(|part| {
+            index.number != 1 && index.keys.iter().all(|own| own.column != part.column)
+        });
+    let mut has_null = false;
+    let mut known = 0;
+    for (i, part) in index.keys.iter().chain(rest).enumerate() {
+        // The entry of a unique key ends with it, unless a NULL makes it one of many.
+        if i == index.keys.len() && index.unique && !has_null {
+            break;
+        }
+        let place = table.columns.iter().position(|column| column.id == part.column);
+        let Some((Some(value), column)) =
+            place.and_then(|place| Some((row.get(place)?.as_ref(), &table.columns[place])))
+        else {
+            break;
+        };
+        has_null |= value.is_null() && !index.nulls_not_distinct;
+        key::encode(&mut out, value, &column.ty, part.descending);
+        if i < index.keys.len() {
+            out.extend_from_slice(&table.bytes_behind(index, i));
+            known += 1;
+        }
+    }
+    span_of(index, known, out)
+}
+
+/// The part of an index below a key of which so many columns are known: where that is a whole
+/// row, not what is interleaved below it.
+fn span_of(index: &Index, columns_known: usize, key: Vec<u8>) -> Span {
+    match columns_known == index.keys.len() && index.has_below() {
+        true => row_span(key),
+        false => Span::prefix(key),
+    }
+}
+
+/// Where the parent of these values is: its key, or what is known of it.
+pub(crate) fn parent_span(
+    parent: &Table,
+    foreign_key: &ForeignKey,
+    values: &[Known],
+) -> Option<Span> {
+    let index = parent.all_indexes().find(|index| index.number == foreign_key.parent_index)?;
+    let parts = foreign_key.parent_columns.iter().zip(values);
+    let known: Vec<_> = parts.collect();
+    Some(known_prefix(parent, index, &index.keys, &known))
+}
+
+/// Where children of these values are: a part of an index of theirs, or the whole table.
+pub(crate) fn child_span(child: &Arc<Table>, foreign_key: &ForeignKey, values: &[Known]) -> Span {
+    match index_on(child, foreign_key) {
+        None => TableRows::new(child).primary_span(),
+        Some(index) => {
+            let known: Vec<_> = foreign_key.columns.iter().zip(values).collect();
+            known_prefix(child, index, &index.keys[..foreign_key.columns.len()], &known)
+        }
+    }
+}
+
+fn known_prefix(
+    table: &Table,
+    index: &Index,
+    keys: &[braid_catalog::IndexKey],
+    known: &[(&braid_catalog::ColumnId, &Known)],
+) -> Span {
+    let mut out = table.key_prefix(index);
+    let mut columns_known = 0;
+    for (place, part) in keys.iter().enumerate() {
+        let value = known.iter().find(|(id, _)| **id == part.column);
+        let Some((_, Some(value))) = value else { break };
+        if push_column(&mut out, table, index, place, value).is_none() {
+            break;
+        }
+        columns_known += 1;
+    }
+    span_of(index, columns_known, out)
+}

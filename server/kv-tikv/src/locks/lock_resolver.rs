@@ -1,0 +1,109 @@
+//! The lock resolver of a read: finds the status of the transactions whose locks are in the way,
+//! then reads past the locks or waits.
+
+use super::transaction_status::TransactionStatus;
+use crate::{
+    cluster::{Backoff, Cluster, RequestOptions},
+    metrics::RetryCause,
+};
+use braid_kv::{Error, Result};
+use braid_tikv_proto::kvrpcpb::LockInfo;
+use parking_lot::Mutex;
+use std::sync::Arc;
+
+/// A lock of the oldest transaction that was pushed while it committed.
+#[derive(Clone, Default)]
+pub(crate) struct OldestPushed(Arc<Mutex<Option<LockInfo>>>);
+
+impl OldestPushed {
+    /// The lock, if its transaction is older than one that has started then.
+    pub fn before(&self, start: u64) -> Option<LockInfo> {
+        self.0.lock().clone().filter(|lock| lock.lock_version < start)
+    }
+
+    fn note(&self, lock: &LockInfo) {
+        let mut oldest = self.0.lock();
+        if oldest.as_ref().is_none_or(|oldest| lock.lock_version < oldest.lock_version) {
+            *oldest = Some(lock.clone());
+        }
+    }
+}
+
+/// What a read at one timestamp knows about the locks in its way.
+pub(crate) struct LockResolver {
+    ts: u64,
+    options: RequestOptions,
+    backoff: Backoff,
+    /// Locks were met before: a commit in flight has had its moment to finish.
+    met: bool,
+    pushed: Option<OldestPushed>,
+}
+
+impl LockResolver {
+    /// A read at `ts` that passes over locks of the transaction `own`, if it is not 0.
+    pub fn new(cluster: &Cluster, ts: u64, own: u64) -> LockResolver {
+        let bypass = if own == 0 { Vec::new() } else { vec![own] };
+        let options = RequestOptions { bypass, ..RequestOptions::default() };
+        LockResolver { ts, options, backoff: cluster.backoff(), met: false, pushed: None }
+    }
+
+    /// A read that pushes transactions at once and notes the oldest one: the validation of a
+    /// commit.
+    pub fn pushing(mut self, pushed: &OldestPushed) -> LockResolver {
+        self.met = true;
+        self.pushed = Some(pushed.clone());
+        self
+    }
+
+    /// The timestamp of the read.
+    pub fn ts(&self) -> u64 {
+        self.ts
+    }
+
+    pub fn options(&self) -> &RequestOptions {
+        &self.options
+    }
+
+    /// Resolves locks that are in the way. Afterwards the read is tried again.
+    pub async fn resolve(&mut self, cluster: &Arc<Cluster>, locks: &[LockInfo]) -> Result<()> {
+        cluster.metrics.retry(RetryCause::Locked);
+        if !self.met {
+            // Most locks are of a commit in flight. Pushing it would make it validate again.
+            self.met = true;
+            self.backoff.blink().await;
+            return Ok(());
+        }
+        let (mut must_wait, mut news) = (false, false);
+        for lock in locks {
+            let holder = lock.lock_version;
+            if self.options.bypass.contains(&holder) || self.options.committed.contains(&holder) {
+                // Known already: met by another request of the same read.
+                continue;
+            }
+            news = true;
+            let status = cluster.transaction_status(lock, self.ts).await?;
+            if let (TransactionStatus::Pushed, Some(pushed)) = (status, &self.pushed) {
+                pushed.note(lock);
+            }
+            match status {
+                TransactionStatus::Committed(at) if at <= self.ts => {
+                    self.options.committed.push(holder)
+                }
+                TransactionStatus::Committed(_)
+                | TransactionStatus::RolledBack
+                | TransactionStatus::Pushed => {
+                    self.options.bypass.push(holder);
+                }
+                TransactionStatus::Running => must_wait = true,
+            }
+            if matches!(status, TransactionStatus::Committed(_) | TransactionStatus::RolledBack) {
+                let its = locks.iter().filter(|lock| lock.lock_version == holder);
+                cluster.clear_in_background(its.cloned().collect(), status);
+            }
+        }
+        if (must_wait || !news) && !self.backoff.sleep().await {
+            return Err(Error::Storage("a lock in TiKV stays in the way of a read".into()));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,199 @@
+//! The order of transactions is that of their answers, and a commit that is seen shows with it what
+//! its transaction has seen.
+
+use super::*;
+
+/// A transaction holds a lock of an old timestamp. Somebody writes a key that it writes as well
+/// without a lock, and is answered; then a third one reads, without a timestamp, that the
+/// transaction is not there yet.
+#[tokio::test]
+async fn a_blind_write_beside_a_lock_does_not_come_before_what_was_answered() {
+    for with_timestamp in [true, false] {
+        for far in [false, true] {
+            let cluster = two_regions();
+            let db = cluster.open().await;
+            put(&db, &[("a", "1"), ("b", "0"), ("c", "0")]).await;
+            tokio::time::sleep(Duration::from_millis(5)).await;
+            let (b, c) = if far { ("y", "z") } else { ("b", "c") };
+            let slow = serializable(&db);
+            lock(&slow, "a").await.unwrap();
+            // Time goes on.
+            tokio::time::sleep(Duration::from_millis(5)).await;
+            put(&db, &[(b, "quick")]).await;
+            let reader = serializable(&db);
+            if !with_timestamp {
+                assert!(reader.read_first_without_snapshot());
+            }
+            assert_ne!(read(&reader, c).await.as_deref(), Some("slow"));
+            assert!(matches!(reader.commit().await, Ok(CommitOutcome::Committed(_))));
+            set(&slow, b, "slow");
+            set(&slow, c, "slow");
+            let outcome = slow.commit().await.unwrap();
+            let is_committed = matches!(outcome, CommitOutcome::Committed(_));
+            let last = (get(&db, b).await, get(&db, c).await);
+            if is_committed {
+                assert_eq!(last, (Some("slow".into()), Some("slow".into())));
+            }
+        }
+    }
+}
+
+/// A transaction has locked a key at an old timestamp and writes another one that it has not read.
+/// Meanwhile somebody has locked that other key, read it, and committed later than the timestamp
+/// that its store would choose now. Who writes last wins.
+#[tokio::test]
+async fn a_blind_write_beside_a_lock_comes_after_what_was_committed_before_it() {
+    let cluster = two_regions();
+    let db = cluster.open().await;
+    put(&db, &[("a", "1"), ("n", "1"), ("z", "1")]).await;
+    // Another store leads the first region, so that reads there say nothing to the second one.
+    cluster.move_leader(&full("a"));
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    assert_eq!(get(&db, "a").await.as_deref(), Some("1"));
+    let slow = serializable(&db);
+    lock(&slow, "n").await.unwrap();
+
+    let quick = serializable(&db);
+    assert_eq!(lock(&quick, "z").await.unwrap().as_deref(), Some("1"));
+    read(&quick, "a").await;
+    set(&quick, "z", "1 + 1");
+    tokio::time::sleep(Duration::from_millis(5)).await;
+    let at = quick.commit().await.unwrap();
+
+    set(&slow, "z", "7");
+    let outcome = slow.commit().await.unwrap();
+    assert!(matches!(outcome, CommitOutcome::Committed(_)), "{outcome:?}");
+    assert_eq!(get(&db, "z").await.as_deref(), Some("7"), "{at:?} {outcome:?}");
+}
+
+/// A transaction that reads at an imported snapshot has begun later than that snapshot. It must not
+/// take the snapshot's timestamp for its start: it would commit before what was answered before it
+/// began, and a third transaction could see it without that.
+#[tokio::test]
+async fn a_transaction_with_an_imported_snapshot_comes_after_what_was_answered_before_it_began() {
+    let cluster = two_regions();
+    let db = cluster.open().await;
+    put(&db, &[("a", "1"), ("b", "1"), ("c", "1")]).await;
+    tokio::time::sleep(Duration::from_millis(5)).await;
+    let exporter = serializable(&db);
+    let shared = exporter.export_snapshot(exporter.next_statement()).await.unwrap();
+    tokio::time::sleep(Duration::from_millis(5)).await;
+    let between = serializable(&db);
+    between.snapshot().await.unwrap();
+    tokio::time::sleep(Duration::from_millis(5)).await;
+
+    put(&db, &[("b", "2")]).await;
+    let late = serializable(&db);
+    late.import_snapshot(&shared).unwrap();
+    lock(&late, "a").await.unwrap();
+    set(&late, "c", "2");
+    let outcome = late.commit().await.unwrap();
+
+    let seen = (read(&between, "b").await, read(&between, "c").await);
+    assert!(matches!(between.commit().await, Ok(CommitOutcome::Committed(_))));
+    assert_ne!(seen, (Some("1".into()), Some("2".into())), "{outcome:?}");
+}
+
+/// A commit in one round trip is on its way. Its timestamp will be chosen by the store, above every
+/// timestamp that was read there. A read without a timestamp finds nothing of it and is answered;
+/// a change was answered before. Whoever then sees the commit must see that change as well.
+#[tokio::test]
+async fn a_read_without_a_timestamp_keeps_later_commits_above_what_was_answered() {
+    for without_timestamp in [false, true] {
+        for keys in [["z", "z"], ["y", "z"]] {
+            let cluster = two_regions();
+            let db = cluster.open().await;
+            put(&db, &[("a", "1")]).await;
+            tokio::time::sleep(Duration::from_millis(5)).await;
+            let slow = serializable(&db);
+            for key in keys {
+                set(&slow, key, "slow");
+            }
+            let gate = Gate::new();
+            cluster.add(Rule::next(Rpc::Prewrite, Fault::HoldRequest(gate.clone())));
+            let commit = tokio::spawn(async move { slow.commit().await });
+            gate.wait_for(1).await;
+            let between = serializable(&db);
+            between.snapshot().await.unwrap();
+            tokio::time::sleep(Duration::from_millis(5)).await;
+
+            put(&db, &[("a", "2")]).await;
+            let reader = serializable(&db);
+            if without_timestamp {
+                assert!(reader.read_first_without_snapshot());
+            }
+            assert_eq!(read(&reader, "z").await, None);
+            assert!(matches!(reader.commit().await, Ok(CommitOutcome::Committed(_))));
+
+            gate.open();
+            let outcome = commit.await.unwrap().unwrap();
+            assert!(matches!(outcome, CommitOutcome::Committed(_)), "{outcome:?}");
+            let seen = (read(&between, "z").await, read(&between, "a").await);
+            assert!(matches!(between.commit().await, Ok(CommitOutcome::Committed(_))));
+            // change < reader < slow < between < change.
+            let is_circle = seen == (Some("slow".into()), Some("1".into()));
+            assert!(!is_circle, "{without_timestamp} {keys:?}: {outcome:?}");
+        }
+    }
+}
+
+/// At READ COMMITTED a later statement sees more than the first one's lock. What it writes must not
+/// be seen by somebody who does not see what it has read.
+#[tokio::test]
+async fn a_commit_comes_after_what_its_last_statement_has_read() {
+    let cluster = two_regions();
+    let db = cluster.open().await;
+    put(&db, &[("a", "1"), ("y", "1"), ("z", "1")]).await;
+    // Another store leads the first region, so that reads there say nothing to the second one.
+    cluster.move_leader(&full("a"));
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    assert_eq!(get(&db, "a").await.as_deref(), Some("1"));
+    let writer = begin(&db, Isolation::ReadCommitted);
+    lock(&writer, "y").await.unwrap();
+    tokio::time::sleep(Duration::from_millis(5)).await;
+    let between = serializable(&db);
+    between.snapshot().await.unwrap();
+    tokio::time::sleep(Duration::from_millis(5)).await;
+
+    put(&db, &[("a", "2")]).await;
+    assert_eq!(read(&writer, "a").await.as_deref(), Some("2"));
+    set(&writer, "y", "a was 2");
+    let outcome = writer.commit().await.unwrap();
+    assert!(matches!(outcome, CommitOutcome::Committed(_)), "{outcome:?}");
+
+    let seen = (read(&between, "y").await, read(&between, "a").await);
+    assert_ne!(seen, (Some("a was 2".into()), Some("1".into())), "{outcome:?}");
+}
+
+/// A commit has proved its reads and is about to be made. Somebody changes what it has read, and is
+/// answered. A read that begins afterwards, even without a timestamp, must not come before a commit
+/// that comes before the change.
+#[tokio::test]
+async fn the_order_of_transactions_is_that_of_their_answers() {
+    for written in [["z", "zz"], ["y", "z"]] {
+        let cluster = two_regions();
+        let db = cluster.open().await;
+        put(&db, &[("a", "1")]).await;
+        let slow = serializable(&db);
+        assert_eq!(read(&slow, "a").await.as_deref(), Some("1"));
+        for key in written {
+            set(&slow, key, "a was 1");
+        }
+        let gate = Gate::new();
+        let primary = full(written[0]);
+        cluster.add(Rule::next(Rpc::Commit, Fault::HoldRequest(gate.clone())).key(&primary));
+        let commit = tokio::spawn(async move { slow.commit().await });
+        gate.wait_for(1).await;
+
+        put(&db, &[("a", "2")]).await;
+        let reader = serializable(&db);
+        assert!(reader.read_first_without_snapshot());
+        let seen = read(&reader, "z").await;
+        assert!(matches!(reader.commit().await, Ok(CommitOutcome::Committed(_))));
+
+        gate.open();
+        let outcome = commit.await.unwrap().unwrap();
+        let is_committed = matches!(outcome, CommitOutcome::Committed(_));
+        assert_eq!(is_committed, seen.is_some(), "{written:?}: {seen:?}, {outcome:?}");
+    }
+}

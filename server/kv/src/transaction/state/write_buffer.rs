@@ -1,0 +1,469 @@
+//! The write buffer of a transaction.
+//!
+//! Each key has its history inside the transaction, so that a statement sees the writes of lower
+//! numbers only, and so that ROLLBACK TO can take writes back:
+//!
+//! ```text
+//!   key a:  put@2   delete@6
+//!   key b:          put@4
+//!   span:   [a, c)@8              read at 10 sees nothing, read at 8 sees b, read at 2 the store
+//! ```
+//!
+//! Must-not-exist duties lie beside the histories: INSERT x, then DELETE x, still fails if x was
+//! there before. The buffer knows nothing of the store.
+
+use super::arrivals::Arrivals;
+use crate::{Error, NewKey, Result, Seq, Span, SpanMap, SpanSet, Value, Write};
+use std::{collections::BTreeMap, ops::Bound, sync::Arc};
+
+/// What bookkeeping costs for one write, roughly.
+const ENTRY_BYTES: usize = 112;
+
+/// One write of one statement. `order` distinguishes writes of one statement.
+#[derive(Clone, Debug)]
+struct Op {
+    seq: u32,
+    order: u64,
+    value: Option<Value>,
+}
+
+/// A range delete.
+#[derive(Debug)]
+struct SpanOp {
+    span: Span,
+    /// What the store has there stays: nobody reads it after the commit.
+    left: bool,
+}
+
+/// What the buffer says about a key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Buffered {
+    /// The transaction has not touched it.
+    Untouched,
+    /// The transaction has put this value.
+    Put(Value),
+    /// The transaction has deleted it.
+    Deleted,
+}
+
+/// The buffer's part of a key range.
+#[derive(Debug, Default)]
+pub(crate) struct Overlay {
+    /// The latest visible write of each key, in key order.
+    pub ops: Vec<Write>,
+    /// Visible range deletes: they hide what the store has.
+    pub deleted: SpanSet,
+}
+
+impl Overlay {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.ops.is_empty() && self.deleted.is_empty()
+    }
+}
+
+/// A position to which the buffer can be taken back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct BufferMark {
+    pub(crate) seq: u32,
+    /// Places in the order of writes, of range deletes and of must-not-exist duties.
+    writes: u64,
+    spans: u64,
+    duties: u64,
+}
+
+/// The first entries that something is taken back from.
+struct Tails {
+    writes: usize,
+    spans: usize,
+    duties: usize,
+}
+
+/// All writes of a transaction.
+#[derive(Default)]
+pub(crate) struct WriteBuffer {
+    keys: BTreeMap<Arc<[u8]>, Vec<Op>>,
+    /// Range deletes: the numbers and orders of all those over a key, in the order of arrival.
+    hidden: SpanMap<Vec<(u32, u64)>>,
+    spans: Arrivals<SpanOp>,
+    new_keys: Arrivals<NewKey>,
+    /// How many must-not-exist duties, from the front, were looked at by a barrier.
+    checked: usize,
+    /// Every write in the order of its arrival, for taking back.
+    log: Arrivals<Arc<[u8]>>,
+    next_order: u64,
+    bytes: usize,
+}
+
+impl WriteBuffer {
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Where the buffer is now; writes of statements after `seq` come after it.
+    pub(crate) fn savepoint(&self, seq: u32) -> BufferMark {
+        let (writes, spans) = (self.log.place(), self.spans.place());
+        BufferMark { seq, writes, spans, duties: self.new_keys.place() }
+    }
+
+    /// Whether a commit has something to write or to check.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.keys.is_empty() && self.spans.is_empty() && self.new_keys.is_empty()
+    }
+
+    fn order(&mut self) -> u64 {
+        self.next_order += 1;
+        self.next_order
+    }
+
+    /// Adds a put or a delete.
+    pub(crate) fn write(&mut self, seq: Seq, key: &[u8], value: Option<Value>) -> Arc<[u8]> {
+        let op = Op { seq: seq.before().0, order: self.order(), value };
+        let value_bytes = op.value.as_ref().map_or(0, Value::len);
+        // Most keys are written once: the key is made before it is looked for.
+        let entry = self.keys.entry(Arc::from(key));
+        let shared = entry.key().clone();
+        let history = entry.or_default();
+        self.bytes += value_bytes + ENTRY_BYTES;
+        match history.last_mut() {
+            // A savepoint starts a new statement number, so this cannot be needed any more.
+            Some(last) if last.seq == op.seq => {
+                let old = last.value.as_ref().map_or(0, Value::len) + ENTRY_BYTES;
+                self.bytes = self.bytes.saturating_sub(old);
+                *last = op;
+            }
+            _ => {
+                self.bytes += if history.is_empty() { key.len() } else { 0 };
+                self.log.push(seq, shared.clone());
+                // Most keys are written once: room for more is made for those that are not.
+                if history.is_empty() {
+                    history.reserve_exact(1);
+                }
+                history.push(op);
+            }
+        }
+        shared
+    }
+
+    /// Adds a put of a key that must not exist. An own visible put is a duplicate at once; after
+    /// an own delete it is a plain put, since what was there before is known and gone.
+    pub(crate) fn write_new(&mut self, seq: Seq, key: &[u8], value: Value) -> Result<bool> {
+        match self.get(seq.after(), key) {
+            Buffered::Put(_) => Err(Error::Duplicate { key: key.to_vec(), seq }),
+            Buffered::Deleted => {
+                self.write(seq, key, Some(value));
+                Ok(false)
+            }
+            Buffered::Untouched => {
+                let key = self.write(seq, key, Some(value));
+                self.new_keys.push(seq, NewKey { key, seq: seq.before() });
+                self.bytes += 24;
+                Ok(true)
+            }
+        }
+    }
+
+    /// Adds a range delete. With `left` it counts inside the transaction only.
+    pub(crate) fn write_span(&mut self, seq: Seq, span: Span, left: bool) {
+        if span.is_empty() {
+            return;
+        }
+        self.bytes += span.start.len() + span.end.len() + ENTRY_BYTES;
+        let op = (seq.before().0, self.order());
+        self.hidden.update(&span, |ops| {
+            let mut ops = ops.cloned().unwrap_or_default();
+            ops.retain(|(seq, _)| *seq != op.0);
+            ops.push(op);
+            Some(ops)
+        });
+        self.spans.push(seq, SpanOp { span, left });
+    }
+
+    /// What the transaction itself says about `key`, seen from `seq`.
+    pub(crate) fn get(&self, seq: Seq, key: &[u8]) -> Buffered {
+        if self.keys.is_empty() && self.hidden.is_empty() {
+            return Buffered::Untouched;
+        }
+        let op = self.keys.get(key).and_then(|history| visible(history, seq));
+        let hidden = self.hidden_at(seq, key);
+        match op {
+            Some(op) if hidden.is_none_or(|at| (op.seq, op.order) > at) => match &op.value {
+                Some(value) => Buffered::Put(value.clone()),
+                None => Buffered::Deleted,
+            },
+            _ if hidden.is_some() => Buffered::Deleted,
+            _ => Buffered::Untouched,
+        }
+    }
+
+    /// The latest visible range delete over `key`.
+    fn hidden_at(&self, seq: Seq, key: &[u8]) -> Option<(u32, u64)> {
+        self.hidden.get(key).and_then(|ops| latest(ops, seq))
+    }
+
+    /// Whether anything visible from `seq` is inside `span`.
+    pub(crate) fn touches(&self, seq: Seq, span: &Span) -> bool {
+        if span.is_empty() {
+            return false;
+        }
+        self.hidden.overlapping(span).any(|(_, _, ops)| latest(ops, seq).is_some())
+            || self.range(span).any(|(_, history)| visible(history, seq).is_some())
+    }
+
+    fn range(&self, span: &Span) -> impl DoubleEndedIterator<Item = (&Arc<[u8]>, &Vec<Op>)> {
+        let bounds: (Bound<&[u8]>, Bound<&[u8]>) =
+            (Bound::Included(&span.start), Bound::Excluded(&span.end));
+        self.keys.range::<[u8], _>(bounds)
+    }
+
+    /// The writes inside `span` that are visible from `seq`.
+    pub(crate) fn overlay(&self, seq: Seq, span: &Span) -> Overlay {
+        let mut overlay = Overlay::default();
+        if span.is_empty() || (self.keys.is_empty() && self.hidden.is_empty()) {
+            return overlay;
+        }
+        overlay.deleted = self
+            .hidden
+            .overlapping(span)
+            .filter(|(_, _, ops)| latest(ops, seq).is_some())
+            .map(|(start, end, _)| Span::new(start, end))
+            .collect();
+        for (key, history) in self.range(span) {
+            let Some(op) = visible(history, seq) else { continue };
+            let hidden = !overlay.deleted.is_empty()
+                && self.hidden_at(seq, key).is_some_and(|at| at > (op.seq, op.order));
+            if !hidden {
+                overlay.ops.push((key.clone(), op.value.clone()));
+            }
+        }
+        overlay
+    }
+
+    /// Takes back every write of statements after the savepoint.
+    pub(crate) fn rollback_to(&mut self, savepoint: BufferMark) {
+        let from = Tails {
+            writes: self.log.index_of(savepoint.writes),
+            spans: self.spans.index_of(savepoint.spans),
+            duties: self.new_keys.index_of(savepoint.duties),
+        };
+        self.take_back(from, |seq| seq > savepoint.seq);
+    }
+
+    /// Takes back the writes of one statement.
+    pub(crate) fn forget_statement(&mut self, seq: Seq) {
+        let number = seq.before().0;
+        let (writes, spans) = (self.log.first_of(seq), self.spans.first_of(seq));
+        let duties = self.new_keys.first_of(seq);
+        self.take_back(Tails { writes, spans, duties }, |s| s == number);
+    }
+
+    fn take_back(&mut self, from: Tails, gone: impl Fn(u32) -> bool + Copy) {
+        let mut freed = 0;
+        for (seq, key) in self.log.take_back(from.writes, gone) {
+            if let Some(history) = self.keys.get_mut(&key) {
+                history.retain(|op| {
+                    let keep = op.seq != seq;
+                    if !keep {
+                        freed += op.value.as_ref().map_or(0, Value::len) + ENTRY_BYTES;
+                    }
+                    keep
+                });
+                if history.is_empty() {
+                    self.keys.remove(&key);
+                    freed += key.len();
+                }
+            }
+        }
+        for (seq, op) in self.spans.take_back(from.spans, gone) {
+            freed += op.span.start.len() + op.span.end.len() + ENTRY_BYTES;
+            self.hidden.update(&op.span, |ops| {
+                let left: Vec<_> = ops?.iter().copied().filter(|(s, _)| *s != seq).collect();
+                (!left.is_empty()).then_some(left)
+            });
+        }
+        let checked_since = self.checked.saturating_sub(from.duties);
+        let kept = self.new_keys.since(from.duties).take(checked_since);
+        let kept = kept.filter(|duty| !gone(duty.seq.0)).count();
+        self.checked = self.checked.min(from.duties) + kept;
+        self.new_keys.take_back(from.duties, gone);
+        self.bytes = self.bytes.saturating_sub(freed);
+    }
+
+    /// What one statement has written.
+    pub(crate) fn of_statement(&self, seq: Seq) -> Vec<Span> {
+        let keys = self.log.of_statement(seq).map(|key| Span::key(key.as_ref()));
+        keys.chain(self.spans.of_statement(seq).map(|op| op.span.clone())).collect()
+    }
+
+    /// Keys that must not exist, as far as no barrier has looked at them.
+    pub(crate) fn unchecked(&self) -> impl Iterator<Item = &NewKey> {
+        self.new_keys.since(self.checked)
+    }
+
+    /// A barrier has looked at so many more duties.
+    pub(crate) fn add_checked(&mut self, more: usize) {
+        self.checked = (self.checked + more).min(self.new_keys.len());
+    }
+
+    /// Empties the buffer into what a commit writes.
+    pub(crate) fn drain(&mut self) -> (Vec<NewKey>, SpanSet, Vec<Write>) {
+        let everything = Seq(u32::MAX);
+        self.log = Arrivals::default();
+        let mut writes = Vec::with_capacity(self.keys.len());
+        let keys = std::mem::take(&mut self.keys);
+        for (key, mut history) in keys {
+            let Some(op) = history.pop() else { continue };
+            let hidden = self.hidden_at(everything, &key);
+            if hidden.is_none_or(|at| (op.seq, op.order) > at) {
+                writes.push((key, op.value));
+            }
+        }
+        let spans = self.spans.drain().filter(|op| !op.left).map(|op| op.span).collect();
+        self.hidden = SpanMap::new();
+        self.bytes = 0;
+        // The first statement that has met an existing key is the one to be told.
+        let mut new_keys: Vec<NewKey> = self.new_keys.drain().collect();
+        self.checked = 0;
+        new_keys.sort_by_key(|new| new.seq);
+        (new_keys, spans, writes)
+    }
+}
+
+/// The latest write that a read at `seq` sees. Statements that run side by side may append out
+/// of order, but never to the same key.
+fn visible(history: &[Op], seq: Seq) -> Option<&Op> {
+    history.iter().rev().find(|op| op.seq < seq.0)
+}
+
+/// The latest range delete that a read at `seq` sees.
+fn latest(ops: &[(u32, u64)], seq: Seq) -> Option<(u32, u64)> {
+    // Statements that run side by side may have added theirs out of order.
+    ops.iter().copied().filter(|(number, _)| *number < seq.0).max()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KEYS: u8 = 10;
+
+    /// A plain list of everything that was written.
+    #[derive(Clone, Default)]
+    struct List(Vec<(u32, Span, Option<u64>)>);
+
+    impl List {
+        /// What the list says about a key: untouched, deleted or put.
+        fn get(&self, seq: u32, key: &[u8]) -> Option<Option<u64>> {
+            let seen = self.0.iter().filter(|(s, span, _)| *s < seq && span.contains(key));
+            // Of one statement, the last one counts.
+            seen.enumerate().max_by_key(|(i, op)| (op.0, *i)).map(|(_, op)| op.2)
+        }
+    }
+
+    fn as_number(value: &Value) -> u64 {
+        u64::from_be_bytes(value.as_ref().try_into().expect("the test writes numbers"))
+    }
+
+    /// Looks at every key, and at every range, from some statements.
+    fn check(buffer: &WriteBuffer, list: &List, seqs: &[u32]) {
+        for seq in seqs.iter().copied().map(Seq) {
+            for key in 0..KEYS {
+                let expected = match list.get(seq.0, &[key]) {
+                    None => Buffered::Untouched,
+                    Some(None) => Buffered::Deleted,
+                    Some(Some(n)) => Buffered::Put(Value::copy_from_slice(&n.to_be_bytes())),
+                };
+                assert_eq!(buffer.get(seq, &[key]), expected);
+            }
+            for from in 0..KEYS {
+                let span = Span::new([from], [from + 3]);
+                let overlay = buffer.overlay(seq, &span);
+                for key in from..from + 3 {
+                    let own = overlay.ops.iter().find(|(k, _)| **k == [key]);
+                    let seen = match own {
+                        Some((_, value)) => Some(value.as_ref().map(as_number)),
+                        None => overlay.deleted.contains(&[key]).then_some(None),
+                    };
+                    assert_eq!(seen, list.get(seq.0, &[key]));
+                }
+                let touched = (from..from + 3).any(|key| list.get(seq.0, &[key]).is_some());
+                assert_eq!(buffer.touches(seq, &span), touched);
+            }
+        }
+    }
+
+    /// Puts, deletes, range deletes, savepoints and restarts: the buffer says what a list says.
+    #[test]
+    fn buffer_answers_like_a_list_through_savepoints_and_restarts() {
+        let mut seed = 5u64;
+        let mut random = |n: u64| {
+            seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            (seed >> 33) % n
+        };
+        for _ in 0..40 {
+            let (mut buffer, mut list) = (WriteBuffer::default(), List::default());
+            let mut savepoints: Vec<(BufferMark, u32)> = Vec::new();
+            let mut number = 0;
+            for _ in 0..40 {
+                number += 1;
+                let key = random(KEYS.into()) as u8;
+                let span = Span::new([key], [key + 1 + random(6) as u8]);
+                // Now and then an earlier statement goes on beside the newest one. The two never
+                // write the same key.
+                let earlier = number.max(3) - 2;
+                let is_later = |op: &(u32, Span, _)| op.0 > earlier << 1 && op.1.overlaps(&span);
+                let goes_on = random(5) == 0 && !list.0.iter().any(is_later);
+                let seq = Seq(if goes_on { earlier } else { number } << 1);
+                match random(6) {
+                    0 => {
+                        buffer.write_span(seq, span.clone(), false);
+                        list.0.push((seq.0, span, None));
+                    }
+                    1 => savepoints.push((buffer.savepoint(number << 1), number << 1)),
+                    2 => {
+                        if let Some((savepoint, seq)) = savepoints.pop() {
+                            buffer.rollback_to(savepoint);
+                            list.0.retain(|op| op.0 <= seq);
+                        }
+                    }
+                    3 => {
+                        buffer.forget_statement(seq);
+                        list.0.retain(|op| op.0 != seq.0);
+                    }
+                    _ => {
+                        let n = random(1_000);
+                        let value = (random(3) > 0).then_some(n);
+                        let bytes = value.map(|n| Value::copy_from_slice(&n.to_be_bytes()));
+                        buffer.write(seq, &[key], bytes);
+                        list.0.push((seq.0, Span::key([key]), value));
+                    }
+                }
+                check(&buffer, &list, &[2, number, (number << 1) | 1, u32::MAX]);
+            }
+            buffer.rollback_to(WriteBuffer::default().savepoint(0));
+            assert!(buffer.is_empty());
+            assert_eq!(buffer.bytes(), 0);
+        }
+    }
+
+    #[test]
+    fn taking_back_keeps_the_mark_of_checked_duties_right() {
+        let mut buffer = WriteBuffer::default();
+        let new = |buffer: &mut WriteBuffer, seq: u32, key: u8| {
+            buffer.write_new(Seq(seq), &[key], Value::new()).expect("a new key");
+        };
+        let left = |buffer: &WriteBuffer| -> Vec<u8> {
+            buffer.unchecked().map(|duty| duty.key[0]).collect()
+        };
+        (1..=4).for_each(|i| new(&mut buffer, 2 * i, i as u8));
+        let savepoint = buffer.savepoint(8);
+        buffer.add_checked(4);
+        new(&mut buffer, 10, 5);
+        new(&mut buffer, 8, 6);
+        new(&mut buffer, 10, 7);
+        assert_eq!(left(&buffer), [5, 6, 7]);
+        buffer.forget_statement(Seq(4));
+        assert_eq!(left(&buffer), [5, 6, 7]);
+        buffer.rollback_to(savepoint);
+        assert_eq!(left(&buffer), [6]);
+    }
+}

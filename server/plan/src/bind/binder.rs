@@ -1,0 +1,146 @@
+//! What binding one statement knows and collects.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use braid_catalog::{Id, Table};
+use braid_types::{Error, Result, SqlState, SqlType};
+
+use super::expr::subquery::SharedSubquery;
+use super::expr::window::NamedWindows;
+use super::from::range_table::RangeEntry;
+use super::query::lock::LockClause;
+use super::scope::columns::CteDefinition;
+use super::scope::context::OuterQuery;
+use super::scope::notes::Notes;
+use super::scope::places::Places;
+use crate::planned::PlanContext;
+use crate::tree::expr::Slot;
+
+/// Binds one statement.
+pub struct Binder<'a> {
+    pub(super) cx: PlanContext<'a>,
+    pub(super) next_slot: Slot,
+    pub(super) next_id: u32,
+    pub(super) params: Vec<SqlType>,
+    pub(super) tables: BTreeSet<Id>,
+    pub(super) ctes: Vec<CteDefinition>,
+    /// Nested queries and views, to bound recursion.
+    pub(super) depth: usize,
+    pub(super) expr_depth: usize,
+    /// The next select is a branch of a set operation, which decides the types of its literals.
+    pub(super) keep_unknown: bool,
+    /// The WINDOW clause of the select being bound.
+    pub(super) windows: NamedWindows,
+    pub(super) has_sequence_calls: bool,
+    /// The locking clauses of the select whose FROM is being bound.
+    pub(super) from_locks: Vec<LockClause>,
+    /// The locking clauses that reach the next query from around it.
+    pub(super) pushed_locks: Vec<LockClause>,
+    /// The queries around the subquery being bound, the innermost last.
+    pub(super) outer_queries: Vec<OuterQuery>,
+    /// The subqueries of the select being bound.
+    pub(super) shared_subqueries: Vec<SharedSubquery>,
+    /// The owner of the view being expanded, whose privileges count inside.
+    pub(super) view_owner: Option<Id>,
+    /// The views being expanded, the innermost last.
+    pub(super) views: Vec<Id>,
+    /// The target of the change being bound, with its slots: an expression of the statement that
+    /// reads one of them needs SELECT on the table.
+    pub(super) guarded: Option<(Arc<Table>, Vec<Slot>)>,
+    /// Where what was bound stands in the text.
+    pub(super) places: Places,
+    /// The FROM items of each query around this place, for hints; the innermost query is last.
+    pub(super) range: Vec<Vec<RangeEntry>>,
+    /// What is found out about the syntax, if anybody wants to know.
+    pub(super) notes: Option<Box<Notes>>,
+    /// The last number of an item of FROM.
+    pub(super) labels: u32,
+    /// The query is a view's in its stored form, with ids in place of names.
+    pub(super) is_stored: bool,
+}
+
+/// How deep queries, views and expressions may nest.
+pub(super) const DEPTH_MAX: usize = 200;
+/// The most tables, functions and subqueries in one FROM clause: joins nest.
+pub(super) const FROM_ITEMS_MAX: usize = 400;
+/// The most WITH entries that can be named at one place: each may read the one before.
+pub(super) const CTES_MAX: usize = 500;
+/// How deep expressions may nest.
+pub(super) const EXPR_DEPTH_MAX: usize = 2_000;
+
+impl<'a> Binder<'a> {
+    /// A binder with the parameter types that the client gave.
+    pub fn new(cx: &PlanContext<'a>) -> Self {
+        Self {
+            cx: *cx,
+            next_slot: 0,
+            next_id: 0,
+            params: cx.known_params(),
+            tables: BTreeSet::new(),
+            ctes: Vec::new(),
+            depth: 0,
+            expr_depth: 0,
+            keep_unknown: false,
+            windows: NamedWindows::new(),
+            has_sequence_calls: false,
+            from_locks: Vec::new(),
+            pushed_locks: Vec::new(),
+            outer_queries: Vec::new(),
+            shared_subqueries: Vec::new(),
+            view_owner: None,
+            views: Vec::new(),
+            guarded: None,
+            places: Places::default(),
+            range: Vec::new(),
+            notes: None,
+            labels: 0,
+            is_stored: false,
+        }
+    }
+
+    /// A binder of a query in its stored form, with the privileges of its view's owner.
+    pub fn of_stored(cx: &PlanContext<'a>, owner: Option<Id>) -> Self {
+        Self { is_stored: true, view_owner: owner, ..Self::new(cx) }
+    }
+
+    /// A new slot.
+    pub fn slot(&mut self) -> Slot {
+        self.next_slot += 1;
+        self.next_slot
+    }
+
+    /// A new number for a WITH entry or subquery.
+    pub fn id(&mut self) -> u32 {
+        self.next_id += 1;
+        self.next_id
+    }
+
+    /// What planning knows.
+    pub fn context(&self) -> &PlanContext<'a> {
+        &self.cx
+    }
+
+    /// The parameter types and the tables used; 42P18 if a parameter's type stayed unknown.
+    pub fn finish(mut self) -> Result<(Vec<SqlType>, Vec<Id>)> {
+        for ty in &mut self.params {
+            if *ty == SqlType::Unknown {
+                *ty = SqlType::Text;
+            }
+        }
+        Ok((self.params, self.tables.into_iter().collect()))
+    }
+
+    pub(super) fn enter(&mut self) -> Result<()> {
+        self.depth += 1;
+        if self.depth > DEPTH_MAX {
+            return Err(Error::new(SqlState::StatementTooComplex, "stack depth limit exceeded")
+                .detail(format!("Queries and views nest deeper than {DEPTH_MAX} levels.")));
+        }
+        Ok(())
+    }
+
+    pub(super) fn leave(&mut self) {
+        self.depth -= 1;
+    }
+}

@@ -1,0 +1,154 @@
+//! The unique indexes that ON CONFLICT means.
+//!
+//! A partial index counts if the clause's condition implies its predicate.
+
+use std::sync::Arc;
+
+use braid_catalog::{ColumnId, Index, IndexNumber, Table};
+use braid_sql::ast::{ConflictTarget, Expr as Ast, IndexKey};
+use braid_types::{Error, Result, SqlState};
+
+use crate::bind::Binder;
+use crate::bind::expr::operators::coerce_bool;
+use crate::bind::expr::scalar::bind_expr;
+use crate::bind::scope::columns::Scopes;
+use crate::bind::scope::context::ExprCx;
+use crate::bind::stored::{index_exprs, target_row};
+use crate::implies::implies;
+use crate::tree::expr::{Expr, Slot, conjuncts};
+use crate::tree::row_change::IndexPart;
+
+/// The unique indexes that a clause means; empty: all. `slots` are the row's columns.
+pub(crate) fn bind_arbiters(
+    binder: &mut Binder<'_>,
+    target: &ConflictTarget,
+    table: &Arc<Table>,
+    alias: Option<&str>,
+    slots: &[Slot],
+) -> Result<Vec<IndexNumber>> {
+    let (keys, predicate) = match target {
+        ConflictTarget::Any => return Ok(Vec::new()),
+        ConflictTarget::Constraint(ident) => {
+            let name = braid_sql::fold(ident);
+            let index = table.all_indexes().find(|index| index.unique && index.name == name);
+            return index.map(|index| vec![index.number]).ok_or_else(|| {
+                Error::new(
+                    SqlState::UndefinedObject,
+                    format!("constraint \"{name}\" for table \"{}\" does not exist", table.name),
+                )
+            });
+        }
+        ConflictTarget::Columns { keys, predicate } => (keys, predicate),
+    };
+    let wanted = wanted_arbiters(binder, keys, predicate.as_ref(), table, alias, slots)?;
+    let exprs = match wanted.given.is_some() || !wanted.computed.is_empty() {
+        true => index_exprs(binder, table, slots)?,
+        false => Vec::new(),
+    };
+    let fits = |index: &&Index| index.unique && wanted.is(table, index, &exprs);
+    let found: Vec<IndexNumber> =
+        table.all_indexes().filter(fits).map(|index| index.number).collect();
+    if found.is_empty() {
+        return Err(Error::new(
+            SqlState::InvalidColumnReference,
+            "there is no unique or exclusion constraint matching the ON CONFLICT \
+             specification",
+        ));
+    }
+    Ok(found)
+}
+
+/// What the columns, expressions and condition of a clause mean.
+fn wanted_arbiters(
+    binder: &mut Binder<'_>,
+    keys: &[IndexKey],
+    predicate: Option<&Ast>,
+    table: &Table,
+    alias: Option<&str>,
+    slots: &[Slot],
+) -> Result<Wanted> {
+    let mut columns = Vec::with_capacity(keys.len());
+    let mut computed: Vec<Expr> = Vec::new();
+    for key in keys {
+        let Some(ident) = key.column() else {
+            computed.push(conflict_key(binder, &key.expr, table, alias, slots)?);
+            continue;
+        };
+        let name = braid_sql::fold(ident);
+        let place = table.column_by_name(&name).ok_or_else(|| {
+            Error::new(SqlState::UndefinedColumn, format!("column \"{name}\" does not exist"))
+                .position(braid_sql::offset_of(ident.span))
+        })?;
+        columns.push(table.columns[place].id);
+    }
+    columns.sort_unstable();
+    columns.dedup();
+    let given = match predicate {
+        Some(ast) => Some(conflict_condition(binder, ast, table, alias, slots)?),
+        None => None,
+    };
+    Ok(Wanted { columns, computed, given })
+}
+
+/// An expression among the keys of ON CONFLICT.
+fn conflict_key(
+    binder: &mut Binder<'_>,
+    ast: &Ast,
+    table: &Table,
+    alias: Option<&str>,
+    slots: &[Slot],
+) -> Result<Expr> {
+    let scope = target_row(binder, table, alias, slots);
+    let scopes = Scopes { scope: &scope, parent: None };
+    bind_expr(binder, ast, &mut ExprCx::plain(scopes, "index expressions"))
+}
+
+/// The parts of the condition behind ON CONFLICT's columns.
+fn conflict_condition(
+    binder: &mut Binder<'_>,
+    ast: &Ast,
+    table: &Table,
+    alias: Option<&str>,
+    slots: &[Slot],
+) -> Result<Vec<Expr>> {
+    let scope = target_row(binder, table, alias, slots);
+    let scopes = Scopes { scope: &scope, parent: None };
+    let e = bind_expr(binder, ast, &mut ExprCx::plain(scopes, "index predicates"))?;
+    let mut given = Vec::new();
+    conjuncts(coerce_bool(binder, e, "WHERE")?, &mut given);
+    Ok(given)
+}
+
+/// The index that ON CONFLICT describes.
+struct Wanted {
+    /// The columns among its keys, sorted.
+    columns: Vec<ColumnId>,
+    /// The expressions among its keys.
+    computed: Vec<Expr>,
+    /// The parts of the condition.
+    given: Option<Vec<Expr>>,
+}
+
+impl Wanted {
+    /// Whether an index is meant. `exprs` are those of all indexes of the table, if they matter.
+    fn is(&self, table: &Table, index: &Index, exprs: &[(IndexPart, Expr)]) -> bool {
+        let part = |wanted| exprs.iter().find(|(part, _)| *part == wanted).map(|(_, e)| e);
+        let (own, mut columns): (Vec<ColumnId>, Vec<ColumnId>) =
+            index.keys.iter().map(|key| key.column).partition(|id| table.is_key_expr(*id));
+        columns.sort_unstable();
+        let place = |id: &ColumnId| table.columns.iter().position(|column| column.id == *id);
+        let own: Option<Vec<&Expr>> =
+            own.iter().map(|id| part(IndexPart::Key(place(id)?))).collect();
+        // Expressions of the index that nobody has bound are not among those that are wanted.
+        let Some(own) = own else { return false };
+        let named = self.computed.iter().all(|e| own.iter().any(|key| key.same_value(e)))
+            && own.iter().all(|key| self.computed.iter().any(|e| key.same_value(e)));
+        let predicate = part(IndexPart::Predicate(index.number));
+        let covered = match (&index.predicate, &self.given, predicate) {
+            (None, ..) => true,
+            (Some(_), Some(given), Some(predicate)) => implies(given, predicate),
+            _ => false,
+        };
+        named && columns == self.columns && covered
+    }
+}

@@ -1,0 +1,154 @@
+//! Which tables foreign keys may write when rows of one are deleted or change.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::Arc;
+
+use braid_catalog::{ForeignKey, ForeignKeyAction, Id, Table};
+use braid_types::Result;
+
+use crate::bind::Binder;
+use crate::bind::stored::{bind_checks, bind_generated, default_of, index_exprs};
+use crate::layout;
+use crate::tree::cascades::{CascadeEffect, CascadeStep, CascadeTable, Cascades};
+use crate::tree::expr::Slot;
+
+/// What a statement may do to rows of a table.
+#[derive(Clone, Default)]
+pub(crate) struct Change {
+    deletes: bool,
+    /// Places of the columns that may change.
+    updates: BTreeSet<usize>,
+}
+
+impl Change {
+    /// Rows go.
+    pub(crate) fn delete() -> Self {
+        Self { deletes: true, updates: BTreeSet::new() }
+    }
+
+    /// Columns at these places change, and those that are computed from them.
+    pub(crate) fn update(table: &Table, places: impl Iterator<Item = usize>) -> Self {
+        let mut updates: BTreeSet<usize> = places.collect();
+        let columns = table.columns.iter().enumerate();
+        updates.extend(columns.filter(|(_, c)| c.generated.is_some()).map(|(place, _)| place));
+        Self { deletes: false, updates }
+    }
+}
+
+fn places(table: &Table, columns: &[braid_catalog::ColumnId]) -> Vec<usize> {
+    let place = |id: &braid_catalog::ColumnId| table.columns.iter().position(|c| c.id == *id);
+    columns.iter().filter_map(place).collect()
+}
+
+/// The columns that ON DELETE SET NULL or SET DEFAULT sets.
+fn set_places(child: &Table, key: &ForeignKey, deleting: bool) -> Vec<usize> {
+    match deleting && !key.delete_columns.is_empty() {
+        true => places(child, &key.delete_columns),
+        false => places(child, &key.columns),
+    }
+}
+
+/// What an action does to the child's rows; `None` if it changes nothing.
+fn effect(child: &Table, key: &ForeignKey, deleting: bool) -> Option<CascadeEffect> {
+    let action = if deleting { key.on_delete } else { key.on_update };
+    match action {
+        ForeignKeyAction::NoAction | ForeignKeyAction::Restrict => None,
+        ForeignKeyAction::Cascade if deleting => Some(CascadeEffect::Delete),
+        ForeignKeyAction::Cascade => Some(CascadeEffect::Update(places(child, &key.columns))),
+        ForeignKeyAction::SetNull | ForeignKeyAction::SetDefault => {
+            Some(CascadeEffect::Update(set_places(child, key, deleting)))
+        }
+    }
+}
+
+/// What foreign keys may do when rows of a table change like this. All tables that are written
+/// or looked at count as used.
+pub(crate) fn bind_cascades(
+    binder: &mut Binder<'_>,
+    table: &Arc<Table>,
+    change: Change,
+) -> Result<Arc<Cascades>> {
+    let mut steps: Vec<CascadeStep> = Vec::new();
+    let mut waiting = VecDeque::from([(table.clone(), change)]);
+    use_neighbours(binder, table);
+    while let Some((parent, change)) = waiting.pop_front() {
+        for (child, key) in cascade_children(binder, &parent) {
+            let referenced = places(&parent, &key.parent_columns);
+            let updated = referenced.iter().any(|place| change.updates.contains(place));
+            for deleting in [true, false] {
+                let applies = if deleting { change.deletes } else { updated };
+                let Some(effect) = effect(&child, &key, deleting).filter(|_| applies) else {
+                    continue;
+                };
+                let known =
+                    |step: &CascadeStep| step.foreign_key == key.id && step.effect == effect;
+                if steps.iter().any(known) {
+                    continue;
+                }
+                let change = match &effect {
+                    CascadeEffect::Delete => Change::delete(),
+                    CascadeEffect::Update(places) => Change::update(&child, places.iter().copied()),
+                };
+                let (foreign_key, name) = (key.id, key.name.clone());
+                steps.push(CascadeStep { foreign_key, name, child: child.clone(), effect });
+                use_neighbours(binder, &child);
+                waiting.push_back((child.clone(), change));
+            }
+        }
+    }
+    let mut tables: Vec<Arc<CascadeTable>> = Vec::new();
+    for step in &steps {
+        if tables.iter().all(|entry| entry.table.id != step.child.id) {
+            tables.push(Arc::new(cascade_table(binder, &step.child)?));
+        }
+    }
+    Ok(Arc::new(Cascades { tables, steps }))
+}
+
+/// The foreign keys that point at a table, the oldest first.
+fn cascade_children(binder: &Binder<'_>, parent: &Table) -> Vec<(Arc<Table>, ForeignKey)> {
+    let catalog = binder.context().catalog;
+    let mut found = Vec::new();
+    for child in parent.referenced_by.iter().filter_map(|id| catalog.table(*id)) {
+        let keys = child.foreign_keys.iter().filter(|key| key.parent == parent.id);
+        found.extend(keys.map(|key| (child.clone(), key.clone())));
+    }
+    found.sort_by_key(|(_, key)| key.id);
+    found
+}
+
+/// A table is written: the tables at the other ends of its foreign keys must stay as they are.
+fn use_neighbours(binder: &mut Binder<'_>, table: &Table) {
+    let parents = table.foreign_keys.iter().map(|key| key.parent);
+    let all: Vec<Id> = parents.chain(table.referenced_by.iter().copied()).collect();
+    binder.tables.insert(table.id);
+    binder.tables.extend(all);
+}
+
+fn cascade_table(binder: &mut Binder<'_>, table: &Arc<Table>) -> Result<CascadeTable> {
+    let slots: Vec<Slot> = table.columns.iter().map(|_| binder.slot()).collect();
+    let mut generated = bind_generated(binder, table, &slots)?;
+    let mut checks = bind_checks(binder, table, &slots)?;
+    let mut index_exprs = index_exprs(binder, table, &slots)?;
+    let mut defaults = Vec::new();
+    for key in &table.foreign_keys {
+        for deleting in [true, false] {
+            let action = if deleting { key.on_delete } else { key.on_update };
+            if action != ForeignKeyAction::SetDefault {
+                continue;
+            }
+            for place in set_places(table, key, deleting) {
+                if defaults.iter().all(|(known, _)| *known != place) {
+                    defaults.push((place, default_of(binder, &table.columns[place])?));
+                }
+            }
+        }
+    }
+    let exprs = generated.iter_mut().map(|(_, e)| e);
+    let exprs = exprs.chain(checks.iter_mut().map(|(_, e)| e));
+    let exprs = exprs.chain(index_exprs.iter_mut().map(|(_, e)| e));
+    for e in exprs.chain(defaults.iter_mut().map(|(_, e)| e)) {
+        layout::layout_expr(e, &slots);
+    }
+    Ok(CascadeTable { table: table.clone(), generated, checks, index_exprs, defaults })
+}

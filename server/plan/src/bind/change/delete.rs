@@ -1,0 +1,62 @@
+//! DELETE.
+
+use braid_catalog::{Object, is_temporary};
+use braid_sql::ast::{Delete as AstDelete, Returning};
+use braid_types::Result;
+
+use super::cascade::{Change, bind_cascades};
+use super::insert::{bind_returning, target_table};
+use super::privileges::guarding;
+use super::update::{filtered, target_first, target_input, target_scan};
+use crate::bind::Binder;
+use crate::bind::from::items::check_select;
+use crate::bind::query::lock::lock_rows;
+use crate::bind::statement::BoundStatement;
+use crate::bind::stored::index_exprs;
+use crate::planned::StatementKind;
+use crate::range_delete::range_delete;
+use crate::tree::expr::{Expr, Slot};
+use crate::tree::node::{Delete, Node};
+
+pub(crate) fn bind_delete(binder: &mut Binder<'_>, delete: &AstDelete) -> Result<BoundStatement> {
+    let table = target_table(binder, &delete.table, "delete from")?;
+    check_select(binder, Object::Table(&table), "DELETE")?;
+    let alias = delete.alias.as_ref().map(braid_sql::fold);
+    let (node, mut scope) = target_scan(binder, &table, alias.as_deref());
+    let target_slots: Vec<Slot> = node.slots();
+    let (input, from_scope) = guarding(binder, &table, &target_slots, |this| {
+        target_input(this, node, &scope, &delete.using)
+    })?;
+    scope.merge(from_scope)?;
+    let input = guarding(binder, &table, &target_slots, |this| {
+        filtered(this, input, delete.selection.as_ref(), &scope)
+    })?;
+    let input = lock_rows(input)?;
+    let input = target_first(input, &delete.using, &scope);
+    let (columns, returning): (_, Vec<(Slot, Expr)>) =
+        guarding(binder, &table, &target_slots, |this| {
+            bind_returning(this, &delete.returning, &scope)
+        })?;
+    let range = range_delete(binder.context().catalog, &table);
+    if range.is_some() {
+        let below = binder.context().catalog.interleaving().below(&table);
+        binder.tables.extend(below.iter().map(|(table, _)| table.id));
+    }
+    let is_write = !is_temporary(table.id);
+    let root = Node::Delete(Box::new(Delete {
+        index_exprs: index_exprs(binder, &table, &target_slots)?,
+        cascades: bind_cascades(binder, &table, Change::delete())?,
+        table,
+        input,
+        returning,
+        returning_nothing: matches!(delete.returning, Returning::Nothing),
+        range,
+    }));
+    Ok(BoundStatement {
+        kind: StatementKind::Delete,
+        root,
+        columns,
+        is_write,
+        returning_nothing: matches!(delete.returning, Returning::Nothing),
+    })
+}

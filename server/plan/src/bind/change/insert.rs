@@ -1,0 +1,461 @@
+//! INSERT and UPSERT.
+
+use std::sync::Arc;
+
+use braid_catalog::{Column, Identity, Object, Relation, Table, is_temporary};
+use braid_sql::ast::{
+    Assignment, ConflictAction, ConflictTarget, Expr as Ast, Insert as AstInsert, InsertSource,
+    OnConflict as AstOnConflict, Overriding, Query, Returning, SetExpr,
+};
+use braid_sql::offset_of;
+use braid_types::{Error, Result, SqlState, SqlType};
+
+use super::arbiters::bind_arbiters;
+use super::cascade::{Change, bind_cascades};
+use super::privileges::guarding;
+use super::update::{Assigned, at_start, bind_assignment, refuse_default_part};
+use crate::bind::Binder;
+use crate::bind::expr::scalar::bind_expr;
+use crate::bind::expr::subscript::{Part, assign_to_part, part_of, with_part};
+use crate::bind::from::items::{check_select, find_relation};
+use crate::bind::from::range_table::enter_range;
+use crate::bind::query::lock::slots_of;
+use crate::bind::query::ordered::bind_query;
+use crate::bind::query::select::returning_items;
+use crate::bind::query::set_operation::type_literals;
+use crate::bind::scope::columns::{Scope, Scopes};
+use crate::bind::scope::context::ExprCx;
+use crate::bind::scope::places::{bind_condition, start_of};
+use crate::bind::statement::BoundStatement;
+use crate::bind::stored::{
+    assign_to, bind_checks, bind_generated, default_of, index_exprs, refuse_generated, target_row,
+};
+use crate::planned::{OutputColumn, StatementKind};
+use crate::tree::expr::{Expr, Slot};
+use crate::tree::node::{Insert, Node, OnConflict, Values};
+
+/// A column that gets a value, or a part of it.
+struct Target {
+    place: usize,
+    part: Option<Part>,
+}
+
+pub(crate) fn bind_insert(binder: &mut Binder<'_>, insert: &AstInsert) -> Result<BoundStatement> {
+    let table = target_table(binder, &insert.table, "insert into")?;
+    check_select(binder, Object::Table(&table), "INSERT")?;
+    binder.tables.insert(table.id);
+    let alias = insert.alias.as_ref().map(braid_sql::fold);
+    let unread = vec![0; table.columns.len()];
+    enter_range(binder, &target_row(binder, &table, alias.as_deref(), &unread));
+    let targets = insert_targets(binder, insert, &table)?;
+    let places: Vec<usize> = targets.iter().map(|target| target.place).collect();
+    let (input, values) = insert_values(binder, insert, &table, targets)?;
+    let row_slots: Vec<Slot> = table.columns.iter().map(|_| binder.slot()).collect();
+    let existing_slots: Vec<Slot> = table.columns.iter().map(|_| binder.slot()).collect();
+    let on_conflict = if insert.upsert {
+        check_select(binder, Object::Table(&table), "UPDATE")?;
+        OnConflict::Upsert(places)
+    } else {
+        match &insert.on_conflict {
+            None => OnConflict::Error,
+            Some(clause) => bind_on_conflict(
+                binder,
+                clause,
+                &table,
+                alias.as_deref(),
+                &existing_slots,
+                &row_slots,
+            )?,
+        }
+    };
+    let mut scope = target_row(binder, &table, alias.as_deref(), &row_slots);
+    // UPSERT need not look whether a row was there.
+    let replaced = (!insert.upsert).then(|| binder.slot());
+    scope.sources.iter_mut().for_each(|source| source.replaced = replaced);
+    let (columns, returning) = guarding(binder, &table, &row_slots, |this| {
+        bind_returning(this, &insert.returning, &scope)
+    })?;
+    let read = slots_of(returning.iter().map(|(_, e)| e));
+    let replaced = replaced.filter(|slot| read.contains(slot));
+    let change = match &on_conflict {
+        OnConflict::Error | OnConflict::Nothing(_) => Change::default(),
+        OnConflict::Update { assignments, .. } => {
+            Change::update(&table, assignments.iter().map(|(place, _)| *place))
+        }
+        OnConflict::Upsert(places) => Change::update(&table, places.iter().copied()),
+    };
+    let is_write = !is_temporary(table.id);
+    let root = Node::Insert(Box::new(Insert {
+        generated: bind_generated(binder, &table, &row_slots)?,
+        checks: bind_checks(binder, &table, &row_slots)?,
+        index_exprs: index_exprs(binder, &table, &row_slots)?,
+        input,
+        values,
+        row_slots,
+        replaced,
+        existing_slots,
+        on_conflict,
+        cascades: bind_cascades(binder, &table, change)?,
+        returning,
+        table,
+    }));
+    Ok(BoundStatement {
+        kind: StatementKind::Insert,
+        root,
+        columns,
+        is_write,
+        returning_nothing: matches!(insert.returning, Returning::Nothing),
+    })
+}
+
+/// The table of a DML statement.
+pub(crate) fn target_table(
+    binder: &mut Binder<'_>,
+    name: &braid_sql::ast::ObjectName,
+    action: &str,
+) -> Result<Arc<Table>> {
+    match find_relation(binder, name)? {
+        Relation::Table(table) => Ok(table),
+        Relation::View(view) => {
+            let name = &view.name;
+            Err(Error::new(
+                SqlState::ObjectNotInPrerequisiteState,
+                format!("cannot {action} view \"{name}\""),
+            )
+            .detail("Views are not updatable.")
+            .hint("Change the tables that the view reads."))
+        }
+        Relation::Virtual(table) => Err(Error::new(
+            SqlState::InsufficientPrivilege,
+            format!("permission denied: \"{}\" is a system catalog", table.name),
+        )),
+        other => Err(Error::new(
+            SqlState::WrongObjectType,
+            format!("cannot {action} {} \"{}\"", other.kind(), other.name()),
+        )),
+    }
+}
+
+/// Places of the columns that get values, with the parts that they get.
+fn insert_targets(
+    binder: &mut Binder<'_>,
+    insert: &AstInsert,
+    table: &Table,
+) -> Result<Vec<Target>> {
+    if insert.columns.is_empty() {
+        let shown = (0..table.columns.len()).filter(|i| !table.columns[*i].hidden);
+        return Ok(shown.map(|place| Target { place, part: None }).collect());
+    }
+    let mut targets: Vec<Target> = Vec::with_capacity(insert.columns.len());
+    for target in &insert.columns {
+        let ident = &target.name;
+        let name = braid_sql::fold(ident);
+        let Some(place) = table.column_by_name(&name) else {
+            return Err(Error::new(
+                SqlState::UndefinedColumn,
+                format!("column \"{name}\" of relation \"{}\" does not exist", table.name),
+            )
+            .position(offset_of(ident.span)));
+        };
+        let is_whole = target.part.is_empty();
+        if targets.iter().any(|t| t.place == place && (is_whole || t.part.is_none())) {
+            return Err(Error::new(
+                SqlState::DuplicateColumn,
+                format!("column \"{name}\" specified more than once"),
+            )
+            .position(offset_of(ident.span)));
+        }
+        let part = if is_whole {
+            None
+        } else {
+            let scope = Scope::default();
+            let scopes = Scopes { scope: &scope, parent: None };
+            let mut cx = ExprCx::plain(scopes, "INSERT");
+            Some(part_of(binder, &table.columns[place], target, &mut cx)?)
+        };
+        targets.push(Target { place, part });
+    }
+    Ok(targets)
+}
+
+/// A value cast for a target.
+fn target_value(
+    binder: &mut Binder<'_>,
+    value: Expr,
+    table: &Table,
+    target: &Target,
+) -> Result<Expr> {
+    let column = &table.columns[target.place];
+    match &target.part {
+        None => assign_to(binder, value, column),
+        Some(part) => assign_to_part(binder, value, column, part),
+    }
+}
+
+/// The input and, over it, the value of each of the table's columns.
+fn insert_values(
+    binder: &mut Binder<'_>,
+    insert: &AstInsert,
+    table: &Arc<Table>,
+    targets: Vec<Target>,
+) -> Result<(Node, Vec<Expr>)> {
+    match &insert.source {
+        InsertSource::DefaultValues => {
+            let values = row_of_defaults(binder, table)?;
+            Ok((Node::one_row(), values))
+        }
+        InsertSource::Query(query) => match plain_values(query) {
+            Some(rows) => insert_rows(binder, insert, table, targets, &rows),
+            None => insert_query(binder, insert, table, targets, query),
+        },
+    }
+}
+
+fn row_of_defaults(binder: &mut Binder<'_>, table: &Table) -> Result<Vec<Expr>> {
+    table.columns.iter().map(|column| default_of(binder, column)).collect()
+}
+
+/// `VALUES` with constants, parameters and DEFAULT: typed by their columns.
+fn insert_rows(
+    binder: &mut Binder<'_>,
+    insert: &AstInsert,
+    table: &Arc<Table>,
+    targets: Vec<Target>,
+    rows: &[&[Ast]],
+) -> Result<(Node, Vec<Expr>)> {
+    let scope = Scope::default();
+    let scopes = Scopes { scope: &scope, parent: None };
+    let width = rows.first().map_or(0, |row| row.len());
+    let extra = rows.first().and_then(|row| row.get(targets.len()));
+    check_width(insert, targets.len(), width, extra.map_or(0, start_of))?;
+    let mut bound = Vec::with_capacity(rows.len());
+    for row in rows {
+        if row.len() != width {
+            return Err(Error::new(
+                SqlState::SyntaxError,
+                "VALUES lists must all be the same length",
+            )
+            .position(row.first().map_or(0, start_of)));
+        }
+        let mut values = Vec::with_capacity(width);
+        for (at, (ast, target)) in row.iter().zip(&targets).enumerate() {
+            let column = &table.columns[target.place];
+            values.push(if braid_sql::is_default(ast) {
+                insert.columns.get(at).map_or(Ok(()), refuse_default_part)?;
+                default_of(binder, column)?
+            } else {
+                check_overriding(insert, table, target.place)?;
+                let e = bind_expr(binder, ast, &mut ExprCx::plain(scopes, "VALUES"))?;
+                if insert.overriding == Some(Overriding::User) && column.identity.is_some() {
+                    default_of(binder, column)?
+                } else {
+                    let value = target_value(binder, e, table, target);
+                    value.map_err(|error| at_start(error, ast))?
+                }
+            });
+        }
+        bound.push(values);
+    }
+    let slots: Vec<Slot> = (0..width).map(|_| binder.slot()).collect();
+    let types = bound.first().map(|row| row.iter().map(Expr::ty).collect::<Vec<_>>());
+    let columns = slots.iter().zip(types.unwrap_or_default());
+    let given = columns.map(|(slot, ty)| Expr::Column(*slot, ty)).collect();
+    let values = full_row(binder, table, targets, given)?;
+    Ok((Node::Values(Values { slots, rows: bound, repeats: None }), values))
+}
+
+fn insert_query(
+    binder: &mut Binder<'_>,
+    insert: &AstInsert,
+    table: &Arc<Table>,
+    targets: Vec<Target>,
+    query: &Query,
+) -> Result<(Node, Vec<Expr>)> {
+    // Literals of a plain select list take the types of the columns.
+    binder.keep_unknown = matches!(&*query.body, SetExpr::Select(_))
+        && query.with.is_none()
+        && query.order_by.is_none();
+    let bound = bind_query(binder, query, None);
+    binder.keep_unknown = false;
+    let mut bound = bound?;
+    check_width(insert, targets.len(), bound.columns.len(), 0)?;
+    let types: Vec<SqlType> = targets
+        .iter()
+        .map(|target| match &target.part {
+            None => table.columns[target.place].ty.clone(),
+            Some(part) => part.wanted(&table.columns[target.place].ty),
+        })
+        .collect();
+    let width = bound.columns.len();
+    type_literals(binder, &mut bound, &types[..width])?;
+    let mut given = Vec::with_capacity(width);
+    for (e, target) in bound.exprs().into_iter().zip(&targets) {
+        let column = &table.columns[target.place];
+        check_overriding(insert, table, target.place)?;
+        given.push(if insert.overriding == Some(Overriding::User) && column.identity.is_some() {
+            default_of(binder, column)?
+        } else {
+            target_value(binder, e, table, target)?
+        });
+    }
+    let values = full_row(binder, table, targets, given)?;
+    Ok((bound.node, values))
+}
+
+fn check_overriding(insert: &AstInsert, table: &Table, place: usize) -> Result<()> {
+    let column = &table.columns[place];
+    let given = insert.overriding.is_some() && column.identity == Some(Identity::Always);
+    if given { Ok(()) } else { refuse_generated(column, false) }
+}
+
+/// Every column's value: the input's where it is a target, else its default. The parts of a
+/// column are assigned to NULL one after another.
+fn full_row(
+    binder: &mut Binder<'_>,
+    table: &Table,
+    targets: Vec<Target>,
+    given: Vec<Expr>,
+) -> Result<Vec<Expr>> {
+    let mut values: Vec<Option<Expr>> = table.columns.iter().map(|_| None).collect();
+    for (target, value) in targets.into_iter().zip(given) {
+        let ty = &table.columns[target.place].ty;
+        let value = match target.part {
+            None => value,
+            Some(part) => {
+                let base = values[target.place].take().unwrap_or_else(|| Expr::null(ty.clone()));
+                with_part(binder, base, part, value)?
+            }
+        };
+        values[target.place] = Some(value);
+    }
+    let columns = values.into_iter().zip(&table.columns);
+    columns.map(|(value, column)| value.map_or_else(|| default_of(binder, column), Ok)).collect()
+}
+
+fn bind_on_conflict(
+    binder: &mut Binder<'_>,
+    clause: &AstOnConflict,
+    table: &Arc<Table>,
+    alias: Option<&str>,
+    existing_slots: &[Slot],
+    row_slots: &[Slot],
+) -> Result<OnConflict> {
+    let indexes = bind_arbiters(binder, &clause.target, table, alias, existing_slots)?;
+    if !matches!(clause.target, ConflictTarget::Any) {
+        // The answer tells which keys there are.
+        check_select(binder, Object::Table(table), "SELECT")?;
+    }
+    let ConflictAction::Update { assignments, selection } = &clause.action else {
+        return Ok(OnConflict::Nothing(indexes));
+    };
+    if indexes.is_empty() {
+        return Err(Error::new(
+            SqlState::SyntaxError,
+            "ON CONFLICT DO UPDATE requires inference specification or constraint name",
+        )
+        .hint("For example, ON CONFLICT (column_name)."));
+    }
+    check_select(binder, Object::Table(table), "UPDATE")?;
+    let mut scope = target_row(binder, table, alias, existing_slots);
+    let mut excluded = target_row(binder, table, Some("excluded"), row_slots);
+    excluded.sources.clear();
+    enter_range(binder, &excluded);
+    scope.merge(excluded)?;
+    let (assignments, filter) = guarding(binder, table, existing_slots, |this| {
+        let assignments = bind_assignments(this, assignments, table, &scope)?;
+        let Some(ast) = selection else { return Ok((assignments, None)) };
+        let scopes = Scopes { scope: &scope, parent: None };
+        let e = bind_condition(this, ast, &mut ExprCx::plain(scopes, "WHERE"), "WHERE")?;
+        Ok((assignments, Some(e)))
+    })?;
+    Ok(OnConflict::Update { indexes, assignments, filter })
+}
+
+/// SET: places of columns and their values over a scope.
+pub(crate) fn bind_assignments(
+    binder: &mut Binder<'_>,
+    assignments: &[Assignment],
+    table: &Arc<Table>,
+    scope: &Scope,
+) -> Result<Vec<(usize, Expr)>> {
+    let mut result: Vec<(usize, Expr)> = Vec::with_capacity(assignments.len());
+    let mut in_parts: Vec<usize> = Vec::new();
+    for assignment in assignments {
+        for Assigned { place, value, part } in bind_assignment(binder, assignment, table, scope)? {
+            let column = &table.columns[place];
+            let known = result.iter().position(|(known, _)| *known == place);
+            let Some(part) = part else {
+                if known.is_some() {
+                    return Err(assigned_twice(column));
+                }
+                result.push((place, value));
+                continue;
+            };
+            // Several parts of one column are assigned one after another.
+            let base = match known {
+                Some(known) if in_parts.contains(&place) => result.remove(known).1,
+                Some(_) => return Err(assigned_twice(column)),
+                None => scope.columns.get(place).map_or_else(
+                    || Err(Error::internal("an assignment without its column")),
+                    |column| Ok(Expr::Column(column.slot, column.ty.clone())),
+                )?,
+            };
+            in_parts.push(place);
+            result.push((place, with_part(binder, base, part, value)?));
+        }
+    }
+    Ok(result)
+}
+
+/// RETURNING over a scope: its columns and expressions.
+pub(crate) fn bind_returning(
+    binder: &mut Binder<'_>,
+    returning: &Returning,
+    scope: &Scope,
+) -> Result<BoundReturning> {
+    let Returning::Items(items) = returning else { return Ok((Vec::new(), Vec::new())) };
+    let items = returning_items(binder, items, scope)?;
+    Ok(items.into_iter().map(|(column, e)| (column, (binder.slot(), e))).unzip())
+}
+
+/// 42601 for a second value of a column.
+fn assigned_twice(column: &Column) -> Error {
+    let message = format!("multiple assignments to same column \"{}\"", column.name);
+    Error::new(SqlState::SyntaxError, message)
+}
+
+/// RETURNING's columns, and its expressions with their slots.
+pub(crate) type BoundReturning = (Vec<OutputColumn>, Vec<(Slot, Expr)>);
+
+/// The rows of a plain `VALUES` list.
+fn plain_values(query: &Query) -> Option<Vec<&[Ast]>> {
+    let plain = query.with.is_none()
+        && query.order_by.is_none()
+        && query.limit_clause.is_none()
+        && query.fetch.is_none();
+    match &*query.body {
+        SetExpr::Values(values) if plain => {
+            Some(values.rows.iter().map(|row| &row.content[..]).collect())
+        }
+        _ => None,
+    }
+}
+
+/// 42601 unless there is a value for each column; `extra` is the place of the first one too many.
+fn check_width(insert: &AstInsert, targets: usize, width: usize, extra: u32) -> Result<()> {
+    if width > targets {
+        return Err(Error::new(
+            SqlState::SyntaxError,
+            "INSERT has more expressions than target columns",
+        )
+        .position(extra));
+    }
+    if width < targets && !insert.columns.is_empty() {
+        return Err(Error::new(
+            SqlState::SyntaxError,
+            "INSERT has more target columns than expressions",
+        )
+        .position(insert.columns.get(width).map_or(0, |target| offset_of(target.name.span))));
+    }
+    Ok(())
+}

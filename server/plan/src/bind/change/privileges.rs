@@ -1,0 +1,34 @@
+//! SELECT on the target of a change, for what its expressions read.
+
+use std::sync::Arc;
+
+use braid_catalog::{Object, Table};
+use braid_types::Result;
+
+use crate::bind::Binder;
+use crate::bind::from::items::check_select;
+use crate::tree::expr::Slot;
+
+/// Binds expressions that a change's client wrote; one that reads these slots of the target
+/// needs SELECT on it.
+pub(crate) fn guarding<T>(
+    binder: &mut Binder<'_>,
+    table: &Arc<Table>,
+    slots: &[Slot],
+    bind: impl FnOnce(&mut Binder<'_>) -> Result<T>,
+) -> Result<T> {
+    let before = binder.guarded.replace((table.clone(), slots.to_vec()));
+    let bound = bind(binder);
+    binder.guarded = before;
+    bound
+}
+
+/// 42501 if the slot is the target's and its table may not be read.
+pub(crate) fn check_guarded(binder: &Binder<'_>, slot: Slot) -> Result<()> {
+    match &binder.guarded {
+        Some((table, slots)) if slots.contains(&slot) => {
+            check_select(binder, Object::Table(table), "SELECT")
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,297 @@
+//! From a type as written to a [`SqlType`].
+
+use braid_catalog::{Catalog, SearchPath};
+use braid_sql::ast::{
+    ArrayElemTypeDef, CharacterLength, DataType, DateTimeField, ExactNumberInfo, Interval,
+    IntervalFields, ObjectName, TimezoneInfo,
+};
+use braid_types::datetime::typmod::{
+    DAY, HOUR, MINUTE, MONTH, PRECISION_MAX, SECOND, YEAR, interval_typmod,
+};
+use braid_types::{Error, Result, SqlState, SqlType};
+
+/// Where the names of types of users are looked up.
+#[derive(Clone, Copy)]
+pub struct TypeNames<'a> {
+    /// The catalog.
+    pub catalog: &'a Catalog,
+    /// The schemas that are searched.
+    pub path: &'a SearchPath,
+}
+
+impl TypeNames<'_> {
+    /// The enum, or the array of one, of that name.
+    fn find(&self, parts: &[String]) -> Result<Option<SqlType>> {
+        if let [mark, id] = parts
+            && mark == braid_sql::RELATION_MARK
+        {
+            return Ok(id.parse().ok().and_then(|id| self.catalog.enums().type_of(id)));
+        }
+        let found = self.catalog.enums().resolve(self.path, parts)?;
+        let oid = found.map(|(found, is_array)| if is_array { found.array } else { found.id });
+        Ok(oid.and_then(|oid| self.catalog.enums().type_of(oid)))
+    }
+}
+
+/// The type of that name; 42704 if there is none, 0A000 if we do not have it.
+pub fn sql_type_of(data_type: &DataType, names: TypeNames<'_>) -> Result<SqlType> {
+    type_of(data_type, Some(names))
+}
+
+/// The built-in type of that name; 42704 if there is none.
+pub fn built_in_type(data_type: &DataType) -> Result<SqlType> {
+    type_of(data_type, None)
+}
+
+/// The last part of the name of a type that is not built in.
+pub(crate) fn own_name(data_type: &DataType) -> Option<String> {
+    match data_type {
+        DataType::Custom(name, _) => {
+            name.0.last().and_then(|part| part.as_ident()).map(braid_sql::fold)
+        }
+        DataType::Array(ArrayElemTypeDef::SquareBracket(element, _)) => own_name(element),
+        _ => None,
+    }
+}
+
+fn type_of(data_type: &DataType, names: Option<TypeNames<'_>>) -> Result<SqlType> {
+    use DataType as D;
+    Ok(match data_type {
+        D::Boolean | D::Bool => SqlType::Bool,
+        D::SmallInt(_) | D::Int2(_) => SqlType::Int2,
+        D::Int(_) | D::Int4(_) | D::Integer(_) => SqlType::Int4,
+        D::BigInt(_) | D::Int8(_) | D::Int64 => SqlType::Int8,
+        D::Real | D::Float4 => SqlType::Float4,
+        D::Float8 | D::Float64 | D::DoublePrecision | D::Double(_) => SqlType::Float8,
+        D::Float(ExactNumberInfo::Precision(p)) if (1..=24).contains(p) => SqlType::Float4,
+        D::Float(ExactNumberInfo::Precision(p)) if *p == 0 || *p > 53 => {
+            return Err(invalid("precision for type float must be between 1 and 53 bits"));
+        }
+        D::Float(_) => SqlType::Float8,
+        D::Numeric(info) | D::Decimal(info) | D::Dec(info) => numeric(info)?,
+        D::Text | D::String(None) => SqlType::Text,
+        D::String(Some(length)) => varchar(*length)?,
+        D::Varchar(length) | D::CharacterVarying(length) | D::CharVarying(length) => match length {
+            Some(CharacterLength::IntegerLength { length, .. }) => varchar(*length)?,
+            _ => SqlType::Varchar(None),
+        },
+        D::Char(length) | D::Character(length) => match length {
+            Some(CharacterLength::IntegerLength { length, .. }) => {
+                SqlType::Char(length_of("char", *length)?)
+            }
+            _ => SqlType::Char(1),
+        },
+        D::Bytea | D::Bytes(_) | D::Blob(_) => SqlType::Bytes,
+        D::Uuid => SqlType::Uuid,
+        D::Date => SqlType::Date,
+        D::Time(_, TimezoneInfo::None | TimezoneInfo::WithoutTimeZone) => SqlType::Time,
+        D::Time(..) => SqlType::Timetz,
+        D::Timestamp(_, TimezoneInfo::None | TimezoneInfo::WithoutTimeZone) => SqlType::Timestamp,
+        D::Timestamp(..) => SqlType::Timestamptz,
+        D::Interval { .. } => SqlType::Interval,
+        D::JSON => SqlType::Json,
+        D::JSONB => SqlType::Jsonb,
+        D::Regclass => SqlType::Regclass,
+        D::Array(element) => match element {
+            ArrayElemTypeDef::SquareBracket(element, _)
+            | ArrayElemTypeDef::AngleBracket(element)
+            | ArrayElemTypeDef::Parenthesis(element)
+            | ArrayElemTypeDef::Qualified(element, _) => match type_of(element, names)? {
+                // PostgreSQL's int[][] is the same type as int[].
+                SqlType::Array(inner) => SqlType::Array(inner),
+                element => SqlType::Array(Box::new(element)),
+            },
+            ArrayElemTypeDef::None => return Err(Error::unsupported("an array without a type")),
+        },
+        D::Custom(name, modifiers) => custom(name, modifiers, names)?,
+        other => {
+            let name = other.to_string().to_lowercase();
+            return Err(Error::new(
+                SqlState::UndefinedObject,
+                format!("type \"{name}\" does not exist"),
+            ));
+        }
+    })
+}
+
+/// How many dimensions the declaration of an array type has beyond the first.
+pub fn more_dimensions_of(data_type: &DataType) -> u8 {
+    match data_type {
+        DataType::Array(
+            ArrayElemTypeDef::SquareBracket(element, _)
+            | ArrayElemTypeDef::AngleBracket(element)
+            | ArrayElemTypeDef::Parenthesis(element)
+            | ArrayElemTypeDef::Qualified(element, _),
+        ) if matches!(**element, DataType::Array(_)) => {
+            more_dimensions_of(element).saturating_add(1)
+        }
+        _ => 0,
+    }
+}
+
+/// The modifier of a time, timestamp or interval type as written; `None` without one, or for
+/// another type.
+pub fn time_modifier_of(data_type: &DataType) -> Option<i32> {
+    use DataType as D;
+    let digits = |precision: u64| {
+        i32::try_from(precision).map_or(PRECISION_MAX, |digits| digits.min(PRECISION_MAX))
+    };
+    match data_type {
+        D::Time(precision, _) | D::Timestamp(precision, _) => precision.map(digits),
+        D::Interval { fields: None, precision: None } => None,
+        D::Interval { fields, precision } => {
+            let (first, last) = fields.as_ref().map_or((None, None), |fields| {
+                let (first, last) = fields_of(fields);
+                (Some(first), last)
+            });
+            Some(interval_typmod(first, last, precision.map(digits)))
+        }
+        D::Array(
+            ArrayElemTypeDef::SquareBracket(element, _)
+            | ArrayElemTypeDef::AngleBracket(element)
+            | ArrayElemTypeDef::Parenthesis(element)
+            | ArrayElemTypeDef::Qualified(element, _),
+        ) => time_modifier_of(element),
+        _ => None,
+    }
+}
+
+/// The first and the last field of an interval type.
+fn fields_of(fields: &IntervalFields) -> (i32, Option<i32>) {
+    match fields {
+        IntervalFields::Year => (YEAR, None),
+        IntervalFields::Month => (MONTH, None),
+        IntervalFields::Day => (DAY, None),
+        IntervalFields::Hour => (HOUR, None),
+        IntervalFields::Minute => (MINUTE, None),
+        IntervalFields::Second => (SECOND, None),
+        IntervalFields::YearToMonth => (YEAR, Some(MONTH)),
+        IntervalFields::DayToHour => (DAY, Some(HOUR)),
+        IntervalFields::DayToMinute => (DAY, Some(MINUTE)),
+        IntervalFields::DayToSecond => (DAY, Some(SECOND)),
+        IntervalFields::HourToMinute => (HOUR, Some(MINUTE)),
+        IntervalFields::HourToSecond => (HOUR, Some(SECOND)),
+        IntervalFields::MinuteToSecond => (MINUTE, Some(SECOND)),
+    }
+}
+
+/// The modifier of an interval literal's fields; 42601 for fields that an interval does not have.
+pub fn interval_modifier(interval: &Interval) -> Result<Option<i32>> {
+    let bit = |field: &DateTimeField| match field {
+        DateTimeField::Year | DateTimeField::Years => Ok(YEAR),
+        DateTimeField::Month | DateTimeField::Months => Ok(MONTH),
+        DateTimeField::Day | DateTimeField::Days => Ok(DAY),
+        DateTimeField::Hour | DateTimeField::Hours => Ok(HOUR),
+        DateTimeField::Minute | DateTimeField::Minutes => Ok(MINUTE),
+        DateTimeField::Second | DateTimeField::Seconds => Ok(SECOND),
+        other => {
+            let message = format!("syntax error at or near \"{other}\"");
+            Err(Error::new(SqlState::SyntaxError, message))
+        }
+    };
+    let first = interval.leading_field.as_ref().map(bit).transpose()?;
+    let last = interval.last_field.as_ref().map(bit).transpose()?;
+    let precision = interval.fractional_seconds_precision.or(interval.leading_precision);
+    if first.is_none() && precision.is_none() {
+        return Ok(None);
+    }
+    let digits = precision.map(|precision| {
+        i32::try_from(precision).map_or(PRECISION_MAX, |digits| digits.min(PRECISION_MAX))
+    });
+    Ok(Some(interval_typmod(first, last, digits)))
+}
+
+fn invalid(message: impl Into<String>) -> Error {
+    Error::new(SqlState::InvalidParameterValue, message)
+}
+
+fn length_of(name: &str, length: u64) -> Result<u32> {
+    match u32::try_from(length) {
+        Ok(0) => Err(invalid(format!("length for type {name} must be at least 1"))),
+        Ok(length) if length <= 10_485_760 => Ok(length),
+        _ => Err(invalid(format!("length for type {name} cannot exceed 10485760"))),
+    }
+}
+
+fn varchar(length: u64) -> Result<SqlType> {
+    Ok(SqlType::Varchar(Some(length_of("varchar", length)?)))
+}
+
+fn numeric(info: &ExactNumberInfo) -> Result<SqlType> {
+    let (precision, scale) = match info {
+        ExactNumberInfo::None => return Ok(SqlType::Numeric(None)),
+        ExactNumberInfo::Precision(precision) => (*precision, 0),
+        ExactNumberInfo::PrecisionAndScale(precision, scale) => (*precision, *scale),
+    };
+    if !(1..=1000).contains(&precision) {
+        return Err(invalid(format!("NUMERIC precision {precision} must be between 1 and 1000")));
+    }
+    if !(-1000..=1000).contains(&scale) {
+        return Err(invalid(format!("NUMERIC scale {scale} must be between -1000 and 1000")));
+    }
+    Ok(SqlType::Numeric(Some((precision as u16, scale as i16))))
+}
+
+fn custom(
+    name: &ObjectName,
+    modifiers: &[String],
+    names: Option<TypeNames<'_>>,
+) -> Result<SqlType> {
+    let parts: Vec<String> =
+        name.0.iter().filter_map(|part| part.as_ident()).map(braid_sql::fold).collect();
+    let (quoted, last) = match name.0.last().and_then(|part| part.as_ident()) {
+        Some(ident) => (ident.quote_style.is_some(), braid_sql::fold(ident)),
+        None => (false, String::new()),
+    };
+    let own = |names: Option<TypeNames<'_>>| match names {
+        Some(names) => names.find(&parts),
+        None => Ok(None),
+    };
+    // What is built in stands in pg_catalog, under names in lower case.
+    let is_own = parts.len() > 1 || last.contains(char::is_uppercase);
+    if is_own && let Some(ty) = own(names)? {
+        return Ok(ty);
+    }
+    let schema_known =
+        parts.len() < 2 || matches!(parts[parts.len() - 2].as_str(), "pg_catalog" | "public");
+    let ty = match last.as_str() {
+        "char" if quoted || parts.len() > 1 => Some(SqlType::InternalChar),
+        "bpchar" => Some(match modifiers.first().and_then(|m| m.parse().ok()) {
+            Some(length) => SqlType::Char(length_of("char", length)?),
+            None => SqlType::Char(0),
+        }),
+        "varchar" => Some(match modifiers.first().and_then(|m| m.parse().ok()) {
+            Some(length) => varchar(length)?,
+            None => SqlType::Varchar(None),
+        }),
+        "numeric" | "decimal" => Some(match modifiers {
+            [] => SqlType::Numeric(None),
+            [precision, rest @ ..] => numeric(&ExactNumberInfo::PrecisionAndScale(
+                precision.parse().unwrap_or(0),
+                rest.first().and_then(|scale| scale.parse().ok()).unwrap_or(0),
+            ))?,
+        }),
+        name => SqlType::from_name(name),
+    };
+    match ty {
+        Some(ty) if schema_known && !last.contains(char::is_uppercase) => return Ok(ty),
+        _ => {}
+    }
+    match own(names)? {
+        Some(ty) => Ok(ty),
+        None => Err(Error::new(
+            SqlState::UndefinedObject,
+            format!("type \"{}\" does not exist", parts.join(".")),
+        )
+        .position(crate::bind::scope::places::first_part(name))),
+    }
+}
+
+/// The type that a parameter or a literal takes beside an operand of this type. VARCHAR has no
+/// comparison of its own: it is compared as TEXT.
+pub(crate) fn compared_type(known: &SqlType) -> SqlType {
+    match known {
+        SqlType::Varchar(_) => SqlType::Text,
+        known => known.bare(),
+    }
+}

@@ -1,0 +1,295 @@
+//! Function calls: scalar functions, aggregates, set-returning functions, and the keywords that
+//! are functions without parentheses.
+
+use braid_builtins::ResolvedSet;
+use braid_sql::ast::{Function, FunctionArguments, ObjectName, OrderByExpr};
+use braid_types::cast::CastContext;
+use braid_types::{Error, Result, SqlState, SqlType};
+
+use super::aggregate::{aggregate_function, bind_grouping};
+use super::arguments::{Arguments, arguments, bind_arguments, bind_row_items, place_arguments};
+use super::operators::{call_resolved, coerce, coerce_argument, compare_exprs, unify};
+use super::scalar::{bind_expr, bind_row, call_function};
+use super::subquery::bind_array_subquery;
+use super::window::bind_window_function;
+use crate::bind::Binder;
+use crate::bind::scope::context::{ExprCx, IN_WINDOW_CALL};
+use crate::tree::expr::{CallExpr, CaseExpr, CompareOp, Expr};
+use crate::tree::node::{FunctionCall, SortKey};
+
+pub(crate) fn bind_function(
+    binder: &mut Binder<'_>,
+    function: &Function,
+    cx: &mut ExprCx<'_, '_>,
+) -> Result<Expr> {
+    let name = function_name(&function.name)?;
+    if let FunctionArguments::Subquery(query) = &function.args {
+        return match name.as_str() {
+            "array" => bind_array_subquery(binder, query, cx),
+            _ => Err(Error::unsupported(format!("a query as the argument of {name}"))),
+        };
+    }
+    if matches!(function.args, FunctionArguments::None)
+        && let Some(expr) = keyword_value(binder, &name)?
+    {
+        return Ok(expr);
+    }
+    let mut arguments = arguments(&function.args)?;
+    if arguments.has_names() {
+        place_arguments(binder, &name, &mut arguments, cx)?;
+    }
+    if arguments.variadic && function.over.is_none() {
+        return variadic_call(binder, &name, &arguments, cx);
+    }
+    if let Some(expr) = construct_array(binder, &name, &arguments, cx)? {
+        return Ok(expr);
+    }
+    if function.over.is_some() {
+        return bind_window_function(binder, &name, function, &arguments, cx);
+    }
+    if let Some(expr) = aggregate_function(binder, &name, function, &arguments, cx)? {
+        return Ok(expr);
+    }
+    if braid_builtins::is_window(&name) {
+        return Err(Error::new(
+            SqlState::WrongObjectType,
+            format!("window function {name} requires an OVER clause"),
+        ));
+    }
+    if function.filter.is_some() || arguments.distinct || !arguments.order.is_empty() {
+        return Err(Error::new(
+            SqlState::WrongObjectType,
+            format!(
+                "DISTINCT, ORDER BY or FILTER specified, but {name} is not an aggregate \
+                     function"
+            ),
+        ));
+    }
+    let args = bind_arguments(binder, &arguments.list, cx)?;
+    let types: Vec<SqlType> = args.iter().map(Expr::ty).collect();
+    if let Some(resolved) = braid_builtins::resolve_set_function(&name, &types)? {
+        return bind_set_function(binder, resolved, args, cx);
+    }
+    scalar_call(binder, &name, args, types)
+}
+
+/// A call whose last argument is written `VARIADIC a`.
+fn variadic_call(
+    binder: &mut Binder<'_>,
+    name: &str,
+    arguments: &Arguments<'_>,
+    cx: &mut ExprCx<'_, '_>,
+) -> Result<Expr> {
+    let args = bind_arguments(binder, &arguments.list, cx)?;
+    let types: Vec<SqlType> = args.iter().map(Expr::ty).collect();
+    let resolved = braid_builtins::resolve_variadic(name, &types)?;
+    let args = args
+        .into_iter()
+        .zip(&resolved.arg_types)
+        .map(|(arg, ty)| coerce_argument(binder, arg, ty))
+        .collect::<Result<Vec<_>>>()?;
+    let types = args.iter().map(Expr::ty).collect();
+    let (function, returns) = (resolved.function, resolved.returns);
+    Ok(Expr::Call(Box::new(CallExpr { function, args, types, spread: true, returns })))
+}
+
+/// A function by name; a type's name with one argument is a cast.
+fn scalar_call(
+    binder: &mut Binder<'_>,
+    name: &str,
+    args: Vec<Expr>,
+    types: Vec<SqlType>,
+) -> Result<Expr> {
+    match braid_builtins::resolve_function(name, &types) {
+        Ok(resolved) => call_resolved(binder, resolved, args),
+        Err(error) => match (SqlType::from_name(name), args.len()) {
+            (Some(ty), 1) => {
+                let arg = args.into_iter().next().unwrap_or_else(|| Expr::bool(true));
+                coerce(binder, arg, &ty, CastContext::Explicit)
+            }
+            _ => Err(error),
+        },
+    }
+}
+
+/// COALESCE and its kin: not functions, since they evaluate no more than they need.
+fn construct_array(
+    binder: &mut Binder<'_>,
+    name: &str,
+    arguments: &Arguments<'_>,
+    cx: &mut ExprCx<'_, '_>,
+) -> Result<Option<Expr>> {
+    Ok(Some(match name {
+        "coalesce" => {
+            let sets = cx.sets();
+            let args = bind_arguments(binder, &arguments.list, cx)?;
+            cx.refuse_sets(sets, "COALESCE")?;
+            let (args, _) = unify(binder, args, "COALESCE")?;
+            Expr::Coalesce(args)
+        }
+        "greatest" | "least" => {
+            let args = bind_arguments(binder, &arguments.list, cx)?;
+            let what = if name == "greatest" { "GREATEST" } else { "LEAST" };
+            let (args, _) = unify(binder, args, what)?;
+            Expr::Extreme(name == "greatest", args)
+        }
+        "nullif" => {
+            let mut args = bind_arguments(binder, &arguments.list, cx)?;
+            let (Some(b), Some(a), true) = (args.pop(), args.pop(), args.is_empty()) else {
+                return Err(Error::new(SqlState::SyntaxError, "NULLIF needs two arguments"));
+            };
+            let equal = compare_exprs(binder, CompareOp::Eq, a.clone(), b)?;
+            let a = match a.ty() {
+                SqlType::Unknown => coerce(binder, a, &SqlType::Text, CastContext::Implicit)?,
+                _ => a,
+            };
+            let ty = a.ty();
+            let whens = vec![(equal, Expr::null(ty.clone()))];
+            Expr::Case(Box::new(CaseExpr { whens, otherwise: a, ty }))
+        }
+        "row" => {
+            let items = bind_row_items(binder, &arguments.list, cx)?;
+            bind_row(items)?
+        }
+        "grouping" => bind_grouping(binder, &arguments.list, cx)?,
+        _ => return Ok(None),
+    }))
+}
+
+/// `current_date`, `current_user`, …
+pub(crate) fn keyword_value(binder: &mut Binder<'_>, name: &str) -> Result<Option<Expr>> {
+    let function = match name {
+        "current_date" | "current_time" | "current_timestamp" | "localtime" | "localtimestamp"
+        | "current_user" | "session_user" | "current_schema" => name,
+        "current_catalog" => "current_database",
+        "user" | "current_role" => "current_user",
+        _ => return Ok(None),
+    };
+    call_function(binder, function, Vec::new()).map(Some)
+}
+
+/// A set-returning function in a select list.
+fn bind_set_function(
+    binder: &mut Binder<'_>,
+    resolved: ResolvedSet,
+    args: Vec<Expr>,
+    cx: &mut ExprCx<'_, '_>,
+) -> Result<Expr> {
+    if cx.collector.as_ref().is_none_or(|c| !c.allow_windows) || cx.clause == IN_WINDOW_CALL {
+        return Err(cx.refuse_set());
+    }
+    if resolved.columns.is_empty() {
+        let name = resolved.function.name;
+        return Err(Error::new(
+            SqlState::FeatureNotSupported,
+            format!("could not determine row type for result of {name}"),
+        )
+        .hint("Call the function in the FROM clause using a column definition list."));
+    }
+    let names: Vec<String> = resolved.columns.iter().map(|(name, _)| name.clone()).collect();
+    let mut call = set_call(binder, resolved, args)?;
+    // The same call is made once, so that ORDER BY and DISTINCT ON find it in the select list.
+    let known = cx.collector.iter().flat_map(|c| &c.sets).find(|set| same_set(set, &call));
+    let is_new = known.is_none();
+    if let Some(known) = known {
+        call.columns.clone_from(&known.columns);
+    }
+    let expr = match call.columns.as_slice() {
+        [(slot, ty)] => Expr::Column(*slot, ty.clone()),
+        columns => {
+            let items = columns.iter().map(|(slot, ty)| Expr::Column(*slot, ty.clone())).collect();
+            name_fields(bind_row(items)?, names)
+        }
+    };
+    if let (true, Some(collector)) = (is_new, cx.collector.as_deref_mut()) {
+        collector.sets.push(call);
+    }
+    Ok(expr)
+}
+
+pub(crate) fn set_call(
+    binder: &mut Binder<'_>,
+    resolved: ResolvedSet,
+    args: Vec<Expr>,
+) -> Result<FunctionCall> {
+    let args = args
+        .into_iter()
+        .zip(&resolved.arg_types)
+        .map(|(arg, ty)| coerce_argument(binder, arg, ty))
+        .collect::<Result<Vec<_>>>()?;
+    let types = args.iter().map(Expr::ty).collect();
+    let columns = resolved.columns.iter().map(|(_, ty)| (binder.slot(), ty.clone())).collect();
+    let function = Some(resolved.function);
+    Ok(FunctionCall { function, args, types, columns, defined: Vec::new() })
+}
+
+/// Sort keys of an aggregate or window: no ordinals, no aliases.
+pub(crate) fn bind_sort_keys(
+    binder: &mut Binder<'_>,
+    order: &[&OrderByExpr],
+    cx: &mut ExprCx<'_, '_>,
+) -> Result<Vec<SortKey>> {
+    order
+        .iter()
+        .map(|key| {
+            let expr = bind_expr(binder, &key.expr, cx)?;
+            let expr = match expr.ty() {
+                SqlType::Unknown => coerce(binder, expr, &SqlType::Text, CastContext::Implicit)?,
+                _ => expr,
+            };
+            Ok(sort_key(expr, key))
+        })
+        .collect()
+}
+
+/// Whether two calls of set-returning functions give the same rows.
+fn same_set(a: &FunctionCall, b: &FunctionCall) -> bool {
+    let function = |call: &FunctionCall| call.function.map(std::ptr::from_ref);
+    function(a) == function(b)
+        && a.types == b.types
+        && a.args.len() == b.args.len()
+        && a.args.iter().zip(&b.args).all(|(a, b)| a.same(b))
+}
+
+/// A record whose fields have the names of a function's columns, so that `(f()).n` finds them.
+fn name_fields(record: Expr, names: Vec<String>) -> Expr {
+    match record {
+        Expr::Row(items, SqlType::Record(fields)) => {
+            let fields = names.into_iter().zip(fields).map(|(name, (_, ty))| (name, ty)).collect();
+            Expr::Row(items, SqlType::Record(fields))
+        }
+        other => other,
+    }
+}
+
+/// A sort key with PostgreSQL's default place of NULLs.
+pub(crate) fn sort_key(expr: Expr, key: &OrderByExpr) -> SortKey {
+    let descending = match &key.options.sort {
+        Some(braid_sql::ast::OrderBySort::Desc) => true,
+        Some(braid_sql::ast::OrderBySort::Using(operator)) => operator.to_string().contains('>'),
+        _ => false,
+    };
+    SortKey { expr, descending, nulls_first: key.options.nulls_first.unwrap_or(descending) }
+}
+
+/// A function's name: `pg_catalog.` and our own schema before it do not matter.
+pub(crate) fn function_name(name: &ObjectName) -> Result<String> {
+    let parts: Vec<String> =
+        name.0.iter().filter_map(|part| part.as_ident()).map(braid_sql::fold).collect();
+    match parts.as_slice() {
+        [name] => Ok(name.clone()),
+        [schema, name] if schema == "pg_catalog" || schema == "information_schema" => {
+            Ok(name.clone())
+        }
+        [schema, name] => Err(Error::new(
+            SqlState::UndefinedFunction,
+            format!("function {schema}.{name} does not exist"),
+        )),
+        _ => Err(Error::unsupported(format!("the function name {name}"))),
+    }
+}
+
+/// Takes parameters of type void out of a call's arguments: so JDBC declares what a call returns.
+pub(crate) fn drop_void(args: &mut Vec<Expr>) {
+    args.retain(|arg| !matches!(arg, Expr::Param(_, SqlType::Void)));
+}

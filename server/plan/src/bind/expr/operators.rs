@@ -1,0 +1,621 @@
+//! Coercions, common types, comparisons and operators.
+
+use braid_builtins::Resolved;
+use braid_catalog::{Id, is_temporary};
+use braid_types::cast::{CastContext, context};
+use braid_types::{Datum, Error, Result, SqlState, SqlType};
+
+use super::data_type::compared_type;
+use crate::bind::Binder;
+use crate::bind::from::system_columns::keys_of_places;
+use crate::eval::{EvalContext, cast_datum, eval, is_distinct};
+use crate::tree::expr::{CallExpr, CastExpr, CompareOp, Expr, conjunction};
+
+/// Types whose values compare without a cast.
+fn comparison_class(ty: &SqlType) -> Option<SqlType> {
+    Some(match ty {
+        SqlType::Int2 | SqlType::Int4 | SqlType::Int8 => SqlType::Int8,
+        SqlType::Oid
+        | SqlType::Regclass
+        | SqlType::Regtype
+        | SqlType::Regproc
+        | SqlType::Regprocedure
+        | SqlType::Regoper
+        | SqlType::Regoperator
+        | SqlType::Regcollation
+        | SqlType::Regnamespace
+        | SqlType::Regrole => SqlType::Oid,
+        SqlType::Text | SqlType::Varchar(_) | SqlType::Name => SqlType::Text,
+        SqlType::Float4 | SqlType::Float8 => SqlType::Float8,
+        SqlType::Numeric(_) => SqlType::Numeric(None),
+        SqlType::Bool
+        | SqlType::Bytes
+        | SqlType::Uuid
+        | SqlType::Date
+        | SqlType::Time
+        | SqlType::Timestamp
+        | SqlType::Timestamptz
+        | SqlType::Interval
+        | SqlType::Jsonb
+        | SqlType::Int2Vector
+        | SqlType::OidVector
+        | SqlType::Xid8
+        | SqlType::PgLsn
+        | SqlType::Tid
+        | SqlType::Timetz
+        | SqlType::Inet
+        | SqlType::Macaddr
+        | SqlType::Macaddr8
+        | SqlType::InternalChar
+        | SqlType::Enum(_) => ty.clone(),
+        SqlType::Cidr => SqlType::Inet,
+        SqlType::Array(element) => SqlType::Array(Box::new(comparison_class(element)?)),
+        _ => return None,
+    })
+}
+
+/// 42883 for a type whose values have no order.
+pub(crate) fn check_order(ty: &SqlType) -> Result<()> {
+    let unordered = |ty: &SqlType| matches!(ty, SqlType::Xid | SqlType::Cid | SqlType::Aclitem);
+    let ordered = if unordered(ty.innermost()) {
+        Err(no_operator("an ordering", ty.innermost()))
+    } else {
+        check_class(ty, "an ordering")
+    };
+    ordered.map_err(|e| e.hint("Use an explicit ordering operator or modify the query."))
+}
+
+/// 42883 for a type whose values cannot be compared.
+pub(crate) fn check_equality(ty: &SqlType) -> Result<()> {
+    check_class(ty, "an equality")
+}
+
+fn check_class(ty: &SqlType, operator: &str) -> Result<()> {
+    match ty {
+        SqlType::Json | SqlType::Jsonpath => Err(no_operator(operator, ty)),
+        SqlType::Array(element) => check_class(element, operator),
+        _ => Ok(()),
+    }
+}
+
+fn no_operator(operator: &str, ty: &SqlType) -> Error {
+    let message = format!("could not identify {operator} operator for type {}", ty.plain_name());
+    Error::new(SqlState::UndefinedFunction, message)
+}
+
+/// The most records inside each other: as text, each level doubles the quotes of the ones inside.
+const RECORD_DEPTH_MAX: usize = 20;
+
+/// A record of expressions; 54001 for too many records inside each other.
+pub(crate) fn record(items: Vec<Expr>, fields: Vec<(String, SqlType)>) -> Result<Expr> {
+    fn depth(ty: &SqlType) -> usize {
+        match ty {
+            SqlType::Record(fields) => 1 + fields.iter().map(|f| depth(&f.1)).max().unwrap_or(0),
+            _ => 0,
+        }
+    }
+    let ty = SqlType::Record(fields);
+    if depth(&ty) > RECORD_DEPTH_MAX {
+        return Err(Error::new(SqlState::StatementTooComplex, "stack depth limit exceeded")
+            .hint(format!("Records may nest up to {RECORD_DEPTH_MAX} levels.")));
+    }
+    Ok(Expr::Row(items, ty))
+}
+
+/// The common type of two anonymous records, which have the same number of fields. Fields of
+/// different types become text: they can only be shown.
+fn common_record(a: &SqlType, b: &SqlType) -> Option<SqlType> {
+    let (SqlType::Record(a), SqlType::Record(b)) = (a, b) else { return None };
+    if a.len() != b.len() {
+        return None;
+    }
+    let fields = a.iter().zip(b).map(|((name, x), (_, y))| {
+        let ty = match (x, y) {
+            (x, y) if x == y => x.clone(),
+            (x, y) if x.bare() == y.bare() => x.bare(),
+            (x, y) => common_record(x, y).unwrap_or(SqlType::Text),
+        };
+        (name.clone(), ty)
+    });
+    Some(SqlType::Record(fields.collect()))
+}
+
+/// Casts implicitly or as an assignment; 42804 if that is not allowed.
+pub(crate) fn coerce(
+    binder: &mut Binder<'_>,
+    expr: Expr,
+    to: &SqlType,
+    allowed: CastContext,
+) -> Result<Expr> {
+    let from = expr.ty();
+    if from == *to {
+        return Ok(expr);
+    }
+    match expr {
+        Expr::Param(place, SqlType::Unknown) => {
+            if binder.params[place] == SqlType::Unknown {
+                binder.params[place] = to.bare();
+            }
+            let known = binder.params[place].clone();
+            let expr = Expr::Param(place, known.clone());
+            if known == to.bare() && *to == to.bare() {
+                return Ok(expr);
+            }
+            return cast_expr(binder, expr, to, allowed == CastContext::Explicit);
+        }
+        Expr::Const(Datum::Null, SqlType::Unknown) => return Ok(Expr::null(to.clone())),
+        Expr::Const(Datum::Text(text), SqlType::Unknown) => {
+            let explicit = allowed == CastContext::Explicit;
+            return parse_literal(binder, &text, to, explicit).map_err(|error| {
+                // What does not fit into the type's modifier is found when it is computed.
+                let bare = to.bare();
+                let is_bare = *to == bare || parse_literal(binder, &text, &bare, false).is_err();
+                error.position(if is_bare { binder.places.literal_place(&text) } else { 0 })
+            });
+        }
+        _ => {}
+    }
+    if let (Expr::Row(items, _), SqlType::Record(fields)) = (&expr, to)
+        && items.len() == fields.len()
+    {
+        let items = items
+            .iter()
+            .zip(fields)
+            .map(|(item, (_, ty))| match ty {
+                // What different types have become, see `common_record`.
+                SqlType::Text => coerce(binder, item.clone(), ty, CastContext::Explicit),
+                ty => coerce(binder, item.clone(), ty, allowed),
+            })
+            .collect::<Result<Vec<_>>>()?;
+        return Ok(Expr::Row(items, to.clone()));
+    }
+    if from.bare() == to.bare() {
+        // The same type with other modifiers.
+        return if *to == to.bare() {
+            Ok(expr)
+        } else {
+            cast_expr(binder, expr, to, allowed == CastContext::Explicit)
+        };
+    }
+    match context(&from, to) {
+        Some(needed) if needed <= allowed => {
+            cast_expr(binder, expr, to, allowed == CastContext::Explicit)
+        }
+        _ if *to == SqlType::Text && allowed == CastContext::Explicit => {
+            cast_expr(binder, expr, to, true)
+        }
+        _ => Err(Error::new(
+            SqlState::CannotCoerce,
+            format!("cannot cast type {} to {}", from.display_name(), to.display_name()),
+        )),
+    }
+}
+
+fn parse_literal(
+    binder: &mut Binder<'_>,
+    text: &str,
+    to: &SqlType,
+    explicit: bool,
+) -> Result<Expr> {
+    if matches!(to, SqlType::Text | SqlType::Unknown) {
+        return Ok(Expr::Const(Datum::text(text), SqlType::Text));
+    }
+    // What depends on the moment stays a cast of text, so that a plan can be kept.
+    if braid_builtins::is_reg_cast(&SqlType::Text, to) {
+        let cast = CastExpr {
+            expr: Expr::Const(Datum::text(text), SqlType::Text),
+            from: SqlType::Text,
+            to: to.clone(),
+            explicit: true,
+        };
+        return Ok(Expr::Cast(Box::new(cast)));
+    }
+    let env = binder.cx.env;
+    let read = |ty: &SqlType, later: i64| {
+        let now = env.transaction_micros().saturating_add(later);
+        braid_types::text::parse(ty, text, env.settings(), now)
+    };
+    let datum = if explicit {
+        // An explicit cast of a literal truncates to the declared length.
+        let bare = read(&to.bare(), 0)?;
+        let cast =
+            CastExpr { expr: Expr::bool(true), from: to.bare(), to: to.clone(), explicit: true };
+        if *to == to.bare() { bare } else { cast_datum(&bare, &cast, env)? }
+    } else {
+        read(to, 0)?
+    };
+    if depends_on_zone(to, text) || depends_on_now(to, read)? {
+        let cast = CastExpr {
+            expr: Expr::Const(Datum::text(text), SqlType::Text),
+            from: SqlType::Text,
+            to: to.clone(),
+            explicit,
+        };
+        return Ok(Expr::Cast(Box::new(cast)));
+    }
+    Ok(Expr::Const(datum, to.clone()))
+}
+
+/// A cast that is known to exist, folded if it is of a constant.
+fn cast_expr(binder: &mut Binder<'_>, expr: Expr, to: &SqlType, explicit: bool) -> Result<Expr> {
+    let from = expr.ty();
+    let is_const = matches!(expr, Expr::Const(..));
+    let stable =
+        matches!((&from.bare(), to.bare()), (SqlType::Timestamptz, _) | (_, SqlType::Timestamptz))
+            || braid_builtins::is_reg_cast(&from, to)
+            || (from.is_string() && !to.is_string());
+    let cast = CastExpr { expr, from, to: to.clone(), explicit };
+    if is_const && !stable {
+        let cx = EvalContext { env: binder.cx.env, params: &[], outer: &[] };
+        let value = eval(&Expr::Cast(Box::new(cast)), &[], &cx)?;
+        return Ok(Expr::Const(value, to.clone()));
+    }
+    Ok(Expr::Cast(Box::new(cast)))
+}
+
+/// Coerces to boolean; 42804 names the clause.
+pub(crate) fn coerce_bool(binder: &mut Binder<'_>, expr: Expr, clause: &str) -> Result<Expr> {
+    let ty = expr.ty();
+    match coerce(binder, expr, &SqlType::Bool, CastContext::Implicit) {
+        Ok(expr) => Ok(expr),
+        Err(error) if error.state() == SqlState::CannotCoerce => Err(Error::new(
+            SqlState::DatatypeMismatch,
+            format!("argument of {clause} must be type boolean, not type {}", ty.display_name()),
+        )),
+        Err(error) => Err(error),
+    }
+}
+
+/// The type that several expressions can share (UNION, CASE, ARRAY, IN, …), PostgreSQL's
+/// rules; `what` names the construct for 42804.
+pub(crate) fn common_type(types: &[SqlType], what: &str) -> Result<SqlType> {
+    let mut common: Option<SqlType> = None;
+    for ty in types.iter().filter(|ty| **ty != SqlType::Unknown) {
+        common = Some(match common {
+            None => ty.clone(),
+            Some(current) if current == *ty => current,
+            Some(current) if current.bare() == ty.bare() => current.bare(),
+            Some(current) if let Some(record) = common_record(&current, ty) => record,
+            Some(current) => {
+                if current.category() != ty.category() {
+                    return Err(Error::new(
+                        SqlState::DatatypeMismatch,
+                        format!(
+                            "{what} types {} and {} cannot be matched",
+                            current.display_name(),
+                            ty.display_name()
+                        ),
+                    ));
+                }
+                let forward = context(&current, ty) == Some(CastContext::Implicit);
+                let backward = context(ty, &current) == Some(CastContext::Implicit);
+                if forward && !backward {
+                    ty.bare()
+                } else if backward {
+                    // Of types that become each other the first stays.
+                    current.bare()
+                } else {
+                    return Err(Error::new(
+                        SqlState::CannotCoerce,
+                        format!(
+                            "{what} could not convert type {} to {}",
+                            ty.display_name(),
+                            current.display_name()
+                        ),
+                    ));
+                }
+            }
+        });
+    }
+    // A literal has no modifier, so the result has none either.
+    let common = common.unwrap_or(SqlType::Text);
+    Ok(if types.contains(&SqlType::Unknown) { common.bare() } else { common })
+}
+
+/// Coerces all to their common type.
+pub(crate) fn unify(
+    binder: &mut Binder<'_>,
+    exprs: Vec<Expr>,
+    what: &str,
+) -> Result<(Vec<Expr>, SqlType)> {
+    let types: Vec<SqlType> = exprs.iter().map(Expr::ty).collect();
+    let common = common_type(&types, what)?;
+    let exprs = exprs
+        .into_iter()
+        .map(|e| coerce(binder, e, &common, CastContext::Implicit))
+        .collect::<Result<Vec<_>>>()?;
+    Ok((exprs, common))
+}
+
+/// A binary operator.
+pub(crate) fn call_operator(
+    binder: &mut Binder<'_>,
+    op: &str,
+    left: Expr,
+    right: Expr,
+) -> Result<Expr> {
+    let op = if op == "!=" { "<>" } else { op };
+    if let Some(compare) = CompareOp::from_symbol(op) {
+        return compare_exprs(binder, compare, left, right);
+    }
+    let resolved = braid_builtins::resolve_operator(op, Some(&left.ty()), &right.ty())?;
+    call_resolved(binder, resolved, vec![left, right])
+}
+
+/// A prefix operator.
+pub(crate) fn call_prefix_operator(
+    binder: &mut Binder<'_>,
+    op: &str,
+    operand: Expr,
+) -> Result<Expr> {
+    let resolved = braid_builtins::resolve_operator(op, None, &operand.ty())?;
+    call_resolved(binder, resolved, vec![operand])
+}
+
+/// A comparison, on values of one class where possible.
+pub(crate) fn compare_exprs(
+    binder: &mut Binder<'_>,
+    op: CompareOp,
+    left: Expr,
+    right: Expr,
+) -> Result<Expr> {
+    if let (Expr::Row(a, _), Expr::Row(b, _)) = (&left, &right) {
+        return compare_rows(binder, op, a.clone(), b.clone());
+    }
+    let (mut left, mut right) = (left, right);
+    let (lt, rt) = (left.ty(), right.ty());
+    match (&lt, &rt) {
+        (SqlType::Unknown, SqlType::Unknown) => {
+            left = coerce(binder, left, &SqlType::Text, CastContext::Implicit)?;
+            right = coerce(binder, right, &SqlType::Text, CastContext::Implicit)?;
+        }
+        (SqlType::Unknown, known) => {
+            left = coerce(binder, left, &compared_type(known), CastContext::Implicit)?;
+        }
+        (known, SqlType::Unknown) => {
+            right = coerce(binder, right, &compared_type(known), CastContext::Implicit)?;
+        }
+        _ => {}
+    }
+    // CHAR with VARCHAR compares as CHAR, with TEXT as text.
+    for (side, other) in [(&mut left, &rt), (&mut right, &lt)] {
+        if matches!((side.ty(), other), (SqlType::Varchar(_), SqlType::Char(_))) {
+            let taken = std::mem::replace(side, Expr::bool(true));
+            *side = cast_expr(binder, taken, &SqlType::Char(0), false)?;
+        }
+    }
+    for side in [&mut left, &mut right] {
+        if matches!(side.ty(), SqlType::Char(_)) {
+            // Blanks at the end do not count; the cast strips them.
+            let taken = std::mem::replace(side, Expr::bool(true));
+            *side = cast_expr(binder, taken, &SqlType::Text, true)?;
+        }
+    }
+    let (lt, rt) = (left.ty(), right.ty());
+    if op == CompareOp::Eq
+        && lt == SqlType::Tid
+        && let Some(keys) = keys_of_places(binder, &left, &right)?
+    {
+        return Ok(conjunction(vec![fold_compare(op, left, right), keys]));
+    }
+    let class = comparison_class(&lt);
+    if class.is_some() && class == comparison_class(&rt) {
+        return Ok(fold_compare(op, left, right));
+    }
+    let resolved = braid_builtins::resolve_operator(op.symbol(), Some(&lt), &rt)?;
+    if let [a, b] = resolved.arg_types.as_slice()
+        && let Some(class) = comparison_class(a)
+        && Some(&class) == comparison_class(b).as_ref()
+    {
+        let (a, b) = (a.clone(), b.clone());
+        left = coerce(binder, left, &a, CastContext::Implicit)?;
+        right = coerce(binder, right, &b, CastContext::Implicit)?;
+        return Ok(fold_compare(op, left, right));
+    }
+    call_resolved(binder, resolved, vec![left, right])
+}
+
+fn compare_rows(
+    binder: &mut Binder<'_>,
+    op: CompareOp,
+    a: Vec<Expr>,
+    b: Vec<Expr>,
+) -> Result<Expr> {
+    if a.len() != b.len() {
+        return Err(Error::new(
+            SqlState::SyntaxError,
+            "unequal number of entries in row expressions",
+        ));
+    }
+    match op {
+        CompareOp::Eq | CompareOp::Ne => {
+            let equal = a
+                .into_iter()
+                .zip(b)
+                .map(|(a, b)| compare_exprs(binder, CompareOp::Eq, a, b))
+                .collect::<Result<Vec<_>>>()?;
+            let all = conjunction(equal);
+            Ok(if op == CompareOp::Eq { all } else { Expr::Not(Box::new(all)) })
+        }
+        _ => {
+            // (a, b) < (c, d)  is  a < c OR (a = c AND b < d)
+            let strict = match op {
+                CompareOp::Le => CompareOp::Lt,
+                CompareOp::Ge => CompareOp::Gt,
+                other => other,
+            };
+            let last = a.len().saturating_sub(1);
+            let mut result: Option<Expr> = None;
+            for (i, (a, b)) in a.into_iter().zip(b).enumerate().rev() {
+                result = Some(if i == last {
+                    compare_exprs(binder, op, a, b)?
+                } else {
+                    let less = compare_exprs(binder, strict, a.clone(), b.clone())?;
+                    let equal = compare_exprs(binder, CompareOp::Eq, a, b)?;
+                    let rest = result.unwrap_or_else(|| Expr::bool(true));
+                    Expr::Or(vec![less, Expr::And(vec![equal, rest])])
+                });
+            }
+            result.ok_or_else(|| Error::unsupported("a comparison of empty rows"))
+        }
+    }
+}
+
+/// A resolved call: arguments cast, folded if it is immutable over constants.
+pub(crate) fn call_resolved(
+    binder: &mut Binder<'_>,
+    resolved: Resolved,
+    args: Vec<Expr>,
+) -> Result<Expr> {
+    let args = args
+        .into_iter()
+        .zip(&resolved.arg_types)
+        .map(|(arg, ty)| coerce_argument(binder, arg, ty))
+        .collect::<Result<Vec<_>>>()?;
+    if matches!(
+        resolved.function.eval,
+        braid_builtins::Eval::Special(
+            braid_builtins::Special::Nextval | braid_builtins::Special::Setval
+        )
+    ) {
+        // A session may use its own sequences also in a READ ONLY transaction.
+        let sequence = args.first().and_then(|arg| constant_relation(binder, arg));
+        binder.has_sequence_calls |= !sequence.is_some_and(is_temporary);
+    }
+    let foldable = resolved.function.volatility == braid_builtins::Volatility::Immutable
+        && args.iter().all(|arg| matches!(arg, Expr::Const(..)))
+        && matches!(resolved.function.eval, braid_builtins::Eval::Pure(_));
+    // As in PostgreSQL, a NULL that is written out decides a strict call before its other
+    // arguments are evaluated, errors included.
+    let is_null = resolved.function.strict
+        && args.iter().any(is_null)
+        && matches!(resolved.function.eval, braid_builtins::Eval::Pure(_));
+    if is_null {
+        return Ok(Expr::null(resolved.returns));
+    }
+    let types = args.iter().map(Expr::ty).collect();
+    let returns = resolved.returns;
+    let spread = false;
+    let function = resolved.function;
+    let call = CallExpr { function, args, types, spread, returns: returns.clone() };
+    let expr = Expr::Call(Box::new(call));
+    if foldable {
+        let cx = EvalContext { env: binder.cx.env, params: &[], outer: &[] };
+        // An error waits until the expression is really evaluated.
+        if let Ok(value) = eval(&expr, &[], &cx) {
+            return Ok(Expr::Const(value, returns));
+        }
+    }
+    Ok(expr)
+}
+
+/// An argument of a resolved call.
+pub(crate) fn coerce_argument(binder: &mut Binder<'_>, arg: Expr, ty: &SqlType) -> Result<Expr> {
+    match (arg.ty(), ty) {
+        // `"any"` takes what there is.
+        (SqlType::Unknown, SqlType::Unknown) => {
+            coerce(binder, arg, &SqlType::Text, CastContext::Implicit)
+        }
+        (_, SqlType::Unknown) => Ok(arg),
+        (from, to) if from.bare() == to.bare() => Ok(arg),
+        // Text and its kin are the same bytes.
+        (SqlType::Varchar(_) | SqlType::Name, SqlType::Text) => Ok(arg),
+        _ => coerce(binder, arg, ty, CastContext::Implicit),
+    }
+}
+
+/// Microseconds of a day, an hour, a minute and a second, and of half a year.
+const LATER_MICROS: [i64; 2] = [90_061_000_001, 15_811_200_000_000];
+
+/// Whether a literal means something else at another time (`now`, `{tomorrow}`): it is read as
+/// if it came later.
+fn depends_on_now(ty: &SqlType, read: impl Fn(&SqlType, i64) -> Result<Datum>) -> Result<bool> {
+    if !has_moments(ty) {
+        return Ok(false);
+    }
+    let ty = ty.bare();
+    let now = read(&ty, 0)?;
+    for later in LATER_MICROS {
+        if read(&ty, later).map_or(true, |value| is_distinct(&now, &value)) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Whether values of the type are, or hold, dates or times.
+fn has_moments(ty: &SqlType) -> bool {
+    match ty {
+        SqlType::Date | SqlType::Time | SqlType::Timestamp | SqlType::Timestamptz => true,
+        SqlType::Array(element) => has_moments(element),
+        SqlType::Record(fields) => fields.iter().any(|(_, ty)| has_moments(ty)),
+        _ => false,
+    }
+}
+
+fn depends_on_zone(ty: &SqlType, text: &str) -> bool {
+    *ty == SqlType::Timestamptz && false_friend(&text.trim().to_ascii_lowercase())
+}
+
+/// A timestamptz literal without a zone depends on the session's, which is part of no plan key;
+/// `infinity` and literals with an explicit offset do not.
+fn false_friend(word: &str) -> bool {
+    let offset = word.ends_with('z')
+        || word.rfind(['+', '-']).is_some_and(|at| at > word.find(':').unwrap_or(usize::MAX));
+    !offset && !word.contains("infinity") && word != "epoch"
+}
+
+fn is_null(expr: &Expr) -> bool {
+    matches!(expr, Expr::Const(Datum::Null, _))
+}
+
+fn fold_compare(op: CompareOp, left: Expr, right: Expr) -> Expr {
+    if is_null(&left) || is_null(&right) {
+        return Expr::null(SqlType::Bool);
+    }
+    match (&left, &right) {
+        (Expr::Const(a, ty), Expr::Const(b, _)) => {
+            if *ty == SqlType::Unknown {
+                Expr::Compare(op, Box::new(left), Box::new(right))
+            } else {
+                Expr::bool(op.holds(a.compare(b)))
+            }
+        }
+        _ => Expr::Compare(op, Box::new(left), Box::new(right)),
+    }
+}
+
+/// `IN` over constants becomes a set. For a constant NULL the items are not looked at, as those of
+/// a comparison with NULL are not.
+pub(crate) fn in_set(value: Expr, items: Vec<Expr>) -> Expr {
+    if matches!(value, Expr::Const(Datum::Null, _)) && !items.is_empty() {
+        return Expr::null(SqlType::Bool);
+    }
+    if items.len() > 3 && items.iter().all(|item| matches!(item, Expr::Const(..))) {
+        let mut has_null = false;
+        let mut set = std::collections::HashSet::with_capacity(items.len());
+        for item in items {
+            match item {
+                Expr::Const(Datum::Null, _) => has_null = true,
+                Expr::Const(datum, _) => {
+                    set.insert(datum);
+                }
+                _ => {}
+            }
+        }
+        return Expr::InSet(Box::new(value), std::sync::Arc::new(set), has_null);
+    }
+    Expr::InList(Box::new(value), items)
+}
+
+/// The relation whose number or name is written out.
+fn constant_relation(binder: &Binder<'_>, expr: &Expr) -> Option<Id> {
+    match expr {
+        Expr::Const(Datum::Int(id), _) => Id::try_from(*id).ok(),
+        Expr::Const(Datum::Text(name), _) => {
+            name.parse().ok().or_else(|| binder.cx.env.lookup().relation_oid(name))
+        }
+        Expr::Cast(cast) => constant_relation(binder, &cast.expr),
+        _ => None,
+    }
+}

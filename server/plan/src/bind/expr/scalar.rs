@@ -1,0 +1,733 @@
+//! Scalar expressions: one arm a syntactic form; functions and subqueries have files of their own.
+
+use braid_sql::ast::{
+    self, AccessExpr, BinaryOperator, CaseWhen, Expr as Ast, Ident, TrimWhereField, UnaryOperator,
+};
+use braid_types::cast::CastContext;
+use braid_types::{Datum, Error, Result, SqlState, SqlType};
+
+use super::function::{bind_function, keyword_value};
+use super::literal::bind_value;
+use super::modified::{bind_interval, cast_to};
+use super::operators::{
+    call_operator, call_prefix_operator, call_resolved, coerce, coerce_bool, common_type,
+    compare_exprs, in_set, record, unify,
+};
+use super::subquery::{bind_quantified_subquery, bind_shared_subquery, row_subquery_compare};
+use super::subscript::{bind_array, bind_subscripts, cast_operand};
+use crate::bind::binder::EXPR_DEPTH_MAX;
+use crate::bind::change::privileges::check_guarded;
+use crate::bind::from::range_table::{missing_column, missing_table, table_name, table_row};
+use crate::bind::from::system_columns::{system_column, system_column_of, with_keys};
+use crate::bind::scope::columns::ScopeColumn;
+use crate::bind::scope::context::ExprCx;
+use crate::bind::scope::notes::Reference;
+use crate::bind::scope::places::{bind_condition, placed, start_of};
+use crate::bind::{Binder, TypeNames, sql_type_of};
+use crate::tree::expr::{CaseExpr, CompareOp, Expr, QuantifiedExpr};
+
+/// Binds an expression; errors get the position of the innermost part that has one.
+pub(crate) fn bind_expr(
+    binder: &mut Binder<'_>,
+    ast: &Ast,
+    cx: &mut ExprCx<'_, '_>,
+) -> Result<Expr> {
+    enter_expr(binder)?;
+    let result = bind_expr_form(binder, ast, cx);
+    leave_expr(binder);
+    if let Ok(e) = &result {
+        binder.note_type(ast, || e.ty());
+    }
+    result.map_err(|error| placed(binder, error, ast))
+}
+
+fn bind_expr_form(binder: &mut Binder<'_>, ast: &Ast, cx: &mut ExprCx<'_, '_>) -> Result<Expr> {
+    match ast {
+        Ast::Identifier(ident) => bind_identifier(binder, ast, ident, cx),
+        Ast::CompoundIdentifier(parts) => bind_compound_identifier(binder, ast, parts, cx),
+        Ast::Value(value) => bind_value(binder, value),
+        Ast::Nested(inner) => bind_expr(binder, inner, cx),
+        Ast::BinaryOp { left, op, right } => bind_binary_op(binder, left, op, right, cx),
+        Ast::UnaryOp { op, expr } => bind_unary_op(binder, op, expr, cx),
+        Ast::IsNull(e) => bind_is_null(binder, e, true, cx),
+        Ast::IsNotNull(e) => bind_is_null(binder, e, false, cx),
+        Ast::IsTrue(e) => bind_is_bool(binder, e, Some(true), false, cx),
+        Ast::IsNotTrue(e) => bind_is_bool(binder, e, Some(true), true, cx),
+        Ast::IsFalse(e) => bind_is_bool(binder, e, Some(false), false, cx),
+        Ast::IsNotFalse(e) => bind_is_bool(binder, e, Some(false), true, cx),
+        Ast::IsUnknown(e) => bind_is_bool(binder, e, None, false, cx),
+        Ast::IsNotUnknown(e) => bind_is_bool(binder, e, None, true, cx),
+        Ast::IsDistinctFrom(a, b) => bind_is_distinct(binder, a, b, cx),
+        Ast::IsNotDistinctFrom(a, b) => {
+            Ok(Expr::Not(Box::new(bind_is_distinct(binder, a, b, cx)?)))
+        }
+        Ast::InList { expr, list, negated } => bind_in_list(binder, expr, list, *negated, cx),
+        Ast::InSubquery { .. } | Ast::Exists { .. } | Ast::Subquery(_) => {
+            bind_shared_subquery(binder, ast, cx)
+        }
+        Ast::Between { expr, negated, low, high } => {
+            let value = bind_expr(binder, expr, cx)?;
+            let low = bind_expr(binder, low, cx)?;
+            let high = bind_expr(binder, high, cx)?;
+            let from = compare_exprs(binder, CompareOp::Ge, value.clone(), low)?;
+            let to = compare_exprs(binder, CompareOp::Le, value, high)?;
+            Ok(negate_if(*negated, Expr::And(vec![from, to])))
+        }
+        Ast::Like { negated, expr, pattern, escape_char, any: false } => bind_like(
+            binder,
+            if *negated { "!~~" } else { "~~" },
+            expr,
+            pattern,
+            escape_char.as_deref(),
+            cx,
+        ),
+        Ast::ILike { negated, expr, pattern, escape_char, any: false } => bind_like(
+            binder,
+            if *negated { "!~~*" } else { "~~*" },
+            expr,
+            pattern,
+            escape_char.as_deref(),
+            cx,
+        ),
+        Ast::Like { negated, expr, pattern, escape_char: None, any: true } => {
+            bind_quantified(binder, expr, &like_operator("~~", *negated), pattern, false, cx)
+        }
+        Ast::ILike { negated, expr, pattern, escape_char: None, any: true } => {
+            bind_quantified(binder, expr, &like_operator("~~*", *negated), pattern, false, cx)
+        }
+        Ast::SimilarTo { negated, expr, pattern, escape_char } => {
+            bind_similar(binder, *negated, expr, pattern, escape_char.as_deref(), cx)
+        }
+        Ast::AnyOp { left, compare_op, right, .. } => {
+            bind_quantified(binder, left, compare_op, right, false, cx)
+        }
+        Ast::AllOp { left, compare_op, right } => {
+            bind_quantified(binder, left, compare_op, right, true, cx)
+        }
+        Ast::Cast { expr, data_type, .. } => {
+            let to = sql_type_of(data_type, binder.cx.types())?;
+            let expr = cast_operand(binder, expr, &to, cx)?;
+            cast_to(binder, expr, &to, data_type)
+        }
+        Ast::TypedString(typed) => {
+            let to = sql_type_of(&typed.data_type, binder.cx.types())?;
+            let expr = bind_value(binder, &typed.value)?;
+            cast_to(binder, expr, &to, &typed.data_type)
+        }
+        Ast::Interval(interval) => bind_interval(binder, interval, cx),
+        Ast::Case { operand, conditions, else_result, .. } => {
+            let sets = cx.sets();
+            let case =
+                bind_case(binder, operand.as_deref(), conditions, else_result.as_deref(), cx)?;
+            cx.refuse_sets(sets, "CASE")?;
+            Ok(case)
+        }
+        Ast::Function(function) => bind_function(binder, function, cx),
+        Ast::QualifiedWildcard(name, _) => table_row(binder, name, cx),
+        Ast::Tuple(items) => {
+            let items = bind_exprs(binder, items, cx)?;
+            bind_row(items)
+        }
+        Ast::Array(array) => bind_array(binder, &array.elem, cx),
+        Ast::Collate { expr, .. } => bind_expr(binder, expr, cx),
+        Ast::CompoundFieldAccess { root, access_chain } => {
+            bind_field_access(binder, root, access_chain, cx)
+        }
+        other => bind_keyword_function(binder, other, cx),
+    }
+}
+
+fn enter_expr(binder: &mut Binder<'_>) -> Result<()> {
+    // The parser bounds nesting; the guard is for trees that rewriting made deeper.
+    if binder.expr_depth >= EXPR_DEPTH_MAX {
+        return Err(Error::new(SqlState::StatementTooComplex, "stack depth limit exceeded")
+            .hint("Write long chains of conditions as IN lists or as rows of VALUES."));
+    }
+    binder.expr_depth += 1;
+    Ok(())
+}
+
+fn leave_expr(binder: &mut Binder<'_>) {
+    binder.expr_depth -= 1;
+}
+
+/// Binds several.
+pub(crate) fn bind_exprs(
+    binder: &mut Binder<'_>,
+    list: &[Ast],
+    cx: &mut ExprCx<'_, '_>,
+) -> Result<Vec<Expr>> {
+    list.iter().map(|ast| bind_expr(binder, ast, cx)).collect()
+}
+
+pub(crate) fn bind_row(items: Vec<Expr>) -> Result<Expr> {
+    let fields = items.iter().enumerate().map(|(i, e)| (format!("f{}", i + 1), e.ty())).collect();
+    record(items, fields)
+}
+
+fn bind_identifier(
+    binder: &mut Binder<'_>,
+    ast: &Ast,
+    ident: &Ident,
+    cx: &mut ExprCx<'_, '_>,
+) -> Result<Expr> {
+    let name = braid_sql::fold(ident);
+    let mut scopes = Some(&cx.scopes).filter(|_| !binder.is_stored);
+    while let Some(level) = scopes {
+        if let Some(column) = level.scope.find(&name)? {
+            binder.places.note_column(column.slot, ident.span);
+            binder.note_name(ast, Reference::Column(column.item));
+            return read_column(binder, column);
+        }
+        if let Some(expr) = system_column(binder, &name, level.scope)? {
+            return Ok(expr);
+        }
+        scopes = level.parent;
+    }
+    // A table's name alone is its whole row.
+    let mut scopes = Some(&cx.scopes);
+    while let Some(level) = scopes {
+        if level.scope.has_table(None, &name)? {
+            if let Some(column) = level.scope.columns.iter().find(|c| c.table == name) {
+                binder.note_name(ast, Reference::Row(column.item.0));
+            }
+            return whole_row(binder, level.scope.columns_of(None, &name));
+        }
+        scopes = level.parent;
+    }
+    if ident.quote_style.is_none()
+        && let Some(expr) = keyword_value(binder, &name)?
+    {
+        return Ok(expr);
+    }
+    Err(missing_column(binder, None, &name))
+}
+
+pub(crate) fn whole_row<'s>(
+    binder: &mut Binder<'_>,
+    columns: impl Iterator<Item = &'s ScopeColumn>,
+) -> Result<Expr> {
+    let columns: Vec<&ScopeColumn> = columns.collect();
+    if let [column] = columns[..]
+        && column.is_row
+    {
+        return read_column(binder, column);
+    }
+    let fields = columns.iter().map(|c| (c.name.clone(), c.ty.clone())).collect();
+    let items = columns.into_iter().map(|c| read_column(binder, c)).collect::<Result<_>>()?;
+    record(items, fields)
+}
+
+/// A column that the client named; 42501 if it may not read the target of its change.
+pub(crate) fn read_column(binder: &Binder<'_>, column: &ScopeColumn) -> Result<Expr> {
+    check_guarded(binder, column.slot)?;
+    Ok(Expr::Column(column.slot, column.ty.clone()))
+}
+
+/// A column by the numbers that a stored query has.
+fn read_stored_column(binder: &Binder<'_>, parts: &[Ident], cx: &ExprCx<'_, '_>) -> Result<Expr> {
+    let number = |part: Option<&Ident>| part.and_then(|part| part.value.parse::<u16>().ok());
+    let item = parts.first().and_then(|part| part.value.parse::<u32>().ok());
+    if let (Some(item), Some(column)) = (item, number(parts.get(1))) {
+        let mut scopes = Some(&cx.scopes);
+        while let Some(level) = scopes {
+            if let Some(column) = level.scope.find_item((item, column)) {
+                return read_column(binder, column);
+            }
+            scopes = level.parent;
+        }
+    }
+    Err(Error::internal("a view reads a column that is not there"))
+}
+
+fn bind_compound_identifier(
+    binder: &mut Binder<'_>,
+    ast: &Ast,
+    parts: &[Ident],
+    cx: &mut ExprCx<'_, '_>,
+) -> Result<Expr> {
+    if binder.is_stored {
+        return read_stored_column(binder, parts, cx);
+    }
+    let names: Vec<String> = parts.iter().map(braid_sql::fold).collect();
+    let Some((name, qualifier)) = names.split_last() else {
+        return Err(Error::internal("a column reference without a name"));
+    };
+    let (schema, table) = table_name(binder, qualifier, Some(name))?;
+    let mut scopes = Some(&cx.scopes);
+    while let Some(level) = scopes {
+        let found = level.scope.has_table(schema, table)?;
+        if let Some(column) = level.scope.find_in(schema, table, name)? {
+            binder.places.note_column(column.slot, parts[0].span);
+            binder.note_name(ast, Reference::Column(column.item));
+            return read_column(binder, column);
+        }
+        if let Some(expr) = system_column_of(binder, schema, table, name, level.scope)? {
+            return Ok(expr);
+        }
+        if found {
+            return Err(missing_column(binder, Some(table), name));
+        }
+        scopes = level.parent;
+    }
+    Err(missing_table(binder, schema, table, &cx.scopes))
+}
+
+fn bind_binary_op(
+    binder: &mut Binder<'_>,
+    left: &Ast,
+    op: &BinaryOperator,
+    right: &Ast,
+    cx: &mut ExprCx<'_, '_>,
+) -> Result<Expr> {
+    if matches!(op, BinaryOperator::And | BinaryOperator::Or) {
+        return bind_connective(binder, left, op, right, cx);
+    }
+    // A comparison with a subquery of several columns is one of rows.
+    if let Some(compare) = CompareOp::from_symbol(&op_name(op))
+        && let (Ast::Tuple(items), Ast::Subquery(query)) = (left, right)
+    {
+        let left = bind_exprs(binder, items, cx)?;
+        return row_subquery_compare(binder, compare, left, query, cx);
+    }
+    if let (BinaryOperator::Overlaps, Ast::Tuple(a), Ast::Tuple(b)) = (op, left, right)
+        && a.len() == 2
+        && b.len() == 2
+    {
+        return call_on(binder, "overlaps", &[&a[0], &a[1], &b[0], &b[1]], cx);
+    }
+    let left = bind_expr(binder, left, cx)?;
+    let right = bind_expr(binder, right, cx)?;
+    call_operator(binder, &op_name(op), left, right)
+}
+
+/// AND and OR: long chains lean to the left, so they are walked instead of recursed into.
+fn bind_connective(
+    binder: &mut Binder<'_>,
+    left: &Ast,
+    op: &BinaryOperator,
+    right: &Ast,
+    cx: &mut ExprCx<'_, '_>,
+) -> Result<Expr> {
+    let is_and = *op == BinaryOperator::And;
+    let clause = if is_and { "AND" } else { "OR" };
+    let mut operands = vec![right];
+    let mut next = left;
+    while let Ast::BinaryOp { left, op: inner, right } = next {
+        if inner != op {
+            break;
+        }
+        operands.push(right);
+        next = left;
+    }
+    operands.push(next);
+    let mut list = Vec::with_capacity(operands.len());
+    for operand in operands.into_iter().rev() {
+        let e = bind_condition(binder, operand, cx, clause)?;
+        match e {
+            Expr::And(inner) if is_and => list.extend(inner),
+            Expr::Or(inner) if !is_and => list.extend(inner),
+            e => list.push(e),
+        }
+    }
+    Ok(if is_and { Expr::And(list) } else { Expr::Or(list) })
+}
+
+fn bind_unary_op(
+    binder: &mut Binder<'_>,
+    op: &UnaryOperator,
+    operand: &Ast,
+    cx: &mut ExprCx<'_, '_>,
+) -> Result<Expr> {
+    match op {
+        UnaryOperator::Not => Ok(Expr::Not(Box::new(bind_condition(binder, operand, cx, "NOT")?))),
+        UnaryOperator::Minus => {
+            // -9223372036854775808 is one literal.
+            if let Ast::Value(value) = operand
+                && let ast::Value::Number(text, _) = &value.value
+            {
+                return super::literal::number(&format!("-{text}"));
+            }
+            let e = bind_expr(binder, operand, cx)?;
+            call_prefix_operator(binder, "-", e)
+        }
+        UnaryOperator::Plus => {
+            let e = bind_expr(binder, operand, cx)?;
+            call_prefix_operator(binder, "+", e)
+        }
+        other => {
+            let e = bind_expr(binder, operand, cx)?;
+            call_prefix_operator(binder, &other.to_string(), e)
+        }
+    }
+}
+
+/// `IS NULL` (`wanted`) and `IS NOT NULL`. A record is asked for all its fields, so that the
+/// two are not opposites of each other.
+pub(crate) fn bind_is_null(
+    binder: &mut Binder<'_>,
+    e: &Ast,
+    wanted: bool,
+    cx: &mut ExprCx<'_, '_>,
+) -> Result<Expr> {
+    let test = |e: Expr| negate_if(!wanted, Expr::IsNull(Box::new(e)));
+    Ok(match bind_expr(binder, e, cx)? {
+        Expr::Row(items, _) => Expr::And(items.into_iter().map(test).collect()),
+        e if matches!(e.ty(), SqlType::Record(_)) => Expr::IsNullRow(Box::new(e), wanted),
+        e => test(e),
+    })
+}
+
+fn bind_is_bool(
+    binder: &mut Binder<'_>,
+    e: &Ast,
+    wanted: Option<bool>,
+    negated: bool,
+    cx: &mut ExprCx<'_, '_>,
+) -> Result<Expr> {
+    let e = bind_expr(binder, e, cx)?;
+    let e = coerce_bool(binder, e, "IS")?;
+    Ok(negate_if(negated, Expr::IsBool(Box::new(e), wanted)))
+}
+
+fn bind_is_distinct(
+    binder: &mut Binder<'_>,
+    a: &Ast,
+    b: &Ast,
+    cx: &mut ExprCx<'_, '_>,
+) -> Result<Expr> {
+    let a = bind_expr(binder, a, cx)?;
+    let b = bind_expr(binder, b, cx)?;
+    let (mut pair, _) = unify(binder, vec![a, b], "IS DISTINCT FROM")?;
+    let b = pair.pop().unwrap_or_else(|| Expr::bool(true));
+    let a = pair.pop().unwrap_or_else(|| Expr::bool(true));
+    Ok(Expr::IsDistinct(Box::new(a), Box::new(b)))
+}
+
+fn bind_in_list(
+    binder: &mut Binder<'_>,
+    expr: &Ast,
+    list: &[Ast],
+    negated: bool,
+    cx: &mut ExprCx<'_, '_>,
+) -> Result<Expr> {
+    let value = bind_expr(binder, expr, cx)?;
+    let items = bind_exprs(binder, list, cx)?;
+    let rows = matches!(value, Expr::Row(..));
+    let types: Vec<SqlType> =
+        std::iter::once(value.ty()).chain(items.iter().map(Expr::ty)).collect();
+    let common = if rows { None } else { common_type(&types, "IN").ok() };
+    let result = match common {
+        Some(common) if !matches!(common, SqlType::Char(_) | SqlType::Json) => {
+            let value = coerce(binder, value, &common, CastContext::Implicit)?;
+            let items = items
+                .into_iter()
+                .map(|item| coerce(binder, item, &common, CastContext::Implicit))
+                .collect::<Result<Vec<_>>>()?;
+            in_set(value, items)
+        }
+        _ => {
+            let mut any = Vec::with_capacity(items.len());
+            for item in items {
+                any.push(compare_exprs(binder, CompareOp::Eq, value.clone(), item)?);
+            }
+            if any.len() == 1 { any.remove(0) } else { Expr::Or(any) }
+        }
+    };
+    Ok(negate_if(negated, result))
+}
+
+fn bind_like(
+    binder: &mut Binder<'_>,
+    op: &str,
+    expr: &Ast,
+    pattern: &Ast,
+    escape: Option<&Ast>,
+    cx: &mut ExprCx<'_, '_>,
+) -> Result<Expr> {
+    let value = bind_expr(binder, expr, cx)?;
+    let mut pattern = bind_expr(binder, pattern, cx)?;
+    if let Some(escape) = escape {
+        let escape = bind_expr(binder, escape, cx)?;
+        pattern = call_function(binder, "like_escape", vec![pattern, escape])?;
+    }
+    call_operator(binder, op, value, pattern)
+}
+
+fn bind_similar(
+    binder: &mut Binder<'_>,
+    negated: bool,
+    expr: &Ast,
+    pattern: &Ast,
+    escape: Option<&Ast>,
+    cx: &mut ExprCx<'_, '_>,
+) -> Result<Expr> {
+    let value = bind_expr(binder, expr, cx)?;
+    let mut args = vec![bind_expr(binder, pattern, cx)?];
+    if let Some(escape) = escape {
+        args.push(bind_expr(binder, escape, cx)?);
+    }
+    let pattern = call_function(binder, "similar_to_escape", args)?;
+    call_operator(binder, if negated { "!~" } else { "~" }, value, pattern)
+}
+
+fn bind_quantified(
+    binder: &mut Binder<'_>,
+    left: &Ast,
+    op: &BinaryOperator,
+    right: &Ast,
+    all: bool,
+    cx: &mut ExprCx<'_, '_>,
+) -> Result<Expr> {
+    let mut right = right;
+    while let Ast::Nested(inner) = right {
+        right = inner;
+    }
+    if let Ast::Subquery(query) = right {
+        let left = bind_expr(binder, left, cx)?;
+        return bind_quantified_subquery(binder, left, &op_name(op), all, query, cx);
+    }
+    // A view has its IN lists in this form.
+    if let (true, Ast::Array(array)) = (binder.is_stored, plain_array(right, binder.cx.types()))
+        && matches!((op_name(op).as_str(), all), ("=", false) | ("<>", true))
+    {
+        return bind_in_list(binder, left, &array.elem, all, cx);
+    }
+    let left = bind_expr(binder, left, cx)?;
+    let mut array = bind_expr(binder, right, cx)?;
+    if array.ty() == SqlType::Unknown {
+        let element = match left.ty() {
+            SqlType::Unknown => SqlType::Text,
+            ty => ty.bare(),
+        };
+        array = coerce(binder, array, &SqlType::Array(Box::new(element)), CastContext::Implicit)?;
+    }
+    let Some(element) = array.ty().element().cloned() else {
+        return Err(Error::new(
+            SqlState::WrongObjectType,
+            "op ANY/ALL (array) requires array on right side",
+        ));
+    };
+    let left = match left.ty() {
+        SqlType::Unknown => coerce(binder, left, &element, CastContext::Implicit)?,
+        _ => left,
+    };
+    let compare =
+        call_operator(binder, &op_name(op), Expr::Input(0, left.ty()), Expr::Input(1, element))?;
+    let compare = coerce_bool(binder, compare, "ANY")?;
+    with_keys(binder, QuantifiedExpr { all, left, array, compare })
+}
+
+fn bind_case(
+    binder: &mut Binder<'_>,
+    operand: Option<&Ast>,
+    conditions: &[CaseWhen],
+    otherwise: Option<&Ast>,
+    cx: &mut ExprCx<'_, '_>,
+) -> Result<Expr> {
+    let operand = operand.map(|ast| bind_expr(binder, ast, cx)).transpose()?;
+    let mut whens = Vec::with_capacity(conditions.len());
+    let mut results = Vec::with_capacity(conditions.len() + 1);
+    for when in conditions {
+        let condition = bind_expr(binder, &when.condition, cx)?;
+        whens.push(match &operand {
+            Some(operand) => compare_exprs(binder, CompareOp::Eq, operand.clone(), condition)?,
+            None => coerce_bool(binder, condition, "CASE/WHEN")
+                .map_err(|error| error.position(start_of(&when.condition)))?,
+        });
+        results.push(bind_expr(binder, &when.result, cx)?);
+    }
+    results.push(match otherwise {
+        Some(ast) => bind_expr(binder, ast, cx)?,
+        None => Expr::null(SqlType::Unknown),
+    });
+    // The ELSE decides first, as in PostgreSQL.
+    results.rotate_right(1);
+    let (mut results, ty) = unify(binder, results, "CASE")?;
+    let otherwise = results.remove(0);
+    let whens = whens.into_iter().zip(results).collect();
+    Ok(Expr::Case(Box::new(CaseExpr { whens, otherwise, ty })))
+}
+
+fn bind_field_access(
+    binder: &mut Binder<'_>,
+    root: &Ast,
+    chain: &[AccessExpr],
+    cx: &mut ExprCx<'_, '_>,
+) -> Result<Expr> {
+    let mut names = Vec::new();
+    let mut chain = chain;
+    // `schema.table.column[1]` comes as a chain of names.
+    let mut value = if let Ast::Identifier(first) = root {
+        names.push(first.clone());
+        while let [AccessExpr::Dot(Ast::Identifier(name)), rest @ ..] = chain {
+            names.push(name.clone());
+            chain = rest;
+        }
+        if names.len() == 1 {
+            bind_expr(binder, root, cx)?
+        } else {
+            bind_compound_identifier(binder, root, &names, cx)?
+        }
+    } else {
+        bind_expr(binder, root, cx)?
+    };
+    while let [access, rest @ ..] = chain {
+        let is_subscript = |access: &&AccessExpr| matches!(access, AccessExpr::Subscript(_));
+        let run = chain.iter().take_while(is_subscript).count();
+        (value, chain) = match run {
+            0 => (bind_access(binder, value, access, cx)?, rest),
+            run => (bind_subscripts(binder, value, &chain[..run], cx)?, &chain[run..]),
+        };
+    }
+    Ok(value)
+}
+
+fn bind_access(
+    binder: &mut Binder<'_>,
+    value: Expr,
+    access: &AccessExpr,
+    cx: &mut ExprCx<'_, '_>,
+) -> Result<Expr> {
+    match access {
+        AccessExpr::Dot(Ast::Identifier(name)) => {
+            let name = braid_sql::fold(name);
+            match value.ty() {
+                SqlType::Record(fields) => {
+                    match fields.iter().position(|(field, _)| *field == name) {
+                        Some(place) => {
+                            let ty = fields[place].1.clone();
+                            Ok(Expr::Field(Box::new(value), place, ty))
+                        }
+                        None => Err(Error::new(
+                            SqlState::UndefinedColumn,
+                            format!("could not identify column \"{name}\" in record data type"),
+                        )),
+                    }
+                }
+                ty => Err(Error::new(
+                    SqlState::WrongObjectType,
+                    format!(
+                        "column notation .{name} applied to type {}, which is not a composite \
+                         type",
+                        ty.display_name()
+                    ),
+                )),
+            }
+        }
+        AccessExpr::Dot(other) => Err(Error::unsupported(format!("field access .{other}"))),
+        AccessExpr::Subscript(_) => {
+            bind_subscripts(binder, value, std::slice::from_ref(access), cx)
+        }
+    }
+}
+
+/// The forms that are functions with a syntax of their own.
+fn bind_keyword_function(
+    binder: &mut Binder<'_>,
+    ast: &Ast,
+    cx: &mut ExprCx<'_, '_>,
+) -> Result<Expr> {
+    match ast {
+        Ast::Extract { field, expr, .. } => {
+            let field = field.to_string().trim_matches(['\'', '"']).to_lowercase();
+            let value = bind_expr(binder, expr, cx)?;
+            let field = Expr::Const(Datum::text(field), SqlType::Text);
+            call_function(binder, "extract", vec![field, value])
+        }
+        Ast::AtTimeZone { timestamp, time_zone } => {
+            let zone = bind_expr(binder, time_zone, cx)?;
+            let value = bind_expr(binder, timestamp, cx)?;
+            call_function(binder, "timezone", vec![zone, value])
+        }
+        Ast::Ceil { expr, .. } => call_on(binder, "ceil", &[expr], cx),
+        Ast::Floor { expr, .. } => call_on(binder, "floor", &[expr], cx),
+        Ast::Position { expr, r#in } => call_on(binder, "position", &[r#in, expr], cx),
+        Ast::Substring { expr, substring_from, substring_for, .. } => {
+            let mut args = vec![bind_expr(binder, expr, cx)?];
+            match (substring_from, substring_for) {
+                (None, Some(length)) => {
+                    args.push(Expr::Const(Datum::Int(1), SqlType::Int4));
+                    args.push(bind_expr(binder, length, cx)?);
+                }
+                (from, length) => {
+                    for part in from.iter().chain(length) {
+                        args.push(bind_expr(binder, part, cx)?);
+                    }
+                }
+            }
+            call_function(binder, "substring", args)
+        }
+        Ast::Trim { trim_where, trim_what, expr, trim_characters } => {
+            let name = match trim_where {
+                Some(TrimWhereField::Leading) => "ltrim",
+                Some(TrimWhereField::Trailing) => "rtrim",
+                _ => "btrim",
+            };
+            let mut args = vec![bind_expr(binder, expr, cx)?];
+            let what = trim_what.as_deref().into_iter();
+            for part in what.chain(trim_characters.iter().flatten()) {
+                args.push(bind_expr(binder, part, cx)?);
+            }
+            call_function(binder, name, args)
+        }
+        Ast::Overlay { expr, overlay_what, overlay_from, overlay_for } => {
+            let mut parts: Vec<&Ast> = vec![expr, overlay_what, overlay_from];
+            parts.extend(overlay_for.as_deref());
+            call_on(binder, "overlay", &parts, cx)
+        }
+        Ast::RLike { negated, expr, pattern, .. } => {
+            let value = bind_expr(binder, expr, cx)?;
+            let pattern = bind_expr(binder, pattern, cx)?;
+            call_operator(binder, if *negated { "!~" } else { "~" }, value, pattern)
+        }
+        other => Err(Error::unsupported(format!("the expression {other}"))),
+    }
+}
+
+fn call_on(
+    binder: &mut Binder<'_>,
+    name: &str,
+    args: &[&Ast],
+    cx: &mut ExprCx<'_, '_>,
+) -> Result<Expr> {
+    let args = args.iter().map(|ast| bind_expr(binder, ast, cx)).collect::<Result<Vec<_>>>()?;
+    call_function(binder, name, args)
+}
+
+/// Calls a function by name.
+pub(crate) fn call_function(binder: &mut Binder<'_>, name: &str, args: Vec<Expr>) -> Result<Expr> {
+    let types: Vec<SqlType> = args.iter().map(Expr::ty).collect();
+    let resolved = braid_builtins::resolve_function(name, &types)?;
+    call_resolved(binder, resolved, args)
+}
+
+/// The operator's name as the registry knows it.
+pub fn op_name(op: &BinaryOperator) -> String {
+    match op {
+        BinaryOperator::PGCustomBinaryOperator(parts) => parts.last().cloned().unwrap_or_default(),
+        BinaryOperator::NotEq => "<>".to_owned(),
+        other => other.to_string(),
+    }
+}
+
+/// An array constructor without a cast around it.
+fn plain_array<'a>(ast: &'a Ast, names: TypeNames<'_>) -> &'a Ast {
+    match ast {
+        Ast::Nested(inner) => plain_array(inner, names),
+        Ast::Cast { expr, data_type, .. }
+            if sql_type_of(data_type, names).is_ok_and(|ty| ty.is_array()) =>
+        {
+            plain_array(expr, names)
+        }
+        other => other,
+    }
+}
+
+fn like_operator(op: &str, negated: bool) -> BinaryOperator {
+    BinaryOperator::PGCustomBinaryOperator(vec![format!("{}{op}", if negated { "!" } else { "" })])
+}
+
+pub(crate) fn negate_if(negated: bool, e: Expr) -> Expr {
+    if negated { Expr::Not(Box::new(e)) } else { e }
+}

@@ -1,0 +1,284 @@
+//! Window functions: `f(…) OVER (…)`.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use braid_sql::ast::{
+    self, Function, NamedWindowDefinition, NamedWindowExpr, OrderByExpr, WindowFrame,
+    WindowFrameBound, WindowFrameUnits, WindowSpec, WindowType,
+};
+use braid_types::cast::CastContext;
+use braid_types::{Error, Result, SqlState, SqlType};
+
+use super::aggregate::aggregate_call;
+use super::arguments::{Arguments, bind_arguments};
+use super::function::bind_sort_keys;
+use super::operators::{coerce, coerce_argument, coerce_bool};
+use super::scalar::{bind_expr, bind_exprs};
+use crate::bind::Binder;
+use crate::bind::scope::context::{ExprCx, IN_AGGREGATE, IN_WINDOW, IN_WINDOW_CALL};
+use crate::rules::walk;
+use crate::tree::expr::{Expr, Slot};
+use crate::tree::node::{Frame, FrameBound, FrameUnits, SortKey, WindowCall, WindowFunction};
+
+/// A window function with its window.
+pub struct BoundWindow {
+    /// Where its result goes.
+    pub slot: Slot,
+    /// PARTITION BY
+    pub partition: Vec<Expr>,
+    /// ORDER BY
+    pub order: Vec<SortKey>,
+    /// The call.
+    pub call: WindowCall,
+}
+
+/// A window of a WINDOW clause.
+pub type SharedWindow = Arc<WindowSpec>;
+/// The windows of a WINDOW clause, by name.
+pub type NamedWindows = HashMap<String, SharedWindow>;
+
+/// The parts of a window, which may come from two definitions.
+struct WindowParts<'w> {
+    partition: &'w [ast::Expr],
+    order: &'w [OrderByExpr],
+    frame: Option<&'w WindowFrame>,
+}
+
+/// Reads a WINDOW clause.
+pub fn named_windows(definitions: &[NamedWindowDefinition]) -> Result<NamedWindows> {
+    let mut windows = NamedWindows::new();
+    for NamedWindowDefinition(name, definition) in definitions {
+        let spec = match definition {
+            NamedWindowExpr::WindowSpec(spec) => Arc::new(spec.clone()),
+            NamedWindowExpr::NamedWindow(other) => {
+                windows.get(&braid_sql::fold(other)).cloned().ok_or_else(|| missing(other))?
+            }
+        };
+        windows.insert(braid_sql::fold(name), spec);
+    }
+    Ok(windows)
+}
+
+fn missing(name: &ast::Ident) -> Error {
+    let name = braid_sql::fold(name);
+    Error::new(SqlState::UndefinedObject, format!("window \"{name}\" does not exist"))
+}
+
+/// 42803 or 42P20 where no window function may stand.
+fn refuse_window(cx: &ExprCx<'_, '_>) -> Result<()> {
+    let error = |message: &str| Err(Error::new(SqlState::WindowingError, message));
+    match cx.clause {
+        IN_AGGREGATE => Err(Error::new(
+            SqlState::GroupingError,
+            "aggregate function calls cannot contain window function calls",
+        )),
+        IN_WINDOW_CALL => error("window function calls cannot be nested"),
+        clause if clause == IN_WINDOW || cx.collector.as_ref().is_none_or(|c| !c.allow_windows) => {
+            error(&format!("window functions are not allowed in {clause}"))
+        }
+        _ => Ok(()),
+    }
+}
+
+pub(crate) fn bind_window_function(
+    binder: &mut Binder<'_>,
+    name: &str,
+    function: &Function,
+    arguments: &Arguments<'_>,
+    cx: &mut ExprCx<'_, '_>,
+) -> Result<Expr> {
+    refuse_window(cx)?;
+    if arguments.distinct {
+        return Err(Error::unsupported("DISTINCT for window functions"));
+    }
+    let base = base_window(binder, function)?;
+    let spec = window_parts(function, base.as_deref())?;
+    let args = bind_arguments(binder, &arguments.list, &mut cx.within(IN_WINDOW_CALL))?;
+    let partition = bind_exprs(binder, spec.partition, &mut cx.within(IN_WINDOW))?;
+    for e in &partition {
+        super::operators::check_equality(&e.ty())?;
+    }
+    let order: Vec<&OrderByExpr> = spec.order.iter().collect();
+    let order = bind_sort_keys(binder, &order, &mut cx.within(IN_WINDOW))?;
+    let filter = match &function.filter {
+        Some(ast) => {
+            let e = bind_expr(binder, ast, &mut ExprCx::plain(cx.scopes, "FILTER"))?;
+            Some(coerce_bool(binder, e, "FILTER")?)
+        }
+        None => None,
+    };
+    let frame = bind_frame(binder, &spec, &order, &mut cx.within(IN_WINDOW))?;
+    let types: Vec<SqlType> = args.iter().map(Expr::ty).collect();
+    let (function, args, returns) =
+        if let Some(window) = braid_builtins::resolve_window(name, &types)? {
+            let args = args
+                .into_iter()
+                .zip(&window.arg_types)
+                .map(|(arg, ty)| coerce_argument(binder, arg, ty))
+                .collect::<Result<Vec<_>>>()?;
+            (WindowFunction::Named(window.kind), args, window.returns)
+        } else if let Some(resolved) = braid_builtins::resolve_aggregate(name, &types)? {
+            let call = aggregate_call(binder, resolved, args, false, None, Vec::new())?;
+            (WindowFunction::Aggregate(call.aggregate, call.types), call.args, call.returns)
+        } else {
+            return Err(Error::new(
+                SqlState::WrongObjectType,
+                format!(
+                    "OVER specified, but {name} is not a window function nor an aggregate \
+                     function"
+                ),
+            ));
+        };
+    let slot = binder.slot();
+    let call = WindowCall { function, args, returns: returns.clone(), filter, frame };
+    if let Some(collector) = cx.collector.as_deref_mut() {
+        collector.windows.push(BoundWindow { slot, partition, order, call });
+    }
+    Ok(Expr::Column(slot, returns))
+}
+
+/// The window of the WINDOW clause that a call names.
+fn base_window(binder: &Binder<'_>, function: &Function) -> Result<Option<SharedWindow>> {
+    let name = match &function.over {
+        Some(WindowType::NamedWindow(name)) => Some(name),
+        Some(WindowType::WindowSpec(spec)) => spec.window_name.as_ref(),
+        None => None,
+    };
+    let find = |name| binder.windows.get(&braid_sql::fold(name)).ok_or_else(|| missing(name));
+    name.map(|name| find(name).cloned()).transpose()
+}
+
+fn bind_frame(
+    binder: &mut Binder<'_>,
+    spec: &WindowParts<'_>,
+    order: &[SortKey],
+    cx: &mut ExprCx<'_, '_>,
+) -> Result<Frame> {
+    let Some(frame) = spec.frame else {
+        let end = if spec.order.is_empty() {
+            FrameBound::UnboundedFollowing
+        } else {
+            FrameBound::CurrentRow
+        };
+        return Ok(Frame { units: FrameUnits::Range, start: FrameBound::UnboundedPreceding, end });
+    };
+    let units = match frame.units {
+        WindowFrameUnits::Rows => FrameUnits::Rows,
+        WindowFrameUnits::Range => FrameUnits::Range,
+        WindowFrameUnits::Groups => FrameUnits::Groups,
+    };
+    if units == FrameUnits::Groups && order.is_empty() {
+        let message = "GROUPS mode requires an ORDER BY clause";
+        return Err(Error::new(SqlState::WindowingError, message));
+    }
+    let start = bind_frame_bound(binder, &frame.start_bound, units, order, cx)?;
+    let end = match &frame.end_bound {
+        Some(bound) => bind_frame_bound(binder, bound, units, order, cx)?,
+        None => FrameBound::CurrentRow,
+    };
+    if matches!(start, FrameBound::UnboundedFollowing) {
+        return Err(Error::new(
+            SqlState::WindowingError,
+            "frame start cannot be UNBOUNDED FOLLOWING",
+        ));
+    }
+    if matches!(end, FrameBound::UnboundedPreceding) {
+        return Err(Error::new(
+            SqlState::WindowingError,
+            "frame end cannot be UNBOUNDED PRECEDING",
+        ));
+    }
+    Ok(Frame { units, start, end })
+}
+
+fn bind_frame_bound(
+    binder: &mut Binder<'_>,
+    bound: &WindowFrameBound,
+    units: FrameUnits,
+    order: &[SortKey],
+    cx: &mut ExprCx<'_, '_>,
+) -> Result<FrameBound> {
+    let mut offset = |ast: &ast::Expr| -> Result<Expr> {
+        let key = match (units, order) {
+            (FrameUnits::Range, [key]) => Some(key.expr.ty()),
+            (FrameUnits::Range, _) => {
+                return Err(Error::new(
+                    SqlState::WindowingError,
+                    "RANGE with offset PRECEDING/FOLLOWING requires exactly one ORDER BY column",
+                ));
+            }
+            _ => None,
+        };
+        let e = bind_expr(binder, ast, cx)?;
+        if !walk::columns_read(&e).is_empty() {
+            return Err(Error::new(
+                SqlState::InvalidColumnReference,
+                format!("argument of {} must not contain variables", units.name()),
+            ));
+        }
+        match key {
+            Some(key) => {
+                let ty = range_offset_type(&key, &e.ty())?;
+                coerce(binder, e, &ty, CastContext::Implicit)
+            }
+            None => coerce(binder, e, &SqlType::Int8, CastContext::Implicit),
+        }
+    };
+    Ok(match bound {
+        WindowFrameBound::CurrentRow => FrameBound::CurrentRow,
+        WindowFrameBound::Preceding(None) => FrameBound::UnboundedPreceding,
+        WindowFrameBound::Following(None) => FrameBound::UnboundedFollowing,
+        WindowFrameBound::Preceding(Some(ast)) => FrameBound::Preceding(offset(ast)?),
+        WindowFrameBound::Following(Some(ast)) => FrameBound::Following(offset(ast)?),
+    })
+}
+
+/// The type of a RANGE offset for an ordering column of this type. 0A000 if values of that type
+/// have no distance, or if the offset has another type than it.
+pub fn range_offset_type(key: &SqlType, offset: &SqlType) -> Result<SqlType> {
+    let clause = "RANGE with offset PRECEDING/FOLLOWING is not supported for column type";
+    let is_whole = |ty: &SqlType| matches!(ty, SqlType::Int2 | SqlType::Int4 | SqlType::Int8);
+    let is_number = |ty: &SqlType| is_whole(ty) || *ty == SqlType::Numeric(None);
+    let is_float = |ty: &SqlType| matches!(ty, SqlType::Float4 | SqlType::Float8);
+    let (key, given) = (key.bare(), offset.bare());
+    let (wanted, fits) = match &key {
+        key if is_whole(key) => (SqlType::Int8, is_whole(&given)),
+        SqlType::Numeric(_) => (SqlType::Numeric(None), is_number(&given)),
+        key if is_float(key) => (SqlType::Float8, is_number(&given) || is_float(&given)),
+        SqlType::Date
+        | SqlType::Time
+        | SqlType::Timestamp
+        | SqlType::Timestamptz
+        | SqlType::Interval => (SqlType::Interval, given == SqlType::Interval),
+        key => {
+            let message = format!("{clause} {}", key.display_name());
+            return Err(Error::new(SqlState::FeatureNotSupported, message));
+        }
+    };
+    if fits || given == SqlType::Unknown {
+        return Ok(wanted);
+    }
+    let message =
+        format!("{clause} {} and offset type {}", key.display_name(), given.display_name());
+    Err(Error::new(SqlState::FeatureNotSupported, message)
+        .hint("Cast the offset value to an appropriate type."))
+}
+
+/// The parts of a call's window. `base` is the one that it names.
+fn window_parts<'w>(
+    function: &'w Function,
+    base: Option<&'w WindowSpec>,
+) -> Result<WindowParts<'w>> {
+    let own = match (&function.over, base) {
+        (Some(WindowType::WindowSpec(spec)), _) => spec,
+        (_, Some(base)) => base,
+        _ => return Err(Error::internal("a window function without a window")),
+    };
+    let inherits = |part: bool| base.filter(|_| part).unwrap_or(own);
+    Ok(WindowParts {
+        partition: &inherits(true).partition_by,
+        order: &inherits(own.order_by.is_empty()).order_by,
+        frame: own.window_frame.as_ref(),
+    })
+}

@@ -1,0 +1,51 @@
+//! Aliases of the items of FROM, and the names that they give to columns.
+
+use braid_sql::ast::TableAlias;
+use braid_types::{Error, Result, SqlState};
+
+use crate::bind::Binder;
+use crate::bind::scope::columns::Scope;
+
+/// The name that columns of an item have before them.
+pub(crate) fn shown_name(binder: &Binder<'_>, alias: &TableAlias) -> String {
+    match braid_sql::split_label(&alias.name.value) {
+        Some((label, _)) if binder.is_stored => label.to_string(),
+        _ => braid_sql::fold(&alias.name),
+    }
+}
+
+/// `AS t (a, b)`; a stored query has these names only for being shown.
+pub(crate) fn rename_item_columns(
+    binder: &Binder<'_>,
+    scope: &mut Scope,
+    alias: &TableAlias,
+) -> Result<()> {
+    if binder.is_stored {
+        let names = braid_sql::listed_columns(alias);
+        for (column, name) in scope.columns.iter_mut().filter(|c| !c.hidden).zip(names) {
+            column.name = name;
+        }
+        return Ok(());
+    }
+    rename_columns(scope, alias)
+}
+
+/// `AS t (a, b)`
+pub(crate) fn rename_columns(scope: &mut Scope, alias: &TableAlias) -> Result<()> {
+    let visible = scope.columns.iter().filter(|c| !c.hidden).count();
+    if alias.columns.len() > visible {
+        let name = braid_sql::fold(&alias.name);
+        return Err(Error::new(
+            SqlState::InvalidColumnReference,
+            format!(
+                "table \"{name}\" has {visible} columns available but {} columns specified",
+                alias.columns.len()
+            ),
+        ));
+    }
+    let targets = scope.columns.iter_mut().filter(|c| !c.hidden);
+    for (column, name) in targets.zip(&alias.columns) {
+        column.name = braid_sql::fold(&name.name);
+    }
+    Ok(())
+}

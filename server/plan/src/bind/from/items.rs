@@ -1,0 +1,532 @@
+//! FROM: tables, views, catalog views, functions, subqueries and joins, as written.
+
+use std::sync::Arc;
+
+use braid_catalog::{Object, Relation, Table, VirtualTable, undefined_relation};
+use braid_sql::UsingColumn;
+use braid_sql::ast::{
+    Expr as Ast, Join as AstJoin, JoinConstraint, JoinOperator, ObjectName, TableAlias,
+    TableFactor, TableWithJoins,
+};
+use braid_types::{Error, Result, SqlState};
+
+use super::aliases::{rename_columns, rename_item_columns, shown_name};
+use super::range_table::enter_range;
+use super::system_columns::{table_source, virtual_source};
+use super::table_function::{bind_table_function, function_factor};
+use super::using::{bind_using, join_using};
+use crate::bind::Binder;
+use crate::bind::expr::arguments::{Arguments, arguments, listed};
+use crate::bind::expr::function::{function_name, set_call};
+use crate::bind::expr::scalar::bind_expr;
+use crate::bind::query::lock::{lock_of, push_locks, refuse_lock};
+use crate::bind::query::ordered::{BoundQuery, bind_query, plain_column};
+use crate::bind::query::with::cte_scan;
+use crate::bind::scope::columns::{Scope, ScopeColumn, ScopeTable, Scopes};
+use crate::bind::scope::context::ExprCx;
+use crate::bind::scope::names;
+use crate::bind::scope::notes::NamedItem;
+use crate::bind::scope::places::{bind_condition, first_part};
+use crate::bind::stored::{index_predicates, key_exprs};
+use crate::memo::Memo;
+use crate::planned::OutputColumn;
+use crate::rules::walk;
+use crate::tree::expr::Expr;
+use crate::tree::node::{Access, Join, JoinKind, JoinMethod, Node, Scan, VirtualScan};
+
+/// All of FROM; without one it is a single row.
+pub(crate) fn bind_from(
+    binder: &mut Binder<'_>,
+    from: &[TableWithJoins],
+    parent: Option<&Scopes<'_>>,
+) -> Result<(Node, Scope)> {
+    names::check_length(from)?;
+    let mut result: Option<(Node, Scope)> = None;
+    for item in from {
+        let left = result.as_ref().map(|(_, scope)| scope.clone()).unwrap_or_default();
+        let (node, scope) = bind_table_with_joins(binder, item, &left, parent)?;
+        result = Some(match result {
+            None => (node, scope),
+            Some((left_node, mut left_scope)) => {
+                left_scope.merge(scope)?;
+                (cross_join(left_node, node), left_scope)
+            }
+        });
+    }
+    Ok(result.unwrap_or_else(|| (Node::one_row(), Scope::default())))
+}
+
+/// A relation and its joins; `before` is what LATERAL can see of earlier items.
+fn bind_table_with_joins(
+    binder: &mut Binder<'_>,
+    item: &TableWithJoins,
+    before: &Scope,
+    parent: Option<&Scopes<'_>>,
+) -> Result<(Node, Scope)> {
+    let (mut node, mut scope) = bind_factor(binder, &item.relation, before, parent)?;
+    for join in &item.joins {
+        (node, scope) = bind_join(binder, node, scope, join, before, parent)?;
+    }
+    Ok((node, scope))
+}
+
+fn bind_join(
+    binder: &mut Binder<'_>,
+    left: Node,
+    left_scope: Scope,
+    join: &AstJoin,
+    before: &Scope,
+    parent: Option<&Scopes<'_>>,
+) -> Result<(Node, Scope)> {
+    let (kind, constraint) = match &join.join_operator {
+        JoinOperator::Join(c) | JoinOperator::Inner(c) => (JoinKind::Inner, c),
+        JoinOperator::Left(c) | JoinOperator::LeftOuter(c) => (JoinKind::Left, c),
+        JoinOperator::Right(c) | JoinOperator::RightOuter(c) => (JoinKind::Right, c),
+        JoinOperator::FullOuter(c) => (JoinKind::Full, c),
+        JoinOperator::CrossJoin(c) => (JoinKind::Inner, c),
+        other => return Err(Error::unsupported(format!("{other:?} join"))),
+    };
+    let mut visible = before.clone();
+    visible.columns.extend(left_scope.columns.iter().cloned());
+    visible.tables.extend(left_scope.tables.iter().cloned());
+    let (mut right, right_scope) = bind_factor(binder, &join.relation, &visible, parent)?;
+    if matches!(kind, JoinKind::Right | JoinKind::Full) && reads(&mut right, &left) {
+        return Err(Error::new(
+            SqlState::InvalidColumnReference,
+            "invalid reference to FROM-clause entry",
+        )
+        .detail("The combining JOIN type must be INNER or LEFT for a LATERAL reference."));
+    }
+    if matches!(constraint, JoinConstraint::Using(_) | JoinConstraint::Natural) {
+        let mut using = bind_using(binder, constraint, &left_scope, &right_scope)?;
+        if kind == JoinKind::Full && binder.notes.is_some() {
+            let label = binder.label();
+            for (column, number) in using.iter_mut().zip(1..) {
+                column.merged = (label, number);
+            }
+        }
+        let noted = using.iter().map(|column| UsingColumn {
+            merged: column.merged,
+            left: column.left.item,
+            right: column.right.item,
+            name: column.name.clone(),
+        });
+        if binder.notes.is_some() {
+            let noted = noted.collect();
+            binder.note_join(join, noted);
+        }
+        return join_using(binder, (left, left_scope), (right, right_scope), kind, using);
+    }
+    let mut scope = left_scope;
+    scope.merge(right_scope)?;
+    let on = match constraint {
+        JoinConstraint::On(ast) => {
+            let scopes = Scopes { scope: &scope, parent };
+            vec![bind_condition(binder, ast, &mut ExprCx::plain(scopes, "JOIN/ON"), "JOIN/ON")?]
+        }
+        _ => Vec::new(),
+    };
+    scope.join_sources();
+    Ok((join_node(kind, left, right, on), scope))
+}
+
+fn bind_factor(
+    binder: &mut Binder<'_>,
+    factor: &TableFactor,
+    before: &Scope,
+    parent: Option<&Scopes<'_>>,
+) -> Result<(Node, Scope)> {
+    let (node, mut scope, relation) = bind_factor_form(binder, factor, before, parent)?;
+    if !matches!(factor, TableFactor::NestedJoin { .. }) {
+        binder.label_item(factor, &mut scope, relation);
+    }
+    enter_range(binder, &scope);
+    Ok((node, scope))
+}
+
+fn bind_factor_form(
+    binder: &mut Binder<'_>,
+    factor: &TableFactor,
+    before: &Scope,
+    parent: Option<&Scopes<'_>>,
+) -> Result<(Node, Scope, Option<NamedItem>)> {
+    let around = Scopes { scope: before, parent };
+    names::check_aliases(factor)?;
+    let (node, scope) = match factor {
+        TableFactor::Table { name, alias, args: None, with_ordinality: false, sample, .. } => {
+            if sample.is_some() {
+                return Err(Error::unsupported("TABLESAMPLE"));
+            }
+            return bind_named_relation(binder, name, alias.as_ref());
+        }
+        TableFactor::Table { name, alias, args, with_ordinality, .. } => {
+            let args = listed(args.as_ref().map_or(&[][..], |args| &args.args))?;
+            function_or_view(binder, name, args, alias.as_ref(), *with_ordinality, around)?
+        }
+        TableFactor::Function { name, args, alias, with_ordinality, .. } => {
+            let args = listed(args)?;
+            let calls = vec![bind_table_function(binder, name, args, alias.as_ref(), around)?];
+            function_factor(binder, calls, *with_ordinality, alias.as_ref(), Some(name))?
+        }
+        TableFactor::TableFunction { expr: Ast::Function(function), alias } => {
+            let args = arguments(&function.args)?;
+            let name = &function.name;
+            let calls = vec![bind_table_function(binder, name, args, alias.as_ref(), around)?];
+            function_factor(binder, calls, false, alias.as_ref(), Some(name))?
+        }
+        TableFactor::UNNEST { alias, array_exprs, with_ordinality, .. } => {
+            let mut calls = Vec::with_capacity(array_exprs.len());
+            for ast in array_exprs {
+                let arg = bind_expr(binder, ast, &mut ExprCx::plain(around, "FROM"))?;
+                let types = [arg.ty()];
+                let resolved = braid_builtins::resolve_set_function("unnest", &types)?;
+                let Some(resolved) = resolved else {
+                    return Err(Error::internal("unnest is missing"));
+                };
+                calls.push((set_call(binder, resolved, vec![arg])?, vec!["unnest".to_owned()]));
+            }
+            function_factor(binder, calls, *with_ordinality, alias.as_ref(), None)?
+        }
+        TableFactor::Derived { lateral, subquery, alias, .. } => {
+            let scopes = if *lateral { Some(&around) } else { parent };
+            let name = alias.as_ref().map(|alias| shown_name(binder, alias));
+            push_locks(binder, name.as_deref().unwrap_or_default());
+            let query = bind_query(binder, subquery, scopes)?;
+            let mut scope = derived_scope(&query, name.as_deref());
+            if let Some(alias) = alias {
+                rename_item_columns(binder, &mut scope, alias)?;
+            }
+            (query.node, scope)
+        }
+        TableFactor::NestedJoin { table_with_joins, alias } => {
+            let (node, mut scope) =
+                bind_table_with_joins(binder, table_with_joins, before, parent)?;
+            if let Some(alias) = alias {
+                refuse_lock(binder, &braid_sql::fold(&alias.name), "a join")?;
+                name_join(&mut scope, alias)?;
+            }
+            (node, scope)
+        }
+        other => return Err(Error::unsupported(format!("{other} in FROM"))),
+    };
+    Ok((node, scope, None))
+}
+
+/// A table, view, WITH entry or catalog view by name.
+fn bind_named_relation(
+    binder: &mut Binder<'_>,
+    name: &ObjectName,
+    alias: Option<&TableAlias>,
+) -> Result<(Node, Scope, Option<NamedItem>)> {
+    let parts = name_parts(name);
+    let last = parts.last().cloned().unwrap_or_default();
+    let shown = alias.map_or_else(|| last.clone(), |alias| shown_name(binder, alias));
+    let mut item = None;
+    let (node, mut scope) = if parts.len() == 1
+        && let Some(found) = cte_scan(binder, &last, &shown)?
+    {
+        refuse_lock(binder, &shown, "a WITH query")?;
+        found
+    } else {
+        let relation = find_relation(binder, name)?;
+        item = Some(match &relation {
+            Relation::Virtual(table) => NamedItem::Catalog(table.schema, table.name),
+            relation => NamedItem::Stored(relation.oid()),
+        });
+        match relation {
+            Relation::Table(table) => {
+                check_select(binder, Object::Table(&table), "SELECT")?;
+                let lock = lock_of(binder, &shown);
+                if lock.is_some() {
+                    check_select(binder, Object::Table(&table), "UPDATE")?;
+                }
+                let (mut node, scope) = table_scan(binder, &table, &shown);
+                let schema = binder.cx.catalog.schema_name(table.schema);
+                let scope = scope.of_relation(&schema, &table.name, alias.is_some());
+                if let Node::Scan(scan) = &mut node {
+                    scan.lock = lock;
+                }
+                (node, scope)
+            }
+            Relation::View(view) => {
+                check_select(binder, Object::View(&view), "SELECT")?;
+                if push_locks(binder, &shown).is_some() {
+                    check_select(binder, Object::View(&view), "UPDATE")?;
+                }
+                let (node, scope) = expand_view(binder, &view, &shown)?;
+                let schema = binder.cx.catalog.schema_name(view.schema);
+                (node, scope.of_relation(&schema, &view.name, alias.is_some()))
+            }
+            Relation::Virtual(table) => {
+                // Catalog rows are never locked.
+                lock_of(binder, &shown);
+                let (node, scope) = virtual_scan(binder, table, &shown);
+                (node, scope.of_relation(table.schema, table.name, alias.is_some()))
+            }
+            Relation::Sequence(sequence) if lock_of(binder, &shown).is_some() => {
+                let message = format!("cannot lock rows in sequence \"{}\"", sequence.name);
+                return Err(Error::new(SqlState::WrongObjectType, message));
+            }
+            Relation::Sequence(sequence) => {
+                let (node, scope) = sequence_scan(binder, &sequence, &shown)?;
+                let schema = binder.cx.catalog.schema_name(sequence.schema);
+                (node, scope.of_relation(&schema, &sequence.name, alias.is_some()))
+            }
+            Relation::Index(..) => return Err(cannot_open(&last)),
+        }
+    };
+    let is_catalog = matches!(item, Some(NamedItem::Catalog(..)));
+    if let Some(alias) = alias.filter(|_| !(is_catalog && binder.is_stored)) {
+        rename_item_columns(binder, &mut scope, alias)?;
+    }
+    Ok((node, scope, item))
+}
+
+/// A function in FROM, which may give the rows of a catalog view.
+fn function_or_view(
+    binder: &mut Binder<'_>,
+    name: &ObjectName,
+    args: Arguments<'_>,
+    alias: Option<&TableAlias>,
+    with_ordinality: bool,
+    around: Scopes<'_>,
+) -> Result<(Node, Scope)> {
+    let function = function_name(name)?;
+    let view = braid_catalog::view_of_function(&function, args.list.len());
+    let Some(view) = view.filter(|_| !with_ordinality) else {
+        let calls = vec![bind_table_function(binder, name, args, alias, around)?];
+        return function_factor(binder, calls, with_ordinality, alias, Some(name));
+    };
+    let shown = alias.map_or_else(|| function, |alias| shown_name(binder, alias));
+    refuse_lock(binder, &shown, "a function")?;
+    let (node, mut scope) = virtual_scan(binder, view, &shown);
+    if let Some(alias) = alias {
+        rename_item_columns(binder, &mut scope, alias)?;
+    }
+    Ok((node, scope))
+}
+
+/// The relation of that name; 42P01 if there is none.
+pub(crate) fn find_relation(binder: &Binder<'_>, name: &ObjectName) -> Result<Relation> {
+    let parts = name_parts(name);
+    let found = match braid_sql::relation_id(name).filter(|_| binder.is_stored) {
+        Some(id) => binder.cx.catalog.relation(id),
+        None => binder.cx.catalog.names().resolve(binder.cx.path, &parts)?,
+    };
+    found.ok_or_else(|| undefined_relation(&parts).position(first_part(name)))
+}
+
+/// 42501 unless the session's user has the privilege.
+pub(crate) fn check_select(binder: &Binder<'_>, object: Object<'_>, privilege: &str) -> Result<()> {
+    let catalog = binder.cx.catalog;
+    let user = binder.cx.env.current_user();
+    let role = catalog.names().role(user).map_or(0, |role| role.id);
+    // A view reads its tables with its owner's privileges.
+    let role = binder.view_owner.unwrap_or(role);
+    catalog.privileges().check(role, object, privilege)
+}
+
+/// A scan of all of a table's columns by its primary key.
+pub(crate) fn table_scan(
+    binder: &mut Binder<'_>,
+    table: &Arc<Table>,
+    alias: &str,
+) -> (Node, Scope) {
+    binder.tables.insert(table.id);
+    let mut scope = Scope { tables: vec![ScopeTable::plain(alias)], ..Scope::default() };
+    let mut columns = Vec::with_capacity(table.columns.len());
+    for (place, column) in table.columns.iter().enumerate() {
+        let slot = binder.slot();
+        columns.push((slot, place));
+        scope.columns.push(ScopeColumn {
+            table: alias.to_owned(),
+            schema: None,
+            name: column.name.clone(),
+            slot,
+            ty: column.ty.clone(),
+            hidden: column.hidden,
+            merged: false,
+            is_row: false,
+            origin: (table.id, column.id),
+            item: (0, 0),
+        });
+    }
+    let slots: Vec<_> = columns.iter().map(|(slot, _)| *slot).collect();
+    scope.sources.push(table_source(table, alias, &slots));
+    let access = Access { index: 1, bounds: Vec::new(), reverse: false, limit: None };
+    let scan = Scan {
+        table: table.clone(),
+        alias: alias.to_owned(),
+        columns,
+        key_exprs: key_exprs(binder, table),
+        predicates: index_predicates(binder, table),
+        wants_literals: false,
+        filter: Vec::new(),
+        access,
+        lock: None,
+        implicit_lock: false,
+        families: None,
+        unrecorded: false,
+        rows: 0.0,
+        gap_keys: None,
+        memo: Memo::default(),
+    };
+    (Node::Scan(Box::new(scan)), scope)
+}
+
+fn virtual_scan(
+    binder: &mut Binder<'_>,
+    table: &'static VirtualTable,
+    alias: &str,
+) -> (Node, Scope) {
+    let mut scope = Scope { tables: vec![ScopeTable::plain(alias)], ..Scope::default() };
+    let mut columns = Vec::with_capacity(table.columns.len());
+    for (place, (name, ty)) in table.columns.iter().enumerate() {
+        let slot = binder.slot();
+        columns.push((slot, place));
+        scope.columns.push(ScopeColumn {
+            origin: (table.oid, place as u16 + 1),
+            ..plain_column(alias, name, slot, ty.clone())
+        });
+    }
+    scope.sources.extend(virtual_source(table, alias, &columns));
+    (Node::Virtual(VirtualScan { table, columns, filter: Vec::new() }), scope)
+}
+
+/// A sequence read as a table has its state as one row.
+fn sequence_scan(
+    binder: &mut Binder<'_>,
+    sequence: &braid_catalog::Sequence,
+    alias: &str,
+) -> Result<(Node, Scope)> {
+    check_select(binder, Object::Sequence(sequence), "SELECT")?;
+    let query = braid_sql::parse_query(&format!(
+        "SELECT state[1] AS last_value, 0::int8 AS log_cnt, state[2] = 1 AS is_called \
+         FROM pg_catalog.braid_sequence_state({}::oid::regclass) AS s (state)",
+        sequence.id
+    ))?;
+    let notes = binder.notes.take();
+    let is_stored = std::mem::replace(&mut binder.is_stored, false);
+    let query = bind_query(binder, &query, None);
+    binder.notes = notes;
+    binder.is_stored = is_stored;
+    let query = query?;
+    let scope = derived_scope(&query, Some(alias));
+    Ok((query.node, scope))
+}
+
+fn expand_view(
+    binder: &mut Binder<'_>,
+    view: &braid_catalog::View,
+    alias: &str,
+) -> Result<(Node, Scope)> {
+    binder.tables.insert(view.id);
+    if binder.views.contains(&view.id) {
+        let name = &view.name;
+        let message = format!("infinite recursion detected in rules for relation \"{name}\"");
+        return Err(Error::new(SqlState::InvalidObjectDefinition, message));
+    }
+    // The view's query sees neither our WITH entries nor, if it has names, our search path.
+    let path = view.path(binder.cx.path);
+    let (query, mut inner) = match &view.stored {
+        Some(stored) => {
+            let cx = crate::PlanContext { text: "", ..binder.cx };
+            (braid_sql::parse_query(&stored.query)?, Binder::of_stored(&cx, None))
+        }
+        None => {
+            let cx = crate::PlanContext { path: &path, text: "", ..binder.cx };
+            (braid_sql::parse_query(&view.query)?, Binder::new(&cx))
+        }
+    };
+    inner.next_slot = binder.next_slot;
+    inner.next_id = binder.next_id;
+    inner.depth = binder.depth;
+    inner.view_owner = Some(view.owner);
+    inner.views.clone_from(&binder.views);
+    inner.views.push(view.id);
+    inner.pushed_locks = std::mem::take(&mut binder.pushed_locks);
+    let bound = bind_query(&mut inner, &query, None)?;
+    binder.next_slot = inner.next_slot;
+    binder.next_id = inner.next_id;
+    binder.tables.append(&mut inner.tables);
+    let mut scope = Scope { tables: vec![ScopeTable::plain(alias)], ..Scope::default() };
+    for (slot, (place, (name, ty))) in
+        bound.node.slots().into_iter().zip(view.columns.iter().enumerate())
+    {
+        scope.columns.push(ScopeColumn {
+            origin: (view.id, place as u16 + 1),
+            ..plain_column(alias, name, slot, ty.clone())
+        });
+    }
+    Ok((bound.node, scope))
+}
+
+/// 42809 for an index in FROM.
+fn cannot_open(index: &str) -> Error {
+    let message = format!("cannot open relation \"{index}\"");
+    Error::new(SqlState::WrongObjectType, message)
+        .detail("This operation is not supported for indexes.")
+}
+
+/// A query in FROM as a scope under its alias.
+fn derived_scope(query: &BoundQuery, name: Option<&str>) -> Scope {
+    let table = name.unwrap_or("");
+    let slots = query.node.slots();
+    let columns = slots
+        .iter()
+        .zip(&query.columns)
+        .map(|(slot, c): (_, &OutputColumn)| ScopeColumn {
+            origin: (c.table_oid, c.column_number),
+            ..plain_column(table, &c.name, *slot, c.ty.clone())
+        })
+        .collect();
+    let tables = name.map(ScopeTable::plain).into_iter().collect();
+    Scope { columns, tables, ..Scope::default() }
+}
+
+/// `(a JOIN b …) AS t`
+fn name_join(scope: &mut Scope, alias: &TableAlias) -> Result<()> {
+    let name = braid_sql::fold(&alias.name);
+    scope.tables = vec![ScopeTable::plain(&name)];
+    scope.sources.clear();
+    scope.columns.retain(|column| !column.merged);
+    for column in &mut scope.columns {
+        column.table.clone_from(&name);
+        column.schema = None;
+        column.is_row = false;
+    }
+    rename_columns(scope, alias)
+}
+
+/// A name's parts, folded.
+pub(crate) fn name_parts(name: &ObjectName) -> Vec<String> {
+    name.0.iter().filter_map(|part| part.as_ident()).map(braid_sql::fold).collect()
+}
+
+/// Whether a FROM item reads columns of the items before it.
+fn reads(item: &mut Node, before: &Node) -> bool {
+    let mut read = Vec::new();
+    walk::slots_read(item, &mut read);
+    let given = before.slots();
+    read.iter().any(|slot| given.contains(slot))
+}
+
+pub(crate) fn join_node(kind: JoinKind, left: Node, mut right: Node, on: Vec<Expr>) -> Node {
+    // What does not read the left row runs once, however it is written.
+    let lateral = reads(&mut right, &left);
+    Node::Join(Box::new(Join {
+        kind,
+        left,
+        right,
+        on,
+        lateral,
+        outer: Vec::new(),
+        method: JoinMethod::Loop,
+        rows: 0.0,
+    }))
+}
+
+/// Every pair of rows.
+pub(crate) fn cross_join(left: Node, right: Node) -> Node {
+    join_node(JoinKind::Inner, left, right, Vec::new())
+}

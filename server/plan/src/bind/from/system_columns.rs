@@ -1,0 +1,206 @@
+//! The system columns `tableoid`, `ctid`, and `xmax` in RETURNING of an INSERT.
+//!
+//! Here: which tables have them, and the expressions that they stand for. Not here: the names that
+//! no column of a user may have (`exec`'s DDL refuses them).
+//!
+//! Both are computed from the primary key, which every row has: a row that an outer join made up
+//! has NULLs there, and so in its system columns.
+//!
+//! ```text
+//!   t.tableoid    braid_tableoid(16384, t.id)
+//!   t.ctid        braid_ctid(16384, t.id)         the place of the row: its primary key as a tid
+//!   ctid = $1     braid_ctid(16384, t.id) = $1 AND t.id = braid_ctid_key($1, 1, NULL::int4, …)
+//! ```
+//!
+//! The second condition of the last line lets the planner look the row up by its key.
+//! `ctid = ANY (array)` becomes a condition on the key alone, by `braid_ctid_keys`.
+//!
+//! `RETURNING xmax = 0` is how programs tell rows that ON CONFLICT DO UPDATE inserted from those
+//! that it updated, so an INSERT knows it. No other statement does.
+
+use braid_catalog::{Table, VirtualTable};
+use braid_types::{Datum, Error, Result, SqlState, SqlType};
+
+use crate::bind::Binder;
+use crate::bind::change::privileges::check_guarded;
+use crate::bind::expr::operators::compare_exprs;
+use crate::bind::expr::scalar::call_function;
+use crate::bind::scope::columns::{RowSource, Scope};
+use crate::tree::expr::{CallExpr, CompareOp, Expr, QuantifiedExpr, Slot, conjunction};
+
+const TABLE_OID: &str = "tableoid";
+const PLACE: &str = "ctid";
+/// PostgreSQL's columns of transaction and command numbers.
+const VERSIONS: [&str; 4] = ["xmin", "xmax", "cmin", "cmax"];
+
+/// Whether this is the name of a system column.
+pub(crate) fn is_system_column(name: &str) -> bool {
+    name == TABLE_OID || name == PLACE || VERSIONS.contains(&name)
+}
+
+/// The system columns of a table whose columns have these slots.
+pub(crate) fn table_source(table: &Table, alias: &str, slots: &[Slot]) -> RowSource {
+    let place_of = |id| table.columns.iter().position(|column| column.id == id);
+    let key = table.primary.keys.iter().filter_map(|part| place_of(part.column));
+    let key = key.filter_map(|place| Some((*slots.get(place)?, table.columns[place].ty.clone())));
+    RowSource {
+        table: alias.to_owned(),
+        schema: None,
+        relation: table.id,
+        key: key.collect(),
+        has_place: true,
+        replaced: None,
+        joined: false,
+    }
+}
+
+/// The system columns of a catalog table; views have none.
+pub(crate) fn virtual_source(
+    table: &VirtualTable,
+    alias: &str,
+    columns: &[(Slot, usize)],
+) -> Option<RowSource> {
+    let (slot, place) = columns.first().filter(|_| table.relkind != 'v')?;
+    Some(RowSource {
+        table: alias.to_owned(),
+        schema: None,
+        relation: table.oid,
+        // The first column of a catalog table is never NULL.
+        key: vec![(*slot, table.columns.get(*place)?.1.clone())],
+        has_place: false,
+        replaced: None,
+        joined: false,
+    })
+}
+
+/// A system column without a table's name before it; `None` if no table of this level has it.
+/// 42702 if several have.
+pub(crate) fn system_column(
+    binder: &mut Binder<'_>,
+    name: &str,
+    scope: &Scope,
+) -> Result<Option<Expr>> {
+    if !is_system_column(name) {
+        return Ok(None);
+    }
+    let mut sources = scope.sources.iter().filter(|source| !source.joined);
+    match (sources.next(), sources.next()) {
+        (None, _) => Ok(None),
+        (Some(only), None) => column_of_source(binder, name, only).map(Some),
+        _ => Err(Error::new(
+            SqlState::AmbiguousColumn,
+            format!("column reference \"{name}\" is ambiguous"),
+        )),
+    }
+}
+
+/// A system column with a table's name before it.
+pub(crate) fn system_column_of(
+    binder: &mut Binder<'_>,
+    schema: Option<&str>,
+    table: &str,
+    name: &str,
+    scope: &Scope,
+) -> Result<Option<Expr>> {
+    if !is_system_column(name) {
+        return Ok(None);
+    }
+    let named = |source: &&RowSource| {
+        source.table == table && (schema.is_none() || source.schema.as_deref() == schema)
+    };
+    scope.sources.iter().find(named).map(|found| column_of_source(binder, name, found)).transpose()
+}
+
+fn column_of_source(binder: &mut Binder<'_>, name: &str, source: &RowSource) -> Result<Expr> {
+    if let Some(slot) = source.replaced.filter(|_| name == "xmax") {
+        return Ok(Expr::Column(slot, SqlType::Xid));
+    }
+    if VERSIONS.contains(&name) {
+        return Err(Error::unsupported(format!("the system column {name}")).hint(
+            "The store keeps no numbers of transactions beside rows. \
+             Use a column of your own, for example a version that each UPDATE counts up.",
+        ));
+    }
+    if name == PLACE && !source.has_place {
+        return Err(Error::unsupported("the system column ctid of a catalog"));
+    }
+    for (slot, _) in &source.key {
+        check_guarded(binder, *slot)?;
+    }
+    let relation = Expr::Const(Datum::Int(i64::from(source.relation)), SqlType::Oid);
+    let mut args = vec![relation];
+    let key = source.key.iter().map(|(slot, ty)| Expr::Column(*slot, ty.clone()));
+    if name == TABLE_OID {
+        args.extend(key.take(1));
+        return call_function(binder, "braid_tableoid", args);
+    }
+    args.extend(key);
+    call_function(binder, "braid_ctid", args)
+}
+
+/// `ctid = ANY (array)` as the same condition on a primary key of one column, so that the rows
+/// are looked up by their keys. Any other quantified comparison stays as it is.
+pub(crate) fn with_keys(binder: &mut Binder<'_>, quantified: QuantifiedExpr) -> Result<Expr> {
+    let plain = |quantified| Ok(Expr::Quantified(Box::new(quantified)));
+    // There are no arrays of arrays.
+    let fits =
+        |key: &Expr| !quantified.all && is_equality(&quantified.compare) && !key.ty().is_array();
+    let key = match place_key(&quantified.left) {
+        Some((_, [only])) if fits(only) => only.clone(),
+        _ => return plain(quantified),
+    };
+    let ty = key.ty().bare();
+    let array = call_function(binder, "braid_ctid_keys", vec![quantified.array, Expr::null(ty)])?;
+    let element = array.ty().element().cloned().unwrap_or(SqlType::Unknown);
+    let compare =
+        compare_exprs(binder, CompareOp::Eq, Expr::Input(0, key.ty()), Expr::Input(1, element))?;
+    plain(QuantifiedExpr { all: false, left: key, array, compare })
+}
+
+/// What equality of a `ctid` with a value says of the primary key; `None` if neither side is
+/// one, or both are of different tables.
+pub(crate) fn keys_of_places(
+    binder: &mut Binder<'_>,
+    left: &Expr,
+    right: &Expr,
+) -> Result<Option<Expr>> {
+    let (key, other) = match (place_key(left), place_key(right)) {
+        (Some((a, left)), Some((b, right))) if a.same(b) && left.len() == right.len() => {
+            let mut equal = Vec::with_capacity(left.len());
+            for (left, right) in left.iter().zip(right) {
+                equal.push(compare_exprs(binder, CompareOp::Eq, left.clone(), right.clone())?);
+            }
+            return Ok(Some(conjunction(equal)));
+        }
+        (Some((_, key)), None) => (key, right),
+        (None, Some((_, key))) => (key, left),
+        _ => return Ok(None),
+    };
+    if !matches!(other, Expr::Const(..) | Expr::Param(..)) {
+        return Ok(None);
+    }
+    let types: Vec<Expr> = key.iter().map(|part| Expr::null(part.ty().bare())).collect();
+    let mut equal = Vec::with_capacity(key.len());
+    for (place, part) in key.iter().enumerate() {
+        let number = Expr::Const(Datum::Int(place as i64), SqlType::Int4);
+        let mut args = vec![other.clone(), number, Expr::null(part.ty().bare())];
+        args.extend(types.iter().cloned());
+        let value = call_function(binder, "braid_ctid_key", args)?;
+        equal.push(compare_exprs(binder, CompareOp::Eq, part.clone(), value)?);
+    }
+    Ok(Some(conjunction(equal)))
+}
+
+/// Whether a quantified comparison is `=` of both sides as they are.
+fn is_equality(compare: &Expr) -> bool {
+    matches!(compare, Expr::Compare(CompareOp::Eq, a, b)
+        if matches!((&**a, &**b), (Expr::Input(0, _), Expr::Input(1, _))))
+}
+
+/// The table and the key columns of a `ctid`.
+fn place_key(e: &Expr) -> Option<(&Expr, &[Expr])> {
+    let Expr::Call(call) = e else { return None };
+    let CallExpr { function, args, .. } = &**call;
+    let (table, key) = args.split_first()?;
+    (function.name == "braid_ctid" && !key.is_empty()).then_some((table, key))
+}

@@ -1,0 +1,152 @@
+//! Functions in FROM, and the column definition lists of those that return `record`.
+
+use braid_sql::ast::{ObjectName, TableAlias};
+use braid_types::{Error, Result, SqlState, SqlType};
+
+use super::aliases::{rename_item_columns, shown_name};
+use crate::bind::Binder;
+use crate::bind::expr::arguments::{Arguments, bind_arguments, place_arguments};
+use crate::bind::expr::data_type::{TypeNames, sql_type_of};
+use crate::bind::expr::function::{function_name, keyword_value, set_call};
+use crate::bind::expr::scalar::call_function;
+use crate::bind::query::lock::refuse_lock;
+use crate::bind::query::ordered::plain_column;
+use crate::bind::scope::columns::{Scope, ScopeColumn, ScopeTable, Scopes};
+use crate::bind::scope::context::ExprCx;
+use crate::bind::scope::places::first_part;
+use crate::tree::expr::Expr;
+use crate::tree::node::{FunctionCall, FunctionScan, Node};
+
+/// A function in FROM and its default column names.
+pub(crate) fn bind_table_function(
+    binder: &mut Binder<'_>,
+    name: &ObjectName,
+    mut args: Arguments<'_>,
+    alias: Option<&TableAlias>,
+    scopes: Scopes<'_>,
+) -> Result<(FunctionCall, Vec<String>)> {
+    let function = function_name(name)?;
+    let mut cx = ExprCx::plain(scopes, "FROM");
+    if args.has_names() {
+        place_arguments(binder, &function, &mut args, &mut cx)?;
+    }
+    if args.star {
+        return Err(Error::new(SqlState::SyntaxError, "syntax error at or near \"*\""));
+    }
+    let bound = bind_arguments(binder, &args.list, &mut cx)?;
+    let types: Vec<SqlType> = bound.iter().map(Expr::ty).collect();
+    let place = first_part(name);
+    let resolved = braid_builtins::resolve_set_function(&function, &types);
+    let resolved = resolved.map_err(|error| error.position(place))?;
+    let returns_record = resolved.as_ref().is_some_and(|set| set.columns.is_empty());
+    let defined = column_definitions(alias, returns_record, binder.cx.types())
+        .map_err(|error| error.position(place))?;
+    if let Some(mut resolved) = resolved {
+        if returns_record {
+            resolved.columns.clone_from(&defined);
+            let mut call = set_call(binder, resolved, bound)?;
+            call.defined = defined.into_iter().map(|(name, _)| name).collect();
+            let names = call.defined.clone();
+            return Ok((call, names));
+        }
+        let names = resolved.columns.iter().map(|(column, _)| match column.as_str() {
+            "" => function.clone(),
+            column => column.to_owned(),
+        });
+        let names = names.collect();
+        return Ok((set_call(binder, resolved, bound)?, names));
+    }
+    let expr = match keyword_value(binder, &function)? {
+        Some(expr) if bound.is_empty() => expr,
+        _ => call_function(binder, &function, bound).map_err(|error| error.position(place))?,
+    };
+    let ty = expr.ty();
+    let columns = vec![(binder.slot(), ty.clone())];
+    let (args, types) = (vec![expr], vec![ty]);
+    let call = FunctionCall { function: None, args, types, columns, defined: Vec::new() };
+    Ok((call, vec![function]))
+}
+
+pub(crate) fn function_factor(
+    binder: &mut Binder<'_>,
+    calls: Vec<(FunctionCall, Vec<String>)>,
+    with_ordinality: bool,
+    alias: Option<&TableAlias>,
+    name: Option<&ObjectName>,
+) -> Result<(Node, Scope)> {
+    let function = match name {
+        Some(name) => function_name(name)?,
+        None => "unnest".to_owned(),
+    };
+    let shown = alias.map_or_else(|| function.clone(), |alias| shown_name(binder, alias));
+    refuse_lock(binder, &shown, "a function")?;
+    let mut scope = Scope { tables: vec![ScopeTable::plain(&shown)], ..Scope::default() };
+    let width: usize = calls.iter().map(|(call, _)| call.columns.len()).sum();
+    let calls_define_columns = calls.iter().any(|(call, _)| !call.defined.is_empty());
+    let mut functions = Vec::with_capacity(calls.len());
+    for (call, names) in calls {
+        for ((slot, ty), name) in call.columns.iter().zip(names) {
+            // One column without a name of its own takes the alias.
+            let name = if width == 1 && name == function { shown.clone() } else { name };
+            let is_row = width == 1 && !with_ordinality && call.defined.is_empty();
+            let column = plain_column(&shown, &name, *slot, ty.clone());
+            scope.columns.push(ScopeColumn { is_row, ..column });
+        }
+        functions.push(call);
+    }
+    if with_ordinality && calls_define_columns {
+        return Err(Error::new(
+            SqlState::SyntaxError,
+            "WITH ORDINALITY cannot be used with a column definition list",
+        ));
+    }
+    let ordinality = with_ordinality.then(|| binder.slot());
+    if let Some(slot) = ordinality {
+        scope.columns.push(plain_column(&shown, "ordinality", slot, SqlType::Int8));
+    }
+    if let Some(alias) = alias {
+        rename_item_columns(binder, &mut scope, alias)?;
+    }
+    Ok((Node::Function(FunctionScan { functions, ordinality }), scope))
+}
+
+/// The columns of `AS t (a int, b text)`, which a function that returns `record` needs and no other
+/// one may have (42601).
+fn column_definitions(
+    alias: Option<&TableAlias>,
+    returns_record: bool,
+    names: TypeNames<'_>,
+) -> Result<Vec<(String, SqlType)>> {
+    let columns = alias.map(|alias| &alias.columns[..]).unwrap_or_default();
+    let is_typed = columns.iter().any(|column| column.data_type.is_some());
+    let refuse = |message: &str| Err(Error::new(SqlState::SyntaxError, message));
+    match (returns_record, is_typed) {
+        (false, false) => return Ok(Vec::new()),
+        (false, true) => {
+            return refuse(
+                "a column definition list is only allowed for functions returning \"record\"",
+            );
+        }
+        (true, false) => {
+            return refuse(
+                "a column definition list is required for functions returning \"record\"",
+            );
+        }
+        (true, true) => {}
+    }
+    let mut defined: Vec<(String, SqlType)> = Vec::with_capacity(columns.len());
+    for column in columns {
+        let name = braid_sql::fold(&column.name);
+        let Some(data_type) = &column.data_type else {
+            return refuse("a column definition list needs a type for each column");
+        };
+        if defined.iter().any(|(known, _)| *known == name) {
+            return Err(Error::new(
+                SqlState::DuplicateColumn,
+                format!("column name \"{name}\" specified more than once"),
+            ));
+        }
+        defined.push((name, sql_type_of(data_type, names)?));
+    }
+    Ok(defined)
+}

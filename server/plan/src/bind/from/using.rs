@@ -1,0 +1,160 @@
+//! JOIN … USING and NATURAL JOIN: which columns are merged, and into what.
+
+use braid_sql::ast::JoinConstraint;
+use braid_sql::{ItemColumn, UsingColumn};
+use braid_types::{Error, Result, SqlState};
+
+use super::items::join_node;
+use crate::bind::Binder;
+use crate::bind::expr::operators::{compare_exprs, unify};
+use crate::bind::query::ordered::plain_column;
+use crate::bind::scope::columns::{Scope, ScopeColumn};
+use crate::tree::expr::{CompareOp, Expr};
+use crate::tree::node::{JoinKind, Node, Project};
+
+/// USING and NATURAL: the named columns are merged and come first.
+pub(crate) fn join_using(
+    binder: &mut Binder<'_>,
+    (left, mut left_scope): (Node, Scope),
+    (right, mut right_scope): (Node, Scope),
+    kind: JoinKind,
+    using: Vec<MergedColumn>,
+) -> Result<(Node, Scope)> {
+    let mut on = Vec::with_capacity(using.len());
+    let mut merged = Vec::with_capacity(using.len());
+    for column in using {
+        let left_expr = Expr::Column(column.left.slot, column.left.ty.clone());
+        let right_expr = Expr::Column(column.right.slot, column.right.ty.clone());
+        on.push(compare_exprs(binder, CompareOp::Eq, left_expr.clone(), right_expr.clone())?);
+        merged.push((column, left_expr, right_expr));
+    }
+    let mut node = join_node(kind, left, right, on);
+    let mut first = Vec::with_capacity(merged.len());
+    let mut computed = Vec::new();
+    for (column, left_expr, right_expr) in merged {
+        let MergedColumn { name, left: a, right: b, merged: item } = column;
+        let source = match kind {
+            JoinKind::Right => b.clone(),
+            JoinKind::Full => {
+                // Either side may be missing.
+                let (both, ty) = unify(binder, vec![left_expr, right_expr], "JOIN/USING")?;
+                let slot = binder.slot();
+                computed.push((slot, Expr::Coalesce(both)));
+                ScopeColumn { item, ..plain_column("", &name, slot, ty) }
+            }
+            _ => a.clone(),
+        };
+        first.push(ScopeColumn { table: String::new(), schema: None, ..source });
+        for scope in [&mut left_scope, &mut right_scope] {
+            for column in &mut scope.columns {
+                let is_named = binder.is_stored || column.name == name;
+                if is_named && (column.slot == a.slot || column.slot == b.slot) {
+                    column.merged = true;
+                }
+            }
+        }
+    }
+    if !computed.is_empty() {
+        let mut exprs: Vec<(crate::Slot, Expr)> = Vec::new();
+        for column in left_scope.columns.iter().chain(&right_scope.columns) {
+            if !exprs.iter().any(|(slot, _)| *slot == column.slot) {
+                exprs.push((column.slot, Expr::Column(column.slot, column.ty.clone())));
+            }
+        }
+        exprs.extend(computed);
+        node = Node::Project(Box::new(Project { input: node, exprs }));
+    }
+    // Columns of an earlier USING stay in front, in their order.
+    first.extend(left_scope.columns.extract_if(.., |c| c.table.is_empty() && !c.merged));
+    let mut scope = Scope { columns: first, tables: Vec::new(), ..Scope::default() };
+    scope.merge(left_scope)?;
+    scope.merge(right_scope)?;
+    scope.join_sources();
+    Ok((node, scope))
+}
+
+/// The columns that USING or NATURAL merges.
+pub(crate) fn bind_using(
+    binder: &Binder<'_>,
+    constraint: &JoinConstraint,
+    left: &Scope,
+    right: &Scope,
+) -> Result<Vec<MergedColumn>> {
+    let names: Vec<String> = match constraint {
+        JoinConstraint::Using(names) if binder.is_stored => {
+            let columns = braid_sql::using_columns(names).into_iter();
+            return columns.map(|column| MergedColumn::stored(column, left, right)).collect();
+        }
+        JoinConstraint::Using(names) => names
+            .iter()
+            .filter_map(|name| name.0.last().and_then(|part| part.as_ident()))
+            .map(braid_sql::fold)
+            .collect(),
+        _ => natural_columns(left, right),
+    };
+    let mut merged: Vec<MergedColumn> = Vec::with_capacity(names.len());
+    for name in names {
+        if merged.iter().any(|column| column.name == name) {
+            return Err(Error::new(
+                SqlState::DuplicateColumn,
+                format!("column name \"{name}\" appears more than once in USING clause"),
+            ));
+        }
+        merged.push(MergedColumn {
+            left: using_column(left, &name, "left")?,
+            right: using_column(right, &name, "right")?,
+            merged: (0, 0),
+            name,
+        });
+    }
+    Ok(merged)
+}
+
+/// A column that USING or NATURAL merges.
+pub(crate) struct MergedColumn {
+    pub name: String,
+    pub left: ScopeColumn,
+    pub right: ScopeColumn,
+    /// The number of the merged column, where items have numbers and it is neither side's.
+    pub merged: ItemColumn,
+}
+
+impl MergedColumn {
+    /// The column as a stored query has it.
+    fn stored(column: UsingColumn, left: &Scope, right: &Scope) -> Result<Self> {
+        let find = |scope: &Scope, item| {
+            let found = scope.find_item(item).cloned();
+            found.ok_or_else(|| Error::internal("a view joins by a column that is not there"))
+        };
+        Ok(Self {
+            left: find(left, column.left)?,
+            right: find(right, column.right)?,
+            merged: column.merged,
+            name: column.name,
+        })
+    }
+}
+
+fn natural_columns(left: &Scope, right: &Scope) -> Vec<String> {
+    let visible = |c: &&ScopeColumn| !c.hidden && !c.merged;
+    left.columns
+        .iter()
+        .filter(visible)
+        .filter(|c| right.columns.iter().filter(visible).any(|other| other.name == c.name))
+        .map(|c| c.name.clone())
+        .collect()
+}
+
+fn using_column(scope: &Scope, name: &str, side: &str) -> Result<ScopeColumn> {
+    match scope.find(name) {
+        Ok(Some(column)) => Ok(column.clone()),
+        Ok(None) => Err(Error::new(
+            SqlState::UndefinedColumn,
+            format!("column \"{name}\" specified in USING clause does not exist in {side} table"),
+        )),
+        Err(_) => Err(Error::new(
+            SqlState::AmbiguousColumn,
+            format!("common column name \"{name}\" appears more than once in {side} table"),
+        )),
+    }
+}

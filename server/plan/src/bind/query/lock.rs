@@ -1,0 +1,373 @@
+//! FOR UPDATE and its kin: which relations a clause reaches, and where rows are locked.
+//!
+//! While FROM is bound, each scan that a clause reaches is marked ([`Scan::lock`]). Once WHERE is
+//! bound, the marks are collected into one [`LockRows`] above filter, joins and sort, and below
+//! LIMIT, so that rows that are not returned are not locked:
+//!
+//! ```text
+//!   Limit ── Project ── LockRows ── Sort ── Filter ── Join ── Scan, Scan
+//! ```
+//!
+//! A clause that reaches a view or a subquery in FROM reaches all tables inside. A subquery that
+//! only filters and joins leaves its marks to the query around it; one with a LIMIT, an ORDER BY
+//! or a clause of its own locks its rows itself.
+
+use braid_sql::ast::{GroupByExpr, LockStrength, NonBlock, Select};
+use braid_types::{Error, Result, SqlState};
+
+use crate::bind::Binder;
+use crate::bind::scope::context::Collector;
+use crate::rules::{rejects_null, walk};
+use crate::tree::expr::{Expr, Slot, conjuncts};
+use crate::tree::node::{
+    Join, JoinKind, LockRows, LockWait, LockedTable, Node, Project, Recheck, RowLock, Scan,
+};
+
+/// A locking clause while the query that it stands in is bound.
+#[derive(Clone)]
+pub(crate) struct LockClause {
+    pub(crate) strength: LockStrength,
+    wait: LockWait,
+    /// `OF` these relations, and whether each was found; empty: all.
+    of: Vec<(String, bool)>,
+    /// It stands in a query around this one, whose FROM this query (or view) is a part of.
+    pub(crate) pushed: bool,
+}
+
+impl LockClause {
+    /// The clauses of a query, in order.
+    pub(crate) fn of_query(query: &braid_sql::ast::Query) -> Vec<Self> {
+        let clause = |lock: braid_sql::ast::RowLock| Self {
+            strength: lock.strength,
+            wait: match lock.wait {
+                None => LockWait::Block,
+                Some(NonBlock::SkipLocked) => LockWait::SkipLocked,
+                Some(NonBlock::Nowait) => LockWait::NoWait,
+            },
+            of: lock.of.iter().map(|ident| (braid_sql::fold(ident), false)).collect(),
+            pushed: false,
+        };
+        braid_sql::row_locks(query).into_iter().map(clause).collect()
+    }
+
+    /// A clause for everything inside a view or subquery.
+    fn pushed(lock: RowLock) -> Self {
+        Self { strength: lock.strength, wait: lock.wait, of: Vec::new(), pushed: true }
+    }
+
+    /// 0A000 where a clause cannot be.
+    pub(crate) fn refuse(&self, what: &str) -> Error {
+        Error::new(
+            SqlState::FeatureNotSupported,
+            format!("{} is not allowed with {what}", self.strength.clause()),
+        )
+    }
+
+    fn cannot(&self, what: &str) -> Error {
+        Error::new(
+            SqlState::FeatureNotSupported,
+            format!("{} cannot be applied to {what}", self.strength.clause()),
+        )
+    }
+
+    /// 0A000 on VALUES, unless it only reaches it from outside.
+    pub(crate) fn check_values(&self) -> Result<()> {
+        if self.pushed { Ok(()) } else { Err(self.cannot("VALUES")) }
+    }
+
+    /// 0A000 where a row of the result is not one row of each table.
+    pub(crate) fn check_select(&self, select: &Select) -> Result<()> {
+        let grouped = !matches!(&select.group_by,
+            GroupByExpr::Expressions(list, more) if list.is_empty() && more.is_empty());
+        if select.distinct.is_some() {
+            return Err(self.refuse("DISTINCT clause"));
+        }
+        if grouped {
+            return Err(self.refuse("GROUP BY clause"));
+        }
+        if select.having.is_some() {
+            return Err(self.refuse("HAVING clause"));
+        }
+        Ok(())
+    }
+
+    /// 42P01 if a relation that was named is not in FROM.
+    pub(crate) fn check_found(&self) -> Result<()> {
+        let Some((name, _)) = self.of.iter().find(|(_, found)| !found) else { return Ok(()) };
+        Err(Error::new(
+            SqlState::UndefinedTable,
+            format!(
+                "relation \"{name}\" in {} clause not found in FROM clause",
+                self.strength.clause()
+            ),
+        ))
+    }
+}
+
+/// Whether and where a select's rows are locked.
+#[derive(Clone, Default)]
+pub(crate) struct SelectLocks {
+    pub(crate) clauses: Vec<LockClause>,
+    /// The select is a plain part of the FROM of the query around it, which locks.
+    pub(crate) hoist: bool,
+}
+
+impl Collector {
+    /// What makes a row of a select list more or less than one row of FROM.
+    pub(crate) fn summarizes(&self) -> Option<&'static str> {
+        if !self.aggregates.is_empty() {
+            Some("aggregate functions")
+        } else if !self.windows.is_empty() {
+            Some("window functions")
+        } else if !self.sets.is_empty() {
+            Some("set-returning functions in the target list")
+        } else {
+            None
+        }
+    }
+}
+
+/// The lock that the clauses of the select being bound put on a relation of this name. Of
+/// several the strongest counts, and NOWAIT goes before SKIP LOCKED.
+pub(crate) fn lock_of(binder: &mut Binder<'_>, name: &str) -> Option<RowLock> {
+    let mut result: Option<RowLock> = None;
+    for clause in &mut binder.from_locks {
+        if !clause.of.is_empty() {
+            let mut named = clause.of.iter_mut().filter(|(known, _)| known == name).peekable();
+            if named.peek().is_none() {
+                continue;
+            }
+            named.for_each(|(_, found)| *found = true);
+        }
+        let known = result.unwrap_or(RowLock { strength: clause.strength, wait: clause.wait });
+        result = Some(RowLock {
+            strength: known.strength.max(clause.strength),
+            wait: known.wait.max(clause.wait),
+        });
+    }
+    result
+}
+
+/// Makes the clauses on a view or subquery of this name reach what is inside.
+pub(crate) fn push_locks(binder: &mut Binder<'_>, name: &str) -> Option<RowLock> {
+    let lock = lock_of(binder, name);
+    binder.pushed_locks = lock.map(LockClause::pushed).into_iter().collect();
+    lock
+}
+
+/// 0A000 if a clause names something that has no rows to lock.
+pub(crate) fn refuse_lock(binder: &Binder<'_>, name: &str, what: &str) -> Result<()> {
+    let named =
+        |clause: &&crate::bind::query::lock::LockClause| clause.of.iter().any(|(n, _)| n == name);
+    match binder.from_locks.iter().find(named) {
+        Some(clause) => Err(clause.cannot(what)),
+        None => Ok(()),
+    }
+}
+
+/// What is collected on the way down to the marked scans.
+#[derive(Default)]
+struct Collected {
+    targets: Vec<LockedTable>,
+    recheck: Vec<Recheck>,
+}
+
+/// Locks the rows of the marked scans below, above everything that is there.
+pub(crate) fn lock_rows(mut node: Node) -> Result<Node> {
+    reduce(&mut node, &[]);
+    let mut collected = Collected::default();
+    collect(&mut node, &mut collected)?;
+    if collected.targets.is_empty() {
+        return Ok(node);
+    }
+    let Collected { targets, recheck } = collected;
+    Ok(Node::LockRows(Box::new(LockRows {
+        input: node,
+        targets,
+        recheck,
+        limit: None,
+        offset: None,
+    })))
+}
+
+fn collect(node: &mut Node, found: &mut Collected) -> Result<()> {
+    match node {
+        Node::Scan(scan) => found.targets.extend(target(scan)),
+        Node::Sort(sort) => collect(&mut sort.input, found)?,
+        Node::Filter(filter) => {
+            let before = found.targets.len();
+            collect(&mut filter.input, found)?;
+            if found.targets.len() > before {
+                found.recheck.push(Recheck::Holds(flat(&filter.predicates)));
+            }
+        }
+        Node::Project(project) => {
+            let before = found.targets.len();
+            collect(&mut project.input, found)?;
+            if found.targets.len() > before {
+                pass_through(project, found);
+                found.recheck.push(Recheck::Compute(computed(project)));
+            }
+        }
+        Node::Join(join) => collect_join(join, found)?,
+        _ => {}
+    }
+    Ok(())
+}
+
+fn target(scan: &mut Scan) -> Option<LockedTable> {
+    let lock = scan.lock.take()?;
+    scan.unrecorded = lock.wait == LockWait::SkipLocked;
+    let primary = &scan.table.primary;
+    let key = primary.keys.iter().filter_map(|part| {
+        let place = scan.table.columns.iter().position(|c| c.id == part.column)?;
+        scan.columns.iter().find(|(_, p)| *p == place).map(|(slot, _)| *slot)
+    });
+    Some(LockedTable {
+        key: key.collect(),
+        table: scan.table.clone(),
+        alias: scan.alias.clone(),
+        columns: scan.columns.clone(),
+        lock,
+        implicit: std::mem::take(&mut scan.implicit_lock),
+        families: scan.families.clone(),
+    })
+}
+
+fn collect_join(join: &mut Join, found: &mut Collected) -> Result<()> {
+    let refuse = |side: &Node| match marked(side) {
+        Some(lock) => Err(Error::new(
+            SqlState::FeatureNotSupported,
+            format!(
+                "{} cannot be applied to the nullable side of an outer join",
+                lock.strength.clause()
+            ),
+        )),
+        None => Ok(()),
+    };
+    if matches!(join.kind, JoinKind::Left | JoinKind::Full) {
+        refuse(&join.right)?;
+    }
+    if matches!(join.kind, JoinKind::Right | JoinKind::Full) {
+        refuse(&join.left)?;
+    }
+    let before = found.targets.len();
+    collect(&mut join.left, found)?;
+    collect(&mut join.right, found)?;
+    if found.targets.len() == before {
+        return Ok(());
+    }
+    let on = flat(&join.on);
+    match join.kind {
+        JoinKind::Inner if on.is_empty() => {}
+        JoinKind::Left => found.recheck.push(Recheck::NullUnless(on, join.right.slots())),
+        JoinKind::Right => found.recheck.push(Recheck::NullUnless(on, join.left.slots())),
+        _ => found.recheck.push(Recheck::Holds(on)),
+    }
+    Ok(())
+}
+
+/// A mark within what [`collect`] would reach.
+fn marked(node: &Node) -> Option<RowLock> {
+    match node {
+        Node::Scan(scan) => scan.lock,
+        Node::Sort(_) | Node::Filter(_) | Node::Project(_) | Node::Join(_) => {
+            let mut found = None;
+            node.for_each_child(&mut |child| found = found.or_else(|| marked(child)));
+            found
+        }
+        // A subquery with a LIMIT or an order of its own has locked its rows already.
+        Node::Limit(limit) => marked(&limit.input),
+        Node::LockRows(lock) => lock.targets.first().map(|target| target.lock),
+        _ => None,
+    }
+}
+
+fn flat(predicates: &[Expr]) -> Vec<Expr> {
+    let mut list = Vec::new();
+    predicates.iter().cloned().for_each(|e| conjuncts(e, &mut list));
+    list
+}
+
+/// What a projection computes, beyond columns that it passes on under their own slots.
+fn computed(project: &Project) -> Vec<(Slot, Expr)> {
+    let passes = |slot: &Slot, e: &Expr| matches!(e, Expr::Column(from, _) if from == slot);
+    project.exprs.iter().filter(|(slot, e)| !passes(slot, e)).cloned().collect()
+}
+
+/// Makes a projection give what locking above it needs: the keys of locked tables, and whatever
+/// is read when a row is looked at again and is no column of a locked table.
+fn pass_through(project: &mut Project, found: &Collected) {
+    let mut wanted: Vec<(Slot, braid_types::SqlType)> = Vec::new();
+    for target in &found.targets {
+        for slot in &target.key {
+            let place = target.columns.iter().find(|(s, _)| s == slot).map(|(_, place)| *place);
+            if let Some(place) = place {
+                wanted.push((*slot, target.table.columns[place].ty.clone()));
+            }
+        }
+    }
+    let mut columns = |e: &Expr| {
+        e.any(&mut |e| {
+            if let Expr::Column(slot, ty) = e
+                && found.targets.iter().all(|target| !target.gives(*slot))
+            {
+                wanted.push((*slot, ty.clone()));
+            }
+            false
+        });
+    };
+    project.exprs.iter().for_each(|(_, e)| columns(e));
+    found.recheck.iter().flat_map(Recheck::exprs).for_each(&mut columns);
+    let given = project.input.slots();
+    for (slot, ty) in wanted {
+        if given.contains(&slot) && project.exprs.iter().all(|(known, _)| *known != slot) {
+            project.exprs.push((slot, Expr::Column(slot, ty)));
+        }
+    }
+}
+
+/// Outer joins whose missing rows a condition above drops anyway become inner ones: their sides
+/// can be locked then.
+fn reduce(node: &mut Node, conditions: &[Expr]) {
+    match node {
+        Node::Filter(filter) => {
+            let mut all = conditions.to_vec();
+            all.extend(flat(&filter.predicates));
+            reduce(&mut filter.input, &all);
+        }
+        Node::Sort(sort) => reduce(&mut sort.input, conditions),
+        Node::Join(join) => {
+            let side = |node: &Node| node.slots().into_iter().collect();
+            let drops = |side| conditions.iter().any(|e| rejects_null(e, &side));
+            join.kind = match join.kind {
+                JoinKind::Left if drops(side(&join.right)) => JoinKind::Inner,
+                JoinKind::Right if drops(side(&join.left)) => JoinKind::Inner,
+                JoinKind::Full => match (drops(side(&join.left)), drops(side(&join.right))) {
+                    (true, true) => JoinKind::Inner,
+                    // Rows without a left one are dropped.
+                    (true, false) => JoinKind::Left,
+                    (false, true) => JoinKind::Right,
+                    (false, false) => JoinKind::Full,
+                },
+                kind => kind,
+            };
+            let mut all = conditions.to_vec();
+            if join.kind == JoinKind::Inner {
+                all.extend(flat(&join.on));
+            }
+            reduce(&mut join.left, &all);
+            reduce(&mut join.right, &all);
+        }
+        _ => {}
+    }
+}
+
+/// The slots that some expressions read, those of subqueries included.
+pub(crate) fn slots_of<'e>(exprs: impl Iterator<Item = &'e Expr>) -> Vec<Slot> {
+    let mut slots = Vec::new();
+    for e in exprs {
+        walk::expr_slots(&mut e.clone(), &mut slots);
+    }
+    slots
+}

@@ -1,0 +1,377 @@
+//! Queries: WITH, set operations, VALUES, ORDER BY and LIMIT around a select.
+
+use braid_sql::ast::{self, Expr as Ast, LimitClause, OrderByExpr, OrderByKind, Query, SetExpr};
+use braid_types::cast::CastContext;
+use braid_types::{Datum, Error, Result, SqlState, SqlType};
+
+use super::lock::{LockClause, SelectLocks};
+use super::select::bind_select;
+use super::set_operation::bind_set_operation;
+use super::with::with_queries;
+use crate::bind::Binder;
+use crate::bind::expr::function::sort_key;
+use crate::bind::expr::operators::{check_order, coerce, common_type};
+use crate::bind::expr::scalar::{bind_expr, bind_exprs};
+use crate::bind::scope::columns::{Scope, ScopeColumn, Scopes};
+use crate::bind::scope::context::ExprCx;
+use crate::bind::scope::places::start_of;
+use crate::planned::OutputColumn;
+use crate::tree::expr::{Expr, Slot};
+use crate::tree::node::{Distinct, Limit, LockWait, Node, Project, Sort, SortKey, Values, With};
+
+/// A bound query: its plan and the columns of its result, one a slot of the plan.
+pub struct BoundQuery {
+    /// The plan.
+    pub node: Node,
+    /// The columns.
+    pub columns: Vec<OutputColumn>,
+}
+
+impl BoundQuery {
+    /// The output as expressions.
+    pub fn exprs(&self) -> Vec<Expr> {
+        let slots = self.node.slots();
+        slots.into_iter().zip(&self.columns).map(|(s, c)| Expr::Column(s, c.ty.clone())).collect()
+    }
+}
+
+/// Binds a query inside `parent`'s scopes.
+pub(crate) fn bind_query(
+    binder: &mut Binder<'_>,
+    query: &Query,
+    parent: Option<&Scopes<'_>>,
+) -> Result<BoundQuery> {
+    binder.enter()?;
+    let visible = binder.ctes.len();
+    let result = query_with(binder, query, parent);
+    binder.ctes.truncate(visible);
+    binder.leave();
+    result
+}
+
+fn query_with(
+    binder: &mut Binder<'_>,
+    query: &Query,
+    parent: Option<&Scopes<'_>>,
+) -> Result<BoundQuery> {
+    if query.for_clause.is_some() || !query.pipe_operators.is_empty() {
+        return Err(Error::unsupported("this query clause"));
+    }
+    let pushed = std::mem::take(&mut binder.pushed_locks);
+    let ctes = with_queries(binder, query, parent)?;
+    let mut bound = query_body(binder, query, pushed, parent)?;
+    if !ctes.is_empty() {
+        bound.node = Node::With(Box::new(With { ctes, body: bound.node }));
+    }
+    Ok(bound)
+}
+
+fn query_body(
+    binder: &mut Binder<'_>,
+    query: &Query,
+    pushed: Vec<LockClause>,
+    parent: Option<&Scopes<'_>>,
+) -> Result<BoundQuery> {
+    let order = order_by(query)?;
+    let mut clauses = LockClause::of_query(query);
+    clauses.extend(pushed);
+    let mut bound = match &*query.body {
+        SetExpr::Select(select) => {
+            let plain = query.with.is_none()
+                && order.is_empty()
+                && query.limit_clause.is_none()
+                && query.fetch.is_none();
+            let hoist = plain && clauses.iter().all(|clause| clause.pushed);
+            bind_select(binder, select, &order, SelectLocks { clauses, hoist }, parent)?
+        }
+        other => {
+            match (other, clauses.first()) {
+                (SetExpr::SetOperation { .. }, Some(clause)) => {
+                    return Err(clause.refuse("UNION/INTERSECT/EXCEPT"));
+                }
+                (SetExpr::Values(_), Some(clause)) => clause.check_values()?,
+                // The clauses of a query in parentheses are the query's own.
+                (SetExpr::Query(_), _) => binder.pushed_locks = clauses,
+                _ => {}
+            }
+            let mut bound = bind_set_expr(binder, other, parent)?;
+            if !order.is_empty() {
+                bound.node = sort_output(binder, bound.node, &bound.columns, &order)?;
+            }
+            bound
+        }
+    };
+    bound.node = bind_limit(binder, bound.node, query, parent)?;
+    Ok(bound)
+}
+
+/// ORDER BY of a set operation or VALUES: output names and ordinals only.
+fn sort_output(
+    binder: &mut Binder<'_>,
+    node: Node,
+    columns: &[OutputColumn],
+    order: &[&OrderByExpr],
+) -> Result<Node> {
+    let slots = node.slots();
+    let scope = output_scope(&slots, columns);
+    let scopes = Scopes { scope: &scope, parent: None };
+    let mut keys = Vec::with_capacity(order.len());
+    for key in order {
+        if let Ast::Identifier(ident) = &key.expr
+            && let Some(place) = columns.iter().position(|c| c.name == braid_sql::fold(ident))
+        {
+            binder.note_place(&key.expr, place);
+        }
+        let expr = match ordinal(&key.expr, columns.len(), "ORDER BY")? {
+            Some(place) => {
+                binder.note_place(&key.expr, place);
+                Expr::Column(slots[place], columns[place].ty.clone())
+            }
+            None => bind_expr(binder, &key.expr, &mut ExprCx::plain(scopes, "ORDER BY"))?,
+        };
+        check_order(&expr.ty())?;
+        keys.push(sort_key(expr, key));
+    }
+    Ok(Node::Sort(Box::new(Sort { input: node, keys, limit: None })))
+}
+
+fn bind_limit(
+    binder: &mut Binder<'_>,
+    node: Node,
+    query: &Query,
+    parent: Option<&Scopes<'_>>,
+) -> Result<Node> {
+    let (mut limit, offset) = match &query.limit_clause {
+        None => (None, None),
+        Some(LimitClause::LimitOffset { limit, offset, limit_by }) if limit_by.is_empty() => {
+            (limit.as_ref(), offset.as_ref().map(|offset| &offset.value))
+        }
+        Some(_) => return Err(Error::unsupported("this form of LIMIT")),
+    };
+    let mut ties = Vec::new();
+    let one = ast::Expr::value(ast::Value::Number("1".to_owned(), false));
+    if let Some(fetch) = &query.fetch {
+        if fetch.percent {
+            return Err(Error::unsupported("FETCH … PERCENT"));
+        }
+        limit = Some(fetch.quantity.as_ref().unwrap_or(&one));
+        if fetch.with_ties {
+            // The sort may stand below the projection that drops its keys.
+            let mut sort = &node;
+            if let Node::Project(project) = sort {
+                sort = &project.input;
+            }
+            if let Node::LockRows(lock) = sort {
+                if lock.targets.iter().any(|t| t.lock.wait == LockWait::SkipLocked) {
+                    return Err(Error::new(
+                        SqlState::SyntaxError,
+                        "SKIP LOCKED and WITH TIES options cannot be used together",
+                    ));
+                }
+                sort = &lock.input;
+            }
+            while let Node::ProjectSet(set) = sort {
+                sort = &set.input;
+            }
+            let Node::Sort(sort) = sort else {
+                return Err(Error::new(
+                    SqlState::SyntaxError,
+                    "WITH TIES cannot be specified without ORDER BY clause",
+                ));
+            };
+            ties = sort.keys.iter().map(|key| key.expr.clone()).collect();
+        }
+    }
+    let limit = bind_limit_expr(binder, limit, "LIMIT", parent)?;
+    let offset = bind_limit_expr(binder, offset, "OFFSET", parent)?;
+    if limit.is_none() && offset.is_none() {
+        return Ok(node);
+    }
+    let mut node = node;
+    // What is volatile is not computed for rows that the limit leaves out.
+    let volatile = |project: &Project| project.exprs.iter().any(|(_, e)| e.is_volatile());
+    if let Node::Project(project) = &mut node
+        && (!ties.is_empty() || (offset.is_none() && volatile(project)))
+    {
+        let input = std::mem::replace(&mut project.input, Node::one_row());
+        project.input = Node::Limit(Box::new(Limit { input, limit, offset, ties }));
+        return Ok(node);
+    }
+    Ok(Node::Limit(Box::new(Limit { input: node, limit, offset, ties })))
+}
+
+fn bind_limit_expr(
+    binder: &mut Binder<'_>,
+    ast: Option<&Ast>,
+    clause: &'static str,
+    parent: Option<&Scopes<'_>>,
+) -> Result<Option<Expr>> {
+    let Some(ast) = ast else { return Ok(None) };
+    // LIMIT ALL is no limit.
+    if matches!(ast, Ast::Identifier(ident) if ident.value.eq_ignore_ascii_case("all")) {
+        return Ok(None);
+    }
+    let scope = Scope::default();
+    let scopes = Scopes { scope: &scope, parent };
+    let e = bind_expr(binder, ast, &mut ExprCx::plain(scopes, clause))?;
+    let e = coerce(binder, e, &SqlType::Int8, CastContext::Assignment)?;
+    match e {
+        Expr::Const(Datum::Null, _) => Ok(None),
+        e => Ok(Some(e)),
+    }
+}
+
+/// The body of a query without its ORDER BY and LIMIT.
+pub(crate) fn bind_set_expr(
+    binder: &mut Binder<'_>,
+    body: &SetExpr,
+    parent: Option<&Scopes<'_>>,
+) -> Result<BoundQuery> {
+    match body {
+        SetExpr::Select(select) => bind_select(binder, select, &[], SelectLocks::default(), parent),
+        SetExpr::Query(query) => bind_query(binder, query, parent),
+        SetExpr::Values(values) => {
+            let rows: Vec<&[Ast]> = values.rows.iter().map(|row| &row.content[..]).collect();
+            bind_values(binder, &rows, parent)
+        }
+        SetExpr::SetOperation { .. } => bind_set_operation(binder, body, parent),
+        other => Err(Error::unsupported(format!("{other} as a query"))),
+    }
+}
+
+/// A projection to these types, where they differ.
+pub(crate) fn cast_columns(
+    binder: &mut Binder<'_>,
+    query: &BoundQuery,
+    types: &[SqlType],
+) -> Result<Node> {
+    if query.columns.iter().zip(types).all(|(c, ty)| c.ty == *ty) {
+        return Ok(query.node.clone());
+    }
+    let mut exprs = Vec::with_capacity(types.len());
+    for (e, ty) in query.exprs().into_iter().zip(types) {
+        let e = coerce(binder, e, ty, CastContext::Implicit)?;
+        exprs.push((binder.slot(), e));
+    }
+    Ok(Node::Project(Box::new(Project { input: query.node.clone(), exprs })))
+}
+
+/// VALUES: each column takes the common type of its values.
+fn bind_values(
+    binder: &mut Binder<'_>,
+    rows: &[&[Ast]],
+    parent: Option<&Scopes<'_>>,
+) -> Result<BoundQuery> {
+    let width = rows.first().map_or(0, |row| row.len());
+    let scope = Scope::default();
+    let scopes = Scopes { scope: &scope, parent };
+    let mut bound = Vec::with_capacity(rows.len());
+    for row in rows {
+        if row.len() != width {
+            return Err(Error::new(
+                SqlState::SyntaxError,
+                "VALUES lists must all be the same length",
+            ));
+        }
+        bound.push(bind_exprs(binder, row, &mut ExprCx::plain(scopes, "VALUES"))?);
+    }
+    let mut columns = Vec::with_capacity(width);
+    for place in 0..width {
+        let types: Vec<SqlType> = bound.iter().map(|row| row[place].ty()).collect();
+        let ty = common_type(&types, "VALUES")?;
+        for row in &mut bound {
+            let e = std::mem::replace(&mut row[place], Expr::bool(true));
+            row[place] = coerce(binder, e, &ty, CastContext::Implicit)?;
+        }
+        columns.push(OutputColumn {
+            name: format!("column{}", place + 1),
+            ty,
+            table_oid: 0,
+            column_number: 0,
+        });
+    }
+    let slots = columns.iter().map(|_| binder.slot()).collect();
+    Ok(BoundQuery { node: Node::Values(Values { slots, rows: bound, repeats: None }), columns })
+}
+
+/// A column that comes from no stored table.
+pub(crate) fn plain_column(table: &str, name: &str, slot: Slot, ty: SqlType) -> ScopeColumn {
+    ScopeColumn {
+        table: table.to_owned(),
+        schema: None,
+        name: name.to_owned(),
+        slot,
+        ty,
+        hidden: false,
+        merged: false,
+        is_row: false,
+        origin: (0, 0),
+        item: (0, 0),
+    }
+}
+
+/// The output columns as a scope of their own.
+pub(crate) fn output_scope(slots: &[Slot], columns: &[OutputColumn]) -> Scope {
+    let columns = slots
+        .iter()
+        .zip(columns)
+        .map(|(slot, column)| plain_column("", &column.name, *slot, column.ty.clone()))
+        .collect();
+    Scope { columns, ..Scope::default() }
+}
+
+/// The ORDER BY items of a query.
+pub(crate) fn order_by(query: &Query) -> Result<Vec<&OrderByExpr>> {
+    match query.order_by.as_ref().map(|order| &order.kind) {
+        None => Ok(Vec::new()),
+        Some(OrderByKind::Expressions(list)) => Ok(list.iter().collect()),
+        Some(OrderByKind::All(_)) => Err(Error::unsupported("ORDER BY ALL")),
+    }
+}
+
+/// The place that an integer literal in ORDER BY, GROUP BY or DISTINCT ON names; 42601 for any
+/// other literal.
+pub(crate) fn ordinal(ast: &Ast, columns: usize, clause: &str) -> Result<Option<usize>> {
+    let (value, sign) = match ast {
+        Ast::Value(value) => (&value.value, 1),
+        Ast::UnaryOp { op: ast::UnaryOperator::Minus, expr } => match &**expr {
+            Ast::Value(value) if matches!(value.value, ast::Value::Number(..)) => {
+                (&value.value, -1)
+            }
+            _ => return Ok(None),
+        },
+        Ast::Nested(inner) => return ordinal(inner, columns, clause),
+        _ => return Ok(None),
+    };
+    let number = match value {
+        ast::Value::Placeholder(_) => return Ok(None),
+        ast::Value::Number(text, _) => text.parse::<i32>().ok(),
+        _ => None,
+    };
+    let Some(number) = number.map(|number| i64::from(number) * sign) else {
+        let message = format!("non-integer constant in {clause}");
+        return Err(Error::new(SqlState::SyntaxError, message).position(start_of(ast)));
+    };
+    let place = usize::try_from(number).ok().filter(|place| (1..=columns).contains(place));
+    place.map(|place| Some(place - 1)).ok_or_else(|| {
+        Error::new(
+            SqlState::InvalidColumnReference,
+            format!("{clause} position {number} is not in select list"),
+        )
+        .position(start_of(ast))
+    })
+}
+
+/// Sort keys over distinct rows must be part of them.
+pub(crate) fn distinct(node: Node, on: Vec<Expr>) -> Node {
+    Node::Distinct(Box::new(Distinct { input: node, on }))
+}
+
+/// A sort, unless there is nothing to sort by.
+pub(crate) fn sorted(node: Node, keys: Vec<SortKey>) -> Node {
+    if keys.is_empty() {
+        node
+    } else {
+        Node::Sort(Box::new(Sort { input: node, keys, limit: None }))
+    }
+}

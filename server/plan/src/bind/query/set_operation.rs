@@ -1,0 +1,173 @@
+//! UNION, INTERSECT and EXCEPT.
+//!
+//! Set operations lean to the left: chains are walked, not recursed into. A long run of the same
+//! operation becomes a balanced tree, which is run and dropped with little stack.
+
+use braid_sql::ast::{SetExpr, SetOperator, SetQuantifier};
+use braid_types::cast::CastContext;
+use braid_types::{Error, Result, SqlState, SqlType};
+
+use super::ordered::{BoundQuery, bind_set_expr, cast_columns};
+use crate::bind::Binder;
+use crate::bind::expr::operators::{check_equality, coerce, common_type};
+use crate::bind::scope::columns::Scopes;
+use crate::planned::OutputColumn;
+use crate::tree::expr::{Expr, Slot};
+use crate::tree::node::{Node, SetOp, SetOpKind};
+
+/// Runs of more branches than these become balanced trees.
+const BALANCE_FROM: usize = 8;
+
+pub(crate) fn bind_set_operation(
+    binder: &mut Binder<'_>,
+    body: &SetExpr,
+    parent: Option<&Scopes<'_>>,
+) -> Result<BoundQuery> {
+    let mut chain = Vec::new();
+    let mut next = body;
+    while let SetExpr::SetOperation { left, op, set_quantifier, right } = next {
+        chain.push((set_operator(*op, *set_quantifier)?, right));
+        next = left;
+    }
+    let mut run = vec![bind_branch(binder, next, parent)?];
+    let mut operator = None;
+    for (next, right) in chain.into_iter().rev() {
+        let right = bind_branch(binder, right, parent)?;
+        // EXCEPT is the only one for which it matters what is computed first.
+        if let Some((kind, all)) = operator
+            && (operator != Some(next) || kind == SetOpKind::Except)
+        {
+            run = vec![combine_branches(binder, run, kind, all)?];
+        }
+        operator = Some(next);
+        run.push(right);
+    }
+    match operator {
+        Some((kind, all)) => combine_branches(binder, run, kind, all),
+        None => Err(Error::internal("a set operation without operator")),
+    }
+}
+
+/// A branch of a set operation: its literals take their types from the other branches.
+fn bind_branch(
+    binder: &mut Binder<'_>,
+    body: &SetExpr,
+    parent: Option<&Scopes<'_>>,
+) -> Result<BoundQuery> {
+    binder.keep_unknown = matches!(body, SetExpr::Select(_));
+    let bound = bind_set_expr(binder, body, parent);
+    binder.keep_unknown = false;
+    bound
+}
+
+/// Gives literals of no type in a branch's select list the type of the whole.
+pub(crate) fn type_literals(
+    binder: &mut Binder<'_>,
+    query: &mut BoundQuery,
+    types: &[SqlType],
+) -> Result<()> {
+    let mut node = &mut query.node;
+    if let Node::Limit(limit) = node {
+        node = &mut limit.input;
+    }
+    if let Node::Distinct(distinct) = node {
+        node = &mut distinct.input;
+    }
+    let Node::Project(project) = node else { return Ok(()) };
+    for (place, ty) in types.iter().enumerate() {
+        if query.columns[place].ty != SqlType::Unknown {
+            continue;
+        }
+        let e = std::mem::replace(&mut project.exprs[place].1, Expr::bool(true));
+        project.exprs[place].1 = coerce(binder, e, ty, CastContext::Implicit)?;
+        query.columns[place].ty = ty.clone();
+    }
+    Ok(())
+}
+
+/// Branches joined by one operator, from left to right.
+fn combine_branches(
+    binder: &mut Binder<'_>,
+    mut branches: Vec<BoundQuery>,
+    kind: SetOpKind,
+    all: bool,
+) -> Result<BoundQuery> {
+    let name = match kind {
+        SetOpKind::Union => "UNION",
+        SetOpKind::Intersect => "INTERSECT",
+        SetOpKind::Except => "EXCEPT",
+    };
+    let mut types: Vec<SqlType> = Vec::new();
+    for (place, branch) in branches.iter().enumerate() {
+        let columns = branch.columns.iter().map(|column| column.ty.clone());
+        if place == 0 {
+            types = columns.collect();
+            continue;
+        }
+        if branch.columns.len() != types.len() {
+            return Err(Error::new(
+                SqlState::SyntaxError,
+                format!("each {name} query must have the same number of columns"),
+            ));
+        }
+        for (ty, other) in types.iter_mut().zip(columns) {
+            *ty = common_type(&[ty.clone(), other], name)?;
+            if !(all && kind == SetOpKind::Union) {
+                check_equality(ty)?;
+            }
+        }
+    }
+    let mut nodes = Vec::with_capacity(branches.len());
+    for branch in &mut branches {
+        type_literals(binder, branch, &types)?;
+        nodes.push(cast_columns(binder, branch, &types)?);
+    }
+    let first = branches.into_iter().next().map(|branch| branch.columns).unwrap_or_default();
+    let width = types.len();
+    let columns = first
+        .into_iter()
+        .zip(types)
+        .map(|(c, ty)| OutputColumn { name: c.name, ty, table_oid: 0, column_number: 0 })
+        .collect();
+    Ok(BoundQuery { node: set_node(binder, nodes, kind, all, width), columns })
+}
+
+fn set_node(
+    binder: &mut Binder<'_>,
+    nodes: Vec<Node>,
+    kind: SetOpKind,
+    all: bool,
+    width: usize,
+) -> Node {
+    let balanced = nodes.len() > BALANCE_FROM;
+    let mut join = |left: Node, right: Node| {
+        let slots: Vec<Slot> = (0..width).map(|_| binder.slot()).collect();
+        Node::SetOp(Box::new(SetOp { kind, all, left, right, slots }))
+    };
+    let mut level = nodes;
+    while balanced && level.len() > 1 {
+        let mut next = Vec::with_capacity(level.len().div_ceil(2));
+        let mut rest = level.into_iter();
+        while let Some(left) = rest.next() {
+            next.push(match rest.next() {
+                Some(right) => join(left, right),
+                None => left,
+            });
+        }
+        level = next;
+    }
+    level.into_iter().reduce(join).unwrap_or_else(Node::one_row)
+}
+
+fn set_operator(op: SetOperator, quantifier: SetQuantifier) -> Result<(SetOpKind, bool)> {
+    let kind = match op {
+        SetOperator::Union => SetOpKind::Union,
+        SetOperator::Intersect => SetOpKind::Intersect,
+        SetOperator::Except | SetOperator::Minus => SetOpKind::Except,
+    };
+    match quantifier {
+        SetQuantifier::All => Ok((kind, true)),
+        SetQuantifier::None | SetQuantifier::Distinct => Ok((kind, false)),
+        other => Err(Error::unsupported(format!("{op} {other}"))),
+    }
+}

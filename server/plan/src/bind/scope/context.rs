@@ -1,0 +1,208 @@
+//! Where an expression stands: its scopes, its clause, and where aggregates, window functions and
+//! set-returning functions go that must be computed before it.
+//!
+//! An aggregate belongs to the innermost query whose columns its arguments read. While a subquery
+//! is bound, the queries around it wait as [`OuterQuery`]s, which take what belongs to them:
+//!
+//! ```text
+//!   SELECT (SELECT sum(t.a) FROM u) FROM t GROUP BY t.b
+//!                  └─ computed by the outer query; the subquery reads the result
+//! ```
+
+use braid_types::{Error, Result, SqlState};
+
+use super::columns::{Scope, Scopes};
+use crate::rules::walk;
+use crate::tree::expr::{Expr, Slot};
+use crate::tree::node::{AggregateCall, FunctionCall};
+
+/// Where an expression stands, and what it may contain.
+pub struct ExprCx<'s, 'c> {
+    /// What names mean.
+    pub scopes: Scopes<'s>,
+    /// The clause, for messages: `WHERE`, `GROUP BY`, …
+    pub clause: &'static str,
+    /// Where aggregates, windows and set-returning functions go; `None`: not allowed here.
+    pub collector: Option<&'c mut Collector>,
+}
+
+/// What the expressions of a select list need computed before them.
+#[derive(Default)]
+pub struct Collector {
+    /// Aggregates.
+    pub aggregates: Vec<(Slot, AggregateCall)>,
+    /// Window functions, each with its window.
+    pub windows: Vec<crate::bind::expr::window::BoundWindow>,
+    /// Set-returning functions.
+    pub sets: Vec<FunctionCall>,
+    /// Calls of `GROUPING`, which only the aggregation can answer.
+    pub groupings: Vec<GroupingCall>,
+    /// Aggregates are allowed (select list, HAVING, ORDER BY).
+    pub allow_aggregates: bool,
+    /// Windows and set-returning functions are allowed.
+    pub allow_windows: bool,
+}
+
+/// `GROUPING (…)`.
+pub struct GroupingCall {
+    /// Stands for its result until the groups are known.
+    pub slot: Slot,
+    /// Its arguments, each a grouping expression.
+    pub args: Vec<Expr>,
+}
+
+/// A query around the subquery that is being bound.
+pub struct OuterQuery {
+    /// Tells its scope from others.
+    scope: *const Scope,
+    /// The clause that the subquery stands in.
+    clause: &'static str,
+    /// Whether that clause may have aggregates.
+    allows: bool,
+    /// The aggregates of the subquery that belong to it.
+    aggregates: Vec<(Slot, AggregateCall)>,
+    /// The calls of `GROUPING` in the subquery that belong to it.
+    groupings: Vec<GroupingCall>,
+}
+
+/// How messages call aggregates.
+pub const AGGREGATES: &str = "aggregate functions";
+/// The arguments and the FILTER of an aggregate.
+pub const IN_AGGREGATE: &str = "an aggregate function";
+/// The arguments of a window function.
+pub const IN_WINDOW_CALL: &str = "a window function";
+/// PARTITION BY, ORDER BY and the frame of a window.
+pub const IN_WINDOW: &str = "window definitions";
+
+impl<'s, 'c> ExprCx<'s, 'c> {
+    /// A clause without aggregates.
+    pub fn plain(scopes: Scopes<'s>, clause: &'static str) -> Self {
+        Self { scopes, clause, collector: None }
+    }
+
+    /// The same place in another clause.
+    pub fn within(&mut self, clause: &'static str) -> ExprCx<'s, '_> {
+        ExprCx { scopes: self.scopes, clause, collector: self.collector.as_deref_mut() }
+    }
+
+    /// How many set-returning functions there are so far.
+    pub fn sets(&self) -> usize {
+        self.collector.as_ref().map_or(0, |collector| collector.sets.len())
+    }
+
+    /// 0A000 if set-returning functions have come since there were `before`: `what` may not
+    /// evaluate them.
+    pub fn refuse_sets(&self, before: usize, what: &str) -> Result<()> {
+        if self.sets() > before { Err(no_sets_in(what)) } else { Ok(()) }
+    }
+
+    /// The error for a set-returning function in a clause that has none.
+    pub fn refuse_set(&self) -> Error {
+        match self.clause {
+            IN_AGGREGATE => sets_error("aggregate function calls cannot contain"),
+            IN_WINDOW_CALL => sets_error("window function calls cannot contain"),
+            clause => no_sets_in(clause),
+        }
+    }
+}
+
+fn sets_error(begin: &str) -> Error {
+    let message = format!("{begin} set-returning function calls");
+    Error::new(SqlState::FeatureNotSupported, message).hint(LATERAL_HINT)
+}
+
+fn no_sets_in(clause: &str) -> Error {
+    let message = format!("set-returning functions are not allowed in {clause}");
+    Error::new(SqlState::FeatureNotSupported, message).hint(LATERAL_HINT)
+}
+
+const LATERAL_HINT: &str =
+    "You might be able to move the set-returning function into a LATERAL FROM item.";
+
+impl OuterQuery {
+    /// The query of a place, while a subquery there is bound.
+    pub fn of(cx: &ExprCx<'_, '_>) -> Self {
+        Self {
+            scope: cx.scopes.scope,
+            clause: cx.clause,
+            allows: cx.collector.as_ref().is_some_and(|c| c.allow_aggregates),
+            aggregates: Vec::new(),
+            groupings: Vec::new(),
+        }
+    }
+
+    /// Hands what the subquery has left over to its own query.
+    pub fn finish(self, cx: &mut ExprCx<'_, '_>) {
+        if let Some(collector) = cx.collector.as_deref_mut() {
+            collector.aggregates.extend(self.aggregates);
+            collector.groupings.extend(self.groupings);
+        }
+    }
+
+    /// 42803 if one of the slots is the result of an aggregate of this query: the query computes
+    /// all its aggregates at once, so none can be an argument of another.
+    fn refuse_nested(&self, read: &[Slot]) -> Result<()> {
+        let nested = self.aggregates.iter().any(|(slot, _)| read.contains(slot));
+        if nested { Err(misplaced(AGGREGATES, IN_AGGREGATE)) } else { Ok(()) }
+    }
+
+    /// 42803 unless the clause may have aggregates.
+    fn check(&self, what: &str) -> Result<()> {
+        if self.allows { Ok(()) } else { Err(misplaced(what, self.clause)) }
+    }
+}
+
+/// 42803: an aggregate or `GROUPING` where none may stand.
+pub fn misplaced(what: &str, clause: &str) -> Error {
+    let message = match clause {
+        IN_AGGREGATE if what == AGGREGATES => {
+            "aggregate function calls cannot be nested".to_owned()
+        }
+        clause => format!("{what} are not allowed in {clause}"),
+    };
+    Error::new(SqlState::GroupingError, message)
+}
+
+impl crate::bind::Binder<'_> {
+    /// The query around this one to which an aggregate over these arguments belongs. `None`: it
+    /// belongs to the query that it is written in. 42803 if that may not have `what`.
+    pub(crate) fn outer_query(
+        &mut self,
+        args: &[&Expr],
+        scopes: &Scopes<'_>,
+        what: &str,
+    ) -> Result<Option<&mut OuterQuery>> {
+        let read: Vec<Slot> =
+            args.iter().flat_map(|e| walk::columns_read(e)).map(|(slot, _)| slot).collect();
+        let owns = |scope: &Scope| scope.columns.iter().any(|c| read.contains(&c.slot));
+        if owns(scopes.scope) {
+            return Ok(None);
+        }
+        let mut next = scopes.parent;
+        while let Some(level) = next {
+            if owns(level.scope) {
+                let scope: *const Scope = level.scope;
+                let known = self.outer_queries.iter_mut().rev().find(|q| q.scope == scope);
+                let query =
+                    known.ok_or_else(|| misplaced(what, "FROM clause of their own query level"))?;
+                query.check(what)?;
+                query.refuse_nested(&read)?;
+                return Ok(Some(query));
+            }
+            next = level.parent;
+        }
+        Ok(None)
+    }
+}
+
+impl OuterQuery {
+    /// Takes an aggregate of a subquery.
+    pub fn take_aggregate(&mut self, slot: Slot, call: AggregateCall) {
+        self.aggregates.push((slot, call));
+    }
+
+    /// Takes a call of `GROUPING` of a subquery.
+    pub fn take_grouping(&mut self, call: GroupingCall) {
+        self.groupings.push(call);
+    }
+}

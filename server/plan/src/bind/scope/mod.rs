@@ -1,0 +1,7 @@
+//! Names in scope, the place of an expression, and the places of errors.
+
+pub(crate) mod columns;
+pub(crate) mod context;
+pub(crate) mod names;
+pub(crate) mod notes;
+pub(crate) mod places;

@@ -1,0 +1,174 @@
+//! Where errors point: at literals, columns, operators, and the beginnings of expressions.
+//!
+//! The syntax tree has the places of names and values; an operator's is looked for in the text. An
+//! error gets a place only if PostgreSQL would find it while it analyses the statement: what fails
+//! when it is computed has none.
+
+use std::collections::HashMap;
+
+use braid_sql::ast::{BinaryOperator, CastKind, Expr as Ast, Span, Spanned, UnaryOperator};
+use braid_sql::{find_token, offset_of};
+use braid_types::{Error, Result};
+
+use super::context::ExprCx;
+use crate::bind::Binder;
+use crate::bind::expr::operators::coerce_bool;
+use crate::bind::expr::scalar::{bind_expr, op_name};
+use crate::tree::expr::{Expr, Slot};
+
+/// The places of what was bound.
+#[derive(Default)]
+pub(crate) struct Places {
+    /// Of string literals, by their text: the last one of a text counts.
+    literals: HashMap<String, u32>,
+    /// Of columns, in the order in which they were bound.
+    columns: Vec<(Slot, u32)>,
+    /// Inside of a stored expression, which is no part of the client's text.
+    stored: usize,
+}
+
+impl Places {
+    pub(crate) fn note_literal(&mut self, text: &str, span: Span) {
+        if self.stored == 0 {
+            self.literals.insert(text.to_owned(), offset_of(span));
+        }
+    }
+
+    /// The place of a string literal, 0 if it is not known.
+    pub(crate) fn literal_place(&self, text: &str) -> u32 {
+        if self.stored > 0 {
+            return 0;
+        }
+        self.literals.get(text).copied().unwrap_or(0)
+    }
+
+    pub(crate) fn note_column(&mut self, slot: Slot, span: Span) {
+        if self.stored == 0 {
+            self.columns.push((slot, offset_of(span)));
+        }
+    }
+
+    /// How many columns have been bound: what comes later is found by [`Places::column_place`].
+    pub(crate) fn columns_bound(&self) -> usize {
+        self.columns.len()
+    }
+
+    /// Where a column stands, of those bound since there were `since`; 0 if it is not known.
+    pub(crate) fn column_place(&self, slot: Slot, since: usize) -> u32 {
+        let columns = self.columns.get(since..).unwrap_or_default();
+        columns.iter().find(|(known, _)| *known == slot).map_or(0, |(_, place)| *place)
+    }
+}
+
+/// Binds an expression that the catalog keeps: its places are not those of the client's text.
+pub(crate) fn without_places<T>(
+    binder: &mut Binder<'_>,
+    bind: impl FnOnce(&mut Binder<'_>) -> Result<T>,
+) -> Result<T> {
+    binder.places.stored += 1;
+    let result = bind(binder);
+    binder.places.stored -= 1;
+    result.map_err(Error::without_position)
+}
+
+/// Binds a condition; 42804 at its beginning if it is not boolean.
+pub(crate) fn bind_condition(
+    binder: &mut Binder<'_>,
+    ast: &Ast,
+    cx: &mut ExprCx<'_, '_>,
+    clause: &str,
+) -> Result<Expr> {
+    let e = bind_expr(binder, ast, cx)?;
+    coerce_bool(binder, e, clause).map_err(|error| error.position(start_of(ast)))
+}
+
+/// Gives an error of an expression the place of its operator or name.
+pub(crate) fn placed(binder: &Binder<'_>, error: Error, ast: &Ast) -> Error {
+    let code = error.state().code();
+    let is_found_early = ["42", "0A", "3F"].iter().any(|class| code.starts_with(class));
+    if error.fields().position.is_some() || !is_found_early || binder.places.stored > 0 {
+        return error;
+    }
+    error.position(error_place(binder, ast))
+}
+
+fn error_place(binder: &Binder<'_>, ast: &Ast) -> u32 {
+    match ast {
+        Ast::Identifier(ident) => offset_of(ident.span),
+        Ast::CompoundIdentifier(parts) => parts.first().map_or(0, |part| offset_of(part.span)),
+        Ast::Value(value) => offset_of(value.span),
+        Ast::QualifiedWildcard(name, _) => first_part(name),
+        Ast::Function(function) => first_part(&function.name),
+        Ast::BinaryOp { left, op, right } => operator_place(binder, left, op, right),
+        Ast::UnaryOp { op, expr } => sign_place(binder, *op, expr),
+        Ast::Cast { expr, kind: CastKind::DoubleColon, .. } => {
+            find_token(binder.cx.text, end_of(expr), u32::MAX, &["::"])
+        }
+        Ast::InList { expr, .. } | Ast::InSubquery { expr, .. } => {
+            keyword_place(binder, expr, &["in", "not"])
+        }
+        Ast::Between { expr, .. } => keyword_place(binder, expr, &["between", "not"]),
+        Ast::Like { expr, .. } => keyword_place(binder, expr, &["like", "not", "~~", "!~~"]),
+        Ast::ILike { expr, .. } => keyword_place(binder, expr, &["ilike", "not", "~~", "!~~"]),
+        Ast::SimilarTo { expr, .. } => keyword_place(binder, expr, &["similar", "not"]),
+        Ast::IsDistinctFrom(left, _) | Ast::IsNotDistinctFrom(left, _) => {
+            keyword_place(binder, left, &["is"])
+        }
+        Ast::AnyOp { left, compare_op, right, .. } | Ast::AllOp { left, compare_op, right } => {
+            operator_place(binder, left, compare_op, right)
+        }
+        // PostgreSQL points at the parenthesis before the query.
+        Ast::Subquery(_) => {
+            let before = binder.cx.text.chars().take(start_of(ast) as usize).collect::<Vec<_>>();
+            before.iter().rposition(|c| *c == '(').map_or(0, |at| at as u32 + 1)
+        }
+        Ast::Nested(_) => 0,
+        other => start_of(other),
+    }
+}
+
+fn operator_place(binder: &Binder<'_>, left: &Ast, op: &BinaryOperator, right: &Ast) -> u32 {
+    let name = op_name(op);
+    // `!=` is written for `<>` as well.
+    let written: &[&str] = if name == "<>" { &["<>", "!="] } else { &[name.as_str()] };
+    let before = match start_of(right) {
+        0 => u32::MAX,
+        start => start,
+    };
+    match end_of(left) {
+        0 => 0,
+        after => find_token(binder.cx.text, after, before, written),
+    }
+}
+
+fn keyword_place(binder: &Binder<'_>, left: &Ast, words: &[&str]) -> u32 {
+    match end_of(left) {
+        0 => 0,
+        after => find_token(binder.cx.text, after, u32::MAX, words),
+    }
+}
+
+/// A prefix operator stands before its operand: the last one there.
+fn sign_place(binder: &Binder<'_>, op: UnaryOperator, operand: &Ast) -> u32 {
+    let start = start_of(operand) as usize;
+    let symbol = op.to_string();
+    let before: String =
+        binder.cx.text.chars().take(start.saturating_sub(1)).collect::<String>().to_lowercase();
+    let found = before.rfind(&symbol.to_lowercase());
+    found.map_or(0, |at| before[..at].chars().count() as u32 + 1)
+}
+
+/// Where a name begins, 0 if it is not known.
+pub(crate) fn first_part(name: &braid_sql::ast::ObjectName) -> u32 {
+    name.0.first().and_then(|part| part.as_ident()).map_or(0, |ident| offset_of(ident.span))
+}
+
+/// Where an expression begins, 0 if it is not known.
+pub(crate) fn start_of(ast: &Ast) -> u32 {
+    offset_of(ast.span())
+}
+
+/// Where the last part of an expression that has a place ends, 0 if it is not known.
+fn end_of(ast: &Ast) -> u32 {
+    u32::try_from(ast.span().end.column).unwrap_or(0)
+}

@@ -1,0 +1,74 @@
+//! Which part of which index a scan reads.
+
+use braid_catalog::IndexNumber;
+
+use super::expr::Expr;
+
+/// Which part of which index a scan reads.
+#[derive(Clone)]
+pub struct Access {
+    /// The index; 1 is the primary key.
+    pub index: IndexNumber,
+    /// Conditions on the first key columns: all but the last are equalities.
+    pub bounds: Vec<Bound>,
+    /// Read from the end.
+    pub reverse: bool,
+    /// Stop after so many rows that pass the filter (a constant or parameter), if known.
+    pub limit: Option<Expr>,
+}
+
+/// A condition on one key column.
+#[derive(Clone)]
+pub enum Bound {
+    /// Equal to one of these (one: `=`; several: `IN`).
+    In(Vec<Expr>),
+    /// Equal to an element of this array (`= ANY (…)`).
+    Any(Expr),
+    /// This column and those that follow are one of these rows: `(a, b) IN ((1, 2), (3, 4))`.
+    /// NULLs are in no such row.
+    Rows(Vec<Vec<Expr>>),
+    /// One of the columns that follow: the `Rows` before it say what it is.
+    OfRows,
+    /// NULL.
+    Null,
+    /// Within a range; NULLs are outside.
+    Range {
+        /// The lower end and whether it is inside.
+        lower: Option<(Expr, bool)>,
+        /// The upper end and whether it is inside.
+        upper: Option<(Expr, bool)>,
+    },
+}
+
+impl Bound {
+    /// Calls `f` on each expression of a bound.
+    pub fn for_each_expr<'a>(&'a self, f: &mut dyn FnMut(&'a Expr)) {
+        match self {
+            Bound::In(list) => list.iter().for_each(f),
+            Bound::Rows(rows) => rows.iter().flatten().for_each(f),
+            Bound::Any(e) => f(e),
+            Bound::Null | Bound::OfRows => {}
+            Bound::Range { lower, upper } => {
+                lower.iter().chain(upper).for_each(|(e, _)| f(e));
+            }
+        }
+    }
+
+    /// The same, to change them.
+    pub fn for_each_expr_mut(&mut self, f: &mut dyn FnMut(&mut Expr)) {
+        match self {
+            Bound::In(list) => list.iter_mut().for_each(f),
+            Bound::Rows(rows) => rows.iter_mut().flatten().for_each(f),
+            Bound::Any(e) => f(e),
+            Bound::Null | Bound::OfRows => {}
+            Bound::Range { lower, upper } => {
+                lower.iter_mut().chain(upper).for_each(|(e, _)| f(e));
+            }
+        }
+    }
+
+    /// Whether it says which values a column has, not only between which they are.
+    pub fn is_of_values(&self) -> bool {
+        !matches!(self, Bound::Range { .. })
+    }
+}

@@ -1,0 +1,10 @@
+//! The plan tree: nodes, the expressions in them, and the walk over both.
+
+pub(crate) mod access;
+pub(crate) mod cascades;
+pub(crate) mod expr;
+pub(crate) mod node;
+pub(crate) mod row_change;
+pub(crate) mod row_lock;
+pub(crate) mod subscript;
+pub(crate) mod visit;

@@ -1,0 +1,113 @@
+//! The nodes that change rows.
+
+use std::sync::Arc;
+
+use braid_catalog::{IndexNumber, Table};
+
+use super::cascades::Cascades;
+use super::expr::{Expr, Slot};
+use super::node::Node;
+use crate::range_delete::{RangeDelete, Refusal};
+
+/// INSERT and UPSERT. The input gives the values of `targets` in order.
+#[derive(Clone)]
+pub struct Insert {
+    /// The table.
+    pub table: Arc<Table>,
+    /// The input.
+    pub input: Node,
+    /// The value of each of the table's columns, over the input row; generated columns are
+    /// computed afterwards from `generated`.
+    pub values: Vec<Expr>,
+    /// The slots of the table's columns in the row that is written.
+    pub row_slots: Vec<Slot>,
+    /// Where RETURNING finds `xmax`, after the row's columns, if it reads that: 0 in a row that was
+    /// inserted, the transaction's number in one that was updated.
+    pub replaced: Option<Slot>,
+    /// The slots of the table's columns in the row that is in the way.
+    pub existing_slots: Vec<Slot>,
+    /// Generated columns: place and expression over the table's row.
+    pub generated: Vec<(usize, Expr)>,
+    /// CHECK constraints over the table's row: constraint name and expression.
+    pub checks: Vec<(String, Expr)>,
+    /// What to do on a conflict.
+    pub on_conflict: OnConflict,
+    /// Predicates of partial indexes and keys that are expressions, over the table's row.
+    pub index_exprs: Vec<(IndexPart, Expr)>,
+    /// What foreign keys may change in other tables when a row is replaced.
+    pub cascades: Arc<Cascades>,
+    /// RETURNING over the table's row.
+    pub returning: Vec<(Slot, Expr)>,
+}
+
+/// What an expression over a table's row is to an index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IndexPart {
+    /// The predicate of a partial index.
+    Predicate(IndexNumber),
+    /// The key at this place among the table's columns.
+    Key(usize),
+}
+
+/// What INSERT does on a conflict.
+#[derive(Clone)]
+pub enum OnConflict {
+    /// 23505
+    Error,
+    /// DO NOTHING, for these unique indexes (empty: all).
+    Nothing(Vec<IndexNumber>),
+    /// DO UPDATE for these unique indexes.
+    Update {
+        /// The arbiter indexes.
+        indexes: Vec<IndexNumber>,
+        /// Places of columns and their new values, over the existing row followed by the
+        /// proposed one.
+        assignments: Vec<(usize, Expr)>,
+        /// WHERE, over the same.
+        filter: Option<Expr>,
+    },
+    /// UPSERT: the row of that primary key is replaced in the columns given.
+    Upsert(Vec<usize>),
+}
+
+/// UPDATE. The input gives the whole old row first, then whatever the assignments read.
+#[derive(Clone)]
+pub struct Update {
+    /// The table.
+    pub table: Arc<Table>,
+    /// The input; its first columns are all of the table's, in order.
+    pub input: Node,
+    /// Places of columns and their new values over the input row.
+    pub assignments: Vec<(usize, Expr)>,
+    /// The slots of the table's columns in the row that is written.
+    pub row_slots: Vec<Slot>,
+    /// Generated columns over the table's row.
+    pub generated: Vec<(usize, Expr)>,
+    /// CHECK constraints over the table's row.
+    pub checks: Vec<(String, Expr)>,
+    /// Predicates of partial indexes and keys that are expressions, over the table's row.
+    pub index_exprs: Vec<(IndexPart, Expr)>,
+    /// What foreign keys may change in other tables.
+    pub cascades: Arc<Cascades>,
+    /// RETURNING over the new row followed by the input row.
+    pub returning: Vec<(Slot, Expr)>,
+}
+
+/// DELETE. The input gives the whole old row first, then whatever RETURNING reads.
+#[derive(Clone)]
+pub struct Delete {
+    /// The table.
+    pub table: Arc<Table>,
+    /// The input; its first columns are all of the table's, in order.
+    pub input: Node,
+    /// Predicates of partial indexes and keys that are expressions, over the table's row.
+    pub index_exprs: Vec<(IndexPart, Expr)>,
+    /// What foreign keys may change in other tables.
+    pub cascades: Arc<Cascades>,
+    /// RETURNING over the input row.
+    pub returning: Vec<(Slot, Expr)>,
+    /// RETURNING NOTHING: nobody is told how many rows there were.
+    pub returning_nothing: bool,
+    /// Whether the schema allows range deletes; `None` if nothing is interleaved in the table.
+    pub range: Option<std::result::Result<Arc<RangeDelete>, Refusal>>,
+}

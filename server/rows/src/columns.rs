@@ -1,0 +1,250 @@
+//! Rows by columns: what scans hand to operators that need no rows.
+//!
+//! A batch has one buffer for each column, used again for the next batch, so a row costs no
+//! allocation: integers, dates and times lie side by side as 64 bits, floats too; other types are
+//! datums. Short texts that come again and again share one allocation.
+
+use std::sync::Arc;
+
+use braid_codec::value::{cell_i64, cell_str, decode_cell};
+use braid_types::{Datum, Result, Row, SqlType};
+
+use crate::errors::from_codec;
+
+/// A batch of rows, by columns.
+#[derive(Default)]
+pub struct Columns {
+    /// How many rows there are.
+    pub rows: usize,
+    /// The columns.
+    pub list: Vec<Column>,
+}
+
+/// What the 64 bits of a column mean.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IntKind {
+    /// [`Datum::Int`]
+    Int,
+    /// [`Datum::Date`]
+    Date,
+    /// [`Datum::Time`]
+    Time,
+    /// [`Datum::Timestamp`]
+    Timestamp,
+    /// [`Datum::Timestamptz`]
+    Timestamptz,
+}
+
+/// The values of a column; where it is NULL, any value.
+pub enum Values {
+    /// Integers, dates and times.
+    Ints(IntKind, Vec<i64>),
+    /// Floats of both sizes.
+    Floats(Vec<f64>),
+    /// Everything else; NULL is a datum here.
+    Data(Vec<Datum>),
+}
+
+/// One column of a batch.
+pub struct Column {
+    /// Its values.
+    pub values: Values,
+    ty: SqlType,
+    /// Where it is NULL, up to the last NULL; not used for [`Values::Data`].
+    nulls: Vec<bool>,
+    texts: Texts,
+}
+
+impl Columns {
+    /// No rows, of columns of these types.
+    pub fn new(types: impl Iterator<Item = SqlType>) -> Self {
+        Self { rows: 0, list: types.map(Column::new).collect() }
+    }
+
+    /// Removes all rows; there will be so many.
+    pub fn start(&mut self, rows: usize) {
+        self.clear();
+        self.rows = rows;
+    }
+
+    /// Removes all rows.
+    pub fn clear(&mut self) {
+        self.rows = 0;
+        self.list.iter_mut().for_each(Column::clear);
+    }
+
+    /// Makes `row` row `i`; columns that were not filled are NULL in it.
+    pub fn read_row(&self, i: usize, row: &mut Row) {
+        row.clear();
+        row.extend(self.list.iter().map(|column| column.datum(i)));
+    }
+
+    /// Keeps the rows that are marked.
+    pub fn keep(&mut self, marks: &[bool]) {
+        let rows = marks.iter().filter(|mark| **mark).count();
+        if rows == self.rows {
+            return;
+        }
+        self.rows = rows;
+        if rows == 0 {
+            return self.clear();
+        }
+        for column in &mut self.list {
+            match &mut column.values {
+                Values::Ints(_, values) => keep(values, marks),
+                Values::Floats(values) => keep(values, marks),
+                Values::Data(values) => keep(values, marks),
+            }
+            keep(&mut column.nulls, marks);
+        }
+    }
+}
+
+fn keep<T>(values: &mut Vec<T>, marks: &[bool]) {
+    let mut marks = marks.iter();
+    values.retain(|_| marks.next() == Some(&true));
+}
+
+impl Column {
+    fn new(ty: SqlType) -> Self {
+        let ints = |kind| Values::Ints(kind, Vec::new());
+        let values = match &ty {
+            SqlType::Int2 | SqlType::Int4 | SqlType::Int8 | SqlType::Oid => ints(IntKind::Int),
+            SqlType::Date => ints(IntKind::Date),
+            SqlType::Time => ints(IntKind::Time),
+            SqlType::Timestamp => ints(IntKind::Timestamp),
+            SqlType::Timestamptz => ints(IntKind::Timestamptz),
+            SqlType::Float4 | SqlType::Float8 => Values::Floats(Vec::new()),
+            _ => Values::Data(Vec::new()),
+        };
+        Self { values, ty, nulls: Vec::new(), texts: Texts::default() }
+    }
+
+    fn clear(&mut self) {
+        self.nulls.clear();
+        match &mut self.values {
+            Values::Ints(_, values) => values.clear(),
+            Values::Floats(values) => values.clear(),
+            Values::Data(values) => values.clear(),
+        }
+    }
+
+    fn len(&self) -> usize {
+        match &self.values {
+            Values::Ints(_, values) => values.len(),
+            Values::Floats(values) => values.len(),
+            Values::Data(values) => values.len(),
+        }
+    }
+
+    /// Whether it may be NULL in some row.
+    pub fn has_nulls(&self) -> bool {
+        !self.nulls.is_empty()
+    }
+
+    /// Whether it is NULL in row `i`.
+    pub fn is_null(&self, i: usize) -> bool {
+        match &self.values {
+            Values::Data(values) => values[i].is_null(),
+            _ => self.nulls.get(i) == Some(&true),
+        }
+    }
+
+    /// Its value in row `i`.
+    pub fn datum(&self, i: usize) -> Datum {
+        if i >= self.len() || self.nulls.get(i) == Some(&true) {
+            return Datum::Null;
+        }
+        match &self.values {
+            Values::Ints(IntKind::Int, values) => Datum::Int(values[i]),
+            // Only what fits was taken in.
+            Values::Ints(IntKind::Date, values) => Datum::Date(values[i] as i32),
+            Values::Ints(IntKind::Time, values) => Datum::Time(values[i]),
+            Values::Ints(IntKind::Timestamp, values) => Datum::Timestamp(values[i]),
+            Values::Ints(IntKind::Timestamptz, values) => Datum::Timestamptz(values[i]),
+            Values::Floats(values) => Datum::Float(values[i]),
+            Values::Data(values) => values[i].clone(),
+        }
+    }
+
+    /// Appends a stored cell.
+    #[inline]
+    pub fn push_cell(&mut self, cell: &[u8]) -> Result<()> {
+        match (&mut self.values, &self.ty) {
+            (Values::Ints(kind, values), _) if *kind != IntKind::Date => {
+                values.push(cell_i64(cell).map_err(from_codec)?);
+            }
+            (Values::Data(values), SqlType::Text | SqlType::Varchar(_) | SqlType::Char(_)) => {
+                values.push(Datum::Text(self.texts.find(cell)?));
+            }
+            (_, ty) => {
+                let datum = decode_cell(cell, ty).map_err(from_codec)?;
+                self.push(datum);
+            }
+        }
+        Ok(())
+    }
+
+    /// Appends a datum of the column's type.
+    pub fn push(&mut self, datum: Datum) {
+        match (&mut self.values, datum) {
+            (Values::Data(values), datum) => values.push(datum),
+            (
+                Values::Ints(_, values),
+                Datum::Int(value)
+                | Datum::Time(value)
+                | Datum::Timestamp(value)
+                | Datum::Timestamptz(value),
+            ) => values.push(value),
+            (Values::Ints(_, values), Datum::Date(value)) => values.push(i64::from(value)),
+            (Values::Floats(values), Datum::Float(value)) => values.push(value),
+            (Values::Ints(_, values), _) => {
+                self.nulls.resize(values.len(), false);
+                self.nulls.push(true);
+                values.push(0);
+            }
+            (Values::Floats(values), _) => {
+                self.nulls.resize(values.len(), false);
+                self.nulls.push(true);
+                values.push(0.0);
+            }
+        }
+    }
+}
+
+/// The short texts seen last, by a hash of their bytes.
+#[derive(Default)]
+struct Texts {
+    slots: Vec<Option<Arc<str>>>,
+}
+
+/// Longer texts are rarely the same.
+const TEXT_BYTES_MAX: usize = 32;
+const TEXT_SLOTS: usize = 256;
+
+impl Texts {
+    /// The text of a cell.
+    fn find(&mut self, cell: &[u8]) -> Result<Arc<str>> {
+        if cell.len() > TEXT_BYTES_MAX {
+            return Ok(cell_str(cell).map_err(from_codec)?.into());
+        }
+        if self.slots.is_empty() {
+            self.slots.resize(TEXT_SLOTS, None);
+        }
+        let mut hash = cell.len() as u64;
+        for chunk in cell.chunks(8) {
+            let mut word = [0; 8];
+            word[..chunk.len()].copy_from_slice(chunk);
+            hash = (hash ^ u64::from_le_bytes(word)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        }
+        let slot = &mut self.slots[(hash >> 56) as usize];
+        if let Some(text) = slot
+            && text.as_bytes() == cell
+        {
+            return Ok(text.clone());
+        }
+        let text: Arc<str> = cell_str(cell).map_err(from_codec)?.into();
+        *slot = Some(text.clone());
+        Ok(text)
+    }
+}

@@ -1,0 +1,101 @@
+//! Primary pairs decoded by columns.
+
+use braid_codec::value::{Cell, RowReader};
+use braid_types::{Datum, Result};
+
+use crate::columns::Columns;
+use crate::errors::from_codec;
+use crate::row_decoder::RowDecoder;
+
+impl RowDecoder {
+    /// Empty columns of the types that are decoded.
+    pub fn columns(&self) -> Columns {
+        let mut types: Vec<_> = self.template.iter().map(|_| None).collect();
+        for (part, out) in &self.from_key {
+            types[*out] = Some(&self.parts[*part].ty);
+        }
+        for (_, ty, out) in &self.from_value {
+            types[*out] = Some(ty);
+        }
+        // Every column is in one of the two lists.
+        Columns::new(types.into_iter().flatten().cloned())
+    }
+
+    /// Two decoders: of the columns at places that are wanted first, and of the others.
+    pub fn split(&self, first: impl Fn(usize) -> bool) -> (RowDecoder, RowDecoder) {
+        let part = |wanted: bool| RowDecoder {
+            prefix_bytes: self.prefix_bytes,
+            parts: self.parts.clone(),
+            from_key: {
+                let all = self.from_key.iter();
+                all.filter(|(_, out)| first(*out) == wanted).copied().collect()
+            },
+            from_value: {
+                let all = self.from_value.iter();
+                all.filter(|(.., out)| first(*out) == wanted).cloned().collect()
+            },
+            template: self.template.clone(),
+        };
+        (part(true), part(false))
+    }
+
+    /// Fills the columns that it decodes with those of pairs; the table has one family.
+    pub fn read_columns<'e>(
+        &self,
+        entries: impl Iterator<Item = (&'e [u8], &'e [u8])> + Clone,
+        columns: &mut Columns,
+    ) -> Result<()> {
+        if !self.from_key.is_empty() {
+            for (key, _) in entries.clone() {
+                self.push_key(key, columns)?;
+            }
+        }
+        match self.from_value.as_slice() {
+            [] => {}
+            // The usual case of an aggregate, without the inner loop.
+            [(id, _, out)] => {
+                let (column, missing) = (&mut columns.list[*out], &self.template[*out]);
+                for (_, value) in entries {
+                    match RowReader::new(value).map_err(from_codec)?.column(*id) {
+                        Some(Cell::Bytes(cell)) => column.push_cell(cell)?,
+                        Some(Cell::Null) => column.push(Datum::Null),
+                        None => column.push(missing.clone()),
+                    }
+                }
+            }
+            several => {
+                for (_, value) in entries {
+                    let reader = RowReader::new(value).map_err(from_codec)?;
+                    for (id, _, out) in several {
+                        let column = &mut columns.list[*out];
+                        match reader.column(*id) {
+                            Some(Cell::Bytes(cell)) => column.push_cell(cell)?,
+                            Some(Cell::Null) => column.push(Datum::Null),
+                            None => column.push(self.template[*out].clone()),
+                        }
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn push_key(&self, key_bytes: &[u8], columns: &mut Columns) -> Result<()> {
+        let mut rest = key_bytes.get(self.prefix_bytes..).unwrap_or_default();
+        let mut wanted = self.from_key.iter().peekable();
+        for (i, part) in self.parts.iter().enumerate() {
+            match wanted.next_if(|(place, _)| *place == i) {
+                Some((_, out)) => {
+                    let datum = part.decode(&mut rest)?;
+                    while let Some((_, out)) = wanted.next_if(|(place, _)| *place == i) {
+                        columns.list[*out].push(datum.clone());
+                    }
+                    columns.list[*out].push(datum);
+                }
+                None if wanted.peek().is_none() => break,
+                None => part.skip(&mut rest)?,
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,185 @@
+//! The layout of index entries, and their decoder.
+
+use std::sync::Arc;
+
+use braid_catalog::{ColumnId, Index, IndexNumber, Table};
+use braid_codec::key;
+use braid_codec::value::{Cell, RowReader, decode_cell, encode_row};
+use braid_kv::{Key, KeyShape, Span};
+use braid_types::{Datum, Result, Row, SqlType};
+
+use crate::errors::from_codec;
+use crate::key_part::{KEY_BYTES, KeyPart, encode_parts, parts, place_of};
+
+/// How one secondary index's entries are made.
+pub struct IndexRows {
+    /// The index's number.
+    pub number: IndexNumber,
+    /// Whether its keys are unique.
+    pub unique: bool,
+    /// Whether keys with a NULL are unique, too.
+    nulls_not_distinct: bool,
+    /// Tells its keys from those of others in its range, if there are any.
+    pub shape: Option<Arc<dyn KeyShape>>,
+    prefix: Vec<u8>,
+    keys: Vec<KeyPart>,
+    /// The primary key's columns that are not among `keys`.
+    suffix: Vec<KeyPart>,
+    storing: Vec<usize>,
+}
+
+/// An entry of an index.
+pub struct IndexEntry {
+    /// Its key.
+    pub key: Key,
+    /// Its value.
+    pub value: Vec<u8>,
+    /// No other row may have this key.
+    pub must_be_unique: bool,
+}
+
+impl IndexRows {
+    /// The layout of an index's entries.
+    pub fn new(table: &Table, index: &Index) -> Self {
+        let keys = parts(table, index);
+        let suffix = parts(table, &table.primary)
+            .into_iter()
+            .filter(|part| !keys.iter().any(|key| key.place == part.place))
+            .map(|part| KeyPart { behind: Box::default(), ..part })
+            .collect();
+        Self {
+            number: index.number,
+            unique: index.unique,
+            nulls_not_distinct: index.nulls_not_distinct,
+            shape: table.key_shape(index),
+            prefix: table.key_prefix(index),
+            storing: index.storing.iter().map(|id| place_of(table, *id)).collect(),
+            keys,
+            suffix,
+        }
+    }
+
+    /// The layouts of all secondary indexes of a table.
+    pub fn all(table: &Table) -> Vec<Self> {
+        table.indexes.iter().map(|index| Self::new(table, index)).collect()
+    }
+
+    /// Whether an entry tells this column's value exactly.
+    pub fn has(&self, table: &Table, place: usize) -> bool {
+        let exact = key::is_exact(&table.columns[place].ty);
+        self.storing.contains(&place)
+            || (exact && self.keys.iter().chain(&self.suffix).any(|part| part.place == place))
+    }
+
+    /// Whether a change of these columns changes an entry.
+    pub fn touches(&self, places: &[usize]) -> bool {
+        let has = |place: usize| places.contains(&place);
+        self.keys.iter().chain(&self.suffix).any(|part| has(part.place))
+            || self.storing.iter().any(|place| has(*place))
+    }
+
+    /// The key of the row's entry, and whether no other row may have it.
+    pub fn entry_key(&self, row: &[Datum]) -> (Key, bool) {
+        let mut out = Vec::with_capacity(self.prefix.len() + KEY_BYTES);
+        out.extend_from_slice(&self.prefix);
+        encode_parts(&mut out, &self.keys, row);
+        let is_null = |part: &KeyPart| row[part.place].is_null();
+        let must_be_unique =
+            self.unique && (self.nulls_not_distinct || !self.keys.iter().any(is_null));
+        if !must_be_unique {
+            encode_parts(&mut out, &self.suffix, row);
+        }
+        (out, must_be_unique)
+    }
+
+    /// The row's entry.
+    pub fn entry(&self, table: &Table, row: &[Datum]) -> IndexEntry {
+        let (out, must_be_unique) = self.entry_key(row);
+        let mut columns: Vec<(u16, &Datum, &SqlType)> = Vec::new();
+        let mut add = |place: usize| {
+            let column = &table.columns[place];
+            columns.push((column.id, &row[place], &column.ty));
+        };
+        self.storing.iter().copied().for_each(&mut add);
+        if must_be_unique {
+            self.suffix.iter().map(|part| part.place).for_each(&mut add);
+        }
+        columns.sort_by_key(|(id, ..)| *id);
+        columns.dedup_by_key(|(id, ..)| *id);
+        let mut value = Vec::new();
+        encode_row(&mut value, &columns);
+        IndexEntry { key: out, value, must_be_unique }
+    }
+
+    /// A reader of these columns of the table, of those that the entry has; the others stay NULL.
+    pub fn reader(&self, table: &Table, places: &[usize]) -> IndexDecoder {
+        let mut from_value = Vec::new();
+        let mut from_key = Vec::new();
+        let key_parts = self.keys.iter().chain(&self.suffix);
+        for (out, place) in places.iter().enumerate() {
+            let column = &table.columns[*place];
+            match key_parts.clone().position(|part| part.place == *place) {
+                Some(part) => {
+                    from_key.push((part, out));
+                    if part >= self.keys.len() {
+                        from_value.push((column.id, column.ty.clone(), out));
+                    }
+                }
+                None => from_value.push((column.id, column.ty.clone(), out)),
+            }
+        }
+        from_key.sort_unstable();
+        IndexDecoder {
+            prefix_bytes: self.prefix.len(),
+            parts: key_parts.cloned().collect(),
+            keys: self.keys.len(),
+            from_key,
+            from_value,
+            width: places.len(),
+        }
+    }
+
+    /// Everything of the index, and what is interleaved with it.
+    pub fn span(&self) -> Span {
+        Span::prefix(self.prefix.clone())
+    }
+}
+
+/// Decodes chosen columns of index entries.
+pub struct IndexDecoder {
+    prefix_bytes: usize,
+    parts: Vec<KeyPart>,
+    /// How many of `parts` are always in the key.
+    keys: usize,
+    from_key: Vec<(usize, usize)>,
+    from_value: Vec<(ColumnId, SqlType, usize)>,
+    width: usize,
+}
+
+impl IndexDecoder {
+    /// The chosen columns of an entry.
+    pub fn decode(&self, key_bytes: &[u8], value: &[u8]) -> Result<Row> {
+        let mut row = vec![Datum::Null; self.width];
+        let mut rest = key_bytes.get(self.prefix_bytes..).unwrap_or_default();
+        let mut wanted = self.from_key.iter().peekable();
+        for (i, part) in self.parts.iter().enumerate() {
+            // A unique entry's key ends here; the primary key is in its value.
+            if i >= self.keys && rest.is_empty() {
+                break;
+            }
+            let datum = part.decode(&mut rest)?;
+            while let Some((_, out)) = wanted.next_if(|(place, _)| *place == i) {
+                row[*out] = datum.clone();
+            }
+        }
+        if !self.from_value.is_empty() {
+            let reader = RowReader::new(value).map_err(from_codec)?;
+            for (id, ty, out) in &self.from_value {
+                if let Some(Cell::Bytes(bytes)) = reader.column(*id) {
+                    row[*out] = decode_cell(bytes, ty).map_err(from_codec)?;
+                }
+            }
+        }
+        Ok(row)
+    }
+}

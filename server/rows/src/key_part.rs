@@ -1,0 +1,81 @@
+//! Key columns: their place in the row and their bytes in a key.
+
+use braid_catalog::{ColumnId, Index, Table};
+use braid_codec::key;
+use braid_types::{Datum, Error, Result, SqlType};
+
+use crate::errors::from_codec;
+
+/// Bytes reserved for the columns of a key.
+pub(crate) const KEY_BYTES: usize = 28;
+
+/// A key column: its place in the row.
+#[derive(Clone)]
+pub(crate) struct KeyPart {
+    pub(crate) place: usize,
+    pub(crate) ty: SqlType,
+    pub(crate) descending: bool,
+    /// What follows it in a key: nothing, or the way down to the next level of interleaving.
+    pub(crate) behind: Box<[u8]>,
+}
+
+impl KeyPart {
+    #[inline]
+    pub(crate) fn encode(&self, out: &mut Vec<u8>, value: &Datum) {
+        key::encode(out, value, &self.ty, self.descending);
+        if !self.behind.is_empty() {
+            out.extend_from_slice(&self.behind);
+        }
+    }
+
+    #[inline]
+    pub(crate) fn decode(&self, rest: &mut &[u8]) -> Result<Datum> {
+        let datum = key::decode(rest, &self.ty, self.descending).map_err(from_codec)?;
+        self.pass(rest)?;
+        Ok(datum)
+    }
+
+    #[inline]
+    pub(crate) fn skip(&self, rest: &mut &[u8]) -> Result<()> {
+        key::skip(rest, &self.ty, self.descending).map_err(from_codec)?;
+        self.pass(rest)
+    }
+
+    #[inline]
+    pub(crate) fn pass(&self, rest: &mut &[u8]) -> Result<()> {
+        if !self.behind.is_empty() {
+            *rest = rest.strip_prefix(&*self.behind).ok_or_else(misplaced)?;
+        }
+        Ok(())
+    }
+}
+
+#[cold]
+pub(crate) fn misplaced() -> Error {
+    Error::internal("a key of another interleaved table")
+}
+
+pub(crate) fn place_of(table: &Table, id: ColumnId) -> usize {
+    // Descriptors name only columns that exist.
+    table.columns.iter().position(|column| column.id == id).unwrap_or(0)
+}
+
+pub(crate) fn parts(table: &Table, index: &Index) -> Vec<KeyPart> {
+    index
+        .keys
+        .iter()
+        .enumerate()
+        .map(|(at, part)| {
+            let place = place_of(table, part.column);
+            let ty = table.columns[place].ty.clone();
+            let behind = table.bytes_behind(index, at).into_boxed_slice();
+            KeyPart { place, ty, descending: part.descending, behind }
+        })
+        .collect()
+}
+
+pub(crate) fn encode_parts(out: &mut Vec<u8>, parts: &[KeyPart], row: &[Datum]) {
+    for part in parts {
+        part.encode(out, &row[part.place]);
+    }
+}

@@ -1,0 +1,39 @@
+//! Rows as key/value pairs: one pair a column family, one entry an index.
+//!
+//! ```text
+//! primary   /table/1/key columns…/family        ▶ the family's other columns
+//! secondary /table/n/columns…[/key columns…]    ▶ STORING columns [, key columns]
+//! ```
+//!
+//! Interleaved tables and indexes have the way down from the root between their columns
+//! ([`braid_catalog::Interleaving`]); who scans their range says which keys it wants (`shape`).
+//!
+//! Family 0 always has a pair, so that the row exists; another one only if a column of it is not
+//! NULL. A secondary key ends with the primary key's columns unless it is unique without NULLs;
+//! then they are in the value. Key columns whose bytes do not tell all
+//! ([`braid_codec::key::is_exact`]) are in family 0's value too.
+//!
+//! What it does not do: read or write the store, evaluate expressions, check constraints.
+//!
+//! Rules that must always hold: a row that is decoded equals the row that was encoded; keys sort as
+//! their columns sort; an index entry names exactly one row.
+
+mod assembler;
+mod columns;
+mod decode_columns;
+mod duplicate;
+mod errors;
+mod index;
+mod key_part;
+mod row_decoder;
+mod spans;
+mod table;
+
+pub use assembler::RowAssembler;
+pub use columns::{Column, Columns, IntKind, Values};
+pub use duplicate::{duplicate_key, duplicate_row, keys_are_exact};
+pub use errors::{from_codec, show};
+pub use index::{IndexDecoder, IndexEntry, IndexRows};
+pub use row_decoder::RowDecoder;
+pub use spans::{End, KeyColumn, extend, extend_by_rows, push_column, range, row_span};
+pub use table::TableRows;

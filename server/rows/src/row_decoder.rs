@@ -1,0 +1,86 @@
+//! Decodes the key/value pairs of rows.
+
+use braid_catalog::ColumnId;
+use braid_codec::value::{Cell, RowReader, decode_cell};
+use braid_types::{Datum, Result, Row, SqlType};
+
+use crate::errors::from_codec;
+use crate::key_part::KeyPart;
+
+/// Decodes chosen columns of primary pairs.
+pub struct RowDecoder {
+    pub(crate) prefix_bytes: usize,
+    pub(crate) parts: Vec<KeyPart>,
+    /// Key part and place in the output, ascending.
+    pub(crate) from_key: Vec<(usize, usize)>,
+    pub(crate) from_value: Vec<(ColumnId, SqlType, usize)>,
+    pub(crate) template: Row,
+}
+
+impl RowDecoder {
+    /// Whether values are needed at all.
+    pub fn needs_values(&self) -> bool {
+        !self.from_value.is_empty()
+    }
+
+    /// The bytes of a pair's key that name its row (everything but the family).
+    pub fn row_key<'k>(&self, key_bytes: &'k [u8]) -> Result<&'k [u8]> {
+        let mut rest = key_bytes.get(self.prefix_bytes..).unwrap_or_default();
+        for part in &self.parts {
+            part.skip(&mut rest)?;
+        }
+        Ok(&key_bytes[..key_bytes.len() - rest.len()])
+    }
+
+    /// A row with the key's columns; the values' columns are as if no pair had them.
+    pub fn start(&self, key_bytes: &[u8]) -> Result<Row> {
+        let mut row = self.template.clone();
+        self.read_key(&mut row, key_bytes)?;
+        Ok(row)
+    }
+
+    /// Appends the columns of a row that has one pair.
+    pub fn append(&self, row: &mut Row, key_bytes: &[u8], value: &[u8]) -> Result<()> {
+        let from = row.len();
+        row.extend_from_slice(&self.template);
+        self.read_key(&mut row[from..], key_bytes)?;
+        self.fill(&mut row[from..], value)
+    }
+
+    fn read_key(&self, row: &mut [Datum], key_bytes: &[u8]) -> Result<()> {
+        let mut rest = key_bytes.get(self.prefix_bytes..).unwrap_or_default();
+        let mut wanted = self.from_key.iter().peekable();
+        for (i, part) in self.parts.iter().enumerate() {
+            if wanted.peek().is_none() {
+                break;
+            }
+            if wanted.peek().is_some_and(|(place, _)| *place == i) {
+                let datum = part.decode(&mut rest)?;
+                while let Some((_, out)) = wanted.next_if(|(place, _)| *place == i) {
+                    row[*out] = datum.clone();
+                }
+            } else {
+                part.skip(&mut rest)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds the columns that a pair's value has.
+    pub fn fill(&self, row: &mut [Datum], value: &[u8]) -> Result<()> {
+        if self.from_value.is_empty() {
+            return Ok(());
+        }
+        let reader = RowReader::new(value).map_err(from_codec)?;
+        for (id, ty, out) in &self.from_value {
+            match reader.column(*id) {
+                None => {}
+                Some(Cell::Null) => row[*out] = Datum::Null,
+                Some(Cell::Bytes(bytes)) => {
+                    row[*out] = decode_cell(bytes, ty).map_err(from_codec)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,197 @@
+//! The layout of a table's rows: one pair a column family.
+
+use std::sync::Arc;
+
+use braid_catalog::{Column, FamilyId, Table};
+use braid_codec::key;
+use braid_codec::value::encode_row;
+use braid_kv::{Key, KeyShape, Span};
+use braid_types::{Datum, FormatSettings, SqlType};
+
+use crate::key_part::{KEY_BYTES, KeyPart, encode_parts, parts};
+use crate::row_decoder::RowDecoder;
+
+/// Bytes reserved for each column of a value.
+const VALUE_BYTES: usize = 12;
+
+/// How a table's rows become keys and values.
+pub struct TableRows {
+    /// The table.
+    pub table: Arc<Table>,
+    /// Tells its keys from those of tables that are interleaved with it, if there are any.
+    pub shape: Option<Arc<dyn KeyShape>>,
+    primary_prefix: Vec<u8>,
+    primary: Vec<KeyPart>,
+    families: Vec<FamilyRows>,
+    /// For each column: what it was before it was added.
+    missing: Vec<Datum>,
+}
+
+struct FamilyRows {
+    id: FamilyId,
+    /// Places of the columns in its value, by column number.
+    places: Vec<usize>,
+}
+
+impl TableRows {
+    /// The layout of a table's rows.
+    pub fn new(table: &Arc<Table>) -> Self {
+        let primary = parts(table, &table.primary);
+        let in_key = |place: usize| primary.iter().any(|part| part.place == place);
+        let families = table
+            .families
+            .iter()
+            .map(|family| {
+                let stored = |(place, column): &(usize, &Column)| {
+                    if column.is_key_expr {
+                        false
+                    } else if in_key(*place) {
+                        family.id == 0 && !key::is_exact(&column.ty)
+                    } else {
+                        column.family == family.id
+                    }
+                };
+                let mut places: Vec<usize> = table
+                    .columns
+                    .iter()
+                    .enumerate()
+                    .filter(stored)
+                    .map(|(place, _)| place)
+                    .collect();
+                places.sort_by_key(|place| table.columns[*place].id);
+                FamilyRows { id: family.id, places }
+            })
+            .collect();
+        let missing = table.columns.iter().map(missing_value).collect();
+        Self {
+            table: table.clone(),
+            shape: table.key_shape(&table.primary),
+            primary_prefix: table.key_prefix(&table.primary),
+            primary,
+            families,
+            missing,
+        }
+    }
+
+    /// Everything of the primary index, and what is interleaved with it.
+    pub fn primary_span(&self) -> Span {
+        Span::prefix(self.primary_prefix.clone())
+    }
+
+    /// The key columns' places in the row, in key order.
+    pub fn primary_places(&self) -> Vec<usize> {
+        self.primary.iter().map(|part| part.place).collect()
+    }
+
+    /// The row's key without the family, from the key columns' values in key order.
+    pub fn primary_key_of_parts(&self, values: &[Datum]) -> Key {
+        let mut out = self.primary_prefix.clone();
+        for (part, value) in self.primary.iter().zip(values) {
+            part.encode(&mut out, value);
+        }
+        out
+    }
+
+    /// The row's key without the family.
+    pub fn primary_key(&self, row: &[Datum]) -> Key {
+        let mut out = Vec::with_capacity(self.primary_prefix.len() + KEY_BYTES);
+        out.extend_from_slice(&self.primary_prefix);
+        encode_parts(&mut out, &self.primary, row);
+        out
+    }
+
+    /// The key of the pair that always exists.
+    pub fn first_key(&self, row: &[Datum]) -> Key {
+        let mut out = self.primary_key(row);
+        key::encode_family(&mut out, 0);
+        out
+    }
+
+    /// The keys of every family of a row.
+    pub fn family_keys(&self, primary_key: &[u8]) -> Vec<Key> {
+        self.families
+            .iter()
+            .map(|family| {
+                let mut out = primary_key.to_vec();
+                key::encode_family(&mut out, family.id);
+                out
+            })
+            .collect()
+    }
+
+    /// How the keys of a family's pairs end, by its place among the families.
+    pub fn family_suffix(&self, place: usize) -> Key {
+        let mut out = Key::new();
+        key::encode_family(&mut out, self.families[place].id);
+        out
+    }
+
+    /// The number of families.
+    pub fn family_count(&self) -> usize {
+        self.families.len()
+    }
+
+    /// The row's pairs; `None` for a family that has nothing to store.
+    pub fn pairs(&self, row: &[Datum]) -> Vec<(Key, Option<Vec<u8>>)> {
+        let primary_key = self.primary_key(row);
+        self.families
+            .iter()
+            .map(|family| {
+                let mut out = Vec::with_capacity(primary_key.len() + 4);
+                out.extend_from_slice(&primary_key);
+                key::encode_family(&mut out, family.id);
+                let empty = family.places.iter().all(|place| row[*place].is_null());
+                if family.id != 0 && empty {
+                    return (out, None);
+                }
+                let columns: Vec<(u16, &Datum, &SqlType)> = family
+                    .places
+                    .iter()
+                    .map(|place| {
+                        let column = &self.table.columns[*place];
+                        (column.id, &row[*place], &column.ty)
+                    })
+                    .collect();
+                let mut value = Vec::with_capacity(VALUE_BYTES * columns.len());
+                encode_row(&mut value, &columns);
+                // It stays in the write buffer, where spare room adds up.
+                (out, Some(value[..].to_vec()))
+            })
+            .collect()
+    }
+
+    /// Which families hold any of these columns.
+    pub fn families_of(&self, places: &[usize]) -> Vec<usize> {
+        let holds = |family: &FamilyRows| places.iter().any(|place| family.places.contains(place));
+        (0..self.families.len()).filter(|i| holds(&self.families[*i])).collect()
+    }
+
+    /// A reader of these columns.
+    pub fn reader(&self, places: &[usize]) -> RowDecoder {
+        let mut from_key = Vec::new();
+        let mut from_value = Vec::new();
+        for (out, place) in places.iter().enumerate() {
+            let column = &self.table.columns[*place];
+            match self.primary.iter().position(|part| part.place == *place) {
+                Some(part) if key::is_exact(&column.ty) => from_key.push((part, out)),
+                _ => from_value.push((column.id, column.ty.clone(), out)),
+            }
+        }
+        from_key.sort_unstable();
+        RowDecoder {
+            prefix_bytes: self.primary_prefix.len(),
+            parts: self.primary.clone(),
+            from_key,
+            from_value,
+            template: places.iter().map(|place| self.missing[*place].clone()).collect(),
+        }
+    }
+}
+
+fn missing_value(column: &Column) -> Datum {
+    let Some(text) = column.missing.as_ref().and_then(|stored| stored.0.as_ref()) else {
+        return Datum::Null;
+    };
+    let settings = FormatSettings::default();
+    braid_types::text::parse(&column.ty, text, &settings, 0).unwrap_or(Datum::Null)
+}

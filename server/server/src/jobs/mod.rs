@@ -1,0 +1,12 @@
+//! Background jobs: they run for as long as the server lives.
+
+mod commit_tokens;
+mod garbage;
+mod left_over;
+mod notifications;
+mod start;
+mod statistics;
+mod unfinished;
+
+pub(crate) use start::start;
+pub(crate) use unfinished::remove_unfinished;

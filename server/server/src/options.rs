@@ -1,0 +1,49 @@
+//! How a server is to run.
+
+use std::time::Duration;
+
+use braid_session::ShownLimits;
+
+/// How a server is to run.
+#[derive(Clone, Debug)]
+pub struct ServerOptions {
+    /// `max_connections`
+    pub connections_max: usize,
+    /// `max_message_bytes`, for SHOW.
+    pub message_bytes_max: usize,
+    /// Whether TLS is offered, for SHOW.
+    pub tls: bool,
+    /// Users without a password may come from anywhere.
+    pub insecure: bool,
+    /// Bytes that all statements together may use; 0: no limit.
+    pub memory_limit_bytes: u64,
+    /// `notify_queue_bytes_max`: bytes of notifications that may wait for one session.
+    pub notify_queue_bytes_max: usize,
+    /// `notify_poll_interval`: how often notifications of other gateways are looked for.
+    pub notify_poll_interval: Duration,
+}
+
+impl Default for ServerOptions {
+    fn default() -> ServerOptions {
+        ServerOptions {
+            connections_max: 1000,
+            message_bytes_max: 64 << 20,
+            tls: false,
+            insecure: false,
+            memory_limit_bytes: 0,
+            notify_queue_bytes_max: 64 << 20,
+            notify_poll_interval: Duration::from_millis(100),
+        }
+    }
+}
+
+impl ServerOptions {
+    /// The limits that `SHOW` answers with.
+    pub(crate) fn shown(&self) -> ShownLimits {
+        ShownLimits {
+            connections_max: self.connections_max,
+            message_bytes_max: self.message_bytes_max,
+            tls: self.tls,
+        }
+    }
+}

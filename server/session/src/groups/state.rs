@@ -1,0 +1,165 @@
+//! A session's part of its group: its queue, its numbers, and what can run again.
+
+use std::sync::Arc;
+
+use braid_catalog::Catalog;
+use braid_kv::NewKey;
+use braid_sql::ast::Statement;
+use braid_types::{Datum, Error, SqlState};
+use tokio::task::JoinHandle;
+
+use crate::entry::QueuedStatements;
+use crate::groups::task::Job;
+use crate::groups::timeline::{Recorder, Timeline};
+use crate::statement::prepared::Prepared;
+
+/// Statements that are remembered, at most.
+pub(crate) const STEPS_MAX: usize = 1000;
+/// Bytes of their texts and parameters, at most.
+pub(crate) const STEPS_BYTES_MAX: usize = 1 << 20;
+/// The queue of a session's parallel statements.
+pub(crate) type Queue = super::queue::Queue<Job>;
+/// A look at new keys that goes on beside a statement.
+pub(crate) type NewKeyCheck = JoinHandle<braid_kv::Result<Vec<NewKey>>>;
+
+/// A statement that was acknowledged.
+pub(crate) struct Step {
+    pub number: u32,
+    pub prepared: Arc<Prepared>,
+    pub params: Arc<Vec<Datum>>,
+}
+
+/// Everything that the transaction has done, as long as that is only acknowledgements.
+#[derive(Default)]
+pub(crate) struct Steps {
+    pub list: Vec<Step>,
+    pub bytes: usize,
+    /// Something else was done, or there is too much.
+    pub is_blocked: bool,
+}
+
+impl Steps {
+    pub(crate) fn push(
+        &mut self,
+        number: u32,
+        prepared: &Arc<Prepared>,
+        params: &Arc<Vec<Datum>>,
+        bytes: usize,
+    ) {
+        self.bytes += bytes;
+        if self.list.len() >= STEPS_MAX || self.bytes > STEPS_BYTES_MAX {
+            self.block();
+        }
+        if !self.is_blocked {
+            let (prepared, params) = (prepared.clone(), params.clone());
+            self.list.push(Step { number, prepared, params });
+        }
+    }
+
+    /// Another statement comes by, whose answer the client sees.
+    pub(crate) fn pass(&mut self, statement: &Statement) {
+        let is_end = matches!(
+            statement,
+            Statement::Commit { .. } | Statement::Rollback { to_savepoint: None, .. }
+        );
+        let is_setting = matches!(
+            statement,
+            Statement::Set(_) | Statement::SetTransaction(_) | Statement::Show(_)
+        );
+        if !(is_end || is_setting && self.list.is_empty()) {
+            self.block();
+        }
+    }
+
+    /// What was queued was dropped.
+    pub(crate) fn drop_group(&mut self) {
+        self.block();
+    }
+
+    pub(crate) fn block(&mut self) {
+        self.is_blocked = true;
+        self.list = Vec::new();
+    }
+}
+
+/// A session's part of its group.
+pub(crate) struct GroupState {
+    pub queue: Arc<Queue>,
+    /// The number of the last statement of the transaction.
+    pub number: u32,
+    /// Something was queued since the last barrier.
+    pub is_engaged: bool,
+    pub steps: Steps,
+    pub check: Option<NewKeyCheck>,
+    /// Tells the constraints of new keys.
+    pub catalog: Option<Arc<Catalog>>,
+    pub timeline: Timeline,
+}
+
+impl GroupState {
+    pub(crate) fn new(queue: Arc<Queue>) -> GroupState {
+        GroupState {
+            queue,
+            number: 0,
+            is_engaged: false,
+            steps: Steps::default(),
+            check: None,
+            catalog: None,
+            timeline: Timeline::default(),
+        }
+    }
+
+    /// BEGIN: statements are numbered from 1.
+    pub(crate) fn begin(&mut self, record_timeline: bool) {
+        self.number = 0;
+        self.steps = Steps::default();
+        if record_timeline {
+            self.timeline.begin();
+        }
+    }
+
+    /// Stops what runs and drops what is queued; nothing of it is reported, not even a retry
+    /// error: what the client was told before stays binding.
+    pub(crate) async fn stop(&mut self) {
+        if let Some(check) = self.check.take() {
+            check.abort();
+        }
+        if !self.is_engaged {
+            return;
+        }
+        self.is_engaged = false;
+        let queue = self.queue.clone();
+        let mut changes = queue.changes();
+        let message = "canceling statement because its transaction ends";
+        queue.stop(&Error::new(SqlState::QueryCanceled, message));
+        while queue.unfinished() > 0 {
+            if changes.changed().await.is_err() {
+                break;
+            }
+        }
+        queue.clear();
+        self.steps.drop_group();
+    }
+
+    /// Records that a statement waits for everything that was queued before it.
+    pub(crate) fn note_barrier(&self, recorder: &Recorder) {
+        let unfinished = self.queue.with_ledger(|ledger| ledger.unfinished());
+        if !unfinished.is_empty() {
+            recorder.waits(self.number, unfinished, "barrier".to_owned());
+        }
+    }
+
+    /// The session is gone: nothing of it runs on.
+    pub(crate) fn abort(&self) {
+        self.queue.abort();
+    }
+
+    /// The transaction has ended.
+    pub(crate) fn end(&mut self) {
+        self.number = 0;
+        self.steps = Steps::default();
+        self.catalog = None;
+        self.queue.clear();
+        self.timeline.end();
+    }
+}

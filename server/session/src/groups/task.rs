@@ -1,0 +1,150 @@
+//! One queued statement in its task.
+//!
+//! A conflict is met here as elsewhere: the statement's writes and reads are forgotten, the
+//! snapshot moves forward if nothing that others of the transaction have read has changed, and
+//! it runs again under a new number. Statements that depend on it have not started, so theirs
+//! become higher still.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use braid_exec::{Cancel, ExecContext, Execution};
+use braid_kv::{Isolation, Seq, StatementWaits};
+use braid_plan::PlannedStatement;
+use braid_types::{Datum, Error, Result};
+
+use super::queue::{Queue, Startable, Work};
+use super::timeline::Recorder;
+use crate::compute::Pool;
+use crate::engine::Engine;
+use crate::retry::reason::is_restart;
+use crate::retry::reruns::ATTEMPTS_MAX;
+
+/// Rows asked for at a time; such statements have none to give.
+const BATCH_ROWS: usize = 1024;
+
+/// What a queued statement needs to run.
+pub(crate) struct Job {
+    pub plan: Arc<PlannedStatement>,
+    pub params: Arc<Vec<Datum>>,
+    /// Its number, its switch, and what it may use.
+    pub cx: ExecContext,
+    /// When it has to be done: `statement_timeout` counts from its arrival.
+    pub deadline: Option<tokio::time::Instant>,
+    pub engine: Arc<Engine>,
+    pub recorder: Option<Recorder>,
+}
+
+impl Startable for Job {
+    fn seq(&self) -> u32 {
+        self.cx.seq.number()
+    }
+
+    fn cancel(&self) -> Arc<Cancel> {
+        self.cx.cancel.clone()
+    }
+
+    fn pool(&self) -> Arc<Pool> {
+        self.engine.compute.clone()
+    }
+
+    fn run(self, queue: Arc<Queue<Job>>, number: u32) -> Work {
+        Box::pin(run(queue, number, self))
+    }
+}
+
+/// Enters the end of the statement, however its task ends.
+struct Finish {
+    queue: Arc<Queue<Job>>,
+    number: u32,
+    result: Option<Result<()>>,
+}
+
+impl Drop for Finish {
+    fn drop(&mut self) {
+        let gone = || Err(Error::internal("the task of a statement ended before it"));
+        let result = self.result.take().unwrap_or_else(gone);
+        self.queue.finish(self.number, result);
+    }
+}
+
+/// Runs a statement to its end.
+async fn run(queue: Arc<Queue<Job>>, number: u32, job: Job) {
+    let mut finish = Finish { queue: queue.clone(), number, result: None };
+    let timeout = async {
+        match job.deadline {
+            Some(deadline) => tokio::time::sleep_until(deadline).await,
+            None => std::future::pending().await,
+        }
+    };
+    let waits = Arc::new(StatementWaits::default());
+    let started = Instant::now();
+    // Kept apart: this future is moved several times on its way to its task.
+    let work = Box::pin(attempts(&queue, number, &job));
+    let work = async {
+        match &job.recorder {
+            Some(_) => waits.watch(work).await,
+            None => work.await,
+        }
+    };
+    let result = tokio::select! {
+        biased;
+        result = work => result,
+        error = job.cx.cancel.stopped() => Err(error),
+        () = timeout => Err(job.engine.statement_timeout()),
+    };
+    if let Some(recorder) = &job.recorder {
+        recorder.ran(number, started, &waits);
+    }
+    finish.result = Some(result);
+}
+
+async fn attempts(queue: &Arc<Queue<Job>>, number: u32, job: &Job) -> Result<()> {
+    let txn = &job.cx.txn;
+    let advisory = job.cx.services.advisory_locks();
+    let isolation = txn.isolation();
+    let mut seq = job.cx.seq;
+    // Behind a statement that has run again only a new number is high enough. At READ COMMITTED
+    // the number brings the snapshot.
+    let is_late = queue.with_ledger(|ledger| ledger.renumbered);
+    if is_late || isolation == Isolation::ReadCommitted {
+        txn.end_statement(seq);
+        seq = txn.next_statement();
+        queue.with_ledger(|ledger| ledger.note_again(seq.number(), number));
+    }
+    let mut attempt = 0;
+    loop {
+        let error = match once(job, seq).await {
+            Ok(()) => {
+                advisory.settle_statement();
+                txn.end_statement(seq);
+                return Ok(());
+            }
+            Err(error) => error,
+        };
+        attempt += 1;
+        // At REPEATABLE READ others may have read at the snapshot that would have to move.
+        let may_run_again = is_restart(&error)
+            && isolation != Isolation::RepeatableRead
+            && advisory.may_run_again(Some(seq), &error)
+            && attempt < ATTEMPTS_MAX;
+        if !may_run_again {
+            return Err(error);
+        }
+        if attempt > 3 {
+            tokio::time::sleep(Duration::from_millis(u64::from(attempt).min(50))).await;
+        }
+        let Ok(again) = txn.restart_statement(seq).await else { return Err(error) };
+        advisory.undo_statement(seq);
+        seq = again;
+        job.engine.counters.server_retries.add(&error);
+        queue.with_ledger(|ledger| ledger.note_again(seq.number(), number));
+    }
+}
+
+async fn once(job: &Job, seq: Seq) -> Result<()> {
+    let cx = Arc::new(job.cx.renumbered(seq, job.cx.cancel.clone()));
+    let mut execution = Execution::start(job.plan.clone(), job.params.clone(), cx)?;
+    while !execution.next(BATCH_ROWS).await?.is_empty() {}
+    Ok(())
+}

@@ -1,0 +1,55 @@
+//! Notices of a session that wait until its client can be told.
+
+use braid_exec::AdvisoryLocks;
+use braid_types::{Error, SqlState};
+
+use crate::client::{Client, Notice, Severity};
+
+/// Notices that wait for the end of their statement.
+#[derive(Default)]
+pub(crate) struct Notices(Vec<Notice>);
+
+impl Notices {
+    /// Keeps a notice until the client can be told.
+    pub(crate) fn add(&mut self, severity: Severity, fields: Error) {
+        self.0.push(Notice { severity, fields });
+    }
+
+    /// Keeps a warning with a SQLSTATE.
+    pub(crate) fn warn(&mut self, state: SqlState, message: &str) {
+        self.add(Severity::Warning, Error::new(state, message));
+    }
+
+    /// How many wait.
+    pub(crate) fn count(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Forgets those beyond the first `count`: the statement that gave them runs again.
+    pub(crate) fn truncate(&mut self, count: usize) {
+        self.0.truncate(count);
+    }
+
+    /// Tells the client of those that are loud enough, and forgets all.
+    pub(crate) fn send(&mut self, least: Option<Severity>, client: &mut dyn Client) {
+        for notice in self.0.drain(..) {
+            let is_loud = least.is_some_and(|least| notice.severity >= least);
+            if is_loud || notice.severity == Severity::Info {
+                client.notice(&notice);
+            }
+        }
+    }
+}
+
+/// Tells the client what functions warn of, before the rows that they are part of.
+pub(crate) fn send_warnings(
+    advisory: &AdvisoryLocks,
+    least: Option<Severity>,
+    client: &mut dyn Client,
+) {
+    for fields in advisory.take_warnings() {
+        if least.is_some_and(|least| Severity::Warning >= least) {
+            client.notice(&Notice { severity: Severity::Warning, fields });
+        }
+    }
+}

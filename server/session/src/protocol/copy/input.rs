@@ -1,0 +1,341 @@
+//! COPY FROM STDIN: lines or binary rows to rows of an INSERT.
+//!
+//! Rows go in batches through an INSERT of one row of typed parameters, which is made for each row
+//! of the batch (`Values::repeats`), so that defaults, checks and foreign keys are those of every
+//! INSERT.
+
+use std::sync::Arc;
+
+use braid_exec::{check_left, has_left_checks};
+use braid_sql::ast::Copy;
+use braid_types::{Datum, Error, FormatSettings, Result, SqlState, text, work};
+
+use crate::client::{Client, CopyInput, connection_lost};
+use crate::clock::now_micros;
+use crate::protocol::copy::Format;
+use crate::protocol::copy::binary::BinaryRows;
+use crate::protocol::copy::records::{Field, Records};
+use crate::protocol::copy::target::{Target, check_freeze, copy_target};
+use crate::session::Session;
+use crate::settings::Active;
+use crate::statement::context::{exec_context, statement_environment};
+use crate::statement::describe::describe_prepared;
+use crate::statement::execute::start_statement;
+use crate::statement::portal::Source;
+use crate::statement::prepared::Prepared;
+use crate::transaction::open::{catalog_at, ensure_open};
+
+/// Rows of one batch, at most.
+const BATCH_ROWS: usize = 1000;
+/// Bytes of one batch's lines, about.
+const BATCH_BYTES: usize = 1 << 20;
+
+/// One batch on its way.
+struct Batch {
+    params: Vec<Datum>,
+    rows: usize,
+    /// Bytes of its lines.
+    bytes: usize,
+    /// The line of its first row.
+    line: u64,
+}
+
+/// The rows of the data, in any format.
+enum Rows {
+    Lines { records: Records, format: Format, settings: Arc<Active>, header: bool },
+    Binary(BinaryRows),
+}
+
+impl Rows {
+    fn new(format: Format, settings: Arc<Active>) -> Rows {
+        if format.binary {
+            return Rows::Binary(BinaryRows::default());
+        }
+        let (records, header) = (Records::new(format.clone()), format.header);
+        Rows::Lines { records, format, settings, header }
+    }
+
+    fn push(&mut self, data: &[u8]) -> Result<()> {
+        match self {
+            Rows::Lines { records, .. } => records.push(data),
+            Rows::Binary(rows) => rows.push(data),
+        }
+    }
+
+    /// Adds the line to an error, unless what comes before the rows is still to be read.
+    fn in_line(&self, error: Error, target: &Target) -> Error {
+        match self {
+            Rows::Binary(rows) if !rows.has_header => error,
+            _ => error.context(format!("COPY {}, line {}", target.table, self.line())),
+        }
+    }
+
+    /// The line of the next row, for messages.
+    fn line(&self) -> u64 {
+        match self {
+            Rows::Lines { records, .. } => records.line,
+            Rows::Binary(rows) => rows.line + 1,
+        }
+    }
+
+    /// Reads the next row as values of the target's columns: how many bytes it has.
+    fn next(
+        &mut self,
+        last: bool,
+        target: &Target,
+        params: &mut Vec<Datum>,
+    ) -> Result<Option<usize>> {
+        let (records, format, settings, header) = match self {
+            Rows::Binary(rows) => return rows.next(last, target, params),
+            Rows::Lines { records, format, settings, header } => {
+                (records, format, settings, header)
+            }
+        };
+        loop {
+            let line = records.line;
+            let at = |error: Error| error.context(format!("COPY {}, line {line}", target.table));
+            let Some(record) = records.next(last).map_err(at)? else { return Ok(None) };
+            let fields = records.split(&record).map_err(at)?;
+            if std::mem::take(header) {
+                check_header(format, target, &fields).map_err(at)?;
+                continue;
+            }
+            let row = Line { number: line, record: &record, fields };
+            put_row(params, target, row, &format.null, &settings.format)?;
+            return Ok(Some(record.len()));
+        }
+    }
+}
+
+/// One line of the data.
+struct Line<'a> {
+    number: u64,
+    record: &'a [u8],
+    fields: Vec<Field>,
+}
+
+pub(super) async fn copy_in(
+    session: &mut Session,
+    copy: &Copy,
+    client: &mut dyn Client,
+) -> Result<u64> {
+    let format = Format::new(&copy.options, copy.direction)?;
+    let target = copy_target(session, copy).await?;
+    if session.shared.modes().read_only {
+        return Err(Error::new(
+            SqlState::ReadOnlySqlTransaction,
+            "cannot execute COPY FROM in a read-only transaction",
+        ));
+    }
+    let statement = copy_statement(session, &target).await?;
+    client.copy_in_response(target.columns.len(), format.binary);
+    client.flush().await.map_err(|error| connection_lost(&error))?;
+    if copy.options.freeze {
+        check_freeze(session, &target)?;
+    }
+    // Foreign keys of the table to itself are checked after the last row.
+    let modes = session.block_state.constraints.clone();
+    session.block_state.constraints = Arc::new(modes.in_parts());
+    let result = copy_rows(session, &target, &statement, format, client).await;
+    session.block_state.constraints = modes;
+    let total = result?;
+    check_copied(session, &target).await?;
+    Ok(total)
+}
+
+async fn copy_rows(
+    session: &mut Session,
+    target: &Target,
+    statement: &Prepared,
+    format: Format,
+    client: &mut dyn Client,
+) -> Result<u64> {
+    let mut rows = Rows::new(format, session.active());
+    let mut batch = Batch { params: Vec::new(), rows: 0, bytes: 0, line: 1 };
+    let mut total = 0;
+    loop {
+        let last = match client.receive_copy().await? {
+            CopyInput::Data(data) => {
+                rows.push(&data).map_err(|error| rows.in_line(error, target))?;
+                false
+            }
+            CopyInput::Done => true,
+            CopyInput::Fail(reason) => {
+                let message = format!("COPY from stdin failed: {reason}");
+                let error = Error::new(SqlState::QueryCanceled, message);
+                return Err(rows.in_line(error, target));
+            }
+        };
+        session.shared.entry.cancel.check()?;
+        work::breathe().await?;
+        loop {
+            let line = rows.line();
+            let Some(bytes) = rows.next(last, target, &mut batch.params)? else { break };
+            if batch.rows == 0 {
+                batch.line = line;
+            }
+            batch.rows += 1;
+            batch.bytes += bytes;
+            if batch.rows == BATCH_ROWS || batch.bytes >= BATCH_BYTES {
+                total += copy_batch(session, target, statement, &mut batch).await?;
+            }
+        }
+        if last {
+            break;
+        }
+    }
+    if batch.rows > 0 {
+        total += copy_batch(session, target, statement, &mut batch).await?;
+    }
+    Ok(total)
+}
+
+async fn check_copied(session: &mut Session, target: &Target) -> Result<()> {
+    if !has_left_checks(&ensure_open(session).txn) {
+        return Ok(());
+    }
+    let seq = ensure_open(session).txn.next_statement();
+    let catalog = catalog_at(session, seq).await?;
+    let modes = session.block_state.constraints.clone();
+    let own: Vec<u32> = catalog.table(target.id).map_or_else(Vec::new, |table| {
+        let keys = table.foreign_keys.iter().filter(|key| key.parent == table.id);
+        keys.filter(|key| !modes.is_deferred(table.id, key)).map(|key| key.id).collect()
+    });
+    let env = statement_environment(session, &catalog);
+    let cx = exec_context(session, seq, catalog, env);
+    check_left(Arc::new(cx), |key| own.contains(&key)).await
+}
+
+async fn copy_statement(session: &mut Session, target: &Target) -> Result<Prepared> {
+    let parsed = session.engine.plans.parse(&target.insert)?;
+    let prepared = Prepared::new("", parsed, Some(0), target.hints());
+    let prepared = Box::pin(describe_prepared(session, prepared)).await.map_err(in_condition)?;
+    let repeats = prepared.plan.lock().as_ref().is_none_or(|plan| plan.plan.repeats());
+    match repeats || target.columns.is_empty() {
+        true => Ok(prepared),
+        false => Err(Error::unsupported("such a COPY FROM WHERE condition")),
+    }
+}
+
+async fn copy_batch(
+    session: &mut Session,
+    target: &Target,
+    statement: &Prepared,
+    batch: &mut Batch,
+) -> Result<u64> {
+    let mut params = std::mem::take(&mut batch.params);
+    if target.columns.is_empty() {
+        params.push(Datum::Int(batch.rows as i64));
+    }
+    let params = Arc::new(params);
+    batch.rows = 0;
+    batch.bytes = 0;
+    let cancel = session.shared.entry.cancel.clone();
+    let open = ensure_open(session);
+    open.statements += 1;
+    let seq = open.txn.next_statement();
+    let in_batch = |error: Error| match error.fields().context {
+        Some(_) => error,
+        None => error.context(format!("COPY {}, line {}", target.table, batch.line)),
+    };
+    let mut running = start_statement(session, statement, &params, seq).await.map_err(in_batch)?;
+    while !running.source.next(BATCH_ROWS, &cancel).await.map_err(in_batch)?.is_empty() {}
+    match &running.source {
+        Source::Execution(execution, _) => Ok(execution.changed_rows()),
+        Source::Rows(..) => Err(Error::internal("COPY runs an INSERT")),
+    }
+}
+
+/// An error of the condition, in COPY's words. Its position is one of the INSERT's text.
+fn in_condition(error: Error) -> Error {
+    let message = error.message().replace("in WHERE", "in COPY FROM WHERE conditions");
+    match message == error.message() {
+        true => error.without_position(),
+        false => Error::new(error.state(), message),
+    }
+}
+
+fn check_header(format: &Format, target: &Target, fields: &[Field]) -> Result<()> {
+    if !format.header_match {
+        return Ok(());
+    }
+    let names: Vec<&str> = fields.iter().map(|f| f.as_deref().unwrap_or_default()).collect();
+    if names.len() != target.columns.len() {
+        return Err(Error::new(
+            SqlState::BadCopyFileFormat,
+            format!(
+                "wrong number of fields in header line: got {}, expected {}",
+                names.len(),
+                target.columns.len()
+            ),
+        ));
+    }
+    for (i, (name, (wanted, _))) in names.iter().zip(&target.columns).enumerate() {
+        if name != wanted {
+            return Err(Error::new(
+                SqlState::BadCopyFileFormat,
+                format!(
+                    "column name mismatch in header line field {}: got \"{name}\", \
+                     expected \"{wanted}\"",
+                    i + 1
+                ),
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Reads the fields of one line as values of their columns.
+fn put_row(
+    params: &mut Vec<Datum>,
+    target: &Target,
+    row: Line<'_>,
+    null: &str,
+    settings: &FormatSettings,
+) -> Result<()> {
+    let Line { number: line, record, fields } = row;
+    let whole = |error: Error| {
+        let text = shorten(&String::from_utf8_lossy(record));
+        error.context(format!("COPY {}, line {line}: \"{text}\"", target.table))
+    };
+    if fields.len() > target.columns.len() {
+        return Err(whole(Error::new(
+            SqlState::BadCopyFileFormat,
+            "extra data after last expected column",
+        )));
+    }
+    if let Some((missing, _)) = target.columns.get(fields.len()) {
+        return Err(whole(Error::new(
+            SqlState::BadCopyFileFormat,
+            format!("missing data for column \"{missing}\""),
+        )));
+    }
+    let now = now_micros();
+    for (i, (field, (name, ty))) in fields.into_iter().zip(&target.columns).enumerate() {
+        let field = match field {
+            // What stands for NULL becomes text, and the other way round for text in quotes.
+            None if target.force_not_null[i] => Some(null.to_owned()),
+            Some(text) if text == null && target.force_null[i] => None,
+            field => field,
+        };
+        params.push(match field {
+            None => Datum::Null,
+            Some(value) => text::parse(ty, &value, settings, now).map_err(|error| {
+                error.context(format!(
+                    "COPY {}, line {line}, column {name}: \"{}\"",
+                    target.table,
+                    shorten(&value)
+                ))
+            })?,
+        });
+    }
+    Ok(())
+}
+
+/// PostgreSQL shows the first hundred characters.
+fn shorten(text: &str) -> String {
+    match text.char_indices().nth(100) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text.to_owned(),
+    }
+}

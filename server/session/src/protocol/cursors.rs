@@ -1,0 +1,181 @@
+//! Cursors of DECLARE: FETCH, MOVE, CLOSE, and those that outlive their transaction.
+//!
+//! A cursor is a portal whose rows are counted: position 0 is before the first row, n the n-th.
+//! One that scrolls keeps its rows; others keep none, and can only go forward.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use braid_sql::ast::{CursorTarget, DeclareCursor, FetchCursor, FetchDirection, Statement};
+use braid_types::{Datum, Error, Result, Row, SqlState};
+
+use crate::client::{Client, Formats};
+use crate::clock::now_micros;
+use crate::session::Session;
+use crate::statement::cursor_rows::{Rows, note_cursors, plain_state};
+use crate::statement::describe::describe_prepared;
+use crate::statement::execute::{deliver, start_statement};
+use crate::statement::portal::{CursorState, Ended, Portal, Run, Source, Wanted};
+use crate::statement::prepared::Prepared;
+use crate::transaction::open::{ensure_open, require_block};
+
+/// `DECLARE`
+pub(crate) async fn declare_cursor(
+    session: &mut Session,
+    declare: &DeclareCursor,
+    outer: &Prepared,
+    params: &Arc<Vec<Datum>>,
+) -> Result<()> {
+    if !declare.hold {
+        require_block(session, "DECLARE CURSOR")?;
+    }
+    let name = braid_sql::fold(&declare.name);
+    if session.portals.contains_key(&name) {
+        return Err(Error::new(
+            SqlState::DuplicateCursor,
+            format!("cursor \"{name}\" already exists"),
+        ));
+    }
+    let text = outer.parsed.text.get(declare.text.clone()).unwrap_or_default();
+    let parsed = session.engine.plans.parse(text)?;
+    let prepared = Prepared::new(&name, parsed, Some(0), outer.params.clone());
+    let prepared = Arc::new(Box::pin(describe_prepared(session, prepared)).await?);
+    if prepared.parameters() > params.len() {
+        return Err(prepared.no_parameter());
+    }
+    let open = ensure_open(session);
+    open.statements += 1;
+    let seq = open.txn.next_statement();
+    let running = start_statement(session, &prepared, params, seq).await?;
+    let formats = if declare.binary { Formats::all_binary() } else { Formats::TEXT };
+    let mut portal = Portal::new(prepared, params.clone(), formats);
+    portal.run = Run::Open(running);
+    portal.cursor = Some(Box::new(CursorState {
+        hold: declare.hold,
+        scroll: declare.scroll == Some(true),
+        binary: declare.binary,
+        text: outer.text().to_owned(),
+        time: now_micros(),
+        position: 0,
+        rows: VecDeque::new(),
+        first: 1,
+        at_end: false,
+    }));
+    session.portals.insert(name, portal);
+    note_cursors(session);
+    session.replay.blocked = true;
+    Ok(())
+}
+
+/// `FETCH` and `MOVE`: the rows, and the tag.
+pub(crate) async fn fetch_cursor(
+    session: &mut Session,
+    fetch: &FetchCursor,
+) -> Result<(VecDeque<Row>, String)> {
+    let name = braid_sql::fold(&fetch.name);
+    let mut portal = session.portals.remove(&name).ok_or_else(|| unknown_cursor(&name))?;
+    session.replay.blocked = true;
+    let result = fetch_from(session, &mut portal, fetch.direction).await;
+    session.portals.insert(name, portal);
+    let rows = result?;
+    let word = if fetch.is_move { "MOVE" } else { "FETCH" };
+    let tag = format!("{word} {}", rows.len());
+    Ok((rows, tag))
+}
+
+async fn fetch_from(
+    session: &mut Session,
+    portal: &mut Portal,
+    direction: FetchDirection,
+) -> Result<VecDeque<Row>> {
+    let cancel = session.shared.entry.cancel.clone();
+    if portal.cursor.is_none() {
+        // A portal of the protocol can be fetched from as well, forward.
+        portal.cursor = Some(Box::new(plain_state()));
+    }
+    let Portal { run, cursor, .. } = portal;
+    let Some(state) = cursor.as_deref_mut() else { return Ok(VecDeque::new()) };
+    let mut rows = Rows { run, state, cancel: &cancel };
+    let at = rows.state.position;
+    match direction {
+        FetchDirection::Forward(0) | FetchDirection::Relative(0) => rows.current().await,
+        FetchDirection::Forward(n) if n > 0 => rows.forward(n).await,
+        FetchDirection::Forward(n) => rows.backward(n.saturating_neg()).await,
+        FetchDirection::Backward(0) => rows.current().await,
+        FetchDirection::Backward(n) if n > 0 => rows.backward(n).await,
+        FetchDirection::Backward(n) => rows.forward(n.saturating_neg()).await,
+        FetchDirection::First => rows.single(1).await,
+        FetchDirection::Last => {
+            rows.read_to(i64::MAX).await?;
+            let last = rows.state.last_known();
+            rows.single(last).await
+        }
+        FetchDirection::Absolute(n) if n >= 0 => rows.single(n).await,
+        FetchDirection::Absolute(n) => {
+            rows.read_to(i64::MAX).await?;
+            let position = (rows.state.last_known() + 1 + n).max(0);
+            rows.single(position).await
+        }
+        FetchDirection::Relative(n) => rows.single(at.saturating_add(n).max(0)).await,
+    }
+}
+
+/// A FETCH has the columns that its cursor has now: it may have been prepared before.
+pub(crate) fn with_cursor_columns(session: &Session, prepared: Arc<Prepared>) -> Arc<Prepared> {
+    let Some(Statement::Fetch(fetch)) = prepared.statement() else { return prepared };
+    let cursor = session.portals.get(&braid_sql::fold(&fetch.name));
+    let columns = cursor.and_then(|cursor| cursor.columns().cloned());
+    if fetch.is_move || columns.is_none() {
+        return prepared;
+    }
+    let (parsed, hints) = (prepared.parsed.clone(), prepared.hints.clone());
+    let mut fetched = Prepared::new(&prepared.name, parsed, prepared.index, hints);
+    fetched.params = prepared.params.clone();
+    fetched.columns = columns;
+    Arc::new(fetched)
+}
+
+/// Sends what FETCH found.
+pub(crate) async fn send_fetched(
+    session: &mut Session,
+    portal: &mut Portal,
+    fetch: &FetchCursor,
+    (rows, tag): (VecDeque<Row>, String),
+    wanted: Wanted,
+    client: &mut dyn Client,
+) -> Result<Ended> {
+    let name = braid_sql::fold(&fetch.name);
+    let source = session.portals.get(&name).ok_or_else(|| unknown_cursor(&name))?;
+    let columns = source.columns().cloned().unwrap_or_else(|| Arc::from([]));
+    let binary = source.cursor.as_ref().is_some_and(|cursor| cursor.binary);
+    if binary {
+        portal.formats = Formats::all_binary();
+    }
+    if wanted.describe {
+        client.row_description(&columns, &portal.formats);
+    }
+    let source = Source::Rows(rows, tag);
+    portal.run = Run::Open(crate::statement::portal::Running { columns, source, standing: None });
+    deliver(session, portal, 0, client).await
+}
+
+/// `CLOSE`
+pub(crate) fn close_cursor(session: &mut Session, target: &CursorTarget) -> Result<String> {
+    let tag = match target {
+        CursorTarget::All => {
+            session.portals.retain(|_, portal| portal.cursor.is_none());
+            "CLOSE CURSOR ALL"
+        }
+        CursorTarget::Name(name) => {
+            let name = braid_sql::fold(name);
+            session.portals.remove(&name).ok_or_else(|| unknown_cursor(&name))?;
+            "CLOSE CURSOR"
+        }
+    };
+    note_cursors(session);
+    Ok(tag.to_owned())
+}
+
+fn unknown_cursor(name: &str) -> Error {
+    Error::new(SqlState::InvalidCursorName, format!("cursor \"{name}\" does not exist"))
+}

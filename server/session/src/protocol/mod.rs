@@ -1,0 +1,8 @@
+//! What the messages of a client mean: simple queries, the extended protocol, COPY, cursors.
+
+pub(crate) mod between;
+pub(crate) mod copy;
+pub(crate) mod cursors;
+pub(crate) mod extended;
+pub(crate) mod simple;
+pub(crate) mod text;

@@ -1,0 +1,207 @@
+//! What was executed since the last Sync, so that it can be run again.
+//!
+//! ```text
+//!   Parse Bind Execute … Sync                     one implicit transaction; its commit may fail
+//!   BEGIN  SELECT  UPDATE  COMMIT  Sync           UPDATE or COMMIT may fail
+//!   └──────── run again, then UPDATE or COMMIT ┘
+//! ```
+//!
+//! If a transaction that began since the last Sync meets a retry error, and nothing has left, its
+//! executions run again and their output takes the place of the old one, between the replies to
+//! the other messages.
+//!
+//! Rules: each attempt begins in a transaction of its own, with the settings and portals that the
+//! first one found; what has committed is never run again; a block that began before the last Sync
+//! can be run again only by its client; after a failure the block is as its client believes.
+
+use braid_sql::ast::Statement;
+use braid_types::{Error, Result};
+
+use crate::client::Client;
+use crate::retry::deadline::pause;
+use crate::retry::reason::is_retryable;
+use crate::retry::reruns::Reruns;
+use crate::retry::steps::Step;
+use crate::session::Session;
+use crate::statement::portal::{Ended, Portal, Run, Wanted};
+use crate::statement::runner::run_portal;
+use crate::transaction::commit::{end_block, rollback_open, take_back_open};
+use crate::transaction::machine::{Block, Event};
+
+/// Remembers what a portal has done, which ran when the block was like this.
+pub(crate) fn remember_step(
+    session: &mut Session,
+    portal: &Portal,
+    is_whole: bool,
+    block: Block,
+    start: u64,
+    client: &dyn Client,
+) {
+    let statement = portal.prepared.statement();
+    let is_end = matches!(
+        statement,
+        Some(Statement::Commit { .. } | Statement::Rollback { to_savepoint: None, .. })
+    );
+    if is_end || (session.block == Block::None && session.open.is_none()) {
+        session.replay.clear();
+    } else if is_whole && session.replay.takes(statement, block) {
+        session.replay.push(Step {
+            prepared: portal.prepared.clone(),
+            params: portal.params.clone(),
+            formats: portal.formats.clone(),
+            output: start..client.position(),
+        });
+    } else {
+        session.replay.blocked = true;
+        session.replay.ends_with_tag = is_whole;
+    }
+}
+
+/// Whether nothing of the remembered steps has left, and they are all there is.
+fn can_replay(session: &Session, block: Block, client: &dyn Client) -> bool {
+    let Some(first) = session.replay.steps.first() else { return false };
+    !session.replay.blocked
+        && first.output.start >= client.sent()
+        && (session.replay.begins || block == Block::None)
+}
+
+/// Runs everything since the last Sync again, this portal last; the error if that cannot be.
+/// The block was like this before the portal ran.
+pub(crate) async fn execute_again(
+    session: &mut Session,
+    portal: &mut Portal,
+    rows_max: u32,
+    block: Block,
+    mut error: Error,
+    client: &mut dyn Client,
+) -> Result<(Ended, u64)> {
+    let mut frame = None;
+    let mut reruns = Reruns::new();
+    while can_replay(session, block, client)
+        && session.shared.advisory.may_run_again(None, &error)
+        && let Some(attempt) = reruns.next()
+    {
+        let Some(steps) = session.replay.take() else { break };
+        let settings = steps.iter().take_while(|step| step.is_frame());
+        frame = Some(settings.cloned().collect::<Vec<Step>>());
+        session.shared.count_server_retry(&error);
+        if let Err(stopped) = pause(session, attempt).await {
+            error = stopped;
+            break;
+        }
+        let result = match replay_steps(session, steps, client).await {
+            Ok(true) => {
+                portal.run = Run::New;
+                let start = client.position();
+                let wanted = Wanted { rows_max: u64::from(rows_max), describe: false };
+                let ended = run_portal(session, portal, wanted, client).await;
+                if ended.is_err() && !client.rewind(start) {
+                    session.replay.blocked = true;
+                }
+                ended.map(|ended| (ended, start))
+            }
+            Ok(false) => Err(error.clone()),
+            Err(error) => Err(error),
+        };
+        match result {
+            Err(again) if is_retryable(&again) => error = again,
+            Err(refused) => {
+                error = refused;
+                break;
+            }
+            done => return done,
+        }
+    }
+    if let Some(frame) = frame.filter(|_| block == Block::Active) {
+        let commits = matches!(portal.prepared.statement(), Some(Statement::Commit { .. }));
+        fail_replayed(session, &frame, commits, client).await;
+    }
+    Err(error)
+}
+
+/// Leaves a block that could not be run again as its client believes it to be: ended by
+/// COMMIT, else as it was before its first statement, about to fail.
+async fn fail_replayed(
+    session: &mut Session,
+    frame: &[Step],
+    commits: bool,
+    client: &mut dyn Client,
+) {
+    rollback_open(session).await;
+    end_block(session);
+    if commits {
+        return;
+    }
+    let start = client.position();
+    for step in frame {
+        let (params, formats) = (step.params.clone(), step.formats.clone());
+        let mut portal = Portal::new(step.prepared.clone(), params, formats);
+        if run_portal(session, &mut portal, Wanted::ALL, client).await.is_err() {
+            break;
+        }
+    }
+    client.rewind(start);
+    session.block.follow(Event::Restore);
+}
+
+/// Drops what an attempt has left, so that the next one finds what the first one found.
+async fn begin_afresh(session: &mut Session) {
+    // Portals that were bound and have not begun belong to no transaction yet.
+    let mut bound = std::mem::take(&mut session.portals);
+    bound.retain(|_, portal| matches!(portal.run, Run::New) || portal.is_held());
+    take_back_open(session).await;
+    end_block(session);
+    session.portals = bound;
+    session.notices.truncate(0);
+}
+
+/// Runs the steps again in a fresh transaction, their output in the place of the old; false
+/// if some has left. After an error steps and output are as before, and nothing is open.
+pub(crate) async fn replay_steps(
+    session: &mut Session,
+    steps: Vec<Step>,
+    client: &mut dyn Client,
+) -> Result<bool> {
+    let Some(first) = steps.first().map(|step| step.output.start) else { return Ok(false) };
+    let Some(old) = client.take_after(first) else { return Ok(false) };
+    let last_tag = session.tag_position;
+    begin_afresh(session).await;
+    let result = replay_over(session, &steps, &old, client).await;
+    if result.is_err() {
+        begin_afresh(session).await;
+        session.tag_position = last_tag;
+        session.replay.steps = steps;
+        if client.rewind(first) {
+            client.put_back(&old);
+        } else {
+            session.replay.blocked = true;
+        }
+    }
+    result.map(|()| true)
+}
+
+async fn replay_over(
+    session: &mut Session,
+    steps: &[Step],
+    old: &[u8],
+    client: &mut dyn Client,
+) -> Result<()> {
+    let Some(first) = steps.first().map(|step| step.output.start) else { return Ok(()) };
+    let piece = |from: u64, to: u64| {
+        let at =
+            |position: u64| usize::try_from(position - first).unwrap_or(usize::MAX).min(old.len());
+        &old[at(from)..at(to)]
+    };
+    let mut done = first;
+    for step in steps {
+        client.put_back(piece(done, step.output.start));
+        let start = client.position();
+        let (params, formats) = (step.params.clone(), step.formats.clone());
+        let mut portal = Portal::new(step.prepared.clone(), params, formats);
+        run_portal(session, &mut portal, Wanted::ALL, client).await?;
+        done = step.output.end;
+        session.replay.push(Step { output: start..client.position(), ..step.clone() });
+    }
+    client.put_back(piece(done, first + old.len() as u64));
+    Ok(())
+}

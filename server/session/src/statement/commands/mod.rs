@@ -1,0 +1,11 @@
+//! Statements without a plan: definitions, transaction control, settings, SHOW, LOCK TABLE.
+
+pub(crate) mod check_table;
+pub(crate) mod ddl;
+pub(crate) mod dispatch;
+pub(crate) mod explain;
+pub(crate) mod lock_table;
+pub(crate) mod savepoints;
+pub(crate) mod settings;
+pub(crate) mod show;
+pub(crate) mod transaction_control;

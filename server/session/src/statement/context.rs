@@ -1,0 +1,130 @@
+//! What a running statement may use: its clock and cancel switch, the session's settings, memory.
+
+use std::sync::Arc;
+
+use braid_catalog::Catalog;
+use braid_exec::{ExecContext, Memory, NewKeys};
+use braid_kv::{Seq, Transaction};
+use braid_system_views::CatalogLookup;
+use tokio::task::JoinHandle;
+
+use crate::client::{Client, Severity};
+use crate::clock::now_micros;
+use crate::entry::SessionEntry;
+use crate::retry::deadline::deadline_of;
+use crate::session::Session;
+use crate::statement::environment::StatementEnvironment;
+use crate::transaction::open::ensure_open;
+
+/// While it lives, the statement can be cancelled and its timeout runs.
+pub(crate) struct StatementGuard {
+    pub entry: Arc<SessionEntry>,
+    pub timer: Option<JoinHandle<()>>,
+}
+
+impl Drop for StatementGuard {
+    fn drop(&mut self) {
+        self.entry.end_statement();
+        if let Some(timer) = &self.timer {
+            timer.abort();
+        }
+    }
+}
+
+/// Tells the client what was noted.
+pub(crate) fn send_notices(session: &mut Session, client: &mut dyn Client) {
+    for fields in session.shared.advisory.take_warnings() {
+        session.notices.add(Severity::Warning, fields);
+    }
+    if session.notices.count() > 0 {
+        let least = session.active().notices;
+        session.notices.send(least, client);
+    }
+}
+
+/// Marks the beginning of a statement for cancel requests, timeouts and the activity view;
+/// `None` if it is a part or another attempt of one that is marked.
+pub(crate) fn guard_statement(session: &mut Session, text: &Arc<str>) -> Option<StatementGuard> {
+    let entry = session.shared.entry.clone();
+    if entry.is_running() {
+        return None;
+    }
+    if let Some(waited) = entry.begin_statement(text, now_micros()) {
+        session.shared.count_waiting(waited);
+    }
+    session.engine.counters.statements.here().fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    let timer = deadline_of(session).map(|deadline| {
+        let (entry, server) = (entry.clone(), session.engine.clone());
+        tokio::spawn(async move {
+            tokio::time::sleep_until(deadline).await;
+            entry.cancel.stop(server.statement_timeout());
+        })
+    });
+    Some(StatementGuard { entry, timer })
+}
+
+/// What functions and the planner see.
+pub(crate) fn statement_environment(
+    session: &mut Session,
+    catalog: &Arc<Catalog>,
+) -> StatementEnvironment {
+    let now = now_micros();
+    let transaction_micros = session.open.as_ref().map_or(now, |open| open.micros);
+    let shared = session.shared.clone();
+    let derived = session.derived();
+    StatementEnvironment {
+        shared,
+        active: derived.active.clone(),
+        transaction_micros,
+        statement_micros: now,
+        user: derived.user.clone(),
+        session_user: derived.session_user.clone(),
+        lookup: Arc::new(CatalogLookup::new(catalog.clone(), derived.path.clone())),
+    }
+}
+
+/// What an execution may use.
+pub(crate) fn exec_context(
+    session: &mut Session,
+    seq: Seq,
+    catalog: Arc<Catalog>,
+    env: StatementEnvironment,
+) -> ExecContext {
+    let txn = ensure_open(session).txn.clone();
+    context_in(session, txn, seq, catalog, env)
+}
+
+/// An empty account for a statement of this session.
+pub(crate) fn statement_memory(session: &Session, limit_bytes: u64) -> Arc<Memory> {
+    let stop = session.shared.entry.cancel.clone();
+    Arc::new(Memory::new(limit_bytes, session.engine.memory.clone(), stop))
+}
+
+/// The same in a transaction at hand.
+pub(crate) fn context_in(
+    session: &Session,
+    txn: Arc<Transaction>,
+    seq: Seq,
+    catalog: Arc<Catalog>,
+    env: StatementEnvironment,
+) -> ExecContext {
+    let active = env.active.clone();
+    txn.set_lock_timeout(active.lock_timeout);
+    let path = env.lookup.path.clone();
+    ExecContext {
+        txn,
+        seq,
+        catalog,
+        path,
+        env: Arc::new(env),
+        sequences: session.engine.sequences.clone(),
+        runtime: session.shared.clone(),
+        services: session.shared.clone(),
+        memory: statement_memory(session, active.memory_limit_bytes),
+        cancel: session.shared.entry.cancel.clone(),
+        implicit_locks: active.implicit_locks,
+        range_delete: active.range_delete,
+        new_keys: NewKeys::Now,
+        constraints: session.block_state.constraints.clone(),
+    }
+}

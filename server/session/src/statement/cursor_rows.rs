@@ -1,0 +1,162 @@
+//! A cursor's rows: position 0 is before the first row, n the n-th.
+//!
+//! A cursor that scrolls keeps its rows; others keep none, and can only go forward.
+
+use std::collections::VecDeque;
+
+use braid_system_views::CursorInfo;
+use braid_types::{Error, Result, Row, SqlState};
+
+use crate::clock::now_micros;
+use crate::session::Session;
+use crate::statement::portal::{CursorState, Run};
+
+pub(crate) const BATCH_ROWS: usize = 1024;
+
+impl CursorState {
+    pub(crate) fn last_known(&self) -> i64 {
+        self.first + self.rows.len() as i64 - 1
+    }
+
+    /// The row at a position, if it is kept.
+    pub(crate) fn row(&self, position: i64) -> Option<&Row> {
+        usize::try_from(position - self.first).ok().and_then(|index| self.rows.get(index))
+    }
+}
+
+/// A cursor's rows while one FETCH works on them.
+pub(crate) struct Rows<'a> {
+    pub run: &'a mut Run,
+    pub state: &'a mut CursorState,
+    pub cancel: &'a braid_exec::Cancel,
+}
+
+impl Rows<'_> {
+    /// Reads until the row at `position` is known, or there are no more.
+    pub(crate) async fn read_to(&mut self, position: i64) -> Result<()> {
+        while self.state.last_known() < position && !self.state.at_end {
+            let Run::Open(running) = self.run else {
+                self.state.at_end = true;
+                break;
+            };
+            let missing = position.saturating_sub(self.state.last_known());
+            let wanted = usize::try_from(missing).unwrap_or(BATCH_ROWS).min(BATCH_ROWS);
+            let rows = running.source.next(wanted, self.cancel).await?;
+            self.state.at_end = rows.is_empty();
+            self.state.rows.extend(rows);
+            self.forget();
+        }
+        Ok(())
+    }
+
+    /// A cursor that does not scroll drops the rows before its current one.
+    pub(crate) fn forget(&mut self) {
+        if self.state.scroll {
+            return;
+        }
+        while self.state.first < self.state.position && !self.state.rows.is_empty() {
+            self.state.rows.pop_front();
+            self.state.first += 1;
+        }
+    }
+
+    pub(crate) fn require_scroll(&self) -> Result<()> {
+        if self.state.scroll {
+            return Ok(());
+        }
+        Err(Error::new(SqlState::ObjectNotInPrerequisiteState, "cursor can only scan forward")
+            .hint("Declare it with SCROLL option to enable backward scan."))
+    }
+
+    pub(crate) async fn current(&mut self) -> Result<VecDeque<Row>> {
+        Ok(self.state.row(self.state.position).cloned().into_iter().collect())
+    }
+
+    pub(crate) async fn forward(&mut self, count: i64) -> Result<VecDeque<Row>> {
+        let target = self.state.position.saturating_add(count);
+        let mut rows = VecDeque::new();
+        while self.state.position < target {
+            let next = self.state.position + 1;
+            self.read_to(next).await?;
+            self.state.position = next.min(self.state.last_known() + 1);
+            match self.state.row(next) {
+                Some(row) => rows.push_back(row.clone()),
+                None => break,
+            }
+            self.forget();
+        }
+        Ok(rows)
+    }
+
+    pub(crate) async fn backward(&mut self, count: i64) -> Result<VecDeque<Row>> {
+        self.require_scroll()?;
+        let mut rows = VecDeque::new();
+        while self.state.position > 0 && (rows.len() as i64) < count {
+            self.state.position -= 1;
+            match self.state.row(self.state.position) {
+                Some(row) => rows.push_back(row.clone()),
+                None => break,
+            }
+        }
+        Ok(rows)
+    }
+
+    /// Goes to one position; its row, if there is one.
+    pub(crate) async fn single(&mut self, position: i64) -> Result<VecDeque<Row>> {
+        if position < self.state.position {
+            self.require_scroll()?;
+        }
+        if position > self.state.position {
+            // Rows passed over are not kept.
+            while self.state.position < position {
+                let next = self.state.position + 1;
+                self.read_to(next).await?;
+                self.state.position = next.min(self.state.last_known() + 1);
+                self.forget();
+                if self.state.row(next).is_none() {
+                    break;
+                }
+            }
+        } else {
+            self.state.position = position;
+        }
+        self.current().await
+    }
+}
+
+/// Tells the catalog views which cursors there are.
+pub(crate) fn note_cursors(session: &Session) {
+    let known = session.shared.state.lock().cursors.len();
+    if known == 0 && session.portals.values().all(|portal| portal.cursor.is_none()) {
+        return;
+    }
+    let mut list: Vec<CursorInfo> = Vec::new();
+    for (name, portal) in &session.portals {
+        if let Some(cursor) = &portal.cursor {
+            list.push(CursorInfo {
+                name: name.clone(),
+                statement: cursor.text.clone(),
+                is_holdable: cursor.hold,
+                is_binary: cursor.binary,
+                is_scrollable: cursor.scroll,
+                creation_time: cursor.time,
+            });
+        }
+    }
+    list.sort_by(|a, b| a.name.cmp(&b.name));
+    session.shared.state.lock().cursors = list;
+}
+
+pub(crate) fn plain_state() -> CursorState {
+    CursorState {
+        hold: false,
+        scroll: false,
+        binary: false,
+        text: String::new(),
+        time: now_micros(),
+        position: 0,
+        rows: VecDeque::new(),
+        first: 1,
+        at_end: false,
+    }
+}

@@ -1,0 +1,106 @@
+//! Describing a new statement: its parameters and its columns.
+
+use braid_plan::PlanContext;
+use braid_sql::ast::{Query, ShowTarget, Statement};
+use braid_types::{Result, SqlType};
+
+use crate::session::Session;
+use crate::statement::commands::explain::explained_execute;
+use crate::statement::commands::show;
+use crate::statement::context::statement_environment;
+use crate::statement::kinds::{is_planned, returns_rows, runs_in_any_block};
+use crate::statement::plans::planning::{catalog_ahead, plan_now};
+use crate::statement::prepared::{Prepared, unknown_statement};
+use crate::transaction::open::ensure_open;
+
+/// Finds out a new statement's parameters and columns.
+pub(crate) async fn describe_prepared(
+    session: &mut Session,
+    mut prepared: Prepared,
+) -> Result<Prepared> {
+    let Some(statement) = prepared.statement().cloned() else { return Ok(prepared) };
+    if !runs_in_any_block(&statement) {
+        session.block.check()?;
+    }
+    if let Some(rewritten) = show_query(&statement) {
+        prepared.parsed = session.engine.plans.parse(&rewritten)?;
+        prepared.index = Some(0);
+    }
+    if let Some((explain, _)) = explained_execute(Some(&statement)) {
+        prepared.params = prepared.hints.clone();
+        prepared.columns = Some(crate::statement::commands::explain::columns(explain)?);
+        return Ok(prepared);
+    }
+    if prepared.statement().is_some_and(is_planned) {
+        let plan = plan_now(session, &prepared).await?;
+        prepared.params = plan.plan.params.clone();
+        prepared.columns =
+            (!plan.columns.is_empty() || returns_rows(&statement)).then(|| plan.columns.clone());
+        *prepared.plan.lock() = Some(plan);
+        return Ok(prepared);
+    }
+    prepared.params = match query_inside(&statement) {
+        Some(query) if prepared.parameters() > 0 => {
+            parameters_of(session, &prepared, query).await?
+        }
+        _ => prepared.hints.clone(),
+    };
+    prepared.columns = match &statement {
+        Statement::Show(target) => Some(show::columns(target)),
+        Statement::CheckTable(_) => Some(crate::statement::commands::check_table::columns()),
+        Statement::Execute(execute) => {
+            let name = braid_sql::fold(&execute.name);
+            let target = session.prepared.get(&name).ok_or_else(|| unknown_statement(&name))?;
+            target.columns.clone()
+        }
+        Statement::Fetch(fetch) if !fetch.is_move => {
+            let name = braid_sql::fold(&fetch.name);
+            session.portals.get(&name).and_then(|portal| portal.columns().cloned())
+        }
+        _ => None,
+    };
+    let holds_others = matches!(statement, Statement::Prepare(_));
+    if prepared.parameters() > prepared.params.len() && !holds_others {
+        return Err(prepared.no_parameter());
+    }
+    Ok(prepared)
+}
+
+/// The types of the parameters of a query that is part of a statement.
+async fn parameters_of(
+    session: &mut Session,
+    prepared: &Prepared,
+    query: &Query,
+) -> Result<Vec<SqlType>> {
+    let seq = ensure_open(session).txn.next_statement();
+    let catalog = catalog_ahead(session, seq).await?;
+    let env = statement_environment(session, &catalog);
+    let path = &env.lookup.path;
+    let cx = PlanContext {
+        catalog: &catalog,
+        path,
+        env: &env,
+        text: &prepared.parsed.text,
+        param_types: &prepared.hints,
+    };
+    let query = Statement::Query(Box::new(query.clone()));
+    Ok(braid_plan::plan(&query, &cx)?.params)
+}
+
+/// The query of DECLARE CURSOR and CREATE TABLE AS, which may have parameters.
+pub(crate) fn query_inside(statement: &Statement) -> Option<&Query> {
+    match statement {
+        Statement::DeclareCursor(declare) => Some(&declare.query),
+        Statement::CreateTable(create) => create.as_query.as_deref(),
+        _ => None,
+    }
+}
+
+/// The query that a SHOW of objects stands for.
+pub(crate) fn show_query(statement: &Statement) -> Option<String> {
+    match statement {
+        Statement::Show(ShowTarget::All | ShowTarget::Variable(_)) => None,
+        Statement::Show(target) => show::query(target),
+        _ => None,
+    }
+}

@@ -1,0 +1,82 @@
+//! The session as functions and the planner see it during one statement.
+
+use std::sync::Arc;
+
+use braid_builtins::{Environment, Lookup};
+use braid_system_views::CatalogLookup;
+use braid_types::FormatSettings;
+
+use crate::settings::Active;
+use crate::shared::Shared;
+
+/// One statement's view of its session.
+pub(crate) struct StatementEnvironment {
+    pub shared: Arc<Shared>,
+    pub active: Arc<Active>,
+    pub transaction_micros: i64,
+    pub statement_micros: i64,
+    pub user: Arc<str>,
+    pub session_user: Arc<str>,
+    pub lookup: Arc<CatalogLookup>,
+}
+
+impl Environment for StatementEnvironment {
+    fn settings(&self) -> &FormatSettings {
+        &self.active.format
+    }
+
+    fn transaction_micros(&self) -> i64 {
+        self.transaction_micros
+    }
+
+    fn statement_micros(&self) -> i64 {
+        self.statement_micros
+    }
+
+    fn current_user(&self) -> &str {
+        &self.user
+    }
+
+    fn session_user(&self) -> &str {
+        &self.session_user
+    }
+
+    fn database(&self) -> &str {
+        &self.lookup.path.database_name
+    }
+
+    fn search_path(&self, implicit: bool) -> Vec<String> {
+        let CatalogLookup { catalog, path } = &*self.lookup;
+        let existing = |name: &str| match braid_catalog::is_virtual_schema(name) {
+            true => Some(name.to_owned()),
+            // `pg_temp` goes by its own name.
+            false => catalog.names().schema(path.database, name).map(|schema| schema.name.clone()),
+        };
+        path.names(implicit).filter_map(existing).collect()
+    }
+
+    fn setting(&self, name: &str) -> Option<String> {
+        self.shared.setting(name)
+    }
+
+    fn backend_pid(&self) -> i32 {
+        self.shared.entry.pid
+    }
+
+    fn client_addr(&self) -> Option<String> {
+        self.shared.entry.peer.map(|peer| peer.ip().to_string())
+    }
+
+    fn listening_channels(&self) -> Vec<String> {
+        self.shared.inbox.channels()
+    }
+
+    fn notification_queue_usage(&self) -> f64 {
+        let (bytes, bytes_max) = self.shared.engine.hub.fullest();
+        bytes as f64 / bytes_max.max(1) as f64
+    }
+
+    fn lookup(&self) -> &dyn Lookup {
+        &*self.lookup
+    }
+}

@@ -1,0 +1,219 @@
+//! Executing a planned statement: start, rows to the client, running again after a conflict.
+//!
+//! ```text
+//! run_planned ─ start ──► rows ──► rows … ──► tag
+//!                  ▲        │ 40001 or 40P01, and nothing of it has left
+//!                  └────────┘
+//! ```
+//!
+//! Rules: the output of a failed attempt is taken back before the next; a statement that has sent
+//! something is never run again; a cancel or a timeout ends every wait.
+
+use std::sync::Arc;
+
+use braid_exec::{Execution, from_kv};
+use braid_kv::{RetryReason, Seq};
+use braid_sql::ast::Statement;
+use braid_types::{Datum, Error, Result, SqlState, work};
+
+use crate::client::{Client, ResultColumn, connection_lost};
+use crate::groups::new_keys::settle_new_keys;
+use crate::notices::send_warnings;
+use crate::retry::deadline::pause;
+use crate::retry::reason::{is_restart, is_retryable};
+use crate::retry::reruns::ATTEMPTS_MAX;
+use crate::session::Session;
+use crate::statement::commands::explain::{explained_execute, start_explained};
+use crate::statement::context::exec_context;
+use crate::statement::kinds::returns_rows;
+use crate::statement::plans::planning::{Bound, bind_plan};
+use crate::statement::portal::{Ended, Portal, Run, Running, Source, Wanted, named_columns};
+use crate::statement::prepared::{Prepared, read_only};
+use crate::statistics::note::note_rows;
+use crate::transaction::deferred_unique_checks::defer_unique_check;
+use crate::transaction::open::{ensure_open, restart_kv};
+
+/// Rows asked for at a time.
+const BATCH_ROWS: usize = 1024;
+
+/// Starts a planned statement with this number.
+pub(crate) async fn start_statement(
+    session: &mut Session,
+    prepared: &Prepared,
+    params: &Arc<Vec<Datum>>,
+    seq: Seq,
+) -> Result<Running> {
+    if let Some((explain, execute)) = explained_execute(prepared.statement()) {
+        return start_explained(session, explain, execute, seq).await;
+    }
+    let (bound, standing) = bind_plan(session, prepared, params, seq).await?;
+    let Bound { catalog, env, plan, params } = bound;
+    if let Some(promised) = &prepared.columns
+        && !same_columns(promised, &plan.columns)
+    {
+        let message = "cached plan must not change result type";
+        let error = Error::new(SqlState::FeatureNotSupported, message);
+        return Err(error.routine("RevalidateCachedQuery"));
+    }
+    if plan.plan.is_write && session.shared.modes().read_only {
+        return Err(read_only(prepared));
+    }
+    if session.shared.modes().read_only
+        && plan.plan.explain.is_none()
+        && let Some(strength) = plan.plan.row_lock()
+    {
+        return Err(Error::new(
+            SqlState::ReadOnlySqlTransaction,
+            format!("cannot execute SELECT {} in a read-only transaction", strength.clause()),
+        ));
+    }
+    let mut cx = exec_context(session, seq, catalog, env);
+    defer_unique_check(session, &plan.plan, &mut cx);
+    let execution = Execution::start(plan.plan.clone(), params, Arc::new(cx))?;
+    let explain = matches!(prepared.statement(), Some(Statement::Explain(_)));
+    Ok(Running {
+        columns: plan.columns.clone(),
+        source: Source::Execution(Box::new(execution), explain.then_some("EXPLAIN")),
+        standing,
+    })
+}
+
+/// Runs a planned statement, or goes on with one that was suspended.
+pub(crate) async fn run_planned(
+    session: &mut Session,
+    portal: &mut Portal,
+    wanted: Wanted,
+    client: &mut dyn Client,
+) -> Result<Ended> {
+    let fresh = matches!(portal.run, Run::New);
+    if !fresh {
+        return deliver(session, portal, wanted.rows_max, client).await;
+    }
+    let start = client.position();
+    let open = ensure_open(session);
+    open.statements += 1;
+    let mut seq = open.txn.next_statement();
+    let mut attempt = 0;
+    loop {
+        let result = attempt_statement(session, portal, seq, wanted, client).await;
+        let error = match result {
+            Ok(ended) => {
+                session.shared.advisory.settle_statement();
+                return Ok(ended);
+            }
+            Err(error) => error,
+        };
+        portal.run = Run::New;
+        attempt += 1;
+        let may_run_again =
+            is_retryable(&error) && session.shared.advisory.may_run_again(Some(seq), &error);
+        if !may_run_again || attempt > ATTEMPTS_MAX || !client.rewind(start) {
+            return Err(error);
+        }
+        seq = Box::pin(prepare_again(session, seq, error, attempt)).await?;
+    }
+}
+
+/// Prepares the statement to run again; its error if that cannot be.
+///
+/// After a conflict its locks stay, so that the row it has waited for is its own the next
+/// time. After a deadlock, or where earlier statements stand in the way, only a transaction
+/// that has done nothing else can begin again.
+async fn prepare_again(session: &mut Session, seq: Seq, error: Error, attempt: u32) -> Result<Seq> {
+    session.shared.count_server_retry(&error);
+    pause(session, attempt).await?;
+    let open = ensure_open(session);
+    let first = open.statements <= 1;
+    if is_restart(&error) {
+        let txn = open.txn.clone();
+        match txn.restart_statement(seq).await {
+            Ok(next) => {
+                session.shared.advisory.undo_statement(seq);
+                return Ok(next);
+            }
+            Err(_) if first => {}
+            Err(_) => return Err(error),
+        }
+    }
+    if !first {
+        return Err(error);
+    }
+    restart_kv(session).await;
+    let open = ensure_open(session);
+    open.statements = 1;
+    Ok(open.txn.next_statement())
+}
+
+async fn attempt_statement(
+    session: &mut Session,
+    portal: &mut Portal,
+    seq: Seq,
+    wanted: Wanted,
+    client: &mut dyn Client,
+) -> Result<Ended> {
+    let prepared = portal.prepared.clone();
+    let running = start_statement(session, &prepared, &portal.params, seq).await?;
+    let has_rows = prepared.columns.is_some() || prepared.statement().is_some_and(returns_rows);
+    if wanted.describe && (!running.columns.is_empty() || has_rows) {
+        client.row_description(&running.columns, &portal.formats);
+    }
+    portal.run = Run::Open(running);
+    let ended = deliver(session, portal, wanted.rows_max, client).await?;
+    if ended == Ended::Complete
+        && let Some(open) = &session.open
+    {
+        open.txn.end_statement(seq);
+    }
+    Ok(ended)
+}
+
+/// Sends the rows of a running portal, then its tag.
+pub(crate) async fn deliver(
+    session: &mut Session,
+    portal: &mut Portal,
+    rows_max: u64,
+    client: &mut dyn Client,
+) -> Result<Ended> {
+    let active = session.active();
+    let cancel = session.shared.entry.cancel.clone();
+    let Run::Open(running) = &mut portal.run else {
+        return Err(Error::internal("the portal has not begun"));
+    };
+    let mut left = if rows_max == 0 { u64::MAX } else { rows_max };
+    let mut sent = 0;
+    let named = named_columns(&running.columns, &portal.formats);
+    while left > 0 {
+        let wanted = usize::try_from(left).unwrap_or(usize::MAX).min(BATCH_ROWS);
+        let mut rows = running.source.next(wanted, &cancel).await?;
+        if running.standing.as_ref().is_some_and(|standing| !standing.stands()) {
+            return Err(from_kv(braid_kv::Error::retry(RetryReason::SchemaChanged, None)));
+        }
+        if rows.is_empty() {
+            session.tag_position = client.position();
+            let tag = running.source.tag(sent);
+            client.command_complete(&tag);
+            note_rows(session, &tag);
+            return Ok(Ended::Complete);
+        }
+        send_warnings(&session.shared.advisory, active.notices, client);
+        left -= rows.len() as u64;
+        sent += rows.len();
+        if let Some(columns) = &named {
+            running.source.name_objects(&mut rows, &running.columns, columns)?;
+        }
+        let columns = named.as_deref().unwrap_or(&running.columns);
+        client.data_rows(&rows, columns, &portal.formats, &active.format);
+        work::breathe().await?;
+        if client.position() - client.sent() > active.result_buffer_bytes {
+            settle_new_keys(session).await?;
+            client.flush().await.map_err(|error| connection_lost(&error))?;
+        }
+    }
+    session.rows_noted = sent as u64;
+    client.portal_suspended();
+    Ok(Ended::Suspended)
+}
+
+pub(crate) fn same_columns(a: &[ResultColumn], b: &[ResultColumn]) -> bool {
+    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.ty == b.ty && a.name == b.name)
+}

@@ -1,0 +1,211 @@
+//! Parsed texts and plans, shared by all sessions.
+//!
+//! A text is parsed once; a plan holds for one version of the catalog and one [`PlanKey`]. Two
+//! generations bound the memory: when the young one is full it becomes the old one, and what is
+//! used again moves back.
+//!
+//! Rule: plans over a transaction's own uncommitted catalog are never kept here.
+
+use std::collections::HashMap;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, OnceLock};
+
+use braid_kv::Sharded;
+use braid_plan::{Expr, PlannedStatement};
+use braid_sql::ast::ParsedStatement;
+use braid_sql::{Constants, Normalized, normalize};
+use braid_types::{Result, SqlType};
+use parking_lot::Mutex;
+
+use crate::client::ResultColumn;
+use crate::statement::kinds::is_planned;
+
+/// Longer texts are parsed each time: they are bulk loads that do not come again.
+const TEXT_BYTES_MAX: usize = 64 << 10;
+/// The most bytes of texts in one generation.
+const GENERATION_BYTES_MAX: usize = 2 << 20;
+/// What an entry costs besides its text, roughly, in text bytes.
+const ENTRY_BYTES: usize = 512;
+/// Versions of private catalogs start here.
+const PRIVATE_VERSION: u64 = 1 << 63;
+
+/// A text with its statements.
+pub(crate) struct ParsedText {
+    /// The text.
+    pub text: Arc<str>,
+    /// Its statements.
+    pub statements: Vec<ParsedStatement>,
+    plans: Mutex<Vec<Arc<CachedPlan>>>,
+    normalized: OnceLock<Vec<Normalized>>,
+}
+
+/// What a plan depends on besides its text and the catalog.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct PlanKey {
+    pub database: u32,
+    pub user: Arc<str>,
+    /// The settings that planning reads: search path, formats, time zone.
+    pub settings: String,
+}
+
+/// A plan, and what a client is told of it.
+pub(crate) struct CachedPlan {
+    pub version: u64,
+    pub key: Arc<PlanKey>,
+    pub hints: Vec<SqlType>,
+    pub plan: Arc<PlannedStatement>,
+    pub columns: Arc<[ResultColumn]>,
+    /// The casts to try if its parameters are literals; `None` if they must not be.
+    pub casts: OnceLock<Option<Vec<Expr>>>,
+}
+
+impl CachedPlan {
+    /// The casts that would have been carried out while planning literals in the place of its
+    /// parameters; `None` if it is no plan for these.
+    pub(crate) fn casts_of_literals(&self) -> Option<&[Expr]> {
+        self.casts.get_or_init(|| self.plan.casts_of_parameters()).as_deref()
+    }
+
+    /// Whether it still is the plan for these circumstances.
+    pub(crate) fn fits(&self, version: u64, key: &Arc<PlanKey>, hints: &[SqlType]) -> bool {
+        self.version == version
+            && (Arc::ptr_eq(&self.key, key) || self.key == *key)
+            && self.hints == hints
+    }
+}
+
+impl ParsedText {
+    fn new(text: &str) -> Result<ParsedText> {
+        let statements = braid_sql::parse(text)?;
+        let (plans, normalized) = Default::default();
+        Ok(ParsedText { text: text.into(), statements, plans, normalized })
+    }
+
+    /// Its statements without their constants.
+    pub(crate) fn normalized(&self) -> &[Normalized] {
+        self.normalized.get_or_init(|| {
+            let one = |parsed: &ParsedStatement| {
+                let constants = match is_planned(&parsed.statement) {
+                    true => Constants::All,
+                    false => Constants::Strings,
+                };
+                normalize(self.text.get(parsed.text.clone()).unwrap_or_default(), constants)
+            };
+            self.statements.iter().map(one).collect()
+        })
+    }
+
+    /// A plan made before, for a text of one statement.
+    pub(crate) fn plan(
+        &self,
+        version: u64,
+        key: &Arc<PlanKey>,
+        hints: &[SqlType],
+    ) -> Option<Arc<CachedPlan>> {
+        self.plans.lock().iter().find(|plan| plan.fits(version, key, hints)).cloned()
+    }
+
+    /// Keeps a plan for others.
+    pub(crate) fn keep(&self, plan: &Arc<CachedPlan>) {
+        if plan.version >= PRIVATE_VERSION || self.statements.len() != 1 {
+            return;
+        }
+        let mut plans = self.plans.lock();
+        plans.retain(|old| {
+            old.version >= plan.version && !old.fits(plan.version, &plan.key, &plan.hints)
+        });
+        if plans.len() >= 8 {
+            plans.remove(0);
+        }
+        plans.push(plan.clone());
+    }
+}
+
+#[derive(Default)]
+struct Generations {
+    young: HashMap<Arc<str>, Arc<ParsedText>>,
+    old: HashMap<Arc<str>, Arc<ParsedText>>,
+    young_bytes: usize,
+}
+
+impl Generations {
+    fn find(&mut self, text: &str) -> Option<Arc<ParsedText>> {
+        if let Some(found) = self.young.get(text) {
+            return Some(found.clone());
+        }
+        let found = self.old.remove(text)?;
+        self.insert(found.clone());
+        Some(found)
+    }
+
+    fn insert(&mut self, parsed: Arc<ParsedText>) {
+        self.young_bytes += parsed.text.len() + ENTRY_BYTES;
+        if self.young_bytes > GENERATION_BYTES_MAX {
+            self.old = std::mem::take(&mut self.young);
+            self.young_bytes = parsed.text.len() + ENTRY_BYTES;
+        }
+        self.young.insert(parsed.text.clone(), parsed);
+    }
+}
+
+/// The cache.
+#[derive(Default)]
+pub(crate) struct PlanCache {
+    texts: Mutex<Generations>,
+    hits: Sharded<AtomicU64>,
+    misses: AtomicU64,
+}
+
+impl PlanCache {
+    /// The statements of a text; the parser's error if it is none.
+    pub(crate) fn parse(&self, text: &str) -> Result<Arc<ParsedText>> {
+        if text.len() > TEXT_BYTES_MAX {
+            return ParsedText::new(text).map(Arc::new);
+        }
+        if let Some(found) = self.texts.lock().find(text) {
+            return Ok(found);
+        }
+        let parsed = Arc::new(ParsedText::new(text)?);
+        self.texts.lock().insert(parsed.clone());
+        Ok(parsed)
+    }
+
+    pub(crate) fn count(&self, hit: bool) {
+        if hit {
+            self.hits.here().fetch_add(1, Relaxed)
+        } else {
+            self.misses.fetch_add(1, Relaxed)
+        };
+    }
+
+    pub(crate) fn counts(&self) -> (u64, u64) {
+        (self.hits.iter().map(|hits| hits.load(Relaxed)).sum(), self.misses.load(Relaxed))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_is_parsed_once() {
+        let cache = PlanCache::default();
+        let first = cache.parse("SELECT 1").unwrap();
+        assert!(Arc::ptr_eq(&first, &cache.parse("SELECT 1").unwrap()));
+    }
+
+    #[test]
+    fn the_cache_is_bounded_and_keeps_what_is_used() {
+        let cache = PlanCache::default();
+        let used = cache.parse("SELECT 'used'").unwrap();
+        for number in 0..12_000 {
+            cache.parse(&format!("SELECT {number}")).unwrap();
+            if number % 1000 == 0 {
+                assert!(Arc::ptr_eq(&used, &cache.parse("SELECT 'used'").unwrap()));
+            }
+        }
+        let texts = cache.texts.lock();
+        assert!(texts.young.len() + texts.old.len() < 9_000);
+    }
+}

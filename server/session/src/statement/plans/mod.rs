@@ -1,0 +1,4 @@
+//! Plans of statements: made, found again, shared between sessions.
+
+pub(crate) mod cache;
+pub(crate) mod planning;

@@ -1,0 +1,207 @@
+//! A statement's plan: by which catalog it is made, and whether one is there already.
+//!
+//! Rules: a plan is made by the catalog as the statement's snapshot shows it, its transaction's own
+//! changes included; ahead of the execution, and for a lookup that takes no snapshot, by the newest
+//! one. Parameters keep the types that they had when the statement was prepared.
+
+use std::sync::{Arc, OnceLock};
+
+use braid_catalog::{Catalog, Standing};
+use braid_kv::Seq;
+use braid_plan::{PlanContext, PlannedStatement};
+use braid_types::{Datum, Error, Result, SqlType};
+
+use crate::client::ResultColumn;
+use crate::session::Session;
+use crate::statement::context::{statement_environment, statement_memory};
+use crate::statement::environment::StatementEnvironment;
+use crate::statement::plans::cache::CachedPlan;
+use crate::statement::prepared::Prepared;
+use crate::transaction::machine::Block;
+use crate::transaction::open::{catalog_at, ensure_open};
+use crate::transaction::state::Open;
+
+/// A statement's plan, and what it was made with.
+pub(crate) struct Bound {
+    pub catalog: Arc<Catalog>,
+    pub env: StatementEnvironment,
+    pub plan: Arc<CachedPlan>,
+    pub params: Arc<Vec<Datum>>,
+}
+
+/// The plan of a statement as of now, outside of its execution.
+pub(crate) async fn plan_now(
+    session: &mut Session,
+    prepared: &Prepared,
+) -> Result<Arc<CachedPlan>> {
+    let seq = ensure_open(session).txn.next_statement();
+    let catalog = catalog_ahead(session, seq).await?;
+    let env = statement_environment(session, &catalog);
+    plan_statement(session, prepared, &catalog, &env)
+}
+
+/// The newest catalog where that is known without a look at the store, for the first statement
+/// of an implicit transaction.
+fn newest_catalog(session: &Session) -> Option<Standing> {
+    if !session.temporary.is_empty() {
+        return None;
+    }
+    let is_first = |open: &Open| open.statements <= 1 && open.draft.is_none();
+    let is_first = session.block == Block::None && session.open.as_ref().is_none_or(is_first);
+    is_first.then(|| session.engine.catalog.standing()).flatten()
+}
+
+/// The catalog to plan by ahead of the execution, which looks again: the transaction's snapshot
+/// is not taken for that.
+pub(crate) async fn catalog_ahead(session: &mut Session, seq: Seq) -> Result<Arc<Catalog>> {
+    match newest_catalog(session) {
+        Some(standing) => Ok(standing.catalog().clone()),
+        None => catalog_at(session, seq).await,
+    }
+}
+
+/// The plan of a statement: the one used before, one of another session, or a new one.
+pub(crate) fn plan_statement(
+    session: &mut Session,
+    prepared: &Prepared,
+    catalog: &Arc<Catalog>,
+    env: &StatementEnvironment,
+) -> Result<Arc<CachedPlan>> {
+    let version = catalog.version();
+    let key = session.derived().key.clone();
+    let used = prepared.plan.lock().clone();
+    if let Some(plan) = used.filter(|plan| plan.fits(version, &key, &prepared.hints)) {
+        session.engine.plans.count(true);
+        return Ok(plan);
+    }
+    let plan = plan_typed(session, prepared, &prepared.hints, catalog, env)?;
+    *prepared.plan.lock() = Some(plan.clone());
+    Ok(plan)
+}
+
+/// The plan for parameters of these types: one of another session, or a new one.
+fn plan_typed(
+    session: &mut Session,
+    prepared: &Prepared,
+    hints: &[SqlType],
+    catalog: &Arc<Catalog>,
+    env: &StatementEnvironment,
+) -> Result<Arc<CachedPlan>> {
+    let version = catalog.version();
+    let key = session.derived().key.clone();
+    let found = prepared.parsed.plan(version, &key, hints);
+    session.engine.plans.count(found.is_some());
+    Ok(match found {
+        Some(plan) => plan,
+        None => {
+            let statement = prepared
+                .statement()
+                .ok_or_else(|| Error::internal("an empty statement has no plan"))?;
+            // Constants are computed while the plan is made.
+            let memory = statement_memory(session, env.active.memory_limit_bytes);
+            session.shared.entry.cancel.charge(&memory);
+            let path = &env.lookup.path;
+            let text = &prepared.parsed.text;
+            let cx = PlanContext { catalog, path, env, text, param_types: hints };
+            let plan = Arc::new(braid_plan::plan(statement, &cx)?);
+            let columns = result_columns(&plan);
+            let hints = hints.to_vec();
+            let plan =
+                Arc::new(CachedPlan { version, key, hints, plan, columns, casts: OnceLock::new() });
+            prepared.parsed.keep(&plan);
+            plan
+        }
+    })
+}
+
+/// The plan of a statement with its parameters, and these, or the values that are part of it.
+///
+/// Parameters keep the types that they had when the statement was prepared, also if a table
+/// has changed since.
+pub(crate) fn plan_bound(
+    session: &mut Session,
+    prepared: &Prepared,
+    params: &Arc<Vec<Datum>>,
+    catalog: &Arc<Catalog>,
+    env: &StatementEnvironment,
+) -> Result<(Arc<CachedPlan>, Arc<Vec<Datum>>)> {
+    let found = plan_statement(session, prepared, catalog, env);
+    let Some(given) = &prepared.given else {
+        let plan = found?;
+        if prepared.params.is_empty() || prepared.params == plan.plan.params {
+            return Ok((plan, params.clone()));
+        }
+        return Ok((
+            plan_typed(session, prepared, &prepared.params, catalog, env)?,
+            params.clone(),
+        ));
+    };
+    let values = given.values.as_ref().unwrap_or(params).clone();
+    match found {
+        Ok(plan) if given.fits(&plan) => Ok((plan, values)),
+        // After a change of the table it may want others, or none.
+        _ if given.can_be_whole() => {
+            let whole = without_skeleton(session, prepared)?;
+            Ok((plan_statement(session, &whole, catalog, env)?, params.clone()))
+        }
+        Ok(_) => Ok((plan_typed(session, prepared, &given.types, catalog, env)?, values)),
+        Err(error) => Err(error),
+    }
+}
+
+/// The plan of a statement at its snapshot, or at none: a lookup of one row that is a
+/// transaction of its own needs none if the catalog is known without.
+pub(crate) async fn bind_plan(
+    session: &mut Session,
+    prepared: &Prepared,
+    params: &Arc<Vec<Datum>>,
+    seq: Seq,
+) -> Result<(Bound, Option<Standing>)> {
+    let mut found = None;
+    if let Some(standing) = newest_catalog(session) {
+        // An error is that of the catalog as the statement sees it.
+        match bind_plan_by(session, prepared, params, standing.catalog()) {
+            Ok(bound)
+                if bound.plan.plan.looks_up_one_row()
+                    && ensure_open(session).txn.read_first_without_snapshot() =>
+            {
+                return Ok((bound, Some(standing)));
+            }
+            bound => found = bound.ok(),
+        }
+    }
+    let catalog = catalog_at(session, seq).await?;
+    match found.filter(|found| Arc::ptr_eq(&found.catalog, &catalog)) {
+        Some(found) => Ok((found, None)),
+        None => Ok((bind_plan_by(session, prepared, params, &catalog)?, None)),
+    }
+}
+
+fn bind_plan_by(
+    session: &mut Session,
+    prepared: &Prepared,
+    params: &Arc<Vec<Datum>>,
+    catalog: &Arc<Catalog>,
+) -> Result<Bound> {
+    let env = statement_environment(session, catalog);
+    let (plan, params) = plan_bound(session, prepared, params, catalog, &env)?;
+    Ok(Bound { catalog: catalog.clone(), env, plan, params })
+}
+
+/// The same statement, planned as it is written.
+pub(crate) fn without_skeleton(session: &Session, prepared: &Prepared) -> Result<Prepared> {
+    let parsed = session.engine.plans.parse(prepared.text())?;
+    Ok(Prepared::new(&prepared.name, parsed, Some(0), prepared.params.clone()))
+}
+
+pub(crate) fn result_columns(plan: &PlannedStatement) -> Arc<[ResultColumn]> {
+    plan.columns
+        .iter()
+        .map(|column| ResultColumn {
+            name: column.name.clone(),
+            ty: column.ty.clone(),
+            table_oid: column.table_oid,
+            column_number: i16::try_from(column.column_number).unwrap_or(0),
+        })
+        .collect()
+}

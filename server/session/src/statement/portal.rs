@@ -1,0 +1,188 @@
+//! Portals and cursors: a bound statement and how far it has run.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use braid_catalog::Standing;
+use braid_exec::Execution;
+use braid_types::{Datum, Result, Row, SqlType};
+
+use crate::client::{Formats, ResultColumn};
+use crate::statement::prepared::Prepared;
+
+/// Where rows come from.
+pub(crate) enum Source {
+    /// A running plan; another tag than its own, if there is one.
+    Execution(Box<Execution>, Option<&'static str>),
+    /// Rows that are there, and the tag.
+    Rows(VecDeque<Row>, String),
+}
+
+/// A statement that has begun.
+pub(crate) struct Running {
+    pub columns: Arc<[ResultColumn]>,
+    pub source: Source,
+    /// What it was planned with, if that has to stand until its rows are there.
+    pub standing: Option<Standing>,
+}
+
+/// How far a portal has run.
+pub(crate) enum Run {
+    /// Not begun.
+    New,
+    /// Begun.
+    Open(Running),
+    /// At its end.
+    Done,
+}
+
+/// What DECLARE said, and where the cursor stands.
+pub(crate) struct CursorState {
+    pub hold: bool,
+    pub scroll: bool,
+    pub binary: bool,
+    /// The query's text.
+    pub text: String,
+    pub time: i64,
+    /// 0 is before the first row, n the n-th row, one more than the last is after it.
+    pub position: i64,
+    /// Rows from `first` on that were read; all of them if it scrolls.
+    pub rows: VecDeque<Row>,
+    /// The number of the first row in `rows`, from 1.
+    pub first: i64,
+    /// Whether the query has no more rows.
+    pub at_end: bool,
+}
+
+/// A bound statement.
+pub(crate) struct Portal {
+    pub prepared: Arc<Prepared>,
+    pub params: Arc<Vec<Datum>>,
+    pub formats: Formats,
+    pub run: Run,
+    /// Set for a cursor of DECLARE.
+    pub cursor: Option<Box<CursorState>>,
+    /// A cursor WITH HOLD whose transaction has committed.
+    pub held: bool,
+}
+
+impl Portal {
+    pub(crate) fn new(
+        prepared: Arc<Prepared>,
+        params: Arc<Vec<Datum>>,
+        formats: Formats,
+    ) -> Portal {
+        Portal { prepared, params, formats, run: Run::New, cursor: None, held: false }
+    }
+
+    /// Whether it outlives its transaction.
+    pub(crate) fn is_held(&self) -> bool {
+        self.held
+    }
+
+    /// Its columns, as far as they are known; `None` if it returns no rows.
+    pub(crate) fn columns(&self) -> Option<&Arc<[ResultColumn]>> {
+        match &self.run {
+            Run::Open(running) => Some(&running.columns),
+            Run::New | Run::Done => self.prepared.columns.as_ref(),
+        }
+    }
+}
+
+/// What an Execute asks for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wanted {
+    /// The most rows to send; 0: all.
+    pub rows_max: u64,
+    /// Whether the columns go first.
+    pub describe: bool,
+}
+
+impl Wanted {
+    /// Every row, after its columns.
+    pub(crate) const DESCRIBED: Wanted = Wanted { rows_max: 0, describe: true };
+    /// Every row.
+    pub(crate) const ALL: Wanted = Wanted { rows_max: 0, describe: false };
+}
+
+/// How a portal's run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ended {
+    /// At the end of its rows.
+    Complete,
+    /// At the limit of rows.
+    Suspended,
+}
+
+impl Source {
+    /// Puts names in the place of object numbers, where `to` says text and `from` does not.
+    pub(crate) fn name_objects(
+        &self,
+        rows: &mut [Row],
+        from: &[ResultColumn],
+        to: &[ResultColumn],
+    ) -> Result<()> {
+        let Source::Execution(execution, _) = self else { return Ok(()) };
+        let env = &*execution.run().cx.env;
+        for row in rows {
+            for (datum, (from, to)) in row.iter_mut().zip(from.iter().zip(to)) {
+                if from.ty != to.ty {
+                    *datum = braid_builtins::cast_reg(datum, &from.ty, &to.ty, env)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The next rows; none at the end.
+    pub(crate) async fn next(
+        &mut self,
+        rows_max: usize,
+        cancel: &braid_exec::Cancel,
+    ) -> Result<Vec<Row>> {
+        match self {
+            Source::Execution(execution, _) => {
+                cancel.check()?;
+                tokio::select! {
+                    biased;
+                    rows = execution.next(rows_max) => rows,
+                    error = cancel.stopped() => Err(error),
+                }
+            }
+            Source::Rows(rows, _) => {
+                let count = rows_max.min(rows.len());
+                Ok(rows.drain(..count).collect())
+            }
+        }
+    }
+
+    /// The command tag, once there are no more rows. A SELECT counts the rows of this Execute.
+    pub(crate) fn tag(&self, sent: usize) -> String {
+        match self {
+            Source::Execution(_, Some(tag)) => (*tag).to_owned(),
+            Source::Execution(execution, None) if execution.is_query() => {
+                format!("SELECT {sent}")
+            }
+            Source::Execution(execution, None) => execution.tag(),
+            Source::Rows(_, tag) => tag.clone(),
+        }
+    }
+}
+
+/// The columns with numbers of catalog objects (`regclass` and similar types) as text, if there are
+/// any: as text they show names, which only the catalog knows.
+pub(crate) fn named_columns(
+    columns: &[ResultColumn],
+    formats: &Formats,
+) -> Option<Vec<ResultColumn>> {
+    let is_named = |(i, column): (usize, &ResultColumn)| {
+        column.ty.innermost().is_reg() && !formats.is_binary(i)
+    };
+    columns.iter().enumerate().any(is_named).then(|| {
+        let text = |(i, column): (usize, &ResultColumn)| match is_named((i, column)) {
+            true => ResultColumn { ty: SqlType::Text, ..column.clone() },
+            false => column.clone(),
+        };
+        columns.iter().enumerate().map(text).collect()
+    })
+}

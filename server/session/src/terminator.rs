@@ -1,0 +1,38 @@
+//! Ending a session from outside, while it works.
+
+use std::sync::Arc;
+
+use crate::compute::{self, Pool};
+use crate::entry::SessionEntry;
+
+/// Ends a session from outside, while it works.
+#[derive(Clone)]
+pub struct SessionTerminator {
+    entry: Arc<SessionEntry>,
+    compute: Arc<Pool>,
+}
+
+impl SessionTerminator {
+    pub(crate) fn new(entry: Arc<SessionEntry>, compute: Arc<Pool>) -> SessionTerminator {
+        SessionTerminator { entry, compute }
+    }
+
+    /// Stops the running statement and ends the session.
+    pub fn end(&self) {
+        self.entry.terminate();
+    }
+
+    /// Does all the work of the session. It may compute for long without keeping other sessions
+    /// waiting; the session ends when its client is `gone` meanwhile.
+    pub async fn attend<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = T> + Send + 'static,
+        gone: impl Future<Output = ()> + Send,
+    ) -> T {
+        let gone = async {
+            gone.await;
+            self.end();
+        };
+        compute::run(&self.compute, self.entry.clone(), Box::pin(work), gone).await
+    }
+}

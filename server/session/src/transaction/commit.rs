@@ -1,0 +1,129 @@
+//! One attempt of a commit, rollbacks, and what ends with every transaction.
+//!
+//! Rules: deferred checks come before the commit writes anything; the catalog's draft, the settings
+//! and the write buffer go back together; a commit ends as committed, retry or unknown.
+
+use std::sync::Arc;
+
+use braid_catalog::PendingChange;
+use braid_cluster::{Token, token_key};
+use braid_exec::from_kv;
+use braid_kv::{CommitOutcome, Error as Kv};
+use braid_types::{Result, work};
+
+use crate::groups::new_keys::commit_error;
+use crate::notify::commit::{announce, announced};
+use crate::retry::deadline::{commit_lock_timeout, late_commit};
+use crate::session::Session;
+use crate::statement::cursor_rows::{Rows, note_cursors};
+use crate::transaction::deferred_constraints::{check_changed, check_deferred};
+use crate::transaction::machine::Event;
+use crate::transaction::state::{BlockState, Open};
+use crate::transaction::temporary_objects::end_temporary;
+
+/// Reads cursors WITH HOLD to their end, before their transaction commits.
+pub(crate) async fn materialize_held(session: &mut Session) -> Result<()> {
+    let cancel = session.shared.entry.cancel.clone();
+    for portal in session.portals.values_mut() {
+        let Some(state) = portal.cursor.as_deref_mut() else { continue };
+        if !state.hold || portal.held {
+            continue;
+        }
+        let scroll = std::mem::replace(&mut state.scroll, true);
+        let mut rows = Rows { run: &mut portal.run, state, cancel: &cancel };
+        let result = rows.read_to(i64::MAX).await;
+        rows.state.scroll = scroll;
+        result?;
+        portal.held = true;
+    }
+    Ok(())
+}
+
+pub(crate) fn end_block(session: &mut Session) {
+    session.block.follow(Event::Forget);
+    session.block_state = BlockState::default();
+}
+
+pub(crate) async fn commit_kv(
+    session: &mut Session,
+    open: &mut Open,
+    token: Option<Token>,
+    keep_locks: bool,
+) -> Result<()> {
+    check_deferred(session, open).await?;
+    end_temporary(session, open).await?;
+    let mut pending: Option<PendingChange> = None;
+    if let Some(draft) = &open.draft {
+        let seq = open.txn.next_statement();
+        pending = draft.flush(&session.engine.catalog, &open.txn, seq).await.map_err(from_kv)?;
+    }
+    if let Some(token) = token {
+        session.shared.record_token(&open.txn, token).await?;
+    }
+    open.txn.set_lock_timeout(commit_lock_timeout(session));
+    let announcement = announce(session, &open.txn).await?;
+    // Others may wait for this commit, or be part of the same one.
+    work::return_home().await;
+    let outcome = match keep_locks {
+        true => open.txn.commit_or_restart().await,
+        false => open.txn.commit().await,
+    };
+    drop(pending);
+    if let (Ok(CommitOutcome::Committed(_)), Some(announcement)) = (&outcome, announcement) {
+        announced(session, announcement).await;
+    }
+    match (outcome, token) {
+        (Err(Kv::Duplicate { key, .. }), Some(token)) if key == token_key(token) => {
+            Err(session.shared.token_used(token).await)
+        }
+        (Err(Kv::CheckChanged(conflict)), _) => Err(check_changed(session, &conflict).await),
+        (outcome, _) => {
+            let result = outcome.and_then(CommitOutcome::into_result).map(drop);
+            result.map_err(|error| {
+                let error = commit_error(session, error, open.unchecked.as_ref());
+                late_commit(session, error)
+            })
+        }
+    }
+}
+
+/// Rolls back what is open. The block, if there is one, goes on as it is.
+pub(crate) async fn rollback_open(session: &mut Session) {
+    if session.open.is_some() {
+        session.shared.count_transaction(false);
+    }
+    roll_back_work(session).await;
+}
+
+async fn roll_back_work(session: &mut Session) {
+    session.group.stop().await;
+    if let Some(open) = session.open.take() {
+        open.txn.rollback().await;
+        session.shared.state.lock().round_trips = open.txn.round_trips();
+    }
+    session.shared.state.lock().settings.rollback();
+    session.portals.retain(|_, portal| portal.is_held());
+    transaction_ended(session);
+}
+
+/// Rolls back what is open, to run it again.
+pub(crate) async fn take_back_open(session: &mut Session) {
+    session.shared.advisory.undo_transaction();
+    roll_back_work(session).await;
+}
+
+/// What ends with every transaction.
+pub(crate) fn transaction_ended(session: &mut Session) {
+    session.shared.advisory.end_transaction();
+    session.shared.exports.lock().clear();
+    session.block_state.snapshot = None;
+    session.portals.retain(|_, portal| portal.is_held());
+    session.shared.sequences.lock().retain_temporary(session.temporary.sequences());
+    note_cursors(session);
+    session.group.end();
+    session.block_state.constraints = Arc::default();
+    session.shared.reset_modes();
+    let mut activity = session.shared.entry.activity.lock();
+    activity.transaction_start = None;
+    activity.transaction = None;
+}

@@ -1,0 +1,154 @@
+//! Deferred constraints: SET CONSTRAINTS, and the checks that are owed at the commit.
+//!
+//! The checks themselves are left with the kv transaction (`exec::check_left`), so that savepoints
+//! and statements that run again take them along. Here is when they are made: before anything of
+//! the commit is written, or at SET CONSTRAINTS … IMMEDIATE.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use braid_catalog::{Catalog, ForeignKey, Id, SearchPath, Table};
+use braid_exec::{check_left, foreign_key_changed, from_kv, has_left_checks};
+use braid_kv::{Conflict, Error as Kv, TxnOptions};
+use braid_sql::ast::ObjectName;
+use braid_types::{Error, Result, SqlState};
+
+use crate::groups::new_keys::commit_error;
+use crate::session::Session;
+use crate::statement::context::{context_in, exec_context, statement_environment};
+use crate::transaction::machine::Block;
+use crate::transaction::open::{catalog_at, catalog_of, ensure_open};
+use crate::transaction::state::Open;
+
+/// Makes every check that is still owed; the error is the transaction's.
+pub(crate) async fn check_deferred(session: &mut Session, open: &mut Open) -> Result<()> {
+    if !has_left_checks(&open.txn) {
+        return Ok(());
+    }
+    let catalog = catalog_of(session, open).await?;
+    let seq = open.txn.next_statement();
+    let env = statement_environment(session, &catalog);
+    let cx = context_in(session, open.txn.clone(), seq, catalog, env);
+    let Err(error) = check_left(Arc::new(cx), |_| true).await else { return Ok(()) };
+    // A key that was to be looked at by the commit comes before a missing parent.
+    let existing = open.txn.check_new_keys().await.map_err(from_kv)?;
+    Err(match existing.into_iter().next() {
+        None => error,
+        Some(new) => {
+            let duplicate = Kv::Duplicate { key: new.key.to_vec(), seq: new.seq };
+            commit_error(session, duplicate, open.unchecked.as_ref())
+        }
+    })
+}
+
+/// The error of a foreign key that was checked and has become wrong before the commit, below
+/// SERIALIZABLE.
+pub(crate) async fn check_changed(session: &mut Session, conflict: &Conflict) -> Error {
+    let txn = session.engine.kv.begin(TxnOptions { read_only: true, ..TxnOptions::default() });
+    let seq = txn.next_statement();
+    let catalog = session.engine.catalog.at(&txn, seq).await;
+    txn.rollback().await;
+    let format = session.active().format.clone();
+    let named = catalog.ok().and_then(|all| foreign_key_changed(conflict, &all, &format));
+    named.unwrap_or_else(|| from_kv(Kv::CheckChanged(Box::new(conflict.clone()))))
+}
+
+/// `SET CONSTRAINTS`
+pub(crate) async fn set_constraints(
+    session: &mut Session,
+    names: Option<&[ObjectName]>,
+    deferred: bool,
+) -> Result<()> {
+    let seq = ensure_open(session).txn.next_statement();
+    let catalog = catalog_at(session, seq).await?;
+    let env = statement_environment(session, &catalog);
+    let mut modes = (*session.block_state.constraints).clone();
+    let ids: Option<HashSet<Id>> = match names {
+        None => {
+            modes.set_all(deferred);
+            None
+        }
+        Some(names) => {
+            let mut ids = HashSet::new();
+            for name in names {
+                ids.extend(named(&catalog, &env.lookup.path, name, deferred)?);
+            }
+            ids.iter().for_each(|id| modes.set(*id, deferred));
+            Some(ids)
+        }
+    };
+    if session.block == Block::None && !session.in_simple_list {
+        return Ok(());
+    }
+    if !deferred {
+        let cx = exec_context(session, seq, catalog, env);
+        let named = |id: Id| ids.as_ref().is_none_or(|ids| ids.contains(&id));
+        check_left(Arc::new(cx), named).await?;
+    }
+    session.block_state.constraints = Arc::new(modes);
+    Ok(())
+}
+
+/// The deferrable foreign keys of a name: all of the first schema that has a constraint of it.
+fn named(
+    catalog: &Catalog,
+    path: &SearchPath,
+    name: &ObjectName,
+    deferred: bool,
+) -> Result<Vec<Id>> {
+    let parts: Vec<String> =
+        name.0.iter().filter_map(|part| part.as_ident().map(braid_sql::fold)).collect();
+    let schemas: Vec<String> = match parts.as_slice() {
+        [_] => {
+            let user = |schema: &String| {
+                if schema == "$user" { path.user.clone() } else { schema.clone() }
+            };
+            path.schemas.iter().map(user).collect()
+        }
+        [schema, _] => vec![schema.clone()],
+        [database, schema, _] if *database == path.database_name => vec![schema.clone()],
+        _ => {
+            let message =
+                format!("cross-database references are not implemented: {}", parts.join("."));
+            return Err(Error::new(SqlState::FeatureNotSupported, message));
+        }
+    };
+    let wanted = parts.last().cloned().unwrap_or_default();
+    for schema in &schemas {
+        let Some(found) = catalog.names().schema(path.database, schema) else {
+            if parts.len() > 1 {
+                let message = format!("schema \"{schema}\" does not exist");
+                return Err(Error::new(SqlState::InvalidSchemaName, message));
+            }
+            continue;
+        };
+        let tables =
+            catalog.tables().in_database(path.database).filter(|table| table.schema == found.id);
+        let with: Vec<&Arc<Table>> = tables.filter(|table| has(table, &wanted)).collect();
+        if with.is_empty() {
+            continue;
+        }
+        let keys = with.iter().flat_map(|table| &table.foreign_keys);
+        let keys: Vec<&ForeignKey> =
+            keys.filter(|key| key.name == wanted && key.deferrable).collect();
+        let all = with.iter().map(|table| constraints_named(table, &wanted)).sum::<usize>();
+        if keys.len() < all && deferred {
+            let message = format!("constraint \"{wanted}\" is not deferrable");
+            return Err(Error::new(SqlState::WrongObjectType, message));
+        }
+        return Ok(keys.iter().map(|key| key.id).collect());
+    }
+    let message = format!("constraint \"{}\" does not exist", parts.join("."));
+    Err(Error::new(SqlState::UndefinedObject, message))
+}
+
+fn has(table: &Table, name: &str) -> bool {
+    constraints_named(table, name) > 0
+}
+
+fn constraints_named(table: &Table, name: &str) -> usize {
+    let keys = table.foreign_keys.iter().filter(|key| key.name == name).count();
+    let checks = table.checks.iter().filter(|check| check.name == name).count();
+    let indexes = table.all_indexes().filter(|i| i.constraint.is_some() && i.name == name);
+    keys + checks + indexes.count()
+}

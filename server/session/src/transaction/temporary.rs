@@ -1,0 +1,79 @@
+//! The session's temporary objects: their descriptors and their rows.
+//!
+//! ```text
+//!   statement ─ catalog_at ─▶ shared catalog ─ over ─▶ with this session's objects laid over it
+//!   commit    ─ ON COMMIT ─ store's commit ─▶ the draft's temporary objects are the session's now
+//! ```
+//!
+//! Rules: what has not been committed is in the transaction's draft and buffer only, so that
+//! ROLLBACK drops it with these; nothing of it is stored, so that it ends with the session.
+
+use std::sync::Arc;
+
+use braid_catalog::{Catalog, CatalogCache, Draft, Sequence, TemporaryObjects, temporary_span};
+use braid_ddl as ddl;
+use braid_kv::LocalKeyspace;
+
+/// The temporary objects of a session as its last commit has left them.
+pub(crate) struct Temporary {
+    objects: TemporaryObjects,
+    /// Rows of temporary tables.
+    pub keys: Arc<LocalKeyspace>,
+    /// A shared catalog, and the same with the objects laid over it.
+    laid: Option<(Arc<Catalog>, Arc<Catalog>)>,
+}
+
+impl Temporary {
+    pub(crate) fn new() -> Temporary {
+        let keys = LocalKeyspace::new(temporary_span(), 0);
+        Temporary { objects: TemporaryObjects::default(), keys, laid: None }
+    }
+
+    /// Whether the session works with the shared catalog itself.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.objects.is_empty()
+    }
+
+    /// Its sequences.
+    pub(crate) fn sequences(&self) -> &[Arc<Sequence>] {
+        self.objects.sequences()
+    }
+
+    /// The temporary objects of a transaction that has committed are the session's.
+    pub(crate) fn keep(&mut self, draft: Option<&Draft>, catalog: &CatalogCache) {
+        let Some(draft) = draft.filter(|draft| draft.has_temporary()) else { return };
+        let objects = draft.catalog().temporary_objects();
+        let before = std::mem::replace(&mut self.objects, objects);
+        self.laid = None;
+        let now = self.objects.tables();
+        let gone = before.tables().iter().filter(|old| now.iter().all(|new| new.id != old.id));
+        gone.for_each(|table| catalog.statistics().forget(table.id));
+    }
+
+    /// The session ends, and its temporary objects with it.
+    pub(crate) fn forget(&mut self, catalog: &CatalogCache) {
+        for table in self.objects.tables() {
+            catalog.statistics().forget(table.id);
+        }
+    }
+
+    /// Whether a commit changes the session's temporary tables.
+    pub(crate) fn has_on_commit(&self) -> bool {
+        ddl::has_on_commit(self.objects.tables())
+    }
+
+    /// The catalog with the session's objects laid over it.
+    pub(crate) fn over(&mut self, base: Arc<Catalog>) -> Arc<Catalog> {
+        if self.objects.is_empty() {
+            return base;
+        }
+        match &self.laid {
+            Some((below, laid)) if Arc::ptr_eq(below, &base) => laid.clone(),
+            _ => {
+                let laid = base.with_temporary(&self.objects);
+                self.laid = Some((base, laid.clone()));
+                laid
+            }
+        }
+    }
+}

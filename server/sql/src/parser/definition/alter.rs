@@ -1,0 +1,329 @@
+//! `ALTER` of tables, indexes, views, sequences, schemas and databases.
+
+use sqlparser::tokenizer::Token;
+
+use braid_types::Result;
+
+use super::create_table::{
+    parse_column_def, parse_identity_mode, parse_key_column, parse_table_constraint,
+};
+use super::sequence::{parse_identity_options, parse_sequence_option, parse_sequence_options};
+use super::types::parse_alter_type;
+use super::users::{parse_alter_user, parse_stored_setting};
+use crate::ast::{
+    AlterAction, AlterColumnAction, AlterIndex, AlterIndexAction, AlterSequence, AlterTable,
+    AlterTarget, IdentityMode, ObjectName, Rename, Statement,
+};
+use crate::parser::Cursor;
+use crate::parser::clauses::{
+    parse_drop_behavior, parse_interleave, parse_options, parse_rename_kind, parse_tablespace,
+};
+use crate::parser::embedded::{next_data_type, next_expr};
+use crate::parser::names::{
+    parse_any_name, parse_ident, parse_object_name, parse_role_name, take_if_exists,
+    take_if_not_exists,
+};
+use crate::parser::session::characteristics::parse_characteristics;
+use crate::parser::session::set::parse_setting_value;
+
+/// `ALTER …`.
+pub(crate) fn parse_alter(cursor: &mut Cursor<'_>) -> Result<Statement> {
+    cursor.advance();
+    match cursor.peek_word() {
+        Some("table") => parse_alter_table(cursor),
+        Some("user" | "role" | "group") => parse_alter_user(cursor),
+        Some("index") => parse_alter_named(cursor, AlterTarget::Index),
+        Some("view") => parse_alter_named(cursor, AlterTarget::View),
+        Some("sequence") => parse_alter_named(cursor, AlterTarget::Sequence),
+        Some("schema") => parse_alter_named(cursor, AlterTarget::Schema),
+        Some("database") => parse_alter_named(cursor, AlterTarget::Database),
+        Some("type") => parse_alter_type(cursor),
+        Some(
+            word @ ("function" | "procedure" | "domain" | "extension" | "trigger" | "policy"
+            | "system" | "language" | "operator" | "collation" | "aggregate"
+            | "publication" | "subscription" | "statistics" | "tablespace" | "server"
+            | "materialized" | "foreign" | "default" | "event" | "text" | "rule"),
+        ) => Err(cursor.unsupported(format!("ALTER {}", word.to_ascii_uppercase()))),
+        _ => Err(cursor.unexpected()),
+    }
+}
+
+fn parse_alter_table(cursor: &mut Cursor<'_>) -> Result<Statement> {
+    cursor.advance();
+    let if_exists = take_if_exists(cursor);
+    let name = parse_object_name(cursor)?;
+    cursor.take_symbol(&Token::Mul);
+    if let Some(kind) = parse_rename_kind(cursor, true)? {
+        let target = AlterTarget::Table(name);
+        return Ok(Statement::Rename(Rename { target, if_exists, kind }));
+    }
+    let actions = cursor.list(parse_alter_action)?;
+    Ok(Statement::AlterTable(Box::new(AlterTable { name, if_exists, actions })))
+}
+
+/// `ALTER INDEX`, `VIEW`, `SEQUENCE`, `SCHEMA` and `DATABASE`.
+fn parse_alter_named(
+    cursor: &mut Cursor<'_>,
+    target: fn(ObjectName) -> AlterTarget,
+) -> Result<Statement> {
+    cursor.advance();
+    let if_exists = take_if_exists(cursor);
+    let target = target(parse_object_name(cursor)?);
+    if let Some(kind) = parse_rename_kind(cursor, false)? {
+        return Ok(Statement::Rename(Rename { target, if_exists, kind }));
+    }
+    match target {
+        AlterTarget::Sequence(name) => {
+            let options = parse_sequence_options(cursor)?;
+            if options.is_empty() {
+                return Err(cursor.unexpected());
+            }
+            Ok(Statement::AlterSequence(AlterSequence { name, if_exists, options }))
+        }
+        AlterTarget::Index(name) => {
+            if let Some(action) = parse_alter_place(cursor)? {
+                let action = match action {
+                    AlterAction::Interleave(clause) => AlterIndexAction::Interleave(clause),
+                    _ => AlterIndexAction::Uninterleave,
+                };
+                return Ok(Statement::AlterIndex(AlterIndex { name, if_exists, action }));
+            }
+            if cursor.take_all(&["set", "tablespace"]) {
+                parse_tablespace(cursor)?;
+                let action = AlterIndexAction::Options;
+                return Ok(Statement::AlterIndex(AlterIndex { name, if_exists, action }));
+            }
+            match cursor.take_one(&["set", "reset"]) {
+                Some(_) if *cursor.peek() == Token::LParen => {
+                    parse_options(cursor)?;
+                }
+                _ => return Err(cursor.unexpected()),
+            }
+            let action = AlterIndexAction::Options;
+            Ok(Statement::AlterIndex(AlterIndex { name, if_exists, action }))
+        }
+        AlterTarget::Database(_) if cursor.take_all(&["set", "tablespace"]) => {
+            parse_tablespace(cursor)?;
+            Ok(Statement::NoOp("ALTER DATABASE"))
+        }
+        AlterTarget::Database(name) if cursor.is("set") || cursor.is("reset") => {
+            let Some(database) = name.0.last().and_then(|part| part.as_ident()) else {
+                return Err(cursor.unexpected());
+            };
+            parse_stored_setting(cursor, "ALTER DATABASE", database.clone(), None)
+        }
+        AlterTarget::View(_) if cursor.is("alter") || cursor.is("set") => {
+            Err(cursor.unsupported("ALTER VIEW with column defaults or options"))
+        }
+        _ => Err(cursor.unexpected()),
+    }
+}
+
+/// `INTERLEAVE IN …` or `UNINTERLEAVE`, where it is next.
+fn parse_alter_place(cursor: &mut Cursor<'_>) -> Result<Option<AlterAction>> {
+    if cursor.take("uninterleave") {
+        return Ok(Some(AlterAction::Uninterleave));
+    }
+    Ok(parse_interleave(cursor)?.map(AlterAction::Interleave))
+}
+
+fn parse_alter_action(cursor: &mut Cursor<'_>) -> Result<AlterAction> {
+    if let Some(action) = parse_alter_place(cursor)? {
+        return Ok(action);
+    }
+    if cursor.take("add") {
+        return parse_alter_add(cursor);
+    }
+    if cursor.take("drop") {
+        return parse_alter_drop(cursor);
+    }
+    if cursor.take("alter") {
+        return parse_alter_alter(cursor);
+    }
+    if cursor.take_all(&["validate", "constraint"]) {
+        return Ok(AlterAction::ValidateConstraint(parse_ident(cursor)?));
+    }
+    if cursor.take_all(&["owner", "to"]) {
+        return Ok(AlterAction::Owner(parse_role_name(cursor)?));
+    }
+    if matches!(cursor.peek_nth(1), Token::LParen)
+        && let Some(which) = cursor.take_one(&["set", "reset"])
+    {
+        return Ok(AlterAction::Options(which == 0, parse_options(cursor)?));
+    }
+    if cursor.take_all(&["set", "tablespace"]) {
+        parse_tablespace(cursor)?;
+        return Ok(AlterAction::Options(true, Vec::new()));
+    }
+    for (word, logged) in [("logged", true), ("unlogged", false)] {
+        if cursor.take_all(&["set", word]) {
+            return Ok(AlterAction::SetLogged(logged));
+        }
+    }
+    let known = matches!(
+        cursor.peek_word(),
+        Some(
+            "enable"
+                | "disable"
+                | "force"
+                | "no"
+                | "inherit"
+                | "of"
+                | "not"
+                | "attach"
+                | "detach"
+                | "cluster"
+                | "replica"
+                | "set"
+        )
+    );
+    if !known {
+        return Err(cursor.unexpected());
+    }
+    let start = cursor.byte();
+    let mut depth = 0usize;
+    while !cursor.at_end() && (depth > 0 || *cursor.peek() != Token::Comma) {
+        match cursor.peek() {
+            Token::LParen => depth += 1,
+            Token::RParen => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        cursor.advance();
+    }
+    let what = cursor.slice(start..cursor.byte_behind()).to_owned();
+    Ok(AlterAction::Unsupported(what))
+}
+
+fn parse_alter_add(cursor: &mut Cursor<'_>) -> Result<AlterAction> {
+    let is_constraint = matches!(
+        cursor.peek_word(),
+        Some("constraint" | "primary" | "unique" | "check" | "foreign")
+    ) || cursor.are(&["exclude", "using"]);
+    if is_constraint {
+        return Ok(AlterAction::AddConstraint(parse_table_constraint(cursor)?));
+    }
+    cursor.take("column");
+    let if_not_exists = take_if_not_exists(cursor);
+    Ok(AlterAction::AddColumn { if_not_exists, column: parse_column_def(cursor)? })
+}
+
+fn parse_alter_drop(cursor: &mut Cursor<'_>) -> Result<AlterAction> {
+    let constraint = cursor.take("constraint");
+    if !constraint {
+        cursor.take("column");
+    }
+    let if_exists = take_if_exists(cursor);
+    let name = parse_ident(cursor)?;
+    let behavior = parse_drop_behavior(cursor);
+    Ok(if constraint {
+        AlterAction::DropConstraint { name, if_exists, behavior }
+    } else {
+        AlterAction::DropColumn { name, if_exists, behavior }
+    })
+}
+
+fn parse_alter_alter(cursor: &mut Cursor<'_>) -> Result<AlterAction> {
+    if cursor.take("constraint") {
+        let name = parse_ident(cursor)?;
+        let (deferrable, initially_deferred) = parse_characteristics(cursor)?;
+        return Ok(AlterAction::AlterConstraint { name, deferrable, initially_deferred });
+    }
+    if cursor.take_all(&["primary", "key", "using", "columns"]) {
+        return Ok(AlterAction::AlterPrimaryKey(cursor.parens(parse_key_column)?));
+    }
+    cursor.take("column");
+    let name = parse_ident(cursor)?;
+    let action = if cursor.take("set") {
+        parse_alter_column_set(cursor)?
+    } else if cursor.take("drop") {
+        parse_alter_column_drop(cursor)?
+    } else if cursor.take("type") {
+        parse_alter_column_type(cursor)?
+    } else if cursor.take_all(&["add", "generated"]) {
+        let mode = parse_identity_mode(cursor)?;
+        cursor.expect_all(&["as", "identity"])?;
+        AlterColumnAction::AddIdentity { mode, options: parse_identity_options(cursor)? }
+    } else if cursor.is("restart") {
+        parse_alter_identity(cursor, None)?
+    } else if cursor.take("reset") {
+        parse_options(cursor)?;
+        AlterColumnAction::Tuning
+    } else {
+        return Err(cursor.unexpected());
+    };
+    Ok(AlterAction::AlterColumn { name, action })
+}
+
+fn parse_alter_column_set(cursor: &mut Cursor<'_>) -> Result<AlterColumnAction> {
+    if cursor.take("default") {
+        return Ok(AlterColumnAction::SetDefault(next_expr(cursor)?));
+    }
+    if cursor.take_all(&["not", "null"]) {
+        return Ok(AlterColumnAction::SetNotNull);
+    }
+    if cursor.take_all(&["data", "type"]) {
+        return parse_alter_column_type(cursor);
+    }
+    if cursor.take_one(&["statistics", "storage", "compression"]).is_some() {
+        parse_setting_value(cursor)?;
+        return Ok(AlterColumnAction::Tuning);
+    }
+    if *cursor.peek() == Token::LParen {
+        parse_options(cursor)?;
+        return Ok(AlterColumnAction::Tuning);
+    }
+    if cursor.take("generated") {
+        let mode = parse_identity_mode(cursor)?;
+        return parse_alter_identity(cursor, Some(mode));
+    }
+    match parse_sequence_option(cursor)? {
+        Some(option) => parse_alter_identity_more(cursor, None, vec![option]),
+        None => Err(cursor.unexpected()),
+    }
+}
+
+fn parse_alter_identity(
+    cursor: &mut Cursor<'_>,
+    mode: Option<IdentityMode>,
+) -> Result<AlterColumnAction> {
+    parse_alter_identity_more(cursor, mode, Vec::new())
+}
+
+/// `SET GENERATED … SET option … RESTART …`, in any order.
+fn parse_alter_identity_more(
+    cursor: &mut Cursor<'_>,
+    mut mode: Option<IdentityMode>,
+    mut options: Vec<crate::ast::SequenceOption>,
+) -> Result<AlterColumnAction> {
+    loop {
+        if cursor.take_all(&["set", "generated"]) {
+            mode = Some(parse_identity_mode(cursor)?);
+        } else if cursor.take("set") || cursor.is("restart") {
+            match parse_sequence_option(cursor)? {
+                Some(option) => options.push(option),
+                None => return Err(cursor.unexpected()),
+            }
+        } else {
+            return Ok(AlterColumnAction::SetIdentity { mode, options });
+        }
+    }
+}
+
+fn parse_alter_column_drop(cursor: &mut Cursor<'_>) -> Result<AlterColumnAction> {
+    if cursor.take_all(&["not", "null"]) {
+        return Ok(AlterColumnAction::DropNotNull);
+    }
+    match cursor.take_one(&["default", "identity", "expression"]) {
+        Some(0) => Ok(AlterColumnAction::DropDefault),
+        Some(1) => Ok(AlterColumnAction::DropIdentity { if_exists: take_if_exists(cursor) }),
+        Some(_) => Ok(AlterColumnAction::DropExpression { if_exists: take_if_exists(cursor) }),
+        None => Err(cursor.unexpected()),
+    }
+}
+
+fn parse_alter_column_type(cursor: &mut Cursor<'_>) -> Result<AlterColumnAction> {
+    let data_type = next_data_type(cursor)?;
+    let collation = if cursor.take("collate") { Some(parse_any_name(cursor)?) } else { None };
+    let using = if cursor.take("using") { Some(next_expr(cursor)?) } else { None };
+    Ok(AlterColumnAction::SetType { data_type, collation, using })
+}

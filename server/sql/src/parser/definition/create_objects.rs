@@ -1,0 +1,186 @@
+//! `CREATE` chooses its object; views, schemas, databases, extensions.
+
+use sqlparser::tokenizer::Token;
+
+use braid_types::Result;
+
+use super::create_index::parse_create_index;
+use super::create_table::parse_create_table;
+use super::sequence::parse_create_sequence;
+use super::types::parse_create_type;
+use super::users::parse_create_user;
+use crate::ast::{CreateDatabase, CreateExtension, CreateSchema, CreateView, Statement};
+use crate::parser::Cursor;
+use crate::parser::clauses::{Temporary, parse_options};
+use crate::parser::embedded::next_query;
+use crate::parser::names::{
+    parse_columns, parse_ident, parse_label, parse_object_name, parse_role_name, take_if_not_exists,
+};
+use crate::parser::session::set::parse_setting_value;
+
+/// `CREATE …`.
+pub(crate) fn parse_create(cursor: &mut Cursor<'_>) -> Result<Statement> {
+    cursor.advance();
+    let or_replace = cursor.take_all(&["or", "replace"]);
+    if !or_replace && cursor.take("unique") {
+        cursor.expect("index")?;
+        return parse_create_index(cursor, true);
+    }
+    let temporary = parse_temporary(cursor)?;
+    let is_temporary = temporary != Temporary::No;
+    let Some(word) = cursor.peek_word() else {
+        return Err(cursor.unexpected());
+    };
+    match word {
+        "view" | "recursive" | "materialized" => parse_create_view(cursor, or_replace, temporary),
+        "table" if !or_replace => {
+            cursor.advance();
+            parse_create_table(cursor, temporary, false)
+        }
+        "unlogged" if !or_replace && !is_temporary => {
+            cursor.advance();
+            cursor.expect("table")?;
+            parse_create_table(cursor, Temporary::No, true)
+        }
+        "sequence" if !or_replace => {
+            cursor.advance();
+            parse_create_sequence(cursor, temporary)
+        }
+        _ if is_temporary => Err(cursor.unexpected()),
+        "index" if !or_replace => {
+            cursor.advance();
+            parse_create_index(cursor, false)
+        }
+        "schema" if !or_replace => parse_create_schema(cursor),
+        "type" if !or_replace => parse_create_type(cursor),
+        "database" if !or_replace => parse_create_database(cursor),
+        "extension" if !or_replace => parse_create_extension(cursor),
+        "user" | "role" | "group" if !or_replace => parse_create_user(cursor),
+        _ => parse_create_unsupported(cursor),
+    }
+}
+
+/// `[LOCAL | GLOBAL] {TEMPORARY | TEMP}`.
+fn parse_temporary(cursor: &mut Cursor<'_>) -> Result<Temporary> {
+    let scope = cursor.take_one(&["local", "global"]);
+    match (cursor.take("temporary") || cursor.take("temp"), scope) {
+        (true, Some(1)) => Ok(Temporary::Global),
+        (true, _) => Ok(Temporary::Local),
+        (false, None) => Ok(Temporary::No),
+        (false, Some(_)) => Err(cursor.unexpected()),
+    }
+}
+
+/// Objects that PostgreSQL has and we do not.
+fn parse_create_unsupported(cursor: &Cursor<'_>) -> Result<Statement> {
+    let name = match cursor.peek_word() {
+        Some(
+            word @ ("function" | "procedure" | "trigger" | "rule" | "aggregate" | "language"
+            | "policy" | "publication" | "subscription" | "tablespace" | "operator"
+            | "cast" | "collation" | "conversion" | "server" | "statistics" | "transform"
+            | "domain"),
+        ) => word.to_ascii_uppercase(),
+        Some("foreign") => "FOREIGN TABLE".into(),
+        Some("text") => "TEXT SEARCH".into(),
+        Some("event") => "EVENT TRIGGER".into(),
+        Some("access") => "ACCESS METHOD".into(),
+        Some("constraint") => "CONSTRAINT TRIGGER".into(),
+        Some("trusted" | "procedural") => "LANGUAGE".into(),
+        _ => return Err(cursor.unexpected()),
+    };
+    Err(cursor.unsupported(format!("CREATE {name}")))
+}
+
+fn parse_create_view(
+    cursor: &mut Cursor<'_>,
+    or_replace: bool,
+    temporary: Temporary,
+) -> Result<Statement> {
+    let recursive = cursor.take("recursive");
+    let materialized = !recursive && cursor.take("materialized");
+    cursor.expect("view")?;
+    if materialized && temporary != Temporary::No {
+        return Err(cursor.unexpected());
+    }
+    if materialized {
+        return Err(cursor.unsupported("CREATE MATERIALIZED VIEW"));
+    }
+    let if_not_exists = take_if_not_exists(cursor);
+    let name = parse_object_name(cursor)?;
+    let columns = if *cursor.peek() == Token::LParen { parse_columns(cursor)? } else { Vec::new() };
+    if cursor.take("with") {
+        parse_options(cursor)?;
+    }
+    cursor.expect("as")?;
+    let start = cursor.byte();
+    let query = next_query(cursor)?;
+    let query_text = start..cursor.byte_behind();
+    let check_option = if cursor.take("with") {
+        cursor.take_one(&["cascaded", "local"]);
+        cursor.expect_all(&["check", "option"])?;
+        true
+    } else {
+        false
+    };
+    Ok(Statement::CreateView(Box::new(CreateView {
+        name,
+        columns,
+        or_replace,
+        if_not_exists,
+        temporary: temporary != Temporary::No,
+        global: temporary == Temporary::Global,
+        materialized,
+        recursive,
+        query,
+        query_text,
+        check_option,
+        with_no_data: false,
+    })))
+}
+
+fn parse_create_schema(cursor: &mut Cursor<'_>) -> Result<Statement> {
+    cursor.advance();
+    let if_not_exists = take_if_not_exists(cursor);
+    let name = if cursor.is("authorization") { None } else { Some(parse_object_name(cursor)?) };
+    let authorization =
+        if cursor.take("authorization") { Some(parse_role_name(cursor)?) } else { None };
+    if cursor.is("create") || cursor.is("grant") {
+        return Err(cursor.unsupported("CREATE SCHEMA with elements"));
+    }
+    Ok(Statement::CreateSchema(CreateSchema { name, if_not_exists, authorization }))
+}
+
+fn parse_create_database(cursor: &mut Cursor<'_>) -> Result<Statement> {
+    cursor.advance();
+    let if_not_exists = take_if_not_exists(cursor);
+    let name = parse_ident(cursor)?;
+    cursor.take("with");
+    let mut options = Vec::new();
+    while !cursor.at_end() {
+        let mut option = parse_label(cursor)?.value;
+        if option == "connection" && cursor.take("limit") {
+            option.push_str(" limit");
+        }
+        cursor.take_symbol(&Token::Eq);
+        options.push((option, parse_setting_value(cursor)?));
+    }
+    Ok(Statement::CreateDatabase(CreateDatabase { name, if_not_exists, options }))
+}
+
+fn parse_create_extension(cursor: &mut Cursor<'_>) -> Result<Statement> {
+    cursor.advance();
+    let if_not_exists = take_if_not_exists(cursor);
+    let name = parse_ident(cursor)?;
+    cursor.take("with");
+    let mut schema = None;
+    loop {
+        if cursor.take("schema") {
+            schema = Some(parse_ident(cursor)?);
+        } else if cursor.take("version") {
+            parse_setting_value(cursor)?;
+        } else if !cursor.take("cascade") {
+            break;
+        }
+    }
+    Ok(Statement::CreateExtension(CreateExtension { name, if_not_exists, schema }))
+}

@@ -1,0 +1,506 @@
+//! `CREATE TABLE`: columns, constraints, inline indexes, families and what follows the list.
+
+use sqlparser::ast::{Expr, Ident};
+use sqlparser::tokenizer::Token;
+
+use braid_types::{Error, Result, SqlState};
+
+use super::create_index::{parse_index_key, parse_nulls_not_distinct};
+use super::sequence::parse_identity_options;
+use crate::ast::{
+    ColumnConstraint, ColumnConstraintKind, ColumnDef, CreateTable, CreateTableLike, Family,
+    ForeignKey, IdentityMode, InlineIndex, KeyColumn, MatchKind, ReferenceAction, Statement,
+    TableConstraint, TableConstraintKind,
+};
+use crate::parser::Cursor;
+use crate::parser::clauses::{
+    Temporary, parse_interleave, parse_options, parse_reference_action, parse_selection,
+    parse_storing, parse_tablespace,
+};
+use crate::parser::embedded::{next_data_type, next_default_expr, next_expr, next_query};
+use crate::parser::names::{
+    parse_any_name, parse_columns, parse_ident, parse_label, parse_object_name, take_if_not_exists,
+};
+use crate::parser::session::characteristics::{at_characteristics, parse_characteristics};
+
+/// `CREATE … TABLE`, behind that word.
+pub(crate) fn parse_create_table(
+    cursor: &mut Cursor<'_>,
+    temporary: Temporary,
+    unlogged: bool,
+) -> Result<Statement> {
+    let if_not_exists = take_if_not_exists(cursor);
+    let name = parse_object_name(cursor)?;
+    let mut table = CreateTable {
+        name,
+        if_not_exists,
+        temporary: temporary != Temporary::No,
+        global: temporary == Temporary::Global,
+        unlogged,
+        columns: Vec::new(),
+        constraints: Vec::new(),
+        indexes: Vec::new(),
+        families: Vec::new(),
+        interleave: None,
+        like: Vec::new(),
+        as_query: None,
+        as_columns: Vec::new(),
+        with_no_data: false,
+        options: Vec::new(),
+        on_commit: None,
+    };
+    if cursor.is("of") {
+        return Err(cursor.unsupported("CREATE TABLE OF a type"));
+    }
+    if cursor.is("partition") {
+        return Err(cursor.unsupported("PARTITION OF"));
+    }
+    if *cursor.peek() == Token::LParen {
+        if is_name_list(cursor) {
+            table.as_columns = parse_columns(cursor)?;
+        } else {
+            parse_table_items(cursor, &mut table)?;
+        }
+    } else if !matches!(cursor.peek_word(), Some("as" | "with" | "on" | "tablespace")) {
+        return Err(cursor.unexpected());
+    }
+    parse_table_tail(cursor, &mut table)?;
+    Ok(Statement::CreateTable(Box::new(table)))
+}
+
+/// Whether the list is `(a, b)` of names only, as before `AS query`.
+fn is_name_list(cursor: &Cursor<'_>) -> bool {
+    let mut n = 1;
+    loop {
+        if !matches!(cursor.peek_nth(n), Token::Word(_)) {
+            return false;
+        }
+        match cursor.peek_nth(n + 1) {
+            Token::Comma => n += 2,
+            Token::RParen => return true,
+            _ => return false,
+        }
+    }
+}
+
+fn parse_table_items(cursor: &mut Cursor<'_>, table: &mut CreateTable) -> Result<()> {
+    cursor.expect_symbol(&Token::LParen)?;
+    if cursor.take_symbol(&Token::RParen) {
+        return Ok(());
+    }
+    loop {
+        parse_table_item(cursor, table)?;
+        if !cursor.take_symbol(&Token::Comma) {
+            return cursor.expect_symbol(&Token::RParen);
+        }
+    }
+}
+
+fn parse_table_item(cursor: &mut Cursor<'_>, table: &mut CreateTable) -> Result<()> {
+    let span = cursor.span();
+    if cursor.take("like") {
+        let like = parse_table_like(cursor)?;
+        table.like.push(like);
+    } else if cursor.is("unique") && cursor.nth_is(1, "index") {
+        cursor.advance();
+        cursor.advance();
+        table.indexes.push(parse_inline_index(cursor, true, span)?);
+    } else if cursor.is("index") && is_definition(cursor) {
+        cursor.advance();
+        table.indexes.push(parse_inline_index(cursor, false, span)?);
+    } else if cursor.is("inverted") && cursor.nth_is(1, "index") {
+        return Err(cursor.unsupported("INVERTED INDEX"));
+    } else if cursor.is("family") && is_definition(cursor) {
+        cursor.advance();
+        let name = if *cursor.peek() == Token::LParen { None } else { Some(parse_ident(cursor)?) };
+        let columns = parse_columns(cursor)?;
+        table.families.push(Family { name, columns, span });
+    } else if at_table_constraint(cursor) {
+        table.constraints.push(parse_table_constraint(cursor)?);
+    } else {
+        table.columns.push(parse_column_def(cursor)?);
+    }
+    Ok(())
+}
+
+/// Whether `INDEX` or `FAMILY` here is a definition and not a column of that name: the list
+/// behind it holds names, where a type's would hold numbers.
+fn is_definition(cursor: &Cursor<'_>) -> bool {
+    let list = match (cursor.peek_nth(1), cursor.peek_nth(2)) {
+        (Token::LParen, _) => 1,
+        (Token::Word(_), Token::LParen) => 2,
+        _ => return false,
+    };
+    matches!(cursor.peek_nth(list + 1), Token::Word(_) | Token::LParen)
+}
+
+fn at_table_constraint(cursor: &Cursor<'_>) -> bool {
+    matches!(cursor.peek_word(), Some("constraint" | "primary" | "unique" | "check" | "foreign"))
+        || (cursor.is("exclude") && matches!(cursor.peek_nth(1), Token::LParen))
+        || cursor.are(&["exclude", "using"])
+}
+
+fn parse_table_like(cursor: &mut Cursor<'_>) -> Result<CreateTableLike> {
+    let source = parse_object_name(cursor)?;
+    let mut options = Vec::new();
+    while let Some(which) = cursor.take_one(&["including", "excluding"]) {
+        let what = parse_label(cursor)?;
+        options.push((which == 0, what.value));
+    }
+    Ok(CreateTableLike { source, options })
+}
+
+fn parse_inline_index(
+    cursor: &mut Cursor<'_>,
+    unique: bool,
+    span: sqlparser::tokenizer::Span,
+) -> Result<InlineIndex> {
+    let name = if *cursor.peek() == Token::LParen { None } else { Some(parse_ident(cursor)?) };
+    let keys = cursor.parens(parse_index_key)?;
+    let storing = parse_storing(cursor)?;
+    let nulls_not_distinct = parse_nulls_not_distinct(cursor)?;
+    let interleave = parse_interleave(cursor)?;
+    let predicate = parse_selection(cursor)?;
+    Ok(InlineIndex { name, unique, keys, storing, nulls_not_distinct, predicate, interleave, span })
+}
+
+/// A column with its type and constraints.
+pub(crate) fn parse_column_def(cursor: &mut Cursor<'_>) -> Result<ColumnDef> {
+    let name = parse_ident(cursor)?;
+    let data_type = next_data_type(cursor)?;
+    let mut column = ColumnDef { name, data_type, collation: None, constraints: Vec::new() };
+    while !matches!(cursor.peek(), Token::Comma | Token::RParen) && !cursor.at_end() {
+        if cursor.take("collate") {
+            column.collation = Some(parse_any_name(cursor)?);
+        } else if at_characteristics(cursor) {
+            parse_column_characteristics(cursor, &mut column)?;
+        } else if !parse_column_constraint(cursor, &mut column)? {
+            return Err(cursor.unexpected());
+        }
+    }
+    Ok(column)
+}
+
+/// `DEFERRABLE` and the like speak of the constraint before them.
+fn parse_column_characteristics(cursor: &mut Cursor<'_>, column: &mut ColumnDef) -> Result<()> {
+    let error = cursor.unexpected();
+    let Some(last) = column.constraints.last_mut() else {
+        return Err(error);
+    };
+    match &mut last.kind {
+        ColumnConstraintKind::References(key) => {
+            (key.deferrable, key.initially_deferred) = parse_characteristics(cursor)?;
+            Ok(())
+        }
+        ColumnConstraintKind::Unique { .. } | ColumnConstraintKind::PrimaryKey => {
+            if parse_characteristics(cursor)?.0 {
+                return Err(cursor.unsupported("a deferrable unique constraint"));
+            }
+            Ok(())
+        }
+        _ => Err(error),
+    }
+}
+
+/// One constraint of a column; false when none is next.
+fn parse_column_constraint(cursor: &mut Cursor<'_>, column: &mut ColumnDef) -> Result<bool> {
+    let span = cursor.span();
+    let name = if cursor.take("constraint") { Some(parse_ident(cursor)?) } else { None };
+    let Some(kind) = parse_column_constraint_kind(cursor)? else {
+        return Ok(false);
+    };
+    column.constraints.push(ColumnConstraint { name, kind, span });
+    Ok(true)
+}
+
+fn parse_column_constraint_kind(cursor: &mut Cursor<'_>) -> Result<Option<ColumnConstraintKind>> {
+    let kind = if cursor.take_all(&["not", "null"]) {
+        ColumnConstraintKind::NotNull
+    } else if cursor.take("null") {
+        ColumnConstraintKind::Null
+    } else if cursor.take("default") {
+        ColumnConstraintKind::Default(next_default_expr(cursor)?)
+    } else if cursor.take("primary") {
+        cursor.expect("key")?;
+        parse_index_placement(cursor)?;
+        ColumnConstraintKind::PrimaryKey
+    } else if cursor.take("unique") {
+        let nulls_not_distinct = parse_nulls_not_distinct(cursor)?;
+        parse_index_placement(cursor)?;
+        ColumnConstraintKind::Unique { nulls_not_distinct }
+    } else if cursor.take("check") {
+        ColumnConstraintKind::Check(check_expr(cursor)?)
+    } else if cursor.is("references") {
+        ColumnConstraintKind::References(parse_references(cursor, Vec::new())?)
+    } else if cursor.take("generated") {
+        parse_generated(cursor)?
+    } else if cursor.take("as") {
+        cursor.expect_symbol(&Token::LParen)?;
+        parse_generated_expr(cursor)?
+    } else if cursor.take("create") {
+        let if_not_exists = take_if_not_exists(cursor);
+        cursor.expect("family")?;
+        let name = if matches!(cursor.peek(), Token::Word(_)) && !at_column_constraint(cursor) {
+            Some(parse_ident(cursor)?)
+        } else {
+            None
+        };
+        ColumnConstraintKind::Family { name, create: true, if_not_exists }
+    } else if cursor.take("family") {
+        let name = Some(parse_ident(cursor)?);
+        ColumnConstraintKind::Family { name, create: false, if_not_exists: false }
+    } else if cursor.is("storage") || cursor.is("compression") {
+        return Err(cursor.unsupported("the storage of a column"));
+    } else {
+        return Ok(None);
+    };
+    Ok(Some(kind))
+}
+
+fn at_column_constraint(cursor: &Cursor<'_>) -> bool {
+    matches!(
+        cursor.peek_word(),
+        Some(
+            "not"
+                | "null"
+                | "default"
+                | "primary"
+                | "unique"
+                | "check"
+                | "references"
+                | "generated"
+                | "as"
+                | "constraint"
+                | "collate"
+        )
+    )
+}
+
+/// `(expr) [NO INHERIT]`.
+fn check_expr(cursor: &mut Cursor<'_>) -> Result<Expr> {
+    cursor.expect_symbol(&Token::LParen)?;
+    let expr = next_expr(cursor)?;
+    cursor.expect_symbol(&Token::RParen)?;
+    cursor.take_all(&["no", "inherit"]);
+    Ok(expr)
+}
+
+/// `ALWAYS` or `BY DEFAULT`.
+pub(crate) fn parse_identity_mode(cursor: &mut Cursor<'_>) -> Result<IdentityMode> {
+    if cursor.take("always") {
+        return Ok(IdentityMode::Always);
+    }
+    cursor.expect_all(&["by", "default"])?;
+    Ok(IdentityMode::ByDefault)
+}
+
+/// What follows `GENERATED`.
+fn parse_generated(cursor: &mut Cursor<'_>) -> Result<ColumnConstraintKind> {
+    let mode = parse_identity_mode(cursor)?;
+    cursor.expect("as")?;
+    if cursor.take("identity") {
+        return Ok(ColumnConstraintKind::Identity {
+            mode,
+            options: parse_identity_options(cursor)?,
+        });
+    }
+    if mode == IdentityMode::ByDefault {
+        return Err(cursor.unexpected());
+    }
+    cursor.expect_symbol(&Token::LParen)?;
+    parse_generated_expr(cursor)
+}
+
+/// `expr) STORED`.
+fn parse_generated_expr(cursor: &mut Cursor<'_>) -> Result<ColumnConstraintKind> {
+    let expr = next_expr(cursor)?;
+    cursor.expect_symbol(&Token::RParen)?;
+    let stored = match cursor.take_one(&["stored", "virtual"]) {
+        Some(which) => which == 0,
+        None => return Err(cursor.unexpected()),
+    };
+    Ok(ColumnConstraintKind::Generated { expr, stored })
+}
+
+/// `REFERENCES …` with everything behind it except the characteristics.
+fn parse_references(cursor: &mut Cursor<'_>, columns: Vec<Ident>) -> Result<ForeignKey> {
+    cursor.expect("references")?;
+    let table = parse_object_name(cursor)?;
+    let ref_columns =
+        if *cursor.peek() == Token::LParen { parse_columns(cursor)? } else { Vec::new() };
+    let mut key = ForeignKey {
+        columns,
+        table,
+        ref_columns,
+        match_kind: MatchKind::Simple,
+        on_delete: ReferenceAction::NoAction,
+        delete_columns: Vec::new(),
+        on_update: ReferenceAction::NoAction,
+        deferrable: false,
+        initially_deferred: false,
+    };
+    loop {
+        if cursor.take("match") {
+            key.match_kind = match cursor.take_one(&["simple", "full", "partial"]) {
+                Some(0) => MatchKind::Simple,
+                Some(1) => MatchKind::Full,
+                Some(_) => MatchKind::Partial,
+                None => return Err(cursor.unexpected()),
+            };
+        } else if cursor.take_all(&["on", "delete"]) {
+            key.on_delete = parse_reference_action(cursor)?;
+            key.delete_columns = parse_action_columns(cursor, key.on_delete)?;
+        } else if cursor.take_all(&["on", "update"]) {
+            key.on_update = parse_reference_action(cursor)?;
+            if !parse_action_columns(cursor, key.on_update)?.is_empty() {
+                let what = match key.on_update {
+                    ReferenceAction::SetNull => "SET NULL",
+                    _ => "SET DEFAULT",
+                };
+                return Err(Error::new(
+                    SqlState::FeatureNotSupported,
+                    format!("a column list with {what} is only supported for ON DELETE actions"),
+                ));
+            }
+        } else {
+            return Ok(key);
+        }
+    }
+}
+
+/// The columns behind `SET NULL` and `SET DEFAULT`.
+fn parse_action_columns(cursor: &mut Cursor<'_>, action: ReferenceAction) -> Result<Vec<Ident>> {
+    let sets = matches!(action, ReferenceAction::SetNull | ReferenceAction::SetDefault);
+    if sets && *cursor.peek() == Token::LParen { parse_columns(cursor) } else { Ok(Vec::new()) }
+}
+
+/// A constraint beside the columns, or behind `ADD`.
+pub(crate) fn parse_table_constraint(cursor: &mut Cursor<'_>) -> Result<TableConstraint> {
+    let span = cursor.span();
+    let name = if cursor.take("constraint") { Some(parse_ident(cursor)?) } else { None };
+    let unique = cursor.is("unique");
+    let primary = cursor.is("primary");
+    let mut kind = if cursor.take("primary") {
+        cursor.expect("key")?;
+        parse_key_constraint(cursor, true)?
+    } else if cursor.take("unique") {
+        parse_key_constraint(cursor, false)?
+    } else if cursor.take("check") {
+        TableConstraintKind::Check(check_expr(cursor)?)
+    } else if cursor.take("foreign") {
+        cursor.expect("key")?;
+        let columns = parse_columns(cursor)?;
+        TableConstraintKind::ForeignKey(parse_references(cursor, columns)?)
+    } else if cursor.is("exclude") {
+        return Err(cursor.unsupported("EXCLUDE"));
+    } else {
+        return Err(cursor.unexpected());
+    };
+    let mut not_valid = false;
+    while at_characteristics(cursor) || cursor.are(&["not", "valid"]) {
+        if cursor.take_all(&["not", "valid"]) {
+            not_valid = true;
+            continue;
+        }
+        let (deferrable, deferred) = parse_characteristics(cursor)?;
+        match &mut kind {
+            TableConstraintKind::ForeignKey(key) => {
+                (key.deferrable, key.initially_deferred) = (deferrable, deferred);
+            }
+            _ if deferrable && (unique || primary) => {
+                return Err(cursor.unsupported("a deferrable unique constraint"));
+            }
+            _ if deferrable => return Err(cursor.unexpected()),
+            _ => {}
+        }
+    }
+    Ok(TableConstraint { name, kind, not_valid, span })
+}
+
+fn parse_key_constraint(cursor: &mut Cursor<'_>, primary: bool) -> Result<TableConstraintKind> {
+    if cursor.take_all(&["using", "index"]) {
+        return Ok(TableConstraintKind::UsingIndex { index: parse_ident(cursor)?, primary });
+    }
+    let nulls_not_distinct = !primary && parse_nulls_not_distinct(cursor)?;
+    let columns = cursor.parens(parse_key_column)?;
+    let storing = parse_storing(cursor)?;
+    parse_index_placement(cursor)?;
+    Ok(if primary {
+        TableConstraintKind::PrimaryKey { columns, storing }
+    } else {
+        TableConstraintKind::Unique { columns, storing, nulls_not_distinct }
+    })
+}
+
+/// `column [ASC | DESC]`.
+pub(crate) fn parse_key_column(cursor: &mut Cursor<'_>) -> Result<KeyColumn> {
+    let name = parse_ident(cursor)?;
+    let descending = cursor.take_one(&["asc", "desc"]) == Some(1);
+    Ok(KeyColumn { name, descending })
+}
+
+/// Everything behind the list.
+fn parse_table_tail(cursor: &mut Cursor<'_>, table: &mut CreateTable) -> Result<()> {
+    loop {
+        if let Some(interleave) = parse_interleave(cursor)? {
+            table.interleave = Some(interleave);
+        } else if cursor.is("inherits") {
+            return Err(cursor.unsupported("INHERITS"));
+        } else if cursor.is("partition") {
+            return Err(cursor.unsupported("PARTITION BY"));
+        } else if cursor.take("using") {
+            parse_ident(cursor)?;
+        } else if cursor.take("with") {
+            table.options = parse_options(cursor)?;
+        } else if cursor.take_all(&["without", "oids"]) {
+            // The only choice there is.
+        } else if cursor.take("tablespace") {
+            parse_tablespace(cursor)?;
+        } else if cursor.take_all(&["on", "commit"]) {
+            table.on_commit = Some(parse_on_commit(cursor)?);
+        } else if cursor.take("as") {
+            table.as_query = Some(next_query(cursor)?);
+            table.with_no_data = parse_with_data(cursor)?;
+            return Ok(());
+        } else if !table.as_columns.is_empty() {
+            return Err(cursor.unexpected());
+        } else {
+            return Ok(());
+        }
+    }
+}
+
+/// `[WITH (…)] [USING INDEX TABLESPACE name]` of a key constraint.
+fn parse_index_placement(cursor: &mut Cursor<'_>) -> Result<()> {
+    if cursor.is("with") && *cursor.peek_nth(1) == Token::LParen {
+        cursor.advance();
+        parse_options(cursor)?;
+    }
+    if cursor.take_all(&["using", "index", "tablespace"]) {
+        parse_tablespace(cursor)?;
+    }
+    Ok(())
+}
+
+/// `WITH [NO] DATA`: whether there is to be none.
+fn parse_with_data(cursor: &mut Cursor<'_>) -> Result<bool> {
+    if !cursor.take("with") {
+        return Ok(false);
+    }
+    let none = cursor.take("no");
+    cursor.expect("data")?;
+    Ok(none)
+}
+
+fn parse_on_commit(cursor: &mut Cursor<'_>) -> Result<&'static str> {
+    if cursor.take("drop") {
+        return Ok("drop");
+    }
+    match cursor.take_one(&["delete", "preserve"]) {
+        Some(which) => {
+            cursor.expect("rows")?;
+            Ok(if which == 0 { "delete rows" } else { "preserve rows" })
+        }
+        None => Err(cursor.unexpected()),
+    }
+}

@@ -1,0 +1,188 @@
+//! `GRANT` and `REVOKE`, of privileges on objects and of roles to members.
+
+use sqlparser::ast::{Ident, ObjectName};
+use sqlparser::tokenizer::Token;
+
+use braid_types::{Error, Result, SqlState};
+
+use crate::ast::{
+    DropBehavior, GrantObjects, GrantPrivileges, Grantee, Privilege, PrivilegeGrant, RoleGrant,
+    Statement,
+};
+use crate::parser::Cursor;
+use crate::parser::clauses::parse_drop_behavior;
+use crate::parser::embedded::next_data_type;
+use crate::parser::names::{
+    parse_any_name, parse_columns, parse_label, parse_object_name, parse_role_name,
+};
+
+/// A name from the list before `ON` or `TO`: a privilege, or a role.
+struct Granted {
+    name: Ident,
+    columns: Vec<Ident>,
+}
+
+/// `GRANT …`.
+pub(crate) fn parse_grant(cursor: &mut Cursor<'_>) -> Result<Statement> {
+    cursor.advance();
+    let granted = parse_granted(cursor)?;
+    if let Some(list) = take_on(cursor, &granted)? {
+        let objects = parse_grant_objects(cursor)?;
+        cursor.expect("to")?;
+        let grantees = cursor.list(parse_grantee)?;
+        let grant_option = cursor.take_all(&["with", "grant", "option"]);
+        parse_granted_by(cursor)?;
+        return Ok(Statement::Grant(GrantPrivileges {
+            privileges: list,
+            objects,
+            grantees,
+            grant_option,
+            behavior: DropBehavior::Restrict,
+        }));
+    }
+    cursor.expect("to")?;
+    let grantees = cursor.list(parse_grantee)?;
+    let admin_option = cursor.take_all(&["with", "admin", "option"]);
+    parse_granted_by(cursor)?;
+    let roles = granted.into_iter().map(|granted| granted.name).collect();
+    Ok(Statement::GrantRole(RoleGrant { roles, grantees, admin_option }))
+}
+
+/// `REVOKE …`.
+pub(crate) fn parse_revoke(cursor: &mut Cursor<'_>) -> Result<Statement> {
+    cursor.advance();
+    let grant_option = cursor.take_all(&["grant", "option", "for"]);
+    let admin_option = cursor.take_all(&["admin", "option", "for"]);
+    let granted = parse_granted(cursor)?;
+    if let Some(list) = take_on(cursor, &granted)? {
+        let objects = parse_grant_objects(cursor)?;
+        cursor.expect("from")?;
+        let grantees = cursor.list(parse_grantee)?;
+        parse_granted_by(cursor)?;
+        let behavior = parse_drop_behavior(cursor);
+        return Ok(Statement::Revoke(GrantPrivileges {
+            privileges: list,
+            objects,
+            grantees,
+            grant_option,
+            behavior,
+        }));
+    }
+    cursor.expect("from")?;
+    let grantees = cursor.list(parse_grantee)?;
+    parse_granted_by(cursor)?;
+    parse_drop_behavior(cursor);
+    let roles = granted.into_iter().map(|granted| granted.name).collect();
+    Ok(Statement::RevokeRole(RoleGrant { roles, grantees, admin_option }))
+}
+
+/// The list behind `GRANT`; empty for `ALL [PRIVILEGES]`.
+fn parse_granted(cursor: &mut Cursor<'_>) -> Result<Vec<Granted>> {
+    if cursor.take("all") {
+        cursor.take("privileges");
+        if *cursor.peek() == Token::LParen {
+            return Err(cursor.unsupported("ALL PRIVILEGES on columns"));
+        }
+        return Ok(Vec::new());
+    }
+    cursor.list(|cursor| {
+        let name = parse_label(cursor)?;
+        let columns =
+            if *cursor.peek() == Token::LParen { parse_columns(cursor)? } else { Vec::new() };
+        Ok(Granted { name, columns })
+    })
+}
+
+/// When `ON` is next, takes it and reads the list as privileges.
+fn take_on(cursor: &mut Cursor<'_>, granted: &[Granted]) -> Result<Option<Vec<PrivilegeGrant>>> {
+    if !cursor.take("on") {
+        return if granted.is_empty() { Err(cursor.unexpected()) } else { Ok(None) };
+    }
+    let privileges = granted.iter().map(privilege).collect::<Result<_>>()?;
+    Ok(Some(privileges))
+}
+
+fn parse_grant_objects(cursor: &mut Cursor<'_>) -> Result<GrantObjects> {
+    if cursor.take("all") {
+        let kind: fn(Vec<ObjectName>) -> GrantObjects = match cursor.take_one(&[
+            "tables",
+            "sequences",
+            "functions",
+            "routines",
+            "procedures",
+        ]) {
+            Some(0) => GrantObjects::AllTablesInSchema,
+            Some(1) => GrantObjects::AllSequencesInSchema,
+            Some(_) => GrantObjects::AllFunctionsInSchema,
+            None => return Err(cursor.unexpected()),
+        };
+        cursor.expect_all(&["in", "schema"])?;
+        return Ok(kind(cursor.list(parse_object_name)?));
+    }
+    let more = matches!(cursor.peek_nth(1), Token::Word(_)) && !cursor.nth_is(1, "to");
+    let kinds =
+        ["table", "sequence", "database", "schema", "function", "procedure", "routine", "type"];
+    // A table may be named `sequence`; then `TO` or `FROM` follows, and not a name.
+    let kind = if more && !cursor.nth_is(1, "from") { cursor.take_one(&kinds) } else { None };
+    Ok(match kind {
+        None if more && matches!(cursor.peek_word(), Some("language" | "domain")) => {
+            return Err(cursor.unsupported("GRANT on this kind of object"));
+        }
+        None | Some(0) => GrantObjects::Tables(cursor.list(parse_object_name)?),
+        Some(1) => GrantObjects::Sequences(cursor.list(parse_object_name)?),
+        Some(2) => GrantObjects::Databases(cursor.list(parse_object_name)?),
+        Some(3) => GrantObjects::Schemas(cursor.list(parse_object_name)?),
+        Some(7) => GrantObjects::Types(cursor.list(parse_object_name)?),
+        Some(_) => GrantObjects::Functions(cursor.list(parse_function_signature)?),
+    })
+}
+
+/// `name [(types)]`.
+fn parse_function_signature(cursor: &mut Cursor<'_>) -> Result<ObjectName> {
+    let name = parse_any_name(cursor)?;
+    if cursor.take_symbol(&Token::LParen) && !cursor.take_symbol(&Token::RParen) {
+        cursor.list(next_data_type)?;
+        cursor.expect_symbol(&Token::RParen)?;
+    }
+    Ok(name)
+}
+
+fn parse_grantee(cursor: &mut Cursor<'_>) -> Result<Grantee> {
+    cursor.take("group");
+    if cursor.take("public") {
+        return Ok(Grantee::Public);
+    }
+    parse_role_name(cursor).map(Grantee::User)
+}
+
+fn parse_granted_by(cursor: &mut Cursor<'_>) -> Result<()> {
+    if cursor.take_all(&["granted", "by"]) {
+        parse_role_name(cursor)?;
+    }
+    Ok(())
+}
+
+/// The privilege of a name.
+fn privilege(granted: &Granted) -> Result<PrivilegeGrant> {
+    let privilege = match granted.name.value.as_str() {
+        "select" => Privilege::Select,
+        "insert" => Privilege::Insert,
+        "update" => Privilege::Update,
+        "delete" => Privilege::Delete,
+        "truncate" => Privilege::Truncate,
+        "references" => Privilege::References,
+        "trigger" => Privilege::Trigger,
+        "usage" => Privilege::Usage,
+        "create" => Privilege::Create,
+        "connect" => Privilege::Connect,
+        "temporary" | "temp" => Privilege::Temporary,
+        "execute" => Privilege::Execute,
+        other => {
+            return Err(Error::new(
+                SqlState::SyntaxError,
+                format!("unrecognized privilege type \"{other}\""),
+            ));
+        }
+    };
+    Ok(PrivilegeGrant { privilege, columns: granted.columns.clone() })
+}

@@ -1,0 +1,12 @@
+//! Statements that create, alter and drop objects, users and privileges.
+
+pub(crate) mod alter;
+pub(crate) mod create_index;
+pub(crate) mod create_objects;
+pub(crate) mod create_table;
+pub(crate) mod drop;
+pub(crate) mod drop_other;
+pub(crate) mod grant;
+pub(crate) mod sequence;
+pub(crate) mod types;
+pub(crate) mod users;

@@ -1,0 +1,174 @@
+//! Users, which PostgreSQL also calls roles.
+
+use sqlparser::ast::Ident;
+
+use braid_types::{Error, Result, SqlState};
+
+use crate::ast::{
+    AlterDatabase, AlterUser, CreateUser, DropBehavior, DropUser, OwnedBy, Set, SetScope, SetValue,
+    SettingChange, Statement, UserOption,
+};
+use crate::parser::Cursor;
+use crate::parser::clauses::parse_drop_behavior;
+use crate::parser::names::{
+    parse_ident, parse_integer, parse_role_name, parse_string, take_if_exists, take_if_not_exists,
+};
+use crate::parser::session::set::{parse_reset_target, parse_set_variable, parse_setting_value};
+
+/// `CREATE USER`, at that word.
+pub(crate) fn parse_create_user(cursor: &mut Cursor<'_>) -> Result<Statement> {
+    let is_user = cursor.is("user");
+    cursor.advance();
+    let if_not_exists = take_if_not_exists(cursor);
+    let name = parse_ident(cursor)?;
+    let options = parse_user_options(cursor)?;
+    Ok(Statement::CreateUser(CreateUser { name, is_user, if_not_exists, options }))
+}
+
+fn parse_user_options(cursor: &mut Cursor<'_>) -> Result<Vec<UserOption>> {
+    cursor.take("with");
+    let mut options = Vec::new();
+    while let Some(option) = parse_user_option(cursor)? {
+        options.push(option);
+    }
+    Ok(options)
+}
+
+fn parse_user_option(cursor: &mut Cursor<'_>) -> Result<Option<UserOption>> {
+    if let Some(word) = cursor.peek_word() {
+        let (name, on) = match word.strip_prefix("no") {
+            Some(name) => (name, false),
+            None => (word, true),
+        };
+        let switch: Option<fn(bool) -> UserOption> = match name {
+            "login" => Some(UserOption::Login),
+            "superuser" => Some(UserOption::Superuser),
+            "createdb" => Some(UserOption::CreateDb),
+            "createrole" | "createuser" => Some(UserOption::CreateRole),
+            "inherit" => Some(UserOption::Inherit),
+            "replication" => Some(UserOption::Replication),
+            "bypassrls" => Some(UserOption::BypassRls),
+            _ => None,
+        };
+        if let Some(switch) = switch {
+            cursor.advance();
+            return Ok(Some(switch(on)));
+        }
+    }
+    let option = if cursor.is("unencrypted") {
+        return Err(Error::new(
+            SqlState::FeatureNotSupported,
+            "UNENCRYPTED PASSWORD is no longer supported",
+        )
+        .hint("Remove UNENCRYPTED to store the password in encrypted form instead.")
+        .position(crate::offset_of(cursor.span())));
+    } else if cursor.take("password") || cursor.take_all(&["encrypted", "password"]) {
+        let password = if cursor.take("null") { None } else { Some(parse_string(cursor)?) };
+        UserOption::Password(password)
+    } else if cursor.take_all(&["connection", "limit"]) {
+        UserOption::ConnectionLimit(parse_integer(cursor)?)
+    } else if cursor.take_all(&["valid", "until"]) {
+        UserOption::ValidUntil(parse_string(cursor)?)
+    } else if cursor.take_all(&["in", "role"]) || cursor.take_all(&["in", "group"]) {
+        UserOption::InRole(cursor.list(parse_role_name)?)
+    } else if cursor.take("role") || cursor.take("user") {
+        UserOption::Role(cursor.list(parse_role_name)?)
+    } else if cursor.take("admin") {
+        UserOption::Admin(cursor.list(parse_role_name)?)
+    } else if cursor.take("sysid") {
+        parse_integer(cursor)?;
+        return parse_user_option(cursor);
+    } else {
+        return Ok(None);
+    };
+    Ok(Some(option))
+}
+
+/// `ALTER USER`, at that word.
+pub(crate) fn parse_alter_user(cursor: &mut Cursor<'_>) -> Result<Statement> {
+    cursor.advance();
+    let if_exists = take_if_exists(cursor);
+    let everyone = cursor.take("all");
+    if everyone && cursor.take_all(&["in", "database"]) {
+        let database = parse_ident(cursor)?;
+        return parse_stored_setting(cursor, "ALTER ROLE", database, None);
+    }
+    let name = if everyone { Ident::new("all") } else { parse_role_name(cursor)? };
+    if cursor.take_all(&["in", "database"]) {
+        let database = parse_ident(cursor)?;
+        return parse_stored_setting(cursor, "ALTER ROLE", database, Some(name));
+    }
+    let mut user = AlterUser {
+        name,
+        everyone,
+        if_exists,
+        options: Vec::new(),
+        rename_to: None,
+        set: None,
+        reset: None,
+    };
+    if !everyone && cursor.take_all(&["rename", "to"]) {
+        user.rename_to = Some(parse_ident(cursor)?);
+    } else if cursor.take("set") {
+        user.set = Some(parse_stored_variable(cursor)?);
+    } else if cursor.take("reset") {
+        user.reset = Some(parse_reset_target(cursor)?);
+    } else if everyone {
+        return Err(cursor.unexpected());
+    } else {
+        user.options = parse_user_options(cursor)?;
+    }
+    Ok(Statement::AlterUser(user))
+}
+
+/// `SET …` or `RESET …` for later sessions in a database.
+pub(crate) fn parse_stored_setting(
+    cursor: &mut Cursor<'_>,
+    tag: &'static str,
+    database: Ident,
+    role: Option<Ident>,
+) -> Result<Statement> {
+    let change = if cursor.take("set") {
+        SettingChange::Set(parse_stored_variable(cursor)?)
+    } else {
+        cursor.expect("reset")?;
+        SettingChange::Reset(parse_reset_target(cursor)?)
+    };
+    let alter = AlterDatabase { tag, database, role, change };
+    Ok(Statement::AlterDatabase(Box::new(alter)))
+}
+
+/// A variable of `SET`, also `TIME ZONE`.
+fn parse_stored_variable(cursor: &mut Cursor<'_>) -> Result<Set> {
+    let span = cursor.span();
+    if !cursor.take_all(&["time", "zone"]) {
+        return parse_set_variable(cursor, SetScope::Session);
+    }
+    let value = SetValue::Values(vec![parse_setting_value(cursor)?]);
+    Ok(Set { scope: SetScope::Session, name: "timezone".to_owned(), value, span })
+}
+
+/// `DROP OWNED BY …`, at `OWNED`.
+pub(crate) fn parse_drop_owned(cursor: &mut Cursor<'_>) -> Result<Statement> {
+    cursor.expect_all(&["owned", "by"])?;
+    let roles = cursor.list(parse_role_name)?;
+    let behavior = parse_drop_behavior(cursor);
+    Ok(Statement::DropOwned(OwnedBy { roles, to: None, behavior }))
+}
+
+/// `REASSIGN OWNED BY … TO …`.
+pub(crate) fn parse_reassign_owned(cursor: &mut Cursor<'_>) -> Result<Statement> {
+    cursor.expect_all(&["reassign", "owned", "by"])?;
+    let roles = cursor.list(parse_role_name)?;
+    cursor.expect("to")?;
+    let to = Some(parse_role_name(cursor)?);
+    Ok(Statement::ReassignOwned(OwnedBy { roles, to, behavior: DropBehavior::Restrict }))
+}
+
+/// `DROP USER`, at that word.
+pub(crate) fn parse_drop_user(cursor: &mut Cursor<'_>) -> Result<Statement> {
+    cursor.advance();
+    let if_exists = take_if_exists(cursor);
+    let names = cursor.list(parse_role_name)?;
+    Ok(Statement::DropUser(DropUser { names, if_exists }))
+}

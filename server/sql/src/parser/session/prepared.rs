@@ -1,0 +1,180 @@
+//! `PREPARE`, `EXECUTE`, `DEALLOCATE`, `DISCARD` and cursors.
+
+use sqlparser::tokenizer::Token;
+
+use braid_types::Result;
+
+use crate::ast::{
+    CursorTarget, DeclareCursor, DiscardKind, Execute, FetchCursor, FetchDirection, Prepare,
+    Statement,
+};
+use crate::parser::Cursor;
+use crate::parser::embedded::{next_data_type, next_expr, next_query};
+use crate::parser::names::{parse_ident, parse_integer, parse_string};
+use crate::parser::statement::{at_row_statement, parse_row_statement};
+
+/// `PREPARE`.
+pub(crate) fn parse_prepare(cursor: &mut Cursor<'_>) -> Result<Statement> {
+    cursor.advance();
+    if cursor.is("transaction") && matches!(cursor.peek_nth(1), Token::SingleQuotedString(_)) {
+        cursor.advance();
+        parse_string(cursor)?;
+        return Ok(Statement::PrepareTransaction);
+    }
+    let name = parse_ident(cursor)?;
+    let types =
+        if *cursor.peek() == Token::LParen { cursor.parens(next_data_type)? } else { Vec::new() };
+    cursor.expect("as")?;
+    let start = cursor.byte();
+    if !at_row_statement(cursor) {
+        return Err(cursor.unexpected());
+    }
+    let statement = parse_row_statement(cursor)?;
+    let text = start..cursor.byte_behind();
+    Ok(Statement::Prepare(Box::new(Prepare { name, types, statement, text })))
+}
+
+/// `EXECUTE`.
+pub(crate) fn parse_execute(cursor: &mut Cursor<'_>) -> Result<Statement> {
+    cursor.advance();
+    let name = parse_ident(cursor)?;
+    let args = if *cursor.peek() == Token::LParen { cursor.parens(next_expr)? } else { Vec::new() };
+    Ok(Statement::Execute(Execute { name, args }))
+}
+
+/// `DEALLOCATE`.
+pub(crate) fn parse_deallocate(cursor: &mut Cursor<'_>) -> Result<Statement> {
+    cursor.advance();
+    cursor.take("prepare");
+    Ok(Statement::Deallocate(if cursor.take("all") { None } else { Some(parse_ident(cursor)?) }))
+}
+
+/// `DISCARD`.
+pub(crate) fn parse_discard(cursor: &mut Cursor<'_>) -> Result<Statement> {
+    cursor.advance();
+    let kind = match cursor.take_one(&["all", "plans", "sequences", "temp", "temporary"]) {
+        Some(0) => DiscardKind::All,
+        Some(1) => DiscardKind::Plans,
+        Some(2) => DiscardKind::Sequences,
+        Some(_) => DiscardKind::Temp,
+        None => return Err(cursor.unexpected()),
+    };
+    Ok(Statement::Discard(kind))
+}
+
+/// `DECLARE … CURSOR`.
+pub(crate) fn parse_declare_cursor(cursor: &mut Cursor<'_>) -> Result<Statement> {
+    cursor.advance();
+    let name = parse_ident(cursor)?;
+    let (mut binary, mut insensitive, mut scroll) = (false, None, None);
+    loop {
+        if cursor.take("binary") {
+            binary = true;
+        } else if cursor.take("insensitive") {
+            insensitive = Some(true);
+        } else if cursor.take("asensitive") {
+            insensitive = Some(false);
+        } else if cursor.take("scroll") {
+            scroll = Some(true);
+        } else if cursor.take_all(&["no", "scroll"]) {
+            scroll = Some(false);
+        } else {
+            break;
+        }
+    }
+    cursor.expect("cursor")?;
+    let hold = match cursor.take_one(&["with", "without"]) {
+        Some(which) => {
+            cursor.expect("hold")?;
+            which == 0
+        }
+        None => false,
+    };
+    cursor.expect("for")?;
+    let start = cursor.byte();
+    let query = next_query(cursor)?;
+    let text = start..cursor.byte_behind();
+    Ok(Statement::DeclareCursor(Box::new(DeclareCursor {
+        name,
+        binary,
+        insensitive,
+        scroll,
+        hold,
+        query,
+        text,
+    })))
+}
+
+/// `FETCH` or `MOVE`.
+pub(crate) fn parse_fetch(cursor: &mut Cursor<'_>) -> Result<Statement> {
+    let is_move = cursor.is("move");
+    cursor.advance();
+    let direction = parse_fetch_direction(cursor)?;
+    if cursor.take_one(&["from", "in"]).is_none() && matches!(cursor.peek(), Token::EOF) {
+        return Err(cursor.unexpected());
+    }
+    Ok(Statement::Fetch(FetchCursor { is_move, direction, name: parse_ident(cursor)? }))
+}
+
+fn parse_fetch_direction(cursor: &mut Cursor<'_>) -> Result<FetchDirection> {
+    if matches!(cursor.peek(), Token::Number(..) | Token::Minus | Token::Plus) {
+        return Ok(forward(parse_integer(cursor)?));
+    }
+    // A cursor may bear any of these words as its name, with nothing behind it.
+    if !matches!(
+        cursor.peek_nth(1),
+        Token::Word(_) | Token::Number(..) | Token::Minus | Token::Plus
+    ) {
+        return Ok(FetchDirection::Forward(1));
+    }
+    let words =
+        ["next", "prior", "first", "last", "absolute", "relative", "all", "forward", "backward"];
+    Ok(match cursor.take_one(&words) {
+        Some(0) => FetchDirection::Forward(1),
+        Some(1) => FetchDirection::Backward(1),
+        Some(2) => FetchDirection::First,
+        Some(3) => FetchDirection::Last,
+        Some(4) => FetchDirection::Absolute(parse_integer(cursor)?),
+        Some(5) => FetchDirection::Relative(parse_integer(cursor)?),
+        Some(6) => FetchDirection::Forward(i64::MAX),
+        Some(7) => forward(parse_fetch_count(cursor)?),
+        Some(_) => backward(parse_fetch_count(cursor)?),
+        None => FetchDirection::Forward(1),
+    })
+}
+
+/// The number behind `FORWARD` or `BACKWARD`; one without.
+fn parse_fetch_count(cursor: &mut Cursor<'_>) -> Result<i64> {
+    if matches!(cursor.peek(), Token::Number(..) | Token::Minus | Token::Plus) {
+        return parse_integer(cursor);
+    }
+    Ok(if cursor.take("all") { i64::MAX } else { 1 })
+}
+
+/// `CLOSE`.
+pub(crate) fn parse_close(cursor: &mut Cursor<'_>) -> Result<Statement> {
+    cursor.advance();
+    let all = cursor.take("all");
+    Ok(Statement::Close(if all {
+        CursorTarget::All
+    } else {
+        CursorTarget::Name(parse_ident(cursor)?)
+    }))
+}
+
+/// A negative count goes the other way.
+fn forward(count: i64) -> FetchDirection {
+    if count < 0 {
+        FetchDirection::Backward(count.saturating_neg())
+    } else {
+        FetchDirection::Forward(count)
+    }
+}
+
+fn backward(count: i64) -> FetchDirection {
+    if count < 0 {
+        FetchDirection::Forward(count.saturating_neg())
+    } else {
+        FetchDirection::Backward(count)
+    }
+}

@@ -1,0 +1,416 @@
+//! The pass between lexer and parser: counts what could nest or chain without bound, and writes
+//! forms that sqlparser does not know as ones that it does.
+//!
+//! - `TABLE t` becomes `SELECT * FROM t`;
+//! - `TRIM(LEADING FROM x)` becomes `TRIM(LEADING ' ' FROM x)`;
+//! - `FROM ONLY t` becomes `FROM t`: no table here has children;
+//! - `SELECT` without columns gets one that is taken away behind the parser;
+//! - `FETCH NEXT (1 + 1) ROWS ONLY` becomes `LIMIT (1 + 1)`;
+//! - `RANGE '1 day' PRECEDING` becomes `RANGE ('1 day') PRECEDING`: sqlparser takes such a literal
+//!   for an interval, but its type is that of the ordering column;
+//! - `FOR NO KEY UPDATE`, `FOR KEY SHARE` and `OF a, b` become `FOR UPDATE OF mark.a.b`, which
+//!   [`row_locks`] decodes.
+
+use sqlparser::ast::{LockClause, LockType, Query};
+use sqlparser::tokenizer::{Span, Token, TokenWithSpan, Word};
+
+use braid_types::{Error, Result, SqlState};
+
+use super::shape::MARK;
+use crate::ast::{LockStrength, RowLock};
+use crate::lex::tokens::word_token;
+use crate::limits;
+
+/// What the first look at a text found.
+#[derive(Debug, Default, Clone, Copy)]
+pub(crate) struct Survey {
+    /// `AND` and `OR` occur often enough for a chain worth balancing.
+    pub(crate) balance: bool,
+    /// Some `SELECT` has no columns, and gets one that [`super::shape::drop_marks`] takes away.
+    pub(crate) empty_select: bool,
+    /// Something must be rewritten.
+    rewrite: bool,
+}
+
+/// A name that no user can write stands for "the strength and the list are encoded here".
+fn mark(strength: LockStrength) -> String {
+    format!("\u{1}{}", strength.clause())
+}
+
+/// The unquoted word of a token, in lower case.
+fn word(token: Option<&TokenWithSpan>) -> Option<&str> {
+    match token.map(|token| &token.token) {
+        Some(Token::Word(word)) if word.quote_style.is_none() => Some(&word.value),
+        _ => None,
+    }
+}
+
+/// What nests or chains, counted for one statement.
+#[derive(Default)]
+struct Counts {
+    depth: usize,
+    logic: usize,
+    set_operations: usize,
+    subscripts: usize,
+    open_joins: usize,
+    table_parens: usize,
+    /// `CROSS` or `NATURAL` came before a `JOIN` that is still to come.
+    unconditional: bool,
+}
+
+impl Counts {
+    /// Counts a word; returns whether it may need rewriting.
+    fn word(&mut self, word: &str) -> bool {
+        match word {
+            "and" | "or" => self.logic += 1,
+            "union" | "intersect" | "except" => self.set_operations += 1,
+            "cross" | "natural" => self.unconditional = true,
+            "join" if self.unconditional => self.unconditional = false,
+            "join" => self.open_joins += 1,
+            "on" | "using" => self.open_joins = self.open_joins.saturating_sub(1),
+            "for" | "table" | "only" | "trim" | "system" | "fetch" | "preceding" | "following" => {
+                return true;
+            }
+            _ => {}
+        }
+        false
+    }
+
+    fn too_many(&self) -> bool {
+        self.depth > limits::NESTING_MAX
+            || self.set_operations > limits::SET_OPERATIONS_MAX
+            || self.subscripts > limits::CHAIN_MAX
+            || self.open_joins > limits::OPEN_JOINS_MAX
+            || self.table_parens > limits::TABLE_PARENS_MAX
+    }
+}
+
+/// Whether a table is what follows this word.
+fn follows_table_word(word: &Word) -> bool {
+    word.quote_style.is_none() && matches!(word.value.as_str(), "from" | "join" | "using")
+}
+
+/// Looks over all tokens once; fails where a limit is passed.
+pub(crate) fn survey(tokens: &[TokenWithSpan]) -> Result<Survey> {
+    let mut survey = Survey::default();
+    let mut counts = Counts::default();
+    let mut previous: Option<&Token> = None;
+    for token in tokens {
+        match &token.token {
+            Token::LParen => {
+                counts.depth += 1;
+                counts.table_parens = match previous {
+                    Some(Token::LParen) if counts.table_parens > 0 => counts.table_parens + 1,
+                    Some(Token::Word(word)) if follows_table_word(word) => 1,
+                    _ => 0,
+                };
+            }
+            Token::LBracket => {
+                counts.depth += 1;
+                counts.subscripts += usize::from(previous == Some(&Token::RBracket));
+            }
+            Token::RParen | Token::RBracket => counts.depth = counts.depth.saturating_sub(1),
+            Token::SemiColon => counts = Counts::default(),
+            Token::Word(word) if word.quote_style.is_none() => {
+                survey.rewrite |= counts.word(&word.value);
+            }
+            _ => {}
+        }
+        survey.empty_select |= is_select(previous) && ends_select(Some(&token.token));
+        if counts.too_many() {
+            return Err(limits::too_deep().position(position(token.span)));
+        }
+        survey.balance |= counts.logic > 30;
+        previous = Some(&token.token);
+    }
+    survey.empty_select |= is_select(previous);
+    survey.rewrite |= survey.empty_select;
+    Ok(survey)
+}
+
+fn is_select(token: Option<&Token>) -> bool {
+    matches!(token, Some(Token::Word(word)) if word.quote_style.is_none() && word.value == "select")
+}
+
+/// Whether a `SELECT` before this token has no columns.
+fn ends_select(token: Option<&Token>) -> bool {
+    match token {
+        None | Some(Token::SemiColon | Token::RParen | Token::EOF) => true,
+        Some(Token::Word(word)) if word.quote_style.is_none() => matches!(
+            word.value.as_str(),
+            "where"
+                | "group"
+                | "having"
+                | "window"
+                | "union"
+                | "intersect"
+                | "except"
+                | "order"
+                | "limit"
+                | "offset"
+                | "fetch"
+        ),
+        Some(_) => false,
+    }
+}
+
+/// The 1-based character offset of a span, 0 for an unknown one.
+pub(crate) fn position(span: Span) -> u32 {
+    u32::try_from(span.start.column).unwrap_or(u32::MAX)
+}
+
+/// Rewrites what [`survey`] found.
+pub(crate) fn rewrite(tokens: Vec<TokenWithSpan>, survey: Survey) -> Result<Vec<TokenWithSpan>> {
+    if !survey.rewrite {
+        return Ok(tokens);
+    }
+    let mut out = Vec::with_capacity(tokens.len() + 8);
+    let mut at = 0;
+    // `INSERT INTO t TABLE u` has the query right behind a name.
+    let mut inserting = false;
+    // Where `ROWS ONLY` stands that was rewritten.
+    let mut rows_only = None;
+    while let Some(token) = tokens.get(at) {
+        let span = token.span;
+        match word(Some(token)) {
+            Some("table")
+                if (inserting && !is_word(&out, 1, "on") || starts_query(out.last()))
+                    && names(tokens.get(at + 1)) =>
+            {
+                out.push(TokenWithSpan { token: word_token("select".into(), None), span });
+                out.push(TokenWithSpan { token: Token::Mul, span });
+                out.push(TokenWithSpan { token: word_token("from".into(), None), span });
+            }
+            Some("only") if follows_from(out.last()) && names(tokens.get(at + 1)) => {}
+            Some("system") if is_word(&out, 1, "of") && is_word(&out, 2, "as") => {
+                return Err(Error::unsupported("AS OF SYSTEM TIME").position(position(span)));
+            }
+            Some("from") if starts_trim(&out) => {
+                out.push(TokenWithSpan { token: Token::SingleQuotedString(" ".into()), span });
+                out.push(token.clone());
+            }
+            Some("fetch") if let Some(end) = fetch_expression(&tokens, at) => {
+                out.push(TokenWithSpan { token: word_token("limit".into(), None), span });
+                rows_only = Some(end);
+                at += 2;
+                continue;
+            }
+            Some("select") if ends_select(tokens.get(at + 1).map(|next| &next.token)) => {
+                out.push(token.clone());
+                out.push(TokenWithSpan { token: word_token(MARK.into(), Some('"')), span });
+            }
+            Some("row" | "rows") if rows_only == Some(at) => {
+                at += 2;
+                continue;
+            }
+            Some("for") => {
+                at = lock_clause(&tokens, at, &mut out)?;
+                continue;
+            }
+            _ if let Some(end) = frame_offset(&tokens, at, out.last()) => {
+                out.push(TokenWithSpan { token: Token::LParen, span });
+                out.extend_from_slice(&tokens[at..end]);
+                out.push(TokenWithSpan { token: Token::RParen, span });
+                at = end;
+                continue;
+            }
+            this => {
+                inserting |= matches!(this, Some("insert" | "upsert"));
+                inserting &= token.token != Token::SemiColon;
+                out.push(token.clone());
+            }
+        }
+        at += 1;
+    }
+    Ok(out)
+}
+
+/// Where `PRECEDING` or `FOLLOWING` stands after the offset of a frame that begins at `at` with a
+/// string literal.
+fn frame_offset(
+    tokens: &[TokenWithSpan],
+    at: usize,
+    previous: Option<&TokenWithSpan>,
+) -> Option<usize> {
+    let is_literal = matches!(tokens.get(at)?.token, Token::SingleQuotedString(_));
+    let begins = matches!(word(previous), Some("rows" | "range" | "groups" | "between" | "and"));
+    if !is_literal || !begins {
+        return None;
+    }
+    let mut depth = 0_usize;
+    for (end, token) in tokens.iter().enumerate().skip(at + 1) {
+        match &token.token {
+            Token::LParen => depth += 1,
+            Token::RParen => depth = depth.checked_sub(1)?,
+            Token::Comma | Token::SemiColon if depth == 0 => return None,
+            _ => match word(Some(token)) {
+                Some("preceding" | "following") if depth == 0 => return Some(end),
+                Some("rows" | "range" | "groups" | "between" | "and") if depth == 0 => return None,
+                _ => {}
+            },
+        }
+    }
+    None
+}
+
+/// Where `ROWS ONLY` stands behind `FETCH FIRST (…)` at `at`, if that is what is there.
+fn fetch_expression(tokens: &[TokenWithSpan], at: usize) -> Option<usize> {
+    let ahead = |n: usize| word(tokens.get(n));
+    if !matches!(ahead(at + 1), Some("first" | "next"))
+        || tokens.get(at + 2)?.token != Token::LParen
+    {
+        return None;
+    }
+    let mut depth = 0;
+    let length = tokens[at + 2..].iter().position(|token| {
+        match token.token {
+            Token::LParen => depth += 1,
+            Token::RParen => depth -= 1,
+            _ => {}
+        }
+        depth == 0
+    })?;
+    let end = at + 3 + length;
+    let is_end = matches!(ahead(end), Some("row" | "rows")) && ahead(end + 1) == Some("only");
+    is_end.then_some(end)
+}
+
+/// Whether the token `back` from the end is this word.
+fn is_word(tokens: &[TokenWithSpan], back: usize, expected: &str) -> bool {
+    tokens.len().checked_sub(back).is_some_and(|at| word(tokens.get(at)) == Some(expected))
+}
+
+/// Whether the tokens end with `TRIM (LEADING` or its kin, or `TRIM (`.
+fn starts_trim(tokens: &[TokenWithSpan]) -> bool {
+    let side = ["leading", "trailing", "both"].iter().any(|word| is_word(tokens, 1, word));
+    let open = 1 + usize::from(side);
+    tokens.len() > open
+        && tokens[tokens.len() - open].token == Token::LParen
+        && is_word(tokens, open + 1, "trim")
+}
+
+/// Whether a token is a name, for `TABLE t` and `ONLY t`.
+fn names(token: Option<&TokenWithSpan>) -> bool {
+    match token.map(|token| &token.token) {
+        Some(Token::Word(word)) => {
+            word.quote_style.is_some()
+                || crate::lex::keywords::is_column_name(&word.value)
+                || word.value == "only"
+        }
+        _ => false,
+    }
+}
+
+/// Whether a query may start behind this token.
+fn starts_query(previous: Option<&TokenWithSpan>) -> bool {
+    match previous.map(|token| &token.token) {
+        None | Some(Token::LParen | Token::RParen | Token::SemiColon) => true,
+        Some(_) => matches!(
+            word(previous),
+            Some(
+                "union"
+                    | "intersect"
+                    | "except"
+                    | "all"
+                    | "distinct"
+                    | "as"
+                    | "for"
+                    | "explain"
+                    | "verbose"
+            )
+        ),
+    }
+}
+
+/// Whether a table follows this token.
+fn follows_from(previous: Option<&TokenWithSpan>) -> bool {
+    matches!(previous.map(|token| &token.token), Some(Token::Comma))
+        || matches!(
+            word(previous),
+            Some("from" | "join" | "using" | "update" | "table" | "truncate" | "exists")
+        )
+}
+
+/// Copies `FOR …` at `at`, encoded where it is a row lock that sqlparser cannot express; returns
+/// where to go on.
+fn lock_clause(tokens: &[TokenWithSpan], at: usize, out: &mut Vec<TokenWithSpan>) -> Result<usize> {
+    let ahead = |n: usize| word(tokens.get(at + n));
+    let (strength, length) = match (ahead(1), ahead(2), ahead(3)) {
+        (Some("update"), _, _) => (LockStrength::Update, 2),
+        (Some("share"), _, _) => (LockStrength::Share, 2),
+        (Some("key"), Some("share"), _) => (LockStrength::KeyShare, 3),
+        (Some("no"), Some("key"), Some("update")) => (LockStrength::NoKeyUpdate, 4),
+        _ => {
+            out.push(tokens[at].clone());
+            return Ok(at + 1);
+        }
+    };
+    let span = tokens[at].span;
+    let has_list = word(tokens.get(at + length)) == Some("of");
+    if length == 2 && !has_list {
+        out.extend_from_slice(&tokens[at..at + 2]);
+        return Ok(at + 2);
+    }
+    let base = match strength {
+        LockStrength::Update | LockStrength::NoKeyUpdate => "update",
+        LockStrength::Share | LockStrength::KeyShare => "share",
+    };
+    let mut push = |token| out.push(TokenWithSpan { token, span });
+    push(word_token("for".into(), None));
+    push(word_token(base.into(), None));
+    push(word_token("of".into(), None));
+    push(word_token(mark(strength), Some('"')));
+    let mut next = at + length;
+    if !has_list {
+        return Ok(next);
+    }
+    loop {
+        next += 1;
+        match tokens.get(next) {
+            Some(name) if names(Some(name)) => {
+                out.push(TokenWithSpan { token: Token::Period, span });
+                out.push(name.clone());
+            }
+            // Left for the parser, which reports it as a syntax error.
+            _ => {
+                out.push(TokenWithSpan { token: Token::Period, span });
+                return Ok(next);
+            }
+        }
+        next += 1;
+        match tokens.get(next) {
+            Some(TokenWithSpan { token: Token::Comma, .. }) => {}
+            Some(TokenWithSpan { token: Token::Period, span }) => {
+                let message =
+                    format!("{} must specify unqualified relation names", strength.clause());
+                return Err(Error::new(SqlState::SyntaxError, message).position(position(*span)));
+            }
+            _ => return Ok(next),
+        }
+    }
+}
+
+/// The row locks of a query, in order.
+pub fn row_locks(query: &Query) -> Vec<RowLock> {
+    query.locks.iter().map(row_lock).collect()
+}
+
+/// One clause decoded.
+fn row_lock(clause: &LockClause) -> RowLock {
+    let mut of: Vec<_> = clause
+        .of
+        .iter()
+        .flat_map(|name| name.0.iter())
+        .filter_map(|part| part.as_ident().cloned())
+        .collect();
+    let plain = match clause.lock_type {
+        LockType::Share => LockStrength::Share,
+        LockType::Update => LockStrength::Update,
+    };
+    let all = [LockStrength::KeyShare, LockStrength::NoKeyUpdate, plain];
+    let marked = of.first().and_then(|first| all.into_iter().find(|s| first.value == mark(*s)));
+    if marked.is_some() {
+        of.remove(0);
+    }
+    RowLock { strength: marked.unwrap_or(plain), of, wait: clause.nonblock }
+}

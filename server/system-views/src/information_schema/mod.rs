@@ -1,0 +1,7 @@
+//! `information_schema`: the views of the SQL standard.
+
+pub(crate) mod columns;
+pub(crate) mod constraints;
+pub(crate) mod privileges;
+pub(crate) mod sql_features;
+pub(crate) mod tables;

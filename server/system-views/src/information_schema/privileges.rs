@@ -1,0 +1,190 @@
+//! `information_schema`: privileges and roles.
+
+use braid_types::{Datum, Result, Row};
+
+use crate::cell::{text, yes_no};
+use crate::context::{RowsOf, VirtualContext};
+use crate::information_schema::tables::{database, table_privileges};
+use crate::row_builder::RowBuilder;
+use braid_catalog::{Grant, Id, PUBLIC};
+
+pub(crate) fn rows_of(name: &str) -> Option<RowsOf> {
+    Some(match name {
+        "table_privileges" => |cx| table_grants(cx, "information_schema.table_privileges"),
+        "role_table_grants" => |cx| table_grants(cx, "information_schema.role_table_grants"),
+        "column_privileges" => |cx| column_grants(cx, "information_schema.column_privileges"),
+        "role_column_grants" => |cx| column_grants(cx, "information_schema.role_column_grants"),
+        "usage_privileges" => |cx| usage_grants(cx, "information_schema.usage_privileges"),
+        "role_usage_grants" => |cx| usage_grants(cx, "information_schema.role_usage_grants"),
+        "enabled_roles" => enabled_roles,
+        "applicable_roles" => |cx| memberships(cx, "information_schema.applicable_roles"),
+        "administrable_role_authorizations" => {
+            |cx| memberships(cx, "information_schema.administrable_role_authorizations")
+        }
+        _ => return None,
+    })
+}
+
+/// One privilege of one grantee on a relation.
+struct GrantRow {
+    owner: Datum,
+    grantee: Datum,
+    schema: Datum,
+    table: Datum,
+    privilege: String,
+    grantable: bool,
+    columns: Vec<String>,
+}
+
+fn grantee(cx: &VirtualContext<'_>, role: Id) -> Datum {
+    if role == PUBLIC { text("PUBLIC") } else { text(cx.catalog.role_name(role)) }
+}
+
+fn relation_grants(cx: &VirtualContext<'_>) -> Vec<GrantRow> {
+    let mut found = Vec::new();
+    let mut add = |owner: Id, schema: Id, name: &str, grants: &[Grant], columns: Vec<String>| {
+        let row = |role, privilege: &str, grantable| GrantRow {
+            owner: text(cx.catalog.role_name(owner)),
+            grantee: grantee(cx, role),
+            schema: text(cx.catalog.schema_name(schema)),
+            table: text(name),
+            privilege: privilege.to_owned(),
+            grantable,
+            columns: columns.clone(),
+        };
+        found.extend(table_privileges().iter().map(|privilege| row(owner, privilege, true)));
+        for grant in grants {
+            let option = grant.grant_option;
+            found.extend(grant.privileges.iter().map(|name| row(grant.role, name, option)));
+        }
+    };
+    for table in cx.catalog.tables().in_database(cx.path.database) {
+        let columns = table.visible_columns().map(|column| column.name.clone()).collect();
+        add(table.owner, table.schema, &table.name, &table.grants, columns);
+    }
+    for view in cx.catalog.views().in_database(cx.path.database) {
+        let columns = view.columns.iter().map(|(name, _)| name.clone()).collect();
+        add(view.owner, view.schema, &view.name, &view.grants, columns);
+    }
+    found
+}
+
+fn table_grants(cx: &VirtualContext<'_>, name: &str) -> Result<Vec<Row>> {
+    let columns = [
+        "grantor",
+        "grantee",
+        "table_catalog",
+        "table_schema",
+        "table_name",
+        "privilege_type",
+        "is_grantable",
+        "with_hierarchy",
+    ];
+    let mut builder = RowBuilder::new(name, &columns);
+    for row in relation_grants(cx) {
+        builder.push([
+            row.owner,
+            row.grantee,
+            database(cx),
+            row.schema,
+            row.table,
+            text(&row.privilege),
+            yes_no(row.grantable),
+            yes_no(row.privilege == "SELECT"),
+        ]);
+    }
+    builder.rows()
+}
+
+fn column_grants(cx: &VirtualContext<'_>, name: &str) -> Result<Vec<Row>> {
+    let columns = [
+        "grantor",
+        "grantee",
+        "table_catalog",
+        "table_schema",
+        "table_name",
+        "column_name",
+        "privilege_type",
+        "is_grantable",
+    ];
+    let mut builder = RowBuilder::new(name, &columns);
+    const OF_COLUMNS: [&str; 4] = ["INSERT", "SELECT", "UPDATE", "REFERENCES"];
+    for row in relation_grants(cx) {
+        if !OF_COLUMNS.contains(&row.privilege.as_str()) {
+            continue;
+        }
+        for column in &row.columns {
+            builder.push([
+                row.owner.clone(),
+                row.grantee.clone(),
+                database(cx),
+                row.schema.clone(),
+                row.table.clone(),
+                text(column),
+                text(&row.privilege),
+                yes_no(row.grantable),
+            ]);
+        }
+    }
+    builder.rows()
+}
+
+fn usage_grants(cx: &VirtualContext<'_>, name: &str) -> Result<Vec<Row>> {
+    let columns = [
+        "grantor",
+        "grantee",
+        "object_catalog",
+        "object_schema",
+        "object_name",
+        "object_type",
+        "privilege_type",
+        "is_grantable",
+    ];
+    let mut builder = RowBuilder::new(name, &columns);
+    for sequence in cx.catalog.sequences().in_database(cx.path.database) {
+        let granted = sequence
+            .grants
+            .iter()
+            .filter(|grant| grant.privileges.iter().any(|privilege| privilege == "USAGE"));
+        let granted = granted.map(|grant| (grant.role, grant.grant_option));
+        for (role, option) in std::iter::once((sequence.owner, true)).chain(granted) {
+            builder.push([
+                text(cx.catalog.role_name(sequence.owner)),
+                grantee(cx, role),
+                database(cx),
+                text(cx.catalog.schema_name(sequence.schema)),
+                text(&sequence.name),
+                text("SEQUENCE"),
+                text("USAGE"),
+                yes_no(option),
+            ]);
+        }
+    }
+    builder.rows()
+}
+
+fn enabled_roles(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
+    let mut builder = RowBuilder::new("information_schema.enabled_roles", &["role_name"]);
+    let Some(user) = cx.catalog.names().role(cx.env.current_user()) else { return builder.rows() };
+    for role in
+        cx.catalog.roles().iter().filter(|role| cx.catalog.privileges().acts_as(user.id, role.id))
+    {
+        builder.push([text(&role.name)]);
+    }
+    builder.rows()
+}
+
+fn memberships(cx: &VirtualContext<'_>, name: &str) -> Result<Vec<Row>> {
+    let mut builder = RowBuilder::new(name, &["grantee", "role_name", "is_grantable"]);
+    let only_admin = name.contains("administrable");
+    for role in cx.catalog.roles().iter() {
+        for parent in &role.member_of {
+            let admin = role.admin_of.contains(parent);
+            if admin || !only_admin {
+                let parent = text(cx.catalog.role_name(*parent));
+                builder.push([text(&role.name), parent, yes_no(admin)]);
+            }
+        }
+    }
+    builder.rows()
+}

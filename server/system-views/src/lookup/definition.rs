@@ -1,0 +1,279 @@
+//! Objects as SQL text, as PostgreSQL prints them (`pg_get_indexdef`, `pg_get_constraintdef`).
+
+use braid_sql::quote_ident;
+use std::fmt::Write;
+
+use braid_catalog::names::qualified;
+use braid_catalog::{
+    Catalog, CatalogNames, Check, Column, ColumnId, ForeignKey, ForeignKeyAction, Identity, Index,
+    IndexKey, OnCommit, OperatorClass, Table, column_label, index_column_text, is_temporary,
+};
+
+fn column_list(table: &Table, columns: &[ColumnId]) -> String {
+    let names: Vec<String> = columns.iter().map(|id| column_label(table, *id)).collect();
+    names.join(", ")
+}
+
+fn key_text(names: CatalogNames<'_>, table: &Table, key: &IndexKey, pretty: bool) -> String {
+    let mut text = index_column_text(names, table, key.column, pretty);
+    if let Some(collation) = &key.collation {
+        let _ = write!(text, " COLLATE {}", quote_ident(collation));
+    }
+    if let Some(class) = key.operator_class.and_then(OperatorClass::by_oid) {
+        let _ = write!(text, " {}", class.name);
+    }
+    let direction = match (key.descending, key.nulls_opposed) {
+        (false, false) => "",
+        (false, true) => " NULLS FIRST",
+        (true, false) => " DESC",
+        (true, true) => " DESC NULLS LAST",
+    };
+    text + direction
+}
+
+fn key_list(names: CatalogNames<'_>, table: &Table, keys: &[IndexKey], pretty: bool) -> String {
+    let keys = keys.iter();
+    let texts: Vec<String> = keys.map(|key| key_text(names, table, key, pretty)).collect();
+    texts.join(", ")
+}
+
+/// ` INTERLEAVE IN PARENT …`, if the index is interleaved.
+fn interleave_text(catalog: &Catalog, table: &Table, index: &Index) -> String {
+    let Some(parent) = index.parent().and_then(|parent| catalog.table(parent)) else {
+        return String::new();
+    };
+    let name = match parent.schema == table.schema {
+        true => quote_ident(&parent.name),
+        false => qualified(&catalog.schema_name(parent.schema), &parent.name),
+    };
+    let keys = index.keys.iter().take(index.columns_above());
+    let columns: Vec<ColumnId> = keys.map(|key| key.column).collect();
+    let columns = column_list(table, &columns);
+    let foreign_key = index.interleaving.as_ref().and_then(|interleaving| interleaving.foreign_key);
+    let made = table.foreign_keys.iter().find(|key| Some(key.id) == foreign_key);
+    let delete = match made.map(|key| key.on_delete) {
+        Some(ForeignKeyAction::Cascade) => " ON DELETE CASCADE",
+        Some(_) => " ON DELETE NO ACTION",
+        None => "",
+    };
+    format!(" INTERLEAVE IN PARENT {name} ({columns}){delete}")
+}
+
+/// `CREATE [UNIQUE] INDEX …` as PostgreSQL reads it: without where the entries lie.
+pub fn index_definition(
+    names: CatalogNames<'_>,
+    table: &Table,
+    index: &Index,
+    pretty: bool,
+) -> String {
+    index_text(names, table, index, pretty, "")
+}
+
+/// The same with `INTERLEAVE IN PARENT …`, if the index is interleaved.
+pub fn placed_index_definition(names: CatalogNames<'_>, table: &Table, index: &Index) -> String {
+    let place = interleave_text(names.catalog, table, index);
+    index_text(names, table, index, false, &place)
+}
+
+fn index_text(
+    names: CatalogNames<'_>,
+    table: &Table,
+    index: &Index,
+    pretty: bool,
+    place: &str,
+) -> String {
+    let unique = if index.unique { "UNIQUE " } else { "" };
+    let name = quote_ident(&index.name);
+    let on = if pretty { names.table(table) } else { names.qualified_table(table) };
+    let keys = key_list(names, table, &index.keys, pretty);
+    let mut text = format!("CREATE {unique}INDEX {name} ON {on} USING btree ({keys})");
+    if !index.storing.is_empty() {
+        let _ = write!(text, " INCLUDE ({})", column_list(table, &index.storing));
+    }
+    if index.nulls_not_distinct {
+        text.push_str(" NULLS NOT DISTINCT");
+    }
+    text.push_str(place);
+    if let Some(predicate) = &index.predicate {
+        let _ = write!(text, " WHERE {}", names.condition(table, predicate, pretty));
+    }
+    text
+}
+
+/// The name of one column of an index, as `pg_get_indexdef(oid, n, …)` prints it.
+pub(crate) fn index_column(
+    names: CatalogNames<'_>,
+    table: &Table,
+    index: &Index,
+    number: usize,
+    pretty: bool,
+) -> Option<String> {
+    let keys = index.keys.iter().map(|key| key.column);
+    keys.chain(index.storing.iter().copied())
+        .nth(number.checked_sub(1)?)
+        .map(|id| index_column_text(names, table, id, pretty))
+}
+
+/// `PRIMARY KEY (…)` or `UNIQUE (…)`.
+pub fn unique_definition(table: &Table, index: &Index) -> String {
+    let is_primary = index.number == table.primary.number;
+    let word = match (is_primary, index.nulls_not_distinct) {
+        (true, _) => "PRIMARY KEY",
+        (false, false) => "UNIQUE",
+        (false, true) => "UNIQUE NULLS NOT DISTINCT",
+    };
+    let columns: Vec<ColumnId> = index.keys.iter().map(|key| key.column).collect();
+    let mut text = format!("{word} ({})", column_list(table, &columns));
+    if !index.storing.is_empty() {
+        let _ = write!(text, " INCLUDE ({})", column_list(table, &index.storing));
+    }
+    text
+}
+
+/// `CHECK ((…))`.
+pub fn check_definition(
+    names: CatalogNames<'_>,
+    table: &Table,
+    check: &Check,
+    pretty: bool,
+) -> String {
+    format!("CHECK ({})", names.condition(table, &check.expr, pretty))
+}
+
+fn action(word: &str, action: ForeignKeyAction) -> String {
+    let what = match action {
+        ForeignKeyAction::NoAction => return String::new(),
+        ForeignKeyAction::Restrict => "RESTRICT",
+        ForeignKeyAction::Cascade => "CASCADE",
+        ForeignKeyAction::SetNull => "SET NULL",
+        ForeignKeyAction::SetDefault => "SET DEFAULT",
+    };
+    format!(" {word} {what}")
+}
+
+/// `FOREIGN KEY (…) REFERENCES …`; the parent is qualified if `qualify` says so.
+pub fn foreign_key_definition(
+    catalog: &Catalog,
+    table: &Table,
+    key: &ForeignKey,
+    qualify: impl Fn(&Table) -> bool,
+) -> String {
+    let columns = column_list(table, &key.columns);
+    let (parent_name, parent_columns) = match catalog.table(key.parent) {
+        Some(parent) => {
+            let schema = catalog.schema_name(parent.schema);
+            let name = if qualify(parent) {
+                qualified(&schema, &parent.name)
+            } else {
+                quote_ident(&parent.name)
+            };
+            (name, column_list(parent, &key.parent_columns))
+        }
+        None => (key.parent.to_string(), String::new()),
+    };
+    let matching = if key.match_full { " MATCH FULL" } else { "" };
+    let update = action("ON UPDATE", key.on_update);
+    let mut delete = action("ON DELETE", key.on_delete);
+    if !key.delete_columns.is_empty() {
+        let _ = write!(delete, " ({})", column_list(table, &key.delete_columns));
+    }
+    let deferrable = match (key.deferrable, key.initially_deferred) {
+        (false, _) => "",
+        (true, false) => " DEFERRABLE",
+        (true, true) => " DEFERRABLE INITIALLY DEFERRED",
+    };
+    let valid = if key.validated { "" } else { " NOT VALID" };
+    format!(
+        "FOREIGN KEY ({columns}) REFERENCES {parent_name}({parent_columns}){matching}{update}{delete}{deferrable}{valid}"
+    )
+}
+
+fn column_text(names: CatalogNames<'_>, table: &Table, column: &Column) -> String {
+    let mut text = format!("{} {}", quote_ident(&column.name), column.type_name());
+    if let Some(collation) = &column.collation {
+        let _ = write!(text, " COLLATE {}", quote_ident(collation));
+    }
+    if let Some(expr) = &column.generated {
+        let expr = names.expr(table, expr, false);
+        let _ = write!(text, " GENERATED ALWAYS AS ({expr}) STORED");
+    } else if let Some(identity) = column.identity {
+        let mode = match identity {
+            Identity::Always => "ALWAYS",
+            Identity::ByDefault => "BY DEFAULT",
+        };
+        let _ = write!(text, " GENERATED {mode} AS IDENTITY");
+    } else if let Some(expr) = &column.default {
+        let _ = write!(text, " DEFAULT {}", names.expr(table, expr, false));
+    }
+    let in_key = table.primary.keys.iter().any(|key| key.column == column.id);
+    if !column.nullable && !in_key {
+        text.push_str(" NOT NULL");
+    }
+    text
+}
+
+fn on_commit_text(on_commit: OnCommit) -> &'static str {
+    match on_commit {
+        OnCommit::Preserve => "",
+        OnCommit::Delete => " ON COMMIT DELETE ROWS",
+        OnCommit::Drop => " ON COMMIT DROP",
+    }
+}
+
+/// A statement that makes the table again, as `SHOW CREATE TABLE` prints it.
+pub fn create_table_text(catalog: &Catalog, table: &Table) -> String {
+    let names = CatalogNames { catalog, path: None };
+    let mut lines: Vec<String> =
+        table.visible_columns().map(|column| column_text(names, table, column)).collect();
+    if !table.is_hidden_key(&table.primary) {
+        let name = quote_ident(&table.primary.name);
+        let keys = key_list(names, table, &table.primary.keys, false);
+        lines.push(format!("CONSTRAINT {name} PRIMARY KEY ({keys})"));
+    }
+    for index in &table.indexes {
+        let name = quote_ident(&index.name);
+        let keys = key_list(names, table, &index.keys, false);
+        // A constraint says it before its keys, an index behind them.
+        let nulls = if index.nulls_not_distinct { " NULLS NOT DISTINCT" } else { "" };
+        let (word, nulls) = match (index.constraint, index.unique) {
+            (Some(_), _) => (format!("CONSTRAINT {name} UNIQUE{nulls}"), ""),
+            (None, true) => (format!("UNIQUE INDEX {name}"), nulls),
+            (None, false) => (format!("INDEX {name}"), nulls),
+        };
+        let mut text = format!("{word} ({keys})");
+        if !index.storing.is_empty() {
+            let _ = write!(text, " STORING ({})", column_list(table, &index.storing));
+        }
+        text.push_str(nulls);
+        text.push_str(&interleave_text(catalog, table, index));
+        if let Some(predicate) = &index.predicate {
+            let _ = write!(text, " WHERE {}", names.condition(table, predicate, false));
+        }
+        lines.push(text);
+    }
+    for check in &table.checks {
+        let definition = check_definition(names, table, check, false);
+        lines.push(format!("CONSTRAINT {} {definition}", quote_ident(&check.name)));
+    }
+    let made = table.primary.interleaving.as_ref().and_then(|found| found.foreign_key);
+    for key in table.foreign_keys.iter().filter(|key| Some(key.id) != made) {
+        let qualify = |parent: &Table| parent.schema != table.schema;
+        let text = foreign_key_definition(catalog, table, key, qualify);
+        lines.push(format!("CONSTRAINT {} {text}", quote_ident(&key.name)));
+    }
+    if table.families.len() > 1 {
+        lines.extend(table.families.iter().map(|family| {
+            let inside = table.columns.iter().filter(|column| column.family == family.id);
+            let columns: Vec<ColumnId> = inside.map(|column| column.id).collect();
+            format!("FAMILY {} ({})", quote_ident(&family.name), column_list(table, &columns))
+        }));
+    }
+    let interleave = interleave_text(catalog, table, &table.primary);
+    let schema = catalog.schema_name(table.schema);
+    let (kind, name, on_commit) = match is_temporary(table.id) {
+        false => ("TABLE", qualified(&schema, &table.name), ""),
+        true => ("TEMP TABLE", quote_ident(&table.name), on_commit_text(table.on_commit)),
+    };
+    let lines = lines.join(",\n    ");
+    format!("CREATE {kind} {name} (\n    {lines}\n){interleave}{on_commit}")
+}

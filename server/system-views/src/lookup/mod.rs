@@ -1,0 +1,7 @@
+//! The catalog as functions read it: names, definitions and identities by oid.
+
+mod catalog_lookup;
+pub(crate) mod definition;
+pub(crate) mod object_identity;
+
+pub use catalog_lookup::CatalogLookup;

@@ -1,0 +1,327 @@
+//! `pg_attribute`, `pg_attrdef`, and the comments on everything.
+
+use std::cell::RefCell;
+
+use braid_types::{Result, Row, SqlType};
+
+use crate::cell::{count, flag, int, text};
+use crate::context::{RowsOf, VirtualContext};
+use crate::pg_catalog::relations::{index_columns, visible_indexes};
+use crate::row_builder::RowBuilder;
+use braid_catalog::{
+    Catalog, Column, ColumnId, Id, Identity, StoredExpr, Table, virtual_tables, written_text,
+};
+
+pub(crate) fn rows_of(name: &str) -> Option<RowsOf> {
+    Some(match name {
+        "pg_attribute" => pg_attribute,
+        "pg_attrdef" => pg_attrdef,
+        "pg_description" => pg_description,
+        "pg_shdescription" => pg_shdescription,
+        _ => return None,
+    })
+}
+
+/// `attalign` or `typalign`.
+pub(crate) fn alignment(ty: &SqlType) -> &'static str {
+    if matches!(ty.innermost(), SqlType::Record(_)) {
+        return "d";
+    }
+    // Arrays are aligned as four bytes, or as their elements if these need more.
+    if let (false, Some(element)) = (ty.is_vector(), ty.element()) {
+        return if alignment(element) == "d" { "d" } else { "i" };
+    }
+    if matches!(ty, SqlType::Macaddr | SqlType::Macaddr8 | SqlType::Aclitem) {
+        return "i";
+    }
+    match ty.typlen() {
+        1 | 64 | -2 => "c",
+        2 | 6 => "s",
+        8 | 12 | 16 if *ty != SqlType::Uuid => "d",
+        _ if *ty == SqlType::Uuid => "c",
+        _ => "i",
+    }
+}
+
+/// `attstorage` or `typstorage`.
+pub(crate) fn storage(ty: &SqlType) -> &'static str {
+    match ty {
+        SqlType::Numeric(_) | SqlType::Inet | SqlType::Cidr => "m",
+        ty if ty.is_vector() => "p",
+        ty if ty.typlen() == -1 => "x",
+        _ => "p",
+    }
+}
+
+/// Whether values of the type are passed by value.
+pub(crate) fn by_value(ty: &SqlType) -> bool {
+    *ty != SqlType::Macaddr8 && matches!(ty.typlen(), 1 | 2 | 4 | 8)
+}
+
+/// The collation of a type: the database's, `C` for names, 0 where there is none.
+pub(crate) fn collation(ty: &SqlType) -> u32 {
+    match ty {
+        SqlType::Name => 950,
+        SqlType::Array(element) => collation(element),
+        ty if ty.is_string() => 100,
+        _ => 0,
+    }
+}
+
+/// The collation of a column: its own, or that of its type.
+pub(crate) fn column_collation(column: &Column) -> u32 {
+    column.collation.as_deref().map_or_else(|| collation(&column.ty), collation_oid)
+}
+
+/// The oid of a collation by its name.
+pub(crate) fn collation_oid(name: &str) -> u32 {
+    match name {
+        "C" => 950,
+        "POSIX" => 951,
+        _ => 100,
+    }
+}
+
+/// A column of which no more than name and type is known.
+fn plain<'a>(
+    relation: Id,
+    name: &'a str,
+    number: usize,
+    ty: &'a SqlType,
+    not_null: bool,
+) -> Attribute<'a> {
+    Attribute { relation, name, number, ty, not_null, column: None }
+}
+
+struct Attribute<'a> {
+    relation: Id,
+    name: &'a str,
+    number: usize,
+    ty: &'a SqlType,
+    not_null: bool,
+    column: Option<&'a Column>,
+}
+
+fn push(builder: &mut RowBuilder, attribute: &Attribute<'_>) {
+    let Attribute { relation, name, number, ty, not_null, column } = *attribute;
+    let identity = match column.and_then(|column| column.identity) {
+        None => "",
+        Some(Identity::Always) => "a",
+        Some(Identity::ByDefault) => "d",
+    };
+    let generated = column.is_some_and(|column| column.generated.is_some());
+    let more_dimensions = column.map_or(0, |column| i32::from(column.more_dimensions));
+    let has_default = generated || column.is_some_and(|column| shown_default(column).is_some());
+    builder.push([
+        int(relation),
+        text(name),
+        int(ty.oid()),
+        int(-1),
+        int(ty.typlen()),
+        count(number),
+        int(i32::from(ty.is_array()) + more_dimensions),
+        int(-1),
+        int(column.map_or_else(|| ty.typmod(), Column::typmod)),
+        flag(by_value(ty)),
+        text(alignment(ty)),
+        text(storage(ty)),
+        flag(not_null),
+        flag(has_default),
+        flag(column.is_some_and(|column| column.missing.is_some())),
+        text(identity),
+        text(if generated { "s" } else { "" }),
+        flag(true),
+        int(0),
+        int(column.map_or_else(|| collation(ty), column_collation)),
+    ]);
+}
+
+/// The default that PostgreSQL shows: an identity column has none.
+pub(crate) fn shown_default(column: &Column) -> Option<&StoredExpr> {
+    column.default.as_ref().filter(|_| column.identity.is_none())
+}
+
+fn pg_attribute(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
+    let mut builder = RowBuilder::new(
+        "pg_attribute",
+        &[
+            "attrelid",
+            "attname",
+            "atttypid",
+            "attstattarget",
+            "attlen",
+            "attnum",
+            "attndims",
+            "attcacheoff",
+            "atttypmod",
+            "attbyval",
+            "attalign",
+            "attstorage",
+            "attnotnull",
+            "atthasdef",
+            "atthasmissing",
+            "attidentity",
+            "attgenerated",
+            "attislocal",
+            "attinhcount",
+            "attcollation",
+        ],
+    );
+    for table in cx.catalog.tables().in_database(cx.path.database) {
+        for column in table.visible_columns() {
+            push(
+                &mut builder,
+                &Attribute {
+                    relation: table.id,
+                    name: &column.name,
+                    number: usize::from(column.id),
+                    ty: &column.ty,
+                    not_null: !column.nullable,
+                    column: Some(column),
+                },
+            );
+        }
+        for index in visible_indexes(table) {
+            for (place, (name, ty)) in index_columns(table, index).enumerate() {
+                push(&mut builder, &plain(index.id, name, place + 1, ty, false));
+            }
+        }
+    }
+    for view in cx.catalog.views().in_database(cx.path.database) {
+        for (place, (name, ty)) in view.columns.iter().enumerate() {
+            push(&mut builder, &plain(view.id, name, place + 1, ty, false));
+        }
+    }
+    for sequence in cx.catalog.sequences().in_database(cx.path.database) {
+        let columns = [
+            ("last_value", SqlType::Int8),
+            ("log_cnt", SqlType::Int8),
+            ("is_called", SqlType::Bool),
+        ];
+        for (place, (name, ty)) in columns.iter().enumerate() {
+            push(&mut builder, &plain(sequence.id, name, place + 1, ty, true));
+        }
+    }
+    for table in virtual_tables() {
+        for (place, (name, ty)) in table.columns.iter().enumerate() {
+            let not_null = table.relkind == 'r' && place == 0;
+            push(&mut builder, &plain(table.oid, name, place + 1, ty, not_null));
+        }
+    }
+    builder.rows()
+}
+
+/// A default or a generation expression, which has a number of its own.
+pub(crate) struct DefaultRow<'a> {
+    /// Not stored: any number unlike the others will do.
+    pub oid: Id,
+    pub table: &'a Table,
+    pub column: &'a Column,
+    expr: &'a StoredExpr,
+}
+
+impl DefaultRow<'_> {
+    /// The sequences and other relations that it names.
+    pub(crate) fn relations(&self) -> Vec<Id> {
+        match self.expr {
+            StoredExpr::Identified(expr) => expr.relations.clone(),
+            StoredExpr::Written(text) => {
+                let found = RefCell::new(Vec::new());
+                written_text(text, |id| {
+                    found.borrow_mut().push(id);
+                    None
+                });
+                found.into_inner()
+            }
+        }
+    }
+
+    /// The columns of the table that it reads, where these are known.
+    pub(crate) fn columns(&self) -> &[ColumnId] {
+        columns_of(self.expr)
+    }
+}
+
+/// The columns that an expression reads, where these are known.
+pub(crate) fn columns_of(expr: &StoredExpr) -> &[ColumnId] {
+    match expr {
+        StoredExpr::Identified(expr) => &expr.columns,
+        StoredExpr::Written(_) => &[],
+    }
+}
+
+/// The defaults of all tables.
+pub(crate) fn defaults(catalog: &Catalog, database: Id) -> Vec<DefaultRow<'_>> {
+    let mut rows = Vec::new();
+    for table in catalog.tables().in_database(database) {
+        for column in table.visible_columns() {
+            if let Some(expr) = column.generated.as_ref().or_else(|| shown_default(column)) {
+                let oid = (1 << 31) | (rows.len() as Id + 1);
+                rows.push(DefaultRow { oid, table, column, expr });
+            }
+        }
+    }
+    rows
+}
+
+fn pg_attrdef(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
+    let mut builder = RowBuilder::new("pg_attrdef", &["oid", "adrelid", "adnum", "adbin"]);
+    for row in defaults(cx.catalog, cx.path.database) {
+        let node = text(cx.names().node_text(row.table, &[row.expr]));
+        builder.push([int(row.oid), int(row.table.id), int(row.column.id), node]);
+    }
+    builder.rows()
+}
+
+/// The oids of the catalogs that comments refer to.
+const PG_CLASS: u32 = 1259;
+const PG_CONSTRAINT: u32 = 2606;
+const PG_TYPE: u32 = 1247;
+const PG_NAMESPACE: u32 = 2615;
+const PG_DATABASE: u32 = 1262;
+const PG_AUTHID: u32 = 1260;
+
+fn pg_description(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
+    let columns = ["objoid", "classoid", "objsubid", "description"];
+    let mut builder = RowBuilder::new("pg_description", &columns);
+    let mut add = |oid: Id, class: u32, column: u16, comment: &Option<String>| {
+        if let Some(comment) = comment {
+            builder.push([int(oid), int(class), int(column), text(comment)]);
+        }
+    };
+    let (catalog, database) = (cx.catalog, cx.path.database);
+    for table in catalog.tables().in_database(database) {
+        add(table.id, PG_CLASS, 0, &table.comment);
+        table.columns.iter().for_each(|c| add(table.id, PG_CLASS, c.id, &c.comment));
+        table.all_indexes().for_each(|index| add(index.id, PG_CLASS, 0, &index.comment));
+        table.checks.iter().for_each(|check| add(check.id, PG_CONSTRAINT, 0, &check.comment));
+        table.foreign_keys.iter().for_each(|key| add(key.id, PG_CONSTRAINT, 0, &key.comment));
+    }
+    catalog.views().in_database(database).for_each(|view| add(view.id, PG_CLASS, 0, &view.comment));
+    for sequence in catalog.sequences().in_database(database) {
+        add(sequence.id, PG_CLASS, 0, &sequence.comment);
+    }
+    catalog
+        .enums()
+        .in_database(database)
+        .for_each(|found| add(found.id, PG_TYPE, 0, &found.comment));
+    for schema in catalog.schemas().in_database(database) {
+        add(schema.id, PG_NAMESPACE, 0, &schema.comment);
+    }
+    builder.rows()
+}
+
+fn pg_shdescription(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
+    let mut builder = RowBuilder::new("pg_shdescription", &["objoid", "classoid", "description"]);
+    for database in cx.catalog.databases().iter() {
+        if let Some(comment) = &database.comment {
+            builder.push([int(database.id), int(PG_DATABASE), text(comment)]);
+        }
+    }
+    for role in cx.catalog.roles().iter() {
+        if let Some(comment) = &role.comment {
+            builder.push([int(role.id), int(PG_AUTHID), text(comment)]);
+        }
+    }
+    builder.rows()
+}

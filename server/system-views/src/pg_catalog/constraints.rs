@@ -1,0 +1,261 @@
+//! `pg_index` and `pg_constraint`.
+
+use braid_types::{Datum, Result, Row, SqlType};
+
+use crate::cell::{count, flag, int, ints, optional, text, vector};
+use crate::context::{RowsOf, VirtualContext};
+use crate::pg_catalog::attributes::{collation_oid, column_collation};
+use crate::pg_catalog::relations::visible_indexes;
+use crate::row_builder::RowBuilder;
+use braid_catalog::{
+    CatalogNames, Column, ForeignKeyAction, Id, Index, IndexKey, IndexState, OperatorClass,
+    StoredExpr, Table,
+};
+use braid_catalog::{ColumnId, IndexNumber};
+
+pub(crate) fn rows_of(name: &str) -> Option<RowsOf> {
+    Some(match name {
+        "pg_index" => pg_index,
+        "pg_constraint" => pg_constraint,
+        _ => return None,
+    })
+}
+
+/// `indoption` of a key: 1 if it descends, 2 if NULLs come first.
+fn key_options(key: &IndexKey) -> i64 {
+    i64::from(key.descending) | (i64::from(key.declares_nulls_first()) << 1)
+}
+
+/// `indclass` of a key: its operator class, or the default one of its type.
+fn key_class(key: &IndexKey, column: &Column) -> i64 {
+    let default = || OperatorClass::default_of(&column.ty).map(|class| class.oid);
+    i64::from(key.operator_class.or_else(default).unwrap_or_default())
+}
+
+/// `indcollation` of a key: its own, or that of its column.
+fn key_collation(key: &IndexKey, column: &Column) -> i64 {
+    i64::from(match key.collation.as_deref() {
+        Some(collation) => collation_oid(collation),
+        None => column_collation(column),
+    })
+}
+
+fn pg_index(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
+    let mut builder = RowBuilder::new(
+        "pg_index",
+        &[
+            "indexrelid",
+            "indrelid",
+            "indnatts",
+            "indnkeyatts",
+            "indisunique",
+            "indnullsnotdistinct",
+            "indisprimary",
+            "indimmediate",
+            "indisvalid",
+            "indisready",
+            "indislive",
+            "indkey",
+            "indcollation",
+            "indclass",
+            "indoption",
+            "indexprs",
+            "indpred",
+        ],
+    );
+    for table in cx.catalog.tables().in_database(cx.path.database) {
+        for index in visible_indexes(table) {
+            let exprs: Vec<&StoredExpr> = key_exprs(table, index).collect();
+            let number = |key: &IndexKey| match table.column(key.column) {
+                Some(column) if column.is_key_expr => 0,
+                _ => i64::from(key.column),
+            };
+            let keys = index.keys.iter().map(number);
+            let all = keys.chain(index.storing.iter().map(|id| i64::from(*id)));
+            let key_columns =
+                || index.keys.iter().filter_map(|key| Some((key, table.column(key.column)?)));
+            let options = index.keys.iter().map(key_options);
+            builder.push([
+                int(index.id),
+                int(table.id),
+                count(index.keys.len() + index.storing.len()),
+                count(index.keys.len()),
+                flag(index.unique),
+                flag(index.nulls_not_distinct),
+                flag(index.number == table.primary.number),
+                flag(true),
+                flag(index.state == IndexState::Public),
+                flag(true),
+                flag(true),
+                vector(SqlType::Int2, all),
+                vector(SqlType::Oid, key_columns().map(|(key, column)| key_collation(key, column))),
+                vector(SqlType::Oid, key_columns().map(|(key, column)| key_class(key, column))),
+                vector(SqlType::Int2, options),
+                optional((!exprs.is_empty()).then(|| cx.names().node_text(table, &exprs))),
+                optional(index.predicate.as_ref().map(|e| cx.names().node_text(table, &[e]))),
+            ]);
+        }
+    }
+    builder.rows()
+}
+
+/// The keys of an index that are expressions.
+fn key_exprs<'t>(table: &'t Table, index: &'t Index) -> impl Iterator<Item = &'t StoredExpr> {
+    let columns = index.keys.iter().filter_map(|key| table.column(key.column));
+    columns.filter(|column| column.is_key_expr).filter_map(|column| column.generated.as_ref())
+}
+
+/// The letter of a foreign key's action.
+fn action(action: ForeignKeyAction) -> Datum {
+    text(match action {
+        ForeignKeyAction::NoAction => "a",
+        ForeignKeyAction::Restrict => "r",
+        ForeignKeyAction::Cascade => "c",
+        ForeignKeyAction::SetNull => "n",
+        ForeignKeyAction::SetDefault => "d",
+    })
+}
+
+/// The oid of a table's index by its number.
+fn index_oid(table: Option<&Table>, number: IndexNumber) -> Id {
+    table.and_then(|table| table.index(number)).map_or(0, |index| index.id)
+}
+
+fn columns(ids: impl IntoIterator<Item = ColumnId>) -> Datum {
+    ints(SqlType::Int2, ids.into_iter().map(i64::from))
+}
+
+/// The indexes of a table that stand for a constraint.
+pub(crate) fn key_constraints(table: &Table) -> impl Iterator<Item = (Id, &Index)> {
+    visible_indexes(table).filter_map(|index| Some((index.constraint?, index)))
+}
+
+/// What a row of `pg_constraint` says besides its names.
+struct Constraint {
+    deferrable: bool,
+    deferred: bool,
+    valid: bool,
+    index: Id,
+    parent: Id,
+    /// `confupdtype`, `confdeltype`, `confmatchtype`.
+    letters: [Datum; 3],
+    no_inherit: bool,
+    key: Datum,
+    parent_key: Datum,
+    set_columns: Datum,
+    expr: Datum,
+}
+
+impl Constraint {
+    fn on(key: Datum) -> Self {
+        Constraint {
+            deferrable: false,
+            deferred: false,
+            valid: true,
+            index: 0,
+            parent: 0,
+            letters: [text(" "), text(" "), text(" ")],
+            no_inherit: true,
+            key,
+            parent_key: Datum::Null,
+            set_columns: Datum::Null,
+            expr: Datum::Null,
+        }
+    }
+}
+
+/// The constraints of a table: number, name, kind and the rest.
+fn constraints<'t>(
+    names: CatalogNames<'_>,
+    table: &'t Table,
+) -> Vec<(Id, &'t str, &'static str, Constraint)> {
+    let mut found = Vec::new();
+    for (oid, index) in key_constraints(table) {
+        let kind = if index.number == table.primary.number { "p" } else { "u" };
+        let key = columns(index.keys.iter().map(|key| key.column));
+        let rest = Constraint { index: index.id, ..Constraint::on(key) };
+        found.push((oid, index.name.as_str(), kind, rest));
+    }
+    for check in &table.checks {
+        let key = columns(check.columns.iter().copied());
+        let expr = text(names.node_text(table, &[&check.expr]));
+        let rest = Constraint { no_inherit: false, expr, ..Constraint::on(key) };
+        found.push((check.id, check.name.as_str(), "c", rest));
+    }
+    for key in &table.foreign_keys {
+        let parent = names.catalog.table(key.parent).map(|parent| &**parent);
+        let matching = text(if key.match_full { "f" } else { "s" });
+        let rest = Constraint {
+            deferrable: key.deferrable,
+            deferred: key.initially_deferred,
+            valid: key.validated,
+            index: index_oid(parent, key.parent_index),
+            parent: key.parent,
+            letters: [action(key.on_update), action(key.on_delete), matching],
+            parent_key: columns(key.parent_columns.iter().copied()),
+            set_columns: match key.delete_columns.is_empty() {
+                true => Datum::Null,
+                false => columns(key.delete_columns.iter().copied()),
+            },
+            ..Constraint::on(columns(key.columns.iter().copied()))
+        };
+        found.push((key.id, key.name.as_str(), "f", rest));
+    }
+    found
+}
+
+fn pg_constraint(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
+    let mut builder = RowBuilder::new(
+        "pg_constraint",
+        &[
+            "oid",
+            "conname",
+            "connamespace",
+            "contype",
+            "condeferrable",
+            "condeferred",
+            "convalidated",
+            "conrelid",
+            "conindid",
+            "confrelid",
+            "confupdtype",
+            "confdeltype",
+            "confmatchtype",
+            "conislocal",
+            "coninhcount",
+            "connoinherit",
+            "conkey",
+            "confkey",
+            "confdelsetcols",
+            "conbin",
+        ],
+    );
+    for table in cx.catalog.tables().in_database(cx.path.database) {
+        for (oid, name, kind, rest) in constraints(cx.names(), table) {
+            let [update, delete, matching] = rest.letters;
+            builder.push([
+                int(oid),
+                text(name),
+                int(table.schema),
+                text(kind),
+                flag(rest.deferrable),
+                flag(rest.deferred),
+                flag(rest.valid),
+                int(table.id),
+                int(rest.index),
+                int(rest.parent),
+                update,
+                delete,
+                matching,
+                flag(true),
+                int(0),
+                flag(rest.no_inherit),
+                rest.key,
+                rest.parent_key,
+                rest.set_columns,
+                rest.expr,
+            ]);
+        }
+    }
+    builder.rows()
+}

@@ -1,0 +1,249 @@
+//! `pg_depend`: what goes with what, and what stands in whose way. `pg_dump` takes from it in which
+//! order to write objects, and which sequence belongs to which column.
+//!
+//! Also here: `pg_extension` and `pg_init_privs`, by which `pg_dump` knows what a new server has
+//! already. The schema `braid_internal` is shown as part of an extension that is always there, so
+//! that no dump tries to make it.
+
+use std::collections::BTreeSet;
+
+use braid_builtins::{row_array_type, row_type};
+use braid_types::{Result, Row};
+
+use crate::cell::{acl_items, flag, int, text};
+use crate::context::{RowsOf, VirtualContext};
+use crate::pg_catalog::attributes::{DefaultRow, columns_of, defaults};
+use crate::pg_catalog::constraints::key_constraints;
+use crate::pg_catalog::relations::{first_privileges, visible_indexes};
+use crate::row_builder::RowBuilder;
+use braid_catalog::{
+    BRAID_INTERNAL, Id, Index, PG_CATALOG, ROOT, Table, View, virtual_schemas, virtual_tables,
+};
+
+pub(crate) fn rows_of(name: &str) -> Option<RowsOf> {
+    Some(match name {
+        "pg_depend" => pg_depend,
+        "pg_extension" => pg_extension,
+        "pg_init_privs" => pg_init_privs,
+        _ => return None,
+    })
+}
+
+/// The oids of the catalogs that dependencies refer to.
+const PG_TYPE: u32 = 1247;
+const PG_CLASS: u32 = 1259;
+const PG_ATTRDEF: u32 = 2604;
+const PG_CONSTRAINT: u32 = 2606;
+const PG_NAMESPACE: u32 = 2615;
+const PG_REWRITE: u32 = 2618;
+const PG_EXTENSION: u32 = 3079;
+
+/// The extension that stands for what BraidDB has beside PostgreSQL's catalogs.
+const OWN_EXTENSION: Id = 15_001;
+
+/// The extension `pg_stat_statements`, which is always there; its number is below those of users,
+/// so that no dump has it.
+const STATEMENTS_EXTENSION: Id = 15_002;
+
+/// The lowest number of an object that users make.
+const FIRST_OF_USERS: Id = 2200;
+
+/// Catalog, number, column; column 0 is the object itself.
+type Place = (u32, Id, i64);
+
+struct Dependencies(RowBuilder);
+
+impl Dependencies {
+    fn add(&mut self, object: Place, on: Place, kind: &str) {
+        self.0.push([
+            int(object.0),
+            int(object.1),
+            int(object.2),
+            int(on.0),
+            int(on.1),
+            int(on.2),
+            text(kind),
+        ]);
+    }
+
+    /// A relation is in its schema, and its row type goes with it.
+    fn relation(&mut self, id: Id, schema: Id, has_rows: bool) {
+        self.add((PG_CLASS, id, 0), (PG_NAMESPACE, schema, 0), "n");
+        if has_rows {
+            self.add((PG_TYPE, row_type(id), 0), (PG_CLASS, id, 0), "i");
+            self.add((PG_TYPE, row_array_type(id), 0), (PG_TYPE, row_type(id), 0), "i");
+        }
+    }
+
+    fn index(&mut self, table: &Table, index: &Index) {
+        if let Some(constraint) = index.constraint {
+            self.add((PG_CLASS, index.id, 0), (PG_CONSTRAINT, constraint, 0), "i");
+            return;
+        }
+        let keys = index.keys.iter().map(|key| key.column);
+        let mut columns: BTreeSet<_> = keys.chain(index.storing.iter().copied()).collect();
+        columns.extend(index.predicate.iter().flat_map(columns_of));
+        for column in columns {
+            self.add((PG_CLASS, index.id, 0), (PG_CLASS, table.id, i64::from(column)), "a");
+        }
+    }
+
+    fn constraints(&mut self, cx: &VirtualContext<'_>, table: &Table) {
+        let column = |id| (PG_CLASS, table.id, i64::from(id));
+        for (oid, index) in key_constraints(table) {
+            let keys = index.keys.iter().map(|key| key.column);
+            let columns: BTreeSet<_> = keys.chain(index.storing.iter().copied()).collect();
+            for id in columns {
+                self.add((PG_CONSTRAINT, oid, 0), column(id), "a");
+            }
+        }
+        for check in &table.checks {
+            for id in &check.columns {
+                self.add((PG_CONSTRAINT, check.id, 0), column(*id), "a");
+                self.add((PG_CONSTRAINT, check.id, 0), column(*id), "n");
+            }
+            if check.columns.is_empty() {
+                self.add((PG_CONSTRAINT, check.id, 0), (PG_CLASS, table.id, 0), "a");
+            }
+        }
+        for key in &table.foreign_keys {
+            for id in &key.columns {
+                self.add((PG_CONSTRAINT, key.id, 0), column(*id), "a");
+            }
+            for id in &key.parent_columns {
+                let on = (PG_CLASS, key.parent, i64::from(*id));
+                self.add((PG_CONSTRAINT, key.id, 0), on, "n");
+            }
+            let parent = cx.catalog.table(key.parent);
+            if let Some(index) = parent.and_then(|parent| parent.index(key.parent_index)) {
+                self.add((PG_CONSTRAINT, key.id, 0), (PG_CLASS, index.id, 0), "n");
+            }
+        }
+    }
+
+    fn default(&mut self, default: &DefaultRow<'_>) {
+        let object = (PG_ATTRDEF, default.oid, 0);
+        let own = (PG_CLASS, default.table.id, i64::from(default.column.id));
+        self.add(object, own, if default.column.generated.is_some() { "i" } else { "a" });
+        for column in default.columns() {
+            self.add(object, (PG_CLASS, default.table.id, i64::from(*column)), "n");
+        }
+        for relation in default.relations() {
+            self.add(object, (PG_CLASS, relation, 0), "n");
+        }
+    }
+
+    /// What a view reads, by columns where these are known.
+    fn view(&mut self, view: &View) {
+        self.relation(view.id, view.schema, true);
+        let rule = (PG_REWRITE, view.id, 0);
+        self.add(rule, (PG_CLASS, view.id, 0), "i");
+        self.add(rule, (PG_CLASS, view.id, 0), "n");
+        let mut on: BTreeSet<(Id, i64)> = BTreeSet::new();
+        match &view.stored {
+            Some(stored) => {
+                for (relation, columns) in &stored.uses {
+                    let columns: &[u16] = if columns.is_empty() { &[0] } else { columns };
+                    on.extend(columns.iter().map(|column| (*relation, i64::from(*column))));
+                }
+            }
+            None => on.extend(view.depends_on.iter().map(|id| (*id, 0))),
+        }
+        for (relation, column) in on.into_iter().filter(|(id, _)| *id >= FIRST_OF_USERS) {
+            self.add(rule, (PG_CLASS, relation, column), "n");
+        }
+    }
+}
+
+fn pg_depend(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
+    let mut all = Dependencies(RowBuilder::new(
+        "pg_depend",
+        &["classid", "objid", "objsubid", "refclassid", "refobjid", "refobjsubid", "deptype"],
+    ));
+    let (catalog, database) = (cx.catalog, cx.path.database);
+    for (schema, oid) in virtual_schemas().filter(|(schema, _)| *schema == BRAID_INTERNAL) {
+        all.add((PG_NAMESPACE, oid, 0), (PG_EXTENSION, OWN_EXTENSION, 0), "e");
+        for table in virtual_tables().iter().filter(|table| table.schema == schema) {
+            all.add((PG_CLASS, table.oid, 0), (PG_EXTENSION, OWN_EXTENSION, 0), "e");
+        }
+    }
+    for sequence in catalog.sequences().in_database(database) {
+        all.relation(sequence.id, sequence.schema, false);
+        if let Some((table, column)) = sequence.owned_by {
+            let owner = catalog.table(table).and_then(|table| table.column(column));
+            let identity = owner.is_some_and(|column| column.identity.is_some());
+            let kind = if identity { "i" } else { "a" };
+            all.add((PG_CLASS, sequence.id, 0), (PG_CLASS, table, i64::from(column)), kind);
+        }
+    }
+    for table in catalog.tables().in_database(database) {
+        all.relation(table.id, table.schema, true);
+        visible_indexes(table).for_each(|index| all.index(table, index));
+        all.constraints(cx, table);
+    }
+    defaults(catalog, database).iter().for_each(|default| all.default(default));
+    for found in catalog.enums().in_database(database) {
+        all.add((PG_TYPE, found.id, 0), (PG_NAMESPACE, found.schema, 0), "n");
+        all.add((PG_TYPE, found.array, 0), (PG_TYPE, found.id, 0), "i");
+    }
+    for table in catalog.tables().in_database(database) {
+        for column in table.columns.iter().filter(|column| column.ty.inner_enum().is_some()) {
+            let ty = (PG_TYPE, column.ty.oid(), 0);
+            all.add((PG_CLASS, table.id, i64::from(column.id)), ty, "n");
+        }
+    }
+    catalog.views().in_database(database).for_each(|view| all.view(view));
+    all.0.rows()
+}
+
+fn pg_extension(_: &VirtualContext<'_>) -> Result<Vec<Row>> {
+    let columns = ["oid", "extname", "extowner", "extnamespace", "extrelocatable", "extversion"];
+    let mut builder = RowBuilder::new("pg_extension", &columns);
+    let schema = virtual_schemas().find(|(schema, _)| *schema == BRAID_INTERNAL);
+    if let Some((_, schema)) = schema {
+        let version = env!("CARGO_PKG_VERSION");
+        builder.push([
+            int(OWN_EXTENSION),
+            text(BRAID_INTERNAL),
+            int(ROOT),
+            int(schema),
+            flag(false),
+            text(version),
+        ]);
+    }
+    let schema = virtual_schemas().find(|(schema, _)| *schema == PG_CATALOG);
+    if let Some((_, schema)) = schema {
+        builder.push([
+            int(STATEMENTS_EXTENSION),
+            text("pg_stat_statements"),
+            int(ROOT),
+            int(schema),
+            flag(true),
+            text("1.10"),
+        ]);
+    }
+    builder.rows()
+}
+
+/// The privileges of what is there from the start.
+fn pg_init_privs(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
+    let columns = ["objoid", "classoid", "objsubid", "privtype", "initprivs"];
+    let mut builder = RowBuilder::new("pg_init_privs", &columns);
+    let mut add = |object: Id, class: u32, acl: Vec<String>| {
+        builder.push([int(object), int(class), int(0), text("i"), acl_items(Some(acl))]);
+    };
+    for (_, oid) in virtual_schemas() {
+        add(oid, PG_NAMESPACE, first_privileges("UC", "U"));
+    }
+    for schema in cx.catalog.schemas().in_database(cx.path.database) {
+        if schema.name == "public" {
+            let owner = "pg_database_owner";
+            let acl = vec![format!("{owner}=UC/{owner}"), format!("=U/{owner}")];
+            add(schema.id, PG_NAMESPACE, acl);
+        }
+    }
+    for table in virtual_tables() {
+        add(table.oid, PG_CLASS, first_privileges("arwdDxt", "r"));
+    }
+    builder.rows()
+}

@@ -1,0 +1,280 @@
+//! `pg_type`: built-in types, pseudo-types, enums, and the row types of relations. `pg_enum`.
+
+use braid_builtins::{PSEUDO_TYPES, PseudoType, input_function, row_array_type, row_type};
+use braid_types::{Datum, EnumLabel, Result, Row, SqlType};
+
+use crate::cell::{acl_items, flag, int, letter, text};
+use crate::context::{RowsOf, VirtualContext};
+use crate::pg_catalog::attributes::{alignment, by_value, collation, storage};
+use crate::row_builder::RowBuilder;
+use braid_catalog::{Enum, Id, Object, ROOT, virtual_schema, virtual_tables};
+
+pub(crate) fn rows_of(name: &str) -> Option<RowsOf> {
+    Some(match name {
+        "pg_type" => pg_type,
+        "pg_enum" => pg_enum,
+        _ => return None,
+    })
+}
+
+/// The oid of `pg_catalog`.
+const SYSTEM_SCHEMA: Id = 11;
+
+/// The oid of `cstring`.
+const CSTRING: u32 = 2275;
+
+/// What a row of `pg_type` says.
+struct TypeRow<'a> {
+    oid: u32,
+    name: &'a str,
+    schema: Id,
+    owner: Id,
+    len: i16,
+    by_value: bool,
+    kind: char,
+    category: char,
+    preferred: bool,
+    relation: Id,
+    element: u32,
+    array: u32,
+    align: &'a str,
+    storage: &'a str,
+    collation: u32,
+    acl: Option<Vec<String>>,
+}
+
+impl<'a> TypeRow<'a> {
+    fn built_in(ty: &SqlType, name: &'a str) -> Self {
+        let pseudo = matches!(ty.innermost(), SqlType::Record(_))
+            || matches!(ty, SqlType::Void | SqlType::Unknown);
+        let element = match ty {
+            SqlType::Name => SqlType::InternalChar.oid(),
+            ty => ty.element().map_or(0, SqlType::oid),
+        };
+        TypeRow {
+            oid: ty.oid(),
+            name,
+            schema: SYSTEM_SCHEMA,
+            owner: ROOT,
+            len: ty.typlen(),
+            by_value: by_value(ty),
+            kind: if pseudo { 'p' } else { 'b' },
+            category: if pseudo && ty.is_array() { 'P' } else { ty.category() },
+            preferred: ty.is_preferred(),
+            relation: 0,
+            element,
+            array: if matches!(ty, SqlType::Array(_)) { 0 } else { ty.array_oid() },
+            align: alignment(ty),
+            storage: storage(ty),
+            collation: collation(ty),
+            acl: None,
+        }
+    }
+
+    fn pseudo(ty: &'a PseudoType) -> Self {
+        let is_array = ty.name.starts_with('_');
+        TypeRow {
+            oid: ty.oid,
+            name: ty.name,
+            schema: SYSTEM_SCHEMA,
+            owner: ROOT,
+            len: ty.len,
+            by_value: ty.len > 0,
+            kind: if is_array { 'b' } else { 'p' },
+            category: if is_array { 'A' } else { 'P' },
+            preferred: false,
+            relation: 0,
+            element: if is_array { CSTRING } else { 0 },
+            array: ty.array_oid,
+            align: match ty.len {
+                _ if is_array => "i",
+                4 => "i",
+                -2 => "c",
+                _ => "d",
+            },
+            storage: if ty.len == -1 { "x" } else { "p" },
+            collation: 0,
+            acl: None,
+        }
+    }
+
+    /// The row type of a relation; its arrays' row is [`TypeRow::array_of_rows`].
+    fn of_rows(relation: Id, name: &'a str, schema: Id, owner: Id) -> Self {
+        TypeRow {
+            oid: row_type(relation),
+            name,
+            schema,
+            owner,
+            len: -1,
+            by_value: false,
+            kind: 'c',
+            category: 'C',
+            preferred: false,
+            relation,
+            element: 0,
+            array: row_array_type(relation),
+            align: "d",
+            storage: "x",
+            collation: 0,
+            acl: None,
+        }
+    }
+
+    /// An enum; its arrays' row is [`TypeRow::array_of_enum`].
+    fn of_enum(found: &'a Enum) -> Self {
+        TypeRow {
+            oid: found.id,
+            name: &found.name,
+            schema: found.schema,
+            owner: found.owner,
+            len: 4,
+            by_value: true,
+            kind: 'e',
+            category: 'E',
+            preferred: false,
+            relation: 0,
+            element: 0,
+            array: found.array,
+            align: "i",
+            storage: "p",
+            collation: 0,
+            acl: None,
+        }
+    }
+
+    fn array_of_enum(found: &'a Enum) -> Self {
+        TypeRow {
+            oid: found.array,
+            name: &found.array_name,
+            len: -1,
+            by_value: false,
+            kind: 'b',
+            category: 'A',
+            element: found.id,
+            array: 0,
+            storage: "x",
+            ..TypeRow::of_enum(found)
+        }
+    }
+
+    fn array_of_rows(of: &TypeRow<'_>, name: &'a str) -> Self {
+        TypeRow {
+            oid: of.array,
+            name,
+            kind: 'b',
+            category: 'A',
+            relation: 0,
+            element: of.oid,
+            array: 0,
+            ..TypeRow::of_rows(of.relation, name, of.schema, of.owner)
+        }
+    }
+
+    fn push(&self, builder: &mut RowBuilder) {
+        let input = match self.kind {
+            'c' => "record",
+            'e' => "enum",
+            _ => self.name,
+        };
+        let input = if self.category == 'A' && self.element != 0 && !self.is_vector() {
+            "_"
+        } else {
+            input
+        };
+        builder.push([
+            int(self.oid),
+            text(self.name),
+            int(self.schema),
+            int(self.owner),
+            int(self.len),
+            flag(self.by_value),
+            letter(self.kind),
+            letter(self.category),
+            flag(self.preferred),
+            flag(true),
+            text(","),
+            int(self.relation),
+            int(self.element),
+            int(self.array),
+            int(input_function(input)),
+            text(self.align),
+            text(self.storage),
+            int(-1),
+            int(0),
+            int(self.collation),
+            acl_items(self.acl.clone()),
+        ]);
+    }
+
+    fn is_vector(&self) -> bool {
+        SqlType::from_oid(self.oid).is_some_and(|ty| ty.is_vector())
+    }
+}
+
+fn pg_type(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
+    let mut builder = RowBuilder::new(
+        "pg_type",
+        &[
+            "oid",
+            "typname",
+            "typnamespace",
+            "typowner",
+            "typlen",
+            "typbyval",
+            "typtype",
+            "typcategory",
+            "typispreferred",
+            "typisdefined",
+            "typdelim",
+            "typrelid",
+            "typelem",
+            "typarray",
+            "typinput",
+            "typalign",
+            "typstorage",
+            "typtypmod",
+            "typndims",
+            "typcollation",
+            "typacl",
+        ],
+    );
+    for ty in SqlType::all() {
+        TypeRow::built_in(&ty, ty.short_name()).push(&mut builder);
+    }
+    for ty in PSEUDO_TYPES {
+        TypeRow::pseudo(ty).push(&mut builder);
+    }
+    for found in cx.catalog.enums().in_database(cx.path.database) {
+        let acl = cx.catalog.privileges().acl(Object::Enum(found));
+        TypeRow { acl, ..TypeRow::of_enum(found) }.push(&mut builder);
+        TypeRow::array_of_enum(found).push(&mut builder);
+    }
+    let mut add = |relation: Id, name: &str, schema: Id, owner: Id| {
+        let row = TypeRow::of_rows(relation, name, schema, owner);
+        TypeRow::array_of_rows(&row, &format!("_{name}")).push(&mut builder);
+        row.push(&mut builder);
+    };
+    for table in cx.catalog.tables().in_database(cx.path.database) {
+        add(table.id, &table.name, table.schema, table.owner);
+    }
+    for view in cx.catalog.views().in_database(cx.path.database) {
+        add(view.id, &view.name, view.schema, view.owner);
+    }
+    for table in virtual_tables() {
+        add(table.oid, table.name, virtual_schema(table.schema).unwrap_or_default(), ROOT);
+    }
+    builder.rows()
+}
+
+fn pg_enum(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
+    let columns = ["oid", "enumtypid", "enumsortorder", "enumlabel"];
+    let mut builder = RowBuilder::new("pg_enum", &columns);
+    for found in cx.catalog.enums().in_database(cx.path.database) {
+        let ty = cx.catalog.enums().type_of(found.id);
+        for label in ty.iter().filter_map(SqlType::as_enum).flat_map(|ty| &ty.labels) {
+            let order = Datum::Float(EnumLabel::sort_order(label));
+            builder.push([int(label.oid), int(found.id), order, text(&label.name)]);
+        }
+    }
+    builder.rows()
+}

@@ -1,0 +1,363 @@
+//! `pg_class` and what is close to it: schemas, tables, views, indexes, sequences, statistics.
+
+use braid_builtins::row_type;
+use braid_types::{Datum, Result, Row, SqlType};
+
+use crate::cell::{acl_items, count, flag, int, letter, optional, text};
+use crate::context::{RowsOf, VirtualContext};
+use crate::lookup::definition::placed_index_definition;
+use crate::row_builder::RowBuilder;
+use braid_catalog::{
+    Id, Index, Object, ROOT, Sequence, Table, VirtualTable, is_temporary, virtual_schemas,
+    virtual_tables,
+};
+
+pub(crate) fn rows_of(name: &str) -> Option<RowsOf> {
+    Some(match name {
+        "pg_class" => pg_class,
+        "pg_namespace" => pg_namespace,
+        "pg_tables" => pg_tables,
+        "pg_views" => pg_views,
+        "pg_indexes" => pg_indexes,
+        "pg_sequence" => pg_sequence,
+        "pg_sequences" => pg_sequences,
+        "pg_rewrite" => pg_rewrite,
+        _ => return None,
+    })
+}
+
+/// The access methods' oids.
+pub(crate) const HEAP: i64 = 2;
+pub(crate) const BTREE: i64 = 403;
+
+/// The indexes of a table that users see.
+pub(crate) fn visible_indexes(table: &Table) -> impl Iterator<Item = &Index> {
+    table.all_indexes().filter(|index| !table.is_hidden_key(index))
+}
+
+/// The privileges of what belongs to the system: the letters of its owner and of everybody.
+pub(crate) fn first_privileges(owner: &str, all: &str) -> Vec<String> {
+    vec![format!("root={owner}/root"), format!("={all}/root")]
+}
+
+struct ClassRow {
+    oid: Id,
+    name: String,
+    schema: Id,
+    owner: Id,
+    am: i64,
+    kind: char,
+    columns: usize,
+    checks: usize,
+    rows: Option<u64>,
+    bytes: u64,
+    has_index: bool,
+    has_rules: bool,
+    has_triggers: bool,
+    /// `relpersistence`.
+    persistence: &'static str,
+    acl: Option<Vec<String>>,
+}
+
+impl ClassRow {
+    fn new(oid: Id, name: &str, schema: Id, owner: Id, kind: char, columns: usize) -> Self {
+        ClassRow {
+            oid,
+            name: name.to_owned(),
+            schema,
+            owner,
+            am: 0,
+            kind,
+            columns,
+            checks: 0,
+            rows: None,
+            bytes: 0,
+            has_index: false,
+            has_rules: false,
+            has_triggers: false,
+            persistence: if is_temporary(oid) { "t" } else { "p" },
+            acl: None,
+        }
+    }
+
+    fn table(cx: &VirtualContext<'_>, table: &Table) -> Self {
+        let columns = table.visible_columns().count();
+        let statistics = cx.catalog.statistics(table.id);
+        let known = cx.catalog.statistics_shared().is_known(table.id);
+        let mut row = ClassRow::new(table.id, &table.name, table.schema, table.owner, 'r', columns);
+        row.am = HEAP;
+        if table.unlogged {
+            row.persistence = "u";
+        }
+        row.checks = table.checks.len();
+        row.rows = known.then_some(statistics.rows);
+        row.bytes = if known { statistics.rows.saturating_mul(statistics.row_bytes) } else { 0 };
+        row.has_index = visible_indexes(table).next().is_some();
+        row.has_triggers = !table.foreign_keys.is_empty() || !table.referenced_by.is_empty();
+        row.acl = cx.catalog.privileges().acl(Object::Table(table));
+        row
+    }
+
+    fn index(table: &Table, index: &Index) -> Self {
+        let columns = index.keys.len() + index.storing.len();
+        let mut row = ClassRow::new(index.id, &index.name, table.schema, table.owner, 'i', columns);
+        row.am = BTREE;
+        if table.unlogged {
+            row.persistence = "u";
+        }
+        row
+    }
+
+    fn virtual_table(table: &VirtualTable, schema: Id) -> Self {
+        let mut row =
+            ClassRow::new(table.oid, table.name, schema, ROOT, table.relkind, table.columns.len());
+        row.has_rules = table.relkind == 'v';
+        row.am = if table.relkind == 'r' { HEAP } else { 0 };
+        row.acl = Some(first_privileges("arwdDxt", "r"));
+        row
+    }
+}
+
+fn class_rows(cx: &VirtualContext<'_>) -> Vec<ClassRow> {
+    let (catalog, database) = (cx.catalog, cx.path.database);
+    let mut rows = Vec::new();
+    for table in catalog.tables().in_database(database) {
+        rows.push(ClassRow::table(cx, table));
+        rows.extend(visible_indexes(table).map(|index| ClassRow::index(table, index)));
+    }
+    for view in catalog.views().in_database(database) {
+        let mut row =
+            ClassRow::new(view.id, &view.name, view.schema, view.owner, 'v', view.columns.len());
+        row.has_rules = true;
+        row.acl = catalog.privileges().acl(Object::View(view));
+        rows.push(row);
+    }
+    for sequence in catalog.sequences().in_database(database) {
+        let (name, schema, owner) = (&sequence.name, sequence.schema, sequence.owner);
+        let mut row = ClassRow::new(sequence.id, name, schema, owner, 'S', 3);
+        row.rows = Some(1);
+        let owner_table = sequence.owned_by.and_then(|(table, _)| catalog.table(table));
+        if owner_table.is_some_and(|table| table.unlogged) {
+            row.persistence = "u";
+        }
+        row.acl = catalog.privileges().acl(Object::Sequence(sequence));
+        rows.push(row);
+    }
+    for (schema, oid) in virtual_schemas() {
+        let tables = virtual_tables().iter().filter(|table| table.schema == schema);
+        rows.extend(tables.map(|table| ClassRow::virtual_table(table, oid)));
+    }
+    rows
+}
+
+/// The bytes of a page, in which sizes are counted.
+const PAGE_BYTES: u64 = 8192;
+
+fn pg_class(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
+    let mut builder = RowBuilder::new(
+        "pg_class",
+        &[
+            "oid",
+            "relname",
+            "relnamespace",
+            "reltype",
+            "relowner",
+            "relam",
+            "relfilenode",
+            "relpages",
+            "reltuples",
+            "relallvisible",
+            "relhasindex",
+            "relpersistence",
+            "relkind",
+            "relnatts",
+            "relchecks",
+            "relhasrules",
+            "relhastriggers",
+            "relispopulated",
+            "relreplident",
+            "relfrozenxid",
+            "relminmxid",
+            "relacl",
+        ],
+    );
+    for row in class_rows(cx) {
+        let rows = row.rows.map_or(-1.0, |rows| rows as f64);
+        let pages = i64::try_from(row.bytes.div_ceil(PAGE_BYTES)).unwrap_or(i64::MAX);
+        builder.push([
+            int(row.oid),
+            text(&row.name),
+            int(row.schema),
+            int(if matches!(row.kind, 'r' | 'v') { row_type(row.oid) } else { 0 }),
+            int(row.owner),
+            int(row.am),
+            int(if matches!(row.kind, 'r' | 'i' | 'S') { row.oid } else { 0 }),
+            int(pages),
+            Datum::Float(rows),
+            int(0),
+            flag(row.has_index),
+            text(row.persistence),
+            letter(row.kind),
+            count(row.columns),
+            count(row.checks),
+            flag(row.has_rules),
+            flag(row.has_triggers),
+            flag(true),
+            text(if row.kind == 'r' { "d" } else { "n" }),
+            int(0),
+            int(0),
+            acl_items(row.acl),
+        ]);
+    }
+    builder.rows()
+}
+
+fn pg_namespace(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
+    let columns = ["oid", "nspname", "nspowner", "nspacl"];
+    let mut builder = RowBuilder::new("pg_namespace", &columns);
+    for (name, oid) in virtual_schemas() {
+        let acl = acl_items(Some(first_privileges("UC", "U")));
+        builder.push([int(oid), text(name), int(ROOT), acl]);
+    }
+    for schema in cx.catalog.schemas().in_database(cx.path.database) {
+        let acl = cx.catalog.privileges().acl(Object::Schema(schema));
+        builder.push([int(schema.id), text(&schema.name), int(schema.owner), acl_items(acl)]);
+    }
+    builder.rows()
+}
+
+fn pg_tables(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
+    let columns =
+        ["schemaname", "tablename", "tableowner", "hasindexes", "hasrules", "hastriggers"];
+    let mut builder = RowBuilder::new("pg_tables", &columns);
+    for row in class_rows(cx).into_iter().filter(|row| row.kind == 'r') {
+        builder.push([
+            optional(cx.lookup.schema_name(row.schema)),
+            text(&row.name),
+            text(cx.catalog.role_name(row.owner)),
+            flag(row.has_index),
+            flag(row.has_rules),
+            flag(row.has_triggers),
+        ]);
+    }
+    builder.rows()
+}
+
+fn pg_views(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
+    let columns = ["schemaname", "viewname", "viewowner", "definition"];
+    let mut builder = RowBuilder::new("pg_views", &columns);
+    for view in cx.catalog.views().in_database(cx.path.database) {
+        builder.push([
+            text(cx.catalog.schema_name(view.schema)),
+            text(&view.name),
+            text(cx.catalog.role_name(view.owner)),
+            optional(cx.lookup.view_definition(view.id, false, 0)),
+        ]);
+    }
+    for table in virtual_tables().iter().filter(|table| table.relkind == 'v') {
+        let owner = cx.catalog.role_name(ROOT);
+        builder.push([text(table.schema), text(table.name), text(owner), Datum::Null]);
+    }
+    builder.rows()
+}
+
+fn pg_indexes(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
+    let columns = ["schemaname", "tablename", "indexname", "indexdef"];
+    let mut builder = RowBuilder::new("pg_indexes", &columns);
+    for table in cx.catalog.tables().in_database(cx.path.database) {
+        for index in visible_indexes(table) {
+            builder.push([
+                text(cx.catalog.schema_name(table.schema)),
+                text(&table.name),
+                text(&index.name),
+                text(placed_index_definition(cx.names(), table, index)),
+            ]);
+        }
+    }
+    builder.rows()
+}
+
+fn pg_sequence(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
+    let mut builder = RowBuilder::new(
+        "pg_sequence",
+        &[
+            "seqrelid",
+            "seqtypid",
+            "seqstart",
+            "seqincrement",
+            "seqmax",
+            "seqmin",
+            "seqcache",
+            "seqcycle",
+        ],
+    );
+    for sequence in cx.catalog.sequences().in_database(cx.path.database) {
+        let Sequence { id, ty, start, increment, max, min, cache, cycle, .. } = &**sequence;
+        builder.push([
+            int(*id),
+            int(ty.oid()),
+            int(*start),
+            int(*increment),
+            int(*max),
+            int(*min),
+            int(*cache),
+            flag(*cycle),
+        ]);
+    }
+    builder.rows()
+}
+
+fn pg_sequences(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
+    let mut builder = RowBuilder::new(
+        "pg_sequences",
+        &[
+            "schemaname",
+            "sequencename",
+            "sequenceowner",
+            "data_type",
+            "start_value",
+            "min_value",
+            "max_value",
+            "increment_by",
+            "cycle",
+            "cache_size",
+            "last_value",
+        ],
+    );
+    for sequence in cx.catalog.sequences().in_database(cx.path.database) {
+        builder.push([
+            text(cx.catalog.schema_name(sequence.schema)),
+            text(&sequence.name),
+            text(cx.catalog.role_name(sequence.owner)),
+            int(sequence.ty.oid()),
+            int(sequence.start),
+            int(sequence.min),
+            int(sequence.max),
+            int(sequence.increment),
+            flag(sequence.cycle),
+            int(sequence.cache),
+            cx.last_values.get(&sequence.id).map_or(Datum::Null, |value| int(*value)),
+        ]);
+    }
+    builder.rows()
+}
+
+fn pg_rewrite(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
+    let columns = ["oid", "rulename", "ev_class", "ev_type", "ev_enabled", "is_instead"];
+    let mut builder = RowBuilder::new("pg_rewrite", &columns);
+    for view in cx.catalog.views().in_database(cx.path.database) {
+        let oid = int(view.id);
+        builder.push([oid.clone(), text("_RETURN"), oid, text("1"), text("O"), flag(true)]);
+    }
+    builder.rows()
+}
+
+/// The type of a relation's `n`th index column; what an index shows in `pg_attribute`.
+pub(crate) fn index_columns<'t>(
+    table: &'t Table,
+    index: &'t Index,
+) -> impl Iterator<Item = (&'t str, &'t SqlType)> {
+    let keys = index.keys.iter().map(|key| key.column);
+    let columns = keys.chain(index.storing.iter().copied());
+    columns.filter_map(|id| table.column(id)).map(|column| (column.label(), &column.ty))
+}

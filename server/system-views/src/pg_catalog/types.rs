@@ -1,0 +1,148 @@
+//! Types, casts, collations, operator classes, access methods, languages, tablespaces.
+
+use braid_types::cast::{CastContext, context};
+use braid_types::{Datum, Result, Row, SqlType};
+
+use crate::cell::{flag, int, text};
+use crate::context::{RowsOf, VirtualContext};
+use crate::pg_catalog::relations::{BTREE, HEAP};
+use crate::row_builder::RowBuilder;
+use braid_catalog::{OPERATOR_CLASSES, ROOT, family_name};
+
+pub(crate) fn rows_of(name: &str) -> Option<RowsOf> {
+    Some(match name {
+        "pg_cast" => pg_cast,
+        "pg_collation" => pg_collation,
+        "pg_opclass" => pg_opclass,
+        "pg_opfamily" => pg_opfamily,
+        "pg_am" => pg_am,
+        "pg_language" => pg_language,
+        "pg_tablespace" => pg_tablespace,
+        _ => return None,
+    })
+}
+
+/// The oid of `pg_catalog`.
+const SYSTEM_SCHEMA: i64 = 11;
+
+fn pg_cast(_: &VirtualContext<'_>) -> Result<Vec<Row>> {
+    let columns = ["oid", "castsource", "casttarget", "castcontext", "castmethod"];
+    let mut builder = RowBuilder::new("pg_cast", &columns);
+    let types: Vec<SqlType> =
+        SqlType::all().into_iter().filter(|ty| !matches!(ty, SqlType::Array(_))).collect();
+    let mut number = 10_100_u32;
+    for from in &types {
+        for to in types.iter().filter(|to| to.oid() != from.oid()) {
+            let letter = match context(from, to) {
+                Some(CastContext::Implicit) => "i",
+                Some(CastContext::Assignment) => "a",
+                Some(CastContext::Explicit) => "e",
+                None => continue,
+            };
+            builder.push([int(number), int(from.oid()), int(to.oid()), text(letter), text("f")]);
+            number += 1;
+        }
+    }
+    builder.rows()
+}
+
+fn pg_collation(_: &VirtualContext<'_>) -> Result<Vec<Row>> {
+    let mut builder = RowBuilder::new(
+        "pg_collation",
+        &[
+            "oid",
+            "collname",
+            "collnamespace",
+            "collowner",
+            "collprovider",
+            "collisdeterministic",
+            "collencoding",
+            "collcollate",
+            "collctype",
+        ],
+    );
+    for (oid, name) in [(100, "default"), (950, "C"), (951, "POSIX")] {
+        let (provider, locale) = if oid == 100 { ("d", Datum::Null) } else { ("c", text(name)) };
+        builder.push([
+            int(oid),
+            text(name),
+            int(SYSTEM_SCHEMA),
+            int(ROOT),
+            text(provider),
+            flag(true),
+            int(-1),
+            locale.clone(),
+            locale,
+        ]);
+    }
+    builder.rows()
+}
+
+fn pg_opclass(_: &VirtualContext<'_>) -> Result<Vec<Row>> {
+    let mut builder = RowBuilder::new(
+        "pg_opclass",
+        &[
+            "oid",
+            "opcmethod",
+            "opcname",
+            "opcnamespace",
+            "opcowner",
+            "opcfamily",
+            "opcintype",
+            "opcdefault",
+            "opckeytype",
+        ],
+    );
+    for class in OPERATOR_CLASSES {
+        builder.push([
+            int(class.oid),
+            int(BTREE),
+            text(class.name),
+            int(SYSTEM_SCHEMA),
+            int(ROOT),
+            int(class.family),
+            int(class.input),
+            flag(class.is_default),
+            // Names are stored in indexes as `cstring`.
+            int(if class.name == "name_ops" { 2275 } else { 0 }),
+        ]);
+    }
+    builder.rows()
+}
+
+fn pg_opfamily(_: &VirtualContext<'_>) -> Result<Vec<Row>> {
+    let columns = ["oid", "opfmethod", "opfname", "opfnamespace", "opfowner"];
+    let mut builder = RowBuilder::new("pg_opfamily", &columns);
+    let mut seen = Vec::new();
+    for class in OPERATOR_CLASSES {
+        if !seen.contains(&class.family) {
+            seen.push(class.family);
+            let name = text(family_name(class));
+            builder.push([int(class.family), int(BTREE), name, int(SYSTEM_SCHEMA), int(ROOT)]);
+        }
+    }
+    builder.rows()
+}
+
+fn pg_am(_: &VirtualContext<'_>) -> Result<Vec<Row>> {
+    let mut builder = RowBuilder::new("pg_am", &["oid", "amname", "amtype"]);
+    builder.push([int(HEAP), text("heap"), text("t")]);
+    builder.push([int(BTREE), text("btree"), text("i")]);
+    builder.rows()
+}
+
+fn pg_language(_: &VirtualContext<'_>) -> Result<Vec<Row>> {
+    let columns = ["oid", "lanname", "lanowner", "lanispl", "lanpltrusted"];
+    let mut builder = RowBuilder::new("pg_language", &columns);
+    for (oid, name, trusted) in [(12, "internal", false), (13, "c", false), (14, "sql", true)] {
+        builder.push([int(oid), text(name), int(ROOT), flag(false), flag(trusted)]);
+    }
+    builder.rows()
+}
+
+fn pg_tablespace(_: &VirtualContext<'_>) -> Result<Vec<Row>> {
+    let mut builder = RowBuilder::new("pg_tablespace", &["oid", "spcname", "spcowner"]);
+    builder.push([int(1663), text("pg_default"), int(ROOT)]);
+    builder.push([int(1664), text("pg_global"), int(ROOT)]);
+    builder.rows()
+}

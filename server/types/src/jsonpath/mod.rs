@@ -1,0 +1,36 @@
+//! `jsonpath`: expressions that select parts of a `jsonb` (`$.a[*] ? (@.b > 1)`).
+//!
+//! Here: the tree, the reader of its text and its printer. Not here: what an expression finds
+//! (`builtins`).
+//!
+//! ```text
+//! text ──► lexer ──► parser ──► JsonPath ──► print ──► canonical text (what a datum holds)
+//! ```
+//!
+//! Rules: a datum holds the canonical text, which reads as the same tree again; a tree nests at
+//! most [`NESTING_MAX`] deep; `@` is inside of a filter and `last` inside of a subscript.
+
+mod ast;
+mod check;
+mod escape;
+mod lexer;
+mod like_regex;
+mod parser;
+mod print;
+
+pub use ast::{
+    Arithmetic, Comparison, Expr, Head, JsonPath, LEVEL_MAX, Method, Predicate, Prefix, Sign, Step,
+    Subscript,
+};
+pub use like_regex::LikeRegex;
+
+use crate::{Error, SqlState};
+
+/// How deep expressions may nest.
+pub const NESTING_MAX: usize = 1000;
+
+/// 54001: an expression that nests too deep.
+fn too_deep() -> Error {
+    Error::new(SqlState::StatementTooComplex, "stack depth limit exceeded")
+        .hint(format!("A jsonpath may nest at most {NESTING_MAX} deep."))
+}
