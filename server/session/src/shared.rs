@@ -210,31 +210,33 @@ impl Shared {
         Ok(unsigned::to_datum(newest.timestamp().0))
     }
 
-    fn signal(&self, args: &[Datum], terminate: bool) -> Result<Datum> {
-        let pid = args.first().and_then(Datum::as_int).and_then(|pid| i32::try_from(pid).ok());
-        let Some(entry) = pid.and_then(|pid| self.engine.sessions.entry(pid)) else {
-            return Ok(Datum::Bool(false));
-        };
-        if !self.state.lock().settings.is_superuser() && entry.user != self.entry.user {
-            let what = if terminate { "terminate" } else { "cancel query of" };
-            return Err(Error::new(
-                SqlState::InsufficientPrivilege,
-                format!("must be a member of the role whose process is being {what}"),
-            ));
+    /// `pg_cancel_backend`: whether there is such a session.
+    fn cancel_session(&self, pid: i32) -> Result<bool> {
+        let Some(entry) = self.engine.sessions.entry(pid) else { return Ok(false) };
+        if !self.may_signal(&entry) {
+            let message = "must be a member of the role whose query is being canceled or member \
+                           of pg_signal_backend";
+            return Err(Error::new(SqlState::InsufficientPrivilege, message));
         }
-        if terminate {
-            entry.terminate();
-        } else {
-            entry.cancel_running();
-        }
-        Ok(Datum::Bool(true))
+        entry.cancel_running();
+        Ok(true)
     }
+
+    /// Whether this session may cancel and end that one.
+    fn may_signal(&self, entry: &SessionEntry) -> bool {
+        self.state.lock().settings.is_superuser() || entry.user == self.entry.user
+    }
+}
+
+/// The number of a session: the first argument.
+fn pid_of(args: &[Datum]) -> Option<i32> {
+    args.first().and_then(Datum::as_int).and_then(|pid| i32::try_from(pid).ok())
 }
 
 /// The sessions that a session waits for: those that hold a lock that it asks for, and those that
 /// asked for one before it.
 fn blocking_pids(locks: &[LockEntry], args: &[Datum]) -> Datum {
-    let pid = args.first().and_then(Datum::as_int).and_then(|pid| i32::try_from(pid).ok());
+    let pid = pid_of(args);
     let waits = locks.iter().filter(|entry| !entry.info.granted && entry.pid == pid);
     let mut pids: Vec<i32> = Vec::new();
     for wait in waits {
@@ -277,8 +279,12 @@ impl SessionServices for Shared {
     ) -> BoxFuture<'a, Result<Datum>> {
         let result = match special {
             Special::SetConfig => self.set_config(args, catalog),
-            Special::CancelBackend => self.signal(args, false),
-            Special::TerminateBackend => self.signal(args, true),
+            Special::CancelBackend => {
+                pid_of(args).map_or(Ok(false), |pid| self.cancel_session(pid)).map(Datum::Bool)
+            }
+            Special::TerminateBackend => {
+                pid_of(args).map_or(Ok(false), |pid| self.terminate_session(pid)).map(Datum::Bool)
+            }
             Special::BlockingPids => Ok(blocking_pids(&self.locks(), args)),
             Special::CurrentSnapshot => Ok(self.current_snapshot()),
             Special::RelationCounter(counter) => Ok(self.relation_counter(counter, args, catalog)),
@@ -319,6 +325,17 @@ impl SessionServices for Shared {
 impl RuntimeInfo for Shared {
     fn sessions(&self) -> Vec<SessionInfo> {
         self.engine.sessions.entries().iter().map(|entry| entry.info()).collect()
+    }
+
+    fn terminate_session(&self, pid: i32) -> Result<bool> {
+        let Some(entry) = self.engine.sessions.entry(pid) else { return Ok(false) };
+        if !self.may_signal(&entry) {
+            let message = "must be a member of the role whose process is being terminated or \
+                           member of pg_signal_backend";
+            return Err(Error::new(SqlState::InsufficientPrivilege, message));
+        }
+        entry.terminate();
+        Ok(true)
     }
 
     fn locks(&self) -> Vec<LockEntry> {

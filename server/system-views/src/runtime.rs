@@ -4,11 +4,15 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use braid_catalog::Id;
+use braid_types::Result;
 
 /// The running server as the catalog views show it.
 pub trait RuntimeInfo: Send + Sync {
     /// Every session.
     fn sessions(&self) -> Vec<SessionInfo>;
+    /// Ends a session and its statement; false if there is no such session, 42501 without the
+    /// right to end it.
+    fn terminate_session(&self, pid: i32) -> Result<bool>;
     /// Locks held and awaited.
     fn locks(&self) -> Vec<LockEntry>;
     /// Counters and gauges, as `/metrics` shows them.

@@ -44,6 +44,11 @@ impl Target {
         std::iter::once(Target::from_env()).chain(Target::postgres())
     }
 
+    /// The address of its database for administrators.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
     /// Whether it is a real PostgreSQL.
     pub fn is_postgres(&self) -> bool {
         self.is_postgres
@@ -116,11 +121,10 @@ impl Database {
         (client, notifications)
     }
 
-    /// Removes it, if nobody is connected; what stays goes with the server.
+    /// Removes it and ends the sessions in it; what stays goes with the server.
     pub async fn drop(self) {
         let admin = connect(&self.url, None).await;
-        // A session that just closed may still count as connected: not worth waiting for.
-        let _ = admin.batch_execute(&format!("DROP DATABASE {}", self.name)).await;
+        let _ = admin.batch_execute(&format!("DROP DATABASE {} WITH (FORCE)", self.name)).await;
     }
 }
 

@@ -47,6 +47,8 @@ pub struct Drop {
     pub behavior: DropBehavior,
     /// `CONCURRENTLY`.
     pub concurrently: bool,
+    /// `WITH (FORCE)`: the sessions in the database are ended.
+    pub force: bool,
 }
 
 /// `CREATE VIEW`.

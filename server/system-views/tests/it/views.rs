@@ -8,7 +8,7 @@ use braid_builtins::{Environment, Lookup};
 use braid_catalog::*;
 use braid_cluster::GatewayInfo;
 use braid_system_views::*;
-use braid_types::{Datum, FormatSettings, SqlType};
+use braid_types::{Datum, FormatSettings, Result, SqlType};
 
 use crate::support::*;
 
@@ -67,6 +67,9 @@ impl RuntimeInfo for Running {
     }
     fn sessions(&self) -> Vec<SessionInfo> {
         vec![SessionInfo { pid: 1, user: "root".to_owned(), ..SessionInfo::default() }]
+    }
+    fn terminate_session(&self, _: i32) -> Result<bool> {
+        Ok(false)
     }
     fn locks(&self) -> Vec<LockEntry> {
         Vec::new()

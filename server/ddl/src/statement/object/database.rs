@@ -1,5 +1,7 @@
 //! CREATE, ALTER and DROP DATABASE; CREATE EXTENSION.
 
+use std::time::{Duration, Instant};
+
 use braid_catalog::{Database, DatabaseSetting, Id, Object, PUBLIC, Schema};
 use braid_sql::ast::{
     AlterDatabase, CreateDatabase, CreateExtension, Drop, ObjectName, RenameKind, Reset,
@@ -80,9 +82,49 @@ fn find(cx: &DdlContext<'_>, name: &str) -> Result<Database> {
     })
 }
 
-fn in_use(cx: &DdlContext<'_>, database: &Database) -> usize {
+/// How long DROP DATABASE waits for sessions that are about to leave.
+const LEAVE_WAIT: Duration = Duration::from_secs(5);
+/// The pause between two looks at the sessions.
+const LEAVE_POLL: Duration = Duration::from_millis(10);
+
+/// The sessions in a database.
+fn sessions_in(cx: &DdlContext<'_>, database: &Database) -> Vec<i32> {
     let sessions = cx.exec.runtime.sessions();
-    sessions.iter().filter(|session| session.database == database.name).count()
+    let inside = sessions.iter().filter(|session| session.database == database.name);
+    inside.map(|session| session.pid).collect()
+}
+
+/// Waits until no session is in the database; 55006 if some stay. FORCE ends them first.
+///
+/// A client that has just closed its connection may still be listed, so the first look is not
+/// the last one.
+async fn wait_until_unused(cx: &DdlContext<'_>, database: &Database, force: bool) -> Result<()> {
+    let deadline = Instant::now() + LEAVE_WAIT;
+    loop {
+        let inside = sessions_in(cx, database);
+        if inside.is_empty() {
+            return Ok(());
+        }
+        if force {
+            for pid in &inside {
+                cx.exec.runtime.terminate_session(*pid)?;
+            }
+        }
+        if Instant::now() >= deadline {
+            return Err(still_in_use(database, inside.len()));
+        }
+        tokio::select! {
+            () = tokio::time::sleep(LEAVE_POLL) => {}
+            error = cx.exec.cancel.stopped() => return Err(error),
+        }
+    }
+}
+
+fn still_in_use(database: &Database, others: usize) -> Error {
+    let message = format!("database \"{}\" is being accessed by other users", database.name);
+    let (verb, noun) = if others == 1 { ("is", "session") } else { ("are", "sessions") };
+    let detail = format!("There {verb} {others} other {noun} using the database.");
+    Error::new(SqlState::ObjectInUse, message).detail(detail)
 }
 
 pub(crate) async fn drop(cx: &mut DdlContext<'_>, statement: &Drop) -> Result<()> {
@@ -101,13 +143,7 @@ pub(crate) async fn drop(cx: &mut DdlContext<'_>, statement: &Drop) -> Result<()
             let message = "cannot drop the currently open database";
             return Err(Error::new(SqlState::ObjectInUse, message));
         }
-        let others = in_use(cx, &database);
-        if others > 0 {
-            let message = format!("database \"{name}\" is being accessed by other users");
-            let (verb, noun) = if others == 1 { ("is", "session") } else { ("are", "sessions") };
-            let detail = format!("There {verb} {others} other {noun} using the database.");
-            return Err(Error::new(SqlState::ObjectInUse, message).detail(detail));
-        }
+        wait_until_unused(cx, &database, statement.force).await?;
         let catalog = cx.catalog();
         let schemas: Vec<Id> =
             catalog.schemas().in_database(database.id).map(|schema| schema.id).collect();

@@ -57,11 +57,12 @@ pub(crate) fn parse_drop(cursor: &mut Cursor<'_>) -> Result<Statement> {
         return Err(cursor.unexpected());
     }
     cursor.take("with");
-    if kind == DropKind::Database && *cursor.peek() == Token::LParen {
+    let force = kind == DropKind::Database && *cursor.peek() == Token::LParen;
+    if force {
         cursor.parens(|cursor| cursor.expect("force"))?;
     }
     let behavior = parse_drop_behavior(cursor);
-    Ok(Statement::Drop(Drop { kind, names, at_names, if_exists, behavior, concurrently }))
+    Ok(Statement::Drop(Drop { kind, names, at_names, if_exists, behavior, concurrently, force }))
 }
 
 /// `COMMENT ON …`.
