@@ -5,7 +5,8 @@ use std::sync::Arc;
 use braid_catalog::{
     Catalog, CatalogCache, Draft, Id, IndexNumber, Object, ROOT, SearchPath, Table,
 };
-use braid_exec::{ExecContext, from_kv, has_left_on};
+use braid_dml::has_left_on;
+use braid_exec::{ExecContext, from_kv};
 use braid_kv::{Seq, Transaction};
 use braid_plan::{PlanContext, PlannedStatement, plan};
 use braid_sql::ast::Statement;

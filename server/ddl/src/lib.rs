@@ -11,8 +11,8 @@
 //! validation of a foreign key and ALTER … INTERLEAVE work in transactions of their own, outside of
 //! a transaction block.
 //!
-//! What it does not do: bind expressions (`plan`), encode rows ([`braid_rows`]), run queries
-//! ([`braid_exec`]).
+//! What it does not do: bind expressions (`plan`), encode rows ([`braid_rows`]), run statements
+//! ([`braid_dml`], [`braid_exec`]).
 //!
 //! Rules that must always hold:
 //! - the catalog's version key is locked before anything is looked up, so that DDL statements

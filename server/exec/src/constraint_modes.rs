@@ -26,7 +26,7 @@ impl ConstraintModes {
     }
 
     /// The same for statements that are parts of a longer one. Who runs them calls
-    /// [`crate::check_left`] behind the last one for the keys of the table to itself.
+    /// `braid_dml::check_left` after the last one for the keys of the table to itself.
     #[must_use]
     pub fn in_parts(&self) -> Self {
         Self { in_parts: true, ..self.clone() }

@@ -7,9 +7,8 @@ use braid_types::{Datum, Error, Result, Row};
 use parking_lot::Mutex;
 
 use crate::ExecContext;
-use crate::change::foreign_keys::finish::finish;
 use crate::explain::ExplainOperator;
-use crate::operator::{BoxedOperator, ExecutionState, build};
+use crate::operator::{BoxedOperator, ExecutionState, NewRowChanges, build};
 use crate::predict::{self, StatementSpans};
 
 /// One run of a planned statement. Dropping it stops it.
@@ -29,10 +28,12 @@ pub struct Execution {
 impl Execution {
     /// Prepares a run; nothing is read yet. An INSERT whose VALUES repeat
     /// ([`braid_plan::Values::repeats`]) makes as many rows as there are parameters for.
+    /// `new_changes` makes what changes rows, if the plan does.
     pub fn start(
         plan: Arc<PlannedStatement>,
         params: Arc<Vec<Datum>>,
         cx: Arc<ExecContext>,
+        new_changes: NewRowChanges,
     ) -> Result<Self> {
         if params.len() > plan.params.len() && !plan.repeats() {
             return Err(Error::internal("a plan was given parameters of several rows"));
@@ -42,7 +43,7 @@ impl Execution {
         }
         cx.cancel.charge(&cx.memory);
         let predicted = predict::prediction(&plan, &params, &cx);
-        let run = ExecutionState::new(cx, params);
+        let run = ExecutionState::new(cx, params).changing_rows(new_changes);
         let (run, root) = match plan.explain {
             None => {
                 let run = Arc::new(run);
@@ -70,14 +71,14 @@ impl Execution {
     pub async fn next(&mut self, max_rows: usize) -> Result<Vec<Row>> {
         if self.pending.len() == 0 && !self.done {
             let root = self.root.get_mut();
-            if self.run.foreign_keys_used() {
+            if self.run.holds_result() {
                 // No row leaves before foreign keys have looked at all of them.
                 let mut rows = Vec::new();
                 while let Some(mut batch) = root.next().await? {
                     self.run.count_rows(&batch)?;
                     rows.append(&mut batch);
                 }
-                finish(&self.run).await?;
+                self.run.finish().await?;
                 self.pending = rows.into_iter();
                 self.done = true;
             } else {

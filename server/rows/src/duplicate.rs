@@ -62,3 +62,13 @@ pub fn keys_are_exact(table: &Table) -> bool {
         .flat_map(|index| &index.keys)
         .all(|part| table.column(part.column).is_some_and(|column| key::is_exact(&column.ty)))
 }
+
+/// Columns that UPSERT changes in a row that is there: the key's own stay, except where equal
+/// keys may be written differently (numeric scale).
+pub fn replaced_places(table: &Table, targets: &[usize]) -> Vec<usize> {
+    let stays = |place: &usize| {
+        let column = &table.columns[*place];
+        table.primary.keys.iter().any(|key| key.column == column.id) && key::is_exact(&column.ty)
+    };
+    targets.iter().copied().filter(|place| !stays(place)).collect()
+}

@@ -23,6 +23,7 @@ mod columns;
 mod decode_columns;
 mod duplicate;
 mod errors;
+mod foreign_key;
 mod index;
 mod key_part;
 mod row_decoder;
@@ -31,8 +32,9 @@ mod table;
 
 pub use assembler::RowAssembler;
 pub use columns::{Column, Columns, IntKind, Values};
-pub use duplicate::{duplicate_key, duplicate_row, keys_are_exact};
+pub use duplicate::{duplicate_key, duplicate_row, keys_are_exact, replaced_places};
 pub use errors::{from_codec, show};
+pub use foreign_key::index_on;
 pub use index::{IndexDecoder, IndexEntry, IndexRows};
 pub use row_decoder::RowDecoder;
 pub use spans::{End, KeyColumn, extend, extend_by_rows, push_column, range, row_span};

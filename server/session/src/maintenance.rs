@@ -16,7 +16,7 @@ pub async fn check_table(session: &mut Session, table: &Arc<Table>) -> Result<Ve
     let catalog = catalog_at(session, seq).await?;
     let env = statement_environment(session, &catalog);
     let cx = exec_context(session, seq, catalog, env);
-    braid_exec::check_table(&cx, table).await
+    braid_dml::check_table(&cx, table).await
 }
 
 /// Finishes a schema change that another gateway has begun.

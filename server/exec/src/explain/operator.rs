@@ -14,7 +14,6 @@ use braid_sql::quote_ident;
 use braid_types::{Datum, Json, Result, Row};
 use futures_util::future::BoxFuture;
 
-use crate::change::foreign_keys::finish::finish;
 use crate::explain::spans::SpanPrinter;
 use crate::operator::{ExecutionState, Operator, build};
 use crate::predict::{predict_spans, span_texts};
@@ -123,7 +122,7 @@ impl ExplainOperator {
             self.run.breathe().await?;
         }
         drop(root);
-        finish(&self.run).await?;
+        self.run.finish().await?;
         let micros = u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX);
         Ok((micros, self.run.cx.txn.round_trips() - before))
     }

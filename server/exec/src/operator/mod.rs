@@ -15,17 +15,13 @@ pub(crate) mod state;
 pub(crate) mod subquery;
 pub(crate) mod window;
 
-pub use state::ExecutionState;
+pub use state::{ExecutionState, NewRowChanges};
 
 use std::sync::Arc;
 
 use braid_plan::{JoinMethod, Node};
 use braid_types::{Datum, Result, Row};
 use futures_util::future::BoxFuture;
-
-use crate::change::delete::DeleteOperator;
-use crate::change::insert::InsertOperator;
-use crate::change::update::UpdateOperator;
 
 use aggregate::distinct::DistinctOperator;
 use aggregate::grouping::AggregateOperator;
@@ -43,6 +39,7 @@ use scan::lock_rows::LockRowsOperator;
 use scan::table_scan::ScanOperator;
 use scan::virtual_scan::VirtualScanOperator;
 use sort::rows::SortOperator;
+use state::RowChange;
 use window::partition::WindowOperator;
 
 /// Rows per batch, about.
@@ -115,9 +112,15 @@ pub fn build(
         }
         Node::With(n) => Box::new(WithOperator::new(n, run, outer)?),
         Node::CteScan(n) => Box::new(CteScanOperator::new(n, evaluator)),
-        Node::Insert(n) => Box::new(InsertOperator::new(input(&n.input)?, n, evaluator)),
-        Node::Update(n) => Box::new(UpdateOperator::new(input(&n.input)?, n, evaluator)),
-        Node::Delete(n) => Box::new(DeleteOperator::new(input(&n.input)?, n, evaluator)),
+        Node::Insert(n) => {
+            run.changes()?.operator(RowChange::Insert(n), input(&n.input)?, evaluator)
+        }
+        Node::Update(n) => {
+            run.changes()?.operator(RowChange::Update(n), input(&n.input)?, evaluator)
+        }
+        Node::Delete(n) => {
+            run.changes()?.operator(RowChange::Delete(n), input(&n.input)?, evaluator)
+        }
     };
     Ok(run.observed(node, operator))
 }

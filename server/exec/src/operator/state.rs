@@ -2,21 +2,52 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
 use braid_catalog::Id;
 use braid_kv::Key;
-use braid_plan::Node;
-use braid_types::{Datum, Result, Row};
+use braid_plan::{Delete, Insert, Node, Update};
+use braid_types::{Datum, Error, Result, Row};
+use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 
 use crate::ExecContext;
-use crate::change::foreign_keys::queue::Queue;
 use crate::operator::basic::with::CteState;
+use crate::operator::eval::Evaluator;
 use crate::operator::instrument::{Instrumented, Observed, OperatorStats};
 use crate::operator::reservation::row_bytes;
 use crate::operator::subquery::CachedSubquery;
 use crate::operator::{BoxedOperator, OuterRow};
+
+/// A part of a plan that changes rows.
+pub enum RowChange<'p> {
+    /// INSERT.
+    Insert(&'p Insert),
+    /// UPDATE.
+    Update(&'p Update),
+    /// DELETE.
+    Delete(&'p Delete),
+}
+
+/// What changes rows in one run of a statement. `dml` implements it.
+pub trait RowChanges: Send + Sync {
+    /// The operator that carries out a change over its input.
+    fn operator(
+        &self,
+        change: RowChange<'_>,
+        input: BoxedOperator,
+        evaluator: Evaluator,
+    ) -> BoxedOperator;
+
+    /// Whether no row of the result may leave before [`RowChanges::finish`].
+    fn holds_result(&self) -> bool;
+
+    /// Answers what the changes ask of foreign keys, after the last row was changed.
+    fn finish<'a>(&'a self, run: &'a Arc<ExecutionState>) -> BoxFuture<'a, Result<()>>;
+}
+
+/// Makes what changes rows in one run.
+pub type NewRowChanges = fn() -> Arc<dyn RowChanges>;
 
 /// What all operators of one run share.
 pub struct ExecutionState {
@@ -24,8 +55,10 @@ pub struct ExecutionState {
     pub cx: Arc<ExecContext>,
     /// The statement's parameters.
     pub params: Arc<Vec<Datum>>,
-    /// What foreign keys are to look at before the statement ends.
-    pub(crate) foreign_keys: Queue,
+    /// Makes `changes`, in a run that may change rows.
+    new_changes: Option<NewRowChanges>,
+    /// What changes rows, once the plan has shown that it does.
+    changes: OnceLock<Arc<dyn RowChanges>>,
     no_outer: OuterRow,
     changed: AtomicU64,
     /// Of tables that several parts of a WITH change: the rows changed so far, by primary key.
@@ -37,12 +70,13 @@ pub struct ExecutionState {
 }
 
 impl ExecutionState {
-    /// A run with parameters.
+    /// A run with parameters that changes no rows.
     pub fn new(cx: Arc<ExecContext>, params: Arc<Vec<Datum>>) -> Self {
         Self {
             cx,
             params,
-            foreign_keys: Queue::default(),
+            new_changes: None,
+            changes: OnceLock::new(),
             no_outer: Arc::from([]),
             changed: AtomicU64::new(0),
             changed_rows: Mutex::default(),
@@ -50,6 +84,13 @@ impl ExecutionState {
             subqueries: Mutex::new(HashMap::new()),
             observed: None,
         }
+    }
+
+    /// The same, for a plan that may change rows.
+    #[must_use]
+    pub fn changing_rows(mut self, new_changes: NewRowChanges) -> Self {
+        self.new_changes = Some(new_changes);
+        self
     }
 
     /// The same, with every operator watched.
@@ -75,12 +116,29 @@ impl ExecutionState {
         self.changed.load(Ordering::Relaxed)
     }
 
-    /// Whether foreign keys have a word in this run.
-    pub fn foreign_keys_used(&self) -> bool {
-        self.foreign_keys.is_used()
+    /// What changes rows in this run.
+    pub(crate) fn changes(&self) -> Result<&Arc<dyn RowChanges>> {
+        let Some(new_changes) = self.new_changes else {
+            return Err(Error::internal("a run that changes no rows has a plan that does"));
+        };
+        Ok(self.changes.get_or_init(new_changes))
     }
 
-    pub(crate) fn add_changed(&self, rows: usize) {
+    /// Whether no row of the result may leave before [`ExecutionState::finish`].
+    pub fn holds_result(&self) -> bool {
+        self.changes.get().is_some_and(|changes| changes.holds_result())
+    }
+
+    /// Ends the statement: answers what its changes ask of foreign keys.
+    pub async fn finish(self: &Arc<Self>) -> Result<()> {
+        match self.changes.get() {
+            Some(changes) => changes.finish(self).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Counts rows that were changed, for the command tag.
+    pub fn add_changed(&self, rows: usize) {
         self.changed.fetch_add(rows as u64, Ordering::Relaxed);
     }
 
@@ -94,12 +152,12 @@ impl ExecutionState {
     }
 
     /// Whether several parts of the statement change this table.
-    pub(crate) fn shares_changes(&self, table: Id) -> bool {
+    pub fn shares_changes(&self, table: Id) -> bool {
         self.changed_rows.lock().contains_key(&table)
     }
 
     /// Whether a row of such a table has not been changed by this statement before; it has now.
-    pub(crate) fn first_change(&self, table: Id, key: Key) -> bool {
+    pub fn first_change(&self, table: Id, key: Key) -> bool {
         self.changed_rows.lock().entry(table).or_default().insert(key)
     }
 

@@ -7,10 +7,9 @@ use braid_kv::Span;
 use braid_plan::{
     Delete, Expr, IndexPart, Insert, JoinMethod, Node, OnConflict, Scan, Slot, Update,
 };
-use braid_rows::{IndexRows, TableRows, row_span};
+use braid_rows::{IndexRows, TableRows, replaced_places, row_span};
 use braid_types::Datum;
 
-use crate::change::insert::replaced_places;
 use crate::predict::access::{AccessSpans, access_spans};
 use crate::predict::collector::SpanCollector;
 use crate::predict::keys::{entry_span, parent_span, places, with_generated};

@@ -5,9 +5,8 @@ use std::sync::Arc;
 use braid_catalog::{ForeignKey, Index, Table};
 use braid_codec::key;
 use braid_kv::Span;
-use braid_rows::{TableRows, push_column, row_span};
+use braid_rows::{TableRows, index_on, push_column, row_span};
 
-use crate::change::foreign_keys::link::index_on;
 use crate::predict::values::Known;
 
 pub(crate) fn with_generated(table: &Table, mut places: Vec<usize>) -> Vec<usize> {

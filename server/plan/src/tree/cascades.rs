@@ -2,7 +2,7 @@
 //! while planning, so that the run binds no expression.
 //!
 //! The tables are those that may be written, each once, however often a cycle comes by. What a
-//! row at hand leads to is decided by the run (`exec::change::foreign_keys`); what it may lead
+//! row at hand leads to is decided by the run (`dml::foreign_keys`); what it may lead
 //! to at most is here, for the prediction of spans and for EXPLAIN.
 
 use std::sync::Arc;

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use braid_exec::{Cancel, ExecContext, Execution};
+use braid_exec::{Cancel, ExecContext};
 use braid_kv::{Isolation, Seq, StatementWaits};
 use braid_plan::PlannedStatement;
 use braid_types::{Datum, Error, Result};
@@ -144,7 +144,7 @@ async fn attempts(queue: &Arc<Queue<Job>>, number: u32, job: &Job) -> Result<()>
 
 async fn once(job: &Job, seq: Seq) -> Result<()> {
     let cx = Arc::new(job.cx.renumbered(seq, job.cx.cancel.clone()));
-    let mut execution = Execution::start(job.plan.clone(), job.params.clone(), cx)?;
+    let mut execution = braid_dml::start(job.plan.clone(), job.params.clone(), cx)?;
     while !execution.next(BATCH_ROWS).await?.is_empty() {}
     Ok(())
 }

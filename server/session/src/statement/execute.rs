@@ -11,7 +11,7 @@
 
 use std::sync::Arc;
 
-use braid_exec::{Execution, from_kv};
+use braid_exec::from_kv;
 use braid_kv::{RetryReason, Seq};
 use braid_sql::ast::Statement;
 use braid_types::{Datum, Error, Result, SqlState, work};
@@ -69,7 +69,7 @@ pub(crate) async fn start_statement(
     }
     let mut cx = exec_context(session, seq, catalog, env);
     defer_unique_check(session, &plan.plan, &mut cx);
-    let execution = Execution::start(plan.plan.clone(), params, Arc::new(cx))?;
+    let execution = braid_dml::start(plan.plan.clone(), params, Arc::new(cx))?;
     let explain = matches!(prepared.statement(), Some(Statement::Explain(_)));
     Ok(Running {
         columns: plan.columns.clone(),

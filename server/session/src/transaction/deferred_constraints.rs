@@ -8,7 +8,8 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use braid_catalog::{Catalog, ForeignKey, Id, SearchPath, Table};
-use braid_exec::{check_left, foreign_key_changed, from_kv, has_left_checks};
+use braid_dml::{check_left, foreign_key_changed, has_left_checks};
+use braid_exec::from_kv;
 use braid_kv::{Conflict, Error as Kv, TxnOptions};
 use braid_sql::ast::ObjectName;
 use braid_types::{Error, Result, SqlState};

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use braid_catalog::{Column, ColumnId, Id, Index, IndexState, OnCommit, Table, is_temporary};
-use braid_exec::Execution;
 use braid_sql::ast::{
     self, CreateTable, CreateTableLike, Insert, InsertSource, ObjectName, Query, Returning,
     Statement, TableConstraintKind,
@@ -369,7 +368,7 @@ async fn insert_query(cx: &DdlContext<'_>, table: ObjectName, query: &Query) -> 
     let planned = cx.plan_query(&statement)?;
     let mut own = cx.exec.in_transaction(cx.txn().clone(), cx.seq());
     own.catalog = cx.catalog();
-    let mut execution = Execution::start(Arc::new(planned), cx.params.clone(), Arc::new(own))?;
+    let mut execution = braid_dml::start(Arc::new(planned), cx.params.clone(), Arc::new(own))?;
     while !execution.next(usize::MAX).await?.is_empty() {}
     let tag = execution.tag();
     Ok(tag.rsplit(' ').next().and_then(|count| count.parse().ok()).unwrap_or(0))

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use braid_exec::{check_left, has_left_checks};
+use braid_dml::{check_left, has_left_checks};
 use braid_sql::ast::Copy;
 use braid_types::{Datum, Error, FormatSettings, Result, SqlState, text, work};
 

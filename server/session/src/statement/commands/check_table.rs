@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use braid_catalog::{Object, Relation};
-use braid_exec::check_table;
+use braid_dml::check_table;
 use braid_sql::ast::ObjectName;
 use braid_types::{Error, Result, Row, SqlState, SqlType};
 

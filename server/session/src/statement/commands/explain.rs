@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 
-use braid_exec::Execution;
 use braid_kv::Seq;
 use braid_plan::explain::ExplainOptions;
 use braid_sql::ast::{Execute, Explain, Statement};
@@ -43,7 +42,7 @@ pub(crate) async fn start_explained(
     }
     let columns = result_columns(&plan);
     let cx = exec_context(session, seq, catalog, env);
-    let execution = Execution::start(plan, target.params, Arc::new(cx))?;
+    let execution = braid_dml::start(plan, target.params, Arc::new(cx))?;
     let source = Source::Execution(Box::new(execution), Some("EXPLAIN"));
     Ok(Running { columns, source, standing: None })
 }

@@ -1,22 +1,21 @@
 //! INSERT, ON CONFLICT and UPSERT.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
-use braid_catalog::{IndexNumber, Table};
-use braid_codec::key::is_exact;
+use braid_catalog::IndexNumber;
+use braid_exec::{
+    BoxedOperator, Evaluator, MemoryReservation, NewKeys, Operator, Reader, key_bytes, row_bytes,
+};
 use braid_kv::{Isolation, Key, LockRequest};
 use braid_plan::{Expr, Insert, OnConflict};
-use braid_rows::{IndexEntry, IndexRows, keys_are_exact};
+use braid_rows::{IndexEntry, IndexRows, keys_are_exact, replaced_places};
 use braid_types::{Datum, Error, Result, Row, SqlState};
 use futures_util::future::BoxFuture;
 
-use crate::NewKeys;
-use crate::change::foreign_keys::ForeignKeys;
-use crate::change::table_writer::{TableWriter, UniqueKey};
-use crate::operator::eval::Evaluator;
-use crate::operator::reservation::{MemoryReservation, key_bytes, row_bytes};
-use crate::operator::scan::reader::Reader;
-use crate::operator::{BoxedOperator, Operator};
+use crate::foreign_keys::ForeignKeys;
+use crate::foreign_keys::queue::Queue;
+use crate::table_writer::{TableWriter, UniqueKey};
 
 /// Rows whose keys are looked at in one wait.
 const ROWS_AT_ONCE: usize = 16_384;
@@ -61,7 +60,12 @@ struct Proposed {
 
 impl InsertOperator {
     /// An INSERT over its input.
-    pub fn new(input: BoxedOperator, plan: &Insert, evaluator: Evaluator) -> Self {
+    pub fn new(
+        input: BoxedOperator,
+        plan: &Insert,
+        evaluator: Evaluator,
+        queue: &Arc<Queue>,
+    ) -> Self {
         let writer = TableWriter::new(
             &plan.table,
             &plan.generated,
@@ -71,7 +75,7 @@ impl InsertOperator {
         );
         let deferred_unique_checks = puts_off(plan, &evaluator);
         if deferred_unique_checks {
-            evaluator.run.foreign_keys.defer_unique_checks();
+            queue.defer_unique_checks();
         }
         let all: Vec<usize> = (0..plan.table.columns.len()).collect();
         let returning: Vec<Expr> = plan.returning.iter().map(|(_, e)| e.clone()).collect();
@@ -87,7 +91,7 @@ impl InsertOperator {
             returning,
             marks: plan.replaced.is_some(),
             fresh: Vec::new(),
-            foreign_keys: ForeignKeys::new(&evaluator.run, &plan.table, &plan.cascades),
+            foreign_keys: ForeignKeys::new(&evaluator.run, queue, &plan.table, &plan.cascades),
             written: HashSet::new(),
             deferred_unique_checks,
             blind: is_blind(plan, &evaluator),
@@ -464,16 +468,6 @@ fn is_blind(plan: &Insert, evaluator: &Evaluator) -> bool {
     evaluator.run.cx.txn.isolation() == Isolation::Serializable
         && plan.table.indexes.is_empty()
         && columns.all(|(place, c)| targets.contains(&place) || c.generated.is_some())
-}
-
-/// Columns that UPSERT changes in a row that is there: the key's own stay, except where equal
-/// keys may be written differently (numeric scale).
-pub fn replaced_places(table: &Table, targets: &[usize]) -> Vec<usize> {
-    let stays = |place: &usize| {
-        let column = &table.columns[*place];
-        table.primary.keys.iter().any(|key| key.column == column.id) && is_exact(&column.ty)
-    };
-    targets.iter().copied().filter(|place| !stays(place)).collect()
 }
 
 fn second_time(what: &str) -> Error {

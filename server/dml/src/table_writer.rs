@@ -4,15 +4,13 @@
 use std::collections::HashSet;
 
 use braid_catalog::{IndexNumber, Table};
+use braid_exec::{Evaluator, IndexExprs, from_kv};
 use braid_kv::{Isolation, Key, LockRequest, Record};
 use braid_plan::{Expr, IndexPart, eval};
 use braid_rows::{IndexEntry, IndexRows, TableRows, duplicate_row, show};
 use braid_types::{Datum, Error, FormatSettings, Result, Row, SqlState};
 
-use crate::change::counts::WriteCounts;
-use crate::errors::from_kv;
-use crate::index_exprs::IndexExprs;
-use crate::operator::eval::Evaluator;
+use crate::counts::WriteCounts;
 
 /// Writes rows of one table.
 pub struct TableWriter {

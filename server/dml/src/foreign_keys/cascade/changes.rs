@@ -4,15 +4,15 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use braid_catalog::Id;
+use braid_exec::ExecutionState;
 use braid_kv::Key;
 use braid_rows::TableRows;
 use braid_types::{Datum, Result, Row};
 
-use crate::change::foreign_keys::collect::{child_events, parent_events};
-use crate::change::foreign_keys::event::Event;
-use crate::change::foreign_keys::link::{Link, TableLinks, pick};
-use crate::change::table_writer::TableWriter;
-use crate::operator::ExecutionState;
+use crate::foreign_keys::collect::{child_events, parent_events};
+use crate::foreign_keys::event::Event;
+use crate::foreign_keys::link::{Link, TableLinks, pick};
+use crate::table_writer::TableWriter;
 
 /// The changes of a level.
 #[derive(Default)]

@@ -5,9 +5,8 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
 use braid_catalog::{Id, Table, is_temporary};
+use braid_exec::ExecutionState;
 use braid_system_views::RelationCounts;
-
-use crate::operator::ExecutionState;
 
 /// The changes of one writer.
 pub(crate) struct WriteCounts {

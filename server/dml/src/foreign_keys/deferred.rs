@@ -9,15 +9,13 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use braid_catalog::{ForeignKeyAction, Id, Table};
+use braid_exec::{ExecContext, ExecutionState, Reader};
 use braid_kv::{Key, Record, Transaction};
 use braid_types::{Result, Row};
 
-use crate::ExecContext;
-use crate::change::foreign_keys::cascade::level::CascadeLevel;
-use crate::change::foreign_keys::event::Event;
-use crate::change::foreign_keys::link::{Link, pick};
-use crate::operator::ExecutionState;
-use crate::operator::scan::reader::Reader;
+use crate::foreign_keys::cascade::level::CascadeLevel;
+use crate::foreign_keys::event::Event;
+use crate::foreign_keys::link::{Link, pick};
 
 /// A check that is owed.
 struct Duty {

@@ -3,16 +3,15 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use braid_exec::{BoxedOperator, Evaluator, MemoryReservation, Operator, key_bytes, row_bytes};
 use braid_plan::{Delete, Expr, RangeDelete, Scan};
 use braid_types::{Result, Row};
 use futures_util::future::BoxFuture;
 
-use crate::change::foreign_keys::ForeignKeys;
-use crate::change::range_delete::range_delete;
-use crate::change::table_writer::TableWriter;
-use crate::operator::eval::Evaluator;
-use crate::operator::reservation::{MemoryReservation, key_bytes, row_bytes};
-use crate::operator::{BoxedOperator, Operator};
+use crate::foreign_keys::ForeignKeys;
+use crate::foreign_keys::queue::Queue;
+use crate::range_delete::range_delete;
+use crate::table_writer::TableWriter;
 
 /// DELETE; it gives RETURNING's rows.
 pub struct DeleteOperator {
@@ -30,13 +29,18 @@ pub struct DeleteOperator {
 
 impl DeleteOperator {
     /// A DELETE over its input.
-    pub fn new(input: BoxedOperator, plan: &Delete, evaluator: Evaluator) -> Self {
+    pub fn new(
+        input: BoxedOperator,
+        plan: &Delete,
+        evaluator: Evaluator,
+        queue: &Arc<Queue>,
+    ) -> Self {
         Self {
             input,
             writer: TableWriter::new(&plan.table, &[], &[], &plan.index_exprs, evaluator.clone()),
             width: plan.table.columns.len(),
             returning: plan.returning.iter().map(|(_, e)| e.clone()).collect(),
-            foreign_keys: ForeignKeys::new(&evaluator.run, &plan.table, &plan.cascades),
+            foreign_keys: ForeignKeys::new(&evaluator.run, queue, &plan.table, &plan.cascades),
             range: plan
                 .ranges(evaluator.run.cx.range_delete)
                 .and_then(std::result::Result::ok)

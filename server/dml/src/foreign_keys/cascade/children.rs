@@ -10,19 +10,17 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use braid_catalog::{Id, Index, Table};
+use braid_exec::{ExecutionState, Reader, from_kv};
 use braid_kv::{
     Error as Kv, Isolation, Key, LockRequest, LockResult, Record, RetryReason, ScanBatch,
     ScanRequest, Scanner,
 };
-use braid_rows::{IndexDecoder, IndexRows, RowAssembler, RowDecoder, TableRows};
+use braid_rows::{IndexDecoder, IndexRows, RowAssembler, RowDecoder, TableRows, index_on};
 use braid_types::{Result, Row};
 use futures_util::future::{try_join, try_join_all};
 
-use crate::change::foreign_keys::cascade::pointing::{Coming, Pointing};
-use crate::change::foreign_keys::link::{Link, index_on};
-use crate::from_kv;
-use crate::operator::ExecutionState;
-use crate::operator::scan::reader::Reader;
+use crate::foreign_keys::cascade::pointing::{Coming, Pointing};
+use crate::foreign_keys::link::Link;
 
 /// How many keys' children are looked for in one wait.
 const KEYS_AT_ONCE: usize = 1024;

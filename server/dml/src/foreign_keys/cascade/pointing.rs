@@ -9,7 +9,7 @@ use braid_kv::{EntryFilter, KeyShape, Matching};
 use braid_rows::{RowDecoder, TableRows};
 use braid_types::{Datum, Result, Row};
 
-use crate::change::foreign_keys::link::Link;
+use crate::foreign_keys::link::Link;
 
 /// Pairs of children that point at one of these keys.
 pub struct Pointing {

@@ -7,7 +7,7 @@ use braid_catalog::Id;
 use braid_plan::{CascadeTable, Cascades};
 use parking_lot::Mutex;
 
-use crate::change::foreign_keys::event::Event;
+use crate::foreign_keys::event::Event;
 
 /// The questions of a run.
 #[derive(Default)]

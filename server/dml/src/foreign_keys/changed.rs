@@ -7,8 +7,8 @@ use braid_codec::key;
 use braid_kv::{Conflict, RetryReason};
 use braid_types::{Error, FormatSettings, Row, SqlState};
 
-use crate::change::foreign_keys::link::Link;
-use crate::change::foreign_keys::messages::{Words, no_parent};
+use crate::foreign_keys::link::Link;
+use crate::foreign_keys::messages::{Words, no_parent};
 
 /// 23503 of the foreign key whose read has changed; `None` if it is not there any more.
 ///

@@ -14,15 +14,11 @@
 use std::sync::Arc;
 
 use braid_catalog::{IndexNumber, Table};
+use braid_exec::{Evaluator, KeyBounds, MultiScan, Reader, from_kv};
 use braid_kv::{Error as Kv, Isolation, Key, LockRequest, RetryReason, ScanRequest, Span};
 use braid_plan::{RangeDelete, Scan};
 use braid_rows::{IndexRows, RowAssembler};
 use braid_types::{Result, Row};
-
-use crate::from_kv;
-use crate::operator::eval::Evaluator;
-use crate::operator::scan::multi_scan::MultiScan;
-use crate::operator::scan::reader::{KeyBounds, Reader};
 
 /// Deletes the rows of a scan's spans with all that lies below; how many rows of the scan's own
 /// table there were, 0 if they are not to be counted.

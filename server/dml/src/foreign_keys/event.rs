@@ -5,7 +5,7 @@ use std::sync::Arc;
 use braid_kv::Key;
 use braid_types::Row;
 
-use crate::change::foreign_keys::link::Link;
+use crate::foreign_keys::link::Link;
 
 /// A question to a foreign key.
 pub enum Event {

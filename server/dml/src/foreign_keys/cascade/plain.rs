@@ -25,24 +25,20 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use braid_catalog::{ForeignKeyAction, Id, Index, Table};
+use braid_exec::{Evaluator, ExecutionState, Reader, first_batches, from_kv};
 use braid_kv::{
     Error as Kv, Isolation, Key, KeyShape, LockRequest, LockResult, Record, RetryReason, ScanBatch,
     ScanRequest, Scanner, Span,
 };
 use braid_plan::CascadeTable;
-use braid_rows::{IndexDecoder, IndexRows};
+use braid_rows::{IndexDecoder, IndexRows, index_on};
 use braid_types::{Datum, Error, Result, Row};
 use futures_util::future::try_join_all;
 
-use crate::change::foreign_keys::collect::parent_events;
-use crate::change::foreign_keys::event::Event;
-use crate::change::foreign_keys::link::{Link, TableLinks, index_on};
-use crate::change::table_writer::TableWriter;
-use crate::from_kv;
-use crate::operator::ExecutionState;
-use crate::operator::eval::Evaluator;
-use crate::operator::scan::multi_scan::first_batches;
-use crate::operator::scan::reader::Reader;
+use crate::foreign_keys::collect::parent_events;
+use crate::foreign_keys::event::Event;
+use crate::foreign_keys::link::{Link, TableLinks};
+use crate::table_writer::TableWriter;
 
 /// How many scans are opened in one wait.
 const SCANS_AT_ONCE: usize = 1024;

@@ -16,17 +16,14 @@ use std::sync::Arc;
 
 use braid_catalog::{CatalogKeyNames, IndexState, Passing, Table};
 use braid_codec::key;
+use braid_exec::{ExecContext, IndexExprs, Reader, from_kv_named};
 use braid_kv::{Key, KeyShape, Record, ScanRequest, Scanner, Span};
 use braid_plan::PlanContext;
 use braid_plan::eval::EvalContext;
 use braid_rows::{IndexDecoder, IndexEntry, IndexRows, RowDecoder};
 use braid_types::{Datum, Result, Row};
 
-use crate::ExecContext;
-use crate::change::foreign_keys::link::{Link, TableLinks, pick};
-use crate::errors::from_kv_named;
-use crate::index_exprs::IndexExprs;
-use crate::operator::scan::reader::Reader;
+use crate::foreign_keys::link::{Link, TableLinks, pick};
 
 /// The most findings that are listed.
 const FINDINGS_MAX: usize = 10_000;

@@ -5,17 +5,19 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use braid_catalog::Table;
+use braid_exec::ExecutionState;
 use braid_plan::Cascades;
 use braid_rows::TableRows;
 use braid_types::{Datum, Row};
 
-use crate::change::foreign_keys::event::Event;
-use crate::change::foreign_keys::link::{Link, TableLinks, pick, same_image};
-use crate::operator::ExecutionState;
+use crate::foreign_keys::event::Event;
+use crate::foreign_keys::link::{Link, TableLinks, pick, same_image};
+use crate::foreign_keys::queue::Queue;
 
 /// The questions of one operator that changes rows of one table.
 pub struct ForeignKeys {
     run: Arc<ExecutionState>,
+    queue: Arc<Queue>,
     links: TableLinks,
     table: Arc<Table>,
     /// Its layout, made when a row's key is asked for.
@@ -29,13 +31,19 @@ pub struct ForeignKeys {
 
 impl ForeignKeys {
     /// For an operator on this table, whose plan knows what cascades may write.
-    pub fn new(run: &Arc<ExecutionState>, table: &Arc<Table>, cascades: &Cascades) -> Self {
+    pub fn new(
+        run: &Arc<ExecutionState>,
+        queue: &Arc<Queue>,
+        table: &Arc<Table>,
+        cascades: &Cascades,
+    ) -> Self {
         let links = TableLinks::of(&run.cx.catalog, table);
         if !(links.outgoing.is_empty() && links.incoming.is_empty()) {
-            run.foreign_keys.register(cascades);
+            queue.register(cascades);
         }
         Self {
             run: run.clone(),
+            queue: queue.clone(),
             seen: links.outgoing.iter().map(|_| HashSet::new()).collect(),
             links,
             table: table.clone(),
@@ -53,7 +61,7 @@ impl ForeignKeys {
         let Some(new) = new.filter(|_| !self.links.outgoing.is_empty()) else { return };
         let run = &self.run;
         let keeps = self.keeps_rows.get_or_insert_with(|| {
-            let may_change = run.foreign_keys.may_write(self.table.id);
+            let may_change = self.queue.may_write(self.table.id);
             let links = self.links.outgoing.iter();
             links
                 .map(|link| may_change || run.cx.constraints.is_deferred(link.child.id, &link.key))
@@ -84,7 +92,7 @@ impl ForeignKeys {
     /// Hands the questions over, to be answered at the end of the statement.
     pub fn hand_over(&mut self) {
         if !self.events.is_empty() {
-            self.run.foreign_keys.push(&mut self.events);
+            self.queue.push(&mut self.events);
         }
     }
 }

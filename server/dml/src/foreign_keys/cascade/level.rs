@@ -9,19 +9,18 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use braid_catalog::{ForeignKeyAction, Id};
+use braid_exec::{Evaluator, ExecutionState};
 use braid_kv::{Key, Record};
 use braid_plan::CascadeTable;
 use braid_types::cast::{CastEnv, cast};
 use braid_types::{Datum, Error, Result, Row};
 
-use crate::change::foreign_keys::cascade::changes::{Changes, RowUpdate};
-use crate::change::foreign_keys::cascade::children::{Found, Look, Search, find, lock_rows};
-use crate::change::foreign_keys::event::Event;
-use crate::change::foreign_keys::link::Link;
-use crate::change::foreign_keys::messages::{mixed_nulls, no_parent, still_referenced};
-use crate::change::table_writer::TableWriter;
-use crate::operator::ExecutionState;
-use crate::operator::eval::Evaluator;
+use crate::foreign_keys::cascade::changes::{Changes, RowUpdate};
+use crate::foreign_keys::cascade::children::{Found, Look, Search, find, lock_rows};
+use crate::foreign_keys::event::Event;
+use crate::foreign_keys::link::Link;
+use crate::foreign_keys::messages::{mixed_nulls, no_parent, still_referenced};
+use crate::table_writer::TableWriter;
 
 /// Events between two looks at whether the statement is to stop.
 const EVENTS_PER_CANCEL: usize = 1024;

@@ -1,16 +1,16 @@
 //! UPDATE.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
+use braid_exec::{BoxedOperator, Evaluator, MemoryReservation, Operator, key_bytes, row_bytes};
 use braid_plan::{Expr, Update};
 use braid_types::{Result, Row};
 use futures_util::future::BoxFuture;
 
-use crate::change::foreign_keys::ForeignKeys;
-use crate::change::table_writer::TableWriter;
-use crate::operator::eval::Evaluator;
-use crate::operator::reservation::{MemoryReservation, key_bytes, row_bytes};
-use crate::operator::{BoxedOperator, Operator};
+use crate::foreign_keys::ForeignKeys;
+use crate::foreign_keys::queue::Queue;
+use crate::table_writer::TableWriter;
 
 /// UPDATE; it gives RETURNING's rows. All rows are read before the first is written, so that
 /// keys may move between them.
@@ -27,7 +27,12 @@ pub struct UpdateOperator {
 
 impl UpdateOperator {
     /// An UPDATE over its input.
-    pub fn new(input: BoxedOperator, plan: &Update, evaluator: Evaluator) -> Self {
+    pub fn new(
+        input: BoxedOperator,
+        plan: &Update,
+        evaluator: Evaluator,
+        queue: &Arc<Queue>,
+    ) -> Self {
         let writer = TableWriter::new(
             &plan.table,
             &plan.generated,
@@ -41,7 +46,7 @@ impl UpdateOperator {
             width: plan.table.columns.len(),
             assignments: plan.assignments.clone(),
             returning: plan.returning.iter().map(|(_, e)| e.clone()).collect(),
-            foreign_keys: ForeignKeys::new(&evaluator.run, &plan.table, &plan.cascades),
+            foreign_keys: ForeignKeys::new(&evaluator.run, queue, &plan.table, &plan.cascades),
             evaluator,
             done: false,
         }

@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use braid_catalog::{
-    Catalog, ColumnId, ForeignKey, ForeignKeyAction, Index, IndexKey, IndexState, Table,
-};
+use braid_catalog::{Catalog, ColumnId, ForeignKey, ForeignKeyAction, Index, IndexKey, Table};
 use braid_codec::key;
 use braid_kv::{Key, Span};
 use braid_rows::{push_column, row_span};
@@ -172,18 +170,6 @@ impl TableLinks {
         incoming.sort_by_key(|link| link.key.id);
         Self { outgoing, incoming }
     }
-}
-
-/// An index of the child whose first columns are the foreign key's, in any order.
-pub fn index_on<'t>(child: &'t Table, foreign_key: &ForeignKey) -> Option<&'t Index> {
-    child.all_indexes().find(|index| {
-        index.state == IndexState::Public
-            && index.predicate.is_none()
-            && index.keys.len() >= foreign_key.columns.len()
-            && index.keys[..foreign_key.columns.len()]
-                .iter()
-                .all(|part| foreign_key.columns.contains(&part.column))
-    })
 }
 
 /// Whether two values of a column look the same, not only compare as equal (`1.0`, `1.00`).

@@ -4,16 +4,16 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use braid_catalog::Id;
+use braid_exec::{ExecutionState, NewKeys};
 use braid_kv::Error as Kv;
 use braid_rows::duplicate_key;
 use braid_types::{Error, Result, Row, SqlState};
 
-use crate::NewKeys;
-use crate::change::foreign_keys::cascade::level::CascadeLevel;
-use crate::change::foreign_keys::cascade::plain;
-use crate::change::foreign_keys::deferred::leave;
-use crate::change::foreign_keys::event::Event;
-use crate::operator::ExecutionState;
+use crate::foreign_keys::cascade::level::CascadeLevel;
+use crate::foreign_keys::cascade::plain;
+use crate::foreign_keys::deferred::leave;
+use crate::foreign_keys::event::Event;
+use crate::foreign_keys::queue::Queue;
 
 /// Levels of a statement before it is looked at whether they go round.
 const LEVELS_FREE: usize = 100;
@@ -50,15 +50,15 @@ impl Rounds {
 }
 
 /// Answers everything that the run has asked, and what follows from it.
-pub async fn finish(run: &Arc<ExecutionState>) -> Result<()> {
-    if !run.foreign_keys.is_used() {
+pub async fn finish(run: &Arc<ExecutionState>, queue: &Queue) -> Result<()> {
+    if !queue.is_used() {
         return Ok(());
     }
-    let Err(error) = levels(run).await else { return Ok(()) };
+    let Err(error) = levels(run, queue).await else { return Ok(()) };
     // A duplicate comes before a missing parent, also where it was to be looked for later. A
     // barrier handles that by itself, and knows whose duplicate it is.
     let cx = &run.cx;
-    let puts_off = run.foreign_keys.defers_unique_checks() && cx.new_keys == NewKeys::AtCommit;
+    let puts_off = queue.defers_unique_checks() && cx.new_keys == NewKeys::AtCommit;
     if puts_off && !matches!(error.cause(), Some(Kv::Retry(_))) {
         let existing = run.wait(cx.txn.check_new_keys()).await?;
         if let Some(new) = existing.first() {
@@ -68,10 +68,10 @@ pub async fn finish(run: &Arc<ExecutionState>) -> Result<()> {
     Err(error)
 }
 
-async fn levels(run: &Arc<ExecutionState>) -> Result<()> {
+async fn levels(run: &Arc<ExecutionState>, queue: &Queue) -> Result<()> {
     let mut rounds = Rounds::default();
     loop {
-        let mut events = run.foreign_keys.take();
+        let mut events = queue.take();
         leave(run, &mut events)?;
         if events.is_empty() {
             return Ok(());
@@ -79,11 +79,11 @@ async fn levels(run: &Arc<ExecutionState>) -> Result<()> {
         run.breathe().await?;
         rounds.note(&events)?;
         run.wait(run.cx.txn.renew_snapshot(run.cx.seq)).await?;
-        let tables = run.foreign_keys.tables();
+        let tables = queue.tables();
         let mut next = match plain::cascades(&events) {
             Some(cascades) => plain::delete(run, &tables, cascades).await?,
             None => CascadeLevel::read(run, tables, &events).await?.run(events).await?,
         };
-        run.foreign_keys.push(&mut next);
+        queue.push(&mut next);
     }
 }

@@ -1,11 +1,11 @@
 //! The errors of foreign keys, as PostgreSQL words them.
 
 use braid_catalog::{Catalog, Table};
+use braid_exec::ExecutionState;
 use braid_types::{Datum, Error, FormatSettings, SqlState};
 
-use crate::change::foreign_keys::link::Link;
-use crate::change::table_writer::columns_text;
-use crate::operator::ExecutionState;
+use crate::foreign_keys::link::Link;
+use crate::table_writer::columns_text;
 
 /// What messages are made with.
 #[derive(Clone, Copy)]

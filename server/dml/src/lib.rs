@@ -1,0 +1,33 @@
+//! Changes of rows: INSERT, UPDATE, DELETE and UPSERT, constraints, and foreign keys.
+//!
+//! ```text
+//!   session, ddl ──start──▶ Execution (exec) ──needs an operator that changes rows──┐
+//!                                                                                   ▼
+//!   exec: scans, evaluator ◀──reads── InsertOperator, UpdateOperator, DeleteOperator
+//!                                          │ rows               │ questions
+//!                                          ▼                    ▼
+//!                                     TableWriter ──▶ kv     foreign keys, at the statement's end
+//! ```
+//!
+//! This room is above `exec` and uses its scans and its evaluator. [`start`] hands `exec` what
+//! changes rows ([`braid_exec::RowChanges`]), because a plan may change rows anywhere in a WITH.
+//!
+//! What it does not do: plan, begin or end transactions, change descriptors (`ddl`).
+//!
+//! Rules that must always hold: a row, its column families and its index entries change together;
+//! no row of a result leaves before foreign keys have looked at all changes of the statement;
+//! checks see the statement's own writes, scans do not.
+
+mod check_table;
+mod counts;
+mod delete;
+mod foreign_keys;
+mod insert;
+mod range_delete;
+mod statement;
+mod table_writer;
+mod update;
+
+pub use check_table::check_table;
+pub use foreign_keys::{check_left, foreign_key_changed, has_left_checks, has_left_on};
+pub use statement::start;

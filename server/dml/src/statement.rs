@@ -1,0 +1,55 @@
+//! One run of a statement that may change rows.
+
+use std::sync::Arc;
+
+use braid_exec::{
+    BoxedOperator, Evaluator, ExecContext, Execution, ExecutionState, RowChange, RowChanges,
+};
+use braid_plan::PlannedStatement;
+use braid_types::{Datum, Result};
+use futures_util::future::BoxFuture;
+
+use crate::delete::DeleteOperator;
+use crate::foreign_keys::finish::finish;
+use crate::foreign_keys::queue::Queue;
+use crate::insert::InsertOperator;
+use crate::update::UpdateOperator;
+
+/// Prepares a run of a planned statement, be it a query or a change of rows. Nothing is read yet.
+pub fn start(
+    plan: Arc<PlannedStatement>,
+    params: Arc<Vec<Datum>>,
+    cx: Arc<ExecContext>,
+) -> Result<Execution> {
+    Execution::start(plan, params, cx, || Arc::new(StatementChanges::default()))
+}
+
+/// What changes rows in one run: the operators share the queue of questions to foreign keys.
+#[derive(Default)]
+struct StatementChanges {
+    queue: Arc<Queue>,
+}
+
+impl RowChanges for StatementChanges {
+    fn operator(
+        &self,
+        change: RowChange<'_>,
+        input: BoxedOperator,
+        evaluator: Evaluator,
+    ) -> BoxedOperator {
+        let queue = &self.queue;
+        match change {
+            RowChange::Insert(n) => Box::new(InsertOperator::new(input, n, evaluator, queue)),
+            RowChange::Update(n) => Box::new(UpdateOperator::new(input, n, evaluator, queue)),
+            RowChange::Delete(n) => Box::new(DeleteOperator::new(input, n, evaluator, queue)),
+        }
+    }
+
+    fn holds_result(&self) -> bool {
+        self.queue.is_used()
+    }
+
+    fn finish<'a>(&'a self, run: &'a Arc<ExecutionState>) -> BoxFuture<'a, Result<()>> {
+        Box::pin(finish(run, &self.queue))
+    }
+}
