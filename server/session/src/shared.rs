@@ -23,7 +23,9 @@ use parking_lot::Mutex;
 use crate::engine::Engine;
 use crate::entry::{SessionEntry, SessionView};
 use crate::notify::Inbox;
-use crate::settings::{Access, Active, Kind, Settings, is_identity, real_text, settings};
+use crate::settings::{
+    Access, Active, Kind, Settings, is_identity, isolation_text, real_text, settings,
+};
 use crate::transaction::exported_snapshots::{Exported, Exports};
 
 /// The modes of the current transaction.
@@ -40,26 +42,6 @@ pub(crate) fn default_modes(active: &Active) -> Modes {
         isolation: active.default_isolation,
         read_only: active.default_read_only,
         deferrable: active.default_deferrable,
-    }
-}
-
-/// An isolation level as SHOW prints it.
-pub(crate) fn isolation_text(level: IsolationLevel) -> &'static str {
-    match level {
-        IsolationLevel::ReadUncommitted => "read uncommitted",
-        IsolationLevel::ReadCommitted => "read committed",
-        IsolationLevel::RepeatableRead => "repeatable read",
-        IsolationLevel::Serializable => "serializable",
-    }
-}
-
-/// The level that a setting's value names.
-pub(crate) fn isolation_of(text: &str) -> IsolationLevel {
-    match text {
-        "read uncommitted" => IsolationLevel::ReadUncommitted,
-        "read committed" => IsolationLevel::ReadCommitted,
-        "repeatable read" => IsolationLevel::RepeatableRead,
-        _ => IsolationLevel::Serializable,
     }
 }
 

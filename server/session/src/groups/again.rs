@@ -5,13 +5,17 @@
 //! client knows no more than that its statements arrived, the transaction can begin again: its
 //! locks are dropped, and its statements run one after the other.
 
+use std::sync::Arc;
+
+use braid_kv::{Seq, Transaction};
 use braid_types::{Error, Result, SqlState};
 
 use crate::groups::report::{Failure, barrier_error, shortened};
 use crate::groups::state::Step;
 use crate::retry::deadline::pause;
-use crate::retry::reason::{TooManyAttempts, is_restart, is_retryable};
-use crate::retry::reruns::{ATTEMPTS_MAX, Reruns};
+use crate::retry::driver::{Repeat, note_rerun, rerun, run_until_done};
+use crate::retry::limits::Limits;
+use crate::retry::reason::{TooManyAttempts, is_restart};
 use crate::session::Session;
 use crate::statement::execute::start_statement;
 use crate::statement::portal::Running;
@@ -30,24 +34,38 @@ pub(crate) fn can_run_again(session: &Session, error: &Error) -> bool {
 }
 
 /// Begins the transaction again and runs its statements in order.
-pub(crate) async fn run_again(session: &mut Session, mut error: Error) -> Result<()> {
+pub(crate) async fn run_again(session: &mut Session, error: Error) -> Result<()> {
     let steps = std::mem::take(&mut session.group.steps);
-    let mut reruns = Reruns::new();
-    while let Some(attempt) = reruns.next() {
-        session.shared.count_server_retry(&error);
-        pause(session, attempt).await?;
-        session.group.queue.clear();
-        restart_kv(session).await;
-        match run_in_order(session, &steps.list).await {
-            Ok(()) => {
-                session.group.steps = steps;
-                return Ok(());
-            }
-            Err(again) if is_retryable(&again) => error = again,
-            Err(error) => return Err(error),
-        }
+    let mut acknowledged = Acknowledged { session, steps: &steps.list };
+    rerun(&mut acknowledged, error).await?;
+    session.group.steps = steps;
+    Ok(())
+}
+
+/// Everything that the transaction has acknowledged.
+struct Acknowledged<'a> {
+    session: &'a mut Session,
+    steps: &'a [Step],
+}
+
+impl Repeat for Acknowledged<'_> {
+    type Output = ();
+    const LIMITS: Limits = Limits::TRANSACTION;
+
+    async fn attempt(&mut self) -> Result<()> {
+        run_in_order(self.session, self.steps).await
     }
-    Err(error)
+
+    fn may_repeat(&mut self, _: &Error) -> bool {
+        true
+    }
+
+    async fn begin_again(&mut self, error: Error, attempt: u32) -> Result<()> {
+        note_rerun(self.session, &error, attempt).await?;
+        self.session.group.queue.clear();
+        restart_kv(self.session).await;
+        Ok(())
+    }
 }
 
 async fn run_in_order(session: &mut Session, steps: &[Step]) -> Result<()> {
@@ -65,37 +83,52 @@ async fn run_step(session: &mut Session, step: &Step, text: &str) -> Result<()> 
     let open = ensure_open(session);
     open.statements += 1;
     let txn = open.txn.clone();
-    let mut seq = txn.next_statement();
-    for attempt in 1..=ATTEMPTS_MAX {
-        let note = |ledger: &mut super::ledger::Ledger<_>| {
-            ledger.note_seq(seq.number(), step.number, text.to_owned());
-        };
-        session.group.queue.with_ledger(note);
-        let running = Box::pin(start_statement(session, &step.prepared, &step.params, seq)).await;
-        let result = match running {
-            Ok(running) => finish_step(session, running).await,
-            Err(error) => Err(error),
-        };
-        match result {
-            Ok(()) => {
-                session.shared.advisory.settle_statement();
-                txn.end_statement(seq);
-                return Ok(());
-            }
-            Err(error)
-                if is_restart(&error)
-                    && session.shared.advisory.may_run_again(Some(seq), &error) =>
-            {
-                pause(session, attempt).await?;
-                let next = txn.restart_statement(seq).await.map_err(|_| error)?;
-                session.shared.advisory.undo_statement(seq);
-                seq = next;
-            }
-            Err(error) => return Err(error),
-        }
+    let seq = txn.next_statement();
+    run_until_done(&mut InOrder { session, step, text, txn, seq }).await
+}
+
+/// One statement of the transaction, while its turn lasts.
+struct InOrder<'a> {
+    session: &'a mut Session,
+    step: &'a Step,
+    text: &'a str,
+    txn: Arc<Transaction>,
+    seq: Seq,
+}
+
+impl Repeat for InOrder<'_> {
+    type Output = ();
+    const LIMITS: Limits = Limits::STEP;
+
+    async fn attempt(&mut self) -> Result<()> {
+        let InOrder { session, step, text, txn, seq } = self;
+        session.group.queue.with_ledger(|ledger| {
+            ledger.note_seq(seq.number(), step.number, (*text).to_owned());
+        });
+        let start = start_statement(session, &step.prepared, &step.params, *seq);
+        let running = Box::pin(start).await?;
+        finish_step(session, running).await?;
+        session.shared.advisory.settle_statement();
+        txn.end_statement(*seq);
+        Ok(())
     }
-    let message = "restart transaction: too many attempts";
-    Err(Error::new(SqlState::SerializationFailure, message).caused_by(TooManyAttempts))
+
+    fn may_repeat(&mut self, error: &Error) -> bool {
+        is_restart(error) && self.session.shared.advisory.may_run_again(Some(self.seq), error)
+    }
+
+    async fn begin_again(&mut self, error: Error, attempt: u32) -> Result<()> {
+        pause(self.session, attempt).await?;
+        let next = self.txn.restart_statement(self.seq).await.map_err(|_| error)?;
+        self.session.shared.advisory.undo_statement(self.seq);
+        self.seq = next;
+        Ok(())
+    }
+
+    fn give_up(&self, _: Error) -> Error {
+        let message = "restart transaction: too many attempts";
+        Error::new(SqlState::SerializationFailure, message).caused_by(TooManyAttempts)
+    }
 }
 
 async fn finish_step(session: &mut Session, mut running: Running) -> Result<()> {

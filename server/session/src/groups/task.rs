@@ -17,8 +17,9 @@ use super::queue::{Queue, Startable, Work};
 use super::timeline::Recorder;
 use crate::compute::Pool;
 use crate::engine::Engine;
+use crate::retry::driver::{Repeat, run_until_done};
+use crate::retry::limits::Limits;
 use crate::retry::reason::is_restart;
-use crate::retry::reruns::ATTEMPTS_MAX;
 
 /// Rows asked for at a time; such statements have none to give.
 const BATCH_ROWS: usize = 1024;
@@ -101,44 +102,56 @@ async fn run(queue: Arc<Queue<Job>>, number: u32, job: Job) {
 
 async fn attempts(queue: &Arc<Queue<Job>>, number: u32, job: &Job) -> Result<()> {
     let txn = &job.cx.txn;
-    let advisory = job.cx.services.advisory_locks();
-    let isolation = txn.isolation();
     let mut seq = job.cx.seq;
     // Behind a statement that has run again only a new number is high enough. At READ COMMITTED
     // the number brings the snapshot.
     let is_late = queue.with_ledger(|ledger| ledger.renumbered);
-    if is_late || isolation == Isolation::ReadCommitted {
+    if is_late || txn.isolation() == Isolation::ReadCommitted {
         txn.end_statement(seq);
         seq = txn.next_statement();
         queue.with_ledger(|ledger| ledger.note_again(seq.number(), number));
     }
-    let mut attempt = 0;
-    loop {
-        let error = match once(job, seq).await {
-            Ok(()) => {
-                advisory.settle_statement();
-                txn.end_statement(seq);
-                return Ok(());
-            }
-            Err(error) => error,
-        };
-        attempt += 1;
+    run_until_done(&mut Queued { queue, number, job, seq }).await
+}
+
+/// One queued statement, which runs again under a new number.
+struct Queued<'a> {
+    queue: &'a Arc<Queue<Job>>,
+    number: u32,
+    job: &'a Job,
+    seq: Seq,
+}
+
+impl Repeat for Queued<'_> {
+    type Output = ();
+    const LIMITS: Limits = Limits::STEP;
+
+    async fn attempt(&mut self) -> Result<()> {
+        once(self.job, self.seq).await?;
+        self.job.cx.services.advisory_locks().settle_statement();
+        self.job.cx.txn.end_statement(self.seq);
+        Ok(())
+    }
+
+    fn may_repeat(&mut self, error: &Error) -> bool {
         // At REPEATABLE READ others may have read at the snapshot that would have to move.
-        let may_run_again = is_restart(&error)
-            && isolation != Isolation::RepeatableRead
-            && advisory.may_run_again(Some(seq), &error)
-            && attempt < ATTEMPTS_MAX;
-        if !may_run_again {
-            return Err(error);
-        }
+        is_restart(error)
+            && self.job.cx.txn.isolation() != Isolation::RepeatableRead
+            && self.job.cx.services.advisory_locks().may_run_again(Some(self.seq), error)
+    }
+
+    async fn begin_again(&mut self, error: Error, attempt: u32) -> Result<()> {
         if attempt > 3 {
             tokio::time::sleep(Duration::from_millis(u64::from(attempt).min(50))).await;
         }
-        let Ok(again) = txn.restart_statement(seq).await else { return Err(error) };
-        advisory.undo_statement(seq);
-        seq = again;
-        job.engine.counters.server_retries.add(&error);
-        queue.with_ledger(|ledger| ledger.note_again(seq.number(), number));
+        let cx = &self.job.cx;
+        let again = cx.txn.restart_statement(self.seq).await;
+        let Ok(again) = again else { return Err(error) };
+        cx.services.advisory_locks().undo_statement(self.seq);
+        self.seq = again;
+        self.job.engine.counters.server_retries.add(&error);
+        self.queue.with_ledger(|ledger| ledger.note_again(again.number(), self.number));
+        Ok(())
     }
 }
 

@@ -13,7 +13,8 @@ use braid_sql::fold;
 use braid_types::{Error, Result};
 
 use crate::clock::now_micros;
-use crate::retry::reruns::ATTEMPTS_MAX;
+use crate::retry::driver::{Repeat, run_until_done};
+use crate::retry::limits::Limits;
 use crate::session::Session;
 use crate::transaction::open::ensure_open;
 
@@ -102,7 +103,8 @@ async fn leave_rows(
     if !txn.is_read_only() {
         return append_notifications(txn, &rows).await.map_err(from_kv);
     }
-    append_alone(&session.engine.kv, &rows).await.map_err(from_kv)
+    let (kv, rows) = (&session.engine.kv, rows.as_slice());
+    run_until_done(&mut Alone { kv, rows, has_appended: false }).await
 }
 
 /// The transaction has committed.
@@ -118,17 +120,32 @@ pub(crate) async fn announced(session: &Session, announcement: Announcement) {
     }
 }
 
-/// Rows in a transaction of their own.
-async fn append_alone(kv: &Kv, rows: &[NotificationRow]) -> braid_kv::Result<u64> {
-    let mut attempt = 0;
-    loop {
-        let txn = kv.begin(TxnOptions::default());
-        let last = append_notifications(&txn, rows).await?;
-        attempt += 1;
-        match txn.commit_or_error().await {
-            Ok(_) => return Ok(last),
-            Err(error) if error.is_retryable() && attempt < ATTEMPTS_MAX => {}
-            Err(error) => return Err(error),
-        }
+/// Rows in a transaction of their own, which runs again if its commit meets a conflict.
+struct Alone<'a> {
+    kv: &'a Kv,
+    rows: &'a [NotificationRow],
+    /// The commit has been tried.
+    has_appended: bool,
+}
+
+impl Repeat for Alone<'_> {
+    type Output = u64;
+    const LIMITS: Limits = Limits::STEP;
+
+    async fn attempt(&mut self) -> Result<u64> {
+        self.has_appended = false;
+        let txn = self.kv.begin(TxnOptions::default());
+        let last = append_notifications(&txn, self.rows).await.map_err(from_kv)?;
+        self.has_appended = true;
+        txn.commit_or_error().await.map_err(from_kv)?;
+        Ok(last)
+    }
+
+    fn may_repeat(&mut self, _: &Error) -> bool {
+        self.has_appended
+    }
+
+    async fn begin_again(&mut self, _: Error, _: u32) -> Result<()> {
+        Ok(())
     }
 }

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use braid_sql::ast::Statement;
-use braid_types::Result;
+use braid_types::{Error, Result};
 
 use crate::client::{Client, Formats};
 use crate::groups::barrier::error_after_group;
@@ -15,10 +15,11 @@ use crate::protocol::between::note_idle;
 use crate::retry::batch::finish_batch;
 use crate::retry::commit::commit_before_tag;
 use crate::retry::deadline::{begin_request, end_request, pause};
+use crate::retry::driver::{Repeat, run_until_done};
+use crate::retry::limits::Limits;
 use crate::retry::reason::{is_injected, is_retryable};
-use crate::retry::reruns::Reruns;
 use crate::session::Session;
-use crate::statement::context::{guard_statement, send_notices};
+use crate::statement::context::{StatementGuard, guard_statement, send_notices};
 use crate::statement::describe::describe_prepared;
 use crate::statement::kinds::is_planned;
 use crate::statement::plans::cache::ParsedText;
@@ -28,22 +29,6 @@ use crate::statement::runner::run_portal;
 use crate::statement::skeleton::insert::shared_query;
 use crate::transaction::commit::{end_block, take_back_open};
 use crate::transaction::machine::Block;
-
-/// Where an implicit transaction of a list of statements began.
-struct Segment {
-    /// The first of its statements.
-    index: usize,
-    /// Where its output begins.
-    position: u64,
-    /// How often it is run again.
-    reruns: Reruns,
-}
-
-impl Segment {
-    fn new(index: usize, client: &dyn Client) -> Segment {
-        Segment { index, position: client.position(), reruns: Reruns::new() }
-    }
-}
 
 impl Session {
     /// Runs a query text. The error is to be sent; results before it have been written.
@@ -86,51 +71,103 @@ async fn run_text(session: &mut Session, sql: &str, client: &mut dyn Client) -> 
         return Ok(());
     }
     session.in_simple_list = count > 1;
-    let mut segment = Segment::new(0, client);
+    let time = StatementTime { current: None, guard: None };
+    let position = client.position();
     // A transaction that began in an earlier text cannot be run again from this one.
-    let mut whole = session.block == Block::None;
-    // The statement whose time runs, whatever has to run again before it.
-    let mut current = None;
-    let mut guard = None;
-    let mut index = 0;
-    while index < count {
-        if session.block == Block::None && session.open.is_none() && segment.index != index {
-            segment = Segment::new(index, client);
-            session.replay.clear();
-            whole = true;
+    let whole = session.block == Block::None;
+    let mut segment = Segment { session, parsed: &parsed, first: 0, position, whole, time, client };
+    loop {
+        let next = run_until_done(&mut segment).await?;
+        if next == count {
+            return Ok(());
         }
-        if current.is_none_or(|current| index > current) {
-            if current.replace(index).is_some() {
-                end_request(session);
-                begin_request(session);
-            }
-            drop(guard.take());
-            guard = guard_statement(session, &parsed.text);
-        }
-        let result = run_listed(session, &parsed, index, index + 1 == count, client).await;
-        match result {
-            Ok(()) => index += 1,
-            Err(error) => {
-                // A block counts as well, if it began in this text.
-                let may_run_again = whole
-                    && matches!(session.block.state(), Block::None | Block::Active)
-                    && is_retryable(&error)
-                    && !is_injected(&error)
-                    && !session.replay.blocked
-                    && session.shared.advisory.may_run_again(None, &error);
-                let attempt = segment.reruns.next().filter(|_| may_run_again);
-                let Some(attempt) = attempt.filter(|_| client.rewind(segment.position)) else {
-                    return Err(error);
-                };
-                session.shared.count_server_retry(&error);
-                take_back_open(session).await;
-                end_block(session);
-                pause(session, attempt).await?;
-                index = segment.index;
-            }
-        }
+        segment.begin_at(next);
     }
-    Ok(())
+}
+
+/// The statement whose time runs, whatever has to run again before it.
+struct StatementTime {
+    current: Option<usize>,
+    guard: Option<StatementGuard>,
+}
+
+impl StatementTime {
+    /// The time of a statement begins, unless it runs already or a later one's does.
+    fn begin(&mut self, session: &mut Session, text: &Arc<str>, index: usize) {
+        if self.current.is_some_and(|current| index <= current) {
+            return;
+        }
+        if self.current.replace(index).is_some() {
+            end_request(session);
+            begin_request(session);
+        }
+        drop(self.guard.take());
+        self.guard = guard_statement(session, text);
+    }
+}
+
+/// The part of a list of statements that runs again as a whole: an implicit transaction, or a
+/// block with what comes before it.
+struct Segment<'a> {
+    session: &'a mut Session,
+    parsed: &'a Arc<ParsedText>,
+    /// The first of its statements.
+    first: usize,
+    /// Where its output begins.
+    position: u64,
+    /// Its transaction began in this text.
+    whole: bool,
+    time: StatementTime,
+    client: &'a mut dyn Client,
+}
+
+impl Segment<'_> {
+    /// Goes on to the next part of the list.
+    fn begin_at(&mut self, first: usize) {
+        self.first = first;
+        self.position = self.client.position();
+        self.session.replay.clear();
+        self.whole = true;
+    }
+}
+
+impl Repeat for Segment<'_> {
+    /// The statement that follows.
+    type Output = usize;
+    const LIMITS: Limits = Limits::TRANSACTION;
+
+    async fn attempt(&mut self) -> Result<usize> {
+        let Segment { session, parsed, first, time, client, .. } = self;
+        let count = parsed.statements.len();
+        for index in *first..count {
+            let is_between = session.block == Block::None && session.open.is_none();
+            if is_between && index > *first {
+                return Ok(index);
+            }
+            time.begin(session, &parsed.text, index);
+            run_listed(session, parsed, index, index + 1 == count, *client).await?;
+        }
+        Ok(count)
+    }
+
+    fn may_repeat(&mut self, error: &Error) -> bool {
+        // A block counts as well, if it began in this text.
+        self.whole
+            && matches!(self.session.block.state(), Block::None | Block::Active)
+            && !is_injected(error)
+            && !self.session.replay.blocked
+            && self.session.shared.advisory.may_run_again(None, error)
+    }
+
+    async fn begin_again(&mut self, error: Error, attempt: u32) -> Result<()> {
+        if !self.client.rewind(self.position) {
+            return Err(error);
+        }
+        self.session.shared.count_server_retry(&error);
+        take_back_open(self.session).await;
+        end_block(self.session);
+        pause(self.session, attempt).await
+    }
 }
 
 /// Runs a statement by its skeleton that is the whole text; false if it is to run again, which

@@ -4,10 +4,10 @@ use braid_types::{Error, Result};
 
 use crate::client::Client;
 use crate::retry::commit::commit_open;
-use crate::retry::deadline::pause;
-use crate::retry::reason::is_retryable;
+use crate::retry::driver::{Repeat, note_rerun, rerun};
+use crate::retry::limits::Limits;
 use crate::retry::replay::replay_steps;
-use crate::retry::reruns::Reruns;
+use crate::retry::steps::Step;
 use crate::session::Session;
 use crate::statement::context::guard_statement;
 
@@ -36,28 +36,50 @@ pub(crate) async fn finish_batch(session: &mut Session, client: &mut dyn Client)
 /// not. What was in the buffer is there again then.
 async fn commit_batch_again(
     session: &mut Session,
-    mut error: Error,
+    error: Error,
     client: &mut dyn Client,
 ) -> Result<()> {
     let Some(text) = session.replay.last_text() else { return Err(error) };
     let guard = guard_statement(session, &text);
-    let mut reruns = Reruns::new();
-    while is_retryable(&error)
-        && session.shared.advisory.may_run_again(None, &error)
-        && let Some(attempt) = reruns.next()
-        && let Some(steps) = session.replay.take()
-    {
-        session.shared.count_server_retry(&error);
-        pause(session, attempt).await?;
-        match replay_steps(session, steps, client).await {
-            Ok(false) => break,
-            Ok(true) => match commit_open(session).await {
-                Ok(()) => return Ok(()),
-                Err(again) => error = again,
-            },
-            Err(again) => error = again,
-        }
-    }
+    let mut batch = Batch { session, steps: Vec::new(), error: None, client };
+    let result = rerun(&mut batch, error).await;
     drop(guard);
-    Err(error)
+    result
+}
+
+/// What was executed since the last Sync, and its commit.
+struct Batch<'a> {
+    session: &'a mut Session,
+    /// What the next attempt runs.
+    steps: Vec<Step>,
+    /// The error of the attempt before it.
+    error: Option<Error>,
+    client: &'a mut dyn Client,
+}
+
+impl Repeat for Batch<'_> {
+    type Output = ();
+    const LIMITS: Limits = Limits::TRANSACTION;
+
+    async fn attempt(&mut self) -> Result<()> {
+        let steps = std::mem::take(&mut self.steps);
+        if !replay_steps(self.session, steps, self.client).await? {
+            // Some of the output has left, and nothing is remembered any more.
+            let lost = || Error::internal("a batch runs again without an error");
+            return Err(self.error.take().unwrap_or_else(lost));
+        }
+        commit_open(self.session).await
+    }
+
+    fn may_repeat(&mut self, error: &Error) -> bool {
+        self.session.shared.advisory.may_run_again(None, error)
+    }
+
+    async fn begin_again(&mut self, error: Error, attempt: u32) -> Result<()> {
+        let Some(steps) = self.session.replay.take() else { return Err(error) };
+        self.steps = steps;
+        let noted = note_rerun(self.session, &error, attempt).await;
+        self.error = Some(error);
+        noted
+    }
 }

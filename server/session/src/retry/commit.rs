@@ -14,40 +14,45 @@ use braid_types::{Error, Result};
 
 use crate::client::Client;
 use crate::groups::again::{can_run_again, run_again};
-use crate::retry::reason::{is_restart, is_retryable};
-use crate::retry::reruns::Reruns;
+use crate::retry::driver::{Repeat, rerun};
+use crate::retry::limits::Limits;
+use crate::retry::reason::is_restart;
 use crate::session::Session;
 use crate::transaction::commit::{commit_kv, materialize_held, rollback_open, transaction_ended};
 use crate::transaction::machine::Block;
 use crate::transaction::open::ensure_open;
 use crate::transaction::state::Open;
 
-/// The commit has met a conflict: the transaction as a whole runs again, if it may.
-async fn commit_again(
-    session: &mut Session,
-    open: Open,
+/// A commit that has met a conflict: the transaction as a whole runs again, if it may.
+struct CommitAgain<'a> {
+    session: &'a mut Session,
     token: Option<Token>,
-    mut error: Error,
-) -> (Option<Open>, Result<()>) {
-    session.open = Some(open);
-    let mut reruns = Reruns::new();
-    while reruns.next().is_some() {
-        if !is_retryable(&error) || !can_run_again(session, &error) {
-            break;
-        }
-        if let Err(error) = run_again(session, error.clone()).await {
-            return (session.open.take(), Err(error));
-        }
-        let Some(mut open) = session.open.take() else { break };
-        match commit_kv(session, &mut open, token, false).await {
-            Err(again) => {
-                error = again;
-                session.open = Some(open);
+}
+
+impl Repeat for CommitAgain<'_> {
+    type Output = Open;
+    const LIMITS: Limits = Limits::TRANSACTION;
+
+    async fn attempt(&mut self) -> Result<Open> {
+        let open = self.session.open.take();
+        let mut open = open.ok_or_else(|| Error::internal("nothing is open to commit"))?;
+        match commit_kv(self.session, &mut open, self.token, false).await {
+            Ok(()) => Ok(open),
+            Err(error) => {
+                self.session.open = Some(open);
+                Err(error)
             }
-            Ok(()) => return (Some(open), Ok(())),
         }
     }
-    (session.open.take(), Err(error))
+
+    fn may_repeat(&mut self, error: &Error) -> bool {
+        can_run_again(self.session, error)
+    }
+
+    // Here the error is counted, and others get their chance.
+    async fn begin_again(&mut self, error: Error, _: u32) -> Result<()> {
+        run_again(self.session, error).await
+    }
 }
 
 /// Commits before the last message, the command tag, can leave: it must not be sent if the
@@ -95,7 +100,13 @@ async fn commit_work(session: &mut Session, keep_locks: bool) -> Result<()> {
         return Ok(());
     };
     let (open, result) = match commit_kv(session, &mut open, token, keep_locks).await {
-        Err(error) => commit_again(session, open, token, error).await,
+        Err(error) => {
+            session.open = Some(open);
+            match rerun(&mut CommitAgain { session, token }, error).await {
+                Ok(open) => (Some(open), Ok(())),
+                Err(error) => (session.open.take(), Err(error)),
+            }
+        }
         Ok(()) => (Some(open), Ok(())),
     };
     if let Some(open) = &open {

@@ -1,9 +1,11 @@
-//! Running again: which errors allow it, how often and how long, and what was done before.
+//! Running again: the driver, which errors allow it, how often and how long, and what was done
+//! before.
 
 pub(crate) mod batch;
 pub(crate) mod commit;
 pub(crate) mod deadline;
+pub(crate) mod driver;
+pub(crate) mod limits;
 pub(crate) mod reason;
 pub(crate) mod replay;
-pub(crate) mod reruns;
 pub(crate) mod steps;

@@ -18,9 +18,8 @@ use braid_sql::ast::Statement;
 use braid_types::{Error, Result};
 
 use crate::client::Client;
-use crate::retry::deadline::pause;
-use crate::retry::reason::is_retryable;
-use crate::retry::reruns::Reruns;
+use crate::retry::driver::{Repeat, note_rerun, rerun};
+use crate::retry::limits::Limits;
 use crate::retry::steps::Step;
 use crate::session::Session;
 use crate::statement::portal::{Ended, Portal, Run, Wanted};
@@ -72,51 +71,71 @@ pub(crate) async fn execute_again(
     portal: &mut Portal,
     rows_max: u32,
     block: Block,
-    mut error: Error,
+    error: Error,
     client: &mut dyn Client,
 ) -> Result<(Ended, u64)> {
-    let mut frame = None;
-    let mut reruns = Reruns::new();
-    while can_replay(session, block, client)
-        && session.shared.advisory.may_run_again(None, &error)
-        && let Some(attempt) = reruns.next()
-    {
-        let Some(steps) = session.replay.take() else { break };
-        let settings = steps.iter().take_while(|step| step.is_frame());
-        frame = Some(settings.cloned().collect::<Vec<Step>>());
-        session.shared.count_server_retry(&error);
-        if let Err(stopped) = pause(session, attempt).await {
-            error = stopped;
-            break;
-        }
-        let result = match replay_steps(session, steps, client).await {
-            Ok(true) => {
-                portal.run = Run::New;
-                let start = client.position();
-                let wanted = Wanted { rows_max: u64::from(rows_max), describe: false };
-                let ended = run_portal(session, portal, wanted, client).await;
-                if ended.is_err() && !client.rewind(start) {
-                    session.replay.blocked = true;
-                }
-                ended.map(|ended| (ended, start))
-            }
-            Ok(false) => Err(error.clone()),
-            Err(error) => Err(error),
-        };
-        match result {
-            Err(again) if is_retryable(&again) => error = again,
-            Err(refused) => {
-                error = refused;
-                break;
-            }
-            done => return done,
-        }
-    }
-    if let Some(frame) = frame.filter(|_| block == Block::Active) {
+    let wanted = Wanted { rows_max: u64::from(rows_max), describe: false };
+    let (steps, frame) = (Vec::new(), None);
+    let mut execute = Execute { session, portal, wanted, block, steps, frame, error: None, client };
+    let result = rerun(&mut execute, error).await;
+    let Execute { session, portal, frame, client, .. } = execute;
+    if let Some(frame) = frame.filter(|_| result.is_err() && block == Block::Active) {
         let commits = matches!(portal.prepared.statement(), Some(Statement::Commit { .. }));
         fail_replayed(session, &frame, commits, client).await;
     }
-    Err(error)
+    result
+}
+
+/// What was executed since the last Sync, and the portal that has failed.
+struct Execute<'a> {
+    session: &'a mut Session,
+    portal: &'a mut Portal,
+    wanted: Wanted,
+    /// The block before the portal ran.
+    block: Block,
+    /// What the next attempt runs.
+    steps: Vec<Step>,
+    /// The steps that open the block, once something has run again.
+    frame: Option<Vec<Step>>,
+    /// The error of the attempt before it.
+    error: Option<Error>,
+    client: &'a mut dyn Client,
+}
+
+impl Repeat for Execute<'_> {
+    type Output = (Ended, u64);
+    const LIMITS: Limits = Limits::TRANSACTION;
+
+    async fn attempt(&mut self) -> Result<(Ended, u64)> {
+        let steps = std::mem::take(&mut self.steps);
+        if !replay_steps(self.session, steps, self.client).await? {
+            // Some of the output has left, and nothing is remembered any more.
+            let lost = || Error::internal("an execution runs again without an error");
+            return Err(self.error.take().unwrap_or_else(lost));
+        }
+        self.portal.run = Run::New;
+        let start = self.client.position();
+        let ended = run_portal(self.session, self.portal, self.wanted, self.client).await;
+        if ended.is_err() && !self.client.rewind(start) {
+            self.session.replay.blocked = true;
+        }
+        ended.map(|ended| (ended, start))
+    }
+
+    fn may_repeat(&mut self, error: &Error) -> bool {
+        can_replay(self.session, self.block, self.client)
+            && self.session.shared.advisory.may_run_again(None, error)
+    }
+
+    async fn begin_again(&mut self, error: Error, attempt: u32) -> Result<()> {
+        let Some(steps) = self.session.replay.take() else { return Err(error) };
+        let frame = steps.iter().take_while(|step| step.is_frame());
+        self.frame = Some(frame.cloned().collect());
+        self.steps = steps;
+        let noted = note_rerun(self.session, &error, attempt).await;
+        self.error = Some(error);
+        noted
+    }
 }
 
 /// Leaves a block that could not be run again as its client believes it to be: ended by

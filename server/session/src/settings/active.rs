@@ -8,9 +8,9 @@ use braid_types::FormatSettings;
 use braid_types::text::IntervalStyle;
 
 use super::formats::{parse_bool, parse_date_style, split_names, time_zone};
+use super::isolation::isolation_of;
 use super::{Kind, find, units};
 use crate::client::Severity;
-use crate::shared::isolation_of;
 
 /// Parsed values.
 #[derive(Clone, Debug)]

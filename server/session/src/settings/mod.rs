@@ -10,6 +10,7 @@
 mod accepted;
 mod active;
 mod formats;
+mod isolation;
 mod setting;
 mod table;
 mod units;
@@ -17,6 +18,7 @@ mod values;
 
 pub use active::Active;
 pub(crate) use formats::real_text;
+pub(crate) use isolation::{isolation_of, isolation_text};
 pub use setting::{Access, Kind, Setting};
 pub use table::{find, is_identity, settings};
 pub(crate) use units::in_unit;

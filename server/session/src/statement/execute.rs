@@ -19,9 +19,9 @@ use braid_types::{Datum, Error, Result, SqlState, work};
 use crate::client::{Client, ResultColumn, connection_lost};
 use crate::groups::new_keys::settle_new_keys;
 use crate::notices::send_warnings;
-use crate::retry::deadline::pause;
-use crate::retry::reason::{is_restart, is_retryable};
-use crate::retry::reruns::ATTEMPTS_MAX;
+use crate::retry::driver::{Repeat, note_rerun, run_until_done};
+use crate::retry::limits::Limits;
+use crate::retry::reason::is_restart;
 use crate::session::Session;
 use crate::statement::commands::explain::{explained_execute, start_explained};
 use crate::statement::context::exec_context;
@@ -92,25 +92,45 @@ pub(crate) async fn run_planned(
     let start = client.position();
     let open = ensure_open(session);
     open.statements += 1;
-    let mut seq = open.txn.next_statement();
-    let mut attempt = 0;
-    loop {
-        let result = attempt_statement(session, portal, seq, wanted, client).await;
-        let error = match result {
-            Ok(ended) => {
-                session.shared.advisory.settle_statement();
-                return Ok(ended);
-            }
-            Err(error) => error,
-        };
-        portal.run = Run::New;
-        attempt += 1;
-        let may_run_again =
-            is_retryable(&error) && session.shared.advisory.may_run_again(Some(seq), &error);
-        if !may_run_again || attempt > ATTEMPTS_MAX || !client.rewind(start) {
+    let seq = open.txn.next_statement();
+    run_until_done(&mut Planned { session, portal, seq, wanted, start, client }).await
+}
+
+/// A planned statement that runs again alone, as long as nothing of it has left.
+struct Planned<'a> {
+    session: &'a mut Session,
+    portal: &'a mut Portal,
+    seq: Seq,
+    wanted: Wanted,
+    /// Where its output begins.
+    start: u64,
+    client: &'a mut dyn Client,
+}
+
+impl Repeat for Planned<'_> {
+    type Output = Ended;
+    const LIMITS: Limits = Limits::STATEMENT;
+
+    async fn attempt(&mut self) -> Result<Ended> {
+        let Planned { session, portal, seq, wanted, client, .. } = self;
+        let result = attempt_statement(session, portal, *seq, *wanted, *client).await;
+        match result {
+            Ok(_) => session.shared.advisory.settle_statement(),
+            Err(_) => portal.run = Run::New,
+        }
+        result
+    }
+
+    fn may_repeat(&mut self, error: &Error) -> bool {
+        self.session.shared.advisory.may_run_again(Some(self.seq), error)
+    }
+
+    async fn begin_again(&mut self, error: Error, attempt: u32) -> Result<()> {
+        if !self.client.rewind(self.start) {
             return Err(error);
         }
-        seq = Box::pin(prepare_again(session, seq, error, attempt)).await?;
+        self.seq = Box::pin(prepare_again(self.session, self.seq, error, attempt)).await?;
+        Ok(())
     }
 }
 
@@ -120,8 +140,7 @@ pub(crate) async fn run_planned(
 /// time. After a deadlock, or where earlier statements stand in the way, only a transaction
 /// that has done nothing else can begin again.
 async fn prepare_again(session: &mut Session, seq: Seq, error: Error, attempt: u32) -> Result<Seq> {
-    session.shared.count_server_retry(&error);
-    pause(session, attempt).await?;
+    note_rerun(session, &error, attempt).await?;
     let open = ensure_open(session);
     let first = open.statements <= 1;
     if is_restart(&error) {

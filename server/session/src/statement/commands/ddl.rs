@@ -8,9 +8,8 @@ use braid_sql::ast::{SetValue, SettingChange, Statement};
 use braid_types::{Datum, Error, Result, SqlState};
 
 use crate::client::Severity;
-use crate::retry::deadline::pause;
-use crate::retry::reason::is_retryable;
-use crate::retry::reruns::ATTEMPTS_MAX;
+use crate::retry::driver::{Repeat, note_rerun, run_until_done};
+use crate::retry::limits::Limits;
 use crate::session::Session;
 use crate::statement::context::{exec_context, statement_environment};
 use crate::statement::prepared::Prepared;
@@ -34,22 +33,44 @@ pub(crate) async fn run_ddl(
         && !session.in_simple_list
         && session.open.as_ref().is_none_or(|open| open.statements == 0);
     let noted = session.notices.count();
-    let mut attempt = 0;
-    loop {
-        let open = ensure_open(session);
+    let mut definition =
+        Definition { session, prepared, statement, params, implicit, noted, is_first: false };
+    run_until_done(&mut definition).await
+}
+
+/// A definition that runs again with its transaction, if it is the first statement there.
+struct Definition<'a> {
+    session: &'a mut Session,
+    prepared: &'a Prepared,
+    statement: &'a Statement,
+    params: &'a Arc<Vec<Datum>>,
+    /// It is alone in its transaction.
+    implicit: bool,
+    /// Notices that came before it.
+    noted: usize,
+    is_first: bool,
+}
+
+impl Repeat for Definition<'_> {
+    type Output = String;
+    const LIMITS: Limits = Limits::STEP;
+
+    async fn attempt(&mut self) -> Result<String> {
+        let open = ensure_open(self.session);
         open.statements += 1;
-        let first = open.statements == 1;
-        let result = attempt_ddl(session, prepared, statement, params, implicit).await;
-        attempt += 1;
-        match result {
-            Err(error) if is_retryable(&error) && first && attempt < ATTEMPTS_MAX => {
-                session.notices.truncate(noted);
-                pause(session, attempt).await?;
-                session.shared.count_server_retry(&error);
-                restart_kv(session).await;
-            }
-            result => return result,
-        }
+        self.is_first = open.statements == 1;
+        attempt_ddl(self.session, self.prepared, self.statement, self.params, self.implicit).await
+    }
+
+    fn may_repeat(&mut self, _: &Error) -> bool {
+        self.is_first
+    }
+
+    async fn begin_again(&mut self, error: Error, attempt: u32) -> Result<()> {
+        self.session.notices.truncate(self.noted);
+        note_rerun(self.session, &error, attempt).await?;
+        restart_kv(self.session).await;
+        Ok(())
     }
 }
 

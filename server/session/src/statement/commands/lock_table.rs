@@ -1,11 +1,10 @@
 //! `LOCK TABLE` in a session: its transaction, and running it again.
 
 use braid_sql::ast::LockTable;
-use braid_types::Result;
+use braid_types::{Error, Result};
 
-use crate::retry::deadline::pause;
-use crate::retry::reason::is_retryable;
-use crate::retry::reruns::ATTEMPTS_MAX;
+use crate::retry::driver::{Repeat, note_rerun, run_until_done};
+use crate::retry::limits::Limits;
 use crate::session::Session;
 use crate::statement::context::{exec_context, statement_environment};
 use crate::transaction::open::{catalog_at, ensure_open, require_block, restart_kv};
@@ -14,21 +13,35 @@ use crate::transaction::open::{catalog_at, ensure_open, require_block, restart_k
 /// locks, what those before it have committed, at every isolation level.
 pub(crate) async fn run_lock_table(session: &mut Session, lock: &LockTable) -> Result<()> {
     require_block(session, "LOCK TABLE")?;
-    let mut attempt = 0;
-    loop {
-        let open = ensure_open(session);
+    run_until_done(&mut Locking { session, lock, is_first: false }).await
+}
+
+/// A LOCK TABLE that runs again with its transaction, if it is the first statement there.
+struct Locking<'a> {
+    session: &'a mut Session,
+    lock: &'a LockTable,
+    is_first: bool,
+}
+
+impl Repeat for Locking<'_> {
+    type Output = ();
+    const LIMITS: Limits = Limits::STEP;
+
+    async fn attempt(&mut self) -> Result<()> {
+        let open = ensure_open(self.session);
         open.statements += 1;
-        let first = open.statements == 1;
-        let result = try_to_lock(session, lock).await;
-        attempt += 1;
-        match result {
-            Err(error) if is_retryable(&error) && first && attempt < ATTEMPTS_MAX => {
-                pause(session, attempt).await?;
-                session.shared.count_server_retry(&error);
-                restart_kv(session).await;
-            }
-            result => return result,
-        }
+        self.is_first = open.statements == 1;
+        try_to_lock(self.session, self.lock).await
+    }
+
+    fn may_repeat(&mut self, _: &Error) -> bool {
+        self.is_first
+    }
+
+    async fn begin_again(&mut self, error: Error, attempt: u32) -> Result<()> {
+        note_rerun(self.session, &error, attempt).await?;
+        restart_kv(self.session).await;
+        Ok(())
     }
 }
 

@@ -6,8 +6,7 @@ use braid_sql::ast::{DiscardKind, Reset, Set, SetScope, SetValue, ShowTarget, Tr
 use braid_types::{Datum, Error, Result, Row, SqlState};
 
 use crate::session::Session;
-use crate::settings::is_identity;
-use crate::shared::isolation_of;
+use crate::settings::{is_identity, isolation_of, isolation_text};
 use crate::statement::commands::show;
 use crate::statement::commands::transaction_control::{set_modes, warn_outside_block};
 use crate::statement::cursor_rows::note_cursors;
@@ -21,7 +20,7 @@ pub(crate) fn set_characteristics(session: &mut Session, modes: &TransactionMode
     let mut state = session.shared.state.lock();
     let mut put = |name: &str, value: String| state.settings.set(name, &[value], false);
     if let Some(isolation) = modes.isolation {
-        let text = crate::shared::isolation_text(isolation);
+        let text = isolation_text(isolation);
         put("default_transaction_isolation", text.to_owned())?;
     }
     if let Some(read_only) = modes.read_only {
