@@ -12,8 +12,8 @@ use braid_types::{Error, Result, SqlState};
 
 use crate::groups::report::{Failure, barrier_error, shortened};
 use crate::groups::state::Step;
-use crate::retry::deadline::pause;
-use crate::retry::driver::{Repeat, note_rerun, rerun, run_until_done};
+use crate::retry::deadline::{note_rerun, pause};
+use crate::retry::driver::{Repeat, rerun, run_until_done};
 use crate::retry::limits::Limits;
 use crate::retry::reason::{TooManyAttempts, is_restart};
 use crate::session::Session;

@@ -4,7 +4,8 @@ use braid_types::{Error, Result};
 
 use crate::client::Client;
 use crate::retry::commit::commit_open;
-use crate::retry::driver::{Repeat, note_rerun, rerun};
+use crate::retry::deadline::note_rerun;
+use crate::retry::driver::{Repeat, rerun};
 use crate::retry::limits::Limits;
 use crate::retry::replay::replay_steps;
 use crate::retry::steps::Step;

@@ -61,3 +61,9 @@ pub(crate) async fn pause(session: &Session, attempt: u32) -> Result<()> {
     }
     cancel.check()
 }
+
+/// Counts an error that its client is spared, and waits before the next attempt.
+pub(crate) async fn note_rerun(session: &Session, error: &Error, attempt: u32) -> Result<()> {
+    session.shared.count_server_retry(error);
+    pause(session, attempt).await
+}

@@ -22,10 +22,8 @@
 
 use braid_types::{Error, Result};
 
-use crate::retry::deadline::pause;
 use crate::retry::limits::{Limits, Reruns};
 use crate::retry::reason::is_retryable;
-use crate::session::Session;
 
 /// Work that may run again after a conflict.
 pub(crate) trait Repeat {
@@ -75,12 +73,6 @@ pub(crate) async fn rerun<R: Repeat>(work: &mut R, mut error: Error) -> Result<R
         }
     }
     Err(error)
-}
-
-/// Counts an error that its client is spared, and waits before the next attempt.
-pub(crate) async fn note_rerun(session: &Session, error: &Error, attempt: u32) -> Result<()> {
-    session.shared.count_server_retry(error);
-    pause(session, attempt).await
 }
 
 #[cfg(test)]

@@ -18,7 +18,8 @@ use braid_sql::ast::Statement;
 use braid_types::{Error, Result};
 
 use crate::client::Client;
-use crate::retry::driver::{Repeat, note_rerun, rerun};
+use crate::retry::deadline::note_rerun;
+use crate::retry::driver::{Repeat, rerun};
 use crate::retry::limits::Limits;
 use crate::retry::steps::Step;
 use crate::session::Session;

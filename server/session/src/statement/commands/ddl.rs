@@ -8,7 +8,8 @@ use braid_sql::ast::{SetValue, SettingChange, Statement};
 use braid_types::{Datum, Error, Result, SqlState};
 
 use crate::client::Severity;
-use crate::retry::driver::{Repeat, note_rerun, run_until_done};
+use crate::retry::deadline::note_rerun;
+use crate::retry::driver::{Repeat, run_until_done};
 use crate::retry::limits::Limits;
 use crate::session::Session;
 use crate::statement::context::{exec_context, statement_environment};
