@@ -19,6 +19,7 @@
  *   queue       queues and logs with retention: is the last job as fast as the first?
  *               [--jobs 100000] [--workers 2,16]
  *   growth      every kind of work at n and at 10 n
+ *   tpch        the 22 queries of TPC-H [--scale 0.2]; --only takes their numbers, separated by |
  *   tikv        over TiKV: round trips of a transfer, inserts into several regions, YCSB's F, reads by
  *               one gateway and by two  [--point-rows 20000]; TIKV_BIN=FOLDER with pd-server and
  *               tikv-server makes it a real cluster, else it is the tests' stand-in
@@ -37,7 +38,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 
-import { install, must, top } from '../examples/iot-worker/steps.mjs';
+import { install, must, targetFolder, top } from '../examples/iot-worker/steps.mjs';
 import { braidSide, buildTikvTools, gateway, postgresSide } from './servers.mjs';
 
 const print = (line) => process.stdout.write(`${line}\n`);
@@ -58,6 +59,7 @@ const DEFAULTS = {
   'point-rows': '20000',
   jobs: '100000',
   workers: '2,16',
+  scale: '0.2',
 };
 
 /** For --smoke: enough to pass by every line once. */
@@ -74,6 +76,7 @@ const MOMENT = {
   'point-rows': '500',
   jobs: '100',
   workers: '2',
+  scale: '0.002',
 };
 
 const { values: given, positionals } = parseArgs({
@@ -169,6 +172,20 @@ const SUITES = {
   async growth(sides) {
     const { runGrowth } = await import('./dist/growth/index.js');
     return runGrowth({ ...common, sides, scale: flags.smoke ? 0.02 : 1 });
+  },
+  async tpch(sides) {
+    const { runTpch } = await import('./dist/tpch/index.js');
+    await must('cargo', [
+      'build',
+      '--release',
+      '--quiet',
+      '-p',
+      'braid-testkit',
+      '--example',
+      'tpch',
+    ]);
+    const generator = join(await targetFolder(), 'release', 'examples', 'tpch');
+    return runTpch({ ...common, sides, scale: Number(flags.scale), generator });
   },
   async tikv() {
     const { runTikv } = await import('./dist/tikv/index.js');
