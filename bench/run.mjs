@@ -76,7 +76,7 @@ const MOMENT = {
   'point-rows': '500',
   jobs: '100',
   workers: '2',
-  scale: '0.002',
+  scale: '0.01',
 };
 
 const { values: given, positionals } = parseArgs({
