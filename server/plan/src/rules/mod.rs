@@ -1,7 +1,7 @@
 //! Rewrites of a bound plan: the same rows, less work.
 //!
 //! ```text
-//! unnest subqueries → push filters down → order joins → choose indexes and methods → use order
+//! unnest subqueries → push filters down → semi joins with one match become inner → order joins → choose indexes and methods → use order
 //!   → lock while scanning → drop what a partial index implies → prune
 //! ```
 
@@ -14,6 +14,7 @@ mod order_joins;
 mod partial_indexes;
 mod prune_columns;
 mod push_filters;
+mod unique_semi_joins;
 mod unnest;
 mod use_order;
 
@@ -31,7 +32,7 @@ pub fn optimize(root: Node, binder: &mut Binder<'_>) -> Node {
         let taken = std::mem::replace(plan, Node::one_row());
         *plan = optimize(taken, binder);
     });
-    let mut root = push_filters::apply(root);
+    let mut root = unique_semi_joins::apply(push_filters::apply(root));
     let catalog = binder.context().catalog.clone();
     estimate::size_ctes(&mut root, &catalog);
     let root = order_joins::apply(root, &catalog);

@@ -9,6 +9,7 @@ use crate::Slot;
 use crate::tree::expr::{Expr, conjuncts};
 use crate::tree::node::{AggregateNode, Filter, JoinKind, Node, Recheck};
 
+use super::unnest::is_closed;
 use super::walk;
 
 pub fn apply(node: Node) -> Node {
@@ -169,6 +170,8 @@ fn push_join(node: Node, predicates: Vec<Expr>) -> Node {
             }
             JoinKind::Inner if r => to_right.push(p),
             JoinKind::Inner => to_left.push(p),
+            // The join leaves fewer rows for which the subquery runs.
+            JoinKind::Semi | JoinKind::Anti if !r && is_correlated(&p) => above.push(p),
             JoinKind::Left | JoinKind::Semi | JoinKind::Anti if !r => to_left.push(p),
             JoinKind::Right if !l => to_right.push(p),
             _ => above.push(p),
@@ -196,6 +199,14 @@ fn push_join(node: Node, predicates: Vec<Expr>) -> Node {
     join.right = push(join.right, to_right);
     join.on = on;
     keep(Node::Join(join), above)
+}
+
+/// Whether a subquery runs for each row.
+fn is_correlated(e: &Expr) -> bool {
+    e.any(&mut |e| match e {
+        Expr::Subquery(subquery) => !is_closed(&mut (*subquery.plan).clone()),
+        _ => false,
+    })
 }
 
 /// Whether a condition cannot hold when all of these slots are NULL.
