@@ -112,10 +112,7 @@ pub fn eval(expr: &Expr, row: &[Datum], cx: &EvalContext<'_>) -> Result<Datum> {
             let items = items.iter().map(|e| eval(e, row, cx)).collect::<Result<Vec<_>>>()?;
             Ok(Datum::Record(items.into()))
         }
-        Expr::Field(record, place, _) => Ok(match &*eval_ref(record, row, cx)? {
-            Datum::Record(items) => items.get(*place).cloned().unwrap_or(Datum::Null),
-            _ => Datum::Null,
-        }),
+        Expr::Field(record, place, _) => field(&*eval_ref(record, row, cx)?, *place),
         Expr::Column(slot, _) => {
             Err(Error::internal(format!("column slot {slot} was not laid out")))
         }
@@ -250,7 +247,15 @@ fn connect(list: &[Expr], stop: bool, row: &[Datum], cx: &EvalContext<'_>) -> Re
     Ok(if unknown { Datum::Null } else { Datum::Bool(!stop) })
 }
 
-/// A record is NULL when all its fields are.
+/// A field of a record; of NULL it is NULL.
+fn field(record: &Datum, place: usize) -> Result<Datum> {
+    match record {
+        Datum::Null => Ok(Datum::Null),
+        Datum::Record(items) if place < items.len() => Ok(items[place].clone()),
+        _ => Err(Error::broken(format!("a record without field {}", place + 1))),
+    }
+}
+
 /// `x IN (…)` over constants, of which one may have been NULL.
 fn in_set(value: &Datum, set: &HashSet<Datum>, has_null: bool) -> Datum {
     match set.contains(value) {

@@ -11,7 +11,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use braid_types::SqlType;
+use braid_types::{Error, Result, SqlType};
 
 use crate::tree::expr::{Expr, Slot, SubqueryKind};
 use crate::tree::node::{
@@ -35,6 +35,14 @@ impl Frame {
             }
         }
     }
+
+    /// Around a whole plan is nothing that could give what it needs.
+    fn nothing_left(&self) -> Result<()> {
+        match self.needs.first() {
+            Some((slot, _)) => Err(Error::broken(format!("nothing gives column slot {slot}"))),
+            None => Ok(()),
+        }
+    }
 }
 
 /// The input row of an operator: where each slot stands.
@@ -51,15 +59,18 @@ impl Input {
     }
 }
 
-/// Lays out a whole plan.
-pub fn assign_positions(root: &mut Node) {
+/// Lays out a whole plan. XX000 if it reads a slot that none of its operators gives.
+pub fn assign_positions(root: &mut Node) -> Result<()> {
     let mut frame = Frame::default();
     node(root, &mut frame);
+    frame.nothing_left()
 }
 
-/// Lays out one expression over a row of these slots.
-pub fn layout_expr(e: &mut Expr, slots: &[Slot]) {
-    expr(e, &Input::new(slots), &mut Frame::default());
+/// Lays out one expression over a row of these slots. XX000 if it reads another slot.
+pub fn layout_expr(e: &mut Expr, slots: &[Slot]) -> Result<()> {
+    let mut frame = Frame::default();
+    expr(e, &Input::new(slots), &mut frame);
+    frame.nothing_left()
 }
 
 fn expr(e: &mut Expr, input: &Input, frame: &mut Frame) {

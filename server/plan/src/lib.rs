@@ -24,6 +24,7 @@ mod range_delete;
 mod rules;
 mod sharing;
 mod tree;
+mod verify;
 
 pub use bind::{
     TypeNames, bind_assignment_cast, bind_default, bind_index_exprs, bind_scalar, bind_table_expr,
@@ -32,10 +33,11 @@ pub use bind::{
 pub use identify::{identify, identify_expr};
 pub use memo::Memo;
 pub use planned::{OutputColumn, PlanContext, PlannedStatement, StatementKind, plan};
-pub use range_delete::{RangeDelete, Refusal, range_delete};
+pub use range_delete::range_delete;
 pub use tree::cascades::{CascadeEffect, CascadeStep, CascadeTable, Cascades};
 pub use tree::expr::{
     CallExpr, CaseExpr, CastExpr, CompareOp, Expr, QuantifiedExpr, Slot, SubqueryExpr, SubqueryKind,
 };
 pub use tree::node::*;
+pub use tree::range::{RangeDelete, Refusal};
 pub use tree::subscript::{Place, SubscriptExpr};

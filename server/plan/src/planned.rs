@@ -13,7 +13,7 @@ use crate::explain::ExplainOptions;
 use crate::tree::access::Bound;
 use crate::tree::expr::Expr;
 use crate::tree::node::{Node, Scan, Values};
-use crate::{layout, rules};
+use crate::{layout, rules, verify};
 
 /// What planning needs to know.
 #[derive(Clone, Copy)]
@@ -137,7 +137,8 @@ fn plan_here(statement: &Statement, cx: &PlanContext<'_>) -> Result<PlannedState
     let mut binder = Binder::new(cx);
     let bound = bind_statement(&mut binder, statement)?;
     let mut root = rules::optimize(bound.root, &mut binder);
-    layout::assign_positions(&mut root);
+    layout::assign_positions(&mut root)?;
+    verify::verify(&root)?;
     let (params, tables) = binder.finish()?;
     allow_repeats(&mut root, params.len());
     Ok(PlannedStatement {

@@ -11,8 +11,6 @@
 //! nothing else points at any of these tables, and when every index entry that lies in the range
 //! belongs to a row that lies in it too. Indexes that lie elsewhere are allowed: their entries are
 //! found by a scan of the range.
-//!
-//! The words of [`Refusal::word`] are part of the interface: EXPLAIN shows them.
 
 use std::sync::Arc;
 
@@ -20,40 +18,8 @@ use braid_catalog::{Catalog, ForeignKey, ForeignKeyAction, Id, Index, IndexNumbe
 use braid_sql::quote_ident;
 
 use crate::tree::node::{Bound, Node, Scan};
+use crate::tree::range::{RangeDelete, Refusal};
 use crate::tree::row_change::Delete;
-
-/// A schema that allows range deletes.
-#[derive(Debug)]
-pub struct RangeDelete {
-    /// The tables whose rows go with those of the table.
-    pub below: Vec<Arc<Table>>,
-    /// Indexes of these tables and of the table itself whose entries lie outside of the range.
-    pub outside: Vec<(Arc<Table>, Vec<IndexNumber>)>,
-}
-
-/// Why rows go one by one.
-#[derive(Clone, Debug)]
-pub struct Refusal {
-    /// `off`, `returning`, `condition`, `no_cascade`, `deferrable`, `not_validated`, `foreign_key`,
-    /// `index` or `moving`.
-    pub word: &'static str,
-    /// What it is about, if that is an object.
-    pub object: Option<String>,
-}
-
-impl Refusal {
-    fn of(word: &'static str, object: impl Into<String>) -> Refusal {
-        Refusal { word, object: Some(object.into()) }
-    }
-
-    /// `no (foreign_key: c_p_fkey on c)`.
-    pub fn describe(&self) -> String {
-        match &self.object {
-            Some(object) => format!("no ({}: {object})", self.word),
-            None => format!("no ({})", self.word),
-        }
-    }
-}
 
 /// What the schema says about range deletes of a table's rows; `None` if nothing is interleaved
 /// in it.
@@ -101,7 +67,10 @@ fn walk(catalog: &Catalog, table: &Arc<Table>) -> Result<RangeDelete, Refusal> {
     }
     for (owner, number) in all.iter().filter(|entry| !is_table(entry)) {
         let goes = owner.id == table.id || below.iter().any(|child| child.id == owner.id);
-        let Some(index) = owner.index(*number) else { continue };
+        let Some(index) = owner.index(*number) else {
+            debug_assert!(false, "table \"{}\" has no index {number}", owner.name);
+            return Err(Refusal::of("index", quote_ident(&owner.name)));
+        };
         // An entry lies where its row lies only if both begin with the same columns.
         let count = table.primary.keys.len();
         let begins = |keys: &[braid_catalog::IndexKey]| {
@@ -112,7 +81,11 @@ fn walk(catalog: &Catalog, table: &Arc<Table>) -> Result<RangeDelete, Refusal> {
         }
     }
     for parent in std::iter::once(table).chain(&below) {
-        for child in parent.referenced_by.iter().filter_map(|id| catalog.table(*id)) {
+        for id in &parent.referenced_by {
+            let Some(child) = catalog.table(*id) else {
+                debug_assert!(false, "table {id}, which refers to \"{}\", is missing", parent.name);
+                return Err(Refusal::of("foreign_key", quote_ident(&parent.name)));
+            };
             let keys = child.foreign_keys.iter().filter(|key| key.parent == parent.id);
             if let Some(key) = keys.into_iter().find(|key| !cascading.contains(&key.id)) {
                 return Err(Refusal::of("foreign_key", constraint(key, child)));
@@ -132,9 +105,12 @@ fn walk(catalog: &Catalog, table: &Arc<Table>) -> Result<RangeDelete, Refusal> {
 
 /// The foreign key by which a table's rows go with those of its parent.
 fn cascade<'c>(catalog: &Catalog, child: &'c Table) -> Result<&'c ForeignKey, Refusal> {
-    let parent = child.primary.parent().and_then(|parent| catalog.table(parent));
-    let parent_keys = parent.map(|parent| &parent.primary.keys[..]).unwrap_or_default();
     let name = quote_ident(&child.name);
+    let Some(parent) = child.primary.parent().and_then(|parent| catalog.table(parent)) else {
+        debug_assert!(false, "the parent of interleaved table \"{}\" is missing", child.name);
+        return Err(Refusal::of("no_cascade", name));
+    };
+    let parent_keys = &parent.primary.keys;
     let columns = &child.primary.keys[..child.primary.columns_above()];
     let fits = |key: &&ForeignKey| {
         Some(key.parent) == child.primary.parent()

@@ -76,6 +76,13 @@ impl Error {
         Self::new(SqlState::InternalError, what)
     }
 
+    /// XX000 for a broken invariant; `what` says what was missing. A debug build stops here.
+    pub fn broken(what: impl Into<String>) -> Self {
+        let what = what.into();
+        debug_assert!(false, "broken invariant: {what}");
+        Self::internal(what)
+    }
+
     /// Adds a detail line.
     #[must_use]
     pub fn detail(mut self, detail: impl Into<String>) -> Self {

@@ -1,5 +1,6 @@
 //! Tables: columns, indexes, families, constraints.
 
+use braid_types::{Error, Result};
 use serde::{Deserialize, Serialize};
 
 use super::column::Column;
@@ -111,6 +112,12 @@ impl Table {
     /// The column of this number.
     pub fn column(&self, id: ColumnId) -> Option<&Column> {
         self.columns.iter().find(|column| column.id == id)
+    }
+
+    /// The place of a column among `columns`; XX000 if the table has no such column.
+    pub fn place_of(&self, id: ColumnId) -> Result<usize> {
+        let place = self.columns.iter().position(|column| column.id == id);
+        place.ok_or_else(|| Error::broken(format!("table \"{}\" has no column {id}", self.name)))
     }
 
     /// The columns for the keys of indexes that are expressions.

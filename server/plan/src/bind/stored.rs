@@ -39,7 +39,7 @@ pub fn bind_default(cx: &PlanContext<'_>, expr: &StoredExpr, ty: &SqlType) -> Re
         _ => error,
     })?;
     let mut expr = without_places(&mut binder, |this| assign(this, expr, ty, ""))?;
-    layout::layout_expr(&mut expr, &[]);
+    layout::layout_expr(&mut expr, &[])?;
     Ok(expr)
 }
 
@@ -58,7 +58,7 @@ pub fn bind_table_expr(
     if let Some(ty) = ty {
         expr = assign(&mut binder, expr, ty, "")?;
     }
-    layout::layout_expr(&mut expr, &slots);
+    layout::layout_expr(&mut expr, &slots)?;
     Ok(expr)
 }
 
@@ -89,56 +89,72 @@ pub fn bind_index_exprs(
             index.keys.iter().any(|key| key.column == table.columns[*place].id)
         }
     });
-    exprs.iter_mut().for_each(|(_, e)| layout::layout_expr(e, &slots));
+    exprs.iter_mut().try_for_each(|(_, e)| layout::layout_expr(e, &slots))?;
     Ok(exprs)
 }
 
 /// The keys of a table's indexes that are expressions: their places, and expressions over the
-/// table's columns in order. One that cannot be bound is left out, so that no query uses it.
-pub(crate) fn key_exprs(binder: &mut Binder<'_>, table: &Table) -> Arc<[(usize, Expr)]> {
+/// table's columns in order.
+pub(crate) fn key_exprs(binder: &mut Binder<'_>, table: &Table) -> Result<Arc<[(usize, Expr)]>> {
     if table.key_exprs().next().is_none() {
-        return Arc::default();
+        return Ok(Arc::default());
     }
     let notes = binder.notes.take();
     let slots: Vec<Slot> = table.columns.iter().map(|_| binder.slot()).collect();
     let mut found = Vec::new();
     for (place, column) in table.key_exprs() {
-        let Some(expr) = &column.generated else { continue };
-        if let Ok(mut e) = bind_stored_table_expr(binder, table, &slots, expr, "index expressions")
-        {
-            layout::layout_expr(&mut e, &slots);
-            found.push((place, e));
-        }
+        let expr = key_expr(table, column)?;
+        let bound = bind_stored_table_expr(binder, table, &slots, expr, "index expressions")
+            .and_then(|mut e| layout::layout_expr(&mut e, &slots).map(|()| e));
+        found.push((place, bound.map_err(|error| unbindable(table, expr, error))?));
     }
     binder.notes = notes;
-    found.into()
+    Ok(found.into())
 }
 
-/// The predicates of a table's public partial indexes, over the table's columns in order. One
-/// that cannot be bound is left out, so that no query uses its index.
+/// The predicates of a table's public partial indexes, over the table's columns in order.
 pub(crate) fn index_predicates(
     binder: &mut Binder<'_>,
     table: &Table,
-) -> Arc<[(IndexNumber, Expr)]> {
+) -> Result<Arc<[(IndexNumber, Expr)]>> {
     let is_public = |index: &&Index| index.state == IndexState::Public;
     let partial = table.indexes.iter().filter(is_public);
     let mut partial =
         partial.filter_map(|index| Some((index.number, index.predicate.as_ref()?))).peekable();
     if partial.peek().is_none() {
-        return Arc::default();
+        return Ok(Arc::default());
     }
     let notes = binder.notes.take();
     let slots: Vec<Slot> = table.columns.iter().map(|_| binder.slot()).collect();
     let mut found = Vec::new();
     for (number, predicate) in partial {
-        let bound = bind_stored_table_expr(binder, table, &slots, predicate, "index predicates");
-        if let Ok(mut e) = bound.and_then(|e| coerce_bool(binder, e, "WHERE")) {
-            layout::layout_expr(&mut e, &slots);
-            found.push((number, e));
-        }
+        let bound = bind_stored_table_expr(binder, table, &slots, predicate, "index predicates")
+            .and_then(|e| coerce_bool(binder, e, "WHERE"))
+            .and_then(|mut e| layout::layout_expr(&mut e, &slots).map(|()| e));
+        found.push((number, bound.map_err(|error| unbindable(table, predicate, error))?));
     }
     binder.notes = notes;
-    found.into()
+    Ok(found.into())
+}
+
+/// The expression of a column that is the key of an index.
+fn key_expr<'t>(table: &Table, column: &'t Column) -> Result<&'t StoredExpr> {
+    let missing = || {
+        let (table, column) = (&table.name, &column.name);
+        Error::broken(format!("index key \"{column}\" of table \"{table}\" has no expression"))
+    };
+    column.generated.as_ref().ok_or_else(missing)
+}
+
+/// XX000 for a stored expression that cannot be bound: its index would silently not be used.
+/// The limit of complexity stays what it is, since the statement around it may exceed it.
+fn unbindable(table: &Table, expr: &StoredExpr, error: Error) -> Error {
+    if error.state() == SqlState::StatementTooComplex {
+        return error;
+    }
+    let (table, expr) = (&table.name, expr.sql());
+    let message = error.message();
+    Error::broken(format!("expression \"{expr}\" of table \"{table}\" cannot be bound: {message}"))
 }
 
 /// A row of the table that a statement changes, as a scope, system columns included. An alias
@@ -148,12 +164,12 @@ pub(crate) fn target_row(
     table: &Table,
     alias: Option<&str>,
     slots: &[Slot],
-) -> Scope {
+) -> Result<Scope> {
     let schema = binder.cx.catalog.schema_name(table.schema);
     let shown = alias.unwrap_or(&table.name);
     let mut scope = row_scope(table, shown, slots);
-    scope.sources.push(table_source(table, shown, slots));
-    scope.of_relation(&schema, &table.name, alias.is_some())
+    scope.sources.push(table_source(table, shown, slots)?);
+    Ok(scope.of_relation(&schema, &table.name, alias.is_some()))
 }
 
 /// A stored expression over a table's row.
@@ -166,7 +182,7 @@ fn bind_stored_table_expr(
 ) -> Result<Expr> {
     let scope = match expr.is_identified() {
         true => numbered_row(table, slots),
-        false => target_row(binder, table, None, slots),
+        false => target_row(binder, table, None, slots)?,
     };
     bind_stored_expr(binder, expr, &scope, clause)
 }
@@ -197,7 +213,7 @@ pub(crate) fn bind_to_store(
     let mut scope = Scope::default();
     if let Some(table) = table {
         let slots: Vec<Slot> = table.columns.iter().map(|_| binder.slot()).collect();
-        scope = target_row(binder, table, None, &slots);
+        scope = target_row(binder, table, None, &slots)?;
         for (entry, column) in scope.columns.iter_mut().zip(&table.columns) {
             entry.item = (TABLE_ROW, column.id);
         }
@@ -317,11 +333,10 @@ pub(crate) fn index_exprs(
 ) -> Result<Vec<(IndexPart, Expr)>> {
     let mut result = Vec::new();
     for (place, column) in table.key_exprs() {
-        if let Some(expr) = &column.generated {
-            let e = bind_stored_table_expr(binder, table, slots, expr, "index expressions")?;
-            let e = coerce(binder, e, &column.ty, CastContext::Implicit)?;
-            result.push((IndexPart::Key(place), e));
-        }
+        let expr = key_expr(table, column)?;
+        let e = bind_stored_table_expr(binder, table, slots, expr, "index expressions")?;
+        let e = coerce(binder, e, &column.ty, CastContext::Implicit)?;
+        result.push((IndexPart::Key(place), e));
     }
     for index in &table.indexes {
         if let Some(predicate) = &index.predicate {

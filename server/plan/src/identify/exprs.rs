@@ -48,10 +48,11 @@ pub(crate) fn identify_value(
     if let Ast::Value(value) = e {
         match &value.value {
             Value::Null => return null(&ty.bare()),
-            other if string_of(other).is_some() => {
-                return identify_literal(identifier, string_of(other).unwrap_or_default(), ty);
+            other => {
+                if let Some(text) = string_of(other) {
+                    return identify_literal(identifier, text, ty);
+                }
             }
-            _ => {}
         }
     }
     let own = bound_type(identifier, e)?;
@@ -137,7 +138,9 @@ pub(crate) fn identify_expr(identifier: &mut Identifier<'_, '_>, e: &Ast) -> Res
         }
         Ast::Cast { expr, data_type, .. } => identify_cast(identifier, expr, data_type)?,
         Ast::TypedString(typed) => {
-            let text = string_of(&typed.value.value).unwrap_or_default();
+            let Some(text) = string_of(&typed.value.value) else {
+                return Err(Error::broken("a typed literal without its text"));
+            };
             identify_typed_literal(identifier, text, &typed.data_type)?
         }
         Ast::Case { .. } => identify_case(identifier, e)?,
@@ -214,7 +217,9 @@ fn identify_unary(
     }
     let resolved =
         braid_builtins::resolve_operator(&op.to_string(), None, &bound_type(identifier, operand)?)?;
-    let wanted = resolved.arg_types.first().map(SqlType::bare).unwrap_or(SqlType::Text);
+    let Some(wanted) = resolved.arg_types.first().map(SqlType::bare) else {
+        return Err(Error::broken(format!("operator {op} without an operand")));
+    };
     Ok(Ast::UnaryOp { op: *op, expr: boxed(identify_value(identifier, operand, &wanted)?) })
 }
 

@@ -335,7 +335,9 @@ fn identify_join(identifier: &mut Identifier<'_, '_>, join: &Join) -> Result<Joi
         Ok(match c {
             JoinConstraint::On(e) => JoinConstraint::On(identify_condition(identifier, e)?),
             JoinConstraint::Using(_) | JoinConstraint::Natural => {
-                let columns = identifier.notes.join(join).unwrap_or_default();
+                let Some(columns) = identifier.notes.join(join) else {
+                    return Err(Error::broken("a join without a note on its columns"));
+                };
                 for column in columns {
                     use_column(identifier, column.left);
                     use_column(identifier, column.right);

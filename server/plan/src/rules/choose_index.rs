@@ -216,22 +216,8 @@ pub fn is_at(scan: &Scan, e: &Expr, place: usize) -> bool {
     let key = scan.key_exprs.iter().find(|(known, _)| *known == place);
     key.is_some_and(|(_, key)| {
         let mut key = key.clone();
-        over_slots(scan, &mut key) && key.same_value(e)
+        partial_indexes::over_slots(scan, &mut key) && key.same_value(e)
     })
-}
-
-/// Puts a scan's slots in the place of columns; false if the scan does not give one of them.
-pub fn over_slots(scan: &Scan, e: &mut Expr) -> bool {
-    if let Expr::Input(place, ty) = e {
-        let Some((slot, _)) = scan.columns.iter().find(|(_, known)| known == place) else {
-            return false;
-        };
-        *e = Expr::Column(*slot, ty.clone());
-        return true;
-    }
-    let mut complete = true;
-    e.for_each_child_mut(&mut |child| complete &= over_slots(scan, child));
-    complete
 }
 
 /// Whether an expression can be evaluated before the scan starts.

@@ -4,6 +4,7 @@ pub(crate) mod access;
 pub(crate) mod cascades;
 pub(crate) mod expr;
 pub(crate) mod node;
+pub(crate) mod range;
 pub(crate) mod row_change;
 pub(crate) mod row_lock;
 pub(crate) mod subscript;

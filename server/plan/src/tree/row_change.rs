@@ -7,7 +7,7 @@ use braid_catalog::{IndexNumber, Table};
 use super::cascades::Cascades;
 use super::expr::{Expr, Slot};
 use super::node::Node;
-use crate::range_delete::{RangeDelete, Refusal};
+use super::range::{RangeDelete, Refusal};
 
 /// INSERT and UPSERT. The input gives the values of `targets` in order.
 #[derive(Clone)]

@@ -90,7 +90,7 @@ impl SubscriptExpr {
         if let (Some(Place::Element(_)), [Datum::Int(subscript)]) = (self.places.first(), bounds) {
             return Ok(array.item(&[*subscript]));
         }
-        Ok(match self.subscripts(bounds) {
+        Ok(match self.subscripts(bounds)? {
             Subscripts::Element(subscripts) => array.item(&subscripts),
             Subscripts::Slice(bounds) => array.slice(&bounds).into(),
         })
@@ -105,12 +105,14 @@ impl SubscriptExpr {
         let array = match array {
             Datum::Array(array) => array,
             _ => {
-                let element = self.ty.element().cloned().unwrap_or(SqlType::Unknown);
+                let Some(element) = self.ty.element().cloned() else {
+                    return Err(Error::broken("a subscript of a type that is no array"));
+                };
                 empty = std::sync::Arc::new(Array::new(element, Vec::new()));
                 &empty
             }
         };
-        Ok(match (self.subscripts(bounds), assigned) {
+        Ok(match (self.subscripts(bounds)?, assigned) {
             (Subscripts::Element(subscripts), value) => {
                 array.with_item(&subscripts, value.clone())?.into()
             }
@@ -122,18 +124,22 @@ impl SubscriptExpr {
         })
     }
 
-    fn subscripts(&self, bounds: &[Datum]) -> Subscripts {
-        let mut bounds = bounds.iter().map(|bound| bound.as_int().unwrap_or(0));
+    fn subscripts(&self, bounds: &[Datum]) -> Result<Subscripts> {
+        let integer = |bound: &Datum| {
+            bound.as_int().ok_or_else(|| Error::broken("a subscript is no integer"))
+        };
+        let bounds = bounds.iter().map(integer).collect::<Result<Vec<_>>>()?;
         let is_slice = matches!(self.places.first(), Some(Place::Slice(..)));
         if !is_slice {
-            return Subscripts::Element(bounds.collect());
+            return Ok(Subscripts::Element(bounds));
         }
+        let mut bounds = bounds.into_iter();
         let mut next = |bound: &Option<Expr>| bound.as_ref().and_then(|_| bounds.next());
         let places = self.places.iter().map(|place| match place {
             Place::Slice(lower, upper) => (next(lower), next(upper)),
             Place::Element(_) => (None, None),
         });
-        Subscripts::Slice(places.collect())
+        Ok(Subscripts::Slice(places.collect()))
     }
 }
 

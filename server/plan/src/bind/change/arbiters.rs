@@ -98,7 +98,7 @@ fn conflict_key(
     alias: Option<&str>,
     slots: &[Slot],
 ) -> Result<Expr> {
-    let scope = target_row(binder, table, alias, slots);
+    let scope = target_row(binder, table, alias, slots)?;
     let scopes = Scopes { scope: &scope, parent: None };
     bind_expr(binder, ast, &mut ExprCx::plain(scopes, "index expressions"))
 }
@@ -111,7 +111,7 @@ fn conflict_condition(
     alias: Option<&str>,
     slots: &[Slot],
 ) -> Result<Vec<Expr>> {
-    let scope = target_row(binder, table, alias, slots);
+    let scope = target_row(binder, table, alias, slots)?;
     let scopes = Scopes { scope: &scope, parent: None };
     let e = bind_expr(binder, ast, &mut ExprCx::plain(scopes, "index predicates"))?;
     let mut given = Vec::new();

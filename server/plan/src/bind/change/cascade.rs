@@ -3,8 +3,8 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use braid_catalog::{ForeignKey, ForeignKeyAction, Id, Table};
-use braid_types::Result;
+use braid_catalog::{ColumnId, ForeignKey, ForeignKeyAction, Id, Table};
+use braid_types::{Error, Result};
 
 use crate::bind::Binder;
 use crate::bind::stored::{bind_checks, bind_generated, default_of, index_exprs};
@@ -35,13 +35,12 @@ impl Change {
     }
 }
 
-fn places(table: &Table, columns: &[braid_catalog::ColumnId]) -> Vec<usize> {
-    let place = |id: &braid_catalog::ColumnId| table.columns.iter().position(|c| c.id == *id);
-    columns.iter().filter_map(place).collect()
+fn places(table: &Table, columns: &[ColumnId]) -> Result<Vec<usize>> {
+    columns.iter().map(|id| table.place_of(*id)).collect()
 }
 
 /// The columns that ON DELETE SET NULL or SET DEFAULT sets.
-fn set_places(child: &Table, key: &ForeignKey, deleting: bool) -> Vec<usize> {
+fn set_places(child: &Table, key: &ForeignKey, deleting: bool) -> Result<Vec<usize>> {
     match deleting && !key.delete_columns.is_empty() {
         true => places(child, &key.delete_columns),
         false => places(child, &key.columns),
@@ -49,16 +48,16 @@ fn set_places(child: &Table, key: &ForeignKey, deleting: bool) -> Vec<usize> {
 }
 
 /// What an action does to the child's rows; `None` if it changes nothing.
-fn effect(child: &Table, key: &ForeignKey, deleting: bool) -> Option<CascadeEffect> {
+fn effect(child: &Table, key: &ForeignKey, deleting: bool) -> Result<Option<CascadeEffect>> {
     let action = if deleting { key.on_delete } else { key.on_update };
-    match action {
+    Ok(match action {
         ForeignKeyAction::NoAction | ForeignKeyAction::Restrict => None,
         ForeignKeyAction::Cascade if deleting => Some(CascadeEffect::Delete),
-        ForeignKeyAction::Cascade => Some(CascadeEffect::Update(places(child, &key.columns))),
+        ForeignKeyAction::Cascade => Some(CascadeEffect::Update(places(child, &key.columns)?)),
         ForeignKeyAction::SetNull | ForeignKeyAction::SetDefault => {
-            Some(CascadeEffect::Update(set_places(child, key, deleting)))
+            Some(CascadeEffect::Update(set_places(child, key, deleting)?))
         }
-    }
+    })
 }
 
 /// What foreign keys may do when rows of a table change like this. All tables that are written
@@ -72,12 +71,12 @@ pub(crate) fn bind_cascades(
     let mut waiting = VecDeque::from([(table.clone(), change)]);
     use_neighbours(binder, table);
     while let Some((parent, change)) = waiting.pop_front() {
-        for (child, key) in cascade_children(binder, &parent) {
-            let referenced = places(&parent, &key.parent_columns);
+        for (child, key) in cascade_children(binder, &parent)? {
+            let referenced = places(&parent, &key.parent_columns)?;
             let updated = referenced.iter().any(|place| change.updates.contains(place));
             for deleting in [true, false] {
                 let applies = if deleting { change.deletes } else { updated };
-                let Some(effect) = effect(&child, &key, deleting).filter(|_| applies) else {
+                let Some(effect) = effect(&child, &key, deleting)?.filter(|_| applies) else {
                     continue;
                 };
                 let known =
@@ -106,15 +105,21 @@ pub(crate) fn bind_cascades(
 }
 
 /// The foreign keys that point at a table, the oldest first.
-fn cascade_children(binder: &Binder<'_>, parent: &Table) -> Vec<(Arc<Table>, ForeignKey)> {
+fn cascade_children(binder: &Binder<'_>, parent: &Table) -> Result<Vec<(Arc<Table>, ForeignKey)>> {
     let catalog = binder.context().catalog;
     let mut found = Vec::new();
-    for child in parent.referenced_by.iter().filter_map(|id| catalog.table(*id)) {
+    for id in &parent.referenced_by {
+        let Some(child) = catalog.table(*id) else {
+            let name = &parent.name;
+            return Err(Error::broken(format!(
+                "table {id}, which refers to \"{name}\", is missing"
+            )));
+        };
         let keys = child.foreign_keys.iter().filter(|key| key.parent == parent.id);
         found.extend(keys.map(|key| (child.clone(), key.clone())));
     }
     found.sort_by_key(|(_, key)| key.id);
-    found
+    Ok(found)
 }
 
 /// A table is written: the tables at the other ends of its foreign keys must stay as they are.
@@ -137,7 +142,7 @@ fn cascade_table(binder: &mut Binder<'_>, table: &Arc<Table>) -> Result<CascadeT
             if action != ForeignKeyAction::SetDefault {
                 continue;
             }
-            for place in set_places(table, key, deleting) {
+            for place in set_places(table, key, deleting)? {
                 if defaults.iter().all(|(known, _)| *known != place) {
                     defaults.push((place, default_of(binder, &table.columns[place])?));
                 }
@@ -148,7 +153,7 @@ fn cascade_table(binder: &mut Binder<'_>, table: &Arc<Table>) -> Result<CascadeT
     let exprs = exprs.chain(checks.iter_mut().map(|(_, e)| e));
     let exprs = exprs.chain(index_exprs.iter_mut().map(|(_, e)| e));
     for e in exprs.chain(defaults.iter_mut().map(|(_, e)| e)) {
-        layout::layout_expr(e, &slots);
+        layout::layout_expr(e, &slots)?;
     }
     Ok(CascadeTable { table: table.clone(), generated, checks, index_exprs, defaults })
 }

@@ -22,7 +22,7 @@ pub(crate) fn bind_delete(binder: &mut Binder<'_>, delete: &AstDelete) -> Result
     let table = target_table(binder, &delete.table, "delete from")?;
     check_select(binder, Object::Table(&table), "DELETE")?;
     let alias = delete.alias.as_ref().map(braid_sql::fold);
-    let (node, mut scope) = target_scan(binder, &table, alias.as_deref());
+    let (node, mut scope) = target_scan(binder, &table, alias.as_deref())?;
     let target_slots: Vec<Slot> = node.slots();
     let (input, from_scope) = guarding(binder, &table, &target_slots, |this| {
         target_input(this, node, &scope, &delete.using)

@@ -46,7 +46,8 @@ pub(crate) fn bind_insert(binder: &mut Binder<'_>, insert: &AstInsert) -> Result
     binder.tables.insert(table.id);
     let alias = insert.alias.as_ref().map(braid_sql::fold);
     let unread = vec![0; table.columns.len()];
-    enter_range(binder, &target_row(binder, &table, alias.as_deref(), &unread));
+    let unread = target_row(binder, &table, alias.as_deref(), &unread)?;
+    enter_range(binder, &unread);
     let targets = insert_targets(binder, insert, &table)?;
     let places: Vec<usize> = targets.iter().map(|target| target.place).collect();
     let (input, values) = insert_values(binder, insert, &table, targets)?;
@@ -68,7 +69,7 @@ pub(crate) fn bind_insert(binder: &mut Binder<'_>, insert: &AstInsert) -> Result
             )?,
         }
     };
-    let mut scope = target_row(binder, &table, alias.as_deref(), &row_slots);
+    let mut scope = target_row(binder, &table, alias.as_deref(), &row_slots)?;
     // UPSERT need not look whether a row was there.
     let replaced = (!insert.upsert).then(|| binder.slot());
     scope.sources.iter_mut().for_each(|source| source.replaced = replaced);
@@ -356,8 +357,8 @@ fn bind_on_conflict(
         .hint("For example, ON CONFLICT (column_name)."));
     }
     check_select(binder, Object::Table(table), "UPDATE")?;
-    let mut scope = target_row(binder, table, alias, existing_slots);
-    let mut excluded = target_row(binder, table, Some("excluded"), row_slots);
+    let mut scope = target_row(binder, table, alias, existing_slots)?;
+    let mut excluded = target_row(binder, table, Some("excluded"), row_slots)?;
     excluded.sources.clear();
     enter_range(binder, &excluded);
     scope.merge(excluded)?;

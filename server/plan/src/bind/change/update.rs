@@ -40,7 +40,7 @@ pub(crate) fn bind_update(binder: &mut Binder<'_>, update: &AstUpdate) -> Result
     let table = target_table(binder, &update.table, "update")?;
     check_select(binder, Object::Table(&table), "UPDATE")?;
     let alias = update.alias.as_ref().map(braid_sql::fold);
-    let (node, mut scope) = target_scan(binder, &table, alias.as_deref());
+    let (node, mut scope) = target_scan(binder, &table, alias.as_deref())?;
     let slots = node.slots();
     let (input, from_scope) =
         guarding(binder, &table, &slots, |this| target_input(this, node, &scope, &update.from))?;
@@ -54,7 +54,7 @@ pub(crate) fn bind_update(binder: &mut Binder<'_>, update: &AstUpdate) -> Result
     })?;
     let row_slots: Vec<Slot> = table.columns.iter().map(|_| binder.slot()).collect();
     // RETURNING sees the new row, and FROM's columns as they were.
-    let mut after = target_row(binder, &table, alias.as_deref(), &row_slots);
+    let mut after = target_row(binder, &table, alias.as_deref(), &row_slots)?;
     after.merge(from_scope)?;
     let (columns, returning) = guarding(binder, &table, &row_slots, |this| {
         bind_returning(this, &update.returning, &after)
@@ -72,7 +72,7 @@ pub(crate) fn bind_update(binder: &mut Binder<'_>, update: &AstUpdate) -> Result
         returning,
     };
     if let Node::LockRows(lock) = &mut input {
-        lock_families(&plan, lock);
+        lock_families(&plan, lock)?;
     }
     let is_write = !is_temporary(plan.table.id);
     plan.input = target_first(input, &update.from, &scope);
@@ -91,8 +91,8 @@ pub(crate) fn target_scan(
     binder: &mut Binder<'_>,
     table: &Arc<Table>,
     alias: Option<&str>,
-) -> (Node, Scope) {
-    let (mut node, scope) = table_scan(binder, table, alias.unwrap_or(&table.name));
+) -> Result<(Node, Scope)> {
+    let (mut node, scope) = table_scan(binder, table, alias.unwrap_or(&table.name))?;
     let schema = binder.context().catalog.schema_name(table.schema);
     let scope = scope.of_relation(&schema, &table.name, alias.is_some());
     enter_range(binder, &scope);
@@ -100,18 +100,18 @@ pub(crate) fn target_scan(
         scan.lock = Some(RowLock { strength: LockStrength::Update, wait: LockWait::Block });
         scan.implicit_lock = true;
     }
-    (node, scope)
+    Ok((node, scope))
 }
 
 /// Lets an UPDATE lock and read only the families of the columns that it reads or writes, so
 /// that writers of different families of one row do not meet. One that moves the row, or
 /// touches a foreign key, takes all of it.
-fn lock_families(update: &Update, lock: &mut LockRows) {
+fn lock_families(update: &Update, lock: &mut LockRows) -> Result<()> {
     let table = &update.table;
-    let [target] = &mut lock.targets[..] else { return };
+    let [target] = &mut lock.targets[..] else { return Ok(()) };
     let checked = !table.foreign_keys.is_empty() || !table.referenced_by.is_empty();
     if table.families.len() < 2 || checked {
-        return;
+        return Ok(());
     }
     let mut read = slots_of(
         lock.recheck
@@ -125,11 +125,11 @@ fn lock_families(update: &Update, lock: &mut LockRows) {
     walk::slots_read(&mut lock.input, &mut read);
     let mut written: Vec<usize> = update.assignments.iter().map(|(place, _)| *place).collect();
     written.extend(update.generated.iter().map(|(place, _)| *place));
-    let place_of = |id| table.columns.iter().position(|column| column.id == id);
+    let place_of = |id| table.place_of(id);
     let key: Vec<usize> =
-        table.primary.keys.iter().filter_map(|part| place_of(part.column)).collect();
+        table.primary.keys.iter().map(|part| place_of(part.column)).collect::<Result<_>>()?;
     if written.iter().any(|place| key.contains(place)) {
-        return;
+        return Ok(());
     }
     let mut places = written.clone();
     places.extend(target.columns.iter().filter(|c| read.contains(&c.0)).map(|c| c.1));
@@ -138,7 +138,7 @@ fn lock_families(update: &Update, lock: &mut LockRows) {
     for index in &table.indexes {
         let parts = index.keys.iter().map(|part| part.column);
         let columns: Vec<usize> =
-            parts.chain(index.storing.iter().copied()).filter_map(place_of).collect();
+            parts.chain(index.storing.iter().copied()).map(place_of).collect::<Result<_>>()?;
         let computed = update.index_exprs.iter().any(|(part, _)| match part {
             IndexPart::Predicate(number) => *number == index.number,
             IndexPart::Key(place) => columns.contains(place),
@@ -150,12 +150,15 @@ fn lock_families(update: &Update, lock: &mut LockRows) {
     let mut families: Vec<usize> = places
         .iter()
         .filter(|place| !(key.contains(place) && is_exact(&table.columns[**place].ty)))
-        .filter_map(|place| {
+        .map(|place| {
             let column = &table.columns[*place];
             let family = if key.contains(place) { 0 } else { column.family };
-            table.families.iter().position(|known| known.id == family)
+            let place = table.families.iter().position(|known| known.id == family);
+            place.ok_or_else(|| {
+                Error::broken(format!("table \"{}\" has no family {family}", table.name))
+            })
         })
-        .collect();
+        .collect::<Result<_>>()?;
     // Key columns whose bytes do not tell everything are stored in family 0.
     if !key.iter().all(|place| is_exact(&table.columns[*place].ty)) {
         families.push(0);
@@ -163,6 +166,7 @@ fn lock_families(update: &Update, lock: &mut LockRows) {
     families.sort_unstable();
     families.dedup();
     target.families = Some(families);
+    Ok(())
 }
 
 /// The target's scan joined with FROM or USING.

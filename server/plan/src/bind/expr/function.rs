@@ -102,11 +102,8 @@ fn scalar_call(
 ) -> Result<Expr> {
     match braid_builtins::resolve_function(name, &types) {
         Ok(resolved) => call_resolved(binder, resolved, args),
-        Err(error) => match (SqlType::from_name(name), args.len()) {
-            (Some(ty), 1) => {
-                let arg = args.into_iter().next().unwrap_or_else(|| Expr::bool(true));
-                coerce(binder, arg, &ty, CastContext::Explicit)
-            }
+        Err(error) => match (SqlType::from_name(name), <[Expr; 1]>::try_from(args)) {
+            (Some(ty), Ok([arg])) => coerce(binder, arg, &ty, CastContext::Explicit),
             _ => Err(error),
         },
     }

@@ -240,7 +240,7 @@ fn bind_named_relation(
                 if lock.is_some() {
                     check_select(binder, Object::Table(&table), "UPDATE")?;
                 }
-                let (mut node, scope) = table_scan(binder, &table, &shown);
+                let (mut node, scope) = table_scan(binder, &table, &shown)?;
                 let schema = binder.cx.catalog.schema_name(table.schema);
                 let scope = scope.of_relation(&schema, &table.name, alias.is_some());
                 if let Node::Scan(scan) = &mut node {
@@ -331,7 +331,7 @@ pub(crate) fn table_scan(
     binder: &mut Binder<'_>,
     table: &Arc<Table>,
     alias: &str,
-) -> (Node, Scope) {
+) -> Result<(Node, Scope)> {
     binder.tables.insert(table.id);
     let mut scope = Scope { tables: vec![ScopeTable::plain(alias)], ..Scope::default() };
     let mut columns = Vec::with_capacity(table.columns.len());
@@ -352,14 +352,14 @@ pub(crate) fn table_scan(
         });
     }
     let slots: Vec<_> = columns.iter().map(|(slot, _)| *slot).collect();
-    scope.sources.push(table_source(table, alias, &slots));
+    scope.sources.push(table_source(table, alias, &slots)?);
     let access = Access { index: 1, bounds: Vec::new(), reverse: false, limit: None };
     let scan = Scan {
         table: table.clone(),
         alias: alias.to_owned(),
         columns,
-        key_exprs: key_exprs(binder, table),
-        predicates: index_predicates(binder, table),
+        key_exprs: key_exprs(binder, table)?,
+        predicates: index_predicates(binder, table)?,
         wants_literals: false,
         filter: Vec::new(),
         access,
@@ -371,7 +371,7 @@ pub(crate) fn table_scan(
         gap_keys: None,
         memo: Memo::default(),
     };
-    (Node::Scan(Box::new(scan)), scope)
+    Ok((Node::Scan(Box::new(scan)), scope))
 }
 
 fn virtual_scan(

@@ -39,19 +39,22 @@ pub(crate) fn is_system_column(name: &str) -> bool {
 }
 
 /// The system columns of a table whose columns have these slots.
-pub(crate) fn table_source(table: &Table, alias: &str, slots: &[Slot]) -> RowSource {
-    let place_of = |id| table.columns.iter().position(|column| column.id == id);
-    let key = table.primary.keys.iter().filter_map(|part| place_of(part.column));
-    let key = key.filter_map(|place| Some((*slots.get(place)?, table.columns[place].ty.clone())));
-    RowSource {
+pub(crate) fn table_source(table: &Table, alias: &str, slots: &[Slot]) -> Result<RowSource> {
+    debug_assert_eq!(slots.len(), table.columns.len(), "each column has a slot");
+    let mut key = Vec::with_capacity(table.primary.keys.len());
+    for part in &table.primary.keys {
+        let place = table.place_of(part.column)?;
+        key.push((slots[place], table.columns[place].ty.clone()));
+    }
+    Ok(RowSource {
         table: alias.to_owned(),
         schema: None,
         relation: table.id,
-        key: key.collect(),
+        key,
         has_place: true,
         replaced: None,
         joined: false,
-    }
+    })
 }
 
 /// The system columns of a catalog table; views have none.
@@ -151,7 +154,9 @@ pub(crate) fn with_keys(binder: &mut Binder<'_>, quantified: QuantifiedExpr) -> 
     };
     let ty = key.ty().bare();
     let array = call_function(binder, "braid_ctid_keys", vec![quantified.array, Expr::null(ty)])?;
-    let element = array.ty().element().cloned().unwrap_or(SqlType::Unknown);
+    let Some(element) = array.ty().element().cloned() else {
+        return Err(Error::broken("the keys of places are not an array"));
+    };
     let compare =
         compare_exprs(binder, CompareOp::Eq, Expr::Input(0, key.ty()), Expr::Input(1, element))?;
     plain(QuantifiedExpr { all: false, left: key, array, compare })

@@ -193,7 +193,8 @@ pub(crate) fn aggregate_node(
     let mask = (!groupings.is_empty()).then(|| binder.slot());
     let mut calls = Vec::with_capacity(groupings.len());
     for call in groupings {
-        calls.push((call.slot, grouping_bits(binder, mask.unwrap_or_default(), &call, &group)?));
+        let Some(mask) = mask else { return Err(Error::broken("GROUPING without a mask")) };
+        calls.push((call.slot, grouping_bits(binder, mask, &call, &group)?));
     }
     for e in exprs {
         replace_computed(e, &calls);

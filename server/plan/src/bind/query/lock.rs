@@ -192,7 +192,7 @@ pub(crate) fn lock_rows(mut node: Node) -> Result<Node> {
 
 fn collect(node: &mut Node, found: &mut Collected) -> Result<()> {
     match node {
-        Node::Scan(scan) => found.targets.extend(target(scan)),
+        Node::Scan(scan) => found.targets.extend(target(scan)?),
         Node::Sort(sort) => collect(&mut sort.input, found)?,
         Node::Filter(filter) => {
             let before = found.targets.len();
@@ -215,23 +215,27 @@ fn collect(node: &mut Node, found: &mut Collected) -> Result<()> {
     Ok(())
 }
 
-fn target(scan: &mut Scan) -> Option<LockedTable> {
-    let lock = scan.lock.take()?;
+fn target(scan: &mut Scan) -> Result<Option<LockedTable>> {
+    let Some(lock) = scan.lock.take() else { return Ok(None) };
     scan.unrecorded = lock.wait == LockWait::SkipLocked;
-    let primary = &scan.table.primary;
-    let key = primary.keys.iter().filter_map(|part| {
-        let place = scan.table.columns.iter().position(|c| c.id == part.column)?;
-        scan.columns.iter().find(|(_, p)| *p == place).map(|(slot, _)| *slot)
-    });
-    Some(LockedTable {
-        key: key.collect(),
+    let mut key = Vec::with_capacity(scan.table.primary.keys.len());
+    for part in &scan.table.primary.keys {
+        let place = scan.table.place_of(part.column)?;
+        let Some((slot, _)) = scan.columns.iter().find(|(_, known)| *known == place) else {
+            let name = &scan.table.name;
+            return Err(Error::broken(format!("a locked scan of \"{name}\" lacks its key")));
+        };
+        key.push(*slot);
+    }
+    Ok(Some(LockedTable {
+        key,
         table: scan.table.clone(),
         alias: scan.alias.clone(),
         columns: scan.columns.clone(),
         lock,
         implicit: std::mem::take(&mut scan.implicit_lock),
         families: scan.families.clone(),
-    })
+    }))
 }
 
 fn collect_join(join: &mut Join, found: &mut Collected) -> Result<()> {

@@ -122,7 +122,9 @@ fn combine_branches(
         type_literals(binder, branch, &types)?;
         nodes.push(cast_columns(binder, branch, &types)?);
     }
-    let first = branches.into_iter().next().map(|branch| branch.columns).unwrap_or_default();
+    let Some(first) = branches.into_iter().next().map(|branch| branch.columns) else {
+        return Err(Error::broken("a set operation without branches"));
+    };
     let width = types.len();
     let columns = first
         .into_iter()
