@@ -4,7 +4,7 @@
 use braid_types::{Result, SqlType};
 
 use crate::registry::resolve::{
-    Candidate, Selection, ambiguous_function, bind, no_function, select,
+    Candidate, Selection, ambiguous_function, bind_one, no_function, select,
 };
 use crate::{Arg, Returns};
 
@@ -105,8 +105,7 @@ pub fn resolve_window(name: &str, args: &[SqlType]) -> Result<Option<ResolvedWin
         Selection::None => Err(no_function(name, args)),
         Selection::Many => Err(ambiguous_function(name, args)),
         Selection::One(found) => {
-            let (arg_types, mut returns) = bind(&found.args, args, &[&found.item])?;
-            let returns = returns.pop().unwrap_or(SqlType::Void);
+            let (arg_types, returns) = bind_one(&found.args, args, &found.item)?;
             Ok(Some(ResolvedWindow { kind, arg_types, returns }))
         }
     }

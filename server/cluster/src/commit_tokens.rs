@@ -148,7 +148,9 @@ pub async fn remove_expired(kv: &Kv, now: i64) -> KvResult<usize> {
         let mut keys = Vec::new();
         for (key, value) in batch.iter() {
             let record: Record = serde_json::from_slice(value).map_err(|error| corrupt(&error))?;
-            let token = key.last_chunk::<16>().copied().unwrap_or_default();
+            let Some(token) = key.last_chunk::<16>().copied() else {
+                return Err(KvError::Corrupt("commit token: a key without a token".into()));
+            };
             if has_passed(record.micros.max(token_micros(token).unwrap_or(i64::MIN)), now) {
                 keys.push(key.to_vec());
             }

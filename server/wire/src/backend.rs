@@ -15,6 +15,7 @@ fn begin(out: &mut Vec<u8>, kind: u8) -> usize {
 }
 
 fn end(out: &mut [u8], at: usize) {
+    debug_assert!(u32::try_from(out.len() - at).is_ok(), "a message is shorter than 4 GiB");
     let length = u32::try_from(out.len() - at).unwrap_or(u32::MAX);
     out[at..at + 4].copy_from_slice(&length.to_be_bytes());
 }
@@ -26,6 +27,7 @@ fn put_text(out: &mut Vec<u8>, text: &str) {
 }
 
 fn put_count(out: &mut Vec<u8>, count: usize) {
+    debug_assert!(u16::try_from(count).is_ok(), "a list in a message has at most 65535 items");
     let count = u16::try_from(count).unwrap_or(u16::MAX);
     out.extend_from_slice(&count.to_be_bytes());
 }

@@ -15,7 +15,7 @@ mod sum;
 use braid_types::{Datum, Result, SqlType};
 
 use crate::registry::resolve::{
-    Candidate, Selection, ambiguous_function, bind, no_function, select,
+    Candidate, Selection, ambiguous_function, bind_one, no_function, select,
 };
 use crate::registry::tables::{Registry, registry};
 use crate::{Arg, Environment, Returns};
@@ -129,8 +129,7 @@ pub fn resolve_aggregate(name: &str, args: &[SqlType]) -> Result<Option<Resolved
         Selection::None => Err(no_function(name, args)),
         Selection::Many => Err(ambiguous_function(name, args)),
         Selection::One(found) => {
-            let (arg_types, mut returns) = bind(&found.args, args, &[&found.item.returns])?;
-            let returns = returns.pop().unwrap_or(SqlType::Void);
+            let (arg_types, returns) = bind_one(&found.args, args, &found.item.returns)?;
             Ok(Some(ResolvedAggregate { aggregate: &found.item.aggregate, arg_types, returns }))
         }
     }

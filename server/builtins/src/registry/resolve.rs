@@ -230,9 +230,19 @@ pub(crate) fn bind(
     Ok((args, returns))
 }
 
+/// As [`bind`], for a result of one type.
+pub(crate) fn bind_one(
+    wanted: &[Arg],
+    actual: &[SqlType],
+    returns: &Returns,
+) -> Result<(Vec<SqlType>, SqlType)> {
+    let (args, mut returns) = bind(wanted, actual, &[returns])?;
+    let returns = returns.pop().ok_or_else(|| Error::broken("a function without a result type"))?;
+    Ok((args, returns))
+}
+
 fn resolved(candidate: Candidate<&'static Function>, actual: &[SqlType]) -> Result<Resolved> {
-    let (arg_types, mut returns) = bind(&candidate.args, actual, &[&candidate.item.returns])?;
-    let returns = returns.pop().unwrap_or(SqlType::Void);
+    let (arg_types, returns) = bind_one(&candidate.args, actual, &candidate.item.returns)?;
     Ok(Resolved { function: candidate.item, arg_types, returns })
 }
 

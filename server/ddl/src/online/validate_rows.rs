@@ -112,7 +112,9 @@ fn announce(
     let name = constraint.name.as_ref().map(fold);
     define_foreign_key(cx, &mut changed, name, key, folded(&key.columns))?;
     check_agreement(&changed)?;
-    let Some(added) = changed.foreign_keys.last_mut() else { return Ok(None) };
+    let Some(added) = changed.foreign_keys.last_mut() else {
+        return Err(Error::broken("the foreign key that was defined is missing"));
+    };
     (added.validated, added.unfinished) = (false, true);
     added.adder = cx.cache.gateway();
     let id = added.id;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use braid_catalog::{Ancestor, Dropped, Id, Index, Table, temporary_span};
 use braid_exec::from_kv;
 use braid_kv::{ScanRequest, Seq, Transaction};
-use braid_types::Result;
+use braid_types::{Error, Result};
 
 use crate::context::DdlContext;
 use crate::rows::reader::CHECKED;
@@ -90,11 +90,15 @@ fn drop_vacated(cx: &DdlContext<'_>, table: &Table) -> Result<()> {
     drop_key_range(cx, &Dropped::index(table.data_id, table.primary.number))
 }
 
+fn missing(table: Id) -> Error {
+    Error::broken(format!("table {table}, which is to be emptied, is missing"))
+}
+
 /// Deletes every row and index entry of a table that is emptied together with others. Where
 /// its keys are left over, its data gets a new place, and what is interleaved in it with it.
 pub(crate) fn empty_table(cx: &mut DdlContext<'_>, id: Id, emptied: &[Id]) -> Result<()> {
     let catalog = cx.catalog();
-    let Some(table) = catalog.table(id).cloned() else { return Ok(()) };
+    let Some(table) = catalog.table(id).cloned() else { return Err(missing(id)) };
     // Entries of an index that lie below the rows stay if their table is not emptied.
     let alone = |table: &Table| {
         let below = catalog.interleaving().below(table);
@@ -145,7 +149,7 @@ pub(crate) fn empty_table(cx: &mut DdlContext<'_>, id: Id, emptied: &[Id]) -> Re
 fn replace_data(cx: &mut DdlContext<'_>, id: Id) -> Result<()> {
     let data_id = cx.draft()?.allocate_id(id);
     let catalog = cx.catalog();
-    let Some(table) = catalog.table(id) else { return Ok(()) };
+    let Some(table) = catalog.table(id) else { return Err(missing(id)) };
     for (below, number) in catalog.interleaving().below(table) {
         change_table(cx, below.id, |below| {
             let owned = std::iter::once(&mut below.primary).chain(&mut below.indexes);
@@ -166,7 +170,9 @@ fn replace_data(cx: &mut DdlContext<'_>, id: Id) -> Result<()> {
 /// Deletes what lies between others' keys that stay, as noted by the emptying of tables.
 pub(crate) async fn delete_scattered(cx: &mut DdlContext<'_>) -> Result<()> {
     for (table, number) in std::mem::take(&mut cx.scattered) {
-        let Some(index) = table.index(number) else { continue };
+        let index = table.index(number).ok_or_else(|| {
+            Error::broken(format!("table \"{}\" has no index {number}", table.name))
+        })?;
         delete_keys(cx.txn(), cx.seq(), &table, index).await?;
         cx.exec.breathe().await?;
     }

@@ -97,21 +97,32 @@ pub(crate) async fn validate_foreign_key(
     key: &ForeignKey,
 ) -> Result<()> {
     let catalog = cx.catalog();
-    let parent = if key.parent == table.id { Some(table) } else { catalog.table(key.parent) };
-    let Some(parent) = parent.cloned() else { return Ok(()) };
+    let parent = parent_of(&catalog, table, key)?.clone();
     // Both sides are validated at the commit, at every level, unless writers do it.
     let (children, parents) = match before_validation(cx, table, key.id).await? {
         Record::Never => (Record::Never, Record::Never),
         _ => (Record::Always { tag: key.id }, Record::Exists { tag: key.id }),
     };
     let mut reader = TableReader::recorded(cx.txn(), cx.seq(), table, children);
-    let keys = ParentKeys::new(table, &parent, key);
+    let keys = ParentKeys::new(table, &parent, key)?;
     while let Some(rows) = reader.next().await? {
         cx.exec.breathe().await?;
         let looked = Looked { txn: cx.txn(), seq: cx.seq(), record: parents };
         look(looked, &catalog, table, &keys, key, &rows).await?;
     }
     Ok(())
+}
+
+/// The table that a foreign key refers to.
+fn parent_of<'c>(
+    catalog: &'c Catalog,
+    table: &'c Arc<Table>,
+    key: &ForeignKey,
+) -> Result<&'c Arc<Table>> {
+    let parent = if key.parent == table.id { Some(table) } else { catalog.table(key.parent) };
+    parent.ok_or_else(|| {
+        Error::broken(format!("foreign key \"{}\" refers to a missing table", key.name))
+    })
 }
 
 /// How parents are looked for.
@@ -130,9 +141,8 @@ pub(crate) async fn check_parents(
     key: &ForeignKey,
     rows: &[Row],
 ) -> Result<()> {
-    let parent = if key.parent == table.id { Some(table) } else { catalog.table(key.parent) };
-    let Some(parent) = parent else { return Ok(()) };
-    let keys = ParentKeys::new(table, parent, key);
+    let parent = parent_of(catalog, table, key)?;
+    let keys = ParentKeys::new(table, parent, key)?;
     look(Looked { txn, seq, record: Record::Never }, catalog, table, &keys, key, rows).await
 }
 
@@ -168,19 +178,21 @@ struct ParentKeys {
 }
 
 impl ParentKeys {
-    fn new(table: &Table, parent: &Arc<Table>, key: &ForeignKey) -> Self {
-        let place = |table: &Table, id| table.columns.iter().position(|column| column.id == id);
+    fn new(table: &Table, parent: &Arc<Table>, key: &ForeignKey) -> Result<Self> {
         let pairs = key.columns.iter().zip(&key.parent_columns);
-        let places =
-            pairs.filter_map(|(own, other)| Some((place(table, *own)?, place(parent, *other)?)));
+        let places = pairs
+            .map(|(own, other)| Ok((table.place_of(*own)?, parent.place_of(*other)?)))
+            .collect::<Result<_>>()?;
         let is_primary = key.parent_index == parent.primary.number;
-        let index = parent.index(key.parent_index).filter(|_| !is_primary);
-        ParentKeys {
+        let index = parent.index(key.parent_index).ok_or_else(|| {
+            Error::broken(format!("foreign key \"{}\" refers to a missing index", key.name))
+        })?;
+        Ok(ParentKeys {
             parent: parent.clone(),
             primary: is_primary.then(|| TableRows::new(parent)),
-            index: index.map(|index| IndexRows::new(parent, index)),
-            places: places.collect(),
-        }
+            index: (!is_primary).then(|| IndexRows::new(parent, index)),
+            places,
+        })
     }
 
     fn of(

@@ -310,7 +310,7 @@ pub(crate) fn add_owned_sequence(
     column: braid_catalog::ColumnId,
     identity: Option<(Identity, &[SequenceOption])>,
 ) -> Result<()> {
-    let Some(found) = table.column(column).cloned() else { return Ok(()) };
+    let found = table.columns[table.place_of(column)?].clone();
     let catalog = cx.catalog();
     let taken = [table.name.clone()];
     let wanted = identity.and_then(|(_, options)| {
@@ -350,7 +350,7 @@ pub(crate) fn finish_column(
     if behind.serial || behind.identity.is_some() {
         add_owned_sequence(cx, table, column, behind.identity)?;
     }
-    let Some(found) = table.column(column).cloned() else { return Ok(()) };
+    let found = table.columns[table.place_of(column)?].clone();
     let mut changed = found.clone();
     if let Some(expr) = behind.default {
         let default = bind_default_expr(cx, expr, &found);

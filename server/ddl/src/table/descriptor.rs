@@ -1,5 +1,7 @@
 //! Changes of table descriptors in the draft, and the checks that several statements share.
 
+use std::sync::Arc;
+
 use braid_catalog::{Catalog, Id, Index, Table};
 use braid_sql::ast::{self, DropBehavior};
 use braid_sql::fold;
@@ -19,6 +21,16 @@ pub(crate) fn change_table(
         cx.draft()?.put(table);
     }
     Ok(())
+}
+
+/// A table whose foreign key refers to this one, or that is interleaved in it.
+pub(crate) fn child_of<'c>(
+    catalog: &'c Catalog,
+    parent: &Table,
+    child: Id,
+) -> Result<&'c Arc<Table>> {
+    let missing = || format!("table {child}, which depends on \"{}\", is missing", parent.name);
+    catalog.table(child).ok_or_else(|| Error::broken(missing()))
 }
 
 /// The foreign keys that point at a table and fit, the oldest first: `constraint k on table c`.

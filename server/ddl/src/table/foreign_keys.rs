@@ -200,8 +200,11 @@ pub(crate) fn define_foreign_key(
     let pairs: Vec<(&Column, &Column)> = ids
         .iter()
         .zip(&parent_columns)
-        .filter_map(|(id, parent_id)| Some((table.column(*id)?, parent.column(*parent_id)?)))
-        .collect();
+        .map(|(id, parent_id)| {
+            let (own, other) = (table.place_of(*id)?, parent.place_of(*parent_id)?);
+            Ok((&table.columns[own], &parent.columns[other]))
+        })
+        .collect::<Result<_>>()?;
     check_types(&name, &pairs)?;
     let id = cx.draft()?.allocate_id(table.id);
     table.foreign_keys.push(ForeignKey {

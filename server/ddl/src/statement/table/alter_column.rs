@@ -18,6 +18,7 @@ use crate::rows::validate::validate_not_null;
 use crate::statement::object::sequence::apply_options;
 use crate::statement::object::view::view_reads;
 use crate::table::columns::{add_owned_sequence, check_column_type, collation_of};
+use crate::table::descriptor::child_of;
 use crate::table::expr_text::expr_reads;
 use crate::table::exprs::{bind_default_expr, bind_expr, evaluate, restate_conditions};
 use crate::table::interleave::refuse_new_type;
@@ -258,10 +259,12 @@ fn refuse_dependents(cx: &DdlContext<'_>, table: &Table, place: usize, ty: &SqlT
         key.columns.contains(&column.id)
             || (key.parent == table.id && key.parent_columns.contains(&column.id))
     });
-    let referenced = table.referenced_by.iter().filter_map(|id| catalog.table(*id)).any(|child| {
-        let keys = child.foreign_keys.iter().filter(|key| key.parent == table.id);
-        keys.into_iter().any(|key| key.parent_columns.contains(&column.id))
-    });
+    let mut referenced = false;
+    for id in &table.referenced_by {
+        let keys = child_of(&catalog, table, *id)?.foreign_keys.iter();
+        let mut keys = keys.filter(|key| key.parent == table.id);
+        referenced |= keys.any(|key| key.parent_columns.contains(&column.id));
+    }
     if (in_key || referenced) && !column.ty.same_base(ty) {
         return unsupported("cannot alter type of a column used by a foreign key");
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use braid_catalog::{Column, ColumnId, Id, Index, IndexState, OnCommit, Table, is_temporary};
+use braid_catalog::{ColumnId, Id, Index, IndexState, OnCommit, Table, is_temporary};
 use braid_sql::ast::{
     self, CreateTable, CreateTableLike, Insert, InsertSource, ObjectName, Query, Returning,
     Statement, TableConstraintKind,
@@ -147,7 +147,7 @@ fn define(cx: &mut DdlContext<'_>, table: &mut Table, create: &CreateTable) -> R
         finish_column(cx, table, *id, column)?;
     }
     let column_name =
-        |table: &Table, id| table.column(id).map(|c: &Column| c.name.clone()).unwrap_or_default();
+        |table: &Table, id| Ok::<_, Error>(table.columns[table.place_of(id)?].name.clone());
     let is_primary =
         |kind: &TableConstraintKind| matches!(kind, TableConstraintKind::PrimaryKey { .. });
     for (id, column) in &behind {
@@ -155,7 +155,7 @@ fn define(cx: &mut DdlContext<'_>, table: &mut Table, create: &CreateTable) -> R
             if !table.primary.keys.is_empty() {
                 return Err(multiple_primary_keys(&table.name));
             }
-            let columns = vec![column_name(table, *id)];
+            let columns = vec![column_name(table, *id)?];
             add_key(cx, table, &KeySpec::constraint(name.clone(), true, columns))?;
         }
     }
@@ -165,12 +165,12 @@ fn define(cx: &mut DdlContext<'_>, table: &mut Table, create: &CreateTable) -> R
     add_rowid(cx, table)?;
     for (id, column) in &behind {
         for (name, nulls_not_distinct) in &column.unique {
-            let spec = KeySpec::constraint(name.clone(), false, vec![column_name(table, *id)]);
+            let spec = KeySpec::constraint(name.clone(), false, vec![column_name(table, *id)?]);
             let nulls_not_distinct = *nulls_not_distinct;
             add_key(cx, table, &KeySpec { nulls_not_distinct, ..spec })?;
         }
         for (name, expr) in &column.checks {
-            let written_behind = column_name(table, *id);
+            let written_behind = column_name(table, *id)?;
             add_check_constraint(cx, table, name.clone(), expr, Some(&written_behind))?;
         }
     }
@@ -182,7 +182,7 @@ fn define(cx: &mut DdlContext<'_>, table: &mut Table, create: &CreateTable) -> R
     add_indexes(cx, table, create)?;
     for (id, column) in &behind {
         for (name, key) in &column.references {
-            let columns = vec![column_name(table, *id)];
+            let columns = vec![column_name(table, *id)?];
             define_foreign_key(cx, table, name.clone(), key, columns)?;
         }
     }
@@ -227,7 +227,8 @@ fn copy_columns(cx: &mut DdlContext<'_>, table: &mut Table, like: &CreateTableLi
     for column in source.visible_columns() {
         check_column_name(table, &column.name)?;
         let id = push_column(table, &column.name, column.ty.clone(), column.nullable)?;
-        let Some(copy) = table.columns.iter_mut().find(|copy| copy.id == id) else { continue };
+        let place = table.place_of(id)?;
+        let copy = &mut table.columns[place];
         copy.modifier = column.modifier;
         copy.collation.clone_from(&column.collation);
         if included("defaults") && column.identity.is_none() {
@@ -245,7 +246,7 @@ fn copy_columns(cx: &mut DdlContext<'_>, table: &mut Table, like: &CreateTableLi
     if included("generated") {
         copy_generated(cx, table, &source)?;
     }
-    let name_of = |id: ColumnId| source.column(id).map(|column| column.name.clone());
+    let name_of = |id: ColumnId| Ok(source.columns[source.place_of(id)?].name.clone());
     if included("constraints") {
         for check in &source.checks {
             let expr = braid_sql::parse_expr(restate_expr(cx, &source, &check.expr).sql())?;
@@ -262,7 +263,7 @@ fn copy_columns(cx: &mut DdlContext<'_>, table: &mut Table, like: &CreateTableLi
                 nulls_not_distinct: index.nulls_not_distinct,
                 constraint: index.constraint.is_some(),
                 keys,
-                storing: index.storing.iter().filter_map(|id| name_of(*id)).collect(),
+                storing: index.storing.iter().map(|id| name_of(*id)).collect::<Result<_>>()?,
                 predicate: match &index.predicate {
                     Some(predicate) => {
                         let expr =
@@ -287,7 +288,7 @@ fn copied_keys(
 ) -> Result<Vec<SpecKey>> {
     let mut keys = Vec::with_capacity(index.keys.len());
     for key in &index.keys {
-        let Some(column) = source.column(key.column) else { continue };
+        let column = &source.columns[source.place_of(key.column)?];
         let expr = match &column.generated {
             Some(expr) if column.is_key_expr => {
                 let expr = restate_expr(cx, source, expr);
@@ -311,7 +312,9 @@ fn copied_keys(
 fn copy_generated(cx: &DdlContext<'_>, table: &mut Table, source: &Table) -> Result<()> {
     for column in source.visible_columns() {
         let Some(expr) = &column.generated else { continue };
-        let Some(place) = table.column_by_name(&column.name) else { continue };
+        let place = table
+            .column_by_name(&column.name)
+            .ok_or_else(|| Error::broken(format!("column \"{}\" was not copied", column.name)))?;
         let expr = restate_expr(cx, source, expr);
         let stored = stored_expr(cx, expr.sql(), Some(table), Some(&column.ty))?;
         table.columns[place].generated = Some(stored);
@@ -371,5 +374,6 @@ async fn insert_query(cx: &DdlContext<'_>, table: ObjectName, query: &Query) -> 
     let mut execution = braid_dml::start(Arc::new(planned), cx.params.clone(), Arc::new(own))?;
     while !execution.next(usize::MAX).await?.is_empty() {}
     let tag = execution.tag();
-    Ok(tag.rsplit(' ').next().and_then(|count| count.parse().ok()).unwrap_or(0))
+    let count = tag.rsplit(' ').next().and_then(|count| count.parse().ok());
+    count.ok_or_else(|| Error::broken(format!("command tag \"{tag}\" has no number of rows")))
 }

@@ -93,11 +93,12 @@ pub(crate) async fn become_primary(
     if !table.is_hidden_key(&table.primary) {
         return Err(multiple_primary_keys(&table.name));
     }
-    let name_of = |id: &ColumnId| table.column(*id).map(|column| column.name.clone());
-    let columns: Vec<String> = index.keys.iter().filter_map(|key| name_of(&key.column)).collect();
+    let name_of = |id: &ColumnId| Ok(table.columns[table.place_of(*id)?].name.clone());
+    let columns: Vec<String> =
+        index.keys.iter().map(|key| name_of(&key.column)).collect::<Result<_>>()?;
     let mut spec =
         KeySpec::constraint(Some(name.unwrap_or_else(|| index.name.clone())), true, columns);
-    spec.storing = index.storing.iter().filter_map(name_of).collect();
+    spec.storing = index.storing.iter().map(name_of).collect::<Result<_>>()?;
     let mut changed = Table::clone(&table);
     free_index(cx, &mut changed, &index, DropBehavior::Restrict)?;
     changed.indexes.retain(|other| other.number != index.number);

@@ -40,12 +40,8 @@ pub(crate) async fn replace_primary_key(
     changed.primary.constraint = None;
     cx.draft()?.put(changed.clone());
     add_key(cx, &mut changed, &spec)?;
-    let key_places: Vec<usize> = changed
-        .primary
-        .keys
-        .iter()
-        .filter_map(|key| table.columns.iter().position(|column| column.id == key.column))
-        .collect();
+    let key_places: Vec<usize> =
+        changed.primary.keys.iter().map(|key| table.place_of(key.column)).collect::<Result<_>>()?;
     validate_not_null(cx, &table, &key_places).await?;
     let kept: Vec<usize> = (0..table.columns.len())
         .filter(|place| changed.column(table.columns[*place].id).is_some())

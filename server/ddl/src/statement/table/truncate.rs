@@ -8,7 +8,7 @@ use braid_types::{Error, Result, SqlState};
 
 use crate::context::DdlContext;
 use crate::rows::delete::empty_table;
-use crate::table::descriptor::change_table;
+use crate::table::descriptor::{change_table, child_of};
 use crate::table::moving::refuse_moving;
 
 pub(crate) fn run(cx: &mut DdlContext<'_>, statement: &Truncate) -> Result<()> {
@@ -53,7 +53,7 @@ fn add_referring(
         let table = tables[place].clone();
         place += 1;
         for child in table.primary.below.iter().filter(|(_, number)| *number == 1) {
-            let Some(child) = catalog.table(child.0) else { continue };
+            let child = child_of(&catalog, &table, child.0)?;
             if tables.iter().any(|other| other.id == child.id) {
                 continue;
             }
@@ -70,7 +70,8 @@ fn add_referring(
             cx.notice(SqlState::SuccessfulCompletion, message);
             tables.push(child.clone());
         }
-        for child in table.referenced_by.iter().filter_map(|id| catalog.table(*id)) {
+        for id in &table.referenced_by {
+            let child = child_of(&catalog, &table, *id)?;
             if tables.iter().any(|other| other.id == child.id) {
                 continue;
             }
