@@ -13,6 +13,7 @@
 //! fail is never evaluated on more rows than SQL allows (CASE and COALESCE stay lazy).
 
 mod bind;
+mod context;
 pub mod eval;
 pub mod explain;
 mod identify;
@@ -30,9 +31,10 @@ pub use bind::{
     TypeNames, bind_assignment_cast, bind_default, bind_index_exprs, bind_scalar, bind_table_expr,
     built_in_type, column_name, more_dimensions_of, sql_type_of, time_modifier_of,
 };
+pub use context::{OutputColumn, PlanContext, StatementKind};
 pub use identify::{identify, identify_expr};
 pub use memo::Memo;
-pub use planned::{OutputColumn, PlanContext, PlannedStatement, StatementKind, plan};
+pub use planned::{PlannedStatement, plan};
 pub use range_delete::range_delete;
 pub use tree::cascades::{CascadeEffect, CascadeStep, CascadeTable, Cascades};
 pub use tree::expr::{

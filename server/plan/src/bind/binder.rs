@@ -6,15 +6,13 @@ use std::sync::Arc;
 use braid_catalog::{Id, Table};
 use braid_types::{Error, Result, SqlState, SqlType};
 
-use super::expr::subquery::SharedSubquery;
-use super::expr::window::NamedWindows;
-use super::from::range_table::RangeEntry;
-use super::query::lock::LockClause;
-use super::scope::columns::CteDefinition;
-use super::scope::context::OuterQuery;
+use super::scope::columns::{CteDefinition, RangeEntry};
+use super::scope::context::{OuterQuery, SharedSubquery};
+use super::scope::lock_clause::LockClause;
 use super::scope::notes::Notes;
-use super::scope::places::Places;
-use crate::planned::PlanContext;
+use super::scope::text_places::Places;
+use super::scope::windows::NamedWindows;
+use crate::context::PlanContext;
 use crate::tree::expr::Slot;
 
 /// Binds one statement.

@@ -4,9 +4,11 @@
 //! order (`rules`).
 
 mod binder;
+mod bound_statement;
 mod change;
 mod expr;
 mod from;
+mod note_taking;
 mod query;
 mod scope;
 mod statement;

@@ -4,6 +4,7 @@ use braid_sql::ast::{CteBody, Query, Statement, With as AstWith};
 use braid_types::{Error, Result};
 
 use super::Binder;
+use super::bound_statement::BoundStatement;
 use super::change::delete::bind_delete;
 use super::change::insert::bind_insert;
 use super::change::update::bind_update;
@@ -11,22 +12,8 @@ use super::from::range_table::in_range;
 use super::query::ordered::bind_query;
 use super::query::with::{bind_cte, cte_columns, refuse_duplicate};
 use super::scope::columns::CteDefinition;
-use crate::planned::{OutputColumn, StatementKind};
+use crate::context::StatementKind;
 use crate::tree::node::{Cte, Node, With};
-
-/// A bound statement.
-pub struct BoundStatement {
-    /// What it is.
-    pub kind: StatementKind,
-    /// Its plan.
-    pub root: Node,
-    /// The columns of its result.
-    pub columns: Vec<OutputColumn>,
-    /// Whether it changes data.
-    pub is_write: bool,
-    /// `RETURNING NOTHING`
-    pub returning_nothing: bool,
-}
 
 /// Binds a statement that reads or changes rows; 0A000 for any other.
 pub(crate) fn bind_statement(

@@ -17,8 +17,8 @@ use super::query::ordered::plain_column;
 use super::scope::columns::{Scope, ScopeTable, Scopes};
 use super::scope::context::ExprCx;
 use super::scope::places::without_places;
+use crate::context::PlanContext;
 use crate::layout;
-use crate::planned::PlanContext;
 use crate::tree::expr::{Expr, Slot};
 use crate::tree::row_change::IndexPart;
 

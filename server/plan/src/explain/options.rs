@@ -3,7 +3,7 @@
 use braid_sql::ast::{Explain, ExplainFormat};
 use braid_types::{Error, Result, SqlState, SqlType};
 
-use crate::planned::OutputColumn;
+use crate::context::OutputColumn;
 
 /// What EXPLAIN was asked to show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

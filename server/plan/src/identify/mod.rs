@@ -33,8 +33,8 @@ use braid_sql::ast::Query;
 use braid_types::{Error, Result, SqlState, SqlType};
 
 use crate::bind::{Binder, Notes, bind_query};
+use crate::context::PlanContext;
 use crate::identify::queries::identify_query;
-use crate::planned::PlanContext;
 
 /// The stored form of a view's query. 0A000 if it has a form that cannot be stored so. The
 /// privileges are those of `owner`, else of the session's user.

@@ -9,7 +9,7 @@ use super::exprs::{identify_known, identify_value, unnested};
 use super::literals::null;
 use super::{Identifier, unstorable};
 use crate::bind::{Binder, bind_to_store, stored_type};
-use crate::planned::PlanContext;
+use crate::context::PlanContext;
 
 /// The stored form of an expression over the row of a table, or over nothing. A literal without a
 /// type gets `ty`; a cast to that type is not written, since binding makes it. 0A000 if the

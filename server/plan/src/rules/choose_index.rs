@@ -13,7 +13,6 @@ use crate::tree::expr::{CompareOp, Expr, QuantifiedExpr, SubqueryExpr, SubqueryK
 use crate::tree::node::{Access, Bound, Node, Scan};
 
 use super::push_filters::needs;
-use super::unnest::is_closed;
 use super::{estimate, partial_indexes, walk};
 
 /// What one row by a unique secondary index costs.
@@ -43,7 +42,7 @@ pub fn apply(node: Node, catalog: &Catalog) -> Node {
 /// the subquery runs once.
 fn by_subquery(condition: &Expr) -> Option<Expr> {
     let closed = |e: &Expr| match e {
-        Expr::Subquery(subquery) => is_closed(Arc::make_mut(&mut subquery.plan.clone())),
+        Expr::Subquery(subquery) => walk::is_closed(Arc::make_mut(&mut subquery.plan.clone())),
         _ => false,
     };
     match condition {

@@ -247,4 +247,18 @@ pub mod walk {
         });
         columns
     }
+
+    /// Whether a plan reads no slot that it does not produce.
+    pub fn is_closed(node: &mut Node) -> bool {
+        let mut read = Vec::new();
+        slots_read(node, &mut read);
+        let mut produced: Vec<crate::Slot> = Vec::new();
+        fn collect(node: &mut Node, produced: &mut Vec<crate::Slot>) {
+            produced.extend(node.slots());
+            children_mut(node, &mut |child| collect(child, produced));
+        }
+        collect(node, &mut produced);
+        subplans(node, &mut |plan| collect(plan, &mut produced));
+        read.iter().all(|slot| produced.contains(slot))
+    }
 }

@@ -9,7 +9,6 @@ use crate::Slot;
 use crate::tree::expr::{Expr, conjuncts};
 use crate::tree::node::{AggregateNode, Filter, JoinKind, Node, Recheck};
 
-use super::unnest::is_closed;
 use super::walk;
 
 pub fn apply(node: Node) -> Node {
@@ -204,7 +203,7 @@ fn push_join(node: Node, predicates: Vec<Expr>) -> Node {
 /// Whether a subquery runs for each row.
 fn is_correlated(e: &Expr) -> bool {
     e.any(&mut |e| match e {
-        Expr::Subquery(subquery) => !is_closed(&mut (*subquery.plan).clone()),
+        Expr::Subquery(subquery) => !walk::is_closed(&mut (*subquery.plan).clone()),
         _ => false,
     })
 }

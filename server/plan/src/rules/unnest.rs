@@ -96,7 +96,7 @@ fn opened(subquery: &SubqueryExpr) -> Option<(Node, Vec<Expr>)> {
         }
     }
     let mut source = node.clone();
-    if !is_closed(&mut source) {
+    if !walk::is_closed(&mut source) {
         return None;
     }
     if let (SubqueryKind::Quantified { left, compare, .. }, Some(output)) = (&subquery.kind, output)
@@ -146,18 +146,4 @@ fn fill(e: &mut Expr, left: &Expr, right: &Expr) {
         Expr::Input(1, _) => *e = right.clone(),
         other => other.for_each_child_mut(&mut |child| fill(child, left, right)),
     }
-}
-
-/// Whether a plan reads no slot that it does not produce.
-pub fn is_closed(node: &mut Node) -> bool {
-    let mut read = Vec::new();
-    walk::slots_read(node, &mut read);
-    let mut produced: Vec<Slot> = Vec::new();
-    fn collect(node: &mut Node, produced: &mut Vec<Slot>) {
-        produced.extend(node.slots());
-        walk::children_mut(node, &mut |child| collect(child, produced));
-    }
-    collect(node, &mut produced);
-    walk::subplans(node, &mut |plan| collect(plan, &mut produced));
-    read.iter().all(|slot| produced.contains(slot))
 }

@@ -5,15 +5,15 @@ use braid_sql::ast::{Delete as AstDelete, Returning};
 use braid_types::Result;
 
 use super::cascade::{Change, bind_cascades};
-use super::insert::{bind_returning, target_table};
-use super::privileges::guarding;
-use super::update::{filtered, target_first, target_input, target_scan};
+use super::target::{
+    bind_returning, filtered, target_first, target_input, target_scan, target_table,
+};
 use crate::bind::Binder;
-use crate::bind::from::items::check_select;
+use crate::bind::bound_statement::BoundStatement;
+use crate::bind::from::privileges::{check_select, guarding};
 use crate::bind::query::lock::lock_rows;
-use crate::bind::statement::BoundStatement;
 use crate::bind::stored::index_exprs;
-use crate::planned::StatementKind;
+use crate::context::StatementKind;
 use crate::range_delete::range_delete;
 use crate::tree::expr::{Expr, Slot};
 use crate::tree::node::{Delete, Node};

@@ -2,35 +2,34 @@
 
 use std::sync::Arc;
 
-use braid_catalog::{Column, Identity, Object, Relation, Table, is_temporary};
+use braid_catalog::{Identity, Object, Table, is_temporary};
 use braid_sql::ast::{
-    Assignment, ConflictAction, ConflictTarget, Expr as Ast, Insert as AstInsert, InsertSource,
+    ConflictAction, ConflictTarget, Expr as Ast, Insert as AstInsert, InsertSource,
     OnConflict as AstOnConflict, Overriding, Query, Returning, SetExpr,
 };
 use braid_sql::offset_of;
 use braid_types::{Error, Result, SqlState, SqlType};
 
 use super::arbiters::bind_arbiters;
+use super::assignment::{at_start, bind_assignments, refuse_default_part};
 use super::cascade::{Change, bind_cascades};
-use super::privileges::guarding;
-use super::update::{Assigned, at_start, bind_assignment, refuse_default_part};
+use super::target::{bind_returning, target_table};
 use crate::bind::Binder;
+use crate::bind::bound_statement::BoundStatement;
 use crate::bind::expr::scalar::bind_expr;
 use crate::bind::expr::subscript::{Part, assign_to_part, part_of, with_part};
-use crate::bind::from::items::{check_select, find_relation};
+use crate::bind::from::privileges::{check_select, guarding};
 use crate::bind::from::range_table::enter_range;
 use crate::bind::query::lock::slots_of;
 use crate::bind::query::ordered::bind_query;
-use crate::bind::query::select::returning_items;
 use crate::bind::query::set_operation::type_literals;
 use crate::bind::scope::columns::{Scope, Scopes};
 use crate::bind::scope::context::ExprCx;
 use crate::bind::scope::places::{bind_condition, start_of};
-use crate::bind::statement::BoundStatement;
 use crate::bind::stored::{
     assign_to, bind_checks, bind_generated, default_of, index_exprs, refuse_generated, target_row,
 };
-use crate::planned::{OutputColumn, StatementKind};
+use crate::context::StatementKind;
 use crate::tree::expr::{Expr, Slot};
 use crate::tree::node::{Insert, Node, OnConflict, Values};
 
@@ -107,34 +106,6 @@ pub(crate) fn bind_insert(binder: &mut Binder<'_>, insert: &AstInsert) -> Result
         is_write,
         returning_nothing: matches!(insert.returning, Returning::Nothing),
     })
-}
-
-/// The table of a DML statement.
-pub(crate) fn target_table(
-    binder: &mut Binder<'_>,
-    name: &braid_sql::ast::ObjectName,
-    action: &str,
-) -> Result<Arc<Table>> {
-    match find_relation(binder, name)? {
-        Relation::Table(table) => Ok(table),
-        Relation::View(view) => {
-            let name = &view.name;
-            Err(Error::new(
-                SqlState::ObjectNotInPrerequisiteState,
-                format!("cannot {action} view \"{name}\""),
-            )
-            .detail("Views are not updatable.")
-            .hint("Change the tables that the view reads."))
-        }
-        Relation::Virtual(table) => Err(Error::new(
-            SqlState::InsufficientPrivilege,
-            format!("permission denied: \"{}\" is a system catalog", table.name),
-        )),
-        other => Err(Error::new(
-            SqlState::WrongObjectType,
-            format!("cannot {action} {} \"{}\"", other.kind(), other.name()),
-        )),
-    }
 }
 
 /// Places of the columns that get values, with the parts that they get.
@@ -371,62 +342,6 @@ fn bind_on_conflict(
     })?;
     Ok(OnConflict::Update { indexes, assignments, filter })
 }
-
-/// SET: places of columns and their values over a scope.
-pub(crate) fn bind_assignments(
-    binder: &mut Binder<'_>,
-    assignments: &[Assignment],
-    table: &Arc<Table>,
-    scope: &Scope,
-) -> Result<Vec<(usize, Expr)>> {
-    let mut result: Vec<(usize, Expr)> = Vec::with_capacity(assignments.len());
-    let mut in_parts: Vec<usize> = Vec::new();
-    for assignment in assignments {
-        for Assigned { place, value, part } in bind_assignment(binder, assignment, table, scope)? {
-            let column = &table.columns[place];
-            let known = result.iter().position(|(known, _)| *known == place);
-            let Some(part) = part else {
-                if known.is_some() {
-                    return Err(assigned_twice(column));
-                }
-                result.push((place, value));
-                continue;
-            };
-            // Several parts of one column are assigned one after another.
-            let base = match known {
-                Some(known) if in_parts.contains(&place) => result.remove(known).1,
-                Some(_) => return Err(assigned_twice(column)),
-                None => scope.columns.get(place).map_or_else(
-                    || Err(Error::internal("an assignment without its column")),
-                    |column| Ok(Expr::Column(column.slot, column.ty.clone())),
-                )?,
-            };
-            in_parts.push(place);
-            result.push((place, with_part(binder, base, part, value)?));
-        }
-    }
-    Ok(result)
-}
-
-/// RETURNING over a scope: its columns and expressions.
-pub(crate) fn bind_returning(
-    binder: &mut Binder<'_>,
-    returning: &Returning,
-    scope: &Scope,
-) -> Result<BoundReturning> {
-    let Returning::Items(items) = returning else { return Ok((Vec::new(), Vec::new())) };
-    let items = returning_items(binder, items, scope)?;
-    Ok(items.into_iter().map(|(column, e)| (column, (binder.slot(), e))).unzip())
-}
-
-/// 42601 for a second value of a column.
-fn assigned_twice(column: &Column) -> Error {
-    let message = format!("multiple assignments to same column \"{}\"", column.name);
-    Error::new(SqlState::SyntaxError, message)
-}
-
-/// RETURNING's columns, and its expressions with their slots.
-pub(crate) type BoundReturning = (Vec<OutputColumn>, Vec<(Slot, Expr)>);
 
 /// The rows of a plain `VALUES` list.
 fn plain_values(query: &Query) -> Option<Vec<&[Ast]>> {

@@ -1,8 +1,9 @@
 //! The statements that change rows, and the foreign keys that they reach.
 
 pub(crate) mod arbiters;
+pub(crate) mod assignment;
 pub(crate) mod cascade;
 pub(crate) mod delete;
 pub(crate) mod insert;
-pub(crate) mod privileges;
+pub(crate) mod target;
 pub(crate) mod update;

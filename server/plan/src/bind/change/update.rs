@@ -1,40 +1,24 @@
 //! UPDATE.
 
-use std::sync::Arc;
-
-use braid_catalog::{Object, Table, is_temporary};
+use braid_catalog::{Object, is_temporary};
 use braid_codec::key::is_exact;
-use braid_sql::ast::{
-    AccessExpr, Assignment, AssignmentTarget, AssignmentValue, Expr as Ast, Ident, LockStrength,
-    Returning, TargetColumn, Update as AstUpdate,
-};
-use braid_sql::offset_of;
-use braid_types::{Error, Result, SqlState};
+use braid_sql::ast::{Returning, Update as AstUpdate};
+use braid_types::{Error, Result};
 
+use super::assignment::bind_assignments;
 use super::cascade::{Change, bind_cascades};
-use super::insert::{bind_assignments, bind_returning, target_table};
-use super::privileges::guarding;
+use super::target::{
+    bind_returning, filtered, target_first, target_input, target_scan, target_table,
+};
 use crate::bind::Binder;
-use crate::bind::expr::scalar::bind_expr;
-use crate::bind::expr::subquery::bind_row_subquery;
-use crate::bind::expr::subscript::{Part, assign_to_part, at_target, part_of};
-use crate::bind::from::items::{bind_from, check_select, cross_join, table_scan};
-use crate::bind::from::range_table::enter_range;
-use crate::bind::from::system_columns::is_system_column;
+use crate::bind::bound_statement::BoundStatement;
+use crate::bind::from::privileges::{check_select, guarding};
 use crate::bind::query::lock::{lock_rows, slots_of};
-use crate::bind::scope::columns::{Scope, Scopes};
-use crate::bind::scope::context::ExprCx;
-use crate::bind::scope::places::{bind_condition, start_of};
-use crate::bind::statement::BoundStatement;
-use crate::bind::stored::{
-    assign_to, bind_checks, bind_generated, default_of, index_exprs, refuse_generated, target_row,
-};
-use crate::planned::StatementKind;
+use crate::bind::stored::{bind_checks, bind_generated, index_exprs, target_row};
+use crate::context::StatementKind;
 use crate::rules::walk;
-use crate::tree::expr::{Expr, Slot};
-use crate::tree::node::{
-    Filter, IndexPart, LockRows, LockWait, Node, Project, Recheck, RowLock, Update,
-};
+use crate::tree::expr::Slot;
+use crate::tree::node::{IndexPart, LockRows, Node, Recheck, Update};
 
 pub(crate) fn bind_update(binder: &mut Binder<'_>, update: &AstUpdate) -> Result<BoundStatement> {
     let table = target_table(binder, &update.table, "update")?;
@@ -84,23 +68,6 @@ pub(crate) fn bind_update(binder: &mut Binder<'_>, update: &AstUpdate) -> Result
         is_write,
         returning_nothing: matches!(update.returning, Returning::Nothing),
     })
-}
-
-/// A scan of the table to be changed, whose rows are locked while they are read.
-pub(crate) fn target_scan(
-    binder: &mut Binder<'_>,
-    table: &Arc<Table>,
-    alias: Option<&str>,
-) -> Result<(Node, Scope)> {
-    let (mut node, scope) = table_scan(binder, table, alias.unwrap_or(&table.name))?;
-    let schema = binder.context().catalog.schema_name(table.schema);
-    let scope = scope.of_relation(&schema, &table.name, alias.is_some());
-    enter_range(binder, &scope);
-    if let Node::Scan(scan) = &mut node {
-        scan.lock = Some(RowLock { strength: LockStrength::Update, wait: LockWait::Block });
-        scan.implicit_lock = true;
-    }
-    Ok((node, scope))
 }
 
 /// Lets an UPDATE lock and read only the families of the columns that it reads or writes, so
@@ -167,181 +134,4 @@ fn lock_families(update: &Update, lock: &mut LockRows) -> Result<()> {
     families.dedup();
     target.families = Some(families);
     Ok(())
-}
-
-/// The target's scan joined with FROM or USING.
-pub(crate) fn target_input(
-    binder: &mut Binder<'_>,
-    node: Node,
-    scope: &Scope,
-    from: &[braid_sql::ast::TableWithJoins],
-) -> Result<(Node, Scope)> {
-    if from.is_empty() {
-        return Ok((node, Scope::default()));
-    }
-    let visible = Scopes { scope, parent: None };
-    let (right, right_scope) = bind_from(binder, from, Some(&visible))?;
-    Ok((cross_join(node, right), right_scope))
-}
-
-pub(crate) fn filtered(
-    binder: &mut Binder<'_>,
-    input: Node,
-    selection: Option<&Ast>,
-    scope: &Scope,
-) -> Result<Node> {
-    let Some(ast) = selection else { return Ok(input) };
-    let scopes = Scopes { scope, parent: None };
-    let e = bind_condition(binder, ast, &mut ExprCx::plain(scopes, "WHERE"), "WHERE")?;
-    Ok(Node::Filter(Box::new(Filter { input, predicates: vec![e] })))
-}
-
-/// One assignment: one value, or several of a row.
-pub(crate) fn bind_assignment(
-    binder: &mut Binder<'_>,
-    assignment: &Assignment,
-    table: &Arc<Table>,
-    scope: &Scope,
-) -> Result<Vec<Assigned>> {
-    let scopes = Scopes { scope, parent: None };
-    match (&assignment.target, &assignment.value) {
-        (AssignmentTarget::Column(target), AssignmentValue::Expr(ast)) => {
-            Ok(vec![assigned(binder, table, target, ast, scopes)?])
-        }
-        (AssignmentTarget::Columns(targets), AssignmentValue::Row(items)) => {
-            if targets.len() != items.len() {
-                return Err(Error::new(
-                    SqlState::SyntaxError,
-                    "number of columns does not match number of values",
-                ));
-            }
-            let pairs = targets.iter().zip(items);
-            pairs.map(|(target, ast)| assigned(binder, table, target, ast, scopes)).collect()
-        }
-        (AssignmentTarget::Columns(targets), AssignmentValue::Expr(Ast::Subquery(query))) => {
-            let mut cx = ExprCx::plain(scopes, "UPDATE");
-            let record = bind_row_subquery(binder, query, targets.len(), &mut cx)?;
-            let braid_types::SqlType::Record(fields) = record.ty() else {
-                return Err(Error::internal("a row subquery that is no record"));
-            };
-            let mut result = Vec::with_capacity(targets.len());
-            for (i, (target, (_, ty))) in targets.iter().zip(fields).enumerate() {
-                let place = target_column(table, &target.name)?;
-                let column = &table.columns[place];
-                refuse_generated(column, true)?;
-                let field = Expr::Field(Box::new(record.clone()), i, ty);
-                result.push(assigned_value(binder, table, place, target, field, scopes)?);
-            }
-            Ok(result)
-        }
-        (AssignmentTarget::Columns(targets), AssignmentValue::Expr(ast)) if targets.len() == 1 => {
-            Ok(vec![assigned(binder, table, &targets[0], ast, scopes)?])
-        }
-        _ => Err(Error::new(
-            SqlState::FeatureNotSupported,
-            "source for a multiple-column UPDATE item must be a sub-SELECT or ROW() expression",
-        )),
-    }
-}
-
-fn assigned(
-    binder: &mut Binder<'_>,
-    table: &Arc<Table>,
-    target: &TargetColumn,
-    ast: &Ast,
-    scopes: Scopes<'_>,
-) -> Result<Assigned> {
-    let place = target_column(table, &target.name)?;
-    let column = &table.columns[place];
-    if braid_sql::is_default(ast) {
-        refuse_default_part(target)?;
-        return Ok(Assigned { place, value: default_of(binder, column)?, part: None });
-    }
-    refuse_generated(column, true)?;
-    let value = bind_expr(binder, ast, &mut ExprCx::plain(scopes, "UPDATE"))?;
-    assigned_value(binder, table, place, target, value, scopes)
-        .map_err(|error| at_start(error, ast))
-}
-
-fn assigned_value(
-    binder: &mut Binder<'_>,
-    table: &Arc<Table>,
-    place: usize,
-    target: &TargetColumn,
-    value: Expr,
-    scopes: Scopes<'_>,
-) -> Result<Assigned> {
-    let column = &table.columns[place];
-    if target.part.is_empty() {
-        return Ok(Assigned { place, value: assign_to(binder, value, column)?, part: None });
-    }
-    let part = part_of(binder, column, target, &mut ExprCx::plain(scopes, "UPDATE"))?;
-    let value = assign_to_part(binder, value, column, &part);
-    let value = value.map_err(|error| at_target(error, target))?;
-    Ok(Assigned { place, value, part: Some(part) })
-}
-
-/// What a column gets, or a part of it.
-pub(crate) struct Assigned {
-    /// The place of the column.
-    pub place: usize,
-    /// The value, cast.
-    pub value: Expr,
-    /// The part; `None` for the whole column.
-    pub part: Option<Part>,
-}
-
-/// 0A000 for DEFAULT as a part of a column.
-pub(crate) fn refuse_default_part(target: &TargetColumn) -> Result<()> {
-    let message = match target.part.first() {
-        None => return Ok(()),
-        Some(AccessExpr::Dot(_)) => "cannot set a subfield to DEFAULT",
-        Some(AccessExpr::Subscript(_)) => "cannot set an array element to DEFAULT",
-    };
-    Err(Error::new(SqlState::FeatureNotSupported, message).position(offset_of(target.name.span)))
-}
-
-/// The target's columns first, in their order, whatever order the joins are carried out in: the
-/// operator that changes rows takes them by place.
-pub(crate) fn target_first(
-    input: Node,
-    from: &[braid_sql::ast::TableWithJoins],
-    scope: &Scope,
-) -> Node {
-    if from.is_empty() {
-        return input;
-    }
-    let column =
-        |c: &crate::bind::scope::columns::ScopeColumn| (c.slot, Expr::Column(c.slot, c.ty.clone()));
-    let mut exprs: Vec<(Slot, Expr)> = Vec::with_capacity(scope.columns.len());
-    for column in scope.columns.iter().map(column) {
-        if exprs.iter().all(|(slot, _)| *slot != column.0) {
-            exprs.push(column);
-        }
-    }
-    Node::Project(Box::new(Project { input, exprs }))
-}
-
-/// Points at the beginning of an assigned value that is of a wrong type.
-pub(crate) fn at_start(error: Error, ast: &Ast) -> Error {
-    match error.state() {
-        SqlState::DatatypeMismatch => error.position(start_of(ast)),
-        _ => error,
-    }
-}
-
-fn target_column(table: &Table, ident: &Ident) -> Result<usize> {
-    let name = braid_sql::fold(ident);
-    table.column_by_name(&name).ok_or_else(|| {
-        if is_system_column(&name) {
-            let message = format!("cannot assign to system column \"{name}\"");
-            return Error::new(SqlState::FeatureNotSupported, message)
-                .position(offset_of(ident.span));
-        }
-        Error::new(
-            SqlState::UndefinedColumn,
-            format!("column \"{name}\" of relation \"{}\" does not exist", table.name),
-        )
-        .position(offset_of(ident.span))
-    })
 }

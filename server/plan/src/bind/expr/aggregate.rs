@@ -11,8 +11,12 @@ use super::function::bind_sort_keys;
 use super::operators::{coerce_argument, coerce_bool};
 use super::scalar::bind_expr;
 use crate::bind::Binder;
-use crate::bind::scope::context::{AGGREGATES, ExprCx, GroupingCall, IN_AGGREGATE, misplaced};
-use crate::tree::expr::Expr;
+use crate::bind::scope::columns::{Scope, Scopes};
+use crate::bind::scope::context::{
+    AGGREGATES, ExprCx, GroupingCall, IN_AGGREGATE, OuterQuery, misplaced,
+};
+use crate::rules::walk;
+use crate::tree::expr::{Expr, Slot};
 use crate::tree::node::{AggregateCall, SortKey};
 
 /// How messages call `GROUPING`.
@@ -152,4 +156,36 @@ fn same_aggregate(a: &AggregateCall, b: &AggregateCall) -> bool {
             (Some(a), Some(b)) => a.same(b),
             _ => false,
         }
+}
+
+impl Binder<'_> {
+    /// The query around this one to which an aggregate over these arguments belongs. `None`: it
+    /// belongs to the query that it is written in. 42803 if that may not have `what`.
+    pub(crate) fn outer_query(
+        &mut self,
+        args: &[&Expr],
+        scopes: &Scopes<'_>,
+        what: &str,
+    ) -> Result<Option<&mut OuterQuery>> {
+        let read: Vec<Slot> =
+            args.iter().flat_map(|e| walk::columns_read(e)).map(|(slot, _)| slot).collect();
+        let owns = |scope: &Scope| scope.columns.iter().any(|c| read.contains(&c.slot));
+        if owns(scopes.scope) {
+            return Ok(None);
+        }
+        let mut next = scopes.parent;
+        while let Some(level) = next {
+            if owns(level.scope) {
+                let scope: *const Scope = level.scope;
+                let known = self.outer_queries.iter_mut().rev().find(|q| q.scope == scope);
+                let query =
+                    known.ok_or_else(|| misplaced(what, "FROM clause of their own query level"))?;
+                query.check(what)?;
+                query.refuse_nested(&read)?;
+                return Ok(Some(query));
+            }
+            next = level.parent;
+        }
+        Ok(None)
+    }
 }

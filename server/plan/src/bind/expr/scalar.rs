@@ -16,7 +16,7 @@ use super::operators::{
 use super::subquery::{bind_quantified_subquery, bind_shared_subquery, row_subquery_compare};
 use super::subscript::{bind_array, bind_subscripts, cast_operand};
 use crate::bind::binder::EXPR_DEPTH_MAX;
-use crate::bind::change::privileges::check_guarded;
+use crate::bind::from::privileges::check_guarded;
 use crate::bind::from::range_table::{missing_column, missing_table, table_name, table_row};
 use crate::bind::from::system_columns::{system_column, system_column_of, with_keys};
 use crate::bind::scope::columns::ScopeColumn;

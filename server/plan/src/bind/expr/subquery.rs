@@ -14,16 +14,8 @@ use super::scalar::{bind_expr, bind_row, negate_if};
 use crate::bind::Binder;
 use crate::bind::query::ordered::{BoundQuery, bind_query};
 use crate::bind::scope::columns::Scope;
-use crate::bind::scope::context::{ExprCx, OuterQuery};
+use crate::bind::scope::context::{ExprCx, OuterQuery, SharedSubquery};
 use crate::tree::expr::{CompareOp, Expr, SubqueryExpr, SubqueryKind};
-
-/// A subquery of the select being bound, so that GROUP BY, ORDER BY and the select list mean one
-/// and the same when they are written alike.
-pub struct SharedSubquery {
-    scope: *const Scope,
-    ast: Ast,
-    expr: Expr,
-}
 
 /// What a clause that is kept in a descriptor is called where it has a subquery.
 fn stored_clause(clause: &str) -> Option<&'static str> {

@@ -1,6 +1,5 @@
 //! Window functions: `f(…) OVER (…)`.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use braid_sql::ast::{
@@ -17,26 +16,10 @@ use super::operators::{coerce, coerce_argument, coerce_bool};
 use super::scalar::{bind_expr, bind_exprs};
 use crate::bind::Binder;
 use crate::bind::scope::context::{ExprCx, IN_AGGREGATE, IN_WINDOW, IN_WINDOW_CALL};
+use crate::bind::scope::windows::{BoundWindow, NamedWindows, SharedWindow};
 use crate::rules::walk;
-use crate::tree::expr::{Expr, Slot};
+use crate::tree::expr::Expr;
 use crate::tree::node::{Frame, FrameBound, FrameUnits, SortKey, WindowCall, WindowFunction};
-
-/// A window function with its window.
-pub struct BoundWindow {
-    /// Where its result goes.
-    pub slot: Slot,
-    /// PARTITION BY
-    pub partition: Vec<Expr>,
-    /// ORDER BY
-    pub order: Vec<SortKey>,
-    /// The call.
-    pub call: WindowCall,
-}
-
-/// A window of a WINDOW clause.
-pub type SharedWindow = Arc<WindowSpec>;
-/// The windows of a WINDOW clause, by name.
-pub type NamedWindows = HashMap<String, SharedWindow>;
 
 /// The parts of a window, which may come from two definitions.
 struct WindowParts<'w> {

@@ -11,6 +11,7 @@ use braid_sql::ast::{
 use braid_types::{Error, Result, SqlState};
 
 use super::aliases::{rename_columns, rename_item_columns, shown_name};
+use super::privileges::check_select;
 use super::range_table::enter_range;
 use super::system_columns::{table_source, virtual_source};
 use super::table_function::{bind_table_function, function_factor};
@@ -28,8 +29,8 @@ use crate::bind::scope::names;
 use crate::bind::scope::notes::NamedItem;
 use crate::bind::scope::places::{bind_condition, first_part};
 use crate::bind::stored::{index_predicates, key_exprs};
+use crate::context::OutputColumn;
 use crate::memo::Memo;
-use crate::planned::OutputColumn;
 use crate::rules::walk;
 use crate::tree::expr::Expr;
 use crate::tree::node::{Access, Join, JoinKind, JoinMethod, Node, Scan, VirtualScan};
@@ -314,16 +315,6 @@ pub(crate) fn find_relation(binder: &Binder<'_>, name: &ObjectName) -> Result<Re
         None => binder.cx.catalog.names().resolve(binder.cx.path, &parts)?,
     };
     found.ok_or_else(|| undefined_relation(&parts).position(first_part(name)))
-}
-
-/// 42501 unless the session's user has the privilege.
-pub(crate) fn check_select(binder: &Binder<'_>, object: Object<'_>, privilege: &str) -> Result<()> {
-    let catalog = binder.cx.catalog;
-    let user = binder.cx.env.current_user();
-    let role = catalog.names().role(user).map_or(0, |role| role.id);
-    // A view reads its tables with its owner's privileges.
-    let role = binder.view_owner.unwrap_or(role);
-    catalog.privileges().check(role, object, privilege)
 }
 
 /// A scan of all of a table's columns by its primary key.

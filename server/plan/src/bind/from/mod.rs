@@ -2,6 +2,7 @@
 
 pub(crate) mod aliases;
 pub(crate) mod items;
+pub(crate) mod privileges;
 pub(crate) mod range_table;
 pub(crate) mod system_columns;
 pub(crate) mod table_function;

@@ -5,18 +5,12 @@ use braid_types::{Error, Result, SqlState};
 
 use super::items::name_parts;
 use crate::bind::Binder;
-use crate::bind::change::privileges::check_guarded;
 use crate::bind::expr::scalar::{read_column, whole_row};
-use crate::bind::scope::columns::{Scope, ScopeColumn, ScopeTable, Scopes};
+use crate::bind::from::privileges::check_guarded;
+use crate::bind::scope::columns::{RangeEntry, Scope, ScopeColumn, ScopeTable, Scopes};
 use crate::bind::scope::context::ExprCx;
 use crate::bind::scope::places::first_part;
 use crate::tree::expr::Expr;
-
-/// A FROM item, with what hints need of it.
-pub(crate) struct RangeEntry {
-    table: ScopeTable,
-    columns: Vec<String>,
-}
 
 /// How many letters a suggested name may differ in.
 const DISTANCE_MAX: usize = 3;

@@ -22,9 +22,9 @@ use braid_catalog::{Table, VirtualTable};
 use braid_types::{Datum, Error, Result, SqlState, SqlType};
 
 use crate::bind::Binder;
-use crate::bind::change::privileges::check_guarded;
 use crate::bind::expr::operators::compare_exprs;
 use crate::bind::expr::scalar::call_function;
+use crate::bind::from::privileges::check_guarded;
 use crate::bind::scope::columns::{RowSource, Scope};
 use crate::tree::expr::{CallExpr, CompareOp, Expr, QuantifiedExpr, Slot, conjunction};
 

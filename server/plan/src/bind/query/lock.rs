@@ -12,120 +12,15 @@
 //! only filters and joins leaves its marks to the query around it; one with a LIMIT, an ORDER BY
 //! or a clause of its own locks its rows itself.
 
-use braid_sql::ast::{GroupByExpr, LockStrength, NonBlock, Select};
 use braid_types::{Error, Result, SqlState};
 
 use crate::bind::Binder;
-use crate::bind::scope::context::Collector;
+use crate::bind::scope::lock_clause::LockClause;
 use crate::rules::{rejects_null, walk};
 use crate::tree::expr::{Expr, Slot, conjuncts};
 use crate::tree::node::{
     Join, JoinKind, LockRows, LockWait, LockedTable, Node, Project, Recheck, RowLock, Scan,
 };
-
-/// A locking clause while the query that it stands in is bound.
-#[derive(Clone)]
-pub(crate) struct LockClause {
-    pub(crate) strength: LockStrength,
-    wait: LockWait,
-    /// `OF` these relations, and whether each was found; empty: all.
-    of: Vec<(String, bool)>,
-    /// It stands in a query around this one, whose FROM this query (or view) is a part of.
-    pub(crate) pushed: bool,
-}
-
-impl LockClause {
-    /// The clauses of a query, in order.
-    pub(crate) fn of_query(query: &braid_sql::ast::Query) -> Vec<Self> {
-        let clause = |lock: braid_sql::ast::RowLock| Self {
-            strength: lock.strength,
-            wait: match lock.wait {
-                None => LockWait::Block,
-                Some(NonBlock::SkipLocked) => LockWait::SkipLocked,
-                Some(NonBlock::Nowait) => LockWait::NoWait,
-            },
-            of: lock.of.iter().map(|ident| (braid_sql::fold(ident), false)).collect(),
-            pushed: false,
-        };
-        braid_sql::row_locks(query).into_iter().map(clause).collect()
-    }
-
-    /// A clause for everything inside a view or subquery.
-    fn pushed(lock: RowLock) -> Self {
-        Self { strength: lock.strength, wait: lock.wait, of: Vec::new(), pushed: true }
-    }
-
-    /// 0A000 where a clause cannot be.
-    pub(crate) fn refuse(&self, what: &str) -> Error {
-        Error::new(
-            SqlState::FeatureNotSupported,
-            format!("{} is not allowed with {what}", self.strength.clause()),
-        )
-    }
-
-    fn cannot(&self, what: &str) -> Error {
-        Error::new(
-            SqlState::FeatureNotSupported,
-            format!("{} cannot be applied to {what}", self.strength.clause()),
-        )
-    }
-
-    /// 0A000 on VALUES, unless it only reaches it from outside.
-    pub(crate) fn check_values(&self) -> Result<()> {
-        if self.pushed { Ok(()) } else { Err(self.cannot("VALUES")) }
-    }
-
-    /// 0A000 where a row of the result is not one row of each table.
-    pub(crate) fn check_select(&self, select: &Select) -> Result<()> {
-        let grouped = !matches!(&select.group_by,
-            GroupByExpr::Expressions(list, more) if list.is_empty() && more.is_empty());
-        if select.distinct.is_some() {
-            return Err(self.refuse("DISTINCT clause"));
-        }
-        if grouped {
-            return Err(self.refuse("GROUP BY clause"));
-        }
-        if select.having.is_some() {
-            return Err(self.refuse("HAVING clause"));
-        }
-        Ok(())
-    }
-
-    /// 42P01 if a relation that was named is not in FROM.
-    pub(crate) fn check_found(&self) -> Result<()> {
-        let Some((name, _)) = self.of.iter().find(|(_, found)| !found) else { return Ok(()) };
-        Err(Error::new(
-            SqlState::UndefinedTable,
-            format!(
-                "relation \"{name}\" in {} clause not found in FROM clause",
-                self.strength.clause()
-            ),
-        ))
-    }
-}
-
-/// Whether and where a select's rows are locked.
-#[derive(Clone, Default)]
-pub(crate) struct SelectLocks {
-    pub(crate) clauses: Vec<LockClause>,
-    /// The select is a plain part of the FROM of the query around it, which locks.
-    pub(crate) hoist: bool,
-}
-
-impl Collector {
-    /// What makes a row of a select list more or less than one row of FROM.
-    pub(crate) fn summarizes(&self) -> Option<&'static str> {
-        if !self.aggregates.is_empty() {
-            Some("aggregate functions")
-        } else if !self.windows.is_empty() {
-            Some("window functions")
-        } else if !self.sets.is_empty() {
-            Some("set-returning functions in the target list")
-        } else {
-            None
-        }
-    }
-}
 
 /// The lock that the clauses of the select being bound put on a relation of this name. Of
 /// several the strongest counts, and NOWAIT goes before SKIP LOCKED.
@@ -157,8 +52,7 @@ pub(crate) fn push_locks(binder: &mut Binder<'_>, name: &str) -> Option<RowLock>
 
 /// 0A000 if a clause names something that has no rows to lock.
 pub(crate) fn refuse_lock(binder: &Binder<'_>, name: &str, what: &str) -> Result<()> {
-    let named =
-        |clause: &&crate::bind::query::lock::LockClause| clause.of.iter().any(|(n, _)| n == name);
+    let named = |clause: &&LockClause| clause.of.iter().any(|(n, _)| n == name);
     match binder.from_locks.iter().find(named) {
         Some(clause) => Err(clause.cannot(what)),
         None => Ok(()),

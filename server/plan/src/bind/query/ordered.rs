@@ -4,7 +4,6 @@ use braid_sql::ast::{self, Expr as Ast, LimitClause, OrderByExpr, OrderByKind, Q
 use braid_types::cast::CastContext;
 use braid_types::{Datum, Error, Result, SqlState, SqlType};
 
-use super::lock::{LockClause, SelectLocks};
 use super::select::bind_select;
 use super::set_operation::bind_set_operation;
 use super::with::with_queries;
@@ -14,8 +13,9 @@ use crate::bind::expr::operators::{check_order, coerce, common_type};
 use crate::bind::expr::scalar::{bind_expr, bind_exprs};
 use crate::bind::scope::columns::{Scope, ScopeColumn, Scopes};
 use crate::bind::scope::context::ExprCx;
+use crate::bind::scope::lock_clause::{LockClause, SelectLocks};
 use crate::bind::scope::places::start_of;
-use crate::planned::OutputColumn;
+use crate::context::OutputColumn;
 use crate::tree::expr::{Expr, Slot};
 use crate::tree::node::{Distinct, Limit, LockWait, Node, Project, Sort, SortKey, Values, With};
 

@@ -17,8 +17,8 @@ use braid_types::{Error, Result, SqlState, SqlType};
 use super::ordered::{BoundQuery, distinct, sorted};
 use crate::bind::Binder;
 use crate::bind::expr::operators::{check_equality, check_order, coerce};
-use crate::bind::expr::window;
-use crate::planned::OutputColumn;
+use crate::bind::scope::windows::BoundWindow;
+use crate::context::OutputColumn;
 use crate::rules::walk;
 use crate::tree::expr::{Expr, Slot};
 use crate::tree::node::{FunctionCall, Node, Project, ProjectSet, SortKey, Window};
@@ -207,7 +207,7 @@ impl Late {
 /// a window in its turn.
 pub(crate) fn sets_below_windows(
     sets: Vec<FunctionCall>,
-    windows: &[window::BoundWindow],
+    windows: &[BoundWindow],
 ) -> Result<(Vec<FunctionCall>, Vec<FunctionCall>)> {
     let keys =
         windows.iter().flat_map(|w| w.partition.iter().chain(w.order.iter().map(|k| &k.expr)));
@@ -247,7 +247,7 @@ pub(crate) fn set_nodes(mut node: Node, mut sets: Vec<FunctionCall>) -> Node {
 }
 
 /// One operator for each window that several functions share.
-pub(crate) fn window_nodes(mut node: Node, windows: Vec<window::BoundWindow>) -> Node {
+pub(crate) fn window_nodes(mut node: Node, windows: Vec<BoundWindow>) -> Node {
     let mut operators: Vec<Window> = Vec::new();
     for bound in windows {
         let same = operators.iter_mut().find(|window| {

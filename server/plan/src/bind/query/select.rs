@@ -13,22 +13,23 @@ use braid_types::cast::CastContext;
 use braid_types::{Error, Result, SqlState, SqlType};
 
 use super::group::{GroupedCalls, Grouping, aggregate_node, bind_group_by};
-use super::lock::{LockClause, SelectLocks, lock_rows};
+use super::lock::lock_rows;
 use super::ordered::{BoundQuery, ordinal, sorted};
 use super::output::{Item, Output, finish_select, set_nodes, sets_below_windows, window_nodes};
 use crate::bind::Binder;
-use crate::bind::change::privileges::check_guarded;
 use crate::bind::expr::function::sort_key;
 use crate::bind::expr::operators::{check_order, coerce};
 use crate::bind::expr::scalar::bind_expr;
 use crate::bind::expr::window;
 use crate::bind::from::items::bind_from;
+use crate::bind::from::privileges::check_guarded;
 use crate::bind::from::range_table::{in_range, named_columns};
 use crate::bind::scope::columns::{Scope, ScopeColumn, Scopes};
 use crate::bind::scope::context::{Collector, ExprCx};
+use crate::bind::scope::lock_clause::{LockClause, SelectLocks};
 use crate::bind::scope::names::{alias_name, column_name};
 use crate::bind::scope::places::bind_condition;
-use crate::planned::OutputColumn;
+use crate::context::OutputColumn;
 use crate::tree::expr::Expr;
 use crate::tree::node::{Filter, Node, SortKey};
 

@@ -11,7 +11,7 @@ use super::ordered::{BoundQuery, bind_set_expr, cast_columns};
 use crate::bind::Binder;
 use crate::bind::expr::operators::{check_equality, coerce, common_type};
 use crate::bind::scope::columns::Scopes;
-use crate::planned::OutputColumn;
+use crate::context::OutputColumn;
 use crate::tree::expr::{Expr, Slot};
 use crate::tree::node::{Node, SetOp, SetOpKind};
 

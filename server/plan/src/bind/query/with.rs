@@ -11,7 +11,7 @@ use crate::bind::Binder;
 use crate::bind::binder::CTES_MAX;
 use crate::bind::expr::operators::common_type;
 use crate::bind::scope::columns::{CteDefinition, Scope, ScopeTable, Scopes};
-use crate::planned::OutputColumn;
+use crate::context::OutputColumn;
 use crate::tree::node::{Cte, CteScan, Node};
 
 /// The two terms of a recursive query.

@@ -220,3 +220,9 @@ impl Scope {
         })
     }
 }
+
+/// A FROM item, with what hints need of it.
+pub(crate) struct RangeEntry {
+    pub(crate) table: ScopeTable,
+    pub(crate) columns: Vec<String>,
+}

@@ -9,10 +9,10 @@
 //!                  └─ computed by the outer query; the subquery reads the result
 //! ```
 
+use braid_sql::ast::Expr as Ast;
 use braid_types::{Error, Result, SqlState};
 
 use super::columns::{Scope, Scopes};
-use crate::rules::walk;
 use crate::tree::expr::{Expr, Slot};
 use crate::tree::node::{AggregateCall, FunctionCall};
 
@@ -32,7 +32,7 @@ pub struct Collector {
     /// Aggregates.
     pub aggregates: Vec<(Slot, AggregateCall)>,
     /// Window functions, each with its window.
-    pub windows: Vec<crate::bind::expr::window::BoundWindow>,
+    pub windows: Vec<super::windows::BoundWindow>,
     /// Set-returning functions.
     pub sets: Vec<FunctionCall>,
     /// Calls of `GROUPING`, which only the aggregation can answer.
@@ -54,7 +54,7 @@ pub struct GroupingCall {
 /// A query around the subquery that is being bound.
 pub struct OuterQuery {
     /// Tells its scope from others.
-    scope: *const Scope,
+    pub(crate) scope: *const Scope,
     /// The clause that the subquery stands in.
     clause: &'static str,
     /// Whether that clause may have aggregates.
@@ -63,6 +63,14 @@ pub struct OuterQuery {
     aggregates: Vec<(Slot, AggregateCall)>,
     /// The calls of `GROUPING` in the subquery that belong to it.
     groupings: Vec<GroupingCall>,
+}
+
+/// A subquery of the select being bound, so that GROUP BY, ORDER BY and the select list mean one
+/// and the same when they are written alike.
+pub(crate) struct SharedSubquery {
+    pub(crate) scope: *const Scope,
+    pub(crate) ast: Ast,
+    pub(crate) expr: Expr,
 }
 
 /// How messages call aggregates.
@@ -141,13 +149,13 @@ impl OuterQuery {
 
     /// 42803 if one of the slots is the result of an aggregate of this query: the query computes
     /// all its aggregates at once, so none can be an argument of another.
-    fn refuse_nested(&self, read: &[Slot]) -> Result<()> {
+    pub(crate) fn refuse_nested(&self, read: &[Slot]) -> Result<()> {
         let nested = self.aggregates.iter().any(|(slot, _)| read.contains(slot));
         if nested { Err(misplaced(AGGREGATES, IN_AGGREGATE)) } else { Ok(()) }
     }
 
     /// 42803 unless the clause may have aggregates.
-    fn check(&self, what: &str) -> Result<()> {
+    pub(crate) fn check(&self, what: &str) -> Result<()> {
         if self.allows { Ok(()) } else { Err(misplaced(what, self.clause)) }
     }
 }
@@ -163,38 +171,6 @@ pub fn misplaced(what: &str, clause: &str) -> Error {
     Error::new(SqlState::GroupingError, message)
 }
 
-impl crate::bind::Binder<'_> {
-    /// The query around this one to which an aggregate over these arguments belongs. `None`: it
-    /// belongs to the query that it is written in. 42803 if that may not have `what`.
-    pub(crate) fn outer_query(
-        &mut self,
-        args: &[&Expr],
-        scopes: &Scopes<'_>,
-        what: &str,
-    ) -> Result<Option<&mut OuterQuery>> {
-        let read: Vec<Slot> =
-            args.iter().flat_map(|e| walk::columns_read(e)).map(|(slot, _)| slot).collect();
-        let owns = |scope: &Scope| scope.columns.iter().any(|c| read.contains(&c.slot));
-        if owns(scopes.scope) {
-            return Ok(None);
-        }
-        let mut next = scopes.parent;
-        while let Some(level) = next {
-            if owns(level.scope) {
-                let scope: *const Scope = level.scope;
-                let known = self.outer_queries.iter_mut().rev().find(|q| q.scope == scope);
-                let query =
-                    known.ok_or_else(|| misplaced(what, "FROM clause of their own query level"))?;
-                query.check(what)?;
-                query.refuse_nested(&read)?;
-                return Ok(Some(query));
-            }
-            next = level.parent;
-        }
-        Ok(None)
-    }
-}
-
 impl OuterQuery {
     /// Takes an aggregate of a subquery.
     pub fn take_aggregate(&mut self, slot: Slot, call: AggregateCall) {
@@ -204,5 +180,20 @@ impl OuterQuery {
     /// Takes a call of `GROUPING` of a subquery.
     pub fn take_grouping(&mut self, call: GroupingCall) {
         self.groupings.push(call);
+    }
+}
+
+impl Collector {
+    /// What makes a row of a select list more or less than one row of FROM.
+    pub(crate) fn summarizes(&self) -> Option<&'static str> {
+        if !self.aggregates.is_empty() {
+            Some("aggregate functions")
+        } else if !self.windows.is_empty() {
+            Some("window functions")
+        } else if !self.sets.is_empty() {
+            Some("set-returning functions in the target list")
+        } else {
+            None
+        }
     }
 }

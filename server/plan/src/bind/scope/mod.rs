@@ -2,6 +2,9 @@
 
 pub(crate) mod columns;
 pub(crate) mod context;
+pub(crate) mod lock_clause;
 pub(crate) mod names;
 pub(crate) mod notes;
 pub(crate) mod places;
+pub(crate) mod text_places;
+pub(crate) mod windows;

@@ -11,9 +11,6 @@ use braid_sql::ast::{Expr as Ast, Join, NamedWindowDefinition, SelectItem, Table
 use braid_sql::{ItemColumn, UsingColumn};
 use braid_types::SqlType;
 
-use super::columns::{Scope, ScopeColumn};
-use crate::bind::Binder;
-
 /// What a name in an expression means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reference {
@@ -50,19 +47,19 @@ pub struct StarColumn {
 /// What binding has found out.
 #[derive(Debug, Default)]
 pub struct Notes {
-    types: HashMap<usize, SqlType>,
-    names: HashMap<usize, Reference>,
-    items: HashMap<usize, ItemNote>,
+    pub(crate) types: HashMap<usize, SqlType>,
+    pub(crate) names: HashMap<usize, Reference>,
+    pub(crate) items: HashMap<usize, ItemNote>,
     /// The columns of each item, by its number.
-    rows: HashMap<u32, Vec<(String, u16)>>,
-    joins: HashMap<usize, Vec<UsingColumn>>,
-    stars: HashMap<usize, Vec<StarColumn>>,
-    places: HashMap<usize, usize>,
+    pub(crate) rows: HashMap<u32, Vec<(String, u16)>>,
+    pub(crate) joins: HashMap<usize, Vec<UsingColumn>>,
+    pub(crate) stars: HashMap<usize, Vec<StarColumn>>,
+    pub(crate) places: HashMap<usize, usize>,
     /// WINDOW clauses: the definitions as they were bound.
-    pub windows: HashMap<usize, crate::bind::expr::window::SharedWindow>,
+    pub windows: HashMap<usize, super::windows::SharedWindow>,
 }
 
-fn address<T>(syntax: &T) -> usize {
+pub(crate) fn address<T>(syntax: &T) -> usize {
     std::ptr::from_ref(syntax).addr()
 }
 
@@ -107,112 +104,8 @@ impl Notes {
     pub fn window(
         &self,
         definition: &NamedWindowDefinition,
-    ) -> Option<&crate::bind::expr::window::SharedWindow> {
+    ) -> Option<&super::windows::SharedWindow> {
         self.windows.get(&address(definition))
-    }
-}
-
-impl Binder<'_> {
-    /// A binder that notes what it finds out, with the privileges of a view's owner.
-    pub fn noting(mut self, owner: Option<Id>) -> Self {
-        self.view_owner = owner;
-        self.notes = Some(Box::default());
-        self
-    }
-
-    /// What was noted.
-    pub fn take_notes(&mut self) -> Notes {
-        self.notes.take().map(|notes| *notes).unwrap_or_default()
-    }
-
-    pub(crate) fn note_type(&mut self, ast: &Ast, ty: impl FnOnce() -> SqlType) {
-        if let Some(notes) = &mut self.notes {
-            notes.types.insert(address(ast), ty());
-        }
-    }
-
-    pub(crate) fn note_name(&mut self, ast: &Ast, reference: Reference) {
-        if let Some(notes) = &mut self.notes {
-            notes.names.insert(address(ast), reference);
-        }
-    }
-
-    pub(crate) fn note_place(&mut self, key: &Ast, place: usize) {
-        if let Some(notes) = &mut self.notes {
-            notes.places.insert(address(key), place);
-        }
-    }
-
-    pub(crate) fn note_join(&mut self, join: &Join, columns: Vec<UsingColumn>) {
-        if let Some(notes) = &mut self.notes {
-            notes.joins.insert(address(join), columns);
-        }
-    }
-
-    pub(crate) fn note_star<'s>(
-        &mut self,
-        item: &SelectItem,
-        columns: impl Iterator<Item = &'s ScopeColumn>,
-    ) {
-        let Some(notes) = &mut self.notes else { return };
-        let star =
-            |c: &ScopeColumn| StarColumn { name: c.name.clone(), column: c.item, ty: c.ty.clone() };
-        notes.stars.insert(address(item), columns.map(star).collect());
-    }
-
-    pub(crate) fn note_window(
-        &mut self,
-        definition: &NamedWindowDefinition,
-        window: &crate::bind::expr::window::SharedWindow,
-    ) {
-        if let Some(notes) = &mut self.notes {
-            notes.windows.insert(address(definition), window.clone());
-        }
-    }
-
-    /// Numbers an item of FROM and its columns. In a stored query the number is written.
-    pub(crate) fn label_item(
-        &mut self,
-        factor: &TableFactor,
-        scope: &mut Scope,
-        relation: Option<NamedItem>,
-    ) {
-        let label = match (&self.notes, self.is_stored) {
-            (None, false) => return,
-            (_, true) => stored_label(factor).unwrap_or_default(),
-            (Some(_), false) => self.label(),
-        };
-        let listed = catalog_columns(factor, &relation, self.is_stored);
-        let mut note = ItemNote { label, ..ItemNote::default() };
-        for (place, column) in scope.columns.iter_mut().enumerate() {
-            let by_place = u16::try_from(place + 1).unwrap_or(u16::MAX);
-            let number = match (&relation, &listed) {
-                (Some(NamedItem::Stored(_)), _) if column.origin.1 > 0 => column.origin.1,
-                (_, Some(names)) => names
-                    .iter()
-                    .position(|name| *name == column.name)
-                    .and_then(|place| u16::try_from(place + 1).ok())
-                    .unwrap_or(0),
-                _ => by_place,
-            };
-            column.item = (label, number);
-            note.columns.push((column.name.clone(), number));
-        }
-        match relation {
-            Some(NamedItem::Stored(id)) => note.relation = Some(id),
-            Some(NamedItem::Catalog(schema, name)) => note.catalog_view = Some((schema, name)),
-            None => {}
-        }
-        if let Some(notes) = &mut self.notes {
-            notes.rows.insert(label, note.columns.clone());
-            notes.items.insert(address(factor), note);
-        }
-    }
-
-    /// A new number for an item of FROM.
-    pub(crate) fn label(&mut self) -> u32 {
-        self.labels += 1;
-        self.labels
     }
 }
 
@@ -223,30 +116,4 @@ pub enum NamedItem {
     Stored(Id),
     /// A catalog view: its schema and name.
     Catalog(&'static str, &'static str),
-}
-
-/// The number of an item in a stored query.
-fn stored_label(factor: &TableFactor) -> Option<u32> {
-    let alias = match factor {
-        TableFactor::Table { alias, .. }
-        | TableFactor::Derived { alias, .. }
-        | TableFactor::Function { alias, .. }
-        | TableFactor::UNNEST { alias, .. } => alias.as_ref()?,
-        _ => return None,
-    };
-    braid_sql::split_label(&alias.name.value).map(|(label, _)| label)
-}
-
-/// The columns that a catalog view had when the query was stored: it may have others by now.
-fn catalog_columns(
-    factor: &TableFactor,
-    relation: &Option<NamedItem>,
-    is_stored: bool,
-) -> Option<Vec<String>> {
-    let (Some(NamedItem::Catalog(..)), true, TableFactor::Table { alias: Some(alias), .. }) =
-        (relation, is_stored, factor)
-    else {
-        return None;
-    };
-    Some(braid_sql::listed_columns(alias))
 }

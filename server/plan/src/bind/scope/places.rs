@@ -4,61 +4,17 @@
 //! error gets a place only if PostgreSQL would find it while it analyses the statement: what fails
 //! when it is computed has none.
 
-use std::collections::HashMap;
-
-use braid_sql::ast::{BinaryOperator, CastKind, Expr as Ast, Span, Spanned, UnaryOperator};
+use braid_sql::ast::{BinaryOperator, CastKind, Expr as Ast, UnaryOperator};
 use braid_sql::{find_token, offset_of};
 use braid_types::{Error, Result};
 
 use super::context::ExprCx;
+use super::text_places::end_of;
+pub(crate) use super::text_places::{first_part, start_of};
 use crate::bind::Binder;
 use crate::bind::expr::operators::coerce_bool;
 use crate::bind::expr::scalar::{bind_expr, op_name};
-use crate::tree::expr::{Expr, Slot};
-
-/// The places of what was bound.
-#[derive(Default)]
-pub(crate) struct Places {
-    /// Of string literals, by their text: the last one of a text counts.
-    literals: HashMap<String, u32>,
-    /// Of columns, in the order in which they were bound.
-    columns: Vec<(Slot, u32)>,
-    /// Inside of a stored expression, which is no part of the client's text.
-    stored: usize,
-}
-
-impl Places {
-    pub(crate) fn note_literal(&mut self, text: &str, span: Span) {
-        if self.stored == 0 {
-            self.literals.insert(text.to_owned(), offset_of(span));
-        }
-    }
-
-    /// The place of a string literal, 0 if it is not known.
-    pub(crate) fn literal_place(&self, text: &str) -> u32 {
-        if self.stored > 0 {
-            return 0;
-        }
-        self.literals.get(text).copied().unwrap_or(0)
-    }
-
-    pub(crate) fn note_column(&mut self, slot: Slot, span: Span) {
-        if self.stored == 0 {
-            self.columns.push((slot, offset_of(span)));
-        }
-    }
-
-    /// How many columns have been bound: what comes later is found by [`Places::column_place`].
-    pub(crate) fn columns_bound(&self) -> usize {
-        self.columns.len()
-    }
-
-    /// Where a column stands, of those bound since there were `since`; 0 if it is not known.
-    pub(crate) fn column_place(&self, slot: Slot, since: usize) -> u32 {
-        let columns = self.columns.get(since..).unwrap_or_default();
-        columns.iter().find(|(known, _)| *known == slot).map_or(0, |(_, place)| *place)
-    }
-}
+use crate::tree::expr::Expr;
 
 /// Binds an expression that the catalog keeps: its places are not those of the client's text.
 pub(crate) fn without_places<T>(
@@ -156,19 +112,4 @@ fn sign_place(binder: &Binder<'_>, op: UnaryOperator, operand: &Ast) -> u32 {
         binder.cx.text.chars().take(start.saturating_sub(1)).collect::<String>().to_lowercase();
     let found = before.rfind(&symbol.to_lowercase());
     found.map_or(0, |at| before[..at].chars().count() as u32 + 1)
-}
-
-/// Where a name begins, 0 if it is not known.
-pub(crate) fn first_part(name: &braid_sql::ast::ObjectName) -> u32 {
-    name.0.first().and_then(|part| part.as_ident()).map_or(0, |ident| offset_of(ident.span))
-}
-
-/// Where an expression begins, 0 if it is not known.
-pub(crate) fn start_of(ast: &Ast) -> u32 {
-    offset_of(ast.span())
-}
-
-/// Where the last part of an expression that has a place ends, 0 if it is not known.
-fn end_of(ast: &Ast) -> u32 {
-    u32::try_from(ast.span().end.column).unwrap_or(0)
 }

@@ -1,4 +1,4 @@
-//! SELECT on the target of a change, for what its expressions read.
+//! Privileges of the session's user, also on the target of a change for what its expressions read.
 
 use std::sync::Arc;
 
@@ -6,7 +6,6 @@ use braid_catalog::{Object, Table};
 use braid_types::Result;
 
 use crate::bind::Binder;
-use crate::bind::from::items::check_select;
 use crate::tree::expr::Slot;
 
 /// Binds expressions that a change's client wrote; one that reads these slots of the target
@@ -31,4 +30,14 @@ pub(crate) fn check_guarded(binder: &Binder<'_>, slot: Slot) -> Result<()> {
         }
         _ => Ok(()),
     }
+}
+
+/// 42501 unless the session's user has the privilege.
+pub(crate) fn check_select(binder: &Binder<'_>, object: Object<'_>, privilege: &str) -> Result<()> {
+    let catalog = binder.cx.catalog;
+    let user = binder.cx.env.current_user();
+    let role = catalog.names().role(user).map_or(0, |role| role.id);
+    // A view reads its tables with its owner's privileges.
+    let role = binder.view_owner.unwrap_or(role);
+    catalog.privileges().check(role, object, privilege)
 }

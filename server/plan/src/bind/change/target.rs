@@ -1,0 +1,125 @@
+//! The table that a statement changes: its descriptor, the scan of its rows, and RETURNING.
+
+use std::sync::Arc;
+
+use braid_catalog::{Relation, Table};
+use braid_sql::ast::{Expr as Ast, LockStrength, Returning};
+use braid_types::{Error, Result, SqlState};
+
+use crate::bind::Binder;
+use crate::bind::from::items::{bind_from, cross_join, find_relation, table_scan};
+use crate::bind::from::range_table::enter_range;
+use crate::bind::query::select::returning_items;
+use crate::bind::scope::columns::{Scope, Scopes};
+use crate::bind::scope::context::ExprCx;
+use crate::bind::scope::places::bind_condition;
+use crate::context::OutputColumn;
+use crate::tree::expr::{Expr, Slot};
+use crate::tree::node::{Filter, LockWait, Node, Project, RowLock};
+
+/// The table of a DML statement.
+pub(crate) fn target_table(
+    binder: &mut Binder<'_>,
+    name: &braid_sql::ast::ObjectName,
+    action: &str,
+) -> Result<Arc<Table>> {
+    match find_relation(binder, name)? {
+        Relation::Table(table) => Ok(table),
+        Relation::View(view) => {
+            let name = &view.name;
+            Err(Error::new(
+                SqlState::ObjectNotInPrerequisiteState,
+                format!("cannot {action} view \"{name}\""),
+            )
+            .detail("Views are not updatable.")
+            .hint("Change the tables that the view reads."))
+        }
+        Relation::Virtual(table) => Err(Error::new(
+            SqlState::InsufficientPrivilege,
+            format!("permission denied: \"{}\" is a system catalog", table.name),
+        )),
+        other => Err(Error::new(
+            SqlState::WrongObjectType,
+            format!("cannot {action} {} \"{}\"", other.kind(), other.name()),
+        )),
+    }
+}
+
+/// A scan of the table to be changed, whose rows are locked while they are read.
+pub(crate) fn target_scan(
+    binder: &mut Binder<'_>,
+    table: &Arc<Table>,
+    alias: Option<&str>,
+) -> Result<(Node, Scope)> {
+    let (mut node, scope) = table_scan(binder, table, alias.unwrap_or(&table.name))?;
+    let schema = binder.context().catalog.schema_name(table.schema);
+    let scope = scope.of_relation(&schema, &table.name, alias.is_some());
+    enter_range(binder, &scope);
+    if let Node::Scan(scan) = &mut node {
+        scan.lock = Some(RowLock { strength: LockStrength::Update, wait: LockWait::Block });
+        scan.implicit_lock = true;
+    }
+    Ok((node, scope))
+}
+
+/// The target's scan joined with FROM or USING.
+pub(crate) fn target_input(
+    binder: &mut Binder<'_>,
+    node: Node,
+    scope: &Scope,
+    from: &[braid_sql::ast::TableWithJoins],
+) -> Result<(Node, Scope)> {
+    if from.is_empty() {
+        return Ok((node, Scope::default()));
+    }
+    let visible = Scopes { scope, parent: None };
+    let (right, right_scope) = bind_from(binder, from, Some(&visible))?;
+    Ok((cross_join(node, right), right_scope))
+}
+
+pub(crate) fn filtered(
+    binder: &mut Binder<'_>,
+    input: Node,
+    selection: Option<&Ast>,
+    scope: &Scope,
+) -> Result<Node> {
+    let Some(ast) = selection else { return Ok(input) };
+    let scopes = Scopes { scope, parent: None };
+    let e = bind_condition(binder, ast, &mut ExprCx::plain(scopes, "WHERE"), "WHERE")?;
+    Ok(Node::Filter(Box::new(Filter { input, predicates: vec![e] })))
+}
+
+/// The target's columns first, in their order, whatever order the joins are carried out in: the
+/// operator that changes rows takes them by place.
+pub(crate) fn target_first(
+    input: Node,
+    from: &[braid_sql::ast::TableWithJoins],
+    scope: &Scope,
+) -> Node {
+    if from.is_empty() {
+        return input;
+    }
+    let column =
+        |c: &crate::bind::scope::columns::ScopeColumn| (c.slot, Expr::Column(c.slot, c.ty.clone()));
+    let mut exprs: Vec<(Slot, Expr)> = Vec::with_capacity(scope.columns.len());
+    for column in scope.columns.iter().map(column) {
+        if exprs.iter().all(|(slot, _)| *slot != column.0) {
+            exprs.push(column);
+        }
+    }
+    Node::Project(Box::new(Project { input, exprs }))
+}
+
+/// RETURNING's columns, and its expressions with their slots.
+pub(crate) type BoundReturning = (Vec<OutputColumn>, Vec<(Slot, Expr)>);
+
+/// RETURNING over a scope: its columns and expressions.
+pub(crate) fn bind_returning(
+    binder: &mut Binder<'_>,
+    returning: &Returning,
+    scope: &Scope,
+) -> Result<BoundReturning> {
+    let Returning::Items(items) = returning else { return Ok((Vec::new(), Vec::new())) };
+    let items = returning_items(binder, items, scope)?;
+    Ok(items.into_iter().map(|(column, e)| (column, (binder.slot(), e))).unzip())
+}

@@ -1,0 +1,141 @@
+//! The binder takes notes of what it finds out about the syntax ([`Notes`]).
+
+use braid_catalog::Id;
+use braid_sql::UsingColumn;
+use braid_sql::ast::{Expr as Ast, Join, NamedWindowDefinition, SelectItem, TableFactor};
+use braid_types::SqlType;
+
+use super::Binder;
+use super::scope::columns::{Scope, ScopeColumn};
+use super::scope::notes::{ItemNote, NamedItem, Notes, Reference, StarColumn, address};
+use super::scope::windows::SharedWindow;
+
+impl Binder<'_> {
+    /// A binder that notes what it finds out, with the privileges of a view's owner.
+    pub fn noting(mut self, owner: Option<Id>) -> Self {
+        self.view_owner = owner;
+        self.notes = Some(Box::default());
+        self
+    }
+
+    /// What was noted.
+    pub fn take_notes(&mut self) -> Notes {
+        self.notes.take().map(|notes| *notes).unwrap_or_default()
+    }
+
+    pub(crate) fn note_type(&mut self, ast: &Ast, ty: impl FnOnce() -> SqlType) {
+        if let Some(notes) = &mut self.notes {
+            notes.types.insert(address(ast), ty());
+        }
+    }
+
+    pub(crate) fn note_name(&mut self, ast: &Ast, reference: Reference) {
+        if let Some(notes) = &mut self.notes {
+            notes.names.insert(address(ast), reference);
+        }
+    }
+
+    pub(crate) fn note_place(&mut self, key: &Ast, place: usize) {
+        if let Some(notes) = &mut self.notes {
+            notes.places.insert(address(key), place);
+        }
+    }
+
+    pub(crate) fn note_join(&mut self, join: &Join, columns: Vec<UsingColumn>) {
+        if let Some(notes) = &mut self.notes {
+            notes.joins.insert(address(join), columns);
+        }
+    }
+
+    pub(crate) fn note_star<'s>(
+        &mut self,
+        item: &SelectItem,
+        columns: impl Iterator<Item = &'s ScopeColumn>,
+    ) {
+        let Some(notes) = &mut self.notes else { return };
+        let star =
+            |c: &ScopeColumn| StarColumn { name: c.name.clone(), column: c.item, ty: c.ty.clone() };
+        notes.stars.insert(address(item), columns.map(star).collect());
+    }
+
+    pub(crate) fn note_window(
+        &mut self,
+        definition: &NamedWindowDefinition,
+        window: &SharedWindow,
+    ) {
+        if let Some(notes) = &mut self.notes {
+            notes.windows.insert(address(definition), window.clone());
+        }
+    }
+
+    /// Numbers an item of FROM and its columns. In a stored query the number is written.
+    pub(crate) fn label_item(
+        &mut self,
+        factor: &TableFactor,
+        scope: &mut Scope,
+        relation: Option<NamedItem>,
+    ) {
+        let label = match (&self.notes, self.is_stored) {
+            (None, false) => return,
+            (_, true) => stored_label(factor).unwrap_or_default(),
+            (Some(_), false) => self.label(),
+        };
+        let listed = catalog_columns(factor, &relation, self.is_stored);
+        let mut note = ItemNote { label, ..ItemNote::default() };
+        for (place, column) in scope.columns.iter_mut().enumerate() {
+            let by_place = u16::try_from(place + 1).unwrap_or(u16::MAX);
+            let number = match (&relation, &listed) {
+                (Some(NamedItem::Stored(_)), _) if column.origin.1 > 0 => column.origin.1,
+                (_, Some(names)) => names
+                    .iter()
+                    .position(|name| *name == column.name)
+                    .and_then(|place| u16::try_from(place + 1).ok())
+                    .unwrap_or(0),
+                _ => by_place,
+            };
+            column.item = (label, number);
+            note.columns.push((column.name.clone(), number));
+        }
+        match relation {
+            Some(NamedItem::Stored(id)) => note.relation = Some(id),
+            Some(NamedItem::Catalog(schema, name)) => note.catalog_view = Some((schema, name)),
+            None => {}
+        }
+        if let Some(notes) = &mut self.notes {
+            notes.rows.insert(label, note.columns.clone());
+            notes.items.insert(address(factor), note);
+        }
+    }
+
+    /// A new number for an item of FROM.
+    pub(crate) fn label(&mut self) -> u32 {
+        self.labels += 1;
+        self.labels
+    }
+}
+
+/// The number of an item in a stored query.
+fn stored_label(factor: &TableFactor) -> Option<u32> {
+    let alias = match factor {
+        TableFactor::Table { alias, .. }
+        | TableFactor::Derived { alias, .. }
+        | TableFactor::Function { alias, .. }
+        | TableFactor::UNNEST { alias, .. } => alias.as_ref()?,
+        _ => return None,
+    };
+    braid_sql::split_label(&alias.name.value).map(|(label, _)| label)
+}
+
+/// The columns that a catalog view had when the query was stored: it may have others by now.
+fn catalog_columns(
+    factor: &TableFactor,
+    relation: &Option<NamedItem>,
+    is_stored: bool,
+) -> Option<Vec<String>> {
+    let (Some(NamedItem::Catalog(..)), true, TableFactor::Table { alias: Some(alias), .. }) =
+        (relation, is_stored, factor)
+    else {
+        return None;
+    };
+    Some(braid_sql::listed_columns(alias))
+}
