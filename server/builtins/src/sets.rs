@@ -76,7 +76,7 @@ fn numerics(call: &Call<'_>) -> Result<Rows> {
     let mut next = Some(start);
     Ok(Box::new(std::iter::from_fn(move || {
         let value = next.take()?;
-        let order = value.compare(&stop);
+        let order = value.cmp(&stop);
         if (up && order.is_gt()) || (!up && order.is_lt()) {
             return None;
         }

@@ -10,6 +10,7 @@ use bigdecimal::num_bigint::{BigInt, Sign};
 
 use crate::array::{self, Array, DIMENSIONS_MAX, Dimension};
 use crate::net::Inet;
+use crate::numeric::rounding;
 use crate::timetz::TimeTz;
 use crate::{
     Datum, Error, Interval, Json, JsonPath, Numeric, Result, SqlState, SqlType, mac, unsigned,
@@ -103,7 +104,7 @@ fn decode_value(ty: &SqlType, reader: &mut Reader<'_>) -> Result<Datum> {
         SqlType::Numeric(modifier) => {
             let number = decode_numeric(reader)?;
             Datum::Numeric(match modifier {
-                Some((precision, scale)) => number.apply_typmod(*precision, *scale)?,
+                Some((precision, scale)) => rounding::apply_typmod(&number, *precision, *scale)?,
                 None => number,
             })
         }
@@ -140,7 +141,7 @@ fn decode_value(ty: &SqlType, reader: &mut Reader<'_>) -> Result<Datum> {
         SqlType::Jsonpath => Datum::text(JsonPath::parse(versioned("jsonpath", reader)?)?.print()),
         SqlType::Array(element) => Datum::Array(Arc::new(decode_array(element, reader)?)),
         SqlType::Record(fields) => decode_record(fields, reader)?,
-        SqlType::Enum(ty) => ty.parse(utf8(&rest(reader))?)?,
+        SqlType::Enum(ty) => Datum::Enum(ty.parse(utf8(&rest(reader))?)?),
         SqlType::Void => Datum::text(""),
         _ => decode_system(ty, reader)?,
     })
@@ -221,7 +222,7 @@ fn decode_numeric(reader: &mut Reader<'_>) -> Result<Numeric> {
     }
     let value = Numeric::parse(&format!("{text}e{exponent}"))?;
     // Digits beyond the display scale are cut, missing ones are zeros.
-    value.trunc_to_scale(scale)
+    rounding::trunc_to_scale(&value, scale)
 }
 
 fn decode_array(element: &SqlType, reader: &mut Reader<'_>) -> Result<Array> {

@@ -1,6 +1,7 @@
 //! One decoded value, small and cheap to clone.
 //!
-//! Here: the value, its SQL order, equality and hash. Not here: its text and binary forms.
+//! Here: the value, its SQL order, equality and hash; the array, because a datum and an array
+//! contain each other. Not here: text and binary forms, work on arrays (`array`).
 //!
 //! Rules:
 //! - a datum is at most 32 bytes;
@@ -12,7 +13,10 @@ use std::cmp::Ordering;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use crate::{Array, EnumLabel, Json, Numeric, SqlType, enums};
+use crate::array::Dimension;
+use crate::floats::{compare_floats, hash_float};
+use crate::numeric::from_f64_exact;
+use crate::{EnumLabel, Json, Numeric, SqlType, enums};
 
 /// A row of datums.
 pub type Row = Vec<Datum>;
@@ -56,6 +60,19 @@ pub enum Datum {
     Enum(Arc<EnumLabel>),
 }
 
+/// An array.
+#[derive(Clone, Debug)]
+pub struct Array {
+    /// The type of its elements.
+    pub element: SqlType,
+    /// The subscript of the first element, 1 unless a literal or an assignment said otherwise.
+    pub lower: i32,
+    /// The elements; those of the last dimension stand side by side.
+    pub items: Vec<Datum>,
+    /// The dimensions after the first one; most arrays have none.
+    pub inner: Vec<Dimension>,
+}
+
 /// PostgreSQL's interval: three parts that are compared as 30-day months and 24-hour days.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Interval {
@@ -95,11 +112,6 @@ impl Hash for Interval {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.span_micros().hash(state);
     }
-}
-
-/// `a` against `b` by exact value; NaN equals itself and is the largest.
-pub fn compare_floats(a: f64, b: f64) -> Ordering {
-    a.partial_cmp(&b).unwrap_or_else(|| a.is_nan().cmp(&b.is_nan()))
 }
 
 fn compare_int_float(int: i64, float: f64) -> Ordering {
@@ -250,11 +262,11 @@ impl Datum {
             (Float(a), Float(b)) => compare_floats(*a, *b),
             (Int(a), Float(b)) => compare_int_float(*a, *b),
             (Float(a), Int(b)) => compare_int_float(*b, *a).reverse(),
-            (Numeric(a), Numeric(b)) => a.compare(b),
-            (Numeric(a), Int(b)) => a.compare(&crate::Numeric::from_i64(*b)),
-            (Int(a), Numeric(b)) => crate::Numeric::from_i64(*a).compare(b),
-            (Numeric(a), Float(b)) => a.compare(&crate::Numeric::from_f64_exact(*b)),
-            (Float(a), Numeric(b)) => crate::Numeric::from_f64_exact(*a).compare(b),
+            (Numeric(a), Numeric(b)) => a.cmp(b),
+            (Numeric(a), Int(b)) => a.cmp(&crate::Numeric::from_i64(*b)),
+            (Int(a), Numeric(b)) => crate::Numeric::from_i64(*a).cmp(b),
+            (Numeric(a), Float(b)) => a.cmp(&from_f64_exact(*b)),
+            (Float(a), Numeric(b)) => from_f64_exact(*a).cmp(b),
             (Bytes(a), Bytes(b)) => a.cmp(b),
             (Uuid(a), Uuid(b)) => a.cmp(b),
             (Date(a), Date(b)) => a.cmp(b),
@@ -362,18 +374,6 @@ impl PartialOrd for Datum {
 impl Ord for Datum {
     fn cmp(&self, other: &Self) -> Ordering {
         self.compare(other)
-    }
-}
-
-/// An integral float that an `i64` holds hashes as that integer, so that equal numbers hash alike.
-pub(crate) fn hash_float<H: Hasher>(value: f64, state: &mut H) {
-    let in_range = (-9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0).contains(&value);
-    if in_range && value.fract() == 0.0 {
-        (value as i64).hash(state);
-    } else if value.is_nan() {
-        f64::NAN.to_bits().hash(state);
-    } else {
-        value.to_bits().hash(state);
     }
 }
 

@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serializer};
 
-use crate::{Datum, Error, Result, SqlState, SqlType};
+use crate::{Error, Result, SqlState};
 
 /// The distance between the orders of labels that are made one after the other.
 pub const ORDER_STEP: i64 = 1 << 32;
@@ -88,65 +88,27 @@ impl EnumType {
         found.ok().and_then(|place| self.labels.get(place))
     }
 
-    /// The value of a text. 22P02 if there is no such label, 55P04 for one that another
-    /// transaction would not know yet.
-    pub fn parse(&self, text: &str) -> Result<Datum> {
+    /// The label of a text, for a value. 22P02 if there is no such label, 55P04 for one that
+    /// another transaction would not know yet.
+    pub fn parse(&self, text: &str) -> Result<Arc<EnumLabel>> {
         let Some(label) = self.label(text) else {
             let name = &self.display;
             let message = format!("invalid input value for enum {name}: \"{text}\"");
             return Err(Error::new(SqlState::InvalidTextRepresentation, message));
         };
-        self.value(label)
+        self.check_usable(label)?;
+        Ok(label.clone())
     }
 
-    /// The value of a label. 55P04 for one that another transaction would not know yet.
-    pub fn value(&self, label: &Arc<EnumLabel>) -> Result<Datum> {
+    /// 55P04 for a label that another transaction would not know yet.
+    pub fn check_usable(&self, label: &EnumLabel) -> Result<()> {
         if label.is_uncommitted {
             let (label, name) = (&label.name, &self.display);
             let message = format!("unsafe use of new value \"{label}\" of enum type {name}");
             return Err(Error::new(SqlState::UnsafeNewEnumValueUsage, message)
                 .hint("New enum values must be committed before they can be used."));
         }
-        Ok(Datum::Enum(label.clone()))
-    }
-}
-
-impl SqlType {
-    /// An enum.
-    pub fn is_enum(&self) -> bool {
-        self.as_enum().is_some()
-    }
-
-    /// The enum that it is.
-    pub fn as_enum(&self) -> Option<&Arc<EnumType>> {
-        match self {
-            SqlType::Enum(ty) => Some(ty),
-            _ => None,
-        }
-    }
-
-    /// The enum that it is, or whose values it has in arrays or rows.
-    pub fn inner_enum(&self) -> Option<&Arc<EnumType>> {
-        match self {
-            SqlType::Record(fields) => fields.iter().find_map(|(_, ty)| ty.inner_enum()),
-            ty => ty.innermost().as_enum(),
-        }
-    }
-
-    /// Puts what `known` has in the place of each enum of that oid.
-    pub fn refresh_enums(&mut self, known: &dyn Fn(u32) -> Option<Arc<EnumType>>) {
-        match self {
-            SqlType::Enum(ty) => {
-                if let Some(fresh) = known(ty.oid) {
-                    *ty = fresh;
-                }
-            }
-            SqlType::Array(element) => element.refresh_enums(known),
-            SqlType::Record(fields) => {
-                fields.iter_mut().for_each(|(_, ty)| ty.refresh_enums(known));
-            }
-            _ => {}
-        }
+        Ok(())
     }
 }
 

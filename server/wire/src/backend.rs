@@ -99,7 +99,7 @@ pub(crate) fn row_description(out: &mut Vec<u8>, columns: &[ResultColumn], forma
         // A column that is still unknown reaches the client as text, as in PostgreSQL.
         let ty = if column.ty == SqlType::Unknown { &SqlType::Text } else { &column.ty };
         out.extend_from_slice(&column.type_oid().to_be_bytes());
-        out.extend_from_slice(&ty.typlen().to_be_bytes());
+        out.extend_from_slice(&braid_types::sql_type::length(ty).to_be_bytes());
         out.extend_from_slice(&ty.typmod().to_be_bytes());
         out.extend_from_slice(&u16::from(formats.is_binary(i)).to_be_bytes());
     }

@@ -3,6 +3,8 @@
 //! Floats follow Youngs and Cramer, which loses little to cancellation and is what PostgreSQL
 //! does; integers and numerics are exact sums of values and squares.
 
+use braid_types::numeric::math::sqrt;
+use braid_types::numeric::rounding::round;
 use braid_types::{Datum, Error, Numeric, Result, SqlState};
 
 use crate::registry::tables::Registry;
@@ -132,7 +134,7 @@ impl Accumulator for NumericSpread {
             return Ok(Datum::Numeric(variance));
         }
         let scale = variance.scale().unwrap_or(0);
-        Ok(Datum::Numeric(variance.sqrt()?.round(scale)?))
+        Ok(Datum::Numeric(round(&sqrt(&variance)?, scale)?))
     }
 }
 

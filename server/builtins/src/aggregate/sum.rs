@@ -37,12 +37,12 @@ impl Accumulator for Integers {
             return Ok(Datum::Null);
         }
         if self.average {
-            let sum = Numeric::from_i128(self.sum);
+            let sum = Numeric::from_parts(self.sum, 0);
             return Ok(Datum::Numeric(sum.div(&Numeric::from_i64(self.count))?));
         }
         match &self.returns {
             Some(ty @ SqlType::Int8) => fit(ty, i64::try_from(self.sum).ok()),
-            _ => Ok(Datum::Numeric(Numeric::from_i128(self.sum))),
+            _ => Ok(Datum::Numeric(Numeric::from_parts(self.sum, 0))),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Making JSON: `to_json`, `json_build_object`, `json_object`, `row_to_json` and their kin.
 
+use braid_types::json::edit;
 use braid_types::{Datum, Error, Json, Result, SqlState};
 
 use super::convert::{to_json_text, to_jsonb, to_key};
@@ -200,8 +201,9 @@ pub(super) fn register(registry: &mut Registry) {
     registry.add("jsonb_object(text[]) -> jsonb", object_binary);
     registry.add("jsonb_object(text[], text[]) -> jsonb", object_binary);
     registry.add("json_strip_nulls(json) -> json", strip_nulls);
-    registry
-        .add("jsonb_strip_nulls(jsonb) -> jsonb", |c| Ok(Datum::json(c.json(0)?.strip_nulls())));
+    registry.add("jsonb_strip_nulls(jsonb) -> jsonb", |c| {
+        Ok(Datum::json(edit::strip_nulls(c.json(0)?)))
+    });
     registry
         .add("jsonb_pretty(jsonb) -> text", |c| crate::registry::call::text(c.json(0)?.pretty()));
 }

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use braid_types::json::{assign_path, edit};
 use braid_types::{Datum, Error, Json, Result, SqlState};
 
 use crate::Call;
@@ -55,7 +56,7 @@ fn steps<'a>(call: &Call<'a>, index: usize) -> Result<Vec<&'a str>> {
 
 fn set(call: &Call<'_>) -> Result<Datum> {
     let create = call.args.len() < 4 || call.bool(3)?;
-    let changed = call.json(0)?.set_path(&steps(call, 1)?, call.json(2)?, create)?;
+    let changed = edit::set_path(call.json(0)?, &steps(call, 1)?, call.json(2)?, create)?;
     Ok(Datum::json(changed))
 }
 
@@ -76,7 +77,7 @@ fn assign(call: &Call<'_>) -> Result<Datum> {
         false => Json::Object(Vec::new()),
     };
     let base = if call.is_null(0) { &empty } else { call.json(0)? };
-    Ok(Datum::json(base.assign_path(&steps, value)?))
+    Ok(Datum::json(assign_path(base, &steps, value)?))
 }
 
 /// `jsonb_set_lax`: what a NULL value does is the fifth argument's choice.
@@ -106,9 +107,9 @@ fn set_lax(call: &Call<'_>) -> Result<Datum> {
                      SQL NULL is not passed.",
                 ))
         }
-        "use_json_null" => Ok(Datum::json(target.set_path(&steps, &Json::Null, create)?)),
+        "use_json_null" => Ok(Datum::json(edit::set_path(target, &steps, &Json::Null, create)?)),
         "return_target" => Ok(call.datum(0).clone()),
-        "delete_key" => Ok(Datum::json(target.delete_path(&steps)?)),
+        "delete_key" => Ok(Datum::json(edit::delete_path(target, &steps)?)),
         _ => Err(invalid(
             "null_value_treatment must be \"delete_key\", \"return_target\", \"use_json_null\", \
              or \"raise_exception\"",
@@ -118,7 +119,7 @@ fn set_lax(call: &Call<'_>) -> Result<Datum> {
 
 fn insert(call: &Call<'_>) -> Result<Datum> {
     let after = call.args.len() > 3 && call.bool(3)?;
-    Ok(Datum::json(call.json(0)?.insert_path(&steps(call, 1)?, call.json(2)?, after)?))
+    Ok(Datum::json(edit::insert_path(call.json(0)?, &steps(call, 1)?, call.json(2)?, after)?))
 }
 
 fn delete_keys(call: &Call<'_>) -> Result<Datum> {
@@ -128,7 +129,7 @@ fn delete_keys(call: &Call<'_>) -> Result<Datum> {
         return Err(invalid("cannot delete from scalar"));
     }
     for key in keys.into_iter().flatten() {
-        value = value.delete_key(key)?;
+        value = edit::delete_key(&value, key)?;
     }
     Ok(Datum::json(value))
 }
@@ -201,14 +202,18 @@ pub(super) fn register(registry: &mut Registry) {
     for signature in ["?&(jsonb, text[]) -> bool", "jsonb_exists_all(jsonb, text[]) -> bool"] {
         registry.add(signature, exists_all);
     }
-    registry.add("||(jsonb, jsonb) -> jsonb", |c| Ok(Datum::json(c.json(0)?.concat(c.json(1)?)?)));
-    registry
-        .add("-(jsonb, text) -> jsonb", |c| Ok(Datum::json(c.json(0)?.delete_key(c.text(1)?)?)));
-    registry
-        .add("-(jsonb, int4) -> jsonb", |c| Ok(Datum::json(c.json(0)?.delete_index(c.int(1)?)?)));
+    registry.add("||(jsonb, jsonb) -> jsonb", |c| {
+        Ok(Datum::json(edit::concat(c.json(0)?, c.json(1)?)?))
+    });
+    registry.add("-(jsonb, text) -> jsonb", |c| {
+        Ok(Datum::json(edit::delete_key(c.json(0)?, c.text(1)?)?))
+    });
+    registry.add("-(jsonb, int4) -> jsonb", |c| {
+        Ok(Datum::json(edit::delete_index(c.json(0)?, c.int(1)?)?))
+    });
     registry.add("-(jsonb, text[]) -> jsonb", delete_keys);
     for signature in ["#-(jsonb, text[]) -> jsonb", "jsonb_delete_path(jsonb, text[]) -> jsonb"] {
-        registry.add(signature, |c| Ok(Datum::json(c.json(0)?.delete_path(&steps(c, 1)?)?)));
+        registry.add(signature, |c| Ok(Datum::json(edit::delete_path(c.json(0)?, &steps(c, 1)?)?)));
     }
     registry.add("jsonb_set(jsonb, text[], jsonb) -> jsonb", set);
     registry.add("jsonb_set(jsonb, text[], jsonb, bool) -> jsonb", set);

@@ -7,7 +7,7 @@
 //!   int[]   varchar(20)   timestamp (3) with time zone   pg_catalog."varchar"   "MyTable"
 //! ```
 
-use braid_types::{Error, Result, SqlState, SqlType};
+use braid_types::{Error, Result, SqlState, SqlType, sql_type};
 
 use super::pseudo_types::PseudoType;
 use crate::Lookup;
@@ -178,7 +178,7 @@ fn parse(text: &str) -> Result<TypeName> {
 
 /// The number of a type of `pg_catalog` by its name there.
 fn catalog_type(name: &str) -> Option<u32> {
-    let known = SqlType::all().into_iter().find(|ty| ty.short_name() == name);
+    let known = sql_type::all().into_iter().find(|ty| ty.short_name() == name);
     known.map(|ty| ty.oid()).or_else(|| PseudoType::by_name(name).map(|ty| ty.oid))
 }
 
@@ -207,7 +207,7 @@ fn array_of(oid: u32, lookup: &dyn Lookup) -> Option<u32> {
     let known = SqlType::from_oid(oid).or_else(|| lookup.type_by_oid(oid).map(|(ty, _)| ty));
     let known = known.filter(|ty| !matches!(ty, SqlType::Array(_)));
     let array = match known {
-        Some(ty) => ty.array_oid(),
+        Some(ty) => sql_type::array_oid(&ty),
         None => match (PseudoType::by_oid(oid), relation_of(oid)) {
             (Some(pseudo), _) => pseudo.array_oid,
             (None, Some((relation, false))) => row_array_type(relation),

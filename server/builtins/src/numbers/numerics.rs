@@ -1,5 +1,6 @@
 //! Arithmetic and mathematics of `numeric`; the numbers themselves compute in `braid_types`.
 
+use braid_types::numeric::{self, integers, math, rounding};
 use braid_types::{Datum, Error, Numeric, Result, SqlState, SqlType};
 
 use super::floats::bucket;
@@ -18,7 +19,7 @@ fn unary(call: &Call<'_>, op: fn(&Numeric) -> Result<Numeric>) -> Result<Datum> 
 /// The least common multiple, with the larger scale of the two.
 fn least_common_multiple(a: &Numeric, b: &Numeric) -> Result<Numeric> {
     let scale = a.scale().max(b.scale()).unwrap_or(0);
-    a.lcm(b)?.round(scale)
+    rounding::round(&integers::lcm(a, b)?, scale)
 }
 
 fn scales(call: &Call<'_>, of: fn(&Numeric) -> Option<i32>) -> Result<Datum> {
@@ -27,12 +28,12 @@ fn scales(call: &Call<'_>, of: fn(&Numeric) -> Option<i32>) -> Result<Datum> {
 
 fn round(call: &Call<'_>) -> Result<Datum> {
     let places = call.int4(1)?.clamp(-2000, 2000);
-    Ok(Datum::Numeric(call.numeric(0)?.round(places)?))
+    Ok(Datum::Numeric(rounding::round(call.numeric(0)?, places)?))
 }
 
 fn trunc(call: &Call<'_>) -> Result<Datum> {
     let places = call.int4(1)?.clamp(-2000, 2000);
-    Ok(Datum::Numeric(call.numeric(0)?.trunc(places)?))
+    Ok(Datum::Numeric(rounding::trunc(call.numeric(0)?, places)?))
 }
 
 fn width_bucket(call: &Call<'_>) -> Result<Datum> {
@@ -48,14 +49,14 @@ fn width_bucket(call: &Call<'_>) -> Result<Datum> {
     if !low.is_finite() || !high.is_finite() {
         return fail("lower and upper bounds must be finite");
     }
-    let order = low.compare(high);
+    let order = low.cmp(high);
     if order.is_eq() {
         return fail("lower bound cannot equal upper bound");
     }
     let (below, above) = if order.is_lt() {
-        (value.compare(low).is_lt(), value.compare(high).is_ge())
+        (value.cmp(low).is_lt(), value.cmp(high).is_ge())
     } else {
-        (value.compare(low).is_gt(), value.compare(high).is_le())
+        (value.cmp(low).is_gt(), value.cmp(high).is_le())
     };
     let found = if below {
         0
@@ -63,7 +64,7 @@ fn width_bucket(call: &Call<'_>) -> Result<Datum> {
         buckets + 1
     } else {
         let parts = value.sub(low)?.mul(&Numeric::from_i64(buckets))?;
-        let inside = parts.div_trunc(&high.sub(low)?)?;
+        let inside = integers::div_trunc(&parts, &high.sub(low)?)?;
         inside.to_i64().unwrap_or(0) + 1
     };
     i32::try_from(found).map(|n| Datum::Int(n.into())).map_err(|_| out_of_range("integer"))
@@ -95,7 +96,7 @@ fn to_char(call: &Call<'_>) -> Result<Datum> {
         Datum::Float(value) => Numeric::from_f64(*value),
         _ => call.numeric(0)?.clone(),
     };
-    crate::registry::call::text(value.to_char(template)?)
+    crate::registry::call::text(numeric::to_char(&value, template)?)
 }
 
 fn to_number(call: &Call<'_>) -> Result<Datum> {
@@ -103,7 +104,7 @@ fn to_number(call: &Call<'_>) -> Result<Datum> {
     if template.is_empty() {
         return Ok(Datum::Null);
     }
-    Ok(Datum::Numeric(braid_types::to_number(call.text(0)?, template)?))
+    Ok(Datum::Numeric(numeric::to_number(call.text(0)?, template)?))
 }
 
 pub(crate) fn register(registry: &mut Registry) {
@@ -114,31 +115,31 @@ pub(crate) fn register(registry: &mut Registry) {
     registry.add_typed("*", &two, ty.clone(), |c| binary(c, Numeric::mul));
     registry.add_typed("/", &two, ty.clone(), |c| binary(c, Numeric::div));
     registry.add_typed("%", &two, ty.clone(), |c| binary(c, Numeric::rem));
-    registry.add_typed("^", &two, ty.clone(), |c| binary(c, Numeric::pow));
+    registry.add_typed("^", &two, ty.clone(), |c| binary(c, math::pow));
     registry.add_typed("+", &one, ty.clone(), |c| unary(c, |x| Ok(x.clone())));
     registry.add_typed("-", &one, ty.clone(), |c| unary(c, |x| Ok(x.neg())));
     registry.add_typed("@", &one, ty, |c| unary(c, |x| Ok(x.abs())));
     registry.add("abs(numeric) -> numeric", |c| unary(c, |x| Ok(x.abs())));
     registry.add("mod(numeric, numeric) -> numeric", |c| binary(c, Numeric::rem));
-    registry.add("div(numeric, numeric) -> numeric", |c| binary(c, Numeric::div_trunc));
-    registry.add("power|pow(numeric, numeric) -> numeric", |c| binary(c, Numeric::pow));
-    registry.add("gcd(numeric, numeric) -> numeric", |c| binary(c, Numeric::gcd));
+    registry.add("div(numeric, numeric) -> numeric", |c| binary(c, integers::div_trunc));
+    registry.add("power|pow(numeric, numeric) -> numeric", |c| binary(c, math::pow));
+    registry.add("gcd(numeric, numeric) -> numeric", |c| binary(c, integers::gcd));
     registry.add("lcm(numeric, numeric) -> numeric", |c| binary(c, least_common_multiple));
-    registry.add("log(numeric, numeric) -> numeric", |c| binary(c, |base, x| x.log(base)));
-    registry.add("ceil|ceiling(numeric) -> numeric", |c| unary(c, Numeric::ceil));
-    registry.add("floor(numeric) -> numeric", |c| unary(c, Numeric::floor));
-    registry.add("round(numeric) -> numeric", |c| unary(c, |x| x.round(0)));
+    registry.add("log(numeric, numeric) -> numeric", |c| binary(c, |base, x| math::log(x, base)));
+    registry.add("ceil|ceiling(numeric) -> numeric", |c| unary(c, rounding::ceil));
+    registry.add("floor(numeric) -> numeric", |c| unary(c, rounding::floor));
+    registry.add("round(numeric) -> numeric", |c| unary(c, |x| rounding::round(x, 0)));
     registry.add("round(numeric, int4) -> numeric", round);
-    registry.add("trunc(numeric) -> numeric", |c| unary(c, |x| x.trunc(0)));
+    registry.add("trunc(numeric) -> numeric", |c| unary(c, |x| rounding::trunc(x, 0)));
     registry.add("trunc(numeric, int4) -> numeric", trunc);
-    registry.add("sign(numeric) -> numeric", |c| unary(c, |x| Ok(x.sign())));
-    registry.add("sqrt(numeric) -> numeric", |c| unary(c, Numeric::sqrt));
-    registry.add("exp(numeric) -> numeric", |c| unary(c, Numeric::exp));
-    registry.add("ln(numeric) -> numeric", |c| unary(c, Numeric::ln));
-    registry.add("log|log10(numeric) -> numeric", |c| unary(c, Numeric::log10));
-    registry.add("trim_scale(numeric) -> numeric", |c| unary(c, Numeric::trim_scale));
+    registry.add("sign(numeric) -> numeric", |c| unary(c, |x| Ok(rounding::sign(x))));
+    registry.add("sqrt(numeric) -> numeric", |c| unary(c, math::sqrt));
+    registry.add("exp(numeric) -> numeric", |c| unary(c, math::exp));
+    registry.add("ln(numeric) -> numeric", |c| unary(c, math::ln));
+    registry.add("log|log10(numeric) -> numeric", |c| unary(c, math::log10));
+    registry.add("trim_scale(numeric) -> numeric", |c| unary(c, rounding::trim_scale));
     registry.add("scale(numeric) -> int4", |c| scales(c, Numeric::scale));
-    registry.add("min_scale(numeric) -> int4", |c| scales(c, Numeric::min_scale));
+    registry.add("min_scale(numeric) -> int4", |c| scales(c, rounding::min_scale));
     registry.add("width_bucket(numeric, numeric, numeric, int4) -> int4", width_bucket);
     registry.add("to_char(int4, text) -> text stable", to_char);
     registry.add("to_char(int8, text) -> text stable", to_char);
@@ -148,5 +149,5 @@ pub(crate) fn register(registry: &mut Registry) {
     registry.add("to_number(text, text) -> numeric stable", to_number);
     registry.add("width_bucket(anycompatible, anycompatiblearray) -> int4", width_bucket_array);
     registry
-        .add("factorial(int8) -> numeric", |c| Ok(Datum::Numeric(Numeric::factorial(c.int(0)?)?)));
+        .add("factorial(int8) -> numeric", |c| Ok(Datum::Numeric(integers::factorial(c.int(0)?)?)));
 }

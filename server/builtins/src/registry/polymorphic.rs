@@ -5,6 +5,7 @@
 
 use braid_types::SqlType;
 use braid_types::cast::{self, CastContext};
+use braid_types::sql_type::{category, is_preferred};
 
 use crate::{Arg, Returns};
 
@@ -115,10 +116,10 @@ fn common_type(types: &[SqlType]) -> Option<SqlType> {
         if ty.same_base(chosen) {
             continue;
         }
-        if ty.category() != chosen.category() {
+        if category(ty) != category(chosen) {
             return None;
         }
-        if !chosen.is_preferred() && implicit(chosen, ty) && !implicit(ty, chosen) {
+        if !is_preferred(chosen) && implicit(chosen, ty) && !implicit(ty, chosen) {
             chosen = ty;
         }
     }

@@ -7,7 +7,7 @@
 //! agree on (strings win); (6) unknown literals take the type that all known arguments share.
 
 use braid_types::cast::{self, CastContext};
-use braid_types::{Error, Result, SqlState, SqlType};
+use braid_types::{Error, Result, SqlState, SqlType, sql_type};
 
 use super::polymorphic::Binding;
 use super::tables::registry;
@@ -66,7 +66,7 @@ pub(crate) enum Selection<T> {
 
 fn category(arg: &Arg) -> (char, bool) {
     match arg {
-        Arg::Is(ty) => (ty.category(), ty.is_preferred()),
+        Arg::Is(ty) => (sql_type::category(ty), sql_type::is_preferred(ty)),
         _ => ('P', false),
     }
 }
@@ -119,7 +119,7 @@ pub(crate) fn select<T>(mut candidates: Vec<Candidate<T>>, actual: &[SqlType]) -
             known
                 .filter(|(arg, ty)| {
                     let (wanted, preferred) = category(arg);
-                    is_exact(arg, ty) || (preferred && wanted == ty.category())
+                    is_exact(arg, ty) || (preferred && wanted == sql_type::category(ty))
                 })
                 .count()
         });

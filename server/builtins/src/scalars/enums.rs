@@ -21,7 +21,13 @@ fn end(ty: &EnumType, label: Option<&Arc<EnumLabel>>) -> Result<Datum> {
         let message = format!("enum {} contains no values", ty.display);
         return Err(Error::new(SqlState::ObjectNotInPrerequisiteState, message));
     };
-    ty.value(label)
+    value(ty, label)
+}
+
+/// The value of a label. 55P04 for one that another transaction would not know yet.
+fn value(ty: &EnumType, label: &Arc<EnumLabel>) -> Result<Datum> {
+    ty.check_usable(label)?;
+    Ok(Datum::Enum(label.clone()))
 }
 
 fn first(call: &Call<'_>) -> Result<Datum> {
@@ -45,7 +51,7 @@ fn range(call: &Call<'_>) -> Result<Datum> {
     let inside = ty.labels.iter().filter(|label| {
         low.is_none_or(|low| low <= label.order) && high.is_none_or(|high| label.order <= high)
     });
-    let items = inside.map(|label| ty.value(label)).collect::<Result<Vec<_>>>()?;
+    let items = inside.map(|label| value(ty, label)).collect::<Result<Vec<_>>>()?;
     Ok(Datum::array(braid_types::SqlType::Enum(ty.clone()), items))
 }
 

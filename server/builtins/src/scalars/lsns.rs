@@ -1,5 +1,6 @@
 //! Arithmetic of `pg_lsn`, and what PostgreSQL has beside it for transaction ids.
 
+use braid_types::numeric::rounding::round;
 use braid_types::{Datum, Error, Numeric, Result, SqlState, unsigned};
 
 use crate::Call;
@@ -18,7 +19,7 @@ fn bytes(value: &Numeric, nan: &str) -> Result<i128> {
     if value.is_nan() {
         return Err(Error::new(SqlState::FeatureNotSupported, nan));
     }
-    let rounded = if value.is_finite() { value.round(0)?.to_i128() } else { None };
+    let rounded = if value.is_finite() { round(value, 0)?.to_i128() } else { None };
     rounded.ok_or_else(out_of_range)
 }
 

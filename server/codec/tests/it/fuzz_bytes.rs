@@ -10,7 +10,7 @@ use braid_codec::value::{Cell, RowReader, decode_cell, encode_cell};
 use braid_types::{Datum, SqlType};
 
 fn types() -> Vec<SqlType> {
-    let mut types = SqlType::all();
+    let mut types = braid_types::sql_type::all();
     types.push(SqlType::Numeric(Some((10, 2))));
     types.push(SqlType::Char(5));
     types.push(SqlType::Record(vec![

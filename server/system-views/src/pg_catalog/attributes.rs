@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 
+use braid_types::sql_type::length;
 use braid_types::{Result, Row, SqlType};
 
 use crate::cell::{count, flag, int, text};
@@ -34,7 +35,7 @@ pub(crate) fn alignment(ty: &SqlType) -> &'static str {
     if matches!(ty, SqlType::Macaddr | SqlType::Macaddr8 | SqlType::Aclitem) {
         return "i";
     }
-    match ty.typlen() {
+    match length(ty) {
         1 | 64 | -2 => "c",
         2 | 6 => "s",
         8 | 12 | 16 if *ty != SqlType::Uuid => "d",
@@ -48,14 +49,14 @@ pub(crate) fn storage(ty: &SqlType) -> &'static str {
     match ty {
         SqlType::Numeric(_) | SqlType::Inet | SqlType::Cidr => "m",
         ty if ty.is_vector() => "p",
-        ty if ty.typlen() == -1 => "x",
+        ty if length(ty) == -1 => "x",
         _ => "p",
     }
 }
 
 /// Whether values of the type are passed by value.
 pub(crate) fn by_value(ty: &SqlType) -> bool {
-    *ty != SqlType::Macaddr8 && matches!(ty.typlen(), 1 | 2 | 4 | 8)
+    *ty != SqlType::Macaddr8 && matches!(length(ty), 1 | 2 | 4 | 8)
 }
 
 /// The collation of a type: the database's, `C` for names, 0 where there is none.
@@ -117,7 +118,7 @@ fn push(builder: &mut RowBuilder, attribute: &Attribute<'_>) {
         text(name),
         int(ty.oid()),
         int(-1),
-        int(ty.typlen()),
+        int(length(ty)),
         count(number),
         int(i32::from(ty.is_array()) + more_dimensions),
         int(-1),

@@ -1,7 +1,7 @@
 //! `pg_type`: built-in types, pseudo-types, enums, and the row types of relations. `pg_enum`.
 
 use braid_builtins::{PSEUDO_TYPES, PseudoType, input_function, row_array_type, row_type};
-use braid_types::{Datum, EnumLabel, Result, Row, SqlType};
+use braid_types::{Datum, EnumLabel, Result, Row, SqlType, sql_type};
 
 use crate::cell::{acl_items, flag, int, letter, text};
 use crate::context::{RowsOf, VirtualContext};
@@ -56,14 +56,14 @@ impl<'a> TypeRow<'a> {
             name,
             schema: SYSTEM_SCHEMA,
             owner: ROOT,
-            len: ty.typlen(),
+            len: sql_type::length(ty),
             by_value: by_value(ty),
             kind: if pseudo { 'p' } else { 'b' },
-            category: if pseudo && ty.is_array() { 'P' } else { ty.category() },
-            preferred: ty.is_preferred(),
+            category: if pseudo && ty.is_array() { 'P' } else { sql_type::category(ty) },
+            preferred: sql_type::is_preferred(ty),
             relation: 0,
             element,
-            array: if matches!(ty, SqlType::Array(_)) { 0 } else { ty.array_oid() },
+            array: if matches!(ty, SqlType::Array(_)) { 0 } else { sql_type::array_oid(ty) },
             align: alignment(ty),
             storage: storage(ty),
             collation: collation(ty),
@@ -238,7 +238,7 @@ fn pg_type(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
             "typacl",
         ],
     );
-    for ty in SqlType::all() {
+    for ty in sql_type::all() {
         TypeRow::built_in(&ty, ty.short_name()).push(&mut builder);
     }
     for ty in PSEUDO_TYPES {

@@ -28,8 +28,10 @@ const SYSTEM_SCHEMA: i64 = 11;
 fn pg_cast(_: &VirtualContext<'_>) -> Result<Vec<Row>> {
     let columns = ["oid", "castsource", "casttarget", "castcontext", "castmethod"];
     let mut builder = RowBuilder::new("pg_cast", &columns);
-    let types: Vec<SqlType> =
-        SqlType::all().into_iter().filter(|ty| !matches!(ty, SqlType::Array(_))).collect();
+    let types: Vec<SqlType> = braid_types::sql_type::all()
+        .into_iter()
+        .filter(|ty| !matches!(ty, SqlType::Array(_)))
+        .collect();
     let mut number = 10_100_u32;
     for from in &types {
         for to in types.iter().filter(|to| to.oid() != from.oid()) {

@@ -2,7 +2,7 @@
 //! fills gaps with NULL, one of several dimensions keeps its bounds.
 
 use super::subscript::places;
-use super::value::{Array, Dimension, check_dimensions, too_many_items};
+use super::{Array, Dimension, check_dimensions, too_many_items};
 use crate::{Datum, Error, Result, SqlState};
 
 fn subscript_error(message: &str) -> Error {

@@ -1,6 +1,6 @@
 //! Arrays that become the elements of one array: `array_agg` and `ARRAY (SELECT …)` of arrays.
 
-use super::value::{Array, Dimension, check_dimensions};
+use super::{Array, Dimension, check_dimensions};
 use crate::{Datum, Error, Result, SqlState, SqlType};
 
 /// The arrays so far, which all have the same dimensions.

@@ -13,11 +13,12 @@
 
 mod assign;
 mod collect;
+mod dimensions;
 mod subscript;
 mod value;
 
+pub use crate::datum::Array;
 pub use collect::ArrayOfArrays;
-pub use value::{
-    Array, DIMENSIONS_MAX, Dimension, ITEMS_MAX, check_dimensions, too_many_dimensions,
-    too_many_items,
+pub use dimensions::{
+    DIMENSIONS_MAX, Dimension, ITEMS_MAX, check_dimensions, too_many_dimensions, too_many_items,
 };

@@ -1,6 +1,6 @@
 //! Elements and slices.
 
-use super::value::{Array, Dimension};
+use super::{Array, Dimension};
 use crate::Datum;
 
 /// The items of a box inside of an array, in order. `spans` has a place and a length for each

@@ -1,5 +1,6 @@
 //! Between integers, floats, numeric, boolean and the oid types.
 
+use crate::numeric::rounding;
 use crate::{Datum, Error, Numeric, Result, SqlState, SqlType};
 
 pub(super) fn out_of_range(name: &str) -> Error {
@@ -69,7 +70,9 @@ fn numeric_to_float(value: &Numeric, to: &SqlType) -> Result<f64> {
 
 fn to_numeric(value: Numeric, to: &SqlType) -> Result<Datum> {
     Ok(Datum::Numeric(match to {
-        SqlType::Numeric(Some((precision, scale))) => value.apply_typmod(*precision, *scale)?,
+        SqlType::Numeric(Some((precision, scale))) => {
+            rounding::apply_typmod(&value, *precision, *scale)?
+        }
         _ => value,
     }))
 }

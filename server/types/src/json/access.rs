@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use super::Json;
-use super::order::compare_keys;
 use super::parse::{raw_elements, raw_members};
+use super::value::compare_keys;
 
 impl Json {
     /// The member of a `jsonb` object; `None` if it is no object or has no such key.

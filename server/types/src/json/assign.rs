@@ -13,51 +13,49 @@ fn number(step: &str) -> Option<i32> {
     step.trim_start().parse().ok()
 }
 
-impl Json {
-    /// The value with `value` at that path. 22023 for a path through a scalar, and for a place
-    /// before the beginning of an array; 22P02 for a step into an array that is no number.
-    pub fn assign_path(&self, path: &[&str], value: &Json) -> Result<Json> {
-        self.assign_at(path, 0, value)
-    }
+/// The value with `value` at that path. 22023 for a path through a scalar, and for a place
+/// before the beginning of an array; 22P02 for a step into an array that is no number.
+pub fn assign_path(base: &Json, path: &[&str], value: &Json) -> Result<Json> {
+    assign_at(base, path, 0, value)
+}
 
-    fn assign_at(&self, path: &[&str], level: usize, value: &Json) -> Result<Json> {
-        let Some(step) = path.get(level) else { return Ok(value.clone()) };
-        match self {
-            Json::Object(members) => {
-                let mut members = members.clone();
-                match members.iter_mut().find(|(key, _)| **key == **step) {
-                    Some((_, member)) => *member = member.assign_at(path, level + 1, value)?,
-                    None => members.push(((*step).into(), built(&path[level + 1..], value)?)),
-                }
-                Ok(Json::object(members))
+fn assign_at(base: &Json, path: &[&str], level: usize, value: &Json) -> Result<Json> {
+    let Some(step) = path.get(level) else { return Ok(value.clone()) };
+    match base {
+        Json::Object(members) => {
+            let mut members = members.clone();
+            match members.iter_mut().find(|(key, _)| **key == **step) {
+                Some((_, member)) => *member = assign_at(member, path, level + 1, value)?,
+                None => members.push(((*step).into(), built(&path[level + 1..], value)?)),
             }
-            Json::Array(items) => {
-                let Some(index) = number(step) else {
-                    let place = level + 1;
-                    return Err(Error::new(
-                        SqlState::InvalidTextRepresentation,
-                        format!("path element at position {place} is not an integer: \"{step}\""),
-                    ));
-                };
-                let mut items = items.clone();
-                let wanted = i64::from(index);
-                let from_start = if wanted < 0 { wanted + items.len() as i64 } else { wanted };
-                let place = usize::try_from(from_start).map_err(|_| {
-                    let at = level + 1;
-                    invalid(format!("path element at position {at} is out of range: {index}"))
-                })?;
-                match items.get_mut(place) {
-                    Some(item) => *item = item.assign_at(path, level + 1, value)?,
-                    None => {
-                        fill(&mut items, place)?;
-                        items.push(built(&path[level + 1..], value)?);
-                    }
-                }
-                Ok(Json::Array(items))
-            }
-            _ => Err(invalid("cannot replace existing key")
-                .detail("The path assumes key is a composite object, but it is a scalar value.")),
+            Ok(Json::object(members))
         }
+        Json::Array(items) => {
+            let Some(index) = number(step) else {
+                let place = level + 1;
+                return Err(Error::new(
+                    SqlState::InvalidTextRepresentation,
+                    format!("path element at position {place} is not an integer: \"{step}\""),
+                ));
+            };
+            let mut items = items.clone();
+            let wanted = i64::from(index);
+            let from_start = if wanted < 0 { wanted + items.len() as i64 } else { wanted };
+            let place = usize::try_from(from_start).map_err(|_| {
+                let at = level + 1;
+                invalid(format!("path element at position {at} is out of range: {index}"))
+            })?;
+            match items.get_mut(place) {
+                Some(item) => *item = assign_at(item, path, level + 1, value)?,
+                None => {
+                    fill(&mut items, place)?;
+                    items.push(built(&path[level + 1..], value)?);
+                }
+            }
+            Ok(Json::Array(items))
+        }
+        _ => Err(invalid("cannot replace existing key")
+            .detail("The path assumes key is a composite object, but it is a scalar value.")),
     }
 }
 

@@ -5,11 +5,6 @@ use std::hash::{Hash, Hasher};
 
 use super::Json;
 
-/// Keys sort by length, then by bytes.
-pub(super) fn compare_keys(a: &str, b: &str) -> Ordering {
-    a.len().cmp(&b.len()).then_with(|| a.as_bytes().cmp(b.as_bytes()))
-}
-
 fn rank(value: &Json) -> u8 {
     match value {
         Json::Null => 0,
@@ -39,7 +34,7 @@ impl Json {
         match (self, other) {
             (Json::Raw(a), Json::Raw(b)) => a.cmp(b),
             (Json::Bool(a), Json::Bool(b)) => a.cmp(b),
-            (Json::Number(a), Json::Number(b)) => a.compare(b),
+            (Json::Number(a), Json::Number(b)) => a.cmp(b),
             (Json::String(a), Json::String(b)) => a.as_bytes().cmp(b.as_bytes()),
             (Json::Array(a), Json::Array(b)) => a.len().cmp(&b.len()).then_with(|| {
                 first_difference(a.iter().zip(b).map(|(left, right)| left.compare_nested(right)))

@@ -6,7 +6,7 @@ use crate::{Error, Numeric, Result, SqlState, work};
 /// How deep values may nest.
 const DEPTH_MAX: usize = 1000;
 
-struct Parser<'a> {
+struct JsonParser<'a> {
     text: &'a str,
     at: usize,
     /// Whether values are built; `json` only checks its text.
@@ -16,19 +16,19 @@ struct Parser<'a> {
 impl Json {
     /// Parses the text of a `jsonb`.
     pub fn parse(text: &str) -> Result<Json> {
-        Parser { text, at: 0, build: true }.document()
+        JsonParser { text, at: 0, build: true }.document()
     }
 
     /// Checks the text of a `json` and keeps it.
     pub fn parse_raw(text: &str) -> Result<Json> {
-        Parser { text, at: 0, build: false }.document()?;
+        JsonParser { text, at: 0, build: false }.document()?;
         Ok(Json::Raw(text.into()))
     }
 }
 
 /// The members of an object in the text's order, with the texts of their values.
 pub(super) fn raw_members(text: &str) -> Result<Vec<(String, String)>> {
-    let mut parser = Parser { text, at: 0, build: true };
+    let mut parser = JsonParser { text, at: 0, build: true };
     parser.skip_blanks();
     let mut members = Vec::new();
     if parser.peek() != Some(b'{') {
@@ -50,7 +50,7 @@ pub(super) fn raw_members(text: &str) -> Result<Vec<(String, String)>> {
 
 /// The texts of an array's elements.
 pub(super) fn raw_elements(text: &str) -> Result<Vec<String>> {
-    let mut parser = Parser { text, at: 0, build: true };
+    let mut parser = JsonParser { text, at: 0, build: true };
     parser.skip_blanks();
     let mut elements = Vec::new();
     if parser.peek() != Some(b'[') {
@@ -70,7 +70,7 @@ pub(super) fn raw_elements(text: &str) -> Result<Vec<String>> {
     Ok(elements)
 }
 
-impl Parser<'_> {
+impl JsonParser<'_> {
     fn raw_value(&mut self) -> Result<String> {
         self.skip_blanks();
         let start = self.at;
@@ -163,7 +163,7 @@ impl Parser<'_> {
         }
         if token.starts_with('"') {
             // The string may be broken itself.
-            let mut probe = Parser { text: self.text, at: self.at, build: false };
+            let mut probe = JsonParser { text: self.text, at: self.at, build: false };
             if let Err(error) = probe.string() {
                 return error;
             }

@@ -1,5 +1,7 @@
 //! The JSON value and its plain accessors.
 
+use std::cmp::Ordering;
+
 use crate::Numeric;
 
 /// A JSON value.
@@ -31,7 +33,7 @@ impl Json {
     pub fn object(members: Vec<(Box<str>, Json)>) -> Self {
         let mut members = members;
         // The sort is stable, so the last of equal keys is the one given last.
-        members.sort_by(|a, b| super::order::compare_keys(&a.0, &b.0));
+        members.sort_by(|a, b| compare_keys(&a.0, &b.0));
         members.reverse();
         members.dedup_by(|later, earlier| later.0 == earlier.0);
         members.reverse();
@@ -84,4 +86,9 @@ impl Json {
         };
         size_of::<Json>() + inner
     }
+}
+
+/// Keys sort by length, then by bytes.
+pub(super) fn compare_keys(a: &str, b: &str) -> Ordering {
+    a.len().cmp(&b.len()).then_with(|| a.as_bytes().cmp(b.as_bytes()))
 }

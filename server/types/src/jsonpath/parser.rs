@@ -28,7 +28,7 @@ enum Node {
     Predicate(Predicate, usize),
 }
 
-struct Parser<'a> {
+struct PathParser<'a> {
     lexer: Lexer<'a>,
     /// The next token.
     token: Token,
@@ -44,7 +44,7 @@ impl JsonPath {
         if token == Token::End {
             return Err(invalid_syntax("jsonpath", text));
         }
-        let mut parser = Parser { lexer, token, depth: 0 };
+        let mut parser = PathParser { lexer, token, depth: 0 };
         let is_lax = !parser.takes_word("strict")?;
         if is_lax {
             parser.takes_word("lax")?;
@@ -67,7 +67,7 @@ fn above(left: usize, right: usize) -> Result<usize> {
     if height > NESTING_MAX { Err(too_deep()) } else { Ok(height) }
 }
 
-impl Parser<'_> {
+impl PathParser<'_> {
     fn unexpected(&self) -> Error {
         self.lexer.syntax("syntax error")
     }

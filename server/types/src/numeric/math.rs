@@ -3,11 +3,11 @@
 
 use bigdecimal::num_bigint::{BigInt, Sign};
 
-use super::Numeric;
 use super::arith::{
-    DISPLAY_SCALE_MAX, SIG_DIGITS_MIN, division_by_zero, leading_group, quotient_at, rescale,
+    DISPLAY_SCALE_MAX, SIG_DIGITS_MIN, division_by_zero, leading_group, quotient_at,
 };
-use super::number::{DIGITS_MAX, digit_count, overflow, pow10};
+use super::digits::{DIGITS_MAX, digit_count, overflow, pow10, rescale};
+use super::{Numeric, rounding};
 use crate::{Error, Result, SqlState, work};
 
 /// Digits beyond the wanted ones that series are computed with.
@@ -141,187 +141,183 @@ fn power_error(message: &str) -> Error {
     Error::new(SqlState::InvalidArgumentForPowerFunction, message)
 }
 
-impl Numeric {
-    /// The square root; 2201F if it is negative.
-    pub fn sqrt(&self) -> Result<Self> {
-        if self.signum() < 0 {
-            return Err(power_error("cannot take square root of a negative number"));
-        }
-        let Some((value, scale)) = self.to_big() else { return Ok(self.clone()) };
-        let (weight, _) = leading_group(&value, scale);
-        let result_scale =
-            (SIG_DIGITS_MIN - (weight * 2 + 1)).max(scale).clamp(0, DISPLAY_SCALE_MAX);
-        let digits = result_scale + 1;
-        let shift = 2 * digits - scale;
-        let scaled =
-            if shift >= 0 { value * pow10(shift as u32) } else { value / pow10((-shift) as u32) };
-        Numeric::from_big(rescale(&scaled.sqrt(), digits, result_scale), result_scale)
+/// The square root; 2201F if it is negative.
+pub fn sqrt(number: &Numeric) -> Result<Numeric> {
+    if number.signum() < 0 {
+        return Err(power_error("cannot take square root of a negative number"));
     }
+    let Some((value, scale)) = number.to_big() else { return Ok(number.clone()) };
+    let (weight, _) = leading_group(&value, scale);
+    let result_scale = (SIG_DIGITS_MIN - (weight * 2 + 1)).max(scale).clamp(0, DISPLAY_SCALE_MAX);
+    let digits = result_scale + 1;
+    let shift = 2 * digits - scale;
+    let scaled =
+        if shift >= 0 { value * pow10(shift as u32) } else { value / pow10((-shift) as u32) };
+    Numeric::from_big(rescale(&scaled.sqrt(), digits, result_scale), result_scale)
+}
 
-    /// The natural logarithm; 2201E unless it is positive.
-    pub fn ln(&self) -> Result<Self> {
-        logarithm_argument(self)?;
-        let Some((value, scale)) = self.to_big() else { return Ok(self.clone()) };
-        let result_scale = (SIG_DIGITS_MIN - estimate_ln_weight(&value, scale))
-            .max(scale)
-            .clamp(0, DISPLAY_SCALE_MAX);
-        let fixed = Fixed::new(result_scale + GUARD);
-        let ln = fixed.ln(&value, scale);
-        Numeric::from_big(rescale(&ln, fixed.digits, result_scale), result_scale)
+/// The natural logarithm; 2201E unless it is positive.
+pub fn ln(number: &Numeric) -> Result<Numeric> {
+    logarithm_argument(number)?;
+    let Some((value, scale)) = number.to_big() else { return Ok(number.clone()) };
+    let result_scale =
+        (SIG_DIGITS_MIN - estimate_ln_weight(&value, scale)).max(scale).clamp(0, DISPLAY_SCALE_MAX);
+    let fixed = Fixed::new(result_scale + GUARD);
+    let ln = fixed.ln(&value, scale);
+    Numeric::from_big(rescale(&ln, fixed.digits, result_scale), result_scale)
+}
+
+/// The logarithm to base 10; 2201E unless it is positive.
+pub fn log10(number: &Numeric) -> Result<Numeric> {
+    log(number, &Numeric::from_i64(10))
+}
+
+/// The logarithm to a base; 2201E unless both are positive, 22012 for base 1.
+pub fn log(number: &Numeric, base: &Numeric) -> Result<Numeric> {
+    if number.is_nan() || base.is_nan() {
+        return Ok(Numeric::NaN);
     }
-
-    /// The logarithm to base 10; 2201E unless it is positive.
-    pub fn log10(&self) -> Result<Self> {
-        self.log(&Numeric::from_i64(10))
+    logarithm_argument(base)?;
+    logarithm_argument(number)?;
+    let (Some((value, scale)), Some((base_value, base_scale))) = (number.to_big(), base.to_big())
+    else {
+        return Ok(match (number.is_finite(), base.is_finite()) {
+            (false, false) => Numeric::NaN,
+            (true, _) => Numeric::ZERO,
+            (false, _) => Numeric::Infinity,
+        });
+    };
+    let base_weight = estimate_ln_weight(&base_value, base_scale);
+    let weight = estimate_ln_weight(&value, scale) - base_weight;
+    let result_scale =
+        (SIG_DIGITS_MIN - weight).max(scale).max(base_scale).clamp(0, DISPLAY_SCALE_MAX);
+    let fixed = Fixed::new(result_scale + base_weight.abs() + weight.abs() + GUARD);
+    let divisor = fixed.ln(&base_value, base_scale);
+    if divisor.sign() == Sign::NoSign {
+        return Err(division_by_zero());
     }
+    let quotient = fixed.div(&fixed.ln(&value, scale), &divisor);
+    Numeric::from_big(rescale(&quotient, fixed.digits, result_scale), result_scale)
+}
 
-    /// The logarithm to a base; 2201E unless both are positive, 22012 for base 1.
-    pub fn log(&self, base: &Self) -> Result<Self> {
-        if self.is_nan() || base.is_nan() {
-            return Ok(Numeric::NaN);
-        }
-        logarithm_argument(base)?;
-        logarithm_argument(self)?;
-        let (Some((value, scale)), Some((base_value, base_scale))) = (self.to_big(), base.to_big())
-        else {
-            return Ok(match (self.is_finite(), base.is_finite()) {
-                (false, false) => Numeric::NaN,
-                (true, _) => Numeric::ZERO,
-                (false, _) => Numeric::Infinity,
-            });
+/// `e^number`; 22003 if it is too large.
+pub fn exp(number: &Numeric) -> Result<Numeric> {
+    match number {
+        Numeric::NegInfinity => return Ok(Numeric::ZERO),
+        Numeric::NaN | Numeric::Infinity => return Ok(number.clone()),
+        _ => {}
+    }
+    let Some((value, scale)) = number.to_big() else { return Ok(number.clone()) };
+    let argument = number.to_f64();
+    if argument >= 6000.0 {
+        return Err(overflow());
+    }
+    let approximate = argument * std::f64::consts::LOG10_E;
+    let weight = approximate.clamp(-2000.0, 2000.0) as i64;
+    let result_scale = (SIG_DIGITS_MIN - weight).max(scale).clamp(0, DISPLAY_SCALE_MAX);
+    exp_at(&value, scale, approximate, result_scale)
+}
+
+/// `number ^ exponent`; 2201F where it is undefined, 22003 if it is too large.
+pub fn pow(number: &Numeric, exponent: &Numeric) -> Result<Numeric> {
+    if let Some(special) = special_power(number, exponent)? {
+        return Ok(special);
+    }
+    let (Some((base, base_scale)), Some((power, power_scale))) =
+        (number.to_big(), exponent.to_big())
+    else {
+        return Ok(Numeric::NaN);
+    };
+    let integral = rounding::min_scale(exponent) == Some(0);
+    if base.sign() == Sign::NoSign && power.sign() == Sign::Minus {
+        return Err(power_error("zero raised to a negative power is undefined"));
+    }
+    if base.sign() == Sign::Minus && !integral {
+        return Err(power_error(
+            "a negative number raised to a non-integer power yields a complex result",
+        ));
+    }
+    if integral
+        && let Some(power) = exponent.to_i64()
+        && let Ok(power) = i32::try_from(power)
+    {
+        return power_integer(&base, base_scale, power);
+    }
+    if base.sign() == Sign::NoSign {
+        return Ok(Numeric::from_parts(0, SIG_DIGITS_MIN as u16));
+    }
+    let negative = base.sign() == Sign::Minus && rescale(&power, power_scale, 0).bit(0);
+    let base = BigInt::from(base.magnitude().clone());
+    let weight = estimate_ln_weight(&base, base_scale);
+    // About 8 digits, rounded as PostgreSQL rounds them: the result's scale hangs on it.
+    let rough_scale = (8 - weight).clamp(0, DISPLAY_SCALE_MAX);
+    let rough = Fixed::new(rough_scale + GUARD);
+    let ln = rescale(&rough.ln(&base, base_scale), rough.digits, rough_scale) * &power;
+    let ln = rescale(&ln, rough_scale + power_scale, rough_scale);
+    let estimate = Numeric::from_big(ln, rough_scale)
+        .map_or(f64::MAX * f64::from(exponent.signum()), |value| value.to_f64());
+    if estimate.abs() > 6020.0 {
+        return if estimate > 0.0 {
+            Err(overflow())
+        } else {
+            Ok(Numeric::from_parts(0, DISPLAY_SCALE_MAX as u16))
         };
-        let base_weight = estimate_ln_weight(&base_value, base_scale);
-        let weight = estimate_ln_weight(&value, scale) - base_weight;
-        let result_scale =
-            (SIG_DIGITS_MIN - weight).max(scale).max(base_scale).clamp(0, DISPLAY_SCALE_MAX);
-        let fixed = Fixed::new(result_scale + base_weight.abs() + weight.abs() + GUARD);
-        let divisor = fixed.ln(&base_value, base_scale);
-        if divisor.sign() == Sign::NoSign {
-            return Err(division_by_zero());
-        }
-        let quotient = fixed.div(&fixed.ln(&value, scale), &divisor);
-        Numeric::from_big(rescale(&quotient, fixed.digits, result_scale), result_scale)
     }
+    let decimal = estimate * std::f64::consts::LOG10_E;
+    let result_scale = (SIG_DIGITS_MIN - decimal as i64)
+        .max(base_scale)
+        .max(power_scale)
+        .clamp(0, DISPLAY_SCALE_MAX);
+    let digits = result_scale + decimal.abs() as i64 + digit_count(&power) + GUARD;
+    let fixed = Fixed::new(digits);
+    let ln = fixed.ln(&base, base_scale) * power;
+    let result = exp_at(&ln, digits + power_scale, decimal, result_scale)?;
+    Ok(if negative { result.neg() } else { result })
+}
 
-    /// `e^self`; 22003 if it is too large.
-    pub fn exp(&self) -> Result<Self> {
-        match self {
-            Numeric::NegInfinity => return Ok(Numeric::ZERO),
-            Numeric::NaN | Numeric::Infinity => return Ok(self.clone()),
-            _ => {}
-        }
-        let Some((value, scale)) = self.to_big() else { return Ok(self.clone()) };
-        let argument = self.to_f64();
-        if argument >= 6000.0 {
-            return Err(overflow());
-        }
-        let approximate = argument * std::f64::consts::LOG10_E;
-        let weight = approximate.clamp(-2000.0, 2000.0) as i64;
-        let result_scale = (SIG_DIGITS_MIN - weight).max(scale).clamp(0, DISPLAY_SCALE_MAX);
-        exp_at(&value, scale, approximate, result_scale)
+/// Powers with NaN or an infinity, as POSIX `pow` has them.
+fn special_power(number: &Numeric, exponent: &Numeric) -> Result<Option<Numeric>> {
+    if number.is_finite() && exponent.is_finite() {
+        return Ok(None);
     }
-
-    /// `self ^ exponent`; 2201F where it is undefined, 22003 if it is too large.
-    pub fn pow(&self, exponent: &Self) -> Result<Self> {
-        if let Some(special) = self.special_power(exponent)? {
-            return Ok(special);
-        }
-        let (Some((base, base_scale)), Some((power, power_scale))) =
-            (self.to_big(), exponent.to_big())
-        else {
-            return Ok(Numeric::NaN);
-        };
-        let integral = exponent.min_scale() == Some(0);
-        if base.sign() == Sign::NoSign && power.sign() == Sign::Minus {
-            return Err(power_error("zero raised to a negative power is undefined"));
-        }
-        if base.sign() == Sign::Minus && !integral {
-            return Err(power_error(
-                "a negative number raised to a non-integer power yields a complex result",
-            ));
-        }
-        if integral
-            && let Some(power) = exponent.to_i64()
-            && let Ok(power) = i32::try_from(power)
-        {
-            return power_integer(&base, base_scale, power);
-        }
-        if base.sign() == Sign::NoSign {
-            return Ok(Numeric::from_parts(0, SIG_DIGITS_MIN as u16));
-        }
-        let negative = base.sign() == Sign::Minus && rescale(&power, power_scale, 0).bit(0);
-        let base = BigInt::from(base.magnitude().clone());
-        let weight = estimate_ln_weight(&base, base_scale);
-        // About 8 digits, rounded as PostgreSQL rounds them: the result's scale hangs on it.
-        let rough_scale = (8 - weight).clamp(0, DISPLAY_SCALE_MAX);
-        let rough = Fixed::new(rough_scale + GUARD);
-        let ln = rescale(&rough.ln(&base, base_scale), rough.digits, rough_scale) * &power;
-        let ln = rescale(&ln, rough_scale + power_scale, rough_scale);
-        let estimate = Numeric::from_big(ln, rough_scale)
-            .map_or(f64::MAX * f64::from(exponent.signum()), |value| value.to_f64());
-        if estimate.abs() > 6020.0 {
-            return if estimate > 0.0 {
-                Err(overflow())
-            } else {
-                Ok(Numeric::from_parts(0, DISPLAY_SCALE_MAX as u16))
-            };
-        }
-        let decimal = estimate * std::f64::consts::LOG10_E;
-        let result_scale = (SIG_DIGITS_MIN - decimal as i64)
-            .max(base_scale)
-            .max(power_scale)
-            .clamp(0, DISPLAY_SCALE_MAX);
-        let digits = result_scale + decimal.abs() as i64 + digit_count(&power) + GUARD;
-        let fixed = Fixed::new(digits);
-        let ln = fixed.ln(&base, base_scale) * power;
-        let result = exp_at(&ln, digits + power_scale, decimal, result_scale)?;
-        Ok(if negative { result.neg() } else { result })
+    let one = Numeric::ONE;
+    if number.is_nan() {
+        let is_zero = exponent.is_zero();
+        return Ok(Some(if is_zero { one } else { Numeric::NaN }));
     }
-
-    /// Powers with NaN or an infinity, as POSIX `pow` has them.
-    fn special_power(&self, exponent: &Self) -> Result<Option<Self>> {
-        if self.is_finite() && exponent.is_finite() {
-            return Ok(None);
-        }
-        let one = Numeric::ONE;
-        if self.is_nan() {
-            let is_zero = exponent.is_zero();
-            return Ok(Some(if is_zero { one } else { Numeric::NaN }));
-        }
-        if exponent.is_nan() {
-            return Ok(Some(if *self == one { one } else { Numeric::NaN }));
-        }
-        if exponent.is_zero() || *self == one {
-            return Ok(Some(one));
-        }
-        if self.is_zero() && exponent.signum() < 0 {
-            return Err(power_error("zero raised to a negative power is undefined"));
-        }
-        if !exponent.is_finite() {
-            let magnitude = self.abs();
-            return Ok(Some(if magnitude == one {
-                one
-            } else if (magnitude > one) == (exponent.signum() > 0) {
-                Numeric::Infinity
-            } else {
-                Numeric::ZERO
-            }));
-        }
-        if self.signum() > 0 {
-            let grows = exponent.signum() > 0;
-            return Ok(Some(if grows { Numeric::Infinity } else { Numeric::ZERO }));
-        }
-        if exponent.min_scale() != Some(0) {
-            return Err(power_error(
-                "a negative number raised to a non-integer power yields a complex result",
-            ));
-        }
-        if exponent.signum() < 0 {
-            return Ok(Some(Numeric::ZERO));
-        }
-        let odd = exponent.rem(&Numeric::from_i64(2))?.signum() != 0;
-        Ok(Some(if odd { Numeric::NegInfinity } else { Numeric::Infinity }))
+    if exponent.is_nan() {
+        return Ok(Some(if *number == one { one } else { Numeric::NaN }));
     }
+    if exponent.is_zero() || *number == one {
+        return Ok(Some(one));
+    }
+    if number.is_zero() && exponent.signum() < 0 {
+        return Err(power_error("zero raised to a negative power is undefined"));
+    }
+    if !exponent.is_finite() {
+        let magnitude = number.abs();
+        return Ok(Some(if magnitude == one {
+            one
+        } else if (magnitude > one) == (exponent.signum() > 0) {
+            Numeric::Infinity
+        } else {
+            Numeric::ZERO
+        }));
+    }
+    if number.signum() > 0 {
+        let grows = exponent.signum() > 0;
+        return Ok(Some(if grows { Numeric::Infinity } else { Numeric::ZERO }));
+    }
+    if rounding::min_scale(exponent) != Some(0) {
+        return Err(power_error(
+            "a negative number raised to a non-integer power yields a complex result",
+        ));
+    }
+    if exponent.signum() < 0 {
+        return Ok(Some(Numeric::ZERO));
+    }
+    let odd = exponent.rem(&Numeric::from_i64(2))?.signum() != 0;
+    Ok(Some(if odd { Numeric::NegInfinity } else { Numeric::Infinity }))
 }
 
 /// `e^(value / 10^scale)` at a scale; `decimal` is its estimated weight.

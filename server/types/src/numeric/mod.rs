@@ -1,7 +1,8 @@
 //! Exact decimal numbers of any length, with PostgreSQL's scale rules.
 //!
-//! Here: the number, its order, text form, arithmetic (`arith`), powers and logarithms (`math`)
-//! and conversions (`convert`). Not here: casts by type (`cast`).
+//! Here: the number, its order and text form. Methods are the basic arithmetic (`arith`) and the
+//! conversions (`convert`). Functions by topic are in [`rounding`], [`integers`] (divisors,
+//! factorial) and [`math`] (roots, powers, logarithms). Not here: casts by type (`cast`).
 //!
 //! Rules:
 //! - a finite number is a coefficient and a display scale of 0 to 16383 digits;
@@ -11,9 +12,13 @@
 
 mod arith;
 mod convert;
-mod math;
+mod digits;
+pub mod integers;
+pub mod math;
 mod number;
+pub mod rounding;
 mod template;
 
+pub(crate) use convert::from_f64_exact;
 pub use number::{Coefficient, Numeric};
-pub use template::to_number;
+pub use template::{to_char, to_number};

@@ -7,13 +7,9 @@ use std::hash::{Hash, Hasher};
 use bigdecimal::BigDecimal;
 use bigdecimal::num_bigint::{BigInt, Sign};
 
-use crate::datum::hash_float;
+use super::digits::{DIGITS_MAX, SCALE_MAX, digit_count, overflow, pow10, pow10_i128, rescale};
+use crate::floats::hash_float;
 use crate::{Error, Result, SqlState};
-
-/// Digits after the decimal point that a numeric can have.
-pub(super) const SCALE_MAX: i64 = 16_383;
-/// Digits before the decimal point that a numeric can have.
-pub(super) const DIGITS_MAX: i64 = 131_072;
 
 /// 128 bits aligned like 64, so that a [`Numeric`] takes 24 bytes.
 #[derive(Clone, Copy)]
@@ -48,38 +44,6 @@ pub enum Numeric {
     NegInfinity,
 }
 
-pub(super) fn overflow() -> Error {
-    Error::new(SqlState::NumericValueOutOfRange, "value overflows numeric format")
-}
-
-/// `10^n` if it fits 128 bits.
-pub(super) fn pow10_i128(n: u32) -> Option<i128> {
-    10i128.checked_pow(n)
-}
-
-/// `10^n`.
-pub(super) fn pow10(n: u32) -> BigInt {
-    BigInt::from(10u8).pow(n)
-}
-
-/// Decimal digits of the magnitude; 0 for 0.
-pub(super) fn digit_count(value: &BigInt) -> i64 {
-    if value.sign() == Sign::NoSign {
-        return 0;
-    }
-    let bits = value.bits();
-    // log10(2) from below; then at most one correction.
-    let low = ((bits - 1) as f64 * std::f64::consts::LOG10_2).floor() as u32;
-    let mut digits = low;
-    let magnitude = BigInt::from(value.magnitude().clone());
-    let mut bound = pow10(low);
-    while magnitude >= bound {
-        digits += 1;
-        bound *= 10;
-    }
-    i64::from(digits)
-}
-
 impl Numeric {
     /// Zero, scale 0.
     pub const ZERO: Numeric = Numeric::Small(Coefficient(0), 0);
@@ -89,11 +53,6 @@ impl Numeric {
     /// From an integer, scale 0.
     pub fn from_i64(value: i64) -> Self {
         Numeric::Small(Coefficient(i128::from(value)), 0)
-    }
-
-    /// From an integer, scale 0.
-    pub fn from_i128(value: i128) -> Self {
-        Numeric::Small(Coefficient(value), 0)
     }
 
     /// `coefficient / 10^scale`.
@@ -122,7 +81,7 @@ impl Numeric {
             return Ok(Numeric::Small(Coefficient(small), small_scale));
         }
         if scale > SCALE_MAX {
-            let rounded = super::arith::rescale(&coefficient, scale, SCALE_MAX);
+            let rounded = rescale(&coefficient, scale, SCALE_MAX);
             return Numeric::from_big(rounded, SCALE_MAX);
         }
         // Cheap bound first: 3.32 bits a digit.
@@ -180,48 +139,7 @@ impl Numeric {
             "inf" | "infinity" => return Ok(Numeric::Infinity),
             _ => {}
         }
-        Self::parse_finite(negative, digits, invalid)
-    }
-
-    fn parse_finite(negative: bool, digits: &str, invalid: impl Fn() -> Error) -> Result<Self> {
-        let (mantissa, exponent) = match digits.find(['e', 'E']) {
-            Some(at) => (&digits[..at], Some(&digits[at + 1..])),
-            None => (digits, None),
-        };
-        let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
-        let all_digits = |part: &str| part.bytes().all(|b| b.is_ascii_digit());
-        if !all_digits(whole) || !all_digits(fraction) || whole.len() + fraction.len() == 0 {
-            return Err(invalid());
-        }
-        let exponent = match exponent {
-            None => 0i64,
-            Some(text) => {
-                let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
-                if unsigned.is_empty() || !all_digits(unsigned) {
-                    return Err(invalid());
-                }
-                let value = text.parse::<i64>().unwrap_or(i64::MAX);
-                if value.unsigned_abs() > i32::MAX as u64 / 2 {
-                    return Err(overflow());
-                }
-                value
-            }
-        };
-        let scale = fraction.len() as i64 - exponent;
-        if scale > SCALE_MAX {
-            return Err(overflow());
-        }
-        if whole.len() + fraction.len() <= 38 && (0..=SCALE_MAX).contains(&scale) {
-            let mut value = 0i128;
-            for digit in whole.bytes().chain(fraction.bytes()) {
-                value = value * 10 + i128::from(digit - b'0');
-            }
-            let value = if negative { -value } else { value };
-            return Ok(Numeric::Small(Coefficient(value), scale as u16));
-        }
-        let joined = format!("{whole}{fraction}");
-        let value = BigInt::parse_bytes(joined.as_bytes(), 10).ok_or_else(&invalid)?;
-        Numeric::from_big(if negative { -value } else { value }, scale)
+        parse_finite(negative, digits, invalid)
     }
 
     /// Whether it is NaN.
@@ -273,44 +191,6 @@ impl Numeric {
         }
     }
 
-    /// SQL order.
-    pub fn compare(&self, other: &Self) -> Ordering {
-        if let (Numeric::Small(a, a_scale), Numeric::Small(b, b_scale)) = (self, other) {
-            let (a, b) = (a.get(), b.get());
-            if a_scale == b_scale {
-                return a.cmp(&b);
-            }
-            if let Some((a, b)) = align(a, *a_scale, b, *b_scale) {
-                return a.cmp(&b);
-            }
-        }
-        match (self.special_rank(), other.special_rank()) {
-            (0, 0) => {}
-            (a, b) => return a.cmp(&b),
-        }
-        let signs = self.signum().cmp(&other.signum());
-        if signs != Ordering::Equal {
-            return signs;
-        }
-        let (Some((a, a_scale)), Some((b, b_scale))) = (self.to_big(), other.to_big()) else {
-            return Ordering::Equal;
-        };
-        match a_scale.cmp(&b_scale) {
-            Ordering::Equal => a.cmp(&b),
-            Ordering::Less => (a * pow10((b_scale - a_scale) as u32)).cmp(&b),
-            Ordering::Greater => a.cmp(&(b * pow10((a_scale - b_scale) as u32))),
-        }
-    }
-
-    fn special_rank(&self) -> i8 {
-        match self {
-            Numeric::NegInfinity => -1,
-            Numeric::Small(..) | Numeric::Finite(_) => 0,
-            Numeric::Infinity => 1,
-            Numeric::NaN => 2,
-        }
-    }
-
     /// Appends the text form.
     pub fn write_text(&self, out: &mut Vec<u8>) {
         let (digits, negative, scale) = match self {
@@ -345,6 +225,57 @@ impl Numeric {
     }
 }
 
+fn parse_finite(negative: bool, digits: &str, invalid: impl Fn() -> Error) -> Result<Numeric> {
+    let (mantissa, exponent) = match digits.find(['e', 'E']) {
+        Some(at) => (&digits[..at], Some(&digits[at + 1..])),
+        None => (digits, None),
+    };
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let all_digits = |part: &str| part.bytes().all(|b| b.is_ascii_digit());
+    if !all_digits(whole) || !all_digits(fraction) || whole.len() + fraction.len() == 0 {
+        return Err(invalid());
+    }
+    let exponent = match exponent {
+        None => 0i64,
+        Some(text) => {
+            let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
+            if unsigned.is_empty() || !all_digits(unsigned) {
+                return Err(invalid());
+            }
+            let value = text.parse::<i64>().unwrap_or(i64::MAX);
+            if value.unsigned_abs() > i32::MAX as u64 / 2 {
+                return Err(overflow());
+            }
+            value
+        }
+    };
+    let scale = fraction.len() as i64 - exponent;
+    if scale > SCALE_MAX {
+        return Err(overflow());
+    }
+    if whole.len() + fraction.len() <= 38 && (0..=SCALE_MAX).contains(&scale) {
+        let mut value = 0i128;
+        for digit in whole.bytes().chain(fraction.bytes()) {
+            value = value * 10 + i128::from(digit - b'0');
+        }
+        let value = if negative { -value } else { value };
+        return Ok(Numeric::Small(Coefficient(value), scale as u16));
+    }
+    let joined = format!("{whole}{fraction}");
+    let value = BigInt::parse_bytes(joined.as_bytes(), 10).ok_or_else(&invalid)?;
+    Numeric::from_big(if negative { -value } else { value }, scale)
+}
+
+/// Where NaN and the infinities are in the order; 0 for every finite number.
+fn special_rank(number: &Numeric) -> i8 {
+    match number {
+        Numeric::NegInfinity => -1,
+        Numeric::Small(..) | Numeric::Finite(_) => 0,
+        Numeric::Infinity => 1,
+        Numeric::NaN => 2,
+    }
+}
+
 /// Both coefficients at the larger scale, if they fit.
 pub(super) fn align(a: i128, a_scale: u16, b: i128, b_scale: u16) -> Option<(i128, i128)> {
     if a_scale < b_scale {
@@ -364,7 +295,7 @@ impl fmt::Display for Numeric {
 
 impl PartialEq for Numeric {
     fn eq(&self, other: &Self) -> bool {
-        self.compare(other) == Ordering::Equal
+        self.cmp(other) == Ordering::Equal
     }
 }
 impl Eq for Numeric {}
@@ -373,9 +304,34 @@ impl PartialOrd for Numeric {
         Some(self.cmp(other))
     }
 }
+/// SQL order: NaN is the largest, and the scale does not count.
 impl Ord for Numeric {
     fn cmp(&self, other: &Self) -> Ordering {
-        self.compare(other)
+        if let (Numeric::Small(a, a_scale), Numeric::Small(b, b_scale)) = (self, other) {
+            let (a, b) = (a.get(), b.get());
+            if a_scale == b_scale {
+                return a.cmp(&b);
+            }
+            if let Some((a, b)) = align(a, *a_scale, b, *b_scale) {
+                return a.cmp(&b);
+            }
+        }
+        match (special_rank(self), special_rank(other)) {
+            (0, 0) => {}
+            (a, b) => return a.cmp(&b),
+        }
+        let signs = self.signum().cmp(&other.signum());
+        if signs != Ordering::Equal {
+            return signs;
+        }
+        let (Some((a, a_scale)), Some((b, b_scale))) = (self.to_big(), other.to_big()) else {
+            return Ordering::Equal;
+        };
+        match a_scale.cmp(&b_scale) {
+            Ordering::Equal => a.cmp(&b),
+            Ordering::Less => (a * pow10((b_scale - a_scale) as u32)).cmp(&b),
+            Ordering::Greater => a.cmp(&(b * pow10((a_scale - b_scale) as u32))),
+        }
     }
 }
 

@@ -2,6 +2,8 @@
 //! `PL`, `SG`, `PR`, `L`, `V`, `EEEE`, `RN`, `TH` and `FM`.
 
 use super::Numeric;
+use super::digits::digit_count;
+use super::rounding::round;
 use crate::{Error, Result, SqlState};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -129,82 +131,79 @@ impl Template {
     }
 }
 
-impl Numeric {
-    /// `to_char(numeric, template)`; 42601 for a template that contradicts itself.
-    pub fn to_char(&self, template: &str) -> Result<String> {
-        let template = parse(template)?;
-        if let Some(upper) = template.roman {
-            return self.roman(upper, template.fill);
-        }
-        if template.exponent {
-            return self.scientific(template.fraction_digits());
-        }
-        let ordinal = template.items.iter().any(|item| matches!(item, Item::Ordinal { .. }));
-        if ordinal && !self.is_finite() {
-            return Err(Error::new(
-                SqlState::InvalidTextRepresentation,
-                format!("\"{self}\" is not a number"),
-            ));
-        }
-        let mut value = self.clone();
-        if let Some(shift) = template.shift {
-            let factor = Numeric::parse(&format!("1e{shift}"))?;
-            value = value.mul(&factor)?;
-        }
-        let rounded = value.round(template.fraction_digits() as i32)?;
-        Ok(template.print(&rounded))
+/// `to_char(numeric, template)`; 42601 for a template that contradicts itnumber.
+pub fn to_char(number: &Numeric, template: &str) -> Result<String> {
+    let template = parse(template)?;
+    if let Some(upper) = template.roman {
+        return roman(number, upper, template.fill);
     }
+    if template.exponent {
+        return scientific(number, template.fraction_digits());
+    }
+    let ordinal = template.items.iter().any(|item| matches!(item, Item::Ordinal { .. }));
+    if ordinal && !number.is_finite() {
+        return Err(Error::new(
+            SqlState::InvalidTextRepresentation,
+            format!("\"{number}\" is not a number"),
+        ));
+    }
+    let mut value = number.clone();
+    if let Some(shift) = template.shift {
+        let factor = Numeric::parse(&format!("1e{shift}"))?;
+        value = value.mul(&factor)?;
+    }
+    let rounded = round(&value, template.fraction_digits() as i32)?;
+    Ok(template.print(&rounded))
+}
 
-    fn roman(&self, upper: bool, fill: bool) -> Result<String> {
-        if !self.is_finite() {
-            let what = if self.is_nan() { "NaN" } else { "infinity" };
-            return Err(Error::new(
-                SqlState::FeatureNotSupported,
-                format!("cannot convert {what} to integer"),
-            ));
-        }
-        const STEPS: &[(i64, &str)] = &[
-            (1000, "M"),
-            (900, "CM"),
-            (500, "D"),
-            (400, "CD"),
-            (100, "C"),
-            (90, "XC"),
-            (50, "L"),
-            (40, "XL"),
-            (10, "X"),
-            (9, "IX"),
-            (5, "V"),
-            (4, "IV"),
-            (1, "I"),
-        ];
-        let mut text = String::new();
-        match self.to_i64() {
-            Some(mut rest @ 1..=3999) => {
-                for (step, letters) in STEPS {
-                    while rest >= *step {
-                        text.push_str(letters);
-                        rest -= step;
-                    }
+fn roman(number: &Numeric, upper: bool, fill: bool) -> Result<String> {
+    if !number.is_finite() {
+        let what = if number.is_nan() { "NaN" } else { "infinity" };
+        return Err(Error::new(
+            SqlState::FeatureNotSupported,
+            format!("cannot convert {what} to integer"),
+        ));
+    }
+    const STEPS: &[(i64, &str)] = &[
+        (1000, "M"),
+        (900, "CM"),
+        (500, "D"),
+        (400, "CD"),
+        (100, "C"),
+        (90, "XC"),
+        (50, "L"),
+        (40, "XL"),
+        (10, "X"),
+        (9, "IX"),
+        (5, "V"),
+        (4, "IV"),
+        (1, "I"),
+    ];
+    let mut text = String::new();
+    match number.to_i64() {
+        Some(mut rest @ 1..=3999) => {
+            for (step, letters) in STEPS {
+                while rest >= *step {
+                    text.push_str(letters);
+                    rest -= step;
                 }
             }
-            _ => text = "#".repeat(15),
         }
-        let text = if upper { text } else { text.to_lowercase() };
-        Ok(if fill { format!("{text:>15}") } else { text })
+        _ => text = "#".repeat(15),
     }
+    let text = if upper { text } else { text.to_lowercase() };
+    Ok(if fill { format!("{text:>15}") } else { text })
+}
 
-    fn scientific(&self, digits: usize) -> Result<String> {
-        let Some((value, scale)) = self.to_big() else {
-            return Ok(format!(" #.{}####", "#".repeat(digits)));
-        };
-        let exponent =
-            if self.is_zero() { 0 } else { super::number::digit_count(&value) - scale - 1 };
-        let shown = Numeric::from_big(value, scale + exponent)?.round(digits as i32)?;
-        let space = if self.signum() < 0 { "" } else { " " };
-        let sign = if exponent < 0 { '-' } else { '+' };
-        Ok(format!("{space}{shown}e{sign}{:02}", exponent.abs()))
-    }
+fn scientific(number: &Numeric, digits: usize) -> Result<String> {
+    let Some((value, scale)) = number.to_big() else {
+        return Ok(format!(" #.{}####", "#".repeat(digits)));
+    };
+    let exponent = if number.is_zero() { 0 } else { digit_count(&value) - scale - 1 };
+    let shown = round(&Numeric::from_big(value, scale + exponent)?, digits as i32)?;
+    let space = if number.signum() < 0 { "" } else { " " };
+    let sign = if exponent < 0 { '-' } else { '+' };
+    Ok(format!("{space}{shown}e{sign}{:02}", exponent.abs()))
 }
 
 impl Template {

@@ -20,7 +20,8 @@ use regex_automata::nfa::thompson::pikevm::{Cache, PikeVM};
 use regex_automata::{Anchored, Input, MatchKind};
 use regex_syntax::ast::{Ast, RepetitionKind, RepetitionRange};
 
-use super::pattern::Groups;
+/// The byte ranges of a match and its groups; the whole match comes first.
+pub type Groups = Vec<Option<(usize, usize)>>;
 
 /// Finds the end of matches of one pattern.
 pub(super) struct Extent {

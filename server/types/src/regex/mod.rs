@@ -6,4 +6,5 @@
 mod extent;
 mod pattern;
 
-pub use pattern::{Flags, Groups, Pattern, compile};
+pub use extent::Groups;
+pub use pattern::{Flags, Pattern, compile};

@@ -9,7 +9,7 @@
 use std::cell::{OnceCell, RefCell};
 use std::rc::Rc;
 
-use super::extent::Extent;
+use super::extent::{Extent, Groups};
 use crate::{Error, Result, SqlState};
 
 /// How many compiled patterns a thread keeps.
@@ -111,9 +111,6 @@ impl Plain {
         Ok(groups_of(self.regex.captures_at(text, start)))
     }
 }
-
-/// Where a match and its groups lie, in bytes; the whole match comes first.
-pub type Groups = Vec<Option<(usize, usize)>>;
 
 impl Pattern {
     /// Whether it matches anywhere in a text.

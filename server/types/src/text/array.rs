@@ -1,8 +1,8 @@
-//! Array and record literals.
+//! Array literals. How their items read and print is the business of the caller.
 
 use std::sync::Arc;
 
-use super::{FormatSettings, dispatch, is_blank};
+use super::is_blank;
 use crate::array::{Array, DIMENSIONS_MAX, Dimension, check_dimensions, too_many_dimensions};
 use crate::{Datum, Error, Result, SqlState, SqlType};
 
@@ -18,8 +18,7 @@ const UNEXPECTED_END: &str = "Unexpected end of input.";
 pub(super) fn parse_array(
     element: &SqlType,
     text: &str,
-    settings: &FormatSettings,
-    now_micros: i64,
+    parse_item: impl Fn(&str) -> Result<Datum>,
 ) -> Result<Array> {
     let (given, body) = given_dimensions(text)?;
     if given.is_empty() && !body.starts_with('{') {
@@ -38,7 +37,7 @@ pub(super) fn parse_array(
     check_dimensions(&dimensions)?;
     let parsed = items.into_iter().map(|item| match item {
         None => Ok(Datum::Null),
-        Some(item) => dispatch::parse(element, &item, settings, now_micros),
+        Some(item) => parse_item(&item),
     });
     let items = parsed.collect::<Result<Vec<_>>>()?;
     Ok(Array::from_dimensions(element.clone(), &dimensions, items))
@@ -300,7 +299,13 @@ impl<'a> Scan<'a> {
 }
 
 /// Appends `{a,"b c",NULL}`, or `{{a},{b}}` for several dimensions.
-pub(super) fn format_array(array: &Array, settings: &FormatSettings, out: &mut Vec<u8>) {
+///
+/// `write_item` appends an element that is not NULL, before quotes.
+pub(super) fn format_array(
+    array: &Array,
+    write_item: impl Fn(&Datum, &mut Vec<u8>),
+    out: &mut Vec<u8>,
+) {
     let dimensions = array.dimensions();
     if dimensions.iter().any(|dimension| dimension.lower != 1) {
         for dimension in &dimensions {
@@ -317,7 +322,7 @@ pub(super) fn format_array(array: &Array, settings: &FormatSettings, out: &mut V
             return;
         }
         item_text.clear();
-        dispatch::format(&array.element, item, settings, &mut item_text);
+        write_item(item, &mut item_text);
         quote_element(&item_text, out);
     };
     format_items(&array.items, &lengths, out, &mut format_item);
@@ -345,7 +350,7 @@ fn format_items(
 }
 
 /// Appends an array element, quoted if it needs to be.
-pub fn quote_element(item: &[u8], out: &mut Vec<u8>) {
+fn quote_element(item: &[u8], out: &mut Vec<u8>) {
     let special = |b: &u8| {
         matches!(b, b'"' | b'\\' | b'{' | b'}' | b',' | b' ' | b'\t' | b'\n' | b'\r' | 11 | 12)
     };
@@ -361,108 +366,6 @@ pub fn quote_element(item: &[u8], out: &mut Vec<u8>) {
         out.push(*byte);
     }
     out.push(b'"');
-}
-
-/// Appends `(a,"b c",)`; fields beyond the known types print by their own kind.
-pub fn format_record(
-    types: &[(String, SqlType)],
-    fields: &[Datum],
-    settings: &FormatSettings,
-    out: &mut Vec<u8>,
-) {
-    out.push(b'(');
-    let mut text = Vec::new();
-    for (at, field) in fields.iter().enumerate() {
-        if at > 0 {
-            out.push(b',');
-        }
-        if field.is_null() {
-            continue;
-        }
-        text.clear();
-        let ty = types.get(at).map_or(&SqlType::Unknown, |(_, ty)| ty);
-        dispatch::format(ty, field, settings, &mut text);
-        let special = |b: &u8| {
-            matches!(b, b'"' | b'\\' | b'(' | b')' | b',' | b' ' | b'\t' | b'\n' | b'\r' | 11 | 12)
-        };
-        if !text.is_empty() && !text.iter().any(special) {
-            out.extend_from_slice(&text);
-            continue;
-        }
-        out.push(b'"');
-        for byte in &text {
-            if matches!(byte, b'"' | b'\\') {
-                out.push(*byte);
-            }
-            out.push(*byte);
-        }
-        out.push(b'"');
-    }
-    out.push(b')');
-}
-
-/// Parses `(a,"b c",)` with known field types.
-pub(super) fn parse_record(
-    types: &[(String, SqlType)],
-    text: &str,
-    settings: &FormatSettings,
-    now_micros: i64,
-) -> Result<Vec<Datum>> {
-    let malformed = |detail: &str| {
-        Error::new(
-            SqlState::InvalidTextRepresentation,
-            format!("malformed record literal: \"{text}\""),
-        )
-        .detail(detail)
-    };
-    let body = text.trim_matches(is_blank);
-    let Some(inner) = body.strip_prefix('(') else {
-        return Err(malformed("Missing left parenthesis."));
-    };
-    let mut fields: Vec<Option<String>> = Vec::new();
-    let mut field: Option<String> = None;
-    let mut quoted = false;
-    let mut chars = inner.chars().peekable();
-    let mut closed = false;
-    while let Some(c) = chars.next() {
-        match c {
-            '"' if quoted && chars.peek() == Some(&'"') => {
-                chars.next();
-                field.get_or_insert_default().push('"');
-            }
-            '"' => {
-                quoted = !quoted;
-                field.get_or_insert_default();
-            }
-            '\\' => match chars.next() {
-                Some(c) => field.get_or_insert_default().push(c),
-                None => return Err(malformed(UNEXPECTED_END)),
-            },
-            ',' if !quoted => fields.push(field.take()),
-            ')' if !quoted => {
-                fields.push(field.take());
-                closed = true;
-                break;
-            }
-            c => field.get_or_insert_default().push(c),
-        }
-    }
-    if !closed {
-        return Err(malformed(UNEXPECTED_END));
-    }
-    if chars.next().is_some() {
-        return Err(malformed("Junk after right parenthesis."));
-    }
-    match fields.len().cmp(&types.len()) {
-        std::cmp::Ordering::Less => return Err(malformed("Too few columns.")),
-        std::cmp::Ordering::Greater => return Err(malformed("Too many columns.")),
-        std::cmp::Ordering::Equal => {}
-    }
-    let values = fields.into_iter().zip(types).map(|(field, (_, ty))| match field {
-        None => Ok(Datum::Null),
-        Some(field) => dispatch::parse(ty, &field, settings, now_micros),
-    });
-    values.collect()
 }
 
 /// The datum that holds the array.

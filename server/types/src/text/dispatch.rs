@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
+use super::times::{self, date_format, interval_format};
 use super::{FormatSettings, invalid_syntax};
-use super::{
-    aclitem, array, date_format, date_parse, interval_format, interval_parse, scalar, timetz_parse,
-    vector,
-};
+use super::{aclitem, array, record, scalar, vector};
 use crate::net::Inet;
+use crate::numeric::rounding;
 use crate::timetz::TimeTz;
 use crate::{Datum, Error, Json, JsonPath, Numeric, Result, SqlType, mac, tid, unsigned};
 
@@ -37,7 +36,7 @@ pub fn parse(
         SqlType::Float8 => Datum::Float(scalar::parse_f64(text)?),
         SqlType::Numeric(None) => Datum::Numeric(Numeric::parse(text)?),
         SqlType::Numeric(Some((precision, scale))) => {
-            Datum::Numeric(Numeric::parse(text)?.apply_typmod(*precision, *scale)?)
+            Datum::Numeric(rounding::apply_typmod(&Numeric::parse(text)?, *precision, *scale)?)
         }
         SqlType::Text
         | SqlType::Unknown
@@ -47,38 +46,39 @@ pub fn parse(
         | SqlType::InternalChar => Datum::Text(scalar::apply_length(ty, text, false)?),
         SqlType::Bytes => Datum::Bytes(scalar::parse_bytes(text)?.into()),
         SqlType::Uuid => Datum::Uuid(scalar::parse_uuid(text)?),
-        SqlType::Date => Datum::Date(date_parse::parse_date(text, settings, now_micros)?),
-        SqlType::Time => Datum::Time(date_parse::parse_time(text, settings, now_micros)?),
+        SqlType::Date => Datum::Date(times::parse_date(text, settings, now_micros)?),
+        SqlType::Time => Datum::Time(times::parse_time(text, settings, now_micros)?),
         SqlType::Timestamp => {
-            Datum::Timestamp(date_parse::parse_timestamp(text, settings, now_micros, false)?)
+            Datum::Timestamp(times::parse_timestamp(text, settings, now_micros, false)?)
         }
         SqlType::Timestamptz => {
-            Datum::Timestamptz(date_parse::parse_timestamp(text, settings, now_micros, true)?)
+            Datum::Timestamptz(times::parse_timestamp(text, settings, now_micros, true)?)
         }
-        SqlType::Interval => {
-            Datum::Interval(interval_parse::parse_interval(text, settings.interval_style)?)
-        }
+        SqlType::Interval => Datum::Interval(times::parse_interval(text, settings.interval_style)?),
         SqlType::Json => Datum::Json(Arc::new(Json::parse_raw(text)?)),
         SqlType::Jsonb => Datum::Json(Arc::new(Json::parse(text)?)),
         SqlType::Array(element) => {
-            Datum::Array(Arc::new(array::parse_array(element, text, settings, now_micros)?))
+            Datum::Array(Arc::new(array::parse_array(element, text, |item| {
+                parse(element, item, settings, now_micros)
+            })?))
         }
         SqlType::Record(fields) if fields.is_empty() => return Err(no_anonymous_rows()),
-        SqlType::Record(fields) => {
-            Datum::Record(array::parse_record(fields, text, settings, now_micros)?.into())
-        }
+        SqlType::Record(fields) => Datum::Record(
+            record::parse_record(fields, text, |ty, field| parse(ty, field, settings, now_micros))?
+                .into(),
+        ),
         SqlType::Int2Vector | SqlType::OidVector => {
             Datum::Array(Arc::new(vector::parse_vector(ty, text)?))
         }
         SqlType::Xid | SqlType::Cid => Datum::Int(i64::from(scalar::leading_integer(text) as u32)),
         SqlType::Xid8 | SqlType::PgLsn => unsigned::to_datum(unsigned::parse(ty, text)?),
         SqlType::Tid => Datum::bytes(tid::parse(text)?),
-        SqlType::Timetz => timetz_parse::parse_timetz(text, settings, now_micros)?.to_datum(),
+        SqlType::Timetz => times::parse_timetz(text, settings, now_micros)?.to_datum(),
         SqlType::Inet | SqlType::Cidr => Inet::parse(ty, text)?.to_datum(),
         SqlType::Macaddr | SqlType::Macaddr8 => Datum::bytes(mac::parse(ty, text)?),
         SqlType::Aclitem => Datum::text(aclitem::parse_aclitem(text)?),
         SqlType::Jsonpath => Datum::text(JsonPath::parse(text)?.print()),
-        SqlType::Enum(ty) => ty.parse(text)?,
+        SqlType::Enum(ty) => Datum::Enum(ty.parse(text)?),
         SqlType::Void if text.is_empty() => Datum::text(""),
         SqlType::Void => return Err(invalid_syntax("void", text)),
     })
@@ -132,14 +132,22 @@ pub fn format(ty: &SqlType, datum: &Datum, settings: &FormatSettings, out: &mut 
             interval_format::format_interval(value, settings.interval_style, out);
         }
         Datum::Json(value) => value.write_text(out),
-        Datum::Array(value) if ty.is_vector() => vector::format_vector(value, settings, out),
-        Datum::Array(value) => array::format_array(value, settings, out),
+        Datum::Array(value) if ty.is_vector() => vector::format_vector(value, out),
+        Datum::Array(value) => {
+            let write = |item: &Datum, out: &mut Vec<u8>| {
+                format(&value.element, item, settings, out);
+            };
+            array::format_array(value, write, out);
+        }
         Datum::Record(fields) => {
             let types: &[(String, SqlType)] = match ty {
                 SqlType::Record(types) => types,
                 _ => &[],
             };
-            array::format_record(types, fields, settings, out);
+            let write = |ty: &SqlType, field: &Datum, out: &mut Vec<u8>| {
+                format(ty, field, settings, out);
+            };
+            record::format_record(types, fields, write, out);
         }
     }
 }

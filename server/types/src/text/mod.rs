@@ -8,29 +8,24 @@
 
 mod aclitem;
 mod array;
-mod date_format;
-mod date_parse;
-mod date_tokens;
 mod dispatch;
-mod interval_format;
-mod interval_parse;
+mod record;
 mod scalar;
 mod settings;
-mod timetz_parse;
+mod times;
 mod vector;
 
 pub use aclitem::{AclParts, acl_role, split_aclitem};
-pub use array::{format_record, quote_element};
-pub use date_parse::{parse_date, parse_time, parse_timestamp};
 pub use dispatch::{format, parse, to_string};
-pub use interval_parse::{parse_interval, parse_interval_typmod};
 pub(crate) use scalar::leading_integer;
 pub use scalar::{
     apply_length, format_bytes, format_f32, format_f64, parse_bool, parse_bytes, parse_f32,
     parse_f64, parse_int, parse_uuid,
 };
 pub use settings::{DateOrder, DateStyle, FormatSettings, IntervalStyle};
-pub use timetz_parse::parse_timetz;
+pub use times::{
+    parse_date, parse_interval, parse_interval_typmod, parse_time, parse_timestamp, parse_timetz,
+};
 
 use crate::{Error, SqlState};
 

@@ -20,7 +20,7 @@ fn contexts_are_those_of_pg_cast() {
     let scalar = |ty: &SqlType| {
         !matches!(ty, SqlType::Unknown | SqlType::Record(_) | SqlType::Void | SqlType::Array(_))
     };
-    let types: Vec<SqlType> = SqlType::all().into_iter().filter(scalar).collect();
+    let types: Vec<SqlType> = braid_types::sql_type::all().into_iter().filter(scalar).collect();
     let mut faults = Vec::new();
     for from in &types {
         for to in types.iter().filter(|to| *to != from) {

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use braid_types::json::edit;
 use braid_types::{Error, Json, Result};
 
 fn optional(value: Option<Cow<'_, Json>>) -> String {
@@ -25,15 +26,15 @@ fn evaluate(operation: &str, a: &str, b: &str, c: &str) -> Result<String> {
         }
         "typeof" => return Ok(value.type_name().to_owned()),
         "pretty" => return Ok(value.pretty().replace('\n', "~")),
-        "concat" => value.concat(&Json::parse(b)?)?,
-        "delete" => value.delete_key(b)?,
-        "delete_index" => value.delete_index(index())?,
-        "delete_path" => value.delete_path(&path)?,
-        "set" => value.set_path(&path, &Json::parse(c)?, true)?,
-        "set_only" => value.set_path(&path, &Json::parse(c)?, false)?,
-        "insert" => value.insert_path(&path, &Json::parse(c)?, false)?,
-        "insert_after" => value.insert_path(&path, &Json::parse(c)?, true)?,
-        "strip" => value.strip_nulls(),
+        "concat" => edit::concat(&value, &Json::parse(b)?)?,
+        "delete" => edit::delete_key(&value, b)?,
+        "delete_index" => edit::delete_index(&value, index())?,
+        "delete_path" => edit::delete_path(&value, &path)?,
+        "set" => edit::set_path(&value, &path, &Json::parse(c)?, true)?,
+        "set_only" => edit::set_path(&value, &path, &Json::parse(c)?, false)?,
+        "insert" => edit::insert_path(&value, &path, &Json::parse(c)?, false)?,
+        "insert_after" => edit::insert_path(&value, &path, &Json::parse(c)?, true)?,
+        "strip" => edit::strip_nulls(&value),
         other => panic!("no such operation: {other}"),
     };
     Ok(changed.to_string())

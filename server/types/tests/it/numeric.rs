@@ -1,6 +1,7 @@
 //! Numeric operations compared with what PostgreSQL 15 answered.
 
 use braid_types::cast::{self, CastEnv};
+use braid_types::numeric::{self, integers, math, rounding};
 use braid_types::{Datum, Error, FormatSettings, Numeric, Result, SqlType};
 
 fn cast_to(value: Numeric, to: &SqlType) -> Result<String> {
@@ -13,7 +14,7 @@ fn cast_to(value: Numeric, to: &SqlType) -> Result<String> {
 
 fn evaluate(operation: &str, a: &str, b: &str) -> Result<String> {
     if operation == "to_number" {
-        return Ok(braid_types::to_number(a, b)?.to_string());
+        return Ok(numeric::to_number(a, b)?.to_string());
     }
     let x = Numeric::parse(a)?;
     let y = || Numeric::parse(b);
@@ -23,20 +24,20 @@ fn evaluate(operation: &str, a: &str, b: &str) -> Result<String> {
         "mul" => x.mul(&y()?)?,
         "div" => x.div(&y()?)?,
         "rem" => x.rem(&y()?)?,
-        "div_trunc" => x.div_trunc(&y()?)?,
-        "cmp" => return Ok((x.compare(&y()?) as i8).to_string()),
-        "pow" => x.pow(&y()?)?,
-        "log" => y()?.log(&x)?,
-        "sqrt" => x.sqrt()?,
-        "ln" => x.ln()?,
-        "log10" => x.log10()?,
-        "exp" => x.exp()?,
-        "ceil" => x.ceil()?,
-        "floor" => x.floor()?,
-        "trim_scale" => x.trim_scale()?,
-        "round" => x.round(b.parse().expect("a scale"))?,
-        "trunc" => x.trunc(b.parse().expect("a scale"))?,
-        "to_char" => return x.to_char(b),
+        "div_trunc" => integers::div_trunc(&x, &y()?)?,
+        "cmp" => return Ok((x.cmp(&y()?) as i8).to_string()),
+        "pow" => math::pow(&x, &y()?)?,
+        "log" => math::log(&y()?, &x)?,
+        "sqrt" => math::sqrt(&x)?,
+        "ln" => math::ln(&x)?,
+        "log10" => math::log10(&x)?,
+        "exp" => math::exp(&x)?,
+        "ceil" => rounding::ceil(&x)?,
+        "floor" => rounding::floor(&x)?,
+        "trim_scale" => rounding::trim_scale(&x)?,
+        "round" => rounding::round(&x, b.parse().expect("a scale"))?,
+        "trunc" => rounding::trunc(&x, b.parse().expect("a scale"))?,
+        "to_char" => return numeric::to_char(&x, b),
         "int4" => return cast_to(x, &SqlType::Int4),
         "int8" => return cast_to(x, &SqlType::Int8),
         "float8" => return cast_to(x, &SqlType::Float8),

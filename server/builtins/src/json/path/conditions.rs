@@ -172,7 +172,7 @@ fn compare_items<'a>(
         _ if left.is_container() => None,
         _ => match (left.as_json(), right.as_json()) {
             (Some(Json::Bool(left)), Some(Json::Bool(right))) => Some(left.cmp(right)),
-            (Some(Json::Number(left)), Some(Json::Number(right))) => Some(left.compare(right)),
+            (Some(Json::Number(left)), Some(Json::Number(right))) => Some(left.cmp(right)),
             (Some(Json::String(left)), Some(Json::String(right))) => {
                 work::spend_bytes(left.len().min(right.len()))?;
                 Some(left.as_bytes().cmp(right.as_bytes()))

@@ -2,6 +2,7 @@
 
 use braid_types::datetime::{StandardTemplate, parse_standard};
 use braid_types::jsonpath::{Method, Step};
+use braid_types::numeric::rounding;
 use braid_types::{Error, Json, Numeric, Result, SqlState, text, work};
 
 use super::evaluate::{Evaluator, Outcome, Sink};
@@ -76,8 +77,8 @@ pub(crate) fn evaluate_method<'a>(
         return evaluator.fail(SqlState::NonNumericJsonItem, message);
     };
     let result = match method {
-        Method::Floor => number.floor()?,
-        Method::Ceiling => number.ceil()?,
+        Method::Floor => rounding::floor(&number)?,
+        Method::Ceiling => rounding::ceil(&number)?,
         _ => number.abs(),
     };
     evaluator.follow(rest, &Item::number(result), sink)

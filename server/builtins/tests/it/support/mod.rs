@@ -12,6 +12,7 @@ use braid_builtins::{
     resolve_set_function,
 };
 use braid_types::cast::{self, CastEnv};
+use braid_types::sql_type::length;
 use braid_types::{Datum, Error, FormatSettings, Result, SqlState, SqlType, text};
 
 use parser::Expression;
@@ -240,7 +241,7 @@ fn evaluate(expression: &Expression, env: &dyn Environment) -> Result<Typed> {
                 .iter()
                 .map(|(ty, _)| ty)
                 .filter(|ty| **ty != SqlType::Unknown)
-                .max_by_key(|ty| (ty.is_numeric(), ty.typlen() < 0, ty.typlen()))
+                .max_by_key(|ty| (ty.is_numeric(), length(ty) < 0, length(ty)))
                 .cloned()
                 .unwrap_or(SqlType::Text);
             let items = items

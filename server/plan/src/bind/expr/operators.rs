@@ -3,6 +3,7 @@
 use braid_builtins::Resolved;
 use braid_catalog::{Id, is_temporary};
 use braid_types::cast::{CastContext, context};
+use braid_types::sql_type::category;
 use braid_types::{Datum, Error, Result, SqlState, SqlType};
 
 use super::data_type::compared_type;
@@ -277,7 +278,7 @@ pub(crate) fn common_type(types: &[SqlType], what: &str) -> Result<SqlType> {
             Some(current) if current.bare() == ty.bare() => current.bare(),
             Some(current) if let Some(record) = common_record(&current, ty) => record,
             Some(current) => {
-                if current.category() != ty.category() {
+                if category(&current) != category(ty) {
                     return Err(Error::new(
                         SqlState::DatatypeMismatch,
                         format!(

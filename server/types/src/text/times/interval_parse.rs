@@ -2,52 +2,13 @@
 
 use std::borrow::Cow;
 
-use super::date_parse::{Fault, clock_parts};
-use super::date_tokens::{Token, tokenize};
-use super::{IntervalStyle, is_blank};
+use super::clock::{Decoded, Fault, clock_parts};
+use super::tokens::{Token, tokenize};
+use super::words::{Unit, unit_of};
 use crate::datetime::DAY_MICROS;
 use crate::datetime::typmod::{DAY, HOUR, MINUTE, SECOND, YEAR, apply_typmod, interval_range};
+use crate::text::{IntervalStyle, is_blank};
 use crate::{Datum, Error, Interval, Result, SqlState};
-
-/// What a number in an interval counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Unit {
-    Microsecond,
-    Millisecond,
-    Second,
-    Minute,
-    Hour,
-    Day,
-    Week,
-    Month,
-    Year,
-    Decade,
-    Century,
-    Millennium,
-}
-
-/// The unit of a word in lower case.
-pub(crate) fn unit_of(word: &str) -> Option<Unit> {
-    Some(match word {
-        "us" | "usec" | "usecs" | "usecond" | "useconds" | "microsecond" | "microseconds" => {
-            Unit::Microsecond
-        }
-        "ms" | "msec" | "msecs" | "msecond" | "mseconds" | "millisecond" | "milliseconds" => {
-            Unit::Millisecond
-        }
-        "s" | "sec" | "secs" | "second" | "seconds" => Unit::Second,
-        "m" | "min" | "mins" | "minute" | "minutes" => Unit::Minute,
-        "h" | "hr" | "hrs" | "hour" | "hours" => Unit::Hour,
-        "d" | "day" | "days" => Unit::Day,
-        "w" | "week" | "weeks" => Unit::Week,
-        "mon" | "mons" | "month" | "months" => Unit::Month,
-        "y" | "yr" | "yrs" | "year" | "years" => Unit::Year,
-        "dec" | "decs" | "decade" | "decades" => Unit::Decade,
-        "c" | "cent" | "century" | "centuries" => Unit::Century,
-        "mil" | "mils" | "millennium" | "millennia" => Unit::Millennium,
-        _ => return None,
-    })
-}
 
 #[derive(Default)]
 struct Sum {
@@ -55,8 +16,6 @@ struct Sum {
     days: i64,
     micros: i64,
 }
-
-type Decoded<T = ()> = std::result::Result<T, Fault>;
 
 fn add(total: &mut i64, value: i64, factor: i64) -> Decoded {
     *total =

@@ -2,10 +2,11 @@
 
 use jiff::tz::TimeZone;
 
-use super::FormatSettings;
-use super::date_parse::{Fault, Special, decode};
+use super::clock::Fault;
+use super::date_parse::{Special, decode};
 use crate::Result;
 use crate::datetime::{DAY_MICROS, offset_at, offset_of_local, utc_to_local};
+use crate::text::FormatSettings;
 use crate::timetz::TimeTz;
 
 /// A `timetz` literal. Without an offset it is in the session's zone, on the date of the literal or

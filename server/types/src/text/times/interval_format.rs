@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use super::IntervalStyle;
 use crate::Interval;
+use crate::text::IntervalStyle;
 
 struct Parts {
     years: i64,
@@ -29,7 +29,7 @@ fn parts(value: &Interval) -> Parts {
     }
 }
 
-pub(super) fn format_interval(value: &Interval, style: IntervalStyle, out: &mut Vec<u8>) {
+pub(in crate::text) fn format_interval(value: &Interval, style: IntervalStyle, out: &mut Vec<u8>) {
     let parts = parts(value);
     let text = match style {
         IntervalStyle::Postgres => postgres(&parts),

@@ -1,9 +1,9 @@
 //! Every scalar type, in the order in which the catalog shows them.
 
-use crate::SqlType;
+use super::variants::SqlType;
 
 /// The types that are no arrays, without modifiers.
-pub(crate) const SCALARS: &[SqlType] = &[
+pub(super) const SCALARS: &[SqlType] = &[
     SqlType::Bool,
     SqlType::Bytes,
     SqlType::InternalChar,

@@ -1,6 +1,7 @@
 //! Splits a date, time or interval literal into fields, as PostgreSQL does.
 
-use super::is_blank;
+use super::words::{is_weekday, month_of, unit_of};
+use crate::text::is_blank;
 
 /// One field of a literal.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,9 +21,9 @@ pub(super) enum Token {
 /// Words after which a digit or `+` starts a field of its own.
 fn is_keyword(word: &str) -> bool {
     matches!(word, "t" | "j" | "jd" | "julian" | "at" | "on" | "am" | "pm" | "ad" | "bc" | "p")
-        || super::date_parse::month_of(word).is_some()
-        || super::date_parse::is_weekday(word)
-        || super::interval_parse::unit_of(word).is_some()
+        || month_of(word).is_some()
+        || is_weekday(word)
+        || unit_of(word).is_some()
 }
 
 /// The fields of a literal; `None` if a character fits nowhere.

@@ -2,85 +2,16 @@
 
 use jiff::tz::TimeZone;
 
-use super::date_tokens::{Token, tokenize};
-use super::{DateOrder, FormatSettings, is_blank};
+use super::clock::{Decoded, Fault, clock_parts, fraction_micros};
+use super::tokens::{Token, tokenize};
+use super::words::{is_weekday, month_of};
 use crate::datetime::{
     Abbreviation, DATE_END, DATE_MIN, DAY_MICROS, DAYS_1970_TO_2000, JULIAN_2000, ZoneName,
     days_from_civil, days_in_month, fixed_zone, local_to_utc, named_zone, parse_offset, timestamp,
     utc_to_local,
 };
+use crate::text::{DateOrder, FormatSettings, is_blank};
 use crate::{Error, Result, SqlState};
-
-/// Why a literal was refused.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Fault {
-    Format,
-    Field,
-    /// A field that another date order might accept.
-    DateOrder,
-    Displacement,
-    UnknownZone(String),
-}
-
-impl Fault {
-    pub(super) fn error(self, type_name: &str, text: &str) -> Error {
-        let field = || {
-            Error::new(
-                SqlState::DatetimeFieldOverflow,
-                format!("date/time field value out of range: \"{text}\""),
-            )
-        };
-        match self {
-            Fault::Format => Error::new(
-                SqlState::InvalidDatetimeFormat,
-                format!("invalid input syntax for type {type_name}: \"{text}\""),
-            ),
-            Fault::Field => field(),
-            Fault::DateOrder => field().hint("Perhaps you need a different \"datestyle\" setting."),
-            Fault::Displacement => Error::new(
-                SqlState::InvalidTimeZoneDisplacement,
-                format!("time zone displacement out of range: \"{text}\""),
-            ),
-            Fault::UnknownZone(name) => Error::new(
-                SqlState::InvalidParameterValue,
-                format!("time zone \"{name}\" not recognized"),
-            ),
-        }
-    }
-}
-
-/// The month of a name or abbreviation in lower case.
-pub(super) fn month_of(word: &str) -> Option<u32> {
-    const NAMES: [&str; 12] = [
-        "january",
-        "february",
-        "march",
-        "april",
-        "may",
-        "june",
-        "july",
-        "august",
-        "september",
-        "october",
-        "november",
-        "december",
-    ];
-    if word == "sept" {
-        return Some(9);
-    }
-    let found = NAMES
-        .iter()
-        .position(|name| *name == word || (word.len() == 3 && name.starts_with(word)))?;
-    Some(found as u32 + 1)
-}
-
-/// Whether a word in lower case names a day of the week.
-pub(super) fn is_weekday(word: &str) -> bool {
-    const NAMES: [&str; 7] =
-        ["sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday"];
-    matches!(word, "tues" | "weds" | "wed" | "thur" | "thurs")
-        || NAMES.iter().any(|name| *name == word || (word.len() == 3 && name.starts_with(word)))
-}
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Special {
@@ -107,8 +38,6 @@ pub(super) struct Decoder {
     pub(super) special: Option<Special>,
     pub(super) time_only: bool,
 }
-
-pub(super) type Decoded<T = ()> = std::result::Result<T, Fault>;
 
 impl Decoder {
     fn date_done(&self) -> bool {
@@ -410,26 +339,6 @@ impl Decoder {
     }
 }
 
-/// Microseconds of a fraction's digits, rounded.
-fn fraction_micros(digits: &str) -> Decoded<i64> {
-    if digits.is_empty() {
-        return Ok(0);
-    }
-    if !digits.bytes().all(|b| b.is_ascii_digit()) {
-        return Err(Fault::Format);
-    }
-    let kept: String = digits.chars().chain("0000000".chars()).take(6).collect();
-    let value: i64 = kept.parse().map_err(|_| Fault::Format)?;
-    // Half is rounded to even, as the fraction is read into a float there.
-    let rest = digits.get(6..).unwrap_or("");
-    let above = match rest.as_bytes().first() {
-        Some(b'6'..=b'9') => true,
-        Some(b'5') => rest[1..].bytes().any(|b| b != b'0') || value % 2 == 1,
-        _ => false,
-    };
-    Ok(value + i64::from(above))
-}
-
 fn clock(hours: i64, minutes: i64, seconds: i64, micros: i64) -> Decoded<i64> {
     if minutes > 59 || seconds > 60 || hours > 24 {
         return Err(Fault::Field);
@@ -442,30 +351,6 @@ fn clock(hours: i64, minutes: i64, seconds: i64, micros: i64) -> Decoded<i64> {
 fn decode_clock(text: &str) -> Decoded<i64> {
     let (hours, minutes, seconds, micros) = clock_parts(text)?;
     clock(hours, minutes, seconds, micros)
-}
-
-/// Hours, minutes, seconds and microseconds of a clock text, hours unbounded.
-pub(super) fn clock_parts(text: &str) -> Decoded<(i64, i64, i64, i64)> {
-    let (clock, fraction) = text.split_once('.').unwrap_or((text, ""));
-    let parts: Vec<&str> = clock.split(':').collect();
-    let number = |part: &str| {
-        if part.is_empty() {
-            return Err(Fault::Format);
-        }
-        part.parse::<i64>().map_err(|_| Fault::Field)
-    };
-    let micros = fraction_micros(fraction)?;
-    match parts.as_slice() {
-        [hours, minutes, seconds] => {
-            Ok((number(hours)?, number(minutes)?, number(seconds)?, micros))
-        }
-        [minutes, seconds] if text.contains('.') => {
-            Ok((0, number(minutes)?, number(seconds)?, micros))
-        }
-        [hours, ""] if !hours.is_empty() => Ok((number(hours)?, 0, 0, 0)),
-        [hours, minutes] => Ok((number(hours)?, number(minutes)?, 0, 0)),
-        _ => Err(Fault::Format),
-    }
 }
 
 pub(super) fn decode(text: &str, order: DateOrder, time_only: bool) -> Decoded<Decoder> {

@@ -1,10 +1,10 @@
 //! Dates, times and timestamps in the four date styles.
 
-use super::{DateOrder, DateStyle, FormatSettings};
 use crate::datetime::{
     DAY_MICROS, abbreviation_at, civil, civil_from_days, is_infinite, offset_at, utc_to_local,
     weekday,
 };
+use crate::text::{DateOrder, DateStyle, FormatSettings};
 
 const MONTHS: [&str; 12] =
     ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
@@ -62,7 +62,7 @@ fn shown_year(year: i32) -> (u32, bool) {
     if year > 0 { (year as u32, false) } else { ((1 - i64::from(year)) as u32, true) }
 }
 
-pub(super) fn format_date(days: i32, settings: &FormatSettings, out: &mut Vec<u8>) {
+pub(in crate::text) fn format_date(days: i32, settings: &FormatSettings, out: &mut Vec<u8>) {
     if days == i32::MAX || days == i32::MIN {
         return infinity(days > 0, out);
     }
@@ -75,7 +75,7 @@ pub(super) fn format_date(days: i32, settings: &FormatSettings, out: &mut Vec<u8
 }
 
 /// `hh:mm:ss` with the fraction that is there.
-pub(super) fn format_time(micros: i64, out: &mut Vec<u8>) {
+pub(in crate::text) fn format_time(micros: i64, out: &mut Vec<u8>) {
     let seconds = (micros / 1_000_000) as u32;
     padded(seconds / 3600, 2, out);
     out.push(b':');
@@ -96,14 +96,18 @@ pub(super) fn fraction(micros: u32, out: &mut Vec<u8>) {
     }
 }
 
-pub(super) fn format_timestamp(micros: i64, settings: &FormatSettings, out: &mut Vec<u8>) {
+pub(in crate::text) fn format_timestamp(micros: i64, settings: &FormatSettings, out: &mut Vec<u8>) {
     if is_infinite(micros) {
         return infinity(micros > 0, out);
     }
     format_local(micros, None, settings, out);
 }
 
-pub(super) fn format_timestamptz(micros: i64, settings: &FormatSettings, out: &mut Vec<u8>) {
+pub(in crate::text) fn format_timestamptz(
+    micros: i64,
+    settings: &FormatSettings,
+    out: &mut Vec<u8>,
+) {
     if is_infinite(micros) {
         return infinity(micros > 0, out);
     }
@@ -162,7 +166,7 @@ fn zone_suffix(utc: i64, settings: &FormatSettings, out: &mut Vec<u8>) {
 }
 
 /// `+hh[:mm[:ss]]`.
-pub(super) fn format_offset(seconds: i32, out: &mut Vec<u8>) {
+pub(in crate::text) fn format_offset(seconds: i32, out: &mut Vec<u8>) {
     out.push(if seconds < 0 { b'-' } else { b'+' });
     let seconds = seconds.unsigned_abs();
     padded(seconds / 3600, 2, out);

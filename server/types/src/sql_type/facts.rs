@@ -1,0 +1,168 @@
+//! What `pg_type` says of the types: oids, lengths, categories.
+
+use super::scalars::SCALARS;
+use super::variants::SqlType;
+
+/// What `pg_type` says of a scalar type.
+pub(super) struct Facts<'t> {
+    pub(super) oid: u32,
+    pub(super) array_oid: u32,
+    pub(super) name: &'t str,
+    pub(super) array_name: &'t str,
+    pub(super) display: &'t str,
+    pub(super) len: i16,
+    pub(super) category: char,
+}
+
+macro_rules! facts {
+    ($oid:literal, $array:literal, $name:literal, $display:literal, $len:literal, $cat:literal) => {
+        Facts {
+            oid: $oid,
+            array_oid: $array,
+            name: $name,
+            array_name: concat!("_", $name),
+            display: $display,
+            len: $len,
+            category: $cat,
+        }
+    };
+}
+
+/// The facts of a type; those of its elements for an array.
+pub(super) fn facts(ty: &SqlType) -> Facts<'_> {
+    match ty {
+        SqlType::Unknown => facts!(705, 0, "unknown", "unknown", -2, 'X'),
+        SqlType::Bool => facts!(16, 1000, "bool", "boolean", 1, 'B'),
+        SqlType::Int2 => facts!(21, 1005, "int2", "smallint", 2, 'N'),
+        SqlType::Int4 => facts!(23, 1007, "int4", "integer", 4, 'N'),
+        SqlType::Int8 => facts!(20, 1016, "int8", "bigint", 8, 'N'),
+        SqlType::Float4 => facts!(700, 1021, "float4", "real", 4, 'N'),
+        SqlType::Float8 => facts!(701, 1022, "float8", "double precision", 8, 'N'),
+        SqlType::Numeric(_) => facts!(1700, 1231, "numeric", "numeric", -1, 'N'),
+        SqlType::Text => facts!(25, 1009, "text", "text", -1, 'S'),
+        SqlType::Varchar(_) => facts!(1043, 1015, "varchar", "character varying", -1, 'S'),
+        SqlType::Char(_) => facts!(1042, 1014, "bpchar", "character", -1, 'S'),
+        SqlType::Bytes => facts!(17, 1001, "bytea", "bytea", -1, 'U'),
+        SqlType::Uuid => facts!(2950, 2951, "uuid", "uuid", 16, 'U'),
+        SqlType::Date => facts!(1082, 1182, "date", "date", 4, 'D'),
+        SqlType::Time => facts!(1083, 1183, "time", "time without time zone", 8, 'D'),
+        SqlType::Timetz => facts!(1266, 1270, "timetz", "time with time zone", 12, 'D'),
+        SqlType::Inet => facts!(869, 1041, "inet", "inet", -1, 'I'),
+        SqlType::Cidr => facts!(650, 651, "cidr", "cidr", -1, 'I'),
+        SqlType::Macaddr => facts!(829, 1040, "macaddr", "macaddr", 6, 'U'),
+        SqlType::Macaddr8 => facts!(774, 775, "macaddr8", "macaddr8", 8, 'U'),
+        SqlType::Timestamp => {
+            facts!(1114, 1115, "timestamp", "timestamp without time zone", 8, 'D')
+        }
+        SqlType::Timestamptz => {
+            facts!(1184, 1185, "timestamptz", "timestamp with time zone", 8, 'D')
+        }
+        SqlType::Interval => facts!(1186, 1187, "interval", "interval", 16, 'T'),
+        SqlType::Json => facts!(114, 199, "json", "json", -1, 'U'),
+        SqlType::Jsonb => facts!(3802, 3807, "jsonb", "jsonb", -1, 'U'),
+        SqlType::Jsonpath => facts!(4072, 4073, "jsonpath", "jsonpath", -1, 'U'),
+        SqlType::Oid => facts!(26, 1028, "oid", "oid", 4, 'N'),
+        SqlType::Regclass => facts!(2205, 2210, "regclass", "regclass", 4, 'N'),
+        SqlType::Regtype => facts!(2206, 2211, "regtype", "regtype", 4, 'N'),
+        SqlType::Regproc => facts!(24, 1008, "regproc", "regproc", 4, 'N'),
+        SqlType::Regprocedure => facts!(2202, 2207, "regprocedure", "regprocedure", 4, 'N'),
+        SqlType::Regoper => facts!(2203, 2208, "regoper", "regoper", 4, 'N'),
+        SqlType::Regoperator => facts!(2204, 2209, "regoperator", "regoperator", 4, 'N'),
+        SqlType::Regcollation => facts!(4191, 4192, "regcollation", "regcollation", 4, 'N'),
+        SqlType::Regnamespace => facts!(4089, 4090, "regnamespace", "regnamespace", 4, 'N'),
+        SqlType::Regrole => facts!(4096, 4097, "regrole", "regrole", 4, 'N'),
+        SqlType::Int2Vector => facts!(22, 1006, "int2vector", "int2vector", -1, 'A'),
+        SqlType::OidVector => facts!(30, 1013, "oidvector", "oidvector", -1, 'A'),
+        SqlType::Xid => facts!(28, 1011, "xid", "xid", 4, 'U'),
+        SqlType::Cid => facts!(29, 1012, "cid", "cid", 4, 'U'),
+        SqlType::Xid8 => facts!(5069, 271, "xid8", "xid8", 8, 'U'),
+        SqlType::PgLsn => facts!(3220, 3221, "pg_lsn", "pg_lsn", 8, 'U'),
+        SqlType::Tid => facts!(27, 1010, "tid", "tid", 6, 'U'),
+        SqlType::Aclitem => facts!(1033, 1034, "aclitem", "aclitem", 12, 'U'),
+        SqlType::Name => facts!(19, 1003, "name", "name", 64, 'S'),
+        SqlType::InternalChar => facts!(18, 1002, "char", "\"char\"", 1, 'Z'),
+        SqlType::Record(_) => facts!(2249, 2287, "record", "record", -1, 'P'),
+        SqlType::Void => facts!(2278, 0, "void", "void", 4, 'P'),
+        SqlType::Enum(found) => Facts {
+            oid: found.oid,
+            array_oid: found.array_oid,
+            name: &found.name,
+            array_name: &found.array_name,
+            display: &found.display,
+            len: 4,
+            category: 'E',
+        },
+        // An array of arrays is the same type in PostgreSQL.
+        SqlType::Array(element) => facts(element),
+    }
+}
+
+/// Every type without modifiers, arrays after their elements, as rows of `pg_type`.
+pub fn all() -> Vec<SqlType> {
+    let mut types = SCALARS.to_vec();
+    let arrays = SCALARS.iter().filter(|ty| array_oid(ty) != 0);
+    types.extend(arrays.map(|ty| SqlType::Array(Box::new(ty.clone()))));
+    types
+}
+
+/// The number of the type of its arrays; 0 if there are none.
+pub fn array_oid(ty: &SqlType) -> u32 {
+    facts(ty).array_oid
+}
+
+/// `pg_type.typlen`: bytes, -1 for variable length.
+pub fn length(ty: &SqlType) -> i16 {
+    match ty {
+        SqlType::Array(_) => -1,
+        other => facts(other).len,
+    }
+}
+
+/// `pg_type.typcategory`.
+pub fn category(ty: &SqlType) -> char {
+    match ty {
+        SqlType::Array(_) => 'A',
+        other => facts(other).category,
+    }
+}
+
+/// `pg_type.typispreferred`: the type of its category that ambiguous calls fall to.
+pub fn is_preferred(ty: &SqlType) -> bool {
+    matches!(
+        ty,
+        SqlType::Bool
+            | SqlType::Float8
+            | SqlType::Oid
+            | SqlType::Text
+            | SqlType::Timestamptz
+            | SqlType::Interval
+            | SqlType::Inet
+    )
+}
+
+impl SqlType {
+    /// PostgreSQL's number of the type.
+    pub fn oid(&self) -> u32 {
+        match self {
+            SqlType::Array(element) => array_oid(element),
+            other => facts(other).oid,
+        }
+    }
+
+    /// The type with this number, without modifiers.
+    pub fn from_oid(oid: u32) -> Option<SqlType> {
+        if oid == 0 {
+            return None;
+        }
+        for ty in SCALARS {
+            let facts = facts(ty);
+            if facts.oid == oid {
+                return Some(ty.clone());
+            }
+            if facts.array_oid == oid {
+                return Some(SqlType::Array(Box::new(ty.clone())));
+            }
+        }
+        None
+    }
+}

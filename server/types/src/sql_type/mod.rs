@@ -1,0 +1,15 @@
+//! The types a column, parameter or expression can have, with PostgreSQL's names and numbers.
+//!
+//! Here: the enum (`variants`), its names (`names`) and what `pg_type` shows of it (`facts`).
+//! Not here: how values of a type read, print, compare or convert.
+//!
+//! Rule: `from_oid(ty.oid())` with `ty.typmod()` is `ty` again for every type that has an oid of
+//! its own (records keep their fields elsewhere).
+
+mod facts;
+mod names;
+mod scalars;
+mod variants;
+
+pub use facts::{all, array_oid, category, is_preferred, length};
+pub use variants::SqlType;
