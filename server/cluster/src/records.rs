@@ -31,7 +31,7 @@ pub async fn scan_all(
     let mut next = Some(span);
     while let Some(span) = next {
         let request = ScanRequest::new(span).record(record);
-        let batch = txn.scan(seq, request).await?;
+        let batch = txn.scanner(seq, request).first_batch().await?;
         pairs
             .extend(batch.iter().map(|(key, value)| (key.to_vec(), Value::copy_from_slice(value))));
         next = batch.resume;

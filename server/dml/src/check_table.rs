@@ -125,7 +125,7 @@ impl<'a> Check<'a> {
 
     async fn get(&self, keys: &[Key]) -> Result<Vec<Option<braid_kv::Value>>> {
         let seq = self.cx.seq.after();
-        self.wait(self.cx.txn.multi_get_recorded(seq, keys, Record::Never)).await
+        self.wait(self.cx.txn.reads().multi_get_recorded(seq, keys, Record::Never)).await
     }
 
     /// Every row: its families, its entries, its parents.

@@ -45,7 +45,7 @@ pub(crate) async fn range_delete(
         delete_entries(evaluator, table, numbers, &spans).await?;
     }
     for span in spans {
-        txn.delete_span(seq, span).map_err(from_kv)?;
+        txn.writes().delete_span(seq, span).map_err(from_kv)?;
     }
     Ok(rows)
 }

@@ -185,7 +185,7 @@ impl TableWriter {
             let request = LockRequest::keys(plain);
             return Ok(run.wait(txn.lock(run.cx.seq.after(), request)).await?.values);
         }
-        run.wait(txn.multi_get_recorded(run.cx.seq.after(), &plain, Record::Default)).await
+        run.wait(txn.reads().multi_get_recorded(run.cx.seq.after(), &plain, Record::Default)).await
     }
 
     /// 23505 if any of the keys exists or comes twice; `row_of` gives the row of a place.

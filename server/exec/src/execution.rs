@@ -39,7 +39,7 @@ impl Execution {
             return Err(Error::internal("a plan was given parameters of several rows"));
         }
         for table in plan.tables.iter().filter(|id| !braid_catalog::is_temporary(**id)) {
-            cx.txn.require_unchanged(braid_catalog::descriptor_key(*table));
+            cx.txn.commit_terms().require_unchanged(braid_catalog::descriptor_key(*table));
         }
         cx.cancel.charge(&cx.memory);
         let predicted = predict::prediction(&plan, &params, &cx);

@@ -151,7 +151,7 @@ async fn lock(cx: &ExecContext, table: &Arc<Table>, statement: &LockTable) -> Re
         let message = "cannot execute LOCK TABLE in a read-only transaction";
         return Err(Error::new(SqlState::ReadOnlySqlTransaction, message));
     }
-    cx.txn.require_unchanged(descriptor_key(table.id));
+    cx.txn.commit_terms().require_unchanged(descriptor_key(table.id));
     for request in targets(cx, table, statement.mode) {
         let wait = if statement.nowait { LockWait::NoWait } else { LockWait::Block };
         match cx.txn.lock(cx.seq, request.wait(wait)).await {
@@ -163,5 +163,5 @@ async fn lock(cx: &ExecContext, table: &Arc<Table>, statement: &LockTable) -> Re
             Err(error) => return Err(from_kv_named(error, cx)),
         }
     }
-    cx.txn.renew_snapshot(cx.seq).await.map_err(|error| from_kv_named(error, cx))
+    cx.txn.snapshots().renew(cx.seq).await.map_err(|error| from_kv_named(error, cx))
 }

@@ -1,6 +1,6 @@
 //! LISTEN, UNLISTEN and NOTIFY inside a transaction: what its commit has to do.
 //!
-//! A statement leaves its part with the kv transaction ([`Transaction::leave`]), so ROLLBACK TO
+//! A statement leaves its part with the kv transaction ([`braid_kv::DeferredWork`]), so ROLLBACK TO
 //! SAVEPOINT takes it back, and a statement that runs again leaves it once.
 //!
 //! Not here: what happens at the commit, and who receives what (`session`).
@@ -87,14 +87,14 @@ pub fn notify(txn: &Transaction, seq: Seq, channel: &str, payload: &str) -> Resu
         return invalid("payload string too long");
     }
     let notification = Notification { channel: channel.to_owned(), payload: payload.to_owned() };
-    let last = txn.last_left::<Sent>();
+    let last = txn.deferred().last::<Sent>();
     let total = |sent: &Sent| sent.bytes_before + sent.list.lock().bytes;
     let before = last.as_ref().map_or(0, |(_, sent)| total(sent));
     let sent = match last.filter(|(of, _)| of.number() == seq.number()) {
         Some((_, sent)) => sent,
         None => {
             let sent = Arc::new(Sent { bytes_before: before, list: Mutex::default() });
-            txn.leave(seq, sent.clone());
+            txn.deferred().push(seq, sent.clone());
             sent
         }
     };
@@ -118,17 +118,17 @@ pub fn notify(txn: &Transaction, seq: Seq, channel: &str, payload: &str) -> Resu
 
 /// Changes the session's channels at the commit.
 pub fn change_listening(txn: &Transaction, seq: Seq, change: Listening) {
-    txn.leave(seq, Arc::new(change));
+    txn.deferred().push(seq, Arc::new(change));
 }
 
 /// What the commit of a transaction has to do; `None` if nothing was sent or changed.
 pub fn pending_notifications(txn: &Transaction) -> Option<PendingNotifications> {
-    if !txn.has_left::<Sent>() && !txn.has_left::<Listening>() {
+    if !txn.deferred().has::<Sent>() && !txn.deferred().has::<Listening>() {
         return None;
     }
     let mut pending = PendingNotifications::default();
     let mut known = HashSet::new();
-    for (_, what) in txn.left() {
+    for (_, what) in txn.deferred().all() {
         if let Some(change) = what.downcast_ref::<Listening>() {
             pending.listening.push(change.clone());
         } else if let Some(sent) = what.downcast_ref::<Sent>() {

@@ -32,7 +32,7 @@ pub(crate) async fn check(
             };
         }
         // At the same snapshot: another gateway may be making the database just now.
-        if !is_empty(cluster, &Keyspace::data(prefix), txn.snapshot().await?.0).await? {
+        if !is_empty(cluster, &Keyspace::data(prefix), txn.snapshots().current().await?.0).await? {
             return Err(OpenError::Foreign { prefix: prefix.to_owned() });
         }
         txn.put_new(statement, KEY, ours.clone())?;

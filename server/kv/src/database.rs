@@ -1,9 +1,6 @@
 //! The way in: a store with its counters, from which transactions begin.
 
-use crate::{
-    KvMetrics, Result, SchemaLease, Store, StoreMetrics, Transaction, TxnId, TxnOptions,
-    metrics::Counters,
-};
+use crate::{KvMetrics, Result, SchemaLease, Store, StoreMetrics, TxnId, metrics::Counters};
 use std::{
     sync::{
         Arc, OnceLock,
@@ -56,15 +53,13 @@ impl Database {
         Database { inner: Arc::new(inner) }
     }
 
-    /// Begins a transaction. Nothing is asked of the store before its first read.
-    pub fn begin(&self, options: TxnOptions) -> Arc<Transaction> {
-        let id = TxnId(self.inner.next_txn.fetch_add(1, Relaxed));
-        self.inner.counters.here().begun.fetch_add(1, Relaxed);
-        Arc::new(Transaction::new(self.clone(), id, options))
-    }
-
     /// A number for a session that may hold locks of its own. It is no transaction's number.
     pub fn new_session(&self) -> TxnId {
+        self.new_number()
+    }
+
+    /// A number for a transaction or a session.
+    pub(crate) fn new_number(&self) -> TxnId {
         TxnId(self.inner.next_txn.fetch_add(1, Relaxed))
     }
 

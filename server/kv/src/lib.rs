@@ -9,8 +9,7 @@
 //!        exec, session                     tables, rows, SQLSTATEs
 //!   ───────────┬──────────────────────────────────────────────────
 //!        Transaction   begin ─ next_statement ─ get, scan, put, lock … ─ commit
-//!          │  │  └── WriteBuffer   own writes by statement number
-//!          │  ├───── ReadSet       what was read, and at which snapshot
+//!          │  │  └── Snapshots, Reads, Writes, Locks, Restarts, CommitTerms, DeferredWork
 //!          │  └───── LocalKeyspace keys of the session only: temporary tables
 //!          └──────── dyn Store     kv-embedded or kv-tikv
 //! ```
@@ -77,4 +76,7 @@ pub use store::{
     Answer, Check, CommitObserver, CommitOutcome, CommitRequest, Cursor, LockGrant, LockInfo,
     NewKey, ReadSegment, Snapshot, Store, StoreMetrics, Write,
 };
-pub use transaction::{LockResult, SavepointId, ScanRequest, Scanner, SharedSnapshot, Transaction};
+pub use transaction::{
+    CommitTerms, DeferredWork, LockResult, Locks, Reads, Restarts, RoundTrips, SavepointId,
+    ScanRequest, Scanner, SharedSnapshot, Snapshots, Transaction, Writes,
+};

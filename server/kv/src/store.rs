@@ -317,7 +317,7 @@ pub trait Store: Send + Sync + 'static {
 
     /// Whether a lock on a span keeps the writes of others out of it. Where it does not, the delete
     /// of a span is retried when others write there meanwhile, so that a range which nobody is to
-    /// use any more is better left ([`crate::Transaction::leave_span`]).
+    /// use any more is better left ([`crate::Writes::leave_span`]).
     fn locks_spans(&self) -> bool {
         true
     }

@@ -211,7 +211,7 @@ impl CatalogCache {
     pub async fn at(&self, txn: &Arc<Transaction>, seq: Seq) -> KvResult<Arc<Catalog>> {
         let epoch = self.gateways.as_ref().and_then(|gateways| gateways.epoch());
         let is_trusted = self.gateways.is_none() || epoch.is_some();
-        let snapshot = txn.snapshot_of(seq).await?;
+        let snapshot = txn.snapshots().of_statement(seq).await?;
         if is_trusted && let Some(catalog) = self.newest_at(snapshot) {
             return Ok(catalog);
         }
@@ -220,7 +220,7 @@ impl CatalogCache {
             return Ok(catalog.clone());
         }
         let settled = self.state.lock().settled();
-        let value = txn.get_recorded(seq, &version_key(), Record::Never).await?;
+        let value = txn.reads().get_recorded(seq, &version_key(), Record::Never).await?;
         let meta = read_meta(value)?;
         let version = meta.version;
         let catalog = self.of_version(txn, seq, meta).await?;
@@ -265,7 +265,8 @@ impl CatalogCache {
     /// The newest version in the store: a snapshot may be older than the last change.
     async fn read_newest(&self, txn: &Arc<Transaction>) -> KvResult<u64> {
         let own = txn.database().begin(TxnOptions { read_only: true, ..TxnOptions::default() });
-        let value = own.get_recorded(own.next_statement(), &version_key(), Record::Never).await;
+        let value =
+            own.reads().get_recorded(own.next_statement(), &version_key(), Record::Never).await;
         own.rollback().await;
         Ok(read_meta(value?)?.version)
     }
@@ -322,7 +323,7 @@ impl CatalogCache {
             return self.load(txn, seq, meta).await;
         };
         let keys: Vec<Key> = ids.iter().map(|id| descriptor_key(*id)).collect();
-        let values = txn.multi_get_recorded(seq, &keys, Record::Never).await?;
+        let values = txn.reads().multi_get_recorded(seq, &keys, Record::Never).await?;
         self.descriptors_read.fetch_add(keys.len() as u64, Ordering::Relaxed);
         let mut catalog = Catalog::clone(known);
         (catalog.version, catalog.next_id) = (meta.version, meta.next_id);
@@ -348,7 +349,7 @@ impl CatalogCache {
     pub async fn draft(&self, txn: &Arc<Transaction>, seq: Seq) -> KvResult<Draft> {
         let request = braid_kv::LockRequest::keys(vec![version_key()]);
         txn.lock(seq, request).await?;
-        let value = txn.get_recorded(seq, &version_key(), Record::Never).await?;
+        let value = txn.reads().get_recorded(seq, &version_key(), Record::Never).await?;
         let base = self.locked_version(txn, read_meta(value)?).await?;
         Ok(Draft::new(base))
     }
@@ -361,7 +362,7 @@ impl CatalogCache {
         }
         let own = txn.database().begin(TxnOptions { read_only: true, ..TxnOptions::default() });
         let seq = own.next_statement();
-        let value = own.get_recorded(seq, &version_key(), Record::Never).await;
+        let value = own.reads().get_recorded(seq, &version_key(), Record::Never).await;
         let found = match value.and_then(read_meta) {
             Ok(found) if found.version == meta.version => self.of_version(&own, seq, found).await,
             // The lock was lost.

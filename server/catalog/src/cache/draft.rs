@@ -240,7 +240,7 @@ impl Draft {
         let leaves_keys = changed.iter().any(passing);
         let pending = cache.announce().await?.leaves_keys(leaves_keys);
         if let Some(fence) = pending.fence() {
-            txn.set_fence(fence);
+            txn.commit_terms().set_fence(fence);
         }
         Ok(Some(pending))
     }

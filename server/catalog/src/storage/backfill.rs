@@ -36,7 +36,7 @@ impl Backfill {
         seq: Seq,
         whole: &Span,
     ) -> KvResult<Option<Span>> {
-        let noted = txn.get_recorded(seq, &self.key(), Record::Never).await?;
+        let noted = txn.reads().get_recorded(seq, &self.key(), Record::Never).await?;
         // The rows may lie elsewhere now.
         let start = noted.filter(|start| whole.contains(start));
         Ok(start.map(|start| Span::new(start.to_vec(), whole.end.clone())))

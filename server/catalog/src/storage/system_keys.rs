@@ -49,7 +49,7 @@ pub fn version_key() -> Key {
 }
 
 /// The key of a descriptor: what a statement that used the object hands to
-/// [`braid_kv::Transaction::require_unchanged`].
+/// [`braid_kv::CommitTerms::require_unchanged`].
 pub fn descriptor_key(id: Id) -> Key {
     numbered(DESCRIPTORS, i64::from(id))
 }

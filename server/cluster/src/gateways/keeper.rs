@@ -186,7 +186,7 @@ async fn write(
         txn.delete(seq, mark_key(gateways.id))?;
     }
     if let Some(lease) = lease.clone() {
-        txn.set_fence(lease);
+        txn.commit_terms().set_fence(lease);
     }
     let outcome = txn.commit().await;
     let mut state = gateways.state.lock();
@@ -221,7 +221,7 @@ async fn become_fast(gateways: &Gateways, shared: &SharedStore, looked: Instant)
     let Some(lease) = gateways.state.lock().lease.clone() else { return Ok(()) };
     let txn = shared.kv.begin(TxnOptions::default());
     let seq = txn.next_statement();
-    let at = txn.snapshot().await?;
+    let at = txn.snapshots().current().await?;
     for (key, value) in scan_all(&txn, seq, marks_span(), Record::Default).await? {
         let gateway: u64 = parse(&value)?;
         if gateway == gateways.id {
@@ -237,7 +237,7 @@ async fn become_fast(gateways: &Gateways, shared: &SharedStore, looked: Instant)
     let expires = shared.clock.after(at, LEASE);
     let record = record(gateways, GatewayMode::Fast, expires);
     txn.put(seq, record_key(gateways.id), to_json(&record)?)?;
-    txn.set_fence(lease.clone());
+    txn.commit_terms().set_fence(lease.clone());
     let outcome = txn.commit().await;
     let mut state = gateways.state.lock();
     if let Ok(CommitOutcome::Committed(since)) = outcome {
@@ -282,7 +282,7 @@ async fn take_duties(gateways: &Gateways, shared: &SharedStore, roster: &Roster)
         }
         let txn = shared.kv.begin(TxnOptions::default());
         let seq = txn.next_statement();
-        let at = txn.snapshot().await?;
+        let at = txn.snapshots().current().await?;
         if let Some(value) = txn.get(seq, &duty_key(duty)).await? {
             let (_, owner): (String, u64) = parse(&value)?;
             if owner != gateways.id && is_live(&txn, seq, owner, at).await? {
@@ -291,7 +291,7 @@ async fn take_duties(gateways: &Gateways, shared: &SharedStore, roster: &Roster)
             }
         }
         txn.put(seq, duty_key(duty), to_json(&(duty, gateways.id))?)?;
-        txn.set_fence(lease.clone());
+        txn.commit_terms().set_fence(lease.clone());
         if let CommitOutcome::Committed(_) = txn.commit().await? {
             tracing::info!(duty, gateway = gateways.id, "this gateway has a duty now");
             gateways.state.lock().duties.insert(duty, true);
@@ -309,7 +309,7 @@ async fn forget_dead(gateways: &Gateways, shared: &SharedStore, roster: &Roster)
     let Some(dead) = roster.records.iter().find(is_old) else { return Ok(()) };
     let txn = shared.kv.begin(TxnOptions::default());
     let seq = txn.next_statement();
-    let at = txn.snapshot().await?;
+    let at = txn.snapshots().current().await?;
     if is_live(&txn, seq, dead.id, at).await? {
         txn.rollback().await;
         return Ok(());

@@ -77,7 +77,7 @@ impl Roster {
         let txn = kv.begin(TxnOptions { read_only: true, ..TxnOptions::default() });
         let seq = txn.next_statement();
         let pairs = scan_all(&txn, seq, gateways_span(), Record::Never).await;
-        let snapshot = txn.snapshot().await;
+        let snapshot = txn.snapshots().current().await;
         txn.rollback().await;
         let mut roster = Roster { at: snapshot?, ..Roster::default() };
         let (records, marks, duties) = (records_span(), marks_span(), duties_span());

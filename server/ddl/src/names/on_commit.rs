@@ -21,7 +21,7 @@ pub fn discard_temporary(cx: &mut DdlContext<'_>) -> Result<()> {
         cx.refuse_if_owed(table, "DROP TABLE")?;
     }
     cx.draft()?.drop_temporary();
-    cx.txn().delete_span(cx.seq(), temporary_span()).map_err(from_kv)
+    cx.txn().writes().delete_span(cx.seq(), temporary_span()).map_err(from_kv)
 }
 
 /// Carries out ON COMMIT of the temporary tables, right before the commit.
@@ -32,7 +32,7 @@ pub fn end_temporary(cx: &mut DdlContext<'_>) -> Result<()> {
     for table in of(OnCommit::Delete) {
         refuse_mixed(&catalog, table)?;
         let span = table_span(table.data_id);
-        cx.txn().delete_span(cx.seq(), span).map_err(from_kv)?;
+        cx.txn().writes().delete_span(cx.seq(), span).map_err(from_kv)?;
     }
     let dropped: std::collections::BTreeSet<_> = of(OnCommit::Drop).map(|table| table.id).collect();
     if dropped.is_empty() {

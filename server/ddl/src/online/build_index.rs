@@ -208,7 +208,7 @@ async fn batch_once(
         txn.rollback().await;
         return Err(vanished());
     }
-    txn.require_unchanged(braid_catalog::descriptor_key(builder.table.id));
+    txn.commit_terms().require_unchanged(braid_catalog::descriptor_key(builder.table.id));
     let record = if locks { Record::Never } else { CHECKED };
     let mut request = ScanRequest::new(span).limit_rows(pairs_max).record(record);
     request.limit_bytes = BATCH_BYTES;
@@ -224,7 +224,7 @@ async fn batch_once(
         }
     }
     let keys: Vec<Key> = entries.iter().map(|(_, entry)| entry.key.clone()).collect();
-    let found = txn.multi_get_recorded(seq, &keys, CHECKED).await.map_err(from_kv)?;
+    let found = txn.reads().multi_get_recorded(seq, &keys, CHECKED).await.map_err(from_kv)?;
     let mut own = std::collections::HashMap::new();
     for ((row, entry), before) in entries.iter().zip(found) {
         let other = before.is_some_and(|before| before != entry.value);

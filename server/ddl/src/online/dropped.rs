@@ -32,7 +32,7 @@ pub async fn mark_dropped_ranges(kv: &Database) -> Result<bool> {
         txn.rollback().await;
         return Ok(true);
     }
-    let now = txn.snapshot().await.map_err(from_kv)?;
+    let now = txn.snapshots().current().await.map_err(from_kv)?;
     for mut range in found {
         range.seen = Some(now.0);
         range.note(&txn, seq).map_err(from_kv)?;

@@ -157,12 +157,12 @@ async fn batch(
         txn.rollback().await;
         return Ok(Step::Changed);
     }
-    txn.require_unchanged(descriptor_key(left.table));
+    txn.commit_terms().require_unchanged(descriptor_key(left.table));
     let shape = left.passing.map(Passing::shape);
     let span = so_far.and_then(|so_far| so_far.rest.clone()).unwrap_or_else(|| left.span.clone());
     let request = ScanRequest::new(span).keys_only().limit_rows(keys_max);
     let request = request.record(braid_kv::Record::Never).shape(shape.as_ref());
-    let found = txn.scan(seq, request).await.map_err(from_kv)?;
+    let found = txn.scanner(seq, request).first_batch().await.map_err(from_kv)?;
     for (key, _) in found.iter() {
         txn.delete(seq, key).map_err(from_kv)?;
     }

@@ -349,7 +349,7 @@ async fn batch(
     let Some((table, moved)) = table.and_then(|table| Some((table, table.moved()?))) else {
         return Err(vanished());
     };
-    txn.require_unchanged(braid_catalog::descriptor_key(table.id));
+    txn.commit_terms().require_unchanged(braid_catalog::descriptor_key(table.id));
     let (from, to) = (TableRows::new(table), TableRows::new(&Arc::new(moved)));
     let span = next.span.clone().unwrap_or_else(|| from.primary_span());
     let places: Vec<usize> = (0..table.columns.len()).collect();

@@ -10,7 +10,7 @@ use braid_types::Result;
 pub(crate) fn vacate(txn: &Transaction, seq: Seq, table: &mut Table, place: &Table) -> Result<()> {
     let span = place.index_span(&place.primary);
     if txn.database().store().locks_spans() {
-        return txn.delete_span(seq, span).map_err(from_kv);
+        return txn.writes().delete_span(seq, span).map_err(from_kv);
     }
     table.vacated = true;
     Ok(())

@@ -15,10 +15,10 @@ use crate::table::descriptor::change_table;
 pub(crate) fn drop_range(txn: &Transaction, seq: Seq, range: &Dropped) -> Result<()> {
     let span = range.span();
     if txn.database().store().locks_spans() || temporary_span().contains_span(&span) {
-        return txn.delete_span(seq, span).map_err(from_kv);
+        return txn.writes().delete_span(seq, span).map_err(from_kv);
     }
     range.note(txn, seq).map_err(from_kv)?;
-    txn.leave_span(seq, range.span()).map_err(from_kv)
+    txn.writes().leave_span(seq, range.span()).map_err(from_kv)
 }
 
 /// [`drop_range`] in the statement's transaction.

@@ -165,5 +165,5 @@ pub(crate) async fn block_writers(cx: &DdlContext<'_>, table: &Arc<Table>) -> Re
     let span = TableRows::new(table).primary_span();
     let request = LockRequest::spans(vec![span]);
     cx.txn().lock(cx.seq(), request).await.map_err(from_kv)?;
-    cx.txn().renew_snapshot(cx.seq()).await.map_err(from_kv)
+    cx.txn().snapshots().renew(cx.seq()).await.map_err(from_kv)
 }

@@ -30,7 +30,7 @@ async fn before_validation(
     constraint: Id,
 ) -> Result<Record> {
     if is_enforced(cx, table, constraint) {
-        cx.txn().renew_snapshot(cx.seq()).await.map_err(from_kv)?;
+        cx.txn().snapshots().renew(cx.seq()).await.map_err(from_kv)?;
         return Ok(Record::Never);
     }
     block_writers(cx, table).await?;
@@ -159,7 +159,7 @@ async fn look(
     let wanted: Vec<(&Row, Key)> =
         pairs.into_iter().filter_map(|(row, key)| Some((row, key?))).collect();
     let names: Vec<Key> = wanted.iter().map(|(_, key)| key.clone()).collect();
-    let found = how.txn.multi_get_recorded(how.seq.after(), &names, how.record);
+    let found = how.txn.reads().multi_get_recorded(how.seq.after(), &names, how.record);
     for ((row, _), value) in wanted.iter().zip(found.await.map_err(from_kv)?) {
         if value.is_none() {
             return Err(no_parent(table, &keys.parent, key, row, catalog));

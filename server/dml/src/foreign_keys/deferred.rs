@@ -60,7 +60,7 @@ pub fn leave(run: &ExecutionState, events: &mut Vec<Event>) -> Result<()> {
             What::Parent(_) => link.parent.id,
         };
         let duty = Duty { foreign_key: link.key.id, child: link.child.id, changed, what };
-        run.cx.txn.leave(run.cx.seq, Arc::new(duty));
+        run.cx.txn.deferred().push(run.cx.seq, Arc::new(duty));
     }
     *events = kept;
     Ok(())
@@ -73,20 +73,20 @@ fn is_check(link: &Link, deleting: bool) -> bool {
 
 /// Whether checks are owed because of changes to a table's rows.
 pub fn has_left_on(txn: &Transaction, table: Id) -> bool {
-    let left = txn.left();
+    let left = txn.deferred().all();
     left.iter().any(|(_, what)| what.downcast_ref::<Duty>().is_some_and(|d| d.changed == table))
 }
 
 /// Whether any check is owed.
 pub fn has_left_checks(txn: &Transaction) -> bool {
-    txn.has_left::<Duty>()
+    txn.deferred().has::<Duty>()
 }
 
 /// Makes the checks that are owed for some foreign keys, all of them in one go. The context's
 /// number sees everything that the transaction has written.
 pub async fn check_left(cx: Arc<ExecContext>, which: impl Fn(Id) -> bool) -> Result<()> {
     let left: Vec<Arc<dyn Any + Send + Sync>> =
-        cx.txn.left().into_iter().map(|(_, what)| what).collect();
+        cx.txn.deferred().all().into_iter().map(|(_, what)| what).collect();
     let is_due = |what: &&Arc<dyn Any + Send + Sync>| {
         what.downcast_ref::<Duty>().is_some_and(|duty| which(duty.foreign_key))
     };
@@ -98,7 +98,7 @@ pub async fn check_left(cx: Arc<ExecContext>, which: impl Fn(Id) -> bool) -> Res
     let duties: Vec<&Duty> = due.iter().filter_map(|what| what.downcast_ref()).collect();
     check(&run, &duties).await?;
     let done: HashSet<*const ()> = due.iter().map(|done| Arc::as_ptr(done).cast()).collect();
-    cx.txn.retain_left(|what| !done.contains(&Arc::as_ptr(what).cast()));
+    cx.txn.deferred().retain(|what| !done.contains(&Arc::as_ptr(what).cast()));
     Ok(())
 }
 
@@ -156,7 +156,7 @@ async fn rows_now<'d>(
         let mut keys = Vec::with_capacity(wanted.len());
         wanted.iter().for_each(|row| reader.keys_of(row, &mut keys));
         // The transaction has written these rows itself: no wait, and nothing to validate.
-        let read = run.cx.txn.multi_get_recorded(run.cx.seq.after(), &keys, Record::Never);
+        let read = run.cx.txn.reads().multi_get_recorded(run.cx.seq.after(), &keys, Record::Never);
         let values = run.wait(read).await?;
         for (row, decoded) in wanted.into_iter().zip(reader.decode(&keys, &values)?) {
             if let Some(decoded) = decoded {

@@ -60,7 +60,7 @@ pub async fn finish(run: &Arc<ExecutionState>, queue: &Queue) -> Result<()> {
     let cx = &run.cx;
     let puts_off = queue.defers_unique_checks() && cx.new_keys == NewKeys::AtCommit;
     if puts_off && !matches!(error.cause(), Some(Kv::Retry(_))) {
-        let existing = run.wait(cx.txn.check_new_keys()).await?;
+        let existing = run.wait(cx.txn.writes().check_new_keys()).await?;
         if let Some(new) = existing.first() {
             return Err(duplicate_key(&new.key, &cx.catalog, cx.env.settings()));
         }
@@ -78,7 +78,7 @@ async fn levels(run: &Arc<ExecutionState>, queue: &Queue) -> Result<()> {
         }
         run.breathe().await?;
         rounds.note(&events)?;
-        run.wait(run.cx.txn.renew_snapshot(run.cx.seq)).await?;
+        run.wait(run.cx.txn.snapshots().renew(run.cx.seq)).await?;
         let tables = queue.tables();
         let mut next = match plain::cascades(&events) {
             Some(cascades) => plain::delete(run, &tables, cascades).await?,

@@ -85,14 +85,14 @@ impl AdvisoryLocks {
         };
         let mut given_up = GivenUp { locks: self, key, is_over: false };
         let named = |error| from_kv_named(error, cx);
-        let answer = cx.txn.lock_for_session(lock).await.map_err(named)?;
+        let answer = cx.txn.locks().take_for_session(lock).await.map_err(named)?;
         let is_granted = answer.ok_or_else(unsupported)?;
         if !is_granted {
             if wanted.no_wait {
                 return Ok(false);
             }
             lock.wait = LockWait::Block;
-            cx.txn.lock_for_session(lock).await.map_err(named)?;
+            cx.txn.locks().take_for_session(lock).await.map_err(named)?;
         }
         self.note_granted(key, strength)?;
         given_up.is_over = true;
@@ -101,7 +101,7 @@ impl AdvisoryLocks {
         if !is_granted && !cx.txn.is_read_only() {
             // What the lock protects was changed by those before. Whoever cannot see it goes on
             // with the old snapshot, which the commit proves.
-            let _ = cx.txn.refresh().await;
+            let _ = cx.txn.snapshots().refresh().await;
         }
         Ok(true)
     }
@@ -174,7 +174,7 @@ impl AdvisoryLocks {
         held.ledger.begin_transaction();
         match held.granted.is_empty() {
             true => Ok(()),
-            false => txn.join_session(self.session).map_err(crate::from_kv),
+            false => txn.locks().join_session(self.session).map_err(crate::from_kv),
         }
     }
 

@@ -116,7 +116,7 @@ impl ExplainOperator {
     /// Runs the statement to its end; gives its time and round trips.
     async fn execute(&self) -> Result<(u64, u64)> {
         let started = Instant::now();
-        let before = self.run.cx.txn.round_trips();
+        let before = self.run.cx.txn.round_trips().count();
         let mut root = build(&self.plan.root, &self.run, None)?;
         while root.next().await?.is_some() {
             self.run.breathe().await?;
@@ -124,7 +124,7 @@ impl ExplainOperator {
         drop(root);
         self.run.finish().await?;
         let micros = u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX);
-        Ok((micros, self.run.cx.txn.round_trips() - before))
+        Ok((micros, self.run.cx.txn.round_trips().count() - before))
     }
 }
 

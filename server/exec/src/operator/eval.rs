@@ -216,7 +216,7 @@ impl Evaluator {
             }
             Special::Sleep => self.sleep(args).await,
             Special::ExportSnapshot => {
-                let snapshot = cx.txn.export_snapshot(cx.seq).await.map_err(from_kv)?;
+                let snapshot = cx.txn.snapshots().export(cx.seq).await.map_err(from_kv)?;
                 cx.services.export_snapshot(snapshot).map(Datum::text)
             }
             Special::AssignedXactId { is_xid8 } => Ok(self.assigned_id(is_xid8)),
@@ -245,7 +245,7 @@ impl Evaluator {
     fn assigned_id(&self, is_xid8: bool) -> Datum {
         let cx = &self.run.cx;
         let number = cx.env.transaction_micros();
-        match (cx.txn.has_writes(), is_xid8) {
+        match (cx.txn.writes().is_any(), is_xid8) {
             (false, _) => Datum::Null,
             (true, true) => unsigned::to_datum(u64::try_from(number).unwrap_or(0)),
             (true, false) => Datum::Int(number),

@@ -69,11 +69,11 @@ impl Instrumented {
         if !std::mem::replace(&mut self.started, true) {
             self.stats.loops.fetch_add(1, Ordering::Relaxed);
         }
-        (Instant::now(), self.cx.txn.round_trips())
+        (Instant::now(), self.cx.txn.round_trips().count())
     }
 
     fn finish(&self, (start, trips): (Instant, u64), rows: usize) {
-        let trips = self.cx.txn.round_trips() - trips;
+        let trips = self.cx.txn.round_trips().count() - trips;
         self.stats.round_trips.fetch_add(trips, Ordering::Relaxed);
         self.stats.micros.fetch_add(start.elapsed().as_micros() as u64, Ordering::Relaxed);
         self.stats.rows.fetch_add(rows as u64, Ordering::Relaxed);

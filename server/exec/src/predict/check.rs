@@ -30,7 +30,7 @@ pub(crate) fn compare(predicted: &StatementSpans, cx: &ExecContext) -> Result<()
     if predicted.ordered {
         return Ok(());
     }
-    let (reads, writes) = cx.txn.statement_footprint(cx.seq);
+    let (reads, writes) = cx.txn.reads().footprint(cx.seq);
     let missing = |spans: Vec<Span>, predicted: &SpanSet| {
         spans.into_iter().take(ENTRIES_MAX).find(|span| {
             let around = predicted.spans().partition_point(|s| s.end <= span.start);

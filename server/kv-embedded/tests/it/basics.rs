@@ -29,7 +29,7 @@ async fn what_is_committed_is_there_after_a_restart() {
     assert_eq!(found.into_iter().collect::<Vec<_>>().len(), 3);
     put(&db, &[("e", "5")]).await;
     let t = serializable(&db);
-    assert!(t.snapshot().await.unwrap() > first);
+    assert!(t.snapshots().current().await.unwrap() > first);
 }
 
 #[tokio::test]
@@ -41,7 +41,7 @@ async fn range_deletes_hide_older_values_only_and_are_cleaned_up() {
     assert_eq!(all(&before, "a", "z").await.len(), 4);
     let t = serializable(&db);
     let s = t.next_statement();
-    t.delete_span(s, Span::new("b", "d")).unwrap();
+    t.writes().delete_span(s, Span::new("b", "d")).unwrap();
     t.put(s, "c", "2".as_bytes()).unwrap();
     t.commit_or_error().await.unwrap();
     assert_eq!(all(&before, "a", "z").await.len(), 4, "an older snapshot sees what it saw");

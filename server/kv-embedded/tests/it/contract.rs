@@ -59,7 +59,7 @@ async fn look_and_put(
         let request = ScanRequest::new(Span::prefix(place.as_bytes().to_vec()))
             .record(Record::Always { tag: 5 })
             .matching(Some(Matching(Arc::new(Of(b"x")))));
-        assert!(txn.scan(seq, request).await.unwrap().is_empty());
+        assert!(txn.scanner(seq, request).first_batch().await.unwrap().is_empty());
         txn.put(seq, format!("{place}{i}"), what.as_bytes()).unwrap();
         pair.push(txn);
     }

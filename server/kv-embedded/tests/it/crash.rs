@@ -51,7 +51,7 @@ async fn write_one(db: &braid_kv::Database, name: &str, i: u64) {
     let t = serializable(db);
     let s = t.next_statement();
     if i.is_multiple_of(16) {
-        t.delete_span(s, Span::prefix(format!("pair/{name}"))).unwrap();
+        t.writes().delete_span(s, Span::prefix(format!("pair/{name}"))).unwrap();
     }
     let s = t.next_statement();
     for half in ["a", "b"] {

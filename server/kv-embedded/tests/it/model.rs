@@ -171,7 +171,7 @@ impl Run {
                 let (txn, seq) = self.txn();
                 let there = txn.get(seq, &key(k)).await.unwrap().is_some();
                 assert_eq!(there, self.own.contains_key(&key(k)));
-                let touched = txn.has_own_writes(seq, &Span::key(key(k)));
+                let touched = txn.reads().has_own_writes(seq, &Span::key(key(k)));
                 match txn.put_new(seq, key(k), vec![v; 3]) {
                     Ok(()) => {
                         assert!(!(there && touched));
@@ -190,7 +190,7 @@ impl Run {
             }
             Step::DeleteSpan(from, n) => {
                 let (txn, seq) = self.txn();
-                txn.delete_span(seq, Span::new(key(from), key(from + n))).unwrap();
+                txn.writes().delete_span(seq, Span::new(key(from), key(from + n))).unwrap();
                 self.own.retain(|k, _| k[1] < from || k[1] >= from + n);
             }
             Step::Get(k) => {
@@ -256,7 +256,7 @@ impl Run {
             }
             Step::OpenSnapshot => {
                 let txn = begin(self.db(), Isolation::RepeatableRead);
-                txn.snapshot().await.unwrap();
+                txn.snapshots().current().await.unwrap();
                 self.snapshots.push((txn, self.committed.clone()));
             }
             Step::CheckSnapshots => {

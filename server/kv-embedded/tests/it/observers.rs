@@ -42,7 +42,8 @@ async fn observers_are_told_in_the_order_of_commits() {
                     let key = format!("{task} {round}").into_bytes();
                     txn.put(seq, key, braid_kv::Value::from_static(b"x")).unwrap();
                 }
-                txn.observe_commit(Arc::new(Noter { noted: noted.clone(), last: last.clone() }));
+                txn.commit_terms()
+                    .observe(Arc::new(Noter { noted: noted.clone(), last: last.clone() }));
                 if round % 5 == 0 {
                     txn.rollback().await;
                     continue;

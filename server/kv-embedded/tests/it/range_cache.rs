@@ -79,7 +79,7 @@ async fn a_commit_shows_in_the_next_scan_and_not_in_older_snapshots() {
     let db = open_with(dir.path(), eager());
     fill(&db, 1_000).await;
     let old = begin(&db, Isolation::RepeatableRead);
-    old.snapshot().await.unwrap();
+    old.snapshots().current().await.unwrap();
     let before = scan(&old, everything()).await;
     assert_eq!(scan(&serializable(&db), everything()).await, before);
     assert!(db.store_metrics().range_cache_hits > 0);
@@ -89,7 +89,7 @@ async fn a_commit_shows_in_the_next_scan_and_not_in_older_snapshots() {
     t.put(s, key(5), 7u64.to_be_bytes().to_vec()).unwrap();
     t.put(s, "k00005x", 8u64.to_be_bytes().to_vec()).unwrap();
     t.delete(s, key(700)).unwrap();
-    t.delete_span(s, Span::new(key(300), key(400))).unwrap();
+    t.writes().delete_span(s, Span::new(key(300), key(400))).unwrap();
     t.commit_or_error().await.unwrap();
 
     for _ in 0..3 {
@@ -186,7 +186,7 @@ async fn a_write_of_one_kind_leaves_what_is_kept_of_others() {
     assert_eq!(misses(1, 499).await, 0);
     let t = serializable(&db);
     let span = Span::new(key(500), key_after(key(500).as_bytes()));
-    t.delete_span(t.next_statement(), span).unwrap();
+    t.writes().delete_span(t.next_statement(), span).unwrap();
     t.commit_or_error().await.unwrap();
     assert!(misses(0, 499).await > 0 && misses(1, 499).await > 0);
 }

@@ -33,7 +33,7 @@ async fn a_restart_forgets_everything_but_locks() {
         tokio::spawn(async move { lock(&waiter, "c", LockWait::Block).await })
     };
     tokio::time::sleep(Duration::from_millis(50)).await;
-    t.restart().unwrap();
+    t.restarts().transaction().unwrap();
     assert_eq!(read(&t, "a").await.as_deref(), Some("new"), "the snapshot is a new one");
     assert_eq!(read(&t, "b").await.as_deref(), Some("old"), "the write is gone");
     assert!(!waiting.is_finished(), "the lock stays");

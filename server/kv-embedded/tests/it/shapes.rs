@@ -84,7 +84,7 @@ proptest! {
             if let Some((from, to)) = deleted {
                 let t = serializable(&db);
                 let s = t.next_statement();
-                t.delete_span(s, Span::new(format!("{from:02}"), format!("{to:02}"))).unwrap();
+                t.writes().delete_span(s, Span::new(format!("{from:02}"), format!("{to:02}"))).unwrap();
                 t.commit_or_error().await.unwrap();
             }
             let t = serializable(&db);

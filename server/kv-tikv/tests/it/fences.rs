@@ -66,13 +66,13 @@ async fn a_commit_behind_its_fence_does_not_take_place() {
     for phases in 1..=3 {
         put(&db, &[("a", "before")]).await;
         let t = writer(&db, phases, "after").await;
-        t.set_fence(Fence::at(now(&db).await));
+        t.commit_terms().set_fence(Fence::at(now(&db).await));
         let outcome = t.commit().await.unwrap();
         assert!(is_refused(&outcome), "{phases}: {outcome:?}");
         assert_eq!(get(&db, "a").await.as_deref(), Some("before"));
         let t = writer(&db, phases, "in time").await;
         let before = later(&db, now(&db).await, 60_000);
-        t.set_fence(Fence::at(before));
+        t.commit_terms().set_fence(Fence::at(before));
         let outcome = t.commit().await.unwrap();
         assert!(
             matches!(outcome, CommitOutcome::Committed(at) if at < before),
@@ -92,7 +92,7 @@ async fn the_fence_counts_when_the_commit_takes_its_timestamp() {
     for moves_on in [false, true] {
         let t = writer(&db, 3, "value").await;
         let fence = Fence::at(later(&db, now(&db).await, 200));
-        t.set_fence(fence.clone());
+        t.commit_terms().set_fence(fence.clone());
         let gate = Gate::new();
         cluster.add(Rule::next(Rpc::Prewrite, Fault::HoldAnswer(gate.clone())));
         let commit = tokio::spawn(async move { t.commit().await.unwrap() });
@@ -117,7 +117,7 @@ async fn the_fence_of_an_unknown_commit_is_kept_until_time_has_passed_it() {
         cluster.add(Rule::next(rpc, Fault::LoseAnswer).times(10_000));
     }
     let fence = Fence::at(later(&db, now(&db).await, 12_000));
-    t.set_fence(fence.clone());
+    t.commit_terms().set_fence(fence.clone());
     assert_eq!(t.commit().await.unwrap(), CommitOutcome::Unknown);
     cluster.clear_rules();
     while Arc::strong_count(&fence) > 1 {
@@ -144,14 +144,14 @@ async fn a_lease_spares_the_proof_of_the_schema() {
     let db = cluster.open().await;
     put(&db, &[("schema", "1")]).await;
     let old = serializable(&db);
-    old.snapshot().await.unwrap();
+    old.snapshots().current().await.unwrap();
     let fence = Fence::at(later(&db, now(&db).await, 60_000));
     db.set_schema_lease(Arc::new(Lease { since: now(&db).await, fence }));
     let new = serializable(&db);
-    new.snapshot().await.unwrap();
+    new.snapshots().current().await.unwrap();
     put(&db, &[("schema", "2")]).await;
     for (t, is_covered) in [(old, false), (new, true)] {
-        t.require_unchanged(b"schema".to_vec());
+        t.commit_terms().require_unchanged(b"schema".to_vec());
         t.put(t.next_statement(), "a", b"1".to_vec()).unwrap();
         let outcome = t.commit().await.unwrap();
         assert_eq!(is_refused(&outcome), !is_covered, "{outcome:?}");

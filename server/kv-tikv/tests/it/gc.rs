@@ -80,7 +80,7 @@ async fn an_open_snapshot_of_any_gateway_holds_the_safe_point() {
     put(&reader, &[("a", "old"), ("b", "old")]).await;
     let t = serializable(&reader);
     assert_eq!(read(&t, "a").await.as_deref(), Some("old"));
-    let since = t.snapshot().await.unwrap().0;
+    let since = t.snapshots().current().await.unwrap().0;
     put(&collector, &[("a", "new"), ("b", "new")]).await;
     let until = Instant::now() + LIFE * 3;
     while Instant::now() < until {

@@ -24,7 +24,7 @@ async fn a_range_delete_reads_its_regions_side_by_side() {
     let gate = Gate::new();
     cluster.add(Rule::next(Rpc::Scan, Fault::HoldRequest(gate.clone())).times(5));
     let t = serializable(&db);
-    t.delete_span(t.next_statement(), Span::new("r", "s")).unwrap();
+    t.writes().delete_span(t.next_statement(), Span::new("r", "s")).unwrap();
     let commit = tokio::spawn(async move { t.commit().await });
     tokio::time::timeout(Duration::from_secs(20), gate.wait_for(5)).await.expect("all at once");
     gate.open();
@@ -41,11 +41,11 @@ async fn a_range_delete_has_a_limit() {
     let keys: Vec<String> = (0..50).map(|i| format!("r{i:02}")).collect();
     put(&db, &keys.iter().map(|key| (key.as_str(), "1")).collect::<Vec<_>>()).await;
     let t = serializable(&db);
-    t.delete_span(t.next_statement(), Span::new("r", "s")).unwrap();
+    t.writes().delete_span(t.next_statement(), Span::new("r", "s")).unwrap();
     let refused = Error::LimitExceeded { name: "tikv_range_delete_bytes", limit: 100 };
     assert_eq!(t.commit().await, Err(refused));
     let t = serializable(&db);
-    t.delete_span(t.next_statement(), Span::new("r10", "r30")).unwrap();
+    t.writes().delete_span(t.next_statement(), Span::new("r10", "r30")).unwrap();
     assert!(matches!(t.commit().await, Ok(CommitOutcome::Committed(_))));
     assert_eq!(all(&serializable(&db), "a", "z").await.len(), 30);
     assert_eq!(cluster.lock_count(), 0);

@@ -39,7 +39,7 @@ async fn move_one(db: &Database, worker: u64, i: u64) -> Result<CommitOutcome, E
     let s = t.next_statement();
     let keys = vec![from.clone().into_bytes(), to.clone().into_bytes()];
     let values = match i % 2 {
-        0 => t.multi_get(s, &keys).await?,
+        0 => t.reads().multi_get(s, &keys).await?,
         _ => t.lock(s, LockRequest::keys(keys)).await?.values,
     };
     let number = |i: usize| -> i64 {

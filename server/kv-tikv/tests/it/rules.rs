@@ -368,7 +368,7 @@ async fn a_range_delete_leaves_nothing_behind() {
     let db = cluster.open().await;
     put(&db, &[("r1", "1"), ("r2", "1")]).await;
     let t = begin(&db, Isolation::ReadCommitted);
-    t.delete_span(t.next_statement(), Span::new("r", "s")).unwrap();
+    t.writes().delete_span(t.next_statement(), Span::new("r", "s")).unwrap();
     let gate = Gate::new();
     cluster.add(Rule::next(Rpc::Prewrite, Fault::HoldRequest(gate.clone())));
     let commit = tokio::spawn({
@@ -401,7 +401,7 @@ async fn what_comes_into_a_locked_span_is_noticed() {
         if disturbed {
             put(&db, &[("r2", "1")]).await;
         }
-        t.delete_span(s, Span::new("r", "s")).unwrap();
+        t.writes().delete_span(s, Span::new("r", "s")).unwrap();
         let outcome = t.commit().await.unwrap();
         assert_eq!(matches!(outcome, CommitOutcome::Retry(_)), disturbed, "{outcome:?}");
     }
@@ -585,7 +585,7 @@ async fn a_first_read_without_a_snapshot_is_proved_by_what_follows() {
         put(&db, &[("a", "1"), ("z", "1")]).await;
         let begun = |isolation| {
             let t = begin(&db, isolation);
-            assert!(t.read_first_without_snapshot());
+            assert!(t.reads().expect_single_read());
             t
         };
         let all = [Isolation::ReadCommitted, Isolation::RepeatableRead, Isolation::Serializable];
@@ -605,7 +605,7 @@ async fn a_first_read_without_a_snapshot_is_proved_by_what_follows() {
             assert_eq!(is_refused, changes && is_bound, "{:?}: {value:?}", t.isolation());
             if is_refused {
                 // Only the whole transaction can begin anew.
-                assert!(t.restart_statement(seq).await.is_err(), "{:?}", t.isolation());
+                assert!(t.restarts().statement(seq).await.is_err(), "{:?}", t.isolation());
             }
         }
         set(&writer, "y", "1");
@@ -638,9 +638,9 @@ async fn a_read_without_a_snapshot_shows_what_was_acknowledged() {
         t.commit_or_error().await.unwrap();
         lock(&holder, "z").await.unwrap();
         let reader = serializable(&db);
-        assert!(reader.read_first_without_snapshot());
+        assert!(reader.reads().expect_single_read());
         assert_eq!(read(&reader, "z").await, Some(value));
-        assert_eq!(reader.round_trips(), 1);
+        assert_eq!(reader.round_trips().count(), 1);
         holder.rollback().await;
     }
 }
@@ -783,7 +783,7 @@ async fn locks_beside_each_other_are_no_deadlock() {
         both.push(tokio::spawn(async move {
             for _ in 0..40 {
                 let t = begin(&db, Isolation::ReadCommitted);
-                t.snapshot().await.unwrap();
+                t.snapshots().current().await.unwrap();
                 let later = async {
                     // On a busy machine the other request is not sent at once. Were this one sent
                     // first, the two would lock in different orders, which is a deadlock.

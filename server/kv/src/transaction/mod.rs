@@ -1,34 +1,51 @@
 //! A transaction: one handle that many tasks use at once.
 //!
-//! One short mutex guards its state. It is never held across a wait.
+//! ```text
+//!   Transaction   the handle, and everyday operations
+//!     ├── Snapshots ◀── Reads ◀── Locks
+//!     │       ▲ └─────◀ Writes
+//!     │       └──────── Restarts ◀── End (commit, rollback)
+//!     ├── CommitTerms
+//!     └── Core        settings, one mutex around the state, DeferredWork, RoundTrips
+//! ```
 //!
-//! - `handle`: birth, statement numbers, savepoints, the round-trip counter, the end by drop
-//! - `read`: snapshots, get, multi-get, scan
-//! - `first_read`: a first read without a snapshot
+//! Each part is a view of the one `Core`, because a step of most of them changes several
+//! fields of the state at once.
+//!
+//! - `handle`: the beginning, statement numbers, savepoints, the way to the parts
+//! - `core`: what the parts share, and the end by drop
+//! - `snapshots`: taking, refreshing and sharing them
+//! - `reads`: get and multi-get; a first read without a snapshot
+//! - `recording`: what is remembered of reads
 //! - `local`: keys of the session only
-//! - `write`: put, must-not-exist put, delete, range delete
-//! - `lock`: locks, refresh, running a statement again
+//! - `writes`: put, must-not-exist put, delete, range delete
+//! - `locks`: locks of the transaction, and of the session around it
+//! - `restarts`: a new attempt at a statement or at the transaction that keeps the locks
+//! - `commit_terms`: what the commit depends on
 //! - `commit`: commit and rollback
-//! - `restart`: a new attempt that keeps the locks
 //! - `scanner`: scans with own writes laid over the store's entries
-//! - `state`: write buffer, read set
-//! - `session`: locks of the session around it
-//! - `shared_snapshot`: a snapshot that several transactions read at
+//! - `state`: write buffer, read set, deferred work, count of waits
 
 mod commit;
-mod first_read;
+mod commit_terms;
+mod core;
 mod handle;
 mod local;
-mod lock;
-mod read;
-mod restart;
+mod locks;
+mod reads;
+mod recording;
+mod restarts;
 mod scanner;
-mod session;
-mod shared_snapshot;
+mod snapshots;
 mod state;
-mod write;
+mod writes;
 
+pub use commit_terms::CommitTerms;
 pub use handle::{SavepointId, Transaction};
-pub use lock::LockResult;
+pub use locks::{LockResult, Locks};
+pub use reads::Reads;
+pub use restarts::Restarts;
 pub use scanner::{ScanRequest, Scanner};
-pub use shared_snapshot::SharedSnapshot;
+pub use snapshots::{SharedSnapshot, Snapshots};
+pub use state::{DeferredWork, RoundTrips};
+pub use writes::Writes;

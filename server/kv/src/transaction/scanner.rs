@@ -95,6 +95,13 @@ const ROWS_FIRST: usize = 256;
 const ROWS_MAX: usize = 4096;
 const BYTES_MAX: usize = 512 << 10;
 
+impl Transaction {
+    /// Opens a scan. Nothing is read before the first batch.
+    pub fn scanner(self: &Arc<Self>, seq: Seq, request: ScanRequest) -> Scanner {
+        Scanner::new(self.clone(), seq, request)
+    }
+}
+
 /// An open scan. It goes on at the snapshot it began with, even after a refresh.
 pub struct Scanner {
     txn: Arc<Transaction>,
@@ -107,7 +114,7 @@ pub struct Scanner {
 }
 
 impl Scanner {
-    pub(crate) fn new(txn: Arc<Transaction>, seq: Seq, request: ScanRequest) -> Scanner {
+    fn new(txn: Arc<Transaction>, seq: Seq, request: ScanRequest) -> Scanner {
         let done = request.span.is_empty();
         let rows = if request.limit_rows == 0 { ROWS_FIRST } else { request.limit_rows };
         Scanner { txn, seq, request, open: None, rows, left: None, done }
@@ -124,13 +131,13 @@ impl Scanner {
         let bytes =
             if self.request.limit_bytes == 0 { BYTES_MAX } else { self.request.limit_bytes };
         let txn = self.txn.clone();
-        if let Some(local) = txn.local_over(&self.request.span) {
+        if let Some(local) = txn.core.local_over(&self.request.span) {
             return Ok(Some(self.next_local(local, bytes)));
         }
         let (snapshot, mut cursor) = match self.open.take() {
             Some(open) => open,
             None => {
-                let snapshot = txn.snapshot_for(self.seq).await?;
+                let snapshot = txn.snapshots().snapshot_for(self.seq).await?;
                 let request = &self.request;
                 let (span, reverse) = (request.span.clone(), request.reverse);
                 let cursor = match &request.shape {
@@ -142,20 +149,26 @@ impl Scanner {
                 (snapshot, cursor)
             }
         };
-        let batch = txn.round_trip(cursor.next_batch(self.rows, bytes)).await?;
+        let batch = txn.core.round_trip(cursor.next_batch(self.rows, bytes)).await?;
         self.grow();
         let examined = self.examined(&batch);
         match (&self.request.matching, self.request.record) {
             (Some(matching), Record::Always { tag }) => {
                 let shown = (matching, &batch);
-                txn.record_matching(self.seq, &snapshot, examined.clone(), tag, shown)?;
+                txn.core.record_matching(self.seq, &snapshot, examined.clone(), tag, shown)?;
             }
-            (_, record) => txn.record(self.seq, &snapshot, || examined.clone(), record)?,
+            (_, record) => txn.core.record(self.seq, &snapshot, || examined.clone(), record)?,
         }
         if batch.resume.is_some() {
             self.open = Some((snapshot, cursor));
         }
         Ok(Some(self.lay_own_over(batch, &examined)))
+    }
+
+    /// The first entries only. For more than one batch, [`Scanner::next_batch`] is cheaper than
+    /// another scan of what its `resume` names.
+    pub async fn first_batch(mut self) -> Result<ScanBatch> {
+        Ok(self.next_batch().await?.unwrap_or_default())
     }
 
     /// The next entries of the session's own keys.
@@ -183,7 +196,7 @@ impl Scanner {
 
     /// Own writes over what a batch has shown; the scan goes on after it.
     fn lay_own_over(&mut self, batch: ScanBatch, examined: &Span) -> ScanBatch {
-        let mut overlay = self.txn.overlay(self.seq, examined);
+        let mut overlay = self.txn.reads().overlay(self.seq, examined);
         if let Some(shape) = &self.request.shape {
             overlay.ops.retain(|(key, _)| shape.gap(key).is_none());
         }

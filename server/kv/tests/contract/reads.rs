@@ -42,7 +42,7 @@ async fn scans_merge_own_writes_in_both_directions_and_respect_limits() {
             }
             let mut resumed = Vec::new();
             loop {
-                let batch = t.scan(s, request.clone()).await.unwrap();
+                let batch = t.scanner(s, request.clone()).first_batch().await.unwrap();
                 resumed.extend(batch.iter().map(|(k, v)| (k.to_vec(), v.to_vec())));
                 match batch.resume {
                     Some(rest) => request.span = rest,
@@ -71,7 +71,7 @@ async fn savepoints_take_back_writes_and_nothing_else() {
     t.put(t.next_statement(), "a", "2".as_bytes()).unwrap();
     let inner = t.savepoint();
     t.put(t.next_statement(), "b", "3".as_bytes()).unwrap();
-    t.delete_span(t.next_statement(), Span::new("a", "z")).unwrap();
+    t.writes().delete_span(t.next_statement(), Span::new("a", "z")).unwrap();
     assert!(all(&t, "a", "z").await.is_empty());
     t.rollback_to(inner);
     assert_eq!(read(&t, "a").await.as_deref(), Some("2"));
@@ -112,25 +112,25 @@ async fn what_a_statement_leaves_goes_with_its_writes() {
     let t = serializable(&db);
     let named = |name: &'static str| Arc::new(name) as Arc<dyn std::any::Any + Send + Sync>;
     let left = || -> Vec<&'static str> {
-        let left = t.left();
+        let left = t.deferred().all();
         left.iter().map(|(_, what)| *what.downcast_ref::<&str>().unwrap()).collect()
     };
     let (s1, s2) = (t.next_statement(), t.next_statement());
-    t.leave(s2, named("second"));
-    t.leave(s1, named("first"));
+    t.deferred().push(s2, named("second"));
+    t.deferred().push(s1, named("first"));
     assert_eq!(left(), ["first", "second"]);
     let savepoint = t.savepoint();
     let s3 = t.next_statement();
-    t.leave(s3, named("third"));
+    t.deferred().push(s3, named("third"));
     t.rollback_to(savepoint);
     assert_eq!(left(), ["first", "second"]);
     let s4 = t.next_statement();
-    t.leave(s4, named("fourth"));
-    t.restart_statement(s4).await.unwrap();
+    t.deferred().push(s4, named("fourth"));
+    t.restarts().statement(s4).await.unwrap();
     assert_eq!(left(), ["first", "second"]);
-    t.retain_left(|what| *what.downcast_ref::<&str>().unwrap() != "first");
+    t.deferred().retain(|what| *what.downcast_ref::<&str>().unwrap() != "first");
     assert_eq!(left(), ["second"]);
-    t.restart().unwrap();
+    t.restarts().transaction().unwrap();
     assert_eq!(left(), [] as [&str; 0]);
 }
 
@@ -145,7 +145,7 @@ async fn what_was_told_before_a_rollback_to_stays_a_read() {
         let savepoint = t.savepoint();
         t.put_new(t.next_statement(), &key, "1".as_bytes()).unwrap();
         if told {
-            assert!(t.check_new_keys().await.unwrap().is_empty());
+            assert!(t.writes().check_new_keys().await.unwrap().is_empty());
         }
         t.rollback_to(savepoint);
         put(&db, &[(&key, "2")]).await;
@@ -168,7 +168,7 @@ async fn sequence_numbers_are_never_used_twice() {
         t.rollback_to(savepoint);
         let s = t.next_statement();
         assert!(seen.insert(s));
-        assert!(seen.insert(t.restart_statement(s).await.unwrap()));
+        assert!(seen.insert(t.restarts().statement(s).await.unwrap()));
     }
     assert_eq!(read(&t, "a").await, None);
 }
@@ -226,7 +226,7 @@ async fn a_read_after_a_refresh_at_the_old_snapshot_is_compared_from_there() {
         drop(scanner);
         // Either the old value, and the commit finds out, or the new one.
         let saw_old = last.as_deref() == Some(b"1".as_slice());
-        assert_eq!(t.prove_reads().await.is_err(), changed && saw_old);
+        assert_eq!(t.snapshots().prove_reads().await.is_err(), changed && saw_old);
         assert_eq!(is_retried(&t).await, changed && saw_old);
     }
 }
@@ -240,7 +240,7 @@ async fn a_scan_that_stops_early_ends_at_the_last_key_examined() {
             let t = serializable(&db);
             let s = t.next_statement();
             let request = ScanRequest::new(Span::new("a", "e")).limit_rows(2).reverse(reverse);
-            assert_eq!(t.scan(s, request).await.unwrap().len(), 2);
+            assert_eq!(t.scanner(s, request).first_batch().await.unwrap().len(), 2);
             // A value that was not there before: a store may compare values.
             put(&db, &[(other, &format!("{reverse} {retried}"))]).await;
             t.put(s, "z", "1".as_bytes()).unwrap();

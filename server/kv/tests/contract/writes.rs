@@ -36,10 +36,10 @@ async fn put_off_checks_are_found_at_the_barrier_and_rolled_back_with_their_stat
     let savepoint = t.savepoint();
     let s = t.next_statement();
     t.put_new(s, "x", "new".as_bytes()).unwrap();
-    let found = t.check_new_keys().await.unwrap();
+    let found = t.writes().check_new_keys().await.unwrap();
     assert_eq!(found.len(), 1);
     assert_eq!((found[0].key.as_ref(), found[0].seq), (b"x".as_slice(), s));
-    assert!(t.check_new_keys().await.unwrap().is_empty());
+    assert!(t.writes().check_new_keys().await.unwrap().is_empty());
     t.rollback_to(savepoint);
     // What the client was told ("x is there") is a read, and rolling back does not unread it.
     put(&db, &[("x", "newer")]).await;
@@ -65,7 +65,7 @@ async fn repeatable_read_refuses_to_overwrite_what_is_newer() {
     let s = t.next_statement();
     let locked = t.lock(s, LockRequest::keys(vec![b"a".to_vec()])).await;
     assert!(matches!(locked, Err(Error::Retry(c)) if c.reason == RetryReason::WriteConflict));
-    assert!(t.restart_statement(s).await.is_err(), "an earlier statement has read");
+    assert!(t.restarts().statement(s).await.is_err(), "an earlier statement has read");
 }
 
 #[tokio::test]
@@ -88,7 +88,7 @@ async fn a_lock_on_a_newer_version_refreshes_if_nothing_read_has_changed() {
     t.get(s, b"a").await.unwrap();
     put(&db, &[("a", "4")]).await;
     assert!(t.lock(s, LockRequest::keys(vec![b"a".to_vec()])).await.is_err());
-    let s = t.restart_statement(s).await.unwrap();
+    let s = t.restarts().statement(s).await.unwrap();
     let locked = t.lock(s, LockRequest::keys(vec![b"a".to_vec()])).await.unwrap();
     assert_eq!(locked.values[0].as_deref(), Some(b"4".as_slice()));
     t.put(s, "a", "5".as_bytes()).unwrap();
@@ -102,7 +102,7 @@ async fn descriptors_are_validated_at_every_level() {
     {
         put(&db, &[("desc", "1")]).await;
         let t = begin(&db, isolation);
-        t.require_unchanged(b"desc".to_vec());
+        t.commit_terms().require_unchanged(b"desc".to_vec());
         read(&t, "x").await;
         t.put(t.next_statement(), "x", "1".as_bytes()).unwrap();
         put(&db, &[("desc", "2")]).await;
@@ -144,19 +144,19 @@ async fn round_trips_are_counted() {
     let t = serializable(&db);
     read(&t, "a").await;
     t.commit_or_error().await.unwrap();
-    assert_eq!(t.round_trips(), 1, "a read-only commit costs none");
+    assert_eq!(t.round_trips().count(), 1, "a read-only commit costs none");
     let t = serializable(&db);
     let s = t.next_statement();
-    t.multi_get(s, &[b"a".to_vec(), b"b".to_vec()]).await.unwrap();
+    t.reads().multi_get(s, &[b"a".to_vec(), b"b".to_vec()]).await.unwrap();
     t.lock(s, LockRequest::keys(vec![b"a".to_vec()])).await.unwrap();
-    assert_eq!(t.round_trips(), 2);
+    assert_eq!(t.round_trips().count(), 2);
     // Locked and read: known.
     t.get(s, b"a").await.unwrap();
     t.lock(s, LockRequest::keys(vec![b"a".to_vec()]).strength(LockStrength::Shared)).await.unwrap();
-    assert_eq!(t.round_trips(), 2);
+    assert_eq!(t.round_trips().count(), 2);
     t.put(s, "a", "1".as_bytes()).unwrap();
     t.commit_or_error().await.unwrap();
-    assert_eq!(t.round_trips(), 3);
+    assert_eq!(t.round_trips().count(), 3);
 }
 
 /// Rule 7: whoever gets a lock sees what its last holder has written.
@@ -209,7 +209,7 @@ async fn checks_hold_at_every_level_and_name_their_constraint_below_serializable
         let s = t.next_statement();
         t.put(s, "child", "1".as_bytes()).unwrap();
         let record = Record::Always { tag: 7 };
-        assert!(t.get_recorded(s.after(), b"parent", record).await.unwrap().is_some());
+        assert!(t.reads().get_recorded(s.after(), b"parent", record).await.unwrap().is_some());
         let other = serializable(&db);
         other.delete(other.next_statement(), "parent").unwrap();
         other.commit_or_error().await.unwrap();
@@ -232,7 +232,7 @@ async fn a_range_delete_meets_reads_locks_and_inserts_of_others() {
     let shared = LockRequest::keys(vec![b"a1".to_vec()]).strength(LockStrength::Shared);
     locker.lock(locker.next_statement(), shared).await.unwrap();
     let deleter = serializable(&db);
-    deleter.delete_span(deleter.next_statement(), Span::new("a", "b")).unwrap();
+    deleter.writes().delete_span(deleter.next_statement(), Span::new("a", "b")).unwrap();
     let task = tokio::spawn({
         let deleter = deleter.clone();
         async move { deleter.commit_or_error().await }
@@ -261,10 +261,10 @@ async fn who_met_newer_values_and_writes_nothing_still_needs_the_schema_unchange
             let t = db.begin(TxnOptions { isolation, ..TxnOptions::default() });
             let s = t.next_statement();
             t.get(s, b"other").await.unwrap();
-            t.require_unchanged(b"desc".to_vec());
+            t.commit_terms().require_unchanged(b"desc".to_vec());
             let other = serializable(&db);
             let seq = other.next_statement();
-            other.delete_span(seq, Span::key("old")).unwrap();
+            other.writes().delete_span(seq, Span::key("old")).unwrap();
             other.put(seq, "new", "row".as_bytes()).unwrap();
             if changes_schema {
                 other.put(seq, "desc", "2".as_bytes()).unwrap();

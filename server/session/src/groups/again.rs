@@ -109,7 +109,7 @@ impl Repeat for InOrder<'_> {
         let running = Box::pin(start).await?;
         finish_step(session, running).await?;
         session.shared.advisory.settle_statement();
-        txn.end_statement(*seq);
+        txn.snapshots().release(*seq);
         Ok(())
     }
 
@@ -119,7 +119,7 @@ impl Repeat for InOrder<'_> {
 
     async fn begin_again(&mut self, error: Error, attempt: u32) -> Result<()> {
         pause(self.session, attempt).await?;
-        let next = self.txn.restart_statement(self.seq).await.map_err(|_| error)?;
+        let next = self.txn.restarts().statement(self.seq).await.map_err(|_| error)?;
         self.session.shared.advisory.undo_statement(self.seq);
         self.seq = next;
         Ok(())

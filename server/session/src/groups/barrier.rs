@@ -91,7 +91,7 @@ async fn collect_failures(session: &mut Session) -> Result<()> {
     let txn = session.open.as_ref().map(|open| open.txn.clone());
     let mut result = Ok(());
     if let Some(txn) = txn.filter(|_| !is_void) {
-        match txn.check_new_keys().await {
+        match txn.writes().check_new_keys().await {
             Ok(existing) => add_existing(session, existing, &mut failures),
             Err(error) if failures.is_empty() => result = Err(from_kv(error)),
             Err(_) => {}
@@ -99,7 +99,7 @@ async fn collect_failures(session: &mut Session) -> Result<()> {
         // A statement that read during the refresh of another may have failed for what never
         // was there at the same time.
         if !failures.is_empty()
-            && let Err(error) = txn.prove_reads().await
+            && let Err(error) = txn.snapshots().prove_reads().await
         {
             queue.clear();
             return Err(from_kv(error));

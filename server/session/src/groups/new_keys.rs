@@ -72,7 +72,7 @@ pub(crate) fn commit_error(
 /// Begins the look at new keys. What the statement that follows writes is not part of it.
 pub(super) async fn begin_new_key_check(session: &mut Session) {
     let Some(txn) = session.open.as_ref().map(|open| open.txn.clone()) else { return };
-    let mut look = Box::pin(async move { txn.check_new_keys().await });
+    let mut look = Box::pin(async move { txn.writes().check_new_keys().await });
     let ready = std::future::poll_fn(|cx| Poll::Ready(look.as_mut().poll(cx))).await;
     session.group.check = match ready {
         Poll::Ready(Ok(existing)) if existing.is_empty() => {

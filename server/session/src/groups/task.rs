@@ -107,7 +107,7 @@ async fn attempts(queue: &Arc<Queue<Job>>, number: u32, job: &Job) -> Result<()>
     // the number brings the snapshot.
     let is_late = queue.with_ledger(|ledger| ledger.renumbered);
     if is_late || txn.isolation() == Isolation::ReadCommitted {
-        txn.end_statement(seq);
+        txn.snapshots().release(seq);
         seq = txn.next_statement();
         queue.with_ledger(|ledger| ledger.note_again(seq.number(), number));
     }
@@ -129,7 +129,7 @@ impl Repeat for Queued<'_> {
     async fn attempt(&mut self) -> Result<()> {
         once(self.job, self.seq).await?;
         self.job.cx.services.advisory_locks().settle_statement();
-        self.job.cx.txn.end_statement(self.seq);
+        self.job.cx.txn.snapshots().release(self.seq);
         Ok(())
     }
 
@@ -145,7 +145,7 @@ impl Repeat for Queued<'_> {
             tokio::time::sleep(Duration::from_millis(u64::from(attempt).min(50))).await;
         }
         let cx = &self.job.cx;
-        let again = cx.txn.restart_statement(self.seq).await;
+        let again = cx.txn.restarts().statement(self.seq).await;
         let Ok(again) = again else { return Err(error) };
         cx.services.advisory_locks().undo_statement(self.seq);
         self.seq = again;

@@ -73,7 +73,7 @@ pub(crate) async fn announce(
             return Ok(Some(Announcement { listening: pending.listening, after: 0, sent }));
         }
         // The observer changes the channels as well, before it sends.
-        txn.observe_commit(session.engine.hub.departure(&session.shared.inbox, pending));
+        txn.commit_terms().observe(session.engine.hub.departure(&session.shared.inbox, pending));
         return Ok(Some(Announcement { listening: Vec::new(), after: 0, sent }));
     }
     let kv = &session.engine.kv;

@@ -110,7 +110,7 @@ async fn commit_work(session: &mut Session, keep_locks: bool) -> Result<()> {
         Ok(()) => (Some(open), Ok(())),
     };
     if let Some(open) = &open {
-        session.shared.state.lock().round_trips = open.txn.round_trips();
+        session.shared.state.lock().round_trips = open.txn.round_trips().count();
     }
     match &result {
         Ok(()) => {

@@ -109,7 +109,7 @@ pub(crate) fn context_in(
     env: StatementEnvironment,
 ) -> ExecContext {
     let active = env.active.clone();
-    txn.set_lock_timeout(active.lock_timeout);
+    txn.locks().set_timeout(active.lock_timeout);
     let path = env.lookup.path.clone();
     ExecContext {
         txn,

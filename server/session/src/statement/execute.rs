@@ -146,7 +146,7 @@ async fn prepare_again(session: &mut Session, seq: Seq, error: Error, attempt: u
     let first = open.statements <= 1;
     if is_restart(&error) {
         let txn = open.txn.clone();
-        match txn.restart_statement(seq).await {
+        match txn.restarts().statement(seq).await {
             Ok(next) => {
                 session.shared.advisory.undo_statement(seq);
                 return Ok(next);
@@ -182,7 +182,7 @@ async fn attempt_statement(
     if ended == Ended::Complete
         && let Some(open) = &session.open
     {
-        open.txn.end_statement(seq);
+        open.txn.snapshots().release(seq);
     }
     Ok(ended)
 }

@@ -60,7 +60,7 @@ pub(crate) async fn commit_kv(
     if let Some(token) = token {
         session.shared.record_token(&open.txn, token).await?;
     }
-    open.txn.set_lock_timeout(commit_lock_timeout(session));
+    open.txn.locks().set_timeout(commit_lock_timeout(session));
     let announcement = announce(session, &open.txn).await?;
     // Others may wait for this commit, or be part of the same one.
     work::return_home().await;
@@ -99,7 +99,7 @@ async fn roll_back_work(session: &mut Session) {
     session.group.stop().await;
     if let Some(open) = session.open.take() {
         open.txn.rollback().await;
-        session.shared.state.lock().round_trips = open.txn.round_trips();
+        session.shared.state.lock().round_trips = open.txn.round_trips().count();
     }
     session.shared.state.lock().settings.rollback();
     session.portals.retain(|_, portal| portal.is_held());

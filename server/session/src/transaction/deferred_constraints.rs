@@ -32,7 +32,7 @@ pub(crate) async fn check_deferred(session: &mut Session, open: &mut Open) -> Re
     let cx = context_in(session, open.txn.clone(), seq, catalog, env);
     let Err(error) = check_left(Arc::new(cx), |_| true).await else { return Ok(()) };
     // A key that was to be looked at by the commit comes before a missing parent.
-    let existing = open.txn.check_new_keys().await.map_err(from_kv)?;
+    let existing = open.txn.writes().check_new_keys().await.map_err(from_kv)?;
     Err(match existing.into_iter().next() {
         None => error,
         Some(new) => {

@@ -49,7 +49,7 @@ pub(crate) async fn settle_unique_check(
     }
     let Some(catalog) = open.unchecked.take() else { return Ok(()) };
     let txn = open.txn.clone();
-    let existing = txn.check_new_keys().await.map_err(from_kv)?;
+    let existing = txn.writes().check_new_keys().await.map_err(from_kv)?;
     match existing.first() {
         None => Ok(()),
         Some(new) => {

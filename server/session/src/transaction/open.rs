@@ -60,7 +60,7 @@ fn begin_kv(session: &mut Session) -> Open {
     // by itself, because at that snapshot it would meet the same conflict.
     let mut statements = 0;
     if let Some(snapshot) = &session.block_state.snapshot {
-        let imported = txn.import_snapshot(snapshot);
+        let imported = txn.snapshots().import(snapshot);
         debug_assert!(imported.is_ok(), "a transaction that has just begun has no snapshot");
         statements = 1;
     }

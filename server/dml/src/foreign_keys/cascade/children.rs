@@ -142,13 +142,13 @@ async fn wave<'s>(
 ) -> Result<Vec<(Option<ScanBatch>, Scan<'s>)>> {
     let cx = &run.cx;
     let seq = cx.seq.after();
-    let unknown = |look: &&Look| look.keys.iter().any(|key| !cx.txn.knows(seq, key));
+    let unknown = |look: &&Look| look.keys.iter().any(|key| !cx.txn.reads().knows(seq, key));
     let waits = scans.len() + looks.iter().filter(unknown).count();
     let work = async {
-        let _one_wait = (waits > 1).then(|| cx.txn.side_by_side());
+        let _one_wait = (waits > 1).then(|| cx.txn.round_trips().side_by_side());
         let look = |look: &Look| {
             let (keys, record) = (look.keys.clone(), Record::Exists { tag: look.tag });
-            async move { cx.txn.multi_get_recorded(seq, &keys, record).await }
+            async move { cx.txn.reads().multi_get_recorded(seq, &keys, record).await }
         };
         let looks = try_join_all(looks.iter().map(look));
         let batches = try_join_all(scans.iter_mut().map(|scan| scan.scanner.next_batch()));
@@ -253,13 +253,13 @@ pub async fn lock_rows(
         if cx.implicit_locks {
             return cx.txn.lock(seq, LockRequest::keys(keys)).await;
         }
-        let values = cx.txn.multi_get(seq, &keys).await?;
+        let values = cx.txn.reads().multi_get(seq, &keys).await?;
         Ok(LockResult { values, ..LockResult::default() })
     };
-    let unknown = |keys: &Vec<Key>| keys.iter().any(|key| !cx.txn.knows(seq, key));
+    let unknown = |keys: &Vec<Key>| keys.iter().any(|key| !cx.txn.reads().knows(seq, key));
     let waits = readers.iter().filter(|(_, _, keys)| unknown(keys)).count();
     let work = async {
-        let _one_wait = (waits > 1).then(|| cx.txn.side_by_side());
+        let _one_wait = (waits > 1).then(|| cx.txn.round_trips().side_by_side());
         try_join_all(readers.iter().map(|(_, _, keys)| read(keys.clone()))).await
     };
     let results = run.wait(work).await?;

@@ -179,7 +179,8 @@ impl<'r> CascadeLevel<'r> {
         // The transaction itself has written a key that was taken away: no wait.
         let cx = &self.run.cx;
         let record = Record::Exists { tag: link.key.id };
-        let value = self.run.wait(cx.txn.get_recorded(cx.seq.after(), &key, record)).await?;
+        let value =
+            self.run.wait(cx.txn.reads().get_recorded(cx.seq.after(), &key, record)).await?;
         Ok(value.is_some())
     }
 

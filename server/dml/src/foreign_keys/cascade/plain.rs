@@ -290,7 +290,7 @@ impl Child {
         into: &mut Vec<Event>,
     ) -> Result<()> {
         let (txn, seq) = (&run.cx.txn, run.cx.seq);
-        txn.delete_all(seq, keys).map_err(from_kv)?;
+        txn.writes().delete_all(seq, keys).map_err(from_kv)?;
         self.writer.note_deleted(keys.len() / self.reader.families.len().max(1));
         let mut rows = std::mem::take(&mut self.rows);
         if self.needs_values() {
@@ -386,7 +386,7 @@ impl CascadeLevel<'_> {
         }
         if is_whole {
             // Not before the scan has ended, which would not see the rows any more.
-            self.run.cx.txn.delete_span(self.run.cx.seq, span.clone()).map_err(from_kv)?;
+            self.run.cx.txn.writes().delete_span(self.run.cx.seq, span.clone()).map_err(from_kv)?;
             for (link, span) in below.unwrap_or_default() {
                 let number = self.child(&link)?;
                 let scanner = self.children[number].scanner(self.run, span.clone(), 2);
@@ -427,16 +427,17 @@ impl CascadeLevel<'_> {
                 return Ok(LockResult::default());
             }
             if cx.implicit_locks {
-                return cx.txn.lock_by(seq, request).await;
+                return cx.txn.locks().take(seq, request).await;
             }
-            let values = if request.values { cx.txn.multi_get(seq, keys).await? } else { vec![] };
+            let values =
+                if request.values { cx.txn.reads().multi_get(seq, keys).await? } else { vec![] };
             Ok(LockResult { values, ..LockResult::default() })
         };
-        let is_unknown = |key: &Key| !cx.txn.knows(seq, key);
+        let is_unknown = |key: &Key| !cx.txn.reads().knows(seq, key);
         let unknown = |request: &&LockRequest| request.wanted_keys().iter().any(is_unknown);
         let waits = requests.iter().filter(unknown).count();
         let work = async {
-            let _one_wait = (waits > 1).then(|| cx.txn.side_by_side());
+            let _one_wait = (waits > 1).then(|| cx.txn.round_trips().side_by_side());
             try_join_all(requests.iter().map(lock)).await
         };
         let results = self.run.wait(work).await?;

@@ -216,7 +216,7 @@ impl Lookup {
             self.reader.keys_of(key.as_ref(), &mut keys);
         }
         let cx = &self.evaluator.run.cx;
-        let values = self.evaluator.run.wait(cx.txn.multi_get(cx.seq, &keys)).await?;
+        let values = self.evaluator.run.wait(cx.txn.reads().multi_get(cx.seq, &keys)).await?;
         let rows = self.reader.decode(&keys, &values)?;
         held.take(rows.iter().flatten().map(|row| row_bytes(row)).sum())?;
         Ok(rows)

@@ -96,7 +96,7 @@ pub async fn first_batches(
 ) -> Result<Vec<(Option<ScanBatch>, Scanner)>> {
     let batches = run
         .wait(async {
-            let _one_wait = run.cx.txn.side_by_side();
+            let _one_wait = run.cx.txn.round_trips().side_by_side();
             try_join_all(scanners.iter_mut().map(Scanner::next_batch)).await
         })
         .await?;

@@ -77,7 +77,7 @@ impl Reader {
         }
         let first: Vec<Key> = empty.iter().map(|at| self.first_key(&primary_keys[*at])).collect();
         let cx = &evaluator.run.cx;
-        let found = evaluator.run.wait(cx.txn.multi_get(cx.seq, &first)).await?;
+        let found = evaluator.run.wait(cx.txn.reads().multi_get(cx.seq, &first)).await?;
         let there = empty.into_iter().zip(&found).filter(|(_, value)| value.is_some());
         let proved: Vec<usize> = there.map(|(at, _)| at).collect();
         self.decode_proved(keys, values, &proved)

@@ -62,7 +62,7 @@ impl RowLocker {
         }
         let cx = &evaluator.run.cx;
         if !self.locks {
-            let values = evaluator.run.wait(cx.txn.multi_get(cx.seq, &keys)).await?;
+            let values = evaluator.run.wait(cx.txn.reads().multi_get(cx.seq, &keys)).await?;
             let rows = self.reader.rows(evaluator, primary_keys, &keys, &values).await?;
             let read = |row: Option<Row>| row.map(|row| LockedRow { row, stale: false });
             return Ok(rows.into_iter().map(read).collect());

@@ -189,7 +189,7 @@ impl ScanOperator {
             self.layout.reader.keys_of(primary_key, &mut keys);
         }
         let cx = &self.evaluator.run.cx;
-        let read = cx.txn.multi_get_recorded(cx.seq, &keys, self.record);
+        let read = cx.txn.reads().multi_get_recorded(cx.seq, &keys, self.record);
         let values = self.evaluator.run.wait(read).await?;
         let rows = self.layout.reader.rows(&self.evaluator, &primary_keys, &keys, &values).await?;
         self.counts.fetched(rows.iter().flatten().count());

@@ -111,9 +111,12 @@ async fn rows_of_one_statement_are_of_one_moment_although_it_has_waited() {
         holder.commit_or_error().await.unwrap();
         let both = both.await.unwrap();
         assert!(is_lost(&both), "{isolation:?}: {both:?}");
-        assert!(is_lost(&t.restart_statement(t.next_statement()).await), "others may rely on it");
+        assert!(
+            is_lost(&t.restarts().statement(t.next_statement()).await),
+            "others may rely on it"
+        );
         // The whole transaction can run again.
-        t.restart().unwrap();
+        t.restarts().transaction().unwrap();
         let again = t.lock(t.next_statement(), keys(&["a", "z"])).await.unwrap();
         assert!(again.values.iter().all(|value| value.as_deref() == Some(b"2")), "{again:?}");
         t.commit_or_error().await.unwrap();

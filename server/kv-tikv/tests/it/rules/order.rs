@@ -22,7 +22,7 @@ async fn a_blind_write_beside_a_lock_does_not_come_before_what_was_answered() {
             put(&db, &[(b, "quick")]).await;
             let reader = serializable(&db);
             if !with_timestamp {
-                assert!(reader.read_first_without_snapshot());
+                assert!(reader.reads().expect_single_read());
             }
             assert_ne!(read(&reader, c).await.as_deref(), Some("slow"));
             assert!(matches!(reader.commit().await, Ok(CommitOutcome::Committed(_))));
@@ -76,15 +76,15 @@ async fn a_transaction_with_an_imported_snapshot_comes_after_what_was_answered_b
     put(&db, &[("a", "1"), ("b", "1"), ("c", "1")]).await;
     tokio::time::sleep(Duration::from_millis(5)).await;
     let exporter = serializable(&db);
-    let shared = exporter.export_snapshot(exporter.next_statement()).await.unwrap();
+    let shared = exporter.snapshots().export(exporter.next_statement()).await.unwrap();
     tokio::time::sleep(Duration::from_millis(5)).await;
     let between = serializable(&db);
-    between.snapshot().await.unwrap();
+    between.snapshots().current().await.unwrap();
     tokio::time::sleep(Duration::from_millis(5)).await;
 
     put(&db, &[("b", "2")]).await;
     let late = serializable(&db);
-    late.import_snapshot(&shared).unwrap();
+    late.snapshots().import(&shared).unwrap();
     lock(&late, "a").await.unwrap();
     set(&late, "c", "2");
     let outcome = late.commit().await.unwrap();
@@ -114,13 +114,13 @@ async fn a_read_without_a_timestamp_keeps_later_commits_above_what_was_answered(
             let commit = tokio::spawn(async move { slow.commit().await });
             gate.wait_for(1).await;
             let between = serializable(&db);
-            between.snapshot().await.unwrap();
+            between.snapshots().current().await.unwrap();
             tokio::time::sleep(Duration::from_millis(5)).await;
 
             put(&db, &[("a", "2")]).await;
             let reader = serializable(&db);
             if without_timestamp {
-                assert!(reader.read_first_without_snapshot());
+                assert!(reader.reads().expect_single_read());
             }
             assert_eq!(read(&reader, "z").await, None);
             assert!(matches!(reader.commit().await, Ok(CommitOutcome::Committed(_))));
@@ -152,7 +152,7 @@ async fn a_commit_comes_after_what_its_last_statement_has_read() {
     lock(&writer, "y").await.unwrap();
     tokio::time::sleep(Duration::from_millis(5)).await;
     let between = serializable(&db);
-    between.snapshot().await.unwrap();
+    between.snapshots().current().await.unwrap();
     tokio::time::sleep(Duration::from_millis(5)).await;
 
     put(&db, &[("a", "2")]).await;
@@ -187,7 +187,7 @@ async fn the_order_of_transactions_is_that_of_their_answers() {
 
         put(&db, &[("a", "2")]).await;
         let reader = serializable(&db);
-        assert!(reader.read_first_without_snapshot());
+        assert!(reader.reads().expect_single_read());
         let seen = read(&reader, "z").await;
         assert!(matches!(reader.commit().await, Ok(CommitOutcome::Committed(_))));
 

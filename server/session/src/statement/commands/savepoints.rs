@@ -136,7 +136,7 @@ async fn restart_transaction(session: &mut Session) {
     session.engine.counters.restart_rollbacks.fetch_add(1, Ordering::Relaxed);
     session.block_state.restarts += 1;
     let Some(open) = &mut session.open else { return };
-    if open.deadlocked || open.txn.restart().is_err() {
+    if open.deadlocked || open.txn.restarts().transaction().is_err() {
         drop_open(session).await;
         return;
     }

@@ -163,7 +163,7 @@ pub(crate) async fn bind_plan(
         match bind_plan_by(session, prepared, params, standing.catalog()) {
             Ok(bound)
                 if bound.plan.plan.looks_up_one_row()
-                    && ensure_open(session).txn.read_first_without_snapshot() =>
+                    && ensure_open(session).txn.reads().expect_single_read() =>
             {
                 return Ok((bound, Some(standing)));
             }

@@ -1,7 +1,8 @@
 //! Writes into the buffer, and the checks of keys that must not exist.
 
+use super::{core::Core, snapshots::Snapshots};
 use crate::{
-    Error, Key, LocalKeyspace, NewKey, Record, Result, Seq, Span, Transaction, Value,
+    Error, Key, LocalKeyspace, NewKey, Record, Result, Seq, Span, Value,
     transaction::state::{Buffered, WriteBuffer},
 };
 use std::sync::Arc;
@@ -9,22 +10,26 @@ use std::sync::Arc;
 /// The buffer's limit is looked at after so many deletes.
 const DELETED_AT_ONCE: usize = 64;
 
-impl Transaction {
+/// The writes of a transaction.
+#[derive(Clone, Copy)]
+pub struct Writes<'a>(pub(super) &'a Core);
+
+impl Writes<'_> {
     /// Puts a value, whatever was there.
-    pub fn put(&self, seq: Seq, key: impl AsRef<[u8]>, value: impl Into<Value>) -> Result<()> {
+    pub fn put(self, seq: Seq, key: impl AsRef<[u8]>, value: impl Into<Value>) -> Result<()> {
         let (key, value) = (key.as_ref(), value.into());
-        self.write(self.local_of(key), |buffer| {
+        self.write(self.0.local_of(key), |buffer| {
             buffer.write(seq, key, Some(value));
             Ok(())
         })
     }
 
     /// Puts a value under a key that must not exist. The check is put off: to
-    /// [`Transaction::check_new_keys`] and to the commit, which answers
+    /// [`Writes::check_new_keys`] and to the commit, which answers
     /// [`Error::Duplicate`]. An own visible put of the key is a duplicate at once.
-    pub fn put_new(&self, seq: Seq, key: impl AsRef<[u8]>, value: impl Into<Value>) -> Result<()> {
+    pub fn put_new(self, seq: Seq, key: impl AsRef<[u8]>, value: impl Into<Value>) -> Result<()> {
         let (key, value) = (key.as_ref(), value.into());
-        let local = self.local_of(key);
+        let local = self.0.local_of(key);
         self.write(local, |buffer| match local {
             Some(local) => write_new_local(buffer, local, seq, (key, value)),
             None => buffer.write_new(seq, key, value).map(drop),
@@ -32,9 +37,9 @@ impl Transaction {
     }
 
     /// Deletes a key, whether it exists or not.
-    pub fn delete(&self, seq: Seq, key: impl AsRef<[u8]>) -> Result<()> {
+    pub fn delete(self, seq: Seq, key: impl AsRef<[u8]>) -> Result<()> {
         let key = key.as_ref();
-        self.remove(self.local_of(key), |buffer| {
+        self.remove(self.0.local_of(key), |buffer| {
             buffer.write(seq, key, None);
             Ok(())
         })
@@ -42,7 +47,7 @@ impl Transaction {
 
     /// Deletes keys, whether they exist or not.
     pub fn delete_all<K: AsRef<[u8]>>(
-        &self,
+        self,
         seq: Seq,
         keys: impl IntoIterator<Item = K>,
     ) -> Result<()> {
@@ -50,7 +55,7 @@ impl Transaction {
         // In portions, so that those who read side by side get their turn. The keys of one call
         // are those of one table: all of them are local, or none.
         while let Some(first) = keys.peek() {
-            let local = self.local_of(first.as_ref());
+            let local = self.0.local_of(first.as_ref());
             self.remove(local, |buffer| {
                 keys.by_ref().take(DELETED_AT_ONCE).for_each(|key| {
                     buffer.write(seq, key.as_ref(), None);
@@ -62,8 +67,8 @@ impl Transaction {
     }
 
     /// Deletes every key in `span`, whatever others have put there before this commit.
-    pub fn delete_span(&self, seq: Seq, span: Span) -> Result<()> {
-        self.remove(self.local_over(&span), |buffer| {
+    pub fn delete_span(self, seq: Seq, span: Span) -> Result<()> {
+        self.remove(self.0.local_over(&span), |buffer| {
             buffer.write_span(seq, span, false);
             Ok(())
         })
@@ -73,8 +78,8 @@ impl Transaction {
     /// itself has put there goes, what is stored stays. The caller makes sure that everybody who
     /// wrote there before fails at the commit, and that it is destroyed one day
     /// ([`crate::Garbage::destroy`]).
-    pub fn leave_span(&self, seq: Seq, span: Span) -> Result<()> {
-        let local = self.local_over(&span);
+    pub fn leave_span(self, seq: Seq, span: Span) -> Result<()> {
+        let local = self.0.local_over(&span);
         self.remove(local, |buffer| {
             buffer.write_span(seq, span, local.is_none());
             Ok(())
@@ -83,7 +88,7 @@ impl Transaction {
 
     /// Changes the buffer of local keys or the one of all others. READ ONLY allows local writes.
     fn write(
-        &self,
+        self,
         local: Option<&Arc<LocalKeyspace>>,
         change: impl FnOnce(&mut WriteBuffer) -> Result<()>,
     ) -> Result<()> {
@@ -93,7 +98,7 @@ impl Transaction {
     /// The same for deletes. Those of local keys find room where puts do not, because they are
     /// what makes room.
     fn remove(
-        &self,
+        self,
         local: Option<&Arc<LocalKeyspace>>,
         change: impl FnOnce(&mut WriteBuffer) -> Result<()>,
     ) -> Result<()> {
@@ -101,22 +106,22 @@ impl Transaction {
     }
 
     fn change(
-        &self,
+        self,
         local: Option<&Arc<LocalKeyspace>>,
         check_local: fn(&LocalKeyspace, usize) -> Result<()>,
         change: impl FnOnce(&mut WriteBuffer) -> Result<()>,
     ) -> Result<()> {
         if let Some(local) = local {
-            let mut state = self.active()?;
+            let mut state = self.0.active()?;
             check_local(local, state.local.bytes())?;
             return change(&mut state.local);
         }
-        if self.is_read_only() {
+        if self.0.is_read_only() {
             return Err(Error::ReadOnly);
         }
         let limit =
-            self.options.buffer_bytes_max.unwrap_or(self.database.options().buffer_bytes_max);
-        let mut state = self.active()?;
+            self.0.options.buffer_bytes_max.unwrap_or(self.0.database.options().buffer_bytes_max);
+        let mut state = self.0.active()?;
         if state.buffer.bytes() >= limit {
             let limit = limit as u64;
             return Err(Error::LimitExceeded { name: "transaction_buffer_bytes", limit });
@@ -124,25 +129,35 @@ impl Transaction {
         change(&mut state.buffer)
     }
 
-    /// Looks now, in one wait, whether the keys of [`Transaction::put_new`] exist that were not
+    /// Whether a commit would have something to write into the store.
+    pub fn is_any(self) -> bool {
+        !self.0.lock_state().buffer.is_empty()
+    }
+
+    /// Roughly how many bytes the write buffer holds.
+    pub fn bytes(self) -> usize {
+        self.0.lock_state().buffer.bytes()
+    }
+
+    /// Looks now, in one wait, whether the keys of [`Writes::put_new`] exist that were not
     /// looked at before; returns those that do, in the order of their statements. What it finds is
     /// remembered as read. Call it at a barrier, before the client is told anything that depends
     /// on it.
-    pub async fn check_new_keys(&self) -> Result<Vec<NewKey>> {
+    pub async fn check_new_keys(self) -> Result<Vec<NewKey>> {
         let unchecked: Vec<NewKey> = {
-            let state = self.active()?;
+            let state = self.0.active()?;
             state.buffer.unchecked().cloned().collect()
         };
         let Some(last) = unchecked.iter().map(|new| new.seq).max() else {
             return Ok(Vec::new());
         };
         let keys: Vec<Key> = unchecked.iter().map(|new| new.key.to_vec()).collect();
-        let snapshot = self.snapshot_for(last).await?;
-        let found = self.round_trip(snapshot.multi_get(&keys)).await?;
+        let snapshot = Snapshots(self.0).snapshot_for(last).await?;
+        let found = self.0.round_trip(snapshot.multi_get(&keys)).await?;
         for (new, key) in unchecked.iter().zip(keys) {
-            self.record(new.seq, &snapshot, || Span::key(key), Record::Default)?;
+            self.0.record(new.seq, &snapshot, || Span::key(key), Record::Default)?;
         }
-        self.active()?.buffer.add_checked(unchecked.len());
+        self.0.active()?.buffer.add_checked(unchecked.len());
         let mut existing: Vec<NewKey> = unchecked
             .into_iter()
             .zip(found)
