@@ -9,6 +9,7 @@ use braid_codec::key;
 use braid_types::{Datum, Error, FormatSettings, SqlState};
 
 use crate::errors::{from_codec, show};
+use crate::violation::Violation;
 
 /// 23505 with the name of the constraint that `key` belongs to, and its columns' values.
 pub fn duplicate_key(key_bytes: &[u8], catalog: &Catalog, settings: &FormatSettings) -> Error {
@@ -16,7 +17,7 @@ pub fn duplicate_key(key_bytes: &[u8], catalog: &Catalog, settings: &FormatSetti
         .and_then(|(table, number)| Some((table, table.index(number)?)));
     let Some((table, index)) = found else {
         let message = "duplicate key value violates unique constraint";
-        return Error::new(SqlState::UniqueViolation, message);
+        return Error::new(SqlState::UniqueViolation, message).caused_by(Violation::Unique);
     };
     let mut row = vec![Datum::Null; table.columns.len()];
     let mut rest = key_bytes.get(table.key_prefix(index).len()..).unwrap_or_default();
@@ -53,6 +54,7 @@ pub fn duplicate_row(
     .detail(format!("Key {key} already exists."))
     .table(&catalog.schema_name(table.schema), &table.name)
     .constraint(&index.name)
+    .caused_by(Violation::Unique)
 }
 
 /// Whether the unique keys of a table tell the values of their columns exactly.

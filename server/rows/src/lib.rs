@@ -29,6 +29,7 @@ mod key_part;
 mod row_decoder;
 mod spans;
 mod table;
+mod violation;
 
 pub use assembler::RowAssembler;
 pub use columns::{Column, Columns, IntKind, Values};
@@ -39,3 +40,4 @@ pub use index::{IndexDecoder, IndexEntry, IndexRows};
 pub use row_decoder::RowDecoder;
 pub use spans::{End, KeyColumn, extend, extend_by_rows, push_column, range, row_span};
 pub use table::TableRows;
+pub use violation::Violation;

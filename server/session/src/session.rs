@@ -17,7 +17,7 @@ use tokio::time::Instant;
 use crate::client::Client;
 use crate::engine::Engine;
 use crate::entry::{SessionEntry, SessionView};
-use crate::groups::{GroupState, Queue};
+use crate::groups::{GroupState, ParallelStatements};
 use crate::identity::{check_start, may_start_with};
 use crate::notices::Notices;
 use crate::notify::Inbox;
@@ -127,7 +127,7 @@ pub struct Login<'c> {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        self.group.abort();
+        self.abort_group();
         self.shared.count_end();
         self.temporary.forget(&self.engine.catalog);
         self.shared.advisory.end_session();
@@ -151,12 +151,11 @@ impl Session {
         SystemRandom::new()
             .fill(&mut secret)
             .map_err(|_| Error::internal("could not generate random bytes"))?;
-        let queue: Arc<Queue> = Arc::default();
+        let group = GroupState::new();
         let (pid, secret) = (engine.sessions.next_pid(), i32::from_be_bytes(secret));
-        let entry = Arc::new(SessionEntry::new(pid, secret, &options, queue.clone()));
+        let entry = Arc::new(SessionEntry::new(pid, secret, &options, group.queued()));
         engine.sessions.add(&entry);
         let state = initial_state(options.settings, &login);
-        let group = GroupState::new(queue);
         let shared = Arc::new(Shared {
             engine: engine.clone(),
             inbox: Inbox::new(entry.clone(), database.id),
@@ -275,7 +274,7 @@ impl Session {
     /// Ends the session: an open transaction is rolled back.
     pub async fn close(mut self) {
         self.portals.clear();
-        self.group.stop().await;
+        self.stop_group().await;
         if let Some(open) = self.open.take() {
             open.txn.rollback().await;
         }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use braid_catalog::{Column, Id, Identity, Sequence, Table, fresh_counter};
-use braid_plan::{more_dimensions_of, time_modifier_of};
+use braid_plan::{NotAssignable, more_dimensions_of, time_modifier_of};
 use braid_sql::ast::{
     ColumnConstraint, ColumnConstraintKind, ColumnDef, DataType, Expr, ForeignKey, IdentityMode,
     ObjectName, SequenceOption,
@@ -369,7 +369,7 @@ pub(crate) fn finish_column(
 
 /// PostgreSQL names the column when its default does not fit.
 fn mismatch(error: Error, column: &str) -> Error {
-    if error.state() != SqlState::DatatypeMismatch || error.message().contains('"') {
+    if error.cause::<NotAssignable>().is_none() {
         return error;
     }
     let message = format!("column \"{column}\": {}", error.message());

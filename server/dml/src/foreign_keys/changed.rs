@@ -5,6 +5,7 @@ use std::sync::Arc;
 use braid_catalog::{Catalog, ColumnId, Table};
 use braid_codec::key;
 use braid_kv::{Conflict, RetryReason};
+use braid_rows::Violation;
 use braid_types::{Error, FormatSettings, Row, SqlState};
 
 use crate::foreign_keys::link::Link;
@@ -35,7 +36,8 @@ pub fn foreign_key_changed(
     );
     let error = Error::new(SqlState::ForeignKeyViolation, message)
         .table(&catalog.schema_name(child.schema), &child.name)
-        .constraint(&found.name);
+        .constraint(&found.name)
+        .caused_by(Violation::ForeignKey);
     Some(error)
 }
 

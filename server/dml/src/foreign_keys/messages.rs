@@ -2,6 +2,7 @@
 
 use braid_catalog::{Catalog, Table};
 use braid_exec::ExecutionState;
+use braid_rows::Violation;
 use braid_types::{Datum, Error, FormatSettings, SqlState};
 
 use crate::foreign_keys::link::Link;
@@ -43,6 +44,7 @@ fn of_constraint(words: Words<'_>, link: &Link, message: String) -> Error {
     Error::new(SqlState::ForeignKeyViolation, message)
         .table(&schema, &link.child.name)
         .constraint(&link.key.name)
+        .caused_by(Violation::ForeignKey)
 }
 
 /// A row that has no parent.

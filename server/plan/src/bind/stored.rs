@@ -14,6 +14,7 @@ use super::expr::operators::{coerce, coerce_bool};
 use super::expr::scalar::{bind_expr, call_function};
 use super::from::system_columns::table_source;
 use super::query::ordered::plain_column;
+use super::refusals::NotAssignable;
 use super::scope::columns::{Scope, ScopeTable, Scopes};
 use super::scope::context::ExprCx;
 use super::scope::places::without_places;
@@ -271,7 +272,8 @@ fn assign_modified(
             },
         )
         .hint("You will need to rewrite or cast the expression.")
-        .routine("transformAssignedExpr")),
+        .routine("transformAssignedExpr")
+        .caused_by(NotAssignable)),
         other => other,
     }
 }

@@ -23,7 +23,7 @@ use crate::transaction::machine::Block;
 use crate::transaction::open::{ensure_open, restart_kv};
 
 /// Whether the client knows of nothing but acknowledgements.
-pub(crate) fn can_run_again(session: &Session, error: &Error) -> bool {
+pub(super) fn can_run_again(session: &Session, error: &Error) -> bool {
     let steps = &session.group.steps;
     session.block == Block::Active
         && !steps.is_blocked
@@ -34,7 +34,7 @@ pub(crate) fn can_run_again(session: &Session, error: &Error) -> bool {
 }
 
 /// Begins the transaction again and runs its statements in order.
-pub(crate) async fn run_again(session: &mut Session, error: Error) -> Result<()> {
+pub(super) async fn run_again(session: &mut Session, error: Error) -> Result<()> {
     let steps = std::mem::take(&mut session.group.steps);
     let mut acknowledged = Acknowledged { session, steps: &steps.list };
     rerun(&mut acknowledged, error).await?;

@@ -15,7 +15,7 @@ use crate::transaction::commit::{end_block, rollback_open};
 use crate::transaction::savepoints::release_commits;
 
 /// Before a statement that is no part of the group: everything queued has finished.
-pub(crate) async fn pass_barrier(session: &mut Session, statement: &Statement) -> Result<()> {
+pub(super) async fn pass_barrier(session: &mut Session, statement: &Statement) -> Result<()> {
     if !session.group.is_engaged {
         return Ok(());
     }
@@ -110,7 +110,7 @@ async fn collect_failures(session: &mut Session) -> Result<()> {
 }
 
 /// The error to report: errors of statements that were queued before go first.
-pub(crate) async fn error_after_group(session: &mut Session, error: Error) -> Error {
+pub(super) async fn error_after_group(session: &mut Session, error: Error) -> Error {
     if !session.group.is_engaged {
         return error;
     }

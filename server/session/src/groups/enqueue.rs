@@ -28,7 +28,7 @@ use crate::transaction::open::{catalog_at, ensure_open};
 const REMEMBERED_MAX: usize = 10_000;
 
 /// Plans a statement, acknowledges it and queues it.
-pub(crate) async fn enqueue(
+pub(super) async fn enqueue(
     session: &mut Session,
     portal: &mut Portal,
     client: &mut dyn Client,
@@ -71,7 +71,7 @@ pub(crate) async fn enqueue(
         && !waits.is_empty()
     {
         let numbers = waits.iter().map(|(number, _)| *number).collect();
-        recorder.waits(number, numbers, reasons(&waits, &catalog));
+        recorder.waits(numbers, reasons(&waits, &catalog));
     }
     session.tag_position = client.position();
     client.command_complete(match plan.plan.kind {
@@ -134,7 +134,7 @@ async fn wait_for_room(session: &mut Session, bytes: usize) -> Result<bool> {
 }
 
 /// Why a statement waits, each reason once.
-pub(crate) fn reasons(waits: &WaitsFor, catalog: &Arc<Catalog>) -> String {
+pub(super) fn reasons(waits: &WaitsFor, catalog: &Arc<Catalog>) -> String {
     let mut reasons: Vec<String> = Vec::new();
     for (_, dependency) in waits {
         let reason = match dependency {

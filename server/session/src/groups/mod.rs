@@ -12,6 +12,7 @@
 //!   5 COMMIT            all that is left is folded into the commit       at the same time
 //! ```
 //!
+//! - `interface`: what the rest of a session asks; `session_groups` carries it out
 //! - `ledger`: the statements of a group, who waits for whom, what has become of each
 //! - `queue`: what the tasks of a session share; starting and stopping them
 //! - `task`: one statement in its task, run again after a conflict
@@ -34,16 +35,19 @@
 //!
 //! Not here: which spans a statement reads and writes (`exec`).
 
-pub(crate) mod again;
-pub(crate) mod barrier;
-pub(crate) mod enqueue;
+mod again;
+mod barrier;
+mod enqueue;
+mod interface;
 mod ledger;
-pub(crate) mod new_keys;
+mod new_keys;
 mod queue;
-pub(crate) mod report;
-pub(crate) mod state;
+mod report;
+mod session_groups;
+mod state;
 mod task;
-pub(crate) mod timeline;
+mod timeline;
 
-pub(crate) use state::{GroupState, Queue};
-pub(crate) use timeline::columns as timeline_columns;
+pub(crate) use interface::ParallelStatements;
+pub(crate) use state::GroupState;
+pub(crate) use timeline::{Recorder, columns as timeline_columns};

@@ -9,8 +9,8 @@ use std::task::Poll;
 use braid_catalog::Catalog;
 use braid_exec::from_kv;
 use braid_kv::{Error as Kv, NewKey};
-use braid_rows::duplicate_key;
-use braid_types::{Error, Result, SqlState};
+use braid_rows::{Violation, duplicate_key};
+use braid_types::{Error, Result};
 
 use crate::groups::report::{Failure, barrier_error};
 use crate::session::Session;
@@ -31,14 +31,19 @@ pub(super) fn add_existing(
         }
     }
     for failure in found {
-        let later = [SqlState::ForeignKeyViolation, SqlState::UniqueViolation];
         match failures.iter_mut().find(|other| other.number == failure.number) {
-            Some(other) if later.contains(&other.error.state()) => *other = failure,
+            Some(other) if is_found_later(&other.error) => *other = failure,
             Some(_) => {}
             None => failures.push(failure),
         }
     }
     failures.sort_by_key(|failure| failure.number);
+}
+
+/// Whether a statement meets this error only after it has looked at its new keys.
+fn is_found_later(error: &Error) -> bool {
+    error.cause::<Violation>().is_some()
+        || matches!(error.cause(), Some(Kv::Duplicate { .. } | Kv::CheckChanged(_)))
 }
 
 fn duplicate_failure(session: &mut Session, new: NewKey) -> Failure {
@@ -54,7 +59,7 @@ fn failure_of(session: &Session, seq: u32, error: Error) -> Failure {
 
 /// The error of a commit: an existing key belongs to the statement that wrote it. `catalog`
 /// tells its constraint, unless a group does.
-pub(crate) fn commit_error(
+pub(super) fn commit_error(
     session: &mut Session,
     error: braid_kv::Error,
     catalog: Option<&Arc<Catalog>>,
@@ -85,7 +90,7 @@ pub(super) async fn begin_new_key_check(session: &mut Session) {
 }
 
 /// Waits for the look that [`begin_check`] began; call it before anything leaves.
-pub(crate) async fn settle_new_keys(session: &mut Session) -> Result<()> {
+pub(super) async fn settle_new_keys(session: &mut Session) -> Result<()> {
     let Some(check) = session.group.check.take() else { return Ok(()) };
     let found = check.await.map_err(|error| Error::internal(error.to_string()))?;
     let mut failures = Vec::new();

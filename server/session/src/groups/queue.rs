@@ -31,10 +31,10 @@ static IGNORE_DEPENDENCIES: LazyLock<bool> = LazyLock::new(|| {
 });
 
 /// The work of a queued statement.
-pub(crate) type Work = Pin<Box<dyn Future<Output = ()> + Send>>;
+pub(super) type Work = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// What the queue asks of a statement.
-pub(crate) trait Startable: Send + Sized + 'static {
+pub(super) trait Startable: Send + Sized + 'static {
     /// Its sequence number in the transaction.
     fn seq(&self) -> u32;
 
@@ -66,7 +66,7 @@ struct State<J> {
 }
 
 /// The queue of a session's parallel statements.
-pub(crate) struct Queue<J> {
+pub(super) struct Queue<J> {
     state: Mutex<State<J>>,
     changes: watch::Sender<u64>,
 }
@@ -182,7 +182,7 @@ impl<J: Startable> Queue<J> {
     }
 
     /// Ends every task where it stands: the session is gone.
-    pub(crate) fn abort(&self) {
+    pub(super) fn abort(&self) {
         let mut state = self.state.lock();
         state.ledger.drop_queued(&Error::internal("the session has ended"));
         state.expendable = None;

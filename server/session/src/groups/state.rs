@@ -14,16 +14,16 @@ use crate::groups::timeline::{Recorder, Timeline};
 use crate::statement::prepared::Prepared;
 
 /// Statements that are remembered, at most.
-pub(crate) const STEPS_MAX: usize = 1000;
+pub(super) const STEPS_MAX: usize = 1000;
 /// Bytes of their texts and parameters, at most.
-pub(crate) const STEPS_BYTES_MAX: usize = 1 << 20;
+pub(super) const STEPS_BYTES_MAX: usize = 1 << 20;
 /// The queue of a session's parallel statements.
-pub(crate) type Queue = super::queue::Queue<Job>;
+pub(super) type Queue = super::queue::Queue<Job>;
 /// A look at new keys that goes on beside a statement.
-pub(crate) type NewKeyCheck = JoinHandle<braid_kv::Result<Vec<NewKey>>>;
+pub(super) type NewKeyCheck = JoinHandle<braid_kv::Result<Vec<NewKey>>>;
 
 /// A statement that was acknowledged.
-pub(crate) struct Step {
+pub(super) struct Step {
     pub number: u32,
     pub prepared: Arc<Prepared>,
     pub params: Arc<Vec<Datum>>,
@@ -31,7 +31,7 @@ pub(crate) struct Step {
 
 /// Everything that the transaction has done, as long as that is only acknowledgements.
 #[derive(Default)]
-pub(crate) struct Steps {
+pub(super) struct Steps {
     pub list: Vec<Step>,
     pub bytes: usize,
     /// Something else was done, or there is too much.
@@ -39,7 +39,7 @@ pub(crate) struct Steps {
 }
 
 impl Steps {
-    pub(crate) fn push(
+    pub(super) fn push(
         &mut self,
         number: u32,
         prepared: &Arc<Prepared>,
@@ -57,7 +57,7 @@ impl Steps {
     }
 
     /// Another statement comes by, whose answer the client sees.
-    pub(crate) fn pass(&mut self, statement: &Statement) {
+    pub(super) fn pass(&mut self, statement: &Statement) {
         let is_end = matches!(
             statement,
             Statement::Commit { .. } | Statement::Rollback { to_savepoint: None, .. }
@@ -72,11 +72,11 @@ impl Steps {
     }
 
     /// What was queued was dropped.
-    pub(crate) fn drop_group(&mut self) {
+    pub(super) fn drop_group(&mut self) {
         self.block();
     }
 
-    pub(crate) fn block(&mut self) {
+    pub(super) fn block(&mut self) {
         self.is_blocked = true;
         self.list = Vec::new();
     }
@@ -84,22 +84,22 @@ impl Steps {
 
 /// A session's part of its group.
 pub(crate) struct GroupState {
-    pub queue: Arc<Queue>,
+    pub(super) queue: Arc<Queue>,
     /// The number of the last statement of the transaction.
-    pub number: u32,
+    pub(super) number: u32,
     /// Something was queued since the last barrier.
-    pub is_engaged: bool,
-    pub steps: Steps,
-    pub check: Option<NewKeyCheck>,
+    pub(super) is_engaged: bool,
+    pub(super) steps: Steps,
+    pub(super) check: Option<NewKeyCheck>,
     /// Tells the constraints of new keys.
-    pub catalog: Option<Arc<Catalog>>,
-    pub timeline: Timeline,
+    pub(super) catalog: Option<Arc<Catalog>>,
+    pub(super) timeline: Timeline,
 }
 
 impl GroupState {
-    pub(crate) fn new(queue: Arc<Queue>) -> GroupState {
+    pub(crate) fn new() -> GroupState {
         GroupState {
-            queue,
+            queue: Arc::default(),
             number: 0,
             is_engaged: false,
             steps: Steps::default(),
@@ -109,8 +109,13 @@ impl GroupState {
         }
     }
 
+    /// The queued statements, for cancel requests.
+    pub(crate) fn queued(&self) -> Arc<dyn QueuedStatements> {
+        self.queue.clone()
+    }
+
     /// BEGIN: statements are numbered from 1.
-    pub(crate) fn begin(&mut self, record_timeline: bool) {
+    pub(super) fn begin(&mut self, record_timeline: bool) {
         self.number = 0;
         self.steps = Steps::default();
         if record_timeline {
@@ -120,7 +125,7 @@ impl GroupState {
 
     /// Stops what runs and drops what is queued; nothing of it is reported, not even a retry
     /// error: what the client was told before stays binding.
-    pub(crate) async fn stop(&mut self) {
+    pub(super) async fn stop(&mut self) {
         if let Some(check) = self.check.take() {
             check.abort();
         }
@@ -142,20 +147,20 @@ impl GroupState {
     }
 
     /// Records that a statement waits for everything that was queued before it.
-    pub(crate) fn note_barrier(&self, recorder: &Recorder) {
+    pub(super) fn note_barrier(&self, recorder: &Recorder) {
         let unfinished = self.queue.with_ledger(|ledger| ledger.unfinished());
         if !unfinished.is_empty() {
-            recorder.waits(self.number, unfinished, "barrier".to_owned());
+            recorder.waits(unfinished, "barrier".to_owned());
         }
     }
 
     /// The session is gone: nothing of it runs on.
-    pub(crate) fn abort(&self) {
+    pub(super) fn abort(&self) {
         self.queue.abort();
     }
 
     /// The transaction has ended.
-    pub(crate) fn end(&mut self) {
+    pub(super) fn end(&mut self) {
         self.number = 0;
         self.steps = Steps::default();
         self.catalog = None;

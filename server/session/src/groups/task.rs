@@ -25,7 +25,7 @@ use crate::retry::reason::is_restart;
 const BATCH_ROWS: usize = 1024;
 
 /// What a queued statement needs to run.
-pub(crate) struct Job {
+pub(super) struct Job {
     pub plan: Arc<PlannedStatement>,
     pub params: Arc<Vec<Datum>>,
     /// Its number, its switch, and what it may use.
@@ -95,7 +95,7 @@ async fn run(queue: Arc<Queue<Job>>, number: u32, job: Job) {
         () = timeout => Err(job.engine.statement_timeout()),
     };
     if let Some(recorder) = &job.recorder {
-        recorder.ran(number, started, &waits);
+        recorder.ran(started, &waits);
     }
     finish.result = Some(result);
 }

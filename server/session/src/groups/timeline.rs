@@ -30,20 +30,54 @@ struct Record {
 
 /// The statements of one transaction; tasks write to it side by side.
 #[derive(Clone)]
-pub(crate) struct Recorder {
+struct Records {
     begun: Instant,
-    records: Arc<Mutex<Vec<Record>>>,
+    list: Arc<Mutex<Vec<Record>>>,
+}
+
+/// Records what one statement does.
+#[derive(Clone)]
+pub(crate) struct Recorder {
+    records: Records,
+    number: u32,
 }
 
 impl Recorder {
-    fn new() -> Recorder {
-        Recorder { begun: Instant::now(), records: Arc::default() }
+    fn change(&self, change: impl FnOnce(&mut Record)) {
+        let mut list = self.records.list.lock();
+        if let Some(record) = list.iter_mut().rev().find(|record| record.number == self.number) {
+            change(record);
+        }
     }
 
-    fn arrived(&self, number: u32, text: &str) {
-        let mut records = self.records.lock();
-        if records.len() < STATEMENTS_MAX {
-            records.push(Record {
+    /// What the statement has to wait for, and why.
+    pub(super) fn waits(&self, waited_for: Vec<u32>, reason: String) {
+        self.change(|record| {
+            record.waited_for = waited_for;
+            record.wait_reason = Some(reason);
+        });
+    }
+
+    /// The statement has run, since `started`.
+    pub(crate) fn ran(&self, started: Instant, waits: &StatementWaits) {
+        self.change(|record| {
+            record.started = Some(started);
+            record.finished = Some(Instant::now());
+            record.lock_micros += waits.lock_micros();
+            record.round_trips += waits.round_trips();
+        });
+    }
+}
+
+impl Records {
+    fn new() -> Records {
+        Records { begun: Instant::now(), list: Arc::default() }
+    }
+
+    fn arrived(&self, number: u32, text: &str) -> Recorder {
+        let mut list = self.list.lock();
+        if list.len() < STATEMENTS_MAX {
+            list.push(Record {
                 number,
                 text: shortened(text),
                 queued: Instant::now(),
@@ -55,31 +89,7 @@ impl Recorder {
                 round_trips: 0,
             });
         }
-    }
-
-    fn change(&self, number: u32, change: impl FnOnce(&mut Record)) {
-        let mut records = self.records.lock();
-        if let Some(record) = records.iter_mut().rev().find(|record| record.number == number) {
-            change(record);
-        }
-    }
-
-    /// What a statement has to wait for, and why.
-    pub(crate) fn waits(&self, number: u32, waited_for: Vec<u32>, reason: String) {
-        self.change(number, |record| {
-            record.waited_for = waited_for;
-            record.wait_reason = Some(reason);
-        });
-    }
-
-    /// A statement has run, since `started`.
-    pub(crate) fn ran(&self, number: u32, started: Instant, waits: &StatementWaits) {
-        self.change(number, |record| {
-            record.started = Some(started);
-            record.finished = Some(Instant::now());
-            record.lock_micros += waits.lock_micros();
-            record.round_trips += waits.round_trips();
-        });
+        Recorder { records: self.clone(), number }
     }
 
     fn rows(&self) -> VecDeque<Row> {
@@ -102,27 +112,25 @@ impl Recorder {
                 number(record.round_trips),
             ]
         };
-        self.records.lock().iter().map(row).collect()
+        self.list.lock().iter().map(row).collect()
     }
 }
 
 /// The timeline of the transaction that is open, or was the last.
 #[derive(Default)]
-pub(crate) struct Timeline {
-    recorder: Option<Recorder>,
+pub(super) struct Timeline {
+    records: Option<Records>,
     /// Its transaction has ended; the next statement recorded begins another.
     is_over: bool,
 }
 
 impl Timeline {
     /// Records a statement that arrives.
-    pub(crate) fn arrived(&mut self, number: u32, text: &str) -> Recorder {
+    pub(super) fn arrived(&mut self, number: u32, text: &str) -> Recorder {
         if std::mem::take(&mut self.is_over) {
-            self.recorder = None;
+            self.records = None;
         }
-        let recorder = self.recorder.get_or_insert_with(Recorder::new).clone();
-        recorder.arrived(number, text);
-        recorder
+        self.records.get_or_insert_with(Records::new).arrived(number, text)
     }
 
     /// The transaction ends; what it has recorded stays.
@@ -132,13 +140,13 @@ impl Timeline {
 
     /// A transaction begins whose statements are to be recorded from here.
     pub(super) fn begin(&mut self) {
-        self.recorder = Some(Recorder::new());
+        self.records = Some(Records::new());
         self.is_over = false;
     }
 
     /// The rows of SHOW TRANSACTION TIMELINE.
-    pub(crate) fn rows(&self) -> VecDeque<Row> {
-        self.recorder.as_ref().map(Recorder::rows).unwrap_or_default()
+    pub(super) fn rows(&self) -> VecDeque<Row> {
+        self.records.as_ref().map(Records::rows).unwrap_or_default()
     }
 }
 

@@ -3,7 +3,7 @@
 use braid_types::{Error, Result};
 
 use crate::client::Client;
-use crate::groups::barrier::error_after_group;
+use crate::groups::ParallelStatements;
 use crate::retry::deadline::end_request;
 use crate::retry::reason::{is_deadlock, is_retryable};
 use crate::session::Session;
@@ -15,7 +15,7 @@ use crate::transaction::savepoints::give_way;
 impl Session {
     /// A message has failed; the error that the client is to be told.
     pub async fn fail_with_queued(&mut self, error: Error) -> Error {
-        let error = error_after_group(self, error).await;
+        let error = self.error_after_group(error).await;
         self.fail(&error).await;
         error
     }
@@ -51,7 +51,7 @@ impl Session {
     /// An error is on its way to the client: an implicit transaction ends, a block has failed.
     pub async fn fail(&mut self, error: &Error) {
         self.replay.clear();
-        self.group.stop().await;
+        self.stop_group().await;
         if is_retryable(error) {
             self.engine.counters.client_retries.add(error);
             self.shared.count_deadlock(error);

@@ -10,7 +10,7 @@ use braid_sql::ast::Statement;
 use braid_types::{Error, Result};
 
 use crate::client::{Client, Formats};
-use crate::groups::barrier::error_after_group;
+use crate::groups::ParallelStatements;
 use crate::protocol::between::note_idle;
 use crate::retry::batch::finish_batch;
 use crate::retry::commit::commit_before_tag;
@@ -46,7 +46,7 @@ impl Session {
         }
         end_request(self);
         if let Err(error) = result {
-            result = Err(error_after_group(self, error).await);
+            result = Err(self.error_after_group(error).await);
         }
         self.in_simple_list = false;
         if let Err(error) = &result {

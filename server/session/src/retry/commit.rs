@@ -13,7 +13,7 @@ use braid_cluster::Token;
 use braid_types::{Error, Result};
 
 use crate::client::Client;
-use crate::groups::again::{can_run_again, run_again};
+use crate::groups::ParallelStatements;
 use crate::retry::driver::{Repeat, rerun};
 use crate::retry::limits::Limits;
 use crate::retry::reason::is_restart;
@@ -46,12 +46,12 @@ impl Repeat for CommitAgain<'_> {
     }
 
     fn may_repeat(&mut self, error: &Error) -> bool {
-        can_run_again(self.session, error)
+        self.session.can_rerun_group(error)
     }
 
     // Here the error is counted, and others get their chance.
     async fn begin_again(&mut self, error: Error, _: u32) -> Result<()> {
-        run_again(self.session, error).await
+        self.session.rerun_group(error).await
     }
 }
 

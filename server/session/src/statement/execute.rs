@@ -17,7 +17,7 @@ use braid_sql::ast::Statement;
 use braid_types::{Datum, Error, Result, SqlState, work};
 
 use crate::client::{Client, ResultColumn, connection_lost};
-use crate::groups::new_keys::settle_new_keys;
+use crate::groups::ParallelStatements;
 use crate::notices::send_warnings;
 use crate::retry::deadline::note_rerun;
 use crate::retry::driver::{Repeat, run_until_done};
@@ -225,7 +225,7 @@ pub(crate) async fn deliver(
         client.data_rows(&rows, columns, &portal.formats, &active.format);
         work::breathe().await?;
         if client.position() - client.sent() > active.result_buffer_bytes {
-            settle_new_keys(session).await?;
+            session.settle_new_keys().await?;
             client.flush().await.map_err(|error| connection_lost(&error))?;
         }
     }

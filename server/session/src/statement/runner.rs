@@ -22,10 +22,7 @@ use braid_sql::ast::{ShowTarget, Statement};
 use braid_types::{Error, Result, SqlState};
 
 use crate::client::Client;
-use crate::groups::barrier::pass_barrier;
-use crate::groups::enqueue::enqueue;
-use crate::groups::new_keys::settle_new_keys;
-use crate::groups::timeline::Recorder;
+use crate::groups::{ParallelStatements, Recorder};
 use crate::session::Session;
 use crate::statement::binding::bind_execute;
 use crate::statement::commands::dispatch::run_command;
@@ -103,16 +100,12 @@ async fn run_or_queue(
     check_injected(session, statement)?;
     if is_fresh && session.block == Block::Active {
         if returns_nothing(statement) {
-            return Box::pin(enqueue(session, portal, client, recorder)).await;
+            return Box::pin(session.enqueue(portal, client, recorder)).await;
         }
-        session.group.steps.pass(statement);
-    }
-    let number = session.group.number;
-    if let Some(recorder) = &recorder {
-        session.group.note_barrier(recorder);
+        session.note_answered(statement);
     }
     let start = client.position();
-    pass_barrier(session, statement).await?;
+    session.pass_barrier(statement, recorder.as_ref()).await?;
     let started = Instant::now();
     let work = async {
         if is_planned(statement) {
@@ -126,11 +119,11 @@ async fn run_or_queue(
         Some(recorder) => {
             let waits = Arc::new(StatementWaits::default());
             let result = Box::pin(waits.watch(work)).await;
-            recorder.ran(number, started, &waits);
+            recorder.ran(started, &waits);
             result
         }
     };
-    match settle_new_keys(session).await {
+    match session.settle_new_keys().await {
         Ok(()) => result,
         Err(error) => {
             // Nothing of it has left: a flush settles as well.
@@ -142,17 +135,14 @@ async fn run_or_queue(
 
 /// Counts a statement of the transaction, and records it if that is asked for.
 fn number_statement(session: &mut Session, prepared: &Prepared) -> Option<Recorder> {
-    session.group.number += 1;
-    if !session.active().record_timeline {
-        return None;
-    }
-    let statement = prepared.statement()?;
-    let is_part = match session.block.state() {
+    let is_part = |statement: &Statement| match session.block.state() {
         Block::Active => !matches!(statement, Statement::Show(ShowTarget::TransactionTimeline)),
         Block::None => is_planned(statement),
         Block::Failed | Block::Released => false,
     };
-    is_part.then(|| session.group.timeline.arrived(session.group.number, prepared.text()))
+    let is_part = prepared.statement().is_some_and(is_part);
+    let is_recorded = is_part && session.active().record_timeline;
+    session.number_statement(prepared.text(), is_recorded)
 }
 
 /// The error that `inject_retry_errors_enabled` asks for: for each statement in a block that

@@ -11,7 +11,7 @@ use braid_exec::from_kv;
 use braid_kv::{CommitOutcome, Error as Kv};
 use braid_types::{Result, work};
 
-use crate::groups::new_keys::commit_error;
+use crate::groups::ParallelStatements;
 use crate::notify::commit::{announce, announced};
 use crate::retry::deadline::{commit_lock_timeout, late_commit};
 use crate::session::Session;
@@ -80,7 +80,7 @@ pub(crate) async fn commit_kv(
         (outcome, _) => {
             let result = outcome.and_then(CommitOutcome::into_result).map(drop);
             result.map_err(|error| {
-                let error = commit_error(session, error, open.unchecked.as_ref());
+                let error = session.commit_error(error, open.unchecked.as_ref());
                 late_commit(session, error)
             })
         }
@@ -96,7 +96,7 @@ pub(crate) async fn rollback_open(session: &mut Session) {
 }
 
 async fn roll_back_work(session: &mut Session) {
-    session.group.stop().await;
+    session.stop_group().await;
     if let Some(open) = session.open.take() {
         open.txn.rollback().await;
         session.shared.state.lock().round_trips = open.txn.round_trips().count();
@@ -120,7 +120,7 @@ pub(crate) fn transaction_ended(session: &mut Session) {
     session.portals.retain(|_, portal| portal.is_held());
     session.shared.sequences.lock().retain_temporary(session.temporary.sequences());
     note_cursors(session);
-    session.group.end();
+    session.end_group();
     session.block_state.constraints = Arc::default();
     session.shared.reset_modes();
     let mut activity = session.shared.entry.activity.lock();

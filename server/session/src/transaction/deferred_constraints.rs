@@ -14,7 +14,7 @@ use braid_kv::{Conflict, Error as Kv, TxnOptions};
 use braid_sql::ast::ObjectName;
 use braid_types::{Error, Result, SqlState};
 
-use crate::groups::new_keys::commit_error;
+use crate::groups::ParallelStatements;
 use crate::session::Session;
 use crate::statement::context::{context_in, exec_context, statement_environment};
 use crate::transaction::machine::Block;
@@ -37,7 +37,7 @@ pub(crate) async fn check_deferred(session: &mut Session, open: &mut Open) -> Re
         None => error,
         Some(new) => {
             let duplicate = Kv::Duplicate { key: new.key.to_vec(), seq: new.seq };
-            commit_error(session, duplicate, open.unchecked.as_ref())
+            session.commit_error(duplicate, open.unchecked.as_ref())
         }
     })
 }

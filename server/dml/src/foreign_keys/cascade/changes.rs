@@ -6,7 +6,7 @@ use std::sync::Arc;
 use braid_catalog::Id;
 use braid_exec::ExecutionState;
 use braid_kv::Key;
-use braid_rows::TableRows;
+use braid_rows::{TableRows, Violation};
 use braid_types::{Datum, Result, Row};
 
 use crate::foreign_keys::collect::{child_events, parent_events};
@@ -214,8 +214,8 @@ impl Changes {
             let columns = table.layout.table.columns.iter().enumerate();
             places.extend(columns.filter(|(_, c)| c.generated.is_some()).map(|(place, _)| place));
             let written = writer.replace(changes, &places).await;
-            written.map_err(|error| match error.state() {
-                braid_types::SqlState::UniqueViolation => error.context(table.context.clone()),
+            written.map_err(|error| match error.cause() {
+                Some(Violation::Unique) => error.context(table.context.clone()),
                 _ => error,
             })?;
         }

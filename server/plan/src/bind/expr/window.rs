@@ -15,6 +15,7 @@ use super::function::bind_sort_keys;
 use super::operators::{coerce, coerce_argument, coerce_bool};
 use super::scalar::{bind_expr, bind_exprs};
 use crate::bind::Binder;
+use crate::bind::refusals::NotAllowedIn;
 use crate::bind::scope::context::{ExprCx, IN_AGGREGATE, IN_WINDOW, IN_WINDOW_CALL};
 use crate::bind::scope::windows::{BoundWindow, NamedWindows, SharedWindow};
 use crate::rules::walk;
@@ -58,7 +59,9 @@ fn refuse_window(cx: &ExprCx<'_, '_>) -> Result<()> {
         )),
         IN_WINDOW_CALL => error("window function calls cannot be nested"),
         clause if clause == IN_WINDOW || cx.collector.as_ref().is_none_or(|c| !c.allow_windows) => {
-            error(&format!("window functions are not allowed in {clause}"))
+            let refused = NotAllowedIn::new("window functions", clause);
+            let error = Error::new(SqlState::WindowingError, refused.to_string());
+            Err(error.caused_by(refused))
         }
         _ => Ok(()),
     }

@@ -13,6 +13,7 @@ use braid_sql::ast::Expr as Ast;
 use braid_types::{Error, Result, SqlState};
 
 use super::columns::{Scope, Scopes};
+use crate::bind::refusals::NotAllowedIn;
 use crate::tree::expr::{Expr, Slot};
 use crate::tree::node::{AggregateCall, FunctionCall};
 
@@ -120,8 +121,10 @@ fn sets_error(begin: &str) -> Error {
 }
 
 fn no_sets_in(clause: &str) -> Error {
-    let message = format!("set-returning functions are not allowed in {clause}");
-    Error::new(SqlState::FeatureNotSupported, message).hint(LATERAL_HINT)
+    let refused = NotAllowedIn::new("set-returning functions", clause);
+    Error::new(SqlState::FeatureNotSupported, refused.to_string())
+        .hint(LATERAL_HINT)
+        .caused_by(refused)
 }
 
 const LATERAL_HINT: &str =
@@ -162,13 +165,12 @@ impl OuterQuery {
 
 /// 42803: an aggregate or `GROUPING` where none may stand.
 pub fn misplaced(what: &str, clause: &str) -> Error {
-    let message = match clause {
-        IN_AGGREGATE if what == AGGREGATES => {
-            "aggregate function calls cannot be nested".to_owned()
-        }
-        clause => format!("{what} are not allowed in {clause}"),
-    };
-    Error::new(SqlState::GroupingError, message)
+    if clause == IN_AGGREGATE && what == AGGREGATES {
+        let message = "aggregate function calls cannot be nested";
+        return Error::new(SqlState::GroupingError, message);
+    }
+    let refused = NotAllowedIn::new(what, clause);
+    Error::new(SqlState::GroupingError, refused.to_string()).caused_by(refused)
 }
 
 impl OuterQuery {

@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use braid_dml::{check_left, has_left_checks};
+use braid_plan::NotAllowedIn;
 use braid_sql::ast::Copy;
 use braid_types::{Datum, Error, FormatSettings, Result, SqlState, text, work};
 
@@ -248,10 +249,12 @@ async fn copy_batch(
 
 /// An error of the condition, in COPY's words. Its position is one of the INSERT's text.
 fn in_condition(error: Error) -> Error {
-    let message = error.message().replace("in WHERE", "in COPY FROM WHERE conditions");
-    match message == error.message() {
-        true => error.without_position(),
-        false => Error::new(error.state(), message),
+    match error.cause::<NotAllowedIn>() {
+        Some(refused) if refused.clause == "WHERE" => {
+            let refused = refused.in_clause("COPY FROM WHERE conditions");
+            Error::new(error.state(), refused.to_string())
+        }
+        _ => error.without_position(),
     }
 }
 

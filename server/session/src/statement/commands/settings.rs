@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use braid_sql::ast::{DiscardKind, Reset, Set, SetScope, SetValue, ShowTarget, TransactionModes};
 use braid_types::{Datum, Error, Result, Row, SqlState};
 
+use crate::groups::ParallelStatements;
 use crate::session::Session;
 use crate::settings::{is_identity, isolation_of, isolation_text};
 use crate::statement::commands::show;
@@ -123,7 +124,7 @@ pub(crate) fn show_rows(session: &Session, target: &ShowTarget) -> Result<VecDeq
             };
             Ok(VecDeque::from([vec![Datum::text(value)]]))
         }
-        ShowTarget::TransactionTimeline => Ok(session.group.timeline.rows()),
+        ShowTarget::TransactionTimeline => Ok(session.timeline_rows()),
         ShowTarget::TransactionStatus => {
             let text = match session.block.state() {
                 Block::None => "NoTxn",

@@ -9,6 +9,7 @@ use braid_sql::ast::{IsolationLevel, TransactionModes};
 use braid_types::{Error, Result, SqlState};
 
 use crate::clock::now_micros;
+use crate::groups::ParallelStatements;
 use crate::retry::commit::commit_open;
 use crate::session::Session;
 use crate::shared::Modes;
@@ -64,7 +65,7 @@ pub(crate) fn begin_block(session: &mut Session, modes: &TransactionModes) -> Re
         session.block_state = BlockState { micros: Some(now_micros()), ..BlockState::default() };
         session.block.enter(begin);
         let record_timeline = session.active().record_timeline;
-        session.group.begin(record_timeline);
+        session.begin_group(record_timeline);
         if session.open.is_none() {
             session.shared.reset_modes();
         }

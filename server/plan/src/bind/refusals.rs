@@ -1,0 +1,45 @@
+//! Why an expression is refused, as the cause of its error. A caller that decides by it, or words
+//! the error for another statement, reads the cause and not the message.
+
+use std::fmt;
+
+/// The cause of an error: a kind of function that a clause does not allow.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NotAllowedIn {
+    /// The kind, in the plural.
+    pub what: String,
+    /// The clause.
+    pub clause: String,
+}
+
+impl NotAllowedIn {
+    /// These functions in this clause.
+    pub fn new(what: &str, clause: &str) -> NotAllowedIn {
+        NotAllowedIn { what: what.to_owned(), clause: clause.to_owned() }
+    }
+
+    /// The same functions, with another name for the clause.
+    pub fn in_clause(&self, clause: &str) -> NotAllowedIn {
+        NotAllowedIn::new(&self.what, clause)
+    }
+}
+
+impl fmt::Display for NotAllowedIn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} are not allowed in {}", self.what, self.clause)
+    }
+}
+
+impl std::error::Error for NotAllowedIn {}
+
+/// The cause of 42804: an expression as a whole has no assignment cast to the wanted type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NotAssignable;
+
+impl fmt::Display for NotAssignable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the expression cannot be assigned")
+    }
+}
+
+impl std::error::Error for NotAssignable {}
