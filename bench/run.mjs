@@ -25,7 +25,7 @@
  *               tikv-server makes it a real cluster, else it is the tests' stand-in
  *   all         one after the other
  *
- * --smoke asks every question for a moment only, and writes to a folder that is removed: it tells
+ * --smoke asks every question for a moment only, and writes to a folder that is removed: it checks
  * whether a suite works, and nothing about speed.
  *
  * BRAID_BENCH_URL and POSTGRES_BENCH_URL name servers that run already, instead; memory is then not

@@ -1,6 +1,6 @@
 /**
- * Question: how many rows of TPC-H's `lineitem` a second, by the number of rows of a statement and the
- * number of connections, for INSERT, upsert and DELETE?
+ * Question: how many rows of TPC-H's `lineitem` a second, by the number of rows of a statement and
+ * the number of connections, for INSERT, upsert and DELETE?
  *
  * Each statement is a prepared multi-row one with a parameter a value and a commit of its own, the
  * same text on both servers. Only the time of these statements counts; filling the table for DELETE
@@ -150,7 +150,7 @@ export async function work(
 
 const statements = new Map<string, { name: string; text: string }>();
 
-/** A prepared statement for so many rows. */
+/** A prepared statement for that number of rows. */
 function statementOf(mode: Mode, rows: number): { name: string; text: string } {
   const name = `${mode}_${rows}`;
   let statement = statements.get(name);

@@ -153,7 +153,7 @@ function summary(samplesOfTasks: readonly (readonly number[])[]): Round {
   return { perSecond, p50Ms: quantile(all, 0.5), p99Ms: quantile(all, 0.99) };
 }
 
-/** The value below which a part of the sorted numbers lies. */
+/** The value below which that part of the sorted numbers is. */
 export function quantile(sorted: readonly number[], part: number): number {
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? Number.NaN;
 }

@@ -21,7 +21,7 @@ export interface SuitePlan {
   readonly seconds: number;
   /** Where results go. */
   readonly folder: string;
-  /** Tells what is going on. */
+  /** Reports progress. */
   readonly print: (line: string) => void;
   /** Shows results. */
   readonly show: (text: string) => void;

@@ -12,7 +12,7 @@ export interface ServerInfo {
 }
 
 /**
- * Tells a server by its start-up parameters: BraidDB sends `braid_version`, CockroachDB
+ * Recognises a server by its start-up parameters: BraidDB sends `braid_version`, CockroachDB
  * `crdb_version`; everything else is taken for PostgreSQL.
  *
  * @example
@@ -41,8 +41,8 @@ export interface Features {
   /** `UPSERT INTO`. */
   readonly upsert: boolean;
   /**
-   * Makes a token for `commit_token`, after which `braid_commit_status` can be asked for the outcome
-   * of a lost commit; undefined where the server knows no tokens.
+   * Makes a token for `commit_token`, after which `braid_commit_status` can be asked for the
+   * outcome of a lost commit; undefined where the server knows no tokens.
    */
   readonly commitToken: (() => string) | undefined;
 }

@@ -1,9 +1,9 @@
 /**
- * Question: how long does it take to delete 1,000 parents with all that lies below them?
+ * Question: how long does it take to delete 1,000 parents with all rows below them?
  *
- * Every measured DELETE really deletes: the tables are made and filled anew for it. Afterwards every
- * table is counted: the parents on both sides of the deleted ones and their children must be there,
- * and nothing else.
+ * Every measured DELETE really deletes: the tables are made and filled again for it. Afterwards
+ * every table is counted: the parents on both sides of the deleted ones and their children must be
+ * there, and nothing else.
  */
 
 import type { Side } from '../sides.js';

@@ -1,7 +1,7 @@
 /**
  * Question: what does a foreign key to few parents cost a bulk insert of children?
  *
- * One INSERT of all rows into an empty table, made anew for each round; the rows are counted.
+ * One INSERT of all rows into a new, empty table in each round; the rows are counted.
  */
 
 import type { Side } from '../sides.js';

@@ -4,7 +4,7 @@
 
 import type pg from 'pg';
 
-/** How a table lies: below its parent with ON DELETE, below it by place alone, or by itself. */
+/** The place of a table: below its parent with ON DELETE, below it by place alone, or by itself. */
 export type Placement = 'interleaved' | 'placed' | 'ordinary';
 
 /** A table; `t0` is the parent of all. */
@@ -45,7 +45,7 @@ export function shapes(children: number): Shape[] {
   ];
 }
 
-/** How many rows a table has for so many parents. */
+/** How many rows a table has for that number of parents. */
 export function rowsOf(shape: Shape, table: Table, parents: number): number {
   const parent = shape.tables.find((other) => other.name === table.parent);
   return parent === undefined ? parents : rowsOf(shape, parent, parents) * table.fan;
@@ -70,7 +70,7 @@ export async function fill(
   await counted(client, shape, () => parents);
 }
 
-/** Counts every table; throws if one has not the rows that so many parents have. */
+/** Counts every table; throws if one has not the rows of that number of parents. */
 export async function counted(
   client: pg.Client,
   shape: Shape,

@@ -31,7 +31,7 @@ export async function weatherEvents(): Promise<SensorEvent[]> {
 
 function dataFile(): string {
   const require = createRequire(import.meta.url);
-  // The package exports only code; its data lies beside the folder of that.
+  // The package exports only code; its data is beside the folder of the code.
   const entry = require.resolve('vega-datasets');
   return join(dirname(dirname(entry)), 'data', FILE);
 }

@@ -26,7 +26,7 @@ onEachServer('writes that run side by side', ({ url, name: server }) => {
   const account = sql.identifier(`${schema}_account`);
   const transfer = sql.identifier(`${schema}_transfer`);
   const leg = sql.identifier(`${schema}_leg`);
-  /** One connection, so that what the session tells is about the transaction before. */
+  /** One connection, so that the session reports on the transaction before. */
   let db: Database;
   let transfers = 0;
 

@@ -47,7 +47,7 @@ pub struct Start {
     #[arg(long, env = "BRAID_DATA", value_name = "DIR", default_value = "./braid-data")]
     pub data: PathBuf,
 
-    /// Where the data lies: embedded (in the data folder), or a TiKV cluster such as
+    /// Where the data is: embedded (in the data folder), or a TiKV cluster such as
     /// tikv://pd1:2379,pd2:2379?prefix=braid/; with &ca=FILE&cert=FILE&key=FILE by TLS
     #[arg(long, env = "BRAID_STORE", value_name = "STORE", default_value = "embedded",
         value_parser = parse_store)]
@@ -133,7 +133,7 @@ pub struct Start {
     pub log: String,
 }
 
-/// Where the data lies.
+/// Where the data is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StoreChoice {
     /// In the data folder.

@@ -9,10 +9,10 @@
 //! transaction is. Both sides put a key that must not exist, so only one of them can succeed, and
 //! an answer once given stays true.
 //!
-//! Records go after [`TOKEN_RETENTION`]. A token that tells its time (a uuid of version 7) is from
-//! then on answered with "unknown" and can commit no more. Of other tokens nobody can say how old
-//! they are: whoever asks for one must do so within the retention, or may hear "aborted" of what
-//! has committed.
+//! Records are removed after [`TOKEN_RETENTION`]. A token that contains its time (a uuid of version
+//! 7) is from then on answered with "unknown", and cannot commit. The age of other tokens is not
+//! known. A client must ask for those within the retention. Later it may hear "aborted" although
+//! the transaction has committed.
 
 use std::time::Duration;
 
@@ -68,7 +68,7 @@ impl Asker {
     }
 }
 
-/// When a token was made, in microseconds since 2000-01-01, if it tells.
+/// When a token was made, in microseconds since 2000-01-01, if it contains its time.
 fn token_micros(token: Token) -> Option<i64> {
     if token[6] >> 4 != 7 {
         return None;
@@ -82,7 +82,7 @@ fn has_passed(micros: i64, now: i64) -> bool {
     micros.saturating_add(retention) < now
 }
 
-/// Whether a record of this token may have been removed by now, as far as the token tells.
+/// Whether a record of this token may have been removed by now; false if its age is not known.
 pub fn is_expired(token: Token, now: i64) -> bool {
     token_micros(token).is_some_and(|micros| has_passed(micros, now))
 }

@@ -12,7 +12,7 @@
 //!
 //! Rules that must always hold:
 //! - points of time that decide anything are timestamps of the store, not of this machine;
-//! - a commit that is bound to a lease lies below the end of that lease;
+//! - the timestamp of a commit that is bound to a lease is below the end of that lease;
 //! - an answer about a commit token never changes, once given.
 
 mod commit_tokens;

@@ -58,7 +58,7 @@ pub async fn run(statement: &Statement, cx: &mut DdlContext<'_>) -> Result<Strin
         && cx.implicit
         && !names_temporary(cx, &create.table)
     {
-        // What it has announced it has to take back, so it minds the cancellation itself.
+        // Handles cancellation itself, because it must undo the announced index.
         return create_index::run_alone(cx, create).await.map(|()| "CREATE INDEX".to_owned());
     }
     if let Statement::AlterTable(alter) = statement

@@ -6,10 +6,9 @@
 //!                      (not for RETURNING NOTHING)    (only if there are any)
 //! ```
 //!
-//! The exclusive lock on the spans makes whoever wants to write below them wait; what was committed
-//! after the snapshot and before the lock is noticed by the lock. So nothing that is not seen here
-//! can be left over: a child that was committed before is covered, one that comes later fails by
-//! its own check of the parent.
+//! The exclusive lock on the spans makes writers below them wait. The lock reports commits between
+//! the snapshot and the lock. So no row is left over: a child that was committed before the lock is
+//! in the span, and a later one fails by its own check of the parent.
 
 use std::sync::Arc;
 
@@ -20,7 +19,7 @@ use braid_plan::{RangeDelete, Scan};
 use braid_rows::{IndexRows, RowAssembler};
 use braid_types::{Result, Row};
 
-/// Deletes the rows of a scan's spans with all that lies below; how many rows of the scan's own
+/// Deletes the rows of a scan's spans with all rows below them; how many rows of the scan's own
 /// table there were, 0 if they are not to be counted.
 pub(crate) async fn range_delete(
     evaluator: &Evaluator,

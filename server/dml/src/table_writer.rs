@@ -244,7 +244,7 @@ impl TableWriter {
             braid_kv::Error::Duplicate { .. } => self.duplicate(index, row),
             error => from_kv(error),
         };
-        // The first family tells whether the row exists.
+        // The first family shows whether the row exists.
         for (i, (key, value)) in self.rows.pairs(row).into_iter().enumerate() {
             let Some(value) = value else { continue };
             let put = if i == 0 { txn.put_new(seq, key, value) } else { txn.put(seq, key, value) };

@@ -10,8 +10,8 @@
 //! What it does not do: begin or end transactions, parse, plan, change rows (`dml`, through
 //! [`RowChanges`]), change descriptors (`ddl`), or know the wire format.
 //!
-//! Rules that must always hold: a statement never sees its own writes in its scans (its number
-//! sees to that), but its checks do; every wait can be cancelled; memory is counted.
+//! Rules that must always hold: a statement never sees its own writes in its scans (by its
+//! statement number), but its checks do; every wait can be cancelled; memory is counted.
 
 mod advisory;
 mod constraint_modes;

@@ -31,15 +31,15 @@ const REST: Duration = Duration::from_millis(200);
 /// How often the account of the data folder is brought up to date while there are commits.
 const ACCOUNT_EVERY: Duration = Duration::from_secs(10);
 
-/// When slow batches of scans have taken so long together, a compaction is worth its while. It is
-/// done this often at most, and only if something was committed since the last one.
+/// Total time of slow scan batches after which a compaction is worth its cost. It runs at most once
+/// every [`COMPACT_EVERY`], and only if something was committed since the last one.
 const SLOW_MICROS: u64 = 30_000;
 const COMPACT_EVERY: Duration = Duration::from_secs(1);
 const FLUSH_WAIT_MAX: Duration = Duration::from_secs(10);
 /// Larger stores are left to fjall's own compaction after the flush.
 const COMPACT_BYTES_MAX: u64 = 64 << 20;
 
-/// Tells the cleaner to end.
+/// The cleaner's stop switch.
 #[derive(Default)]
 pub(crate) struct CleanerStop {
     stopped: AtomicBool,

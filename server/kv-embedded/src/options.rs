@@ -40,7 +40,7 @@ pub struct EmbeddedOptions {
     pub validate: bool,
     /// Fault injection: while this is true every sync fails.
     pub fail_syncs: Option<Arc<AtomicBool>>,
-    /// Fault injection: every sync takes so much longer.
+    /// Fault injection: delay added to every sync.
     pub sync_delay: Option<Duration>,
     /// Called when the store stops after a failure.
     pub on_fatal: Option<FatalHook>,

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!   lease of this gateway   ├──────── renewed ──── renewed ────┤ ends
-//!   commit                        ├─ prewrite ─ C ─┤              C lies before the end, or
+//!   commit                        ├─ prewrite ─ C ─┤              C is before the end, or
 //!                                                                 the commit does not take place
 //! ```
 //!
@@ -21,7 +21,7 @@ pub struct StoreClock {
 }
 
 impl StoreClock {
-    /// The point of time that comes so much later.
+    /// The timestamp that is this duration after `from`.
     pub fn after(&self, from: Timestamp, by: Duration) -> Timestamp {
         let millis = u64::try_from(by.as_millis()).unwrap_or(u64::MAX >> self.logical_bits);
         Timestamp(from.0.saturating_add(millis << self.logical_bits))

@@ -16,7 +16,7 @@ use braid_types::{Datum, Error, Result, SqlState, SqlType, work};
 
 use crate::tree::expr::{CallExpr, CastExpr, Expr, QuantifiedExpr};
 
-/// Arguments of so many bytes keep a function busy for long enough to be a burden on others.
+/// Bytes of arguments from which on a function may run for long enough to delay others.
 const LARGE_BYTES: usize = 256 << 10;
 
 /// What an expression can read besides its row.
@@ -120,7 +120,7 @@ pub fn eval(expr: &Expr, row: &[Datum], cx: &EvalContext<'_>) -> Result<Datum> {
     }
 }
 
-/// Evaluates without cloning where the value lies ready.
+/// Evaluates without cloning where the value exists already.
 pub fn eval_ref<'v>(
     expr: &'v Expr,
     row: &'v [Datum],

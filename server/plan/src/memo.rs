@@ -1,7 +1,7 @@
 //! What an executor works out of a node once and keeps with the plan, which runs many times.
 //!
-//! The planner neither fills nor reads it. A copy of a node starts without, since whoever copies
-//! may go on to change.
+//! The planner neither fills nor reads it. A copy of a node starts without one, because a copy is
+//! usually changed.
 
 use std::any::Any;
 use std::sync::{Arc, OnceLock};

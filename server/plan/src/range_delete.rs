@@ -1,5 +1,5 @@
 //! Whether a DELETE of interleaved rows may be range deletes: its rows, and all that they cascade
-//! to, are then exactly what lies in some spans of the primary key.
+//! to, are then exactly the content of some spans of the primary key.
 //!
 //! ```text
 //!   p1  p1#c1  p1#c1#g1  p1#c2  p2 …      DELETE FROM p WHERE id = 1
@@ -8,9 +8,9 @@
 //!
 //! The schema is walked once, while planning; the rows are never looked at. It allows the range
 //! delete when every table below cascades from its parent on exactly the interleaved columns, when
-//! nothing else points at any of these tables, and when every index entry that lies in the range
-//! belongs to a row that lies in it too. Indexes that lie elsewhere are allowed: their entries are
-//! found by a scan of the range.
+//! nothing else points at any of these tables, and when every index entry in the range belongs to
+//! a row in the range. Indexes outside of the range are allowed: a scan of the range finds their
+//! entries.
 
 use std::sync::Arc;
 
@@ -71,7 +71,7 @@ fn walk(catalog: &Catalog, table: &Arc<Table>) -> Result<RangeDelete, Refusal> {
             debug_assert!(false, "table \"{}\" has no index {number}", owner.name);
             return Err(Refusal::of("index", quote_ident(&owner.name)));
         };
-        // An entry lies where its row lies only if both begin with the same columns.
+        // An entry is in the range of its row only if both begin with the same columns.
         let count = table.primary.keys.len();
         let begins = |keys: &[braid_catalog::IndexKey]| {
             keys.iter().take(count).map(|part| part.column).collect::<Vec<_>>()
@@ -135,7 +135,7 @@ fn cascade<'c>(catalog: &Catalog, child: &'c Table) -> Result<&'c ForeignKey, Re
 }
 
 impl Delete {
-    /// The scan whose spans are the rows of the DELETE with all that lies below them, and what
+    /// The scan whose spans are the rows of the DELETE with all rows below them, and what
     /// the schema says; `None` if nothing is interleaved in the table.
     pub fn ranges(&self, enabled: bool) -> Option<Result<(&Scan, &Arc<RangeDelete>), Refusal>> {
         let range = match self.range.as_ref()? {

@@ -61,7 +61,7 @@ impl Columns {
         Self { rows: 0, list: types.map(Column::new).collect() }
     }
 
-    /// Removes all rows; there will be so many.
+    /// Removes all rows and sets the number of the next ones.
     pub fn start(&mut self, rows: usize) {
         self.clear();
         self.rows = rows;

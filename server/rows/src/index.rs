@@ -19,7 +19,7 @@ pub struct IndexRows {
     pub unique: bool,
     /// Whether keys with a NULL are unique, too.
     nulls_not_distinct: bool,
-    /// Tells its keys from those of others in its range, if there are any.
+    /// Distinguishes its keys from others in its range, if there are any.
     pub shape: Option<Arc<dyn KeyShape>>,
     prefix: Vec<u8>,
     keys: Vec<KeyPart>,
@@ -64,7 +64,7 @@ impl IndexRows {
         table.indexes.iter().map(|index| Self::new(table, index)).collect()
     }
 
-    /// Whether an entry tells this column's value exactly.
+    /// Whether an entry contains this column's exact value.
     pub fn has(&self, table: &Table, place: usize) -> bool {
         let exact = key::is_exact(&table.columns[place].ty);
         self.storing.contains(&place)

@@ -110,7 +110,7 @@ fn product(prefixes: &[Vec<u8>], mut ends: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>>
         .collect())
 }
 
-/// The keys of a row of the primary index, those of its families, without what lies below it.
+/// The keys of a row of the primary index, those of its families, without the rows below it.
 pub fn row_span(row_key: Vec<u8>) -> Span {
     let end = [&row_key[..], &[key::INTERLEAVE_SENTINEL]].concat();
     Span::new(row_key, end)

@@ -18,7 +18,7 @@ const VALUE_BYTES: usize = 12;
 pub struct TableRows {
     /// The table.
     pub table: Arc<Table>,
-    /// Tells its keys from those of tables that are interleaved with it, if there are any.
+    /// Distinguishes its keys from those of tables interleaved with it, if there are any.
     pub shape: Option<Arc<dyn KeyShape>>,
     primary_prefix: Vec<u8>,
     primary: Vec<KeyPart>,

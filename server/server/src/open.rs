@@ -17,7 +17,7 @@ use crate::options::ServerOptions;
 use crate::server::Server;
 
 /// Where the numbers of a gateway's sessions begin, far from those of most other gateways: a
-/// notification tells its receivers the number of its sender.
+/// notification contains the number of its sender.
 fn first_pid(gateway: u64) -> i32 {
     const APART: u64 = 1 << 20;
     let block = gateway % (i32::MAX as u64 / APART);

@@ -36,7 +36,7 @@ impl Server {
         }
     }
 
-    /// Tells other gateways and their clients where this one is found.
+    /// Publishes the address of this gateway to other gateways and their clients.
     pub fn set_address(&self, address: &str) {
         self.engine.gateways.set_address(address);
     }

@@ -30,7 +30,7 @@ impl Notices {
         self.0.truncate(count);
     }
 
-    /// Tells the client of those that are loud enough, and forgets all.
+    /// Sends the notices of at least this severity to the client, and forgets all.
     pub(crate) fn send(&mut self, least: Option<Severity>, client: &mut dyn Client) {
         for notice in self.0.drain(..) {
             let is_loud = least.is_some_and(|least| notice.severity >= least);
@@ -41,7 +41,7 @@ impl Notices {
     }
 }
 
-/// Tells the client what functions warn of, before the rows that they are part of.
+/// Sends the warnings of functions to the client, before the rows that they are part of.
 pub(crate) fn send_warnings(
     advisory: &AdvisoryLocks,
     least: Option<Severity>,

@@ -33,7 +33,7 @@ use crate::transaction::machine::{Block, BlockMachine};
 use crate::transaction::state::{BlockState, Open};
 use crate::transaction::temporary::Temporary;
 
-/// The state of a session as ReadyForQuery tells it.
+/// The state of a session as ReadyForQuery reports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
     /// Not in a transaction block.
@@ -220,7 +220,7 @@ impl Session {
         reported_names().map(|name| (name, self.shared.setting(name).unwrap_or_default())).collect()
     }
 
-    /// Tells the client of settings that have changed since it was last told.
+    /// Reports settings to the client that have changed since the last report.
     pub fn report_settings(&mut self, client: &mut dyn Client) {
         let changes = self.shared.state.lock().settings.changes();
         if changes == self.reported_changes {

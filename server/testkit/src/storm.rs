@@ -16,8 +16,8 @@ const CONNECTIONS: u64 = 8;
 const STUCK: Duration = Duration::from_secs(60);
 const EXPECTED: [&str; 4] = ["23503", "23505", "40001", "40P01"];
 
-/// Runs so many transactions on each of 8 connections, each of one to `statements_max` statements;
-/// the seed of their choices.
+/// Runs that number of transactions on each of 8 connections, each of one to `statements_max`
+/// statements; the seed of their choices.
 ///
 /// # Panics
 /// After any other failure, if nobody gets any further (the message has the locks), or if hardly

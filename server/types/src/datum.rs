@@ -7,7 +7,7 @@
 //! - a datum is at most 32 bytes;
 //! - `compare` is a total order in which NULL comes last, NaN after every number, and numbers of
 //!   different kinds compare by their exact value; equality and hash follow it.
-//! - `char(n)` ignores trailing blanks, which only the type tells: see [`Datum::compare_typed`].
+//! - `char(n)` ignores trailing blanks; only the type shows this: see [`Datum::compare_typed`].
 
 use std::cmp::Ordering;
 use std::hash::{Hash, Hasher};

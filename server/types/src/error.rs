@@ -106,7 +106,7 @@ impl Error {
         self
     }
 
-    /// Moves a known position by so many characters, for a text that is part of another.
+    /// Moves a known position by a number of characters, for a text that is part of another.
     #[must_use]
     pub fn moved(mut self, characters: u32) -> Self {
         self.0.position = self.0.position.map(|at| at.saturating_add(characters));

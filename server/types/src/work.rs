@@ -166,7 +166,7 @@ pub fn give(bytes: usize) {
 
 /// Fails with 53200 if the statement cannot hold that many bytes more now.
 ///
-/// For a value about to be made; whoever keeps the value counts it.
+/// For a value about to be made; the code that keeps the value counts it.
 pub fn afford(bytes: usize) -> Result<()> {
     let Some(statement) = current() else { return Ok(()) };
     statement.take(bytes)?;

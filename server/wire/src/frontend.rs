@@ -106,7 +106,7 @@ pub enum Frontend<'a> {
     Execute {
         /// The portal.
         portal: &'a str,
-        /// At most so many rows; 0 means all.
+        /// The maximum of rows; 0 means all.
         rows_max: u32,
     },
     /// Close a statement or portal.

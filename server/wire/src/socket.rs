@@ -1,5 +1,5 @@
-//! A socket that can be watched while a statement runs: whoever holds a [`Watch`] learns that the
-//! client has gone, so that its statement does not wait on for a lock that nobody wants any more.
+//! A socket that can be watched while a statement runs. The holder of a [`Watch`] learns that the
+//! client has gone, so that the statement does not go on waiting for a lock.
 //!
 //! Not here: what a departure means (`connection`).
 

@@ -54,7 +54,7 @@ impl Writers {
         }));
     }
 
-    /// Waits until so many more statements got through.
+    /// Waits until that many more statements have succeeded.
     async fn go_on(&self, more: u64) {
         let (wanted, until) = (self.done.load(Ordering::Relaxed) + more, Instant::now() + PATIENCE);
         while self.done.load(Ordering::Relaxed) < wanted {
@@ -178,7 +178,7 @@ async fn wait_for_modes(client: &Client, modes: &[&str]) {
     }
 }
 
-/// Where a row of a table with an INT8 key lies in the stand-in.
+/// The key of a row, of a table with an INT8 key, in the stand-in.
 async fn row_key(client: &Client, table: &str, id: i64) -> Vec<u8> {
     let sql = format!("SELECT data_id FROM braid_internal.tables WHERE table_name = '{table}'");
     let data_id = first_column(client, &sql).await[0].parse().expect("a number");

@@ -59,7 +59,7 @@ async fn first_child(client: &Client, parent: i64, below: bool) -> Vec<u8> {
     [b"braid/d".as_slice(), &out].concat()
 }
 
-/// Nothing damaged, and so many rows.
+/// Nothing is damaged, and the table has that number of rows.
 async fn assert_sound(client: &Client, rows: i64, what: &str) {
     for table in ["p", "c"] {
         let found = first_column(client, &format!("CHECK TABLE {table}")).await;
@@ -97,7 +97,7 @@ async fn start(into: bool) -> (TikvStandIn, Server, Client) {
     (cluster, server, client)
 }
 
-/// Holds the next prewrite of a key, but for so many.
+/// Holds the next prewrite of a key after the first `skip`.
 fn hold(cluster: &TikvStandIn, key: &[u8], skip: u32) -> Gate {
     let gate = Gate::new();
     let fault = Fault::HoldRequest(gate.clone());

@@ -1,5 +1,5 @@
 //! A server whose cluster is away: at the start it waits and says so, later its statements end with
-//! a clear error in bounded time, `/health` tells what is wrong, and everything goes on when the
+//! a clear error in bounded time, `/health` says what is wrong, and everything goes on when the
 //! cluster is back. What can never succeed ends the start with a message.
 
 use std::io::{BufRead, BufReader, Read, Write};

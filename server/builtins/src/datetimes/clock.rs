@@ -1,4 +1,4 @@
-//! The clock: `now()` and its kin, `AT TIME ZONE`.
+//! The clock: `now()`, `clock_timestamp()` and the like, `AT TIME ZONE`.
 //!
 //! `now()` is the transaction's time, `statement_timestamp()` the statement's; only
 //! `clock_timestamp()` moves while a statement runs.

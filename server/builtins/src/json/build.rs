@@ -1,4 +1,4 @@
-//! Making JSON: `to_json`, `json_build_object`, `json_object`, `row_to_json` and their kin.
+//! Making JSON: `to_json`, `json_build_object`, `json_object`, `row_to_json`, …
 
 use braid_types::json::edit;
 use braid_types::{Datum, Error, Json, Result, SqlState};

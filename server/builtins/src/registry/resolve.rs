@@ -42,7 +42,7 @@ pub(crate) struct Candidate<T> {
 }
 
 impl<T> Candidate<T> {
-    /// The overload if it takes so many arguments.
+    /// The overload if it takes that number of arguments.
     pub(crate) fn expand(item: T, args: &[Arg], variadic: bool, count: usize) -> Option<Self> {
         if args.len() == count {
             return Some(Candidate { item, args: args.to_vec() });

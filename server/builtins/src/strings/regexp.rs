@@ -55,7 +55,7 @@ fn all_matches(
     Ok(found)
 }
 
-/// The byte where a 1-based character position lies; `None` beyond the end.
+/// The byte of a 1-based character position; `None` beyond the end.
 fn byte_position(value: &str, position: i64) -> Option<usize> {
     let skipped = (position - 1) as usize;
     let total = value.chars().count();

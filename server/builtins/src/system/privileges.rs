@@ -1,4 +1,4 @@
-//! `has_table_privilege` and its kin, with and without a role before the object.
+//! The `has_…_privilege` functions, with and without a role before the object.
 //!
 //! Privileges exist on relations only: a schema, database, function or type that exists may be
 //! used by everybody.

@@ -238,8 +238,8 @@ impl CatalogCache {
         Ok(catalog)
     }
 
-    /// The newest catalog, where that is known without a look at the store and snapshots cost a
-    /// wait. Whoever uses it asks afterwards whether it still stands.
+    /// The newest catalog, if it is known without a read of the store and snapshots cost a wait.
+    /// The caller has to check afterwards that it is still the newest.
     pub fn standing(self: &Arc<Self>) -> Option<Standing> {
         let epoch = self.gateways.as_ref()?.lasting_epoch()?;
         let (catalog, announced) = {

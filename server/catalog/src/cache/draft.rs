@@ -198,7 +198,7 @@ impl Draft {
     }
 
     /// Writes every changed descriptor and the next version into the transaction, which is about
-    /// to commit. Waits until every gateway minds the change. Keep the result until the outcome is
+    /// to commit. Waits until every gateway heeds the change. Keep the result until the outcome is
     /// known; `None` if nothing was changed.
     pub async fn flush(
         &self,

@@ -155,7 +155,7 @@ pub struct Role {
     /// The roles whose membership it may grant on (WITH ADMIN OPTION).
     #[serde(default)]
     pub admin_of: Vec<Id>,
-    /// At most so many sessions; none: no limit of its own.
+    /// The maximum of sessions; none: no limit of its own.
     #[serde(default)]
     pub connection_limit: Option<i64>,
     /// REPLICATION, which only the catalog shows: there is nothing to replicate by.

@@ -5,7 +5,7 @@
 //! interleaved   /root/1/columns… # /middle/1/columns… # /table/index/columns…
 //! ```
 //!
-//! The sentinel `#` sorts after every family, so that what lies below a row follows the row's own
+//! The sentinel `#` sorts after every family, so that all rows below a row follow the row's own
 //! pairs and comes before the next row. Tables and indexes that are not interleaved have no bytes
 //! between their columns, and nothing here costs them anything.
 
@@ -28,7 +28,7 @@ impl Index {
         !self.below.is_empty() || !self.passing.is_empty()
     }
 
-    /// How many of its first key columns are those of the rows that it lies below.
+    /// How many of its first key columns are those of the rows above it.
     pub fn columns_above(&self) -> usize {
         let above = self.interleaving.iter().flat_map(|interleaving| &interleaving.above);
         above.map(|ancestor| ancestor.columns).sum()
@@ -76,12 +76,12 @@ impl Table {
         Some(moved)
     }
 
-    /// Tells the keys of an index from others in its range; `None` if there are no others.
+    /// Distinguishes the keys of an index from others in its range; `None` if there are no others.
     pub fn key_shape(&self, index: &Index) -> Option<Arc<dyn KeyShape>> {
         self.key_shape_among(index, None)
     }
 
-    /// The same for a range whose gaps have about so many keys of others.
+    /// The same for a range whose gaps have about that number of other keys.
     pub fn key_shape_among(
         &self,
         index: &Index,
@@ -124,7 +124,7 @@ impl Passing {
         Span::prefix(prefix_below(&self.above, self.data_id, self.number))
     }
 
-    /// Tells its keys, and all below them, from others.
+    /// Distinguishes its keys, and all below them, from others.
     pub fn shape(&self) -> Arc<dyn KeyShape> {
         let column = |(place, descending): (usize, &bool)| {
             (*descending, behind(&self.above, self.data_id, self.number, place))

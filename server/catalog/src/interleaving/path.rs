@@ -17,7 +17,7 @@ use braid_types::SqlType;
 
 use crate::{Id, Table};
 
-/// Tells of each key of a range which table of a path it belongs to.
+/// Finds for each key of a range the table of a path that it belongs to.
 #[derive(Debug)]
 pub struct KeyPath {
     prefix_bytes: usize,

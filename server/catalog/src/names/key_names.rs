@@ -40,7 +40,8 @@ impl KeyNames for CatalogKeyNames {
         let mut columns: Vec<_> =
             found.keys.iter().filter_map(|key| column(key.column, key.descending)).collect();
         if !is_primary {
-            // What tells entries of equal keys apart; whether it is there, the printer sees.
+            // The columns that distinguish entries of equal keys. The printer sees whether a key
+            // has them.
             let rest = table
                 .primary
                 .keys

@@ -70,7 +70,7 @@ pub(crate) fn counter_key(counter: u64) -> Key {
     numbered(COUNTERS, counter.cast_signed())
 }
 
-/// Where the note of a dropped range lies; number 0 stands for all of the data.
+/// The key of the note of a dropped range; number 0 stands for all of the data.
 pub(crate) fn dropped_key(data_id: Id, number: IndexNumber) -> Key {
     of_index(DROPPED, data_id, number)
 }

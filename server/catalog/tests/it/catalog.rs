@@ -124,7 +124,7 @@ async fn what_is_noted_of_a_backfill_goes_with_it() {
     note(&half).await;
     edit(IndexState::Building, "begun anew").await;
     assert_eq!(rest().await, None);
-    // The rows were written anew elsewhere.
+    // The rows were written again elsewhere.
     note(&table_span(id + 1).start).await;
     assert_eq!(rest().await, None);
 }

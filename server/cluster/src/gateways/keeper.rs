@@ -20,7 +20,7 @@ use super::record::{GatewayMode, GatewayRecord, Roster};
 use crate::records::{parse, scan_all, to_json};
 use crate::system_keys::{duty_key, mark_key, marks_span, record_key};
 
-/// How often the record is written anew.
+/// Pause between renewals of the record.
 const RENEW_EVERY: Duration = Duration::from_secs(1);
 /// How often the others are looked at: how long a schema change elsewhere stays unnoticed.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
@@ -28,9 +28,9 @@ const LOOK_EVERY: Duration = Duration::from_millis(200);
 const LOOK_SOON: Duration = Duration::from_millis(10);
 /// A mark stays so long after a schema change: the next one is often near.
 const LINGER: Duration = Duration::from_millis(500);
-/// The record of a gateway that is gone is kept so long.
+/// How long the record of a dead gateway is kept.
 const FORGET_AFTER: Duration = Duration::from_secs(60);
-/// So often the first record is tried.
+/// Attempts to write the first record.
 const ENTRIES_MAX: usize = 20;
 
 /// What is to be written.
@@ -225,7 +225,7 @@ async fn become_fast(gateways: &Gateways, shared: &SharedStore, looked: Instant)
     for (key, value) in scan_all(&txn, seq, marks_span(), Record::Default).await? {
         let gateway: u64 = parse(&value)?;
         if gateway == gateways.id {
-            // Its own changes it minds without that.
+            // The gateway knows of its own change without reading the mark.
             continue;
         }
         if is_live(&txn, seq, gateway, at).await? {

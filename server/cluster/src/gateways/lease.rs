@@ -63,7 +63,7 @@ impl Epoch {
     }
 
     /// A commit that needs no proof of what has not changed since then; `None` if that is before
-    /// the period. The caller sees to it that the period is not over.
+    /// the period. The caller makes sure that the period is not over.
     pub(crate) fn enter(self: &Arc<Epoch>, since: Timestamp) -> Option<FastCommit> {
         if since < self.since {
             return None;

@@ -71,7 +71,7 @@ async fn a_race_has_one_winner_and_everybody_says_so() {
 async fn records_go_when_their_time_is_over() {
     let dir = tempfile::tempdir().unwrap();
     let kv = open(dir.path());
-    // Made now; its clock runs a day ahead; tells no time.
+    // Made now; its clock runs a day ahead; contains no time.
     let at = |micros: i64| {
         let mut token = [0x7f; 16];
         token[..6].copy_from_slice(&(micros / 1000 + 946_684_800_000).to_be_bytes()[2..]);

@@ -1,7 +1,7 @@
 //! Keys: bytes that sort as the values they were made from.
 //!
 //! A key is `table index column…` and, for a row, a family number last. Table and index are
-//! [`uvarint`](table_prefix)s. A column starts with a tag byte that tells its kind, so that a key
+//! [`uvarint`](table_prefix)s. A column starts with a tag byte for its kind, so that a key
 //! can be skipped through and printed without knowing its types:
 //!
 //! ```text

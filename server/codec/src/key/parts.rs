@@ -14,7 +14,7 @@ pub(super) const MONTH_DAYS: i128 = 30;
 /// Added to an interval's microseconds, so that they are positive; below half of ten bytes' range.
 pub(super) const INTERVAL_BIAS: i128 = 1 << 79;
 
-/// A tag that tells sign and length, then that many bytes, most significant first.
+/// A tag for sign and length, then that many bytes, most significant first.
 pub(super) fn put_int(out: &mut Vec<u8>, value: i64) {
     let small_max = i64::from(tag::INT_SMALL_MAX - tag::INT_ZERO);
     if (0..=small_max).contains(&value) {

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 
 use crate::support::{any_datum, any_type, identical};
 
-/// A type and so many values of it.
+/// A type and a number of values of it.
 fn typed_values(count: usize) -> impl Strategy<Value = (SqlType, Vec<Datum>)> {
     any_type().prop_flat_map(move |ty| (Just(ty.clone()), vec(any_datum(&ty), count)))
 }

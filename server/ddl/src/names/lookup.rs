@@ -100,7 +100,7 @@ impl DdlContext<'_> {
         Ok(table)
     }
 
-    /// The table of that name, whoever owns it.
+    /// The table of that name, without a check of its owner.
     pub(crate) fn table(&self, name: &ObjectName) -> Result<Arc<Table>> {
         match self.find(name)? {
             Some(Relation::Table(table)) => Ok(table),
@@ -127,8 +127,8 @@ impl DdlContext<'_> {
         })
     }
 
-    /// The role of that name; `current_user` and its kin mean the session's. 42704 if there is
-    /// none.
+    /// The role of that name; `current_user` and `session_user` mean the session's. 42704 if there
+    /// is none.
     pub(crate) fn role(&self, ident: &Ident) -> Result<Id> {
         let name = self.role_name(ident);
         let catalog = self.catalog();

@@ -2,19 +2,19 @@
 //!
 //! ```text
 //! announce: state Building ─▶ batch ─▶ batch ─▶ … ─▶ state Public
-//!   from here on writers keep the index           from here on readers use it
+//!   from here on writers maintain the index       from here on readers use it
 //! ```
 //!
 //! Each step is a transaction of its own, and runs again after a conflict. A batch reads rows and
-//! puts their entries; a row that changes meanwhile makes the batch run again, and then it locks
-//! its rows first, so that it cannot lose for ever. Rows that come meanwhile are none of its
-//! business: their writers keep the index. Transactions that
-//! planned before the announcement cannot commit after it: they require the table's descriptor to
-//! be unchanged. If two rows have the same key, or the statement is cancelled, the index is removed
-//! again; if the process ends meanwhile, see `unfinished`.
+//! puts their entries. If a row changes meanwhile, the batch runs again and locks its rows first,
+//! so that it cannot lose for ever. Rows that are inserted meanwhile need no batch, because their
+//! writers maintain the index. Transactions that were planned before the announcement cannot commit
+//! after it: they require the table's descriptor to be unchanged. If two rows have the same key, or
+//! the statement is cancelled, the index is removed again; if the process ends meanwhile, see
+//! `unfinished`.
 //!
-//! Rule: once the announcement is under way, nobody drops the future: `run` minds the statement's
-//! cancellation itself.
+//! Rule: once the announcement has begun, the future must not be dropped. So `run` handles the
+//! statement's cancellation itself.
 
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ use crate::table::exprs::index_row;
 
 /// How many pairs one batch reads at most.
 const BATCH_PAIRS: usize = 2_000;
-/// A batch that has met writers twice is halved, at most so often.
+/// How often at most a batch is halved after two conflicts with writers.
 const BATCH_HALVINGS: usize = 6;
 /// How many bytes one batch reads at most; far more than one row has.
 const BATCH_BYTES: usize = 64 << 20;

@@ -16,7 +16,7 @@ use braid_types::Result;
 
 use crate::online::steps::is_retry;
 
-/// At most so many ranges are destroyed at a time.
+/// Ranges destroyed at a time.
 const RANGES_MAX: usize = 64;
 
 /// Puts down in the notes of dropped ranges that they are there. False if others were in the way.

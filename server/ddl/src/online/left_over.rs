@@ -10,12 +10,12 @@
 //! table's rows have moved away (`Table::vacated`): they may come back to it, so it cannot be
 //! destroyed later as a dropped one is (`dropped`).
 //!
-//! Rules: a batch counts only if the descriptor with the note is what it was, so that nothing is
-//! removed that somebody has begun to use; keys that are still on their way in
-//! (`Catalog::is_arriving`) are left alone. Several may remove the same keys, and the note that one
-//! of them finds may be another one than before, whose keys were put there since: whoever finds the
-//! descriptor changed begins again, and only who has seen all of the range under one descriptor
-//! removes the note. A process that ends meanwhile goes on at its next start.
+//! Rules: a batch commits only if the descriptor with the note is unchanged, so that no key is
+//! removed that is in use again. Keys of a running move (`Catalog::is_arriving`) are left alone.
+//! Several gateways may remove the same keys. The note may be replaced meanwhile by another one,
+//! for newer keys. So a gateway that finds the descriptor changed begins again. The note is removed
+//! only after the whole range was removed under one descriptor. A process that ends meanwhile
+//! continues at its next start.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! `ALTER INDEX … INTERLEAVE IN PARENT` and `… UNINTERLEAVE`: the index is built anew in the other
+//! `ALTER INDEX … INTERLEAVE IN PARENT` and `… UNINTERLEAVE`: the index is built again in the other
 //! place, as CREATE INDEX builds one beside writers, and then takes the old one's name and part.
 //!
 //! What is left of the old place goes in the background (`left_over`) or with one range

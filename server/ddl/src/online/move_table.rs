@@ -7,19 +7,20 @@
 //! ```
 //!
 //! Each step is a transaction of its own, and runs again after a conflict. A batch reads rows and
-//! puts them where they will lie; a row that changes meanwhile makes the batch run again. Until the
+//! puts them into the new place; a row that changes meanwhile makes the batch run again. Until the
 //! switch everybody reads the old place; transactions that planned before a step cannot commit
 //! after it, since they require the descriptors to be unchanged. Secondary indexes stay as they
 //! are: their entries name rows by the key's values.
 //!
 //! If a row has no parent, or the statement is cancelled, or the process ends before the switch,
-//! the move is taken back: what was copied is left over (`left_over`) or goes with one range
-//! delete. After the switch it is done, and what is left of the old place is removed in the same
-//! two ways.
+//! the move is undone: what was copied is left over (`left_over`) or removed by one range
+//! delete. After the switch the move is done. The rest of the old place is removed in the same two
+//! ways.
 //!
-//! Rules: only a table with nothing interleaved below it is moved; while it moves, nobody changes
-//! where it, or anything above its two places, lies (`refuse_while_moving`). Once the announcement
-//! is under way, nobody drops the future: the statement's cancellation is minded here.
+//! Rules: only a table with nothing interleaved below it is moved; while it moves, no other
+//! statement may move it or a table above its two places (`refuse_while_moving`). Once the
+//! announcement has begun, the future must not be dropped. So the statement's cancellation is
+//! handled here.
 
 use std::sync::Arc;
 

@@ -1,20 +1,19 @@
 //! Indexes and foreign keys that were being added, and tables that were being moved, when the
 //! process that did it ended.
 //!
-//! Where the store has one process only, nobody goes on building them: the next start removes them,
-//! before it takes sessions, as DROP INDEX does it: the descriptor and one delete of the entries'
-//! span, whatever their number, in a single transaction. The store frees their space later, beside
-//! what else it does. A table that was being moved stays where it is. What either has below others'
-//! rows is left over (`left_over`).
+//! If the store has one process only, the next start removes them before it accepts sessions. It
+//! does so as DROP INDEX does: one transaction changes the descriptor and deletes the span of the
+//! entries. The store frees their space later, in the background. A table that was being moved
+//! stays where it is. What either has below others' rows is left over (`left_over`).
 //!
-//! With several gateways each unfinished thing names its own, and once the lease of that one has
-//! ended another one takes it over ([`take_over`]) and goes on ([`go_on`]): writers have kept the
-//! index, written both places or checked the key since the announcement, so it is enough to go
-//! through what was there before, from where the other one has come (`braid_catalog::Backfill`).
-//! Validation begins anew.
+//! With several gateways each piece of unfinished work names its gateway. When the lease of that
+//! gateway has ended, another one takes the work over ([`take_over`]) and continues it ([`go_on`]).
+//! Since the announcement, writers have maintained the index, written both places or checked the
+//! foreign key. So only older rows remain, from the place that the other gateway has stored
+//! (`braid_catalog::Backfill`). Validation starts from the beginning.
 //!
-//! Rule: whoever works on something unfinished looks in each of its transactions whether it is
-//! still its own, and has the descriptor proved: a gateway that was only taken for gone finds out.
+//! Rule: each transaction of the work checks that the work still belongs to its gateway, and proves
+//! the descriptor. So a gateway that was paused, and only seemed to be dead, notices it.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -6,14 +6,14 @@
 //!   from here on every change is checked
 //! ```
 //!
-//! Once the key is announced, whoever writes a child or takes a parent away checks it, and
-//! transactions that planned before cannot commit any more. So a row that a batch finds right stays
-//! right, and each batch may read at a snapshot of its own. If a row has no parent, or the
-//! statement is cancelled, an added key goes again; if the process ends meanwhile, see
+//! Once the key is announced, every statement that writes a child or removes a parent checks it.
+//! Transactions that were planned before cannot commit any more. So a row that a batch has checked
+//! stays valid, and each batch may read at a snapshot of its own. If a row has no parent, or the
+//! statement is cancelled, an added key is removed; if the process ends meanwhile, see
 //! `unfinished`.
 //!
-//! Rule: once the announcement is under way, nobody drops the future: the statement's cancellation
-//! is minded here.
+//! Rule: once the announcement has begun, the future must not be dropped. So the statement's
+//! cancellation is handled here.
 
 use std::sync::Arc;
 
@@ -171,7 +171,7 @@ pub(crate) async fn validate(cx: &DdlContext<'_>, kv: &Database, table: Id, key:
         let all: Vec<usize> = (0..table.columns.len()).collect();
         let decoder = rows.reader(&all);
         let whole = rows.primary_span();
-        // A table that was written anew meanwhile is looked at from its start.
+        // A table that was rewritten meanwhile is checked from its start.
         let span = next.take().filter(|span| whole.contains_span(span)).unwrap_or(whole);
         let request = ScanRequest::new(span).limit_rows(BATCH_PAIRS);
         let (found, left) = whole_rows(&txn, seq, &rows, &decoder, request).await?;

@@ -51,7 +51,7 @@ pub(crate) fn delete_index_entries(
     drop_key_range(cx, &Dropped::index(table.data_id, index.number))
 }
 
-/// Notes with the parent that the keys of an interleaved index, and what lies below them, are
+/// Notes with the parent that the keys of an interleaved index, and all keys below them, are
 /// left over.
 fn leave_keys(cx: &mut DdlContext<'_>, table: &Table, index: &Index) -> Result<()> {
     let (Some(interleaving), Some(parent)) = (&index.interleaving, index.parent()) else {
@@ -167,7 +167,7 @@ fn replace_data(cx: &mut DdlContext<'_>, id: Id) -> Result<()> {
     })
 }
 
-/// Deletes what lies between others' keys that stay, as noted by the emptying of tables.
+/// Deletes keys that are between keys of other tables, as noted when tables were emptied.
 pub(crate) async fn delete_scattered(cx: &mut DdlContext<'_>) -> Result<()> {
     for (table, number) in std::mem::take(&mut cx.scattered) {
         let index = table.index(number).ok_or_else(|| {

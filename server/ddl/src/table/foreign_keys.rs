@@ -169,7 +169,7 @@ fn foreign_key_columns(
     Ok((columns, index))
 }
 
-/// Adds a foreign key to a table's descriptor and tells the parent; rows are not looked at.
+/// Adds a foreign key to the descriptors of table and parent; rows are not checked.
 pub(crate) fn define_foreign_key(
     cx: &mut DdlContext<'_>,
     table: &mut Table,

@@ -5,7 +5,7 @@
 //! clause in its place.
 //!
 //! Rules that must always hold:
-//! - a descriptor's way down (`above`) and the lists of what lies below agree in both directions;
+//! - a descriptor's way down (`above`) and the lists of tables below agree in both directions;
 //! - the keys of a table with something below it keep their form: what would change them is
 //!   refused;
 //! - keys that are left below others' rows (an interleaved table or index has no range of its own)

@@ -21,7 +21,7 @@ pub(crate) fn refuse_moving(catalog: &Catalog, table: &Table) -> Result<()> {
     Err(in_move(moving))
 }
 
-/// 55006 if a statement has changed where something lies that rows are being moved between.
+/// 55006 if a statement has changed the place of a table between which rows are being moved.
 pub(crate) fn refuse_while_moving(before: &Catalog, after: &Catalog) -> Result<()> {
     for table in before.tables().iter().filter(|table| table.moving.is_some()) {
         let to = table.moving.as_ref().and_then(|moving| moving.to.as_ref());

@@ -158,7 +158,7 @@ impl Ledger {
         self.drop_zeros();
     }
 
-    /// The transaction has so many savepoints from now on, all of them still open.
+    /// Sets the number of the transaction's open savepoints.
     pub(crate) fn deepen(&mut self, depth: usize) {
         self.depth = depth;
     }

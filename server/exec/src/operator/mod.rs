@@ -50,7 +50,7 @@ pub trait Operator: Send {
     /// The next rows, never an empty batch; `None` at the end.
     fn next(&mut self) -> BoxFuture<'_, Result<Option<Vec<Row>>>>;
 
-    /// The same rows by columns, if it can give them. Whoever takes them takes no others.
+    /// The same rows by columns, if the operator can. A caller uses either this or `next`.
     fn columns(&mut self) -> Option<&mut dyn column_source::ColumnSource> {
         None
     }

@@ -46,8 +46,8 @@ pub(crate) fn compare(predicted: &StatementSpans, cx: &ExecContext) -> Result<()
     Err(Error::internal(format!("{text} was {what} but not predicted")))
 }
 
-/// Whether a span lies in a table's data; descriptors and their like are not predicted, nor is the
-/// place that a table is being moved to: it is written as the other one is, and nobody reads it.
+/// Whether a span is in a table's data. Descriptors are not predicted. Neither is the new place of
+/// a table that is being moved: it is written as the old place is, and no statement reads it.
 fn is_of_a_table(span: &Span, cx: &ExecContext) -> bool {
     let Some((table, number)) = braid_catalog::owner_of(&cx.catalog, &span.start) else {
         return false;

@@ -20,7 +20,7 @@ pub(crate) fn places(table: &Table, columns: &[braid_catalog::ColumnId]) -> Vec<
     columns.iter().filter_map(place).collect()
 }
 
-/// The part of an index that a row's entry lies in: one key if the row is known.
+/// The part of an index that contains a row's entry: one key if the row is known.
 pub(crate) fn entry_span(table: &Table, index: &Index, row: &[Known]) -> Span {
     let mut out = table.key_prefix(index);
     let rest =
@@ -50,8 +50,8 @@ pub(crate) fn entry_span(table: &Table, index: &Index, row: &[Known]) -> Span {
     span_of(index, known, out)
 }
 
-/// The part of an index below a key of which so many columns are known: where that is a whole
-/// row, not what is interleaved below it.
+/// The part of an index below a key of which this number of columns is known. For a whole row it
+/// excludes what is interleaved below the row.
 fn span_of(index: &Index, columns_known: usize, key: Vec<u8>) -> Span {
     match columns_known == index.keys.len() && index.has_below() {
         true => row_span(key),

@@ -20,8 +20,8 @@
 //! What it does not do: wait, or fail. A value that cannot be computed now (it divides by zero,
 //! say) only makes the sets wider; the error belongs to the run.
 //!
-//! Rules that must always hold: whatever the run reads, locks or writes of tables lies inside
-//! the sets, whatever other statements of the transaction do before it.
+//! Rules that must always hold: whatever the run reads, locks or writes of tables is in
+//! the sets, for every outcome of the statements before it.
 
 mod access;
 mod cascade;

@@ -202,7 +202,7 @@ impl Committer {
         !self.shared.recent.lock().trim(oldest, self.number, most)
     }
 
-    /// As much of it as a commit of so many writes has to.
+    /// Forgets the share of a commit with `added` writes.
     fn forget_some(&self, added: usize) -> bool {
         let is_full = self.shared.recent.lock().is_full();
         let added = if is_full { added } else { added.min(FORGET_ADDED_MAX) };

@@ -30,7 +30,7 @@ const LOW: u64 = 64 << 10;
 /// In such pieces.
 static ZEROS: [u8; PIECE] = [0; PIECE];
 const PIECE: usize = 64 << 10;
-/// Whether data are at a place is seen from so many bytes: nobody commits that many zeros.
+/// Bytes read to see whether a place has data: no commit has that many zeros.
 const PROBE: usize = 4 << 10;
 /// A sync of more than this takes long enough for its blocks not to matter.
 const BATCH_BYTES_MAX: u64 = 64 << 10;

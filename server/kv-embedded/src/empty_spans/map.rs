@@ -29,7 +29,7 @@ struct Empty {
     used: AtomicBool,
 }
 
-/// A span in which so many keys were deleted. It says nothing about the others.
+/// A span, and the number of keys that were deleted in it. Other keys may exist there.
 #[derive(Debug)]
 struct Hint {
     end: Key,
@@ -351,7 +351,7 @@ impl Map {
         left_over.into_iter().for_each(|(part, deleted)| self.hint(part, deleted));
     }
 
-    /// A span with at least so many deletes that no scan has looked into.
+    /// A span with at least that many deletes that no scan has read yet.
     pub(super) fn dense(&self, deleted_min: u64) -> Option<Span> {
         let (start, hint) = self.hints.iter().find(|(_, hint)| hint.deleted >= deleted_min)?;
         Some(Span::new(start.as_slice(), hint.end.as_slice()))

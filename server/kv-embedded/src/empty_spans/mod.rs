@@ -48,9 +48,9 @@ const BYTES_MAX: usize = 8 << 20;
 /// A scan whose snapshot is older than this many writes enters nothing: proving its spans
 /// unchanged would hold up the committer.
 const NEWER_WRITES_MAX: usize = 2_048;
-/// After so many jumps in a row neighbours are joined where they can be.
+/// After this number of jumps in a row, neighbours are joined if possible.
 const JUMPS_MANY: usize = 4;
-/// The cleaner looks where so many keys were deleted.
+/// Deleted keys after which the cleaner reads a span.
 const DENSE_DELETES: u64 = 512;
 
 /// The map, shared by scans, the committer and the cleaner.
@@ -61,8 +61,8 @@ pub(crate) struct EmptySpans {
     map: RwLock<Map>,
     /// How many spans and hints there are.
     len: AtomicUsize,
-    /// Only spans with so many dead keys interrupt a scan: opening another iterator costs as much
-    /// as some steps.
+    /// Dead keys from which on a span interrupts a scan: another iterator costs as much as some
+    /// steps.
     weight_min: u64,
     /// Spans that scans have jumped over.
     pub(crate) jumps: AtomicU64,

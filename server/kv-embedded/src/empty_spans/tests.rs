@@ -272,7 +272,7 @@ fn an_older_snapshot_keeps_its_jumps() {
     assert!(pieces < 20, "{pieces} spans");
 }
 
-/// What lies behind a bulk delete is found at once after one look at it, by the cleaner or by the
+/// The key after a bulk delete is found at once after one look at it, by the cleaner or by the
 /// first scan.
 #[test]
 fn what_lies_behind_a_bulk_delete_is_found_without_stepping_over_it() {
@@ -299,7 +299,7 @@ fn what_lies_behind_a_bulk_delete_is_found_without_stepping_over_it() {
     history.publish();
     history.touched = 0;
     history.check(history.published, &all, false, 1, false);
-    assert_eq!(history.touched, 0, "a range delete tells at once what is empty");
+    assert_eq!(history.touched, 0, "a range delete shows at once what is empty");
 }
 
 #[test]

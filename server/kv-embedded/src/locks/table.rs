@@ -231,8 +231,8 @@ impl Table {
         }
     }
 
-    /// Ends a transaction: cancels what it waits for and releases what it holds, at most so many
-    /// locks at a time. Whether there is nothing left to be released.
+    /// Ends a transaction: cancels what it waits for and releases at most `most` of its locks.
+    /// Whether nothing is left to be released.
     pub(super) fn release(&mut self, txn: TxnId, most: usize) -> bool {
         for ticket in self.waiting.get(&txn).cloned().unwrap_or_default() {
             self.drop_wait(ticket, Error::Cancelled);

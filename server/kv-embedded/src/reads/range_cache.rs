@@ -50,7 +50,7 @@ use std::{
 /// What bookkeeping costs for one segment, roughly.
 const SEGMENT_BYTES: usize = 256;
 /// A scan's snapshot that is older than this many writes adds nothing: proving its segments
-/// unchanged would hold up the committer, and where so much is written little stays.
+/// unchanged would delay the committer, and under that many writes segments do not last.
 const NEWER_WRITES_MAX: usize = 2_048;
 
 /// A span and all that a snapshot showed of it, in key order.

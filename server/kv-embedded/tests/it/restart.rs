@@ -1,4 +1,4 @@
-//! Beginning anew with locks held: by itself, and after a commit that was refused.
+//! Restarting with locks held: by itself, and after a commit that was refused.
 
 #![allow(clippy::unwrap_used)]
 

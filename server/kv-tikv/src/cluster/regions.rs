@@ -25,7 +25,7 @@ pub(crate) struct Region {
 }
 
 impl Region {
-    /// A region as PD tells it. Without a leader any peer is tried: it knows the leader.
+    /// A region as PD reports it. Without a leader any peer is tried: it knows the leader.
     pub fn new(located: Located) -> Result<Region> {
         let region = located.region;
         let bound = |bound: &[u8]| match bound.is_empty() {
@@ -41,7 +41,7 @@ impl Region {
         Ok(Region { id: region.id, epoch, start, end, leader, peers: region.peers })
     }
 
-    /// Whether the key lies inside.
+    /// Whether the region contains the key.
     pub fn contains(&self, key: &[u8]) -> bool {
         self.start.as_slice() <= key && (self.end.is_empty() || key < self.end.as_slice())
     }
@@ -91,7 +91,7 @@ impl RegionCache {
         region
     }
 
-    /// Drops what is known of a region, unless it was learned anew already.
+    /// Drops what is known of a region, unless it was already learned again.
     pub fn forget(&self, region: &Arc<Region>) {
         let mut by_start = self.by_start.lock();
         if by_start.get(&region.start).is_some_and(|known| Arc::ptr_eq(known, region)) {

@@ -90,8 +90,8 @@ impl CommitContext {
         }
     }
 
-    /// Rolls keys back, so that late requests of the transaction find it over. Tells whether
-    /// everything was rolled back.
+    /// Rolls keys back, so that late requests of the transaction fail. True if everything was
+    /// rolled back.
     pub(super) async fn roll_back(&self, start: TransactionStart, keys: Vec<Key>) -> bool {
         let make = |keys: &[Key]| BatchRollbackRequest {
             start_version: start.ts,

@@ -400,8 +400,8 @@ impl Prewrite<'_> {
         self.context.transaction.locks.lock().two_phases
     }
 
-    /// Tells readers by the primary's time to live that they may push the transaction. If that
-    /// fails, the next sign of life does it.
+    /// Marks the primary's time to live, so that readers may push the transaction. If that
+    /// fails, the next heartbeat does it.
     async fn announce_two_phases(&self) {
         let cluster = self.context.cluster();
         match heartbeat::beat_once(cluster, &self.primary, self.start, true).await {
@@ -421,7 +421,7 @@ impl Prewrite<'_> {
         let lock = context.lock_manager.take(&context.transaction, self.start, keys, &options);
         let held = match lock.await {
             Err(Error::Retry(conflict)) if self.may_restart => {
-                tracing::debug!(?conflict, "a commit begins anew");
+                tracing::debug!(?conflict, "a commit begins again");
                 return Err(CommitFailure::Restart);
             }
             held => held?,

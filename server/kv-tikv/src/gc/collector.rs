@@ -36,7 +36,7 @@ pub(crate) struct Collector {
 }
 
 impl Collector {
-    /// Tells PD what is needed here, and goes on doing so.
+    /// Registers with PD the oldest version that is needed here, and keeps it registered.
     pub async fn start(
         cluster: &Arc<Cluster>,
         registry: &Arc<TransactionRegistry>,

@@ -11,7 +11,7 @@
 
 use std::{fmt, sync::Arc};
 
-/// Tells the entries that matter to a check from others.
+/// Decides which entries matter to a check.
 pub trait EntryFilter: Send + Sync + 'static {
     /// Whether a check fails when this entry has been put since its snapshot.
     fn matters(&self, key: &[u8], value: &[u8]) -> bool;

@@ -11,7 +11,7 @@
 use crate::{Answer, BatchBuilder, Cursor, Result, ScanBatch, Span};
 use std::{fmt, sync::Arc};
 
-/// Tells the keys of one kind from others in the same range.
+/// Distinguishes the keys of one kind from others in the same range.
 pub trait KeyShape: fmt::Debug + Send + Sync + 'static {
     /// `None` if `key` is of this kind; else a span around it that has no key of this kind.
     fn gap(&self, key: &[u8]) -> Option<Span>;

@@ -7,7 +7,7 @@ use crate::{
 };
 use std::sync::Arc;
 
-/// The buffer's limit is looked at after so many deletes.
+/// Deletes between two checks of the buffer's limit.
 const DELETED_AT_ONCE: usize = 64;
 
 /// The writes of a transaction.

@@ -159,7 +159,7 @@ async fn round_trips_are_counted() {
     assert_eq!(t.round_trips().count(), 3);
 }
 
-/// Rule 7: whoever gets a lock sees what its last holder has written.
+/// Rule 7: the new holder of a lock sees what its last holder has written.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn locks_are_released_after_publishing() {
     let (db, _guard) = super::super::database().await;

@@ -23,8 +23,8 @@ pub fn table_rows(table: &Table, catalog: &Catalog) -> f64 {
     }
 }
 
-/// How many keys of others lie together between those of an index, if it lies mixed and every
-/// table of its range has statistics.
+/// The length of a gap of other keys between those of an index, if it shares its range and every
+/// table of the range has statistics.
 pub fn gap_keys(table: &Table, index: &Index, catalog: &Catalog) -> Option<usize> {
     if !index.is_mixed() {
         return None;
@@ -48,7 +48,7 @@ pub fn gap_keys(table: &Table, index: &Index, catalog: &Catalog) -> Option<usize
         all += keys(&table, number)?;
     }
     let own = keys(table, index.number)?;
-    // Others lie below each row, or at least around what lies below one row above.
+    // Other keys are below each row, or at least around the rows below one parent.
     let gaps = match above.last() {
         Some(parent) if index.below.is_empty() => known(catalog.table(*parent)?)?,
         _ => known(table)?,
@@ -154,7 +154,7 @@ pub fn rows(node: &Node, catalog: &Catalog) -> f64 {
     estimate.max(1.0)
 }
 
-/// Tells scans of WITH entries how many rows these give.
+/// Sets the estimated rows of scans of WITH entries.
 pub fn size_ctes(node: &mut Node, catalog: &Catalog) {
     if let Node::With(with) = node {
         for place in 0..with.ctes.len() {

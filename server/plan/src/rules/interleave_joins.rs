@@ -26,7 +26,7 @@ struct Level {
     on: Vec<Expr>,
 }
 
-/// A lookup costs about as much as reading so many rows in order.
+/// Rows read in order for the cost of one lookup.
 const LOOKUP_COST: f64 = 5.0;
 
 /// The join as one pass, or the join as it was if its tables do not lie so, or if looking them up
@@ -54,7 +54,7 @@ pub fn one_pass(join: Box<Join>, lookup_cost: f64, catalog: &Catalog) -> Result<
     Ok(rebuild(levels, catalog))
 }
 
-/// Which part of a table's rows so many are.
+/// The part of a table's rows that a number of rows is.
 fn part_of(rows: f64, scan: &Scan, catalog: &Catalog) -> f64 {
     (rows / estimate::table_rows(&scan.table, catalog)).min(1.0)
 }

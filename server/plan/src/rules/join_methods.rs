@@ -10,7 +10,7 @@ use crate::tree::node::{Access, Bound, Join, JoinKind, JoinMethod, Node};
 use super::push_filters::needs;
 use super::{choose_index, estimate, interleave_joins, partial_indexes, walk};
 
-/// A lookup costs about as much as reading so many rows in order.
+/// Rows read in order for the cost of one lookup.
 const LOOKUP_COST: f64 = 5.0;
 
 pub fn apply(node: Node, catalog: &Catalog) -> Node {

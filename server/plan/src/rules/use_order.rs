@@ -47,7 +47,7 @@ fn ordered_scan<'n>(
             }
             ordered_scan(&mut project.input, keys, forward)
         }
-        // Each row of the top table comes with all that lies below it.
+        // Each row of the top table comes with all rows below it.
         Node::Join(join) if matches!(join.method, JoinMethod::Interleaved) => {
             *forward = true;
             ordered_scan(&mut join.left, keys, forward)

@@ -13,7 +13,8 @@ pub struct Access {
     pub bounds: Vec<Bound>,
     /// Read from the end.
     pub reverse: bool,
-    /// Stop after so many rows that pass the filter (a constant or parameter), if known.
+    /// The number of rows that pass the filter after which the scan stops (a constant or
+    /// parameter), if known.
     pub limit: Option<Expr>,
 }
 

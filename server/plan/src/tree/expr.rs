@@ -141,7 +141,7 @@ pub enum Expr {
     Extreme(bool, Vec<Expr>),
     /// `x IN (…)` over expressions of x's type.
     InList(Box<Expr>, Vec<Expr>),
-    /// `x IN (…)` over constants; the flag tells whether the list had a NULL.
+    /// `x IN (…)` over constants; the flag is set if the list had a NULL.
     InSet(Box<Expr>, Arc<HashSet<Datum>>, bool),
     /// `x op ANY (array)`, or `ALL`.
     Quantified(Box<QuantifiedExpr>),

@@ -67,7 +67,7 @@ pub struct Values {
     pub slots: Vec<Slot>,
     /// The rows.
     pub rows: Vec<Vec<Expr>>,
-    /// Set if a run may make the one row again and again, each time of the next so many parameters.
+    /// Parameters of one row, if a run may repeat the row with the next parameters each time.
     pub repeats: Option<usize>,
 }
 
@@ -213,7 +213,7 @@ pub struct Join {
 /// How a join is carried out.
 #[derive(Clone)]
 pub enum JoinMethod {
-    /// Every pair, the right side kept in memory (run anew for each left row if lateral).
+    /// Every pair, the right side kept in memory (run again for each left row if lateral).
     Loop,
     /// Equal keys of left and right by a hash table of the right side.
     Hash {
@@ -368,7 +368,7 @@ pub struct Sort {
     pub input: Node,
     /// The keys.
     pub keys: Vec<SortKey>,
-    /// Only the first so many rows are needed.
+    /// How many of the first rows are needed.
     pub limit: Option<Expr>,
 }
 

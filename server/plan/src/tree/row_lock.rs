@@ -81,7 +81,7 @@ pub enum Recheck {
     Holds(Vec<Expr>),
     /// An outer join: unless all of these hold, the other side's columns are NULL.
     NullUnless(Vec<Expr>, Vec<Slot>),
-    /// Columns computed below are computed anew.
+    /// Columns that are computed below are computed again.
     Compute(Vec<(Slot, Expr)>),
 }
 

@@ -54,7 +54,11 @@ fn sessions(server: &Server) -> Vec<Metric> {
             count(&counters.errors),
         ),
         Metric::counter("braid_plan_cache_hits_total", "Plans found in the cache.", hits as f64),
-        Metric::counter("braid_plan_cache_misses_total", "Plans made anew.", misses as f64),
+        Metric::counter(
+            "braid_plan_cache_misses_total",
+            "Plans made on a cache miss.",
+            misses as f64,
+        ),
         Metric::gauge(
             "braid_statement_memory_bytes",
             "Memory reserved by statements of more than 256 KiB, in chunks of 1 MiB.",

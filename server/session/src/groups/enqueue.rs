@@ -23,8 +23,8 @@ use crate::statement::portal::{Ended, Portal};
 use crate::statement::prepared::{Prepared, read_only};
 use crate::transaction::open::{catalog_at, ensure_open};
 
-/// After so many statements without a barrier their new keys are looked at anyway, so that
-/// what is remembered of them has a bound.
+/// Statements without a barrier after which their new keys are checked anyway. So the memory for
+/// them is bounded.
 const REMEMBERED_MAX: usize = 10_000;
 
 /// Plans a statement, acknowledges it and queues it.

@@ -31,7 +31,7 @@ impl Drop for StatementGuard {
     }
 }
 
-/// Tells the client what was noted.
+/// Sends the collected notices to the client.
 pub(crate) fn send_notices(session: &mut Session, client: &mut dyn Client) {
     for fields in session.shared.advisory.take_warnings() {
         session.notices.add(Severity::Warning, fields);

@@ -124,7 +124,7 @@ impl Rows<'_> {
     }
 }
 
-/// Tells the catalog views which cursors there are.
+/// Publishes the open cursors for the catalog views.
 pub(crate) fn note_cursors(session: &Session) {
     let known = session.shared.state.lock().cursors.len();
     if known == 0 && session.portals.values().all(|portal| portal.cursor.is_none()) {

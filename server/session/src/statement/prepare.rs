@@ -109,7 +109,7 @@ pub(crate) fn keep_prepared(session: &mut Session, prepared: Arc<Prepared>) {
     note_prepared(session);
 }
 
-/// Tells the catalog views which prepared statements there are.
+/// Publishes the prepared statements for the catalog views.
 pub(crate) fn note_prepared(session: &Session) {
     let mut list: Vec<_> = session
         .prepared

@@ -35,7 +35,8 @@ use crate::statistics::note::count_statement;
 use crate::transaction::deferred_unique_checks::settle_unique_check;
 use crate::transaction::machine::Block;
 
-/// With `inject_retry_errors_enabled`, after so many restarts a transaction is left alone.
+/// With `inject_retry_errors_enabled`: restarts of a transaction after which it gets no more
+/// injected errors.
 const INJECTED_MAX: u32 = 3;
 
 /// Runs a portal up to `rows_max` rows (0: all). With `describe`, its columns go first.

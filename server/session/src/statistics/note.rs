@@ -130,7 +130,7 @@ impl Shared {
     }
 }
 
-/// Takes note of how many rows a statement has given or changed, which its tag tells.
+/// Notes how many rows a statement has returned or changed, according to its tag.
 pub(crate) fn note_rows(session: &mut Session, tag: &str) {
     session.rows_noted = rows_of_tag(tag);
 }

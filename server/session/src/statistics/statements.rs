@@ -24,7 +24,7 @@ pub(crate) const STATEMENTS_MAX: usize = 5000;
 /// Percent of the kept statements that are evicted when there is no room.
 const EVICTED_PERCENT: usize = 5;
 
-/// What tells statements apart.
+/// The key of a statement's counters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Key {
     pub user: Id,

@@ -23,7 +23,7 @@ pub(crate) struct Open {
     pub statements: u32,
     /// The client was told of a retry error, so nothing that it has seen here counts.
     pub doomed: bool,
-    /// Keys are still to be checked; the catalog tells their constraints.
+    /// Keys are still to be checked; the catalog knows their constraints.
     pub unchecked: Option<Arc<Catalog>>,
     /// It was the victim of a deadlock: its locks stand in the way of others.
     pub deadlocked: bool,

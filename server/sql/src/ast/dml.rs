@@ -215,7 +215,7 @@ pub enum CteBody {
     Statement(Box<Statement>),
 }
 
-/// How strongly `FOR UPDATE` and its kin lock.
+/// The strength of a locking clause such as `FOR UPDATE`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LockStrength {
     /// `FOR KEY SHARE`.

@@ -280,7 +280,7 @@ fn is_word(tokens: &[TokenWithSpan], back: usize, expected: &str) -> bool {
     tokens.len().checked_sub(back).is_some_and(|at| word(tokens.get(at)) == Some(expected))
 }
 
-/// Whether the tokens end with `TRIM (LEADING` or its kin, or `TRIM (`.
+/// Whether the tokens end with `TRIM (` or with it and LEADING, TRAILING or BOTH.
 fn starts_trim(tokens: &[TokenWithSpan]) -> bool {
     let side = ["leading", "trailing", "both"].iter().any(|word| is_word(tokens, 1, word));
     let open = 1 + usize::from(side);

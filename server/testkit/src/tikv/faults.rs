@@ -113,7 +113,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Random splits stop at so many regions.
+    /// Regions at which random splits stop.
     pub const REGIONS_MAX: usize = 64;
 
     /// A cluster's daily life: leaders move, regions split, some are busy. Nothing is lost.
@@ -189,14 +189,14 @@ impl Rule {
         self
     }
 
-    /// Lets so many pass first.
+    /// Lets `count` requests pass first.
     #[must_use]
     pub fn skip(mut self, count: u32) -> Self {
         self.skip = count;
         self
     }
 
-    /// Hits so many.
+    /// Hits `count` requests.
     #[must_use]
     pub fn times(mut self, count: u32) -> Self {
         self.times = count;
@@ -265,7 +265,7 @@ impl Gate {
         self.0.arrived.load(Ordering::SeqCst)
     }
 
-    /// Waits until so many have come to it.
+    /// Waits until `count` requests have come to the gate.
     pub async fn wait_for(&self, count: usize) {
         loop {
             let next = self.0.arrival.notified();

@@ -14,7 +14,7 @@ use tonic::transport::Channel;
 /// A time to live that no test reaches the end of.
 pub const LONG_MS: u64 = 60_000;
 
-/// So often errors about a region are borne.
+/// Attempts of a request that fails with region errors.
 const ATTEMPTS_MAX: usize = 200;
 
 pub struct Client {

@@ -357,7 +357,7 @@ pub fn trunc_interval(name: &str, value: &Interval) -> Result<Interval> {
     })
 }
 
-/// `date_bin(stride, at, origin)`: the start of the stride that `at` lies in.
+/// `date_bin(stride, at, origin)`: the start of the stride that contains `at`.
 pub fn date_bin(stride: &Interval, at: i64, origin: i64) -> Result<i64> {
     if is_infinite(at) {
         return Ok(at);

@@ -95,7 +95,7 @@ pub fn type_name(ty: &SqlType, typmod: i32) -> String {
     }
 }
 
-/// Microseconds rounded to so many digits after the second, a half away from zero.
+/// Microseconds rounded to a number of digits after the second, a half away from zero.
 pub(super) fn round(micros: i64, digits: i32) -> i64 {
     let digits = u32::try_from(digits.clamp(0, PRECISION_MAX)).unwrap_or(0);
     let unit = 10i64.pow(PRECISION_MAX as u32 - digits);

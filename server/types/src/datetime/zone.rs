@@ -76,7 +76,7 @@ pub fn local_to_utc(zone: &TimeZone, local_micros: i64) -> Result<i64> {
         .ok_or_else(|| Error::new(SqlState::DatetimeFieldOverflow, "timestamp out of range"))
 }
 
-/// A fixed zone so many seconds east of UTC.
+/// A fixed zone; its offset is in seconds east of UTC.
 pub fn fixed_zone(seconds: i32) -> Option<TimeZone> {
     Offset::from_seconds(seconds).ok().map(TimeZone::fixed)
 }

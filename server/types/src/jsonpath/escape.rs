@@ -6,7 +6,7 @@ use crate::{Error, Result, SqlState};
 pub(super) enum Escape {
     /// Characters, and how many bytes of the input they took.
     Text(String, usize),
-    /// An error whose message quotes so many bytes of the input.
+    /// An error, and the number of bytes of the input that its message quotes.
     Broken(&'static str, usize),
 }
 

@@ -173,8 +173,8 @@ pub(super) fn format_int(value: i64, out: &mut Vec<u8>) {
     out.extend_from_slice(&digits[at..]);
 }
 
-/// Appends a `double precision`: the shortest text that reads back the same, or with
-/// `extra_float_digits` below 1 so many digits fewer than 15.
+/// Appends a `double precision`: the shortest text that reads back the same. With
+/// `extra_float_digits` of 0 or less it has 15 digits plus that number.
 pub fn format_f64(value: f64, extra_digits: i32, out: &mut Vec<u8>) {
     if special_float(value, out) {
         return;

@@ -2,7 +2,7 @@
 //!
 //! - lines up to 100 columns, functions up to 70 lines, files up to 600 lines; those that are
 //!   longer are listed in `tidy_exceptions.txt` with their length, which may only shrink
-//!   (`UPDATE_GOLDENFILES=1` writes the list anew; say why if it grew);
+//!   (`UPDATE_GOLDENFILES=1` writes the list again; say why if it grew);
 //! - no `unwrap()`, `todo!`, `dbg!` and no commented-out code outside tests;
 //! - every file belongs to a module, every module begins with its own documentation;
 //! - `server/docs/reference/errors.md` lists exactly the SQLSTATEs of the server and the error

@@ -104,7 +104,7 @@ fn exceptions_path() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/tidy_exceptions.txt")
 }
 
-/// Writes the list of [`exceptions`] anew.
+/// Rewrites the list of [`exceptions`].
 pub fn write_exceptions(all: &BTreeMap<String, usize>) {
     let mut text = String::from(
         "# Files and functions longer than STYLE allows, with their length. It may only shrink.\n",

@@ -1,4 +1,4 @@
-//! What a statement reads and writes lies inside what was predicted, for random statements.
+//! What a statement reads and writes is within what was predicted, for random statements.
 //!
 //! A server with debug assertions compares the two after every statement that writes, and answers
 //! XX000 where they differ; this test makes such statements over tables with every kind of index,

@@ -17,7 +17,7 @@ pub type Step = (String, (String, String));
 pub struct Sides {
     shared: Side,
     plain: Side,
-    /// Makes the tables anew.
+    /// Drops the tables and makes them again.
     tables: &'static str,
     /// The last statement that was prepared, and its number of parameters.
     pub last: Option<(String, usize)>,
@@ -106,7 +106,7 @@ impl Sides {
     }
 }
 
-/// The seed that was asked for, or so many.
+/// The seed of the environment, or the seeds of the test size.
 pub fn seeds(small: u64, medium: u64, full: u64) -> Range<u64> {
     match seed_from_env() {
         Some(seed) => seed..seed + 1,

@@ -79,7 +79,7 @@ impl Connection {
 
     fn write(&mut self, bytes: &[u8]) -> Result<()> {
         match self.stream.write_all(bytes) {
-            // The server may have closed it already; the next read tells.
+            // The server may have closed it already; the next read shows it.
             Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
             Err(error) if error.kind() == ErrorKind::ConnectionReset => Ok(()),
             other => Ok(other?),

@@ -1,7 +1,7 @@
 //! ALTER TABLE … INTERLEAVE and … UNINTERLEAVE on a filled table: beside writers, cancelled,
 //! and cut short by kill -9; ALTER INDEX too.
 //!
-//! Afterwards the table lies in one of the two places, has all of its rows, and what is left of
+//! Afterwards the table is in one of the two places, has all of its rows, and what is left of
 //! the other place goes.
 //!
 //! `BRAID_TEST_SIZE` says how many kills, and how long writers write.

@@ -18,7 +18,7 @@ use braid_testkit::slt::{Corpus, Exceptions, Figures, Report, parse, run_file};
 use braid_testkit::target::Target;
 
 const LABEL: &str = "postgresql";
-/// The small size: one file of each kind, so many records of each.
+/// The small size: one file of each kind, and this number of records of each.
 const SMALL_RECORDS: usize = 300;
 const SMALL_FILES: [&str; 12] = [
     "test/evidence/in2.test",

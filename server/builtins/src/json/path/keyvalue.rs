@@ -1,4 +1,4 @@
-//! `.keyvalue()`, whose `id` tells objects apart.
+//! `.keyvalue()`, whose `id` distinguishes objects.
 //!
 //! The number is that of a base object, times ten billion, plus the object's place in it in bytes
 //! of PostgreSQL's own format of `jsonb`. So the same places are computed here:

@@ -21,7 +21,7 @@ pub(crate) struct Doomed {
     pub indexes: BTreeSet<(Id, u16)>,
 }
 
-/// A dependent with the line that tells of it.
+/// A dependent object, and the line that reports it.
 enum Dependent {
     Relation(Id),
     ForeignKey(Id, Id),

@@ -168,7 +168,7 @@ struct NewType<'s> {
     using: Option<&'s Expr>,
 }
 
-/// Changes a column's type by writing the rows anew.
+/// Changes a column's type by rewriting the rows.
 async fn set_type(
     cx: &mut DdlContext<'_>,
     old: &Arc<Table>,
@@ -271,7 +271,7 @@ fn refuse_dependents(cx: &DdlContext<'_>, table: &Table, place: usize, ty: &SqlT
     Ok(())
 }
 
-/// Writes the rows anew with the value of one column computed: its default, the next value of its
+/// Rewrites the rows with the value of one column computed: its default, the next value of its
 /// sequence, or its generation expression. `old` lacks the column.
 pub(crate) async fn compute_column(
     cx: &mut DdlContext<'_>,

@@ -153,7 +153,7 @@ async fn add(
 }
 
 /// Gives older rows the new column: one value for all of them without touching them where that
-/// is enough, else by writing them anew.
+/// is enough, else by rewriting them.
 async fn fill_column(
     cx: &mut DdlContext<'_>,
     old: &Arc<Table>,

@@ -14,7 +14,7 @@ use crate::context::DdlContext;
 use crate::names::lookup::{parts, undefined};
 use crate::rows::reader::TableReader;
 
-/// Beyond so many rows distinct values are estimated from the first ones.
+/// Beyond this number of rows distinct values are estimated from the first ones.
 const SAMPLE_ROWS: u64 = 100_000;
 
 /// The tables of these names; other relations are left out. 42P01 for a name that means nothing.

@@ -72,7 +72,7 @@ pub(crate) async fn drop_named(
     drop_enum(cx, &found, behavior).await
 }
 
-/// Drops an enum with what depends on it, and tells of it.
+/// Drops an enum with all dependent objects, and reports them.
 pub(crate) async fn drop_enum(
     cx: &mut DdlContext<'_>,
     found: &Enum,

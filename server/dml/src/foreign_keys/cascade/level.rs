@@ -157,7 +157,7 @@ impl<'r> CascadeLevel<'r> {
     }
 
     async fn check_parent(&self, link: &Link, values: &Row, row: Option<&Key>) -> Result<()> {
-        // A row that has gone or changed meanwhile asks anew.
+        // A row that is gone or was changed meanwhile has queued a check of its own.
         if row.is_some_and(|row| !self.changes.still_has(link, row, values)) {
             return Ok(());
         }

@@ -9,17 +9,17 @@
 //! Nothing in such a level depends on the order of its events: no check looks at what the others
 //! have done, and no two of them reach the same row. All other levels are [`super::level`]'s.
 //!
-//! No more is read than somebody needs: of a table without secondary indexes, and whose key nobody
-//! refers to by other columns, the keys alone. What a scan has shown is what the lock finds, or the
-//! lock says so: the spans were read by this transaction, so that a change inside them is a retry
-//! or, at READ COMMITTED, another run of the statement.
+//! Only what is needed is read: the keys alone, if the table has no secondary index and no foreign
+//! key refers to other columns of it. The lock reports rows that changed after the scan. The
+//! transaction has read the spans, so such a change is a retry or, at READ COMMITTED, another run
+//! of the statement.
 //!
-//! Where children lie by the foreign key, which begins their primary key, and nothing else lies
-//! between them, a long span of them goes as a whole: one lock and one range delete, unless
-//! `range_delete` is off. What is not needed of it is not read at all. That is as right as reading
-//! it: a child that was committed before the lock is covered, and one that comes later waits for
-//! the lock and fails by its own check of the parent. If all that depends on such rows lies as they
-//! do ([`Link::lies_alike`]), it goes by the same range of its own, and so on downwards.
+//! If the primary key of the children begins with the foreign key, and no other keys are between
+//! them, a long span of children goes as a whole: one lock and one range delete, unless
+//! `range_delete` is off. Columns that are not needed are not read. The result is the same: a child
+//! that was committed before the lock is in the span, and a later one waits for the lock and fails
+//! by its own check of the parent. If the rows that depend on these children have the same order
+//! ([`Link::lies_alike`]), they go by a range delete as well, and so on downwards.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -42,7 +42,7 @@ use crate::table_writer::TableWriter;
 
 /// How many scans are opened in one wait.
 const SCANS_AT_ONCE: usize = 1024;
-/// So many rows are locked and deleted at once.
+/// Rows locked and deleted at once.
 const PORTION_ROWS: usize = 4096;
 /// A span that has more rows than this goes as a whole.
 const SPAN_ROWS: usize = 1024;
@@ -227,7 +227,7 @@ impl Child {
         })
     }
 
-    /// A scan of a span that has the children of so many keys.
+    /// A scan of a span that has the children of that number of keys.
     fn scanner(&self, run: &ExecutionState, span: Span, keys: usize) -> Scanner {
         let record = Record::Always { tag: self.link.key.id };
         let mut request = ScanRequest::new(span).record(record).shape(self.shape.as_ref());

@@ -15,7 +15,7 @@ use crate::foreign_keys::link::Link;
 pub struct Pointing {
     keys: HashSet<Row>,
     decoder: RowDecoder,
-    /// Tells the table's keys from those of interleaved ones.
+    /// Distinguishes the table's keys from those of interleaved ones.
     shape: Option<Arc<dyn KeyShape>>,
     /// If the foreign key is in another family than the first: how its pairs' keys end.
     family: Option<Vec<u8>>,
@@ -55,7 +55,7 @@ pub struct Coming {
 }
 
 impl Coming {
-    /// A filter for a span of an index, whose keys the shape tells from others.
+    /// A filter for a span of an index; the shape distinguishes its keys from others.
     pub fn of(shape: Option<&Arc<dyn KeyShape>>) -> Matching {
         Matching(Arc::new(Coming { shape: shape.cloned() }))
     }

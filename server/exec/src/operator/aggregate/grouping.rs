@@ -1,6 +1,6 @@
 //! Groups and aggregates, by hash tables: one for each grouping set.
 //!
-//! An argument that is a column is handed to the aggregate where it lies; other single arguments
+//! An argument that is a column is handed to the aggregate without a copy; other single arguments
 //! cost no allocation either. DISTINCT and ORDER BY inside an aggregate keep its arguments until
 //! the end. Groups come out in the order in which they were first seen.
 

@@ -1,4 +1,4 @@
-//! The right side of a join: kept in memory (with a hash table or not), or run anew for each
+//! The right side of a join: kept in memory (with a hash table or not), or run again for each
 //! left row.
 
 use std::collections::HashMap;
@@ -128,7 +128,7 @@ impl BuildSide {
     }
 }
 
-/// The right side, run anew for each left row.
+/// The right side, run again for each left row.
 pub struct Lateral {
     plan: Arc<Node>,
     outer: Exprs,

@@ -3,12 +3,12 @@
 //! ```text
 //!   range   p1      p1#c1        p1#c1#g1          p1#c1#g2          p2
 //!   open    p1      p1 c1        p1 c1             p1 c1             p2
-//!   out                          p1 c1 g1          p1 c1 g2          (p1 alone, if nothing met it)
+//!   out                          p1 c1 g1          p1 c1 g2          (p1, if unmatched)
 //! ```
 //!
-//! A row that comes is joined with the open rows above it, if it lies below them; then it is open
-//! itself until one comes that does not lie below it. A left join's row that nothing has met is
-//! given with NULLs when it closes. Rows whose parent is missing, or was left out, meet nothing.
+//! A row is joined with the open rows that it is below. Then it is open itself, until a row comes
+//! that is not below it. In a left join a row without a match is returned with NULLs when it
+//! closes. Rows whose parent is missing, or was filtered out, have no match.
 
 use std::sync::Arc;
 
@@ -210,7 +210,7 @@ impl InterleavedJoinOperator {
 }
 
 impl Level {
-    /// Whether the open row is one that this key lies below.
+    /// Whether this key is below the open row.
     fn has_open(&self, row_key: &[u8]) -> bool {
         self.open.as_ref().is_some_and(|open| row_key.starts_with(&open.key))
     }

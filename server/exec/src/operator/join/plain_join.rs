@@ -1,4 +1,4 @@
-//! Joins of two inputs: by a hash table, by every pair, or with the right side run anew for each
+//! Joins of two inputs: by a hash table, by every pair, or with the right side run again for each
 //! left row.
 //!
 //! A row whose keys hold a NULL matches nothing. Output is made on demand, so that a join of many

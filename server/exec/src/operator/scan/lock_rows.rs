@@ -1,4 +1,4 @@
-//! FOR UPDATE and its kin: rows are locked as they are given, no more of them than are wanted.
+//! FOR UPDATE and the other locking clauses. Rows are locked as they are requested.
 //!
 //! Every row carries the primary keys of the tables to be locked. Their columns come from what is
 //! stored under the lock, so that nothing is read twice, and conditions are looked at again where

@@ -26,8 +26,8 @@ pub struct MultiScan {
 }
 
 impl MultiScan {
-    /// A scan of these spans, the first one last. With `alone` they are opened one by one: whoever
-    /// may stop early reads (and is bound by) no more than it needs.
+    /// A scan of these spans, the first one last. With `alone` they are opened one by one, so
+    /// that a reader that may stop early reads, and must prove, no more than it needs.
     pub fn new(waiting: Vec<Span>, alone: bool) -> Self {
         Self { waiting, open: VecDeque::new(), alone }
     }

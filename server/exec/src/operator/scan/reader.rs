@@ -136,7 +136,7 @@ pub struct KeyBounds {
     pub columns: Vec<KeyColumn>,
     /// Conditions on the first of them.
     pub bounds: Vec<Bound>,
-    /// Tells the index's keys from others between them, if there are any.
+    /// Distinguishes the index's keys from others between them, if there are any.
     pub shape: Option<Arc<dyn KeyShape>>,
 }
 

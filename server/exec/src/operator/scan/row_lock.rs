@@ -2,9 +2,9 @@
 //!
 //! A lock on a row is a lock on the keys of its families: all of them, or for an UPDATE those that
 //! it reads and writes, so that writers of different families do not wait for each other. A row
-//! exists if family 0 has a pair. Whoever holds any family keeps others from deleting the row, so
-//! a value found in another family proves as much; only where that family is empty is family 0
-//! looked at, under a shared lock.
+//! exists if family 0 has a pair. A lock on any family keeps others from deleting the row. So a
+//! value in another family proves that the row exists. Only if that family is empty, family 0 is
+//! read under a shared lock.
 
 use std::sync::Arc;
 
@@ -79,7 +79,7 @@ impl RowLocker {
         let found = empty.into_iter().zip(&probed).filter(|(_, value)| value.is_some());
         let proved: Vec<usize> = found.map(|(at, _)| at).collect();
         let rows = self.reader.decode_proved(&keys, &locked.values, &proved)?;
-        // What SKIP LOCKED reads is not remembered, so nothing tells when it has changed.
+        // SKIP LOCKED does not record its reads, so a change is not detected at the commit.
         let always = self.lock.wait == LockWait::SkipLocked
             || cx.txn.isolation() == Isolation::ReadCommitted;
         let granted = locked.granted.chunks(width).map(|all| all.iter().all(|one| *one));

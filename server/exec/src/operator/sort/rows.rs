@@ -117,7 +117,7 @@ impl KeyOrder {
 }
 
 impl SortOperator {
-    /// A sort of an input; `limit`: only the first so many rows are needed.
+    /// A sort of an input; `limit`: how many of the first rows are needed.
     pub fn new(
         input: BoxedOperator,
         keys: &[SortKey],
@@ -143,7 +143,7 @@ impl SortOperator {
     async fn read(&mut self) -> Result<Vec<Entry>> {
         let wanted = self.wanted().await;
         let mut entries: Vec<Entry> = Vec::new();
-        // Above so many entries the surplus is thrown away.
+        // Above this number of entries the surplus is dropped.
         let full = wanted.saturating_mul(2).max(wanted.saturating_add(BATCH_ROWS));
         let mut pruned = false;
         while let Some(batch) = self.input.next().await? {

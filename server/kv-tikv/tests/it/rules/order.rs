@@ -96,7 +96,7 @@ async fn a_transaction_with_an_imported_snapshot_comes_after_what_was_answered_b
 
 /// A commit in one round trip is on its way. Its timestamp will be chosen by the store, above every
 /// timestamp that was read there. A read without a timestamp finds nothing of it and is answered;
-/// a change was answered before. Whoever then sees the commit must see that change as well.
+/// a change was answered before. A later read of the commit must see that change as well.
 #[tokio::test]
 async fn a_read_without_a_timestamp_keeps_later_commits_above_what_was_answered() {
     for without_timestamp in [false, true] {

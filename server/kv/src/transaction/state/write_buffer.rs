@@ -299,7 +299,7 @@ impl WriteBuffer {
         self.new_keys.since(self.checked)
     }
 
-    /// A barrier has looked at so many more duties.
+    /// Adds to the number of duties that barriers have checked.
     pub(crate) fn add_checked(&mut self, more: usize) {
         self.checked = (self.checked + more).min(self.new_keys.len());
     }

@@ -314,7 +314,7 @@ fn bind_on_conflict(
 ) -> Result<OnConflict> {
     let indexes = bind_arbiters(binder, &clause.target, table, alias, existing_slots)?;
     if !matches!(clause.target, ConflictTarget::Any) {
-        // The answer tells which keys there are.
+        // The answer would reveal which keys exist.
         check_select(binder, Object::Table(table), "SELECT")?;
     }
     let ConflictAction::Update { assignments, selection } = &clause.action else {

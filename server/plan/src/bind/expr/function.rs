@@ -109,7 +109,7 @@ fn scalar_call(
     }
 }
 
-/// COALESCE and its kin: not functions, since they evaluate no more than they need.
+/// COALESCE, NULLIF, GREATEST and LEAST: not functions, since they evaluate no more than they need.
 fn construct_array(
     binder: &mut Binder<'_>,
     name: &str,

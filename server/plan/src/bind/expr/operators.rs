@@ -519,7 +519,7 @@ pub(crate) fn coerce_argument(binder: &mut Binder<'_>, arg: Expr, ty: &SqlType) 
         }
         (_, SqlType::Unknown) => Ok(arg),
         (from, to) if from.bare() == to.bare() => Ok(arg),
-        // Text and its kin are the same bytes.
+        // A varchar or name and its text are the same bytes.
         (SqlType::Varchar(_) | SqlType::Name, SqlType::Text) => Ok(arg),
         _ => coerce(binder, arg, ty, CastContext::Implicit),
     }

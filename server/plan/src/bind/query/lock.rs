@@ -1,4 +1,5 @@
-//! FOR UPDATE and its kin: which relations a clause reaches, and where rows are locked.
+//! FOR UPDATE and the other locking clauses: which relations a clause reaches, and where rows are
+//! locked.
 //!
 //! While FROM is bound, each scan that a clause reaches is marked ([`Scan::lock`]). Once WHERE is
 //! bound, the marks are collected into one [`LockRows`] above filter, joins and sort, and below

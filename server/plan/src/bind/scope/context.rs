@@ -54,7 +54,7 @@ pub struct GroupingCall {
 
 /// A query around the subquery that is being bound.
 pub struct OuterQuery {
-    /// Tells its scope from others.
+    /// Distinguishes its scope from others.
     pub(crate) scope: *const Scope,
     /// The clause that the subquery stands in.
     clause: &'static str,

@@ -39,7 +39,7 @@ use crate::transaction::open::ensure_open;
 
 /// More parameters than this are left to the ordinary way, which refuses them.
 const PARAMETERS_MAX: usize = 65_535;
-/// Of a longer text that is run once, others see so many bytes.
+/// Bytes of a longer text, run once, that other sessions see.
 const SHOWN_BYTES_MAX: usize = 64 << 10;
 
 /// What the rows are made of.

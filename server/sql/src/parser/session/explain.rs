@@ -122,7 +122,7 @@ fn parse_tables_with_columns(cursor: &mut Cursor<'_>) -> Result<Vec<ObjectName>>
     })
 }
 
-/// `(option [value], …)` of `ANALYZE` and `VACUUM`; tells whether `ANALYZE` is among them.
+/// `(option [value], …)` of `ANALYZE` and `VACUUM`; true if `ANALYZE` is among them.
 fn parse_maintenance_options(cursor: &mut Cursor<'_>) -> Result<bool> {
     let mut analyze = false;
     let options = cursor.parens(|cursor| {

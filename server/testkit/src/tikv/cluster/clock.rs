@@ -12,7 +12,7 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// Takes so many timestamps; the last of them.
+    /// Takes a number of timestamps; the last of them.
     pub fn next(&mut self, count: u32) -> Ts {
         let count = u64::from(count.max(1));
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();

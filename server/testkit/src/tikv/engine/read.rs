@@ -34,7 +34,7 @@ pub struct Scan<'a> {
     pub start: &'a [u8],
     /// Behind the last key; empty: the end of all keys.
     pub end: &'a [u8],
-    /// At most so many pairs.
+    /// The maximum of pairs.
     pub limit: usize,
     /// Without values.
     pub keys_only: bool,

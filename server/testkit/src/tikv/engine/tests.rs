@@ -276,7 +276,7 @@ fn async_and_one_phase_commits_are_above_every_read_or_fall_back() {
     assert_eq!(again.min_commit_ts, 51);
     assert_eq!(name(&store.commit("k", 30, 50)), "CommitTsExpired");
     assert_eq!(name(&store.commit("k", 30, 51)), "ok");
-    // A repetition after the commit tells when that was.
+    // A repetition after the commit returns the commit's timestamp.
     let late = store.prewrite(asynchronous(&store, 30, 0)).expect("an answer");
     assert_eq!((late.min_commit_ts, late.locks.len()), (51, 0));
     assert_eq!(store.engine.table.lock_count(), 0);

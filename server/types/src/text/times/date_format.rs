@@ -10,7 +10,7 @@ const MONTHS: [&str; 12] =
     ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 const DAYS: [&str; 7] = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"];
 
-/// A number of at least so many digits.
+/// A number, and its minimum of digits.
 fn padded(value: u32, width: usize, out: &mut Vec<u8>) {
     let mut digits = [0u8; 10];
     let mut at = digits.len();

@@ -198,7 +198,7 @@ fn counted(text: &str, unit: Unit) -> Decoded<(i64, f64, Unit)> {
     Ok((total, 0.0, Unit::Month))
 }
 
-/// The bits of a unit and its kin in the set of those that were read.
+/// Sets of units that exclude each other, a bit for each unit.
 const SECONDS: u32 =
     1 << Unit::Microsecond as u32 | 1 << Unit::Millisecond as u32 | 1 << Unit::Second as u32;
 const CLOCK: u32 = SECONDS | 1 << Unit::Minute as u32 | 1 << Unit::Hour as u32;

@@ -1,4 +1,4 @@
-//! Cascades to so many children that lie by their foreign key that their spans go as a whole: the
+//! Cascades to many children whose keys begin with the foreign key. Their spans go as a whole: the
 //! same as row by row, and nothing is left over by those who insert meanwhile.
 
 use braid_testkit::random::Random;

@@ -39,7 +39,7 @@ impl Model {
         let newest = self.newest();
         match self.replay(newest, log) {
             Some(rows) => {
-                // Rows that were written as they were are new to whoever has read them.
+                // A row that was written with its old values is still a new version to its readers.
                 if log.iter().any(|(statement, _)| statement.locks()) {
                     self.states.push(rows);
                 }

@@ -1,4 +1,4 @@
-//! Tells the story of one seed and compares each answer with the model.
+//! Runs the story of one seed and compares each answer with the model.
 
 use std::fmt::Write;
 
@@ -80,7 +80,7 @@ impl Stage {
         made.expect("the table");
     }
 
-    /// Tells the story of that seed.
+    /// Runs the story of that seed.
     ///
     /// # Panics
     /// If an answer fits no order; the message has the seed and all that was said.
@@ -270,7 +270,7 @@ impl Story<'_> {
         }
     }
 
-    /// Its locks count no more: the transaction is over, or begins anew.
+    /// Its locks count no more: the transaction is over, or begins again.
     fn forget_rivals(&mut self, at: usize) {
         for session in self.sessions.iter_mut() {
             if let Some(open) = &mut session.open {

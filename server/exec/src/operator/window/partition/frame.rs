@@ -77,7 +77,7 @@ pub struct Frames {
 /// An end of a frame.
 enum End {
     Unbounded,
-    /// So many rows or groups after the current one, before it if negative.
+    /// This number of rows or groups after the current one, before it if negative.
     Steps(i64),
     /// At this distance from the current row's value.
     Distance {
