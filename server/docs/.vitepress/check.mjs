@@ -19,9 +19,6 @@ import { SIDEBAR, SOURCES } from './pages.mjs';
 
 const SENTENCE_WORDS_MAX = 25;
 
-/** Benchmarks are a record of measurements, with long notes. */
-const LONG_SENTENCES = new Set(['bench/README.md']);
-
 const dead = [];
 let count = 0;
 const files = markdownFiles();
@@ -44,7 +41,7 @@ for (const from of files.filter((file) => /ARCHITECTURE|docs\/(architecture|test
   }
 }
 
-for (const file of files.filter((one) => !LONG_SENTENCES.has(one))) {
+for (const file of files) {
   for (const sentence of sentences(textOf(file))) {
     const words = sentence.split(/\s+/).length;
     if (words > SENTENCE_WORDS_MAX) dead.push(`${file}: ${words} words: ${sentence}`);

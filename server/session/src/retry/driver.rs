@@ -81,7 +81,7 @@ mod tests {
     use braid_kv::RetryReason;
     use braid_types::SqlState;
 
-    /// Fails so often before it succeeds.
+    /// Fails a number of times before it succeeds.
     struct Failing {
         failures: u32,
         error: Error,
