@@ -51,7 +51,7 @@ pub enum NewKeys {
     /// Before it ends: its answer says so.
     #[default]
     Now,
-    /// At the next barrier: whoever started it calls [`braid_kv::Writes::check_new_keys`] before
+    /// At the next barrier: the session calls [`braid_kv::Writes::check_new_keys`] before
     /// anything is told that depends on it. Below SERIALIZABLE it is the same as `Now`.
     AtBarrier,
     /// At the commit, which follows at once.

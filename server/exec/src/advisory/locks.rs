@@ -99,8 +99,8 @@ impl AdvisoryLocks {
         drop(given_up);
         self.count(cx.seq, wanted);
         if !is_granted && !cx.txn.is_read_only() {
-            // What the lock protects was changed by those before. Whoever cannot see it goes on
-            // with the old snapshot, which the commit proves.
+            // What the lock protects was changed by those before. A transaction that cannot see it
+            // goes on with the old snapshot, which the commit proves.
             let _ = cx.txn.snapshots().refresh().await;
         }
         Ok(true)
@@ -189,7 +189,7 @@ impl AdvisoryLocks {
         }
     }
 
-    /// The transaction has so many savepoints now: another one was set.
+    /// Sets the number of savepoints, after another one was set.
     pub fn savepoint(&self, depth: usize) {
         self.held.lock().ledger.deepen(depth);
     }

@@ -604,7 +604,7 @@ async fn a_first_read_without_a_snapshot_is_proved_by_what_follows() {
             let is_bound = t.isolation() != Isolation::ReadCommitted;
             assert_eq!(is_refused, changes && is_bound, "{:?}: {value:?}", t.isolation());
             if is_refused {
-                // Only the whole transaction can begin anew.
+                // Only the whole transaction can begin again.
                 assert!(t.restarts().statement(seq).await.is_err(), "{:?}", t.isolation());
             }
         }

@@ -26,7 +26,7 @@ impl CommitTerms<'_> {
         self.0.lock_state().fence = Some(fence);
     }
 
-    /// Tells the observer of the commit, in the order of commits; see
+    /// Sets an observer, which is called in the order of commits; see
     /// [`crate::CommitRequest::observer`]. Such a commit is that of a writer, whatever it writes.
     pub fn observe(self, observer: Arc<dyn CommitObserver>) {
         self.0.lock_state().observer = Some(observer);
