@@ -4,6 +4,7 @@
 //!   longer are listed in `tidy_exceptions.txt` with their length, which may only shrink
 //!   (`UPDATE_GOLDENFILES=1` writes the list again; say why if it grew);
 //! - no `unwrap()`, `todo!`, `dbg!` and no commented-out code outside tests;
+//! - comments are in plain English: some words are banned;
 //! - every file belongs to a module, every module begins with its own documentation;
 //! - `server/docs/reference/errors.md` lists exactly the SQLSTATEs of the server and the error
 //!   classes of the SDK.
@@ -11,7 +12,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use super::tidy_checks::{Source, exceptions, functions, is_commented_code, root, sources};
+use super::tidy_checks::{
+    Source, banned_word, exceptions, functions, is_commented_code, root, sources,
+};
 
 const LINE_MAX: usize = 100;
 const FUNCTION_MAX: usize = 70;
@@ -84,6 +87,19 @@ fn banned_words_are_not_used() {
             }
             if is_commented_code(line) {
                 complaints.push(format!("{}:{place}: commented-out code: {line}", source.name));
+            }
+        }
+    }
+    report(&complaints);
+}
+
+#[test]
+fn comments_are_plain_english() {
+    let mut complaints = Vec::new();
+    for source in sources() {
+        for (place, line) in source.lines() {
+            if let Some(word) = banned_word(line) {
+                complaints.push(format!("{}:{place}: \"{word}\" in a comment", source.name));
             }
         }
     }

@@ -100,6 +100,22 @@ pub fn is_commented_code(line: &str) -> bool {
         || (comment.ends_with('{') && begins.iter().any(|word| comment.starts_with(word)))
 }
 
+/// Words that readers of comments had to translate.
+const BANNED_WORDS: [&str; 10] = [
+    "whoever", "anew", "kin", "minds", "sees to", "so much", "so many", "so often", "lies", "tells",
+];
+
+/// The banned word of a comment line, if it has one.
+pub fn banned_word(line: &str) -> Option<&'static str> {
+    let comment = line.trim_start().strip_prefix("//")?.to_lowercase();
+    let is_word = |at: usize, word: &str| {
+        let is_letter = |c: char| c.is_alphanumeric() || c == '_';
+        !comment[..at].ends_with(is_letter) && !comment[at + word.len()..].starts_with(is_letter)
+    };
+    let has = |word: &&&str| comment.match_indices(**word).any(|(at, _)| is_word(at, word));
+    BANNED_WORDS.iter().find(has).copied()
+}
+
 fn exceptions_path() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/tidy_exceptions.txt")
 }
