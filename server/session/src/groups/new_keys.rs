@@ -58,7 +58,7 @@ fn failure_of(session: &Session, seq: u32, error: Error) -> Failure {
 }
 
 /// The error of a commit: an existing key belongs to the statement that wrote it. `catalog`
-/// tells its constraint, unless a group does.
+/// knows its constraint, unless a group does.
 pub(super) fn commit_error(
     session: &mut Session,
     error: braid_kv::Error,

@@ -91,7 +91,7 @@ pub(crate) struct GroupState {
     pub(super) is_engaged: bool,
     pub(super) steps: Steps,
     pub(super) check: Option<NewKeyCheck>,
-    /// Tells the constraints of new keys.
+    /// Knows the constraints of new keys.
     pub(super) catalog: Option<Arc<Catalog>>,
     pub(super) timeline: Timeline,
 }
