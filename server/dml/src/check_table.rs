@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use braid_catalog::{CatalogKeyNames, IndexState, Passing, Table};
 use braid_codec::key;
-use braid_exec::{ExecContext, IndexExprs, Reader, from_kv_named};
+use braid_exec::{ExecContext, IndexExprs, Reader};
 use braid_kv::{Key, KeyShape, Record, ScanRequest, Scanner, Span};
 use braid_plan::PlanContext;
 use braid_plan::eval::EvalContext;
@@ -118,7 +118,7 @@ impl<'a> Check<'a> {
     async fn wait<T>(&self, work: impl Future<Output = braid_kv::Result<T>>) -> Result<T> {
         tokio::select! {
             biased;
-            result = work => result.map_err(|error| from_kv_named(error, self.cx)),
+            result = work => result.map_err(|error| self.cx.kv_error(error)),
             error = self.cx.cancel.stopped() => Err(error),
         }
     }

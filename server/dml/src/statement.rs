@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use braid_exec::{
-    BoxedOperator, Evaluator, ExecContext, Execution, ExecutionState, RowChange, RowChanges,
+    BoxedOperator, Evaluator, ExecContext, Execution, ExecutionState, OuterRow, RowChange,
+    RowChanges,
 };
 use braid_plan::PlannedStatement;
 use braid_types::{Datum, Result};
@@ -35,8 +36,10 @@ impl RowChanges for StatementChanges {
         &self,
         change: RowChange<'_>,
         input: BoxedOperator,
-        evaluator: Evaluator,
+        run: &Arc<ExecutionState>,
+        outer: OuterRow,
     ) -> BoxedOperator {
+        let evaluator = Evaluator::new(run.clone(), outer);
         let queue = &self.queue;
         match change {
             RowChange::Insert(n) => Box::new(InsertOperator::new(input, n, evaluator, queue)),

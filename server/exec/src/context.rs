@@ -1,17 +1,16 @@
 //! What one execution of a statement can use.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
 use braid_builtins::{Environment, Special};
 use braid_catalog::{Catalog, Id, SearchPath, Sequences};
-use braid_kv::{Seq, SharedSnapshot, Transaction};
+use braid_kv::{Error as Kv, Seq, SharedSnapshot, Transaction};
 use braid_system_views::{RelationCounts, RuntimeInfo};
-use braid_types::work::{self, Statement};
-use braid_types::{Datum, Error, Result, SqlState};
+use braid_types::work;
+use braid_types::{Datum, Error, Result};
 use futures_util::future::BoxFuture;
 
-use crate::{AdvisoryLocks, ConstraintModes, Memory};
+use crate::{AdvisoryLocks, Cancel, ConstraintModes, Memory, errors};
 
 /// What one execution of a statement can use.
 pub struct ExecContext {
@@ -63,6 +62,11 @@ impl ExecContext {
     pub async fn breathe(&self) -> Result<()> {
         self.cancel.check()?;
         work::breathe().await
+    }
+
+    /// A kv error as the client sees it, with the names of keys and sessions.
+    pub fn kv_error(&self, error: Kv) -> Error {
+        errors::from_kv_named(error, &self.catalog, &*self.runtime)
     }
 
     /// The same for another attempt or statement: its number, its switch, memory of its own.
@@ -125,75 +129,4 @@ pub trait SessionServices: Send + Sync {
     fn count_relation(&self, relation: Id, counts: &RelationCounts);
     /// The values of sequences in this session: `currval`, `lastval`.
     fn sequence_values(&self) -> &parking_lot::Mutex<braid_catalog::SequenceValues>;
-}
-
-/// A switch that stops a statement, and why.
-#[derive(Default)]
-pub struct Cancel {
-    stopped: AtomicBool,
-    reason: parking_lot::Mutex<Option<Error>>,
-    notify: tokio::sync::Notify,
-    /// The account of the statement that runs, for values that functions make.
-    memory: parking_lot::Mutex<Weak<Memory>>,
-}
-
-impl Cancel {
-    /// Stops the statement with this error.
-    pub fn stop(&self, error: Error) {
-        let mut reason = self.reason.lock();
-        reason.get_or_insert(error);
-        self.stopped.store(true, Ordering::Release);
-        self.notify.notify_waiters();
-    }
-
-    /// Lets functions see the memory of the statement that begins.
-    pub fn charge(&self, memory: &Arc<Memory>) {
-        *self.memory.lock() = Arc::downgrade(memory);
-    }
-
-    /// Makes it ready for the next statement.
-    pub fn reset(&self) {
-        let mut reason = self.reason.lock();
-        *reason = None;
-        self.stopped.store(false, Ordering::Release);
-    }
-
-    /// 57014 (or what [`Cancel::stop`] was given) once the statement is to stop.
-    pub fn check(&self) -> Result<()> {
-        if self.stopped.load(Ordering::Acquire) { Err(self.error()) } else { Ok(()) }
-    }
-
-    /// Waits until the statement is to stop.
-    pub async fn stopped(&self) -> Error {
-        loop {
-            let notified = self.notify.notified();
-            if self.stopped.load(Ordering::Acquire) {
-                return self.error();
-            }
-            notified.await;
-        }
-    }
-
-    fn error(&self) -> Error {
-        self.reason.lock().clone().unwrap_or_else(|| {
-            Error::new(SqlState::QueryCanceled, "canceling statement due to user request")
-        })
-    }
-}
-
-impl Statement for Cancel {
-    fn check(&self) -> Result<()> {
-        Cancel::check(self)
-    }
-
-    fn take(&self, bytes: usize) -> Result<()> {
-        let memory = self.memory.lock().upgrade();
-        memory.map_or(Ok(()), |memory| memory.take(bytes))
-    }
-
-    fn give(&self, bytes: usize) {
-        if let Some(memory) = self.memory.lock().upgrade() {
-            memory.give(bytes);
-        }
-    }
 }

@@ -1,10 +1,11 @@
 //! kv errors as SQL errors, once.
 
-use braid_catalog::CatalogKeyNames;
-use braid_kv::{DeadlockEdge, Error as Kv, LockStrength};
-use braid_types::{Error, SqlState};
+use std::sync::Arc;
 
-use crate::ExecContext;
+use braid_catalog::{Catalog, CatalogKeyNames};
+use braid_kv::{DeadlockEdge, Error as Kv, LockStrength};
+use braid_system_views::RuntimeInfo;
+use braid_types::{Error, SqlState};
 
 /// NOWAIT met a lock.
 const NOT_OBTAINED: &str = "could not obtain lock on row";
@@ -28,7 +29,7 @@ fn shown(error: &Kv) -> Error {
         }
         Kv::LockNotAvailable { .. } => Error::new(SqlState::LockNotAvailable, NOT_OBTAINED),
         Kv::Deadlock { cycle } => {
-            // At the commit, where no names are known; statements use `from_kv_named`.
+            // At the commit, where no names are known; statements use `ExecContext::kv_error`.
             let lines: Vec<String> = cycle
                 .iter()
                 .map(|edge| {
@@ -93,10 +94,10 @@ fn limit_reached(name: &str, limit: u64) -> Error {
 }
 
 /// The same for a statement, which can name keys and sessions.
-pub fn from_kv_named(error: Kv, cx: &ExecContext) -> Error {
+pub(crate) fn from_kv_named(error: Kv, catalog: &Arc<Catalog>, runtime: &dyn RuntimeInfo) -> Error {
     let Kv::Deadlock { cycle } = &error else { return from_kv(error) };
-    let names = CatalogKeyNames(cx.catalog.clone());
-    let sessions = cx.runtime.sessions();
+    let names = CatalogKeyNames(catalog.clone());
+    let sessions = runtime.sessions();
     let process = |txn: braid_kv::TxnId| {
         let session = sessions.iter().find(|session| session.transaction == Some(txn.0));
         match session {

@@ -41,7 +41,7 @@ impl Execution {
         for table in plan.tables.iter().filter(|id| !braid_catalog::is_temporary(**id)) {
             cx.txn.commit_terms().require_unchanged(braid_catalog::descriptor_key(*table));
         }
-        cx.cancel.charge(&cx.memory);
+        cx.memory.charge(&cx.cancel);
         let predicted = predict::prediction(&plan, &params, &cx);
         let run = ExecutionState::new(cx, params).changing_rows(new_changes);
         let (run, root) = match plan.explain {

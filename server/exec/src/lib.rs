@@ -14,6 +14,7 @@
 //! statement number), but its checks do; every wait can be cancelled; memory is counted.
 
 mod advisory;
+mod cancel;
 mod constraint_modes;
 mod context;
 mod errors;
@@ -28,18 +29,19 @@ mod predict;
 mod sequences;
 
 pub use advisory::AdvisoryLocks;
+pub use cancel::Cancel;
 pub use constraint_modes::ConstraintModes;
-pub use context::{Cancel, ExecContext, NewKeys, SessionServices};
-pub use errors::{from_kv, from_kv_named};
+pub use context::{ExecContext, NewKeys, SessionServices};
+pub use errors::from_kv;
 pub use execution::Execution;
 pub use index_exprs::IndexExprs;
 pub use lock_table::lock_table;
-pub use memory::{Memory, MemoryPool};
+pub use memory::{Memory, MemoryPool, key_bytes, row_bytes};
 pub use notifications::{
     Listening, Notification, PendingNotifications, change_listening, notify, pending_notifications,
 };
 pub use operator::eval::Evaluator;
-pub use operator::reservation::{MemoryReservation, key_bytes, row_bytes};
+pub use operator::reservation::MemoryReservation;
 pub use operator::scan::multi_scan::{MultiScan, first_batches};
 pub use operator::scan::reader::{KeyBounds, Reader};
 pub use operator::state::{ExecutionState, NewRowChanges, RowChange, RowChanges};

@@ -27,7 +27,6 @@ use braid_sql::ast::{LockTable, ObjectName, TableLockMode};
 use braid_types::{Error, Result, SqlState};
 
 use crate::ExecContext;
-use crate::errors::from_kv_named;
 
 /// Locks the tables of a statement, one after the other, and those that its views read.
 pub async fn lock_table(cx: &ExecContext, statement: &LockTable) -> Result<()> {
@@ -160,8 +159,8 @@ async fn lock(cx: &ExecContext, table: &Arc<Table>, statement: &LockTable) -> Re
                 let message = format!("could not obtain lock on relation \"{}\"", table.name);
                 return Err(Error::new(SqlState::LockNotAvailable, message).caused_by(error));
             }
-            Err(error) => return Err(from_kv_named(error, cx)),
+            Err(error) => return Err(cx.kv_error(error)),
         }
     }
-    cx.txn.snapshots().renew(cx.seq).await.map_err(|error| from_kv_named(error, cx))
+    cx.txn.snapshots().renew(cx.seq).await.map_err(|error| cx.kv_error(error))
 }

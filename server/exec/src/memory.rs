@@ -16,15 +16,25 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use braid_types::{Error, Result, SqlState};
+use braid_types::{Datum, Error, Result, SqlState};
 use parking_lot::Mutex;
 
-use crate::Cancel;
+use crate::cancel::{self, Cancel};
 
 /// Bytes that a statement uses before it is entered in the pool.
 const UNPOOLED_BYTES: u64 = 256 << 10;
 /// Bytes that an account asks of the pool at a time.
 const CHUNK_BYTES: u64 = 1 << 20;
+
+/// Roughly the memory of a key in a set.
+pub fn key_bytes(key: &[u8]) -> usize {
+    48 + key.len()
+}
+
+/// Roughly the memory of a row.
+pub fn row_bytes(row: &[Datum]) -> usize {
+    24 + row.iter().map(Datum::size_bytes).sum::<usize>()
+}
 
 /// Memory that all statements of the process use together, with a limit.
 pub struct MemoryPool {
@@ -119,6 +129,12 @@ impl Memory {
         Self::new(self.limit_bytes, self.pool.clone(), stop)
     }
 
+    /// Functions of the statement that this switch stops count their values here.
+    pub fn charge(self: &Arc<Self>, stop: &Cancel) {
+        let account = Arc::downgrade(self);
+        stop.charge_to(account);
+    }
+
     /// Counts bytes; 53200 beyond the statement's limit or that of the process.
     pub fn take(&self, bytes: usize) -> Result<()> {
         let used = self.used.fetch_add(bytes as u64, Ordering::Relaxed) + bytes as u64;
@@ -156,6 +172,16 @@ impl Memory {
     /// Gives bytes back to the statement. The pool gets them when the statement ends.
     pub fn give(&self, bytes: usize) {
         self.used.fetch_sub(bytes as u64, Ordering::Relaxed);
+    }
+}
+
+impl cancel::Account for Memory {
+    fn take(&self, bytes: usize) -> Result<()> {
+        Memory::take(self, bytes)
+    }
+
+    fn give(&self, bytes: usize) {
+        Memory::give(self, bytes);
     }
 }
 

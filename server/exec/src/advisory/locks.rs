@@ -10,9 +10,8 @@ use braid_kv::{
 use braid_types::{Error, Result, SqlState};
 use parking_lot::{Mutex, MutexGuard};
 
-use crate::ExecContext;
 use crate::advisory::ledger::Ledger;
-use crate::errors::from_kv_named;
+use crate::errors::from_kv;
 
 /// The advisory locks of one session.
 pub struct AdvisoryLocks {
@@ -68,12 +67,19 @@ impl AdvisoryLocks {
         self.session
     }
 
-    /// Takes a lock; false if another session holds it and the call does not wait.
-    pub(crate) async fn take(&self, cx: &ExecContext, wanted: Wanted) -> Result<bool> {
+    /// Takes a lock; false if another session holds it and the call does not wait. `shown` makes
+    /// the client's error of the store's.
+    pub(crate) async fn take(
+        &self,
+        txn: &Transaction,
+        seq: Seq,
+        wanted: Wanted,
+        shown: impl Fn(Kv) -> Error,
+    ) -> Result<bool> {
         let Wanted { key, strength, .. } = wanted;
         self.is_used.store(true, Ordering::Release);
         if self.held.lock().ledger.holds(key, strength) {
-            self.count(cx.seq, wanted);
+            self.count(seq, wanted);
             return Ok(true);
         }
         let bytes = key.encode();
@@ -84,24 +90,23 @@ impl AdvisoryLocks {
             wait: LockWait::SkipLocked,
         };
         let mut given_up = GivenUp { locks: self, key, is_over: false };
-        let named = |error| from_kv_named(error, cx);
-        let answer = cx.txn.locks().take_for_session(lock).await.map_err(named)?;
+        let answer = txn.locks().take_for_session(lock).await.map_err(&shown)?;
         let is_granted = answer.ok_or_else(unsupported)?;
         if !is_granted {
             if wanted.no_wait {
                 return Ok(false);
             }
             lock.wait = LockWait::Block;
-            cx.txn.locks().take_for_session(lock).await.map_err(named)?;
+            txn.locks().take_for_session(lock).await.map_err(&shown)?;
         }
         self.note_granted(key, strength)?;
         given_up.is_over = true;
         drop(given_up);
-        self.count(cx.seq, wanted);
-        if !is_granted && !cx.txn.is_read_only() {
+        self.count(seq, wanted);
+        if !is_granted && !txn.is_read_only() {
             // What the lock protects was changed by those before. A transaction that cannot see it
             // goes on with the old snapshot, which the commit proves.
-            let _ = cx.txn.snapshots().refresh().await;
+            let _ = txn.snapshots().refresh().await;
         }
         Ok(true)
     }
@@ -110,7 +115,7 @@ impl AdvisoryLocks {
         let mut held = self.held.lock();
         if held.is_over {
             // A statement beside the session, whose task has not ended yet.
-            return Err(crate::from_kv(braid_kv::Error::Cancelled));
+            return Err(from_kv(Kv::Cancelled));
         }
         let granted = held.granted.entry(key).or_insert(strength);
         *granted = strength.max(*granted);
@@ -174,7 +179,7 @@ impl AdvisoryLocks {
         held.ledger.begin_transaction();
         match held.granted.is_empty() {
             true => Ok(()),
-            false => txn.locks().join_session(self.session).map_err(crate::from_kv),
+            false => txn.locks().join_session(self.session).map_err(from_kv),
         }
     }
 

@@ -271,7 +271,8 @@ impl Evaluator {
         match advisory {
             Advisory::Take { shared, in_transaction, no_wait } => {
                 let wanted = Wanted { key, strength: strength(shared), in_transaction, no_wait };
-                let granted = locks.take(cx, wanted).await?;
+                let granted =
+                    locks.take(&cx.txn, cx.seq, wanted, |error| cx.kv_error(error)).await?;
                 Ok(if no_wait { Datum::Bool(granted) } else { Datum::text("") })
             }
             Advisory::Release { shared } => {

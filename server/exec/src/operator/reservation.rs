@@ -2,19 +2,10 @@
 
 use std::sync::Arc;
 
-use braid_types::{Datum, Error, Result, Row};
+use braid_types::{Error, Result, Row};
 
+use crate::memory::row_bytes;
 use crate::operator::ExecutionState;
-
-/// Roughly the memory of a key in a set.
-pub fn key_bytes(key: &[u8]) -> usize {
-    48 + key.len()
-}
-
-/// Roughly the memory of a row.
-pub fn row_bytes(row: &[Datum]) -> usize {
-    24 + row.iter().map(Datum::size_bytes).sum::<usize>()
-}
 
 /// Memory counted for what an operator keeps; given back when the operator ends.
 pub struct MemoryReservation {

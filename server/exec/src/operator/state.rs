@@ -12,10 +12,9 @@ use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 
 use crate::ExecContext;
-use crate::operator::basic::with::CteState;
-use crate::operator::eval::Evaluator;
+use crate::memory::row_bytes;
+use crate::operator::cte_rows::CteRows;
 use crate::operator::instrument::{Instrumented, Observed, OperatorStats};
-use crate::operator::reservation::row_bytes;
 use crate::operator::subquery::CachedSubquery;
 use crate::operator::{BoxedOperator, OuterRow};
 
@@ -36,7 +35,8 @@ pub trait RowChanges: Send + Sync {
         &self,
         change: RowChange<'_>,
         input: BoxedOperator,
-        evaluator: Evaluator,
+        run: &Arc<ExecutionState>,
+        outer: OuterRow,
     ) -> BoxedOperator;
 
     /// Whether no row of the result may leave before [`RowChanges::finish`].
@@ -63,7 +63,7 @@ pub struct ExecutionState {
     changed: AtomicU64,
     /// Of tables that several parts of a WITH change: the rows changed so far, by primary key.
     changed_rows: Mutex<HashMap<Id, HashSet<Key>>>,
-    pub(crate) ctes: Mutex<HashMap<u32, Weak<CteState>>>,
+    pub(crate) ctes: Mutex<HashMap<u32, Weak<dyn CteRows>>>,
     pub(crate) subqueries: Mutex<HashMap<u32, Arc<CachedSubquery>>>,
     /// For EXPLAIN ANALYZE.
     observed: Option<Mutex<Observed>>,
@@ -178,7 +178,7 @@ impl ExecutionState {
         tokio::select! {
             biased;
             result = work => {
-                result.map_err(|error| crate::errors::from_kv_named(error, &self.cx))
+                result.map_err(|error| self.cx.kv_error(error))
             }
             error = self.cx.cancel.stopped() => Err(error),
         }

@@ -6,9 +6,10 @@ use braid_plan::Expr;
 use braid_types::{Result, Row};
 use futures_util::future::BoxFuture;
 
+use crate::memory::row_bytes;
 use crate::operator::eval::Evaluator;
 use crate::operator::exprs::Exprs;
-use crate::operator::reservation::{MemoryReservation, row_bytes};
+use crate::operator::reservation::MemoryReservation;
 use crate::operator::{BoxedOperator, Operator};
 
 /// Rows without repetitions; with ON the first row of each run of equal keys (the input is

@@ -4,9 +4,10 @@ use braid_plan::{Expr, Slot};
 use braid_types::{Datum, Result, Row};
 use futures_util::future::BoxFuture;
 
+use crate::memory::row_bytes;
 use crate::operator::eval::Evaluator;
 use crate::operator::exprs::Exprs;
-use crate::operator::reservation::{MemoryReservation, row_bytes};
+use crate::operator::reservation::MemoryReservation;
 use crate::operator::{BoxedOperator, Operator};
 
 /// A batch whose computed values take more bytes than this ends early.

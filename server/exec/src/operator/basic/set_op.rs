@@ -6,8 +6,9 @@ use braid_plan::{SetOp, SetOpKind};
 use braid_types::{Result, Row};
 use futures_util::future::BoxFuture;
 
+use crate::memory::row_bytes;
 use crate::operator::eval::Evaluator;
-use crate::operator::reservation::{MemoryReservation, row_bytes};
+use crate::operator::reservation::MemoryReservation;
 use crate::operator::{BoxedOperator, Operator};
 
 /// UNION, INTERSECT, EXCEPT, each with and without ALL.

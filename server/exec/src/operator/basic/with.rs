@@ -19,8 +19,10 @@ use braid_types::{Result, Row};
 use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 
+use crate::memory::row_bytes;
+use crate::operator::cte_rows::CteRows;
 use crate::operator::eval::Evaluator;
-use crate::operator::reservation::{MemoryReservation, broken, row_bytes};
+use crate::operator::reservation::{MemoryReservation, broken};
 use crate::operator::{BATCH_ROWS, BoxedOperator, ExecutionState, Operator, OuterRow, build};
 
 /// An entry of a WITH that is under way.
@@ -75,8 +77,7 @@ impl CteState {
         })
     }
 
-    /// Makes more rows; false at the end.
-    async fn advance(&self) -> Result<bool> {
+    async fn make_rows(&self) -> Result<bool> {
         let mut source = self.source.lock().await;
         let source = &mut *source;
         loop {
@@ -125,6 +126,20 @@ impl CteState {
     }
 }
 
+impl CteRows for CteState {
+    fn copy(&self, from: usize, places: &[usize]) -> Vec<Row> {
+        copy(&self.rows.lock(), from, places)
+    }
+
+    fn working(&self) -> Arc<Vec<Row>> {
+        self.working.lock().clone()
+    }
+
+    fn advance(&self) -> BoxFuture<'_, Result<bool>> {
+        Box::pin(self.make_rows())
+    }
+}
+
 /// WITH around a statement.
 pub struct WithOperator {
     run: Arc<ExecutionState>,
@@ -168,7 +183,8 @@ impl WithOperator {
         let mut again = false;
         for cte in &node.ctes {
             let state = Arc::new(CteState::new(cte, run, &outer)?);
-            again |= run.ctes.lock().insert(cte.id, Arc::downgrade(&state)).is_some();
+            let known: Weak<CteState> = Arc::downgrade(&state);
+            again |= run.ctes.lock().insert(cte.id, known).is_some();
             ctes.push((state, cte.changes_data));
         }
         if again {
@@ -212,7 +228,7 @@ pub struct CteScanOperator {
 }
 
 enum Reading {
-    Entry(Arc<CteState>),
+    Entry(Arc<dyn CteRows>),
     Working(Arc<Vec<Row>>),
 }
 
@@ -221,11 +237,7 @@ impl CteScanOperator {
     pub fn new(node: &CteScan, evaluator: Evaluator) -> Self {
         let state = evaluator.run.ctes.lock().get(&node.id).and_then(Weak::upgrade);
         let source = state.map(|state| {
-            if node.working {
-                Reading::Working(state.working.lock().clone())
-            } else {
-                Reading::Entry(state)
-            }
+            if node.working { Reading::Working(state.working()) } else { Reading::Entry(state) }
         });
         let places = node.columns.iter().map(|(_, place)| *place).collect();
         Self { id: node.id, places, evaluator, source, at: 0 }
@@ -239,7 +251,7 @@ impl CteScanOperator {
         let batch = match source {
             Reading::Working(rows) => copy(rows, self.at, &self.places),
             Reading::Entry(state) => loop {
-                let batch = copy(&state.rows.lock(), self.at, &self.places);
+                let batch = state.copy(self.at, &self.places);
                 if !batch.is_empty() || !state.advance().await? {
                     break batch;
                 }

@@ -8,9 +8,10 @@ use braid_plan::{Expr, Join, JoinKind, Node};
 use braid_types::{Datum, Result, Row};
 use futures_util::future::BoxFuture;
 
+use crate::memory::row_bytes;
 use crate::operator::counts::ScanCounts;
 use crate::operator::eval::Evaluator;
-use crate::operator::reservation::{MemoryReservation, row_bytes};
+use crate::operator::reservation::MemoryReservation;
 use crate::operator::scan::multi_scan::MultiScan;
 use crate::operator::scan::reader::{KeyBounds, Reader, Secondary};
 use crate::operator::{BATCH_ROWS, BoxedOperator, Operator};

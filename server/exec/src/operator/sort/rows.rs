@@ -6,9 +6,10 @@ use braid_plan::{Expr, SortKey};
 use braid_types::{Datum, Result, Row};
 use futures_util::future::BoxFuture;
 
+use crate::memory::row_bytes;
 use crate::operator::eval::Evaluator;
 use crate::operator::exprs::Exprs;
-use crate::operator::reservation::{MemoryReservation, row_bytes};
+use crate::operator::reservation::MemoryReservation;
 use crate::operator::sort::sorting::sort;
 use crate::operator::{BATCH_ROWS, BoxedOperator, ExecutionState, Operator};
 

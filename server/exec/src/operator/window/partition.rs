@@ -14,9 +14,10 @@ use braid_plan::{Expr, Window, WindowCall, WindowFunction};
 use braid_types::{Datum, Error, Result, Row, SqlState};
 use futures_util::future::BoxFuture;
 
+use crate::memory::row_bytes;
 use crate::operator::eval::Evaluator;
 use crate::operator::exprs::Exprs;
-use crate::operator::reservation::{MemoryReservation, row_bytes};
+use crate::operator::reservation::MemoryReservation;
 use crate::operator::sort::rows::{Directions, key_exprs};
 use crate::operator::sort::sorting::sort;
 use crate::operator::window::partition::frame::{Entry, Frames, Partition};

@@ -99,7 +99,7 @@ fn plan_typed(
                 .ok_or_else(|| Error::internal("an empty statement has no plan"))?;
             // Constants are computed while the plan is made.
             let memory = statement_memory(session, env.active.memory_limit_bytes);
-            session.shared.entry.cancel.charge(&memory);
+            memory.charge(&session.shared.entry.cancel);
             let path = &env.lookup.path;
             let text = &prepared.parsed.text;
             let cx = PlanContext { catalog, path, env, text, param_types: hints };

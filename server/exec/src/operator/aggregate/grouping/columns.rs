@@ -9,8 +9,8 @@ use braid_plan::Expr;
 use braid_rows::{Column, Columns, IntKind, Values};
 use braid_types::{Result, Row};
 
+use crate::memory::row_bytes;
 use crate::operator::aggregate::grouping::{AggregateOperator, Call, State};
-use crate::operator::reservation::row_bytes;
 
 /// What is used again for each batch.
 #[derive(Default)]
