@@ -20,6 +20,8 @@
 //! - a statement that fails leaves the draft as it was;
 //! - names of one schema stay unique, and nothing is dropped that something else needs.
 
+#![deny(unreachable_pub)]
+
 mod context;
 mod environment;
 mod names;

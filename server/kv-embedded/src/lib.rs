@@ -47,6 +47,8 @@
 //!
 //! Reads of blocks that are not cached happen on the caller's thread.
 
+#![deny(unreachable_pub)]
+
 mod account;
 mod cleaner;
 mod committer;

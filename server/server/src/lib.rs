@@ -16,6 +16,8 @@
 //! - a background job ends when the server is dropped;
 //! - of all gateways of a cluster, one has a duty at a time.
 
+#![deny(unreachable_pub)]
+
 mod admission;
 mod check_tables;
 mod jobs;

@@ -171,14 +171,6 @@ impl Datum {
         }
     }
 
-    /// The float inside; `None` for NULL and for anything else.
-    pub fn as_float(&self) -> Option<f64> {
-        match self {
-            Datum::Float(value) => Some(*value),
-            _ => None,
-        }
-    }
-
     /// The numeric inside; `None` for NULL and for anything else.
     pub fn as_numeric(&self) -> Option<&Numeric> {
         match self {
@@ -283,16 +275,6 @@ impl Datum {
         }
     }
 
-    /// As [`Datum::compare`], with NULL before everything.
-    pub fn compare_nulls_first(&self, other: &Self) -> Ordering {
-        match (self.is_null(), other.is_null()) {
-            (true, true) => Ordering::Equal,
-            (true, false) => Ordering::Less,
-            (false, true) => Ordering::Greater,
-            (false, false) => self.compare(other),
-        }
-    }
-
     /// As [`Datum::compare`], for values of that type: `char(n)` ignores trailing blanks.
     pub fn compare_typed(&self, other: &Self, ty: &SqlType) -> Ordering {
         match (ty, self, other) {
@@ -311,11 +293,6 @@ impl Datum {
             }
             _ => self.compare(other),
         }
-    }
-
-    /// SQL's three-valued `=`: `None` if either is NULL.
-    pub fn sql_eq(&self, other: &Self) -> Option<bool> {
-        (!self.is_null() && !other.is_null()).then(|| self.compare(other) == Ordering::Equal)
     }
 
     /// Where values that cannot be compared stand; only for a total order.

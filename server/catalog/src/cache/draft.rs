@@ -181,11 +181,6 @@ impl Draft {
         self.emptied.insert(table, ());
     }
 
-    /// Whether an enum was made in this draft.
-    pub fn is_new_enum(&self, id: Id) -> bool {
-        self.base.enums().get(id).is_none()
-    }
-
     /// [`Draft::flush`], and the commit of a transaction that has nothing else to do.
     pub async fn commit(
         &self,

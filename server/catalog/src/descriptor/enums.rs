@@ -22,7 +22,7 @@ use braid_types::{EnumLabel, EnumType};
 use serde::{Deserialize, Serialize};
 
 use crate::names::qualified;
-use crate::{Grant, Id, PUBLIC, Table};
+use crate::{Grant, Id, PUBLIC};
 
 /// An enum type.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -93,11 +93,6 @@ impl Enum {
             labels: self.labels.iter().map(label).collect(),
         }
     }
-}
-
-/// Whether a table has a column of an enum, or of its arrays.
-pub fn uses_enum(table: &Table, id: Id) -> bool {
-    table.columns.iter().any(|column| column.ty.inner_enum().is_some_and(|ty| ty.oid == id))
 }
 
 /// The enums that a stored expression or query names.

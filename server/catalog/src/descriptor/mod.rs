@@ -14,7 +14,7 @@ mod stored_expr;
 mod table;
 
 pub use column::{Column, Identity, StoredDatum};
-pub use enums::{Enum, Label, enums_named, uses_enum};
+pub use enums::{Enum, Label, enums_named};
 pub use foreign_key::{ForeignKey, ForeignKeyAction};
 pub use ids::{ColumnId, FamilyId, Id, IndexNumber};
 pub use index::{Ancestor, Index, IndexKey, IndexState, Interleaving, Moving, Passing};

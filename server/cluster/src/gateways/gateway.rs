@@ -95,7 +95,7 @@ impl State {
     }
 
     /// The lease has ended: whatever was bound to it can no longer take place.
-    pub fn lapse(&mut self) {
+    pub(super) fn lapse(&mut self) {
         self.lease = None;
         self.epoch = None;
         self.retired = None;

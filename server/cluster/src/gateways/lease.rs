@@ -17,16 +17,16 @@ pub(crate) struct Lease {
 }
 
 impl Lease {
-    pub fn new(expires: u64) -> Arc<Lease> {
+    pub(crate) fn new(expires: u64) -> Arc<Lease> {
         Arc::new(Lease { expires: AtomicU64::new(expires) })
     }
 
     /// It is known to last until then. Only for a lease that had not ended when that was written.
-    pub fn extend(&self, expires: u64) {
+    pub(crate) fn extend(&self, expires: u64) {
         self.expires.fetch_max(expires, Ordering::AcqRel);
     }
 
-    pub fn expires(&self) -> Timestamp {
+    pub(crate) fn expires(&self) -> Timestamp {
         Timestamp(self.expires.load(Ordering::Acquire))
     }
 }

@@ -66,14 +66,14 @@ pub(super) struct Roster {
 
 impl GatewayRecord {
     /// Whether its lease has not ended at that time.
-    pub fn is_live(&self, at: Timestamp) -> bool {
+    pub(super) fn is_live(&self, at: Timestamp) -> bool {
         self.expires > at.0
     }
 }
 
 impl Roster {
     /// The roster as it is now.
-    pub async fn read(kv: &Kv) -> KvResult<Roster> {
+    pub(super) async fn read(kv: &Kv) -> KvResult<Roster> {
         let txn = kv.begin(TxnOptions { read_only: true, ..TxnOptions::default() });
         let seq = txn.next_statement();
         let pairs = scan_all(&txn, seq, gateways_span(), Record::Never).await;
@@ -97,17 +97,17 @@ impl Roster {
     }
 
     /// Whether that gateway's lease has not ended.
-    pub fn is_live(&self, gateway: u64) -> bool {
+    pub(super) fn is_live(&self, gateway: u64) -> bool {
         self.records.iter().any(|record| record.id == gateway && record.is_live(self.at))
     }
 
     /// Whether a gateway other than this one is changing the schema.
-    pub fn others_change(&self, me: u64) -> bool {
+    pub(super) fn others_change(&self, me: u64) -> bool {
         self.marks.iter().any(|gateway| *gateway != me && self.is_live(*gateway))
     }
 
     /// Whether no gateway other than this one is fast.
-    pub fn others_are_strict(&self, me: u64) -> bool {
+    pub(super) fn others_are_strict(&self, me: u64) -> bool {
         let live = self.records.iter().filter(|record| record.id != me && record.is_live(self.at));
         live.into_iter().all(|record| record.mode == GatewayMode::Strict)
     }

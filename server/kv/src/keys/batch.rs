@@ -3,7 +3,7 @@
 //! Buffer and directory are shared: a store that keeps batches hands out parts of them without
 //! copying an entry.
 
-use crate::{Span, Value};
+use crate::Span;
 use bytes::Bytes;
 use std::{ops::Range, sync::Arc};
 
@@ -63,18 +63,6 @@ impl ScanBatch {
     pub fn value(&self, i: usize) -> &[u8] {
         let slot = self.slots()[i];
         &self.data[slot.value as usize..slot.end as usize]
-    }
-
-    /// The value of entry `i` as a handle. It keeps the whole batch in memory while it lives.
-    pub fn value_handle(&self, i: usize) -> Value {
-        let slot = self.slots()[i];
-        self.data.slice(slot.value as usize..slot.end as usize)
-    }
-
-    /// The key of entry `i` as a handle. It keeps the whole batch in memory while it lives.
-    pub fn key_handle(&self, i: usize) -> Bytes {
-        let slot = self.slots()[i];
-        self.data.slice(slot.key as usize..slot.value as usize)
     }
 
     /// Keys and values in order.

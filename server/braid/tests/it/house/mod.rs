@@ -1,6 +1,7 @@
 //! The repository itself: style, and the files for Docker.
 
 mod crates;
+mod dependencies;
 mod docker;
 mod release;
 mod structure;
