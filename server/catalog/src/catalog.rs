@@ -21,13 +21,10 @@ use braid_types::EnumType;
 
 use crate::cache::{Change, SharedMap};
 use crate::collection::Collection;
-use crate::enums::Enums;
-use crate::interleaving::InterleavedTables;
-use crate::names::{Named, Names, Relation};
-use crate::privileges::Privileges;
+use crate::names::Named;
 use crate::{
     Database, Enum, Id, Index, PREDEFINED, Role, Schema, Sequence, Statistics, Table,
-    TableStatistics, View, virtual_table_by_oid,
+    TableStatistics, View,
 };
 
 /// Versions of private catalogs; stored ones never get as far.
@@ -143,26 +140,6 @@ impl Catalog {
         &self.roles
     }
 
-    /// The enums and their types.
-    pub fn enums(&self) -> Enums<'_> {
-        Enums::new(self)
-    }
-
-    /// The objects by name.
-    pub fn names(&self) -> Names<'_> {
-        Names::new(self)
-    }
-
-    /// Who may do what.
-    pub fn privileges(&self) -> Privileges<'_> {
-        Privileges::new(self)
-    }
-
-    /// What is below the rows of other tables.
-    pub fn interleaving(&self) -> InterleavedTables<'_> {
-        InterleavedTables::new(self)
-    }
-
     /// The name of a role, or its number if it is gone.
     pub fn role_name(&self, id: Id) -> String {
         self.role(id).map_or_else(|| id.to_string(), |role| role.name.clone())
@@ -171,24 +148,6 @@ impl Catalog {
     /// The name of a schema, or its number if it is gone.
     pub fn schema_name(&self, id: Id) -> String {
         self.schemas.get(id).map_or_else(|| id.to_string(), |schema| schema.name.clone())
-    }
-
-    /// The relation with that oid.
-    pub fn relation(&self, oid: Id) -> Option<Relation> {
-        if let Some(table) = self.tables.get(oid) {
-            return Some(Relation::Table(table.clone()));
-        }
-        if let Some(view) = self.views.get(oid) {
-            return Some(Relation::View(view.clone()));
-        }
-        if let Some(sequence) = self.sequences.get(oid) {
-            return Some(Relation::Sequence(sequence.clone()));
-        }
-        if let Some(table) = virtual_table_by_oid(oid) {
-            return Some(Relation::Virtual(table));
-        }
-        let (table, index) = self.index(oid)?;
-        Some(Relation::Index(table.clone(), index.number))
     }
 
     /// The table of the index or constraint with that oid.

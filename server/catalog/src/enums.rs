@@ -14,6 +14,13 @@ pub struct Enums<'c> {
     catalog: &'c Catalog,
 }
 
+impl Catalog {
+    /// The enums and their types.
+    pub fn enums(&self) -> Enums<'_> {
+        Enums::new(self)
+    }
+}
+
 impl<'c> Enums<'c> {
     pub(crate) fn new(catalog: &'c Catalog) -> Self {
         Enums { catalog }

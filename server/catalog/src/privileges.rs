@@ -140,6 +140,13 @@ pub struct Privileges<'c> {
     catalog: &'c Catalog,
 }
 
+impl Catalog {
+    /// Who may do what.
+    pub fn privileges(&self) -> Privileges<'_> {
+        Privileges::new(self)
+    }
+}
+
 impl<'c> Privileges<'c> {
     pub(crate) fn new(catalog: &'c Catalog) -> Self {
         Privileges { catalog }

@@ -32,7 +32,7 @@ use crate::storage::stored::{Meta, read_meta};
 use crate::storage::system_keys::{
     descriptor_key, descriptors_span, statistics_key, statistics_span, version_key,
 };
-use crate::{Catalog, Draft, Id, TableStatistics, fresh_counter};
+use crate::{Catalog, Id, TableStatistics, fresh_counter};
 
 /// How many versions the cache keeps for transactions with older snapshots.
 const VERSIONS_MAX: usize = 4;
@@ -344,19 +344,13 @@ impl CatalogCache {
         self.descriptors_read.load(Ordering::Relaxed)
     }
 
-    /// Locks the catalog's version, so that changes of it queue, and opens a private catalog over
-    /// what then stands.
-    pub async fn draft(&self, txn: &Arc<Transaction>, seq: Seq) -> KvResult<Draft> {
-        let request = braid_kv::LockRequest::keys(vec![version_key()]);
-        txn.lock(seq, request).await?;
-        let value = txn.reads().get_recorded(seq, &version_key(), Record::Never).await?;
-        let base = self.locked_version(txn, read_meta(value)?).await?;
-        Ok(Draft::new(base))
-    }
-
     /// The catalog of the version that the transaction has locked: what the lock has shown may be
     /// newer than the transaction's snapshot.
-    async fn locked_version(&self, txn: &Arc<Transaction>, meta: Meta) -> KvResult<Arc<Catalog>> {
+    pub(super) async fn locked_version(
+        &self,
+        txn: &Arc<Transaction>,
+        meta: Meta,
+    ) -> KvResult<Arc<Catalog>> {
         if let Some(catalog) = self.state.lock().versions.get(&meta.version) {
             return Ok(catalog.clone());
         }

@@ -9,14 +9,14 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use braid_kv::{Result as KvResult, Seq, Transaction};
+use braid_kv::{LockRequest, Record, Result as KvResult, Seq, Transaction};
 
 use super::changes::followed_by;
 use super::shared_map::SharedMap;
 use crate::catalog::private_version;
 use crate::catalog_edit::CatalogEdit;
 use crate::storage::begun_or_ended;
-use crate::storage::stored::{FORMAT_VERSION, Meta};
+use crate::storage::stored::{FORMAT_VERSION, Meta, read_meta};
 use crate::storage::system_keys::{descriptor_key, version_key};
 use crate::temporary::allocate_temporary;
 use crate::{
@@ -258,5 +258,17 @@ impl Draft {
             .or_else(|| catalog.databases.get(id).cloned().map(Descriptor::Database))
             .or_else(|| catalog.roles.get(id).cloned().map(Descriptor::Role))
             .or_else(|| catalog.enums.get(id).cloned().map(Descriptor::Enum))
+    }
+}
+
+impl CatalogCache {
+    /// Locks the catalog's version, so that changes of it queue, and opens a private catalog over
+    /// what then stands.
+    pub async fn draft(&self, txn: &Arc<Transaction>, seq: Seq) -> KvResult<Draft> {
+        let request = LockRequest::keys(vec![version_key()]);
+        txn.lock(seq, request).await?;
+        let value = txn.reads().get_recorded(seq, &version_key(), Record::Never).await?;
+        let base = self.locked_version(txn, read_meta(value)?).await?;
+        Ok(Draft::new(base))
     }
 }

@@ -43,6 +43,13 @@ pub struct InterleavedTables<'c> {
     catalog: &'c Catalog,
 }
 
+impl Catalog {
+    /// What is below the rows of other tables.
+    pub fn interleaving(&self) -> InterleavedTables<'_> {
+        InterleavedTables::new(self)
+    }
+}
+
 impl<'c> InterleavedTables<'c> {
     pub(crate) fn new(catalog: &'c Catalog) -> Self {
         InterleavedTables { catalog }

@@ -3,12 +3,14 @@
 mod identifier;
 mod index_keys;
 mod key_names;
+mod named;
 mod resolve;
 mod view_text;
 
 pub use identifier::{choose_name, make_object_name, qualified, split_name, truncate_name};
 pub use index_keys::{column_label, index_column_text, index_key_names};
 pub use key_names::CatalogKeyNames;
+pub use named::Named;
 pub(crate) use resolve::split_qualified;
-pub use resolve::{Named, Names, Relation, SearchPath, undefined_relation};
+pub use resolve::{Names, Relation, SearchPath, undefined_relation};
 pub use view_text::{CatalogNames, view_text};

@@ -8,9 +8,11 @@ use std::sync::Arc;
 
 use braid_types::{Error, Result, SqlState};
 
+use super::Named;
 use crate::{
     Catalog, Database, Id, IndexNumber, PG_CATALOG, PG_TEMP, Role, Schema, Sequence, Table, View,
     VirtualTable, is_temporary, is_virtual_schema, virtual_schema, virtual_table,
+    virtual_table_by_oid,
 };
 
 /// What a relation's name stands for.
@@ -125,23 +127,35 @@ impl View {
     }
 }
 
-/// What a name in a schema stands for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Named {
-    /// A table.
-    Table(Id),
-    /// A view.
-    View(Id),
-    /// A sequence.
-    Sequence(Id),
-    /// An index of a table.
-    Index(Id, IndexNumber),
-}
-
 /// The objects of a catalog by name.
 #[derive(Clone, Copy)]
 pub struct Names<'c> {
     catalog: &'c Catalog,
+}
+
+impl Catalog {
+    /// The objects by name.
+    pub fn names(&self) -> Names<'_> {
+        Names::new(self)
+    }
+
+    /// The relation with that oid.
+    pub fn relation(&self, oid: Id) -> Option<Relation> {
+        if let Some(table) = self.tables.get(oid) {
+            return Some(Relation::Table(table.clone()));
+        }
+        if let Some(view) = self.views.get(oid) {
+            return Some(Relation::View(view.clone()));
+        }
+        if let Some(sequence) = self.sequences.get(oid) {
+            return Some(Relation::Sequence(sequence.clone()));
+        }
+        if let Some(table) = virtual_table_by_oid(oid) {
+            return Some(Relation::Virtual(table));
+        }
+        let (table, index) = self.index(oid)?;
+        Some(Relation::Index(table.clone(), index.number))
+    }
 }
 
 impl<'c> Names<'c> {

@@ -9,9 +9,9 @@
 //! given to the parser (the line is always 1), so [`crate::offset_of`] needs no text.
 
 mod ddl;
-mod dml;
 mod drop_other;
 mod objects;
+mod options;
 mod session;
 mod statement;
 mod types;
@@ -28,23 +28,24 @@ pub use ddl::{
     InlineIndex, Interleave, InterleaveKind, KeyColumn, MatchKind, ReferenceAction,
     TableConstraint, TableConstraintKind,
 };
-pub use dml::{
-    Assignment, AssignmentTarget, AssignmentValue, ConflictAction, ConflictTarget, Cte, CteBody,
-    Delete, Insert, InsertSource, LockStrength, OnConflict, Overriding, Returning, RowLock,
-    TargetColumn, Update, With,
-};
 pub use drop_other::{DropOther, OtherObject};
 pub use objects::{
     AlterIndex, AlterIndexAction, AlterSequence, AlterTarget, Comment, CommentTarget,
-    CreateDatabase, CreateExtension, CreateSchema, CreateSequence, CreateView, Drop, DropBehavior,
-    DropKind, Rename, RenameKind, SequenceOption, Truncate,
+    CreateDatabase, CreateExtension, CreateSchema, CreateSequence, CreateView, Drop, DropKind,
+    Rename, RenameKind, Truncate,
 };
+pub use options::{DropBehavior, SequenceOption};
 pub use session::{
-    AlterDatabase, AlterUser, Copy, CopyDirection, CopyFormat, CopyOptions, CopySource, CreateUser,
-    CursorTarget, DeclareCursor, DiscardKind, DropUser, Execute, Explain, ExplainFormat,
-    FetchCursor, FetchDirection, GrantObjects, GrantPrivileges, Grantee, IsolationLevel, LockTable,
-    OwnedBy, Prepare, Privilege, PrivilegeGrant, Reset, RoleGrant, Set, SetScope, SetValue,
-    SettingChange, ShowTarget, TableLockMode, TransactionModes, UserOption,
+    AlterDatabase, AlterUser, CopyDirection, CopyFormat, CopyOptions, CreateUser, CursorTarget,
+    DeclareCursor, DiscardKind, DropUser, Execute, ExplainFormat, FetchCursor, FetchDirection,
+    GrantObjects, GrantPrivileges, Grantee, IsolationLevel, LockTable, OwnedBy, Privilege,
+    PrivilegeGrant, Reset, RoleGrant, Set, SetScope, SetValue, SettingChange, ShowTarget,
+    TableLockMode, TransactionModes, UserOption,
 };
-pub use statement::{ParsedStatement, Statement};
+pub use statement::{
+    Assignment, AssignmentTarget, AssignmentValue, ConflictAction, ConflictTarget, Copy,
+    CopySource, Cte, CteBody, Delete, Explain, Insert, InsertSource, LockStrength, OnConflict,
+    Overriding, ParsedStatement, Prepare, Returning, RowLock, Statement, TargetColumn, Update,
+    With,
+};
 pub use types::{AlterType, AlterTypeAction, CreateType, LabelPlace};

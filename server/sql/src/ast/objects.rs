@@ -1,15 +1,6 @@
 //! Views, sequences, schemas and databases; dropping, renaming and commenting on objects.
 
-use super::{DataType, Ident, Interleave, ObjectName, Query};
-
-/// `CASCADE` or `RESTRICT`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum DropBehavior {
-    /// `RESTRICT`, the default.
-    Restrict,
-    /// `CASCADE`.
-    Cascade,
-}
+use super::{DropBehavior, Ident, Interleave, ObjectName, Query, SequenceOption};
 
 /// The kind of object that `DROP` names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -104,31 +95,6 @@ pub struct AlterSequence {
     pub if_exists: bool,
     /// The options, in order.
     pub options: Vec<SequenceOption>,
-}
-
-/// An option of a sequence. A number out of the range of `i64` is refused by the parser.
-#[derive(Debug, Clone, PartialEq)]
-pub enum SequenceOption {
-    /// `AS type`.
-    As(DataType),
-    /// `INCREMENT [BY]`.
-    IncrementBy(i64),
-    /// `MINVALUE`, or `NO MINVALUE`.
-    MinValue(Option<i64>),
-    /// `MAXVALUE`, or `NO MAXVALUE`.
-    MaxValue(Option<i64>),
-    /// `START [WITH]`.
-    StartWith(i64),
-    /// `RESTART [WITH n]`.
-    Restart(Option<i64>),
-    /// `CACHE`.
-    Cache(i64),
-    /// `CYCLE` or `NO CYCLE`.
-    Cycle(bool),
-    /// `OWNED BY table.column`, or `OWNED BY NONE`.
-    OwnedBy(Option<ObjectName>),
-    /// `SEQUENCE NAME name`, of identity columns.
-    Name(ObjectName),
 }
 
 /// `CREATE SCHEMA`.

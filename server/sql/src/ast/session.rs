@@ -1,6 +1,6 @@
 //! Statements about the session, users, cursors, bulk data and plans.
 
-use super::{DataType, DropBehavior, Expr, Ident, ObjectName, Query, Span, Statement};
+use super::{DropBehavior, Expr, Ident, ObjectName, Query, Span};
 
 /// The modes of `BEGIN` and `SET TRANSACTION`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -101,23 +101,6 @@ pub enum ShowTarget {
     TransactionStatus,
 }
 
-/// `EXPLAIN`.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Explain {
-    /// `ANALYZE`: run the statement as well.
-    pub analyze: bool,
-    /// `VERBOSE`.
-    pub verbose: bool,
-    /// `COSTS`, on unless switched off.
-    pub costs: bool,
-    /// `TIMING`, `SUMMARY` and others: names in lower case with their switch.
-    pub options: Vec<(String, bool)>,
-    /// `FORMAT`.
-    pub format: ExplainFormat,
-    /// What to explain.
-    pub statement: Statement,
-}
-
 /// The form of an explanation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExplainFormat {
@@ -129,33 +112,6 @@ pub enum ExplainFormat {
     Xml,
     /// `YAML`.
     Yaml,
-}
-
-/// `COPY`.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Copy {
-    /// What is copied.
-    pub source: CopySource,
-    /// Which way.
-    pub direction: CopyDirection,
-    /// The options.
-    pub options: CopyOptions,
-    /// `WHERE` of `COPY FROM`.
-    pub selection: Option<Expr>,
-}
-
-/// What `COPY` copies.
-#[derive(Debug, Clone, PartialEq)]
-pub enum CopySource {
-    /// A table, with the columns named (all when empty).
-    Table {
-        /// The table.
-        name: ObjectName,
-        /// The columns.
-        columns: Vec<Ident>,
-    },
-    /// A query, or a changing statement with `RETURNING`.
-    Query(Box<Statement>),
 }
 
 /// Which way `COPY` goes. Files and programs are refused by the parser (0A000).
@@ -206,19 +162,6 @@ pub enum CopyFormat {
     Csv,
     /// `binary`.
     Binary,
-}
-
-/// `PREPARE`.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Prepare {
-    /// The name.
-    pub name: Ident,
-    /// The parameter types given.
-    pub types: Vec<DataType>,
-    /// The statement.
-    pub statement: Statement,
-    /// Byte range of the statement in the text.
-    pub text: std::ops::Range<usize>,
 }
 
 /// `EXECUTE`.

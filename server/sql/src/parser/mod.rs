@@ -10,9 +10,9 @@ mod dml;
 mod embedded;
 mod entry;
 mod names;
+mod row_statement;
 mod session;
 mod statement;
-mod with;
 
 pub(crate) use cursor::Cursor;
 pub use entry::{parse, parse_data_type, parse_expr, parse_query};

@@ -1,7 +1,5 @@
 //! The first word of a statement chooses its parser.
 
-use sqlparser::tokenizer::Token;
-
 use braid_types::Result;
 
 use super::Cursor;
@@ -10,8 +8,8 @@ use super::definition::create_objects::parse_create;
 use super::definition::drop::{parse_comment, parse_drop};
 use super::definition::grant::{parse_grant, parse_revoke};
 use super::definition::users::parse_reassign_owned;
-use super::dml::{parse_change, parse_truncate};
-use super::embedded::next_query;
+use super::dml::parse_truncate;
+use super::row_statement::{at_row_statement, parse_row_statement};
 use super::session::copy::parse_copy;
 use super::session::explain::{
     check_table, parse_analyze, parse_explain, parse_notifications, parse_vacuum,
@@ -23,43 +21,7 @@ use super::session::prepared::{
 };
 use super::session::set::{parse_reset, parse_set, parse_show};
 use super::session::transaction::parse_transaction;
-use super::with::parse_with;
 use crate::ast::Statement;
-use crate::limits;
-
-/// How deep statements may stand inside each other (`WITH … AS (INSERT …)`).
-const STATEMENT_DEPTH_MAX: usize = 16;
-
-/// Whether a query starts here.
-pub(crate) fn at_query(cursor: &Cursor<'_>) -> bool {
-    *cursor.peek() == Token::LParen || matches!(cursor.peek_word(), Some("select" | "values"))
-}
-
-/// Whether a query, or a statement that changes rows, starts here.
-pub(crate) fn at_row_statement(cursor: &Cursor<'_>) -> bool {
-    at_query(cursor)
-        || matches!(
-            cursor.peek_word(),
-            Some("with" | "insert" | "upsert" | "update" | "delete" | "merge")
-        )
-}
-
-/// A query, `INSERT`, `UPSERT`, `UPDATE` or `DELETE`, with its `WITH` list.
-pub(crate) fn parse_row_statement(cursor: &mut Cursor<'_>) -> Result<Statement> {
-    cursor.depth += 1;
-    if cursor.depth > STATEMENT_DEPTH_MAX {
-        return Err(limits::too_deep());
-    }
-    let statement = if cursor.is("with") {
-        parse_with(cursor)
-    } else if at_query(cursor) {
-        next_query(cursor).map(Statement::Query)
-    } else {
-        parse_change(cursor, None)
-    };
-    cursor.depth -= 1;
-    statement
-}
 
 /// One statement.
 pub(crate) fn parse_statement(cursor: &mut Cursor<'_>) -> Result<Statement> {

@@ -1,22 +1,9 @@
-//! The catalog as functions see it: names and definitions by oid ([`braid_builtins::Lookup`]).
+//! A catalog with the search path of a session. What functions ask of it is in `answers`.
 
 use std::sync::Arc;
 
-use braid_builtins::{Lookup, ObjectIdentity};
-use braid_sql::Layout;
-use braid_sql::quote_ident;
-use braid_types::{Error, Result, SqlState, SqlType};
-
-use crate::lookup::definition::{
-    check_definition, foreign_key_definition, index_column, index_definition, unique_definition,
-};
-use crate::lookup::object_identity::object_identity;
-use braid_catalog::names::{qualified, split_name};
-use braid_catalog::{
-    Catalog, CatalogNames, Index, Object, Relation, SearchPath, TABLE_PRIVILEGES, Table,
-    undefined_relation,
-};
-use braid_catalog::{view_text, virtual_schema, virtual_schema_name};
+use braid_catalog::names::split_name;
+use braid_catalog::{Catalog, CatalogNames, Relation, SearchPath};
 
 /// A catalog and the search path of a session.
 #[derive(Clone)]
@@ -33,16 +20,16 @@ impl CatalogLookup {
         CatalogLookup { catalog, path: path.into() }
     }
 
-    fn names(&self) -> CatalogNames<'_> {
+    pub(super) fn names(&self) -> CatalogNames<'_> {
         CatalogNames { catalog: &self.catalog, path: Some(&self.path) }
     }
 
-    fn find(&self, name: &str) -> Option<Relation> {
+    pub(super) fn find(&self, name: &str) -> Option<Relation> {
         let parts = split_name(name).ok()?;
         self.catalog.names().resolve(&self.path, &parts).ok().flatten()
     }
 
-    fn relation_comment(&self, oid: u32, column: i32) -> Option<String> {
+    pub(super) fn relation_comment(&self, oid: u32, column: i32) -> Option<String> {
         let relation = self.catalog.relation(oid)?;
         match (relation, column) {
             (Relation::Table(table), 0) => table.comment.clone(),
@@ -57,7 +44,7 @@ impl CatalogLookup {
         }
     }
 
-    fn constraint_comment(&self, oid: u32) -> Option<String> {
+    pub(super) fn constraint_comment(&self, oid: u32) -> Option<String> {
         self.catalog.tables().iter().find_map(|table| {
             let check = table.checks.iter().find(|check| check.id == oid);
             let key = table.foreign_keys.iter().find(|key| key.id == oid);
@@ -65,237 +52,4 @@ impl CatalogLookup {
             check.or_else(|| key.and_then(|key| key.comment.clone()))
         })
     }
-}
-
-/// Whether a relation has a column of that name.
-fn has_column(relation: &Relation, name: &str) -> bool {
-    match relation {
-        Relation::Table(table) => table.column_by_name(name).is_some(),
-        Relation::View(view) => view.columns.iter().any(|(column, _)| column == name),
-        Relation::Virtual(table) => table.columns.iter().any(|(column, _)| *column == name),
-        Relation::Sequence(_) => ["last_value", "log_cnt", "is_called"].contains(&name),
-        Relation::Index(table, number) => table.index(*number).is_some_and(|index| {
-            let keys = index.keys.iter().map(|key| key.column);
-            let mut columns = keys.chain(index.storing.iter().copied());
-            columns.any(|id| table.column(id).is_some_and(|column| column.name == name))
-        }),
-    }
-}
-
-impl Lookup for CatalogLookup {
-    fn relation_oid(&self, name: &str) -> Option<u32> {
-        self.find(name).map(|relation| relation.oid())
-    }
-
-    fn relation_name(&self, oid: u32) -> Option<String> {
-        let relation = self.catalog.relation(oid)?;
-        if self.catalog.names().is_visible(&self.path, &relation) {
-            return Some(quote_ident(relation.name()));
-        }
-        let (_, schema) = self.catalog.names().schema_of(&relation);
-        Some(qualified(&schema, relation.name()))
-    }
-
-    fn type_by_name(&self, name: &[String]) -> Option<SqlType> {
-        let (found, is_array) = self.catalog.enums().resolve(&self.path, name).ok().flatten()?;
-        self.catalog.enums().type_of(if is_array { found.array } else { found.id })
-    }
-
-    fn type_by_oid(&self, oid: u32) -> Option<(SqlType, String)> {
-        let ty = self.catalog.enums().type_of(oid)?;
-        let found = self.catalog.enums().get(ty.inner_enum()?.oid)?;
-        let brackets = if ty.is_array() { "[]" } else { "" };
-        let name = format!("{}{brackets}", self.catalog.enums().text(Some(&self.path), found));
-        Some((ty, name))
-    }
-
-    fn has_row_type(&self, oid: u32) -> bool {
-        let relation = self.catalog.relation(oid);
-        matches!(relation, Some(Relation::Table(_) | Relation::View(_) | Relation::Virtual(_)))
-    }
-
-    fn relation_is_visible(&self, oid: u32) -> bool {
-        let relation = self.catalog.relation(oid);
-        relation.is_some_and(|relation| self.catalog.names().is_visible(&self.path, &relation))
-    }
-
-    fn schema_oid(&self, name: &str) -> Option<u32> {
-        virtual_schema(name).or_else(|| {
-            self.catalog.names().schema(self.path.database, name).map(|schema| schema.id)
-        })
-    }
-
-    fn schema_name(&self, oid: u32) -> Option<String> {
-        if let Some(name) = virtual_schema_name(oid) {
-            return Some(name.to_owned());
-        }
-        self.catalog.schemas().get(oid).map(|schema| schema.name.clone())
-    }
-
-    fn role_oid(&self, name: &str) -> Option<u32> {
-        self.catalog.names().role(name).map(|role| role.id)
-    }
-
-    fn role_name(&self, oid: u32) -> Option<String> {
-        self.catalog.role(oid).map(|role| role.name.clone())
-    }
-
-    fn index_definition(&self, oid: u32, column: i32, pretty: bool) -> Option<String> {
-        let (table, index) = self.catalog.index(oid)?;
-        match usize::try_from(column) {
-            Ok(0) | Err(_) => Some(index_definition(self.names(), table, index, pretty)),
-            Ok(number) => index_column(self.names(), table, index, number, pretty),
-        }
-    }
-
-    fn expression(&self, node: &str, relation: u32, pretty: bool) -> Option<String> {
-        self.names().node(self.catalog.table(relation).map(|table| &**table), node, pretty)
-    }
-
-    fn constraint_definition(&self, oid: u32, pretty: bool) -> Option<String> {
-        self.catalog.tables().iter().find_map(|table| {
-            if let Some(index) = table.all_indexes().find(|index| index.constraint == Some(oid)) {
-                return Some(unique_definition(table, index));
-            }
-            if let Some(check) = table.checks.iter().find(|check| check.id == oid) {
-                return Some(check_definition(self.names(), table, check, pretty));
-            }
-            let key = table.foreign_keys.iter().find(|key| key.id == oid)?;
-            let qualify = |parent: &Table| !self.relation_is_visible(parent.id);
-            Some(foreign_key_definition(&self.catalog, table, key, qualify))
-        })
-    }
-
-    fn view_definition(&self, oid: u32, pretty: bool, wrap: i32) -> Option<String> {
-        let view = self.catalog.views().get(oid)?;
-        let shown = view_text(&self.catalog, &self.path, view, Layout { pretty, wrap });
-        let text = shown.unwrap_or_else(|| view.query.trim().trim_end_matches(';').to_owned());
-        // PostgreSQL begins with a blank unless a parenthesis comes first.
-        let blank = if text.starts_with([' ', '(']) { "" } else { " " };
-        Some(format!("{blank}{text};"))
-    }
-
-    fn comment(&self, oid: u32, catalog: &str, column: i32) -> Option<String> {
-        match catalog {
-            "pg_class" => self.relation_comment(oid, column),
-            "pg_constraint" => self.constraint_comment(oid),
-            "pg_namespace" => match virtual_schema_name(oid) {
-                Some(_) => Some("system catalog schema".to_owned()),
-                None => self.catalog.schemas().get(oid)?.comment.clone(),
-            },
-            "pg_database" => self.catalog.database(oid)?.comment.clone(),
-            "pg_type" => self.catalog.enums().get(oid)?.comment.clone(),
-            "pg_authid" => self.catalog.role(oid)?.comment.clone(),
-            _ => None,
-        }
-    }
-
-    fn serial_sequence(&self, table: &str, column: &str) -> Result<Option<String>> {
-        let parts = split_name(table)?;
-        let found = self.catalog.names().resolve(&self.path, &parts)?;
-        let Some(relation) = found else { return Err(undefined_relation(&parts)) };
-        if !has_column(&relation, column) {
-            let name = relation.name();
-            let message = format!("column \"{column}\" of relation \"{name}\" does not exist");
-            return Err(Error::new(SqlState::UndefinedColumn, message));
-        }
-        // Only columns of tables own sequences.
-        let Relation::Table(table) = relation else { return Ok(None) };
-        let owned = table.column_by_name(column).and_then(|at| table.columns[at].owned_sequence);
-        let sequence = owned.and_then(|id| self.catalog.sequences().get(id));
-        Ok(sequence
-            .map(|sequence| qualified(&self.catalog.schema_name(sequence.schema), &sequence.name)))
-    }
-
-    fn has_table_privilege(&self, role: &str, relation: u32, privilege: &str) -> Result<bool> {
-        let Some(role) = self.catalog.names().role(role) else {
-            let message = format!("role \"{role}\" does not exist");
-            return Err(Error::new(SqlState::UndefinedObject, message));
-        };
-        let Some(relation) = self.catalog.relation(relation) else {
-            let message = format!("relation with OID {relation} does not exist");
-            return Err(Error::new(SqlState::UndefinedTable, message));
-        };
-        let object = Object::from(&relation);
-        for wanted in privilege.split(',') {
-            let upper = wanted.trim().to_uppercase();
-            let name = upper.trim_end_matches(" WITH GRANT OPTION");
-            if !TABLE_PRIVILEGES.contains(&name) && name != "USAGE" {
-                let message = format!("unrecognized privilege type: \"{}\"", wanted.trim());
-                return Err(Error::new(SqlState::InvalidParameterValue, message));
-            }
-            if self.catalog.privileges().has(role.id, object, name) {
-                return Ok(true);
-            }
-        }
-        Ok(false)
-    }
-
-    fn relation_size(&self, oid: u32) -> i64 {
-        let bytes = match self.catalog.relation(oid) {
-            Some(Relation::Table(table)) => table_bytes(&self.catalog, &table),
-            Some(Relation::Index(table, number)) => {
-                let index = table.all_indexes().find(|index| index.number == number);
-                index.map_or(0, |index| index_bytes(&self.catalog, &table, index))
-            }
-            _ => 0,
-        };
-        i64::try_from(bytes).unwrap_or(i64::MAX)
-    }
-
-    fn indexes_size(&self, oid: u32) -> i64 {
-        let Some(Relation::Table(table)) = self.catalog.relation(oid) else { return 0 };
-        let of_index = |index| index_bytes(&self.catalog, &table, index);
-        i64::try_from(table.indexes.iter().map(of_index).sum::<u64>()).unwrap_or(i64::MAX)
-    }
-
-    fn database_size(&self, oid: u32) -> Option<i64> {
-        self.catalog.database(oid)?;
-        let tables = self.catalog.tables().in_database(oid);
-        let bytes = tables.map(|table| {
-            let indexes = table.indexes.iter();
-            let indexes: u64 = indexes.map(|index| index_bytes(&self.catalog, table, index)).sum();
-            table_bytes(&self.catalog, table).saturating_add(indexes)
-        });
-        Some(i64::try_from(bytes.sum::<u64>()).unwrap_or(i64::MAX))
-    }
-
-    fn database_oid(&self, name: &str) -> Option<u32> {
-        self.catalog.names().database(name).map(|database| database.id)
-    }
-
-    fn acts_as(&self, role: &str, other: &str) -> bool {
-        let id = |name: &str| self.catalog.names().role(name).map(|role| role.id);
-        let privileges = self.catalog.privileges();
-        matches!((id(role), id(other)), (Some(a), Some(b)) if privileges.acts_as(a, b))
-    }
-
-    fn database_name(&self, oid: u32) -> Option<String> {
-        self.catalog.database(oid).map(|database| database.name.clone())
-    }
-
-    fn object_identity(&self, catalog: u32, oid: u32, column: i32) -> Option<ObjectIdentity> {
-        object_identity(self, catalog, oid, column)
-    }
-}
-
-/// An estimate of a table's bytes; 0 of one whose rows nobody has counted.
-fn table_bytes(catalog: &Catalog, table: &Table) -> u64 {
-    if !catalog.statistics_shared().is_known(table.id) {
-        return 0;
-    }
-    let statistics = catalog.statistics(table.id);
-    statistics.rows.saturating_mul(statistics.row_bytes)
-}
-
-/// An estimate of an index's bytes: the share of the row that its columns are. The primary index
-/// is the table itself.
-fn index_bytes(catalog: &Catalog, table: &Table, index: &Index) -> u64 {
-    if index.number == table.primary.number {
-        return 0;
-    }
-    let own = index.keys.len() + index.storing.len() + table.primary.keys.len();
-    let all = table.visible_columns().count().max(1);
-    let share = own.min(all) as u64;
-    table_bytes(catalog, table).saturating_mul(share) / all as u64
 }

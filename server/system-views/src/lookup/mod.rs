@@ -1,5 +1,6 @@
 //! The catalog as functions read it: names, definitions and identities by oid.
 
+mod answers;
 mod catalog_lookup;
 pub(crate) mod definition;
 pub(crate) mod object_identity;

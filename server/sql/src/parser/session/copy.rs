@@ -12,7 +12,7 @@ use crate::parser::clauses::parse_selection;
 use crate::parser::names::{
     parse_columns, parse_ident, parse_label, parse_object_name, parse_string,
 };
-use crate::parser::statement::{at_row_statement, parse_row_statement};
+use crate::parser::row_statement::{at_row_statement, parse_row_statement};
 
 /// `COPY …`.
 pub(crate) fn parse_copy(cursor: &mut Cursor<'_>) -> Result<Statement> {

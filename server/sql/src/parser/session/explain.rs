@@ -12,7 +12,7 @@ use crate::parser::definition::create_objects::parse_create;
 use crate::parser::names::{
     parse_columns, parse_ident, parse_label, parse_object_name, parse_string,
 };
-use crate::parser::statement::{at_row_statement, parse_row_statement};
+use crate::parser::row_statement::{at_row_statement, parse_row_statement};
 
 /// `EXPLAIN …`.
 pub(crate) fn parse_explain(cursor: &mut Cursor<'_>) -> Result<Statement> {

@@ -11,7 +11,7 @@ use crate::ast::{
 use crate::parser::Cursor;
 use crate::parser::embedded::{next_data_type, next_expr, next_query};
 use crate::parser::names::{parse_ident, parse_integer, parse_string};
-use crate::parser::statement::{at_row_statement, parse_row_statement};
+use crate::parser::row_statement::{at_row_statement, parse_row_statement};
 
 /// `PREPARE`.
 pub(crate) fn parse_prepare(cursor: &mut Cursor<'_>) -> Result<Statement> {

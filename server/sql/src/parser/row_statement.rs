@@ -1,4 +1,5 @@
-//! `WITH` lists, whose entries may be statements that change rows.
+//! Queries and statements that change rows, with their `WITH` lists, whose entries may be such
+//! statements again.
 
 use sqlparser::ast::{
     CteAsMaterialized, Ident, TableAlias, TableAliasColumnDef,
@@ -12,11 +13,45 @@ use super::Cursor;
 use super::dml::parse_change;
 use super::embedded::next_query;
 use super::names::{parse_columns, parse_ident};
-use super::statement::{at_query, parse_row_statement};
 use crate::ast::{Cte, CteBody, Statement, With};
+use crate::limits;
+
+/// How deep statements may stand inside each other (`WITH … AS (INSERT …)`).
+const STATEMENT_DEPTH_MAX: usize = 16;
+
+/// Whether a query starts here.
+pub(crate) fn at_query(cursor: &Cursor<'_>) -> bool {
+    *cursor.peek() == Token::LParen || matches!(cursor.peek_word(), Some("select" | "values"))
+}
+
+/// Whether a query, or a statement that changes rows, starts here.
+pub(crate) fn at_row_statement(cursor: &Cursor<'_>) -> bool {
+    at_query(cursor)
+        || matches!(
+            cursor.peek_word(),
+            Some("with" | "insert" | "upsert" | "update" | "delete" | "merge")
+        )
+}
+
+/// A query, `INSERT`, `UPSERT`, `UPDATE` or `DELETE`, with its `WITH` list.
+pub(crate) fn parse_row_statement(cursor: &mut Cursor<'_>) -> Result<Statement> {
+    cursor.depth += 1;
+    if cursor.depth > STATEMENT_DEPTH_MAX {
+        return Err(limits::too_deep());
+    }
+    let statement = if cursor.is("with") {
+        parse_with(cursor)
+    } else if at_query(cursor) {
+        next_query(cursor).map(Statement::Query)
+    } else {
+        parse_change(cursor, None)
+    };
+    cursor.depth -= 1;
+    statement
+}
 
 /// A statement that starts with `WITH`.
-pub(crate) fn parse_with(cursor: &mut Cursor<'_>) -> Result<Statement> {
+fn parse_with(cursor: &mut Cursor<'_>) -> Result<Statement> {
     let with = parse_with_list(cursor)?;
     if !at_query(cursor) {
         return parse_change(cursor, Some(with));
