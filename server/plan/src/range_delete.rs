@@ -159,7 +159,7 @@ impl Delete {
 /// Whether a scan gives every row of its spans, and these hold no rows from above.
 fn is_all_of_spans(scan: &Scan, table: &Table) -> bool {
     let above = table.primary.columns_above();
-    let is_range = |bound: &Bound| matches!(bound, Bound::Range { .. });
+    let is_range = |bound: &Bound| !bound.is_of_values();
     scan.table.id == table.id
         && scan.access.index == table.primary.number
         && scan.access.limit.is_none()

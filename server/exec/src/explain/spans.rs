@@ -6,9 +6,10 @@
 
 use braid_catalog::CatalogKeyNames;
 use braid_codec::key;
+use braid_kv::Span;
 use braid_plan::eval::{EvalContext, eval};
 use braid_plan::{Bound, Expr, Scan};
-use braid_rows::{KeyColumn, extend_by_rows};
+use braid_rows::{KeyColumn, extend_by_rows, range};
 use braid_types::{Datum, Row};
 
 use crate::operator::ExecutionState;
@@ -35,9 +36,23 @@ impl<'a> SpanPrinter<'a> {
     pub(crate) fn spans(&self, scan: &Scan) -> Option<Vec<String>> {
         let table = &scan.table;
         let index = table.all_indexes().find(|index| index.number == scan.access.index)?;
-        let mut keys = vec![table.key_prefix(index)];
+        let keys = vec![table.key_prefix(index)];
         let columns = KeyColumn::all(table, index);
-        for (i, (bound, column)) in scan.access.bounds.iter().zip(&columns).enumerate() {
+        if scan.access.bounds.is_empty() {
+            return Some(vec![format!("{} (all)", self.key(&keys[0]))]);
+        }
+        let spans = self.below(keys, &columns, &scan.access.bounds)?;
+        Some(shortened(spans.iter().map(ShownSpan::text)))
+    }
+
+    /// The spans of bounds of these columns below prefixes.
+    fn below(
+        &self,
+        mut keys: Vec<Vec<u8>>,
+        columns: &[KeyColumn],
+        bounds: &[Bound],
+    ) -> Option<Vec<ShownSpan>> {
+        for (i, (bound, column)) in bounds.iter().zip(columns).enumerate() {
             let values = match bound {
                 Bound::Null => vec![Datum::Null],
                 Bound::OfRows => continue,
@@ -56,13 +71,20 @@ impl<'a> SpanPrinter<'a> {
                     let ends = (self.end(lower.as_ref())?, self.end(upper.as_ref())?);
                     return Some(self.ranges(&keys, column, &ends));
                 }
+                Bound::Branches(branches) => {
+                    let branch = |list: &Vec<Bound>| self.below(keys.clone(), &columns[i..], list);
+                    let all = branches.iter().map(branch).collect::<Option<Vec<_>>>()?;
+                    return Some(merged(all.into_iter().flatten().collect()));
+                }
             };
             keys = extend(&keys, column, &values);
         }
-        if scan.access.bounds.is_empty() {
-            return Some(vec![format!("{} (all)", self.key(&keys[0]))]);
-        }
-        Some(shortened(keys.iter().map(|key| self.key(key))))
+        let point = |key: Vec<u8>| {
+            let text = self.key(&key);
+            let (start, end) = (format!("[{text}"), format!("{text}]"));
+            ShownSpan { span: Span::prefix(key), start, end, point: Some(text) }
+        };
+        Some(keys.into_iter().map(point).collect())
     }
 
     fn ranges(
@@ -70,9 +92,9 @@ impl<'a> SpanPrinter<'a> {
         prefixes: &[Vec<u8>],
         column: &KeyColumn,
         (lower, upper): &(End, End),
-    ) -> Vec<String> {
+    ) -> Vec<ShownSpan> {
         if [lower, upper].into_iter().flatten().any(|(value, _)| value.is_null()) {
-            return vec!["none".to_owned()];
+            return Vec::new();
         }
         // In a descending column the upper end comes first.
         let descending = column.descending;
@@ -82,7 +104,7 @@ impl<'a> SpanPrinter<'a> {
             key::encode(&mut key, value, &column.ty, descending);
             self.key(&key)
         };
-        shortened(prefixes.iter().map(|prefix| {
+        let shown = |prefix: &Vec<u8>| {
             let start = match first {
                 Some((value, true)) => format!("[{}", at(prefix, value)),
                 Some((value, false)) => format!("({}", at(prefix, value)),
@@ -96,8 +118,10 @@ impl<'a> SpanPrinter<'a> {
                 None if descending => format!("{}]", self.key(prefix)),
                 None => format!("{})", at(prefix, &Datum::Null)),
             };
-            format!("{start} - {end}")
-        }))
+            let span = range(prefix, column, lower.as_ref(), upper.as_ref());
+            ShownSpan { span, start, end, point: None }
+        };
+        prefixes.iter().map(shown).collect()
     }
 
     fn key(&self, key: &[u8]) -> String {
@@ -123,6 +147,44 @@ impl<'a> SpanPrinter<'a> {
         let env = &*self.run.cx.env;
         eval(e, &[], &EvalContext { env, params: &self.run.params, outer: &[] }).ok()
     }
+}
+
+/// A span and how its ends are written.
+struct ShownSpan {
+    span: Span,
+    start: String,
+    end: String,
+    /// The text of a key.
+    point: Option<String>,
+}
+
+impl ShownSpan {
+    fn text(&self) -> String {
+        match &self.point {
+            Some(text) => text.clone(),
+            None => format!("{} - {}", self.start, self.end),
+        }
+    }
+}
+
+/// Spans in key order, without empty ones; those that overlap become one.
+fn merged(mut spans: Vec<ShownSpan>) -> Vec<ShownSpan> {
+    spans.retain(|shown| !shown.span.is_empty());
+    spans.sort_by(|a, b| a.span.cmp(&b.span));
+    let mut result: Vec<ShownSpan> = Vec::with_capacity(spans.len());
+    for shown in spans {
+        match result.last_mut() {
+            Some(last) if shown.span.start < last.span.end => {
+                if shown.span.end > last.span.end {
+                    last.span.end = shown.span.end;
+                    last.end = shown.end;
+                    last.point = None;
+                }
+            }
+            _ => result.push(shown),
+        }
+    }
+    result
 }
 
 fn not_null(values: impl Iterator<Item = Datum>) -> Vec<Datum> {

@@ -28,6 +28,21 @@ enum Given {
     Unknown,
 }
 
+/// What bounds give below prefixes.
+struct Below {
+    spans: Found,
+    /// The values of the columns, if single values give every one of them.
+    points: Option<Vec<Row>>,
+    /// How many columns are bound by values.
+    columns: usize,
+}
+
+/// Prefixes of the keys that may be read, or spans of them.
+enum Found {
+    Prefixes(Vec<Vec<u8>>),
+    Spans(Vec<Span>),
+}
+
 /// The spans of a scan, with the values handed in from outside.
 pub(crate) fn access_spans(
     values: Values<'_>,
@@ -37,11 +52,46 @@ pub(crate) fn access_spans(
     let table = &scan.table;
     let index = table.all_indexes().find(|index| index.number == scan.access.index);
     let index = index.unwrap_or(&table.primary);
-    let mut prefixes = vec![table.key_prefix(index)];
-    let mut points: Option<Vec<Row>> = Some(vec![Row::new()]);
+    let prefixes = vec![table.key_prefix(index)];
     let columns = KeyColumn::all(table, index);
+    let found = below(values, prefixes, &columns, &scan.access.bounds, outer);
+    let points = found.points.filter(|_| found.columns == index.keys.len());
+    let span = |prefix| match points.is_some() && index.has_below() {
+        true => row_span(prefix),
+        false => Span::prefix(prefix),
+    };
+    let spans = match found.spans {
+        Found::Spans(spans) => spans,
+        Found::Prefixes(prefixes) => prefixes.into_iter().map(span).collect(),
+    };
+    AccessSpans { spans, points }
+}
+
+/// What bounds of these columns give below prefixes.
+fn below(
+    values: Values<'_>,
+    mut prefixes: Vec<Vec<u8>>,
+    columns: &[KeyColumn],
+    bounds: &[Bound],
+    outer: Option<&[Known]>,
+) -> Below {
+    let mut points: Option<Vec<Row>> = Some(vec![Row::new()]);
     let mut bound_columns = 0;
-    for (i, (bound, column)) in scan.access.bounds.iter().zip(&columns).enumerate() {
+    for (i, (bound, column)) in bounds.iter().zip(columns).enumerate() {
+        if let Bound::Branches(branches) = bound {
+            if prefixes.len().saturating_mul(branches.len()) > KEYS_MAX {
+                break;
+            }
+            let of_branch = |branch: &Vec<Bound>| {
+                let found = below(values, prefixes.clone(), &columns[i..], branch, outer);
+                match found.spans {
+                    Found::Spans(spans) => spans,
+                    Found::Prefixes(longer) => longer.into_iter().map(Span::prefix).collect(),
+                }
+            };
+            let spans = Found::Spans(branches.iter().flat_map(of_branch).collect());
+            return Below { spans, points: None, columns: bound_columns };
+        }
         let longer = match given(values, bound, outer) {
             Given::Unknown => break,
             Given::OfRows => {
@@ -57,7 +107,8 @@ pub(crate) fn access_spans(
                         |prefix: &Vec<u8>| range(prefix, column, lower.as_ref(), upper.as_ref());
                     prefixes.iter().map(range).collect()
                 };
-                return AccessSpans { spans, points: None };
+                let spans = Found::Spans(spans);
+                return Below { spans, points: None, columns: bound_columns };
             }
             Given::Rows(rows) => {
                 if prefixes.len().saturating_mul(rows.len()) > KEYS_MAX {
@@ -81,12 +132,7 @@ pub(crate) fn access_spans(
         }
         bound_columns += 1;
     }
-    let points = points.filter(|_| bound_columns == index.keys.len());
-    let span = |prefix| match points.is_some() && index.has_below() {
-        true => row_span(prefix),
-        false => Span::prefix(prefix),
-    };
-    AccessSpans { spans: prefixes.into_iter().map(span).collect(), points }
+    Below { spans: Found::Prefixes(prefixes), points, columns: bound_columns }
 }
 
 fn product(rows: &[Row], ends: &[Row]) -> Vec<Row> {
@@ -105,6 +151,8 @@ fn given(values: Values<'_>, bound: &Bound, outer: Option<&[Known]>) -> Given {
             None => Given::Unknown,
         },
         Bound::OfRows => Given::OfRows,
+        // Its branches are looked at one by one.
+        Bound::Branches(_) => Given::Unknown,
         Bound::Rows(rows) => {
             let row = |row: &Vec<Expr>| row.iter().map(value).collect::<Option<Row>>();
             match rows.iter().map(row).collect::<Option<Vec<Row>>>() {

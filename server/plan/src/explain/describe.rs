@@ -356,6 +356,12 @@ fn show_bounds<'a>(
                 conditions.push(format!("(({names}) IN ({}))", list.join(", ")));
             }
             Bound::OfRows => {}
+            Bound::Branches(branches) => {
+                let show =
+                    |branch: &'a Vec<Bound>| show_bounds(describer, branch, &keys[i..], outer);
+                let branches: Vec<String> = branches.iter().map(show).collect();
+                conditions.push(format!("({})", branches.join(" OR ")));
+            }
             Bound::Null => conditions.push(format!("({key} IS NULL)")),
             Bound::Range { lower, upper } => {
                 for (end, sign) in [(lower, '>'), (upper, '<')] {

@@ -7,6 +7,7 @@ use crate::Slot;
 use crate::tree::expr::{CompareOp, Expr};
 use crate::tree::node::{Access, Bound, Join, JoinKind, JoinMethod, Node};
 
+use super::conditions::equal_columns;
 use super::push_filters::needs;
 use super::{choose_index, estimate, interleave_joins, partial_indexes, walk};
 
@@ -30,13 +31,19 @@ pub fn apply(node: Node, catalog: &Catalog) -> Node {
         Ok(node) => return node,
         Err(join) => join,
     };
-    match (looked_up, &mut join.right) {
+    let narrowed = equal_columns::narrowed(&join, cost, catalog);
+    match (looked_up.filter(|_| narrowed.is_none()), &mut join.right) {
         (Some((_, access)), Node::Scan(scan)) => {
             scan.access = access;
             join.lateral = true;
             join.method = JoinMethod::Lookup;
         }
-        _ => hash(&mut join),
+        _ => {
+            if let Some(scan) = narrowed {
+                join.right = Node::Scan(Box::new(scan));
+            }
+            hash(&mut join);
+        }
     }
     Node::Join(join)
 }
@@ -65,6 +72,11 @@ fn lookup(join: &Join, catalog: &Catalog) -> Option<(f64, Access)> {
         let candidate = choose_index::candidate(scan, index, &conditions, catalog);
         let depends = candidate.bounds.iter().any(|bound| match bound {
             Bound::In(list) => list.iter().any(|e| !needs(e).is_empty()),
+            Bound::Branches(_) => {
+                let mut depends = false;
+                bound.for_each_expr(&mut |e| depends |= !needs(e).is_empty());
+                depends
+            }
             _ => false,
         });
         if !depends {

@@ -1,11 +1,13 @@
 //! Rewrites of a bound plan: the same rows, less work.
 //!
 //! ```text
-//! unnest subqueries → push filters down → semi joins with one match become inner → order joins → choose indexes and methods → use order
-//!   → lock while scanning → drop what a partial index implies → prune
+//! unnest subqueries → factor ORs → push filters down → semi joins with one match become inner
+//!   → order joins → choose indexes and methods → use order → lock while scanning
+//!   → drop what a partial index implies → prune
 //! ```
 
 mod choose_index;
+mod conditions;
 mod estimate;
 mod interleave_joins;
 mod join_methods;
@@ -14,6 +16,7 @@ mod order_joins;
 mod partial_indexes;
 mod prune_columns;
 mod push_filters;
+mod spans;
 mod unique_semi_joins;
 mod unnest;
 mod use_order;
@@ -32,6 +35,8 @@ pub fn optimize(root: Node, binder: &mut Binder<'_>) -> Node {
         let taken = std::mem::replace(plan, Node::one_row());
         *plan = optimize(taken, binder);
     });
+    let root = conditions::factor_or::apply(root);
+    let root = conditions::restrict_by_or::apply(root);
     let mut root = unique_semi_joins::apply(push_filters::apply(root));
     let catalog = binder.context().catalog.clone();
     estimate::size_ctes(&mut root, &catalog);

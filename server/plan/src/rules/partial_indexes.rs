@@ -18,6 +18,7 @@ use crate::tree::expr::Expr;
 use crate::tree::node::{Node, Scan};
 
 use super::push_filters::needs;
+use super::spans::columns::over_slots;
 use super::{estimate, walk};
 
 /// The largest part of a table's rows that a partial index is believed to have: without
@@ -66,18 +67,4 @@ fn predicate(scan: &Scan, index: &Index) -> Option<Expr> {
     let (_, predicate) = scan.predicates.iter().find(|(number, _)| *number == index.number)?;
     let mut predicate = predicate.clone();
     over_slots(scan, &mut predicate).then_some(predicate)
-}
-
-/// Puts a scan's slots in the place of columns; false if the scan does not give one of them.
-pub fn over_slots(scan: &Scan, e: &mut Expr) -> bool {
-    if let Expr::Input(place, ty) = e {
-        let Some((slot, _)) = scan.columns.iter().find(|(_, known)| known == place) else {
-            return false;
-        };
-        *e = Expr::Column(*slot, ty.clone());
-        return true;
-    }
-    let mut complete = true;
-    e.for_each_child_mut(&mut |child| complete &= over_slots(scan, child));
-    complete
 }

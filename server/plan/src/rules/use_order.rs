@@ -3,7 +3,7 @@
 use crate::tree::expr::Expr;
 use crate::tree::node::{Bound, JoinMethod, Limit, LockRows, Node, Scan, Sort, SortKey};
 
-use super::choose_index::is_at;
+use super::spans::columns::is_at;
 use super::walk;
 
 pub fn apply(node: Node) -> Node {
@@ -56,7 +56,8 @@ fn ordered_scan<'n>(
     }
 }
 
-/// Whether a scan gives rows in this order: forward (false), or reversed (true).
+/// Whether a scan gives rows in this order: forward (false), or reversed (true). Several spans are
+/// read in key order, so their rows come in the order of the index.
 fn order_of(scan: &Scan, keys: &[SortKey]) -> Option<bool> {
     let index = scan.table.all_indexes().find(|index| index.number == scan.access.index)?;
     let is_single = |bound: Option<&Bound>| match bound {
@@ -64,15 +65,6 @@ fn order_of(scan: &Scan, keys: &[SortKey]) -> Option<bool> {
         Some(Bound::Null) => true,
         _ => false,
     };
-    // Several points are read one after the other, each in its own order.
-    let several = scan.access.bounds.iter().any(|bound| match bound {
-        Bound::In(list) => list.len() > 1,
-        Bound::Any(_) | Bound::Rows(_) => true,
-        _ => false,
-    });
-    if several {
-        return None;
-    }
     let mut reverse = None;
     let mut place = 0;
     for key in keys {

@@ -39,6 +39,9 @@ pub enum Bound {
         /// The upper end and whether it is inside.
         upper: Option<(Expr, bool)>,
     },
+    /// This column and those that follow are inside of one of these lists of bounds: what
+    /// `a BETWEEN 1 AND 3 OR (a = 7 AND b > 5)` says. Nothing follows it.
+    Branches(Vec<Vec<Bound>>),
 }
 
 impl Bound {
@@ -51,6 +54,9 @@ impl Bound {
             Bound::Null | Bound::OfRows => {}
             Bound::Range { lower, upper } => {
                 lower.iter().chain(upper).for_each(|(e, _)| f(e));
+            }
+            Bound::Branches(branches) => {
+                branches.iter().flatten().for_each(|bound| bound.for_each_expr(f));
             }
         }
     }
@@ -65,11 +71,31 @@ impl Bound {
             Bound::Range { lower, upper } => {
                 lower.iter_mut().chain(upper).for_each(|(e, _)| f(e));
             }
+            Bound::Branches(branches) => {
+                branches.iter_mut().flatten().for_each(|bound| bound.for_each_expr_mut(f));
+            }
         }
     }
 
     /// Whether it says which values a column has, not only between which they are.
     pub fn is_of_values(&self) -> bool {
-        !matches!(self, Bound::Range { .. })
+        !matches!(self, Bound::Range { .. } | Bound::Branches(_))
+    }
+
+    /// Whether computing it may fail. In a branch of an OR such a failure counts only if a row
+    /// leads to it.
+    pub fn can_fail(&self) -> bool {
+        let mut can_fail = false;
+        self.for_each_expr(&mut |e| {
+            can_fail |= !matches!(
+                e,
+                Expr::Const(..)
+                    | Expr::Param(..)
+                    | Expr::Column(..)
+                    | Expr::Input(..)
+                    | Expr::Outer(..)
+            );
+        });
+        can_fail
     }
 }

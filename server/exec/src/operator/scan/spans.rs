@@ -1,6 +1,6 @@
 //! From the bounds of an access, which are expressions, to key spans.
 
-use braid_kv::Span;
+use braid_kv::{Span, SpanSet};
 use braid_plan::{Bound, Expr};
 use braid_rows::{KeyColumn, extend, extend_by_rows, range};
 use braid_types::{Datum, Result};
@@ -19,7 +19,16 @@ pub async fn spans(
 ) -> Result<Vec<Span>> {
     let mut first = Vec::with_capacity(prefix.len() + KEY_BYTES);
     first.extend_from_slice(prefix);
-    let mut prefixes = vec![first];
+    spans_below(vec![first], columns, bounds, evaluator).await
+}
+
+/// The spans of bounds below prefixes, which are in key order.
+async fn spans_below(
+    mut prefixes: Vec<Vec<u8>>,
+    columns: &[KeyColumn],
+    bounds: &[Bound],
+    evaluator: &Evaluator,
+) -> Result<Vec<Span>> {
     for (i, (bound, column)) in bounds.iter().zip(columns).enumerate() {
         match bound {
             Bound::In(list) if list.len() == 1 => {
@@ -67,6 +76,9 @@ pub async fn spans(
                 prefixes = extend_by_rows(&prefixes, &columns[i..], &values)?;
             }
             Bound::OfRows => {}
+            Bound::Branches(branches) => {
+                return Box::pin(of_branches(&prefixes, &columns[i..], branches, evaluator)).await;
+            }
             Bound::Any(e) => {
                 let values = match evaluator.eval(e, &[]).await? {
                     Datum::Array(array) => array.items.clone(),
@@ -77,4 +89,28 @@ pub async fn spans(
         }
     }
     Ok(prefixes.into_iter().map(Span::prefix).collect())
+}
+
+/// The union of the branches' spans below each prefix, sorted and merged, so that no key is in two
+/// of them. A branch whose values fail to be computed has all keys of a prefix: the filter finds
+/// the error, if a row leads to it.
+async fn of_branches(
+    prefixes: &[Vec<u8>],
+    columns: &[KeyColumn],
+    branches: &[Vec<Bound>],
+    evaluator: &Evaluator,
+) -> Result<Vec<Span>> {
+    let mut all = Vec::with_capacity(prefixes.len() * branches.len());
+    for branch in branches {
+        match spans_below(prefixes.to_vec(), columns, branch, evaluator).await {
+            Ok(spans) => all.extend(spans),
+            Err(_) if branch.iter().any(Bound::can_fail) => {
+                all.extend(prefixes.iter().cloned().map(Span::prefix));
+                break;
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    let set: SpanSet = all.into_iter().collect();
+    Ok(set.spans().to_vec())
 }

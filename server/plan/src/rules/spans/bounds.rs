@@ -1,0 +1,254 @@
+//! How far conditions bound the key columns of an index.
+//!
+//! Equalities (`=`, `IN`, also of rows, `= ANY`, `IS NULL`, and an OR of these) come first, as far
+//! as they go. After them comes at most one range, or one OR of which every branch is bounded.
+
+use braid_catalog::{Catalog, Index, IndexKey};
+use braid_types::SqlType;
+
+use super::branches;
+use super::columns::{fits, is_at, is_free, is_never};
+use crate::rules::estimate;
+use crate::tree::expr::{CompareOp, Expr};
+use crate::tree::node::{Bound, Scan};
+
+/// The most combinations of several IN lists that one access may have.
+const POINTS_MAX: usize = 10_000;
+/// The part of the rows that a range with one end is assumed to have.
+const HALF_RANGE: f64 = 0.3;
+/// The part of the rows that a range with two ends is assumed to have, as PostgreSQL assumes it.
+const RANGE: f64 = 0.005;
+/// The largest part that a few values are assumed to have in a table without statistics. Such a
+/// table may be large, and then a whole scan costs far more than many lookups in a small one.
+const VALUES_MAX: f64 = 0.2;
+
+/// Bounds of an index's key columns.
+pub struct Bounded {
+    /// Conditions on the first key columns.
+    pub bounds: Vec<Bound>,
+    /// The part of the rows inside, of those that the index has.
+    pub part: f64,
+    /// How many keys equalities give, at most.
+    points: usize,
+    /// Places of conditions that the bounds express exactly.
+    pub exact: Vec<usize>,
+    /// Places of the conditions that the first bound comes from.
+    pub first: Vec<usize>,
+    /// A bound is a range with one end.
+    pub is_half_open: bool,
+}
+
+impl Bounded {
+    fn push(&mut self, bound: Bound, used: Vec<usize>, part: f64) {
+        if self.bounds.is_empty() {
+            self.first.clone_from(&used);
+        }
+        self.bounds.push(bound);
+        self.exact.extend(used);
+        self.part *= part.min(1.0);
+    }
+
+    /// Whether this number of values for the next column is not too much.
+    fn has_place_for(&self, count: usize) -> bool {
+        self.points == 1 || self.points.saturating_mul(count) <= POINTS_MAX
+    }
+}
+
+/// The bounds that conditions give to the key columns of an index from `from` on.
+pub fn bounded(
+    scan: &Scan,
+    index: &Index,
+    from: usize,
+    conditions: &[&Expr],
+    catalog: &Catalog,
+) -> Bounded {
+    let (bounds, exact, first) = (Vec::new(), Vec::new(), Vec::new());
+    let mut known = Bounded { bounds, part: 1.0, points: 1, exact, first, is_half_open: false };
+    while let Some(key) = index.keys.get(from + known.bounds.len()) {
+        let Some(place) = scan.table.columns.iter().position(|c| c.id == key.column) else { break };
+        let ty = &scan.table.columns[place].ty;
+        let distinct = estimate::distinct(&scan.table, place, catalog);
+        if let Some((bound, used, count)) = equality(scan, place, ty, conditions)
+            && known.has_place_for(count)
+        {
+            known.points *= count;
+            known.push(bound, used, count as f64 / distinct);
+            continue;
+        }
+        let keys = &index.keys[from + known.bounds.len()..];
+        if let Some((rows, place)) = rows_of_keys(scan, keys, conditions)
+            && known.has_place_for(rows.len())
+        {
+            known.points *= rows.len();
+            let width = rows.first().map_or(1, Vec::len);
+            known.push(Bound::Rows(rows), vec![place], known.points as f64 / distinct);
+            known.bounds.extend(std::iter::repeat_n(Bound::OfRows, width - 1));
+            continue;
+        }
+        let next = from + known.bounds.len();
+        let inside = |own: &[&Expr]| bounded(scan, index, next, own, catalog);
+        if let Some(found) = branches::branches(conditions, &inside)
+            && known.has_place_for(found.branches.len())
+        {
+            known.is_half_open |= found.is_half_open;
+            known.push(Bound::Branches(found.branches), found.used, found.part);
+        } else if let Some((bound, used)) = range(scan, place, ty, conditions) {
+            let is_half_open = !matches!(bound, Bound::Range { lower: Some(_), upper: Some(_) });
+            known.is_half_open |= is_half_open;
+            known.push(bound, used, if is_half_open { HALF_RANGE } else { RANGE });
+        }
+        break;
+    }
+    if from == 0 && is_key(index, &known.bounds) {
+        known.part = known.points as f64 / estimate::table_rows(&scan.table, catalog);
+    }
+    let is_unknown = catalog.statistics(scan.table.id).rows == 0;
+    if is_unknown && !known.is_half_open && !known.bounds.is_empty() {
+        known.part = known.part.min(VALUES_MAX);
+    }
+    known
+}
+
+/// Whether bounds are values of every key column of a unique index.
+pub fn is_key(index: &Index, bounds: &[Bound]) -> bool {
+    let is_point = |bound: &Bound| {
+        matches!(bound, Bound::In(_) | Bound::Any(_) | Bound::Rows(_) | Bound::OfRows)
+    };
+    index.unique && bounds.len() == index.keys.len() && bounds.iter().all(is_point)
+}
+
+fn equality(
+    scan: &Scan,
+    place: usize,
+    ty: &SqlType,
+    conditions: &[&Expr],
+) -> Option<(Bound, Vec<usize>, usize)> {
+    let usable = |e: &Expr| fits(&e.ty(), ty) && is_free(scan, e);
+    for (i, condition) in conditions.iter().enumerate() {
+        match condition {
+            Expr::Compare(CompareOp::Eq, a, b) => {
+                for (column, value) in [(a, b), (b, a)] {
+                    if is_at(scan, column, place) && usable(value) {
+                        return Some((Bound::In(vec![(**value).clone()]), vec![i], 1));
+                    }
+                }
+            }
+            Expr::InList(e, list) if is_at(scan, e, place) && list.iter().all(usable) => {
+                return Some((Bound::In(list.clone()), vec![i], list.len().max(1)));
+            }
+            Expr::InSet(e, set, _) if is_at(scan, e, place) && fits(&e.ty(), ty) => {
+                let list = set.iter().map(|d| Expr::Const(d.clone(), ty.clone())).collect();
+                return Some((Bound::In(list), vec![i], set.len().max(1)));
+            }
+            Expr::Quantified(q) => {
+                let is_equal = !q.all
+                    && matches!(&q.compare, Expr::Compare(CompareOp::Eq, a, b)
+                        if matches!((&**a, &**b), (Expr::Input(0, _), Expr::Input(1, _))));
+                let Some(element) = q.array.ty().element().cloned() else { continue };
+                if is_equal
+                    && is_at(scan, &q.left, place)
+                    && fits(&element, ty)
+                    && is_free(scan, &q.array)
+                {
+                    return Some((Bound::Any(q.array.clone()), vec![i], 10));
+                }
+            }
+            Expr::IsNull(e) if is_at(scan, e, place) => {
+                return Some((Bound::Null, vec![i], 1));
+            }
+            Expr::Or(list) => {
+                if let Some(values) = values_of_or(scan, place, ty, list) {
+                    let count = values.len();
+                    return Some((Bound::In(values), vec![i], count));
+                }
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+/// The values of `a = 1 OR a = 2 OR a IN (3, 4)`.
+fn values_of_or(scan: &Scan, place: usize, ty: &SqlType, list: &[Expr]) -> Option<Vec<Expr>> {
+    let mut values = Vec::with_capacity(list.len());
+    for branch in list.iter().filter(|branch| !is_never(branch)) {
+        match equality(scan, place, ty, &[branch])?.0 {
+            bound @ Bound::In(_) if !bound.can_fail() => {
+                bound.for_each_expr(&mut |e| values.push(e.clone()));
+            }
+            _ => return None,
+        }
+    }
+    (!values.is_empty()).then_some(values)
+}
+
+/// `(a, b) IN ((1, 2), (3, 4))`, which is bound as an OR of rows of equalities: the rows of values
+/// for the first of these keys, and the place of the condition.
+fn rows_of_keys(
+    scan: &Scan,
+    keys: &[IndexKey],
+    conditions: &[&Expr],
+) -> Option<(Vec<Vec<Expr>>, usize)> {
+    conditions.iter().enumerate().find_map(|(i, condition)| {
+        let Expr::Or(branches) = condition else { return None };
+        // A row with a NULL is equal to none.
+        let possible = |e: &&Expr| !matches!(e, Expr::And(list) if list.iter().any(is_never));
+        let branches: Vec<&Expr> = branches.iter().filter(possible).collect();
+        let Some(Expr::And(first)) = branches.first() else { return None };
+        let keys = keys.get(..first.len())?;
+        let rows: Option<Vec<_>> = branches.iter().map(|e| row_of_keys(scan, keys, e)).collect();
+        Some((rows?, i))
+    })
+}
+
+/// The values that a row of equalities gives to exactly these keys.
+fn row_of_keys(scan: &Scan, keys: &[IndexKey], branch: &Expr) -> Option<Vec<Expr>> {
+    let Expr::And(list) = branch else { return None };
+    let mut row = vec![None; keys.len()];
+    for e in list {
+        let Expr::Compare(CompareOp::Eq, a, b) = e else { return None };
+        let (at, value) = [(a, b), (b, a)].into_iter().find_map(|(column, value)| {
+            let place = |key: &IndexKey| scan.table.columns.iter().position(|c| c.id == key.column);
+            let at = keys
+                .iter()
+                .position(|key| place(key).is_some_and(|place| is_at(scan, column, place)))?;
+            let ty = &scan.table.columns[place(&keys[at])?].ty;
+            let usable = fits(&value.ty(), ty) && is_free(scan, value);
+            usable.then(|| (at, (**value).clone()))
+        })?;
+        if row[at].replace(value).is_some() {
+            return None;
+        }
+    }
+    row.into_iter().collect()
+}
+
+fn range(
+    scan: &Scan,
+    place: usize,
+    ty: &SqlType,
+    conditions: &[&Expr],
+) -> Option<(Bound, Vec<usize>)> {
+    let (mut lower, mut upper) = (None, None);
+    let mut used = Vec::new();
+    for (i, condition) in conditions.iter().enumerate() {
+        let Expr::Compare(op, a, b) = condition else { continue };
+        for (column, value, op) in [(a, b, *op), (b, a, op.flipped())] {
+            if !is_at(scan, column, place) || !fits(&value.ty(), ty) || !is_free(scan, value) {
+                continue;
+            }
+            let end = match op {
+                CompareOp::Gt | CompareOp::Ge if lower.is_none() => &mut lower,
+                CompareOp::Lt | CompareOp::Le if upper.is_none() => &mut upper,
+                _ => continue,
+            };
+            *end = Some(((**value).clone(), matches!(op, CompareOp::Ge | CompareOp::Le)));
+            used.push(i);
+            break;
+        }
+    }
+    if lower.is_none() && upper.is_none() {
+        return None;
+    }
+    Some((Bound::Range { lower, upper }, used))
+}

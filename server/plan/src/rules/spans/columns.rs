@@ -1,0 +1,61 @@
+//! Which expressions are key columns, and which values can bound them.
+
+use braid_types::{Datum, SqlType};
+
+use crate::rules::push_filters::needs;
+use crate::tree::expr::Expr;
+use crate::tree::node::Scan;
+
+/// Whether an expression is the value of a column of the scan, or of an index's key that is the
+/// same expression.
+pub fn is_at(scan: &Scan, e: &Expr, place: usize) -> bool {
+    if let Expr::Column(slot, _) = e {
+        return scan.columns.contains(&(*slot, place));
+    }
+    let key = scan.key_exprs.iter().find(|(known, _)| *known == place);
+    key.is_some_and(|(_, key)| {
+        let mut key = key.clone();
+        over_slots(scan, &mut key) && key.same_value(e)
+    })
+}
+
+/// Puts a scan's slots in the place of columns; false if the scan does not give one of them.
+pub fn over_slots(scan: &Scan, e: &mut Expr) -> bool {
+    if let Expr::Input(place, ty) = e {
+        let Some((slot, _)) = scan.columns.iter().find(|(_, known)| known == place) else {
+            return false;
+        };
+        *e = Expr::Column(*slot, ty.clone());
+        return true;
+    }
+    let mut complete = true;
+    e.for_each_child_mut(&mut |child| complete &= over_slots(scan, child));
+    complete
+}
+
+/// Whether an expression can be evaluated before the scan starts.
+pub fn is_free(scan: &Scan, e: &Expr) -> bool {
+    if e.is_volatile() || (e.waits() && !matches!(e, Expr::Subquery(_))) {
+        return false;
+    }
+    let slots = needs(e);
+    !slots.iter().any(|slot| scan.columns.iter().any(|(s, _)| s == slot))
+}
+
+/// Whether values of one type are keys of another as they are.
+pub fn fits(value: &SqlType, column: &SqlType) -> bool {
+    let integer = |ty: &SqlType| ty.is_integer();
+    let text = |ty: &SqlType| matches!(ty, SqlType::Text | SqlType::Varchar(_) | SqlType::Name);
+    value.bare() == column.bare()
+        || (integer(value) && integer(column))
+        || (text(value) && text(column))
+        || matches!(
+            (value, column),
+            (SqlType::Float4 | SqlType::Float8, SqlType::Float4 | SqlType::Float8)
+        )
+}
+
+/// Whether a condition holds for no row.
+pub fn is_never(condition: &Expr) -> bool {
+    matches!(condition, Expr::Const(Datum::Null | Datum::Bool(false), _))
+}
