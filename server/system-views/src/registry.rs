@@ -30,7 +30,8 @@ fn rows_of(schema: &str, name: &str) -> Option<RowsOf> {
     let views: &[fn(&str) -> Option<RowsOf>] = match schema {
         PG_CATALOG => &[
             pg_catalog::relations::rows_of,
-            pg_catalog::table_statistics::rows_of,
+            pg_catalog::statistics::relations::rows_of,
+            pg_catalog::statistics::columns::rows_of,
             pg_catalog::attributes::rows_of,
             pg_catalog::constraints::rows_of,
             pg_catalog::dependencies::rows_of,

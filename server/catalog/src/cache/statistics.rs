@@ -28,7 +28,7 @@ impl Statistics {
         known.unwrap_or_else(|| TableStatistics {
             rows: ROWS_UNKNOWN,
             row_bytes: ROW_BYTES_UNKNOWN,
-            distinct: Vec::new(),
+            ..TableStatistics::default()
         })
     }
 

@@ -10,7 +10,9 @@ mod foreign_key;
 mod ids;
 mod index;
 mod objects;
+mod statistics;
 mod stored_expr;
+mod stored_statistics;
 mod table;
 
 pub use column::{Column, Identity, StoredDatum};
@@ -18,8 +20,7 @@ pub use enums::{Enum, Label, enums_named};
 pub use foreign_key::{ForeignKey, ForeignKeyAction};
 pub use ids::{ColumnId, FamilyId, Id, IndexNumber};
 pub use index::{Ancestor, Index, IndexKey, IndexState, Interleaving, Moving, Passing};
-pub use objects::{
-    Database, DatabaseSetting, Grant, Role, Schema, Sequence, StoredQuery, TableStatistics, View,
-};
+pub use objects::{Database, DatabaseSetting, Grant, Role, Schema, Sequence, StoredQuery, View};
+pub use statistics::{ColumnStatistics, GroupStatistics, TableStatistics, ValueStatistics};
 pub use stored_expr::{IdentifiedExpr, StoredExpr, written_text};
 pub use table::{Check, Family, OnCommit, Table};

@@ -186,17 +186,6 @@ pub struct Grant {
     pub grant_option: bool,
 }
 
-/// Simple statistics of a table, kept apart from its descriptor.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct TableStatistics {
-    /// Estimated rows.
-    pub rows: u64,
-    /// Average bytes a row.
-    pub row_bytes: u64,
-    /// Distinct values by column.
-    pub distinct: Vec<(ColumnId, u64)>,
-}
-
 impl Role {
     /// A role that may do nothing yet.
     pub fn new(id: Id, name: &str) -> Self {

@@ -17,6 +17,8 @@ use super::{estimate, partial_indexes, walk};
 
 /// What one row by a unique secondary index costs.
 const LOOKUP_COST: f64 = 5.0;
+/// From this cost on a plan of its own for each literal pays, if statistics know the literal.
+const LITERALS_COST: f64 = 1000.0;
 
 pub fn apply(node: Node, catalog: &Catalog) -> Node {
     match node {
@@ -112,7 +114,8 @@ pub fn choose(scan: &mut Scan, more: &[Expr], catalog: &Catalog) {
         }
     }
     let cost = best.as_ref().map_or(f64::INFINITY, |(cost, _)| *cost);
-    scan.wants_literals = cost > LOOKUP_COST && partial_indexes::may_need_literals(scan);
+    scan.wants_literals = cost > LOOKUP_COST && partial_indexes::may_need_literals(scan)
+        || cost > LITERALS_COST && estimate::needs_literals(scan, catalog);
     scan.rows = estimate::rows(&Node::Scan(Box::new(scan.clone())), catalog);
     let Some((_, candidate)) = best else { return };
     scan.access =

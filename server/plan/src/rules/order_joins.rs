@@ -72,7 +72,13 @@ fn arrange(inputs: Vec<Node>, conditions: Vec<Expr>, catalog: &Catalog) -> Node 
                 .filter(|(slots, _)| applies(slots, &done.slots, &input.slots))
                 .map(|(_, e)| e.clone())
                 .collect();
-            let rows = estimate::joined(done.rows, input.rows, &usable, &done.node, &input.node);
+            let rows = estimate::joined(
+                (done.rows, input.rows),
+                &usable,
+                &done.node,
+                &input.node,
+                catalog,
+            );
             let candidate = (usable.is_empty(), rows, i);
             let better = match &best {
                 None => true,

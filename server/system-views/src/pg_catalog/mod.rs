@@ -9,5 +9,5 @@ pub(crate) mod relations;
 pub(crate) mod roles;
 pub(crate) mod sessions;
 pub(crate) mod statements;
-pub(crate) mod table_statistics;
+pub(crate) mod statistics;
 pub(crate) mod types;

@@ -72,7 +72,8 @@ pub fn bounded(
             && known.has_place_for(count)
         {
             known.points *= count;
-            known.push(bound, used, count as f64 / distinct);
+            let part = estimate::bounded_part(scan, &used, conditions, catalog);
+            known.push(bound, used, part.unwrap_or(count as f64 / distinct));
             continue;
         }
         let keys = &index.keys[from + known.bounds.len()..];
@@ -95,12 +96,15 @@ pub fn bounded(
         } else if let Some((bound, used)) = range(scan, place, ty, conditions) {
             let is_half_open = !matches!(bound, Bound::Range { lower: Some(_), upper: Some(_) });
             known.is_half_open |= is_half_open;
-            known.push(bound, used, if is_half_open { HALF_RANGE } else { RANGE });
+            let part = estimate::bounded_part(scan, &used, conditions, catalog);
+            known.push(bound, used, part.unwrap_or(if is_half_open { HALF_RANGE } else { RANGE }));
         }
         break;
     }
     if from == 0 && is_key(index, &known.bounds) {
         known.part = known.points as f64 / estimate::table_rows(&scan.table, catalog);
+    } else if from == 0 && known.bounds.iter().all(is_point) {
+        known.part = known.part.max(part_together(scan, index, &known, catalog));
     }
     let is_unknown = catalog.statistics(scan.table.id).rows == 0;
     if is_unknown && !known.is_half_open && !known.bounds.is_empty() {
@@ -111,10 +115,24 @@ pub fn bounded(
 
 /// Whether bounds are values of every key column of a unique index.
 pub fn is_key(index: &Index, bounds: &[Bound]) -> bool {
-    let is_point = |bound: &Bound| {
-        matches!(bound, Bound::In(_) | Bound::Any(_) | Bound::Rows(_) | Bound::OfRows)
-    };
     index.unique && bounds.len() == index.keys.len() && bounds.iter().all(is_point)
+}
+
+fn is_point(bound: &Bound) -> bool {
+    matches!(bound, Bound::In(_) | Bound::Any(_) | Bound::Rows(_) | Bound::OfRows)
+}
+
+/// The part of the rows with values of several key columns, if statistics count their
+/// combinations: columns of an index often depend on each other.
+fn part_together(scan: &Scan, index: &Index, known: &Bounded, catalog: &Catalog) -> f64 {
+    if index.predicate.is_some() || known.bounds.len() < 2 {
+        return 0.0;
+    }
+    let keys = index.keys.iter().take(known.bounds.len());
+    let place = |key: &IndexKey| scan.table.columns.iter().position(|c| c.id == key.column);
+    let places: Vec<usize> = keys.filter_map(place).collect();
+    let distinct = estimate::group_distinct(&scan.table, &places, catalog);
+    distinct.map_or(0.0, |distinct| (known.points as f64 / distinct).min(1.0))
 }
 
 fn equality(

@@ -1,0 +1,258 @@
+//! Reads the tables of an ANALYZE and stores what is found.
+
+use std::hash::{BuildHasher, RandomState};
+use std::sync::Arc;
+
+use braid_catalog::{
+    ColumnStatistics, GroupStatistics, Object, Relation, Table, TableStatistics, ValueStatistics,
+    is_temporary,
+};
+use braid_exec::from_kv;
+use braid_kv::TxnOptions;
+use braid_sql::ast::ObjectName;
+use braid_types::{Datum, Result, Row};
+
+use crate::context::DdlContext;
+use crate::names::lookup::{parts, undefined};
+use crate::rows::reader::TableReader;
+
+use super::column::{self, Counted};
+use super::distinct::Distinct;
+use super::sample::{Sample, SampledRow};
+
+/// Common values of a column, and parts of its histogram, at most: PostgreSQL's default.
+const TARGET: usize = 100;
+/// Bytes of all common values and bounds of a table. With more the target is halved.
+const STORED_BYTES_MAX: usize = 1 << 20;
+/// Columns of an index that are counted together.
+const PREFIX_COLUMNS_MAX: usize = 8;
+/// Sets of columns that are counted together in one table.
+const PREFIXES_MAX: usize = 64;
+
+/// The tables of these names; other relations are left out. 42P01 for a name that means nothing.
+pub(crate) fn named(cx: &mut DdlContext<'_>, names: &[ObjectName]) -> Result<Vec<Arc<Table>>> {
+    let mut tables = Vec::new();
+    for name in names {
+        match cx.find(name)? {
+            Some(Relation::Table(table)) => tables.push(table),
+            Some(_) => {}
+            None => return Err(undefined("relation", &parts(name))),
+        }
+    }
+    Ok(tables)
+}
+
+pub(crate) async fn run(cx: &mut DdlContext<'_>, names: &[ObjectName]) -> Result<()> {
+    let catalog = cx.catalog();
+    let mut tables = named(cx, names)?;
+    for table in &tables {
+        cx.check_owner(Object::Table(table))?;
+    }
+    if names.is_empty() {
+        let user = cx.user();
+        let mine =
+            |table: &&Arc<Table>| catalog.privileges().acts_as_owner(user, Object::Table(table));
+        tables.extend(catalog.tables().in_database(cx.path().database).filter(mine).cloned());
+    }
+    for table in tables {
+        let statistics = count(cx, &table).await?;
+        if is_temporary(table.id) {
+            cx.catalog().statistics_shared().set(table.id, statistics);
+            continue;
+        }
+        let kv = cx.txn().database();
+        cx.cache.save_statistics(kv, table.id, statistics).await.map_err(from_kv)?;
+    }
+    Ok(())
+}
+
+/// What is counted of a column in all rows.
+struct ColumnCount {
+    distinct: Distinct,
+    nulls: u64,
+    bytes: u64,
+}
+
+/// Everything that is gathered while a table is read.
+struct Counts {
+    columns: Vec<ColumnCount>,
+    /// Prefixes of indexes: the places of their columns.
+    groups: Vec<(Vec<usize>, Distinct)>,
+    sample: Sample,
+    hasher: RandomState,
+    rows: u64,
+    bytes: u64,
+}
+
+impl Counts {
+    fn new(table: &Table) -> Self {
+        let column = |_| ColumnCount { distinct: Distinct::new(), nulls: 0, bytes: 0 };
+        Counts {
+            columns: (0..table.columns.len()).map(column).collect(),
+            groups: prefixes(table).into_iter().map(|places| (places, Distinct::new())).collect(),
+            sample: Sample::new(),
+            hasher: RandomState::new(),
+            rows: 0,
+            bytes: 0,
+        }
+    }
+
+    fn add(&mut self, row: Row) {
+        self.rows += 1;
+        let mut hashes = Vec::with_capacity(row.len());
+        for (count, datum) in self.columns.iter_mut().zip(&row) {
+            let hash = self.hasher.hash_one(datum);
+            hashes.push(hash);
+            if datum.is_null() {
+                count.nulls += 1;
+            } else {
+                count.distinct.add(hash);
+                count.bytes += width(datum) as u64;
+            }
+            self.bytes += datum.size_bytes() as u64;
+        }
+        for (places, distinct) in &mut self.groups {
+            let together: Vec<u64> = places.iter().map(|place| hashes[*place]).collect();
+            distinct.add(self.hasher.hash_one(together));
+        }
+        self.sample.add(row);
+    }
+
+    async fn finish(self, cx: &DdlContext<'_>, table: &Table) -> Result<TableStatistics> {
+        let (rows, is_whole) = self.sample.finish();
+        let sampled = Sampled { rows, is_whole, of: self.rows };
+        let mut target = TARGET;
+        let columns = loop {
+            let columns = columns(cx, table, &self.columns, &sampled, target).await?;
+            if target == 0 || size_bytes(&columns) <= STORED_BYTES_MAX {
+                break columns;
+            }
+            target /= 2;
+        };
+        let groups = self.groups.iter().map(|(places, distinct)| {
+            let mut columns: Vec<_> = places.iter().map(|place| table.columns[*place].id).collect();
+            columns.sort_unstable();
+            let (distinct, rows) = (distinct.count(), self.rows as f64);
+            let distinct =
+                if distinct > 0.1 * rows { -(distinct / rows).min(1.0) } else { distinct };
+            GroupStatistics { columns, distinct }
+        });
+        Ok(TableStatistics {
+            rows: self.rows,
+            row_bytes: self.bytes.checked_div(self.rows).unwrap_or(0),
+            columns: columns.into(),
+            groups: groups.collect(),
+        })
+    }
+}
+
+/// Prefixes of two columns and more of the table's indexes, each set of columns once.
+fn prefixes(table: &Table) -> Vec<Vec<usize>> {
+    let mut found: Vec<Vec<usize>> = Vec::new();
+    for index in table.all_indexes() {
+        let mut places: Vec<usize> = Vec::new();
+        for key in index.keys.iter().take(PREFIX_COLUMNS_MAX) {
+            let place = table.columns.iter().position(|column| column.id == key.column);
+            // No row has the keys of indexes that are expressions.
+            let place = place.filter(|place| !table.columns[*place].is_key_expr);
+            let Some(place) = place.filter(|place| !places.contains(place)) else { break };
+            places.push(place);
+            let mut sorted = places.clone();
+            sorted.sort_unstable();
+            if sorted.len() > 1 && !found.contains(&sorted) && found.len() < PREFIXES_MAX {
+                found.push(sorted);
+            }
+        }
+    }
+    found
+}
+
+/// Bytes of a value as PostgreSQL stores it, of variable length with its header.
+fn width(datum: &Datum) -> usize {
+    match datum {
+        Datum::Null | Datum::Bool(_) => 1,
+        Datum::Int(_) | Datum::Float(_) => 8,
+        Datum::Date(_) | Datum::Enum(_) => 4,
+        Datum::Time(_) | Datum::Timestamp(_) | Datum::Timestamptz(_) => 8,
+        Datum::Uuid(_) | Datum::Interval(_) => 16,
+        Datum::Text(value) => headed(value.len()),
+        Datum::Bytes(value) => headed(value.len()),
+        other => other.size_bytes(),
+    }
+}
+
+/// The length with the header of a value of variable length.
+fn headed(length: usize) -> usize {
+    if length < 127 { length + 1 } else { length + 4 }
+}
+
+/// The sampled rows of a table.
+struct Sampled {
+    rows: Vec<SampledRow>,
+    /// They are all rows.
+    is_whole: bool,
+    /// The number of the table's rows.
+    of: u64,
+}
+
+async fn columns(
+    cx: &DdlContext<'_>,
+    table: &Table,
+    counts: &[ColumnCount],
+    sampled: &Sampled,
+    target: usize,
+) -> Result<Vec<ColumnStatistics>> {
+    let mut all = Vec::new();
+    for (place, (column, count)) in table.columns.iter().zip(counts).enumerate() {
+        if column.is_key_expr {
+            continue;
+        }
+        // Sorting thousands of values takes milliseconds for each column.
+        cx.exec.breathe().await?;
+        let bytes = match u64::try_from(column.ty.typlen()) {
+            Ok(fixed) => fixed * (sampled.of - count.nulls),
+            Err(_) => count.bytes,
+        };
+        let counted = Counted {
+            ty: &column.ty,
+            rows: sampled.of,
+            nulls: count.nulls,
+            bytes,
+            distinct: count.distinct.count(),
+        };
+        let values: Vec<Option<&Datum>> =
+            sampled.rows.iter().map(|row| row.values[place].as_ref()).collect();
+        let (distinct, values) = column::of(&counted, &values, sampled.is_whole, target);
+        all.push(ColumnStatistics { column: column.id, distinct, values: Some(values) });
+    }
+    Ok(all)
+}
+
+/// Bytes of the values that are stored.
+fn size_bytes(columns: &[ColumnStatistics]) -> usize {
+    let of_values = |values: &ValueStatistics| {
+        let common = values.common.iter().map(|(value, _)| value);
+        common.chain(&values.histogram).map(Datum::size_bytes).sum::<usize>()
+    };
+    columns.iter().filter_map(|column| column.values.as_ref()).map(of_values).sum()
+}
+
+async fn count(cx: &DdlContext<'_>, table: &Arc<Table>) -> Result<TableStatistics> {
+    let options = TxnOptions { read_only: true, ..TxnOptions::default() };
+    // What other transactions cannot see is not counted, except in temporary tables.
+    let txn = match is_temporary(table.id) {
+        true => cx.txn().clone(),
+        false => cx.txn().database().begin(options),
+    };
+    let seq = txn.next_statement();
+    let mut reader = TableReader::new(&txn, seq, table, None);
+    let mut counts = Counts::new(table);
+    while let Some(rows) = reader.next().await? {
+        cx.exec.breathe().await?;
+        rows.into_iter().for_each(|row| counts.add(row));
+    }
+    if !Arc::ptr_eq(&txn, cx.txn()) {
+        txn.rollback().await;
+    }
+    counts.finish(cx, table).await
+}

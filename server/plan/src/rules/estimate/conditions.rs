@@ -1,0 +1,283 @@
+//! The part of a scan's rows that conditions leave.
+//!
+//! Conditions count as independent. Two ends of a range of one column belong together.
+
+use braid_catalog::Catalog;
+use braid_types::{Datum, SqlType};
+
+use crate::tree::expr::{CallExpr, CompareOp, Expr};
+use crate::tree::node::Scan;
+
+use super::facts::Facts;
+
+/// The part of rows that a range leaves.
+const RANGE: f64 = 0.3;
+/// The part of rows that any other condition leaves.
+const OTHER: f64 = 0.5;
+/// The least part that a range of known ends leaves.
+const LEAST: f64 = 1e-9;
+
+/// The part of a scan's rows that a condition leaves.
+pub fn selectivity(e: &Expr, scan: &Scan, catalog: &Catalog) -> f64 {
+    let part = match e {
+        Expr::Compare(op, a, b) => compare(*op, a, b, scan, catalog),
+        Expr::InList(value, list) => match facts(value, scan, catalog) {
+            Some(facts) => list.iter().map(|e| equal(&facts, e)).sum::<f64>(),
+            None => OTHER,
+        },
+        Expr::InSet(value, set, _) => match facts(value, scan, catalog) {
+            Some(facts) => set.iter().map(|value| facts.equal(value)).sum::<f64>(),
+            None => OTHER,
+        },
+        Expr::And(list) => part_of_all(list, scan, catalog),
+        Expr::Or(list) => {
+            let parts = list.iter().map(|e| selectivity(e, scan, catalog));
+            parts.fold(0.0, |known, part| known + part - known * part)
+        }
+        Expr::IsNull(value) => null_fraction(value, scan, catalog).unwrap_or(0.1),
+        Expr::Not(inner) => not(inner, scan, catalog),
+        Expr::Column(..) | Expr::IsBool(..) => truth(e, scan, catalog).unwrap_or(OTHER),
+        Expr::Const(Datum::Bool(true), _) => 1.0,
+        Expr::Call(call) => like(call, scan, catalog).unwrap_or(OTHER),
+        _ => OTHER,
+    };
+    part.clamp(0.0, 1.0)
+}
+
+/// The part of a scan's rows that all of these conditions leave.
+pub fn part_of_all(list: &[Expr], scan: &Scan, catalog: &Catalog) -> f64 {
+    let mut part = 1.0;
+    // The first end of each range that has two.
+    let mut paired: Vec<usize> = Vec::new();
+    for (i, e) in list.iter().enumerate() {
+        if paired.contains(&i) {
+            continue;
+        }
+        let other = (i + 1..list.len()).find_map(|j| {
+            let both = between(e, &list[j], scan, catalog)?;
+            (!paired.contains(&j)).then_some((j, both))
+        });
+        part *= match other {
+            Some((j, both)) => {
+                paired.push(j);
+                both
+            }
+            None => selectivity(e, scan, catalog),
+        };
+    }
+    part
+}
+
+/// The part of a table's rows within a bound of an index that is made of the conditions at these
+/// places; `None` if nothing better than a fixed part is known.
+pub fn bounded_part(
+    scan: &Scan,
+    used: &[usize],
+    conditions: &[&Expr],
+    catalog: &Catalog,
+) -> Option<f64> {
+    let list: Vec<Expr> =
+        used.iter().filter_map(|place| conditions.get(*place)).map(|e| (*e).clone()).collect();
+    let is_known = |e: &Expr| match e {
+        Expr::Compare(CompareOp::Eq, a, b) => {
+            facts(a, scan, catalog).or_else(|| facts(b, scan, catalog)).is_some()
+        }
+        Expr::Compare(op, a, b) => {
+            ends(*op, a, b).is_some()
+                && sides(*op, a, b, scan, catalog).is_some_and(|(facts, ..)| facts.has_ranges())
+        }
+        Expr::InList(value, _) | Expr::InSet(value, ..) => facts(value, scan, catalog).is_some(),
+        Expr::IsNull(value) => null_fraction(value, scan, catalog).is_some(),
+        _ => false,
+    };
+    (!list.is_empty() && list.iter().all(is_known)).then(|| part_of_all(&list, scan, catalog))
+}
+
+/// Whether literals in the place of parameters would make an estimate better: of values that
+/// differ in how frequent they are, or of ranges.
+pub fn needs_literals(scan: &Scan, catalog: &Catalog) -> bool {
+    let is_param = |e: &Expr| e.any(&mut |e| matches!(e, Expr::Param(..)));
+    let is_better = |e: &Expr| match e {
+        Expr::Compare(op, a, b) if is_param(a) || is_param(b) => {
+            let known = facts(a, scan, catalog).or_else(|| facts(b, scan, catalog));
+            known.is_some_and(|facts| match op {
+                CompareOp::Eq | CompareOp::Ne => facts.is_uneven(),
+                _ => facts.has_ranges(),
+            })
+        }
+        Expr::InList(value, list) if list.iter().any(is_param) => {
+            facts(value, scan, catalog).is_some_and(|facts| facts.is_uneven())
+        }
+        Expr::Call(call) => {
+            let known = call.args.first().and_then(|value| facts(value, scan, catalog));
+            is_like(call) && call.args.iter().any(is_param) && known.is_some()
+        }
+        _ => false,
+    };
+    scan.filter.iter().any(|e| e.any(&mut |e| is_better(e)))
+}
+
+/// What is known of the column that an expression is.
+fn facts(e: &Expr, scan: &Scan, catalog: &Catalog) -> Option<Facts> {
+    let slot = match e {
+        Expr::Column(slot, _) => slot,
+        // Texts of other types have the same values and the same order.
+        Expr::Cast(cast) => match &cast.expr {
+            Expr::Column(slot, _) if is_text(&cast.from) && is_text(&cast.to) => slot,
+            _ => return None,
+        },
+        _ => return None,
+    };
+    let (_, place) = scan.columns.iter().find(|(known, _)| known == slot)?;
+    Some(Facts::of(&scan.table, *place, catalog))
+}
+
+fn is_text(ty: &SqlType) -> bool {
+    matches!(ty, SqlType::Text | SqlType::Varchar(_) | SqlType::Name)
+}
+
+fn equal(facts: &Facts, value: &Expr) -> f64 {
+    match value {
+        Expr::Const(Datum::Null, _) => 0.0,
+        Expr::Const(value, _) => facts.equal(value),
+        _ => facts.equal_average(),
+    }
+}
+
+/// The column's side, the operator as from there, and the other side.
+fn sides<'a>(
+    op: CompareOp,
+    a: &'a Expr,
+    b: &'a Expr,
+    scan: &Scan,
+    catalog: &Catalog,
+) -> Option<(Facts, CompareOp, &'a Expr)> {
+    if let Some(facts) = facts(a, scan, catalog) {
+        return Some((facts, op, b));
+    }
+    facts(b, scan, catalog).map(|facts| (facts, op.flipped(), a))
+}
+
+fn compare(op: CompareOp, a: &Expr, b: &Expr, scan: &Scan, catalog: &Catalog) -> f64 {
+    let known = sides(op, a, b, scan, catalog);
+    match (op, known) {
+        (CompareOp::Eq, Some((facts, _, value))) => equal(&facts, value),
+        (CompareOp::Eq, None) => 0.1,
+        (CompareOp::Ne, Some((facts, _, value))) if facts.has_ranges() => {
+            1.0 - equal(&facts, value) - facts.null_fraction().unwrap_or(0.0)
+        }
+        (CompareOp::Ne, _) => 0.9,
+        (_, Some((facts, op, value))) => range(&facts, op, value).unwrap_or(RANGE),
+        (_, None) => RANGE,
+    }
+}
+
+/// The part of the rows on one side of a constant.
+fn range(facts: &Facts, op: CompareOp, value: &Expr) -> Option<f64> {
+    let Expr::Const(value, _) = value else { return None };
+    let present = 1.0 - facts.null_fraction().unwrap_or(0.0);
+    let part = match op {
+        CompareOp::Lt => facts.below(value, false)?,
+        CompareOp::Le => facts.below(value, true)?,
+        CompareOp::Gt => present - facts.below(value, true)?,
+        CompareOp::Ge => present - facts.below(value, false)?,
+        CompareOp::Eq | CompareOp::Ne => return None,
+    };
+    // The histogram knows nothing of new values at its ends.
+    Some(part.clamp(LEAST, 1.0))
+}
+
+/// The part of the rows between two ends, if the conditions are the ends of one column's range.
+fn between(first: &Expr, second: &Expr, scan: &Scan, catalog: &Catalog) -> Option<f64> {
+    let (Expr::Compare(one, a, b), Expr::Compare(other, c, d)) = (first, second) else {
+        return None;
+    };
+    let (column, one_op, low) = ends(*one, a, b)?;
+    let (same, other_op, high) = ends(*other, c, d)?;
+    if column != same {
+        return None;
+    }
+    let is_lower = |op| matches!(op, CompareOp::Gt | CompareOp::Ge);
+    let is_upper = |op| matches!(op, CompareOp::Lt | CompareOp::Le);
+    if !(is_lower(one_op) && is_upper(other_op) || is_upper(one_op) && is_lower(other_op)) {
+        return None;
+    }
+    let (_, place) = scan.columns.iter().find(|(slot, _)| *slot == column)?;
+    let facts = Facts::of(&scan.table, *place, catalog);
+    let parts = range(&facts, one_op, low)? + range(&facts, other_op, high)?;
+    let part = parts - 1.0 + facts.null_fraction().unwrap_or(0.0);
+    // Ends within one part of the histogram leave at least one value.
+    Some(part.max(facts.equal_average().min(1e-4)))
+}
+
+/// The column of a comparison with a constant, the operator as from there, and the constant.
+fn ends<'a>(op: CompareOp, a: &'a Expr, b: &'a Expr) -> Option<(u32, CompareOp, &'a Expr)> {
+    match (a, b) {
+        (Expr::Column(slot, _), Expr::Const(..)) => Some((*slot, op, b)),
+        (Expr::Const(..), Expr::Column(slot, _)) => Some((*slot, op.flipped(), a)),
+        _ => None,
+    }
+}
+
+fn null_fraction(e: &Expr, scan: &Scan, catalog: &Catalog) -> Option<f64> {
+    let Expr::Column(slot, _) = e else { return None };
+    let (_, place) = scan.columns.iter().find(|(known, _)| known == slot)?;
+    let facts = Facts::of(&scan.table, *place, catalog);
+    match scan.table.columns[*place].nullable {
+        false => facts.null_fraction().map(|_| 0.0),
+        true => facts.null_fraction(),
+    }
+}
+
+fn not(inner: &Expr, scan: &Scan, catalog: &Catalog) -> f64 {
+    let column = match inner {
+        Expr::IsNull(value) => {
+            return null_fraction(value, scan, catalog).map_or(OTHER, |n| 1.0 - n);
+        }
+        Expr::Compare(_, a, b) => facts(a, scan, catalog).or_else(|| facts(b, scan, catalog)),
+        Expr::InList(value, _) | Expr::InSet(value, ..) => facts(value, scan, catalog),
+        Expr::Column(..) => facts(inner, scan, catalog),
+        Expr::Call(call) if is_like(call) => {
+            call.args.first().and_then(|value| facts(value, scan, catalog))
+        }
+        Expr::And(_) | Expr::Or(_) => return 1.0 - selectivity(inner, scan, catalog),
+        _ => None,
+    };
+    match column.filter(Facts::has_ranges) {
+        Some(facts) => {
+            let nulls = facts.null_fraction().unwrap_or(0.0);
+            (1.0 - nulls - selectivity(inner, scan, catalog)).max(0.0)
+        }
+        None => OTHER,
+    }
+}
+
+/// A boolean column as a condition.
+fn truth(e: &Expr, scan: &Scan, catalog: &Catalog) -> Option<f64> {
+    let (column, wanted) = match e {
+        Expr::IsBool(inner, wanted) => (&**inner, *wanted),
+        other => (other, Some(true)),
+    };
+    let facts = facts(column, scan, catalog).filter(Facts::has_ranges)?;
+    match wanted {
+        Some(value) => Some(facts.equal(&Datum::Bool(value))),
+        None => facts.null_fraction(),
+    }
+}
+
+fn is_like(call: &CallExpr) -> bool {
+    matches!(call.function.name, "~~" | "!~~")
+}
+
+fn like(call: &CallExpr, scan: &Scan, catalog: &Catalog) -> Option<f64> {
+    let [value, Expr::Const(Datum::Text(pattern), _)] = &call.args[..] else { return None };
+    if !is_like(call) {
+        return None;
+    }
+    let facts = facts(value, scan, catalog)?;
+    let part = facts.like(pattern)?;
+    match call.function.name {
+        "~~" => Some(part),
+        _ => Some((1.0 - facts.null_fraction().unwrap_or(0.0) - part).max(0.0)),
+    }
+}

@@ -1,0 +1,4 @@
+//! Views of statistics: what ANALYZE found, and what relations were used for.
+
+pub(crate) mod columns;
+pub(crate) mod relations;
