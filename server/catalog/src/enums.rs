@@ -83,7 +83,7 @@ impl<'c> Enums<'c> {
 
     /// Puts today's labels into a type.
     pub fn refresh(self, ty: &mut SqlType) {
-        ty.refresh_enums(&|oid| self.catalog.enum_types.get(&oid).cloned());
+        braid_types::sql_type::refresh_enums(ty, &|oid| self.catalog.enum_types.get(&oid).cloned());
     }
 
     /// An enum's name as a session has to write it; without a search path only those of `public`

@@ -180,17 +180,7 @@ pub(super) fn register(registry: &mut Registry) {
         "->" ("int4") element, "->>";
         "#>" ("text[]") path, "#>>";
     }
-    registry
-        .add("json_extract_path(json, variadic text) -> json", |c| as_json(path_of_arguments(c)?));
-    registry.add("jsonb_extract_path(jsonb, variadic text) -> jsonb", |c| {
-        as_json(path_of_arguments(c)?)
-    });
-    registry.add("json_extract_path_text(json, variadic text) -> text", |c| {
-        as_text(path_of_arguments(c)?)
-    });
-    registry.add("jsonb_extract_path_text(jsonb, variadic text) -> text", |c| {
-        as_text(path_of_arguments(c)?)
-    });
+    register_paths(registry);
     registry.add("@>(jsonb, jsonb) -> bool", |c| Ok(Datum::Bool(c.json(0)?.contains(c.json(1)?))));
     registry.add("<@(jsonb, jsonb) -> bool", |c| Ok(Datum::Bool(c.json(1)?.contains(c.json(0)?))));
     for signature in ["?(jsonb, text) -> bool", "jsonb_exists(jsonb, text) -> bool"] {
@@ -227,4 +217,19 @@ pub(super) fn register(registry: &mut Registry) {
     registry.add("jsonb_typeof(jsonb) -> text", |c| text(c.json(0)?.type_name()));
     registry.add("json_array_length(json) -> int4", array_length);
     registry.add("jsonb_array_length(jsonb) -> int4", array_length);
+}
+
+/// The functions that take the steps of a path as arguments.
+fn register_paths(registry: &mut Registry) {
+    registry
+        .add("json_extract_path(json, variadic text) -> json", |c| as_json(path_of_arguments(c)?));
+    registry.add("jsonb_extract_path(jsonb, variadic text) -> jsonb", |c| {
+        as_json(path_of_arguments(c)?)
+    });
+    registry.add("json_extract_path_text(json, variadic text) -> text", |c| {
+        as_text(path_of_arguments(c)?)
+    });
+    registry.add("jsonb_extract_path_text(jsonb, variadic text) -> text", |c| {
+        as_text(path_of_arguments(c)?)
+    });
 }

@@ -16,12 +16,12 @@ mod statement;
 mod stored;
 
 pub(crate) use binder::Binder;
+pub(crate) use expr::common_type::common_type;
 pub(crate) use expr::data_type::interval_modifier;
 pub use expr::data_type::{
     TypeNames, built_in_type, more_dimensions_of, sql_type_of, time_modifier_of,
 };
 pub(crate) use expr::literal::string_of;
-pub(crate) use expr::operators::common_type;
 pub(crate) use expr::scalar::op_name;
 pub(crate) use expr::window::range_offset_type;
 pub(crate) use query::ordered::bind_query;

@@ -11,7 +11,8 @@ use braid_types::SqlType;
 use crate::tree::expr::{CompareOp, Expr, QuantifiedExpr, SubqueryExpr, SubqueryKind};
 use crate::tree::node::{Access, Bound, Node, Scan};
 
-use super::spans::bounds::{Bounded, bounded, is_key};
+use super::spans::bounded::Bounded;
+use super::spans::bounds::{bounded, is_key};
 use super::spans::columns::is_never;
 use super::{estimate, partial_indexes, walk};
 

@@ -12,4 +12,4 @@ mod scalars;
 mod variants;
 
 pub use facts::{all, array_oid, category, is_preferred, length};
-pub use variants::SqlType;
+pub use variants::{SqlType, refresh_enums};

@@ -263,20 +263,20 @@ impl SqlType {
             ty => ty.innermost().as_enum(),
         }
     }
+}
 
-    /// Puts what `known` has in the place of each enum of that oid.
-    pub fn refresh_enums(&mut self, known: &dyn Fn(u32) -> Option<Arc<EnumType>>) {
-        match self {
-            SqlType::Enum(ty) => {
-                if let Some(fresh) = known(ty.oid) {
-                    *ty = fresh;
-                }
+/// Puts what `known` has in the place of each enum of that oid.
+pub fn refresh_enums(ty: &mut SqlType, known: &dyn Fn(u32) -> Option<Arc<EnumType>>) {
+    match ty {
+        SqlType::Enum(ty) => {
+            if let Some(fresh) = known(ty.oid) {
+                *ty = fresh;
             }
-            SqlType::Array(element) => element.refresh_enums(known),
-            SqlType::Record(fields) => {
-                fields.iter_mut().for_each(|(_, ty)| ty.refresh_enums(known));
-            }
-            _ => {}
         }
+        SqlType::Array(element) => refresh_enums(element, known),
+        SqlType::Record(fields) => {
+            fields.iter_mut().for_each(|(_, ty)| refresh_enums(ty, known));
+        }
+        _ => {}
     }
 }

@@ -143,7 +143,9 @@ proptest! {
         if a.is_finite() && b.is_finite() {
             prop_assert_eq!(a.add(&b).unwrap().sub(&b).unwrap(), a.clone());
             if !b.is_zero() {
-                prop_assert_eq!(integers::div_trunc(&a.mul(&b).unwrap(), &b).unwrap(), rounding::trunc(&a, 0).unwrap());
+                let product = a.mul(&b).unwrap();
+                let quotient = integers::div_trunc(&product, &b).unwrap();
+                prop_assert_eq!(quotient, rounding::trunc(&a, 0).unwrap());
             }
         }
     }

@@ -46,7 +46,7 @@ fn unused(folder: &Path) -> Vec<String> {
     };
     let build = std::fs::read_to_string(folder.join("build.rs")).unwrap_or_default();
     let code = sources(&folder.join("src")) + &build;
-    let tests = sources(&folder.join("tests")) + &code;
+    let tests = sources(&folder.join("tests")) + &sources(&folder.join("examples")) + &code;
     let mut section = "";
     let mut found = Vec::new();
     for line in manifest.lines() {

@@ -240,7 +240,7 @@ fn evaluate_subscript<'a>(
         evaluator.fail(SqlState::InvalidJsonSubscript, message)?;
         return Ok(None);
     };
-    let place = rounding::trunc(&number, 0)?.to_i64().filter(|place| i32::try_from(*place).is_ok());
+    let place = rounding::trunc(number, 0)?.to_i64().filter(|place| i32::try_from(*place).is_ok());
     if place.is_none() {
         let message = "jsonpath array subscript is out of integer range";
         evaluator.fail(SqlState::InvalidJsonSubscript, message)?;

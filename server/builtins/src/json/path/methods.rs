@@ -77,8 +77,8 @@ pub(crate) fn evaluate_method<'a>(
         return evaluator.fail(SqlState::NonNumericJsonItem, message);
     };
     let result = match method {
-        Method::Floor => rounding::floor(&number)?,
-        Method::Ceiling => rounding::ceil(&number)?,
+        Method::Floor => rounding::floor(number)?,
+        Method::Ceiling => rounding::ceil(number)?,
         _ => number.abs(),
     };
     evaluator.follow(rest, &Item::number(result), sink)

@@ -2,6 +2,7 @@
 
 pub(crate) mod aggregate;
 pub(crate) mod arguments;
+pub(crate) mod common_type;
 pub(crate) mod data_type;
 pub(crate) mod function;
 pub(crate) mod literal;

@@ -10,8 +10,8 @@ use super::function::{bind_function, keyword_value};
 use super::literal::bind_value;
 use super::modified::{bind_interval, cast_to};
 use super::operators::{
-    call_operator, call_prefix_operator, call_resolved, coerce, coerce_bool, common_type,
-    compare_exprs, in_set, record, unify,
+    call_operator, call_prefix_operator, call_resolved, coerce, coerce_bool, compare_exprs, in_set,
+    record, unify,
 };
 use super::subquery::{bind_quantified_subquery, bind_shared_subquery, row_subquery_compare};
 use super::subscript::{bind_array, bind_subscripts, cast_operand};
@@ -416,7 +416,7 @@ fn bind_in_list(
     let rows = matches!(value, Expr::Row(..));
     let types: Vec<SqlType> =
         std::iter::once(value.ty()).chain(items.iter().map(Expr::ty)).collect();
-    let common = if rows { None } else { common_type(&types, "IN").ok() };
+    let common = if rows { None } else { super::common_type::common_type(&types, "IN").ok() };
     let result = match common {
         Some(common) if !matches!(common, SqlType::Char(_) | SqlType::Json) => {
             let value = coerce(binder, value, &common, CastContext::Implicit)?;

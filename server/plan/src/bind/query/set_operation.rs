@@ -9,7 +9,8 @@ use braid_types::{Error, Result, SqlState, SqlType};
 
 use super::ordered::{BoundQuery, bind_set_expr, cast_columns};
 use crate::bind::Binder;
-use crate::bind::expr::operators::{check_equality, coerce, common_type};
+use crate::bind::expr::common_type::common_type;
+use crate::bind::expr::operators::{check_equality, coerce};
 use crate::bind::scope::columns::Scopes;
 use crate::context::OutputColumn;
 use crate::tree::expr::{Expr, Slot};

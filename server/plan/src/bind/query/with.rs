@@ -9,7 +9,7 @@ use super::recursion::recursive_query;
 use super::with_order::with_order;
 use crate::bind::Binder;
 use crate::bind::binder::CTES_MAX;
-use crate::bind::expr::operators::common_type;
+use crate::bind::expr::common_type::common_type;
 use crate::bind::scope::columns::{CteDefinition, Scope, ScopeTable, Scopes};
 use crate::context::OutputColumn;
 use crate::tree::node::{Cte, CteScan, Node};

@@ -15,8 +15,8 @@ const OTHER: f64 = 0.5;
 /// The least part of the left rows that an anti join is believed to leave.
 const ANTI_LEAST: f64 = 0.01;
 
-/// How many keys of others lie together between those of an index, if it lies mixed and every
-/// table of its range has statistics.
+/// The length of a gap of other keys between those of an index, if it shares its range and every
+/// table of the range has statistics.
 pub fn gap_keys(table: &Table, index: &Index, catalog: &Catalog) -> Option<usize> {
     if !index.is_mixed() {
         return None;
@@ -40,7 +40,7 @@ pub fn gap_keys(table: &Table, index: &Index, catalog: &Catalog) -> Option<usize
         all += keys(&table, number)?;
     }
     let own = keys(table, index.number)?;
-    // Others lie below each row, or at least around what lies below one row above.
+    // Other keys are below each row, or at least around the rows below one parent.
     let gaps = match above.last() {
         Some(parent) if index.below.is_empty() => known(catalog.table(*parent)?)?,
         _ => known(table)?,
@@ -140,7 +140,7 @@ fn different(distinct: &Distinct, catalog: &Catalog) -> f64 {
     known.unwrap_or(input / 2.0)
 }
 
-/// Tells scans of WITH entries how many rows these give.
+/// Sets the estimated rows of scans of WITH entries.
 pub fn size_ctes(node: &mut Node, catalog: &Catalog) {
     if let Node::With(with) = node {
         for place in 0..with.ctes.len() {

@@ -6,14 +6,13 @@
 use braid_catalog::{Catalog, Index, IndexKey};
 use braid_types::SqlType;
 
+use super::bounded::Bounded;
 use super::branches;
 use super::columns::{fits, is_at, is_free, is_never};
 use crate::rules::estimate;
 use crate::tree::expr::{CompareOp, Expr};
 use crate::tree::node::{Bound, Scan};
 
-/// The most combinations of several IN lists that one access may have.
-const POINTS_MAX: usize = 10_000;
 /// The part of the rows that a range with one end is assumed to have.
 const HALF_RANGE: f64 = 0.3;
 /// The part of the rows that a range with two ends is assumed to have, as PostgreSQL assumes it.
@@ -21,38 +20,6 @@ const RANGE: f64 = 0.005;
 /// The largest part that a few values are assumed to have in a table without statistics. Such a
 /// table may be large, and then a whole scan costs far more than many lookups in a small one.
 const VALUES_MAX: f64 = 0.2;
-
-/// Bounds of an index's key columns.
-pub struct Bounded {
-    /// Conditions on the first key columns.
-    pub bounds: Vec<Bound>,
-    /// The part of the rows inside, of those that the index has.
-    pub part: f64,
-    /// How many keys equalities give, at most.
-    points: usize,
-    /// Places of conditions that the bounds express exactly.
-    pub exact: Vec<usize>,
-    /// Places of the conditions that the first bound comes from.
-    pub first: Vec<usize>,
-    /// A bound is a range with one end.
-    pub is_half_open: bool,
-}
-
-impl Bounded {
-    fn push(&mut self, bound: Bound, used: Vec<usize>, part: f64) {
-        if self.bounds.is_empty() {
-            self.first.clone_from(&used);
-        }
-        self.bounds.push(bound);
-        self.exact.extend(used);
-        self.part *= part.min(1.0);
-    }
-
-    /// Whether this number of values for the next column is not too much.
-    fn has_place_for(&self, count: usize) -> bool {
-        self.points == 1 || self.points.saturating_mul(count) <= POINTS_MAX
-    }
-}
 
 /// The bounds that conditions give to the key columns of an index from `from` on.
 pub fn bounded(

@@ -6,7 +6,7 @@
 //!             a = 9, b = 5                   each branch also has the conditions beside the OR
 //! ```
 
-use super::bounds::Bounded;
+use super::bounded::Bounded;
 use super::columns::is_never;
 use crate::tree::expr::Expr;
 use crate::tree::node::Bound;

@@ -11,6 +11,7 @@
 //! `exec` computes the spans of bounds when the scan starts, since parameters are known then. It
 //! sorts and merges the spans of branches, so no row comes twice.
 
+pub mod bounded;
 pub mod bounds;
 pub mod branches;
 pub mod columns;

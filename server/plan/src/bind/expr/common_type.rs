@@ -1,0 +1,69 @@
+//! The type that several expressions share: in UNION, CASE, ARRAY, VALUES, IN and comparisons.
+
+use braid_types::cast::{CastContext, context};
+use braid_types::sql_type::category;
+use braid_types::{Error, Result, SqlState, SqlType};
+
+/// The type that several expressions can share (UNION, CASE, ARRAY, IN, …), PostgreSQL's
+/// rules; `what` names the construct for 42804.
+pub(crate) fn common_type(types: &[SqlType], what: &str) -> Result<SqlType> {
+    let mut common: Option<SqlType> = None;
+    for ty in types.iter().filter(|ty| **ty != SqlType::Unknown) {
+        common = Some(match common {
+            None => ty.clone(),
+            Some(current) if current == *ty => current,
+            Some(current) if current.bare() == ty.bare() => current.bare(),
+            Some(current) if let Some(record) = common_record(&current, ty) => record,
+            Some(current) => {
+                if category(&current) != category(ty) {
+                    return Err(Error::new(
+                        SqlState::DatatypeMismatch,
+                        format!(
+                            "{what} types {} and {} cannot be matched",
+                            current.display_name(),
+                            ty.display_name()
+                        ),
+                    ));
+                }
+                let forward = context(&current, ty) == Some(CastContext::Implicit);
+                let backward = context(ty, &current) == Some(CastContext::Implicit);
+                if forward && !backward {
+                    ty.bare()
+                } else if backward {
+                    // Of types that become each other the first stays.
+                    current.bare()
+                } else {
+                    return Err(Error::new(
+                        SqlState::CannotCoerce,
+                        format!(
+                            "{what} could not convert type {} to {}",
+                            ty.display_name(),
+                            current.display_name()
+                        ),
+                    ));
+                }
+            }
+        });
+    }
+    // A literal has no modifier, so the result has none either.
+    let common = common.unwrap_or(SqlType::Text);
+    Ok(if types.contains(&SqlType::Unknown) { common.bare() } else { common })
+}
+
+/// The common type of two anonymous records, which have the same number of fields. Fields of
+/// different types become text: they can only be shown.
+pub(crate) fn common_record(a: &SqlType, b: &SqlType) -> Option<SqlType> {
+    let (SqlType::Record(a), SqlType::Record(b)) = (a, b) else { return None };
+    if a.len() != b.len() {
+        return None;
+    }
+    let fields = a.iter().zip(b).map(|((name, x), (_, y))| {
+        let ty = match (x, y) {
+            (x, y) if x == y => x.clone(),
+            (x, y) if x.bare() == y.bare() => x.bare(),
+            (x, y) => common_record(x, y).unwrap_or(SqlType::Text),
+        };
+        (name.clone(), ty)
+    });
+    Some(SqlType::Record(fields.collect()))
+}
