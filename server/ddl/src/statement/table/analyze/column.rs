@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 
 use braid_catalog::ValueStatistics;
+use braid_types::sql_type::length;
 use braid_types::{Datum, SqlType};
 
 /// What was counted of a column in all rows.
@@ -37,7 +38,11 @@ pub(super) fn of(
     let rows = (counted.rows as f64).max(1.0);
     let null_fraction = counted.nulls as f64 / rows;
     let values = (counted.rows - counted.nulls).max(1);
-    let width = u32::try_from(counted.bytes / values).unwrap_or(u32::MAX);
+    // Types of a fixed length have it without values, too.
+    let width = match u32::try_from(length(counted.ty)) {
+        Ok(fixed) => fixed,
+        Err(_) => u32::try_from(counted.bytes / values).unwrap_or(u32::MAX),
+    };
     let mut known = ValueStatistics {
         ty: counted.ty.clone(),
         null_fraction,

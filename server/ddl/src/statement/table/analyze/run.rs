@@ -10,7 +10,6 @@ use braid_catalog::{
 use braid_exec::from_kv;
 use braid_kv::TxnOptions;
 use braid_sql::ast::ObjectName;
-use braid_types::sql_type::length;
 use braid_types::{Datum, Result, Row};
 
 use crate::context::DdlContext;
@@ -210,15 +209,11 @@ async fn columns(
         }
         // Sorting thousands of values takes milliseconds for each column.
         cx.exec.breathe().await?;
-        let bytes = match u64::try_from(length(&column.ty)) {
-            Ok(fixed) => fixed * (sampled.of - count.nulls),
-            Err(_) => count.bytes,
-        };
         let counted = Counted {
             ty: &column.ty,
             rows: sampled.of,
             nulls: count.nulls,
-            bytes,
+            bytes: count.bytes,
             distinct: count.distinct.count(),
         };
         let values: Vec<Option<&Datum>> =
