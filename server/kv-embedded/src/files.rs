@@ -11,7 +11,7 @@
 //! numbers are reserved in blocks, so that they go on above the durable maximum after a crash.
 
 use crate::{
-    account::{self, Account, Commit, Inspected},
+    account::{self, Account, COMMIT, Commit, Inspected},
     folder::{Folder, OpenError},
     options::EmbeddedOptions,
     tombstones::Tombstone,
@@ -30,8 +30,6 @@ use std::{
 pub(crate) const NUMBERS_RESERVED: u64 = 1 << 24;
 
 const NUMBERS: &[u8] = b"numbers";
-/// The key of the commit record, which every batch of commits has.
-pub(crate) const COMMIT: &[u8] = b"commit";
 /// Length of the commit number in front of a value.
 pub(crate) const NUMBER_BYTES: usize = 8;
 

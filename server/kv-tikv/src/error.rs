@@ -1,8 +1,11 @@
 //! Why a database cannot be opened.
 
-use crate::VERSION_MIN;
 use braid_kv::Error;
 use std::path::PathBuf;
+
+/// The oldest version of PD and TiKV: the first long-term release that knows every request that is used, the
+/// check that a primary is one and the check of constraints in pessimistic transactions among them.
+pub const VERSION_MIN: [u64; 3] = [7, 5, 0];
 
 /// A database on TiKV cannot be opened.
 #[derive(Debug, thiserror::Error)]

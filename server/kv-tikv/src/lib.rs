@@ -51,12 +51,12 @@ mod metrics;
 mod options;
 mod read;
 mod store;
+mod timestamp;
 mod version;
 
 pub use address::TikvAddress;
 pub use cluster::TlsFiles;
-pub use error::OpenError;
+pub use error::{OpenError, VERSION_MIN};
 pub use format::FORMAT_VERSION;
 pub use options::TikvOptions;
 pub use store::TikvStore;
-pub use version::VERSION_MIN;

@@ -2,7 +2,7 @@
 //! repeated, how many regions they went to, commits by kind, waits for timestamps, what became of
 //! old versions.
 
-use crate::cluster::millis;
+use crate::timestamp::millis;
 use braid_kv::{COUNT_BOUNDS, Histogram, StoreMetric, StoreValue, TIME_BOUNDS};
 use braid_tikv_proto::errorpb;
 use parking_lot::RwLock;

@@ -2,7 +2,7 @@
 
 use crate::{
     OpenError, TikvAddress, TikvOptions,
-    cluster::{Cluster, Dialer, LOGICAL_BITS, probe},
+    cluster::{Cluster, Dialer, probe},
     commit::{self, CommitContext, proofs_of, prove},
     format,
     gc::Collector,
@@ -12,6 +12,7 @@ use crate::{
         heartbeat,
     },
     read::{ReadContext, TikvSnapshot},
+    timestamp::LOGICAL_BITS,
 };
 use braid_kv::{
     Answer, COUNT_BOUNDS, CommitOutcome, CommitRequest, Conflict, Database, DatabaseOptions, Error,

@@ -1,11 +1,7 @@
 //! Versions of the stores: one that does not know our requests would ignore parts of them, so it is
 //! refused when the database is opened.
 
-use crate::OpenError;
-
-/// The oldest version: the first long-term release that knows every request that is used, the
-/// check that a primary is one and the check of constraints in pessimistic transactions among them.
-pub const VERSION_MIN: [u64; 3] = [7, 5, 0];
+use crate::error::{OpenError, VERSION_MIN};
 
 /// Refuses what is too old. A version that is no number, as some builds have it, is let pass.
 pub(crate) fn check(what: &str, version: &str) -> Result<(), OpenError> {

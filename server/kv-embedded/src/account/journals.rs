@@ -168,7 +168,7 @@ fn next_data(bytes: &[u8], from: usize) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::{super::record::encode_commit, *};
-    use crate::files::COMMIT;
+    use crate::account::COMMIT;
 
     /// A batch of fjall's: an item of `data`, and the commit record if there is one.
     fn batch(sequence: u64, commit: Option<(u64, u64)>, value: &[u8]) -> Vec<u8> {

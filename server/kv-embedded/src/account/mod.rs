@@ -24,7 +24,7 @@ mod record;
 mod required;
 
 use crate::folder::{Folder, OpenError};
-pub(crate) use record::{Commit, decode_commit, encode_commit};
+pub(crate) use record::{COMMIT, Commit, decode_commit, encode_commit};
 use std::{fs, io};
 
 const ACCOUNT: &str = "ACCOUNT";

@@ -10,9 +10,10 @@
 //! All numbers are little-endian. This is the format of fjall 3.1; its version is pinned for that.
 
 use super::required::META_KEYSPACE;
-use crate::files::COMMIT;
 use xxhash_rust::xxh3::Xxh3;
 
+/// The key of the commit record, which every batch of commits has.
+pub(crate) const COMMIT: &[u8] = b"commit";
 const START: u8 = 1;
 const ITEM: u8 = 2;
 const END: u8 = 3;

@@ -28,4 +28,3 @@ pub(crate) use dialer::Dialer;
 pub use dialer::TlsFiles;
 pub(crate) use regions::Region;
 pub(crate) use rpc::Request;
-pub(crate) use timestamps::{LOGICAL_BITS, millis};

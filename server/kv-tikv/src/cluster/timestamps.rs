@@ -10,6 +10,7 @@
 
 use super::{dialer::describe, pd::Pd, store_health::LOG_INTERVAL};
 use crate::metrics::{nanos, times};
+use crate::timestamp::LOGICAL_BITS;
 use braid_kv::{Error, Histogram, HistogramValues, Result};
 use braid_tikv_proto::pdpb;
 use futures_util::stream;
@@ -25,19 +26,12 @@ use std::{
 use tokio::sync::{mpsc, oneshot};
 use tonic::Streaming;
 
-/// Bits of a timestamp that count within one millisecond.
-pub(crate) const LOGICAL_BITS: u32 = 18;
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(3);
 const PAUSE: Duration = Duration::from_millis(50);
 const BATCH_MAX: usize = 10_000;
 
 type Waiter = oneshot::Sender<u64>;
 type Batch = Vec<Waiter>;
-
-/// Milliseconds of a timestamp.
-pub(crate) fn millis(ts: u64) -> u64 {
-    ts >> LOGICAL_BITS
-}
 
 /// Where timestamps come from. Cloning it copies a handle.
 #[derive(Clone)]

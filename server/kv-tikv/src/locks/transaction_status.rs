@@ -10,7 +10,8 @@
 //! - A missing primary is rolled back only after the lock's own time: it may be on its way.
 
 use super::transaction_registry::TWO_PHASES;
-use crate::cluster::{Cluster, RequestOptions, millis};
+use crate::cluster::{Cluster, RequestOptions};
+use crate::timestamp::millis;
 use braid_kv::{Error, Key, Result};
 use braid_tikv_proto::kvrpcpb::{
     self, Action, CheckSecondaryLocksRequest, CheckTxnStatusRequest, KeyError, LockInfo, Op,

@@ -3,5 +3,6 @@
 mod insert_plans;
 mod literal_plans;
 mod predictions;
+mod random_conditions;
 mod side;
 mod sides;
