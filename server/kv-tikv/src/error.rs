@@ -3,8 +3,9 @@
 use braid_kv::Error;
 use std::path::PathBuf;
 
-/// The oldest version of PD and TiKV: the first long-term release that knows every request that is used, the
-/// check that a primary is one and the check of constraints in pessimistic transactions among them.
+/// The oldest version of PD and TiKV that is accepted: the first long-term release that knows every
+/// request that is used. Among them are the check that a primary is one, and the check of
+/// constraints in pessimistic transactions.
 pub const VERSION_MIN: [u64; 3] = [7, 5, 0];
 
 /// A database on TiKV cannot be opened.

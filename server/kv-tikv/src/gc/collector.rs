@@ -2,9 +2,10 @@
 
 use super::snapshot_registry::keep_registered;
 use crate::{
-    cluster::{Cluster, LOGICAL_BITS, Region, millis},
+    cluster::{Cluster, Region},
     keyspace::Keyspace,
     locks::{TransactionRegistry, TransactionStatus, unexpected},
+    timestamp::{LOGICAL_BITS, millis},
 };
 use braid_kv::{Answer, Error, Garbage, Key, Result, Span, Timestamp, key_after};
 use braid_tikv_proto::kvrpcpb::{LockInfo, Op, ScanLockRequest};

@@ -17,6 +17,7 @@ mod lexer;
 mod like_regex;
 mod parser;
 mod print;
+mod tokens;
 
 pub use ast::{
     Arithmetic, Comparison, Expr, Head, JsonPath, LEVEL_MAX, Method, Predicate, Prefix, Sign, Step,

@@ -14,7 +14,8 @@
 //! error is reported at the first token that no path could have at its place.
 
 use super::check::Place;
-use super::lexer::{Lexer, Token, keyword};
+use super::lexer::{Token, keyword};
+use super::tokens::Tokens;
 use super::{
     Arithmetic, Comparison, Expr, Head, JsonPath, LEVEL_MAX, LikeRegex, Method, NESTING_MAX,
     Predicate, Prefix, Sign, Step, Subscript, too_deep,
@@ -29,9 +30,7 @@ enum Node {
 }
 
 struct PathParser<'a> {
-    lexer: Lexer<'a>,
-    /// The next token.
-    token: Token,
+    tokens: Tokens<'a>,
     /// Constructs around the next token.
     depth: usize,
 }
@@ -39,22 +38,21 @@ struct PathParser<'a> {
 impl JsonPath {
     /// Reads a path; 42601 if it is none, 22P02 if there is nothing.
     pub fn parse(text: &str) -> Result<JsonPath> {
-        let mut lexer = Lexer::new(text);
-        let token = lexer.next()?;
-        if token == Token::End {
+        let tokens = Tokens::new(text)?;
+        if tokens.token == Token::End {
             return Err(invalid_syntax("jsonpath", text));
         }
-        let mut parser = PathParser { lexer, token, depth: 0 };
-        let is_lax = !parser.takes_word("strict")?;
+        let mut parser = PathParser { tokens, depth: 0 };
+        let is_lax = !parser.tokens.takes_word("strict")?;
         if is_lax {
-            parser.takes_word("lax")?;
+            parser.tokens.takes_word("lax")?;
         }
         let expr = match parser.disjunction()? {
             Node::Expr(expr, _) => expr,
             Node::Predicate(predicate, _) => Head::Predicate(Box::new(predicate)).into(),
         };
-        if parser.token != Token::End {
-            return Err(parser.unexpected());
+        if parser.tokens.token != Token::End {
+            return Err(parser.tokens.unexpected());
         }
         Place::default().check(&expr)?;
         Ok(JsonPath { is_lax, expr })
@@ -68,60 +66,6 @@ fn above(left: usize, right: usize) -> Result<usize> {
 }
 
 impl PathParser<'_> {
-    fn unexpected(&self) -> Error {
-        self.lexer.syntax("syntax error")
-    }
-
-    fn advance(&mut self) -> Result<Token> {
-        let next = self.lexer.next()?;
-        Ok(std::mem::replace(&mut self.token, next))
-    }
-
-    fn is_symbol(&self, symbol: &str) -> bool {
-        matches!(self.token, Token::Symbol(found) if found == symbol)
-    }
-
-    fn takes(&mut self, symbol: &str) -> Result<bool> {
-        let found = self.is_symbol(symbol);
-        if found {
-            self.advance()?;
-        }
-        Ok(found)
-    }
-
-    fn expect(&mut self, symbol: &str) -> Result<()> {
-        if self.takes(symbol)? { Ok(()) } else { Err(self.unexpected()) }
-    }
-
-    fn word(&self) -> Option<&'static str> {
-        match &self.token {
-            Token::Word(word) => keyword(word),
-            _ => None,
-        }
-    }
-
-    fn takes_word(&mut self, word: &str) -> Result<bool> {
-        let found = self.word() == Some(word);
-        if found {
-            self.advance()?;
-        }
-        Ok(found)
-    }
-
-    fn expect_word(&mut self, word: &str) -> Result<()> {
-        if self.takes_word(word)? { Ok(()) } else { Err(self.unexpected()) }
-    }
-
-    fn string(&mut self) -> Result<String> {
-        match &self.token {
-            Token::String(_) => match self.advance()? {
-                Token::String(text) => Ok(text),
-                _ => Err(self.unexpected()),
-            },
-            _ => Err(self.unexpected()),
-        }
-    }
-
     fn deeper<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         self.depth += 1;
         if self.depth > NESTING_MAX {
@@ -136,7 +80,7 @@ impl PathParser<'_> {
     fn as_predicate(&self, node: Node) -> Result<(Predicate, usize)> {
         match node {
             Node::Predicate(predicate, height) => Ok((predicate, height)),
-            Node::Expr(..) => Err(self.unexpected()),
+            Node::Expr(..) => Err(self.tokens.unexpected()),
         }
     }
 
@@ -144,7 +88,7 @@ impl PathParser<'_> {
     fn as_expr(&self, node: Node) -> Result<(Expr, usize)> {
         match node {
             Node::Expr(expr, height) => Ok((expr, height)),
-            Node::Predicate(..) => Err(self.unexpected()),
+            Node::Predicate(..) => Err(self.tokens.unexpected()),
         }
     }
 
@@ -160,9 +104,9 @@ impl PathParser<'_> {
 
     fn disjunction(&mut self) -> Result<Node> {
         let mut left = self.conjunction()?;
-        while self.is_symbol("||") {
+        while self.tokens.is_symbol("||") {
             let (first, height) = self.as_predicate(left)?;
-            self.advance()?;
+            self.tokens.advance()?;
             let node = self.conjunction()?;
             let (second, other) = self.as_predicate(node)?;
             let both = Predicate::Or(Box::new((first, second)));
@@ -173,9 +117,9 @@ impl PathParser<'_> {
 
     fn conjunction(&mut self) -> Result<Node> {
         let mut left = self.condition()?;
-        while self.is_symbol("&&") {
+        while self.tokens.is_symbol("&&") {
             let (first, height) = self.as_predicate(left)?;
-            self.advance()?;
+            self.tokens.advance()?;
             let node = self.condition()?;
             let (second, other) = self.as_predicate(node)?;
             let both = Predicate::And(Box::new((first, second)));
@@ -185,7 +129,7 @@ impl PathParser<'_> {
     }
 
     fn comparison(&self) -> Option<Comparison> {
-        let Token::Symbol(symbol) = self.token else { return None };
+        let Token::Symbol(symbol) = self.tokens.token else { return None };
         Some(match symbol {
             "==" => Comparison::Equal,
             "!=" | "<>" => Comparison::NotEqual,
@@ -199,19 +143,19 @@ impl PathParser<'_> {
 
     /// A condition without `&&` and `||`, or an expression.
     fn condition(&mut self) -> Result<Node> {
-        if self.takes("!")? {
+        if self.tokens.takes("!")? {
             let (inner, height) = self.delimited()?;
             return Ok(Node::Predicate(Predicate::Not(Box::new(inner)), above(height, 0)?));
         }
-        if self.word() == Some("exists") {
+        if self.tokens.word() == Some("exists") {
             let (exists, height) = self.exists()?;
             return Ok(Node::Predicate(exists, height));
         }
         let left = match self.sum()? {
             Node::Expr(expr, height) => (expr, height),
             // A parenthesis without a step behind it.
-            Node::Predicate(inner, height) if self.takes_word("is")? => {
-                self.expect_word("unknown")?;
+            Node::Predicate(inner, height) if self.tokens.takes_word("is")? => {
+                self.tokens.expect_word("unknown")?;
                 let unknown = Predicate::IsUnknown(Box::new(inner));
                 return Ok(Node::Predicate(unknown, above(height, 0)?));
             }
@@ -224,25 +168,25 @@ impl PathParser<'_> {
     fn test(&mut self, (left, height): (Expr, usize)) -> Result<Node> {
         let alone = above(height, 0)?;
         if let Some(comparison) = self.comparison() {
-            self.advance()?;
+            self.tokens.advance()?;
             let (right, other) = self.expr()?;
             let compare = Predicate::Compare(comparison, Box::new((left, right)));
             return Ok(Node::Predicate(compare, above(height, other)?));
         }
-        if self.takes_word("starts")? {
-            self.expect_word("with")?;
-            let prefix = match &self.token {
+        if self.tokens.takes_word("starts")? {
+            self.tokens.expect_word("with")?;
+            let prefix = match &self.tokens.token {
                 Token::String(text) => Prefix::String(text.as_str().into()),
                 Token::Variable(name) => Prefix::Variable(name.as_str().into()),
-                _ => return Err(self.unexpected()),
+                _ => return Err(self.tokens.unexpected()),
             };
-            self.advance()?;
+            self.tokens.advance()?;
             return Ok(Node::Predicate(Predicate::StartsWith(Box::new(left), prefix), alone));
         }
-        if self.takes_word("like_regex")? {
-            let pattern = self.string()?;
-            let flags = match self.takes_word("flag")? {
-                true => self.string()?,
+        if self.tokens.takes_word("like_regex")? {
+            let pattern = self.tokens.string()?;
+            let flags = match self.tokens.takes_word("flag")? {
+                true => self.tokens.string()?,
                 false => String::new(),
             };
             let like = LikeRegex::new(pattern, &flags)?;
@@ -252,27 +196,27 @@ impl PathParser<'_> {
     }
 
     fn exists(&mut self) -> Result<(Predicate, usize)> {
-        self.expect_word("exists")?;
-        self.expect("(")?;
+        self.tokens.expect_word("exists")?;
+        self.tokens.expect("(")?;
         let (expr, height) = self.deeper(Self::expr)?;
-        self.expect(")")?;
+        self.tokens.expect(")")?;
         Ok((Predicate::Exists(Box::new(expr)), above(height, 0)?))
     }
 
     /// `( predicate )` or `exists ( expr )`.
     fn delimited(&mut self) -> Result<(Predicate, usize)> {
-        if self.word() == Some("exists") {
+        if self.tokens.word() == Some("exists") {
             return self.exists();
         }
-        self.expect("(")?;
+        self.tokens.expect("(")?;
         let inner = self.deeper(Self::predicate)?;
-        self.expect(")")?;
+        self.tokens.expect(")")?;
         Ok(inner)
     }
 
     fn sum(&mut self) -> Result<Node> {
         let mut left = self.product()?;
-        while let Token::Symbol(symbol @ ("+" | "-")) = self.token {
+        while let Token::Symbol(symbol @ ("+" | "-")) = self.tokens.token {
             let operator = if symbol == "+" { Arithmetic::Add } else { Arithmetic::Subtract };
             left = self.arithmetic(left, operator, Self::product)?;
         }
@@ -281,7 +225,7 @@ impl PathParser<'_> {
 
     fn product(&mut self) -> Result<Node> {
         let mut left = self.operand()?;
-        while let Token::Symbol(symbol @ ("*" | "/" | "%")) = self.token {
+        while let Token::Symbol(symbol @ ("*" | "/" | "%")) = self.tokens.token {
             let operator = match symbol {
                 "*" => Arithmetic::Multiply,
                 "/" => Arithmetic::Divide,
@@ -299,7 +243,7 @@ impl PathParser<'_> {
         next: fn(&mut Self) -> Result<Node>,
     ) -> Result<Node> {
         let (left, height) = self.as_expr(left)?;
-        self.advance()?;
+        self.tokens.advance()?;
         let right = next(self)?;
         let (right, other) = self.as_expr(right)?;
         let head = Head::Arithmetic(operator, Box::new((left, right)));
@@ -308,12 +252,12 @@ impl PathParser<'_> {
 
     /// An expression with its signs. A sign before a number is part of the number.
     fn operand(&mut self) -> Result<Node> {
-        let sign = match self.token {
+        let sign = match self.tokens.token {
             Token::Symbol("+") => Sign::Plus,
             Token::Symbol("-") => Sign::Minus,
             _ => return self.accessor(),
         };
-        self.advance()?;
+        self.tokens.advance()?;
         let node = self.deeper(Self::operand)?;
         let (inner, height) = self.as_expr(node)?;
         Ok(match (sign, inner) {
@@ -331,10 +275,10 @@ impl PathParser<'_> {
 
     /// A beginning with its steps; a condition in parentheses if no step follows.
     fn accessor(&mut self) -> Result<Node> {
-        let (mut expr, mut height) = if self.takes("(")? {
+        let (mut expr, mut height) = if self.tokens.takes("(")? {
             let inner = self.deeper(Self::disjunction)?;
-            self.expect(")")?;
-            let has_steps = matches!(self.token, Token::Symbol("." | "[" | "?"));
+            self.tokens.expect(")")?;
+            let has_steps = matches!(self.tokens.token, Token::Symbol("." | "[" | "?"));
             match inner {
                 Node::Expr(expr, height) => (expr, height),
                 Node::Predicate(predicate, height) if has_steps => {
@@ -353,7 +297,7 @@ impl PathParser<'_> {
     }
 
     fn primary(&mut self) -> Result<Head> {
-        let head = match &self.token {
+        let head = match &self.tokens.token {
             Token::String(text) => Head::String(text.as_str().into()),
             Token::Variable(name) => Head::Variable(name.as_str().into()),
             Token::Integer(text) | Token::Number(text) => Head::Number(Numeric::parse(text)?),
@@ -364,40 +308,40 @@ impl PathParser<'_> {
                 Some("true") => Head::Bool(true),
                 Some("false") => Head::Bool(false),
                 Some("last") => Head::Last,
-                _ => return Err(self.unexpected()),
+                _ => return Err(self.tokens.unexpected()),
             },
-            _ => return Err(self.unexpected()),
+            _ => return Err(self.tokens.unexpected()),
         };
-        self.advance()?;
+        self.tokens.advance()?;
         Ok(head)
     }
 
     /// The step at the cursor and the height of what is in it; none if there is no step.
     fn step(&mut self) -> Result<Option<(Step, usize)>> {
-        if self.takes("[")? {
+        if self.tokens.takes("[")? {
             return self.elements().map(Some);
         }
-        if self.takes("?")? {
-            self.expect("(")?;
+        if self.tokens.takes("?")? {
+            self.tokens.expect("(")?;
             let (predicate, height) = self.deeper(Self::predicate)?;
-            self.expect(")")?;
+            self.tokens.expect(")")?;
             return Ok(Some((Step::Filter(Box::new(predicate)), height)));
         }
-        if !self.takes(".")? {
+        if !self.tokens.takes(".")? {
             return Ok(None);
         }
-        if self.takes("*")? {
+        if self.tokens.takes("*")? {
             return Ok(Some((Step::AnyKey, 0)));
         }
-        if self.takes("**")? {
+        if self.tokens.takes("**")? {
             return self.levels().map(|step| Some((step, 0)));
         }
         self.member().map(|step| Some((step, 0)))
     }
 
     fn elements(&mut self) -> Result<(Step, usize)> {
-        if self.takes("*")? {
-            self.expect("]")?;
+        if self.tokens.takes("*")? {
+            self.tokens.expect("]")?;
             return Ok((Step::AnyElement, 0));
         }
         let (mut subscripts, mut height) = (Vec::new(), 0);
@@ -405,66 +349,66 @@ impl PathParser<'_> {
             let (from, inside) = self.deeper(Self::expr)?;
             height = height.max(inside);
             let mut to = None;
-            if self.takes_word("to")? {
+            if self.tokens.takes_word("to")? {
                 let (expr, inside) = self.deeper(Self::expr)?;
                 height = height.max(inside);
                 to = Some(expr);
             }
             subscripts.push(Subscript { from, to });
-            if !self.takes(",")? {
+            if !self.tokens.takes(",")? {
                 break;
             }
         }
-        self.expect("]")?;
+        self.tokens.expect("]")?;
         Ok((Step::Elements(subscripts), height))
     }
 
     /// The levels behind `.**`.
     fn levels(&mut self) -> Result<Step> {
-        if !self.takes("{")? {
+        if !self.tokens.takes("{")? {
             return Ok(Step::Any { first: 0, last: LEVEL_MAX });
         }
         let first = self.level()?;
-        let last = if self.takes_word("to")? { self.level()? } else { first };
-        self.expect("}")?;
+        let last = if self.tokens.takes_word("to")? { self.level()? } else { first };
+        self.tokens.expect("}")?;
         Ok(Step::Any { first, last })
     }
 
     fn level(&mut self) -> Result<u32> {
-        if self.takes_word("last")? {
+        if self.tokens.takes_word("last")? {
             return Ok(LEVEL_MAX);
         }
-        let Token::Integer(text) = &self.token else { return Err(self.unexpected()) };
+        let Token::Integer(text) = &self.tokens.token else { return Err(self.tokens.unexpected()) };
         let level = text.parse::<i32>().ok().and_then(|level| u32::try_from(level).ok());
         let level = level.ok_or_else(|| {
             let message = format!("value \"{text}\" is out of range for type integer");
             Error::new(SqlState::NumericValueOutOfRange, message)
         })?;
-        self.advance()?;
+        self.tokens.advance()?;
         Ok(level)
     }
 
     /// A key or a method; a method's name without parentheses is a key.
     fn member(&mut self) -> Result<Step> {
-        let (name, word) = match &self.token {
+        let (name, word) = match &self.tokens.token {
             Token::String(text) => (text.clone(), None),
             Token::Word(text) => (text.clone(), keyword(text)),
-            _ => return Err(self.unexpected()),
+            _ => return Err(self.tokens.unexpected()),
         };
-        self.advance()?;
+        self.tokens.advance()?;
         let method = word.and_then(Method::from_name);
-        if !(self.is_symbol("(") && (method.is_some() || word == Some("datetime"))) {
+        if !(self.tokens.is_symbol("(") && (method.is_some() || word == Some("datetime"))) {
             return Ok(Step::Key(name.into()));
         }
-        self.expect("(")?;
+        self.tokens.expect("(")?;
         let step = match method {
             Some(method) => Step::Method(method),
-            None if matches!(self.token, Token::String(_)) => {
-                Step::Datetime(Some(self.string()?.into()))
+            None if matches!(self.tokens.token, Token::String(_)) => {
+                Step::Datetime(Some(self.tokens.string()?.into()))
             }
             None => Step::Datetime(None),
         };
-        self.expect(")")?;
+        self.tokens.expect(")")?;
         Ok(step)
     }
 }
