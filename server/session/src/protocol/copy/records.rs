@@ -18,6 +18,8 @@ pub(crate) type Field = Option<String>;
 pub(crate) struct Records {
     format: Format,
     buffer: Vec<u8>,
+    /// How much of `buffer` was read. It is removed when more data comes, not for each record.
+    start: usize,
     /// How far `buffer` was searched for the end of a line, and whether inside quotes.
     searched: usize,
     quoted: bool,
@@ -33,15 +35,26 @@ fn bad_format(message: impl Into<String>) -> Error {
 
 impl Records {
     pub(crate) fn new(format: Format) -> Records {
-        Records { format, buffer: Vec::new(), searched: 0, quoted: false, line: 1, ended: false }
+        Records {
+            format,
+            buffer: Vec::new(),
+            start: 0,
+            searched: 0,
+            quoted: false,
+            line: 1,
+            ended: false,
+        }
     }
 
     /// Adds a piece of data.
     pub(crate) fn push(&mut self, data: &[u8]) -> Result<()> {
+        self.buffer.drain(..self.start);
+        self.searched -= self.start;
+        self.start = 0;
         if !self.ended {
             self.buffer.extend_from_slice(data);
         }
-        if self.buffer.len() > RECORD_BYTES_MAX {
+        if self.buffer.len() > RECORD_BYTES_MAX + data.len() {
             return Err(Error::new(
                 SqlState::ProgramLimitExceeded,
                 format!("COPY record is longer than {RECORD_BYTES_MAX} bytes"),
@@ -89,15 +102,14 @@ impl Records {
         }
         let end = match self.line_end() {
             Some(end) => end,
-            None if !last || self.buffer.is_empty() => return Ok(None),
+            None if !last || self.start == self.buffer.len() => return Ok(None),
             None if self.quoted => return Err(bad_format("unterminated CSV quoted field")),
             None => self.buffer.len(),
         };
-        let mut record: Vec<u8> = self.buffer.drain(..end).collect();
-        if !self.buffer.is_empty() {
-            self.buffer.remove(0);
-        }
-        self.searched = 0;
+        let mut record = self.buffer[self.start..end].to_vec();
+        // The line end is not part of the record; the last record may have none.
+        self.start = (end + 1).min(self.buffer.len());
+        self.searched = self.start;
         self.quoted = false;
         if record.last() == Some(&b'\r') {
             record.pop();
@@ -105,6 +117,7 @@ impl Records {
         if record == b"\\." {
             self.ended = true;
             self.buffer.clear();
+            (self.start, self.searched) = (0, 0);
             return Ok(None);
         }
         Ok(Some(record))
