@@ -22,7 +22,7 @@ pub fn duplicate_key(key_bytes: &[u8], catalog: &Catalog, settings: &FormatSetti
     let mut row = vec![Datum::Null; table.columns.len()];
     let mut rest = key_bytes.get(table.key_prefix(index).len()..).unwrap_or_default();
     for (at, part) in index.keys.iter().enumerate() {
-        let place = table.columns.iter().position(|column| column.id == part.column);
+        let place = table.position_of(part.column);
         let Some(place) = place else { continue };
         match key::decode(&mut rest, &table.columns[place].ty, part.descending) {
             Ok(value) => row[place] = value,
@@ -41,7 +41,7 @@ pub fn duplicate_row(
     row: &[Datum],
     settings: &FormatSettings,
 ) -> Error {
-    let place = |id| table.columns.iter().position(|column| column.id == id);
+    let place = |id| table.position_of(id);
     let places = index.keys.iter().filter_map(|key| place(key.column));
     let values: Vec<String> =
         places.map(|place| show(&row[place], &table.columns[place].ty, settings)).collect();

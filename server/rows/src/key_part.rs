@@ -57,7 +57,7 @@ pub(crate) fn misplaced() -> Error {
 
 pub(crate) fn place_of(table: &Table, id: ColumnId) -> usize {
     // Descriptors name only columns that exist.
-    table.columns.iter().position(|column| column.id == id).unwrap_or(0)
+    table.position_of(id).unwrap_or(0)
 }
 
 pub(crate) fn parts(table: &Table, index: &Index) -> Vec<KeyPart> {

@@ -114,10 +114,15 @@ impl Table {
         self.columns.iter().find(|column| column.id == id)
     }
 
+    /// The place of a column among `columns`, if the table has it.
+    pub fn position_of(&self, id: ColumnId) -> Option<usize> {
+        self.columns.iter().position(|column| column.id == id)
+    }
+
     /// The place of a column among `columns`; XX000 if the table has no such column.
     pub fn place_of(&self, id: ColumnId) -> Result<usize> {
-        let place = self.columns.iter().position(|column| column.id == id);
-        place.ok_or_else(|| Error::broken(format!("table \"{}\" has no column {id}", self.name)))
+        self.position_of(id)
+            .ok_or_else(|| Error::broken(format!("table \"{}\" has no column {id}", self.name)))
     }
 
     /// The columns for the keys of indexes that are expressions.

@@ -17,7 +17,7 @@ pub(crate) fn key_detail(
     columns: &[braid_catalog::ColumnId],
     row: &[Datum],
 ) -> String {
-    let places = columns.iter().filter_map(|id| table.columns.iter().position(|c| c.id == *id));
+    let places = columns.iter().filter_map(|id| table.position_of(*id));
     let (names, values): (Vec<String>, Vec<String>) = places
         .map(|place| {
             let column = &table.columns[place];
@@ -29,7 +29,7 @@ pub(crate) fn key_detail(
 
 /// 23505 of an index that cannot be built.
 pub(crate) fn not_unique(catalog: &Catalog, table: &Table, index: &Index, row: &[Datum]) -> Error {
-    let place = |id| table.columns.iter().position(|column| column.id == id);
+    let place = |id| table.position_of(id);
     let places = index.keys.iter().filter_map(|key| place(key.column));
     let values: Vec<String> =
         places.map(|place| shown(&row[place], &table.columns[place].ty)).collect();

@@ -34,7 +34,7 @@ pub struct TableLinks {
 
 /// Places of columns in a table's rows.
 pub fn places(table: &Table, columns: &[ColumnId]) -> Vec<usize> {
-    let place = |id: &ColumnId| table.columns.iter().position(|column| column.id == *id);
+    let place = |id: &ColumnId| table.position_of(*id);
     columns.iter().filter_map(place).collect()
 }
 

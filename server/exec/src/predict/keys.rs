@@ -16,7 +16,7 @@ pub(crate) fn with_generated(table: &Table, mut places: Vec<usize>) -> Vec<usize
 }
 
 pub(crate) fn places(table: &Table, columns: &[braid_catalog::ColumnId]) -> Vec<usize> {
-    let place = |id: &braid_catalog::ColumnId| table.columns.iter().position(|c| c.id == *id);
+    let place = |id: &braid_catalog::ColumnId| table.position_of(*id);
     columns.iter().filter_map(place).collect()
 }
 
@@ -34,7 +34,7 @@ pub(crate) fn entry_span(table: &Table, index: &Index, row: &[Known]) -> Span {
         if i == index.keys.len() && index.unique && !has_null {
             break;
         }
-        let place = table.columns.iter().position(|column| column.id == part.column);
+        let place = table.position_of(part.column);
         let Some((Some(value), column)) =
             place.and_then(|place| Some((row.get(place)?.as_ref(), &table.columns[place])))
         else {

@@ -298,7 +298,7 @@ fn describe_scan<'a>(
             let keys: Vec<String> = index
                 .keys
                 .iter()
-                .filter_map(|key| table.columns.iter().position(|c| c.id == key.column))
+                .filter_map(|key| table.position_of(key.column))
                 .map(|place| shown_name(describer, Some(&column(place))))
                 .collect();
             let conditions = show_bounds(describer, &scan.access.bounds, &keys, outer);

@@ -3,8 +3,6 @@
 //! [`super::spans`] makes the bounds. Conditions stay in the filter except those that a bound
 //! expresses exactly.
 
-use std::sync::Arc;
-
 use braid_catalog::{Catalog, Index, IndexState};
 use braid_types::SqlType;
 
@@ -43,7 +41,7 @@ pub fn apply(node: Node, catalog: &Catalog) -> Node {
 /// the subquery runs once.
 fn by_subquery(condition: &Expr) -> Option<Expr> {
     let closed = |e: &Expr| match e {
-        Expr::Subquery(subquery) => walk::is_closed(Arc::make_mut(&mut subquery.plan.clone())),
+        Expr::Subquery(subquery) => !walk::is_correlated(subquery),
         _ => false,
     };
     match condition {

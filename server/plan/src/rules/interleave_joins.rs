@@ -134,7 +134,7 @@ fn sort(levels: &mut [Level]) {
 /// The slot of a table's key column.
 fn key_slot(scan: &Scan, column: usize) -> Option<Slot> {
     let id = scan.table.primary.keys.get(column)?.column;
-    let place = scan.table.columns.iter().position(|c| c.id == id)?;
+    let place = scan.table.position_of(id)?;
     scan.columns.iter().find(|(_, p)| *p == place).map(|(slot, _)| *slot)
 }
 

@@ -58,7 +58,7 @@ pub mod walk {
 
     use braid_types::SqlType;
 
-    use crate::tree::expr::Expr;
+    use crate::tree::expr::{Expr, SubqueryExpr};
     use crate::tree::node::{FrameBound, JoinMethod, Node, OnConflict, Recheck};
 
     /// Calls `f` on each input of an operator.
@@ -265,5 +265,10 @@ pub mod walk {
         collect(node, &mut produced);
         subplans(node, &mut |plan| collect(plan, &mut produced));
         read.iter().all(|slot| produced.contains(slot))
+    }
+
+    /// Whether a subquery reads a row around it, so that it runs for each such row.
+    pub fn is_correlated(subquery: &SubqueryExpr) -> bool {
+        !is_closed(&mut Node::clone(&subquery.plan))
     }
 }

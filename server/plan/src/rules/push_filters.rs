@@ -203,7 +203,7 @@ fn push_join(node: Node, predicates: Vec<Expr>) -> Node {
 /// Whether a subquery runs for each row.
 fn is_correlated(e: &Expr) -> bool {
     e.any(&mut |e| match e {
-        Expr::Subquery(subquery) => !walk::is_closed(&mut (*subquery.plan).clone()),
+        Expr::Subquery(subquery) => walk::is_correlated(subquery),
         _ => false,
     })
 }

@@ -61,7 +61,7 @@ fn fixed_column(e: &Expr, left: &[Slot]) -> Option<Slot> {
 
 fn is_fixed(scan: &Scan, index: &Index, fixed: &[Slot]) -> bool {
     let is_fixed = |column| {
-        let place = scan.table.columns.iter().position(|known| known.id == column);
+        let place = scan.table.position_of(column);
         let slot = scan.columns.iter().find(|(_, known)| Some(*known) == place);
         slot.is_some_and(|(slot, _)| fixed.contains(slot))
     };

@@ -70,7 +70,7 @@ fn order_of(scan: &Scan, keys: &[SortKey]) -> Option<bool> {
     for key in keys {
         let column = loop {
             let part = index.keys.get(place)?;
-            let column = scan.table.columns.iter().position(|c| c.id == part.column)?;
+            let column = scan.table.position_of(part.column)?;
             if is_at(scan, &key.expr, column) {
                 break column;
             }

@@ -161,7 +161,7 @@ async fn fill_column(
     id: ColumnId,
     behind: &Behind<'_>,
 ) -> Result<()> {
-    let Some(place) = changed.columns.iter().position(|column| column.id == id) else {
+    let Some(place) = changed.position_of(id) else {
         return Ok(());
     };
     let column = changed.columns[place].clone();

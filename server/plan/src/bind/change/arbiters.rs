@@ -136,7 +136,7 @@ impl Wanted {
         let (own, mut columns): (Vec<ColumnId>, Vec<ColumnId>) =
             index.keys.iter().map(|key| key.column).partition(|id| table.is_key_expr(*id));
         columns.sort_unstable();
-        let place = |id: &ColumnId| table.columns.iter().position(|column| column.id == *id);
+        let place = |id: &ColumnId| table.position_of(*id);
         let own: Option<Vec<&Expr>> =
             own.iter().map(|id| part(IndexPart::Key(place(id)?))).collect();
         // Expressions of the index that nobody has bound are not among those that are wanted.

@@ -166,7 +166,7 @@ fn facts_of_bounds(scan: &Scan, into: &mut Vec<Fact>) {
         return;
     };
     for (bound, key) in scan.access.bounds.iter().zip(&index.keys) {
-        let at = scan.table.columns.iter().position(|c| c.id == key.column);
+        let at = scan.table.position_of(key.column);
         let slot = scan.columns.iter().find(|(_, place)| Some(*place) == at);
         let (Some((slot, _)), Some(at)) = (slot, at) else { continue };
         let column = Box::new(Expr::Column(*slot, scan.table.columns[at].ty.clone()));

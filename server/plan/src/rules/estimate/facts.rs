@@ -14,7 +14,11 @@ const TEXT_BYTES: usize = 8;
 
 /// A table's rows.
 pub fn table_rows(table: &Table, catalog: &Catalog) -> f64 {
-    match catalog.statistics(table.id).rows {
+    rows_of(&catalog.statistics(table.id))
+}
+
+fn rows_of(statistics: &TableStatistics) -> f64 {
+    match statistics.rows {
         0 => ROWS_DEFAULT,
         rows => rows as f64,
     }
@@ -43,10 +47,7 @@ impl Facts {
     pub fn of(table: &Table, place: usize, catalog: &Catalog) -> Facts {
         let column = &table.columns[place];
         let statistics = catalog.statistics(table.id);
-        let rows = match statistics.rows {
-            0 => ROWS_DEFAULT,
-            rows => rows as f64,
-        };
+        let rows = rows_of(&statistics);
         let unique = table.all_indexes().any(|index| {
             index.unique
                 && index.predicate.is_none()

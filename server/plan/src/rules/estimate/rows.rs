@@ -10,7 +10,7 @@ use super::conditions::part_of_all;
 use super::facts::table_rows;
 use super::joins::{groups, joined, semi_part};
 
-/// The part of rows that a condition leaves of which nothing is known.
+/// The part of the rows that an unknown condition leaves.
 const OTHER: f64 = 0.5;
 /// The least part of the left rows that an anti join is believed to leave.
 const ANTI_LEAST: f64 = 0.01;

@@ -32,7 +32,7 @@ pub fn bounded(
     let (bounds, exact, first) = (Vec::new(), Vec::new(), Vec::new());
     let mut known = Bounded { bounds, part: 1.0, points: 1, exact, first, is_half_open: false };
     while let Some(key) = index.keys.get(from + known.bounds.len()) {
-        let Some(place) = scan.table.columns.iter().position(|c| c.id == key.column) else { break };
+        let Some(place) = scan.table.position_of(key.column) else { break };
         let ty = &scan.table.columns[place].ty;
         let distinct = estimate::distinct(&scan.table, place, catalog);
         if let Some((bound, used, count)) = equality(scan, place, ty, conditions)
@@ -96,7 +96,7 @@ fn part_together(scan: &Scan, index: &Index, known: &Bounded, catalog: &Catalog)
         return 0.0;
     }
     let keys = index.keys.iter().take(known.bounds.len());
-    let place = |key: &IndexKey| scan.table.columns.iter().position(|c| c.id == key.column);
+    let place = |key: &IndexKey| scan.table.position_of(key.column);
     let places: Vec<usize> = keys.filter_map(place).collect();
     let distinct = estimate::group_distinct(&scan.table, &places, catalog);
     distinct.map_or(0.0, |distinct| (known.points as f64 / distinct).min(1.0))
@@ -193,7 +193,7 @@ fn row_of_keys(scan: &Scan, keys: &[IndexKey], branch: &Expr) -> Option<Vec<Expr
     for e in list {
         let Expr::Compare(CompareOp::Eq, a, b) = e else { return None };
         let (at, value) = [(a, b), (b, a)].into_iter().find_map(|(column, value)| {
-            let place = |key: &IndexKey| scan.table.columns.iter().position(|c| c.id == key.column);
+            let place = |key: &IndexKey| scan.table.position_of(key.column);
             let at = keys
                 .iter()
                 .position(|key| place(key).is_some_and(|place| is_at(scan, column, place)))?;

@@ -152,7 +152,7 @@ fn prefixes(table: &Table) -> Vec<Vec<usize>> {
     for index in table.all_indexes() {
         let mut places: Vec<usize> = Vec::new();
         for key in index.keys.iter().take(PREFIX_COLUMNS_MAX) {
-            let place = table.columns.iter().position(|column| column.id == key.column);
+            let place = table.position_of(key.column);
             // No row has the keys of indexes that are expressions.
             let place = place.filter(|place| !table.columns[*place].is_key_expr);
             let Some(place) = place.filter(|place| !places.contains(place)) else { break };
