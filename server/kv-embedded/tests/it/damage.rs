@@ -106,6 +106,26 @@ async fn a_missing_file_is_a_refusal_and_not_an_empty_database() {
 }
 
 #[tokio::test]
+async fn a_damaged_list_of_tables_is_a_refusal_and_not_the_end_of_the_process() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = open(dir.path());
+    commit_all(&db).await;
+    db.close().await.unwrap();
+    drop(db);
+    let name = "store/keyspaces/2/v0";
+    let length = fs::metadata(dir.path().join(name)).unwrap().len() as usize;
+    for at in (0..length).step_by(7) {
+        let flip = |copied: &Path| {
+            let mut bytes = fs::read(copied.join(name)).unwrap();
+            bytes[at] ^= 0x80;
+            fs::write(copied.join(name), bytes).unwrap();
+        };
+        let why = open_damaged(dir.path(), flip).await.expect_err("a damaged list of tables");
+        assert!(why.contains(name) && why.contains("backup"), "byte {at}: {why}");
+    }
+}
+
+#[tokio::test]
 async fn a_hole_in_the_journal_after_a_crash_is_a_refusal() {
     let dir = tempfile::tempdir().unwrap();
     let db = open(dir.path());
