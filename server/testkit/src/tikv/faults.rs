@@ -41,6 +41,8 @@ pub enum Rpc {
     ResolveLock,
     ScanLock,
     DestroyRange,
+    RawGet,
+    RawPut,
     SplitRegion,
     /// To PD: timestamps, by the batch.
     Tso,

@@ -13,7 +13,7 @@
 //!
 //! What it is true to: which answer a request gets, as a client sees it. What it is not:
 //! replication (all stores share one engine, so nothing is ever lost but what was in a leader's
-//! memory), speed, merges of regions, follower reads, raw keys, coprocessor, shared locks,
+//! memory), speed, follower reads, raw keys beyond get and put, coprocessor, shared locks,
 //! assertions, pipelined DML. Where a client's mistake would be passed over in silence by a real
 //! store, this one may refuse it.
 //!

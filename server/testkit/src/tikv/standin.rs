@@ -132,6 +132,7 @@ impl TikvStandIn {
                 reads_below_safe_point: 0,
                 scanned: 0,
                 destroyed: Default::default(),
+                raw: Default::default(),
             }),
             runtime: runtime.handle().clone(),
         });

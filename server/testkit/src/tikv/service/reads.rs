@@ -188,6 +188,7 @@ impl Call for kvrpcpb::UnsafeDestroyRangeRequest {
         if core.cluster.stores().all(|store| asked.contains(&store.id)) {
             core.destroyed.remove(&range);
             core.engine.table.destroy_range(&self.start_key, &self.end_key);
+            core.destroy_raw(&self.start_key, &self.end_key);
         }
         Step::Done(Self::Answer::default())
     }

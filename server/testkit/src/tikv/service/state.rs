@@ -17,6 +17,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use braid_tikv_proto::{errorpb, kvrpcpb};
+use bytes::Bytes;
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
@@ -86,6 +87,8 @@ pub struct Core {
     pub scanned: u64,
     /// Ranges that some stores have destroyed and others not yet, with those stores.
     pub destroyed: BTreeMap<(Vec<u8>, Vec<u8>), BTreeSet<u64>>,
+    /// Keys without versions, as a raw client writes them.
+    pub raw: BTreeMap<Vec<u8>, Bytes>,
 }
 
 /// The state and how to go on later.

@@ -124,6 +124,14 @@ impl Tikv for StoreService {
         Err(Status::unimplemented("not in the stand-in"))
     }
 
+    async fn raw_get(&self, request: Request<rpc::RawGetRequest>) -> Answer<rpc::RawGetResponse> {
+        self.call(request).await
+    }
+
+    async fn raw_put(&self, request: Request<rpc::RawPutRequest>) -> Answer<rpc::RawPutResponse> {
+        self.call(request).await
+    }
+
     async fn unsafe_destroy_range(
         &self,
         request: Request<rpc::UnsafeDestroyRangeRequest>,
