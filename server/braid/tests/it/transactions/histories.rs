@@ -4,7 +4,8 @@
 //! Lists and registers are read by key, by range and by a secondary index, appended to and written
 //! in several ways, locked at times, skipped when locked at times; transactions end in COMMIT or
 //! ROLLBACK, with statements that fail and savepoints on the way; some are implicit: several
-//! statements sent before one Sync. `BRAID_TEST_SIZE` says how many;
+//! statements sent before one Sync. On one server another connection computes all the time.
+//! `BRAID_TEST_SIZE` says how many;
 //! `BRAID_TEST_SEED` repeats a run's choices (not its timing). `BRAID_HISTORY_FOLDER` names a
 //! folder into which the history is written as JSON lines, the form that other checkers read.
 //!
@@ -22,7 +23,7 @@ use braid_testkit::server::Config;
 use braid_testkit::size::Size;
 use braid_testkit::tikv::{self, TikvStandIn};
 
-use run::{Plan, record};
+use run::{Plan, compute_beside, record, record_beside};
 
 #[test]
 fn every_history_is_strictly_serializable() {
@@ -30,10 +31,8 @@ fn every_history_is_strictly_serializable() {
         Size::from_env().pick((1_500, 8, 1), (10_000, 16, 4), (60_000, 32, 15));
     let seed = seed();
     println!("seed {seed}: rerun with BRAID_TEST_SEED={seed}");
-    let history = record(
-        Config::new(),
-        Plan { transactions, workers, kills, seed, gateways: 1, stores_fail: false },
-    );
+    let plan = Plan { transactions, workers, kills, seed, gateways: 1, stores_fail: false };
+    let history = record_beside(Config::new(), plan, compute_beside);
     write(&history);
     let report = check(&history);
     println!("{} transactions, {kills} kills: {report}", history.transactions.len());

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use braid_testkit::history::{History, Key, Op, Outcome, Transaction};
 use braid_testkit::server::{Config, Server};
 use braid_testkit::target::connect;
-use tokio_postgres::{Client, SimpleQueryMessage};
+use tokio_postgres::{Client, NoTls, SimpleQueryMessage};
 
 use super::worker;
 
@@ -115,6 +115,37 @@ pub fn record_beside(config: Config, plan: Plan, beside: impl FnOnce(&Shared) + 
     });
     history
 }
+
+/// Computes on the first server until the workers are done, also in a statement that reads what they
+/// write. Kills end its connection, and its statements end by their timeout.
+pub fn compute_beside(shared: &Shared) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.expect("a runtime").block_on(async {
+        while !shared.is_done() {
+            let Some(url) = shared.url(0) else {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+                continue;
+            };
+            let Ok((client, connection)) = tokio_postgres::connect(&url, NoTls).await else {
+                continue;
+            };
+            let connection = tokio::spawn(connection);
+            for sql in COMPUTING.iter().cycle().take_while(|_| !connection.is_finished()) {
+                // A timeout is what most of these statements end with.
+                let _ = client.batch_execute(sql).await;
+                if shared.is_done() {
+                    return;
+                }
+            }
+        }
+    });
+}
+
+const COMPUTING: [&str; 3] = [
+    "SET statement_timeout = '150ms'",
+    "SELECT count(*) FROM generate_series(1, 30000000)",
+    "SELECT count(*), max(a.vals || b.vals) FROM list AS a, list AS b, generate_series(1, 1000)",
+];
 
 const TABLES: &str = "
     CREATE TABLE list (key int PRIMARY KEY, bucket int NOT NULL, vals text NOT NULL);
