@@ -27,13 +27,11 @@ fn scales(call: &Call<'_>, of: fn(&Numeric) -> Option<i32>) -> Result<Datum> {
 }
 
 fn round(call: &Call<'_>) -> Result<Datum> {
-    let places = call.int4(1)?.clamp(-2000, 2000);
-    Ok(Datum::Numeric(rounding::round(call.numeric(0)?, places)?))
+    Ok(Datum::Numeric(rounding::round(call.numeric(0)?, call.int4(1)?)?))
 }
 
 fn trunc(call: &Call<'_>) -> Result<Datum> {
-    let places = call.int4(1)?.clamp(-2000, 2000);
-    Ok(Datum::Numeric(rounding::trunc(call.numeric(0)?, places)?))
+    Ok(Datum::Numeric(rounding::trunc(call.numeric(0)?, call.int4(1)?)?))
 }
 
 fn width_bucket(call: &Call<'_>) -> Result<Datum> {

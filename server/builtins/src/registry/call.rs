@@ -146,8 +146,8 @@ const RESULT_BYTES_MAX: usize = 0x3fff_ffff;
 /// Results up to this size are not worth a look at the statement's memory.
 const SMALL_RESULT_BYTES: usize = 64 << 10;
 
-/// Fails before a result of that many bytes is made, or kept: 54000 if no value may be so large, 53200 if
-/// the statement's memory does not suffice.
+/// Fails before a result of that many bytes is made, or kept: 54000 if no value may be so large,
+/// 53200 if the statement's memory does not suffice.
 pub(crate) fn may_return(bytes: usize) -> Result<()> {
     if bytes > RESULT_BYTES_MAX {
         return Err(Error::new(SqlState::ProgramLimitExceeded, "requested length too large"));

@@ -401,9 +401,9 @@ fn skip_literal(input: &mut &str, c: char) {
         let trimmed = input.trim_start();
         let mut chars = trimmed.chars();
         *input = match chars.next() {
-            Some(next) if next.is_ascii_punctuation() && !(c.is_whitespace() && next == '-') => {
-                chars.as_str()
-            }
+            // A minus after a blank belongs to the number that follows.
+            Some('-') if c.is_whitespace() && trimmed.len() < input.len() => trimmed,
+            Some(next) if next.is_ascii_punctuation() => chars.as_str(),
             _ => trimmed,
         };
     } else {

@@ -3,15 +3,18 @@
 use bigdecimal::num_bigint::{BigInt, Sign};
 
 use super::Numeric;
-use super::digits::{digit_count, divide_rounded, pow10, pow10_i128, rescale};
+use super::digits::{
+    DIGITS_MAX, SCALE_MAX, digit_count, divide_rounded, pow10, pow10_i128, rescale,
+};
 use crate::{Error, Result, SqlState};
 
-/// Rounded half away from zero to `scale` digits (negative: tens, hundreds…).
+/// Rounded half away from zero to `scale` digits (negative: tens, hundreds…). A scale that no
+/// number has counts as the nearest one that a number can have.
 pub fn round(number: &Numeric, scale: i32) -> Result<Numeric> {
     shorten(number, scale, divide_rounded)
 }
 
-/// Cut to `scale` digits.
+/// Cut to `scale` digits; a scale that no number has is treated as by [`round`].
 pub fn trunc(number: &Numeric, scale: i32) -> Result<Numeric> {
     shorten(number, scale, |value, divisor| value / divisor)
 }
@@ -47,7 +50,7 @@ fn shorten(
     scale: i32,
     divide: impl Fn(&BigInt, &BigInt) -> BigInt,
 ) -> Result<Numeric> {
-    let target = i64::from(scale.clamp(-2000, 2000));
+    let target = i64::from(scale).clamp(-DIGITS_MAX - 1, SCALE_MAX);
     if let Numeric::Small(value, from) = number {
         let from = i64::from(*from);
         if target == from {

@@ -98,11 +98,11 @@ fn parse(template: &str) -> Result<Template> {
                     }
                     out.shift = Some(0);
                 }
-                '"' => {
-                    let quoted = &rest[1..];
-                    let end = quoted.find('"').unwrap_or(quoted.len());
-                    out.items.extend(quoted[..end].chars().map(Item::Literal));
-                    length = (end + 2).min(rest.len());
+                '"' => length = quoted(rest, &mut out.items),
+                // A backslash is special only before a quote.
+                '\\' if rest[1..].starts_with('"') => {
+                    out.items.push(Item::Literal('"'));
+                    length = 2;
                 }
                 _ => out.items.push(Item::Literal(c)),
             }
@@ -110,6 +110,20 @@ fn parse(template: &str) -> Result<Template> {
         rest = &rest[length..];
     }
     Ok(out)
+}
+
+/// Adds the characters between quotes, where a backslash keeps the next character as it is; the
+/// number of bytes that were read.
+fn quoted(text: &str, items: &mut Vec<Item>) -> usize {
+    let mut chars = text.char_indices().skip(1);
+    while let Some((at, c)) = chars.next() {
+        match c {
+            '"' => return at + 1,
+            '\\' => items.push(Item::Literal(chars.next().map_or(c, |(_, next)| next))),
+            c => items.push(Item::Literal(c)),
+        }
+    }
+    text.len()
 }
 
 fn is_digit(item: &Item) -> bool {

@@ -62,6 +62,7 @@ impl Decoder {
                 }
                 (Token::Number(text), Some(_)) => self.number_field(text, true)?,
                 (Token::Time(text), _) => self.set_time(decode_clock(text)?)?,
+                (Token::Date(text), Some("t")) => self.time_and_offset(text)?,
                 (_, Some(_)) => return Err(Fault::Format),
                 (Token::Number(text), None) => self.number(text, order)?,
                 (Token::Date(text), None) => self.date_or_zone(text, order)?,
@@ -162,12 +163,10 @@ impl Decoder {
     }
 
     fn date_or_zone(&mut self, text: &str, order: DateOrder) -> Decoded {
-        if self.date_done() {
+        // With a month and a day, only the year can still be missing, and no year has this form.
+        if self.date_done() || (self.month.is_some() && self.day.is_some()) {
             if text.starts_with(|c: char| c.is_ascii_digit()) {
-                // A time run together with an offset: 040506-08.
-                let at = text.find('-').ok_or(Fault::Format)?;
-                self.number_field(&text[..at], true)?;
-                return self.signed(&text[at..]);
+                return self.time_and_offset(text);
             }
             let zone = named_zone(text).ok_or_else(|| Fault::UnknownZone(text.to_owned()))?;
             return self.set_zone(Some(zone));
@@ -210,6 +209,13 @@ impl Decoder {
         }
     }
 
+    /// A time run together with an offset: `040506-08`.
+    fn time_and_offset(&mut self, text: &str) -> Decoded {
+        let at = text.find('-').ok_or(Fault::Format)?;
+        self.number_field(&text[..at], true)?;
+        self.signed(&text[at..])
+    }
+
     fn number(&mut self, text: &str, order: DateOrder) -> Decoded {
         let whole = text.split('.').next().unwrap_or("");
         if text.contains('.') {
@@ -218,7 +224,10 @@ impl Decoder {
             }
             return self.number_field(text, false);
         }
-        if whole.len() > 4 || self.date_done() {
+        // Five digits are a year. More are a date or a time, unless only the year is missing.
+        let has_date = self.year.is_some() || self.month.is_some() || self.day.is_some();
+        let runs_together = whole.len() >= 6 && (!has_date || self.time.is_none());
+        if runs_together || self.date_done() {
             return self.number_field(text, false);
         }
         self.date_number(text, order)

@@ -116,8 +116,8 @@ pub fn record_beside(config: Config, plan: Plan, beside: impl FnOnce(&Shared) + 
     history
 }
 
-/// Computes on the first server until the workers are done, also in a statement that reads what they
-/// write. Kills end its connection, and its statements end by their timeout.
+/// Computes on the first server until the workers are done, also in a statement that reads what
+/// they write. Kills end its connection, and its statements end by their timeout.
 pub fn compute_beside(shared: &Shared) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.expect("a runtime").block_on(async {
