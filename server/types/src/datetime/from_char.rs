@@ -36,6 +36,8 @@ pub(super) struct Found {
     pub(super) precision: Option<i32>,
     fraction_too_long: bool,
     offset_negative: bool,
+    /// Whether the date fields so far are those of ISO weeks.
+    counts_iso_weeks: Option<bool>,
 }
 
 pub(super) fn invalid(value: &str, word: &str, detail: Option<&str>) -> Error {
@@ -98,15 +100,30 @@ fn is_numeric_keyword(part: Option<&Part>) -> bool {
     matches!(part, Some(Part::Keyword { word, .. }) if !is_name(word))
 }
 
-/// The digits at the front of the input, with the sign before them.
+/// The digits at the front of the input, with the sign before them. Where another number follows at
+/// once, the field has exactly its width.
 fn take_number<'a>(input: &mut &'a str, word: &str, next_is_number: bool) -> Result<&'a str> {
     let trimmed = input.trim_start();
     let sign = usize::from(trimmed.starts_with(['-', '+']));
     let limit = if next_is_number { width(word) } else { 18 };
     let digits = trimmed[sign..].bytes().take(limit).take_while(u8::is_ascii_digit).count();
+    let shown = || trimmed.chars().take(width(word)).collect::<String>();
     if digits == 0 {
-        let shown: String = trimmed.chars().take(width(word)).collect();
-        return Err(invalid(&shown, word, Some("Value must be an integer.")));
+        return Err(invalid(&shown(), word, Some("Value must be an integer.")));
+    }
+    if next_is_number && sign + digits < limit {
+        let hint = "Put \"FM\" before a field whose width varies.";
+        let left = trimmed.len();
+        if left < limit {
+            let message = format!("source string too short for \"{word}\" formatting field");
+            let detail = format!("Field requires {limit} characters, but only {left} remain.");
+            let error = Error::new(SqlState::InvalidDatetimeFormat, message);
+            return Err(error.detail(detail).hint(hint));
+        }
+        let parsed = sign + digits;
+        let detail =
+            format!("Field requires {limit} characters, but only {parsed} could be parsed.");
+        return Err(invalid(&shown(), word, Some(&detail)).hint(hint));
     }
     let (number, rest) = trimmed.split_at(sign + digits);
     *input = rest;
@@ -153,15 +170,24 @@ impl Found {
                         skip_literal(&mut input, c);
                     }
                 }
-                Part::Keyword { word, written, ordinal, .. } => {
+                Part::Keyword { word, written, fill, ordinal } => {
                     if input.trim().is_empty() {
                         break;
                     }
                     if at > 0 && !matches!(*word, "TZH" | "OF") {
                         skip_separators(&mut input, word);
                     }
-                    let next = is_numeric_keyword(parts.get(at + 1));
+                    self.note_convention(word)?;
+                    let before = self.field(word);
+                    let next = *fill && is_numeric_keyword(parts.get(at + 1));
                     self.keyword(&mut input, word, written, next)?;
+                    if before.is_some_and(|value| value != 0) && before != self.field(word) {
+                        let message = format!(
+                            "conflicting values for \"{written}\" field in formatting string"
+                        );
+                        return Err(Error::new(SqlState::InvalidDatetimeFormat, message)
+                            .detail("Another field of the template has set another value."));
+                    }
                     if ordinal.is_some() {
                         input = input.get(2..).unwrap_or("");
                     }
@@ -169,6 +195,37 @@ impl Found {
             }
         }
         Ok(())
+    }
+
+    /// The value that a keyword sets, if another keyword may set it as well.
+    fn field(&self, word: &str) -> Option<i64> {
+        match word {
+            "YYYY" | "YYY" | "YY" | "Y" | "Y,YYY" => self.year,
+            "IYYY" | "IYY" | "IY" | "I" => self.iso_year,
+            "MM" | "MON" | "MONTH" | "RM" => self.month.map(i64::from),
+            "DD" => self.day.map(i64::from),
+            "DDD" => self.day_of_year,
+            "HH" | "HH12" | "HH24" => Some(self.hour),
+            "MI" => Some(self.minute),
+            "SS" => Some(self.second),
+            _ => None,
+        }
+    }
+
+    /// Fields of the Gregorian calendar and of ISO weeks exclude each other.
+    fn note_convention(&mut self, word: &str) -> Result<()> {
+        let counts_iso_weeks = match word {
+            "IYYY" | "IYY" | "IY" | "I" | "IW" | "ID" | "IDDD" => true,
+            "YYYY" | "YYY" | "YY" | "Y" | "Y,YYY" | "CC" | "MM" | "MON" | "MONTH" | "RM" | "DD"
+            | "DDD" | "WW" | "W" => false,
+            _ => return Ok(()),
+        };
+        if *self.counts_iso_weeks.get_or_insert(counts_iso_weeks) == counts_iso_weeks {
+            return Ok(());
+        }
+        let message = "invalid combination of date conventions";
+        Err(Error::new(SqlState::InvalidDatetimeFormat, message)
+            .hint("Use either Gregorian fields or ISO week fields in one template."))
     }
 
     pub(super) fn keyword(

@@ -137,22 +137,22 @@ fn parse_fields(text: &str, style: IntervalStyle, fields: i32) -> Result<Interva
         Some(tokens) if !body.starts_with('P') => decode_fields(&tokens, style, fields),
         _ => decode_iso(body),
     };
-    let sum = decoded.map_err(|fault| match fault {
-        Fault::Field => Error::new(
+    let field_out_of_range = || {
+        Error::new(
             SqlState::IntervalFieldOverflow,
             format!("interval field value out of range: \"{text}\""),
-        ),
+        )
+    };
+    let field = |value: i64| i32::try_from(value).map_err(|_| field_out_of_range());
+    let sum = decoded.map_err(|fault| match fault {
+        Fault::Field => field_out_of_range(),
         other => other.error("interval", text),
     })?;
+    let months = i64::from(field(sum.years)?) * 12 + i64::from(field(sum.months)?);
     let out_of_range = |_| Error::new(SqlState::DatetimeFieldOverflow, "interval out of range");
     Ok(Interval {
-        months: i32::try_from(sum.months).map_err(out_of_range)?,
-        days: i32::try_from(sum.days).map_err(|_| {
-            Error::new(
-                SqlState::IntervalFieldOverflow,
-                format!("interval field value out of range: \"{text}\""),
-            )
-        })?,
+        months: i32::try_from(months).map_err(out_of_range)?,
+        days: field(sum.days)?,
         micros: sum.micros,
     })
 }

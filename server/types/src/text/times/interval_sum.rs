@@ -7,6 +7,7 @@ use crate::datetime::DAY_MICROS;
 /// What the fields read so far add up to.
 #[derive(Default)]
 pub(super) struct Sum {
+    pub(super) years: i64,
     pub(super) months: i64,
     pub(super) days: i64,
     pub(super) micros: i64,
@@ -64,7 +65,7 @@ impl Sum {
     }
 
     fn add_years(&mut self, whole: i64, fraction: f64, factor: i64) -> Decoded {
-        add(&mut self.months, whole, factor * 12)?;
+        add(&mut self.years, whole, factor)?;
         let months = (fraction * (factor * 12) as f64).round_ties_even();
         add(&mut self.months, months as i64, 1)
     }
@@ -81,7 +82,7 @@ impl Sum {
     }
 
     pub(super) fn negate(&mut self) -> Decoded {
-        for part in [&mut self.months, &mut self.days, &mut self.micros] {
+        for part in [&mut self.years, &mut self.months, &mut self.days, &mut self.micros] {
             *part = part.checked_neg().ok_or(Fault::Field)?;
         }
         Ok(())
