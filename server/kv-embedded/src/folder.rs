@@ -6,6 +6,7 @@
 //!     FORMAT    "BraidDB data folder", the format version, whether creation has finished
 //!     ACCOUNT   the last commit that is known to be durable; see the module `account`
 //!     store/    fjall's files
+//!     tmp/      what is sorted just now; emptied at the start
 //! ```
 //!
 //! Nothing is written into a folder before it is known to be ours or empty. A folder that we make
@@ -29,6 +30,7 @@ const FORMAT: &str = "FORMAT";
 const NEW: &str = ".new";
 const FORMAT_NEW: &str = "FORMAT.new";
 const STORE: &str = "store";
+const TEMPORARY: &str = "tmp";
 /// The mode of a new data folder.
 const PRIVATE: u32 = 0o700;
 /// The bits of a mode that let others in.
@@ -117,6 +119,7 @@ impl Folder {
             Format::Ready if folder.store().is_dir() => {}
             Format::Ready => return Err(folder.corrupt("the folder \"store\" is missing")),
         }
+        remove_temporary(&folder.temporary()).map_err(io)?;
         let mode = fs::metadata(path).map_err(io)?.permissions().mode();
         if mode & OTHERS != 0 {
             let (path, mode) = (path.display(), format!("{:04o}", mode & 0o7777));
@@ -128,6 +131,11 @@ impl Folder {
     /// Where fjall's files are.
     pub(crate) fn store(&self) -> PathBuf {
         self.path.join(STORE)
+    }
+
+    /// Where files are that no start needs. Nobody expects it to exist.
+    pub(crate) fn temporary(&self) -> PathBuf {
+        self.path.join(TEMPORARY)
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -191,6 +199,13 @@ pub fn make_files_private() {
 /// Whether there is a database in a folder, of whatever version and in whatever state.
 pub fn holds_database(path: &Path) -> bool {
     path.join(FORMAT).is_file()
+}
+
+fn remove_temporary(path: &Path) -> io::Result<()> {
+    match fs::remove_dir_all(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        Ok(()) | Err(_) => Ok(()),
+    }
 }
 
 fn take_lock(path: &Path) -> Result<File, OpenError> {

@@ -50,6 +50,7 @@
 #![deny(unreachable_pub)]
 
 mod account;
+mod bulk;
 mod cleaner;
 mod committer;
 mod empty_spans;

@@ -2,6 +2,7 @@
 
 use crate::{
     account::{self, Account},
+    bulk::Watches,
     committer::{Committer, Queue},
     empty_spans::EmptySpans,
     files::Files,
@@ -39,6 +40,7 @@ pub(crate) struct Shared {
     pub(crate) range_cache: Arc<RangeCache>,
     pub(crate) empty_spans: Arc<EmptySpans>,
     pub(crate) queue: Queue<Committer>,
+    pub(crate) watches: Watches,
     pub(crate) counters: Counters,
     pub(crate) stopped: OnceLock<Arc<str>>,
     /// The number of the last commit that is written and synced.
@@ -63,6 +65,7 @@ impl Shared {
             range_cache: view.range_cache.clone(),
             empty_spans: view.empty_spans.clone(),
             queue: Queue::default(),
+            watches: Watches::default(),
             counters: Counters {
                 batch_sizes: Histogram::new(&COUNT_BOUNDS),
                 ..Counters::default()

@@ -1,6 +1,7 @@
 //! The store itself: the kv contract over the parts.
 
 use crate::{
+    bulk,
     cleaner::{self, CleanerStop},
     committer::{self, Committer},
     empty_spans::EmptySpans,
@@ -14,9 +15,9 @@ use crate::{
     tombstones::TombstoneIndex,
 };
 use braid_kv::{
-    Answer, CommitOutcome, CommitRequest, Conflict, LockGrant, LockInfo, LockRequest, LockTarget,
-    ReadSegment, Result, SessionLocks, Snapshot, SpanSet, Store, StoreMetric, StoreMetrics,
-    StoreValue, TxnId,
+    Answer, BulkLoad, CommitOutcome, CommitRequest, Conflict, LockGrant, LockInfo, LockRequest,
+    LockTarget, ReadSegment, Result, SessionLocks, Snapshot, Span, SpanSet, Store, StoreMetric,
+    StoreMetrics, StoreValue, TxnId,
 };
 use parking_lot::Mutex;
 use std::{
@@ -227,6 +228,10 @@ impl Store for EmbeddedStore {
     fn release(&self, txn: TxnId) -> Answer<'_, ()> {
         self.shared.locks.release(txn);
         Answer::ready(())
+    }
+
+    fn bulk_load(&self, span: Span) -> Answer<'_, Result<Option<Box<dyn BulkLoad>>>> {
+        Answer::wait(bulk::begin(&self.shared, span))
     }
 
     fn session_locks(&self) -> Option<&dyn SessionLocks> {

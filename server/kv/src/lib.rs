@@ -44,6 +44,7 @@
 //!
 //! This crate knows no SQL and no store.
 
+mod bulk_load;
 mod database;
 mod error;
 mod garbage;
@@ -55,6 +56,7 @@ mod session;
 mod store;
 mod transaction;
 
+pub use bulk_load::{BulkLoad, Loaded};
 pub use database::{Database, DatabaseOptions};
 pub use error::{Conflict, DeadlockEdge, Error, Result, RetryReason};
 pub use garbage::Garbage;

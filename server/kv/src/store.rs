@@ -5,9 +5,9 @@
 //! embedded store almost always is), or a future.
 
 use crate::{
-    CommitFence, Conflict, Error, HistogramValues, Key, KeyShape, LockRequest, LockStrength,
-    Matching, Result, ScanBatch, Seq, SessionLocks, Span, SpanSet, StoreClock, StoreMetric,
-    Timestamp, TxnId, Value,
+    BulkLoad, CommitFence, Conflict, Error, HistogramValues, Key, KeyShape, LockRequest,
+    LockStrength, Matching, Result, ScanBatch, Seq, SessionLocks, Span, SpanSet, StoreClock,
+    StoreMetric, Timestamp, TxnId, Value,
 };
 use crate::{garbage::Garbage, keys::ShapedCursor};
 use futures_util::future::BoxFuture;
@@ -307,6 +307,12 @@ pub trait Store: Send + Sync + 'static {
     /// Its locks of sessions; `None` where it has none.
     fn session_locks(&self) -> Option<&dyn SessionLocks> {
         None
+    }
+
+    /// Begins a bulk load into `span`, which nobody reads and whose writers may go on. `None` where
+    /// the store has none: the pairs then go in by transactions.
+    fn bulk_load(&self, _span: Span) -> Answer<'_, Result<Option<Box<dyn BulkLoad>>>> {
+        Answer::ready(Ok(None))
     }
 
     /// Locks held and awaited now, in key order.

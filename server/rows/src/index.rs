@@ -71,6 +71,15 @@ impl IndexRows {
             || (exact && self.keys.iter().chain(&self.suffix).any(|part| part.place == place))
     }
 
+    /// The places of the columns from which entries are made, ascending.
+    pub fn places(&self) -> Vec<usize> {
+        let parts = self.keys.iter().chain(&self.suffix).map(|part| part.place);
+        let mut places: Vec<usize> = parts.chain(self.storing.iter().copied()).collect();
+        places.sort_unstable();
+        places.dedup();
+        places
+    }
+
     /// Whether a change of these columns changes an entry.
     pub fn touches(&self, places: &[usize]) -> bool {
         let has = |place: usize| places.contains(&place);

@@ -3,8 +3,8 @@
 //! `steps` runs one step as a transaction; `unfinished` takes over the steps of gateways that are
 //! gone.
 
-pub(crate) mod build_index;
 pub(crate) mod dropped;
+pub(crate) mod index;
 pub(crate) mod left_over;
 pub(crate) mod move_index;
 pub(crate) mod move_table;

@@ -10,7 +10,7 @@ use braid_types::{Error, Result, SqlState};
 
 use crate::context::DdlContext;
 use crate::names::lookup::{choose_relation_name, parts, wrong_kind};
-use crate::online::build_index;
+use crate::online::index::build_index;
 use crate::table::descriptor::not_in_block;
 use crate::table::interleave::interleave_in_parent;
 use crate::table::moving::refuse_moving;

@@ -27,8 +27,9 @@ use braid_kv::{Database, Seq, Transaction, TxnOptions};
 use braid_types::Result;
 
 use crate::context::DdlContext;
+use crate::online::index::build_index;
 use crate::online::vacate::vacate;
-use crate::online::{build_index, move_table, validate_rows};
+use crate::online::{move_table, validate_rows};
 use crate::rows::delete::drop_range;
 
 /// Removes every index that is still being built, and every foreign key that is still being

@@ -7,12 +7,13 @@ use super::{
 };
 use crate::{
     account::Commit,
+    bulk::Pause,
     files::{NUMBERS_RESERVED, encode_value, storage_error, tombstone_key, tombstone_value},
     reads::View,
     shared::Shared,
     tombstones::{Tombstone, TombstoneIndex},
 };
-use braid_kv::{CommitOutcome, CommitRequest, Conflict, Error, Key, Result, Timestamp};
+use braid_kv::{CommitOutcome, CommitRequest, Conflict, Error, Key, Result, SpanSet, Timestamp};
 use fjall::{OwnedWriteBatch, PersistMode};
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -240,6 +241,7 @@ impl Committer {
         tombstones: &mut Option<TombstoneIndex>,
     ) {
         let files = &self.shared.files;
+        self.shared.watches.note(&request.deleted_spans, &request.writes);
         for (index, span) in request.deleted_spans.spans().iter().enumerate() {
             let index = index as u32;
             let record = Tombstone { number: self.number, index, span: span.clone() };
@@ -331,7 +333,34 @@ impl Committer {
                 self.tidy();
                 Ok(())
             }
+            Chore::Watch(watch) => {
+                self.shared.watches.begin(watch, self.number);
+                Ok(())
+            }
+            Chore::Load(pause) => self.pause(pause),
         }
+    }
+
+    /// Waits for the end of a bulk load, which flushes the memtable: before that everything has to
+    /// be in the journal. The load is a commit of its own to all that goes by numbers.
+    fn pause(&mut self, pause: Pause) -> Result<()> {
+        if self.shared.options.sync {
+            self.shared.files.db.persist(PersistMode::SyncData).map_err(storage_error)?;
+        }
+        self.number += 1;
+        // Dropped after the lock.
+        let _stale;
+        {
+            let mut recent = self.shared.recent.lock();
+            recent.add_span(self.number, pause.span.clone());
+            self.shared.empty_spans.leave(&pause.span);
+            _stale = self.shared.range_cache.forget(&SpanSet::from_iter([pause.span]), &[]);
+        }
+        // If the load has gone, or fails, its pairs are of no use: nobody is shown them.
+        if pause.ready.send(()).is_ok() && pause.done.recv() == Ok(true) {
+            self.publish();
+        }
+        Ok(())
     }
 
     /// Nobody sees the difference, so nobody waits for a sync: the journal keeps the order, and

@@ -13,7 +13,10 @@
 //! Chores go when no transaction waits, and after [`GROUPS_BEFORE_CHORE`] groups in any case:
 //! without the work of the cleaner those who write would become slower and slower.
 
-use crate::tombstones::Tombstone;
+use crate::{
+    bulk::{Pause, Watch},
+    tombstones::Tombstone,
+};
 use braid_kv::{CommitOutcome, CommitRequest, Key, Result};
 use parking_lot::{Condvar, Mutex};
 use std::{collections::VecDeque, sync::Arc};
@@ -35,6 +38,10 @@ pub(crate) enum Chore {
     Drop(Vec<Arc<Tombstone>>),
     /// Forget old writes, make room in the journal.
     Tidy,
+    /// Note what commits write in a span from now on.
+    Watch(Arc<Watch>),
+    /// Wait until a bulk load has made its pairs visible.
+    Load(Pause),
 }
 
 /// Groups of one transaction in a row, with nobody waiting, after which callers lead.

@@ -245,6 +245,18 @@ impl Map {
         }
     }
 
+    /// Keys come into `span`: what was known about it holds no longer.
+    pub(super) fn leave_span(&mut self, span: &Span) {
+        for start in self.near(span) {
+            let Some((start, empty)) = self.take(&start) else { continue };
+            let theirs = Span::new(start.as_slice(), empty.end.as_slice());
+            match theirs.overlaps(span) {
+                true => self.put_rest(&theirs, &empty, span),
+                false => self.put(start, empty),
+            }
+        }
+    }
+
     /// Notes where a commit has deleted: each key, or a few portions if there are many.
     pub(super) fn note_deletes(&mut self, writes: &[Write]) {
         let deleted = writes.iter().filter(|(_, value)| value.is_none()).count();

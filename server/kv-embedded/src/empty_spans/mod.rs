@@ -174,6 +174,14 @@ impl EmptySpans {
         self.len.store(map.len(), SeqCst);
     }
 
+    /// Takes a span out, because a bulk load puts keys there. The caller holds the index of recent
+    /// writes and has entered the span there.
+    pub(crate) fn leave(&self, span: &Span) {
+        let mut map = self.map.write();
+        map.leave_span(span);
+        self.len.store(map.len(), SeqCst);
+    }
+
     /// A span with very many deletes that no scan has looked into since.
     pub(crate) fn dense(&self) -> Option<Span> {
         if self.len.load(SeqCst) == 0 {

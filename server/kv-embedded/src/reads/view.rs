@@ -62,6 +62,14 @@ impl View {
         self.visit(key, |_, value| Value::copy_from_slice(value))
     }
 
+    /// A key's number and value as they are stored, if it has any.
+    pub(crate) fn stored(&self, key: &[u8]) -> Result<Option<fjall::UserValue>> {
+        let stored = self.snapshot.get(&self.files.data, key).map_err(storage_error)?;
+        let Some(stored) = stored else { return Ok(None) };
+        let is_hidden = decode_value(&stored)?.0 < self.tombstones.number_over(key);
+        Ok((!is_hidden).then_some(stored))
+    }
+
     /// The number of the commit that put a key's value, if it has one.
     pub(crate) fn version(&self, key: &[u8]) -> Result<Option<u64>> {
         self.visit(key, |number, _| number)

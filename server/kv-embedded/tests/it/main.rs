@@ -1,6 +1,7 @@
 //! The embedded store: the rules of `kv`, restarts, crashes, damage.
 
 mod basics;
+mod bulk_load;
 mod common;
 mod compaction;
 mod concurrency;

@@ -8,7 +8,7 @@ use braid_sql::fold;
 use braid_types::{Error, Result, SqlState};
 
 use crate::context::DdlContext;
-use crate::online::build_index;
+use crate::online::index::build_index;
 use crate::rows::rewrite::fill_index;
 use crate::table::constraints::{KeySpec, add_key};
 use crate::table::descriptor::wanted_name;

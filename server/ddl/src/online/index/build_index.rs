@@ -1,7 +1,7 @@
-//! An index filled in bounded batches while others write.
+//! An index filled while others write: by one bulk load (`bulk_fill`) or in bounded batches.
 //!
 //! ```text
-//! announce: state Building ─▶ batch ─▶ batch ─▶ … ─▶ state Public
+//! announce: state Building ─▶ bulk load, or batch ─▶ batch ─▶ … ─▶ state Public
 //!   from here on writers maintain the index       from here on readers use it
 //! ```
 //!
@@ -16,19 +16,17 @@
 //! Rule: once the announcement has begun, the future must not be dropped. So `run` handles the
 //! statement's cancellation itself.
 
-use std::sync::Arc;
-
-use braid_catalog::{Backfill, Id, Index, IndexNumber, IndexState, Table};
-use braid_exec::{IndexExprs, from_kv};
+use braid_catalog::{Id, Index, IndexNumber, IndexState, Table};
+use braid_exec::from_kv;
 use braid_kv::{Database, Key, Record, ScanRequest, Span, TxnOptions};
-use braid_rows::{IndexRows, RowDecoder, TableRows};
-use braid_types::{Datum, Error, Result, SqlState};
+use braid_types::Result;
 
 use crate::context::DdlContext;
+use crate::online::index::builder::{Builder, duplicate, is_mine, vanished};
+use crate::online::index::bulk_fill;
 use crate::online::replace_index::take_part;
 use crate::online::steps::{ATTEMPTS_MAX, batch_options, batch_retries, change, locks_rows, note};
 use crate::rows::delete::delete_index_entries;
-use crate::rows::messages::not_unique;
 use crate::rows::reader::{CHECKED, locked_rows, whole_rows};
 use crate::table::exprs::index_row;
 
@@ -86,12 +84,6 @@ pub(crate) async fn go_on(
     built
 }
 
-/// Whether this gateway builds the index: another one that has taken it for gone may do so now, or
-/// may have finished it.
-fn is_mine(cx: &DdlContext<'_>, index: &Index) -> bool {
-    index.state == IndexState::Building && index.builder == cx.cache.gateway()
-}
-
 /// The index is complete now.
 fn publish(cx: &mut DdlContext<'_>, table: Id, number: IndexNumber) -> Result<()> {
     let catalog = cx.catalog();
@@ -109,12 +101,6 @@ fn publish(cx: &mut DdlContext<'_>, table: Id, number: IndexNumber) -> Result<()
     Ok(())
 }
 
-/// Somebody has dropped it, or another gateway has taken this one for gone.
-fn vanished() -> Error {
-    let message = "the index is not being built here any more";
-    Error::new(SqlState::UndefinedObject, message)
-}
-
 /// The index goes again.
 fn remove(cx: &mut DdlContext<'_>, table: Id, number: IndexNumber) -> Result<()> {
     let catalog = cx.catalog();
@@ -128,42 +114,18 @@ fn remove(cx: &mut DdlContext<'_>, table: Id, number: IndexNumber) -> Result<()>
     Ok(())
 }
 
-/// What a batch needs to make entries of rows.
-struct Builder {
-    table: Arc<Table>,
-    rows: TableRows,
-    decoder: RowDecoder,
-    index: IndexRows,
-    number: IndexNumber,
-    exprs: IndexExprs,
-}
-
-impl Builder {
-    fn backfill(&self) -> Backfill {
-        Backfill { table: self.table.id, index: self.number }
-    }
-}
-
 async fn fill(cx: &DdlContext<'_>, kv: &Database, table: Id, number: IndexNumber) -> Result<()> {
     let txn = kv.begin(TxnOptions { read_only: true, ..TxnOptions::default() });
     let seq = txn.next_statement();
     let catalog = cx.cache.at(&txn, seq).await.map_err(from_kv)?;
     let Some(table) = catalog.table(table).cloned() else { return Ok(()) };
-    let Some(index) = table.index(number) else { return Ok(()) };
-    let exprs = cx.plan(|context| IndexExprs::bind(context, &table, index))?;
-    let rows = TableRows::new(&table);
-    let places: Vec<usize> = (0..table.columns.len()).collect();
-    let builder = Builder {
-        decoder: rows.reader(&places),
-        index: IndexRows::new(&table, index),
-        rows,
-        number,
-        exprs,
-        table: table.clone(),
-    };
+    let Some(builder) = Builder::new(cx, table, number)? else { return Ok(()) };
     let whole = builder.rows.primary_span();
     let rest = builder.backfill().rest(&txn, seq, &whole).await.map_err(from_kv)?;
     txn.rollback().await;
+    if rest.is_none() && bulk_fill::fill(cx, kv, &builder).await? {
+        return Ok(());
+    }
     let mut next = Some(rest.unwrap_or(whole));
     while let Some(span) = next {
         cx.exec.breathe().await?;
@@ -238,11 +200,4 @@ async fn batch_once(
     txn.commit_or_error().await.map_err(from_kv)?;
     cx.cache.count_backfilled(rows.len());
     Ok(left)
-}
-
-fn duplicate(cx: &DdlContext<'_>, builder: &Builder, row: &[Datum]) -> Error {
-    match builder.table.index(builder.number) {
-        Some(index) => not_unique(&cx.catalog(), &builder.table, index, row),
-        None => Error::internal("an index has vanished while it was built"),
-    }
 }
