@@ -144,7 +144,7 @@ onEachServer('the queue', ({ url }) => {
     expect(row.error).toMatch(/check constraint/);
   });
 
-  it('takes events over HTTP and tells what is wrong with which', async () => {
+  it('takes events over HTTP and reports what is wrong with each', async () => {
     const service = makeService(db, queue);
     const lines = [JSON.stringify(events[0]), '{"id":1}', JSON.stringify(events[1])];
     const post = (type: string, payload: string) =>

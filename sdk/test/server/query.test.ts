@@ -79,7 +79,7 @@ onEachServer('statements', ({ url, name }) => {
     await expect(db.maybeOne(two)).rejects.toMatchObject({ code: 'P0003' });
   });
 
-  it('tells constraints apart', async () => {
+  it('distinguishes constraints', async () => {
     const insert = (id: bigint, text: string | null, amount: string): Promise<unknown> =>
       db.query`INSERT INTO ${table} VALUES (${id}, ${text}, ${amount})`;
     await insert(10n, 'x', '1');
@@ -109,7 +109,7 @@ onEachServer('statements', ({ url, name }) => {
     await expect(db.query`SELECT 1/${0}::int4`).rejects.toBeInstanceOf(DatabaseError);
   });
 
-  it('tells where a statement that failed was called, and with what', async () => {
+  it('reports where a failed statement was called, and with what parameters', async () => {
     async function guiltyFunction(): Promise<void> {
       await db.query`SELECT ${1}::int4 / ${0}::int4`;
     }
@@ -136,7 +136,7 @@ onEachServer('statements', ({ url, name }) => {
     }
   });
 
-  it('shares connections among statements, transactions and whoever waits', async () => {
+  it('shares connections among statements, transactions and waiting callers', async () => {
     await using two = await connect(url, { connectionsMax: 2 });
     const backend = async (): Promise<unknown> =>
       (await two.one`SELECT pg_backend_pid() AS pid`).pid;

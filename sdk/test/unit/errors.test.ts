@@ -54,7 +54,7 @@ describe('errors of the driver', () => {
     expect(fromDriver(own)).toBe(own);
   });
 
-  it('tells the address that refused, of several', () => {
+  it('reports which of several addresses refused', () => {
     const one = Object.assign(new Error('connect ECONNREFUSED ::1:1'), { code: 'ECONNREFUSED' });
     expect(fromConnect(new AggregateError([one]))).toMatchObject({
       message: one.message,

@@ -50,7 +50,7 @@ describe('pauses', () => {
 });
 
 describe('retrying', () => {
-  it('runs again until it succeeds, and tells', async () => {
+  it('runs again until it succeeds, and reports each attempt', async () => {
     const events: RetryEvent[] = [];
     const settings = readTransactionOptions({ onRetry: (event) => events.push(event) });
     const time = new FakeTime();

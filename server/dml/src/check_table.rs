@@ -20,7 +20,7 @@ use braid_exec::{ExecContext, IndexExprs, Reader};
 use braid_kv::{Key, KeyShape, Record, ScanRequest, Scanner, Span};
 use braid_plan::PlanContext;
 use braid_plan::eval::EvalContext;
-use braid_rows::{IndexDecoder, IndexEntry, IndexRows, RowDecoder};
+use braid_rows::{IndexDecoder, IndexEntry, IndexRows, RowAssembler};
 use braid_types::{Datum, Result, Row};
 
 use crate::foreign_keys::link::{Link, TableLinks, pick};
@@ -60,10 +60,10 @@ struct IndexCheck {
     exprs: IndexExprs,
 }
 
-/// A row whose pairs are being read.
+/// What is known of the row whose pairs are being read.
+#[derive(Default)]
 struct Partial {
-    row_key: Key,
-    row: Row,
+    rows: RowAssembler,
     has_first: bool,
     is_broken: bool,
 }
@@ -132,7 +132,7 @@ impl<'a> Check<'a> {
     async fn rows(&mut self) -> Result<()> {
         let mut scanner =
             self.scan(self.reader.rows.primary_span(), self.reader.rows.shape.as_ref());
-        let mut partial: Option<Partial> = None;
+        let mut partial = Partial::default();
         loop {
             self.cx.cancel.check()?;
             let batch = self.wait(scanner.next_batch()).await?;
@@ -142,17 +142,20 @@ impl<'a> Check<'a> {
                     self.found("corrupt", key, "the key cannot be read".to_owned());
                     continue;
                 };
-                if partial.as_ref().is_none_or(|row| row.row_key != row_key) {
-                    self.finish(partial.take(), &mut rows);
-                    partial = self.start(key, row_key.to_vec());
+                let row_key = row_key.to_vec();
+                if !partial.rows.is_at(&row_key) {
+                    self.finish(std::mem::take(&mut partial), &mut rows);
+                    let begun = partial.rows.begin(&self.reader.decoder, &row_key, key);
+                    if let Err(error) = begun {
+                        self.found("corrupt", key, error.message().to_owned());
+                        continue;
+                    }
                 }
-                if let Some(partial) = &mut partial {
-                    self.add(partial, key, value);
-                }
+                self.add(&mut partial, &row_key, (key, value));
             }
             let at_end = batch.is_none();
             if at_end {
-                self.finish(partial.take(), &mut rows);
+                self.finish(std::mem::take(&mut partial), &mut rows);
             }
             if !rows.is_empty() {
                 self.check_entries(&rows).await?;
@@ -164,18 +167,8 @@ impl<'a> Check<'a> {
         }
     }
 
-    fn start(&mut self, key: &[u8], row_key: Key) -> Option<Partial> {
-        match self.reader.decoder.start(key) {
-            Ok(row) => Some(Partial { row_key, row, has_first: false, is_broken: false }),
-            Err(error) => {
-                self.found("corrupt", key, error.message().to_owned());
-                None
-            }
-        }
-    }
-
-    fn add(&mut self, partial: &mut Partial, key: &[u8], value: &[u8]) {
-        let families = self.reader.rows.family_keys(&partial.row_key);
+    fn add(&mut self, partial: &mut Partial, row_key: &[u8], (key, value): (&[u8], &[u8])) {
+        let families = self.reader.rows.family_keys(row_key);
         match families.iter().position(|family| family == key) {
             None => {
                 self.found("family", key, "no such family".to_owned());
@@ -183,29 +176,28 @@ impl<'a> Check<'a> {
             }
             Some(place) => partial.has_first |= place == 0,
         }
-        let decoder: &RowDecoder = &self.reader.decoder;
-        if let Err(error) = decoder.fill(&mut partial.row, value) {
+        if let Err(error) = partial.rows.fill(&self.reader.decoder, value) {
             partial.is_broken = true;
             self.found("corrupt", key, error.message().to_owned());
         }
     }
 
-    fn finish(&mut self, partial: Option<Partial>, rows: &mut Vec<(Key, Row)>) {
-        let Some(partial) = partial else { return };
+    fn finish(&mut self, mut partial: Partial, rows: &mut Vec<(Key, Row)>) {
+        let Some((row_key, row)) = partial.rows.finish() else { return };
         if !partial.has_first {
             let name = self.table.families.first().map_or("", |family| family.name.as_str());
-            self.found("family", &partial.row_key, format!("family \"{name}\" is missing"));
+            self.found("family", &row_key, format!("family \"{name}\" is missing"));
             return;
         }
         if partial.is_broken {
             return;
         }
         let table = self.table.clone();
-        let columns = table.columns.iter().zip(&partial.row);
+        let columns = table.columns.iter().zip(&row);
         for (column, _) in columns.filter(|(c, value)| !c.nullable && value.is_null()) {
-            self.found("not_null", &partial.row_key, format!("column \"{}\" is null", column.name));
+            self.found("not_null", &row_key, format!("column \"{}\" is null", column.name));
         }
-        rows.push((partial.row_key, partial.row));
+        rows.push((row_key, row));
     }
 
     /// The entry that a row should have; `None` if a partial index leaves it out.

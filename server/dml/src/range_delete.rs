@@ -14,9 +14,9 @@ use std::sync::Arc;
 
 use braid_catalog::{IndexNumber, Table};
 use braid_exec::{Evaluator, KeyBounds, MultiScan, Reader, from_kv};
-use braid_kv::{Error as Kv, Isolation, Key, LockRequest, RetryReason, ScanRequest, Span};
+use braid_kv::{Error as Kv, Isolation, LockRequest, RetryReason, ScanRequest, Span};
 use braid_plan::{RangeDelete, Scan};
-use braid_rows::{IndexRows, RowAssembler};
+use braid_rows::{IndexRows, RowAssembler, RowKeys};
 use braid_types::{Result, Row};
 
 /// Deletes the rows of a scan's spans with all rows below them; how many rows of the scan's own
@@ -59,7 +59,7 @@ async fn count(evaluator: &Evaluator, table: &Arc<Table>, spans: &[Span]) -> Res
     let reader = Reader::new(table, &[], true);
     let request = |span| ScanRequest::new(span).keys_only().shape(reader.rows.shape.as_ref());
     let mut scan = in_order(spans);
-    let mut last: Option<Key> = None;
+    let mut row_keys = RowKeys::default();
     let mut rows = 0;
     while let Some(batch) = scan.next(&evaluator.run, request).await? {
         evaluator.run.breathe().await?;
@@ -68,11 +68,7 @@ async fn count(evaluator: &Evaluator, table: &Arc<Table>, spans: &[Span]) -> Res
             continue;
         }
         for (key, _) in batch.iter() {
-            let row_key = reader.decoder.row_key(key)?;
-            if last.as_deref() != Some(row_key) {
-                rows += 1;
-                last = Some(row_key.to_vec());
-            }
+            rows += usize::from(row_keys.next(&reader.decoder, key)?.is_some());
         }
     }
     Ok(rows)

@@ -33,7 +33,7 @@ mod spans;
 mod table;
 mod violation;
 
-pub use assembler::RowAssembler;
+pub use assembler::{RowAssembler, RowKeys};
 pub use columns::{Column, Columns, IntKind, Values};
 pub use duplicate::{duplicate_key, duplicate_row, keys_are_exact, replaced_places};
 pub use errors::{from_codec, show};

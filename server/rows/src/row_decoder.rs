@@ -33,9 +33,20 @@ impl RowDecoder {
     }
 
     /// A row with the key's columns; the values' columns are as if no pair had them.
-    pub fn start(&self, key_bytes: &[u8]) -> Result<Row> {
+    pub(crate) fn start(&self, key_bytes: &[u8]) -> Result<Row> {
         let mut row = self.template.clone();
         self.read_key(&mut row, key_bytes)?;
+        Ok(row)
+    }
+
+    /// A row of which the pairs' values are known; `key_bytes` is the key of any of its pairs.
+    pub fn row<'v>(
+        &self,
+        key_bytes: &[u8],
+        values: impl IntoIterator<Item = &'v [u8]>,
+    ) -> Result<Row> {
+        let mut row = self.start(key_bytes)?;
+        values.into_iter().try_for_each(|value| self.fill(&mut row, value))?;
         Ok(row)
     }
 
@@ -67,7 +78,7 @@ impl RowDecoder {
     }
 
     /// Adds the columns that a pair's value has.
-    pub fn fill(&self, row: &mut [Datum], value: &[u8]) -> Result<()> {
+    pub(crate) fn fill(&self, row: &mut [Datum], value: &[u8]) -> Result<()> {
         if self.from_value.is_empty() {
             return Ok(());
         }

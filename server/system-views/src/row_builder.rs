@@ -1,7 +1,7 @@
 //! Fills the rows of a virtual table by column name.
 
 use braid_catalog::{PG_CATALOG, virtual_table};
-use braid_types::{Datum, Numeric, Row, SqlType};
+use braid_types::{Datum, Error, Numeric, Result, Row, SqlType};
 
 /// Rows of a virtual table; columns that are not named get what "nothing" looks like there.
 pub(crate) struct RowBuilder {
@@ -9,20 +9,32 @@ pub(crate) struct RowBuilder {
     types: Vec<SqlType>,
     places: Vec<usize>,
     rows: Vec<Row>,
+    /// The table or a column that does not exist.
+    missing: Option<String>,
 }
 
 impl RowBuilder {
     /// A builder for `table` (`pg_catalog`'s, unless it says `schema.table`) whose rows will give
-    /// values for `columns`, in that order.
+    /// values for `columns`, in that order. A name that does not exist makes
+    /// [`RowBuilder::rows`] fail.
     pub(crate) fn new(table: &str, columns: &[&str]) -> Self {
         let (schema, name) = table.split_once('.').unwrap_or((PG_CATALOG, table));
-        let known = virtual_table(schema, name).map_or(&[][..], |table| &table.columns);
-        let place = |column: &&str| known.iter().position(|(name, _)| name == column);
-        let places: Vec<usize> = columns.iter().filter_map(place).collect();
-        debug_assert_eq!(places.len(), columns.len(), "unknown column of {table} in {columns:?}");
+        let found = virtual_table(schema, name);
+        let mut missing = found.is_none().then(|| format!("no virtual table \"{table}\""));
+        let known = found.map_or(&[][..], |table| &table.columns);
+        let mut places = Vec::with_capacity(columns.len());
+        for column in columns {
+            match known.iter().position(|(name, _)| name == column) {
+                Some(place) => places.push(place),
+                None => {
+                    missing.get_or_insert_with(|| format!("no column \"{column}\" of {table}"));
+                }
+            }
+        }
+        debug_assert!(missing.is_none(), "broken invariant: {missing:?}");
         let blank = known.iter().map(|(_, ty)| blank(ty)).collect();
         let types = known.iter().map(|(_, ty)| ty.clone()).collect();
-        RowBuilder { blank, types, places, rows: Vec::new() }
+        RowBuilder { blank, types, places, rows: Vec::new(), missing }
     }
 
     /// The same; counters that get no value are 0 instead of NULL.
@@ -46,9 +58,12 @@ impl RowBuilder {
         self.rows.push(row);
     }
 
-    /// The rows.
-    pub(crate) fn rows(self) -> braid_types::Result<Vec<Row>> {
-        Ok(self.rows)
+    /// The rows. XX000 if the table or a column of it does not exist.
+    pub(crate) fn rows(self) -> Result<Vec<Row>> {
+        match self.missing {
+            None => Ok(self.rows),
+            Some(missing) => Err(Error::broken(missing)),
+        }
     }
 }
 

@@ -199,6 +199,11 @@ impl<'a> Fields<'a> {
     }
 
     fn text(&mut self) -> Result<&'a str> {
+        self.terminated().and_then(utf8)
+    }
+
+    /// The bytes up to the next zero, which is passed.
+    fn terminated(&mut self) -> Result<&'a [u8]> {
         let end = self
             .rest
             .iter()
@@ -206,7 +211,7 @@ impl<'a> Fields<'a> {
             .ok_or_else(|| protocol("invalid string in message"))?;
         let bytes = self.take(end)?;
         self.take(1)?;
-        utf8(bytes)
+        Ok(bytes)
     }
 
     fn target(&mut self, command: &str) -> Result<Target<'a>> {
@@ -302,10 +307,7 @@ fn startup_layout() -> Error {
 }
 
 fn startup_text<'a>(fields: &mut Fields<'a>) -> Result<&'a str> {
-    fields.text().map_err(|error| match error.state() {
-        SqlState::ProtocolViolation => startup_layout(),
-        _ => error,
-    })
+    fields.terminated().map_err(|_| startup_layout()).and_then(utf8)
 }
 
 fn unsupported_protocol(major: u32, minor: u32) -> Error {

@@ -190,11 +190,10 @@ fn own_type(parts: &[String], lookup: &dyn Lookup) -> Option<u32> {
 
 /// The number of a relation's row type, or of its arrays with an underscore before the name.
 fn row_type_named(parts: &[String], lookup: &dyn Lookup) -> Option<u32> {
-    let quoted = |name: &str| format!("\"{}\"", name.replace('"', "\"\""));
     let (last, schema) = parts.split_last()?;
     let relation = |last: &str| {
         let names: Vec<String> =
-            schema.iter().map(String::as_str).chain([last]).map(quoted).collect();
+            schema.iter().map(String::as_str).chain([last]).map(braid_sql::quote_ident).collect();
         let oid = lookup.relation_oid(&names.join("."))?;
         lookup.has_row_type(oid).then_some(oid)
     };

@@ -1,5 +1,6 @@
 //! Names in statements to objects, with PostgreSQL's errors.
 
+use std::fmt;
 use std::sync::Arc;
 
 use braid_catalog::{
@@ -47,8 +48,24 @@ pub(crate) fn undefined(kind: &str, name: &[String]) -> Error {
 /// 42809: the relation is of another kind than the statement wants.
 pub(crate) fn wrong_kind(name: &str, kind: &str) -> Error {
     let article = if kind == "index" { "an" } else { "a" };
-    Error::new(SqlState::WrongObjectType, format!("\"{name}\" is not {article} {kind}"))
+    let message = format!("\"{name}\" is not {article} {kind}");
+    Error::new(SqlState::WrongObjectType, message).caused_by(WrongKind { name: name.to_owned() })
 }
+
+/// The cause of 42809: a name means an object of another kind than the statement wants.
+#[derive(Clone, Debug)]
+pub(crate) struct WrongKind {
+    /// The object, as messages show it.
+    pub(crate) name: String,
+}
+
+impl fmt::Display for WrongKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} is of another kind", self.name)
+    }
+}
+
+impl std::error::Error for WrongKind {}
 
 /// 42703 for a column of a table.
 pub(crate) fn undefined_column(table: &str, column: &str) -> Error {

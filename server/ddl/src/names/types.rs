@@ -8,7 +8,7 @@ use braid_sql::ast::{DataType, ObjectName};
 use braid_types::{Error, Result, SqlState, SqlType};
 
 use crate::context::DdlContext;
-use crate::names::lookup::parts;
+use crate::names::lookup::{WrongKind, parts};
 
 pub(crate) fn duplicate_type(name: &str) -> Error {
     Error::new(SqlState::DuplicateObject, format!("type \"{name}\" already exists"))
@@ -44,8 +44,10 @@ pub(crate) fn find_enum(cx: &DdlContext<'_>, name: &ObjectName) -> Result<(Arc<E
     if let Some((found, is_array)) = catalog.enums().resolve(cx.path(), &written)? {
         return Ok((found.clone(), is_array));
     }
-    let wrong =
-        |shown: &str| Error::new(SqlState::WrongObjectType, format!("{shown} is not an enum"));
+    let wrong = |name: &str| {
+        Error::new(SqlState::WrongObjectType, format!("{name} is not an enum"))
+            .caused_by(WrongKind { name: name.to_owned() })
+    };
     if let Ok(ty) = sql_type(cx, &DataType::Custom(name.clone(), Vec::new())) {
         return Err(wrong(ty.plain_name()));
     }

@@ -104,26 +104,25 @@ pub(crate) async fn whole_rows(
     let pairs_max = request.limit_rows.max(table.family_count() * 2);
     let request = request.limit_rows(pairs_max).shape(table.shape.as_ref());
     let mut scanner = txn.scanner(seq, request);
-    let mut rows: Vec<(Key, Row)> = Vec::new();
+    let mut rows: Vec<Row> = Vec::new();
+    let mut partial = RowAssembler::default();
     let mut resume = None;
     // A batch may end anywhere, even within the first row.
     while let Some(pairs) = scanner.next_batch().await.map_err(from_kv)? {
         for (key, value) in pairs.iter() {
-            let row_key = decoder.row_key(key)?;
-            if rows.last().is_none_or(|(last, _)| last != row_key) {
-                rows.push((row_key.to_vec(), decoder.start(key)?));
-            }
-            if let Some((_, row)) = rows.last_mut() {
-                decoder.fill(row, value)?;
-            }
+            rows.extend(partial.add(decoder, key, value)?.map(|(_, row)| row));
         }
         resume = pairs.resume;
-        if rows.len() > 1 || resume.is_none() {
+        if !rows.is_empty() || resume.is_none() {
             break;
         }
     }
-    let left = resume.and_then(|_| rows.pop().map(|(key, _)| Span::new(key, end)));
-    Ok((rows.into_iter().map(|(_, row)| row).collect(), left))
+    let last = partial.finish();
+    if resume.is_some() {
+        return Ok((rows, last.map(|(key, _)| Span::new(key, end))));
+    }
+    rows.extend(last.map(|(_, row)| row));
+    Ok((rows, None))
 }
 
 /// These rows as they are under their locks; those that have gone are left out. Nobody changes them
@@ -146,9 +145,8 @@ pub(crate) async fn locked_rows(
         if values[0].is_none() {
             continue;
         }
-        let mut row = decoder.start(&keys[0])?;
-        values.iter().flatten().try_for_each(|value| decoder.fill(&mut row, value))?;
-        found.push(row);
+        let stored = values.iter().flatten().map(|value| &value[..]);
+        found.push(decoder.row(&keys[0], stored)?);
     }
     Ok(found)
 }

@@ -7,7 +7,7 @@ use braid_sql::ast::{self, MatchKind, ReferenceAction};
 use braid_types::{Error, Result, SqlState, SqlType};
 
 use crate::context::DdlContext;
-use crate::names::lookup::{folded, parts};
+use crate::names::lookup::{WrongKind, folded, parts};
 use crate::names::temporary::check_same_lifetime;
 use crate::table::constraint_names::{check_constraint_name, choose_constraint_name};
 
@@ -121,13 +121,13 @@ fn foreign_key_parent(
     if is_self {
         return Ok(Arc::new(table.clone()));
     }
-    let parent = cx.table(&key.table).map_err(|error| {
-        if error.state() == SqlState::WrongObjectType {
+    let parent = cx.table(&key.table).map_err(|error| match error.cause::<WrongKind>() {
+        Some(_) => {
             let name = name.join(".");
             let message = format!("referenced relation \"{name}\" is not a table");
-            return Error::new(SqlState::WrongObjectType, message);
+            Error::new(SqlState::WrongObjectType, message)
         }
-        error
+        None => error,
     })?;
     cx.catalog().privileges().check(cx.user(), Object::Table(&parent), "REFERENCES")?;
     check_same_lifetime(table, &parent)?;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use braid_catalog::{Id, Table};
 use braid_types::{Error, Result, SqlState, SqlType};
 
+use super::refusals::NestsTooDeep;
 use super::scope::columns::{CteDefinition, RangeEntry};
 use super::scope::context::{OuterQuery, SharedSubquery};
 use super::scope::lock_clause::LockClause;
@@ -133,7 +134,8 @@ impl<'a> Binder<'a> {
         self.depth += 1;
         if self.depth > DEPTH_MAX {
             return Err(Error::new(SqlState::StatementTooComplex, "stack depth limit exceeded")
-                .detail(format!("Queries and views nest deeper than {DEPTH_MAX} levels.")));
+                .detail(format!("Queries and views nest deeper than {DEPTH_MAX} levels."))
+                .caused_by(NestsTooDeep));
         }
         Ok(())
     }

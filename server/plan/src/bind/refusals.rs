@@ -43,3 +43,39 @@ impl fmt::Display for NotAssignable {
 }
 
 impl std::error::Error for NotAssignable {}
+
+/// The cause of 42804: a part of a column cannot be assigned in this way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct WrongPart;
+
+impl fmt::Display for WrongPart {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the part of the column cannot be assigned")
+    }
+}
+
+impl std::error::Error for WrongPart {}
+
+/// The cause of 42703: an expression names a column that it does not see.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct UnknownColumn;
+
+impl fmt::Display for UnknownColumn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the expression does not see such a column")
+    }
+}
+
+impl std::error::Error for UnknownColumn {}
+
+/// The cause of 54001: expressions or queries nest too deep, counted from the whole statement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct NestsTooDeep;
+
+impl fmt::Display for NestsTooDeep {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the statement nests too deep")
+    }
+}
+
+impl std::error::Error for NestsTooDeep {}

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use braid_catalog::{Column, Identity, Index, IndexNumber, IndexState, StoredExpr, Table};
 use braid_sql::TABLE_ROW;
 use braid_sql::ast::Expr as Ast;
-use braid_types::cast::CastContext;
+use braid_types::cast::{CastContext, NoCast};
 use braid_types::{Datum, Error, Result, SqlState, SqlType};
 
 use super::Binder;
@@ -14,7 +14,7 @@ use super::expr::operators::{coerce, coerce_bool};
 use super::expr::scalar::{bind_expr, call_function};
 use super::from::system_columns::table_source;
 use super::query::ordered::plain_column;
-use super::refusals::NotAssignable;
+use super::refusals::{NestsTooDeep, NotAssignable, UnknownColumn};
 use super::scope::columns::{Scope, ScopeTable, Scopes};
 use super::scope::context::ExprCx;
 use super::scope::places::without_places;
@@ -32,12 +32,12 @@ pub fn bind_scalar(cx: &PlanContext<'_>, text: &str, ty: &SqlType) -> Result<Exp
 pub fn bind_default(cx: &PlanContext<'_>, expr: &StoredExpr, ty: &SqlType) -> Result<Expr> {
     let mut binder = Binder::new(cx);
     let expr = bind_stored_expr(&mut binder, expr, &Scope::default(), "DEFAULT expressions");
-    let expr = expr.map_err(|error| match error.state() {
-        SqlState::UndefinedColumn => Error::new(
+    let expr = expr.map_err(|error| match error.cause() {
+        Some(UnknownColumn) => Error::new(
             SqlState::FeatureNotSupported,
             "cannot use column reference in DEFAULT expression",
         ),
-        _ => error,
+        None => error,
     })?;
     let mut expr = without_places(&mut binder, |this| assign(this, expr, ty, ""))?;
     layout::layout_expr(&mut expr, &[])?;
@@ -150,7 +150,7 @@ fn key_expr<'t>(table: &Table, column: &'t Column) -> Result<&'t StoredExpr> {
 /// XX000 for a stored expression that cannot be bound: its index would silently not be used.
 /// The limit of complexity stays what it is, since the statement around it may exceed it.
 fn unbindable(table: &Table, expr: &StoredExpr, error: Error) -> Error {
-    if error.state() == SqlState::StatementTooComplex {
+    if error.cause::<NestsTooDeep>().is_some() {
         return error;
     }
     let (table, expr) = (&table.name, expr.sql());
@@ -259,7 +259,7 @@ fn assign_modified(
 ) -> Result<Expr> {
     let from = expr.ty();
     match coerce_modified(binder, expr, to, modifier, CastContext::Assignment) {
-        Err(error) if error.state() == SqlState::CannotCoerce => Err(Error::new(
+        Err(error) if NoCast::is_cause_of(&error) => Err(Error::new(
             SqlState::DatatypeMismatch,
             if column.is_empty() {
                 error.message().to_owned()

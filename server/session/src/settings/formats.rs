@@ -270,14 +270,8 @@ fn names_text(values: &[String]) -> String {
         [one] if one.contains([',', '"']) => split_names(one),
         many => many.to_vec(),
     };
-    let quoted: Vec<String> = names.iter().map(|name| quote_name(name)).collect();
+    let quoted: Vec<String> = names.iter().map(|name| braid_sql::quote_ident(name)).collect();
     quoted.join(", ")
-}
-
-fn quote_name(name: &str) -> String {
-    let plain = name.starts_with(|c: char| c.is_ascii_lowercase() || c == '_')
-        && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
-    if plain { name.to_owned() } else { format!("\"{}\"", name.replace('"', "\"\"")) }
 }
 
 /// The names of a list: folded to lower case unless quoted.

@@ -12,6 +12,7 @@ use super::printer::{Entry, INDENT_STEP, Printer, unprintable};
 use super::query::{JOIN_INDENT, print_query};
 use super::range::{constraint, using_of};
 use super::stored_form::split_label;
+use crate::lex::strings::double_quoted;
 
 pub(crate) fn print_from(printer: &mut Printer<'_>, select: &Select) -> Result<()> {
     for (place, item) in select.from.iter().enumerate() {
@@ -207,7 +208,7 @@ fn entry_of<'p>(printer: &'p Printer<'_>, factor: &TableFactor) -> Option<&'p En
 /// A name in quotes where it needs them; in the stored form it always has them.
 pub(crate) fn print_name(printer: &mut Printer<'_>, name: &str) {
     if printer.is_stored() {
-        printer.push(&format!("\"{}\"", name.replace('"', "\"\"")));
+        printer.push(&double_quoted(name));
     } else {
         printer.push(&crate::quote_ident(name));
     }

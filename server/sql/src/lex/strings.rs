@@ -221,6 +221,11 @@ pub fn quote_ident(name: &str) -> String {
     if plain && !name.is_empty() && free() {
         return name.to_owned();
     }
+    double_quoted(name)
+}
+
+/// A name as SQL text, always in double quotes.
+pub(crate) fn double_quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 

@@ -1,6 +1,6 @@
 //! Doing a cast.
 
-use super::{CastEnv, numbers, times};
+use super::{CastEnv, NoCast, numbers, times};
 use crate::net::Inet;
 use crate::{Datum, Error, Json, Result, SqlState, SqlType, mac, text, unsigned};
 
@@ -59,10 +59,7 @@ pub fn cast(
 }
 
 fn mismatch(from: &SqlType, to: &SqlType) -> Error {
-    Error::new(
-        SqlState::CannotCoerce,
-        format!("cannot cast type {} to {}", from.plain_name(), to.plain_name()),
-    )
+    NoCast::error(from.plain_name(), to.plain_name())
 }
 
 /// Between addresses of networks, or of hardware.

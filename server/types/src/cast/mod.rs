@@ -8,6 +8,7 @@
 
 mod apply;
 mod matrix;
+mod missing;
 mod numbers;
 mod times;
 
@@ -15,6 +16,7 @@ use crate::FormatSettings;
 
 pub use apply::cast;
 pub use matrix::context;
+pub use missing::NoCast;
 
 /// Where a cast may happen without being written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

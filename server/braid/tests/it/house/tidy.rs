@@ -4,7 +4,8 @@
 //!   longer are listed in `tidy_exceptions.txt` with their length, which may only shrink
 //!   (`UPDATE_GOLDENFILES=1` writes the list again; say why if it grew);
 //! - no `unwrap()`, `todo!`, `dbg!` and no commented-out code outside tests;
-//! - comments are in plain English: some words are banned;
+//! - comments, TypeScript and Markdown are in plain English: some words are banned;
+//! - no SQLSTATE decides what the server does, except in the files listed here;
 //! - every file belongs to a module, every module begins with its own documentation;
 //! - `server/docs/reference/errors.md` lists exactly the SQLSTATEs of the server and the error
 //!   classes of the SDK.
@@ -13,7 +14,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use super::tidy_checks::{
-    Source, banned_word, exceptions, functions, is_commented_code, root, sources,
+    Source, banned_word, banned_word_of, exceptions, functions, is_commented_code, reads_state,
+    root, sources, texts,
 };
 
 const LINE_MAX: usize = 100;
@@ -104,6 +106,70 @@ fn comments_are_plain_english() {
         }
     }
     report(&complaints);
+}
+
+/// Files that read the SQLSTATE of an error, and why. Everywhere else an error that somebody
+/// decides by carries a typed cause (`Error::caused_by`).
+const STATE_READERS: [(&str, &str); 12] = [
+    ("server/builtins/src/json/path/numbers.rs", "a silent path suppresses errors by their class"),
+    ("server/builtins/src/system/catalog.rs", "to_reg… gives NULL for errors of these classes"),
+    ("server/ddl/src/statement/object/view.rs", "a view that has no stored form is kept as text"),
+    ("server/ddl/src/table/exprs.rs", "an expression that has no stored form is kept as text"),
+    ("server/plan/src/bind/scope/places.rs", "PostgreSQL places errors of the analysis' classes"),
+    ("server/plan/src/eval.rs", "a limit on arrays is not a mismatch of dimensions"),
+    ("server/server/src/check_tables.rs", "reports the state"),
+    ("server/session/src/groups/report.rs", "reports the state"),
+    ("server/session/src/protocol/extended.rs", "a value that is no text is not shown"),
+    ("server/session/src/statement/commands/ddl.rs", "the class of a notice is its severity"),
+    ("server/wire/src/connection.rs", "logs what is a bug"),
+    ("server/wire/src/listener.rs", "logs the state"),
+];
+
+#[test]
+fn only_the_borders_read_the_state_of_an_error() {
+    let all = sources();
+    let code = all.iter().filter(|source| !source.is_test && source.name.contains("/src/"));
+    let readers: BTreeSet<&str> = code
+        .filter(|source| source.lines().any(|(_, line)| reads_state(line)))
+        .map(|source| source.name.as_str())
+        .collect();
+    let known: BTreeSet<&str> = STATE_READERS.iter().map(|(name, _)| *name).collect();
+    let new = readers.difference(&known);
+    let mut complaints: Vec<String> =
+        new.map(|name| format!("{name}: decides by the SQLSTATE of an error")).collect();
+    let gone = known.difference(&readers);
+    complaints.extend(gone.map(|name| format!("{name}: reads no SQLSTATE now, drop its entry")));
+    report(&complaints);
+}
+
+#[test]
+fn a_comparison_of_a_state_is_found() {
+    assert!(reads_state("if error.state() == SqlState::WrongObjectType {"));
+    assert!(reads_state("found.map_err(|error| match error.state() {"));
+    assert!(reads_state("let class = error.state().code();"));
+    assert!(!reads_state("Error::new(error.state(), message)"));
+    assert!(!reads_state("match session.block.state() {"));
+}
+
+#[test]
+fn typescript_and_markdown_are_plain_english() {
+    let mut complaints = Vec::new();
+    for (name, text) in texts() {
+        for (place, line) in text.lines().enumerate() {
+            if let Some(word) = banned_word_of(line) {
+                complaints.push(format!("{name}:{}: \"{word}\"", place + 1));
+            }
+        }
+    }
+    report(&complaints);
+}
+
+#[test]
+fn a_banned_word_is_found_as_a_whole_word() {
+    assert_eq!(banned_word_of("it('tells the address')"), Some("tells"));
+    assert_eq!(banned_word_of("Whoever waits"), Some("whoever"));
+    assert_eq!(banned_word_of("a kind of families"), None);
+    assert_eq!(banned_word("let tells = 1;"), None);
 }
 
 #[test]

@@ -36,23 +36,52 @@ pub fn sources() -> Vec<Source> {
 }
 
 fn read(folder: &Path, root: &Path, found: &mut Vec<Source>) {
+    for name in names(folder, root, &["rs"]) {
+        let whole = std::fs::read_to_string(root.join(&name)).expect("a source");
+        let inner = whole.find("#[cfg(test)]\nmod tests {").unwrap_or(whole.len());
+        let is_test = name.contains("/tests/")
+            || name.contains("/benches/")
+            || name.starts_with("server/testkit/")
+            || name.ends_with("tests.rs");
+        found.push(Source { name, text: whole[..inner].to_owned(), is_test });
+    }
+}
+
+/// The files below a folder with one of these extensions, by their paths from the root. What is
+/// built, installed or hidden is left out.
+fn names(folder: &Path, root: &Path, extensions: &[&str]) -> Vec<String> {
+    let mut found = Vec::new();
     for entry in std::fs::read_dir(folder).expect("a folder") {
         let path = entry.expect("an entry").path();
         let name = path.strip_prefix(root).expect("below the root").to_string_lossy().into_owned();
+        let last = path.file_name().unwrap_or_default().to_string_lossy();
+        let extension = path.extension().unwrap_or_default().to_string_lossy();
         if path.is_dir() {
-            if !name.ends_with("/target") && !name.ends_with("/node_modules") {
-                read(&path, root, found);
+            let is_output = ["target", "node_modules", "dist"].contains(&&*last);
+            if !is_output && !last.starts_with('.') {
+                found.extend(names(&path, root, extensions));
             }
-        } else if name.ends_with(".rs") {
-            let whole = std::fs::read_to_string(&path).expect("a source");
-            let inner = whole.find("#[cfg(test)]\nmod tests {").unwrap_or(whole.len());
-            let is_test = name.contains("/tests/")
-                || name.contains("/benches/")
-                || name.starts_with("server/testkit/")
-                || name.ends_with("tests.rs");
-            found.push(Source { name, text: whole[..inner].to_owned(), is_test });
+        } else if extensions.contains(&&*extension) {
+            found.push(name);
         }
     }
+    found
+}
+
+/// The path and the text of every TypeScript and Markdown file of the repository.
+pub fn texts() -> Vec<(String, String)> {
+    let root = root();
+    let mut found = names(&root, &root, &["ts", "md"]);
+    found.sort();
+    for extension in [".ts", ".md"] {
+        let count = found.iter().filter(|name| name.ends_with(extension)).count();
+        assert!(count > 20, "only {count} files *{extension} were found");
+    }
+    let text = |name: String| {
+        let text = std::fs::read_to_string(root.join(&name)).expect("a text");
+        (name, text)
+    };
+    found.into_iter().map(text).collect()
 }
 
 /// The functions of a file and their lengths. Works on text that rustfmt has formatted: a function
@@ -107,13 +136,26 @@ const BANNED_WORDS: [&str; 10] = [
 
 /// The banned word of a comment line, if it has one.
 pub fn banned_word(line: &str) -> Option<&'static str> {
-    let comment = line.trim_start().strip_prefix("//")?.to_lowercase();
+    line.trim_start().strip_prefix("//").and_then(banned_word_of)
+}
+
+/// The banned word of a text, if it has one.
+pub fn banned_word_of(text: &str) -> Option<&'static str> {
+    let text = text.to_lowercase();
     let is_word = |at: usize, word: &str| {
         let is_letter = |c: char| c.is_alphanumeric() || c == '_';
-        !comment[..at].ends_with(is_letter) && !comment[at + word.len()..].starts_with(is_letter)
+        !text[..at].ends_with(is_letter) && !text[at + word.len()..].starts_with(is_letter)
     };
-    let has = |word: &&&str| comment.match_indices(**word).any(|(at, _)| is_word(at, word));
+    let has = |word: &&&str| text.match_indices(**word).any(|(at, _)| is_word(at, word));
     BANNED_WORDS.iter().find(has).copied()
+}
+
+/// Whether a line of code compares the SQLSTATE of an error, or takes its five characters.
+pub fn reads_state(line: &str) -> bool {
+    let code = line.split("//").next().unwrap_or_default();
+    let has_state = ["error.state()", "fields.state()", "fields.state ", "fields().state"];
+    let reads = ["==", "!=", "match ", "matches!(", ".code()"];
+    has_state.iter().any(|word| code.contains(word)) && reads.iter().any(|word| code.contains(word))
 }
 
 fn exceptions_path() -> PathBuf {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use braid_catalog::{Identity, Sequence, StoredExpr, Table};
-use braid_plan::{bind_assignment_cast, more_dimensions_of, time_modifier_of};
+use braid_plan::{NotAssignable, bind_assignment_cast, more_dimensions_of, time_modifier_of};
 use braid_sql::ast::{AlterColumnAction, DataType, Expr, IdentityMode, ObjectName};
 use braid_types::{Datum, Error, Result, SqlState, SqlType};
 
@@ -225,7 +225,7 @@ async fn set_type(
 }
 
 fn no_cast(error: &Error, column: &str, ty: &SqlType) -> Error {
-    if error.state() != SqlState::DatatypeMismatch {
+    if error.cause::<NotAssignable>().is_none() {
         return error.clone();
     }
     let shown = ty.display_name();

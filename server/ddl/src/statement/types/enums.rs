@@ -15,7 +15,7 @@ use braid_types::enums::{LABEL_BYTES_MAX, order_between};
 use braid_types::{Error, FormatSettings, Result, SqlState, SqlType, text};
 
 use crate::context::DdlContext;
-use crate::names::lookup::parts;
+use crate::names::lookup::{WrongKind, parts};
 use crate::names::owner::check_new_owner;
 use crate::names::types::{duplicate_type, enum_name, own_enum};
 
@@ -275,14 +275,13 @@ pub(crate) fn rename(cx: &mut DdlContext<'_>, name: &ObjectName, kind: &RenameKi
         return Err(Error::new(SqlState::WrongObjectType, message)
             .hint(format!("Use ALTER {kind} instead.")));
     }
-    let (found, is_array) = match own_enum(cx, name) {
-        Err(error) if error.state() == SqlState::WrongObjectType => {
-            let ty = error.message().trim_end_matches(" is not an enum").to_owned();
-            let message = format!("must be owner of type {ty}");
-            return Err(Error::new(SqlState::InsufficientPrivilege, message));
+    let (found, is_array) = own_enum(cx, name).map_err(|error| match error.cause() {
+        Some(WrongKind { name }) => {
+            let message = format!("must be owner of type {name}");
+            Error::new(SqlState::InsufficientPrivilege, message)
         }
-        other => other?,
-    };
+        None => error,
+    })?;
     if is_array {
         let name = enum_name(cx, &found);
         let message = format!("cannot alter array type {name}[]");
@@ -327,12 +326,10 @@ pub(crate) fn comment(
     name: &ObjectName,
     comment: Option<String>,
 ) -> Result<()> {
-    let (found, _) = match own_enum(cx, name) {
-        Err(error) if error.state() == SqlState::WrongObjectType => {
-            return Err(Error::unsupported("COMMENT ON TYPE of anything but an enum"));
-        }
-        other => other?,
-    };
+    let (found, _) = own_enum(cx, name).map_err(|error| match error.cause::<WrongKind>() {
+        Some(_) => Error::unsupported("COMMENT ON TYPE of anything but an enum"),
+        None => error,
+    })?;
     cx.draft()?.put(Enum { comment, ..Enum::clone(&found) });
     Ok(())
 }

@@ -31,7 +31,7 @@ use braid_kv::{
     ScanRequest, Scanner, Span,
 };
 use braid_plan::CascadeTable;
-use braid_rows::{IndexDecoder, IndexRows, index_on};
+use braid_rows::{IndexDecoder, IndexRows, RowKeys, index_on};
 use braid_types::{Datum, Error, Result, Row};
 use futures_util::future::try_join_all;
 
@@ -172,8 +172,8 @@ struct Child {
     spans_go: bool,
     /// If a span has gone and nothing depends on its rows but others that lie as they do: these.
     alike: Option<Vec<Arc<Link>>>,
-    /// The row that has come last, where a row has several pairs.
-    last: Key,
+    /// Distinguishes the rows, where a row has several pairs.
+    row_keys: RowKeys,
     /// Keys to be locked and deleted.
     keys: Vec<Key>,
     /// Their rows, if they were scanned and are needed.
@@ -221,7 +221,7 @@ impl Child {
             source,
             secondary,
             links,
-            last: Key::new(),
+            row_keys: RowKeys::default(),
             keys: Vec::new(),
             rows: Vec::new(),
         })
@@ -256,11 +256,7 @@ impl Child {
             if rows.family_count() == 1 {
                 self.keys.push(key.to_vec());
             } else {
-                let row_key = decoder.row_key(key)?;
-                if self.last == row_key {
-                    continue;
-                }
-                self.last = row_key.to_vec();
+                let Some(row_key) = self.row_keys.next(decoder, key)? else { continue };
                 self.keys.append(&mut rows.family_keys(row_key));
             }
             if needs_rows {

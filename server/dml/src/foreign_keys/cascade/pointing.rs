@@ -43,8 +43,7 @@ impl Pointing {
         if self.family.as_ref().is_some_and(|family| key[row_key.len()..] != **family) {
             return Ok(false);
         }
-        let mut row = self.decoder.start(key)?;
-        self.decoder.fill(&mut row, value)?;
+        let row = self.decoder.row(key, [value])?;
         Ok(!row.iter().any(Datum::is_null) && self.keys.contains(&row))
     }
 }

@@ -15,6 +15,7 @@ use std::sync::Arc;
 use braid_catalog::{KeyPath, path_shape};
 use braid_kv::{KeyShape, ScanBatch, ScanRequest};
 use braid_plan::{Expr, Join, JoinKind, Node, Scan};
+use braid_rows::RowAssembler;
 use braid_types::{Datum, Error, Result, Row};
 use futures_util::future::BoxFuture;
 
@@ -33,8 +34,10 @@ pub struct InterleavedJoinOperator {
     entries: Option<MultiScan>,
     /// Columns of the output.
     width: usize,
-    /// The row whose families are being put together: its level, key, and what is there so far.
-    partial: Option<(usize, Vec<u8>, Row)>,
+    /// The row whose families are being put together.
+    partial: RowAssembler,
+    /// Its level.
+    partial_level: usize,
     /// The memory of a row that was left out.
     spare: Row,
     done: bool,
@@ -85,8 +88,19 @@ impl InterleavedJoinOperator {
             level.left_below = left_below;
         }
         let shape = path_shape(&tables);
-        let (entries, partial, spare, done) = (None, None, Row::new(), false);
-        Ok(Self { evaluator, levels, path, shape, bounds, entries, width, partial, spare, done })
+        Ok(Self {
+            evaluator,
+            levels,
+            path,
+            shape,
+            bounds,
+            entries: None,
+            width,
+            partial: RowAssembler::default(),
+            partial_level: 0,
+            spare: Row::new(),
+            done: false,
+        })
     }
 
     async fn next_rows(&mut self) -> Result<Option<Vec<Row>>> {
@@ -117,22 +131,20 @@ impl InterleavedJoinOperator {
         for (key, value) in batch.iter() {
             let Some((place, row_bytes)) = self.find(key) else { continue };
             let row_key = &key[..row_bytes];
-            if let Some((known, known_key, row)) = &mut self.partial {
-                if *known == place && known_key == row_key {
-                    self.levels[place].reader.decoder.fill(row, value)?;
-                    continue;
-                }
-                self.complete(out)?;
+            if self.partial.is_at(row_key) {
+                self.partial.fill(&self.levels[place].reader.decoder, value)?;
+                continue;
             }
+            self.complete(out)?;
             self.close(place, out);
             if place > 0 && !self.levels[place - 1].has_open(row_key) {
                 continue;
             }
             let level = &self.levels[place];
             if level.has_families {
-                let mut row = level.reader.decoder.start(key)?;
-                level.reader.decoder.fill(&mut row, value)?;
-                self.partial = Some((place, row_key.to_vec(), row));
+                self.partial.begin(&level.reader.decoder, row_key, key)?;
+                self.partial.fill(&level.reader.decoder, value)?;
+                self.partial_level = place;
                 continue;
             }
             let mut joined = self.above(place);
@@ -155,7 +167,8 @@ impl InterleavedJoinOperator {
 
     /// The row whose families are all there.
     fn complete(&mut self, out: &mut Vec<Row>) -> Result<()> {
-        let Some((place, key, mut row)) = self.partial.take() else { return Ok(()) };
+        let Some((key, mut row)) = self.partial.finish() else { return Ok(()) };
+        let place = self.partial_level;
         let mut joined = self.above(place);
         joined.append(&mut row);
         self.row(place, &key, joined, out)

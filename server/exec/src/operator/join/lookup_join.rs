@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use braid_kv::{Key, ScanRequest, Span};
 use braid_plan::{Expr, Join, JoinKind, Node};
+use braid_rows::RowAssembler;
 use braid_types::{Datum, Result, Row};
 use futures_util::future::BoxFuture;
 
@@ -233,6 +234,7 @@ impl Lookup {
         let run = &self.evaluator.run;
         let mut found = Found::default();
         let mut primary_keys: Vec<Key> = Vec::new();
+        let mut partial = RowAssembler::default();
         let shape = self.bounds.shape.as_ref();
         let request = |span| ScanRequest::new(span).shape(shape);
         while let Some(batch) = scan.next(run, request).await? {
@@ -240,7 +242,7 @@ impl Lookup {
             let known = found.rows.len();
             for (key, value) in batch.iter() {
                 let Some(secondary) = &self.secondary else {
-                    self.add_pair(key, value, &mut found)?;
+                    found.add(partial.add(&self.reader.decoder, key, value)?);
                     continue;
                 };
                 found.keys.push(key.to_vec());
@@ -255,28 +257,26 @@ impl Lookup {
             let new = found.rows[known..].iter().flatten().map(|row| row_bytes(row)).sum::<usize>();
             held.take(new + batch.len() * KEY_BYTES)?;
         }
+        if let Some((key, row)) = partial.finish() {
+            held.take(row_bytes(&row))?;
+            found.add(Some((key, row)));
+        }
         if !primary_keys.is_empty() {
             found.rows = self.rows_of(&primary_keys, held).await?;
         }
         Ok(found)
     }
-
-    /// Adds a pair of the primary index: a new row, or one more family of the last one.
-    fn add_pair(&self, key: &[u8], value: &[u8], found: &mut Found) -> Result<()> {
-        let decoder = &self.reader.decoder;
-        let row_key = decoder.row_key(key)?;
-        if found.keys.last().is_none_or(|last| last != row_key) {
-            found.keys.push(row_key.to_vec());
-            found.rows.push(Some(decoder.start(key)?));
-        }
-        match found.rows.last_mut() {
-            Some(Some(row)) => decoder.fill(row, value),
-            _ => Ok(()),
-        }
-    }
 }
 
 impl Found {
+    /// Adds a row of the primary index whose families have all been read.
+    fn add(&mut self, complete: Option<(Key, Row)>) {
+        if let Some((key, row)) = complete {
+            self.keys.push(key);
+            self.rows.push(Some(row));
+        }
+    }
+
     /// The places of the rows that a span has found.
     fn places(&self, place: usize, span: &Span) -> Range<usize> {
         if self.keys.is_empty() {

@@ -118,11 +118,8 @@ impl Reader {
                 result.push(None);
                 continue;
             }
-            let mut row = self.decoder.start(&keys[0])?;
-            for value in values.iter().flatten() {
-                self.decoder.fill(&mut row, value)?;
-            }
-            result.push(Some(row));
+            let found = values.iter().flatten().map(|value| &value[..]);
+            result.push(Some(self.decoder.row(&keys[0], found)?));
         }
         Ok(result)
     }

@@ -14,6 +14,7 @@ use crate::bind::expr::scalar::bind_expr;
 use crate::bind::expr::subquery::bind_row_subquery;
 use crate::bind::expr::subscript::{Part, assign_to_part, at_target, part_of, with_part};
 use crate::bind::from::system_columns::is_system_column;
+use crate::bind::refusals::{NotAssignable, WrongPart};
 use crate::bind::scope::columns::{Scope, Scopes};
 use crate::bind::scope::context::ExprCx;
 use crate::bind::scope::places::start_of;
@@ -169,10 +170,9 @@ pub(crate) fn refuse_default_part(target: &TargetColumn) -> Result<()> {
 
 /// Points at the beginning of an assigned value that is of a wrong type.
 pub(crate) fn at_start(error: Error, ast: &Ast) -> Error {
-    match error.state() {
-        SqlState::DatatypeMismatch => error.position(start_of(ast)),
-        _ => error,
-    }
+    let is_of_wrong_type =
+        error.cause::<NotAssignable>().is_some() || error.cause::<WrongPart>().is_some();
+    if is_of_wrong_type { error.position(start_of(ast)) } else { error }
 }
 
 fn target_column(table: &Table, ident: &Ident) -> Result<usize> {

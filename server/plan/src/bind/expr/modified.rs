@@ -8,6 +8,7 @@ use super::data_type::{interval_modifier, time_modifier_of};
 use super::operators::{call_operator, coerce};
 use super::scalar::{bind_expr, call_function};
 use crate::bind::Binder;
+use crate::bind::refusals::WrongPart;
 use crate::bind::scope::context::ExprCx;
 use crate::tree::expr::Expr;
 
@@ -78,5 +79,6 @@ pub(crate) fn json_key(binder: &mut Binder<'_>, index: Expr) -> Result<Expr> {
 
 /// 42804 for `json[1:2]`.
 pub(crate) fn no_json_slices() -> Error {
-    Error::new(SqlState::DatatypeMismatch, "jsonb subscript does not support slices")
+    let message = "jsonb subscript does not support slices";
+    Error::new(SqlState::DatatypeMismatch, message).caused_by(WrongPart)
 }

@@ -2,7 +2,7 @@
 
 use braid_builtins::Resolved;
 use braid_catalog::{Id, is_temporary};
-use braid_types::cast::{CastContext, context};
+use braid_types::cast::{CastContext, NoCast, context};
 use braid_types::{Datum, Error, Result, SqlState, SqlType};
 
 use super::common_type::common_type;
@@ -167,10 +167,7 @@ pub(crate) fn coerce(
         _ if *to == SqlType::Text && allowed == CastContext::Explicit => {
             cast_expr(binder, expr, to, true)
         }
-        _ => Err(Error::new(
-            SqlState::CannotCoerce,
-            format!("cannot cast type {} to {}", from.display_name(), to.display_name()),
-        )),
+        _ => Err(NoCast::error(&from.display_name(), &to.display_name())),
     }
 }
 
@@ -241,7 +238,7 @@ pub(crate) fn coerce_bool(binder: &mut Binder<'_>, expr: Expr, clause: &str) -> 
     let ty = expr.ty();
     match coerce(binder, expr, &SqlType::Bool, CastContext::Implicit) {
         Ok(expr) => Ok(expr),
-        Err(error) if error.state() == SqlState::CannotCoerce => Err(Error::new(
+        Err(error) if NoCast::is_cause_of(&error) => Err(Error::new(
             SqlState::DatatypeMismatch,
             format!("argument of {clause} must be type boolean, not type {}", ty.display_name()),
         )),

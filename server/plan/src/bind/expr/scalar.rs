@@ -19,6 +19,7 @@ use crate::bind::binder::EXPR_DEPTH_MAX;
 use crate::bind::from::privileges::check_guarded;
 use crate::bind::from::range_table::{missing_column, missing_table, table_name, table_row};
 use crate::bind::from::system_columns::{system_column, system_column_of, with_keys};
+use crate::bind::refusals::{NestsTooDeep, UnknownColumn};
 use crate::bind::scope::columns::ScopeColumn;
 use crate::bind::scope::context::ExprCx;
 use crate::bind::scope::notes::Reference;
@@ -141,7 +142,8 @@ fn enter_expr(binder: &mut Binder<'_>) -> Result<()> {
     // The parser bounds nesting; the guard is for trees that rewriting made deeper.
     if binder.expr_depth >= EXPR_DEPTH_MAX {
         return Err(Error::new(SqlState::StatementTooComplex, "stack depth limit exceeded")
-            .hint("Write long chains of conditions as IN lists or as rows of VALUES."));
+            .hint("Write long chains of conditions as IN lists or as rows of VALUES.")
+            .caused_by(NestsTooDeep));
     }
     binder.expr_depth += 1;
     Ok(())
@@ -602,7 +604,8 @@ fn bind_access(
                         None => Err(Error::new(
                             SqlState::UndefinedColumn,
                             format!("could not identify column \"{name}\" in record data type"),
-                        )),
+                        )
+                        .caused_by(UnknownColumn)),
                     }
                 }
                 ty => Err(Error::new(

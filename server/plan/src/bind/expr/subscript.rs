@@ -6,13 +6,14 @@ use braid_catalog::Column;
 use braid_sql::ast::{AccessExpr, Expr as Ast, Subscript, TargetColumn};
 use braid_sql::offset_of;
 use braid_types::array::{DIMENSIONS_MAX, too_many_dimensions};
-use braid_types::cast::CastContext;
+use braid_types::cast::{CastContext, NoCast};
 use braid_types::{Datum, Error, Result, SqlState, SqlType};
 
 use super::modified::{coerce_modified, json_element, json_key, no_json_slices};
 use super::operators::{coerce, unify};
 use super::scalar::{bind_expr, bind_exprs, call_function};
 use crate::bind::Binder;
+use crate::bind::refusals::WrongPart;
 use crate::bind::scope::context::ExprCx;
 use crate::bind::scope::places::start_of;
 use crate::tree::expr::Expr;
@@ -141,12 +142,12 @@ fn subscript_places(
     let mut bound = |ast: &Ast| -> Result<Expr> {
         let e = bind_expr(binder, ast, cx)?;
         let coerced = coerce(binder, e, &SqlType::Int4, CastContext::Assignment);
-        coerced.map_err(|error| match error.state() {
-            SqlState::CannotCoerce => {
-                let message = "array subscript must have type integer";
-                Error::new(SqlState::DatatypeMismatch, message).position(start_of(ast))
+        coerced.map_err(|error| {
+            if !NoCast::is_cause_of(&error) {
+                return error;
             }
-            _ => error,
+            let message = "array subscript must have type integer";
+            Error::new(SqlState::DatatypeMismatch, message).position(start_of(ast))
         })
     };
     let mut places = Vec::with_capacity(chain.len());
@@ -230,7 +231,7 @@ fn part_in(
             column.name,
             column.ty.bare().display_name()
         );
-        return Err(Error::new(SqlState::DatatypeMismatch, message));
+        return Err(Error::new(SqlState::DatatypeMismatch, message).caused_by(WrongPart));
     }
     match &column.ty {
         SqlType::Array(_) => subscript_places(binder, chain, cx).map(Part::Array),
@@ -252,18 +253,19 @@ pub(crate) fn assign_to_part(
     let wanted = part.wanted(&column.ty);
     let from = value.ty();
     let coerced = coerce_modified(binder, value, &wanted, column.modifier, CastContext::Assignment);
-    coerced.map_err(|error| match error.state() {
-        SqlState::CannotCoerce => Error::new(
-            SqlState::DatatypeMismatch,
-            format!(
-                "subscripted assignment to \"{}\" requires type {} but expression is of type {}",
-                column.name,
-                wanted.bare().display_name(),
-                from.bare().display_name()
-            ),
-        )
-        .hint("You will need to rewrite or cast the expression."),
-        _ => error,
+    coerced.map_err(|error| {
+        if !NoCast::is_cause_of(&error) {
+            return error;
+        }
+        let message = format!(
+            "subscripted assignment to \"{}\" requires type {} but expression is of type {}",
+            column.name,
+            wanted.bare().display_name(),
+            from.bare().display_name()
+        );
+        Error::new(SqlState::DatatypeMismatch, message)
+            .hint("You will need to rewrite or cast the expression.")
+            .caused_by(WrongPart)
     })
 }
 
@@ -290,14 +292,14 @@ pub(crate) fn with_part(
 
 /// Points at the column whose part is of another type.
 pub(crate) fn at_target(error: Error, target: &TargetColumn) -> Error {
-    match error.state() {
-        SqlState::DatatypeMismatch => error.position(offset_of(target.name.span)),
-        _ => error,
+    match error.cause() {
+        Some(WrongPart) => error.position(offset_of(target.name.span)),
+        None => error,
     }
 }
 
 fn no_subscripts(ty: &SqlType) -> Error {
     let name = ty.display_name();
     let message = format!("cannot subscript type {name} because it does not support subscripting");
-    Error::new(SqlState::DatatypeMismatch, message)
+    Error::new(SqlState::DatatypeMismatch, message).caused_by(WrongPart)
 }

@@ -7,6 +7,7 @@ use super::items::name_parts;
 use crate::bind::Binder;
 use crate::bind::expr::scalar::{read_column, whole_row};
 use crate::bind::from::privileges::check_guarded;
+use crate::bind::refusals::UnknownColumn;
 use crate::bind::scope::columns::{RangeEntry, Scope, ScopeColumn, ScopeTable, Scopes};
 use crate::bind::scope::context::ExprCx;
 use crate::bind::scope::places::first_part;
@@ -78,7 +79,7 @@ pub(crate) fn missing_column(binder: &Binder<'_>, table: Option<&str>, name: &st
         Some(table) => format!("column {table}.{name} does not exist"),
         None => format!("column \"{name}\" does not exist"),
     };
-    let error = Error::new(SqlState::UndefinedColumn, message);
+    let error = Error::new(SqlState::UndefinedColumn, message).caused_by(UnknownColumn);
     let mut nearest = Nearest { distance: DISTANCE_MAX + 1, ..Nearest::default() };
     for entry in binder.range.iter().rev().flatten() {
         let shown = &entry.table.name;

@@ -78,11 +78,7 @@ impl ScanOperator {
     /// The rows of a batch on which the conditions hold.
     pub(crate) fn rows_of_batch(&mut self, batch: &ScanBatch) -> Result<Vec<Row>> {
         let decoder = &self.layout.reader.decoder;
-        let row = |(key, value): (&[u8], &[u8])| {
-            let mut row = decoder.start(key)?;
-            decoder.fill(&mut row, value)?;
-            Ok(row)
-        };
+        let row = |(key, value): (&[u8], &[u8])| decoder.row(key, [value]);
         if self.filter.is_empty() {
             return batch.iter().map(row).collect();
         }
