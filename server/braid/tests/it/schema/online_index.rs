@@ -250,3 +250,79 @@ fn writers_beside_the_building_are_in_the_index() {
         assert_agree(&client).await;
     });
 }
+
+/// Gives a value of `u` from row to row: to one with another key, or to a second one for a moment.
+/// Rows of different workers never share a value.
+async fn hand_on(client: Client, worker: i64, stop: Arc<AtomicBool>, done: Arc<AtomicUsize>) {
+    let mut step = worker;
+    while !stop.load(Ordering::Acquire) {
+        step += 1;
+        let value = step % (ROWS / 8) * 8 + worker;
+        let (low, high) = (value, value + 2 * ROWS);
+        let move_up = format!(
+            "DELETE FROM items WHERE id = {low}; DELETE FROM items WHERE id = {high};
+             INSERT INTO items VALUES ({high}, {value}, NULL)"
+        );
+        let sqls = match step % 3 {
+            0 => vec![move_up],
+            1 => vec![
+                // Two rows have the value until the second statement, if the index lets them.
+                format!("INSERT INTO items VALUES ({}, {value}, 'twin')", value + 4 * ROWS),
+                format!("DELETE FROM items WHERE id = {}", value + 4 * ROWS),
+            ],
+            _ => vec![format!("UPDATE items SET note = 'w{worker}' WHERE grp = {value}")],
+        };
+        for sql in sqls {
+            match client.batch_execute(&sql).await {
+                Ok(()) => drop(done.fetch_add(1, Ordering::Relaxed)),
+                Err(error) => {
+                    let allowed = [SqlState::T_R_SERIALIZATION_FAILURE, SqlState::UNIQUE_VIOLATION];
+                    assert!(allowed.contains(error.code().expect("a state")), "{sql}: {error:?}");
+                }
+            }
+        }
+    }
+}
+
+/// A unique index that is built while its values go from row to row has an entry for every row, and
+/// no two rows have one value. If two have, the statement says so and leaves nothing.
+#[test]
+fn a_unique_index_is_right_whatever_its_values_do_meanwhile() {
+    run(async {
+        let server = Server::start(Config::new());
+        let client = connect(server.sql_url(), None).await;
+        fill(&client).await;
+        client.batch_execute("UPDATE items SET grp = id").await.expect("unique values");
+        let (stop, done) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
+        let mut writers = Vec::new();
+        for worker in 0..4 {
+            let own = connect(server.sql_url(), None).await;
+            writers.push(tokio::spawn(hand_on(own, worker, stop.clone(), done.clone())));
+        }
+        let mut built = 0;
+        let deadline = Instant::now() + PATIENCE;
+        while built < 3 && Instant::now() < deadline {
+            let before = done.load(Ordering::Relaxed);
+            match client.batch_execute("CREATE UNIQUE INDEX items_value ON items (grp)").await {
+                Ok(()) => {
+                    assert!(done.load(Ordering::Relaxed) > before, "no writer got through");
+                    tokio::time::sleep(Duration::from_millis(50)).await;
+                    let findings = first_column(&client, "CHECK TABLE items").await;
+                    assert_eq!(findings, Vec::<String>::new());
+                    client.batch_execute("DROP INDEX items_value").await.expect("is dropped");
+                    // Twins of before the index must not be what the next one finds.
+                    built += 1;
+                }
+                Err(error) => {
+                    assert_eq!(error.code(), Some(&SqlState::UNIQUE_VIOLATION), "{error:?}");
+                    let left = "SELECT 1 FROM pg_indexes WHERE indexname = 'items_value'";
+                    assert_eq!(first_column(&client, left).await, Vec::<String>::new());
+                }
+            }
+        }
+        stop.store(true, Ordering::Release);
+        for writer in writers {
+            writer.await.expect("a writer without surprises");
+        }
+    });
+}
