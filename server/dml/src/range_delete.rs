@@ -1,5 +1,6 @@
-//! DELETE of interleaved rows as range deletes: one for each span of the primary key, over the
-//! table and all that cascades from it ([`braid_plan::RangeDelete`] says when).
+//! DELETE as range deletes: one for each span of the primary key, over the
+//! table and all that cascades from it ([`braid_plan::RangeDelete`] says when). Many rows of a table
+//! in which nothing is interleaved go in the same way ([`plain_range_delete`]).
 //!
 //! ```text
 //!   lock the spans ──▶ count the table's own rows ──▶ entries of indexes elsewhere ──▶ delete
@@ -14,10 +15,13 @@ use std::sync::Arc;
 
 use braid_catalog::{IndexNumber, Table};
 use braid_exec::{Evaluator, KeyBounds, MultiScan, Reader, from_kv};
-use braid_kv::{Error as Kv, Isolation, LockRequest, RetryReason, ScanRequest, Span};
+use braid_kv::{Error as Kv, Isolation, LockRequest, Record, RetryReason, ScanRequest, Span};
 use braid_plan::{RangeDelete, Scan};
 use braid_rows::{IndexRows, RowAssembler, RowKeys};
 use braid_types::{Result, Row};
+
+/// Pairs in the spans of a plain table from which on they are deleted as ranges.
+const RANGE_PAIRS_MIN: usize = 4_096;
 
 /// Deletes the rows of a scan's spans with all rows below them; how many rows of the scan's own
 /// table there were, 0 if they are not to be counted.
@@ -31,19 +35,75 @@ pub(crate) async fn range_delete(
     if spans.is_empty() {
         return Ok(0);
     }
+    delete_spans(evaluator, &scan.table, range, (spans, Vec::new()), counts).await
+}
+
+/// The same for a table in which nothing is interleaved, if it is worth it: a range delete keeps
+/// inserts out of its spans and is cleaned up after. `None` if the rows have to go one by one.
+///
+/// Below SERIALIZABLE they do, because an insert would wait there that PostgreSQL lets through. At
+/// SERIALIZABLE it would make the DELETE run again.
+pub(crate) async fn plain_range_delete(
+    evaluator: &Evaluator,
+    scan: &Scan,
+    range: &RangeDelete,
+    counts: bool,
+) -> Result<Option<usize>> {
+    let txn = &evaluator.run.cx.txn;
+    if txn.isolation() != Isolation::Serializable || !txn.database().store().locks_spans() {
+        return Ok(None);
+    }
+    let spans = KeyBounds::new(scan).spans(evaluator).await?;
+    if !are_many(evaluator, &spans).await? {
+        return Ok(None);
+    }
+    let table = &scan.table;
+    // Without bounds the entries of an index are those of all rows.
+    let outside = range.outside.iter().flat_map(|(_, numbers)| numbers);
+    let outside: Vec<&IndexNumber> = outside.collect();
+    let whole = table.indexes.iter().filter(|index| !outside.contains(&&index.number));
+    let whole = whole.map(|index| IndexRows::new(table, index).span()).collect();
+    delete_spans(evaluator, table, range, (spans, whole), counts).await.map(Some)
+}
+
+/// Whether there are so many rows in the spans that a range delete is worth it.
+async fn are_many(evaluator: &Evaluator, spans: &[Span]) -> Result<bool> {
+    let request =
+        |span| ScanRequest::new(span).keys_only().record(Record::Never).limit_rows(RANGE_PAIRS_MIN);
+    let mut scan = in_order(spans);
+    let mut pairs = 0;
+    while let Some(batch) = scan.next(&evaluator.run, request).await? {
+        evaluator.run.breathe().await?;
+        pairs += batch.len();
+        if pairs >= RANGE_PAIRS_MIN {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Locks the spans of the table's rows and whole indexes, and deletes them.
+async fn delete_spans(
+    evaluator: &Evaluator,
+    table: &Arc<Table>,
+    range: &RangeDelete,
+    (spans, indexes): (Vec<Span>, Vec<Span>),
+    counts: bool,
+) -> Result<usize> {
     let run = &evaluator.run;
     let (txn, seq) = (&run.cx.txn, run.cx.seq);
-    let locked = run.wait(txn.lock(seq, LockRequest::spans(spans.clone()))).await?;
+    let all: Vec<Span> = spans.iter().chain(&indexes).cloned().collect();
+    let locked = run.wait(txn.lock(seq, LockRequest::spans(all))).await?;
     let changed = locked.changed.iter().any(|changed| *changed);
     if changed && txn.isolation() == Isolation::ReadCommitted {
         // With the locks in hand the statement looks again.
         return Err(from_kv(Kv::retry(RetryReason::WriteConflict, None)));
     }
-    let rows = if counts { count(evaluator, &scan.table, &spans).await? } else { 0 };
+    let rows = if counts { count(evaluator, table, &spans).await? } else { 0 };
     for (table, numbers) in &range.outside {
         delete_entries(evaluator, table, numbers, &spans).await?;
     }
-    for span in spans {
+    for span in spans.into_iter().chain(indexes) {
         txn.writes().delete_span(seq, span).map_err(from_kv)?;
     }
     Ok(rows)

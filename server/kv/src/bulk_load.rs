@@ -14,7 +14,7 @@ use std::sync::atomic::AtomicBool;
 /// A bulk load. Dropping it before its end leaves nothing that anybody could read.
 pub trait BulkLoad: Send + 'static {
     /// Adds a pair of the snapshot, in any order.
-    fn add(&mut self, key: &[u8], value: &[u8]) -> Result<()>;
+    fn add(&mut self, key: &[u8], value: &[u8]);
 
     /// Bytes of memory that the pairs take.
     fn memory_bytes(&self) -> usize;

@@ -11,6 +11,9 @@
 //! nothing else points at any of these tables, and when every index entry in the range belongs to
 //! a row in the range. Indexes outside of the range are allowed: a scan of the range finds their
 //! entries.
+//!
+//! Rows of a table in which nothing is interleaved may go in the same way
+//! ([`Delete::plain_ranges`]); it pays only for many, which is found out when the DELETE runs.
 
 use std::sync::Arc;
 
@@ -153,6 +156,33 @@ impl Delete {
             Node::Scan(scan) if is_all_of_spans(scan, &self.table) => Some(Ok((scan, range))),
             _ => refused("condition"),
         }
+    }
+}
+
+impl Delete {
+    /// The same for a table in which nothing is interleaved: the scan, if its spans have exactly
+    /// the rows of the DELETE. Whether they are many is not known here.
+    pub fn plain_ranges(&self, enabled: bool) -> Option<(&Scan, RangeDelete)> {
+        let table = &self.table;
+        let primary = &table.primary;
+        let is_plain = self.range.is_none()
+            && primary.interleaving.is_none()
+            && primary.passing.is_empty()
+            && table.referenced_by.is_empty()
+            && table.moving.is_none()
+            && !table.indexes.iter().any(|i| i.keys.iter().any(|k| table.is_key_expr(k.column)));
+        let Node::Scan(scan) = &self.input else { return None };
+        let bounds = &scan.access.bounds;
+        let is_row = bounds.len() == primary.keys.len() && bounds.iter().all(Bound::is_of_values);
+        if !enabled || !is_plain || is_row || !self.returning.is_empty() {
+            return None;
+        }
+        let is_whole = bounds.is_empty();
+        let apart = |index: &&Index| !is_whole || index.interleaving.is_some();
+        let numbers: Vec<_> = table.indexes.iter().filter(apart).map(|i| i.number).collect();
+        let outside = (!numbers.is_empty()).then(|| (table.clone(), numbers));
+        let range = RangeDelete { below: Vec::new(), outside: outside.into_iter().collect() };
+        is_all_of_spans(scan, table).then_some((scan, range))
     }
 }
 

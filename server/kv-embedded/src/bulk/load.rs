@@ -58,9 +58,9 @@ impl Drop for Load {
 }
 
 impl BulkLoad for Load {
-    fn add(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+    fn add(&mut self, key: &[u8], value: &[u8]) {
         debug_assert!(self.watch.span.contains(key), "a pair outside of the load's span");
-        self.sorter.add(key, value)
+        self.sorter.add(key, value);
     }
 
     fn memory_bytes(&self) -> usize {
@@ -130,6 +130,9 @@ impl Load {
 
     /// Two pairs with the same key, if there are any.
     fn find_twice(&mut self, stop: &AtomicBool) -> Result<Option<Loaded>> {
+        if self.sorter.has_twice() == Some(false) {
+            return Ok(None);
+        }
         let mut last: Option<(Key, Vec<u8>)> = None;
         let mut found = None;
         let mut looked = 0;

@@ -18,11 +18,40 @@ const PIECE: usize = 256 << 10;
 
 static NEXT_FILE: AtomicU64 = AtomicU64::new(0);
 
+/// Bytes of one chunk of the arena. A pair that is longer has a chunk of its own.
+const CHUNK: usize = 1 << 20;
+
+/// Keys and values in memory. It grows without moving what it has.
+#[derive(Default)]
+struct Arena {
+    chunks: Vec<Vec<u8>>,
+    bytes: usize,
+}
+
+impl Arena {
+    /// Adds a key and its value, next to each other; where they are.
+    fn add(&mut self, key: &[u8], value: &[u8]) -> (u32, u32) {
+        let added = key.len() + value.len();
+        if self.chunks.last().is_none_or(|last| last.capacity() - last.len() < added) {
+            let chunk = Vec::with_capacity(CHUNK.max(added));
+            self.bytes += chunk.capacity();
+            self.chunks.push(chunk);
+        }
+        let number = self.chunks.len() - 1;
+        let chunk = &mut self.chunks[number];
+        let at = chunk.len();
+        chunk.extend_from_slice(key);
+        chunk.extend_from_slice(value);
+        (number as u32, at as u32)
+    }
+}
+
 /// A pair in memory.
 #[derive(Clone, Copy)]
 struct Pair {
     /// The first bytes of the key after the prefix: most comparisons need no more.
     head: u64,
+    chunk: u32,
     at: u32,
     key: u32,
     value: u32,
@@ -35,7 +64,7 @@ pub(super) struct Sorter {
     folder: PathBuf,
     /// Bytes with which every key begins.
     prefix: usize,
-    arena: Vec<u8>,
+    arena: Arena,
     pairs: Vec<Pair>,
     is_sorted: bool,
     runs: Vec<File>,
@@ -47,29 +76,21 @@ pub(super) struct Sorter {
 impl Sorter {
     /// `folder` is for runs; all keys begin with the same `prefix` bytes.
     pub(super) fn new(folder: PathBuf, prefix: usize) -> Sorter {
-        let (arena, pairs, runs) = (Vec::new(), Vec::new(), Vec::new());
+        let (arena, pairs, runs) = (Arena::default(), Vec::new(), Vec::new());
         Sorter { folder, prefix, arena, pairs, is_sorted: true, runs, bytes: 0, count: 0 }
     }
 
     pub(super) fn memory_bytes(&self) -> usize {
-        self.arena.capacity() + self.pairs.capacity() * size_of::<Pair>()
+        self.arena.bytes + self.pairs.capacity() * size_of::<Pair>()
     }
 
-    pub(super) fn add(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        let (at, added) = (self.arena.len(), key.len() + value.len());
-        let fits = u32::try_from(at + added).is_ok();
-        if !fits {
-            self.spill()?;
-        }
-        let at = if fits { at as u32 } else { 0 };
-        self.arena.extend_from_slice(key);
-        self.arena.extend_from_slice(value);
-        let (head, key, value) = (head(key, self.prefix), key.len() as u32, value.len() as u32);
-        self.pairs.push(Pair { head, at, key, value });
-        self.is_sorted = false;
-        self.bytes += added as u64;
+    pub(super) fn add(&mut self, key: &[u8], value: &[u8]) {
+        let (chunk, at) = self.arena.add(key, value);
+        self.bytes += (key.len() + value.len()) as u64;
         self.count += 1;
-        Ok(())
+        self.is_sorted = false;
+        let (head, key, value) = (head(key, self.prefix), key.len() as u32, value.len() as u32);
+        self.pairs.push(Pair { head, chunk, at, key, value });
     }
 
     fn sort(&mut self) {
@@ -97,7 +118,7 @@ impl Sorter {
             }
         })?;
         self.runs.push(run);
-        (self.arena, self.pairs) = (Vec::new(), Vec::new());
+        (self.arena, self.pairs) = (Arena::default(), Vec::new());
         Ok(())
     }
 
@@ -116,6 +137,17 @@ impl Sorter {
             out.write_all(pair.value(&self.arena))?;
         }
         out.into_inner().map_err(|error| error.into_error())
+    }
+
+    /// Whether two neighbours have the same key; `None` if a walk has to find that out.
+    pub(super) fn has_twice(&mut self) -> Option<bool> {
+        if !self.runs.is_empty() {
+            return None;
+        }
+        self.sort();
+        let (pairs, arena) = (&self.pairs, &self.arena);
+        let same = |a: &Pair, b: &Pair| a.head == b.head && a.key(arena) == b.key(arena);
+        Some(pairs.windows(2).any(|pair| same(&pair[0], &pair[1])))
     }
 
     /// Walks over all pairs in key order; again if it is called again.
@@ -157,12 +189,13 @@ impl Sorter {
 }
 
 impl Pair {
-    fn key<'a>(&self, arena: &'a [u8]) -> &'a [u8] {
-        &arena[self.at as usize..][..self.key as usize]
+    fn key<'a>(&self, arena: &'a Arena) -> &'a [u8] {
+        &arena.chunks[self.chunk as usize][self.at as usize..][..self.key as usize]
     }
 
-    fn value<'a>(&self, arena: &'a [u8]) -> &'a [u8] {
-        &arena[(self.at + self.key) as usize..][..self.value as usize]
+    fn value<'a>(&self, arena: &'a Arena) -> &'a [u8] {
+        let at = (self.at + self.key) as usize;
+        &arena.chunks[self.chunk as usize][at..][..self.value as usize]
     }
 }
 
@@ -225,7 +258,7 @@ mod tests {
                 let mut key = b"pp".to_vec();
                 key.extend((0..random(12)).map(|_| random(3) as u8));
                 let value = i.to_be_bytes()[..random(8) as usize].to_vec();
-                sorter.add(&key, &value).expect("is added");
+                sorter.add(&key, &value);
                 expected.push((key, value));
                 if spills > 0 && random(2_000) < spills {
                     sorter.spill().expect("is spilled");

@@ -250,3 +250,126 @@ fn writers_beside_the_building_are_in_the_index() {
         assert_agree(&client).await;
     });
 }
+
+/// Gives a value of `u` from row to row: to one with another key, or to a second one for a moment.
+/// Rows of different workers never share a value.
+async fn hand_on(client: Client, worker: i64, stop: Arc<AtomicBool>, done: Arc<AtomicUsize>) {
+    let mut step = worker;
+    while !stop.load(Ordering::Acquire) {
+        step += 1;
+        let value = step % (ROWS / 8) * 8 + worker;
+        let (low, high) = (value, value + 2 * ROWS);
+        let move_up = format!(
+            "DELETE FROM items WHERE id = {low}; DELETE FROM items WHERE id = {high};
+             INSERT INTO items VALUES ({high}, {value}, NULL)"
+        );
+        let sqls = match step % 3 {
+            0 => vec![move_up],
+            1 => vec![
+                // Two rows have the value until the second statement, if the index lets them.
+                format!("INSERT INTO items VALUES ({}, {value}, 'twin')", value + 4 * ROWS),
+                format!("DELETE FROM items WHERE id = {}", value + 4 * ROWS),
+            ],
+            _ => vec![format!("UPDATE items SET note = 'w{worker}' WHERE grp = {value}")],
+        };
+        for sql in sqls {
+            match client.batch_execute(&sql).await {
+                Ok(()) => drop(done.fetch_add(1, Ordering::Relaxed)),
+                Err(error) => {
+                    let allowed = [SqlState::T_R_SERIALIZATION_FAILURE, SqlState::UNIQUE_VIOLATION];
+                    assert!(allowed.contains(error.code().expect("a state")), "{sql}: {error:?}");
+                }
+            }
+        }
+    }
+}
+
+/// A unique index that is built while its values go from row to row has an entry for every row, and
+/// no two rows have one value. If two have, the statement says so and leaves nothing.
+#[test]
+fn a_unique_index_is_right_whatever_its_values_do_meanwhile() {
+    run(async {
+        let server = Server::start(Config::new());
+        let client = connect(server.sql_url(), None).await;
+        fill(&client).await;
+        client.batch_execute("UPDATE items SET grp = id").await.expect("unique values");
+        let (stop, done) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
+        let mut writers = Vec::new();
+        for worker in 0..4 {
+            let own = connect(server.sql_url(), None).await;
+            writers.push(tokio::spawn(hand_on(own, worker, stop.clone(), done.clone())));
+        }
+        let mut built = 0;
+        let deadline = Instant::now() + PATIENCE;
+        while built < 3 && Instant::now() < deadline {
+            match client.batch_execute("CREATE UNIQUE INDEX items_value ON items (grp)").await {
+                Ok(()) => {
+                    tokio::time::sleep(Duration::from_millis(50)).await;
+                    let findings = first_column(&client, "CHECK TABLE items").await;
+                    assert_eq!(findings, Vec::<String>::new());
+                    client.batch_execute("DROP INDEX items_value").await.expect("is dropped");
+                    built += 1;
+                }
+                Err(error) => {
+                    assert_eq!(error.code(), Some(&SqlState::UNIQUE_VIOLATION), "{error:?}");
+                    let left = "SELECT 1 FROM pg_indexes WHERE indexname = 'items_value'";
+                    assert_eq!(first_column(&client, left).await, Vec::<String>::new());
+                }
+            }
+        }
+        stop.store(true, Ordering::Release);
+        for writer in writers {
+            writer.await.expect("a writer without surprises");
+        }
+    });
+}
+
+/// A bulk load waits for those who have locked a key of its index. Meanwhile a second row takes a
+/// value, which its writer cannot see is taken, and goes again or stays.
+#[test]
+fn a_value_that_two_rows_had_while_its_index_was_built_is_settled() {
+    // Over TiKV an index is filled in batches.
+    if store::is_tikv() {
+        return;
+    }
+    run(async {
+        let server = Server::start(Config::new());
+        let client = connect(server.sql_url(), None).await;
+        let fill = "CREATE TABLE items (id INT8 PRIMARY KEY, grp INT8 NOT NULL, note TEXT);
+                    INSERT INTO items SELECT i, i FROM generate_series(1, 100000) AS i";
+        client.batch_execute(fill).await.expect("a filled table");
+        for twin_stays in [false, true] {
+            let [holder, writer, builder, watcher] = {
+                let connect = || connect(server.sql_url(), None);
+                [connect().await, connect().await, connect().await, connect().await]
+            };
+            let create = "CREATE UNIQUE INDEX items_group ON items (grp)";
+            let building = tokio::spawn(async move { builder.batch_execute(create).await });
+            wait_for_building(&watcher).await;
+            let hold = "BEGIN ISOLATION LEVEL READ COMMITTED; INSERT INTO items VALUES (-1, -1)";
+            holder.batch_execute(hold).await.expect("holds a key of the index");
+            assert_eq!(state(&watcher).await.as_deref(), Some("building"), "use more rows");
+            let twin = "INSERT INTO items VALUES (-500, 500)";
+            writer.batch_execute(twin).await.expect("the entry of row 500 is not there yet");
+            if !twin_stays {
+                let gone = "DELETE FROM items WHERE id = -500";
+                writer.batch_execute(gone).await.expect("is deleted");
+            }
+            assert_eq!(state(&watcher).await.as_deref(), Some("building"), "it waits");
+            holder.batch_execute("ROLLBACK").await.expect("lets go");
+            let built = building.await.expect("no panic");
+            if twin_stays {
+                let error = built.expect_err("two rows have the value 500");
+                assert_eq!(error.code(), Some(&SqlState::UNIQUE_VIOLATION), "{error:?}");
+                assert_eq!(state(&watcher).await, None);
+                continue;
+            }
+            built.expect("is built");
+            let by_index = first_column(&client, "SELECT id FROM items WHERE grp = 500").await;
+            assert_eq!(by_index, ["500"]);
+            let findings = first_column(&client, "CHECK TABLE items").await;
+            assert_eq!(findings, Vec::<String>::new());
+            client.batch_execute("DROP INDEX items_group").await.expect("is dropped");
+        }
+    });
+}

@@ -118,7 +118,8 @@ async fn add_entries(
         count += 1;
         let Some(row) = index_row(cx, &builder.exprs, &full)? else { return Ok(()) };
         let entry = builder.index.entry(&builder.table, &row);
-        load.add(&entry.key, &entry.value).map_err(from_kv)
+        load.add(&entry.key, &entry.value);
+        Ok::<(), Error>(())
     };
     while let Some(batch) = scanner.next_batch().await.map_err(from_kv)? {
         cx.exec.breathe().await?;
@@ -260,9 +261,8 @@ async fn row_of(
     let values = txn.reads().multi_get_recorded(seq, &keys, record).await.map_err(from_kv)?;
     // Family 0 says whether the row exists.
     let Some(Some(_)) = values.first() else { return Ok(None) };
-    let mut row = builder.decoder.start(&keys[0])?;
-    values.iter().flatten().try_for_each(|value| builder.decoder.fill(&mut row, value))?;
-    Ok(Some(row))
+    let found = values.iter().flatten().map(|value| value.as_ref());
+    builder.decoder.row(&keys[0], found).map(Some)
 }
 
 /// Gives each unique key that others have written meanwhile the entry of its row; 23505 if there
