@@ -5,14 +5,11 @@ use braid_catalog::Catalog;
 
 use crate::Slot;
 use crate::tree::expr::{CompareOp, Expr};
-use crate::tree::node::{Access, Bound, Join, JoinKind, JoinMethod, Node};
+use crate::tree::node::{Access, Join, JoinMethod, Node};
 
 use super::conditions::equal_columns;
 use super::push_filters::needs;
-use super::{choose_index, estimate, interleave_joins, partial_indexes, walk};
-
-/// Rows read in order for the cost of one lookup.
-const LOOKUP_COST: f64 = 5.0;
+use super::{cost, estimate, interleave_joins, walk};
 
 pub fn apply(node: Node, catalog: &Catalog) -> Node {
     let node = walk::map_children(node, &mut |child| apply(child, catalog));
@@ -51,51 +48,15 @@ pub fn apply(node: Node, catalog: &Catalog) -> Node {
 /// How to look the right side's index up for each left row, and what that costs, if it is cheaper
 /// than reading the right side.
 fn lookup(join: &Join, catalog: &Catalog) -> Option<(f64, Access)> {
-    if matches!(join.kind, JoinKind::Right | JoinKind::Full) {
-        return None;
-    }
     let Node::Scan(scan) = &join.right else { return None };
-    if !scan.access.bounds.is_empty() {
-        return None;
-    }
     let left_rows = estimate::rows(&join.left, catalog);
-    let right_rows = estimate::table_rows(&scan.table, catalog);
-    // The left row's columns are constants to a lookup.
-    let conditions: Vec<Expr> = join.on.iter().chain(&scan.filter).cloned().collect();
-    let mut best: Option<(f64, Access)> = None;
-    for index in scan.table.all_indexes() {
-        if index.state != braid_catalog::IndexState::Public
-            || !partial_indexes::is_implied(scan, index, &conditions)
-        {
-            continue;
-        }
-        let candidate = choose_index::candidate(scan, index, &conditions, catalog);
-        let depends = candidate.bounds.iter().any(|bound| match bound {
-            Bound::In(list) => list.iter().any(|e| !needs(e).is_empty()),
-            Bound::Branches(_) => {
-                let mut depends = false;
-                bound.for_each_expr(&mut |e| depends |= !needs(e).is_empty());
-                depends
-            }
-            _ => false,
-        });
-        if !depends {
-            continue;
-        }
-        let each = (right_rows * candidate.part).max(1.0);
-        let factor = if candidate.covers { 1.0 } else { 2.0 };
-        let cost = left_rows * (LOOKUP_COST + each) * factor;
-        if cost < right_rows + left_rows && best.as_ref().is_none_or(|(known, _)| cost < *known) {
-            let access = Access {
-                index: candidate.index,
-                bounds: candidate.bounds,
-                reverse: false,
-                limit: None,
-            };
-            best = Some((cost, access));
-        }
-    }
-    best
+    let (each, access) = cost::lookup(scan, &join.on, join.kind, catalog)?;
+    let by_join = match join.on.iter().any(cost::is_equality) {
+        true => cost::hash(left_rows, scan.rows),
+        false => cost::pairs(left_rows, scan.rows),
+    };
+    let lookups = left_rows * each;
+    (lookups < cost::read(scan, catalog) + by_join).then_some((lookups, access))
 }
 
 /// Equalities between the sides become keys of a hash table.

@@ -8,6 +8,7 @@
 
 mod choose_index;
 mod conditions;
+mod cost;
 mod estimate;
 mod interleave_joins;
 mod join_methods;
@@ -40,6 +41,8 @@ pub fn optimize(root: Node, binder: &mut Binder<'_>) -> Node {
     let mut root = unique_semi_joins::apply(push_filters::apply(root));
     let catalog = binder.context().catalog.clone();
     estimate::size_ctes(&mut root, &catalog);
+    // Whether an index has all columns of a scan depends on which of them are read.
+    prune_columns::before_choices(&mut root);
     let root = order_joins::apply(root, &catalog);
     let root = choose_index::apply(root, &catalog);
     let root = join_methods::apply(root, &catalog);

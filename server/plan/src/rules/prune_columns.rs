@@ -7,6 +7,22 @@ use crate::tree::node::{LockRows, Node};
 
 use super::walk;
 
+/// The same before indexes are chosen, for queries that only read. What locks or changes rows reads
+/// them by rules of its own, which need every column until the end.
+pub fn before_choices(root: &mut Node) {
+    if !changes_or_locks(root) {
+        apply(root);
+    }
+}
+
+fn changes_or_locks(node: &Node) -> bool {
+    let mut found =
+        matches!(node, Node::LockRows(_) | Node::Insert(_) | Node::Update(_) | Node::Delete(_));
+    node.for_each_child(&mut |child| found = found || changes_or_locks(child));
+    found
+}
+
+/// Drops the columns.
 pub fn apply(root: &mut Node) {
     let mut used: Vec<Slot> = root.slots();
     walk::slots_read(root, &mut used);

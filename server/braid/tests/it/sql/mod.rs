@@ -4,6 +4,7 @@ mod copy_binary;
 mod errors;
 mod golden;
 mod interleaved_joins;
+mod random_joins;
 mod random_queries;
 mod slt;
 mod stored_settings;

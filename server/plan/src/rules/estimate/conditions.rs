@@ -5,6 +5,7 @@
 use braid_catalog::Catalog;
 use braid_types::{Datum, SqlType};
 
+use crate::Slot;
 use crate::tree::expr::{CallExpr, CompareOp, Expr};
 use crate::tree::node::Scan;
 
@@ -38,7 +39,10 @@ pub fn selectivity(e: &Expr, scan: &Scan, catalog: &Catalog) -> f64 {
         Expr::Not(inner) => not(inner, scan, catalog),
         Expr::Column(..) | Expr::IsBool(..) => truth(e, scan, catalog).unwrap_or(OTHER),
         Expr::Const(Datum::Bool(true), _) => 1.0,
-        Expr::Call(call) => like(call, scan, catalog).unwrap_or(OTHER),
+        Expr::Call(call) => match comparison(e) {
+            Some((op, a, b)) => compare(op, a, b, scan, catalog),
+            None => like(call, scan, catalog).unwrap_or(OTHER),
+        },
         _ => OTHER,
     };
     part.clamp(0.0, 1.0)
@@ -119,17 +123,31 @@ pub fn needs_literals(scan: &Scan, catalog: &Catalog) -> bool {
 
 /// What is known of the column that an expression is.
 fn facts(e: &Expr, scan: &Scan, catalog: &Catalog) -> Option<Facts> {
-    let slot = match e {
-        Expr::Column(slot, _) => slot,
-        // Texts of other types have the same values and the same order.
-        Expr::Cast(cast) => match &cast.expr {
-            Expr::Column(slot, _) if is_text(&cast.from) && is_text(&cast.to) => slot,
-            _ => return None,
-        },
-        _ => return None,
-    };
-    let (_, place) = scan.columns.iter().find(|(known, _)| known == slot)?;
+    let slot = column(e)?;
+    let (_, place) = scan.columns.iter().find(|(known, _)| *known == slot)?;
     Some(Facts::of(&scan.table, *place, catalog))
+}
+
+/// The column that an expression is, perhaps as another type with the same order.
+fn column(e: &Expr) -> Option<Slot> {
+    match e {
+        Expr::Column(slot, _) => Some(*slot),
+        Expr::Cast(cast) => match &cast.expr {
+            Expr::Column(slot, _) if has_order_of(&cast.from, &cast.to) => Some(*slot),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// Whether values keep their order in another type.
+fn has_order_of(from: &SqlType, to: &SqlType) -> bool {
+    use SqlType::{Date, Float8, Int2, Int4, Int8, Numeric, Timestamp, Timestamptz};
+    match (from, to) {
+        (Date, Timestamp | Timestamptz) => true,
+        (Int2 | Int4 | Int8, Int4 | Int8 | Float8 | Numeric(..)) => true,
+        _ => is_text(from) && is_text(to),
+    }
 }
 
 fn is_text(ty: &SqlType) -> bool {
@@ -189,12 +207,10 @@ fn range(facts: &Facts, op: CompareOp, value: &Expr) -> Option<f64> {
 
 /// The part of the rows between two ends, if the conditions are the ends of one column's range.
 fn between(first: &Expr, second: &Expr, scan: &Scan, catalog: &Catalog) -> Option<f64> {
-    let (Expr::Compare(one, a, b), Expr::Compare(other, c, d)) = (first, second) else {
-        return None;
-    };
-    let (column, one_op, low) = ends(*one, a, b)?;
-    let (same, other_op, high) = ends(*other, c, d)?;
-    if column != same {
+    let ((one, a, b), (other, c, d)) = (comparison(first)?, comparison(second)?);
+    let (known, one_op, low) = ends(one, a, b)?;
+    let (same, other_op, high) = ends(other, c, d)?;
+    if known != same {
         return None;
     }
     let is_lower = |op| matches!(op, CompareOp::Gt | CompareOp::Ge);
@@ -202,7 +218,7 @@ fn between(first: &Expr, second: &Expr, scan: &Scan, catalog: &Catalog) -> Optio
     if !(is_lower(one_op) && is_upper(other_op) || is_upper(one_op) && is_lower(other_op)) {
         return None;
     }
-    let (_, place) = scan.columns.iter().find(|(slot, _)| *slot == column)?;
+    let (_, place) = scan.columns.iter().find(|(slot, _)| *slot == known)?;
     let facts = Facts::of(&scan.table, *place, catalog);
     let parts = range(&facts, one_op, low)? + range(&facts, other_op, high)?;
     let part = parts - 1.0 + facts.null_fraction().unwrap_or(0.0);
@@ -210,11 +226,25 @@ fn between(first: &Expr, second: &Expr, scan: &Scan, catalog: &Catalog) -> Optio
     Some(part.max(facts.equal_average().min(1e-4)))
 }
 
+/// The operator and the sides of a comparison. One of a date with a timestamp is a call.
+fn comparison(e: &Expr) -> Option<(CompareOp, &Expr, &Expr)> {
+    match e {
+        Expr::Compare(op, a, b) => Some((*op, a, b)),
+        Expr::Call(call) => match &call.args[..] {
+            [a, b] if a.ty().is_datetime() && b.ty().is_datetime() => {
+                Some((CompareOp::from_symbol(call.function.name)?, a, b))
+            }
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
 /// The column of a comparison with a constant, the operator as from there, and the constant.
-fn ends<'a>(op: CompareOp, a: &'a Expr, b: &'a Expr) -> Option<(u32, CompareOp, &'a Expr)> {
+fn ends<'a>(op: CompareOp, a: &'a Expr, b: &'a Expr) -> Option<(Slot, CompareOp, &'a Expr)> {
     match (a, b) {
-        (Expr::Column(slot, _), Expr::Const(..)) => Some((*slot, op, b)),
-        (Expr::Const(..), Expr::Column(slot, _)) => Some((*slot, op.flipped(), a)),
+        (a, Expr::Const(..)) => Some((column(a)?, op, b)),
+        (Expr::Const(..), b) => Some((column(b)?, op.flipped(), a)),
         _ => None,
     }
 }

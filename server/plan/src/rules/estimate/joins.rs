@@ -4,12 +4,16 @@ use braid_catalog::{Catalog, Table};
 
 use crate::Slot;
 use crate::tree::expr::{CompareOp, Expr};
-use crate::tree::node::Node;
+use crate::tree::node::{JoinKind, Node};
 
 use super::origin::{self, Origin};
 
 /// The part of pairs that a comparison other than an equality leaves.
 const RANGE: f64 = 0.3;
+/// The part of the left rows that are believed to have a match in a semi join.
+const SEMI: f64 = 0.5;
+/// The least part of the left rows that an anti join is believed to leave.
+const ANTI_LEAST: f64 = 0.01;
 
 /// How many distinct combinations some columns of a table have, if that is known.
 pub fn group_distinct(table: &Table, places: &[usize], catalog: &Catalog) -> Option<f64> {
@@ -40,9 +44,21 @@ pub fn joined(
     right_node: &Node,
     catalog: &Catalog,
 ) -> f64 {
+    let part = joined_part(sizes, on, left_node, right_node, catalog);
+    (sizes.0 * sizes.1 * part).max(1.0)
+}
+
+/// The part of all pairs of two sizes that conditions leave.
+pub fn joined_part(
+    sizes: (f64, f64),
+    on: &[Expr],
+    left_node: &Node,
+    right_node: &Node,
+    catalog: &Catalog,
+) -> f64 {
     let (left, right) = sizes;
     let mut pairs = Vec::new();
-    let mut result = left * right;
+    let mut result = 1.0;
     let (left_slots, right_slots) = (left_node.slots(), right_node.slots());
     for e in on {
         result *= match e {
@@ -72,8 +88,23 @@ pub fn joined(
             _ => RANGE,
         };
     }
-    result *= of_pairs(&pairs, left.max(right), catalog);
-    result.max(1.0)
+    result * of_pairs(&pairs, left.max(right), catalog)
+}
+
+/// By what a left, semi or anti join multiplies the rows of its left side.
+pub fn attached(
+    (kind, on): (JoinKind, &[Expr]),
+    sizes: (f64, f64),
+    left: &Node,
+    right: &Node,
+    catalog: &Catalog,
+) -> f64 {
+    let semi = || semi_part(on, left, right, sizes.1, catalog).unwrap_or(SEMI);
+    match kind {
+        JoinKind::Semi => semi(),
+        JoinKind::Anti => (1.0 - semi()).max(ANTI_LEAST),
+        _ => (sizes.1 * joined_part(sizes, on, left, right, catalog)).max(1.0),
+    }
 }
 
 /// The part of all pairs of rows that equalities leave. Equalities between the same two tables
@@ -136,7 +167,7 @@ fn crossing<'a>(
 }
 
 /// The part of the left rows that have a match on the right, if equalities say so.
-pub(super) fn semi_part(
+fn semi_part(
     on: &[Expr],
     left_node: &Node,
     right_node: &Node,

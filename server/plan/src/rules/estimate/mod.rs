@@ -23,5 +23,5 @@ mod rows;
 
 pub use conditions::{bounded_part, needs_literals, selectivity};
 pub use facts::{distinct, table_rows};
-pub use joins::{group_distinct, joined};
+pub use joins::{attached, group_distinct, joined_part};
 pub use rows::{gap_keys, rows, size_ctes};

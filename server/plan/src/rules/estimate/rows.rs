@@ -8,12 +8,10 @@ use crate::tree::node::{AggregateNode, Distinct, Filter, Join, JoinKind, Node};
 
 use super::conditions::part_of_all;
 use super::facts::table_rows;
-use super::joins::{groups, joined, semi_part};
+use super::joins::{attached, groups, joined};
 
 /// The part of the rows that an unknown condition leaves.
 const OTHER: f64 = 0.5;
-/// The least part of the left rows that an anti join is believed to leave.
-const ANTI_LEAST: f64 = 0.01;
 
 /// The length of a gap of other keys between those of an index, if it shares its range and every
 /// table of the range has statistics.
@@ -99,11 +97,10 @@ fn filtered(filter: &Filter, catalog: &Catalog) -> f64 {
 
 fn join_rows(join: &Join, catalog: &Catalog) -> f64 {
     let (left, right) = (rows(&join.left, catalog), rows(&join.right, catalog));
-    let part = || semi_part(&join.on, &join.left, &join.right, right, catalog).unwrap_or(OTHER);
+    let part = || attached((join.kind, &join.on), (left, right), &join.left, &join.right, catalog);
     let inner = || joined((left, right), &join.on, &join.left, &join.right, catalog);
     match join.kind {
-        JoinKind::Semi => left * part(),
-        JoinKind::Anti => left * (1.0 - part()).max(ANTI_LEAST),
+        JoinKind::Semi | JoinKind::Anti => left * part(),
         JoinKind::Inner => inner(),
         JoinKind::Left => inner().max(left),
         JoinKind::Right => inner().max(right),
