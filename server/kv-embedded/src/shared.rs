@@ -3,7 +3,7 @@
 use crate::{
     account::{self, Account},
     bulk::Watches,
-    committer::{Committer, Queue},
+    committer::{Leader, Queue},
     empty_spans::EmptySpans,
     files::Files,
     locks::LockManager,
@@ -39,7 +39,7 @@ pub(crate) struct Shared {
     pub(crate) recent: Arc<Mutex<RecentWrites>>,
     pub(crate) range_cache: Arc<RangeCache>,
     pub(crate) empty_spans: Arc<EmptySpans>,
-    pub(crate) queue: Queue<Committer>,
+    pub(crate) queue: Queue<dyn Leader>,
     pub(crate) watches: Watches,
     pub(crate) counters: Counters,
     pub(crate) stopped: OnceLock<Arc<str>>,

@@ -2,7 +2,7 @@
 
 use super::{
     journal::JournalRoom,
-    queue::{Chore, Job, Work},
+    queue::{Chore, Job, Leader, Work},
     validate::{Overtaken, ProvenReads},
 };
 use crate::{
@@ -54,6 +54,25 @@ pub(crate) struct Committer {
     is_untidy: bool,
 }
 
+impl Leader for Committer {
+    fn is_quick(&self) -> bool {
+        self.usual <= QUICK
+    }
+
+    fn lead(mut self: Box<Self>, work: Work) {
+        let shared = self.shared.clone();
+        let group = work.jobs.len();
+        let start = Instant::now();
+        let done = catch_unwind(AssertUnwindSafe(|| self.work(work)));
+        self.usual = (self.usual * 3 + start.elapsed()) / 4;
+        match done {
+            Ok(Ok(())) => shared.queue.give_back(self, group),
+            Ok(Err(error)) => stop(&shared, &error.to_string()),
+            Err(_) => stop(&shared, "the committer has panicked"),
+        }
+    }
+}
+
 impl Committer {
     /// A committer that goes on after `view`.
     pub(crate) fn new(shared: Arc<Shared>, view: &Arc<View>) -> Committer {
@@ -67,11 +86,6 @@ impl Committer {
         Committer { shared, number, written, reserved, tombstones, usual, room, journal, is_untidy }
     }
 
-    /// Whether a group is done so soon that its leader need not make way for others.
-    pub(super) fn is_quick(&self) -> bool {
-        self.usual <= QUICK
-    }
-
     /// The committer's thread: works until the queue is closed and empty, or until a failure.
     pub(crate) fn run(shared: &Arc<Shared>) {
         while let Some((committer, work)) = shared.queue.take(shared.options.group_bytes_max) {
@@ -83,25 +97,6 @@ impl Committer {
         match shared.files.db.persist(PersistMode::SyncAll) {
             Ok(()) => shared.write_account(true),
             Err(error) => tracing::error!(%error, "the last sync has failed"),
-        }
-    }
-
-    /// Commits one transaction on its caller's thread.
-    pub(super) fn lead_one(self: Box<Self>, job: Job) {
-        self.lead(Work { jobs: vec![job], chore: None });
-    }
-
-    /// Does the work, then makes room for the next leader.
-    fn lead(mut self: Box<Self>, work: Work) {
-        let shared = self.shared.clone();
-        let group = work.jobs.len();
-        let start = Instant::now();
-        let done = catch_unwind(AssertUnwindSafe(|| self.work(work)));
-        self.usual = (self.usual * 3 + start.elapsed()) / 4;
-        match done {
-            Ok(Ok(())) => shared.queue.give_back(self, group),
-            Ok(Err(error)) => stop(&shared, &error.to_string()),
-            Err(_) => stop(&shared, "the committer has panicked"),
         }
     }
 

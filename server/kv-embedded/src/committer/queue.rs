@@ -49,7 +49,7 @@ const SINGLE_GROUPS: u32 = 2;
 /// How many groups of transactions go before a chore that waits.
 const GROUPS_BEFORE_CHORE: u32 = 8;
 
-struct Waiting<C> {
+struct Waiting<C: ?Sized> {
     jobs: Vec<Job>,
     chores: VecDeque<(Chore, oneshot::Sender<()>)>,
     closed: bool,
@@ -64,14 +64,31 @@ struct Waiting<C> {
 }
 
 /// What the committer has to do next.
-pub(super) struct Work {
+pub(crate) struct Work {
     pub(super) jobs: Vec<Job>,
     pub(super) chore: Option<(Chore, oneshot::Sender<()>)>,
 }
 
+impl Work {
+    /// One transaction, which its caller commits.
+    pub(super) fn one(job: Job) -> Work {
+        Work { jobs: vec![job], chore: None }
+    }
+}
+
+/// The committer as those see it who take it from the queue. The queue does not know its state,
+/// so that what the committer shares with others can contain the queue.
+pub(crate) trait Leader: Send {
+    /// Whether a group is done so soon that its leader need not make way for others.
+    fn is_quick(&self) -> bool;
+
+    /// Does the work, then makes room for the next leader.
+    fn lead(self: Box<Self>, work: Work);
+}
+
 /// What became of a transaction that was handed over.
 #[expect(clippy::large_enum_variant, reason = "taken apart at once: a box would cost each commit")]
-pub(super) enum HandOver<C> {
+pub(super) enum HandOver<C: ?Sized> {
     /// The thread will commit it.
     Waits,
     /// The caller has to commit it, and to give the committer back.
@@ -82,18 +99,18 @@ pub(super) enum HandOver<C> {
 
 /// Everything that waits for the committer.
 /// `C` is the state of the committer, which goes from leader to leader.
-pub(crate) struct Queue<C> {
+pub(crate) struct Queue<C: ?Sized> {
     waiting: Mutex<Waiting<C>>,
     arrived: Condvar,
 }
 
-impl<C> Default for Queue<C> {
+impl<C: ?Sized> Default for Queue<C> {
     fn default() -> Queue<C> {
         Queue { waiting: Mutex::default(), arrived: Condvar::new() }
     }
 }
 
-impl<C> Queue<C> {
+impl<C: ?Sized> Queue<C> {
     /// Adds a transaction, or makes its caller the leader if it `may_lead` and is alone.
     pub(super) fn hand_over(&self, job: Job, may_lead: bool) -> HandOver<C> {
         let mut waiting = self.waiting.lock();
@@ -187,7 +204,7 @@ impl<C> Queue<C> {
     }
 }
 
-impl<C> Default for Waiting<C> {
+impl<C: ?Sized> Default for Waiting<C> {
     fn default() -> Waiting<C> {
         Waiting {
             jobs: Vec::new(),
@@ -201,7 +218,7 @@ impl<C> Default for Waiting<C> {
     }
 }
 
-impl<C> Waiting<C> {
+impl<C: ?Sized> Waiting<C> {
     /// Whether a chore has waited long enough to go before transactions.
     fn is_chore_due(&self) -> bool {
         self.passed >= GROUPS_BEFORE_CHORE && !self.chores.is_empty() && !self.closed

@@ -4,7 +4,7 @@
 //! others: the keys cannot change any more. Only read sets are left to the committer.
 
 use super::{
-    queue::{HandOver, Job},
+    queue::{HandOver, Job, Work},
     validate::{check_writes, find_duplicate, renew_old_reads},
 };
 use crate::{
@@ -79,10 +79,10 @@ async fn decide(
         HandOver::Lead(committer, job) => {
             release.txn = None;
             if committer.is_quick() {
-                committer.lead_one(job);
+                committer.lead(Work::one(job));
             } else {
                 // The worker's other tasks go on elsewhere in the meantime.
-                tokio::task::block_in_place(|| committer.lead_one(job));
+                tokio::task::block_in_place(|| committer.lead(Work::one(job)));
             }
         }
         HandOver::Refused => {

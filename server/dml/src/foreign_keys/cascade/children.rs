@@ -15,7 +15,7 @@ use braid_kv::{
     Error as Kv, Isolation, Key, LockRequest, LockResult, Record, RetryReason, ScanBatch,
     ScanRequest, Scanner,
 };
-use braid_rows::{IndexDecoder, IndexRows, RowAssembler, RowDecoder, TableRows, index_on};
+use braid_rows::{IndexDecoder, IndexRows, RowAssembler, RowDecoder, RowKeys, TableRows, index_on};
 use braid_types::{Result, Row};
 use futures_util::future::{try_join, try_join_all};
 
@@ -176,16 +176,15 @@ impl Scan<'_> {
             None => self.search.keys.iter().collect(),
         };
         let mut rows_read = RowAssembler::default();
+        let mut row_keys = RowKeys::default();
         let mut batch = first;
         while let Some(entries) = batch {
             run.breathe().await?;
             for (key, value) in entries.iter() {
                 match (&*self.entries, self.key) {
                     (Entries::Primary(decoder), Some(values)) => {
-                        let list = into.entry((id, values.clone())).or_default();
-                        let row_key = decoder.row_key(key)?;
-                        // The pairs of a row follow each other.
-                        if list.last().is_none_or(|last| last != row_key) {
+                        if let Some(row_key) = row_keys.next(decoder, key)? {
+                            let list = into.entry((id, values.clone())).or_default();
                             list.push(row_key.to_vec());
                         }
                     }
