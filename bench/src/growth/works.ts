@@ -87,6 +87,26 @@ const statements: readonly Work[] = [
     finish: dropItem,
   },
   {
+    name: 'DELETE of every second row',
+    growth: 'linear',
+    size: 10_000,
+    prepare: filled,
+    run: async (client) => {
+      await client.query('DELETE FROM item WHERE id % 2 = 0');
+    },
+    finish: dropItem,
+  },
+  {
+    name: 'CREATE INDEX',
+    growth: 'linear',
+    size: 100_000,
+    prepare: filled,
+    run: async (client) => {
+      await client.query('CREATE INDEX item_line ON item (line)');
+    },
+    finish: dropItem,
+  },
+  {
     name: 'UPDATE of every row',
     growth: 'linear',
     size: 10_000,

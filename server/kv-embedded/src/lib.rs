@@ -41,8 +41,9 @@
 //!
 //! # What must always hold
 //!
-//! - Only the committer writes. Its rules are in the module `committer`, those of the locks in
-//!   `locks`, those of the folder in `folder`.
+//! - Only the committer writes, but for bulk loads, which write while it waits (module `bulk`).
+//!   Its rules are in the module `committer`, those of the locks in `locks`, those of the folder
+//!   in `folder`.
 //! - Nothing is acknowledged before it is synced; after a failed sync the store stops.
 //!
 //! Reads of blocks that are not cached happen on the caller's thread.

@@ -95,9 +95,12 @@ impl BulkLoad for Load {
             written += 1;
             Ok(written % LOOK_EVERY != 0 || !stop.load(Relaxed))
         })?;
+        if stop.load(Relaxed) {
+            return Ok(Loaded::Stopped);
+        }
         // What is in memory now need not be flushed while the committer waits.
         files.data.rotate_memtable_and_wait().map_err(storage_error)?;
-        if stop.load(Relaxed) || !gate() {
+        if !gate() || stop.load(Relaxed) {
             return Ok(Loaded::Stopped);
         }
         // The span is locked: nothing is added any more.

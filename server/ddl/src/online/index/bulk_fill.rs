@@ -34,8 +34,12 @@ use crate::table::exprs::index_row;
 const ROWS_MIN: usize = 8_192;
 /// Entries that are sorted in memory take this many bytes at most.
 const MEMORY_MAX: usize = 128 << 20;
-/// Between two tries to lock the span, other transactions may go on.
+/// How long one try to lock the span waits: those who write there meanwhile wait behind it.
+const LOCK_TIMEOUT: Duration = Duration::from_millis(100);
+/// Between two tries other transactions may go on: this long at first, then longer and longer.
 const PAUSE: Duration = Duration::from_millis(20);
+/// The longest pause: writers are held up for a tenth of the time at most.
+const PAUSE_MAX: Duration = Duration::from_secs(1);
 /// Keys that one transaction settles.
 const SETTLED_KEYS: usize = 500;
 
@@ -184,29 +188,31 @@ async fn publish(
 }
 
 /// A transaction that has locked the index's span, while the index is still this one's to build.
+/// Waits for everybody who has locked a key there, however long, unless it is cancelled.
 async fn lock(
     cx: &DdlContext<'_>,
     kv: &Database,
     builder: &Builder,
     span: Span,
 ) -> Result<Arc<Transaction>> {
-    let mut attempt = 0;
+    let options = TxnOptions { lock_timeout: Some(LOCK_TIMEOUT), ..TxnOptions::default() };
+    let mut pause = PAUSE;
     loop {
         cx.exec.breathe().await?;
-        let txn = kv.begin(batch_options());
+        let txn = kv.begin(options.clone());
         let seq = txn.next_statement();
         let request = LockRequest::spans(vec![span.clone()]);
         let outcome = txn.lock(seq, request).await.map_err(from_kv);
-        attempt += 1;
         match outcome {
             Ok(_) => {
                 txn.snapshots().renew(seq).await.map_err(from_kv)?;
                 check_mine(cx, builder, &txn, seq).await?;
                 return Ok(txn);
             }
-            Err(error) if batch_retries(&error) && attempt < ATTEMPTS_MAX => {
+            Err(error) if batch_retries(&error) => {
                 txn.rollback().await;
-                tokio::time::sleep(PAUSE).await;
+                tokio::time::sleep(pause).await;
+                pause = PAUSE_MAX.min(pause * 2);
             }
             Err(error) => return Err(error),
         }
