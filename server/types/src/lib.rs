@@ -27,6 +27,7 @@ pub mod mac;
 pub mod net;
 pub mod numeric;
 pub mod regex;
+pub mod scratch;
 pub mod sql_type;
 pub mod text;
 pub mod tid;

@@ -119,9 +119,11 @@ pub(crate) fn cast_any(
     cast::cast(datum, from, to, true, &cast_env)
 }
 
-/// A text result.
+/// A text result; 53200 if the statement's memory does not suffice for it.
 pub(crate) fn text(value: impl Into<Arc<str>>) -> Result<Datum> {
-    Ok(Datum::Text(value.into()))
+    let value = value.into();
+    may_return(value.len())?;
+    Ok(Datum::Text(value))
 }
 
 /// An `int4` or `int8` result from a length.
@@ -144,7 +146,7 @@ const RESULT_BYTES_MAX: usize = 0x3fff_ffff;
 /// Results up to this size are not worth a look at the statement's memory.
 const SMALL_RESULT_BYTES: usize = 64 << 10;
 
-/// Fails before a result of that many bytes is made: 54000 if no value may be so large, 53200 if
+/// Fails before a result of that many bytes is made, or kept: 54000 if no value may be so large, 53200 if
 /// the statement's memory does not suffice.
 pub(crate) fn may_return(bytes: usize) -> Result<()> {
     if bytes > RESULT_BYTES_MAX {

@@ -3,7 +3,8 @@
 //! Subscripts begin at the array's own lower bounds, 1 unless a literal said otherwise.
 
 use braid_types::array::{self, Array, Dimension};
-use braid_types::{Datum, Error, Result, SqlState, SqlType};
+use braid_types::scratch::Scratch;
+use braid_types::{Datum, Error, Result, SqlState, SqlType, work};
 
 use crate::Call;
 use crate::registry::call::{may_return, text};
@@ -171,16 +172,25 @@ fn positions(call: &Call<'_>) -> Result<Datum> {
 fn remove(call: &Call<'_>) -> Result<Datum> {
     let Datum::Array(array) = call.datum(0) else { return Ok(Datum::Null) };
     one_dimension(array, "removing elements from")?;
-    let kept = array.items.iter().filter(|item| !same(array, item, call.datum(1)));
-    Ok(array_of(call, array.lower, kept.cloned().collect()))
+    let (mut kept, mut scratch) = (Vec::new(), Scratch::default());
+    for item in &array.items {
+        work::tick()?;
+        if !same(array, item, call.datum(1)) {
+            kept.push(scratch.keep(item.clone())?);
+        }
+    }
+    Ok(array_of(call, array.lower, kept))
 }
 
 fn replace(call: &Call<'_>) -> Result<Datum> {
     let Datum::Array(array) = call.datum(0) else { return Ok(Datum::Null) };
-    let swap = |item: &Datum| {
-        if same(array, item, call.datum(1)) { call.datum(2).clone() } else { item.clone() }
-    };
-    let items = array.items.iter().map(swap).collect();
+    let (mut items, mut scratch) = (Vec::with_capacity(array.items.len()), Scratch::default());
+    for item in &array.items {
+        work::tick()?;
+        let is_swapped = same(array, item, call.datum(1));
+        let item = if is_swapped { call.datum(2) } else { item };
+        items.push(scratch.keep(item.clone())?);
+    }
     Ok(array.with_items(element_type(call), items).into())
 }
 

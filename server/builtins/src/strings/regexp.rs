@@ -1,8 +1,10 @@
 //! The regular expression operators and functions.
 
+use std::ops::ControlFlow;
 use std::rc::Rc;
 
 use braid_types::regex::{Flags, Groups, Pattern, compile};
+use braid_types::scratch::Scratch;
 use braid_types::{Datum, Result, SqlType, work};
 
 use super::like::similar_pattern;
@@ -26,33 +28,35 @@ fn refuse_global(flags: Flags, function: &str) -> Result<()> {
     Ok(())
 }
 
-/// Every match from a byte position on; with `splitting` those between pieces only.
-fn all_matches(
+/// A match: its place, and those of its groups.
+struct Match {
+    start: usize,
+    end: usize,
+    groups: Groups,
+}
+
+/// Hands over every match from a byte position on, until the receiver breaks off. Matches are not
+/// collected, since a long text has very many of them.
+fn each_match(
     pattern: &Pattern,
     value: &str,
     from: usize,
-    global: bool,
-    splitting: bool,
-) -> Result<Vec<Groups>> {
-    let mut found = Vec::new();
-    let (mut at, mut previous_end) = (from, from);
+    mut receive: impl FnMut(Match) -> Result<ControlFlow<()>>,
+) -> Result<()> {
+    let mut at = from;
     while at <= value.len() {
         work::tick()?;
         let Some(groups) = pattern.find_at(value, at)? else { break };
         let Some((start, end)) = groups[0] else { break };
-        if !splitting || (start < value.len() && end > previous_end) {
-            found.push(groups);
-            if !global {
-                break;
-            }
+        if receive(Match { start, end, groups })?.is_break() {
+            break;
         }
-        previous_end = end;
         at = end;
         if start == end {
             at += value[end..].chars().next().map_or(1, char::len_utf8);
         }
     }
-    Ok(found)
+    Ok(())
 }
 
 /// The byte of a 1-based character position; `None` beyond the end.
@@ -98,8 +102,12 @@ fn regexp_match(call: &Call<'_>) -> Result<Datum> {
 pub(crate) fn matches(call: &Call<'_>) -> Result<Vec<Datum>> {
     let (flags, value) = (flags(call, 2)?, call.text(0)?);
     let pattern = compile(call.text(1)?, flags)?;
-    let found = all_matches(&pattern, value, 0, flags.global, false)?;
-    Ok(found.iter().map(|groups| groups_array(value, groups)).collect())
+    let (mut rows, mut scratch) = (Vec::new(), Scratch::default());
+    each_match(&pattern, value, 0, |found| {
+        rows.push(scratch.keep(groups_array(value, &found.groups))?);
+        Ok(if flags.global { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
+    })?;
+    Ok(rows)
 }
 
 /// The pieces between matches.
@@ -107,14 +115,17 @@ pub(crate) fn split_pieces(call: &Call<'_>, function: &str) -> Result<Vec<Datum>
     let (flags, value) = (flags(call, 2)?, call.text(0)?);
     refuse_global(flags, function)?;
     let pattern = compile(call.text(1)?, flags)?;
-    let mut pieces = Vec::new();
-    let mut from = 0;
-    for groups in all_matches(&pattern, value, 0, true, true)? {
-        if let Some((start, end)) = groups[0] {
-            pieces.push(Datum::text(&value[from..start]));
-            from = end;
+    let (mut pieces, mut scratch) = (Vec::new(), Scratch::default());
+    let (mut from, mut previous_end) = (0, 0);
+    each_match(&pattern, value, 0, |found| {
+        // An empty match at the end of the text, or right after another match, splits nothing.
+        if found.start < value.len() && found.end > previous_end {
+            pieces.push(scratch.keep(Datum::text(&value[from..found.start]))?);
+            from = found.end;
         }
-    }
+        previous_end = found.end;
+        Ok(ControlFlow::Continue(()))
+    })?;
     pieces.push(Datum::text(&value[from..]));
     Ok(pieces)
 }
@@ -158,19 +169,18 @@ fn replace_in(
     from: usize,
     nth: i64,
 ) -> Result<Datum> {
-    let found = all_matches(pattern, value, from, nth != 1, false)?;
     let mut out = String::new();
-    let mut copied = 0;
-    for (index, groups) in found.iter().enumerate() {
-        let Some((start, end)) = groups[0] else { continue };
-        if nth != 0 && index as i64 + 1 != nth {
-            continue;
+    let (mut copied, mut number) = (0, 0);
+    each_match(pattern, value, from, |found| {
+        number += 1;
+        if nth == 0 || number == nth {
+            out.push_str(&value[copied..found.start]);
+            expand(replacement, value, &found.groups, &mut out);
+            copied = found.end;
+            may_return(out.len())?;
         }
-        out.push_str(&value[copied..start]);
-        expand(replacement, value, groups, &mut out);
-        copied = end;
-        may_return(out.len())?;
-    }
+        Ok(if number == nth { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+    })?;
     out.push_str(&value[copied..]);
     text(out)
 }
@@ -208,7 +218,12 @@ fn regexp_count(call: &Call<'_>) -> Result<Datum> {
     refuse_global(flags, "regexp_count()")?;
     let pattern = compile(call.text(1)?, flags)?;
     let Some(from) = byte_position(value, start) else { return Ok(Datum::Int(0)) };
-    count(all_matches(&pattern, value, from, true, false)?.len())
+    let mut number = 0;
+    each_match(&pattern, value, from, |_| {
+        number += 1;
+        Ok(ControlFlow::Continue(()))
+    })?;
+    count(number)
 }
 
 /// The nth match and the asked group of it.
@@ -221,9 +236,16 @@ fn nth_match(
     let (value, start) = (call.text(0)?, positive(call, 2, "start", 1)?);
     let pattern: Rc<Pattern> = compile(call.text(1)?, flags)?;
     let Some(from) = byte_position(value, start) else { return Ok(None) };
-    let found = all_matches(&pattern, value, from, true, false)?;
-    let groups = found.get((nth - 1) as usize);
-    Ok(groups.and_then(|groups| groups.get(group as usize).copied().flatten()))
+    let (mut number, mut place) = (0, None);
+    each_match(&pattern, value, from, |found| {
+        number += 1;
+        if number < nth {
+            return Ok(ControlFlow::Continue(()));
+        }
+        place = found.groups.get(group as usize).copied().flatten();
+        Ok(ControlFlow::Break(()))
+    })?;
+    Ok(place)
 }
 
 fn regexp_instr(call: &Call<'_>) -> Result<Datum> {

@@ -1,5 +1,6 @@
 //! Splitting text at a delimiter and joining arrays into text.
 
+use braid_types::scratch::Scratch;
 use braid_types::{Datum, Result, SqlType, work};
 
 use crate::Call;
@@ -34,7 +35,8 @@ pub(crate) fn split_text(call: &Call<'_>) -> Result<Option<Vec<Datum>>> {
     if value.is_empty() {
         return Ok(Some(Vec::new()));
     }
-    let item = |part: &str| work::tick().map(|()| item(part));
+    let mut scratch = Scratch::default();
+    let mut item = |part: &str| work::tick().and_then(|()| scratch.keep(item(part)));
     let items: Result<Vec<Datum>> = match call.datum(1).as_str() {
         None => value.chars().map(|c| item(c.encode_utf8(&mut [0; 4]))).collect(),
         Some("") => std::iter::once(item(value)).collect(),

@@ -1,6 +1,7 @@
 //! A parser after RFC 8259, with PostgreSQL's error details.
 
 use super::Json;
+use crate::scratch::Scratch;
 use crate::{Error, Numeric, Result, SqlState, work};
 
 /// How deep values may nest.
@@ -11,24 +12,26 @@ struct JsonParser<'a> {
     at: usize,
     /// Whether values are built; `json` only checks its text.
     build: bool,
+    /// Counts the values that are built.
+    scratch: Scratch,
 }
 
 impl Json {
     /// Parses the text of a `jsonb`.
     pub fn parse(text: &str) -> Result<Json> {
-        JsonParser { text, at: 0, build: true }.document()
+        JsonParser::new(text, 0, true).document()
     }
 
     /// Checks the text of a `json` and keeps it.
     pub fn parse_raw(text: &str) -> Result<Json> {
-        JsonParser { text, at: 0, build: false }.document()?;
+        JsonParser::new(text, 0, false).document()?;
         Ok(Json::Raw(text.into()))
     }
 }
 
 /// The members of an object in the text's order, with the texts of their values.
 pub(super) fn raw_members(text: &str) -> Result<Vec<(String, String)>> {
-    let mut parser = JsonParser { text, at: 0, build: true };
+    let mut parser = JsonParser::new(text, 0, true);
     parser.skip_blanks();
     let mut members = Vec::new();
     if parser.peek() != Some(b'{') {
@@ -50,7 +53,7 @@ pub(super) fn raw_members(text: &str) -> Result<Vec<(String, String)>> {
 
 /// The texts of an array's elements.
 pub(super) fn raw_elements(text: &str) -> Result<Vec<String>> {
-    let mut parser = JsonParser { text, at: 0, build: true };
+    let mut parser = JsonParser::new(text, 0, true);
     parser.skip_blanks();
     let mut elements = Vec::new();
     if parser.peek() != Some(b'[') {
@@ -70,7 +73,11 @@ pub(super) fn raw_elements(text: &str) -> Result<Vec<String>> {
     Ok(elements)
 }
 
-impl JsonParser<'_> {
+impl<'a> JsonParser<'a> {
+    fn new(text: &'a str, at: usize, build: bool) -> Self {
+        JsonParser { text, at, build, scratch: Scratch::default() }
+    }
+
     fn raw_value(&mut self) -> Result<String> {
         self.skip_blanks();
         let start = self.at;
@@ -163,7 +170,7 @@ impl JsonParser<'_> {
         }
         if token.starts_with('"') {
             // The string may be broken itself.
-            let mut probe = JsonParser { text: self.text, at: self.at, build: false };
+            let mut probe = JsonParser::new(self.text, self.at, false);
             if let Err(error) = probe.string() {
                 return error;
             }
@@ -173,6 +180,9 @@ impl JsonParser<'_> {
 
     fn value(&mut self, depth: usize) -> Result<Json> {
         work::tick()?;
+        if self.build {
+            self.scratch.add(size_of::<Json>())?;
+        }
         if depth > DEPTH_MAX {
             return Err(Error::new(SqlState::StatementTooComplex, "stack depth limit exceeded")
                 .hint(format!("JSON values may nest at most {DEPTH_MAX} deep.")));
@@ -290,6 +300,9 @@ impl JsonParser<'_> {
                 b'"' => {
                     out.push_str(&self.text[plain..self.at]);
                     self.at += 1;
+                    if self.build {
+                        self.scratch.add(out.len())?;
+                    }
                     return Ok(out);
                 }
                 b'\\' => {
