@@ -39,6 +39,11 @@ export default tseslint.config(
         { allowNumber: true, allowBoolean: true },
       ],
       '@typescript-eslint/switch-exhaustiveness-check': 'error',
+      // Two signatures may infer their row type from different kinds of queries.
+      '@typescript-eslint/unified-signatures': [
+        'error',
+        { ignoreDifferentlyNamedParameters: true },
+      ],
       eqeqeq: ['error', 'always'],
       'max-lines': ['error', { max: 600 }],
       'max-lines-per-function': ['error', { max: 70, skipBlankLines: true, skipComments: true }],

@@ -95,6 +95,7 @@ export type { Queryable, QueryResult } from './query/queryable.js';
 export type { Scheduler } from './scheduler.js';
 export type { ServerInfo } from './server.js';
 export { detectServer } from './server.js';
+export type { CompilableQuery, Statement, ToSqlQuery } from './sql/foreign.js';
 export type { Parameter } from './sql/parameters.js';
 export type { AnyRow, Compiled, Sql } from './sql/template.js';
 export { sql } from './sql/template.js';

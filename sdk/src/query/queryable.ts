@@ -17,9 +17,10 @@ import {
   updateStatement,
   upsertStatements,
 } from '../sql/builders.js';
+import type { Statement, ToSqlQuery } from '../sql/foreign.js';
+import { readStatement } from '../sql/foreign.js';
 import type { Parameter } from '../sql/parameters.js';
-import type { AnyRow } from '../sql/template.js';
-import { isTemplate, Sql } from '../sql/template.js';
+import type { AnyRow, Sql } from '../sql/template.js';
 import type { RowWrite, Scope, Write } from './write.js';
 import { makeRowWrite, makeScope, makeWrite } from './write.js';
 
@@ -36,7 +37,8 @@ export interface QueryResult<Row extends object = AnyRow> {
 /** Something that statements can be sent through: a `db` or a `tx`. */
 export interface Queryable {
   /**
-   * Runs one statement: as a template tag, or with a piece made by {@link sql} and options.
+   * Runs one statement: as a template tag, with a piece made by {@link sql} and options, or with a
+   * query that Kysely or Drizzle has built.
    *
    * @example
    * ```ts
@@ -52,7 +54,11 @@ export interface Queryable {
     ...values: (Parameter | Sql)[]
   ): Promise<QueryResult<Row>>;
   query<Row extends object = AnyRow>(
-    statement: Sql<Row>,
+    statement: Statement<Row>,
+    options?: QueryOptions,
+  ): Promise<QueryResult<Row>>;
+  query<Row extends object = AnyRow>(
+    query: ToSqlQuery,
     options?: QueryOptions,
   ): Promise<QueryResult<Row>>;
 
@@ -61,7 +67,8 @@ export interface Queryable {
     strings: TemplateStringsArray,
     ...values: (Parameter | Sql)[]
   ): Promise<Row>;
-  one<Row extends object = AnyRow>(statement: Sql<Row>, options?: QueryOptions): Promise<Row>;
+  one<Row extends object = AnyRow>(statement: Statement<Row>, options?: QueryOptions): Promise<Row>;
+  one<Row extends object = AnyRow>(query: ToSqlQuery, options?: QueryOptions): Promise<Row>;
 
   /** Like `one`, but undefined where there is no row. */
   maybeOne<Row extends object = AnyRow>(
@@ -69,7 +76,11 @@ export interface Queryable {
     ...values: (Parameter | Sql)[]
   ): Promise<Row | undefined>;
   maybeOne<Row extends object = AnyRow>(
-    statement: Sql<Row>,
+    statement: Statement<Row>,
+    options?: QueryOptions,
+  ): Promise<Row | undefined>;
+  maybeOne<Row extends object = AnyRow>(
+    query: ToSqlQuery,
     options?: QueryOptions,
   ): Promise<Row | undefined>;
 
@@ -94,7 +105,7 @@ export interface Queryable {
    * ```
    */
   run(strings: TemplateStringsArray, ...values: (Parameter | Sql)[]): Write;
-  run(statement: Sql, options?: QueryOptions): Write;
+  run(statement: Statement<object> | ToSqlQuery, options?: QueryOptions): Write;
 
   /**
    * Inserts one row or many; columns that a row leaves out get their default. Rows with more
@@ -249,12 +260,9 @@ export function joinOptions(bound: QueryOptions, options: QueryOptions): QueryOp
   return { signal: AbortSignal.any(signals) };
 }
 
-function readArguments([first, ...rest]: unknown[]): [Sql, QueryOptions] {
-  if (isTemplate(first)) return [Sql.fromTemplate(first, rest), {}];
-  if (Sql.isSql(first)) return [first, readQueryOptions(rest[0] ?? {})];
-  throw new TypeError(
-    'a statement is a template: db.query`SELECT ${1}`, or db.query(sql`SELECT ${1}`)',
-  );
+function readArguments(args: readonly unknown[]): [Sql, QueryOptions] {
+  const [statement, options] = readStatement(args);
+  return [statement, readQueryOptions(options ?? {})];
 }
 
 function rowCountError(code: 'P0002' | 'P0003', message: string): DatabaseError {

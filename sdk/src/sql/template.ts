@@ -2,8 +2,8 @@
  * SQL text with parameters, built by a template tag.
  *
  * Text comes only from template literals in the source code; every `${value}` becomes a parameter
- * that travels apart from the text. So there is no way to paste a string into a statement: names
- * are quoted by `sql.identifier`, and pieces are joined as fragments.
+ * that travels apart from the text. So no string gets into a statement by accident: names are
+ * quoted by `sql.identifier`, and pieces are joined as fragments. `sql.unsafe` is the exception.
  *
  * Does not send anything, and does not know SQL's grammar.
  */
@@ -90,13 +90,28 @@ export class Sql<Row extends object = AnyRow> {
     return new Sql(chunks);
   }
 
+  /** Builds a whole statement from a text that has its numbered parameters already. */
+  static fromText<Row extends object>(text: string, values: readonly unknown[]): Sql<Row> {
+    if (text.includes('\0')) throw new TypeError('the SQL text contains a NUL character');
+    checkCount(values.length);
+    const checked = values.map((value, index) => checkParameter(value, index + 1));
+    const chunks = checked.length === 0 ? [{ text }] : undefined;
+    return new Sql(chunks, undefined, Object.freeze({ text, values: Object.freeze(checked) }));
+  }
+
   /** True for pieces made by this module; nothing that a client sends as JSON can be one. */
   static isSql(value: unknown): value is Sql {
     return typeof value === 'object' && value !== null && #chunks in value;
   }
 
   static chunksOf(piece: Sql<object>): readonly Chunk[] {
-    piece.#chunks ??= chunksOfTemplate(piece.#strings ?? [], piece.#compiled?.values ?? []);
+    if (piece.#chunks !== undefined) return piece.#chunks;
+    if (piece.#strings === undefined) {
+      throw new TypeError(
+        'a statement with numbered parameters ($1, $2, …) cannot be part of another one',
+      );
+    }
+    piece.#chunks = chunksOfTemplate(piece.#strings, piece.#compiled?.values ?? []);
     return piece.#chunks;
   }
 
@@ -157,14 +172,17 @@ function compile(chunks: readonly Chunk[]): Compiled {
     if ('text' in chunk) text += chunk.text;
     else text += `$${values.push(chunk.value)}`;
   }
-  if (values.length > PARAMETERS_MAX) {
-    throw new RangeError(
-      `the statement has ${values.length} parameters, the protocol allows ${PARAMETERS_MAX}; ` +
-        'pass arrays and use unnest($1, $2), or send several statements',
-    );
-  }
+  checkCount(values.length);
   if (text.includes('\0')) throw new TypeError('the SQL text contains a NUL character');
   return Object.freeze({ text, values: Object.freeze(values) });
+}
+
+function checkCount(count: number): void {
+  if (count <= PARAMETERS_MAX) return;
+  throw new RangeError(
+    `the statement has ${count} parameters, the protocol allows ${PARAMETERS_MAX}; ` +
+      'pass arrays and use unnest($1, $2), or send several statements',
+  );
 }
 
 /**
@@ -262,6 +280,27 @@ sql.json = function json(value: unknown): Sql {
   const text: unknown = JSON.stringify(value);
   if (typeof text !== 'string') throw new TypeError('the value has no JSON form');
   return sql`${text}`;
+};
+
+/**
+ * A statement from a text that a program has built, with its numbered parameters. The SDK cannot
+ * check such a text: never build it from the input of a user. Without values it may be part of
+ * another statement.
+ *
+ * @example
+ * ```ts
+ * import { sql } from '@braiddb/sdk';
+ * const { text, values } = sql.unsafe('SELECT $1::int4 + $1::int4 AS sum', [2]).compile();
+ * console.assert(text === 'SELECT $1::int4 + $1::int4 AS sum' && values[0] === 2);
+ * ```
+ */
+sql.unsafe = function unsafe<Row extends object = AnyRow>(
+  text: string,
+  values: readonly unknown[] = [],
+): Sql<Row> {
+  if (typeof (text as unknown) !== 'string') throw new TypeError('sql.unsafe takes a string');
+  if (!Array.isArray(values)) throw new TypeError('the values of sql.unsafe are an array');
+  return Sql.fromText<Row>(text, values);
 };
 
 /** Nothing: for pieces that are left out. */

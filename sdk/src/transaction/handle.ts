@@ -5,6 +5,7 @@
 import type { Lockable } from '../query/locking.js';
 import type { QueryOptions } from '../options.js';
 import type { Queryable, QueryResult } from '../query/queryable.js';
+import type { Statement, ToSqlQuery } from '../sql/foreign.js';
 import type { Parameter } from '../sql/parameters.js';
 import type { AnyRow, Sql } from '../sql/template.js';
 
@@ -31,7 +32,11 @@ export interface Transaction extends Queryable {
     ...values: (Parameter | Sql)[]
   ): Lockable<QueryResult<Row>>;
   query<Row extends object = AnyRow>(
-    statement: Sql<Row>,
+    statement: Statement<Row>,
+    options?: QueryOptions,
+  ): Lockable<QueryResult<Row>>;
+  query<Row extends object = AnyRow>(
+    query: ToSqlQuery,
     options?: QueryOptions,
   ): Lockable<QueryResult<Row>>;
 
@@ -40,7 +45,11 @@ export interface Transaction extends Queryable {
     strings: TemplateStringsArray,
     ...values: (Parameter | Sql)[]
   ): Lockable<Row>;
-  one<Row extends object = AnyRow>(statement: Sql<Row>, options?: QueryOptions): Lockable<Row>;
+  one<Row extends object = AnyRow>(
+    statement: Statement<Row>,
+    options?: QueryOptions,
+  ): Lockable<Row>;
+  one<Row extends object = AnyRow>(query: ToSqlQuery, options?: QueryOptions): Lockable<Row>;
 
   /** As on `db`; `.forUpdate()` and its sisters lock the row that is read. */
   maybeOne<Row extends object = AnyRow>(
@@ -48,7 +57,11 @@ export interface Transaction extends Queryable {
     ...values: (Parameter | Sql)[]
   ): Lockable<Row | undefined>;
   maybeOne<Row extends object = AnyRow>(
-    statement: Sql<Row>,
+    statement: Statement<Row>,
+    options?: QueryOptions,
+  ): Lockable<Row | undefined>;
+  maybeOne<Row extends object = AnyRow>(
+    query: ToSqlQuery,
     options?: QueryOptions,
   ): Lockable<Row | undefined>;
 

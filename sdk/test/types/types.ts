@@ -2,6 +2,9 @@
  * What the compiler must accept and refuse. Checked by `tsc`, never run.
  */
 
+import { integer, pgTable, QueryBuilder } from 'drizzle-orm/pg-core';
+import type { Dialect } from 'kysely';
+import { Kysely } from 'kysely';
 import { expectTypeOf } from 'vitest';
 
 import type {
@@ -150,4 +153,31 @@ export async function locksKeepTheRowType(db: Database, tx: Transaction): Promis
   // @ts-expect-error locks end with the statement outside a transaction
   const read: Lockable<QueryResult> = db.query`SELECT 1`;
   await read;
+}
+
+export async function queriesOfLibrariesKeepTheirType(
+  db: Database,
+  tx: Transaction,
+): Promise<void> {
+  const kysely = new Kysely<{ reading: Reading }>({ dialect: {} as Dialect });
+  const all = kysely.selectFrom('reading').selectAll();
+  expectTypeOf(await db.query(all)).toEqualTypeOf<QueryResult<Reading>>();
+  expectTypeOf(await tx.query(all).forUpdate()).toEqualTypeOf<QueryResult<Reading>>();
+  expectTypeOf(await tx.one(kysely.selectFrom('reading').select('id'))).toEqualTypeOf<{
+    id: bigint;
+  }>();
+  expectTypeOf(await db.maybeOne(all)).toEqualTypeOf<Reading | undefined>();
+  const inserted = kysely.insertInto('reading').values({ id: 1n, celsius: 2 });
+  expectTypeOf(tx.run(inserted)).toEqualTypeOf<Write>();
+  expectTypeOf(await db.one(inserted.returning('id'))).toEqualTypeOf<{ id: bigint }>();
+
+  const drizzle = new QueryBuilder()
+    .select()
+    .from(pgTable('reading', { id: integer('id'), celsius: integer('celsius') }));
+  expectTypeOf((await db.query(drizzle)).rows[0]?.celsius).toBeUnknown();
+  expectTypeOf(await db.one<Reading>(drizzle)).toEqualTypeOf<Reading>();
+  expectTypeOf(tx.run(drizzle)).toEqualTypeOf<Write>();
+  expectTypeOf(await db.one(sql.unsafe<Reading>('SELECT $1', [1]))).toEqualTypeOf<Reading>();
+  // @ts-expect-error a compiled query of a library goes through sql.unsafe
+  await db.query({ sql: 'SELECT 1', parameters: [] });
 }
