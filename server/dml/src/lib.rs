@@ -20,6 +20,7 @@
 
 mod check_table;
 mod counts;
+mod deferrable_keys;
 mod delete;
 mod foreign_keys;
 mod insert;
@@ -29,5 +30,6 @@ mod table_writer;
 mod update;
 
 pub use check_table::check_table;
+pub use deferrable_keys::unique_key_changed;
 pub use foreign_keys::{check_left, foreign_key_changed, has_left_checks, has_left_on};
 pub use statement::start;

@@ -49,7 +49,7 @@ impl RowChanges for StatementChanges {
     }
 
     fn holds_result(&self) -> bool {
-        self.queue.is_used()
+        self.queue.is_used() || self.queue.checks_keys()
     }
 
     fn finish<'a>(&'a self, run: &'a Arc<ExecutionState>) -> BoxFuture<'a, Result<()>> {

@@ -11,6 +11,7 @@ use braid_rows::{IndexEntry, IndexRows, TableRows, duplicate_row, show};
 use braid_types::{Datum, Error, FormatSettings, Result, Row, SqlState};
 
 use crate::counts::WriteCounts;
+use crate::deferrable_keys::owe_checks;
 
 /// Writes rows of one table.
 pub struct TableWriter {
@@ -221,8 +222,14 @@ impl TableWriter {
         duplicate_row(&run.catalog, table, index, &row, run.env.settings())
     }
 
+    /// Notes the keys of deferrable constraints that a row gets.
+    fn owe_checks(&self, old: Option<&[Datum]>, new: &[Datum]) {
+        owe_checks(&self.evaluator.run.cx, self.table(), &self.indexes, old, new);
+    }
+
     /// Puts a row, whatever was there.
     pub fn put(&self, row: &[Datum], entries: Vec<Option<IndexEntry>>) -> Result<()> {
+        self.owe_checks(None, row);
         let (txn, seq) = (&self.evaluator.run.cx.txn, self.evaluator.run.cx.seq);
         for (key, value) in self.layouts().flat_map(|layout| layout.pairs(row)) {
             if let Some(value) = value {
@@ -244,6 +251,7 @@ impl TableWriter {
             braid_kv::Error::Duplicate { .. } => self.duplicate(index, row),
             error => from_kv(error),
         };
+        self.owe_checks(None, row);
         // The first family shows whether the row exists.
         for (i, (key, value)) in self.rows.pairs(row).into_iter().enumerate() {
             let Some(value) = value else { continue };
@@ -347,7 +355,8 @@ impl TableWriter {
             self.require_free(&unique, |place| &changes[place].1).await?;
         }
         let families = self.rows.families_of(places);
-        for ((_, new), (moved, entries)) in changes.iter().zip(news) {
+        for ((old, new), (moved, entries)) in changes.iter().zip(news) {
+            self.owe_checks(Some(old), new);
             for layout in self.layouts() {
                 for (i, (key, value)) in layout.pairs(new).into_iter().enumerate() {
                     if !moved && !families.contains(&i) {

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use braid_catalog::{ForeignKey, Id};
+use braid_catalog::{ForeignKey, Id, Index};
 
 /// What SET CONSTRAINTS has said in a transaction.
 #[derive(Clone, Debug, Default)]
@@ -20,9 +20,9 @@ impl ConstraintModes {
         self.all = Some(deferred);
     }
 
-    /// SET CONSTRAINTS of one foreign key.
-    pub fn set(&mut self, foreign_key: Id, deferred: bool) {
-        self.each.insert(foreign_key, deferred);
+    /// SET CONSTRAINTS of one foreign key, or of one unique index.
+    pub fn set(&mut self, constraint: Id, deferred: bool) {
+        self.each.insert(constraint, deferred);
     }
 
     /// The same for statements that are parts of a longer one. Who runs them calls
@@ -39,5 +39,11 @@ impl ConstraintModes {
         }
         let said = self.each.get(&key.id).copied().or(self.all);
         key.deferrable && said.unwrap_or(key.initially_deferred)
+    }
+
+    /// Whether a unique constraint is not checked at the end of a statement now.
+    pub fn is_unique_deferred(&self, index: &Index) -> bool {
+        let said = self.each.get(&index.id).copied().or(self.all);
+        index.deferrable && said.unwrap_or(index.initially_deferred)
     }
 }

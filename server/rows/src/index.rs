@@ -17,6 +17,8 @@ pub struct IndexRows {
     pub number: IndexNumber,
     /// Whether its keys are unique.
     pub unique: bool,
+    /// Whether equal keys are looked for when a statement or the transaction ends.
+    pub deferrable: bool,
     /// Whether keys with a NULL are unique, too.
     nulls_not_distinct: bool,
     /// Distinguishes its keys from others in its range, if there are any.
@@ -50,6 +52,7 @@ impl IndexRows {
         Self {
             number: index.number,
             unique: index.unique,
+            deferrable: index.deferrable,
             nulls_not_distinct: index.nulls_not_distinct,
             shape: table.key_shape(index),
             prefix: table.key_prefix(index),
@@ -99,6 +102,18 @@ impl IndexRows {
             encode_parts(&mut out, &self.suffix, row);
         }
         (out, must_be_unique)
+    }
+
+    /// What the key of the row's entry begins with, if no other entry may begin with it when a
+    /// deferrable constraint is checked.
+    pub fn deferred_key(&self, row: &[Datum]) -> Option<Key> {
+        let has_null = || self.keys.iter().any(|part| row[part.place].is_null());
+        if !self.deferrable || (!self.nulls_not_distinct && has_null()) {
+            return None;
+        }
+        let mut out = self.prefix.clone();
+        encode_parts(&mut out, &self.keys, row);
+        Some(out)
     }
 
     /// The row's entry.

@@ -81,7 +81,9 @@ CREATE TABLE shop.product (
     label text GENERATED ALWAYS AS (upper(code)) STORED,
     invoice integer DEFAULT nextval('shop.invoice_number'),
     tags text[],
-    CONSTRAINT price_range CHECK (price >= 0 AND price < 1000000)
+    CONSTRAINT price_range CHECK (price >= 0 AND price < 1000000),
+    CONSTRAINT product_line_code UNIQUE (line, code) DEFERRABLE INITIALLY DEFERRED,
+    CONSTRAINT product_code_price UNIQUE (code, price) DEFERRABLE
 );
 
 CREATE TABLE shop."Order" (

@@ -13,8 +13,15 @@ pub struct Index {
     pub number: IndexNumber,
     /// Its name, which is also its constraint's.
     pub name: String,
-    /// No two rows with equal keys. NULLs are not equal unless `nulls_not_distinct` is set.
+    /// No two rows with equal keys, at any time. NULLs are not equal unless `nulls_not_distinct`
+    /// is set. False for a deferrable constraint: its rows may have equal keys for a while.
     pub unique: bool,
+    /// `DEFERRABLE`: equal keys are looked for when a statement or the transaction ends.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub deferrable: bool,
+    /// `INITIALLY DEFERRED`: when the transaction ends, unless SET CONSTRAINTS says otherwise.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub initially_deferred: bool,
     /// `NULLS NOT DISTINCT`: a unique key treats NULLs as equal.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub nulls_not_distinct: bool,
@@ -46,6 +53,13 @@ pub struct Index {
     pub passing: Vec<Passing>,
     /// COMMENT ON INDEX / CONSTRAINT.
     pub comment: Option<String>,
+}
+
+impl Index {
+    /// Whether it was declared UNIQUE, be it deferrable or not.
+    pub fn declares_unique(&self) -> bool {
+        self.unique || self.deferrable
+    }
 }
 
 /// The rows below which an index's entries lie.

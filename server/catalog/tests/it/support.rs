@@ -48,6 +48,8 @@ pub fn index(id: Id, number: IndexNumber, name: &str, column: ColumnId) -> Index
         number,
         name: name.to_owned(),
         unique: number == 1,
+        deferrable: false,
+        initially_deferred: false,
         nulls_not_distinct: number == 2,
         constraint: (number == 1).then_some(id + 1),
         keys: vec![IndexKey { descending: number == 2, ..IndexKey::plain(column) }],

@@ -37,7 +37,11 @@ impl IndexWriter {
     fn write(&mut self, cx: &DdlContext<'_>, table: &Table, row: &[Datum]) -> Result<()> {
         let Some(row) = index_row(cx, &self.exprs, row)? else { return Ok(()) };
         let entry = self.rows.entry(table, &row);
-        if entry.must_be_unique && !self.seen.insert(entry.key.clone()) {
+        let unique = match entry.must_be_unique {
+            true => Some(entry.key.clone()),
+            false => self.rows.deferred_key(&row),
+        };
+        if unique.is_some_and(|key| !self.seen.insert(key)) {
             return Err(not_unique(&cx.catalog(), table, &self.index, &row));
         }
         cx.txn().put(cx.seq(), entry.key, entry.value).map_err(from_kv)

@@ -6,7 +6,7 @@ use braid_catalog::{Column, Id, Identity, Sequence, Table, fresh_counter};
 use braid_plan::{NotAssignable, more_dimensions_of, time_modifier_of};
 use braid_sql::ast::{
     ColumnConstraint, ColumnConstraintKind, ColumnDef, DataType, Expr, ForeignKey, IdentityMode,
-    ObjectName, SequenceOption,
+    ObjectName, SequenceOption, UniqueRules,
 };
 use braid_sql::fold;
 use braid_types::{Error, Result, SqlState, SqlType};
@@ -31,8 +31,8 @@ pub(crate) struct Behind<'s> {
     pub(crate) generated: Option<&'s Expr>,
     /// PRIMARY KEY, with its name.
     pub(crate) primary: Option<Option<String>>,
-    /// The names of UNIQUE constraints, and whether NULLs are not distinct.
-    pub(crate) unique: Vec<(Option<String>, bool)>,
+    /// UNIQUE constraints, with their names.
+    pub(crate) unique: Vec<(Option<String>, UniqueRules)>,
     /// CHECK constraints.
     pub(crate) checks: Vec<(Option<String>, &'s Expr)>,
     /// REFERENCES.
@@ -166,9 +166,7 @@ fn read_one<'s>(
                 return Err(multiple_primary_keys(table));
             }
         }
-        ColumnConstraintKind::Unique { nulls_not_distinct } => {
-            behind.unique.push((name, *nulls_not_distinct));
-        }
+        ColumnConstraintKind::Unique(rules) => behind.unique.push((name, *rules)),
         ColumnConstraintKind::Check(expr) => behind.checks.push((name, expr)),
         ColumnConstraintKind::References(key) => behind.references.push((name, key)),
         ColumnConstraintKind::Generated { stored: false, .. } => {

@@ -7,7 +7,7 @@ use braid_catalog::{
     names,
 };
 use braid_codec::key::is_orderable;
-use braid_sql::ast::{Expr, Family, KeyColumn, TableConstraint, TableConstraintKind};
+use braid_sql::ast::{Expr, Family, KeyColumn, TableConstraint, TableConstraintKind, UniqueRules};
 use braid_sql::fold;
 use braid_types::{Error, Result, SqlState, SqlType};
 
@@ -43,8 +43,8 @@ pub(crate) struct KeySpec {
     pub(crate) primary: bool,
     /// No equal keys.
     pub(crate) unique: bool,
-    /// NULLs are equal, too.
-    pub(crate) nulls_not_distinct: bool,
+    /// What equal keys are, and when they are looked for.
+    pub(crate) rules: UniqueRules,
     /// From a constraint rather than CREATE INDEX.
     pub(crate) constraint: bool,
     /// Columns and their order.
@@ -223,8 +223,10 @@ pub(crate) fn add_key(
         id,
         number,
         name,
-        unique: spec.unique,
-        nulls_not_distinct: spec.nulls_not_distinct,
+        unique: spec.unique && !spec.rules.deferrable,
+        deferrable: spec.rules.deferrable,
+        initially_deferred: spec.rules.initially_deferred,
+        nulls_not_distinct: spec.rules.nulls_not_distinct,
         constraint,
         keys,
         storing,
@@ -291,10 +293,9 @@ pub(crate) fn add_table_constraint(
             }
             add_key(cx, table, &KeySpec::written(name, true, columns, storing))?;
         }
-        TableConstraintKind::Unique { columns, storing, nulls_not_distinct } => {
+        TableConstraintKind::Unique { columns, storing, rules } => {
             let spec = KeySpec::written(name, false, columns, storing);
-            let nulls_not_distinct = *nulls_not_distinct;
-            add_key(cx, table, &KeySpec { nulls_not_distinct, ..spec })?;
+            add_key(cx, table, &KeySpec { rules: *rules, ..spec })?;
         }
         TableConstraintKind::UsingIndex { .. } => {
             return Err(Error::unsupported("USING INDEX"));

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use braid_catalog::{Column, ColumnId, ForeignKey, ForeignKeyAction, IndexNumber, Object, Table};
+use braid_catalog::{
+    Column, ColumnId, ForeignKey, ForeignKeyAction, Index, IndexNumber, Object, Table,
+};
 use braid_sql::ast::{self, MatchKind, ReferenceAction};
 use braid_types::{Error, Result, SqlState, SqlType};
 
@@ -72,15 +74,16 @@ fn referencing(table: &Table, names: &[String]) -> Result<Vec<ColumnId>> {
     Ok(ids)
 }
 
-/// The unique index of the parent over exactly these columns.
-fn matching_index(parent: &Table, columns: &[ColumnId]) -> Option<IndexNumber> {
-    let fits = |index: &&braid_catalog::Index| {
-        index.unique
+/// The unique index of the parent over exactly these columns. It is a deferrable one if there is no
+/// other.
+fn matching_index<'t>(parent: &'t Table, columns: &[ColumnId]) -> Option<&'t Index> {
+    let fits = |index: &&Index| {
+        index.declares_unique()
             && index.predicate.is_none()
             && index.keys.len() == columns.len()
             && index.keys.iter().all(|key| columns.contains(&key.column))
     };
-    parent.all_indexes().find(fits).map(|index| index.number)
+    parent.all_indexes().filter(fits).min_by_key(|index| index.deferrable)
 }
 
 /// Whether keys of both types can be compared as they are stored.
@@ -166,7 +169,13 @@ fn foreign_key_columns(
         );
         Error::new(SqlState::InvalidForeignKey, message)
     })?;
-    Ok((columns, index))
+    if index.deferrable {
+        let name = &parent.name;
+        let message =
+            format!("cannot use a deferrable unique constraint for referenced table \"{name}\"");
+        return Err(Error::new(SqlState::ObjectNotInPrerequisiteState, message));
+    }
+    Ok((columns, index.number))
 }
 
 /// Adds a foreign key to the descriptors of table and parent; rows are not checked.

@@ -10,6 +10,7 @@ use braid_plan::Cascades;
 use braid_rows::TableRows;
 use braid_types::{Datum, Row};
 
+use crate::deferrable_keys::is_checked_at_end;
 use crate::foreign_keys::event::Event;
 use crate::foreign_keys::link::{Link, TableLinks, pick, same_image};
 use crate::foreign_keys::queue::Queue;
@@ -40,6 +41,10 @@ impl ForeignKeys {
         let links = TableLinks::of(&run.cx.catalog, table);
         if !(links.outgoing.is_empty() && links.incoming.is_empty()) {
             queue.register(cascades);
+        }
+        let cascaded = cascades.tables.iter().map(|cascade| &cascade.table);
+        if std::iter::once(table).chain(cascaded).any(|t| is_checked_at_end(&run.cx, t)) {
+            queue.check_keys();
         }
         Self {
             run: run.clone(),

@@ -13,6 +13,7 @@ use braid_exec::{ExecContext, ExecutionState, Reader};
 use braid_kv::{Key, Record, Transaction};
 use braid_types::{Result, Row};
 
+use crate::deferrable_keys::{check_owed_keys, has_owed_keys, has_owed_keys_on};
 use crate::foreign_keys::cascade::level::CascadeLevel;
 use crate::foreign_keys::event::Event;
 use crate::foreign_keys::link::{Link, pick};
@@ -75,16 +76,19 @@ fn is_check(link: &Link, deleting: bool) -> bool {
 pub fn has_left_on(txn: &Transaction, table: Id) -> bool {
     let left = txn.deferred().all();
     left.iter().any(|(_, what)| what.downcast_ref::<Duty>().is_some_and(|d| d.changed == table))
+        || has_owed_keys_on(txn, table)
 }
 
 /// Whether any check is owed.
 pub fn has_left_checks(txn: &Transaction) -> bool {
-    txn.deferred().has::<Duty>()
+    txn.deferred().has::<Duty>() || has_owed_keys(txn)
 }
 
-/// Makes the checks that are owed for some foreign keys, all of them in one go. The context's
-/// number sees everything that the transaction has written.
+/// Makes the checks that are owed for some constraints: first for unique ones, then for foreign
+/// keys, all of them in one go. The context's number sees everything that the transaction has
+/// written.
 pub async fn check_left(cx: Arc<ExecContext>, which: impl Fn(Id) -> bool) -> Result<()> {
+    check_owed_keys(&cx, &which).await?;
     let left: Vec<Arc<dyn Any + Send + Sync>> =
         cx.txn.deferred().all().into_iter().map(|(_, what)| what).collect();
     let is_due = |what: &&Arc<dyn Any + Send + Sync>| {

@@ -9,6 +9,7 @@ use braid_kv::Error as Kv;
 use braid_rows::duplicate_key;
 use braid_types::{Error, Result, Row, SqlState};
 
+use crate::deferrable_keys::check_statement_keys;
 use crate::foreign_keys::cascade::level::CascadeLevel;
 use crate::foreign_keys::cascade::plain;
 use crate::foreign_keys::deferred::leave;
@@ -51,10 +52,10 @@ impl Rounds {
 
 /// Answers everything that the run has asked, and what follows from it.
 pub async fn finish(run: &Arc<ExecutionState>, queue: &Queue) -> Result<()> {
-    if !queue.is_used() {
+    if !queue.is_used() && !queue.checks_keys() {
         return Ok(());
     }
-    let Err(error) = levels(run, queue).await else { return Ok(()) };
+    let Err(error) = answers(run, queue).await else { return Ok(()) };
     // A duplicate comes before a missing parent, also where it was to be looked for later. A
     // barrier handles that by itself, and knows whose duplicate it is.
     let cx = &run.cx;
@@ -66,6 +67,14 @@ pub async fn finish(run: &Arc<ExecutionState>, queue: &Queue) -> Result<()> {
         }
     }
     Err(error)
+}
+
+async fn answers(run: &Arc<ExecutionState>, queue: &Queue) -> Result<()> {
+    levels(run, queue).await?;
+    match queue.checks_keys() {
+        true => check_statement_keys(run).await,
+        false => Ok(()),
+    }
 }
 
 async fn levels(run: &Arc<ExecutionState>, queue: &Queue) -> Result<()> {

@@ -22,6 +22,8 @@ struct State {
     is_used: bool,
     /// Whether keys are free that the statement has put is looked at later.
     deferred_unique_checks: bool,
+    /// The run may write keys of deferrable constraints that are checked at its end.
+    checks_keys: bool,
 }
 
 impl Queue {
@@ -42,6 +44,16 @@ impl Queue {
     /// Whether new keys of this run are looked at later.
     pub fn defers_unique_checks(&self) -> bool {
         self.0.lock().deferred_unique_checks
+    }
+
+    /// Keys of deferrable constraints may be written that are checked at the end of the run.
+    pub fn check_keys(&self) {
+        self.0.lock().checks_keys = true;
+    }
+
+    /// Whether such keys may have been written.
+    pub fn checks_keys(&self) -> bool {
+        self.0.lock().checks_keys
     }
 
     /// Whether the run has anything to do with foreign keys.

@@ -12,7 +12,7 @@ use braid_types::Datum;
 
 use crate::predict::access::{AccessSpans, access_spans};
 use crate::predict::collector::SpanCollector;
-use crate::predict::keys::{entry_span, parent_span, places, with_generated};
+use crate::predict::keys::{entry_span, key_span, parent_span, places, with_generated};
 use crate::predict::values::Known;
 
 /// Which rows of the target an UPDATE or DELETE takes.
@@ -41,6 +41,8 @@ impl<'a> SpanCollector<'a> {
                 let span = entry_span(table, index, &new);
                 if index.unique || index.number == 1 {
                     self.reads.push(span.clone());
+                } else if index.deferrable {
+                    self.reads.push(key_span(table, index, &new));
                 }
                 self.writes.push(span);
             }
@@ -140,7 +142,7 @@ impl<'a> SpanCollector<'a> {
             let partial = has_predicates && index.predicate.is_some();
             let layout = IndexRows::new(table, index);
             if moved || partial || layout.touches(changed) {
-                if index.unique {
+                if index.declares_unique() {
                     self.reads.push(layout.span());
                 }
                 self.writes.push(layout.span());

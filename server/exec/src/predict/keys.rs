@@ -50,6 +50,16 @@ pub(crate) fn entry_span(table: &Table, index: &Index, row: &[Known]) -> Span {
     span_of(index, known, out)
 }
 
+/// The part of an index with the entries of all rows that have the same key as a row.
+pub(crate) fn key_span(table: &Table, index: &Index, row: &[Known]) -> Span {
+    let known = index.keys.iter().filter_map(|part| {
+        let value = row.get(table.position_of(part.column)?)?;
+        Some((&part.column, value))
+    });
+    let known: Vec<_> = known.collect();
+    known_prefix(table, index, &index.keys, &known)
+}
+
 /// The part of an index below a key of which this number of columns is known. For a whole row it
 /// excludes what is interleaved below the row.
 fn span_of(index: &Index, columns_known: usize, key: Vec<u8>) -> Span {

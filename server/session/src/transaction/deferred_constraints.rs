@@ -7,8 +7,8 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use braid_catalog::{Catalog, ForeignKey, Id, SearchPath, Table};
-use braid_dml::{check_left, foreign_key_changed, has_left_checks};
+use braid_catalog::{Catalog, Id, SearchPath, Table};
+use braid_dml::{check_left, foreign_key_changed, has_left_checks, unique_key_changed};
 use braid_exec::from_kv;
 use braid_kv::{Conflict, Error as Kv, TxnOptions};
 use braid_sql::ast::ObjectName;
@@ -42,7 +42,7 @@ pub(crate) async fn check_deferred(session: &mut Session, open: &mut Open) -> Re
     })
 }
 
-/// The error of a foreign key that was checked and has become wrong before the commit, below
+/// The error of a constraint that was checked and has become wrong before the commit, below
 /// SERIALIZABLE.
 pub(crate) async fn check_changed(session: &mut Session, conflict: &Conflict) -> Error {
     let txn = session.engine.kv.begin(TxnOptions { read_only: true, ..TxnOptions::default() });
@@ -50,7 +50,10 @@ pub(crate) async fn check_changed(session: &mut Session, conflict: &Conflict) ->
     let catalog = session.engine.catalog.at(&txn, seq).await;
     txn.rollback().await;
     let format = session.active().format.clone();
-    let named = catalog.ok().and_then(|all| foreign_key_changed(conflict, &all, &format));
+    let named = catalog.ok().and_then(|all| {
+        let found = foreign_key_changed(conflict, &all, &format);
+        found.or_else(|| unique_key_changed(conflict, &all, &format))
+    });
     named.unwrap_or_else(|| from_kv(Kv::CheckChanged(Box::new(conflict.clone()))))
 }
 
@@ -90,7 +93,8 @@ pub(crate) async fn set_constraints(
     Ok(())
 }
 
-/// The deferrable foreign keys of a name: all of the first schema that has a constraint of it.
+/// The deferrable constraints of a name: all of the first schema that has a constraint of it. A
+/// unique constraint is known by its index.
 fn named(
     catalog: &Catalog,
     path: &SearchPath,
@@ -129,18 +133,24 @@ fn named(
         if with.is_empty() {
             continue;
         }
-        let keys = with.iter().flat_map(|table| &table.foreign_keys);
-        let keys: Vec<&ForeignKey> =
-            keys.filter(|key| key.name == wanted && key.deferrable).collect();
+        let keys: Vec<Id> =
+            with.iter().flat_map(|table| deferrable_named(table, &wanted)).collect();
         let all = with.iter().map(|table| constraints_named(table, &wanted)).sum::<usize>();
         if keys.len() < all && deferred {
             let message = format!("constraint \"{wanted}\" is not deferrable");
             return Err(Error::new(SqlState::WrongObjectType, message));
         }
-        return Ok(keys.iter().map(|key| key.id).collect());
+        return Ok(keys);
     }
     let message = format!("constraint \"{}\" does not exist", parts.join("."));
     Err(Error::new(SqlState::UndefinedObject, message))
+}
+
+/// The deferrable constraints of this name that a table has.
+fn deferrable_named(table: &Table, name: &str) -> impl Iterator<Item = Id> {
+    let foreign = table.foreign_keys.iter().filter(move |key| key.name == name && key.deferrable);
+    let unique = table.indexes.iter().filter(move |index| index.name == name && index.deferrable);
+    foreign.map(|key| key.id).chain(unique.map(|index| index.id))
 }
 
 fn has(table: &Table, name: &str) -> bool {

@@ -84,10 +84,7 @@ pub enum ColumnConstraintKind {
     /// `PRIMARY KEY`.
     PrimaryKey,
     /// `UNIQUE`.
-    Unique {
-        /// `NULLS NOT DISTINCT`.
-        nulls_not_distinct: bool,
-    },
+    Unique(UniqueRules),
     /// `CHECK (expr)`.
     Check(Expr),
     /// `REFERENCES …`; its `columns` are empty.
@@ -156,8 +153,8 @@ pub enum TableConstraintKind {
         columns: Vec<KeyColumn>,
         /// `INCLUDE` or `STORING`.
         storing: Vec<Ident>,
-        /// `NULLS NOT DISTINCT`.
-        nulls_not_distinct: bool,
+        /// What equal keys are, and when they are looked for.
+        rules: UniqueRules,
     },
     /// `PRIMARY KEY USING INDEX i` or `UNIQUE USING INDEX i`.
     UsingIndex {
@@ -179,6 +176,24 @@ pub struct KeyColumn {
     pub name: Ident,
     /// `DESC`.
     pub descending: bool,
+}
+
+/// What equal keys of a unique key are, and when they are looked for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct UniqueRules {
+    /// `NULLS NOT DISTINCT`.
+    pub nulls_not_distinct: bool,
+    /// `DEFERRABLE`.
+    pub deferrable: bool,
+    /// `INITIALLY DEFERRED`.
+    pub initially_deferred: bool,
+}
+
+impl UniqueRules {
+    /// The rules of an index, which is never deferrable.
+    pub fn of_index(nulls_not_distinct: bool) -> Self {
+        Self { nulls_not_distinct, ..Self::default() }
+    }
 }
 
 /// `FOREIGN KEY … REFERENCES …`.

@@ -26,7 +26,7 @@ pub use ddl::{
     AlterAction, AlterColumnAction, AlterTable, ColumnConstraint, ColumnConstraintKind, ColumnDef,
     CreateIndex, CreateTable, CreateTableLike, Family, ForeignKey, IdentityMode, IndexKey,
     InlineIndex, Interleave, InterleaveKind, KeyColumn, MatchKind, ReferenceAction,
-    TableConstraint, TableConstraintKind,
+    TableConstraint, TableConstraintKind, UniqueRules,
 };
 pub use drop_other::{DropOther, OtherObject};
 pub use objects::{

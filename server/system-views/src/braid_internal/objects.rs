@@ -140,7 +140,7 @@ fn index_row(cx: &VirtualContext<'_>, builder: &mut RowBuilder, table: &Table, i
         int(index.id),
         int(index.number),
         text(&index.name),
-        flag(index.unique),
+        flag(index.declares_unique()),
         flag(index.number == table.primary.number),
         text(match index.state {
             _ if is_moving => "moving",

@@ -77,7 +77,8 @@ fn table_constraints(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
                 true => ("PRIMARY KEY", Datum::Null),
                 false => ("UNIQUE", yes_no(!index.nulls_not_distinct)),
             };
-            add(&index.name, kind, (false, false), nulls);
+            let modes = (index.deferrable, index.initially_deferred);
+            add(&index.name, kind, modes, nulls);
         }
         for check in &table.checks {
             add(&check.name, "CHECK", (false, false), Datum::Null);

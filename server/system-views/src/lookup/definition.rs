@@ -82,7 +82,7 @@ fn index_text(
     pretty: bool,
     place: &str,
 ) -> String {
-    let unique = if index.unique { "UNIQUE " } else { "" };
+    let unique = if index.declares_unique() { "UNIQUE " } else { "" };
     let name = quote_ident(&index.name);
     let on = if pretty { names.table(table) } else { names.qualified_table(table) };
     let keys = key_list(names, table, &index.keys, pretty);
@@ -127,7 +127,17 @@ pub fn unique_definition(table: &Table, index: &Index) -> String {
     if !index.storing.is_empty() {
         let _ = write!(text, " INCLUDE ({})", column_list(table, &index.storing));
     }
+    text.push_str(deferrable_text(index.deferrable, index.initially_deferred));
     text
+}
+
+/// When a constraint is checked, as it stands after its definition.
+fn deferrable_text(deferrable: bool, initially_deferred: bool) -> &'static str {
+    match (deferrable, initially_deferred) {
+        (false, _) => "",
+        (true, false) => " DEFERRABLE",
+        (true, true) => " DEFERRABLE INITIALLY DEFERRED",
+    }
 }
 
 /// `CHECK ((…))`.
@@ -177,11 +187,7 @@ pub fn foreign_key_definition(
     if !key.delete_columns.is_empty() {
         let _ = write!(delete, " ({})", column_list(table, &key.delete_columns));
     }
-    let deferrable = match (key.deferrable, key.initially_deferred) {
-        (false, _) => "",
-        (true, false) => " DEFERRABLE",
-        (true, true) => " DEFERRABLE INITIALLY DEFERRED",
-    };
+    let deferrable = deferrable_text(key.deferrable, key.initially_deferred);
     let valid = if key.validated { "" } else { " NOT VALID" };
     format!(
         "FOREIGN KEY ({columns}) REFERENCES {parent_name}({parent_columns}){matching}{update}{delete}{deferrable}{valid}"
@@ -245,6 +251,7 @@ pub fn create_table_text(catalog: &Catalog, table: &Table) -> String {
             let _ = write!(text, " STORING ({})", column_list(table, &index.storing));
         }
         text.push_str(nulls);
+        text.push_str(deferrable_text(index.deferrable, index.initially_deferred));
         text.push_str(&interleave_text(catalog, table, index));
         if let Some(predicate) = &index.predicate {
             let _ = write!(text, " WHERE {}", names.condition(table, predicate, false));

@@ -80,10 +80,10 @@ fn pg_index(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
                 int(table.id),
                 count(index.keys.len() + index.storing.len()),
                 count(index.keys.len()),
-                flag(index.unique),
+                flag(index.declares_unique()),
                 flag(index.nulls_not_distinct),
                 flag(index.number == table.primary.number),
-                flag(true),
+                flag(!index.deferrable),
                 flag(index.state == IndexState::Public),
                 flag(true),
                 flag(true),
@@ -173,7 +173,12 @@ fn constraints<'t>(
     for (oid, index) in key_constraints(table) {
         let kind = if index.number == table.primary.number { "p" } else { "u" };
         let key = columns(index.keys.iter().map(|key| key.column));
-        let rest = Constraint { index: index.id, ..Constraint::on(key) };
+        let rest = Constraint {
+            index: index.id,
+            deferrable: index.deferrable,
+            deferred: index.initially_deferred,
+            ..Constraint::on(key)
+        };
         found.push((oid, index.name.as_str(), kind, rest));
     }
     for check in &table.checks {

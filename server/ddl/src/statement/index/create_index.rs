@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use braid_catalog::{IndexNumber, Object, Table};
-use braid_sql::ast::CreateIndex;
+use braid_sql::ast::{CreateIndex, UniqueRules};
 use braid_sql::fold;
 use braid_types::{Error, Result, SqlState};
 
@@ -51,8 +51,8 @@ fn prepare(cx: &mut DdlContext<'_>, create: &CreateIndex) -> Result<Option<(Arc<
         &create.storing,
         create.predicate.as_ref(),
     )?;
-    let (unique, nulls_not_distinct) = (create.unique, create.nulls_not_distinct);
-    Ok(Some((table, KeySpec { unique, nulls_not_distinct, ..spec })))
+    let rules = UniqueRules::of_index(create.nulls_not_distinct);
+    Ok(Some((table, KeySpec { unique: create.unique, rules, ..spec })))
 }
 
 fn add(

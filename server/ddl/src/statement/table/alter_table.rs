@@ -205,10 +205,9 @@ async fn constraints_behind(
         let spec = KeySpec::constraint(name.clone(), true, vec![column.to_owned()]);
         add_primary_key(cx, current(cx)?, spec).await?;
     }
-    for (name, nulls_not_distinct) in &behind.unique {
+    for (name, rules) in &behind.unique {
         let spec = KeySpec::constraint(name.clone(), false, vec![column.to_owned()]);
-        let nulls_not_distinct = *nulls_not_distinct;
-        add_unique(cx, current(cx)?, KeySpec { nulls_not_distinct, ..spec }).await?;
+        add_unique(cx, current(cx)?, KeySpec { rules: *rules, ..spec }).await?;
     }
     for (name, expr) in &behind.checks {
         add_check(cx, current(cx)?, name.clone(), expr, Some(column), true).await?;
@@ -282,10 +281,9 @@ async fn add_constraint(
         TableConstraintKind::PrimaryKey { columns, storing } => {
             add_primary_key(cx, table, KeySpec::written(name, true, columns, storing)).await
         }
-        TableConstraintKind::Unique { columns, storing, nulls_not_distinct } => {
+        TableConstraintKind::Unique { columns, storing, rules } => {
             let spec = KeySpec::written(name, false, columns, storing);
-            let nulls_not_distinct = *nulls_not_distinct;
-            add_unique(cx, table, KeySpec { nulls_not_distinct, ..spec }).await
+            add_unique(cx, table, KeySpec { rules: *rules, ..spec }).await
         }
         TableConstraintKind::UsingIndex { index, primary } => {
             let place = braid_sql::offset_of(constraint.span);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use braid_catalog::{ColumnId, Id, Index, IndexState, OnCommit, Table, is_temporary};
 use braid_sql::ast::{
     self, CreateTable, CreateTableLike, Insert, InsertSource, ObjectName, Query, Returning,
-    Statement, TableConstraintKind,
+    Statement, TableConstraintKind, UniqueRules,
 };
 use braid_types::{Error, Result, SqlState, SqlType};
 
@@ -103,6 +103,8 @@ fn empty_table(id: Id, database: Id, schema: Id, name: &str, owner: Id) -> Table
             number: 1,
             name: String::new(),
             unique: true,
+            deferrable: false,
+            initially_deferred: false,
             nulls_not_distinct: false,
             constraint: None,
             keys: Vec::new(),
@@ -164,10 +166,9 @@ fn define(cx: &mut DdlContext<'_>, table: &mut Table, create: &CreateTable) -> R
     }
     add_rowid(cx, table)?;
     for (id, column) in &behind {
-        for (name, nulls_not_distinct) in &column.unique {
+        for (name, rules) in &column.unique {
             let spec = KeySpec::constraint(name.clone(), false, vec![column_name(table, *id)?]);
-            let nulls_not_distinct = *nulls_not_distinct;
-            add_key(cx, table, &KeySpec { nulls_not_distinct, ..spec })?;
+            add_key(cx, table, &KeySpec { rules: *rules, ..spec })?;
         }
         for (name, expr) in &column.checks {
             let written_behind = column_name(table, *id)?;
@@ -208,8 +209,8 @@ fn add_indexes(cx: &mut DdlContext<'_>, table: &mut Table, create: &CreateTable)
             &index.storing,
             index.predicate.as_ref(),
         )?;
-        let (unique, nulls_not_distinct) = (index.unique, index.nulls_not_distinct);
-        let number = add_key(cx, table, &KeySpec { unique, nulls_not_distinct, ..spec })?;
+        let rules = UniqueRules::of_index(index.nulls_not_distinct);
+        let number = add_key(cx, table, &KeySpec { unique: index.unique, rules, ..spec })?;
         if let Some(clause) = &index.interleave {
             interleave_in_parent(cx, table, number, clause)?;
         }
@@ -259,8 +260,12 @@ fn copy_columns(cx: &mut DdlContext<'_>, table: &mut Table, like: &CreateTableLi
             let spec = KeySpec {
                 name: None,
                 primary: index.number == source.primary.number,
-                unique: index.unique,
-                nulls_not_distinct: index.nulls_not_distinct,
+                unique: index.declares_unique(),
+                rules: UniqueRules {
+                    nulls_not_distinct: index.nulls_not_distinct,
+                    deferrable: index.deferrable,
+                    initially_deferred: index.initially_deferred,
+                },
                 constraint: index.constraint.is_some(),
                 keys,
                 storing: index.storing.iter().map(|id| name_of(*id)).collect::<Result<_>>()?,

@@ -27,16 +27,22 @@ pub(crate) fn bind_arbiters(
     slots: &[Slot],
 ) -> Result<Vec<IndexNumber>> {
     let (keys, predicate) = match target {
-        ConflictTarget::Any => return Ok(Vec::new()),
+        ConflictTarget::Any => {
+            refuse_deferrable(&table.indexes)?;
+            return Ok(Vec::new());
+        }
         ConflictTarget::Constraint(ident) => {
             let name = braid_sql::fold(ident);
-            let index = table.all_indexes().find(|index| index.unique && index.name == name);
-            return index.map(|index| vec![index.number]).ok_or_else(|| {
+            let mut indexes = table.all_indexes();
+            let index = indexes.find(|index| index.declares_unique() && index.name == name);
+            let index = index.ok_or_else(|| {
                 Error::new(
                     SqlState::UndefinedObject,
                     format!("constraint \"{name}\" for table \"{}\" does not exist", table.name),
                 )
-            });
+            })?;
+            refuse_deferrable([index])?;
+            return Ok(vec![index.number]);
         }
         ConflictTarget::Columns { keys, predicate } => (keys, predicate),
     };
@@ -45,9 +51,9 @@ pub(crate) fn bind_arbiters(
         true => index_exprs(binder, table, slots)?,
         false => Vec::new(),
     };
-    let fits = |index: &&Index| index.unique && wanted.is(table, index, &exprs);
-    let found: Vec<IndexNumber> =
-        table.all_indexes().filter(fits).map(|index| index.number).collect();
+    let fits = |index: &&Index| index.declares_unique() && wanted.is(table, index, &exprs);
+    let found: Vec<&Index> = table.all_indexes().filter(fits).collect();
+    refuse_deferrable(found.iter().copied())?;
     if found.is_empty() {
         return Err(Error::new(
             SqlState::InvalidColumnReference,
@@ -55,7 +61,17 @@ pub(crate) fn bind_arbiters(
              specification",
         ));
     }
-    Ok(found)
+    Ok(found.iter().map(|index| index.number).collect())
+}
+
+/// 55000 if one of these indexes is a deferrable constraint: rows with equal keys may be there.
+fn refuse_deferrable<'t>(indexes: impl IntoIterator<Item = &'t Index>) -> Result<()> {
+    if !indexes.into_iter().any(|index| index.deferrable) {
+        return Ok(());
+    }
+    let message = "ON CONFLICT does not support deferrable unique constraints/exclusion \
+                   constraints as arbiters";
+    Err(Error::new(SqlState::ObjectNotInPrerequisiteState, message))
 }
 
 /// What the columns, expressions and condition of a clause mean.

@@ -10,7 +10,7 @@ use super::sequence::parse_identity_options;
 use crate::ast::{
     ColumnConstraint, ColumnConstraintKind, ColumnDef, CreateTable, CreateTableLike, Family,
     ForeignKey, IdentityMode, InlineIndex, KeyColumn, MatchKind, ReferenceAction, Statement,
-    TableConstraint, TableConstraintKind,
+    TableConstraint, TableConstraintKind, UniqueRules,
 };
 use crate::parser::Cursor;
 use crate::parser::clauses::{
@@ -181,6 +181,9 @@ pub(crate) fn parse_column_def(cursor: &mut Cursor<'_>) -> Result<ColumnDef> {
     Ok(column)
 }
 
+/// What is named when a primary key is declared DEFERRABLE.
+const DEFERRABLE_PRIMARY_KEY: &str = "a deferrable primary key";
+
 /// `DEFERRABLE` and the like speak of the constraint before them.
 fn parse_column_characteristics(cursor: &mut Cursor<'_>, column: &mut ColumnDef) -> Result<()> {
     let error = cursor.unexpected();
@@ -192,9 +195,13 @@ fn parse_column_characteristics(cursor: &mut Cursor<'_>, column: &mut ColumnDef)
             (key.deferrable, key.initially_deferred) = parse_characteristics(cursor)?;
             Ok(())
         }
-        ColumnConstraintKind::Unique { .. } | ColumnConstraintKind::PrimaryKey => {
+        ColumnConstraintKind::Unique(rules) => {
+            (rules.deferrable, rules.initially_deferred) = parse_characteristics(cursor)?;
+            Ok(())
+        }
+        ColumnConstraintKind::PrimaryKey => {
             if parse_characteristics(cursor)?.0 {
-                return Err(cursor.unsupported("a deferrable unique constraint"));
+                return Err(cursor.unsupported(DEFERRABLE_PRIMARY_KEY));
             }
             Ok(())
         }
@@ -227,7 +234,7 @@ fn parse_column_constraint_kind(cursor: &mut Cursor<'_>) -> Result<Option<Column
     } else if cursor.take("unique") {
         let nulls_not_distinct = parse_nulls_not_distinct(cursor)?;
         parse_index_placement(cursor)?;
-        ColumnConstraintKind::Unique { nulls_not_distinct }
+        ColumnConstraintKind::Unique(UniqueRules::of_index(nulls_not_distinct))
     } else if cursor.take("check") {
         ColumnConstraintKind::Check(check_expr(cursor)?)
     } else if cursor.is("references") {
@@ -378,8 +385,6 @@ fn parse_action_columns(cursor: &mut Cursor<'_>, action: ReferenceAction) -> Res
 pub(crate) fn parse_table_constraint(cursor: &mut Cursor<'_>) -> Result<TableConstraint> {
     let span = cursor.span();
     let name = if cursor.take("constraint") { Some(parse_ident(cursor)?) } else { None };
-    let unique = cursor.is("unique");
-    let primary = cursor.is("primary");
     let mut kind = if cursor.take("primary") {
         cursor.expect("key")?;
         parse_key_constraint(cursor, true)?
@@ -407,8 +412,14 @@ pub(crate) fn parse_table_constraint(cursor: &mut Cursor<'_>) -> Result<TableCon
             TableConstraintKind::ForeignKey(key) => {
                 (key.deferrable, key.initially_deferred) = (deferrable, deferred);
             }
-            _ if deferrable && (unique || primary) => {
-                return Err(cursor.unsupported("a deferrable unique constraint"));
+            TableConstraintKind::Unique { rules, .. } => {
+                (rules.deferrable, rules.initially_deferred) = (deferrable, deferred);
+            }
+            TableConstraintKind::PrimaryKey { .. } if deferrable => {
+                return Err(cursor.unsupported(DEFERRABLE_PRIMARY_KEY));
+            }
+            TableConstraintKind::UsingIndex { .. } if deferrable => {
+                return Err(cursor.unsupported("a deferrable constraint USING INDEX"));
             }
             _ if deferrable => return Err(cursor.unexpected()),
             _ => {}
@@ -428,7 +439,8 @@ fn parse_key_constraint(cursor: &mut Cursor<'_>, primary: bool) -> Result<TableC
     Ok(if primary {
         TableConstraintKind::PrimaryKey { columns, storing }
     } else {
-        TableConstraintKind::Unique { columns, storing, nulls_not_distinct }
+        let rules = UniqueRules::of_index(nulls_not_distinct);
+        TableConstraintKind::Unique { columns, storing, rules }
     })
 }
 

@@ -1,0 +1,185 @@
+//! Deferrable unique constraints: equal keys are looked for when a statement or the transaction
+//! ends.
+//!
+//! ```text
+//!   TableWriter ──key──▶ kv transaction
+//!                           ├──▶ end of the statement: constraints that are immediate now
+//!                           └──▶ SET CONSTRAINTS … IMMEDIATE, commit: all others
+//! ```
+//!
+//! The index of such a constraint is laid out like one that is not unique: each entry ends with the
+//! row's primary key, so rows with equal keys can be there together. A check scans what begins with
+//! the key, and finds at most one entry. The commit proves this scan at every isolation level, so
+//! that two transactions cannot both find a key free.
+//!
+//! Keys are left with the transaction under their statement's number, so that they go when its
+//! writes are taken back.
+
+use std::any::Any;
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use braid_catalog::{Catalog, Id, Index, Table};
+use braid_exec::{ExecContext, ExecutionState};
+use braid_kv::{
+    Conflict, Key, Record, Result as KvResult, ScanRequest, Scanner, Span, Transaction,
+};
+use braid_rows::{IndexRows, Violation, duplicate_key};
+use braid_types::{Datum, Error, FormatSettings, Result, SqlState};
+use futures_util::future::try_join_all;
+
+/// How many keys are looked for in one wait.
+const KEYS_AT_ONCE: usize = 1024;
+
+/// A key that a row got, and that is to be checked.
+struct OwedKey {
+    table: Id,
+    index: Id,
+    /// What the index's entries with this key begin with.
+    key: Key,
+}
+
+/// Work that a transaction has put off.
+type Work = Arc<dyn Any + Send + Sync>;
+
+/// Notes the keys of deferrable constraints that a row gets. Keys that it had before are left out.
+pub(crate) fn owe_checks(
+    cx: &ExecContext,
+    table: &Table,
+    indexes: &[IndexRows],
+    old: Option<&[Datum]>,
+    new: &[Datum],
+) {
+    for rows in indexes.iter().filter(|rows| rows.deferrable) {
+        let Some(key) = rows.deferred_key(new) else { continue };
+        let stays = old.and_then(|old| rows.deferred_key(old)).is_some_and(|old| old == key);
+        let Some(index) = table.index(rows.number).filter(|_| !stays) else { continue };
+        cx.txn.deferred().push(cx.seq, Arc::new(OwedKey { table: table.id, index: index.id, key }));
+    }
+}
+
+/// Whether a table has deferrable constraints that are checked at the end of a statement now.
+pub(crate) fn is_checked_at_end(cx: &ExecContext, table: &Table) -> bool {
+    let is_immediate =
+        |index: &Index| index.deferrable && !cx.constraints.is_unique_deferred(index);
+    table.indexes.iter().any(is_immediate)
+}
+
+/// Whether any key is still to be checked.
+pub(crate) fn has_owed_keys(txn: &Transaction) -> bool {
+    txn.deferred().has::<OwedKey>()
+}
+
+/// Whether keys of a table are still to be checked.
+pub(crate) fn has_owed_keys_on(txn: &Transaction, table: Id) -> bool {
+    let left = txn.deferred().all();
+    left.iter().any(|(_, what)| what.downcast_ref::<OwedKey>().is_some_and(|k| k.table == table))
+}
+
+/// Checks the keys of a statement whose constraints are immediate now.
+pub(crate) async fn check_statement_keys(run: &Arc<ExecutionState>) -> Result<()> {
+    let cx = &run.cx;
+    let is_deferred = |owed: &OwedKey| {
+        let table = cx.catalog.table(owed.table);
+        let index = table.and_then(|t| t.indexes.iter().find(|index| index.id == owed.index));
+        index.is_some_and(|index| cx.constraints.is_unique_deferred(index))
+    };
+    let left = cx.txn.deferred().all();
+    let own = left.into_iter().filter(|(seq, _)| seq.number() == cx.seq.number());
+    let due = own.map(|(_, what)| what).filter(|what| is_owed(what, |owed| !is_deferred(owed)));
+    settle(run, due.collect()).await
+}
+
+/// Checks the keys that are owed for some constraints, known by their indexes.
+pub(crate) async fn check_owed_keys(
+    cx: &Arc<ExecContext>,
+    which: &impl Fn(Id) -> bool,
+) -> Result<()> {
+    if !has_owed_keys(&cx.txn) {
+        return Ok(());
+    }
+    let left = cx.txn.deferred().all().into_iter().map(|(_, what)| what);
+    let due: Vec<Work> = left.filter(|what| is_owed(what, |owed| which(owed.index))).collect();
+    let run = Arc::new(ExecutionState::new(cx.clone(), Arc::default()));
+    settle(&run, due).await
+}
+
+fn is_owed(what: &Work, wanted: impl Fn(&OwedKey) -> bool) -> bool {
+    what.downcast_ref::<OwedKey>().is_some_and(wanted)
+}
+
+/// Checks keys, and takes them off what the transaction has put off.
+async fn settle(run: &Arc<ExecutionState>, due: Vec<Work>) -> Result<()> {
+    if due.is_empty() {
+        return Ok(());
+    }
+    run.wait(run.cx.txn.snapshots().renew(run.cx.seq)).await?;
+    let mut seen: HashSet<&Key> = HashSet::with_capacity(due.len());
+    let owed = due.iter().filter_map(|what| what.downcast_ref::<OwedKey>());
+    let keys: Vec<&OwedKey> = owed.filter(|owed| seen.insert(&owed.key)).collect();
+    for keys in keys.chunks(KEYS_AT_ONCE) {
+        run.breathe().await?;
+        check(run, keys).await?;
+    }
+    let done: HashSet<*const ()> = due.iter().map(|done| Arc::as_ptr(done).cast()).collect();
+    run.cx.txn.deferred().retain(|what| !done.contains(&Arc::as_ptr(what).cast()));
+    Ok(())
+}
+
+/// 23505 if one of the keys has two entries.
+async fn check(run: &ExecutionState, keys: &[&OwedKey]) -> Result<()> {
+    let cx = &run.cx;
+    let scan = |owed: &&OwedKey| {
+        // A table that was dropped meanwhile has no keys.
+        let table = cx.catalog.table(owed.table)?;
+        let index = table.indexes.iter().find(|index| index.id == owed.index)?;
+        let request = ScanRequest::new(Span::prefix(owed.key.clone())).keys_only().limit_rows(2);
+        let request = request.record(Record::Always { tag: index.id });
+        let request = request.shape(table.key_shape(index).as_ref());
+        Some((owed.key.clone(), cx.txn.scanner(cx.seq.after(), request)))
+    };
+    let mut scans: Vec<(Key, Scanner)> = keys.iter().filter_map(scan).collect();
+    let work = async {
+        let _one_wait = (scans.len() > 1).then(|| cx.txn.round_trips().side_by_side());
+        try_join_all(scans.iter_mut().map(|(_, scanner)| has_two(scanner))).await
+    };
+    let twice = run.wait(work).await?;
+    match scans.iter().zip(twice).find(|(_, twice)| *twice) {
+        Some(((key, _), _)) => Err(duplicate_key(key, &cx.catalog, cx.env.settings())),
+        None => Ok(()),
+    }
+}
+
+/// Whether a scan shows more than one entry.
+async fn has_two(scanner: &mut Scanner) -> KvResult<bool> {
+    let mut found = 0;
+    while let Some(batch) = scanner.next_batch().await? {
+        found += batch.len();
+        if found > 1 {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// 23505 of a deferrable constraint whose key was free when it was checked, and has changed before
+/// the commit; `None` if the conflict is of something else.
+pub fn unique_key_changed(
+    conflict: &Conflict,
+    catalog: &Catalog,
+    settings: &FormatSettings,
+) -> Option<Error> {
+    let (table, index) = catalog.tables().iter().find_map(|table| {
+        let mut indexes = table.indexes.iter();
+        let index = indexes.find(|index| index.deferrable && index.id == conflict.tag)?;
+        Some((table, index))
+    })?;
+    if let Some(key) = &conflict.key {
+        return Some(duplicate_key(key, catalog, settings));
+    }
+    let message = format!("duplicate key value violates unique constraint \"{}\"", index.name);
+    let error = Error::new(SqlState::UniqueViolation, message)
+        .table(&catalog.schema_name(table.schema), &table.name)
+        .constraint(&index.name);
+    Some(error.caused_by(Violation::Unique))
+}
