@@ -57,9 +57,9 @@ struct Generator {
 
 impl Generator {
     fn table(&mut self) -> (&'static str, u64) {
-        // No more than some ten thousand rows come together.
+        // No more than some thousand rows come together.
         let small: Vec<_> =
-            TABLES.iter().filter(|(_, rows)| self.size * u64::from(*rows) < 20_000).collect();
+            TABLES.iter().filter(|(_, rows)| self.size * u64::from(*rows) < 3_000).collect();
         let (name, rows) = **self.random.pick(&small);
         self.size *= u64::from(rows).max(1);
         (name, self.tables)

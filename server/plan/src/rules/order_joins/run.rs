@@ -177,8 +177,7 @@ impl Run {
             let needs = condition.needs;
             needs.is_within(both)
                 && !needs.is_empty()
-                && !(needs.is_within(left) && needs.len() > 1)
-                && !(needs.is_within(right) && needs.len() > 1)
+                && (needs.len() == 1 || needs.meets(left) && needs.meets(right))
         };
         // A condition on one input is checked by the first join of that input.
         let is_first = |condition: &Condition| match condition.needs.len() {
