@@ -2,12 +2,11 @@
 
 use super::{
     journal::JournalRoom,
-    queue::{Chore, Job, Work},
+    queue::{Chore, Job, Pause, Work},
     validate::{Overtaken, ProvenReads},
 };
 use crate::{
     account::Commit,
-    bulk::Pause,
     files::{NUMBERS_RESERVED, encode_value, storage_error, tombstone_key, tombstone_value},
     reads::View,
     shared::Shared,
