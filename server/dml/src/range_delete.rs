@@ -1,6 +1,6 @@
 //! DELETE as range deletes: one for each span of the primary key, over the
-//! table and all that cascades from it ([`braid_plan::RangeDelete`] says when). Many rows of a table
-//! in which nothing is interleaved go in the same way ([`plain_range_delete`]).
+//! table and all that cascades from it ([`braid_plan::RangeDelete`] says when). Many rows of a
+//! table in which nothing is interleaved go in the same way ([`plain_range_delete`]).
 //!
 //! ```text
 //!   lock the spans ──▶ count the table's own rows ──▶ entries of indexes elsewhere ──▶ delete
@@ -66,7 +66,7 @@ pub(crate) async fn plain_range_delete(
     delete_spans(evaluator, table, range, (spans, whole), counts).await.map(Some)
 }
 
-/// Whether there are so many rows in the spans that a range delete is worth it.
+/// Whether the spans have enough rows for a range delete to be worth it.
 async fn are_many(evaluator: &Evaluator, spans: &[Span]) -> Result<bool> {
     let request =
         |span| ScanRequest::new(span).keys_only().record(Record::Never).limit_rows(RANGE_PAIRS_MIN);

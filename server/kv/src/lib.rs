@@ -44,7 +44,6 @@
 //!
 //! This crate knows no SQL and no store.
 
-mod bulk_load;
 mod database;
 mod error;
 mod garbage;
@@ -56,7 +55,6 @@ mod session;
 mod store;
 mod transaction;
 
-pub use bulk_load::{BulkLoad, Loaded};
 pub use database::{Database, DatabaseOptions};
 pub use error::{Conflict, DeadlockEdge, Error, Result, RetryReason};
 pub use garbage::Garbage;
@@ -75,8 +73,8 @@ pub use options::{
 };
 pub use session::{LocalKeyspace, SessionLock, SessionLocks};
 pub use store::{
-    Answer, Check, CommitObserver, CommitOutcome, CommitRequest, Cursor, LockGrant, LockInfo,
-    NewKey, ReadSegment, Snapshot, Store, StoreMetrics, Write,
+    Answer, BulkLoad, Check, CommitObserver, CommitOutcome, CommitRequest, Cursor, Loaded,
+    LockGrant, LockInfo, NewKey, ReadSegment, Snapshot, Store, StoreMetrics, Write,
 };
 pub use transaction::{
     CommitTerms, DeferredWork, LockResult, Locks, Reads, Restarts, RoundTrips, SavepointId,

@@ -2,7 +2,7 @@
 
 use super::{sorter::Sorter, watch::Watch};
 use crate::{
-    committer::Chore,
+    committer::{Chore, Pause},
     files::{NUMBER_BYTES, decode_value, storage_error},
     shared::Shared,
 };
@@ -21,16 +21,6 @@ use std::{
 const LOOK_EVERY: u64 = 1_024;
 /// The tables of a load are written once, and compaction may write them again.
 const ROOM_FACTOR: u64 = 2;
-
-/// The committer's part in a load: it waits from `ready` until `done`.
-pub(crate) struct Pause {
-    /// The span that becomes visible.
-    pub(crate) span: Span,
-    /// The committer says that everything is synced.
-    pub(crate) ready: mpsc::SyncSender<()>,
-    /// The load says whether its pairs are there. It fails if the load has panicked.
-    pub(crate) done: mpsc::Receiver<bool>,
-}
 
 struct Load {
     shared: Arc<Shared>,

@@ -8,8 +8,8 @@
 //! ```
 //!
 //! fjall gives all pairs of an ingestion the newest sequence number at its end. So they cover what
-//! writers have put or deleted there meanwhile, although they are older. [`Watch`] notes the keys of
-//! all commits in the span. At the end each of them gets again what it had before.
+//! writers have put or deleted there meanwhile, although they are older. [`Watch`] notes the keys
+//! of all commits in the span. At the end each of them gets again what it had before.
 //!
 //! # What must always hold
 //!
@@ -27,5 +27,5 @@ mod load;
 mod sorter;
 mod watch;
 
-pub(crate) use load::{Pause, begin};
+pub(crate) use load::begin;
 pub(crate) use watch::{Watch, Watches};

@@ -2,12 +2,11 @@
 
 use super::{
     journal::JournalRoom,
-    queue::{Chore, Job, Leader, Work},
+    queue::{Chore, Job, Leader, Pause, Work},
     validate::{Overtaken, ProvenReads},
 };
 use crate::{
     account::Commit,
-    bulk::Pause,
     files::{NUMBERS_RESERVED, encode_value, storage_error, tombstone_key, tombstone_value},
     reads::View,
     shared::Shared,

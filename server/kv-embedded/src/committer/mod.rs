@@ -36,5 +36,5 @@ mod request;
 mod validate;
 
 pub(crate) use group::Committer;
-pub(crate) use queue::{Chore, Leader, Queue};
+pub(crate) use queue::{Chore, Leader, Pause, Queue};
 pub(crate) use request::commit;

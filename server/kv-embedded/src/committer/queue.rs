@@ -13,13 +13,13 @@
 //! Chores go when no transaction waits, and after [`GROUPS_BEFORE_CHORE`] groups in any case:
 //! without the work of the cleaner those who write would become slower and slower.
 
-use crate::{
-    bulk::{Pause, Watch},
-    tombstones::Tombstone,
-};
-use braid_kv::{CommitOutcome, CommitRequest, Key, Result};
+use crate::{bulk::Watch, tombstones::Tombstone};
+use braid_kv::{CommitOutcome, CommitRequest, Key, Result, Span};
 use parking_lot::{Condvar, Mutex};
-use std::{collections::VecDeque, sync::Arc};
+use std::{
+    collections::VecDeque,
+    sync::{Arc, mpsc},
+};
 use tokio::sync::oneshot;
 
 /// A transaction that waits for its commit.
@@ -42,6 +42,16 @@ pub(crate) enum Chore {
     Watch(Arc<Watch>),
     /// Wait until a bulk load has made its pairs visible.
     Load(Pause),
+}
+
+/// The committer's part in a load: it waits from `ready` until `done`.
+pub(crate) struct Pause {
+    /// The span that becomes visible.
+    pub(crate) span: Span,
+    /// The committer says that everything is synced.
+    pub(crate) ready: mpsc::SyncSender<()>,
+    /// The load says whether its pairs are there. It fails if the load has panicked.
+    pub(crate) done: mpsc::Receiver<bool>,
 }
 
 /// Groups of one transaction in a row, with nobody waiting, after which callers lead.

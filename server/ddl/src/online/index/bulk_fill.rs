@@ -1,8 +1,8 @@
 //! The entries of a new index as one bulk load, where the store has that.
 //!
 //! ```text
-//!   load begins ─▶ snapshot ─▶ rows to entries, sorted ─▶ written ─▶ span locked ─▶ visible ─▶ settle
-//!        └───────── the store notes the keys that writers put or delete ────────────────┘
+//!   load begins ─▶ snapshot ─▶ entries, sorted ─▶ written ─▶ span locked ─▶ visible ─▶ settle
+//!        └────── the store notes the keys that writers put or delete ───────────┘
 //! ```
 //!
 //! The entries are those of one snapshot. What writers have put or deleted since then stands. That
