@@ -88,6 +88,7 @@ export type {
   ParserOptions,
   QueryOptions,
   RetryEvent,
+  StreamOptions,
   TransactionOptions,
 } from './options.js';
 export type { Lockable, LockOptions } from './query/locking.js';
@@ -103,5 +104,6 @@ export type { Condition, InsertOptions, RowValues, Table, TableLike } from './sq
 export { table } from './sql/builders.js';
 export type { TimelineEntry, TimelineOptions } from './timeline.js';
 export { readTimeline, timelineSvg } from './timeline.js';
+export type { RowStream } from './transaction/row-stream.js';
 export type { Stays, Transaction, TransactionFunction } from './transaction/handle.js';
 export type { RowWrite, Scope, Write } from './query/write.js';

@@ -181,3 +181,12 @@ export async function queriesOfLibrariesKeepTheirType(
   // @ts-expect-error a compiled query of a library goes through sql.unsafe
   await db.query({ sql: 'SELECT 1', parameters: [] });
 }
+
+export async function streamsKeepTheirType(db: Database): Promise<void> {
+  for await (const row of db.stream<Reading>`SELECT 1`) expectTypeOf(row).toEqualTypeOf<Reading>();
+  const kysely = new Kysely<{ reading: Reading }>({ dialect: {} as Dialect });
+  const ids = db.stream(kysely.selectFrom('reading').select('id'), { batchRows: 10 });
+  for await (const row of ids) expectTypeOf(row).toEqualTypeOf<{ id: bigint }>();
+  // @ts-expect-error an unknown option
+  db.stream(sql`SELECT 1`, { batchSize: 10 });
+}
