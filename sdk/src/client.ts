@@ -16,16 +16,32 @@ import type { DriverResult } from './connection/driver.js';
 import { recordingParameters, recordParameters, startupParameters } from './connection/driver.js';
 import type { StatementRequest } from './connection/request.js';
 import { BraidError, OptionError, UsageError } from './errors.js';
-import type { ConnectOptions, QueryOptions, Settings, TransactionOptions } from './options.js';
-import { readConnectOptions, readQueryOptions, readTransactionOptions } from './options.js';
+import type {
+  ConnectOptions,
+  QueryOptions,
+  Settings,
+  StreamOptions,
+  TransactionOptions,
+} from './options.js';
+import {
+  readConnectOptions,
+  readQueryOptions,
+  readStreamOptions,
+  readTransactionOptions,
+} from './options.js';
 import type { AwaitedCall, Executor, Queryable } from './query/queryable.js';
 import { joinOptions, makeQueryable } from './query/queryable.js';
 import type { ServerInfo } from './server.js';
 import { detectServer, featuresOf } from './server.js';
+import type { Statement, ToSqlQuery } from './sql/foreign.js';
+import { readStatement } from './sql/foreign.js';
+import type { Parameter } from './sql/parameters.js';
 import { makeParsers } from './sql/parsers.js';
 import type { AnyRow, Sql } from './sql/template.js';
 import { ServerClock, uuidOfTime } from './transaction/commit-token.js';
 import type { Stays, TransactionFunction } from './transaction/handle.js';
+import type { RowStream } from './transaction/row-stream.js';
+import { makeRowStream } from './transaction/row-stream.js';
 import { runTransaction } from './transaction/runner.js';
 
 /** A database: statements outside transactions, and transactions. Made by {@link connect}. */
@@ -66,6 +82,38 @@ export interface Database extends Queryable, AsyncDisposable {
   transaction<T>(options: TransactionOptions, fn: TransactionFunction<T> & Stays<T>): Promise<T>;
 
   /**
+   * Reads the rows of a query in batches, each when the one before has been consumed. The stream
+   * holds a connection from the first row to the last batch; leaving the loop gives it back. A
+   * failure ends the stream: nothing is run again, because rows have been handed out already.
+   *
+   * SQL: `BEGIN ISOLATION LEVEL SERIALIZABLE READ ONLY`, `DECLARE braid_stream NO SCROLL CURSOR FOR
+   * …`, `FETCH 1000 FROM braid_stream` as often as needed, `COMMIT`; `ROLLBACK` if it ends early.
+   *
+   * @example
+   * ```ts
+   * import { connect, sql } from '@braiddb/sdk';
+   * const db = await connect('postgresql://root@127.0.0.1:26257/defaultdb');
+   * const numbers = sql<{ n: number }>`SELECT n FROM generate_series(1, ${5000}::int4) AS g(n)`;
+   * let sum = 0;
+   * for await (const { n } of db.stream(numbers, { batchRows: 500 })) {
+   *   sum += n;
+   *   if (n === 1000) break;
+   * }
+   * console.assert(sum === 500_500);
+   * await db.close();
+   * ```
+   */
+  stream<Row extends object = AnyRow>(
+    strings: TemplateStringsArray,
+    ...values: (Parameter | Sql)[]
+  ): RowStream<Row>;
+  stream<Row extends object = AnyRow>(
+    statement: Statement<Row>,
+    options?: StreamOptions,
+  ): RowStream<Row>;
+  stream<Row extends object = AnyRow>(query: ToSqlQuery, options?: StreamOptions): RowStream<Row>;
+
+  /**
    * Joins rows from any number of callers into multi-row statements: a queue of small writes becomes
    * a few large ones. `table` is a name, or schema and name. The properties of a row are columns.
    *
@@ -90,8 +138,8 @@ export interface Database extends Queryable, AsyncDisposable {
   ): Batcher<Row>;
 
   /**
-   * Closes the batchers, waits for what is running, then closes the connections; a pool of your own
-   * stays open.
+   * Closes the batchers, ends the streams, waits for what is running, then closes the connections; a
+   * pool of your own stays open.
    */
   close(): Promise<void>;
 }
@@ -180,6 +228,7 @@ class DatabaseHandle {
   readonly #autocommit: AutocommitRunner;
   readonly #running = new Set<Promise<unknown>>();
   readonly #batchers = new Set<{ close(): Promise<void> }>();
+  readonly #streams = new Set<AbortController>();
   #closing: Promise<void> | undefined;
 
   constructor(context: DatabaseContext, server: ServerInfo) {
@@ -193,6 +242,8 @@ class DatabaseHandle {
     const close = (): Promise<void> => (this.#closing ??= this.#close());
     const track: Track = (work) => this.#track(work);
     const queryable = makeQueryable(this.#executor(track), bound);
+    const stream = (...args: unknown[]): RowStream<never> =>
+      this.#stream(bound, args, captureCallSite(stream));
     return Object.freeze({
       ...queryable,
       server: this.#server,
@@ -204,6 +255,7 @@ class DatabaseHandle {
         table: string | readonly [string, ...string[]],
         options: BatcherOptions = {},
       ) => this.#batcher<Row>(bound, table, options),
+      stream,
       close,
       [Symbol.asyncDispose]: close,
     });
@@ -263,6 +315,32 @@ class DatabaseHandle {
     const batcher = makeBatcher<Row>(host, table, options);
     this.#batchers.add(batcher);
     return batcher;
+  }
+
+  #stream<Row extends object>(
+    bound: QueryOptions,
+    args: readonly unknown[],
+    callSite: CallSite,
+  ): RowStream<Row> {
+    const [statement, given] = readStatement(args);
+    const { batchRows, signal } = readStreamOptions(given ?? {});
+    if (this.#closing !== undefined) throw new UsageError('the database handle is closed');
+    const closing = new AbortController();
+    const own = joinOptions(joinOptions(bound, { signal }), { signal: closing.signal });
+    return makeRowStream<Row>({
+      ...{ context: this.#context, statement, batchRows, callSite },
+      signal: own.signal ?? closing.signal,
+      onStart: () => {
+        if (this.#closing !== undefined) throw new UsageError('the database handle is closed');
+        this.#streams.add(closing);
+        let onEnd = ignore;
+        void this.#track(() => new Promise<void>((resolve) => (onEnd = resolve)));
+        return () => {
+          this.#streams.delete(closing);
+          onEnd();
+        };
+      },
+    });
   }
 
   async #transaction<T>(
@@ -342,6 +420,8 @@ class DatabaseHandle {
   }
 
   async #close(): Promise<void> {
+    const reason = new UsageError('the stream has ended: its database handle was closed');
+    for (const stream of this.#streams) stream.abort(reason);
     await Promise.all([...this.#batchers].map((batcher) => batcher.close()));
     await Promise.allSettled(this.#running);
     if (this.#context.ownPool) await this.#context.pool.end();

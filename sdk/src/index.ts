@@ -88,6 +88,7 @@ export type {
   ParserOptions,
   QueryOptions,
   RetryEvent,
+  StreamOptions,
   TransactionOptions,
 } from './options.js';
 export type { Lockable, LockOptions } from './query/locking.js';
@@ -99,9 +100,19 @@ export type { CompilableQuery, Statement, ToSqlQuery } from './sql/foreign.js';
 export type { Parameter } from './sql/parameters.js';
 export type { AnyRow, Compiled, Sql } from './sql/template.js';
 export { sql } from './sql/template.js';
-export type { Condition, InsertOptions, RowValues, Table, TableLike } from './sql/builders.js';
+export type {
+  Condition,
+  Insertable,
+  InsertOptions,
+  RowValues,
+  Selectable,
+  Table,
+  TableLike,
+  Updateable,
+} from './sql/builders.js';
 export { table } from './sql/builders.js';
 export type { TimelineEntry, TimelineOptions } from './timeline.js';
 export { readTimeline, timelineSvg } from './timeline.js';
+export type { RowStream } from './transaction/row-stream.js';
 export type { Stays, Transaction, TransactionFunction } from './transaction/handle.js';
 export type { RowWrite, Scope, Write } from './query/write.js';

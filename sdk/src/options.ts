@@ -107,6 +107,12 @@ export interface QueryOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
+/** Options of `db.stream`. */
+export interface StreamOptions extends QueryOptions {
+  /** Rows of one batch: the most that are held here at once. Default 1 000; 1 to 100 000. */
+  readonly batchRows?: number | undefined;
+}
+
 interface Range {
   readonly initial: number;
   readonly min: number;
@@ -116,6 +122,7 @@ interface Range {
 /** The defaults and limits of all numbers, in one table. */
 const NUMBERS = {
   attemptsMax: { initial: 10, min: 1, max: 1000 },
+  batchRows: { initial: 1000, min: 1, max: 100_000 },
   backoffBaseMs: { initial: 10, min: 0, max: 60_000 },
   backoffMaxMs: { initial: 1000, min: 0, max: 600_000 },
   connectionsMax: { initial: 10, min: 1, max: 10_000 },
@@ -215,6 +222,16 @@ export function readTransactionOptions(
 export function readQueryOptions(options: QueryOptions): QueryOptions {
   checkNames('query', options, ['signal']);
   return Object.freeze({ signal: readSignal(options.signal) });
+}
+
+/** Checks the options of a stream; `batchRows` gets its default. */
+export function readStreamOptions(
+  options: StreamOptions,
+): QueryOptions & { readonly batchRows: number } {
+  checkNames('stream', options, ['signal', 'batchRows']);
+  const batchRows = number(options, 'batchRows');
+  if (!Number.isInteger(batchRows)) throw new OptionError('batchRows', 'must be a whole number');
+  return Object.freeze({ signal: readSignal(options.signal), batchRows });
 }
 
 function readParserOptions(options: ParserOptions): ParserOptions {

@@ -29,6 +29,31 @@ export type RowValues<Row extends object> = {
   readonly [Column in keyof Row]?: Row[Column] | Sql;
 };
 
+/** The row of a table as a query returns it: `Selectable<typeof reading>`. */
+export type Selectable<Of extends Table<object>> =
+  Of extends Table<infer Row extends object> ? Row : never;
+
+/**
+ * A new row of a table. Columns that may be null can be left out, and so can those named in
+ * `Defaulted`: the columns that the server fills in.
+ */
+export type Insertable<
+  Of extends Table<object>,
+  Defaulted extends keyof Selectable<Of> = never,
+> = Flat<
+  Partial<Pick<Selectable<Of>, Defaulted | NullableColumns<Selectable<Of>>>> &
+    Omit<Selectable<Of>, Defaulted | NullableColumns<Selectable<Of>>>
+>;
+
+/** A change of a row of a table: any of its columns. */
+export type Updateable<Of extends Table<object>> = Partial<Selectable<Of>>;
+
+type NullableColumns<Row extends object> = {
+  [Column in keyof Row]-?: null extends Row[Column] ? Column : never;
+}[keyof Row];
+
+type Flat<Row> = { [Column in keyof Row]: Row[Column] };
+
 /** A condition: columns that equal values (null is IS NULL), or a piece of SQL. */
 export type Condition<Row extends object> = RowValues<Row> | Sql;
 

@@ -9,12 +9,15 @@ import { expectTypeOf } from 'vitest';
 
 import type {
   Database,
+  Insertable,
   Lockable,
   QueryResult,
+  Selectable,
   Sql,
   Stays,
   Transaction,
   TransactionFunction,
+  Updateable,
   Write,
 } from '../../src/index.js';
 import { connect, DatabaseError, isRetryable, sql, table } from '../../src/index.js';
@@ -180,4 +183,29 @@ export async function queriesOfLibrariesKeepTheirType(
   expectTypeOf(await db.one(sql.unsafe<Reading>('SELECT $1', [1]))).toEqualTypeOf<Reading>();
   // @ts-expect-error a compiled query of a library goes through sql.unsafe
   await db.query({ sql: 'SELECT 1', parameters: [] });
+}
+
+export async function streamsKeepTheirType(db: Database): Promise<void> {
+  for await (const row of db.stream<Reading>`SELECT 1`) expectTypeOf(row).toEqualTypeOf<Reading>();
+  const kysely = new Kysely<{ reading: Reading }>({ dialect: {} as Dialect });
+  const ids = db.stream(kysely.selectFrom('reading').select('id'), { batchRows: 10 });
+  for await (const row of ids) expectTypeOf(row).toEqualTypeOf<{ id: bigint }>();
+  // @ts-expect-error an unknown option
+  db.stream(sql`SELECT 1`, { batchSize: 10 });
+}
+
+export async function tablesHaveRowTypes(db: Database): Promise<void> {
+  const reading = table<Reading>('reading', { key: ['id'] });
+  type Of = typeof reading;
+  expectTypeOf<Selectable<Of>>().toEqualTypeOf<Reading>();
+  expectTypeOf<Insertable<Of>>().toEqualTypeOf<{ celsius?: number | null; id: bigint }>();
+  expectTypeOf<Insertable<Of, 'id'>>().toEqualTypeOf<{ id?: bigint; celsius?: number | null }>();
+  expectTypeOf<Updateable<Of>>().toEqualTypeOf<Partial<Reading>>();
+  const row: Insertable<Of> = { id: 1n };
+  const change: Updateable<Of> = { celsius: 2 };
+  await db.insert(reading, [row]);
+  await db.update(reading, change).where({ id: 1n });
+  // @ts-expect-error a column that is never null and has no default is needed
+  const missing: Insertable<Of> = { celsius: 1 };
+  await db.insert(reading, missing);
 }
