@@ -31,7 +31,7 @@ pub(crate) async fn range_delete(
     range: &RangeDelete,
     counts: bool,
 ) -> Result<usize> {
-    let spans = KeyBounds::new(scan).spans(evaluator).await?;
+    let spans = KeyBounds::new(scan)?.spans(evaluator).await?;
     if spans.is_empty() {
         return Ok(0);
     }
@@ -53,7 +53,7 @@ pub(crate) async fn plain_range_delete(
     if txn.isolation() != Isolation::Serializable || !txn.database().store().locks_spans() {
         return Ok(None);
     }
-    let spans = KeyBounds::new(scan).spans(evaluator).await?;
+    let spans = KeyBounds::new(scan)?.spans(evaluator).await?;
     if !are_many(evaluator, &spans).await? {
         return Ok(None);
     }

@@ -17,10 +17,18 @@ impl Clone for Memo {
 }
 
 impl Memo {
-    /// What was kept, or what `make` makes now. One node keeps one type.
-    pub fn get_or_make<T: Send + Sync + 'static>(&self, make: impl Fn() -> T) -> Arc<T> {
-        let kept = self.0.get_or_init(|| Arc::new(make()));
-        kept.clone().downcast().unwrap_or_else(|_| Arc::new(make()))
+    /// What was kept, or what `make` makes now. One node keeps one type. A failure is not kept.
+    pub fn get_or_make<T: Send + Sync + 'static, E>(
+        &self,
+        make: impl Fn() -> Result<T, E>,
+    ) -> Result<Arc<T>, E> {
+        if let Some(kept) = self.0.get().and_then(|kept| kept.clone().downcast().ok()) {
+            return Ok(kept);
+        }
+        let made = Arc::new(make()?);
+        // If another run has made it in the meantime, that one stays in the node.
+        let _ = self.0.set(made.clone());
+        Ok(made)
     }
 }
 
@@ -31,9 +39,18 @@ mod tests {
     #[test]
     fn it_is_made_once_and_a_copy_is_empty() {
         let memo = Memo::default();
-        assert_eq!(*memo.get_or_make(|| 1), 1);
-        assert_eq!(*memo.get_or_make(|| 2), 1);
-        assert_eq!(*memo.get_or_make(|| "other type"), "other type");
-        assert_eq!(*memo.clone().get_or_make(|| 3), 3);
+        let made = |value: i32| Ok::<_, ()>(value);
+        assert_eq!(memo.get_or_make(|| made(1)), Ok(Arc::new(1)));
+        assert_eq!(memo.get_or_make(|| made(2)), Ok(Arc::new(1)));
+        assert_eq!(memo.get_or_make(|| Ok::<_, ()>("other type")), Ok(Arc::new("other type")));
+        assert_eq!(memo.clone().get_or_make(|| made(3)), Ok(Arc::new(3)));
+    }
+
+    #[test]
+    fn a_failure_is_not_kept() {
+        let memo = Memo::default();
+        assert_eq!(memo.get_or_make(|| Err::<i32, _>("failed")), Err("failed"));
+        assert_eq!(memo.get_or_make(|| Ok::<_, &str>(1)), Ok(Arc::new(1)));
+        assert_eq!(memo.get_or_make(|| Err::<i32, _>("failed")), Ok(Arc::new(1)));
     }
 }

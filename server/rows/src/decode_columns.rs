@@ -5,6 +5,7 @@ use braid_types::{Datum, Result};
 
 use crate::columns::Columns;
 use crate::errors::from_codec;
+use crate::key_part::after_prefix;
 use crate::row_decoder::RowDecoder;
 
 impl RowDecoder {
@@ -81,7 +82,7 @@ impl RowDecoder {
     }
 
     fn push_key(&self, key_bytes: &[u8], columns: &mut Columns) -> Result<()> {
-        let mut rest = key_bytes.get(self.prefix_bytes..).unwrap_or_default();
+        let mut rest = after_prefix(key_bytes, self.prefix_bytes)?;
         let mut wanted = self.from_key.iter().peekable();
         for (i, part) in self.parts.iter().enumerate() {
             match wanted.next_if(|(place, _)| *place == i) {

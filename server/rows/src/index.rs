@@ -9,7 +9,7 @@ use braid_kv::{Key, KeyShape, Span};
 use braid_types::{Datum, Result, Row, SqlType};
 
 use crate::errors::from_codec;
-use crate::key_part::{KEY_BYTES, KeyPart, encode_parts, parts, place_of};
+use crate::key_part::{KEY_BYTES, KeyPart, after_prefix, encode_parts, parts, place_of};
 
 /// How one secondary index's entries are made.
 pub struct IndexRows {
@@ -184,7 +184,7 @@ impl IndexDecoder {
     /// The chosen columns of an entry.
     pub fn decode(&self, key_bytes: &[u8], value: &[u8]) -> Result<Row> {
         let mut row = vec![Datum::Null; self.width];
-        let mut rest = key_bytes.get(self.prefix_bytes..).unwrap_or_default();
+        let mut rest = after_prefix(key_bytes, self.prefix_bytes)?;
         let mut wanted = self.from_key.iter().peekable();
         for (i, part) in self.parts.iter().enumerate() {
             // A unique entry's key ends here; the primary key is in its value.

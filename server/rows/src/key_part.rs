@@ -55,6 +55,17 @@ pub(crate) fn misplaced() -> Error {
     Error::internal("a key of another interleaved table")
 }
 
+/// What follows the prefix of an index in one of its keys.
+#[inline]
+pub(crate) fn after_prefix(key_bytes: &[u8], prefix_bytes: usize) -> Result<&[u8]> {
+    key_bytes.get(prefix_bytes..).ok_or_else(|| too_short(key_bytes.len(), prefix_bytes))
+}
+
+#[cold]
+fn too_short(key_bytes: usize, prefix_bytes: usize) -> Error {
+    Error::broken(format!("a key of {key_bytes} bytes in an index whose prefix has {prefix_bytes}"))
+}
+
 pub(crate) fn place_of(table: &Table, id: ColumnId) -> usize {
     // Descriptors name only columns that exist.
     table.position_of(id).unwrap_or(0)

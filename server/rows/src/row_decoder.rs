@@ -5,7 +5,7 @@ use braid_codec::value::{Cell, RowReader, decode_cell};
 use braid_types::{Datum, Result, Row, SqlType};
 
 use crate::errors::from_codec;
-use crate::key_part::KeyPart;
+use crate::key_part::{KeyPart, after_prefix};
 
 /// Decodes chosen columns of primary pairs.
 pub struct RowDecoder {
@@ -25,7 +25,7 @@ impl RowDecoder {
 
     /// The bytes of a pair's key that name its row (everything but the family).
     pub fn row_key<'k>(&self, key_bytes: &'k [u8]) -> Result<&'k [u8]> {
-        let mut rest = key_bytes.get(self.prefix_bytes..).unwrap_or_default();
+        let mut rest = after_prefix(key_bytes, self.prefix_bytes)?;
         for part in &self.parts {
             part.skip(&mut rest)?;
         }
@@ -59,7 +59,7 @@ impl RowDecoder {
     }
 
     fn read_key(&self, row: &mut [Datum], key_bytes: &[u8]) -> Result<()> {
-        let mut rest = key_bytes.get(self.prefix_bytes..).unwrap_or_default();
+        let mut rest = after_prefix(key_bytes, self.prefix_bytes)?;
         let mut wanted = self.from_key.iter().peekable();
         for (i, part) in self.parts.iter().enumerate() {
             if wanted.peek().is_none() {

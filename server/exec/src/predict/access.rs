@@ -51,6 +51,8 @@ pub(crate) fn access_spans(
 ) -> AccessSpans {
     let table = &scan.table;
     let index = table.all_indexes().find(|index| index.number == scan.access.index);
+    // Without its index the scan itself fails, so the prediction does not matter.
+    debug_assert!(index.is_some(), "table \"{}\" has the index of the scan", table.name);
     let index = index.unwrap_or(&table.primary);
     let prefixes = vec![table.key_prefix(index)];
     let columns = KeyColumn::all(table, index);

@@ -69,7 +69,7 @@ impl InterleavedJoinOperator {
         collect(join, &mut scans)?;
         let tables: Vec<_> = scans.iter().map(|(scan, ..)| &*scan.table).collect();
         let path = KeyPath::new(&tables).ok_or_else(no_path)?;
-        let bounds = KeyBounds::new(scans[0].0);
+        let bounds = KeyBounds::new(scans[0].0)?;
         let width = scans.iter().map(|(scan, ..)| scan.columns.len()).sum();
         let mut levels: Vec<Level> = scans
             .iter()

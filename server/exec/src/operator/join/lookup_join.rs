@@ -79,10 +79,10 @@ impl LookupJoinOperator {
         if scan.lock.is_some() || scan.unrecorded || scan.access.limit.is_some() {
             return Ok(None);
         }
-        let bounds = KeyBounds::new(scan);
+        let bounds = KeyBounds::new(scan)?;
         let places: Vec<usize> = scan.columns.iter().map(|(_, place)| *place).collect();
         let reader = Reader::new(&scan.table, &places, false);
-        let secondary = Secondary::new(scan, &places, &reader, false);
+        let secondary = Secondary::new(scan, &places, &reader, false)?;
         Ok(Some(Self {
             evaluator: evaluator.clone(),
             left,

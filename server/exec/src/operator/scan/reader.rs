@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use braid_catalog::Table;
+use braid_catalog::{Index, Table};
 use braid_kv::{Key, KeyShape, Span, Value};
 use braid_plan::{Bound, Scan};
 use braid_rows::{IndexDecoder, IndexRows, KeyColumn, RowDecoder, TableRows};
-use braid_types::{Result, Row};
+use braid_types::{Error, Result, Row};
 
 use crate::operator::eval::Evaluator;
 use crate::operator::scan::spans::spans;
@@ -139,16 +139,15 @@ pub struct KeyBounds {
 
 impl KeyBounds {
     /// The bounds of a scan's access.
-    pub fn new(scan: &Scan) -> Self {
+    pub fn new(scan: &Scan) -> Result<Self> {
         let table = &scan.table;
-        let index = table.all_indexes().find(|index| index.number == scan.access.index);
-        let index = index.unwrap_or(&table.primary);
-        Self {
+        let index = index_of(scan)?;
+        Ok(Self {
             prefix: table.key_prefix(index),
             columns: KeyColumn::all(table, index),
             shape: table.key_shape_among(index, scan.gap_keys),
             bounds: scan.access.bounds.clone(),
-        }
+        })
     }
 
     /// Whether every key column has one or more single values.
@@ -173,14 +172,29 @@ pub struct Secondary {
 impl Secondary {
     /// The index that a scan reads, if it is not the primary one. Rows that are locked are read
     /// by their primary keys.
-    pub fn new(scan: &Scan, places: &[usize], reader: &Reader, locking: bool) -> Option<Self> {
+    pub fn new(
+        scan: &Scan,
+        places: &[usize],
+        reader: &Reader,
+        locking: bool,
+    ) -> Result<Option<Self>> {
         let table = &scan.table;
-        let index = table.indexes.iter().find(|index| index.number == scan.access.index)?;
+        let index = index_of(scan)?;
+        if index.number == table.primary.number {
+            return Ok(None);
+        }
         let rows = IndexRows::new(table, index);
         let covers = !locking && places.iter().all(|place| rows.has(table, *place));
-        Some(Self {
+        Ok(Some(Self {
             covering: covers.then(|| rows.reader(table, places)),
             primary: rows.reader(table, &reader.rows.primary_places()),
-        })
+        }))
     }
+}
+
+/// The index that a scan reads.
+fn index_of(scan: &Scan) -> Result<&Index> {
+    let (table, number) = (&scan.table, scan.access.index);
+    let found = table.all_indexes().find(|index| index.number == number);
+    found.ok_or_else(|| Error::broken(format!("table \"{}\" has no index {number}", table.name)))
 }

@@ -36,22 +36,22 @@ struct Layout {
 }
 
 impl Layout {
-    fn new(scan: &Scan, locking: bool) -> Self {
+    fn new(scan: &Scan, locking: bool) -> Result<Self> {
         let places = places_of(scan);
         let reader = match &scan.families {
             Some(families) => Reader::of_families(&scan.table, &places, families),
             None => Reader::new(&scan.table, &places, locking),
         };
-        let secondary = Secondary::new(scan, &places, &reader, locking);
-        Self { reader, bounds: KeyBounds::new(scan), secondary }
+        let secondary = Secondary::new(scan, &places, &reader, locking)?;
+        Ok(Self { reader, bounds: KeyBounds::new(scan)?, secondary })
     }
 
     /// The layout that the plan keeps, unless this run locks otherwise than the plan says.
-    fn of(scan: &Scan, locking: bool) -> Arc<Self> {
+    fn of(scan: &Scan, locking: bool) -> Result<Arc<Self>> {
         if locking == scan.lock.is_some() {
             scan.memo.get_or_make(|| Self::new(scan, locking))
         } else {
-            Arc::new(Self::new(scan, locking))
+            Self::new(scan, locking).map(Arc::new)
         }
     }
 }
@@ -84,7 +84,7 @@ impl ScanOperator {
     /// A scan; nothing is read yet.
     pub fn new(scan: &Scan, evaluator: Evaluator) -> Result<Self> {
         let lock = scan.lock.filter(|_| !scan.implicit_lock || evaluator.run.cx.implicit_locks);
-        let layout = Layout::of(scan, lock.is_some());
+        let layout = Layout::of(scan, lock.is_some())?;
         let locker = lock.map(|lock| {
             let places = places_of(scan);
             RowLocker::new(&scan.table, &places, scan.families.as_deref(), lock, true)

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use braid_catalog::{Id, Object, VirtualTable};
 use braid_plan::VirtualScan;
 use braid_system_views::{CatalogLookup, VirtualContext, virtual_rows};
-use braid_types::{Datum, Result, Row};
+use braid_types::{Error, Result, Row};
 use futures_util::future::BoxFuture;
 
 use crate::operator::basic::project::keep;
@@ -88,10 +88,11 @@ impl VirtualScanOperator {
             && rows.len() > 0
         {
             self.evaluator.run.breathe().await?;
-            let project = |row: Row| -> Row {
-                self.places.iter().map(|p| row.get(*p).cloned().unwrap_or(Datum::Null)).collect()
+            let project = |row: Row| -> Result<Row> {
+                let value = |at: &usize| row.get(*at).cloned().ok_or_else(|| no_column(*at));
+                self.places.iter().map(value).collect()
             };
-            let batch: Vec<Row> = rows.by_ref().take(BATCH_ROWS).map(project).collect();
+            let batch = rows.by_ref().take(BATCH_ROWS).map(project).collect::<Result<_>>()?;
             let batch = keep(batch, &self.filter, &self.evaluator).await?;
             if !batch.is_empty() {
                 return Ok(Some(batch));
@@ -99,6 +100,11 @@ impl VirtualScanOperator {
         }
         Ok(None)
     }
+}
+
+#[cold]
+fn no_column(place: usize) -> Error {
+    Error::broken(format!("a row of a virtual table has no column {place}"))
 }
 
 impl Operator for VirtualScanOperator {
