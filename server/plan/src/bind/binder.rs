@@ -26,7 +26,8 @@ pub struct Binder<'a> {
     pub(super) ctes: Vec<CteDefinition>,
     /// Nested queries and views, to bound recursion.
     pub(super) depth: usize,
-    pub(super) expr_depth: usize,
+    /// Nested expressions, to bound recursion.
+    expr_depth: usize,
     /// The next select is a branch of a set operation, which decides the types of its literals.
     pub(super) keep_unknown: bool,
     /// The WINDOW clause of the select being bound.
@@ -66,7 +67,7 @@ pub(super) const FROM_ITEMS_MAX: usize = 400;
 /// The most WITH entries that can be named at one place: each may read the one before.
 pub(super) const CTES_MAX: usize = 500;
 /// How deep expressions may nest.
-pub(super) const EXPR_DEPTH_MAX: usize = 2_000;
+const EXPR_DEPTH_MAX: usize = 2_000;
 
 impl<'a> Binder<'a> {
     /// A binder with the parameter types that the client gave.
@@ -138,6 +139,21 @@ impl<'a> Binder<'a> {
                 .caused_by(NestsTooDeep));
         }
         Ok(())
+    }
+
+    /// The parser bounds nesting; this guard is for trees that rewriting made deeper.
+    pub(super) fn enter_expr(&mut self) -> Result<()> {
+        if self.expr_depth >= EXPR_DEPTH_MAX {
+            return Err(Error::new(SqlState::StatementTooComplex, "stack depth limit exceeded")
+                .hint("Write long chains of conditions as IN lists or as rows of VALUES.")
+                .caused_by(NestsTooDeep));
+        }
+        self.expr_depth += 1;
+        Ok(())
+    }
+
+    pub(super) fn leave_expr(&mut self) {
+        self.expr_depth -= 1;
     }
 
     pub(super) fn leave(&mut self) {

@@ -15,11 +15,10 @@ use super::operators::{
 };
 use super::subquery::{bind_quantified_subquery, bind_shared_subquery, row_subquery_compare};
 use super::subscript::{bind_array, bind_subscripts, cast_operand};
-use crate::bind::binder::EXPR_DEPTH_MAX;
 use crate::bind::from::privileges::check_guarded;
 use crate::bind::from::range_table::{missing_column, missing_table, table_name, table_row};
 use crate::bind::from::system_columns::{system_column, system_column_of, with_keys};
-use crate::bind::refusals::{NestsTooDeep, UnknownColumn};
+use crate::bind::refusals::UnknownColumn;
 use crate::bind::scope::columns::ScopeColumn;
 use crate::bind::scope::context::ExprCx;
 use crate::bind::scope::notes::Reference;
@@ -33,9 +32,9 @@ pub(crate) fn bind_expr(
     ast: &Ast,
     cx: &mut ExprCx<'_, '_>,
 ) -> Result<Expr> {
-    enter_expr(binder)?;
+    binder.enter_expr()?;
     let result = bind_expr_form(binder, ast, cx);
-    leave_expr(binder);
+    binder.leave_expr();
     if let Ok(e) = &result {
         binder.note_type(ast, || e.ty());
     }
@@ -136,21 +135,6 @@ fn bind_expr_form(binder: &mut Binder<'_>, ast: &Ast, cx: &mut ExprCx<'_, '_>) -
         }
         other => bind_keyword_function(binder, other, cx),
     }
-}
-
-fn enter_expr(binder: &mut Binder<'_>) -> Result<()> {
-    // The parser bounds nesting; the guard is for trees that rewriting made deeper.
-    if binder.expr_depth >= EXPR_DEPTH_MAX {
-        return Err(Error::new(SqlState::StatementTooComplex, "stack depth limit exceeded")
-            .hint("Write long chains of conditions as IN lists or as rows of VALUES.")
-            .caused_by(NestsTooDeep));
-    }
-    binder.expr_depth += 1;
-    Ok(())
-}
-
-fn leave_expr(binder: &mut Binder<'_>) {
-    binder.expr_depth -= 1;
 }
 
 /// Binds several.
