@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! unnest subqueries → factor ORs → push filters down → semi joins with one match become inner
-//!   → order joins → choose indexes and methods → use order → lock while scanning
-//!   → drop what a partial index implies → prune
+//!   → prune, if the plan only reads → order joins → choose indexes and methods → use order
+//!   → lock while scanning → drop what a partial index implies → prune
 //! ```
 
 mod choose_index;
