@@ -21,7 +21,8 @@ fn is_ours(path: &Path) -> bool {
 }
 
 /// What TiKV's lock manager does otherwise, as `docs/architecture/kv-tikv.md` says.
-const NOT_ON_TIKV: [(&str, &str); 9] = [
+const NOT_ON_TIKV: [(&str, &str); 10] = [
+    ("braid/range_delete_of_many_rows", "rows of an ordinary table go one by one there"),
     ("locking/deadlock", "the victim of a deadlock is who closes the circle"),
     ("braid/server_retry", "the victim of a deadlock is who closes the circle"),
     ("locking/advisory_locks", "there are none"),

@@ -273,6 +273,8 @@ fn a_rerun_that_fails_midway_leaves_nothing_to_the_next() {
     query(&mut other, "SET statement_timeout = '3s'; BEGIN");
     // Waits for the batch and gets the row when the batch is rerun. The rerun then meets this lock.
     query(&mut other, "UPDATE t SET n = n + 100 WHERE id = 2");
+    // Meanwhile the rerun locks its first row again, and then sleeps for longer than this.
+    query(&mut other, "SELECT pg_sleep(0.1)");
     query(&mut other, "UPDATE t SET n = n + 100 WHERE id = 1");
     query(&mut other, "ROLLBACK");
     let answer = batch.until("ReadyForQuery").expect("an answer");
