@@ -21,7 +21,7 @@ static NEXT_FILE: AtomicU64 = AtomicU64::new(0);
 /// Bytes of one chunk of the arena. A pair that is longer has a chunk of its own.
 const CHUNK: usize = 1 << 20;
 
-/// Keys and values in memory. It grows without moving what it has.
+/// Keys and values in memory, in chunks. A full chunk is never copied.
 #[derive(Default)]
 struct Arena {
     chunks: Vec<Vec<u8>>,
