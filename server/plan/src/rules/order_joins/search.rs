@@ -5,6 +5,9 @@
 //! and Neumann, VLDB 2006). At most 28,501 pairs are looked at, those of ten inputs that are all
 //! connected with each other. With more inputs, and between sets that nothing connects, the two
 //! parts whose join has the fewest rows are joined first (greedy operator ordering).
+//!
+//! Joins of catalog views alone keep the order of rows of the view that was written first. Tools
+//! read columns and constraints without ORDER BY, and these views are small.
 
 use std::collections::HashMap;
 
@@ -57,6 +60,8 @@ struct Search<'a> {
     neighbours: Vec<Set>,
     /// Inputs that are the right side of a left, semi or anti join.
     attached: Set,
+    /// Whether the input that was written first keeps giving the rows their order.
+    keeps_order: bool,
     /// What a lookup costs in an input, by the conditions that lead to it.
     lookups: HashMap<(usize, Vec<usize>), Option<f64>>,
 }
@@ -82,7 +87,9 @@ impl<'a> Search<'a> {
             let part = Part { step: Step::Input(place), rows: input.rows, cost };
             tree.insert(Set::of(place), part);
         }
-        Self { sizes, tree, neighbours, attached: attached_places, lookups: HashMap::new() }
+        let keeps_order = !inputs.iter().any(|input| reads_table(&input.node));
+        let attached = attached_places;
+        Self { sizes, tree, neighbours, attached, keeps_order, lookups: HashMap::new() }
     }
 
     /// The neighbours of a set outside of it.
@@ -136,8 +143,11 @@ impl<'a> Search<'a> {
 
     /// Takes the join of two sets, either way round, if it is the cheapest of their union.
     fn consider(&mut self, a: Set, b: Set) {
-        self.keep(a, b);
-        self.keep(b, a);
+        let (first, second) = if a.first() < b.first() { (a, b) } else { (b, a) };
+        self.keep(first, second);
+        if !self.keeps_order {
+            self.keep(second, first);
+        }
     }
 
     fn keep(&mut self, left: Set, right: Set) {
@@ -262,4 +272,10 @@ impl<'a> Search<'a> {
         }
         parts
     }
+}
+
+fn reads_table(node: &Node) -> bool {
+    let mut reads = matches!(node, Node::Scan(_));
+    node.for_each_child(&mut |child| reads |= reads_table(child));
+    reads
 }
