@@ -71,7 +71,7 @@ struct Partial {
 impl<'a> Check<'a> {
     fn new(cx: &'a ExecContext, table: &'a Arc<Table>) -> Result<Self> {
         let all: Vec<usize> = (0..table.columns.len()).collect();
-        let reader = Reader::new(table, &all, true);
+        let reader = Reader::new(table, &all, true)?;
         let plan = PlanContext {
             catalog: &cx.catalog,
             path: &cx.path,
@@ -81,7 +81,7 @@ impl<'a> Check<'a> {
         };
         let mut indexes = Vec::new();
         for index in table.indexes.iter().filter(|index| index.state == IndexState::Public) {
-            let rows = IndexRows::new(table, index);
+            let rows = IndexRows::new(table, index)?;
             indexes.push(IndexCheck {
                 name: index.name.clone(),
                 decoder: rows.reader(table, &reader.rows.primary_places()),

@@ -38,10 +38,10 @@ impl DeleteOperator {
         plan: &Delete,
         evaluator: Evaluator,
         queue: &Arc<Queue>,
-    ) -> Self {
-        Self {
+    ) -> Result<Self> {
+        Ok(Self {
             input,
-            writer: TableWriter::new(&plan.table, &[], &[], &plan.index_exprs, evaluator.clone()),
+            writer: TableWriter::new(&plan.table, &[], &[], &plan.index_exprs, evaluator.clone())?,
             width: plan.table.columns.len(),
             repeats: !matches!(plan.input, Node::Scan(_)),
             returning: plan.returning.iter().map(|(_, e)| e.clone()).collect(),
@@ -56,7 +56,7 @@ impl DeleteOperator {
             counts: !plan.returning_nothing,
             evaluator,
             done: false,
-        }
+        })
     }
 
     async fn run(&mut self) -> Result<Option<Vec<Row>>> {
@@ -104,7 +104,7 @@ impl DeleteOperator {
                 }
                 deleted += 1;
                 self.writer.delete(old)?;
-                self.foreign_keys.changed(Some(old), None);
+                self.foreign_keys.changed(Some(old), None)?;
                 if !self.returning.is_empty() {
                     let row = self.evaluator.eval_all(&self.returning, waits, &row).await?;
                     bytes += row_bytes(&row);

@@ -65,24 +65,24 @@ impl InsertOperator {
         plan: &Insert,
         evaluator: Evaluator,
         queue: &Arc<Queue>,
-    ) -> Self {
+    ) -> Result<Self> {
         let writer = TableWriter::new(
             &plan.table,
             &plan.generated,
             &plan.checks,
             &plan.index_exprs,
             evaluator.clone(),
-        );
+        )?;
         let deferred_unique_checks = puts_off(plan, &evaluator);
         if deferred_unique_checks {
             queue.defer_unique_checks();
         }
         let all: Vec<usize> = (0..plan.table.columns.len()).collect();
         let returning: Vec<Expr> = plan.returning.iter().map(|(_, e)| e.clone()).collect();
-        Self {
+        Ok(Self {
             input,
             writer,
-            reader: Reader::new(&plan.table, &all, true),
+            reader: Reader::new(&plan.table, &all, true)?,
             values_wait: plan.values.iter().any(Expr::waits),
             as_it_comes: is_whole_row(&plan.values),
             values: plan.values.clone(),
@@ -99,7 +99,7 @@ impl InsertOperator {
             written_held: MemoryReservation::new(&evaluator.run),
             evaluator,
             done: false,
-        }
+        })
     }
 
     async fn next_rows(&mut self) -> Result<Option<Vec<Row>>> {
@@ -179,7 +179,7 @@ impl InsertOperator {
     }
 
     fn put(&mut self, proposed: Proposed) -> Result<Row> {
-        self.foreign_keys.changed(None, Some(&proposed.row));
+        self.foreign_keys.changed(None, Some(&proposed.row))?;
         if self.deferred_unique_checks {
             self.writer.put_new(&proposed.row, proposed.entries)?;
         } else {
@@ -372,7 +372,7 @@ impl InsertOperator {
             if !self.note_written(&p.row)? {
                 return Err(second_time("UPSERT"));
             }
-            self.foreign_keys.changed(None, Some(&p.row));
+            self.foreign_keys.changed(None, Some(&p.row))?;
             self.writer.overwrite(&p.row)?;
             written.push(p.row);
         }
@@ -396,7 +396,7 @@ impl InsertOperator {
     async fn apply(&mut self, split: Split, places: &[usize]) -> Result<Vec<Row>> {
         let Split { fresh, changes, is_fresh } = split;
         for (old, new) in &changes {
-            self.foreign_keys.changed(Some(old), Some(new));
+            self.foreign_keys.changed(Some(old), Some(new))?;
         }
         self.writer.replace(&changes, places).await?;
         for p in &fresh {

@@ -62,7 +62,7 @@ pub(crate) async fn plain_range_delete(
     let outside = range.outside.iter().flat_map(|(_, numbers)| numbers);
     let outside: Vec<&IndexNumber> = outside.collect();
     let whole = table.indexes.iter().filter(|index| !outside.contains(&&index.number));
-    let whole = whole.map(|index| IndexRows::new(table, index).span()).collect();
+    let whole = whole.map(|index| table.index_span(index)).collect();
     delete_spans(evaluator, table, range, (spans, whole), counts).await.map(Some)
 }
 
@@ -116,7 +116,7 @@ fn in_order(spans: &[Span]) -> MultiScan {
 
 /// How many rows of a table lie in spans, by their keys alone.
 async fn count(evaluator: &Evaluator, table: &Arc<Table>, spans: &[Span]) -> Result<usize> {
-    let reader = Reader::new(table, &[], true);
+    let reader = Reader::new(table, &[], true)?;
     let request = |span| ScanRequest::new(span).keys_only().shape(reader.rows.shape.as_ref());
     let mut scan = in_order(spans);
     let mut row_keys = RowKeys::default();
@@ -142,9 +142,10 @@ async fn delete_entries(
     spans: &[Span],
 ) -> Result<()> {
     let all: Vec<usize> = (0..table.columns.len()).collect();
-    let reader = Reader::new(table, &all, true);
+    let reader = Reader::new(table, &all, true)?;
     let indexes = numbers.iter().filter_map(|number| table.index(*number));
-    let indexes: Vec<IndexRows> = indexes.map(|index| IndexRows::new(table, index)).collect();
+    let indexes: Vec<IndexRows> =
+        indexes.map(|index| IndexRows::new(table, index)).collect::<Result<_>>()?;
     let run = &evaluator.run;
     // The entry of a partial index may not be there; that does no harm.
     let delete = |row: &Row| {

@@ -38,14 +38,14 @@ impl RowChanges for StatementChanges {
         input: BoxedOperator,
         run: &Arc<ExecutionState>,
         outer: OuterRow,
-    ) -> BoxedOperator {
+    ) -> Result<BoxedOperator> {
         let evaluator = Evaluator::new(run.clone(), outer);
         let queue = &self.queue;
-        match change {
-            RowChange::Insert(n) => Box::new(InsertOperator::new(input, n, evaluator, queue)),
-            RowChange::Update(n) => Box::new(UpdateOperator::new(input, n, evaluator, queue)),
-            RowChange::Delete(n) => Box::new(DeleteOperator::new(input, n, evaluator, queue)),
-        }
+        Ok(match change {
+            RowChange::Insert(n) => Box::new(InsertOperator::new(input, n, evaluator, queue)?),
+            RowChange::Update(n) => Box::new(UpdateOperator::new(input, n, evaluator, queue)?),
+            RowChange::Delete(n) => Box::new(DeleteOperator::new(input, n, evaluator, queue)?),
+        })
     }
 
     fn holds_result(&self) -> bool {

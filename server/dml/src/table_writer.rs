@@ -47,11 +47,12 @@ impl TableWriter {
         checks: &[(String, Expr)],
         index_exprs: &[(IndexPart, Expr)],
         evaluator: Evaluator,
-    ) -> Self {
-        Self {
-            rows: TableRows::new(table),
-            moved: table.moved().map(|moved| TableRows::new(&std::sync::Arc::new(moved))),
-            indexes: IndexRows::all(table),
+    ) -> Result<Self> {
+        let moved = table.moved().map(|moved| TableRows::new(&std::sync::Arc::new(moved)));
+        Ok(Self {
+            rows: TableRows::new(table)?,
+            moved: moved.transpose()?,
+            indexes: IndexRows::all(table)?,
             index_exprs: table
                 .indexes
                 .iter()
@@ -61,7 +62,7 @@ impl TableWriter {
             checks: checks.to_vec(),
             counts: WriteCounts::new(&evaluator.run, table),
             evaluator,
-        }
+        })
     }
 
     fn table(&self) -> &Table {

@@ -32,15 +32,15 @@ impl UpdateOperator {
         plan: &Update,
         evaluator: Evaluator,
         queue: &Arc<Queue>,
-    ) -> Self {
+    ) -> Result<Self> {
         let writer = TableWriter::new(
             &plan.table,
             &plan.generated,
             &plan.checks,
             &plan.index_exprs,
             evaluator.clone(),
-        );
-        Self {
+        )?;
+        Ok(Self {
             input,
             writer,
             width: plan.table.columns.len(),
@@ -49,7 +49,7 @@ impl UpdateOperator {
             foreign_keys: ForeignKeys::new(&evaluator.run, queue, &plan.table, &plan.cascades),
             evaluator,
             done: false,
-        }
+        })
     }
 
     async fn run(&mut self) -> Result<Option<Vec<Row>>> {
@@ -87,7 +87,7 @@ impl UpdateOperator {
                     new[*place] = value;
                 }
                 self.writer.complete_changed(&old, &mut new)?;
-                self.foreign_keys.changed(Some(&old), Some(&new));
+                self.foreign_keys.changed(Some(&old), Some(&new))?;
                 bytes += row_bytes(&old) + row_bytes(&new);
                 changes.push((old, new));
                 if !self.returning.is_empty() {

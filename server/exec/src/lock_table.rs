@@ -22,7 +22,6 @@ use std::sync::Arc;
 
 use braid_catalog::{Id, Object, Relation, Table, View, descriptor_key};
 use braid_kv::{Error as Kv, LockRequest, LockStrength, LockTarget, LockWait, key_after};
-use braid_rows::TableRows;
 use braid_sql::ast::{LockTable, ObjectName, TableLockMode};
 use braid_types::{Error, Result, SqlState};
 
@@ -116,7 +115,7 @@ fn check_privilege(
 
 /// What a mode locks of a table.
 fn targets(cx: &ExecContext, table: &Arc<Table>, mode: TableLockMode) -> Vec<LockRequest> {
-    let span = TableRows::new(table).primary_span();
+    let span = table.index_span(&table.primary);
     let locks_spans = cx.txn.database().store().locks_spans();
     let maintenance = LockTarget::Keys(vec![span.start.clone()]);
     let writers = LockTarget::Keys(vec![key_after(&span.start)]);

@@ -4,11 +4,12 @@
 //! know is which of several ways of writing a value the row had, so the check is put off only for
 //! types whose keys tell everything ([`keys_are_exact`]).
 
-use braid_catalog::{Catalog, Index, Table, index_key_names, owner_of};
+use braid_catalog::{Catalog, Index, IndexKey, Table, index_key_names, owner_of};
 use braid_codec::key;
-use braid_types::{Datum, Error, FormatSettings, SqlState};
+use braid_types::{Datum, Error, FormatSettings, Result, Row, SqlState};
 
-use crate::errors::{from_codec, show};
+use crate::errors::show;
+use crate::key_part::{after_prefix, parts};
 use crate::violation::Violation;
 
 /// 23505 with the name of the constraint that `key` belongs to, and its columns' values.
@@ -19,21 +20,24 @@ pub fn duplicate_key(key_bytes: &[u8], catalog: &Catalog, settings: &FormatSetti
         let message = "duplicate key value violates unique constraint";
         return Error::new(SqlState::UniqueViolation, message).caused_by(Violation::Unique);
     };
-    let mut row = vec![Datum::Null; table.columns.len()];
-    let mut rest = key_bytes.get(table.key_prefix(index).len()..).unwrap_or_default();
-    for (at, part) in index.keys.iter().enumerate() {
-        let place = table.position_of(part.column);
-        let Some(place) = place else { continue };
-        match key::decode(&mut rest, &table.columns[place].ty, part.descending) {
-            Ok(value) => row[place] = value,
-            Err(error) => return from_codec(error),
-        }
-        rest = rest.strip_prefix(&*table.bytes_behind(index, at)).unwrap_or(rest);
+    match row_of_key(key_bytes, table, index) {
+        Ok(row) => duplicate_row(catalog, table, index, &row, settings),
+        Err(broken) => broken,
     }
-    duplicate_row(catalog, table, index, &row, settings)
 }
 
-/// 23505 with the constraint's name and the key of a row.
+/// A row with the values that a key of a unique index has; the rest is NULL.
+fn row_of_key(key_bytes: &[u8], table: &Table, index: &Index) -> Result<Row> {
+    let mut row = vec![Datum::Null; table.columns.len()];
+    let mut rest = after_prefix(key_bytes, table.key_prefix(index).len())?;
+    for part in parts(table, index)? {
+        row[part.place] = part.decode(&mut rest)?;
+    }
+    Ok(row)
+}
+
+/// 23505 with the constraint's name and the key of a row; XX000 if the table has not all columns
+/// of the index.
 pub fn duplicate_row(
     catalog: &Catalog,
     table: &Table,
@@ -41,10 +45,14 @@ pub fn duplicate_row(
     row: &[Datum],
     settings: &FormatSettings,
 ) -> Error {
-    let place = |id| table.position_of(id);
-    let places = index.keys.iter().filter_map(|key| place(key.column));
-    let values: Vec<String> =
-        places.map(|place| show(&row[place], &table.columns[place].ty, settings)).collect();
+    let shown = |part: &IndexKey| {
+        let place = table.place_of(part.column)?;
+        Ok(show(&row[place], &table.columns[place].ty, settings))
+    };
+    let values: Vec<String> = match index.keys.iter().map(shown).collect::<Result<_>>() {
+        Ok(values) => values,
+        Err(broken) => return broken,
+    };
     let names = index_key_names(catalog, table, index);
     let key = format!("({names})=({})", values.join(", "));
     Error::new(

@@ -9,7 +9,7 @@ use braid_kv::{Key, KeyShape, Span};
 use braid_types::{Datum, Result, Row, SqlType};
 
 use crate::errors::from_codec;
-use crate::key_part::{KEY_BYTES, KeyPart, after_prefix, encode_parts, parts, place_of};
+use crate::key_part::{KEY_BYTES, KeyPart, after_prefix, encode_parts, parts};
 
 /// How one secondary index's entries are made.
 pub struct IndexRows {
@@ -42,28 +42,31 @@ pub struct IndexEntry {
 
 impl IndexRows {
     /// The layout of an index's entries.
-    pub fn new(table: &Table, index: &Index) -> Self {
-        let keys = parts(table, index);
-        let suffix = parts(table, &table.primary)
+    ///
+    /// # Errors
+    /// XX000 if the table has not all columns of the index.
+    pub fn new(table: &Table, index: &Index) -> Result<Self> {
+        let keys = parts(table, index)?;
+        let suffix = parts(table, &table.primary)?
             .into_iter()
             .filter(|part| !keys.iter().any(|key| key.place == part.place))
             .map(|part| KeyPart { behind: Box::default(), ..part })
             .collect();
-        Self {
+        Ok(Self {
             number: index.number,
             unique: index.unique,
             deferrable: index.deferrable,
             nulls_not_distinct: index.nulls_not_distinct,
             shape: table.key_shape(index),
             prefix: table.key_prefix(index),
-            storing: index.storing.iter().map(|id| place_of(table, *id)).collect(),
+            storing: index.storing.iter().map(|id| table.place_of(*id)).collect::<Result<_>>()?,
             keys,
             suffix,
-        }
+        })
     }
 
     /// The layouts of all secondary indexes of a table.
-    pub fn all(table: &Table) -> Vec<Self> {
+    pub fn all(table: &Table) -> Result<Vec<Self>> {
         table.indexes.iter().map(|index| Self::new(table, index)).collect()
     }
 

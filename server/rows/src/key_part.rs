@@ -1,6 +1,6 @@
 //! Key columns: their place in the row and their bytes in a key.
 
-use braid_catalog::{ColumnId, Index, Table};
+use braid_catalog::{Index, IndexKey, Table};
 use braid_codec::key;
 use braid_types::{Datum, Error, Result, SqlType};
 
@@ -66,23 +66,15 @@ fn too_short(key_bytes: usize, prefix_bytes: usize) -> Error {
     Error::broken(format!("a key of {key_bytes} bytes in an index whose prefix has {prefix_bytes}"))
 }
 
-pub(crate) fn place_of(table: &Table, id: ColumnId) -> usize {
-    // Descriptors name only columns that exist.
-    table.position_of(id).unwrap_or(0)
-}
-
-pub(crate) fn parts(table: &Table, index: &Index) -> Vec<KeyPart> {
-    index
-        .keys
-        .iter()
-        .enumerate()
-        .map(|(at, part)| {
-            let place = place_of(table, part.column);
-            let ty = table.columns[place].ty.clone();
-            let behind = table.bytes_behind(index, at).into_boxed_slice();
-            KeyPart { place, ty, descending: part.descending, behind }
-        })
-        .collect()
+/// The columns of an index's key; XX000 if the table has not all of them.
+pub(crate) fn parts(table: &Table, index: &Index) -> Result<Vec<KeyPart>> {
+    let part = |(at, part): (usize, &IndexKey)| {
+        let place = table.place_of(part.column)?;
+        let ty = table.columns[place].ty.clone();
+        let behind = table.bytes_behind(index, at).into_boxed_slice();
+        Ok(KeyPart { place, ty, descending: part.descending, behind })
+    };
+    index.keys.iter().enumerate().map(part).collect()
 }
 
 pub(crate) fn encode_parts(out: &mut Vec<u8>, parts: &[KeyPart], row: &[Datum]) {

@@ -6,7 +6,7 @@ use braid_catalog::{Column, FamilyId, Table};
 use braid_codec::key;
 use braid_codec::value::encode_row;
 use braid_kv::{Key, KeyShape, Span};
-use braid_types::{Datum, FormatSettings, SqlType};
+use braid_types::{Datum, Error, FormatSettings, Result, SqlType};
 
 use crate::key_part::{KEY_BYTES, KeyPart, encode_parts, parts};
 use crate::row_decoder::RowDecoder;
@@ -35,8 +35,12 @@ struct FamilyRows {
 
 impl TableRows {
     /// The layout of a table's rows.
-    pub fn new(table: &Arc<Table>) -> Self {
-        let primary = parts(table, &table.primary);
+    ///
+    /// # Errors
+    /// XX000 if the descriptor names a column that it does not have, or holds a value that cannot
+    /// be read.
+    pub fn new(table: &Arc<Table>) -> Result<Self> {
+        let primary = parts(table, &table.primary)?;
         let in_key = |place: usize| primary.iter().any(|part| part.place == place);
         let families = table
             .families
@@ -62,15 +66,15 @@ impl TableRows {
                 FamilyRows { id: family.id, places }
             })
             .collect();
-        let missing = table.columns.iter().map(missing_value).collect();
-        Self {
+        let missing = table.columns.iter().map(missing_value).collect::<Result<_>>()?;
+        Ok(Self {
             table: table.clone(),
             shape: table.key_shape(&table.primary),
             primary_prefix: table.key_prefix(&table.primary),
             primary,
             families,
             missing,
-        }
+        })
     }
 
     /// Everything of the primary index, and what is interleaved with it.
@@ -188,10 +192,14 @@ impl TableRows {
     }
 }
 
-fn missing_value(column: &Column) -> Datum {
+/// The value of a column in rows that were stored before it was added.
+fn missing_value(column: &Column) -> Result<Datum> {
     let Some(text) = column.missing.as_ref().and_then(|stored| stored.0.as_ref()) else {
-        return Datum::Null;
+        return Ok(Datum::Null);
     };
     let settings = FormatSettings::default();
-    braid_types::text::parse(&column.ty, text, &settings, 0).unwrap_or(Datum::Null)
+    braid_types::text::parse(&column.ty, text, &settings, 0).map_err(|error| {
+        let name = &column.name;
+        Error::broken(format!("the value of column \"{name}\" in older rows: {error}"))
+    })
 }

@@ -319,7 +319,7 @@ async fn rest(cx: &DdlContext<'_>, kv: &Database, table: Id) -> Result<Option<Sp
     let seq = txn.next_statement();
     let catalog = cx.cache.at(&txn, seq).await.map_err(from_kv)?;
     let Some(table) = catalog.table(table) else { return Err(vanished()) };
-    let whole = TableRows::new(table).primary_span();
+    let whole = table.index_span(&table.primary);
     let rest = backfill(table).rest(&txn, seq, &whole).await.map_err(from_kv)?;
     txn.rollback().await;
     Ok(rest)
@@ -351,7 +351,7 @@ async fn batch(
         return Err(vanished());
     };
     txn.commit_terms().require_unchanged(braid_catalog::descriptor_key(table.id));
-    let (from, to) = (TableRows::new(table), TableRows::new(&Arc::new(moved)));
+    let (from, to) = (TableRows::new(table)?, TableRows::new(&Arc::new(moved))?);
     let span = next.span.clone().unwrap_or_else(|| from.primary_span());
     let places: Vec<usize> = (0..table.columns.len()).collect();
     let decoder = from.reader(&places);

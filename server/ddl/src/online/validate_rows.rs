@@ -167,7 +167,7 @@ pub(crate) async fn validate(cx: &DdlContext<'_>, kv: &Database, table: Id, key:
         let Some(key) = table.foreign_keys.iter().find(|known| known.id == key) else {
             return Err(vanished());
         };
-        let rows = TableRows::new(table);
+        let rows = TableRows::new(table)?;
         let all: Vec<usize> = (0..table.columns.len()).collect();
         let decoder = rows.reader(&all);
         let whole = rows.primary_span();

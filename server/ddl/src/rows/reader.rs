@@ -34,7 +34,7 @@ impl TableReader {
         seq: Seq,
         table: &Arc<Table>,
         span: Option<Span>,
-    ) -> Self {
+    ) -> Result<Self> {
         Self::over(txn, seq, table, span, CHECKED)
     }
 
@@ -44,7 +44,7 @@ impl TableReader {
         seq: Seq,
         table: &Arc<Table>,
         record: Record,
-    ) -> Self {
+    ) -> Result<Self> {
         Self::over(txn, seq, table, None, record)
     }
 
@@ -54,17 +54,17 @@ impl TableReader {
         table: &Arc<Table>,
         span: Option<Span>,
         record: Record,
-    ) -> Self {
-        let rows = TableRows::new(table);
+    ) -> Result<Self> {
+        let rows = TableRows::new(table)?;
         let places: Vec<usize> = (0..table.columns.len()).collect();
         let span = span.unwrap_or_else(|| rows.primary_span());
         let request = ScanRequest::new(span).record(record).shape(rows.shape.as_ref());
-        TableReader {
+        Ok(TableReader {
             decoder: rows.reader(&places),
             scanner: txn.scanner(seq.after(), request),
             rows: RowAssembler::default(),
             done: false,
-        }
+        })
     }
 
     /// Some rows; `None` at the end.
@@ -152,7 +152,7 @@ pub(crate) async fn locked_rows(
 }
 
 /// The rows of a table, with what the transaction and this statement wrote.
-pub(crate) fn table_reader(cx: &DdlContext<'_>, table: &Arc<Table>) -> TableReader {
+pub(crate) fn table_reader(cx: &DdlContext<'_>, table: &Arc<Table>) -> Result<TableReader> {
     TableReader::new(cx.txn(), cx.seq(), table, None)
 }
 
@@ -160,7 +160,7 @@ pub(crate) fn table_reader(cx: &DdlContext<'_>, table: &Arc<Table>) -> TableRead
 /// before are waited for; those that come later wait, and plan again with the new descriptor.
 /// What the statement reads from here on is what is committed now.
 pub(crate) async fn block_writers(cx: &DdlContext<'_>, table: &Arc<Table>) -> Result<()> {
-    let span = TableRows::new(table).primary_span();
+    let span = table.index_span(&table.primary);
     let request = LockRequest::spans(vec![span]);
     cx.txn().lock(cx.seq(), request).await.map_err(from_kv)?;
     cx.txn().snapshots().renew(cx.seq()).await.map_err(from_kv)

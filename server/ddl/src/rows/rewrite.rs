@@ -28,7 +28,7 @@ impl IndexWriter {
     fn new(cx: &DdlContext<'_>, table: &Arc<Table>, index: &Index) -> Result<Self> {
         Ok(IndexWriter {
             index: index.clone(),
-            rows: IndexRows::new(table, index),
+            rows: IndexRows::new(table, index)?,
             exprs: cx.plan(|context| IndexExprs::bind(context, table, index))?,
             seen: HashSet::new(),
         })
@@ -56,7 +56,7 @@ pub(crate) async fn fill_index(
 ) -> Result<()> {
     block_writers(cx, table).await?;
     let mut writer = IndexWriter::new(cx, table, index)?;
-    let mut reader = table_reader(cx, table);
+    let mut reader = table_reader(cx, table)?;
     while let Some(rows) = reader.next().await? {
         cx.exec.breathe().await?;
         rows.iter().try_for_each(|row| writer.write(cx, table, row))?;
@@ -76,13 +76,13 @@ pub(crate) async fn rewrite_rows(
     block_writers(cx, old).await?;
     new.data_id = cx.draft()?.allocate_id(new.id);
     let shape = Arc::new(new.clone());
-    let layout = TableRows::new(&shape);
+    let layout = TableRows::new(&shape)?;
     let mut writers = Vec::new();
     for index in &shape.indexes {
         writers.push(IndexWriter::new(cx, &shape, index)?);
     }
     let mut seen = HashSet::new();
-    let mut reader = table_reader(cx, old);
+    let mut reader = table_reader(cx, old)?;
     while let Some(rows) = reader.next().await? {
         cx.exec.breathe().await?;
         for row in rows {

@@ -40,7 +40,7 @@ async fn before_validation(
 /// Whether a table has no rows.
 pub(crate) async fn is_table_empty(cx: &DdlContext<'_>, table: &Arc<Table>) -> Result<bool> {
     block_writers(cx, table).await?;
-    Ok(table_reader(cx, table).next().await?.is_none())
+    Ok(table_reader(cx, table)?.next().await?.is_none())
 }
 
 /// 23502 if a column of some row is NULL.
@@ -50,7 +50,7 @@ pub(crate) async fn validate_not_null(
     places: &[usize],
 ) -> Result<()> {
     block_writers(cx, table).await?;
-    let mut reader = table_reader(cx, table);
+    let mut reader = table_reader(cx, table)?;
     while let Some(rows) = reader.next().await? {
         cx.exec.breathe().await?;
         for row in rows {
@@ -71,7 +71,7 @@ pub(crate) async fn validate_check(
     let name = &check.name;
     let bound = check_boolean(cx, table, &check.expr, "CHECK", "check constraints")?;
     let record = before_validation(cx, table, check.id).await?;
-    let mut reader = TableReader::recorded(cx.txn(), cx.seq(), table, record);
+    let mut reader = TableReader::recorded(cx.txn(), cx.seq(), table, record)?;
     while let Some(rows) = reader.next().await? {
         cx.exec.breathe().await?;
         for row in rows {
@@ -103,7 +103,7 @@ pub(crate) async fn validate_foreign_key(
         Record::Never => (Record::Never, Record::Never),
         _ => (Record::Always { tag: key.id }, Record::Exists { tag: key.id }),
     };
-    let mut reader = TableReader::recorded(cx.txn(), cx.seq(), table, children);
+    let mut reader = TableReader::recorded(cx.txn(), cx.seq(), table, children)?;
     let keys = ParentKeys::new(table, &parent, key)?;
     while let Some(rows) = reader.next().await? {
         cx.exec.breathe().await?;
@@ -189,8 +189,8 @@ impl ParentKeys {
         })?;
         Ok(ParentKeys {
             parent: parent.clone(),
-            primary: is_primary.then(|| TableRows::new(parent)),
-            index: (!is_primary).then(|| IndexRows::new(parent, index)),
+            primary: is_primary.then(|| TableRows::new(parent)).transpose()?,
+            index: (!is_primary).then(|| IndexRows::new(parent, index)).transpose()?,
             places,
         })
     }

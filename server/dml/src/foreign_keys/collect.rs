@@ -1,6 +1,5 @@
 //! From changed rows to questions.
 
-use std::cell::OnceCell;
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -8,7 +7,7 @@ use braid_catalog::Table;
 use braid_exec::ExecutionState;
 use braid_plan::Cascades;
 use braid_rows::TableRows;
-use braid_types::{Datum, Row};
+use braid_types::{Datum, Result, Row};
 
 use crate::deferrable_keys::is_checked_at_end;
 use crate::foreign_keys::event::Event;
@@ -22,7 +21,7 @@ pub struct ForeignKeys {
     links: TableLinks,
     table: Arc<Table>,
     /// Its layout, made when a row's key is asked for.
-    rows: OnceCell<TableRows>,
+    rows: Option<TableRows>,
     /// For each outgoing key, whether a row may change again before the question is answered.
     keeps_rows: Option<Vec<bool>>,
     /// The keys asked about, where the same question is asked once.
@@ -52,18 +51,20 @@ impl ForeignKeys {
             seen: links.outgoing.iter().map(|_| HashSet::new()).collect(),
             links,
             table: table.clone(),
-            rows: OnceCell::new(),
+            rows: None,
             keeps_rows: None,
             events: Vec::new(),
         }
     }
 
     /// A row came (no `old`), went (no `new`) or changed.
-    pub fn changed(&mut self, old: Option<&[Datum]>, new: Option<&[Datum]>) {
+    pub fn changed(&mut self, old: Option<&[Datum]>, new: Option<&[Datum]>) -> Result<()> {
         if let Some(old) = old {
             parent_events(&self.links, old, new, &mut self.events);
         }
-        let Some(new) = new.filter(|_| !self.links.outgoing.is_empty()) else { return };
+        let Some(new) = new.filter(|_| !self.links.outgoing.is_empty()) else {
+            return Ok(());
+        };
         let run = &self.run;
         let keeps = self.keeps_rows.get_or_insert_with(|| {
             let may_change = self.queue.may_write(self.table.id);
@@ -79,7 +80,10 @@ impl ForeignKeys {
             }
             let same = old.is_some_and(|old| pick(old, &link.child_places) == values);
             if keeps[i] {
-                let rows = self.rows.get_or_init(|| TableRows::new(&self.table));
+                let rows = match self.rows.take() {
+                    Some(rows) => self.rows.insert(rows),
+                    None => self.rows.insert(TableRows::new(&self.table)?),
+                };
                 let row = rows.primary_key(new);
                 // A row that is still to be looked at may have moved.
                 if same && old.is_some_and(|old| rows.primary_key(old) == row) {
@@ -92,6 +96,7 @@ impl ForeignKeys {
                 self.events.push(Event::Child { link: link.clone(), values, row: None });
             }
         }
+        Ok(())
     }
 
     /// Hands the questions over, to be answered at the end of the statement.

@@ -156,7 +156,7 @@ async fn rows_now<'d>(
         };
         let wanted: Vec<&'d Key> = duties.iter().filter_map(row).collect();
         let all: Vec<usize> = (0..link.child.columns.len()).collect();
-        let reader = Reader::new(&link.child, &all, true);
+        let reader = Reader::new(&link.child, &all, true)?;
         let mut keys = Vec::with_capacity(wanted.len());
         wanted.iter().for_each(|row| reader.keys_of(row, &mut keys));
         // The transaction has written these rows itself: no wait, and nothing to validate.

@@ -114,13 +114,13 @@ pub fn build(
         Node::With(n) => Box::new(WithOperator::new(n, run, outer)?),
         Node::CteScan(n) => Box::new(CteScanOperator::new(n, evaluator)),
         Node::Insert(n) => {
-            run.changes()?.operator(RowChange::Insert(n), input(&n.input)?, run, outer)
+            run.changes()?.operator(RowChange::Insert(n), input(&n.input)?, run, outer)?
         }
         Node::Update(n) => {
-            run.changes()?.operator(RowChange::Update(n), input(&n.input)?, run, outer)
+            run.changes()?.operator(RowChange::Update(n), input(&n.input)?, run, outer)?
         }
         Node::Delete(n) => {
-            run.changes()?.operator(RowChange::Delete(n), input(&n.input)?, run, outer)
+            run.changes()?.operator(RowChange::Delete(n), input(&n.input)?, run, outer)?
         }
     };
     Ok(run.observed(node, operator))

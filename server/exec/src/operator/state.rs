@@ -37,7 +37,7 @@ pub trait RowChanges: Send + Sync {
         input: BoxedOperator,
         run: &Arc<ExecutionState>,
         outer: OuterRow,
-    ) -> BoxedOperator;
+    ) -> Result<BoxedOperator>;
 
     /// Whether no row of the result may leave before [`RowChanges::finish`].
     fn holds_result(&self) -> bool;

@@ -61,7 +61,7 @@ impl<'a> SpanCollector<'a> {
             _ => true,
         };
         if !by_primary_key {
-            let whole = TableRows::new(table).primary_span();
+            let whole = table.index_span(&table.primary);
             self.reads.push(whole.clone());
             self.writes.push(whole);
         }
@@ -132,15 +132,15 @@ impl<'a> SpanCollector<'a> {
     /// Entries of rows that change in these columns: old ones are not known, new ones depend on
     /// the rest of the row.
     pub(crate) fn replaced(&mut self, table: &Arc<Table>, changed: &[usize], has_predicates: bool) {
-        let rows = TableRows::new(table);
+        let layouts = TableRows::new(table).and_then(|rows| Ok((rows, IndexRows::all(table)?)));
+        let Some((rows, layouts)) = self.intact(layouts) else { return };
         let moved = rows.primary_places().iter().any(|place| changed.contains(place));
         if moved {
             self.reads.push(rows.primary_span());
             self.writes.push(rows.primary_span());
         }
-        for index in &table.indexes {
+        for (index, layout) in table.indexes.iter().zip(layouts) {
             let partial = has_predicates && index.predicate.is_some();
-            let layout = IndexRows::new(table, index);
             if moved || partial || layout.touches(changed) {
                 if index.declares_unique() {
                     self.reads.push(layout.span());
@@ -169,15 +169,16 @@ impl<'a> SpanCollector<'a> {
     }
 
     /// The rows that an UPDATE or DELETE takes from its input.
-    fn target(&self, input: &'a Node, table: &Arc<Table>) -> Target {
-        let whole = Target { spans: vec![TableRows::new(table).primary_span()], rows: None };
+    fn target(&mut self, input: &'a Node, table: &Arc<Table>) -> Target {
+        let whole = Target { spans: vec![table.index_span(&table.primary)], rows: None };
         let Some(first) = input.slots().first().copied() else { return whole };
         let Some((scan, found)) = self.target_access(input, table, first) else { return whole };
         if scan.access.index != 1 {
             return whole;
         }
         let mut target = Target { spans: Vec::new(), rows: Some(Vec::new()) };
-        let key_places = TableRows::new(table).primary_places();
+        let Some(rows) = self.intact(TableRows::new(table)) else { return whole };
+        let key_places = rows.primary_places();
         for access in found {
             target.spans.extend(access.spans);
             match (access.points, &mut target.rows) {

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use braid_catalog::Id;
 use braid_kv::Span;
+use braid_types::{Error, Result};
 
 use crate::predict::values::Values;
 
@@ -14,6 +15,15 @@ pub(crate) struct SpanCollector<'a> {
     pub writes: Vec<Span>,
     pub ordered: bool,
     pub(crate) cascades: Cascading,
+    /// What is wrong with a descriptor: nothing is predicted then.
+    pub(crate) broken: Option<Error>,
+}
+
+impl SpanCollector<'_> {
+    /// What was made of a descriptor; `None` if it is broken, which the prediction fails with.
+    pub(crate) fn intact<T>(&mut self, made: Result<T>) -> Option<T> {
+        made.map_err(|error| self.broken = Some(error)).ok()
+    }
 }
 
 /// Where the walk over cascades is.

@@ -2,7 +2,7 @@
 
 use braid_builtins::{Special, Volatility};
 use braid_plan::{Expr, Join, JoinMethod, Node, PlannedStatement, Scan};
-use braid_rows::{IndexRows, TableRows};
+use braid_rows::IndexRows;
 use braid_types::{Datum, Result};
 
 use crate::ExecContext;
@@ -27,8 +27,12 @@ pub fn predict_spans(
         writes: Vec::new(),
         ordered: false,
         cascades: Cascading::default(),
+        broken: None,
     };
     walk.node(&plan.root);
+    if let Some(error) = walk.broken {
+        return Err(error);
+    }
     if walk.reads.len() + walk.writes.len() > SPANS_MAX {
         return Ok(StatementSpans::unknown());
     }
@@ -52,7 +56,7 @@ impl<'a> SpanCollector<'a> {
                 // Rows are locked and read by their primary keys, whatever led to them.
                 for target in &lock.targets {
                     if !reads_primary(&lock.input, &target.alias) {
-                        self.reads.push(TableRows::new(&target.table).primary_span());
+                        self.reads.push(target.table.index_span(&target.table.primary));
                     }
                 }
                 self.node(&lock.input);
@@ -92,11 +96,11 @@ impl<'a> SpanCollector<'a> {
         let Some(index) = scan.table.indexes.iter().find(|i| i.number == scan.access.index) else {
             return;
         };
-        let rows = IndexRows::new(&scan.table, index);
+        let Some(rows) = self.intact(IndexRows::new(&scan.table, index)) else { return };
         let covers = scan.lock.is_none()
             && scan.columns.iter().all(|(_, place)| rows.has(&scan.table, *place));
         if !covers {
-            self.reads.push(TableRows::new(&scan.table).primary_span());
+            self.reads.push(scan.table.index_span(&scan.table.primary));
         }
     }
 

@@ -12,7 +12,7 @@ use braid_rows::{IndexRows, TableRows};
 use braid_testkit::server::{Config, Server, binary};
 use braid_testkit::store::url as store_url;
 use braid_testkit::target::connect;
-use braid_types::{Datum, Row};
+use braid_types::{Datum, Error, Row, SqlState};
 use tokio_postgres::{Client, SimpleQueryMessage};
 
 const TABLES: &str = "
@@ -86,13 +86,14 @@ impl Store {
     }
 
     fn families(&self, n: i64) -> Vec<Key> {
-        let rows = TableRows::new(&self.table);
+        let rows = TableRows::new(&self.table).expect("a descriptor");
         rows.family_keys(&rows.primary_key(&Self::row(n)))
     }
 
     fn entry(&self, index: &str, row: &Row) -> (Key, Vec<u8>) {
         let index = self.table.indexes.iter().find(|found| found.name == index).expect("is there");
-        let entry = IndexRows::new(&self.table, index).entry(&self.table, row);
+        let entry =
+            IndexRows::new(&self.table, index).expect("a descriptor").entry(&self.table, row);
         (entry.key, entry.value)
     }
 
@@ -119,18 +120,18 @@ async fn damage(server: &Server) {
     // 3: the row has changed below its entries.
     let mut changed = Store::row(3);
     changed[2] = Datum::Int(33);
-    let pairs = TableRows::new(&store.table).pairs(&changed);
+    let pairs = TableRows::new(&store.table).expect("a descriptor").pairs(&changed);
     for (key, value) in pairs {
         store.put(key, value.expect("has a value"));
     }
     // 4: only the second family is left. 5: a family that the table does not have.
     store.delete(store.families(4)[0].clone());
-    let rows = TableRows::new(&store.table);
+    let rows = TableRows::new(&store.table).expect("a descriptor");
     let mut key = rows.primary_key(&Store::row(5));
     encode_family(&mut key, 4);
     store.put(key, b"x".to_vec());
     // 6: the parent is gone.
-    let parents = TableRows::new(&store.parent);
+    let parents = TableRows::new(&store.parent).expect("a descriptor");
     store.delete(parents.first_key(&[Datum::Int(6)]));
     // 7: bytes that are no row.
     store.put(store.families(7)[0].clone(), vec![0xff; 3]);
@@ -218,4 +219,35 @@ fn it_needs_the_owner_and_sees_the_transaction() {
         client.batch_execute("RESET ROLE").await.expect("is root again");
         assert!(client.query("CHECK TABLE t", &[]).await.expect("checks").is_empty());
     });
+}
+
+/// No row is read or written by a descriptor that names what the table does not have.
+#[test]
+fn a_descriptor_with_a_missing_column_is_refused() {
+    let mut server = Server::start(Config::new());
+    let runtime = runtime();
+    runtime.block_on(async {
+        let client = connect(server.sql_url(), None).await;
+        client.batch_execute(TABLES).await.expect("makes tables");
+    });
+    server.terminate();
+    runtime.block_on(async {
+        let store = Store::open(&server).await;
+        let mut table = Table::clone(&store.table);
+        table.indexes[0].storing = vec![99];
+        table.indexes[1].keys[0].column = 99;
+        let mut without_key = table.clone();
+        without_key.primary.keys[0].column = 99;
+        for index in &table.indexes[..2] {
+            assert!(is_refused(|| IndexRows::new(&table, index)), "{}", index.name);
+        }
+        assert!(is_refused(|| TableRows::new(&Arc::new(without_key))));
+        store.close().await;
+    });
+}
+
+/// Whether a layout is refused: with XX000, or by the assertion that debug builds have there.
+fn is_refused<T>(layout: impl FnOnce() -> Result<T, Error>) -> bool {
+    let made = std::panic::catch_unwind(std::panic::AssertUnwindSafe(layout));
+    made.map_or(true, |made| made.is_err_and(|error| error.state() == SqlState::InternalError))
 }

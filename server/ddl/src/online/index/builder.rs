@@ -30,9 +30,9 @@ impl Builder {
     ) -> Result<Option<Self>> {
         let Some(index) = table.index(number) else { return Ok(None) };
         let exprs = cx.plan(|context| IndexExprs::bind(context, &table, index))?;
-        let rows = TableRows::new(&table);
+        let rows = TableRows::new(&table)?;
         let places: Vec<usize> = (0..table.columns.len()).collect();
-        let index = IndexRows::new(&table, index);
+        let index = IndexRows::new(&table, index)?;
         let (decoder, entries) = (rows.reader(&places), index.reader(&table, &places));
         Ok(Some(Self { decoder, entries, index, rows, number, exprs, table }))
     }

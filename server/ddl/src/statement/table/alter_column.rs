@@ -286,7 +286,7 @@ pub(crate) async fn compute_column(
     {
         block_writers(cx, old).await?;
         let mut values = Vec::new();
-        let mut reader = table_reader(cx, old);
+        let mut reader = table_reader(cx, old)?;
         while let Some(rows) = reader.next().await? {
             for _ in rows {
                 values.push(cx.exec.nextval(&sequence).await?);

@@ -1,5 +1,6 @@
 //! What a level does to rows, kept until the level's end, when all of it is written.
 
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
@@ -142,14 +143,17 @@ impl Changes {
         after: Option<Row>,
     ) -> Result<()> {
         let id = link.child.id;
-        let table = self.tables.entry(id).or_insert_with(|| TableChanges {
-            links: TableLinks::of(&run.cx.catalog, &link.child),
-            layout: TableRows::new(&link.child),
-            rows: HashMap::new(),
-            pointing: HashMap::new(),
-            places: BTreeSet::new(),
-            context: String::new(),
-        });
+        let table = match self.tables.entry(id) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(new) => new.insert(TableChanges {
+                links: TableLinks::of(&run.cx.catalog, &link.child),
+                layout: TableRows::new(&link.child)?,
+                rows: HashMap::new(),
+                pointing: HashMap::new(),
+                places: BTreeSet::new(),
+                context: String::new(),
+            }),
+        };
         for incoming in &table.links.incoming {
             let mut mark = |row: &[Datum], there: bool| {
                 let values = pick(row, &incoming.parent_places);

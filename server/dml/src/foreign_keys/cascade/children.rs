@@ -74,7 +74,7 @@ struct Scan<'s> {
 /// Answers searches and looks.
 pub async fn find(run: &ExecutionState, searches: &[Search], looks: &[Look]) -> Result<Found> {
     let mut found = Found::default();
-    let mut scans = scans(run, searches);
+    let mut scans = scans(run, searches)?;
     let mut looks = Some(looks);
     while !scans.is_empty() || looks.is_some() {
         run.breathe().await?;
@@ -87,7 +87,7 @@ pub async fn find(run: &ExecutionState, searches: &[Search], looks: &[Look]) -> 
     Ok(found)
 }
 
-fn scans<'s>(run: &ExecutionState, searches: &'s [Search]) -> Vec<Scan<'s>> {
+fn scans<'s>(run: &ExecutionState, searches: &'s [Search]) -> Result<Vec<Scan<'s>>> {
     let cx = &run.cx;
     let mut scans = Vec::new();
     for search in searches {
@@ -95,17 +95,17 @@ fn scans<'s>(run: &ExecutionState, searches: &'s [Search]) -> Vec<Scan<'s>> {
         let record = Record::Always { tag: link.key.id };
         let open = |request: ScanRequest| cx.txn.scanner(cx.seq.after(), request.record(record));
         let Some(index) = index_on(&link.child, &link.key) else {
-            let rows = TableRows::new(&link.child);
+            let rows = TableRows::new(&link.child)?;
             let entries = Arc::new(Entries::Whole(rows.reader(&link.child_places)));
             // Rows that are written but not locked have to stay as they are.
             let is_loose = search.all && !cx.implicit_locks;
-            let matching = (!is_loose).then(|| Pointing::at(link, &search.keys)).flatten();
+            let matching = if is_loose { None } else { Pointing::at(link, &search.keys)? };
             let request = ScanRequest::new(rows.primary_span()).shape(rows.shape.as_ref());
             let scanner = open(request.matching(matching));
             scans.push(Scan { search, entries, key: None, scanner });
             continue;
         };
-        let entries = Arc::new(entries(&link.child, index));
+        let entries = Arc::new(entries(&link.child, index)?);
         let shape = link.child.key_shape(index);
         let keys_only = !search.all || matches!(&*entries, Entries::Primary(_));
         for key in &search.keys {
@@ -121,16 +121,16 @@ fn scans<'s>(run: &ExecutionState, searches: &'s [Search]) -> Vec<Scan<'s>> {
             scans.push(Scan { search, entries, key: Some(key), scanner: open(request) });
         }
     }
-    scans
+    Ok(scans)
 }
 
-fn entries(child: &Arc<Table>, index: &Index) -> Entries {
-    let rows = TableRows::new(child);
+fn entries(child: &Arc<Table>, index: &Index) -> Result<Entries> {
+    let rows = TableRows::new(child)?;
     if index.number == 1 {
-        return Entries::Primary(rows.reader(&[]));
+        return Ok(Entries::Primary(rows.reader(&[])));
     }
-    let decoder = IndexRows::new(child, index).reader(child, &rows.primary_places());
-    Entries::Secondary(decoder, rows)
+    let decoder = IndexRows::new(child, index)?.reader(child, &rows.primary_places());
+    Ok(Entries::Secondary(decoder, rows))
 }
 
 /// The first batches of scans and the answers to looks, in one wait.
@@ -241,12 +241,12 @@ pub async fn lock_rows(
     let readers: Vec<(Reader, &Vec<Key>, Vec<Key>)> = wanted
         .iter()
         .map(|(table, rows)| {
-            let reader = Reader::new(table, &all(table), true);
+            let reader = Reader::new(table, &all(table), true)?;
             let mut keys = Vec::with_capacity(rows.len());
             rows.iter().for_each(|row| reader.keys_of(row, &mut keys));
-            (reader, rows, keys)
+            Ok((reader, rows, keys))
         })
-        .collect();
+        .collect::<Result<_>>()?;
     let seq = cx.seq.after();
     let read = |keys: Vec<Key>| async move {
         if cx.implicit_locks {

@@ -5,6 +5,7 @@
 //! PostgreSQL's triggers see the statements of those that fired before. The level's rows are
 //! written together at its end.
 
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -244,10 +245,14 @@ impl<'r> CascadeLevel<'r> {
             return Err(Error::internal("a cascade to a row that was not read"));
         };
         let evaluator = Evaluator::new(self.run.clone(), self.run.no_outer());
-        let writer = self.writers.entry(id).or_insert_with(|| {
-            let (generated, checks) = (&entry.generated, &entry.checks);
-            TableWriter::new(&entry.table, generated, checks, &entry.index_exprs, evaluator.clone())
-        });
+        let writer = match self.writers.entry(id) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(new) => {
+                let (generated, checks) = (&entry.generated, &entry.checks);
+                let (exprs, evaluator) = (&entry.index_exprs, evaluator.clone());
+                new.insert(TableWriter::new(&entry.table, generated, checks, exprs, evaluator)?)
+            }
+        };
         let mut after = before.clone();
         let places = match (action, new) {
             (ForeignKeyAction::Cascade, None) => {

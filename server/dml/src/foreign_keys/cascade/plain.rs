@@ -193,11 +193,12 @@ impl Child {
         };
         places.sort_unstable();
         places.dedup();
-        let reader = Reader::new(table, &places, true);
-        let secondary = (index.number != 1).then(|| {
-            let primary = reader.rows.primary_places();
-            IndexRows::new(table, index).reader(table, &primary)
-        });
+        let reader = Reader::new(table, &places, true)?;
+        let primary = reader.rows.primary_places();
+        let secondary = match index.number {
+            1 => None,
+            _ => Some(IndexRows::new(table, index)?.reader(table, &primary)),
+        };
         let in_keys = places.is_empty() || !reader.decoder.needs_values();
         let source = match &secondary {
             None if in_keys || reader.rows.family_count() == 1 => Source::Scanned,
@@ -214,7 +215,7 @@ impl Child {
             keys_only: secondary.is_none() && (in_keys || matches!(source, Source::Locked)),
             spans_go: run.cx.range_delete && is_alone && is_scanned,
             alike: (table.indexes.is_empty() && are_alike).then(|| links.incoming.clone()),
-            writer: TableWriter::new(&entry.table, &[], &[], &entry.index_exprs, evaluator),
+            writer: TableWriter::new(&entry.table, &[], &[], &entry.index_exprs, evaluator)?,
             table: table.clone(),
             reader,
             places,

@@ -24,18 +24,18 @@ pub struct Pointing {
 impl Pointing {
     /// A filter for children of these keys. `None` where one pair does not have all of the foreign
     /// key, so that it cannot be decided by pairs.
-    pub fn at(link: &Link, keys: &[Row]) -> Option<Matching> {
-        let rows = TableRows::new(&link.child);
+    pub fn at(link: &Link, keys: &[Row]) -> Result<Option<Matching>> {
+        let rows = TableRows::new(&link.child)?;
         let decoder = rows.reader(&link.child_places);
         let family = match rows.families_of(&link.child_places).as_slice() {
             [] => None,
             // Columns that are in the key's bytes only are in every pair.
             [_] if rows.family_count() == 1 => None,
             [one] => Some(rows.family_suffix(*one)),
-            _ => return None,
+            _ => return Ok(None),
         };
         let (keys, shape) = (keys.iter().cloned().collect(), rows.shape.clone());
-        Some(Matching(Arc::new(Pointing { keys, decoder, shape, family })))
+        Ok(Some(Matching(Arc::new(Pointing { keys, decoder, shape, family }))))
     }
 
     fn decide(&self, key: &[u8], value: &[u8]) -> Result<bool> {

@@ -75,13 +75,13 @@ impl InterleavedJoinOperator {
             .iter()
             .map(|(scan, kind, on)| {
                 let places: Vec<usize> = scan.columns.iter().map(|(_, place)| *place).collect();
-                let reader = Reader::new(&scan.table, &places, false);
+                let reader = Reader::new(&scan.table, &places, false)?;
                 let has_families = reader.rows.family_count() > 1;
                 let (filter, on) = (scan.filter.clone(), on.to_vec());
                 let (left_below, open) = (false, None);
-                Level { kind: *kind, reader, has_families, filter, on, left_below, open }
+                Ok(Level { kind: *kind, reader, has_families, filter, on, left_below, open })
             })
-            .collect();
+            .collect::<Result<_>>()?;
         let mut left_below = true;
         for level in levels.iter_mut().rev() {
             left_below &= level.kind == JoinKind::Left;

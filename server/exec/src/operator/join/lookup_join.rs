@@ -81,7 +81,7 @@ impl LookupJoinOperator {
         }
         let bounds = KeyBounds::new(scan)?;
         let places: Vec<usize> = scan.columns.iter().map(|(_, place)| *place).collect();
-        let reader = Reader::new(&scan.table, &places, false);
+        let reader = Reader::new(&scan.table, &places, false)?;
         let secondary = Secondary::new(scan, &places, &reader, false)?;
         Ok(Some(Self {
             evaluator: evaluator.clone(),
@@ -226,9 +226,7 @@ impl Lookup {
 
     /// The rows of all spans, each read once.
     async fn by_spans(&self, spans: &[Span], held: &mut MemoryReservation) -> Result<Found> {
-        let mut wanted = spans.to_vec();
-        wanted.sort_unstable();
-        wanted.dedup();
+        let mut wanted = without_overlaps(spans);
         wanted.reverse();
         let mut scan = MultiScan::new(wanted, false);
         let run = &self.evaluator.run;
@@ -287,6 +285,21 @@ impl Found {
         let to = from + self.keys[from..].partition_point(|key| *key < span.end);
         from..to
     }
+}
+
+/// Spans in key order that cover the same keys, each key once: the spans of several left rows may
+/// overlap.
+fn without_overlaps(spans: &[Span]) -> Vec<Span> {
+    let mut wanted = spans.to_vec();
+    wanted.sort_unstable();
+    wanted.dedup_by(|next, last| {
+        let is_covered = *next == *last || next.start < last.end;
+        if is_covered && last.end < next.end {
+            last.end = std::mem::take(&mut next.end);
+        }
+        is_covered
+    });
+    wanted
 }
 
 impl Operator for LookupJoinOperator {

@@ -72,8 +72,8 @@ impl LockRowsOperator {
             let families = target.families.as_deref();
             let locks = !target.implicit || implicit_locks;
             targets.push(Target {
-                rows: TableRows::new(&target.table),
-                locker: RowLocker::new(&target.table, &columns, families, target.lock, locks),
+                rows: TableRows::new(&target.table)?,
+                locker: RowLocker::new(&target.table, &columns, families, target.lock, locks)?,
                 key: places(&target.key)?,
                 width: columns.len(),
             });

@@ -23,8 +23,8 @@ pub struct Reader {
 
 impl Reader {
     /// A reader of these columns.
-    pub fn new(table: &Arc<Table>, places: &[usize], all_families: bool) -> Self {
-        let rows = TableRows::new(table);
+    pub fn new(table: &Arc<Table>, places: &[usize], all_families: bool) -> Result<Self> {
+        let rows = TableRows::new(table)?;
         let decoder = rows.reader(places);
         let mut families = rows.families_of(places);
         if all_families {
@@ -32,14 +32,14 @@ impl Reader {
         } else if !families.contains(&0) {
             families.insert(0, 0);
         }
-        Self { rows, decoder, families }
+        Ok(Self { rows, decoder, families })
     }
 
     /// A reader of these columns from these families alone; the others' are NULL.
-    pub fn of_families(table: &Arc<Table>, places: &[usize], families: &[usize]) -> Self {
-        let rows = TableRows::new(table);
+    pub fn of_families(table: &Arc<Table>, places: &[usize], families: &[usize]) -> Result<Self> {
+        let rows = TableRows::new(table)?;
         let decoder = rows.reader(places);
-        Self { rows, decoder, families: families.to_vec() }
+        Ok(Self { rows, decoder, families: families.to_vec() })
     }
 
     /// Whether family 0, which every row has, is read.
@@ -183,7 +183,7 @@ impl Secondary {
         if index.number == table.primary.number {
             return Ok(None);
         }
-        let rows = IndexRows::new(table, index);
+        let rows = IndexRows::new(table, index)?;
         let covers = !locking && places.iter().all(|place| rows.has(table, *place));
         Ok(Some(Self {
             covering: covers.then(|| rows.reader(table, places)),

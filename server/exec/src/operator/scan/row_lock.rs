@@ -41,12 +41,12 @@ impl RowLocker {
         families: Option<&[usize]>,
         lock: RowLock,
         locks: bool,
-    ) -> Self {
+    ) -> Result<Self> {
         let reader = match families {
-            Some(families) => Reader::of_families(table, places, families),
-            None => Reader::new(table, places, true),
+            Some(families) => Reader::of_families(table, places, families)?,
+            None => Reader::new(table, places, true)?,
         };
-        Self { reader, table: table.clone(), lock, locks }
+        Ok(Self { reader, table: table.clone(), lock, locks })
     }
 
     /// The rows of these primary keys; `None` for one that is gone or, with SKIP LOCKED, locked

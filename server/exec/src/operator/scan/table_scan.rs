@@ -39,8 +39,8 @@ impl Layout {
     fn new(scan: &Scan, locking: bool) -> Result<Self> {
         let places = places_of(scan);
         let reader = match &scan.families {
-            Some(families) => Reader::of_families(&scan.table, &places, families),
-            None => Reader::new(&scan.table, &places, locking),
+            Some(families) => Reader::of_families(&scan.table, &places, families)?,
+            None => Reader::new(&scan.table, &places, locking)?,
         };
         let secondary = Secondary::new(scan, &places, &reader, locking)?;
         Ok(Self { reader, bounds: KeyBounds::new(scan)?, secondary })
@@ -89,6 +89,7 @@ impl ScanOperator {
             let places = places_of(scan);
             RowLocker::new(&scan.table, &places, scan.families.as_deref(), lock, true)
         });
+        let locker = locker.transpose()?;
         let points = layout.secondary.is_none() && layout.bounds.are_points();
         let read_committed = evaluator.run.cx.txn.isolation() == Isolation::ReadCommitted;
         Ok(Self {

@@ -143,10 +143,10 @@ impl<'a> Search<'a> {
 
     /// Takes the join of two sets, either way round, if it is the cheapest of their union.
     fn consider(&mut self, a: Set, b: Set) {
-        let (first, second) = if a.first() < b.first() { (a, b) } else { (b, a) };
-        self.keep(first, second);
-        if !self.keeps_order {
-            self.keep(second, first);
+        for (left, right) in [(a, b), (b, a)] {
+            if !self.keeps_order || left.first() < right.first() {
+                self.keep(left, right);
+            }
         }
     }
 

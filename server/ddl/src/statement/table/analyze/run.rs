@@ -241,7 +241,7 @@ async fn count(cx: &DdlContext<'_>, table: &Arc<Table>) -> Result<TableStatistic
         false => cx.txn().database().begin(options),
     };
     let seq = txn.next_statement();
-    let mut reader = TableReader::new(&txn, seq, table, None);
+    let mut reader = TableReader::new(&txn, seq, table, None)?;
     let mut counts = Counts::new(table);
     while let Some(rows) = reader.next().await? {
         cx.exec.breathe().await?;
