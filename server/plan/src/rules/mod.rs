@@ -1,9 +1,10 @@
 //! Rewrites of a bound plan: the same rows, less work.
 //!
 //! ```text
-//! unnest subqueries → factor ORs → push filters down → semi joins with one match become inner
-//!   → prune, if the plan only reads → order joins → choose indexes and methods → use order
-//!   → lock while scanning → drop what a partial index implies → prune
+//! NULLs that decide → unnest subqueries → factor ORs → push filters down
+//!   → semi joins with one match become inner → prune, if the plan only reads → order joins
+//!   → choose indexes and methods → use order → lock while scanning
+//!   → drop what a partial index implies → prune
 //! ```
 
 mod choose_index;
@@ -23,6 +24,7 @@ mod unnest;
 mod use_order;
 
 pub use choose_index::covers;
+pub use conditions::null_operands;
 pub use estimate::rows as planned_rows;
 pub use push_filters::rejects_null;
 
@@ -31,7 +33,7 @@ use crate::tree::node::Node;
 
 /// Applies every rule, in order, to a plan and to the plans of its subqueries.
 pub fn optimize(root: Node, binder: &mut Binder<'_>) -> Node {
-    let mut root = unnest::apply(root);
+    let mut root = unnest::apply(conditions::null_operands::apply(root));
     walk::subplans(&mut root, &mut |plan| {
         let taken = std::mem::replace(plan, Node::one_row());
         *plan = optimize(taken, binder);

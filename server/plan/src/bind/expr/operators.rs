@@ -10,6 +10,7 @@ use super::data_type::compared_type;
 use crate::bind::Binder;
 use crate::bind::from::system_columns::keys_of_places;
 use crate::eval::{EvalContext, cast_datum, eval, is_distinct};
+use crate::rules::{null_operands, walk};
 use crate::tree::expr::{CallExpr, CastExpr, CompareOp, Expr, conjunction};
 
 /// Types whose values compare without a cast.
@@ -419,12 +420,7 @@ pub(crate) fn call_resolved(
     let foldable = resolved.function.volatility == braid_builtins::Volatility::Immutable
         && args.iter().all(|arg| matches!(arg, Expr::Const(..)))
         && matches!(resolved.function.eval, braid_builtins::Eval::Pure(_));
-    // As in PostgreSQL, a NULL that is written out decides a strict call before its other
-    // arguments are evaluated, errors included.
-    let is_null = resolved.function.strict
-        && args.iter().any(is_null)
-        && matches!(resolved.function.eval, braid_builtins::Eval::Pure(_));
-    if is_null {
+    if null_operands::decide_call(resolved.function, &args) && !reads_column(&args) {
         return Ok(Expr::null(resolved.returns));
     }
     let types = args.iter().map(Expr::ty).collect();
@@ -499,13 +495,20 @@ fn false_friend(word: &str) -> bool {
     !offset && !word.contains("infinity") && word != "epoch"
 }
 
-fn is_null(expr: &Expr) -> bool {
-    matches!(expr, Expr::Const(Datum::Null, _))
+/// Whether operands read columns. They stay in what a NULL decides until all is bound: columns say
+/// to which query an aggregate belongs, and must be grouped.
+fn reads_column(operands: &[Expr]) -> bool {
+    operands.iter().any(|e| !walk::columns_read(e).is_empty())
 }
 
 fn fold_compare(op: CompareOp, left: Expr, right: Expr) -> Expr {
-    if is_null(&left) || is_null(&right) {
-        return Expr::null(SqlType::Bool);
+    if [&left, &right].into_iter().any(null_operands::is_null) {
+        let operands = [left, right];
+        if !reads_column(&operands) {
+            return Expr::null(SqlType::Bool);
+        }
+        let [left, right] = operands;
+        return Expr::Compare(op, Box::new(left), Box::new(right));
     }
     match (&left, &right) {
         (Expr::Const(a, ty), Expr::Const(b, _)) => {
@@ -519,10 +522,9 @@ fn fold_compare(op: CompareOp, left: Expr, right: Expr) -> Expr {
     }
 }
 
-/// `IN` over constants becomes a set. For a constant NULL the items are not looked at, as those of
-/// a comparison with NULL are not.
+/// `IN` over constants becomes a set.
 pub(crate) fn in_set(value: Expr, items: Vec<Expr>) -> Expr {
-    if matches!(value, Expr::Const(Datum::Null, _)) && !items.is_empty() {
+    if null_operands::is_null(&value) && !items.is_empty() && !reads_column(&items) {
         return Expr::null(SqlType::Bool);
     }
     if items.len() > 3 && items.iter().all(|item| matches!(item, Expr::Const(..))) {
