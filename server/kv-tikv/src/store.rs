@@ -5,7 +5,7 @@ use crate::{
     cluster::{Cluster, Dialer, probe},
     commit::{self, CommitContext, proofs_of, prove},
     format,
-    gc::Collector,
+    gc::{Collector, unregister},
     keyspace::Keyspace,
     locks::{
         LockManager, LockOptions, OldestPushed, RELEASE_WAIT, TransactionStart, TransactionState,
@@ -508,7 +508,7 @@ impl Store for TikvStore {
             self.closed.store(true, Relaxed);
             let cluster = self.parts.cluster();
             cluster.finish_tasks().await;
-            cluster.snapshots.close(cluster).await;
+            unregister(cluster).await;
             Ok(())
         })
     }

@@ -10,7 +10,7 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 
 use braid_builtins::{Call, Environment, Eval};
-use braid_types::array::ArrayOfArrays;
+use braid_types::array::{ArrayOfArrays, UnlikeArrays};
 use braid_types::cast::CastEnv;
 use braid_types::{Datum, Error, Result, SqlState, SqlType, work};
 
@@ -341,9 +341,9 @@ pub fn make_array(items: Vec<Datum>, element: &SqlType) -> Result<Datum> {
     }
     let mut all = ArrayOfArrays::new((**inner).clone());
     for item in &items {
-        all.add(item).map_err(|error| match error.state() {
-            SqlState::ProgramLimitExceeded => error,
-            _ => Error::new(
+        all.add(item).map_err(|error| match error.cause::<UnlikeArrays>() {
+            None => error,
+            Some(_) => Error::new(
                 SqlState::ArraySubscriptError,
                 "multidimensional arrays must have array expressions with matching dimensions",
             ),

@@ -28,9 +28,9 @@ mod tree;
 mod verify;
 
 pub use bind::{
-    NotAllowedIn, NotAssignable, TypeNames, bind_assignment_cast, bind_default, bind_index_exprs,
-    bind_scalar, bind_table_expr, built_in_type, column_name, more_dimensions_of, sql_type_of,
-    time_modifier_of,
+    NoStoredForm, NotAllowedIn, NotAssignable, TypeNames, bind_assignment_cast, bind_default,
+    bind_index_exprs, bind_scalar, bind_table_expr, built_in_type, column_name, more_dimensions_of,
+    sql_type_of, time_modifier_of,
 };
 pub use context::{OutputColumn, PlanContext, StatementKind};
 pub use identify::{identify, identify_expr};

@@ -10,7 +10,7 @@ use braid_types::{Error, Result, SqlState};
 
 use super::Named;
 use crate::{
-    Catalog, Database, Id, IndexNumber, PG_CATALOG, PG_TEMP, Role, Schema, Sequence, Table, View,
+    Catalog, Database, Id, Index, PG_CATALOG, PG_TEMP, Role, Schema, Sequence, Table, View,
     VirtualTable, is_temporary, is_virtual_schema, virtual_schema, virtual_table,
     virtual_table_by_oid,
 };
@@ -27,7 +27,7 @@ pub enum Relation {
     /// A table of `pg_catalog`, `information_schema` or `braid_internal`.
     Virtual(&'static VirtualTable),
     /// An index of a table.
-    Index(Arc<Table>, IndexNumber),
+    Index(Arc<Table>, Arc<Index>),
 }
 
 impl Relation {
@@ -38,7 +38,7 @@ impl Relation {
             Relation::View(view) => view.id,
             Relation::Sequence(sequence) => sequence.id,
             Relation::Virtual(table) => table.oid,
-            Relation::Index(table, number) => table.index(*number).map_or(0, |index| index.id),
+            Relation::Index(_, index) => index.id,
         }
     }
 
@@ -70,9 +70,7 @@ impl Relation {
             Relation::View(view) => &view.name,
             Relation::Sequence(sequence) => &sequence.name,
             Relation::Virtual(table) => table.name,
-            Relation::Index(table, number) => {
-                table.index(*number).map_or("", |index| index.name.as_str())
-            }
+            Relation::Index(_, index) => &index.name,
         }
     }
 }
@@ -154,7 +152,7 @@ impl Catalog {
             return Some(Relation::Virtual(table));
         }
         let (table, index) = self.index(oid)?;
-        Some(Relation::Index(table.clone(), index.number))
+        Some(Relation::Index(table.clone(), Arc::new(index.clone())))
     }
 }
 
@@ -226,7 +224,10 @@ impl<'c> Names<'c> {
             Named::Table(id) => Relation::Table(self.catalog.table(id)?.clone()),
             Named::View(id) => Relation::View(self.catalog.views.get(id)?.clone()),
             Named::Sequence(id) => Relation::Sequence(self.catalog.sequences.get(id)?.clone()),
-            Named::Index(id, number) => Relation::Index(self.catalog.table(id)?.clone(), number),
+            Named::Index(id, number) => {
+                let table = self.catalog.table(id)?;
+                Relation::Index(table.clone(), Arc::new(table.index(number)?.clone()))
+            }
         })
     }
 

@@ -38,9 +38,9 @@ pub(crate) fn in_transaction(action: &AlterIndexAction) -> Result<&'static str> 
 
 fn find(cx: &mut DdlContext<'_>, alter: &AlterIndex) -> Result<Option<(Table, IndexNumber)>> {
     match cx.find(&alter.name)? {
-        Some(Relation::Index(table, number)) => {
+        Some(Relation::Index(table, index)) => {
             cx.check_owner(Object::Table(&table))?;
-            Ok(Some((Table::clone(&table), number)))
+            Ok(Some((Table::clone(&table), index.number)))
         }
         Some(other) => Err(wrong_kind(other.name(), "index")),
         None => {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use braid_catalog::{CatalogNames, Column, ColumnId, StoredExpr, Table};
 use braid_exec::IndexExprs;
 use braid_plan::eval::{EvalContext, eval};
-use braid_plan::{Expr as Bound, bind_default, bind_table_expr, identify_expr};
+use braid_plan::{Expr as Bound, NoStoredForm, bind_default, bind_table_expr, identify_expr};
 use braid_sql::ast::Expr;
 use braid_types::{Datum, Error, Result, SqlState, SqlType};
 
@@ -41,7 +41,7 @@ pub(crate) fn stored_expr(
 ) -> Result<StoredExpr> {
     let ast = braid_sql::parse_expr(text)?;
     match cx.plan(|cx| identify_expr(&ast, table, ty, cx)) {
-        Err(error) if error.state() == SqlState::FeatureNotSupported => Ok(written(text)),
+        Err(error) if error.cause::<NoStoredForm>().is_some() => Ok(written(text)),
         other => other,
     }
 }

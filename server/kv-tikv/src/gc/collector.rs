@@ -1,6 +1,6 @@
 //! The mover of the safe point, and the destroyer of dropped ranges.
 
-use super::snapshot_registry::keep_registered;
+use super::registration::{keep_registered, register};
 use crate::{
     cluster::{Cluster, Region},
     keyspace::Keyspace,
@@ -46,7 +46,7 @@ impl Collector {
     ) -> Collector {
         let collector =
             Collector { cluster: cluster.clone(), registry: registry.clone(), keyspace, life_time };
-        if let Err(error) = cluster.snapshots.register(cluster, registry).await {
+        if let Err(error) = register(cluster, registry).await {
             tracing::warn!(%error, "PD was not told which versions are needed; trying again");
         }
         let (weak_cluster, weak_locals) = (Arc::downgrade(cluster), Arc::downgrade(registry));
@@ -59,7 +59,7 @@ impl Collector {
     async fn move_safe_point(&self) -> Result<u64> {
         let cluster = &self.cluster;
         let Some(life_time) = self.life_time else { return cluster.pd.safe_point().await };
-        let lowest = cluster.snapshots.register(cluster, &self.registry).await?;
+        let lowest = register(cluster, &self.registry).await?;
         let now = cluster.tso.now().await?;
         let old = millis(now).saturating_sub(life_time.as_millis() as u64) << LOGICAL_BITS;
         let wanted = old.max(lowest);

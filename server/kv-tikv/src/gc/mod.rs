@@ -25,7 +25,11 @@
 //! - A destroyed range is inside the keyspace of the database, and nobody can read it any more.
 
 mod collector;
+mod registration;
+mod snapshot_age;
 mod snapshot_registry;
 
 pub(crate) use collector::Collector;
-pub(crate) use snapshot_registry::{OpenSnapshot, SnapshotRegistry, check_age};
+pub(crate) use registration::unregister;
+pub(crate) use snapshot_age::check_age;
+pub(crate) use snapshot_registry::{OpenSnapshot, SnapshotRegistry};

@@ -1,22 +1,17 @@
-//! The oldest point that this gateway still reads at, and PD's promise to keep what stands there.
+//! The points that this gateway reads at, and how far PD has promised to keep what stands there.
 //!
 //! ```text
 //!   promised         oldest snapshot                            now
 //!   ───┴───────────────────┴──────────────┴─────────┴────────────▶
 //!      every read from here on is safe while the promise lasts
 //! ```
-//!
-//! What is promised trails by a round: a timestamp that was taken and is not entered yet is above
-//! the last round's. A read below the promise, or after its end, is looked into one by one.
 
-use crate::{cluster::Cluster, locks::TransactionRegistry};
-use braid_kv::{Error, Result};
 use parking_lot::Mutex;
 use std::{
     collections::BTreeMap,
     hash::{BuildHasher, RandomState},
     sync::{
-        Arc, Weak,
+        Arc,
         atomic::{AtomicBool, AtomicU64, Ordering::SeqCst},
     },
     time::{Duration, Instant, SystemTime},
@@ -24,13 +19,11 @@ use std::{
 
 /// The last part (one in `MARGIN`) of a promise does not count: clocks run at different speeds.
 const MARGIN: u32 = 10;
-/// How long taking the promise back may take at the end.
-const GOODBYE: Duration = Duration::from_secs(1);
 
 /// See the module.
 pub(crate) struct SnapshotRegistry {
     /// The name by which PD knows this gateway.
-    name: String,
+    pub name: String,
     open: Mutex<BTreeMap<u64, usize>>,
     origin: (Instant, SystemTime),
     promised: AtomicU64,
@@ -79,86 +72,52 @@ impl SnapshotRegistry {
         OpenSnapshot { snapshots: self.clone(), ts }
     }
 
-    fn oldest(&self) -> Option<u64> {
+    /// The lowest point that is read at.
+    pub fn oldest(&self) -> Option<u64> {
         self.open.lock().first_key_value().map(|(ts, _)| *ts)
     }
 
     /// Milliseconds since the origin, by the clock that has gone further: one stands still while
     /// the machine sleeps, the other may be set.
-    fn elapsed_ms(&self) -> u64 {
+    pub fn elapsed_ms(&self) -> u64 {
         let steady = self.origin.0.elapsed();
         let wall = self.origin.1.elapsed().unwrap_or_default();
         steady.max(wall).as_millis() as u64
     }
 
     /// Whether PD has promised to keep what stands at `ts`.
-    fn covers(&self, ts: u64) -> bool {
+    pub fn covers(&self, ts: u64) -> bool {
         let until = self.promised_until.load(SeqCst);
         ts >= self.promised.load(SeqCst) && self.elapsed_ms() < until
     }
 
-    /// One round: registers with PD what is needed here; the lowest point that anybody needs.
-    pub async fn register(&self, cluster: &Cluster, registry: &TransactionRegistry) -> Result<u64> {
-        let asked_ms = self.elapsed_ms();
-        let now = cluster.tso.now().await?;
-        let before = match self.last_round.swap(now, SeqCst) {
-            0 => now,
-            before => before,
-        };
-        let oldest = [self.oldest(), registry.oldest_start()].into_iter().flatten().min();
-        let wanted = oldest.map_or(before, |oldest| oldest.min(before));
+    /// Begins a round of registration at this timestamp; that of the round before, if there was
+    /// one.
+    pub fn begin_round(&self, now: u64) -> Option<u64> {
+        Some(self.last_round.swap(now, SeqCst)).filter(|before| *before != 0)
+    }
+
+    /// Nothing below this point is promised from now on.
+    pub fn give_up_below(&self, point: u64) {
         if self.promised.load(SeqCst) != u64::MAX {
-            // Between the old point and the new one nothing is promised from now on.
-            self.promised.fetch_max(wanted, SeqCst);
+            self.promised.fetch_max(point, SeqCst);
         }
-        let promise = cluster.options.snapshot_promise.max(Duration::from_secs(1));
-        let ttl = promise.as_secs() as i64;
-        let lowest = cluster.pd.register(&self.name, ttl, wanted).await?;
-        let promised = wanted.max(lowest);
-        if lowest > wanted {
-            tracing::warn!("the safe point has passed snapshots of this server: it was cut off");
-            cluster.pd.register(&self.name, ttl, promised).await?;
-        }
-        self.promised.store(promised, SeqCst);
-        let lasts = (Duration::from_secs(ttl as u64) * (MARGIN - 1) / MARGIN).as_millis() as u64;
+    }
+
+    /// PD keeps what stands from this point on, for this long from when it was asked.
+    pub fn promise(&self, point: u64, asked_ms: u64, lasts: Duration) {
+        self.promised.store(point, SeqCst);
+        let lasts = (lasts * (MARGIN - 1) / MARGIN).as_millis() as u64;
         self.promised_until.store(asked_ms + lasts, SeqCst);
-        Ok(lowest)
     }
 
-    /// Nothing is needed here any more.
-    pub async fn close(&self, cluster: &Cluster) {
+    /// No round is to come.
+    pub fn close(&self) {
         self.closed.store(true, SeqCst);
-        let goodbye = cluster.pd.register(&self.name, 0, 0);
-        if !matches!(tokio::time::timeout(GOODBYE, goodbye).await, Ok(Ok(_))) {
-            tracing::debug!("PD keeps old versions for this server for a minute to come");
-        }
     }
-}
 
-/// [`Error::SnapshotTooOld`] if what was read at `ts` may have been removed before.
-pub(crate) async fn check_age(cluster: &Cluster, ts: u64) -> Result<()> {
-    if cluster.snapshots.covers(ts) || ts >= cluster.pd.safe_point().await? {
-        return Ok(());
-    }
-    Err(Error::SnapshotTooOld)
-}
-
-/// Keeps the promise up until the store is gone.
-pub(crate) async fn keep_registered(
-    cluster: Weak<Cluster>,
-    registry: Weak<TransactionRegistry>,
-    pause: Duration,
-) {
-    loop {
-        tokio::time::sleep(pause).await;
-        let (Some(cluster), Some(registry)) = (cluster.upgrade(), registry.upgrade()) else {
-            return;
-        };
-        if cluster.snapshots.closed.load(SeqCst) {
-            return;
-        }
-        if let Err(error) = cluster.snapshots.register(&cluster, &registry).await {
-            tracing::warn!(%error, "PD was not told which versions are still needed");
-        }
+    /// Whether no round is to come.
+    pub fn is_closed(&self) -> bool {
+        self.closed.load(SeqCst)
     }
 }

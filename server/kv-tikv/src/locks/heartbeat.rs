@@ -3,7 +3,8 @@
 //! Other transactions read the primary to decide whether a lock may be removed. So a transaction
 //! whose primary is gone has lost its locks; it is marked before it waits for more of them.
 
-use super::transaction_registry::{TWO_PHASES, TransactionRegistry, TransactionStart};
+use super::transaction_registry::{TransactionRegistry, TransactionStart};
+use super::transaction_status::TWO_PHASES;
 use crate::cluster::{Cluster, RequestOptions};
 use braid_kv::{Key, Result};
 use braid_tikv_proto::kvrpcpb::{TxnHeartBeatRequest, TxnHeartBeatResponse};

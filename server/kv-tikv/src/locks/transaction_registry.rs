@@ -5,6 +5,7 @@
 //! snapshot, if no other transaction has taken it, else a new one. The primary is chosen once, by
 //! the first lock or by the commit, and everything else of the transaction refers to it.
 
+use super::transaction_status::TWO_PHASES;
 use crate::{cluster::Cluster, read::TikvSnapshot};
 use braid_kv::{
     Error, Key, LockInfo, LockStrength, Result, RetryReason, Snapshot, Span, TxnId, Value,
@@ -22,11 +23,6 @@ use std::{
     time::{Duration, Instant},
 };
 use tokio::sync::Notify;
-
-/// A bit of a time to live that times to live of ours do not have otherwise: the transaction was to
-/// commit asynchronously, has had to wait for somebody's lock, and is committed in two phases. Its
-/// primary may be pushed although it is one of an asynchronous commit.
-pub(crate) const TWO_PHASES: u64 = 1;
 
 /// A key that is locked.
 #[derive(Clone, Debug)]

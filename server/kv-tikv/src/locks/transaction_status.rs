@@ -9,7 +9,6 @@
 //! - A time to live of 0 says nothing: a prewrite that meets a lock reports it so.
 //! - A missing primary is rolled back only after the lock's own time: it may be on its way.
 
-use super::transaction_registry::TWO_PHASES;
 use crate::cluster::{Cluster, RequestOptions};
 use crate::timestamp::millis;
 use braid_kv::{Error, Key, Result};
@@ -18,6 +17,11 @@ use braid_tikv_proto::kvrpcpb::{
     PessimisticRollbackRequest, ResolveLockRequest,
 };
 use std::sync::Arc;
+
+/// A bit of a time to live that times to live of ours do not have otherwise: the transaction was to
+/// commit asynchronously, has had to wait for somebody's lock, and is committed in two phases. Its
+/// primary may be pushed although it is one of an asynchronous commit.
+pub(crate) const TWO_PHASES: u64 = 1;
 
 /// What became of the transaction that holds a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -776,18 +776,18 @@ async fn locks_beside_each_other_are_no_deadlock() {
     let cluster = two_regions();
     let db = cluster.open().await;
     put(&db, &[("a", "0"), ("z", "0")]).await;
-    cluster.set_latency(Duration::from_millis(20), Duration::ZERO);
+    cluster.set_latency(Duration::from_millis(60), Duration::ZERO);
     let mut both = Vec::new();
     for _ in 0..2 {
         let db = db.clone();
         both.push(tokio::spawn(async move {
-            for _ in 0..40 {
+            for _ in 0..15 {
                 let t = begin(&db, Isolation::ReadCommitted);
                 t.snapshots().current().await.unwrap();
                 let later = async {
                     // On a busy machine the other request is not sent at once. Were this one sent
                     // first, the two would lock in different orders, which is a deadlock.
-                    tokio::time::sleep(Duration::from_millis(10)).await;
+                    tokio::time::sleep(Duration::from_millis(40)).await;
                     lock(&t, "z").await
                 };
                 let (a, z) = tokio::join!(lock(&t, "a"), later);
@@ -803,7 +803,7 @@ async fn locks_beside_each_other_are_no_deadlock() {
         one.await.unwrap();
     }
     for key in ["a", "z"] {
-        assert_eq!(get(&db, key).await.as_deref(), Some("80"));
+        assert_eq!(get(&db, key).await.as_deref(), Some("30"));
     }
 }
 

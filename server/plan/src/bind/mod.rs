@@ -25,7 +25,7 @@ pub(crate) use expr::literal::string_of;
 pub(crate) use expr::scalar::op_name;
 pub(crate) use expr::window::range_offset_type;
 pub(crate) use query::ordered::bind_query;
-pub use refusals::{NotAllowedIn, NotAssignable};
+pub use refusals::{NoStoredForm, NotAllowedIn, NotAssignable};
 pub use scope::names::column_name;
 pub use scope::notes::{ItemNote, Notes, Reference};
 pub(crate) use statement::bind_statement;

@@ -68,6 +68,18 @@ impl fmt::Display for UnknownColumn {
 
 impl std::error::Error for UnknownColumn {}
 
+/// The cause of 0A000: a query or an expression cannot be written with ids in place of names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoStoredForm;
+
+impl fmt::Display for NoStoredForm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("there is no stored form")
+    }
+}
+
+impl std::error::Error for NoStoredForm {}
+
 /// The cause of 54001: expressions or queries nest too deep, counted from the whole statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct NestsTooDeep;

@@ -32,7 +32,7 @@ use braid_catalog::{Id, StoredQuery};
 use braid_sql::ast::Query;
 use braid_types::{Error, Result, SqlState, SqlType};
 
-use crate::bind::{Binder, Notes, bind_query};
+use crate::bind::{Binder, NoStoredForm, Notes, bind_query};
 use crate::context::PlanContext;
 use crate::identify::queries::identify_query;
 
@@ -81,4 +81,5 @@ impl<'n, 'c> Identifier<'n, 'c> {
 /// 0A000 for what has no stored form.
 fn unstorable(what: impl std::fmt::Display) -> Error {
     Error::new(SqlState::FeatureNotSupported, format!("{what} cannot be kept in a view"))
+        .caused_by(NoStoredForm)
 }

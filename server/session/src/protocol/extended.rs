@@ -100,15 +100,16 @@ impl Session {
                 continue;
             };
             let ty = if *ty == SqlType::Unknown { &SqlType::Text } else { ty };
-            let value = if formats.is_binary(i) {
-                binary::decode(ty, bytes)
-            } else if ty.innermost().is_reg() {
-                reg_parameter(self, ty, bytes).await
-            } else {
-                utf8_without_nul(bytes)
-                    .and_then(|text| text::parse(ty, text, &active.format, micros))
+            let is_binary = formats.is_binary(i);
+            let text = if is_binary { None } else { Some(utf8_without_nul(bytes)) };
+            // PostgreSQL shows no values here either, unless it is told to.
+            let shown = if matches!(text, Some(Ok(_))) { " = '...'" } else { "" };
+            let value = match text {
+                None => binary::decode(ty, bytes),
+                Some(_) if ty.innermost().is_reg() => reg_parameter(self, ty, bytes).await,
+                Some(text) => text.and_then(|text| text::parse(ty, text, &active.format, micros)),
             };
-            values.push(value.map_err(|error| in_parameter(error, portal, i, &formats))?);
+            values.push(value.map_err(|error| in_parameter(error, portal, i, shown))?);
         }
         self.portals.insert(portal.to_owned(), Portal::new(prepared, Arc::new(values), results));
         Ok(())
@@ -237,17 +238,13 @@ fn unknown_portal(name: &str) -> Error {
     Error::new(SqlState::InvalidCursorName, format!("portal \"{name}\" does not exist"))
 }
 
-/// Says which parameter could not be read.
-fn in_parameter(error: Error, portal: &str, place: usize, formats: &Formats) -> Error {
+/// Says which parameter could not be read, and shows its value so far as it is shown.
+fn in_parameter(error: Error, portal: &str, place: usize, shown: &str) -> Error {
     let portal = match portal {
         "" => "unnamed portal".to_owned(),
         portal => format!("portal \"{portal}\""),
     };
-    // PostgreSQL shows no values here either, unless it is told to.
-    let is_text = !formats.is_binary(place);
-    let was_read = error.state() != SqlState::CharacterNotInRepertoire;
-    let value = if is_text && was_read { " = '...'" } else { "" };
-    error.context(format!("{portal} parameter ${}{value}", place + 1))
+    error.context(format!("{portal} parameter ${}{shown}", place + 1))
 }
 
 fn formats_of(codes: &[i16]) -> Result<Formats> {

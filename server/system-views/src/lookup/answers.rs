@@ -23,11 +23,11 @@ fn has_column(relation: &Relation, name: &str) -> bool {
         Relation::View(view) => view.columns.iter().any(|(column, _)| column == name),
         Relation::Virtual(table) => table.columns.iter().any(|(column, _)| *column == name),
         Relation::Sequence(_) => ["last_value", "log_cnt", "is_called"].contains(&name),
-        Relation::Index(table, number) => table.index(*number).is_some_and(|index| {
+        Relation::Index(table, index) => {
             let keys = index.keys.iter().map(|key| key.column);
             let mut columns = keys.chain(index.storing.iter().copied());
             columns.any(|id| table.column(id).is_some_and(|column| column.name == name))
-        }),
+        }
     }
 }
 
@@ -183,10 +183,7 @@ impl Lookup for CatalogLookup {
     fn relation_size(&self, oid: u32) -> i64 {
         let bytes = match self.catalog.relation(oid) {
             Some(Relation::Table(table)) => table_bytes(&self.catalog, &table),
-            Some(Relation::Index(table, number)) => {
-                let index = table.all_indexes().find(|index| index.number == number);
-                index.map_or(0, |index| index_bytes(&self.catalog, &table, index))
-            }
+            Some(Relation::Index(table, index)) => index_bytes(&self.catalog, &table, &index),
             _ => 0,
         };
         i64::try_from(bytes).unwrap_or(i64::MAX)

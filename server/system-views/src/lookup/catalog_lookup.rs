@@ -39,7 +39,7 @@ impl CatalogLookup {
             }
             (Relation::View(view), 0) => view.comment.clone(),
             (Relation::Sequence(sequence), 0) => sequence.comment.clone(),
-            (Relation::Index(table, number), 0) => table.index(number)?.comment.clone(),
+            (Relation::Index(_, index), 0) => index.comment.clone(),
             _ => None,
         }
     }

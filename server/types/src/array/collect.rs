@@ -3,6 +3,18 @@
 use super::{Array, Dimension, check_dimensions};
 use crate::{Datum, Error, Result, SqlState, SqlType};
 
+/// The cause of an error: arrays that are not alike cannot become one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UnlikeArrays;
+
+impl std::error::Error for UnlikeArrays {}
+
+impl std::fmt::Display for UnlikeArrays {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("the arrays are not alike")
+    }
+}
+
 /// The arrays so far, which all have the same dimensions.
 pub struct ArrayOfArrays {
     element: SqlType,
@@ -22,9 +34,11 @@ impl ArrayOfArrays {
     pub fn add(&mut self, array: &Datum) -> Result<()> {
         let Datum::Array(array) = array else {
             let message = "cannot accumulate null arrays";
-            return Err(Error::new(SqlState::NullValueNotAllowed, message));
+            return Err(Error::new(SqlState::NullValueNotAllowed, message).caused_by(UnlikeArrays));
         };
-        let mismatch = |message: &str| Err(Error::new(SqlState::ArraySubscriptError, message));
+        let mismatch = |message: &str| {
+            Err(Error::new(SqlState::ArraySubscriptError, message).caused_by(UnlikeArrays))
+        };
         let dimensions = array.dimensions();
         if dimensions.is_empty() {
             return mismatch("cannot accumulate empty arrays");

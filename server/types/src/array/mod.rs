@@ -18,7 +18,7 @@ mod subscript;
 mod value;
 
 pub use crate::datum::Array;
-pub use collect::ArrayOfArrays;
+pub use collect::{ArrayOfArrays, UnlikeArrays};
 pub use dimensions::{
     DIMENSIONS_MAX, Dimension, ITEMS_MAX, check_dimensions, too_many_dimensions, too_many_items,
 };

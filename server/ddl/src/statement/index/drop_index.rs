@@ -22,12 +22,13 @@ pub(crate) fn indexes(cx: &mut DdlContext<'_>, statement: &Drop) -> Result<()> {
                 let table = cx.table(name)?;
                 let index = braid_sql::fold(index);
                 let found = table.all_indexes().find(|found| found.name == index);
-                found.map(|found| Relation::Index(table.clone(), found.number))
+                found
+                    .map(|found| Relation::Index(table.clone(), std::sync::Arc::new(found.clone())))
             }
             None => cx.find(name)?,
         };
         let (table, number) = match found {
-            Some(Relation::Index(table, number)) => (table, number),
+            Some(Relation::Index(table, index)) => (table, index.number),
             Some(other) => return Err(wrong_kind(other.name(), "index")),
             None => {
                 let written = parts(name);

@@ -87,12 +87,14 @@ fn relation(
             sequence.comment = text;
             cx.draft()?.put(sequence);
         }
-        Relation::Index(table, number) => {
+        Relation::Index(table, index) => {
             let mut table = Table::clone(&table);
-            if table.primary.number == number {
+            if table.primary.number == index.number {
                 table.primary.comment = text;
-            } else if let Some(index) = table.indexes.iter_mut().find(|i| i.number == number) {
-                index.comment = text;
+            } else if let Some(own) =
+                table.indexes.iter_mut().find(|own| own.number == index.number)
+            {
+                own.comment = text;
             }
             cx.draft()?.put(table);
         }

@@ -109,9 +109,9 @@ fn to(cx: &mut DdlContext<'_>, found: &Relation, new: &str) -> Result<()> {
             sequence.name = new.to_owned();
             cx.draft()?.put(sequence);
         }
-        Relation::Index(table, number) => {
+        Relation::Index(table, index) => {
             let mut table = Table::clone(table);
-            rename_index(&mut table, *number, new);
+            rename_index(&mut table, index.number, new);
             cx.draft()?.put(table);
         }
         Relation::Virtual(_) => {}

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use braid_catalog::{Column, Id, Object, Relation, Schema, StoredQuery, View, is_temporary};
-use braid_plan::{OutputColumn, PlanContext, identify, plan};
+use braid_plan::{NoStoredForm, OutputColumn, PlanContext, identify, plan};
 use braid_sql::ast::{CreateView, Query, Statement};
 use braid_types::{Error, Result, SqlState, SqlType};
 
@@ -197,7 +197,7 @@ pub(crate) fn store_views(
 fn stored(cx: &DdlContext<'_>, query: &Query) -> Result<Option<StoredQuery>> {
     match cx.plan(|context| identify(query, context, None)) {
         Ok(stored) => Ok(Some(stored)),
-        Err(error) if error.state() == SqlState::FeatureNotSupported => Ok(None),
+        Err(error) if error.cause::<NoStoredForm>().is_some() => Ok(None),
         Err(error) => Err(error),
     }
 }
