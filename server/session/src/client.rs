@@ -6,7 +6,8 @@
 //! Rules:
 //! - output is buffered; nothing leaves before [`Client::flush`], so that a statement can be run
 //!   again as long as [`Client::rewind`] succeeds;
-//! - [`Client::position`] and [`Client::sent`] count bytes from the start of the connection.
+//! - a [`Mark`] stands between two messages; what was written behind it is an [`OutputSegment`],
+//!   which a retry drops.
 
 use std::io;
 
@@ -43,6 +44,55 @@ impl ResultColumn {
             }
             ty => ty.oid(),
         }
+    }
+}
+
+/// A place between two messages to the client, in bytes from the start of the connection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Mark(u64);
+
+impl Mark {
+    /// The place behind that many bytes.
+    pub fn behind(bytes: u64) -> Mark {
+        Mark(bytes)
+    }
+
+    /// The bytes before it.
+    pub fn bytes(self) -> u64 {
+        self.0
+    }
+}
+
+/// Messages that were taken out of the output.
+#[derive(Clone, Debug)]
+pub struct OutputSegment {
+    start: Mark,
+    messages: Vec<u8>,
+}
+
+impl OutputSegment {
+    /// Messages that began at a mark.
+    pub fn new(start: Mark, messages: Vec<u8>) -> OutputSegment {
+        OutputSegment { start, messages }
+    }
+
+    /// All of its messages.
+    pub fn messages(&self) -> &[u8] {
+        &self.messages
+    }
+
+    /// The mark behind its last message.
+    pub fn end(&self) -> Mark {
+        Mark(self.start.0 + self.messages.len() as u64)
+    }
+
+    /// Its messages between two marks.
+    pub fn between(&self, from: Mark, to: Mark) -> &[u8] {
+        let place = |mark: Mark| {
+            let place = usize::try_from(mark.0.saturating_sub(self.start.0)).unwrap_or(usize::MAX);
+            place.min(self.messages.len())
+        };
+        self.messages.get(place(from)..place(to)).unwrap_or_default()
     }
 }
 
@@ -184,16 +234,20 @@ pub trait Client: Send {
     fn copy_data(&mut self, data: &[u8]);
     /// CopyDone.
     fn copy_done(&mut self);
-    /// Bytes written so far, sent or not.
-    fn position(&self) -> u64;
-    /// Bytes that have left.
-    fn sent(&self) -> u64;
-    /// Takes back what was written after `position`; false if some of it has left.
-    fn rewind(&mut self, position: u64) -> bool;
-    /// Takes back what was written after `position` and returns it; `None` if some has left.
-    fn take_after(&mut self, position: u64) -> Option<Vec<u8>>;
-    /// Writes what [`Client::take_after`] returned (or a part of it).
-    fn put_back(&mut self, bytes: &[u8]);
+    /// The end of what was written so far, sent or not.
+    fn mark(&self) -> Mark;
+    /// The bytes that have not left yet.
+    fn unsent_bytes(&self) -> u64;
+    /// Whether nothing behind a mark has left.
+    fn is_held(&self, mark: Mark) -> bool;
+    /// Drops what was written behind a mark; false if some of it has left.
+    fn rewind(&mut self, mark: Mark) -> bool {
+        self.detach(mark).is_some()
+    }
+    /// Takes what was written behind a mark out of the output; `None` if some of it has left.
+    fn detach(&mut self, mark: Mark) -> Option<OutputSegment>;
+    /// Writes messages that were written before.
+    fn attach(&mut self, messages: &[u8]);
     /// Sends everything.
     fn flush(&mut self) -> BoxFuture<'_, io::Result<()>>;
     /// The next message of a COPY FROM STDIN; an error ends the connection.

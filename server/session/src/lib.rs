@@ -50,7 +50,8 @@ mod terminator;
 mod transaction;
 
 pub use client::{
-    Client, ConnectionLost, CopyInput, Formats, Notice, ResultColumn, Severity, Target,
+    Client, ConnectionLost, CopyInput, Formats, Mark, Notice, OutputSegment, ResultColumn,
+    Severity, Target,
 };
 pub use clock::now_micros;
 pub use engine::{Counters, Engine, EngineParts, ShownLimits};

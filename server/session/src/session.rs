@@ -14,7 +14,7 @@ use ring::rand::{SecureRandom, SystemRandom};
 use rustc_hash::FxHashMap;
 use tokio::time::Instant;
 
-use crate::client::Client;
+use crate::client::{Client, Mark};
 use crate::engine::Engine;
 use crate::entry::{SessionEntry, SessionView};
 use crate::groups::{GroupState, ParallelStatements};
@@ -95,8 +95,8 @@ pub struct Session {
     pub(crate) in_simple_list: bool,
     /// When the client asked for what runs now.
     pub(crate) requested: Option<Instant>,
-    /// Where the last command tag began, as a position of the connection.
-    pub(crate) tag_position: u64,
+    /// Where the last command tag begins.
+    pub(crate) tag_mark: Mark,
     pub(crate) prepared: FxHashMap<String, Arc<Prepared>>,
     pub(crate) portals: FxHashMap<String, Portal>,
     pub(crate) replay: Replay,
@@ -180,7 +180,7 @@ impl Session {
             open: None,
             in_simple_list: false,
             requested: None,
-            tag_position: 0,
+            tag_mark: Mark::default(),
             prepared: FxHashMap::default(),
             portals: FxHashMap::default(),
             replay: Replay::default(),

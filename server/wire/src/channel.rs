@@ -9,7 +9,9 @@
 use std::io;
 use std::time::Duration;
 
-use braid_session::{Client, ConnectionLost, CopyInput, Formats, Notice, ResultColumn};
+use braid_session::{
+    Client, ConnectionLost, CopyInput, Formats, Mark, Notice, OutputSegment, ResultColumn,
+};
 use braid_types::{Error, FormatSettings, Result, Row, SqlState, SqlType};
 use bytes::{Buf, Bytes, BytesMut};
 use futures_util::future::BoxFuture;
@@ -284,26 +286,26 @@ impl Client for Channel {
         backend::bare(&mut self.out, b'c');
     }
 
-    fn position(&self) -> u64 {
-        self.sent + (self.out.len() - self.done) as u64
+    fn mark(&self) -> Mark {
+        Mark::behind(self.sent + self.unsent_bytes())
     }
 
-    fn sent(&self) -> u64 {
-        self.sent
+    fn unsent_bytes(&self) -> u64 {
+        (self.out.len() - self.done) as u64
     }
 
-    fn rewind(&mut self, position: u64) -> bool {
-        self.take_after(position).is_some()
+    fn is_held(&self, mark: Mark) -> bool {
+        mark.bytes() >= self.sent
     }
 
-    fn take_after(&mut self, position: u64) -> Option<Vec<u8>> {
-        let unsent = usize::try_from(position.checked_sub(self.sent)?).ok()?;
+    fn detach(&mut self, mark: Mark) -> Option<OutputSegment> {
+        let unsent = usize::try_from(mark.bytes().checked_sub(self.sent)?).ok()?;
         let keep = self.done + unsent;
-        (keep <= self.out.len()).then(|| self.out.split_off(keep))
+        (keep <= self.out.len()).then(|| OutputSegment::new(mark, self.out.split_off(keep)))
     }
 
-    fn put_back(&mut self, bytes: &[u8]) {
-        self.out.extend_from_slice(bytes);
+    fn attach(&mut self, messages: &[u8]) {
+        self.out.extend_from_slice(messages);
     }
 
     fn flush(&mut self) -> BoxFuture<'_, io::Result<()>> {

@@ -73,7 +73,7 @@ pub(super) async fn enqueue(
         let numbers = waits.iter().map(|(number, _)| *number).collect();
         recorder.waits(numbers, reasons(&waits, &catalog));
     }
-    session.tag_position = client.position();
+    session.tag_mark = client.mark();
     client.command_complete(match plan.plan.kind {
         StatementKind::Update => "UPDATE 0",
         StatementKind::Delete => "DELETE 0",

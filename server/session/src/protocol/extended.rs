@@ -204,7 +204,7 @@ async fn execute_portal(
 ) -> Result<()> {
     let fresh = matches!(portal.run, Run::New);
     let block = session.block.state();
-    let mut start = client.position();
+    let mut start = client.mark();
     let wanted = Wanted { rows_max: u64::from(rows_max), describe: false };
     let mut result = run_portal(session, &mut portal, wanted, client).await;
     if let Err(error) = &result
@@ -216,8 +216,8 @@ async fn execute_portal(
     {
         let error = error.clone();
         let again = execute_again(session, &mut portal, rows_max, block, error, client);
-        result = Box::pin(again).await.map(|(ended, position)| {
-            start = position;
+        result = Box::pin(again).await.map(|(ended, mark)| {
+            start = mark;
             ended
         });
     }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use braid_sql::ast::Statement;
 use braid_types::{Error, Result};
 
-use crate::client::{Client, Formats};
+use crate::client::{Client, Formats, Mark};
 use crate::groups::ParallelStatements;
 use crate::protocol::between::note_idle;
 use crate::retry::batch::finish_batch;
@@ -72,10 +72,10 @@ async fn run_text(session: &mut Session, sql: &str, client: &mut dyn Client) -> 
     }
     session.in_simple_list = count > 1;
     let time = StatementTime { current: None, guard: None };
-    let position = client.position();
+    let mark = client.mark();
     // A transaction that began in an earlier text cannot be run again from this one.
     let whole = session.block == Block::None;
-    let mut segment = Segment { session, parsed: &parsed, first: 0, position, whole, time, client };
+    let mut segment = Segment { session, parsed: &parsed, first: 0, mark, whole, time, client };
     loop {
         let next = run_until_done(&mut segment).await?;
         if next == count {
@@ -114,7 +114,7 @@ struct Segment<'a> {
     /// The first of its statements.
     first: usize,
     /// Where its output begins.
-    position: u64,
+    mark: Mark,
     /// Its transaction began in this text.
     whole: bool,
     time: StatementTime,
@@ -125,7 +125,7 @@ impl Segment<'_> {
     /// Goes on to the next part of the list.
     fn begin_at(&mut self, first: usize) {
         self.first = first;
-        self.position = self.client.position();
+        self.mark = self.client.mark();
         self.session.replay.clear();
         self.whole = true;
     }
@@ -160,7 +160,7 @@ impl Repeat for Segment<'_> {
     }
 
     async fn begin_again(&mut self, error: Error, attempt: u32) -> Result<()> {
-        if !self.client.rewind(self.position) {
+        if !self.client.rewind(self.mark) {
             return Err(error);
         }
         self.session.shared.count_server_retry(&error);
@@ -179,7 +179,7 @@ async fn run_shared(
 ) -> Result<bool> {
     session.in_simple_list = false;
     let is_alone = session.block == Block::None;
-    let start = client.position();
+    let start = client.mark();
     let mut portal = Portal::new(Arc::new(prepared), Arc::default(), Formats::TEXT);
     let mut result = run_portal(session, &mut portal, Wanted::DESCRIBED, client).await.map(drop);
     // The commit of many rows does not need their values any more.

@@ -18,7 +18,7 @@ pub(crate) async fn finish_batch(session: &mut Session, client: &mut dyn Client)
         let result = commit_open(session).await;
         // Its client takes the first reply to a COPY for its end.
         if result.is_err() && session.replay.ends_with_tag {
-            client.rewind(session.tag_position);
+            client.rewind(session.tag_mark);
         }
         return result;
     }
@@ -26,7 +26,7 @@ pub(crate) async fn finish_batch(session: &mut Session, client: &mut dyn Client)
     let Err(error) = commit_open(session).await else { return Ok(()) };
     match Box::pin(commit_batch_again(session, error, client)).await {
         Err(error) => {
-            client.rewind(session.tag_position);
+            client.rewind(session.tag_mark);
             Err(error)
         }
         done => done,

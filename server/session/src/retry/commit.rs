@@ -61,10 +61,10 @@ pub(crate) async fn commit_before_tag(
     session: &mut Session,
     client: &mut dyn Client,
 ) -> Result<()> {
-    let tag = client.take_after(session.tag_position);
+    let tag = client.detach(session.tag_mark);
     commit_open(session).await?;
     if let Some(tag) = tag {
-        client.put_back(&tag);
+        client.attach(tag.messages());
     }
     Ok(())
 }

@@ -17,7 +17,7 @@
 use braid_sql::ast::Statement;
 use braid_types::{Error, Result};
 
-use crate::client::Client;
+use crate::client::{Client, Mark, OutputSegment};
 use crate::retry::deadline::note_rerun;
 use crate::retry::driver::{Repeat, rerun};
 use crate::retry::limits::Limits;
@@ -34,7 +34,7 @@ pub(crate) fn remember_step(
     portal: &Portal,
     is_whole: bool,
     block: Block,
-    start: u64,
+    start: Mark,
     client: &dyn Client,
 ) {
     let statement = portal.prepared.statement();
@@ -49,7 +49,7 @@ pub(crate) fn remember_step(
             prepared: portal.prepared.clone(),
             params: portal.params.clone(),
             formats: portal.formats.clone(),
-            output: start..client.position(),
+            output: start..client.mark(),
         });
     } else {
         session.replay.blocked = true;
@@ -61,7 +61,7 @@ pub(crate) fn remember_step(
 fn can_replay(session: &Session, block: Block, client: &dyn Client) -> bool {
     let Some(first) = session.replay.steps.first() else { return false };
     !session.replay.blocked
-        && first.output.start >= client.sent()
+        && client.is_held(first.output.start)
         && (session.replay.begins || block == Block::None)
 }
 
@@ -74,7 +74,7 @@ pub(crate) async fn execute_again(
     block: Block,
     error: Error,
     client: &mut dyn Client,
-) -> Result<(Ended, u64)> {
+) -> Result<(Ended, Mark)> {
     let wanted = Wanted { rows_max: u64::from(rows_max), describe: false };
     let (steps, frame) = (Vec::new(), None);
     let mut execute = Execute { session, portal, wanted, block, steps, frame, error: None, client };
@@ -104,10 +104,10 @@ struct Execute<'a> {
 }
 
 impl Repeat for Execute<'_> {
-    type Output = (Ended, u64);
+    type Output = (Ended, Mark);
     const LIMITS: Limits = Limits::TRANSACTION;
 
-    async fn attempt(&mut self) -> Result<(Ended, u64)> {
+    async fn attempt(&mut self) -> Result<(Ended, Mark)> {
         let steps = std::mem::take(&mut self.steps);
         if !replay_steps(self.session, steps, self.client).await? {
             // Some of the output has left, and nothing is remembered any more.
@@ -115,7 +115,7 @@ impl Repeat for Execute<'_> {
             return Err(self.error.take().unwrap_or_else(lost));
         }
         self.portal.run = Run::New;
-        let start = self.client.position();
+        let start = self.client.mark();
         let ended = run_portal(self.session, self.portal, self.wanted, self.client).await;
         if ended.is_err() && !self.client.rewind(start) {
             self.session.replay.blocked = true;
@@ -152,7 +152,7 @@ async fn fail_replayed(
     if commits {
         return;
     }
-    let start = client.position();
+    let start = client.mark();
     for step in frame {
         let (params, formats) = (step.params.clone(), step.formats.clone());
         let mut portal = Portal::new(step.prepared.clone(), params, formats);
@@ -183,16 +183,16 @@ pub(crate) async fn replay_steps(
     client: &mut dyn Client,
 ) -> Result<bool> {
     let Some(first) = steps.first().map(|step| step.output.start) else { return Ok(false) };
-    let Some(old) = client.take_after(first) else { return Ok(false) };
-    let last_tag = session.tag_position;
+    let Some(old) = client.detach(first) else { return Ok(false) };
+    let last_tag = session.tag_mark;
     begin_afresh(session).await;
     let result = replay_over(session, &steps, &old, client).await;
     if result.is_err() {
         begin_afresh(session).await;
-        session.tag_position = last_tag;
+        session.tag_mark = last_tag;
         session.replay.steps = steps;
         if client.rewind(first) {
-            client.put_back(&old);
+            client.attach(old.messages());
         } else {
             session.replay.blocked = true;
         }
@@ -203,25 +203,20 @@ pub(crate) async fn replay_steps(
 async fn replay_over(
     session: &mut Session,
     steps: &[Step],
-    old: &[u8],
+    old: &OutputSegment,
     client: &mut dyn Client,
 ) -> Result<()> {
     let Some(first) = steps.first().map(|step| step.output.start) else { return Ok(()) };
-    let piece = |from: u64, to: u64| {
-        let at =
-            |position: u64| usize::try_from(position - first).unwrap_or(usize::MAX).min(old.len());
-        &old[at(from)..at(to)]
-    };
     let mut done = first;
     for step in steps {
-        client.put_back(piece(done, step.output.start));
-        let start = client.position();
+        client.attach(old.between(done, step.output.start));
+        let start = client.mark();
         let (params, formats) = (step.params.clone(), step.formats.clone());
         let mut portal = Portal::new(step.prepared.clone(), params, formats);
         run_portal(session, &mut portal, Wanted::ALL, client).await?;
         done = step.output.end;
-        session.replay.push(Step { output: start..client.position(), ..step.clone() });
+        session.replay.push(Step { output: start..client.mark(), ..step.clone() });
     }
-    client.put_back(piece(done, first + old.len() as u64));
+    client.attach(old.between(done, old.end()));
     Ok(())
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use braid_sql::ast::Statement;
 use braid_types::Datum;
 
-use crate::client::Formats;
+use crate::client::{Formats, Mark};
 use crate::statement::kinds::is_repeatable;
 use crate::statement::prepared::Prepared;
 use crate::transaction::machine::Block;
@@ -20,7 +20,7 @@ pub(crate) struct Step {
     pub params: Arc<Vec<Datum>>,
     pub formats: Formats,
     /// Where its output begins and ends, as positions of the connection.
-    pub output: std::ops::Range<u64>,
+    pub output: std::ops::Range<Mark>,
 }
 
 /// The executions since the last Sync, or since the last transaction that ended after it.

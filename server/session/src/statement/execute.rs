@@ -16,7 +16,7 @@ use braid_kv::{RetryReason, Seq};
 use braid_sql::ast::Statement;
 use braid_types::{Datum, Error, Result, SqlState, work};
 
-use crate::client::{Client, ResultColumn, connection_lost};
+use crate::client::{Client, Mark, ResultColumn, connection_lost};
 use crate::groups::ParallelStatements;
 use crate::notices::send_warnings;
 use crate::retry::deadline::note_rerun;
@@ -90,7 +90,7 @@ pub(crate) async fn run_planned(
     if !fresh {
         return deliver(session, portal, wanted.rows_max, client).await;
     }
-    let start = client.position();
+    let start = client.mark();
     let open = ensure_open(session);
     open.statements += 1;
     let seq = open.txn.next_statement();
@@ -104,7 +104,7 @@ struct Planned<'a> {
     seq: Seq,
     wanted: Wanted,
     /// Where its output begins.
-    start: u64,
+    start: Mark,
     client: &'a mut dyn Client,
 }
 
@@ -209,7 +209,7 @@ pub(crate) async fn deliver(
             return Err(from_kv(braid_kv::Error::retry(RetryReason::SchemaChanged, None)));
         }
         if rows.is_empty() {
-            session.tag_position = client.position();
+            session.tag_mark = client.mark();
             let tag = running.source.tag(sent);
             client.command_complete(&tag);
             note_rows(session, &tag);
@@ -224,7 +224,7 @@ pub(crate) async fn deliver(
         let columns = named.as_deref().unwrap_or(&running.columns);
         client.data_rows(&rows, columns, &portal.formats, &active.format);
         work::breathe().await?;
-        if client.position() - client.sent() > active.result_buffer_bytes {
+        if client.unsent_bytes() > active.result_buffer_bytes {
             session.settle_new_keys().await?;
             client.flush().await.map_err(|error| connection_lost(&error))?;
         }

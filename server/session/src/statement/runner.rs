@@ -105,7 +105,7 @@ async fn run_or_queue(
         }
         session.note_answered(statement);
     }
-    let start = client.position();
+    let start = client.mark();
     session.pass_barrier(statement, recorder.as_ref()).await?;
     let started = Instant::now();
     let work = async {

@@ -53,7 +53,7 @@ pub(crate) async fn settle_unique_check(
     match existing.first() {
         None => Ok(()),
         Some(new) => {
-            client.rewind(session.tag_position);
+            client.rewind(session.tag_mark);
             Err(duplicate_key(&new.key, &catalog, &session.active().format))
         }
     }

@@ -75,7 +75,7 @@ pub(super) async fn copy_out(
         }
         count += rows.len() as u64;
         work::breathe().await?;
-        if client.position() - client.sent() > active.result_buffer_bytes {
+        if client.unsent_bytes() > active.result_buffer_bytes {
             client.flush().await.map_err(|error| connection_lost(&error))?;
         }
     }

@@ -76,7 +76,7 @@ pub(crate) async fn run_command(
 
 fn complete_command(session: &mut Session, client: &mut dyn Client, tag: &str) -> Ended {
     send_notices(session, client);
-    session.tag_position = client.position();
+    session.tag_mark = client.mark();
     note_rows(session, tag);
     client.command_complete(tag);
     Ended::Complete
