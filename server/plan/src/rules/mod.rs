@@ -26,29 +26,36 @@ pub use choose_index::covers;
 pub use estimate::rows as planned_rows;
 pub use push_filters::rejects_null;
 
+use braid_catalog::Catalog;
+
 use crate::bind::Binder;
 use crate::tree::node::Node;
 
 /// Applies every rule, in order, to a plan and to the plans of its subqueries.
 pub fn optimize(root: Node, binder: &mut Binder<'_>) -> Node {
-    let mut root = unnest::apply(root);
+    let mut root = unnest::semi_joins(unnest::aggregates(root, binder));
     walk::subplans(&mut root, &mut |plan| {
         let taken = std::mem::replace(plan, Node::one_row());
         *plan = optimize(taken, binder);
     });
+    let catalog = binder.context().catalog.clone();
+    choose(root, &catalog)
+}
+
+/// The rules after subqueries have become joins, for a plan whose subqueries are finished.
+fn choose(root: Node, catalog: &Catalog) -> Node {
     let root = conditions::factor_or::apply(root);
     let root = conditions::restrict_by_or::apply(root);
     let mut root = unique_semi_joins::apply(push_filters::apply(root));
-    let catalog = binder.context().catalog.clone();
-    estimate::size_ctes(&mut root, &catalog);
+    estimate::size_ctes(&mut root, catalog);
     // Whether an index has all columns of a scan depends on which of them are read.
     prune_columns::before_choices(&mut root);
-    let root = order_joins::apply(root, &catalog);
-    let root = choose_index::apply(root, &catalog);
-    let root = join_methods::apply(root, &catalog);
+    let root = order_joins::apply(root, catalog);
+    let root = choose_index::apply(root, catalog);
+    let root = join_methods::apply(root, catalog);
     let root = interleave_joins::finish(root);
     let root = use_order::apply(root);
-    let mut root = lock_scans::apply(root, &catalog);
+    let mut root = lock_scans::apply(root, catalog);
     partial_indexes::drop_implied(&mut root);
     prune_columns::apply(&mut root);
     root

@@ -31,3 +31,4 @@ mod set;
 mod sizes;
 
 pub use rebuild::apply;
+pub(crate) use run::is_transitive;
