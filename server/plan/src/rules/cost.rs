@@ -38,6 +38,21 @@ pub fn hash(left: f64, right: f64) -> f64 {
     left * PROBE + right * BUILD
 }
 
+/// A hash join whose build side is the cheaper one, if its left side may be that.
+pub fn hash_of_either(left: f64, right: f64, may_build_left: bool) -> f64 {
+    match may_build_left {
+        true => hash(left, right).min(hash(right, left)),
+        false => hash(left, right),
+    }
+}
+
+/// Whether the left side of a join may be in a hash table. Both sides of an inner join are tried
+/// as the right one instead. The condition must give the same for whatever pairs it is asked.
+pub fn may_build_left<'e>(kind: JoinKind, on: impl IntoIterator<Item = &'e Expr>) -> bool {
+    matches!(kind, JoinKind::Left | JoinKind::Semi | JoinKind::Anti)
+        && on.into_iter().all(|e| !e.waits() && !e.is_volatile())
+}
+
 /// A join that looks at every pair.
 pub fn pairs(left: f64, right: f64) -> f64 {
     left + right + left * right * PAIR

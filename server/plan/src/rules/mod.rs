@@ -137,7 +137,7 @@ pub mod walk {
             Node::Join(n) => {
                 n.on.iter_mut().for_each(&mut *f);
                 n.outer.iter_mut().for_each(&mut *f);
-                if let JoinMethod::Hash { left, right } = &mut n.method {
+                if let JoinMethod::Hash { left, right, .. } = &mut n.method {
                     left.iter_mut().chain(right).for_each(f);
                 }
             }

@@ -23,10 +23,10 @@ async fn prepared(target: &Target) -> Client {
     let client = target.create_database("random_joins").await.connect().await;
     for (name, rows) in TABLES {
         let mut statements = vec![
-            format!("CREATE TABLE {name} (id int PRIMARY KEY, x int, y bigint, z text)"),
+            format!("CREATE TABLE {name} (id int PRIMARY KEY, x int, y bigint, z text, w int)"),
             format!(
                 "INSERT INTO {name} SELECT k, nullif(k % 7, 3), nullif(k % 4, 1), \
-                 nullif('z' || k % 3, 'z1') FROM generate_series(1, {rows}) k"
+                 nullif('z' || k % 3, 'z1'), nullif(k % 9, 2) FROM generate_series(1, {rows}) k"
             ),
             format!("CREATE INDEX ON {name} (x)"),
             format!("CREATE INDEX ON {name} (y, z)"),
@@ -73,7 +73,8 @@ impl Generator {
     fn item(&mut self, is_nested: bool) -> (Query, Vec<u64>) {
         let (table, place) = self.table();
         self.tables += 1;
-        let columns = ["id", "x", "y", "z"].map(|column| format!("{column} AS r{place}_{column}"));
+        let columns =
+            ["id", "x", "y", "z", "w"].map(|column| format!("{column} AS r{place}_{column}"));
         let item = Query {
             free: format!("{table} AS r{place}"),
             fixed: format!("(SELECT {} FROM {table}) AS r{place}", columns.join(", ")),
@@ -107,7 +108,7 @@ impl Generator {
 
     fn condition(&mut self, old: &[u64], new: &[u64]) -> String {
         let (a, b) = (*self.random.pick(old), *self.random.pick(new));
-        match self.random.below(9) {
+        match self.random.below(11) {
             0..3 => {
                 let column = self.random.pick(&["id", "x", "y", "z"]);
                 format!("r{a}.{column} = r{b}.{column}")
@@ -117,7 +118,8 @@ impl Generator {
             5 => format!("r{a}.x + r{b}.x = r{a}.id"),
             6 => format!("r{a}.x < r{b}.x"),
             7 => format!("coalesce(r{a}.z, 'z1') = coalesce(r{b}.z, 'z1')"),
-            _ => format!("(r{a}.x = r{b}.x OR r{a}.y IS NULL)"),
+            8 => format!("(r{a}.x = r{b}.x OR r{a}.y IS NULL)"),
+            _ => format!("r{a}.w = r{b}.w"),
         }
     }
 
@@ -217,7 +219,10 @@ fn kept_inside(table: &str, place: u64, on: &str) -> String {
 
 /// The names of columns as the nested subqueries have them.
 fn fixed_names(text: &str) -> String {
-    text.replace(".id", "_id").replace(".x", "_x").replace(".y", "_y").replace(".z", "_z")
+    let columns = ["id", "x", "y", "z", "w"];
+    columns.iter().fold(text.to_owned(), |text, column| {
+        text.replace(&format!(".{column}"), &format!("_{column}"))
+    })
 }
 
 async fn rows(client: &Client, sql: &str) -> Vec<String> {

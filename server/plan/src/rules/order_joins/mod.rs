@@ -32,3 +32,4 @@ mod sizes;
 
 pub use rebuild::apply;
 pub(crate) use run::is_transitive;
+pub use search::reads_table;
