@@ -244,7 +244,7 @@ fn join(n: &mut Node, frame: &mut Frame) {
         node(&mut join.right, frame);
     }
     let right_slots = join.right.slots();
-    if let JoinMethod::Hash { left: left_keys, right: right_keys } = &mut join.method {
+    if let JoinMethod::Hash { left: left_keys, right: right_keys, .. } = &mut join.method {
         exprs(left_keys, &left, frame);
         exprs(right_keys, &Input::new(&right_slots), frame);
     }

@@ -9,7 +9,7 @@
 use braid_types::{Error, Result};
 
 use crate::tree::expr::Expr;
-use crate::tree::node::{Insert, Join, JoinMethod, Node, OnConflict, Scan};
+use crate::tree::node::{Insert, Join, JoinKind, JoinMethod, Node, OnConflict, Scan};
 
 /// Checks a whole plan. XX000 names what is broken.
 pub fn verify(root: &Node) -> Result<()> {
@@ -93,7 +93,11 @@ fn join(join: &Join, outer: usize) -> Result<()> {
     node(&join.right, if join.lateral { join.outer.len() } else { outer })?;
     let (left, right) = (join.left.slots().len(), join.right.slots().len());
     let widths = |input| Widths { input, outer };
-    if let JoinMethod::Hash { left: left_keys, right: right_keys } = &join.method {
+    if let JoinMethod::Hash { left: left_keys, right: right_keys, builds_left } = &join.method {
+        let may_build_left = matches!(join.kind, JoinKind::Left | JoinKind::Semi | JoinKind::Anti);
+        if *builds_left && !may_build_left {
+            return Err(Error::broken("a join of this kind cannot have its left side in a table"));
+        }
         exprs(left_keys, widths(left))?;
         exprs(right_keys, widths(right))?;
     }

@@ -33,6 +33,7 @@ use basic::values::ValuesOperator;
 use basic::with::{CteScanOperator, WithOperator};
 use eval::Evaluator;
 use join::interleaved_join::InterleavedJoinOperator;
+use join::left_build_join::LeftBuildJoinOperator;
 use join::lookup_join::LookupJoinOperator;
 use join::plain_join::JoinOperator;
 use scan::function_scan::{FunctionScanOperator, ProjectSetOperator};
@@ -95,6 +96,9 @@ pub fn build(
         }
         Node::Join(n) if matches!(n.method, JoinMethod::Interleaved) => {
             Box::new(InterleavedJoinOperator::new(n, evaluator)?)
+        }
+        Node::Join(n) if matches!(n.method, JoinMethod::Hash { builds_left: true, .. }) => {
+            Box::new(LeftBuildJoinOperator::new(n, input(&n.left)?, input(&n.right)?, evaluator)?)
         }
         Node::Join(n) => {
             let right = if n.lateral { None } else { Some(input(&n.right)?) };

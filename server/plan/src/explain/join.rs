@@ -31,7 +31,7 @@ pub(crate) fn describe_join<'a>(
             right.lines.retain(|(name, _)| *name != "Spans");
         }
     }
-    if let JoinMethod::Hash { left: left_keys, right: right_keys } = &join.method {
+    if let JoinMethod::Hash { left: left_keys, right: right_keys, builds_left } = &join.method {
         let mut pairs = Vec::with_capacity(left_keys.len());
         for (a, b) in left_keys.iter().zip(right_keys) {
             let a = show_expr(describer, a, Rows { input: &left, outer });
@@ -43,6 +43,9 @@ pub(crate) fn describe_join<'a>(
             all => format!("({})", all.join(" AND ")),
         };
         operator.line("Hash Cond", condition);
+        if *builds_left {
+            operator.line("Build Side", "left".to_owned());
+        }
     }
     let mut both = left;
     let width = both.len();

@@ -6,7 +6,7 @@
 use braid_catalog::{Catalog, IndexState};
 
 use crate::tree::expr::{CompareOp, Expr};
-use crate::tree::node::{Access, Bound, JoinKind, Node, Scan};
+use crate::tree::node::{Access, Bound, Join, JoinKind, JoinMethod, Node, Scan};
 
 use super::push_filters::needs;
 use super::{choose_index, estimate, partial_indexes};
@@ -28,9 +28,29 @@ const FETCHED: f64 = 30.0;
 /// A row that a scan finds in an index and reads by its primary key.
 const SCAN_FETCHED: f64 = 4.0;
 
+/// A row that goes into a group.
+const GROUP: f64 = 3.0;
+/// A subquery that starts, besides what it reads.
+pub const RUN: f64 = 40.0;
+
 /// A hash join whose right side is the build side.
 pub fn hash(left: f64, right: f64) -> f64 {
     left * PROBE + right * BUILD
+}
+
+/// A hash join whose build side is the cheaper one, if its left side may be that.
+pub fn hash_of_either(left: f64, right: f64, may_build_left: bool) -> f64 {
+    match may_build_left {
+        true => hash(left, right).min(hash(right, left)),
+        false => hash(left, right),
+    }
+}
+
+/// Whether the left side of a join may be in a hash table. Both sides of an inner join are tried
+/// as the right one instead. The condition must give the same for whatever pairs it is asked.
+pub fn may_build_left<'e>(kind: JoinKind, on: impl IntoIterator<Item = &'e Expr>) -> bool {
+    matches!(kind, JoinKind::Left | JoinKind::Semi | JoinKind::Anti)
+        && on.into_iter().all(|e| !e.waits() && !e.is_volatile())
 }
 
 /// A join that looks at every pair.
@@ -73,6 +93,41 @@ pub fn read(scan: &Scan, catalog: &Catalog) -> f64 {
     match scan.access.bounds.is_empty() {
         true => estimate::table_rows(&scan.table, catalog),
         false => scan.rows * each,
+    }
+}
+
+/// What a plan costs whose indexes and methods have been chosen.
+pub fn of_plan(node: &Node, catalog: &Catalog) -> f64 {
+    let mut inputs = 0.0;
+    let mut each_input = || node.for_each_child(&mut |child| inputs += of_plan(child, catalog));
+    match node {
+        Node::Scan(scan) => return read(scan, catalog) + if_bounded(scan),
+        Node::Join(join) => return of_join(join, catalog),
+        _ => each_input(),
+    }
+    match node {
+        Node::Aggregate(node) => inputs + estimate::rows(&node.input, catalog) * GROUP,
+        Node::Distinct(node) => inputs + estimate::rows(&node.input, catalog) * GROUP,
+        Node::Filter(node) => inputs + estimate::rows(&node.input, catalog) * PAIR,
+        node => inputs + given(estimate::rows(node, catalog)),
+    }
+}
+
+/// What it costs to find the place in an index where a scan starts.
+fn if_bounded(scan: &Scan) -> f64 {
+    if scan.access.bounds.is_empty() { 0.0 } else { LOOKUP }
+}
+
+fn of_join(join: &Join, catalog: &Catalog) -> f64 {
+    let (left, right) = (estimate::rows(&join.left, catalog), estimate::rows(&join.right, catalog));
+    let read = of_plan(&join.left, catalog) + given(join.rows);
+    let inner = || of_plan(&join.right, catalog);
+    read + match &join.method {
+        JoinMethod::Lookup => left * (LOOKUP + (join.rows / left).max(1.0) * FETCHED),
+        JoinMethod::Loop if join.lateral => left * inner(),
+        JoinMethod::Loop => inner() + pairs(left, right),
+        JoinMethod::Hash { .. } => inner() + hash(left, right),
+        JoinMethod::Interleaved => inner(),
     }
 }
 

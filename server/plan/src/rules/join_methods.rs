@@ -1,15 +1,15 @@
 //! How each join is carried out: in one pass over a range that both sides lie in, by looking an
-//! index up, by a hash table, or pair by pair.
+//! index up, by a hash table of one side, or pair by pair.
 
 use braid_catalog::Catalog;
 
 use crate::Slot;
 use crate::tree::expr::{CompareOp, Expr};
-use crate::tree::node::{Access, Join, JoinMethod, Node};
+use crate::tree::node::{Access, Join, JoinKind, JoinMethod, Node};
 
 use super::conditions::equal_columns;
 use super::push_filters::needs;
-use super::{cost, estimate, interleave_joins, walk};
+use super::{cost, estimate, interleave_joins, order_joins, walk};
 
 pub fn apply(node: Node, catalog: &Catalog) -> Node {
     let node = walk::map_children(node, &mut |child| apply(child, catalog));
@@ -39,7 +39,9 @@ pub fn apply(node: Node, catalog: &Catalog) -> Node {
             if let Some(scan) = narrowed {
                 join.right = Node::Scan(Box::new(scan));
             }
-            hash(&mut join);
+            let (left, right) = (&join.left, &join.right);
+            let sizes = (estimate::rows(left, catalog), estimate::rows(right, catalog));
+            hash(&mut join, sizes);
         }
     }
     Node::Join(join)
@@ -52,15 +54,28 @@ fn lookup(join: &Join, catalog: &Catalog) -> Option<(f64, Access)> {
     let left_rows = estimate::rows(&join.left, catalog);
     let (each, access) = cost::lookup(scan, &join.on, join.kind, catalog)?;
     let by_join = match join.on.iter().any(cost::is_equality) {
-        true => cost::hash(left_rows, scan.rows),
+        true => cost::hash_of_either(left_rows, scan.rows, may_build_left(join)),
         false => cost::pairs(left_rows, scan.rows),
     };
     let lookups = left_rows * each;
     (lookups < cost::read(scan, catalog) + by_join).then_some((lookups, access))
 }
 
-/// Equalities between the sides become keys of a hash table.
-fn hash(join: &mut Join) {
+/// Whether the left side may be in a hash table. Semi and anti joins give their rows in the order
+/// of the left side all the same. Left joins do not: those of catalog views keep that order, and so
+/// do those with groups, which were subqueries of the select list.
+fn may_build_left(join: &Join) -> bool {
+    let reads_table = || [&join.left, &join.right].into_iter().any(order_joins::reads_table);
+    let has_order = || {
+        join.kind == JoinKind::Left && (matches!(join.right, Node::Aggregate(_)) || !reads_table())
+    };
+    cost::may_build_left(join.kind, &join.on) && !has_order()
+}
+
+/// Equalities between the sides become keys of a hash table; the sides have these rows.
+fn hash(join: &mut Join, (left_rows, right_rows): (f64, f64)) {
+    let builds_left = may_build_left(join)
+        && cost::hash(right_rows, left_rows) < cost::hash(left_rows, right_rows);
     let left: Vec<Slot> = join.left.slots();
     let right: Vec<Slot> = join.right.slots();
     let within = |e: &Expr, side: &[Slot], other: &[Slot]| {
@@ -89,6 +104,6 @@ fn hash(join: &mut Join) {
     }
     join.on = rest;
     if !left_keys.is_empty() {
-        join.method = JoinMethod::Hash { left: left_keys, right: right_keys };
+        join.method = JoinMethod::Hash { left: left_keys, right: right_keys, builds_left };
     }
 }

@@ -28,29 +28,37 @@ pub use conditions::null_operands;
 pub use estimate::rows as planned_rows;
 pub use push_filters::rejects_null;
 
+use braid_catalog::Catalog;
+
 use crate::bind::Binder;
 use crate::tree::node::Node;
 
 /// Applies every rule, in order, to a plan and to the plans of its subqueries.
 pub fn optimize(root: Node, binder: &mut Binder<'_>) -> Node {
-    let mut root = unnest::apply(conditions::null_operands::apply(root));
+    let root = conditions::null_operands::apply(root);
+    let mut root = unnest::semi_joins(unnest::aggregates(root, binder));
     walk::subplans(&mut root, &mut |plan| {
         let taken = std::mem::replace(plan, Node::one_row());
         *plan = optimize(taken, binder);
     });
+    let catalog = binder.context().catalog.clone();
+    choose(root, &catalog)
+}
+
+/// The rules after subqueries have become joins, for a plan whose subqueries are finished.
+fn choose(root: Node, catalog: &Catalog) -> Node {
     let root = conditions::factor_or::apply(root);
     let root = conditions::restrict_by_or::apply(root);
     let mut root = unique_semi_joins::apply(push_filters::apply(root));
-    let catalog = binder.context().catalog.clone();
-    estimate::size_ctes(&mut root, &catalog);
+    estimate::size_ctes(&mut root, catalog);
     // Whether an index has all columns of a scan depends on which of them are read.
     prune_columns::before_choices(&mut root);
-    let root = order_joins::apply(root, &catalog);
-    let root = choose_index::apply(root, &catalog);
-    let root = join_methods::apply(root, &catalog);
+    let root = order_joins::apply(root, catalog);
+    let root = choose_index::apply(root, catalog);
+    let root = join_methods::apply(root, catalog);
     let root = interleave_joins::finish(root);
     let root = use_order::apply(root);
-    let mut root = lock_scans::apply(root, &catalog);
+    let mut root = lock_scans::apply(root, catalog);
     partial_indexes::drop_implied(&mut root);
     prune_columns::apply(&mut root);
     root
@@ -132,7 +140,7 @@ pub mod walk {
             Node::Join(n) => {
                 n.on.iter_mut().for_each(&mut *f);
                 n.outer.iter_mut().for_each(&mut *f);
-                if let JoinMethod::Hash { left, right } = &mut n.method {
+                if let JoinMethod::Hash { left, right, .. } = &mut n.method {
                     left.iter_mut().chain(right).for_each(f);
                 }
             }

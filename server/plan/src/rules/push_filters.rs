@@ -210,16 +210,21 @@ fn is_correlated(e: &Expr) -> bool {
 
 /// Whether a condition cannot hold when all of these slots are NULL.
 pub fn rejects_null(e: &Expr, side: &HashSet<Slot>) -> bool {
-    let is_side = |e: &Expr| match e {
-        Expr::Column(slot, _) => side.contains(slot),
-        Expr::Cast(cast) => matches!(&cast.expr, Expr::Column(slot, _) if side.contains(slot)),
-        _ => false,
-    };
     match e {
-        Expr::Compare(_, a, b) => is_side(a) || is_side(b),
-        Expr::InList(e, _) | Expr::InSet(e, ..) => is_side(e),
+        Expr::Compare(_, a, b) => is_null(a, side) || is_null(b, side),
+        Expr::InList(e, _) | Expr::InSet(e, ..) => is_null(e, side),
         Expr::And(list) => list.iter().any(|e| rejects_null(e, side)),
-        Expr::Not(inner) => matches!(&**inner, Expr::IsNull(e) if is_side(e)),
+        Expr::Not(inner) => matches!(&**inner, Expr::IsNull(e) if is_null(e, side)),
+        _ => false,
+    }
+}
+
+/// Whether an expression is NULL when all of these slots are.
+fn is_null(e: &Expr, side: &HashSet<Slot>) -> bool {
+    match e {
+        Expr::Column(slot, _) => side.contains(slot),
+        Expr::Cast(cast) => is_null(&cast.expr, side),
+        Expr::Call(call) if call.function.strict => call.args.iter().any(|e| is_null(e, side)),
         _ => false,
     }
 }

@@ -215,12 +215,15 @@ pub struct Join {
 pub enum JoinMethod {
     /// Every pair, the right side kept in memory (run again for each left row if lateral).
     Loop,
-    /// Equal keys of left and right by a hash table of the right side.
+    /// Equal keys of left and right by a hash table of one side.
     Hash {
         /// Keys over the left row.
         left: Vec<Expr>,
         /// Keys over the right row.
         right: Vec<Expr>,
+        /// The table is one of the left side, not of the right one: in left, semi and anti joins
+        /// whose condition neither waits nor is volatile.
+        builds_left: bool,
     },
     /// For batches of left rows, the right side's index is looked up. `right` is a scan whose
     /// bounds are expressions over the left row.

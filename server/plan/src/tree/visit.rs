@@ -60,7 +60,7 @@ impl Node {
             Node::ProjectSet(n) => n.functions.iter().flat_map(|c| &c.args).for_each(f),
             Node::Join(n) => {
                 n.on.iter().chain(&n.outer).for_each(&mut *f);
-                if let JoinMethod::Hash { left, right } = &n.method {
+                if let JoinMethod::Hash { left, right, .. } = &n.method {
                     left.iter().chain(right).for_each(f);
                 }
             }

@@ -1,9 +1,10 @@
 //! Joins give the same rows in whatever order they are made.
 //!
 //! Random joins of two to seven tables (inner, left, EXISTS and NOT EXISTS, nested to the right,
-//! with equalities that follow from others, without any condition) are asked twice: as they are,
-//! so that the planner chooses an order, and as nested subqueries with OFFSET 0, which keeps every
-//! join where it was written. With `POSTGRES_URL` PostgreSQL answers them, too.
+//! with equalities that follow from others, without any condition), some with correlated subqueries
+//! of aggregates, are asked twice: as they are, so that the planner chooses an order, and as nested
+//! subqueries with OFFSET 0, which keeps every join where it was written and runs every subquery
+//! for each row. With `POSTGRES_URL` PostgreSQL answers them, too.
 //!
 //! `BRAID_TEST_SIZE` says how many queries; `BRAID_TEST_SEED=n` runs seed n alone.
 
@@ -22,10 +23,10 @@ async fn prepared(target: &Target) -> Client {
     let client = target.create_database("random_joins").await.connect().await;
     for (name, rows) in TABLES {
         let mut statements = vec![
-            format!("CREATE TABLE {name} (id int PRIMARY KEY, x int, y bigint, z text)"),
+            format!("CREATE TABLE {name} (id int PRIMARY KEY, x int, y bigint, z text, w int)"),
             format!(
                 "INSERT INTO {name} SELECT k, nullif(k % 7, 3), nullif(k % 4, 1), \
-                 nullif('z' || k % 3, 'z1') FROM generate_series(1, {rows}) k"
+                 nullif('z' || k % 3, 'z1'), nullif(k % 9, 2) FROM generate_series(1, {rows}) k"
             ),
             format!("CREATE INDEX ON {name} (x)"),
             format!("CREATE INDEX ON {name} (y, z)"),
@@ -60,7 +61,10 @@ impl Generator {
         // No more than some thousand rows come together.
         let small: Vec<_> =
             TABLES.iter().filter(|(_, rows)| self.size * u64::from(*rows) < 3_000).collect();
-        let (name, rows) = **self.random.pick(&small);
+        let (mut name, mut rows) = **self.random.pick(&small);
+        if rows == 0 && !self.random.one_in(4) {
+            (name, rows) = **self.random.pick(&small);
+        }
         self.size *= u64::from(rows).max(1);
         (name, self.tables)
     }
@@ -69,7 +73,8 @@ impl Generator {
     fn item(&mut self, is_nested: bool) -> (Query, Vec<u64>) {
         let (table, place) = self.table();
         self.tables += 1;
-        let columns = ["id", "x", "y", "z"].map(|column| format!("{column} AS r{place}_{column}"));
+        let columns =
+            ["id", "x", "y", "z", "w"].map(|column| format!("{column} AS r{place}_{column}"));
         let item = Query {
             free: format!("{table} AS r{place}"),
             fixed: format!("(SELECT {} FROM {table}) AS r{place}", columns.join(", ")),
@@ -84,7 +89,7 @@ impl Generator {
     }
 
     fn joined(&mut self, left: Query, right: &Query, old: &[u64], new: &[u64]) -> Query {
-        let kind = *self.random.pick(&["JOIN", "JOIN", "JOIN", "LEFT JOIN", "CROSS JOIN"]);
+        let kind = *self.random.pick(&["JOIN", "JOIN", "LEFT JOIN", "LEFT JOIN", "CROSS JOIN"]);
         let on = match kind {
             "CROSS JOIN" => String::new(),
             _ => format!(" ON {}", self.conditions(old, new)),
@@ -96,14 +101,14 @@ impl Generator {
     }
 
     fn conditions(&mut self, old: &[u64], new: &[u64]) -> String {
-        let number = 1 + self.random.below(2);
+        let number = if self.random.one_in(4) { 2 } else { 1 };
         let all: Vec<String> = (0..number).map(|_| self.condition(old, new)).collect();
         all.join(" AND ")
     }
 
     fn condition(&mut self, old: &[u64], new: &[u64]) -> String {
         let (a, b) = (*self.random.pick(old), *self.random.pick(new));
-        match self.random.below(9) {
+        match self.random.below(11) {
             0..3 => {
                 let column = self.random.pick(&["id", "x", "y", "z"]);
                 format!("r{a}.{column} = r{b}.{column}")
@@ -113,7 +118,8 @@ impl Generator {
             5 => format!("r{a}.x + r{b}.x = r{a}.id"),
             6 => format!("r{a}.x < r{b}.x"),
             7 => format!("coalesce(r{a}.z, 'z1') = coalesce(r{b}.z, 'z1')"),
-            _ => format!("(r{a}.x = r{b}.x OR r{a}.y IS NULL)"),
+            8 => format!("(r{a}.x = r{b}.x OR r{a}.y IS NULL)"),
+            _ => format!("r{a}.w = r{b}.w"),
         }
     }
 
@@ -125,46 +131,98 @@ impl Generator {
             places.extend(new);
         }
         let (mut free, mut fixed) = (Vec::new(), Vec::new());
-        for _ in 0..self.random.below(3) {
+        for _ in 0..self.random.below(2) {
             let condition = match self.random.below(4) {
                 0 => self.condition(&places, &places),
                 1 => format!("r{}.x = {}", self.random.pick(&places), self.random.below(5)),
                 2 => format!("r{}.id IS NULL", self.random.pick(&places)),
-                _ => format!("r{}.id < {}", self.random.pick(&places), self.random.below(20)),
+                _ => format!("r{}.id < {}", self.random.pick(&places), 3 + self.random.below(20)),
             };
             fixed.push(fixed_names(&condition));
             free.push(condition);
         }
-        for place in 90..90 + self.random.below(3) {
+        for place in 90..90 + self.random.below(2) {
             let (table, _) = *self.random.pick(&TABLES);
             let on = self.conditions(&places, &[place]);
             let not = *self.random.pick(&["", "NOT "]);
             free.push(format!("{not}EXISTS (SELECT FROM {table} AS r{place} WHERE {on})"));
-            let on = fixed_names(&on).replace(&format!("r{place}_"), &format!("r{place}."));
-            let counted = format!("(SELECT count(*) FROM {table} AS r{place} WHERE {on})");
+            let counted = format!("(SELECT count(*) FROM {})", kept_inside(table, place, &on));
             fixed.push(format!("{not}{counted} > 0"));
+        }
+        for place in 93..93 + self.random.below(2) {
+            let a = *self.random.pick(&places);
+            let aggregated = self.aggregated(&places, place);
+            let condition = match self.random.below(4) {
+                0 => format!("r{a}.id < "),
+                1 => format!("r{a}.x = "),
+                2 => "0 = ".to_owned(),
+                _ => "5 < 3 * ".to_owned(),
+            };
+            fixed.push(format!("{}{}", fixed_names(&condition), aggregated.fixed));
+            free.push(format!("{condition}{}", aggregated.free));
         }
         let columns: Vec<String> = places.iter().map(|p| format!("r{p}.id, r{p}.z")).collect();
         let columns = columns.join(", ");
+        let selected = match self.random.below(2) {
+            0 => self.aggregated(&places, 99),
+            _ => Query { free: "1".to_owned(), fixed: "1".to_owned() },
+        };
         let filter = |list: &[String]| match list.is_empty() {
             true => String::new(),
             false => format!(" WHERE {}", list.join(" AND ")),
         };
         Query {
-            free: format!("SELECT {columns} FROM {}{}", from.free, filter(&free)),
+            free: format!(
+                "SELECT {columns}, {} FROM {}{}",
+                selected.free,
+                from.free,
+                filter(&free)
+            ),
             fixed: format!(
-                "SELECT {} FROM {}{}",
+                "SELECT {}, {} FROM {}{}",
                 fixed_names(&columns),
+                selected.fixed,
                 from.fixed,
                 filter(&fixed)
             ),
         }
     }
+
+    /// A correlated subquery of an aggregate.
+    fn aggregated(&mut self, places: &[u64], place: u64) -> Query {
+        let (table, _) = *self.random.pick(&TABLES);
+        let on = match self.random.below(2) {
+            0 => self.conditions(places, &[place]),
+            _ => format!("r{}.y = r{place}.y", self.random.pick(places)),
+        };
+        let value = self.random.pick(&[
+            "count(*)",
+            "count(x)",
+            "sum(x)",
+            "max(y) - min(x)",
+            "coalesce(sum(y), 7)",
+            "2 * avg(x)",
+            "count(*) + sum(DISTINCT x)",
+        ]);
+        Query {
+            free: format!("(SELECT {value} FROM {table} AS r{place} WHERE {on})"),
+            fixed: format!("(SELECT {value} FROM {})", kept_inside(table, place, &on)),
+        }
+    }
+}
+
+/// The rows of a table in a subquery, as an item of FROM that is read for each row around it.
+fn kept_inside(table: &str, place: u64, on: &str) -> String {
+    let on = fixed_names(on).replace(&format!("r{place}_"), &format!("r{place}."));
+    format!("(SELECT * FROM {table} AS r{place} WHERE {on} OFFSET 0) AS kept")
 }
 
 /// The names of columns as the nested subqueries have them.
 fn fixed_names(text: &str) -> String {
-    text.replace(".id", "_id").replace(".x", "_x").replace(".y", "_y").replace(".z", "_z")
+    let columns = ["id", "x", "y", "z", "w"];
+    columns.iter().fold(text.to_owned(), |text, column| {
+        text.replace(&format!(".{column}"), &format!("_{column}"))
+    })
 }
 
 async fn rows(client: &Client, sql: &str) -> Vec<String> {

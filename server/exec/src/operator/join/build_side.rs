@@ -1,10 +1,10 @@
-//! The right side of a join: kept in memory (with a hash table or not), or run again for each
+//! One side of a join in memory, with a hash table or not; or the right side, run again for each
 //! left row.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use braid_plan::{Join, JoinMethod, Node};
+use braid_plan::{Expr, Join, Node};
 use braid_types::{Datum, Result, Row};
 
 use crate::operator::eval::Evaluator;
@@ -15,20 +15,30 @@ use crate::operator::{BATCH_ROWS, BoxedOperator, ExecutionState, build};
 /// No further row.
 const END: usize = usize::MAX;
 
-/// The right side's rows, read once.
+/// The keys of a hash table: expressions over a row that looks for others, and over one in it.
+pub struct Keys<'p> {
+    /// Over a row of the other side.
+    pub probe: &'p [Expr],
+    /// Over a row of the build side.
+    pub build: &'p [Expr],
+}
+
+/// The rows of one side, read once.
 pub struct BuildSide {
     input: Option<BoxedOperator>,
     /// Its rows.
     pub rows: Vec<Row>,
-    /// Which of them met a left row; empty if nobody asks.
+    /// Which of them met a row of the other side; empty if nobody asks.
     pub matched: Vec<bool>,
+    /// How many of them are in the hash table.
+    pub hashed: usize,
     hash: Option<Hash>,
     held: MemoryReservation,
 }
 
 struct Hash {
-    left: Exprs,
-    right: Exprs,
+    probe: Exprs,
+    build: Exprs,
     table: Table,
     /// For each row the next one with the same key.
     chain: Vec<usize>,
@@ -42,26 +52,24 @@ enum Table {
 }
 
 impl BuildSide {
-    /// The right side of a join, not read yet.
-    pub fn new(node: &Join, input: BoxedOperator, evaluator: &Evaluator) -> Self {
-        let hash = match &node.method {
-            JoinMethod::Hash { left, right } => Some(Hash {
-                left: Exprs::new(left.clone()),
-                right: Exprs::new(right.clone()),
-                table: match right.len() {
-                    1 => Table::One(HashMap::new()),
-                    _ => Table::Many(HashMap::new()),
-                },
-                chain: Vec::new(),
-                key: Row::new(),
-            }),
-            JoinMethod::Loop | JoinMethod::Lookup | JoinMethod::Interleaved => None,
-        };
+    /// A side of a join, not read yet; without keys it has no hash table.
+    pub fn new(keys: Option<Keys<'_>>, input: BoxedOperator, evaluator: &Evaluator) -> Self {
+        let hash = keys.map(|keys| Hash {
+            probe: Exprs::new(keys.probe.to_vec()),
+            build: Exprs::new(keys.build.to_vec()),
+            table: match keys.build.len() {
+                1 => Table::One(HashMap::new()),
+                _ => Table::Many(HashMap::new()),
+            },
+            chain: Vec::new(),
+            key: Row::new(),
+        });
+        let (rows, matched) = (Vec::new(), Vec::new());
         let held = MemoryReservation::new(&evaluator.run);
-        Self { input: Some(input), rows: Vec::new(), matched: Vec::new(), hash, held }
+        Self { input: Some(input), rows, matched, hashed: 0, hash, held }
     }
 
-    /// Whether it is to be read before the left side.
+    /// Whether it is to be read before the other side.
     pub fn is_hashed(&self) -> bool {
         self.hash.is_some()
     }
@@ -85,7 +93,7 @@ impl BuildSide {
             if i.is_multiple_of(BATCH_ROWS) {
                 evaluator.run.breathe().await?;
             }
-            hash.right.eval_into(evaluator, row, &mut hash.key).await?;
+            hash.build.eval_into(evaluator, row, &mut hash.key).await?;
             if hash.key.iter().any(Datum::is_null) {
                 continue;
             }
@@ -94,22 +102,23 @@ impl BuildSide {
                 Table::Many(table) => table.insert(std::mem::take(&mut hash.key), i),
             };
             hash.chain[i] = next.unwrap_or(END);
+            self.hashed += 1;
         }
         Ok(())
     }
 
-    /// The first candidate for a left row.
-    pub async fn first(&mut self, evaluator: &Evaluator, left: &[Datum]) -> Result<Option<usize>> {
+    /// The first candidate for a row of the other side.
+    pub async fn first(&mut self, evaluator: &Evaluator, other: &[Datum]) -> Result<Option<usize>> {
         let Some(hash) = &mut self.hash else {
             return Ok((!self.rows.is_empty()).then_some(0));
         };
-        if let (Table::One(table), [braid_plan::Expr::Input(place, _)]) =
-            (&hash.table, hash.left.list.as_slice())
+        if let (Table::One(table), [Expr::Input(place, _)]) =
+            (&hash.table, hash.probe.list.as_slice())
         {
-            let key = &left[*place];
+            let key = &other[*place];
             return Ok(if key.is_null() { None } else { table.get(key).copied() });
         }
-        hash.left.eval_into(evaluator, left, &mut hash.key).await?;
+        hash.probe.eval_into(evaluator, other, &mut hash.key).await?;
         if hash.key.iter().any(Datum::is_null) {
             return Ok(None);
         }
@@ -124,6 +133,13 @@ impl BuildSide {
         match &self.hash {
             Some(hash) => Some(hash.chain[at]).filter(|next| *next != END),
             None => Some(at + 1).filter(|next| *next < self.rows.len()),
+        }
+    }
+
+    /// Leaves out what is between two candidates of one key from now on.
+    pub fn skip(&mut self, before: usize, next: Option<usize>) {
+        if let Some(hash) = &mut self.hash {
+            hash.chain[before] = next.unwrap_or(END);
         }
     }
 }

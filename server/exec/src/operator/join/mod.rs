@@ -2,5 +2,6 @@
 
 pub(crate) mod build_side;
 pub(crate) mod interleaved_join;
+pub(crate) mod left_build_join;
 pub(crate) mod lookup_join;
 pub(crate) mod plain_join;

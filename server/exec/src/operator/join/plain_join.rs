@@ -4,17 +4,17 @@
 //! A row whose keys hold a NULL matches nothing. Output is made on demand, so that a join of many
 //! to many does not pile up: the operator stops in the middle of a left row's matches.
 
-use braid_plan::{Join, JoinKind};
+use braid_plan::{Join, JoinKind, JoinMethod};
 use braid_types::{Datum, Result, Row};
 use futures_util::future::BoxFuture;
 
 use crate::operator::eval::Evaluator;
 use crate::operator::exprs::Exprs;
-use crate::operator::join::build_side::{BuildSide, Lateral};
+use crate::operator::join::build_side::{BuildSide, Keys, Lateral};
 use crate::operator::{BATCH_ROWS, BoxedOperator, Operator};
 
 /// How many pairs are looked at between two checks for a cancel request.
-const PAIRS_PER_CHECK: usize = 1024;
+pub const PAIRS_PER_CHECK: usize = 1024;
 
 /// A join.
 pub struct JoinOperator {
@@ -55,7 +55,15 @@ impl JoinOperator {
         evaluator: Evaluator,
     ) -> Self {
         let right = match right {
-            Some(input) => Right::BuildSide(Box::new(BuildSide::new(node, input, &evaluator))),
+            Some(input) => {
+                let keys = match &node.method {
+                    JoinMethod::Hash { left, right, .. } => {
+                        Some(Keys { probe: left, build: right })
+                    }
+                    JoinMethod::Loop | JoinMethod::Lookup | JoinMethod::Interleaved => None,
+                };
+                Right::BuildSide(Box::new(BuildSide::new(keys, input, &evaluator)))
+            }
             None => Right::Lateral(Box::new(Lateral::new(node, &evaluator.run))),
         };
         Self {
@@ -239,7 +247,8 @@ fn needs_match(kind: JoinKind) -> bool {
     matches!(kind, JoinKind::Inner | JoinKind::Semi | JoinKind::Right)
 }
 
-fn fill_pair(pair: &mut Row, left: &[Datum], right: &[Datum]) {
+/// Puts the columns of two rows into a row.
+pub fn fill_pair(pair: &mut Row, left: &[Datum], right: &[Datum]) {
     pair.clear();
     pair.reserve_exact(left.len() + right.len());
     pair.extend_from_slice(left);

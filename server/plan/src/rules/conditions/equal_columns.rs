@@ -116,7 +116,7 @@ fn facts(node: &Node, into: &mut Vec<Fact>) {
                 facts(&join.left, into);
                 facts(&join.right, into);
                 let mut pairs = equal_pairs(&join.on);
-                if let JoinMethod::Hash { left, right } = &join.method {
+                if let JoinMethod::Hash { left, right, .. } = &join.method {
                     left.iter().zip(right).for_each(|(a, b)| add_pair(a, b, &mut pairs));
                 }
                 let more = moved(into, pairs.into_iter());

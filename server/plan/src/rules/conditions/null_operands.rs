@@ -1,6 +1,8 @@
 //! A NULL that is written out decides a strict call or a comparison before the other operands are
 //! evaluated, their errors included. PostgreSQL does the same.
 
+use std::sync::Arc;
+
 use braid_builtins::{Eval, Function};
 use braid_types::{Datum, SqlType};
 
@@ -8,7 +10,8 @@ use crate::rules::walk;
 use crate::tree::expr::Expr;
 use crate::tree::node::Node;
 
-/// Puts NULL in the place of what a NULL decides.
+/// Puts NULL in the place of what a NULL decides, subqueries included: their conditions may become
+/// those of joins.
 pub fn apply(mut node: Node) -> Node {
     walk::exprs_mut(&mut node, &mut fold);
     walk::map_children(node, &mut apply)
@@ -16,6 +19,11 @@ pub fn apply(mut node: Node) -> Node {
 
 fn fold(e: &mut Expr) {
     e.for_each_child_mut(&mut fold);
+    if let Expr::Subquery(subquery) = e {
+        let plan = Arc::make_mut(&mut subquery.plan);
+        *plan = apply(std::mem::replace(plan, Node::one_row()));
+        return;
+    }
     let ty = match e {
         Expr::Compare(_, a, b) if is_null(a) || is_null(b) => SqlType::Bool,
         Expr::InList(value, items) if is_null(value) && !items.is_empty() => SqlType::Bool,

@@ -8,12 +8,12 @@
 //! The OR itself stays. Only conditions that cannot fail are taken, since they are looked at for
 //! rows that the join may drop.
 
+use super::cannot_fail::cannot_fail;
 use crate::Slot;
 use crate::rules::push_filters::needs;
 use crate::rules::walk;
 use crate::tree::expr::{Expr, conjunction};
 use crate::tree::node::{JoinKind, Node};
-use braid_types::SqlType;
 
 /// The most branches of an OR that is looked at.
 const BRANCHES_MAX: usize = 100;
@@ -81,22 +81,4 @@ fn part_of(branches: &[Expr], slots: &[Slot]) -> Option<Expr> {
         (!own.is_empty()).then(|| conjunction(own))
     };
     Some(Expr::Or(branches.iter().map(of_branch).collect::<Option<_>>()?))
-}
-
-/// Whether evaluating a condition succeeds on every row.
-fn cannot_fail(e: &Expr) -> bool {
-    !e.any(&mut |e| match e {
-        Expr::Const(..)
-        | Expr::Column(..)
-        | Expr::Param(..)
-        | Expr::Compare(..)
-        | Expr::And(_)
-        | Expr::Or(_)
-        | Expr::Not(_)
-        | Expr::IsNull(_)
-        | Expr::InList(..)
-        | Expr::InSet(..) => false,
-        Expr::Cast(cast) => cast.to != SqlType::Text,
-        _ => true,
-    })
 }

@@ -31,3 +31,5 @@ mod set;
 mod sizes;
 
 pub use rebuild::apply;
+pub(crate) use run::is_transitive;
+pub use search::reads_table;

@@ -249,7 +249,7 @@ fn merge(classes: &mut Vec<Vec<Expr>>, a: Expr, b: Expr) -> usize {
 
 /// Whether equal values of two types are equal to the same third values, and comparing them
 /// cannot fail.
-fn is_transitive(a: &SqlType, b: &SqlType) -> bool {
+pub(crate) fn is_transitive(a: &SqlType, b: &SqlType) -> bool {
     let is_integer = |ty: &SqlType| matches!(ty, SqlType::Int2 | SqlType::Int4 | SqlType::Int8);
     let is_plain = |ty: &SqlType| ty.element().is_none() && !matches!(ty, SqlType::Record(..));
     (a == b && is_plain(a)) || (is_integer(a) && is_integer(b))

@@ -16,7 +16,7 @@ use super::set::Set;
 use super::sizes::Sizes;
 use crate::rules::cost;
 use crate::tree::expr::Expr;
-use crate::tree::node::Node;
+use crate::tree::node::{JoinKind, Node};
 
 /// The most inputs whose order is searched for completely.
 const SEARCHED_MAX: usize = 10;
@@ -179,7 +179,7 @@ impl<'a> Search<'a> {
         let checked = self.sizes.run.checked(left, right);
         let by_hash = match self.has_keys(left, right, &checked) {
             true if interleaved::is_one_pass(self.sizes.run, left, right) => 0.0,
-            true => cost::hash(l.rows, r.rows),
+            true => cost::hash_of_either(l.rows, r.rows, self.may_build_left(right)),
             false => cost::pairs(l.rows, r.rows),
         };
         let mut cost = r.cost + by_hash;
@@ -190,6 +190,15 @@ impl<'a> Search<'a> {
         }
         let cost = l.cost + cost + cost::given(rows);
         Some(Part { step: Step::Join { left, right }, rows, cost })
+    }
+
+    /// Whether the left side may be the build side. A left join then has another order of rows.
+    fn may_build_left(&self, right: Set) -> bool {
+        let place = right.first().filter(|_| right.len() == 1);
+        match place.and_then(|place| self.sizes.run.inputs[place].attached.as_ref()) {
+            Some(attached) => attached.kind != JoinKind::Left || !self.keeps_order,
+            None => false,
+        }
     }
 
     /// Whether an equality joins two sets.
@@ -274,7 +283,8 @@ impl<'a> Search<'a> {
     }
 }
 
-fn reads_table(node: &Node) -> bool {
+/// Whether a plan reads a table, and not catalog views alone.
+pub fn reads_table(node: &Node) -> bool {
     let mut reads = matches!(node, Node::Scan(_));
     node.for_each_child(&mut |child| reads |= reads_table(child));
     reads

@@ -9,8 +9,8 @@ use crate::Slot;
 use crate::tree::expr::{Expr, SubqueryExpr, SubqueryKind, conjuncts};
 use crate::tree::node::{Filter, Join, JoinKind, JoinMethod, Node};
 
-use super::push_filters::substitute;
-use super::walk;
+use crate::rules::push_filters::substitute;
+use crate::rules::walk;
 
 pub fn apply(node: Node) -> Node {
     let node = walk::map_children(node, &mut apply);
@@ -126,7 +126,7 @@ fn right_type(compare: &Expr) -> Option<SqlType> {
 
 /// An expression over a projection's output as one over its input. `None` if it reads what must
 /// be computed once.
-fn below(e: &Expr, exprs: &[(Slot, Expr)]) -> Option<Expr> {
+pub(super) fn below(e: &Expr, exprs: &[(Slot, Expr)]) -> Option<Expr> {
     let mut slots = Vec::new();
     e.slots(&mut slots);
     let steady = |e: &Expr| !e.waits() && !e.is_volatile();

@@ -1,0 +1,13 @@
+//! Subqueries become joins.
+//!
+//! ```text
+//!   aggregates   a correlated scalar subquery of aggregates   → left join with groups, by cost
+//!   semi_joins   EXISTS, NOT EXISTS and IN in WHERE           → semi and anti joins
+//! ```
+
+mod aggregates;
+mod grouped;
+mod semi_joins;
+
+pub use aggregates::apply as aggregates;
+pub use semi_joins::apply as semi_joins;
