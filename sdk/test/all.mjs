@@ -69,7 +69,7 @@ async function packageTests(folder, binary) {
 
 /** What needs no server: it runs beside cargo, which leaves a core idle at its end. */
 async function packages() {
-  await buildPackages(['@braiddb/sdk', 'iot-worker', '@braiddb/bench']);
+  await buildPackages(['@braiddb/sdk', '@braiddb/server', 'iot-worker', '@braiddb/bench']);
   await program('types', 'npm', 'run', '--silent', 'typecheck');
   await program('lint and format', 'npm', 'run', '--silent', 'lint');
   await program('documents', 'node', 'server/docs/.vitepress/check.mjs');
@@ -98,6 +98,7 @@ async function main() {
   await Promise.all([
     part('server (cargo test --workspace)', () => serverTests(binary, {}, lanes)),
     part('SDK', ofPackage('sdk')),
+    part('server from npm', ofPackage('sdk/packages/server')),
     part('example iot-worker', ofPackage('examples/iot-worker')),
     part('bench pictures', ofPackage('bench')),
     part('server over TiKV (the stand-in, or TIKV_PD)', () => testsOverTikv(binary, [], lanes)),

@@ -11,6 +11,7 @@ export const SOURCES = [
   ['server/ARCHITECTURE.md', 'architecture/index.md'],
   ['sdk/README.md', 'sdk/index.md'],
   ['sdk/docs', 'sdk'],
+  ['sdk/packages/server/README.md', 'sdk/server.md'],
   ['bench/README.md', 'benchmarks.md'],
   ['docker/README.md', 'operations/docker.md'],
   ['examples/iot-worker/README.md', 'examples/iot-worker.md'],
@@ -39,11 +40,12 @@ export const SIDEBAR = [
       'multi-row-writes': 'Multi-row writes',
       'interleaved-tables': 'Interleaved tables',
       'column-families': 'Column families',
+      testing: 'Testing your service',
     }),
   },
   {
     text: 'SDK',
-    items: pages('sdk/', { '': 'Overview', 'api/': 'API' }),
+    items: pages('sdk/', { '': 'Overview', server: 'Server from npm', 'api/': 'API' }),
   },
   {
     text: 'Operations',
