@@ -15,17 +15,16 @@ import { rmSync } from 'node:fs';
 
 import { keepAlive } from './handles.js';
 
-// A killed process may write until it is gone, so its folder is removed after that, or after 5 s.
+// A killed process may write for a moment, so its folder is removed until it stays away.
 const SCRIPT = `
 read -r line && exit 0
 kill -KILL "$1" 2>/dev/null
-[ -n "$2" ] || exit 0
 left=50
-while [ "$left" -gt 0 ] && kill -0 "$1" 2>/dev/null; do
+while [ -n "$2" ] && [ -e "$2" ] && [ "$left" -gt 0 ]; do
+  rm -rf -- "$2"
   left=$((left - 1))
   sleep 0.1
 done
-rm -rf -- "$2"
 `;
 
 /** What a guard watches over. */

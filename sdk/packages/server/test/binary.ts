@@ -1,5 +1,7 @@
 /** The server binary that the tests run, or the reason to skip them. */
 
+import { existsSync, readFileSync } from 'node:fs';
+
 import { describe, inject, it } from 'vitest';
 
 import type {} from '../../../test/setup.js';
@@ -16,12 +18,13 @@ export function withBinary(title: string, tests: (binary: string) => void): void
   });
 }
 
-/** Whether a process of this id runs. */
+/** Whether a process of this id runs; one that has ended may still wait for its parent. */
 export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);
-    return true;
   } catch {
     return false;
   }
+  const stat = `/proc/${pid}/stat`;
+  return !existsSync(stat) || !/\) [ZX] /.test(readFileSync(stat, 'latin1'));
 }
