@@ -9,6 +9,7 @@ export default defineConfig({
     alias: {
       '@braiddb/sdk': source('src/index.ts'),
       '@braiddb/server': source('packages/server/src/index.ts'),
+      '@braiddb/kysely': source('packages/kysely/src/index.ts'),
     },
   },
   test: {

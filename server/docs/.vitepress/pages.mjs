@@ -12,6 +12,7 @@ export const SOURCES = [
   ['sdk/README.md', 'sdk/index.md'],
   ['sdk/docs', 'sdk'],
   ['sdk/packages/server/README.md', 'sdk/server.md'],
+  ['sdk/packages/kysely/README.md', 'sdk/kysely.md'],
   ['bench/README.md', 'benchmarks.md'],
   ['docker/README.md', 'operations/docker.md'],
   ['examples/iot-worker/README.md', 'examples/iot-worker.md'],
@@ -45,7 +46,12 @@ export const SIDEBAR = [
   },
   {
     text: 'SDK',
-    items: pages('sdk/', { '': 'Overview', server: 'Server from npm', 'api/': 'API' }),
+    items: pages('sdk/', {
+      '': 'Overview',
+      server: 'Server from npm',
+      kysely: 'Kysely',
+      'api/': 'API',
+    }),
   },
   {
     text: 'Operations',

@@ -79,7 +79,8 @@ withBinary('the packed packages', (binary) => {
     tarballs = printed.split('\n').filter((line) => line.endsWith('.tgz'));
     await writeFile(join(project, 'package.json'), '{"private":true}');
     const startMs = performance.now();
-    await run('npm', [...INSTALL, ...tarballs], { cwd: project }).catch((error: unknown) => {
+    const first = tarballs.filter((path) => !path.includes('braiddb-kysely-'));
+    await run('npm', [...INSTALL, ...first], { cwd: project }).catch((error: unknown) => {
       if (!UNREACHABLE.test(String(error))) throw error;
       unreachable = 'npm cannot reach its registry, and does not have "pg" in its cache';
     });
@@ -179,6 +180,26 @@ withBinary('the packed packages', (binary) => {
     await writeBlocks(project, new Map([[name, blocks.get(name) ?? '']]));
     const printed = await run(process.execPath, ['--test', name], { cwd: project });
     expect(printed).toMatch(/pass 2\n/);
+  });
+
+  it('have a dialect for Kysely', async (context) => {
+    skipUnlessInstalled(context);
+    const dialect = tarballs.find((path) => path.includes('braiddb-kysely-')) ?? '';
+    // The version of the repository, which npm has in its cache.
+    await run('npm', [...INSTALL, dialect, 'kysely@0.28.18'], { cwd: project });
+    const code = `import { BraidDialect, transaction } from '@braiddb/kysely';
+      import { connect } from '@braiddb/sdk';
+      import { startServer } from '@braiddb/server';
+      import { Kysely, sql } from 'kysely';
+      const server = await startServer();
+      const kysely = new Kysely({ dialect: new BraidDialect({ db: () => connect(server.url) }) });
+      const one = await transaction(kysely, (trx) => sql\`SELECT 1::int4 AS one\`.execute(trx));
+      console.log(one.rows);
+      await kysely.destroy();
+      await server.close();`;
+    await writeFile(join(project, 'dialect.mjs'), code);
+    const printed = await run(process.execPath, ['dialect.mjs'], { cwd: project });
+    expect(printed).toBe('[ { one: 1 } ]\n');
   });
 
   it('load by require, on a Node that can', async (context) => {
