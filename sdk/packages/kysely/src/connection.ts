@@ -8,13 +8,18 @@ import type { Database, Queryable, Sql, Transaction, TransactionOptions } from '
 import { sql } from '@braiddb/sdk';
 import type { CompiledQuery, DatabaseConnection, QueryResult } from 'kysely';
 
-import { currentContext } from './context.js';
+import { currentContext, currentSignal } from './context.js';
 import { OpenTransaction } from './open-transaction.js';
 
 /** Commands whose number of rows is that of changed ones. */
 const WRITES = new Set(['INSERT', 'UPDATE', 'DELETE', 'MERGE']);
 /** Rows that a stream reads at a time, where the caller does not say. */
 const CHUNK_ROWS = 1000;
+
+/** What Kysely 0.29 hands on with `execute({ signal })`. */
+interface AbortOptions {
+  readonly signal?: AbortSignal | undefined;
+}
 
 let cursors = 0;
 
@@ -32,7 +37,7 @@ export class BraidConnection implements DatabaseConnection {
   /** Begins a transaction; one that the SDK runs already has begun. */
   begin(options: TransactionOptions): void {
     if (this.#bound !== undefined) return;
-    const { signal } = currentContext();
+    const signal = currentSignal();
     this.#open = new OpenTransaction(this.#db, { ...options, signal });
   }
 
@@ -52,11 +57,15 @@ export class BraidConnection implements DatabaseConnection {
 
   /** Runs a statement of the driver's own inside the transaction. */
   async control(statement: Sql): Promise<void> {
-    await (await this.#queryable()).query(statement, { signal: currentContext().signal });
+    await (await this.#queryable()).query(statement, { signal: currentSignal() });
   }
 
-  async executeQuery<R>({ sql: text, parameters }: CompiledQuery): Promise<QueryResult<R>> {
-    const { signal, unawaited } = currentContext();
+  async executeQuery<R>(
+    { sql: text, parameters }: CompiledQuery,
+    options: AbortOptions = {},
+  ): Promise<QueryResult<R>> {
+    const { unawaited } = currentContext();
+    const signal = currentSignal(options.signal);
     const statement = sql.unsafe(text, parameters);
     const queryable = await this.#queryable();
     if (unawaited === true) {
@@ -71,21 +80,26 @@ export class BraidConnection implements DatabaseConnection {
   async *streamQuery<R>(
     query: CompiledQuery,
     chunkRows = CHUNK_ROWS,
+    options: AbortOptions = {},
   ): AsyncIterableIterator<QueryResult<R>> {
     if (query.query.kind !== 'SelectQueryNode') {
       // A cursor reads SELECT only; a write has run as a whole before its first row comes.
-      yield await this.executeQuery<R>(query);
+      yield await this.executeQuery<R>(query, options);
       return;
     }
     const statement = sql.unsafe(query.sql, query.parameters);
     const tx = this.#bound ?? (await this.#open?.handle());
-    if (tx === undefined) yield* this.#stream<R>(statement, chunkRows);
-    else yield* readCursor<R>(tx, statement, chunkRows);
+    const signal = currentSignal(options.signal);
+    if (tx === undefined) yield* this.#stream<R>(statement, chunkRows, signal);
+    else yield* readCursor<R>(tx, statement, { chunkRows, signal });
   }
 
   /** Streams without a transaction of the caller's. */
-  async *#stream<R>(statement: Sql, chunkRows: number): AsyncIterableIterator<QueryResult<R>> {
-    const { signal } = currentContext();
+  async *#stream<R>(
+    statement: Sql,
+    chunkRows: number,
+    signal: AbortSignal | undefined,
+  ): AsyncIterableIterator<QueryResult<R>> {
     let rows: R[] = [];
     for await (const row of this.#db.stream(statement, { batchRows: chunkRows, signal })) {
       rows.push(row as R);
@@ -105,17 +119,16 @@ export class BraidConnection implements DatabaseConnection {
 async function* readCursor<R>(
   tx: Transaction,
   statement: Sql,
-  chunkRows: number,
+  { chunkRows, signal }: { chunkRows: number; signal: AbortSignal | undefined },
 ): AsyncIterableIterator<QueryResult<R>> {
   const cursor = `braid_kysely_${++cursors}`;
   const { text, values } = statement.compile();
   const declare = sql.unsafe(`DECLARE ${cursor} NO SCROLL CURSOR FOR ${text}`, values);
   const fetch = sql.unsafe(`FETCH ${chunkRows} FROM ${cursor}`);
-  const { signal } = currentContext();
   await tx.query(declare, { signal });
   try {
     for (;;) {
-      const { rows } = await tx.query(fetch, { signal: currentContext().signal });
+      const { rows } = await tx.query(fetch, { signal });
       if (rows.length > 0) yield { rows: rows as R[] };
       if (rows.length < chunkRows) return;
     }

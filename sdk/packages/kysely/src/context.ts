@@ -26,12 +26,15 @@ export function currentContext(): Context {
   return storage.getStore() ?? {};
 }
 
+/** The signal of the query that runs now, and one more. */
+export function currentSignal(more?: AbortSignal): AbortSignal | undefined {
+  const signals = [currentContext().signal, more].filter((signal) => signal !== undefined);
+  return signals.length > 1 ? AbortSignal.any(signals) : signals[0];
+}
+
 /** Runs a function with more of it; signals add up. */
 export function withContext<T>(more: Context, fn: () => T): T {
-  const { signal: outer } = currentContext();
-  const signals = [outer, more.signal].filter((signal) => signal !== undefined);
-  const signal = signals.length > 1 ? AbortSignal.any(signals) : signals[0];
-  return storage.run({ ...more, signal }, fn);
+  return storage.run({ ...more, signal: currentSignal(more.signal) }, fn);
 }
 
 /** The transaction for this connection, if the caller has one ready. */

@@ -6,6 +6,7 @@ import { CamelCasePlugin, Kysely, sql } from 'kysely';
 import { expect, it } from 'vitest';
 
 import { onEachServer, slowStatement } from '../../../test/targets.js';
+import { BraidConnection } from '../src/connection.js';
 import { BraidDialect, withSignal } from '../src/index.js';
 import { failure, purses } from './tables.js';
 
@@ -105,6 +106,13 @@ onEachServer('the dialect', ({ url }) => {
       }),
     );
     expect(await failure(whole)).toBe(reason);
+    // Kysely 0.29 has a signal of its own, and hands it on.
+    const compiled = sql`${slow}`.compile(kysely);
+    const byOption = kysely.getExecutor().provideConnection((connection) => {
+      if (!(connection instanceof BraidConnection)) throw new Error('another connection');
+      return connection.executeQuery(compiled, { signal: soon() });
+    });
+    expect(await failure(byOption)).toBe(reason);
     // Nothing is left open: there is one connection.
     expect(await kysely.selectFrom(name).select('id').execute()).toHaveLength(2);
   });
