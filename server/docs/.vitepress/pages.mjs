@@ -16,6 +16,7 @@ export const SOURCES = [
   ['bench/README.md', 'benchmarks.md'],
   ['docker/README.md', 'operations/docker.md'],
   ['examples/iot-worker/README.md', 'examples/iot-worker.md'],
+  ['examples/fastify-kysely/README.md', 'examples/fastify-kysely.md'],
 ];
 
 const pages = (folder, names) =>
@@ -29,6 +30,7 @@ export const SIDEBAR = [
       'get-started': 'Get started',
       'coming-from-postgresql': 'Coming from PostgreSQL',
       'examples/iot-worker': 'Example: IoT worker',
+      'examples/fastify-kysely': 'Example: shop',
       benchmarks: 'Benchmarks',
     }),
   },
