@@ -2,8 +2,8 @@
  * `npm run pack -- --binary target/release/braid --out DIR`: packs what users install.
  *
  * Makes a tarball of `@braiddb/sdk`, of each package in this folder, and of one package for each
- * binary: `--binary PATH` for this machine, `--binary linux-arm64-gnu=PATH` for another. The binary is
- * stripped. Only packages whose binary is given become optional dependencies of `@braiddb/server`.
+ * binary: `--binary PATH` for this machine, `--binary linux-arm64-gnu=PATH` for another. The binary
+ * is stripped. Only packages whose binary is given become optional dependencies of `@braiddb/server`.
  *
  * | option | meaning |
  * |---|---|
@@ -11,6 +11,7 @@
  * | `--binary [PLATFORM=]PATH` | a server binary; may be repeated |
  * | `--repository URL` | written into each package |
  * | `--built` | packs the `dist` folders as they are, without a build |
+ * | `--quick` | compresses the binary less: for tests |
  */
 
 import {
@@ -18,18 +19,23 @@ import {
   closeSync,
   copyFileSync,
   cpSync,
+  createReadStream,
+  createWriteStream,
   existsSync,
   mkdirSync,
   mkdtempSync,
   openSync,
   readFileSync,
   readSync,
+  renameSync,
   rmSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { pipeline } from 'node:stream/promises';
 import { parseArgs } from 'node:util';
+import { createGzip } from 'node:zlib';
 
 import { buildPackages, must, run, top } from '../../examples/iot-worker/steps.mjs';
 
@@ -54,6 +60,7 @@ function readArguments() {
       binary: { type: 'string', multiple: true, default: [] },
       repository: { type: 'string' },
       built: { type: 'boolean', default: false },
+      quick: { type: 'boolean', default: false },
     },
   });
   if (values.out === undefined) throw new Error('--out DIR is missing');
@@ -106,6 +113,18 @@ async function pack(stage, out) {
   return printed.trim().split('\n').at(-1);
 }
 
+/** Packs a folder as `npm pack` does, but with little compression: a tenth of the time. */
+async function packQuickly(stage, out, { name, version }) {
+  const file = `${name.replace('@', '').replace('/', '-')}-${version}.tgz`;
+  copyFileSync(join(top, 'LICENSE'), join(stage, 'LICENSE'));
+  renameSync(stage, join(`${stage}-tar`, 'package'));
+  const archive = join(`${stage}-tar`, 'all.tar');
+  await must('tar', ['-C', `${stage}-tar`, '-cf', archive, 'package'], { capture: true });
+  const to = createWriteStream(join(out, file));
+  await pipeline(createReadStream(archive), createGzip({ level: 1 }), to);
+  return file;
+}
+
 /** Packs a package with sources. */
 async function packSources(folder, { out, scratch, repository, binaries, packageOf }) {
   const manifest = common(manifestOf(folder), folder, repository);
@@ -124,7 +143,7 @@ async function packSources(folder, { out, scratch, repository, binaries, package
 }
 
 /** Packs the binary of a platform. */
-async function packBinary(binary, { out, scratch, repository, packageOf }) {
+async function packBinary(binary, { out, scratch, repository, packageOf, quick }) {
   const { platform, path, os, cpu, libc } = binary;
   const stage = join(scratch, platform);
   const target = join(stage, 'bin', 'braid');
@@ -148,11 +167,13 @@ async function packBinary(binary, { out, scratch, repository, packageOf }) {
   const manifest = common(described, 'server', repository);
   writeFileSync(join(stage, 'package.json'), `${JSON.stringify(manifest, null, 2)}\n`);
   writeFileSync(join(stage, 'README.md'), `# ${manifest.name}\n\n${manifest.description}.\n`);
-  return pack(stage, out);
+  if (!quick) return pack(stage, out);
+  mkdirSync(`${stage}-tar`);
+  return packQuickly(stage, out, manifest);
 }
 
 async function main() {
-  const { out: given, binary, repository, built } = readArguments();
+  const { out: given, binary, repository, built, quick } = readArguments();
   if (!built) await buildPackages(FOLDERS.map((folder) => manifestOf(folder).name));
   const platforms = await import('./server/dist/platforms.js');
   const binaries = readBinaries(binary, platforms);
@@ -160,7 +181,7 @@ async function main() {
   mkdirSync(out, { recursive: true });
   const scratch = mkdtempSync(join(tmpdir(), 'braiddb-pack-'));
   const { packageOf } = platforms;
-  const settings = { out, scratch, repository, binaries, packageOf };
+  const settings = { out, scratch, repository, binaries, packageOf, quick };
   try {
     const sources = FOLDERS.map((folder) => packSources(folder, settings));
     const packed = binaries.map((one) => packBinary(one, settings));

@@ -1,7 +1,7 @@
 /**
  * Purchases: an item leaves the stock, and the purchase is written down, both or none.
  *
- * The transaction reads the stock and then decides. Two buyers of the last piece cannot both succeed:
+ * The transaction reads the stock and then decides. Two buyers of the last piece cannot both have it:
  * the second one waits for the lock and sees what is left, or meets a conflict and runs again.
  */
 

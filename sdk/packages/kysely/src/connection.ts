@@ -1,5 +1,5 @@
 /**
- * What Kysely takes for a connection: a way to run queries by the SDK, with or without a transaction.
+ * What Kysely takes for a connection: a way to run queries by the SDK, in a transaction or not.
  *
  * Without a transaction each query takes any connection of the SDK's pool.
  */

@@ -50,7 +50,7 @@ const LOCK_TIMEOUT_MS = { initial: 3_600_000, min: 1, max: 86_400_000 };
  *     db: () => connect('postgresql://root@127.0.0.1:26257/defaultdb'),
  *   }),
  * });
- * await sql`CREATE TABLE IF NOT EXISTS dialect_city (id INT4 PRIMARY KEY, name TEXT)`.execute(kysely);
+ * await sql`CREATE TABLE IF NOT EXISTS dialect_city (id INT4, name TEXT)`.execute(kysely);
  * await kysely.deleteFrom('dialect_city').execute();
  * await kysely.insertInto('dialect_city').values({ id: 1, name: 'Bergen' }).execute();
  * const city = await kysely.selectFrom('dialect_city').selectAll().executeTakeFirstOrThrow();

@@ -7,8 +7,8 @@
  *  SDK:                db.transaction(tx => … waits for the end … ) ─► COMMIT, or ROLLBACK
  * ```
  *
- * The function cannot run again, since Kysely has called the caller's function already: there is one
- * attempt, and its retry error is thrown as it is.
+ * The function cannot run again, since Kysely has called the caller's function already. So there is
+ * one attempt, and its retry error is thrown as it is.
  */
 
 import type { Database, Transaction, TransactionOptions } from '@braiddb/sdk';

@@ -12,8 +12,8 @@ export interface WriteQuery {
 
 /**
  * Runs a write without asking for its result. Inside a transaction it is sent without waiting: the
- * next query that is awaited, or COMMIT, reports its failure. On BraidDB independent ones run side by
- * side. Outside a transaction `run` waits until the write is done.
+ * next query that is awaited, or COMMIT, reports its failure. On BraidDB independent ones run side
+ * by side. Outside a transaction `run` waits until the write is done.
  *
  * SQL: the statement, with ` RETURNING NOTHING` at its end inside a transaction on BraidDB.
  *
@@ -41,8 +41,8 @@ export async function run(query: WriteQuery): Promise<void> {
 }
 
 /**
- * Runs a function whose queries are cancelled on the server when the signal aborts; they reject with
- * the reason of the signal. A transaction that begins in the function is rolled back, unless its
+ * Runs a function whose queries are cancelled on the server when the signal aborts; they reject
+ * with the reason of the signal. A transaction that begins in the function is rolled back, unless its
  * COMMIT is on its way. For a stream, the loop that reads it must be in the function.
  *
  * @example

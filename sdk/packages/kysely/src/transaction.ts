@@ -23,12 +23,12 @@ export type KyselyTransactionFunction<DB, T> = (
 
 /**
  * Runs the whole function again whenever the transaction fails with a transient error and has had
- * no effect, as `db.transaction` of the SDK does. The function must therefore do nothing outside the
- * transaction that cannot be done twice. Plugins, schemas and logs of the Kysely instance apply.
+ * no effect, as `db.transaction` of the SDK does. The function must therefore do nothing outside
+ * the transaction that cannot be done twice. Plugins, schemas and logs of the Kysely instance apply.
  *
  * Options, SQL and errors are those of the SDK's `db.transaction`: isolation is SERIALIZABLE unless
- * `isolation` says otherwise, and there are 10 attempts. Fails with a `UsageError` if the instance is
- * a transaction already, or has another dialect.
+ * `isolation` says otherwise, and there are 10 attempts. Fails with a `UsageError` if the instance
+ * is a transaction already, or has another dialect.
  *
  * Kysely's own `kysely.transaction().execute(fn)` works too, but runs its function once: a retry
  * error reaches the caller as a `SerializationError` or `DeadlockError`.

@@ -2,11 +2,11 @@
 /**
  * `npx braiddb …`: runs the server binary with the same arguments, and ends as it ends.
  *
- * A signal goes on to the server. A terminal and npm may both send the same Ctrl-C, and a server that
- * gets a second signal stops at once: so the copy of a signal within half a second is dropped.
+ * A signal goes on to the server. A terminal and npm may both send the same Ctrl-C, and a server
+ * that gets a second signal stops at once: so a copy of a signal within half a second is dropped.
  *
- * npm starts this program by a shell, and passes signals to that shell only, which dies of them. So a
- * program that npm has started stops the server when its parent is gone.
+ * npm starts this program by a shell, and passes signals to that shell only, which dies of them. So
+ * a program that npm has started stops the server when its parent is gone.
  */
 
 import type { ChildProcess } from 'node:child_process';

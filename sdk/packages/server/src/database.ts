@@ -32,8 +32,8 @@ export interface TestDatabase extends AsyncDisposable {
 }
 
 /**
- * Creates an empty database on a server, in a few milliseconds: one for each test file or test keeps
- * tests apart that run at the same time. Takes a {@link Server}, or the URL of a running one.
+ * Creates an empty database on a server, in a few milliseconds. One for each test keeps tests apart
+ * that run at the same time. Takes a {@link Server}, or the URL of a running one.
  *
  * SQL: `CREATE DATABASE "test_…"`; `drop` sends `DROP DATABASE IF EXISTS "test_…" WITH (FORCE)`.
  *

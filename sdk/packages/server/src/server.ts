@@ -2,9 +2,9 @@
  * `startServer`: a server of your own, for tests and for development.
  *
  * ```text
- *  options ─► temporary folder ─► braid start, and its guard ─► addresses ─► /health/ready ─► Server
- *                                        │ ended, late, aborted
- *                                        └─► killed, folder removed, error with the last log lines
+ *  options ─► temporary folder ─► braid start, its guard ─► addresses ─► /health/ready ─► Server
+ *                                       │ ended, late, aborted
+ *                                       └─► killed, folder removed, error with the last log lines
  * ```
  */
 

@@ -72,7 +72,14 @@ withBinary('the packed packages', (binary) => {
     project = join(folder, 'project');
     await mkdir(project);
     const isBuilt = existsSync(join(top, 'sdk/packages/server/dist/platforms.js'));
-    const pack = ['sdk/packages/pack.mjs', '--binary', binary, '--out', join(folder, 'packed')];
+    const pack = [
+      'sdk/packages/pack.mjs',
+      '--quick',
+      '--binary',
+      binary,
+      '--out',
+      join(folder, 'packed'),
+    ];
     const printed = await run(process.execPath, [...pack, ...(isBuilt ? ['--built'] : [])], {
       ...{ cwd: top, timeoutMs: 120_000 },
     });
