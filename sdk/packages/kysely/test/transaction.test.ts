@@ -54,6 +54,42 @@ onEachServer('transaction()', ({ url }) => {
     expect(retries.every(({ error }) => isRetryable(error))).toBe(true);
   });
 
+  it('runs the function again after a conflict that waiting cannot solve', async () => {
+    await using fixture = await purses(url);
+    const { kysely, name } = fixture;
+    // In the first attempt each reads what the other writes.
+    const both = [1, 2].map((id) => {
+      let resolve = (): void => undefined;
+      const hasRead = new Promise<void>((done) => (resolve = done));
+      return { id, hasRead, resolve };
+    });
+    let runs = 0;
+    const work = ({ id, resolve }: (typeof both)[number]): Promise<void> =>
+      transaction(kysely, async (trx, { attempt }) => {
+        runs += 1;
+        const other = trx
+          .selectFrom(name)
+          .select('coins')
+          .where('id', '=', 3 - id);
+        const { coins } = await other.executeTakeFirstOrThrow();
+        resolve();
+        if (attempt === 1) await Promise.all(both.map(({ hasRead }) => hasRead));
+        await run(
+          trx
+            .updateTable(name)
+            .set({ coins: coins + 1 })
+            .where('id', '=', id),
+        );
+      });
+    await Promise.all(both.map(work));
+    expect(runs).toBeGreaterThan(2);
+    // One after the other: 10 and 0 become 1 and 2, or 12 and 11.
+    expect([
+      [1, 2],
+      [12, 11],
+    ]).toContainEqual(await coins(fixture));
+  });
+
   it('rolls back and throws what the function throws', async () => {
     await using fixture = await purses(url, { connectionsMax: 1 });
     const { kysely, name } = fixture;

@@ -20,6 +20,7 @@ import { labelledBlocks, top, writeBlocks } from './labelled.js';
 import { cleanEnvironment, run } from './run.js';
 
 const PRINTED_URL = 'postgresql://root@127.0.0.1:26257/defaultdb';
+const REPOSITORY = 'git+https://example.org/braiddb.git';
 /** Milliseconds that everything may take, from `npm i` to the output of the program. */
 const ALL_MAX_MS = 60_000;
 /** What npm reports where it cannot reach the registry. */
@@ -75,6 +76,8 @@ withBinary('the packed packages', (binary) => {
     const pack = [
       'sdk/packages/pack.mjs',
       '--quick',
+      '--repository',
+      REPOSITORY,
       '--binary',
       binary,
       '--out',
@@ -134,6 +137,11 @@ withBinary('the packed packages', (binary) => {
       const files = (await run('tar', ['tf', path], { cwd: folder })).trim().split('\n');
       expect(files).toEqual(expect.arrayContaining(['package/LICENSE', 'package/README.md']));
       expect(files.filter((name) => /^package\/(src|test)\//.test(name))).toEqual([]);
+      const manifest = await run('tar', ['xOf', path, 'package/package.json'], { cwd: folder });
+      expect(JSON.parse(manifest)).toMatchObject({
+        ...{ license: 'Apache-2.0', engines: { node: '>=20.11' } },
+        repository: { type: 'git', url: REPOSITORY },
+      });
     }
   });
 
@@ -194,19 +202,27 @@ withBinary('the packed packages', (binary) => {
     const dialect = tarballs.find((path) => path.includes('braiddb-kysely-')) ?? '';
     // The version of the repository, which npm has in its cache.
     await run('npm', [...INSTALL, dialect, 'kysely@0.28.18'], { cwd: project });
-    const code = `import { BraidDialect, transaction } from '@braiddb/kysely';
+    const code = `
+      import { BraidDialect, transaction } from '@braiddb/kysely';
       import { connect } from '@braiddb/sdk';
       import { startServer } from '@braiddb/server';
       import { Kysely, sql } from 'kysely';
       const server = await startServer();
-      const kysely = new Kysely({ dialect: new BraidDialect({ db: () => connect(server.url) }) });
-      const one = await transaction(kysely, (trx) => sql\`SELECT 1::int4 AS one\`.execute(trx));
-      console.log(one.rows);
+      const kysely = new Kysely<object>({ dialect: new BraidDialect({ db: () => connect(server.url) }) });
+      const one = await transaction(kysely, (trx) =>
+        sql<{ one: number }>\`SELECT 1::int4 AS one\`.execute(trx),
+      );
+      const sum: number = one.rows.reduce((all, row) => all + row.one, 0);
+      console.log(sum, server.url.startsWith('postgresql:'));
       await kysely.destroy();
       await server.close();`;
-    await writeFile(join(project, 'dialect.mjs'), code);
+    await writeFile(join(project, 'dialect.mts'), code);
+    const tsc = join(top, 'node_modules/typescript/bin/tsc');
+    const flags = '--module nodenext --target es2022 --lib es2024,esnext.disposable --types node';
+    const options = [...flags.split(' '), '--strict', '--skipLibCheck', 'dialect.mts'];
+    await run(process.execPath, [tsc, ...options], { cwd: project });
     const printed = await run(process.execPath, ['dialect.mjs'], { cwd: project });
-    expect(printed).toBe('[ { one: 1 } ]\n');
+    expect(printed).toBe('1 true\n');
   });
 
   it('load by require, on a Node that can', async (context) => {
