@@ -16,5 +16,7 @@ export default defineConfig({
     include: ['test/**/*.test.ts'],
     testTimeout: 60_000,
     hookTimeout: 60_000,
+    // Most of them wait for a process.
+    maxWorkers: 2,
   },
 });
