@@ -71,7 +71,8 @@ export class OpenTransaction {
   }
 }
 
-/** The error of the only attempt. */
+/** The error of the only attempt; a deadline that ended it stays what it is. */
 function lastError(error: unknown): unknown {
-  return error instanceof RetriesExhaustedError ? error.last : error;
+  const isLast = error instanceof RetriesExhaustedError && error.limit === 'attempts';
+  return isLast ? error.last : error;
 }

@@ -5,7 +5,7 @@ import { UsageError } from '@braiddb/sdk';
 import type { Kysely, Transaction } from 'kysely';
 
 import { BraidAdapter } from './adapter.js';
-import { withContext } from './context.js';
+import { currentSignal, withContext } from './context.js';
 
 /** What the function of a transaction is told about its run. */
 export interface Attempt {
@@ -74,10 +74,11 @@ export async function transaction<DB, T>(
   }
   const db = await adapter.source.get();
   let value: T | undefined;
-  await db.transaction(options, async (tx) => {
-    const { attempt, signal } = tx;
+  const signal = currentSignal(options.signal);
+  await db.transaction({ ...options, signal }, async (tx) => {
+    const run: Attempt = { attempt: tx.attempt, signal: tx.signal };
     value = await withContext({ bound: tx }, () =>
-      kysely.transaction().execute((trx) => fn(trx, { attempt, signal })),
+      kysely.transaction().execute((trx) => fn(trx, run)),
     );
   });
   return value as T;

@@ -1,5 +1,7 @@
 /** Transactions: those that run again, and Kysely's own. */
 
+import { setTimeout } from 'node:timers/promises';
+
 import type { RetryEvent } from '@braiddb/sdk';
 import {
   connect,
@@ -14,7 +16,7 @@ import { DummyDriver, Kysely, PostgresAdapter, PostgresQueryCompiler, sql } from
 import { expect, it } from 'vitest';
 
 import { onEachServer } from '../../../test/targets.js';
-import { BraidDialect, run, transaction } from '../src/index.js';
+import { BraidDialect, run, transaction, withSignal } from '../src/index.js';
 import type { Fixture, Schema } from './tables.js';
 import { failure, purses } from './tables.js';
 
@@ -134,6 +136,10 @@ onEachServer('transaction()', ({ url }) => {
       await trx.selectFrom(name).selectAll().execute();
     });
     expect(await failure(stopped)).toBe(reason);
+    const never = withSignal(AbortSignal.abort(reason), () =>
+      transaction(kysely, () => Promise.reject(new Error('it was called'))),
+    );
+    expect(await failure(never)).toBe(reason);
     expect(await coins(fixture)).toEqual([10, 0]);
   });
 
@@ -270,6 +276,17 @@ onEachServer("Kysely's own transactions", ({ url }) => {
     expect(isRetryable(failed[0]?.reason)).toBe(true);
     expect(failed[0]?.reason).toBeInstanceOf(SerializationError);
     expect(runs).toBe(2);
+  });
+
+  it('end at the deadline of the connection', async () => {
+    await using fixture = await purses(url, { transaction: { deadlineMs: 300 } });
+    const { kysely, name } = fixture;
+    const late = kysely.transaction().execute(async (trx) => {
+      await trx.deleteFrom(name).execute();
+      await setTimeout(600);
+    });
+    expect(await failure(late)).toMatchObject({ name: 'RetriesExhaustedError', limit: 'deadline' });
+    expect(await coins(fixture)).toEqual([10, 0]);
   });
 
   it('have savepoints where they are controlled by calls', async () => {

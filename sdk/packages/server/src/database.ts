@@ -10,9 +10,12 @@ import type { Server } from './server.js';
 /** Milliseconds to wait for a connection. */
 const CONNECT_TIMEOUT_MS = 10_000;
 
+/** A name has at most 63 bytes, and 13 of them are the random end. */
+const PREFIX_BYTES_MAX = 40;
+
 /** Options of {@link createDatabase}. */
 export interface DatabaseOptions {
-  /** What the name begins with, before a random number. Default `'test'`; at most 40 characters. */
+  /** What the name begins with, before a random number. Default `'test'`; at most 40 bytes. */
   readonly prefix?: string | undefined;
 }
 
@@ -55,8 +58,9 @@ export async function createDatabase(
   options: DatabaseOptions = {},
 ): Promise<TestDatabase> {
   const prefix: unknown = options.prefix ?? 'test';
-  if (typeof prefix !== 'string' || !/^[\p{L}\p{N}_ -]{1,40}$/u.test(prefix)) {
-    const wanted = 'must be 1 to 40 letters, digits, blanks, - or _';
+  const isName = typeof prefix === 'string' && /^[\p{L}\p{N}_ -]+$/u.test(prefix);
+  if (!isName || Buffer.byteLength(prefix) > PREFIX_BYTES_MAX) {
+    const wanted = `must be letters, digits, blanks, - or _, of at most ${PREFIX_BYTES_MAX} bytes`;
     throw new ServerOptionError('prefix', wanted);
   }
   const given = server instanceof URL ? server.href : server;

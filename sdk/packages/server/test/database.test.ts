@@ -51,7 +51,7 @@ withBinary('createDatabase', (binary) => {
 
   it('refuses a prefix that is no name, and a server that is not there', async () => {
     const url = 'postgresql://root@127.0.0.1:1/defaultdb';
-    for (const prefix of ['', 'a"b', 'x'.repeat(41), 7]) {
+    for (const prefix of ['', 'a"b', 'x'.repeat(41), 'ö'.repeat(21), 7]) {
       const creating = createDatabase(url, { prefix } as never);
       await expect(creating).rejects.toBeInstanceOf(ServerOptionError);
     }
