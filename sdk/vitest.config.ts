@@ -2,9 +2,15 @@ import { fileURLToPath } from 'node:url';
 
 import { defineConfig } from 'vitest/config';
 
+const source = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
+
 export default defineConfig({
   resolve: {
-    alias: { '@braiddb/sdk': fileURLToPath(new URL('src/index.ts', import.meta.url)) },
+    alias: {
+      '@braiddb/sdk': source('src/index.ts'),
+      '@braiddb/server': source('packages/server/src/index.ts'),
+      '@braiddb/kysely': source('packages/kysely/src/index.ts'),
+    },
   },
   test: {
     globalSetup: ['test/setup.ts'],

@@ -69,7 +69,8 @@ async function packageTests(folder, binary) {
 
 /** What needs no server: it runs beside cargo, which leaves a core idle at its end. */
 async function packages() {
-  await buildPackages(['@braiddb/sdk', 'iot-worker', '@braiddb/bench']);
+  const published = ['@braiddb/sdk', '@braiddb/server', '@braiddb/kysely'];
+  await buildPackages([...published, 'iot-worker', 'fastify-kysely', '@braiddb/bench']);
   await program('types', 'npm', 'run', '--silent', 'typecheck');
   await program('lint and format', 'npm', 'run', '--silent', 'lint');
   await program('documents', 'node', 'server/docs/.vitepress/check.mjs');
@@ -98,7 +99,10 @@ async function main() {
   await Promise.all([
     part('server (cargo test --workspace)', () => serverTests(binary, {}, lanes)),
     part('SDK', ofPackage('sdk')),
+    part('server from npm', ofPackage('sdk/packages/server')),
+    part('Kysely dialect', ofPackage('sdk/packages/kysely')),
     part('example iot-worker', ofPackage('examples/iot-worker')),
+    part('example fastify-kysely', ofPackage('examples/fastify-kysely')),
     part('bench pictures', ofPackage('bench')),
     part('server over TiKV (the stand-in, or TIKV_PD)', () => testsOverTikv(binary, [], lanes)),
   ]);

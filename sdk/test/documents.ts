@@ -12,8 +12,8 @@ import pg from 'pg';
 
 const sdk = new URL('../', import.meta.url);
 
-/** The folder of the programs while they run. */
-export const scratch = new URL('test/.examples/', sdk);
+/** The folder of the programs while they run: other processes run others. */
+export const scratch = new URL(`test/.examples/${process.pid}/`, sdk);
 
 const PRINTED_URL = 'postgresql://root@127.0.0.1:26257/defaultdb';
 

@@ -7,6 +7,7 @@
  */
 
 import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 import type { TestProject } from 'vitest/node';
@@ -30,6 +31,8 @@ export default async function setup(project: TestProject): Promise<() => Promise
     fileURLToPath(new URL('../../target/release/braid', import.meta.url));
   const built = existsSync(binary);
   project.provide('braidBinary', built ? binary : undefined);
+  // The examples of `@braiddb/server` start the same one.
+  if (built) process.env.BRAIDDB_BINARY ??= resolve(binary);
 
   const given = process.env.BRAID_TEST_URL;
   if (given !== undefined && given !== '') {

@@ -11,9 +11,12 @@ export const SOURCES = [
   ['server/ARCHITECTURE.md', 'architecture/index.md'],
   ['sdk/README.md', 'sdk/index.md'],
   ['sdk/docs', 'sdk'],
+  ['sdk/packages/server/README.md', 'sdk/server.md'],
+  ['sdk/packages/kysely/README.md', 'sdk/kysely.md'],
   ['bench/README.md', 'benchmarks.md'],
   ['docker/README.md', 'operations/docker.md'],
   ['examples/iot-worker/README.md', 'examples/iot-worker.md'],
+  ['examples/fastify-kysely/README.md', 'examples/fastify-kysely.md'],
 ];
 
 const pages = (folder, names) =>
@@ -27,6 +30,7 @@ export const SIDEBAR = [
       'get-started': 'Get started',
       'coming-from-postgresql': 'Coming from PostgreSQL',
       'examples/iot-worker': 'Example: IoT worker',
+      'examples/fastify-kysely': 'Example: shop',
       benchmarks: 'Benchmarks',
     }),
   },
@@ -39,11 +43,17 @@ export const SIDEBAR = [
       'multi-row-writes': 'Multi-row writes',
       'interleaved-tables': 'Interleaved tables',
       'column-families': 'Column families',
+      testing: 'Testing your service',
     }),
   },
   {
     text: 'SDK',
-    items: pages('sdk/', { '': 'Overview', 'api/': 'API' }),
+    items: pages('sdk/', {
+      '': 'Overview',
+      server: 'Server from npm',
+      kysely: 'Kysely',
+      'api/': 'API',
+    }),
   },
   {
     text: 'Operations',
