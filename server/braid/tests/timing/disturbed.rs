@@ -90,7 +90,7 @@ fn plan(seed: u64, transactions: usize, kills: usize) -> Plan {
 
 #[test]
 fn a_disturbed_cluster_has_a_strictly_serializable_history() {
-    let (transactions, kills) = Size::from_env().pick((1_200, 2), (2_000, 3), (40_000, 20));
+    let (transactions, kills) = Size::from_env().pick((800, 2), (2_000, 3), (40_000, 20));
     let seed = seed();
     let mut cluster = Cluster::start(tikv::Plan::forgetful(), seed);
     println!("{}, seed {seed}: rerun with BRAID_TEST_SEED={seed}", cluster.name());
