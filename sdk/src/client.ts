@@ -15,7 +15,12 @@ import { Connection } from './connection/connection.js';
 import type { DriverResult } from './connection/driver.js';
 import { recordingParameters, recordParameters, startupParameters } from './connection/driver.js';
 import type { StatementRequest } from './connection/request.js';
-import { BraidError, OptionError, UsageError } from './errors.js';
+import { runLater } from './connection/run-later.js';
+import { lazyIterator } from './copy/lazy-iterator.js';
+import type { CopyWork } from './copy/work.js';
+import { OptionError, UsageError } from './errors.js';
+import type { ListenGap, ListenOptions, Notification, NotificationStream } from './listen/types.js';
+import { readListenOptions } from './listen/types.js';
 import type {
   ConnectOptions,
   QueryOptions,
@@ -24,13 +29,15 @@ import type {
   TransactionOptions,
 } from './options.js';
 import {
+  joinOptions,
   readConnectOptions,
   readQueryOptions,
   readStreamOptions,
   readTransactionOptions,
 } from './options.js';
 import type { AwaitedCall, Executor, Queryable } from './query/queryable.js';
-import { joinOptions, makeQueryable } from './query/queryable.js';
+import { makeQueryable } from './query/queryable.js';
+import type { ReservedConnection } from './reserve/handle.js';
 import type { ServerInfo } from './server.js';
 import { detectServer, featuresOf } from './server.js';
 import type { Statement, ToSqlQuery } from './sql/foreign.js';
@@ -41,7 +48,6 @@ import type { AnyRow, Sql } from './sql/template.js';
 import { ServerClock, uuidOfTime } from './transaction/commit-token.js';
 import type { Stays, TransactionFunction } from './transaction/handle.js';
 import type { RowStream } from './transaction/row-stream.js';
-import { makeRowStream } from './transaction/row-stream.js';
 import { runTransaction } from './transaction/runner.js';
 
 /** A database: statements outside transactions, and transactions. Made by {@link connect}. */
@@ -114,6 +120,64 @@ export interface Database extends Queryable, AsyncDisposable {
   stream<Row extends object = AnyRow>(query: ToSqlQuery, options?: StreamOptions): RowStream<Row>;
 
   /**
+   * Takes a connection out of the pool for one user: for settings of the session, temporary tables,
+   * advisory locks, or a transaction that you begin by hand. Waits for a free one until the signal
+   * aborts, at most as long as a statement would.
+   *
+   * `release()`, `await using` or `db.close()` puts the session back to its start and gives the
+   * connection back. Until then it counts towards `connectionsMax`.
+   *
+   * SQL: yours; at the end `ROLLBACK` if a transaction is open, and `DISCARD ALL`.
+   *
+   * Fails with a {@link ConnectionError} if there is no connection.
+   *
+   * @example
+   * ```ts
+   * import { connect } from '@braiddb/sdk';
+   * await using db = await connect('postgresql://root@127.0.0.1:26257/defaultdb');
+   * await using connection = await db.reserve();
+   * await connection.query`SET search_path = information_schema`;
+   * const row = await connection.one<{ search_path: string }>`SHOW search_path`;
+   * console.assert(row.search_path === 'information_schema');
+   * ```
+   */
+  reserve(options?: QueryOptions): Promise<ReservedConnection>;
+
+  /**
+   * Yields the notifications of one channel or several, as they come. It has a connection of its
+   * own, outside of the pool, from the first `next()` to the end. A lost connection is made again,
+   * with the pauses of `transaction` (`backoffBaseMs`, `backoffMaxMs`), as long as it takes.
+   *
+   * Notifications may be lost meanwhile, so the loop then sees a {@link ListenGap}, or `onGap` gets
+   * it. It ends by `break`, by `db.close()`, or by the signal, which makes it throw its reason.
+   *
+   * SQL: `LISTEN "channel"`.
+   *
+   * Fails with a {@link DatabaseError} or {@link ConnectionError} that another attempt would meet
+   * again, such as a wrong password.
+   *
+   * @example
+   * ```ts
+   * import { connect } from '@braiddb/sdk';
+   * await using db = await connect('postgresql://root@127.0.0.1:26257/defaultdb');
+   * const onListening = () => void db.notify('sdk_jobs', '17');
+   * for await (const { channel, payload, gap } of db.listen('sdk_jobs', { onListening })) {
+   *   if (gap !== undefined) continue; // Read the table of jobs again.
+   *   console.assert(channel === 'sdk_jobs' && payload === '17');
+   *   break;
+   * }
+   * ```
+   */
+  listen(
+    channels: string | readonly string[],
+    options: ListenOptions & { readonly onGap: (gap: ListenGap) => void },
+  ): NotificationStream<Notification>;
+  listen(
+    channels: string | readonly string[],
+    options?: ListenOptions,
+  ): NotificationStream<Notification | ListenGap>;
+
+  /**
    * Joins rows from any number of callers into multi-row statements: a queue of small writes becomes
    * a few large ones. `table` is a name, or schema and name. The properties of a row are columns.
    *
@@ -138,8 +202,8 @@ export interface Database extends Queryable, AsyncDisposable {
   ): Batcher<Row>;
 
   /**
-   * Closes the batchers, ends the streams, waits for what is running, then closes the connections; a
-   * pool of your own stays open.
+   * Closes the batchers, ends the streams and listeners, gives reserved connections back, waits for
+   * what is running, then closes the connections; a pool of your own stays open.
    */
   close(): Promise<void>;
 }
@@ -170,7 +234,9 @@ export async function connect(
   const parsers = makeParsers(settings.parsers);
   // The SDK reads the answers to its own first questions with the default parsers.
   const features = featuresOf('postgresql', undefined);
-  const basic: DatabaseContext = { pool, ownPool, settings, parsers: makeParsers({}), features };
+  const closed = new AbortController();
+  const own = { pool, ownPool, settings, closed: closed.signal };
+  const basic: DatabaseContext = { ...own, parsers: makeParsers({}), features };
   try {
     const connection = await Connection.acquire(basic);
     try {
@@ -228,7 +294,9 @@ class DatabaseHandle {
   readonly #autocommit: AutocommitRunner;
   readonly #running = new Set<Promise<unknown>>();
   readonly #batchers = new Set<{ close(): Promise<void> }>();
+  /** Streams, listeners and the like: `close` ends them. */
   readonly #streams = new Set<AbortController>();
+  readonly #reserved = new Set<ReservedConnection>();
   #closing: Promise<void> | undefined;
 
   constructor(context: DatabaseContext, server: ServerInfo) {
@@ -256,6 +324,10 @@ class DatabaseHandle {
         options: BatcherOptions = {},
       ) => this.#batcher<Row>(bound, table, options),
       stream,
+      reserve: (options: QueryOptions = {}) =>
+        this.#track(() => this.#reserve(joinOptions(bound, readQueryOptions(options)), bound)),
+      listen: (channels: string | readonly string[], options: ListenOptions = {}) =>
+        this.#listen(bound, channels, options),
       close,
       [Symbol.asyncDispose]: close,
     });
@@ -287,9 +359,25 @@ class DatabaseHandle {
           throw attachCallSite(error, { text, parameters: [], callSite });
         }),
       submit: (request) => {
-        this.#submit(request, track);
+        runLater(request, () => track(() => this.#runWrites(request)));
       },
+      copy: (work) => this.#copy(work, track),
     };
+  }
+
+  /** Runs a COPY on a connection of its own; `close` ends one whose rows are being read. */
+  async #copy(work: CopyWork, track: Track): Promise<DriverResult> {
+    const { text, callSite, stop, isRead } = work;
+    try {
+      return await track(() => {
+        if (isRead) this.#streams.add(stop);
+        return this.#autocommit.text(work);
+      });
+    } catch (error) {
+      throw attachCallSite(error, { text, parameters: [], callSite });
+    } finally {
+      this.#streams.delete(stop);
+    }
   }
 
   #batcher<Row extends object>(
@@ -327,7 +415,7 @@ class DatabaseHandle {
     if (this.#closing !== undefined) throw new UsageError('the database handle is closed');
     const closing = new AbortController();
     const own = joinOptions(joinOptions(bound, { signal }), { signal: closing.signal });
-    return makeRowStream<Row>({
+    const source = {
       ...{ context: this.#context, statement, batchRows, callSite },
       signal: own.signal ?? closing.signal,
       onStart: () => {
@@ -340,7 +428,52 @@ class DatabaseHandle {
           onEnd();
         };
       },
-    });
+    };
+    const load = async (): Promise<RowStream<Row>> =>
+      (await import('./transaction/row-stream.js')).makeRowStream<Row>(source);
+    return Object.freeze(lazyIterator<Row>(load, ignore));
+  }
+
+  async #reserve({ signal }: QueryOptions, bound: QueryOptions): Promise<ReservedConnection> {
+    const { makeReserved } = await import('./reserve/reserved.js');
+    const context = this.#context;
+    const connection = await Connection.acquire(context, signal);
+    const onReleased = (): void => {
+      this.#reserved.delete(reserved);
+    };
+    const reserved = makeReserved({ context, connection, bound, onReleased });
+    this.#reserved.add(reserved);
+    return reserved;
+  }
+
+  #listen(
+    bound: QueryOptions,
+    channels: string | readonly string[],
+    options: ListenOptions,
+  ): NotificationStream<never> {
+    const names = typeof channels === 'string' ? [channels] : [...channels];
+    if (names.length === 0) throw new UsageError('listen takes at least one channel');
+    const read = readListenOptions(options);
+    const settings = { ...read, ...joinOptions(bound, read) };
+    if (this.#closing !== undefined) throw new UsageError('the database handle is closed');
+    const closing = new AbortController();
+    const leaving = new AbortController();
+    const onStart = (work: Promise<void>): void => {
+      this.#streams.add(closing);
+      void this.#track(() => work).finally(() => this.#streams.delete(closing));
+    };
+    return lazyIterator(
+      async () => {
+        const { listen } = await import('./listen/listen.js');
+        const context = this.#context;
+        const call = { context, channels: names, settings, closing, leaving, onStart };
+        if (this.#closing !== undefined) closing.abort();
+        return listen(call) as AsyncGenerator<never, undefined, undefined>;
+      },
+      () => {
+        leaving.abort('the reader has left');
+      },
+    );
   }
 
   async #transaction<T>(
@@ -353,24 +486,6 @@ class DatabaseHandle {
     }
     const read = readTransactionOptions(options, this.#context.settings.transaction);
     return runTransaction(this.#context, { ...read, ...joinOptions(bound, read) }, fn);
-  }
-
-  /** Runs writes, later in this turn, so that their result can still be asked for. */
-  #submit(request: StatementRequest, track: Track): void {
-    const work = Promise.resolve().then(() => {
-      request.isSent = true;
-      return track(() => this.#runWrites(request));
-    });
-    work.then(
-      (results) => {
-        request.succeed(results);
-      },
-      (error: unknown) => {
-        request.fail(error);
-        // An unhandled rejection, as of any promise that is not awaited; it names the statement.
-        if (!request.isObserved) void Promise.reject(unawaitedFailure(request, error));
-      },
-    );
   }
 
   /** One statement by itself; several in a transaction, so that all take effect or none. */
@@ -422,20 +537,13 @@ class DatabaseHandle {
   async #close(): Promise<void> {
     const reason = new UsageError('the stream has ended: its database handle was closed');
     for (const stream of this.#streams) stream.abort(reason);
+    for (const reserved of this.#reserved) void reserved.release();
     await Promise.all([...this.#batchers].map((batcher) => batcher.close()));
     await Promise.allSettled(this.#running);
+    await Promise.allSettled([...this.#reserved].map((reserved) => reserved.release()));
     if (this.#context.ownPool) await this.#context.pool.end();
   }
 }
 
 /** Starts work that `close` waits for. */
 type Track = <T>(work: () => Promise<T>) => Promise<T>;
-
-/** The error of a write that failed and was not awaited, with the text of its statement. */
-function unawaitedFailure({ text, callSite }: StatementRequest, error: unknown): BraidError {
-  const reason = error instanceof Error ? error.message : String(error);
-  const message = `a write that nobody awaits has failed: ${reason}; statement: ${text}`;
-  const failure = new BraidError(message, { cause: error });
-  attachCallSite(failure, { text, parameters: [], callSite });
-  return failure;
-}

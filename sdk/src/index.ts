@@ -7,14 +7,19 @@
  * ```text
  *  client.ts        connect, db: single statements, transactions, close
  *  timeline.ts      a transaction's timeline, read and drawn as a picture
+ *  reserve/         a connection of the pool for one user
+ *  listen/          notifications, on a connection of their own
  *  batcher/         rows of many callers joined into multi-row statements; the adaptive batch size
  *  transaction/     runner.ts: attempts, BEGIN, COMMIT, ROLLBACK    attempt.ts: one attempt, its handles
  *                   retry.ts: pauses and the deadline               commit-outcome.ts: a lost COMMIT
  *                   commit-token.ts  level.ts  handle.ts (the types of tx)
  *  query/           queryable.ts: query, one, run, insert, …: what db and tx share
  *                   write.ts: Write and RowWrite                    locking.ts: forUpdate and its sisters
+ *  copy/            copy-in.ts, copy-out.ts: rows in and out as bytes; loaded when they are used
+ *                   source.ts  work.ts  methods.ts  lazy-iterator.ts (streams that load late)
  *  connection/      request.ts: one call's statements, from the call to the answer
  *                   statement-queue.ts: requests of a transaction   autocommit.ts: single statements
+ *                   run-later.ts: writes outside transactions
  *                   connection.ts: in use, lost, cancelled          pipeline.ts, group.ts: the wire
  *                   prepared.ts  driver.ts (pg)
  *  sql/             template.ts: the sql tag    builders.ts: typed insert, update, …
@@ -46,6 +51,7 @@
  * - **abort**: the caller's signal. **cancel**: the request that the SDK then sends to the server.
  * - **batch**: rows that one statement stores. **column set**: the columns that a row sets.
  *   **statement template**: the statement of a column set.
+ * - **gap**: a moment in a stream of notifications at which some may have been lost.
  * - **call site**: the place in the caller's source where a query method was called.
  *
  * No side effects on import, no console output.
@@ -62,16 +68,21 @@ export type {
 } from './batcher/index.js';
 export type { Database } from './client.js';
 export { connect } from './client.js';
+export type { Copyable, CopyStream } from './copy/methods.js';
+export type { LazyIterator } from './copy/lazy-iterator.js';
+export type { CopyFormat, CopySource, CopyTable } from './copy/work.js';
 export type { CommitLostEvent } from './diagnostics.js';
 export type { ConstraintKind, FailedStatement } from './errors.js';
 export {
   BatchRowError,
   BatchTableError,
   BraidError,
+  ClosedError,
   CommitAbortedError,
   CommitUnknownError,
   ConnectionError,
   ConstraintError,
+  CopySourceError,
   DatabaseError,
   DeadlockError,
   isAmbiguous,
@@ -82,6 +93,7 @@ export {
   SerializationError,
   UsageError,
 } from './errors.js';
+export type { ListenGap, ListenOptions, Notification, NotificationStream } from './listen/types.js';
 export type {
   ConnectOptions,
   Isolation,
@@ -93,6 +105,7 @@ export type {
 } from './options.js';
 export type { Lockable, LockOptions } from './query/locking.js';
 export type { Queryable, QueryResult } from './query/queryable.js';
+export type { ReservedConnection } from './reserve/handle.js';
 export type { Scheduler } from './scheduler.js';
 export type { ServerInfo } from './server.js';
 export { detectServer } from './server.js';

@@ -224,6 +224,14 @@ export function readQueryOptions(options: QueryOptions): QueryOptions {
   return Object.freeze({ signal: readSignal(options.signal) });
 }
 
+/** The options of a handle with those of a call laid over them; signals add up. */
+export function joinOptions(bound: QueryOptions, options: QueryOptions): QueryOptions {
+  if (options.signal === undefined) return bound;
+  const signals = [bound.signal, options.signal].filter((signal) => signal !== undefined);
+  if (signals.length < 2) return { signal: signals[0] };
+  return { signal: AbortSignal.any(signals) };
+}
+
 /** Checks the options of a stream; `batchRows` gets its default. */
 export function readStreamOptions(
   options: StreamOptions,

@@ -22,8 +22,8 @@ import type { Settings } from '../options.js';
 import { settlesWithin } from '../scheduler.js';
 import type { Features } from '../server.js';
 import type { TypeParsers } from '../sql/parsers.js';
-import { destroy, pipelinesItself, requestCancel, transactionStatus } from './driver.js';
-import type { GroupOutcome } from './group.js';
+import { destroy, pipelinesItself, requestCancel, transactionStatus, wireOf } from './driver.js';
+import type { GroupOutcome, StatementGroup } from './group.js';
 import { Pipeline } from './pipeline.js';
 import type { WireStatement } from './prepared.js';
 
@@ -35,6 +35,8 @@ export interface DatabaseContext {
   readonly settings: Settings;
   readonly parsers: TypeParsers;
   readonly features: Features;
+  /** Aborts when `close({ timeoutMs })` has waited long enough: connections are cut. */
+  readonly closed: AbortSignal;
 }
 
 const QUERY_CANCELED = '57014';
@@ -128,6 +130,30 @@ export class Connection {
   /** Sends a text that may hold several statements. Never rejects. */
   async sendScript(text: string): Promise<GroupOutcome> {
     return this.#note(await this.#pipeline.script(text, this.#context.parsers));
+  }
+
+  /** Sends a text whose answer `group` reads. Never rejects. */
+  async sendGroup(text: string, group: StatementGroup): Promise<GroupOutcome> {
+    const write = (): void => {
+      wireOf(this.#client).query(text);
+    };
+    return this.#note(await this.#pipeline.start(group, write));
+  }
+
+  /**
+   * Puts the session back to its start: rolls back what is open and resets every setting. What does
+   * not answer within `graceMs`, or fails, is cut. Call when nothing is running.
+   */
+  async reset(): Promise<void> {
+    const { scheduler, graceMs } = this.#context.settings;
+    const work = (async () => {
+      if (this.inTransaction) await this.sendScript('ROLLBACK');
+      this.#pipeline.forgetPrepared();
+      const { failure } = await this.sendScript('DISCARD ALL');
+      return failure === undefined && !this.inTransaction;
+    })();
+    const isReset = (await settlesWithin(scheduler, graceMs, work)) && (await work);
+    if (!isReset) this.cut();
   }
 
   /** A group without a transaction status was ended by the loss of the connection. */

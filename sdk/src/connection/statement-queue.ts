@@ -219,7 +219,7 @@ export class StatementQueue {
     this.#unanswered += group.length;
     const answer =
       last?.delivery === 'script'
-        ? this.connection.sendScript(last.text)
+        ? (last.send?.(this.connection) ?? this.connection.sendScript(last.text))
         : this.connection.send(group.flatMap(({ wire }) => wire));
     const settled = answer.then(async (outcome) => {
       while (this.#cancelling !== undefined) await this.#cancelling;

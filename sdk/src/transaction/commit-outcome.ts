@@ -20,7 +20,7 @@ import type { DatabaseContext } from '../connection/connection.js';
 import { Connection } from '../connection/connection.js';
 import { publishCommitLost } from '../diagnostics.js';
 import type { CommitUnknownError } from '../errors.js';
-import { CommitAbortedError, ConnectionError, DatabaseError } from '../errors.js';
+import { ClosedError, CommitAbortedError, ConnectionError, DatabaseError } from '../errors.js';
 import { backoffMs } from './retry.js';
 
 const PAUSES = { backoffBaseMs: 20, backoffMaxMs: 500 };
@@ -69,6 +69,7 @@ async function ask(
   } catch (error) {
     // Given up, or the server cannot answer such a question.
     if (stop.signal.aborted || error instanceof DatabaseError) return 'unknown';
+    if (error instanceof ClosedError) return 'unknown';
     throw error;
   } finally {
     forget();
@@ -86,7 +87,8 @@ async function askOnce(
     const connection = await Connection.acquire(context, signal);
     try {
       const statement = { text: 'SELECT braid_commit_status($1) AS status', values: [token] };
-      const { rows } = await runOn(connection, statement, context.settings.prepare, signal);
+      const { prepare } = context.settings;
+      const { rows } = await runOn(connection, statement, { prepare, signal });
       return rows[0]?.status;
     } finally {
       connection.release();
