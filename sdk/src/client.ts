@@ -2,7 +2,7 @@
  * `connect` and `db`: a pool of connections, single statements and transactions.
  */
 
-import pg from 'pg';
+import type pg from 'pg';
 
 import { ignore } from './abort.js';
 import type { Batcher, BatcherOptions } from './batcher/index.js';
@@ -10,18 +10,19 @@ import { makeBatcher } from './batcher/index.js';
 import type { CallSite } from './call-sites.js';
 import { attachCallSite, captureCallSite } from './call-sites.js';
 import { AutocommitRunner, runOn } from './connection/autocommit.js';
-import type { DatabaseContext } from './connection/connection.js';
+import type { DatabaseContext } from './connection/context.js';
 import { Connection } from './connection/connection.js';
 import type { DriverResult } from './connection/driver.js';
-import { recordingParameters, recordParameters, startupParameters } from './connection/driver.js';
+import { recordParameters, startupParameters } from './connection/driver.js';
 import type { StatementRequest } from './connection/request.js';
 import { runLater } from './connection/run-later.js';
 import { lazyIterator } from './copy/lazy-iterator.js';
 import type { CopyWork } from './copy/work.js';
-import { OptionError, UsageError } from './errors.js';
+import { UsageError } from './errors.js';
 import type { ListenGap, ListenOptions, Notification, NotificationStream } from './listen/types.js';
 import { readListenOptions } from './listen/types.js';
 import type {
+  CloseOptions,
   ConnectOptions,
   QueryOptions,
   Settings,
@@ -30,6 +31,7 @@ import type {
 } from './options.js';
 import {
   joinOptions,
+  readCloseOptions,
   readConnectOptions,
   readQueryOptions,
   readStreamOptions,
@@ -38,6 +40,7 @@ import {
 import type { AwaitedCall, Executor, Queryable } from './query/queryable.js';
 import { makeQueryable } from './query/queryable.js';
 import type { ReservedConnection } from './reserve/handle.js';
+import { settlesWithin } from './scheduler.js';
 import type { ServerInfo } from './server.js';
 import { detectServer, featuresOf } from './server.js';
 import type { Statement, ToSqlQuery } from './sql/foreign.js';
@@ -45,6 +48,7 @@ import { readStatement } from './sql/foreign.js';
 import type { Parameter } from './sql/parameters.js';
 import { makeParsers } from './sql/parsers.js';
 import type { AnyRow, Sql } from './sql/template.js';
+import { Counts } from './stats.js';
 import { ServerClock, uuidOfTime } from './transaction/commit-token.js';
 import type { Stays, TransactionFunction } from './transaction/handle.js';
 import type { RowStream } from './transaction/row-stream.js';
@@ -203,9 +207,19 @@ export interface Database extends Queryable, AsyncDisposable {
 
   /**
    * Closes the batchers, ends the streams and listeners, gives reserved connections back, waits for
-   * what is running, then closes the connections; a pool of your own stays open.
+   * what is running, then closes the connections; a pool of your own stays open. With `timeoutMs` it
+   * waits that long; what is left then fails with a {@link ClosedError}, and its connection is cut.
+   *
+   * @example
+   * ```ts
+   * import { connect } from '@braiddb/sdk';
+   * const db = await connect('postgresql://root@127.0.0.1:26257/defaultdb');
+   * const row = db.one`SELECT ${1}::int4 AS one`;
+   * await db.close({ timeoutMs: 10_000 });
+   * console.assert((await row).one === 1);
+   * ```
    */
-  close(): Promise<void>;
+  close(options?: CloseOptions): Promise<void>;
 }
 
 /**
@@ -229,13 +243,16 @@ export async function connect(
 ): Promise<Database> {
   const ownPool = typeof target === 'string' || target instanceof URL;
   const settings = readConnectOptions(options, ownPool);
-  const pool = ownPool ? makePool(String(target), settings) : target;
+  const { pool, hostCount } = ownPool
+    ? (await import('./pool/pool.js')).makePool(String(target), settings)
+    : { pool: target, hostCount: 1 };
   if (!ownPool) recordParameters(pool);
   const parsers = makeParsers(settings.parsers);
   // The SDK reads the answers to its own first questions with the default parsers.
   const features = featuresOf('postgresql', undefined);
   const closed = new AbortController();
-  const own = { pool, ownPool, settings, closed: closed.signal };
+  const shared = { inUse: new Set<Connection>(), counts: new Counts(), closed: closed.signal };
+  const own = { pool, ownPool, hostCount, settings, ...shared };
   const basic: DatabaseContext = { ...own, parsers: makeParsers({}), features };
   try {
     const connection = await Connection.acquire(basic);
@@ -245,7 +262,7 @@ export async function connect(
       const asks = server.kind === 'braiddb' && settings.commitTokens;
       const token = asks ? await tokenMaker(connection, settings) : undefined;
       const context = { ...basic, parsers, features: featuresOf(server.kind, token) };
-      return new DatabaseHandle(context, server).database({});
+      return new DatabaseHandle(context, server, closed).database({});
     } finally {
       connection.release();
     }
@@ -268,25 +285,6 @@ async function tokenMaker(
   return () => uuidOfTime(clock.now());
 }
 
-function makePool(url: string, settings: Settings): pg.Pool {
-  if (!/^postgres(ql)?:\/\//.test(url)) {
-    throw new OptionError('url', 'must start with postgresql:// or postgres://');
-  }
-  const config: pg.PoolConfig = {
-    connectionString: url,
-    max: settings.connectionsMax,
-    connectionTimeoutMillis: settings.connectTimeoutMs,
-    idleTimeoutMillis: settings.idleTimeoutMs,
-    fallback_application_name: settings.applicationName,
-    keepAlive: true,
-    Client: recordingParameters(pg.Client),
-  };
-  const pool = new pg.Pool(config);
-  // Without a listener the loss of an unused connection would end the process.
-  pool.on('error', settings.onConnectionLost ?? ignore);
-  return pool;
-}
-
 /** What all handles of one database share. */
 class DatabaseHandle {
   readonly #context: DatabaseContext;
@@ -297,17 +295,20 @@ class DatabaseHandle {
   /** Streams, listeners and the like: `close` ends them. */
   readonly #streams = new Set<AbortController>();
   readonly #reserved = new Set<ReservedConnection>();
+  readonly #closed: AbortController;
   #closing: Promise<void> | undefined;
+  #poolEnd: Promise<void> | undefined;
 
-  constructor(context: DatabaseContext, server: ServerInfo) {
+  constructor(context: DatabaseContext, server: ServerInfo, closed: AbortController) {
     this.#context = context;
     this.#server = server;
+    this.#closed = closed;
     this.#autocommit = new AutocommitRunner(context);
   }
 
   /** The public handle, with options bound to it. */
   database(bound: QueryOptions): Database {
-    const close = (): Promise<void> => (this.#closing ??= this.#close());
+    const close = (options: CloseOptions = {}): Promise<void> => this.#close(options);
     const track: Track = (work) => this.#track(work);
     const queryable = makeQueryable(this.#executor(track), bound);
     const stream = (...args: unknown[]): RowStream<never> =>
@@ -329,7 +330,7 @@ class DatabaseHandle {
       listen: (channels: string | readonly string[], options: ListenOptions = {}) =>
         this.#listen(bound, channels, options),
       close,
-      [Symbol.asyncDispose]: close,
+      [Symbol.asyncDispose]: () => close(),
     });
   }
 
@@ -534,14 +535,34 @@ class DatabaseHandle {
     return running;
   }
 
-  async #close(): Promise<void> {
+  /** Waits for what is running, at most as long as `timeoutMs`; what is left then is cut. */
+  async #close(options: CloseOptions): Promise<void> {
+    const timeoutMs = readCloseOptions(options);
+    this.#closing ??= this.#drain();
+    if (timeoutMs === undefined) return this.#closing;
+    const { inUse, settings } = this.#context;
+    const { graceMs, scheduler } = settings;
+    if (await settlesWithin(scheduler, timeoutMs, this.#closing)) return this.#closing;
+    this.#closed.abort();
+    for (const connection of inUse) connection.cut();
+    // A function that never ends keeps its connection, which has been cut: it is not waited for.
+    const ended = Promise.allSettled([this.#closing, this.#endPool()]);
+    await settlesWithin(scheduler, graceMs, ended);
+  }
+
+  async #drain(): Promise<void> {
     const reason = new UsageError('the stream has ended: its database handle was closed');
     for (const stream of this.#streams) stream.abort(reason);
     for (const reserved of this.#reserved) void reserved.release();
     await Promise.all([...this.#batchers].map((batcher) => batcher.close()));
     await Promise.allSettled(this.#running);
     await Promise.allSettled([...this.#reserved].map((reserved) => reserved.release()));
-    if (this.#context.ownPool) await this.#context.pool.end();
+    await this.#endPool();
+  }
+
+  #endPool(): Promise<void> {
+    const { ownPool, pool } = this.#context;
+    return (this.#poolEnd ??= ownPool ? pool.end() : Promise.resolve());
   }
 }
 

@@ -17,9 +17,10 @@
  *                   write.ts: Write and RowWrite                    locking.ts: forUpdate and its sisters
  *  copy/            copy-in.ts, copy-out.ts: rows in and out as bytes; loaded when they are used
  *                   source.ts  work.ts  methods.ts  lazy-iterator.ts (streams that load late)
+ *  pool/            pool.ts: the pool that the SDK makes    hosts.ts: several hosts
  *  connection/      request.ts: one call's statements, from the call to the answer
  *                   statement-queue.ts: requests of a transaction   autocommit.ts: single statements
- *                   run-later.ts: writes outside transactions
+ *                   acquire.ts: the wait for a connection           run-later.ts: writes outside transactions
  *                   connection.ts: in use, lost, cancelled          pipeline.ts, group.ts: the wire
  *                   prepared.ts  driver.ts (pg)
  *  sql/             template.ts: the sql tag    builders.ts: typed insert, update, …
@@ -95,6 +96,7 @@ export {
 } from './errors.js';
 export type { ListenGap, ListenOptions, Notification, NotificationStream } from './listen/types.js';
 export type {
+  CloseOptions,
   ConnectOptions,
   Isolation,
   ParserOptions,

@@ -14,7 +14,7 @@
 import { onAbort } from '../abort.js';
 import { needsPreparing, UsageError } from '../errors.js';
 import type { Compiled } from '../sql/template.js';
-import type { DatabaseContext } from './connection.js';
+import type { DatabaseContext } from './context.js';
 import { abortReasonOr, Connection } from './connection.js';
 import type { DriverResult } from './driver.js';
 import type { GroupOutcome } from './group.js';

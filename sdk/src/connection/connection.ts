@@ -16,28 +16,14 @@
 
 import type pg from 'pg';
 
-import { ignore, untilAborted } from '../abort.js';
-import { ConnectionError, DatabaseError, fromConnect, fromDriver, OptionError } from '../errors.js';
-import type { Settings } from '../options.js';
+import { ClosedError, ConnectionError, DatabaseError, fromDriver, OptionError } from '../errors.js';
 import { settlesWithin } from '../scheduler.js';
-import type { Features } from '../server.js';
-import type { TypeParsers } from '../sql/parsers.js';
+import { takeClient } from './acquire.js';
+import type { DatabaseContext } from './context.js';
 import { destroy, pipelinesItself, requestCancel, transactionStatus, wireOf } from './driver.js';
 import type { GroupOutcome, StatementGroup } from './group.js';
 import { Pipeline } from './pipeline.js';
 import type { WireStatement } from './prepared.js';
-
-/** What every connection of a `db` shares. */
-export interface DatabaseContext {
-  readonly pool: pg.Pool;
-  /** The SDK made the pool: nothing else uses its connections. */
-  readonly ownPool: boolean;
-  readonly settings: Settings;
-  readonly parsers: TypeParsers;
-  readonly features: Features;
-  /** Aborts when `close({ timeoutMs })` has waited long enough: connections are cut. */
-  readonly closed: AbortSignal;
-}
 
 const QUERY_CANCELED = '57014';
 
@@ -65,18 +51,9 @@ export class Connection {
 
   /** Takes a connection out of the pool; waits for one until the signal aborts. */
   static async acquire(context: DatabaseContext, signal?: AbortSignal): Promise<Connection> {
-    signal?.throwIfAborted();
-    const pending = context.pool.connect();
-    try {
-      return Connection.#of(await untilAborted(pending, signal), context);
-    } catch (error) {
-      if (signal?.aborted !== true) throw fromConnect(error);
-      // A connection that arrives late goes straight back to the pool.
-      pending.then((client) => {
-        client.release();
-      }, ignore);
-      throw signal.reason;
-    }
+    const connection = Connection.#of(await takeClient(context, signal), context);
+    context.inUse.add(connection);
+    return connection;
   }
 
   static #of(client: pg.PoolClient, context: DatabaseContext): Connection {
@@ -171,8 +148,9 @@ export class Connection {
    */
   translate(error: unknown, text: string | undefined, ambiguous = false): unknown {
     const failure = fromDriver(error, { statement: text, lost: this.#lost, ambiguous });
-    if (failure instanceof ConnectionError) this.#unfit = true;
-    return failure;
+    if (!(failure instanceof ConnectionError)) return failure;
+    this.#unfit = true;
+    return this.#context.closed.aborted ? new ClosedError(failure) : failure;
   }
 
   /** Cancels what is running; resolves when these answers are there and the next may be sent. */
@@ -197,6 +175,7 @@ export class Connection {
 
   /** Gives the connection back to its pool, or throws it away if it is unfit. */
   release(): void {
+    this.#context.inUse.delete(this);
     if (!this.#context.ownPool) this.#pipeline.close();
     this.#client.release(this.#lost ?? this.unfit);
     if (!this.#context.ownPool) this.#client.removeListener('error', this.#onLost);

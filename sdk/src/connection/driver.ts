@@ -56,7 +56,8 @@ const parametersOf = new WeakMap<object, Map<string, string>>();
 
 const inside = (client: pg.ClientBase): ClientInternals => client as unknown as ClientInternals;
 
-type ClientClass = new (config?: string | pg.ClientConfig) => pg.Client;
+/** A class of clients, as a pool makes them. */
+export type ClientClass = new (config?: string | pg.ClientConfig) => pg.Client;
 
 /** A client class that remembers the parameters which the server announces at start-up. */
 export function recordingParameters(Base: ClientClass): ClientClass {

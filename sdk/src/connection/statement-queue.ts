@@ -21,7 +21,8 @@
 
 import { onAbort } from '../abort.js';
 import { ConnectionError, lostConnection } from '../errors.js';
-import type { Connection, DatabaseContext } from './connection.js';
+import type { Connection } from './connection.js';
+import type { DatabaseContext } from './context.js';
 import { abortReasonOr } from './connection.js';
 import type { GroupOutcome } from './group.js';
 import type { WireStatement } from './prepared.js';

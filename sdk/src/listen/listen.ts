@@ -15,7 +15,7 @@
 import type pg from 'pg';
 
 import { ignore, onAbort, untilAborted } from '../abort.js';
-import type { DatabaseContext } from '../connection/connection.js';
+import type { DatabaseContext } from '../connection/context.js';
 import { destroy, openClient } from '../connection/driver.js';
 import { fromConnect, fromDriver, isTransient } from '../errors.js';
 import { settlesWithin } from '../scheduler.js';

@@ -13,7 +13,8 @@
 import { ignore, onAbort, untilAborted } from '../abort.js';
 import { attachCallSite, captureCallSite } from '../call-sites.js';
 import { runOn, runText } from '../connection/autocommit.js';
-import type { Connection, DatabaseContext } from '../connection/connection.js';
+import type { Connection } from '../connection/connection.js';
+import type { DatabaseContext } from '../connection/context.js';
 import type { DriverResult } from '../connection/driver.js';
 import { processIdOf } from '../connection/driver.js';
 import type { StatementRequest } from '../connection/request.js';

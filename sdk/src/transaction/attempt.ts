@@ -8,7 +8,7 @@
 import { untilAborted } from '../abort.js';
 import type { SentStatement } from '../call-sites.js';
 import { attachCallSite, attachListedCallSites, captureCallSite } from '../call-sites.js';
-import type { DatabaseContext } from '../connection/connection.js';
+import type { DatabaseContext } from '../connection/context.js';
 import type { DriverResult } from '../connection/driver.js';
 import { lastResult } from '../connection/group.js';
 import type { RequestHooks } from '../connection/request.js';

@@ -16,7 +16,7 @@
 
 import { ignore, onAbort } from '../abort.js';
 import { runOn } from '../connection/autocommit.js';
-import type { DatabaseContext } from '../connection/connection.js';
+import type { DatabaseContext } from '../connection/context.js';
 import { Connection } from '../connection/connection.js';
 import { publishCommitLost } from '../diagnostics.js';
 import type { CommitUnknownError } from '../errors.js';

@@ -25,12 +25,13 @@
 
 import { AttemptSignal, ignore, untilAborted } from '../abort.js';
 import type { SentStatement } from '../call-sites.js';
-import type { DatabaseContext } from '../connection/connection.js';
+import type { DatabaseContext } from '../connection/context.js';
 import { Connection } from '../connection/connection.js';
 import { StatementRequest } from '../connection/request.js';
 import { StatementQueue } from '../connection/statement-queue.js';
 import {
   attachRollbackError,
+  ClosedError,
   CommitUnknownError,
   ConnectionError,
   isRetryable,
@@ -176,7 +177,8 @@ class TransactionRunner {
     } catch (error) {
       if (this.#settings.readOnly || !run.committing) throw error;
       if (error instanceof CommitUnknownError) throw new LostCommit(error);
-      if (!(error instanceof ConnectionError)) throw error;
+      const isLost = error instanceof ConnectionError || error instanceof ClosedError;
+      if (!isLost) throw error;
       const message = 'the connection was lost before COMMIT was answered';
       throw new LostCommit(new CommitUnknownError(message, error));
     }
