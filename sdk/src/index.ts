@@ -6,6 +6,7 @@
  *
  * ```text
  *  client.ts        connect, db: single statements, transactions, close
+ *  database/        the type of db
  *  timeline.ts      a transaction's timeline, read and drawn as a picture
  *  reserve/         a connection of the pool for one user
  *  listen/          notifications, on a connection of their own
@@ -27,7 +28,7 @@
  *                   clauses.ts  parameters.ts  parsers.ts
  *  ──────────────────────────────────────────────────────────────────────────────
  *  errors.ts  sqlstates.ts  call-sites.ts  options.ts  diagnostics.ts  scheduler.ts  abort.ts
- *  server.ts
+ *  server.ts  stats.ts
  * ```
  *
  * A `tx.insert(…)` on its way: `queryable.ts` builds the SQL and one `StatementRequest`; `attempt.ts`
@@ -67,12 +68,19 @@ export type {
   BatchEvent,
   BatchMode,
 } from './batcher/index.js';
-export type { Database } from './client.js';
+export type { Database } from './database/database.js';
 export { connect } from './client.js';
 export type { Copyable, CopyStream } from './copy/methods.js';
 export type { LazyIterator } from './copy/lazy-iterator.js';
 export type { CopyFormat, CopySource, CopyTable } from './copy/work.js';
-export type { CommitLostEvent } from './diagnostics.js';
+export type {
+  AcquireTrace,
+  BatchTrace,
+  CommitLostEvent,
+  ConnectTrace,
+  QueryTrace,
+  TransactionTrace,
+} from './diagnostics.js';
 export type { ConstraintKind, FailedStatement } from './errors.js';
 export {
   BatchRowError,
@@ -111,6 +119,7 @@ export type { ReservedConnection } from './reserve/handle.js';
 export type { Scheduler } from './scheduler.js';
 export type { ServerInfo } from './server.js';
 export { detectServer } from './server.js';
+export type { DatabaseStats } from './stats.js';
 export type { CompilableQuery, Statement, ToSqlQuery } from './sql/foreign.js';
 export type { Parameter } from './sql/parameters.js';
 export type { AnyRow, Compiled, Sql } from './sql/template.js';

@@ -6,12 +6,26 @@
 import type pg from 'pg';
 
 import { ignore, onAbort } from '../abort.js';
+import type { AcquireTrace } from '../diagnostics.js';
+import { acquisitions, traced } from '../diagnostics.js';
 import { ClosedError, ConnectionError, fromConnect, isTransient } from '../errors.js';
 import type { DatabaseContext } from './context.js';
-import { isServerMessage } from './driver.js';
+import { isServerMessage, serverOf } from './driver.js';
 
 /** A client of the pool; one that arrives after the wait has ended goes straight back. */
-export async function takeClient(
+export function takeClient(
+  context: DatabaseContext,
+  signal: AbortSignal | undefined,
+): Promise<pg.PoolClient> {
+  const trace = (): AcquireTrace => ({ waiting: context.counts.waiting, server: undefined });
+  return traced(acquisitions, trace, async (filled) => {
+    const client = await take(context, signal);
+    if (filled !== undefined) filled.server = serverOf(client);
+    return client;
+  });
+}
+
+async function take(
   context: DatabaseContext,
   signal: AbortSignal | undefined,
 ): Promise<pg.PoolClient> {

@@ -12,6 +12,8 @@
  */
 
 import { onAbort } from '../abort.js';
+import type { QueryTrace } from '../diagnostics.js';
+import { queries, traced, traceOf } from '../diagnostics.js';
 import { needsPreparing, UsageError } from '../errors.js';
 import type { Compiled } from '../sql/template.js';
 import type { DatabaseContext } from './context.js';
@@ -21,6 +23,8 @@ import type { GroupOutcome } from './group.js';
 import { lastResult } from './group.js';
 import { encodeStatement } from './prepared.js';
 import type { SendText } from './request.js';
+
+type Use = (connection: Connection) => Promise<DriverResult>;
 
 /** Runs the single statements and scripts of one database. */
 export class AutocommitRunner {
@@ -34,14 +38,10 @@ export class AutocommitRunner {
   }
 
   /** Runs one statement. */
-  async run(statement: Compiled, signal?: AbortSignal): Promise<DriverResult> {
-    const connection = this.#takeKept() ?? (await Connection.acquire(this.#context, signal));
-    try {
-      const { prepare } = this.#context.settings;
-      return await runOn(connection, statement, { prepare, signal });
-    } finally {
-      this.#giveBack(connection);
-    }
+  run(statement: Compiled, signal?: AbortSignal): Promise<DriverResult> {
+    const { prepare } = this.#context.settings;
+    const run: Use = (connection) => runOn(connection, statement, { prepare, signal });
+    return this.#use(statement.text, signal, run);
   }
 
   /** Runs a text that may hold several statements; returns the last result. */
@@ -51,14 +51,30 @@ export class AutocommitRunner {
   }
 
   /** Runs a text that is sent in a way of its own. */
-  async text(work: TextWork): Promise<DriverResult> {
-    const { signal } = work;
-    const connection = this.#takeKept() ?? (await Connection.acquire(this.#context, signal));
-    try {
-      return await runText(connection, work, false);
-    } finally {
-      this.#giveBack(connection);
-    }
+  text(work: TextWork): Promise<DriverResult> {
+    return this.#use(work.text, work.signal, (connection) => runText(connection, work, false));
+  }
+
+  /** Uses a connection for one text. */
+  #use(text: string, signal: AbortSignal | undefined, use: Use): Promise<DriverResult> {
+    const context = this.#context;
+    context.counts.statements += 1;
+    const makeTrace = (): QueryTrace => traceOf(text);
+    return traced(queries, makeTrace, async (trace) => {
+      const startMs = trace === undefined ? 0 : context.settings.scheduler.now();
+      const connection = this.#takeKept() ?? (await Connection.acquire(context, signal));
+      if (trace !== undefined) {
+        trace.server = connection.server;
+        trace.waitMs = context.settings.scheduler.now() - startMs;
+      }
+      try {
+        const result = await use(connection);
+        if (trace !== undefined) trace.rows = result.rowCount ?? undefined;
+        return result;
+      } finally {
+        this.#giveBack(connection);
+      }
+    });
   }
 
   #takeKept(): Connection | undefined {

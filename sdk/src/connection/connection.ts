@@ -20,7 +20,14 @@ import { ClosedError, ConnectionError, DatabaseError, fromDriver, OptionError } 
 import { settlesWithin } from '../scheduler.js';
 import { takeClient } from './acquire.js';
 import type { DatabaseContext } from './context.js';
-import { destroy, pipelinesItself, requestCancel, transactionStatus, wireOf } from './driver.js';
+import {
+  destroy,
+  pipelinesItself,
+  requestCancel,
+  serverOf,
+  transactionStatus,
+  wireOf,
+} from './driver.js';
 import type { GroupOutcome, StatementGroup } from './group.js';
 import { Pipeline } from './pipeline.js';
 import type { WireStatement } from './prepared.js';
@@ -71,6 +78,11 @@ export class Connection {
   /** The client of `pg` underneath, for its start-up parameters. */
   get client(): pg.ClientBase {
     return this.#client;
+  }
+
+  /** The server as `host:port`. */
+  get server(): string {
+    return serverOf(this.#client);
   }
 
   /** What ended the connection; undefined while it lasts. */

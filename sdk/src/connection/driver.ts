@@ -97,6 +97,12 @@ export function processIdOf(client: pg.ClientBase): number | undefined {
   return inside(client).processID ?? undefined;
 }
 
+/** The server as `host:port`. */
+export function serverOf(client: pg.ClientBase): string {
+  const { host, port } = inside(client);
+  return `${host}:${port}`;
+}
+
 /** Delay of the first probe of a silent connection, in milliseconds. */
 const PROBE_MS = 10_000;
 

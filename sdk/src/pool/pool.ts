@@ -6,7 +6,9 @@ import pg from 'pg';
 
 import { ignore } from '../abort.js';
 import type { ClientClass } from '../connection/driver.js';
-import { isServerMessage, recordingParameters } from '../connection/driver.js';
+import { isServerMessage, recordingParameters, serverOf } from '../connection/driver.js';
+import type { ConnectTrace } from '../diagnostics.js';
+import { connects, traced } from '../diagnostics.js';
 import { fromConnect, isTransient, OptionError } from '../errors.js';
 import type { Settings } from '../options.js';
 import type { Host } from './hosts.js';
@@ -90,7 +92,8 @@ function clientClass(hosts: HostList, settings: Settings): ClientClass {
 
     async #connect(): Promise<this> {
       try {
-        await super.connect();
+        const makeTrace = (): ConnectTrace => ({ server: serverOf(this) });
+        await traced(connects, makeTrace, () => super.connect());
         hosts.note(this.#host, true);
         return this;
       } catch (error) {

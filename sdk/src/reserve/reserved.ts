@@ -20,6 +20,8 @@ import { processIdOf } from '../connection/driver.js';
 import type { StatementRequest } from '../connection/request.js';
 import { runLater } from '../connection/run-later.js';
 import type { CopyWork } from '../copy/work.js';
+import type { QueryTrace } from '../diagnostics.js';
+import { queries, traced, traceOf } from '../diagnostics.js';
 import { UsageError } from '../errors.js';
 import type { QueryOptions } from '../options.js';
 import { joinOptions, readQueryOptions } from '../options.js';
@@ -75,7 +77,8 @@ class Reserved {
       const callSite = captureCallSite(method);
       const compiled = statement.compile();
       try {
-        return pick(await this.#inTurn(() => this.#statement(compiled, signal), signal));
+        const { text } = compiled;
+        return pick(await this.#inTurn(text, () => this.#statement(compiled, signal), signal));
       } catch (error) {
         const { text, values } = compiled;
         throw attachCallSite(error, { text, parameters: values, callSite });
@@ -88,14 +91,15 @@ class Reserved {
         const send = (connection: Connection): ReturnType<Connection['sendScript']> =>
           connection.sendScript(text);
         const work = { text, send, signal };
-        await this.#inTurn(() => runText(this.#connection, work, true), signal).catch(
-          (error: unknown) => {
-            throw attachCallSite(error, { text, parameters: [], callSite });
-          },
-        );
+        const run = (): Promise<DriverResult> => runText(this.#connection, work, true);
+        await this.#inTurn(text, run, signal).catch((error: unknown) => {
+          throw attachCallSite(error, { text, parameters: [], callSite });
+        });
       },
       submit: (request) => {
-        runLater(request, () => this.#inTurn(() => this.#writes(request), request.signal));
+        runLater(request, () =>
+          this.#inTurn(request.text, () => this.#writes(request), request.signal),
+        );
       },
       copy: (work) => this.#copy(work),
     };
@@ -139,13 +143,13 @@ class Reserved {
         this.#copying = undefined;
       }
     };
-    return this.#inTurn(copy, signal).catch((error: unknown) => {
+    return this.#inTurn(text, copy, signal).catch((error: unknown) => {
       throw attachCallSite(error, { text, parameters: [], callSite });
     });
   }
 
   /** Runs work when everything before it has ended; the signal ends the wait. */
-  #inTurn<T>(work: () => Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  #inTurn<T>(text: string, work: () => Promise<T>, signal: AbortSignal | undefined): Promise<T> {
     if (this.#released !== undefined) {
       return Promise.reject(new UsageError('the reserved connection has been given back'));
     }
@@ -153,9 +157,15 @@ class Reserved {
       const message = 'a COPY is under way on this connection: end it first';
       return Promise.reject(new UsageError(message));
     }
+    const { counts, settings } = this.#context;
+    counts.statements += 1;
+    const makeTrace = (): QueryTrace => ({ ...traceOf(text), server: this.#connection.server });
     const before = this.#turn;
-    const result = untilAborted(before, signal).then(() => {
+    const result = traced(queries, makeTrace, async (trace) => {
+      const startMs = trace === undefined ? 0 : settings.scheduler.now();
+      await untilAborted(before, signal);
       this.#isUsed = true;
+      if (trace !== undefined) trace.waitMs = settings.scheduler.now() - startMs;
       return work();
     });
     this.#turn = Promise.allSettled([before, result]);

@@ -5,7 +5,7 @@
  * is run again and what a lost COMMIT means.
  */
 
-import { untilAborted } from '../abort.js';
+import { ignore, untilAborted } from '../abort.js';
 import type { SentStatement } from '../call-sites.js';
 import { attachCallSite, attachListedCallSites, captureCallSite } from '../call-sites.js';
 import type { DatabaseContext } from '../connection/context.js';
@@ -16,6 +16,8 @@ import { StatementRequest } from '../connection/request.js';
 import type { StatementQueue } from '../connection/statement-queue.js';
 import type { CopyWork } from '../copy/work.js';
 import { LEFT } from '../copy/work.js';
+import type { QueryTrace } from '../diagnostics.js';
+import { isTraced, queries, traceOf } from '../diagnostics.js';
 import { attachRollbackError, DatabaseError, isRetryable, UsageError } from '../errors.js';
 import type { QueryOptions } from '../options.js';
 import { joinOptions, readQueryOptions } from '../options.js';
@@ -317,6 +319,28 @@ export class TransactionAttempt {
         wasSent ? this.#onFailure(request, error, place) : this.#onRefusal(request, error, level),
     };
     this.#queue.submit(request);
+    if (isTraced(queries)) this.#trace(request);
+  }
+
+  /** Publishes what becomes of a request of the caller. */
+  #trace(request: StatementRequest): void {
+    if (request.callSite === undefined) return;
+    const { attempt, context } = this.#settings;
+    const { now } = context.settings.scheduler;
+    const startMs = now();
+    const { server } = this.#queue.connection;
+    const trace: QueryTrace = { ...traceOf(request.text), server, attempt };
+    const { onSend } = request.hooks;
+    const sent = (texts: readonly string[]): void => {
+      trace.waitMs = now() - startMs;
+      onSend?.(texts);
+    };
+    request.hooks = { ...request.hooks, onSend: sent };
+    const answered = async (): Promise<void> => {
+      const results = await request.results;
+      trace.rows = results.reduce((sum, { rowCount }) => sum + (rowCount ?? 0), 0);
+    };
+    queries.tracePromise(answered, trace).catch(ignore);
   }
 
   /** A request failed before it was sent: without an unawaited write nothing may be committed. */

@@ -34,6 +34,7 @@ export async function resolveCommit(
 ): Promise<void> {
   const { now } = context.settings.scheduler;
   const startMs = now();
+  context.counts.commitsLost += 1;
   const asked = { count: 0 };
   const outcome = token === undefined ? 'unknown' : await ask(context, token, signal, asked);
   const event = { outcome, asked: asked.count, elapsedMs: now() - startMs, token, error: lost };

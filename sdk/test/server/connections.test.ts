@@ -212,7 +212,7 @@ onEachServer('connections', ({ url }) => {
     expect(unsent.status).toBe('rejected');
     expect(unsent.status === 'rejected' && unsent.reason).toBeInstanceOf(ClosedError);
     expect(unsent.status === 'rejected' && isTransient(unsent.reason)).toBe(false);
-    await expect.poll(socketCount).toBe(sockets);
+    await expect.poll(socketCount).toBeLessThanOrEqual(sockets);
     await using after = await connect(url);
     expect((await after.query`SELECT id FROM ${sql.identifier(name)}`).count).toBe(0);
     await after.run`DROP TABLE ${sql.identifier(name)}`;

@@ -446,6 +446,6 @@ onEachServer('COPY', ({ url }) => {
     expect(await writing).toBe(2000);
     await expect(other.copyFrom(target, lines(1))).rejects.toBeInstanceOf(UsageError);
     await expect(other.copyTo(many).next()).rejects.toBeInstanceOf(UsageError);
-    await expect.poll(socketCount).toBe(sockets);
+    await expect.poll(socketCount).toBeLessThanOrEqual(sockets);
   });
 });
