@@ -5,7 +5,7 @@
 
 import type pg from 'pg';
 
-import { ignore, onAbort } from '../abort.js';
+import { onAbort } from '../abort.js';
 import type { AcquireTrace } from '../diagnostics.js';
 import { acquisitions, traced } from '../diagnostics.js';
 import { ClosedError, ConnectionError, fromConnect, isTransient } from '../errors.js';
@@ -40,72 +40,76 @@ async function take(
   }
   context.counts.waiting += 1;
   try {
-    return await new Wait(context, signal).client;
+    return await waitFor(context, signal);
   } finally {
     context.counts.waiting -= 1;
   }
 }
 
-class Wait {
-  readonly client: Promise<pg.PoolClient>;
-  readonly #context: DatabaseContext;
-  readonly #over = new AbortController();
-  #reject: (error: unknown) => void = ignore;
-
-  constructor(context: DatabaseContext, signal: AbortSignal | undefined) {
-    this.#context = context;
-    const { settings, ownPool, closed } = context;
-    const forgetSignal = onAbort(signal, () => {
-      this.#end(signal?.reason);
-    });
-    const forgetClosed = onAbort(closed, () => {
-      this.#end(new ClosedError());
-    });
-    const connected = this.#connect();
-    const stopped = new Promise<never>((_, reject) => (this.#reject = reject));
-    this.client = Promise.race([connected, stopped]).finally(() => {
-      this.#over.abort('over');
+/** Waits for a client until the signal aborts, the time is over or the database handle is closed. */
+function waitFor(
+  context: DatabaseContext,
+  signal: AbortSignal | undefined,
+): Promise<pg.PoolClient> {
+  const { settings, ownPool, closed } = context;
+  return new Promise((resolve, reject) => {
+    const state = { isOver: false };
+    const end = (): void => {
+      state.isOver = true;
+      clearTimeout(timer);
       forgetSignal();
       forgetClosed();
-    });
+    };
+    const fail = (error: unknown): void => {
+      if (state.isOver) return;
+      end();
+      reject(error);
+    };
+    const late = (): void => {
+      fail(lateError(context));
+    };
     // A pool of the caller has a time limit of its own.
-    if (ownPool) void this.#limit(settings.acquireTimeoutMs);
-  }
-
-  #end(error: unknown): void {
-    this.#over.abort('over');
-    this.#reject(error);
-  }
-
-  /** Tries the next host where one cannot be reached. */
-  async #connect(): Promise<pg.PoolClient> {
-    const { pool, hostCount } = this.#context;
-    const { signal } = this.#over;
-    for (let tries = 1; ; tries++) {
-      try {
-        const client = await pool.connect();
-        if (signal.aborted) client.release();
-        return client;
-      } catch (error) {
-        const read = fromConnect(error);
-        const isOfHost = isTransient(read) || !isServerMessage(error);
-        if (tries >= hostCount || !isOfHost || signal.aborted) throw read;
+    const timer = ownPool ? setTimeout(late, settings.acquireTimeoutMs) : undefined;
+    const forgetSignal = onAbort(signal, () => {
+      fail(signal?.reason);
+    });
+    const forgetClosed = onAbort(closed, () => {
+      fail(new ClosedError());
+    });
+    connectToAny(context, state).then((client) => {
+      if (state.isOver) {
+        client.release();
+        return;
       }
+      end();
+      resolve(client);
+    }, fail);
+  });
+}
+
+/** Tries the next host where one cannot be reached. */
+async function connectToAny(
+  { pool, hostCount }: DatabaseContext,
+  state: { readonly isOver: boolean },
+): Promise<pg.PoolClient> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await pool.connect();
+    } catch (error) {
+      const read = fromConnect(error);
+      const isOfHost = isTransient(read) || !isServerMessage(error);
+      if (tries >= hostCount || !isOfHost || state.isOver) throw read;
     }
   }
+}
 
-  async #limit(ms: number): Promise<void> {
-    const { scheduler, connectionsMax } = this.#context.settings;
-    const isLate = await scheduler.sleep(ms, this.#over.signal).then(
-      () => true,
-      () => false,
-    );
-    if (!isLate) return;
-    const { totalCount } = this.#context.pool;
-    const why =
-      totalCount < connectionsMax
-        ? 'the server does not answer'
-        : `all ${connectionsMax} are in use (connectionsMax)`;
-    this.#end(new ConnectionError(`no connection within ${ms} ms (acquireTimeoutMs): ${why}`));
-  }
+function lateError({ pool, settings }: DatabaseContext): ConnectionError {
+  const { acquireTimeoutMs, connectionsMax } = settings;
+  const why =
+    pool.totalCount < connectionsMax
+      ? 'the server does not answer'
+      : `all ${connectionsMax} are in use (connectionsMax)`;
+  return new ConnectionError(
+    `no connection within ${acquireTimeoutMs} ms (acquireTimeoutMs): ${why}`,
+  );
 }

@@ -37,21 +37,20 @@ export interface CopyCall {
 /** Sends everything that the source gives; resolves to the number of rows. */
 export async function copyFrom(call: CopyCall, source: CopySource): Promise<number> {
   const { run, text, signal: given, callSite } = call;
-  given?.throwIfAborted();
-  const stop = new AbortController();
-  const signal = given === undefined ? stop.signal : AbortSignal.any([given, stop.signal]);
   const reader = new CopySourceReader(source);
   const group = new CopyInGroup(reader);
+  const stop = new AbortController();
+  const signal = given === undefined ? stop.signal : AbortSignal.any([given, stop.signal]);
   const forget = onAbort(signal, () => {
     group.giveUp('aborted');
   });
   try {
-    const send = run({
+    signal.throwIfAborted();
+    const { rowCount } = await run({
       ...{ text, signal, callSite, stop, isRead: false },
       send: (connection) => connection.sendGroup(text, group),
       mayRun: () => group.isComplete,
     });
-    const { rowCount } = await send;
     if (!group.isStarted) throw new UsageError('the statement is no COPY … FROM STDIN');
     return rowCount ?? 0;
   } finally {

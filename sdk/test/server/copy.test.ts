@@ -8,6 +8,7 @@ import { PassThrough, Readable, Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 
+import pg from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
 
 import type { CopyStream, Database } from '../../src/index.js';
@@ -169,7 +170,9 @@ onEachServer('COPY', ({ url }) => {
   it('of rows is aborted before, during and after', async () => {
     const reason = new Error('stop');
     const before = { signal: AbortSignal.abort(reason) };
-    await expect(db.copyFrom(target, lines(1), before)).rejects.toBe(reason);
+    const unread = Readable.from(lines(1));
+    await expect(db.copyFrom(target, unread, before)).rejects.toBe(reason);
+    expect(unread.destroyed).toBe(true);
 
     for (const delayMs of [0, 5, 50]) {
       const abort = new AbortController();
@@ -336,6 +339,12 @@ onEachServer('COPY', ({ url }) => {
       ),
     );
     await expect(thrown).rejects.toBeInstanceOf(CopySourceError);
+    // A write that was not waited for comes first, and is to blame.
+    const earlier = db.transaction(async (tx) => {
+      await tx.run`INSERT INTO ${t} VALUES (${2}, 'again')`;
+      await tx.copyFrom(target, lines(1));
+    });
+    await expect(earlier).rejects.toMatchObject({ code: '23505', parameters: [2] });
     // Code that ignores the error does not commit what came before.
     const ignored = db.transaction(async (tx) => {
       await tx.run`DELETE FROM ${t}`;
@@ -431,6 +440,28 @@ onEachServer('COPY', ({ url }) => {
     };
     await expect(read()).rejects.toBeInstanceOf(ConnectionError);
     expect((await other.query`SELECT 1`).count).toBe(1);
+  });
+
+  it('works over a pool of the caller, as do reserve and listen', async () => {
+    const pool = new pg.Pool({ connectionString: url, max: 1 });
+    const other = await connect(pool);
+    expect(await other.copyFrom(target, lines(2))).toBe(2);
+    expect(await textOf(other.copyTo({ ...target, columns: ['id'] }))).toBe('1\n2\n');
+    {
+      await using connection = await other.reserve();
+      await connection.query`SET search_path = information_schema`;
+      await connection.query`BEGIN`;
+    }
+    const { rows } = await pool.query<{ search_path: string }>('SHOW search_path');
+    expect(rows[0]?.search_path).not.toBe('information_schema');
+    const onListening = (): void => void other.notify(name, 'x');
+    for await (const { payload } of other.listen(name, { onListening })) {
+      expect(payload).toBe('x');
+      break;
+    }
+    await other.close();
+    expect((await pool.query('SELECT 1')).rowCount).toBe(1);
+    await pool.end();
   });
 
   it('is ended or awaited by close, and leaves no handle', async () => {
