@@ -151,7 +151,7 @@ onEachServer('COPY', ({ url }) => {
     expect(refused).toBeInstanceOf(DatabaseError);
     expect(refused).toMatchObject({ code: '22P02' });
     expect((refused as Error).stack).toContain('copy.test.ts');
-    await expect.poll(() => isClosed).toBe(true);
+    await expect.poll(() => isClosed, { timeout: 10_000 }).toBe(true);
 
     const stream = Readable.from(endless());
     await expect(db.copyFrom({ table: 'no_such_table' }, stream)).rejects.toMatchObject({
@@ -477,6 +477,6 @@ onEachServer('COPY', ({ url }) => {
     expect(await writing).toBe(2000);
     await expect(other.copyFrom(target, lines(1))).rejects.toBeInstanceOf(UsageError);
     await expect(other.copyTo(many).next()).rejects.toBeInstanceOf(UsageError);
-    await expect.poll(socketCount).toBeLessThanOrEqual(sockets);
+    await expect.poll(socketCount, { timeout: 10_000 }).toBeLessThanOrEqual(sockets);
   });
 });

@@ -62,7 +62,7 @@ onEachServer('listen', ({ url }) => {
     expect(socketCount()).toBeGreaterThan(0);
     abort.abort(reason);
     await expect(waiting).rejects.toBe(reason);
-    await expect.poll(socketCount).toBeLessThanOrEqual(sockets);
+    await expect.poll(socketCount, { timeout: 10_000 }).toBeLessThanOrEqual(sockets);
 
     const returned = db.listen('x');
     const pending = returned.next();
@@ -80,7 +80,7 @@ onEachServer('listen', ({ url }) => {
     expect(await last).toEqual({ done: true, value: undefined });
     expect(await unread.next()).toEqual({ done: true, value: undefined });
     expect(() => other.listen('x')).toThrow(UsageError);
-    await expect.poll(socketCount).toBeLessThanOrEqual(sockets);
+    await expect.poll(socketCount, { timeout: 10_000 }).toBeLessThanOrEqual(sockets);
   });
 
   it('goes on after a lost connection, and says that there is a gap', async () => {

@@ -133,6 +133,6 @@ onEachServer('a reserved connection', ({ url }) => {
     await expect(connection.query`SELECT 1`).rejects.toBeInstanceOf(UsageError);
     await expect(stream.next()).rejects.toBeInstanceOf(UsageError);
     await expect(other.reserve()).rejects.toBeInstanceOf(UsageError);
-    await expect.poll(socketCount).toBeLessThanOrEqual(sockets);
+    await expect.poll(socketCount, { timeout: 10_000 }).toBeLessThanOrEqual(sockets);
   });
 });
