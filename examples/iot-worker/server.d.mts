@@ -17,5 +17,5 @@ export interface RunningServer {
 /** Starts `binary` on free ports and waits until it is ready. */
 export function startServer(
   binary: string,
-  options?: { folder?: string; args?: string[] },
+  options?: { folder?: string; listen?: string; args?: string[] },
 ): Promise<RunningServer>;

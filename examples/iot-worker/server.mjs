@@ -26,7 +26,7 @@ const STOP_TIMEOUT_MS = 30_000;
  * Starts `binary` and waits for its ready lines.
  *
  * @param {string} binary
- * @param {{ folder?: string, args?: string[] }} [options]
+ * @param {{ folder?: string, listen?: string, args?: string[] }} [options]
  * @returns {Promise<RunningServer>}
  */
 export async function startServer(binary, options = {}) {
@@ -34,7 +34,8 @@ export async function startServer(binary, options = {}) {
   const child = spawn(
     binary,
     [
-      ...['start', '--data', folder, '--listen', '127.0.0.1:0', '--http', '127.0.0.1:0'],
+      ...['start', '--data', folder, '--listen', options.listen ?? '127.0.0.1:0'],
+      ...['--http', '127.0.0.1:0'],
       ...(options.args ?? []),
     ],
     { stdio: ['ignore', 'pipe', 'pipe'] },

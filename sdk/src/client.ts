@@ -2,7 +2,7 @@
  * `connect` and `db`: a pool of connections, single statements and transactions.
  */
 
-import pg from 'pg';
+import type pg from 'pg';
 
 import { ignore } from './abort.js';
 import type { Batcher, BatcherOptions } from './batcher/index.js';
@@ -10,139 +10,48 @@ import { makeBatcher } from './batcher/index.js';
 import type { CallSite } from './call-sites.js';
 import { attachCallSite, captureCallSite } from './call-sites.js';
 import { AutocommitRunner, runOn } from './connection/autocommit.js';
-import type { DatabaseContext } from './connection/connection.js';
+import type { DatabaseContext } from './connection/context.js';
 import { Connection } from './connection/connection.js';
 import type { DriverResult } from './connection/driver.js';
-import { recordingParameters, recordParameters, startupParameters } from './connection/driver.js';
+import { recordParameters, startupParameters } from './connection/driver.js';
 import type { StatementRequest } from './connection/request.js';
-import { BraidError, OptionError, UsageError } from './errors.js';
+import { runLater } from './connection/run-later.js';
+import { lazyIterator } from './copy/lazy-iterator.js';
+import type { CopyWork } from './copy/work.js';
+import type { Database } from './database/database.js';
+import { UsageError } from './errors.js';
+import type { ListenOptions, NotificationStream } from './listen/types.js';
+import { readListenOptions } from './listen/types.js';
 import type {
+  CloseOptions,
   ConnectOptions,
   QueryOptions,
   Settings,
-  StreamOptions,
   TransactionOptions,
 } from './options.js';
 import {
+  joinOptions,
+  readCloseOptions,
   readConnectOptions,
   readQueryOptions,
   readStreamOptions,
   readTransactionOptions,
 } from './options.js';
-import type { AwaitedCall, Executor, Queryable } from './query/queryable.js';
-import { joinOptions, makeQueryable } from './query/queryable.js';
+import type { AwaitedCall, Executor } from './query/queryable.js';
+import { makeQueryable } from './query/queryable.js';
+import type { ReservedConnection } from './reserve/handle.js';
+import { settlesWithin } from './scheduler.js';
 import type { ServerInfo } from './server.js';
 import { detectServer, featuresOf } from './server.js';
-import type { Statement, ToSqlQuery } from './sql/foreign.js';
 import { readStatement } from './sql/foreign.js';
-import type { Parameter } from './sql/parameters.js';
 import { makeParsers } from './sql/parsers.js';
-import type { AnyRow, Sql } from './sql/template.js';
+import type { Sql } from './sql/template.js';
+import type { DatabaseStats } from './stats.js';
+import { Counts } from './stats.js';
 import { ServerClock, uuidOfTime } from './transaction/commit-token.js';
-import type { Stays, TransactionFunction } from './transaction/handle.js';
+import type { TransactionFunction } from './transaction/handle.js';
 import type { RowStream } from './transaction/row-stream.js';
-import { makeRowStream } from './transaction/row-stream.js';
 import { runTransaction } from './transaction/runner.js';
-
-/** A database: statements outside transactions, and transactions. Made by {@link connect}. */
-export interface Database extends Queryable, AsyncDisposable {
-  /** Which server this is, known from its start-up parameters. */
-  readonly server: ServerInfo;
-
-  /** The same database with options for each statement and transaction; a new frozen handle. */
-  with(options: QueryOptions): Database;
-
-  /**
-   * Runs the whole function again whenever the transaction fails with a transient error and has had
-   * no effect (see {@link isTransient}). The function must therefore do nothing outside the
-   * transaction that cannot be done twice.
-   *
-   * SQL: `BEGIN ISOLATION LEVEL SERIALIZABLE`, your statements, `COMMIT`; after an error
-   * `ROLLBACK`, and from the start. On BraidDB and CockroachDB `SAVEPOINT cockroach_restart` after
-   * BEGIN, `RELEASE SAVEPOINT cockroach_restart` before COMMIT, and after 40001 `ROLLBACK TO
-   * SAVEPOINT cockroach_restart`: the next attempt keeps its locks. On BraidDB also `SET LOCAL
-   * commit_token = '…'`: a connection lost during COMMIT is resolved with `SELECT
-   * braid_commit_status('…')`. BEGIN travels with the first statement, COMMIT with the last writes.
-   *
-   * Fails with what the function throws; a {@link RetriesExhaustedError} when `attemptsMax` or
-   * `deadlineMs` end it; a {@link CommitUnknownError} when nobody can tell whether it took effect.
-   *
-   * @example
-   * ```ts
-   * import { connect } from '@braiddb/sdk';
-   * await using db = await connect('postgresql://root@127.0.0.1:26257/defaultdb');
-   * const sum = await db.transaction({ readOnly: true }, async (tx) => {
-   *   const row = await tx.one<{ sum: number }>`SELECT ${1}::int4 + ${2}::int4 AS sum`;
-   *   return row.sum;
-   * });
-   * console.assert(sum === 3);
-   * ```
-   */
-  transaction<T>(fn: TransactionFunction<T> & Stays<T>): Promise<T>;
-  transaction<T>(options: TransactionOptions, fn: TransactionFunction<T> & Stays<T>): Promise<T>;
-
-  /**
-   * Reads the rows of a query in batches, each when the one before has been consumed. The stream
-   * holds a connection from the first row to the last batch; leaving the loop gives it back. A
-   * failure ends the stream: nothing is run again, because rows have been handed out already.
-   *
-   * SQL: `BEGIN ISOLATION LEVEL SERIALIZABLE READ ONLY`, `DECLARE braid_stream NO SCROLL CURSOR FOR
-   * …`, `FETCH 1000 FROM braid_stream` as often as needed, `COMMIT`; `ROLLBACK` if it ends early.
-   *
-   * @example
-   * ```ts
-   * import { connect, sql } from '@braiddb/sdk';
-   * const db = await connect('postgresql://root@127.0.0.1:26257/defaultdb');
-   * const numbers = sql<{ n: number }>`SELECT n FROM generate_series(1, ${5000}::int4) AS g(n)`;
-   * let sum = 0;
-   * for await (const { n } of db.stream(numbers, { batchRows: 500 })) {
-   *   sum += n;
-   *   if (n === 1000) break;
-   * }
-   * console.assert(sum === 500_500);
-   * await db.close();
-   * ```
-   */
-  stream<Row extends object = AnyRow>(
-    strings: TemplateStringsArray,
-    ...values: (Parameter | Sql)[]
-  ): RowStream<Row>;
-  stream<Row extends object = AnyRow>(
-    statement: Statement<Row>,
-    options?: StreamOptions,
-  ): RowStream<Row>;
-  stream<Row extends object = AnyRow>(query: ToSqlQuery, options?: StreamOptions): RowStream<Row>;
-
-  /**
-   * Joins rows from any number of callers into multi-row statements: a queue of small writes becomes
-   * a few large ones. `table` is a name, or schema and name. The properties of a row are columns.
-   *
-   * SQL: `INSERT INTO t (a, b) SELECT * FROM unnest($1::int8[], $2::text[])`, with `ON CONFLICT` for
-   * upserts; `DELETE FROM t WHERE a = ANY($1::int8[])`.
-   *
-   * @example
-   * ```ts
-   * import { connect } from '@braiddb/sdk';
-   * await using db = await connect('postgresql://root@127.0.0.1:26257/defaultdb');
-   * await db.query`CREATE TABLE IF NOT EXISTS batch_demo (id INT8 PRIMARY KEY, celsius FLOAT8)`;
-   * await using readings = db.batcher<{ id: number; celsius: number }>('batch_demo', {
-   *   mode: 'upsert',
-   * });
-   * await Promise.all([1, 2, 3].map((id) => readings.add({ id, celsius: 20 + id })));
-   * console.assert(readings.stats.stored === 3);
-   * ```
-   */
-  batcher<Row extends object = AnyRow>(
-    table: string | readonly [string, ...string[]],
-    options?: BatcherOptions,
-  ): Batcher<Row>;
-
-  /**
-   * Closes the batchers, ends the streams, waits for what is running, then closes the connections; a
-   * pool of your own stays open.
-   */
-  close(): Promise<void>;
-}
 
 /**
  * Connects to BraidDB, PostgreSQL or CockroachDB: opens a first connection, so that a wrong address
@@ -165,12 +74,17 @@ export async function connect(
 ): Promise<Database> {
   const ownPool = typeof target === 'string' || target instanceof URL;
   const settings = readConnectOptions(options, ownPool);
-  const pool = ownPool ? makePool(String(target), settings) : target;
+  const { pool, hostCount } = ownPool
+    ? (await import('./pool/pool.js')).makePool(String(target), settings)
+    : { pool: target, hostCount: 1 };
   if (!ownPool) recordParameters(pool);
   const parsers = makeParsers(settings.parsers);
   // The SDK reads the answers to its own first questions with the default parsers.
   const features = featuresOf('postgresql', undefined);
-  const basic: DatabaseContext = { pool, ownPool, settings, parsers: makeParsers({}), features };
+  const closed = new AbortController();
+  const shared = { inUse: new Set<Connection>(), counts: new Counts(), closed: closed.signal };
+  const own = { pool, ownPool, hostCount, settings, ...shared };
+  const basic: DatabaseContext = { ...own, parsers: makeParsers({}), features };
   try {
     const connection = await Connection.acquire(basic);
     try {
@@ -179,7 +93,7 @@ export async function connect(
       const asks = server.kind === 'braiddb' && settings.commitTokens;
       const token = asks ? await tokenMaker(connection, settings) : undefined;
       const context = { ...basic, parsers, features: featuresOf(server.kind, token) };
-      return new DatabaseHandle(context, server).database({});
+      return new DatabaseHandle(context, server, closed).database({});
     } finally {
       connection.release();
     }
@@ -202,44 +116,30 @@ async function tokenMaker(
   return () => uuidOfTime(clock.now());
 }
 
-function makePool(url: string, settings: Settings): pg.Pool {
-  if (!/^postgres(ql)?:\/\//.test(url)) {
-    throw new OptionError('url', 'must start with postgresql:// or postgres://');
-  }
-  const config: pg.PoolConfig = {
-    connectionString: url,
-    max: settings.connectionsMax,
-    connectionTimeoutMillis: settings.connectTimeoutMs,
-    idleTimeoutMillis: settings.idleTimeoutMs,
-    fallback_application_name: settings.applicationName,
-    keepAlive: true,
-    Client: recordingParameters(pg.Client),
-  };
-  const pool = new pg.Pool(config);
-  // Without a listener the loss of an unused connection would end the process.
-  pool.on('error', settings.onConnectionLost ?? ignore);
-  return pool;
-}
-
 /** What all handles of one database share. */
 class DatabaseHandle {
   readonly #context: DatabaseContext;
   readonly #server: ServerInfo;
   readonly #autocommit: AutocommitRunner;
   readonly #running = new Set<Promise<unknown>>();
-  readonly #batchers = new Set<{ close(): Promise<void> }>();
+  readonly #batchers = new Set<Pick<Batcher<object>, 'close' | 'stats'>>();
+  /** Streams, listeners and the like: `close` ends them. */
   readonly #streams = new Set<AbortController>();
+  readonly #reserved = new Set<ReservedConnection>();
+  readonly #closed: AbortController;
   #closing: Promise<void> | undefined;
+  #poolEnd: Promise<void> | undefined;
 
-  constructor(context: DatabaseContext, server: ServerInfo) {
+  constructor(context: DatabaseContext, server: ServerInfo, closed: AbortController) {
     this.#context = context;
     this.#server = server;
+    this.#closed = closed;
     this.#autocommit = new AutocommitRunner(context);
   }
 
   /** The public handle, with options bound to it. */
   database(bound: QueryOptions): Database {
-    const close = (): Promise<void> => (this.#closing ??= this.#close());
+    const close = (options: CloseOptions = {}): Promise<void> => this.#close(options);
     const track: Track = (work) => this.#track(work);
     const queryable = makeQueryable(this.#executor(track), bound);
     const stream = (...args: unknown[]): RowStream<never> =>
@@ -256,8 +156,13 @@ class DatabaseHandle {
         options: BatcherOptions = {},
       ) => this.#batcher<Row>(bound, table, options),
       stream,
+      stats: () => this.#stats(),
+      reserve: (options: QueryOptions = {}) =>
+        this.#track(() => this.#reserve(joinOptions(bound, readQueryOptions(options)), bound)),
+      listen: (channels: string | readonly string[], options: ListenOptions = {}) =>
+        this.#listen(bound, channels, options),
       close,
-      [Symbol.asyncDispose]: close,
+      [Symbol.asyncDispose]: () => close(),
     });
   }
 
@@ -287,9 +192,25 @@ class DatabaseHandle {
           throw attachCallSite(error, { text, parameters: [], callSite });
         }),
       submit: (request) => {
-        this.#submit(request, track);
+        runLater(request, () => track(() => this.#runWrites(request)));
       },
+      copy: (work) => this.#copy(work, track),
     };
+  }
+
+  /** Runs a COPY on a connection of its own; `close` ends one whose rows are being read. */
+  async #copy(work: CopyWork, track: Track): Promise<DriverResult> {
+    const { text, callSite, stop, isRead } = work;
+    try {
+      return await track(() => {
+        if (isRead) this.#streams.add(stop);
+        return this.#autocommit.text(work);
+      });
+    } catch (error) {
+      throw attachCallSite(error, { text, parameters: [], callSite });
+    } finally {
+      this.#streams.delete(stop);
+    }
   }
 
   #batcher<Row extends object>(
@@ -307,9 +228,14 @@ class DatabaseHandle {
         await this.#transaction(bound, [{ deadlineMs }, (tx) => tx.query(statement)]);
       } else await db.query(statement);
     };
-    const { scheduler } = this.#context.settings;
+    const { settings, counts } = this.#context;
+    const { scheduler } = settings;
     const onClosed = (): void => {
-      this.#batchers.delete(batcher);
+      if (!this.#batchers.delete(batcher)) return;
+      const { stored, rejected, statements } = batcher.stats;
+      counts.batches.rows += stored;
+      counts.batches.rejected += rejected;
+      counts.batches.statements += statements;
     };
     const host = { db, once, scheduler, onClosed };
     const batcher = makeBatcher<Row>(host, table, options);
@@ -327,7 +253,7 @@ class DatabaseHandle {
     if (this.#closing !== undefined) throw new UsageError('the database handle is closed');
     const closing = new AbortController();
     const own = joinOptions(joinOptions(bound, { signal }), { signal: closing.signal });
-    return makeRowStream<Row>({
+    const source = {
       ...{ context: this.#context, statement, batchRows, callSite },
       signal: own.signal ?? closing.signal,
       onStart: () => {
@@ -340,7 +266,69 @@ class DatabaseHandle {
           onEnd();
         };
       },
-    });
+    };
+    const load = async (): Promise<RowStream<Row>> =>
+      (await import('./transaction/row-stream.js')).makeRowStream<Row>(source);
+    return Object.freeze(lazyIterator<Row>(load, ignore));
+  }
+
+  #stats(): DatabaseStats {
+    const { pool, counts } = this.#context;
+    const { statements, transactions, retries, commitsLost } = counts;
+    const batches = { ...counts.batches, waiting: 0 };
+    for (const { stats } of this.#batchers) {
+      batches.rows += stats.stored;
+      batches.rejected += stats.rejected;
+      batches.statements += stats.statements;
+      batches.waiting += stats.waiting;
+    }
+    const connections = {
+      ...{ total: pool.totalCount, idle: pool.idleCount, waiting: counts.waiting },
+      ...{ max: pool.options.max, reserved: this.#reserved.size },
+    };
+    return { connections, statements, transactions, retries, commitsLost, batches };
+  }
+
+  async #reserve({ signal }: QueryOptions, bound: QueryOptions): Promise<ReservedConnection> {
+    const { makeReserved } = await import('./reserve/reserved.js');
+    const context = this.#context;
+    const connection = await Connection.acquire(context, signal);
+    const onReleased = (): void => {
+      this.#reserved.delete(reserved);
+    };
+    const reserved = makeReserved({ context, connection, bound, onReleased });
+    this.#reserved.add(reserved);
+    return reserved;
+  }
+
+  #listen(
+    bound: QueryOptions,
+    channels: string | readonly string[],
+    options: ListenOptions,
+  ): NotificationStream<never> {
+    const names = typeof channels === 'string' ? [channels] : [...channels];
+    if (names.length === 0) throw new UsageError('listen takes at least one channel');
+    const read = readListenOptions(options);
+    const settings = { ...read, ...joinOptions(bound, read) };
+    if (this.#closing !== undefined) throw new UsageError('the database handle is closed');
+    const closing = new AbortController();
+    const leaving = new AbortController();
+    const onStart = (work: Promise<void>): void => {
+      this.#streams.add(closing);
+      void this.#track(() => work).finally(() => this.#streams.delete(closing));
+    };
+    return lazyIterator(
+      async () => {
+        const { listen } = await import('./listen/listen.js');
+        const context = this.#context;
+        const call = { context, channels: names, settings, closing, leaving, onStart };
+        if (this.#closing !== undefined) closing.abort();
+        return listen(call) as AsyncGenerator<never, undefined, undefined>;
+      },
+      () => {
+        leaving.abort('the reader has left');
+      },
+    );
   }
 
   async #transaction<T>(
@@ -353,24 +341,6 @@ class DatabaseHandle {
     }
     const read = readTransactionOptions(options, this.#context.settings.transaction);
     return runTransaction(this.#context, { ...read, ...joinOptions(bound, read) }, fn);
-  }
-
-  /** Runs writes, later in this turn, so that their result can still be asked for. */
-  #submit(request: StatementRequest, track: Track): void {
-    const work = Promise.resolve().then(() => {
-      request.isSent = true;
-      return track(() => this.#runWrites(request));
-    });
-    work.then(
-      (results) => {
-        request.succeed(results);
-      },
-      (error: unknown) => {
-        request.fail(error);
-        // An unhandled rejection, as of any promise that is not awaited; it names the statement.
-        if (!request.isObserved) void Promise.reject(unawaitedFailure(request, error));
-      },
-    );
   }
 
   /** One statement by itself; several in a transaction, so that all take effect or none. */
@@ -419,23 +389,36 @@ class DatabaseHandle {
     return running;
   }
 
-  async #close(): Promise<void> {
+  /** Waits for what is running, at most as long as `timeoutMs`; what is left then is cut. */
+  async #close(options: CloseOptions): Promise<void> {
+    const timeoutMs = readCloseOptions(options);
+    this.#closing ??= this.#drain();
+    if (timeoutMs === undefined) return this.#closing;
+    const { inUse, settings } = this.#context;
+    const { graceMs, scheduler } = settings;
+    if (await settlesWithin(scheduler, timeoutMs, this.#closing)) return this.#closing;
+    this.#closed.abort();
+    for (const connection of inUse) connection.cut();
+    // A function that never ends keeps its connection, which has been cut: it is not waited for.
+    const ended = Promise.allSettled([this.#closing, this.#endPool()]);
+    await settlesWithin(scheduler, graceMs, ended);
+  }
+
+  async #drain(): Promise<void> {
     const reason = new UsageError('the stream has ended: its database handle was closed');
     for (const stream of this.#streams) stream.abort(reason);
+    for (const reserved of this.#reserved) void reserved.release();
     await Promise.all([...this.#batchers].map((batcher) => batcher.close()));
     await Promise.allSettled(this.#running);
-    if (this.#context.ownPool) await this.#context.pool.end();
+    await Promise.allSettled([...this.#reserved].map((reserved) => reserved.release()));
+    await this.#endPool();
+  }
+
+  #endPool(): Promise<void> {
+    const { ownPool, pool } = this.#context;
+    return (this.#poolEnd ??= ownPool ? pool.end() : Promise.resolve());
   }
 }
 
 /** Starts work that `close` waits for. */
 type Track = <T>(work: () => Promise<T>) => Promise<T>;
-
-/** The error of a write that failed and was not awaited, with the text of its statement. */
-function unawaitedFailure({ text, callSite }: StatementRequest, error: unknown): BraidError {
-  const reason = error instanceof Error ? error.message : String(error);
-  const message = `a write that nobody awaits has failed: ${reason}; statement: ${text}`;
-  const failure = new BraidError(message, { cause: error });
-  attachCallSite(failure, { text, parameters: [], callSite });
-  return failure;
-}

@@ -1,13 +1,22 @@
 /**
- * The events that the SDK publishes through `node:diagnostics_channel`. Without a subscriber they
- * cost nothing.
+ * What the SDK publishes through `node:diagnostics_channel`. Without a subscriber it costs nothing.
+ *
+ * Channels with one message for each event:
  *
  * - `braiddb:transaction:retry`: a {@link RetryEvent}, before each pause.
  * - `braiddb:transaction:commit-lost`: a {@link CommitLostEvent}, when a connection was lost during
  *   COMMIT and its outcome is known, or will not be.
+ *
+ * Tracing channels, for spans; each message is the same object from `start` to `asyncEnd`:
+ *
+ * - `braiddb:query`: a {@link QueryTrace}, for each statement, script and COPY of the caller.
+ * - `braiddb:transaction`: a {@link TransactionTrace}, for each call of `db.transaction`.
+ * - `braiddb:acquire`: an {@link AcquireTrace}, for each connection taken out of the pool.
+ * - `braiddb:connect`: a {@link ConnectTrace}, for each connection that the SDK opens.
+ * - `braiddb:batch`: a {@link BatchTrace}, for each batch of a batcher.
  */
 
-import { channel } from 'node:diagnostics_channel';
+import { channel, tracingChannel } from 'node:diagnostics_channel';
 
 import type { RetryEvent } from './options.js';
 
@@ -36,4 +45,108 @@ export function publishRetry(event: RetryEvent): void {
 /** Publishes the outcome of a lost commit. */
 export function publishCommitLost(event: CommitLostEvent): void {
   if (commitLostChannel.hasSubscribers) commitLostChannel.publish(event);
+}
+
+/** What every trace may have at its end. */
+interface Trace {
+  /** Why it failed; set before `error` and `asyncEnd` are published. */
+  error?: unknown;
+}
+
+/** A statement, script or COPY: the messages of the tracing channel `braiddb:query`. */
+export interface QueryTrace extends Trace {
+  /** The text as it was given, without its values. */
+  readonly text: string;
+  /** `host:port` of the server; undefined before there is a connection. */
+  server: string | undefined;
+  /** The attempt of the transaction around it, counted from 1; undefined outside. */
+  readonly attempt: number | undefined;
+  /** Milliseconds of waiting for a connection, or for its turn in a transaction. */
+  waitMs: number | undefined;
+  /** Rows returned or changed, as the server counts them; undefined before the end. */
+  rows: number | undefined;
+}
+
+/** A call of `db.transaction`: the messages of the tracing channel `braiddb:transaction`. */
+export interface TransactionTrace extends Trace {
+  readonly isolation: string;
+  readonly readOnly: boolean;
+  /** `host:port` of the server of the last attempt. */
+  server: string | undefined;
+  /** Attempts so far: retries and one. */
+  attempts: number;
+  /** Milliseconds of waiting for connections, all attempts together. */
+  waitMs: number;
+}
+
+/** A wait for a connection of the pool: the messages of the tracing channel `braiddb:acquire`. */
+export interface AcquireTrace extends Trace {
+  /** Calls that waited already. */
+  readonly waiting: number;
+  /** `host:port` of the server; undefined before there is a connection. */
+  server: string | undefined;
+}
+
+/** A connection being opened: the messages of the tracing channel `braiddb:connect`. */
+export interface ConnectTrace extends Trace {
+  /** `host:port` of the server. */
+  readonly server: string;
+}
+
+/** A batch on its way: the messages of the tracing channel `braiddb:batch`. */
+export interface BatchTrace extends Trace {
+  /** The table's name, quoted. */
+  readonly table: string;
+  readonly mode: 'insert' | 'upsert' | 'delete';
+  /** Rows in the batch. */
+  readonly rows: number;
+  /** Statements that it took; undefined before the end. */
+  statements: number | undefined;
+  /** Rows that were refused; undefined before the end. */
+  rejected: number | undefined;
+}
+
+interface Subscribable {
+  readonly hasSubscribers: boolean;
+}
+
+/** What the SDK uses of a tracing channel; its type differs between versions of Node's types. */
+interface Traces<Message extends object> {
+  readonly start: Subscribable;
+  readonly end: Subscribable;
+  readonly asyncStart: Subscribable;
+  readonly asyncEnd: Subscribable;
+  readonly error: Subscribable;
+  readonly tracePromise: <T>(work: () => Promise<T>, trace: Message) => Promise<T>;
+}
+
+const tracesOf = <Message extends object>(name: string): Traces<Message> =>
+  tracingChannel(`braiddb:${name}`);
+
+export const queries = tracesOf<QueryTrace>('query');
+export const transactions = tracesOf<TransactionTrace>('transaction');
+export const acquisitions = tracesOf<AcquireTrace>('acquire');
+export const connects = tracesOf<ConnectTrace>('connect');
+export const batchTraces = tracesOf<BatchTrace>('batch');
+
+/** True if anybody listens to a tracing channel. */
+export function isTraced({ start, end, asyncStart, asyncEnd, error }: Traces<never>): boolean {
+  if (start.hasSubscribers || end.hasSubscribers || error.hasSubscribers) return true;
+  return asyncStart.hasSubscribers || asyncEnd.hasSubscribers;
+}
+
+/** Runs work, which fills in its trace; where nobody listens there is none. */
+export function traced<Message extends object, T>(
+  on: Traces<Message>,
+  make: () => Message,
+  work: (trace?: Message) => Promise<T>,
+): Promise<T> {
+  if (!isTraced(on)) return work();
+  const trace = make();
+  return on.tracePromise(() => work(trace), trace);
+}
+
+/** The trace of a statement outside a transaction. */
+export function traceOf(text: string): QueryTrace {
+  return { text, server: undefined, attempt: undefined, waitMs: undefined, rows: undefined };
 }

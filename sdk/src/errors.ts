@@ -17,7 +17,9 @@
  * ├── RetriesExhaustedError    a transaction kept failing with transient errors
  * ├── BatchRowError            one row of a batch was refused, the others were stored
  * ├── BatchTableError          a row does not fit the batcher's table
+ * ├── CopySourceError          the source of `copyFrom` failed: nothing was stored
  * ├── UsageError               a handle was used after its end, or beside its nested transaction
+ * │   └── ClosedError          `db.close({ timeoutMs })` ended the work before it was done
  * └── OptionError              an option has a wrong type or is out of its range
  * ```
  */
@@ -266,6 +268,27 @@ export class UsageError extends BraidError {
   }
 }
 
+/**
+ * `db.close({ timeoutMs })` ended the work before it was done. `cause` is the error of a connection
+ * that was cut; {@link isAmbiguous} says whether the statement may have taken effect.
+ */
+export class ClosedError extends UsageError {
+  constructor(cause?: unknown) {
+    super('the database handle was closed before this was done; give close() more time');
+    this.name = 'ClosedError';
+    if (cause !== undefined) this.cause = cause;
+  }
+}
+
+/** The source of `copyFrom` failed, so COPY was given up: nothing was stored. `cause` is its error. */
+export class CopySourceError extends BraidError {
+  constructor(cause: unknown) {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    super(`the source of COPY failed, nothing was stored: ${reason}`, { cause });
+    this.name = 'CopySourceError';
+  }
+}
+
 /** An option has a wrong type or is out of its range. */
 export class OptionError extends BraidError {
   /** The name of the option. */
@@ -313,7 +336,8 @@ export function isRetryable(error: unknown): boolean {
  */
 export function isTransient(error: unknown): boolean {
   for (const link of causes(error)) {
-    if (link instanceof CommitUnknownError) return false;
+    if (link instanceof CommitUnknownError || link instanceof ClosedError) return false;
+    if (link instanceof CopySourceError) return false;
     if (link instanceof CommitAbortedError) return true;
     if (link instanceof ConnectionError) return isPassing(link);
     if (link instanceof DatabaseError) return ruleOf(link.code).again !== 'no' || isStalePlan(link);
@@ -398,6 +422,12 @@ export function fromDriver(error: unknown, context: FailureContext = {}): unknow
   if (isServerError(error)) {
     const { code } = error;
     const { fails } = ruleOf(code);
+    const counts = code === '08P01' ? WRONG_COUNT.exec(error.message) : null;
+    if (counts !== null) {
+      const [, given = '', expected = ''] = counts;
+      const values = `${expected} ${expected === '1' ? 'value' : 'values'}`;
+      return new UsageError(`the statement takes ${values}, ${given} given: check its $1, $2, …`);
+    }
     if (fails === 'outcome') return new CommitUnknownError(error.message, error);
     if (fails === 'connection') {
       const { ambiguous = false } = context;
@@ -414,6 +444,9 @@ export function fromDriver(error: unknown, context: FailureContext = {}): unknow
     error,
   );
 }
+
+/** How servers report that a statement was given too few or too many values. */
+const WRONG_COUNT = /supplies (\d+) parameters?, but .* requires (\d+)/;
 
 /** The error of a statement whose connection had ended, with what is known about the reason. */
 export function lostConnection(lost: Error, ambiguous = false, cause: Error = lost): Error {

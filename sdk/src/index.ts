@@ -6,22 +6,29 @@
  *
  * ```text
  *  client.ts        connect, db: single statements, transactions, close
+ *  database/        the type of db
  *  timeline.ts      a transaction's timeline, read and drawn as a picture
+ *  reserve/         a connection of the pool for one user
+ *  listen/          notifications, on a connection of their own
  *  batcher/         rows of many callers joined into multi-row statements; the adaptive batch size
  *  transaction/     runner.ts: attempts, BEGIN, COMMIT, ROLLBACK    attempt.ts: one attempt, its handles
  *                   retry.ts: pauses and the deadline               commit-outcome.ts: a lost COMMIT
  *                   commit-token.ts  level.ts  handle.ts (the types of tx)
  *  query/           queryable.ts: query, one, run, insert, …: what db and tx share
  *                   write.ts: Write and RowWrite                    locking.ts: forUpdate and its sisters
+ *  copy/            copy-in.ts, copy-out.ts: rows in and out as bytes; loaded when they are used
+ *                   source.ts  work.ts  methods.ts  lazy-iterator.ts (streams that load late)
+ *  pool/            pool.ts: the pool that the SDK makes    hosts.ts: several hosts
  *  connection/      request.ts: one call's statements, from the call to the answer
  *                   statement-queue.ts: requests of a transaction   autocommit.ts: single statements
+ *                   acquire.ts: the wait for a connection           run-later.ts: writes outside transactions
  *                   connection.ts: in use, lost, cancelled          pipeline.ts, group.ts: the wire
  *                   prepared.ts  driver.ts (pg)
  *  sql/             template.ts: the sql tag    builders.ts: typed insert, update, …
  *                   clauses.ts  parameters.ts  parsers.ts
  *  ──────────────────────────────────────────────────────────────────────────────
  *  errors.ts  sqlstates.ts  call-sites.ts  options.ts  diagnostics.ts  scheduler.ts  abort.ts
- *  server.ts
+ *  server.ts  stats.ts
  * ```
  *
  * A `tx.insert(…)` on its way: `queryable.ts` builds the SQL and one `StatementRequest`; `attempt.ts`
@@ -46,6 +53,7 @@
  * - **abort**: the caller's signal. **cancel**: the request that the SDK then sends to the server.
  * - **batch**: rows that one statement stores. **column set**: the columns that a row sets.
  *   **statement template**: the statement of a column set.
+ * - **gap**: a moment in a stream of notifications at which some may have been lost.
  * - **call site**: the place in the caller's source where a query method was called.
  *
  * No side effects on import, no console output.
@@ -60,18 +68,30 @@ export type {
   BatchEvent,
   BatchMode,
 } from './batcher/index.js';
-export type { Database } from './client.js';
+export type { Database } from './database/database.js';
 export { connect } from './client.js';
-export type { CommitLostEvent } from './diagnostics.js';
+export type { Copyable, CopyStream } from './copy/methods.js';
+export type { LazyIterator } from './copy/lazy-iterator.js';
+export type { CopyFormat, CopySource, CopyTable } from './copy/work.js';
+export type {
+  AcquireTrace,
+  BatchTrace,
+  CommitLostEvent,
+  ConnectTrace,
+  QueryTrace,
+  TransactionTrace,
+} from './diagnostics.js';
 export type { ConstraintKind, FailedStatement } from './errors.js';
 export {
   BatchRowError,
   BatchTableError,
   BraidError,
+  ClosedError,
   CommitAbortedError,
   CommitUnknownError,
   ConnectionError,
   ConstraintError,
+  CopySourceError,
   DatabaseError,
   DeadlockError,
   isAmbiguous,
@@ -82,7 +102,9 @@ export {
   SerializationError,
   UsageError,
 } from './errors.js';
+export type { ListenGap, ListenOptions, Notification, NotificationStream } from './listen/types.js';
 export type {
+  CloseOptions,
   ConnectOptions,
   Isolation,
   ParserOptions,
@@ -93,9 +115,11 @@ export type {
 } from './options.js';
 export type { Lockable, LockOptions } from './query/locking.js';
 export type { Queryable, QueryResult } from './query/queryable.js';
+export type { ReservedConnection } from './reserve/handle.js';
 export type { Scheduler } from './scheduler.js';
 export type { ServerInfo } from './server.js';
 export { detectServer } from './server.js';
+export type { DatabaseStats } from './stats.js';
 export type { CompilableQuery, Statement, ToSqlQuery } from './sql/foreign.js';
 export type { Parameter } from './sql/parameters.js';
 export type { AnyRow, Compiled, Sql } from './sql/template.js';

@@ -5,6 +5,8 @@
  * too: a misspelt option is worse than none.
  */
 
+import type { ConnectionOptions as TlsOptions } from 'node:tls';
+
 import { OptionError } from './errors.js';
 import type { Scheduler } from './scheduler.js';
 import { systemScheduler } from './scheduler.js';
@@ -74,8 +76,39 @@ export interface TransactionOptions {
 export interface ConnectOptions {
   /** Connections at most. Default 10; 1 to 10 000. */
   readonly connectionsMax?: number | undefined;
-  /** Milliseconds to wait for a connection. Default 10 000; 1 to 600 000. */
+  /** Milliseconds to open one connection to one host. Default 10 000; 1 to 600 000. */
   readonly connectTimeoutMs?: number | undefined;
+  /**
+   * Milliseconds that a call waits for a connection of the pool, all hosts together; then it fails
+   * with a {@link ConnectionError}. Transactions try again until their own deadline. Default 30 000;
+   * 1 to 600 000.
+   */
+  readonly acquireTimeoutMs?: number | undefined;
+  /**
+   * Milliseconds after which a connection is replaced, so that connections spread over new servers;
+   * one in use is replaced when it is given back. Each lives up to a tenth shorter, by chance.
+   * Default 1 800 000, half an hour; 0 is never; up to 86 400 000.
+   */
+  readonly lifetimeMs?: number | undefined;
+  /**
+   * More hosts of the same database, each `host` or `host:port`, after those of the URL. A URL may
+   * name several as well: `postgresql://user@a:26257,b:26257/db`. A host that cannot be reached is
+   * avoided for five seconds. Default: none.
+   */
+  readonly hosts?: readonly string[] | undefined;
+  /** Which host a connection goes to: the first that is there, or any. Default `'ordered'`. */
+  readonly loadBalance?: 'ordered' | 'random' | undefined;
+  /**
+   * The password, or a function that is called for each new connection: for passwords that expire.
+   * Wins over that of the URL. Default: that of the URL.
+   */
+  readonly password?: string | (() => string | Promise<string>) | undefined;
+  /**
+   * Options of `tls.connect` of Node, such as `ca`, `cert`, `key`; `true` for its defaults, which
+   * check the certificate; `false` for no TLS. Not together with `sslmode` in the URL. Default: as
+   * the URL says.
+   */
+  readonly tls?: boolean | TlsOptions | undefined;
   /** Milliseconds after which an unused connection is closed. Default 30 000; 0 is never. */
   readonly idleTimeoutMs?: number | undefined;
   /** The name that the server's lists show. Default `'braiddb-sdk'`. */
@@ -107,6 +140,15 @@ export interface QueryOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
+/** Options of `db.close`. */
+export interface CloseOptions {
+  /**
+   * Milliseconds to wait for what is running. Then connections are cut, and what is left fails with
+   * a {@link ClosedError}. Default: as long as it takes; 0 to 86 400 000.
+   */
+  readonly timeoutMs?: number | undefined;
+}
+
 /** Options of `db.stream`. */
 export interface StreamOptions extends QueryOptions {
   /** Rows of one batch: the most that are held here at once. Default 1 000; 1 to 100 000. */
@@ -123,6 +165,7 @@ interface Range {
 const NUMBERS = {
   attemptsMax: { initial: 10, min: 1, max: 1000 },
   batchRows: { initial: 1000, min: 1, max: 100_000 },
+  acquireTimeoutMs: { initial: 30_000, min: 1, max: 600_000 },
   backoffBaseMs: { initial: 10, min: 0, max: 60_000 },
   backoffMaxMs: { initial: 1000, min: 0, max: 600_000 },
   connectionsMax: { initial: 10, min: 1, max: 10_000 },
@@ -130,11 +173,19 @@ const NUMBERS = {
   deadlineMs: { initial: 30_000, min: 1, max: 86_400_000 },
   graceMs: { initial: 5000, min: 1, max: 600_000 },
   idleTimeoutMs: { initial: 30_000, min: 0, max: 86_400_000 },
+  lifetimeMs: { initial: 1_800_000, min: 0, max: 86_400_000 },
+  timeoutMs: { initial: 86_400_000, min: 0, max: 86_400_000 },
 } as const satisfies Record<string, Range>;
 
 const POOL_OPTIONS = [
   'connectionsMax',
   'connectTimeoutMs',
+  'acquireTimeoutMs',
+  'lifetimeMs',
+  'hosts',
+  'loadBalance',
+  'password',
+  'tls',
   'idleTimeoutMs',
   'applicationName',
   'onConnectionLost',
@@ -158,6 +209,13 @@ export interface TransactionSettings {
 export interface Settings {
   readonly connectionsMax: number;
   readonly connectTimeoutMs: number;
+  readonly acquireTimeoutMs: number;
+  readonly lifetimeMs: number;
+  readonly hosts: readonly string[] | undefined;
+  readonly loadBalance: 'ordered' | 'random';
+  /** A function, so that no log of the settings shows a password. */
+  readonly password: (() => string | Promise<string>) | undefined;
+  readonly tls: boolean | TlsOptions | undefined;
   readonly idleTimeoutMs: number;
   readonly applicationName: string;
   readonly onConnectionLost: ((error: Error) => void) | undefined;
@@ -182,6 +240,12 @@ export function readConnectOptions(options: ConnectOptions, ownPool: boolean): S
   return {
     connectionsMax: number(options, 'connectionsMax'),
     connectTimeoutMs: number(options, 'connectTimeoutMs'),
+    acquireTimeoutMs: number(options, 'acquireTimeoutMs'),
+    lifetimeMs: number(options, 'lifetimeMs'),
+    hosts: strings('hosts', options.hosts),
+    loadBalance: choice('loadBalance', options.loadBalance, ['ordered', 'random']) ?? 'ordered',
+    password: readPassword(options.password),
+    tls: readTls(options.tls),
     idleTimeoutMs: number(options, 'idleTimeoutMs'),
     applicationName: string('applicationName', options.applicationName) ?? 'braiddb-sdk',
     onConnectionLost: callback('onConnectionLost', options.onConnectionLost),
@@ -224,6 +288,14 @@ export function readQueryOptions(options: QueryOptions): QueryOptions {
   return Object.freeze({ signal: readSignal(options.signal) });
 }
 
+/** The options of a handle with those of a call laid over them; signals add up. */
+export function joinOptions(bound: QueryOptions, options: QueryOptions): QueryOptions {
+  if (options.signal === undefined) return bound;
+  const signals = [bound.signal, options.signal].filter((signal) => signal !== undefined);
+  if (signals.length < 2) return { signal: signals[0] };
+  return { signal: AbortSignal.any(signals) };
+}
+
 /** Checks the options of a stream; `batchRows` gets its default. */
 export function readStreamOptions(
   options: StreamOptions,
@@ -247,6 +319,23 @@ function readParserOptions(options: ParserOptions): ParserOptions {
     callback(`parsers.custom[${oid}]`, parse);
   }
   return options;
+}
+
+function readPassword(password: ConnectOptions['password']): Settings['password'] {
+  if (typeof password === 'string') return () => password;
+  if (password === undefined || typeof password === 'function') return password;
+  throw new OptionError('password', 'must be a string, or a function that returns one');
+}
+
+function readTls(tls: ConnectOptions['tls']): ConnectOptions['tls'] {
+  const isObject = typeof tls === 'object' && (tls as unknown) !== null;
+  return isObject ? tls : boolean('tls', tls);
+}
+
+/** Checks the options of `close`: milliseconds, undefined for as long as it takes. */
+export function readCloseOptions(options: CloseOptions): number | undefined {
+  checkNames('close', options, ['timeoutMs']);
+  return options.timeoutMs === undefined ? undefined : number(options, 'timeoutMs');
 }
 
 function readScheduler(options: Partial<Scheduler>): Scheduler {
@@ -293,6 +382,12 @@ function boolean(name: string, value: unknown): boolean | undefined {
 function string(name: string, value: unknown): string | undefined {
   if (value === undefined || typeof value === 'string') return value;
   throw new OptionError(name, 'must be a string');
+}
+
+function strings(name: string, value: unknown): readonly string[] | undefined {
+  if (value === undefined) return undefined;
+  if (Array.isArray(value) && value.every((one) => typeof one === 'string')) return value;
+  throw new OptionError(name, 'must be an array of strings');
 }
 
 function callback<Callback>(name: string, value: Callback): Callback {

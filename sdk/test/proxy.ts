@@ -6,7 +6,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import { connect as connectTcp, createServer } from 'node:net';
 
 /** What to do with bytes that the client sends. */
-export type Verdict = 'pass' | 'cut before' | 'cut after' | 'swallow';
+export type Verdict = 'pass' | 'cut before' | 'cut after' | 'swallow' | 'hold';
 
 /** A running proxy. */
 export interface Proxy extends AsyncDisposable {
@@ -43,6 +43,8 @@ export async function startProxy(target: string): Promise<Proxy> {
         return;
       }
       if (verdict === 'swallow') return;
+      // Reads nothing more: the client's buffers fill up.
+      if (verdict === 'hold') client.pause();
       upstream.write(chunk);
       // After: the server gets the bytes and works on them, its answer never arrives.
       if (verdict === 'cut after') {

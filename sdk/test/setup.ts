@@ -3,7 +3,7 @@
  *
  * BraidDB: the one at BRAID_TEST_URL, else the binary at BRAID_BINARY or
  * `target/release/braid`, if it has been built, in a folder
- * of its own. PostgreSQL or CockroachDB: the one at POSTGRES_URL, if that is set.
+ * of its own. The TiKV stand-in: BRAID_STANDIN, else `target/debug/tikv-standin`. PostgreSQL or CockroachDB: the one at POSTGRES_URL, if that is set.
  */
 
 import { existsSync } from 'node:fs';
@@ -20,6 +20,8 @@ declare module 'vitest' {
     postgresUrl: string | undefined;
     /** The server binary, where one has been built: for tests that kill servers of their own. */
     braidBinary: string | undefined;
+    /** The TiKV stand-in, where it has been built: for tests of several gateways. */
+    standIn: string | undefined;
   }
 }
 
@@ -33,6 +35,11 @@ export default async function setup(project: TestProject): Promise<() => Promise
   project.provide('braidBinary', built ? binary : undefined);
   // The examples of `@braiddb/server` start the same one.
   if (built) process.env.BRAIDDB_BINARY ??= resolve(binary);
+
+  const standIn =
+    process.env.BRAID_STANDIN ??
+    fileURLToPath(new URL('../../target/debug/tikv-standin', import.meta.url));
+  project.provide('standIn', existsSync(standIn) ? standIn : undefined);
 
   const given = process.env.BRAID_TEST_URL;
   if (given !== undefined && given !== '') {

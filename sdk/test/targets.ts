@@ -56,3 +56,8 @@ export async function slowStatement(url: string): Promise<string> {
   if (known) return 'SELECT pg_sleep(30)';
   return 'SELECT count(*) FROM generate_series(1, 2000000000)';
 }
+
+/** TCP connections that this process has open. */
+export function socketCount(): number {
+  return process.getActiveResourcesInfo().filter((name) => name === 'TCPSocketWrap').length;
+}

@@ -18,6 +18,8 @@
 import { channel } from 'node:diagnostics_channel';
 
 import { untilAborted, onAbort, ignore } from '../abort.js';
+import type { BatchTrace } from '../diagnostics.js';
+import { batchTraces, traced } from '../diagnostics.js';
 import { BatchTableError, UsageError } from '../errors.js';
 import type { Scheduler } from '../scheduler.js';
 import type { Parameter } from '../sql/parameters.js';
@@ -298,7 +300,7 @@ export class BatcherCore {
     if (known !== undefined) return known;
     const columns = columnsOf(table, names);
     const id = columns.join('\u0000');
-    const columnSet = this.#columnSets.get(id) ?? new ColumnSet(table, columns, this.#settings);
+    const columnSet = this.#columnSets.get(id) ?? new ColumnSet(table, columns);
     this.#columnSets.set(id, columnSet);
     if (this.#orders.size >= ORDERS_MAX) this.#orders.clear();
     this.#orders.set(order, columnSet);
@@ -366,8 +368,17 @@ export class BatcherCore {
     const describeAgain = (columnSet: ColumnSet, failed: StatementTemplate): Promise<boolean> =>
       this.#describeAgain(columnSet, failed);
     const sender = { send, describeAgain, scheduler, attemptsMax, deadlineMs };
-    const { statements, rejected } = await sendBatch(sender, batch, (entry) => {
-      this.#queue.settled(entry);
+    const makeTrace = (): BatchTrace => ({
+      ...{ table: name, mode, rows },
+      ...{ statements: undefined, rejected: undefined },
+    });
+    const { statements, rejected } = await traced(batchTraces, makeTrace, async (trace) => {
+      const outcome = await sendBatch(sender, batch, (entry) => {
+        this.#queue.settled(entry);
+      });
+      const { statements, rejected } = outcome;
+      if (trace !== undefined) Object.assign(trace, { statements, rejected });
+      return outcome;
     });
     this.#inFlight -= 1;
     this.#sent -= rows;

@@ -5,22 +5,18 @@
  * rows keep their place: their column set stays, and gets another {@link StatementTemplate}.
  */
 
-import type { BatcherSettings } from './options.js';
-import type { Table } from './table.js';
-import { StatementTemplate } from './table.js';
+import type { StatementTemplate, Table } from './table.js';
 
 /** A set of columns, and the template that they have in the newest description of the table. */
 export class ColumnSet {
   readonly #names: readonly string[];
-  readonly #settings: BatcherSettings;
   #template: StatementTemplate;
   #misfit: { readonly error: unknown } | undefined;
 
   /** Throws a `BatchTableError` if the table does not have the columns. */
-  constructor(table: Table, names: readonly string[], settings: BatcherSettings) {
+  constructor(table: Table, names: readonly string[]) {
     this.#names = names;
-    this.#settings = settings;
-    this.#template = new StatementTemplate(table, names, settings);
+    this.#template = table.makeTemplate(names);
   }
 
   /** The template that statements are made of; throws if the table no longer has the columns. */
@@ -37,7 +33,7 @@ export class ColumnSet {
   /** Takes over what the table looks like now. */
   adopt(table: Table): void {
     try {
-      this.#template = new StatementTemplate(table, this.#names, this.#settings);
+      this.#template = table.makeTemplate(this.#names);
       this.#misfit = undefined;
     } catch (error) {
       this.#misfit = { error };

@@ -15,7 +15,6 @@ import { BatcherCore } from './batcher.js';
 import { BatchRowError } from '../errors.js';
 import type { BatcherOptions, BatcherSettings } from './options.js';
 import { readBatcherOptions } from './options.js';
-import { describeTable } from './table.js';
 
 export type { BatcherStats } from './batcher.js';
 export type { AdaptEvent, BatcherOptions, BatchEvent, BatchMode } from './options.js';
@@ -85,7 +84,10 @@ export function makeBatcher<Row extends object>(
   const settings = readBatcherOptions(options);
   const core = new BatcherCore(
     {
-      describe: () => describeTable(host.db, parts, settings),
+      describe: async () => {
+        const { describeTable } = await import('./describe-table.js');
+        return describeTable(host.db, parts, settings);
+      },
       // Another client may have deleted what an insert has stored: sent again, it would come back.
       send: settings.mode === 'insert' ? host.once : (statement) => runAlone(host.db, statement),
       scheduler: host.scheduler,

@@ -12,14 +12,19 @@
  */
 
 import { onAbort } from '../abort.js';
+import type { QueryTrace } from '../diagnostics.js';
+import { queries, traced, traceOf } from '../diagnostics.js';
 import { needsPreparing, UsageError } from '../errors.js';
 import type { Compiled } from '../sql/template.js';
-import type { DatabaseContext } from './connection.js';
+import type { DatabaseContext } from './context.js';
 import { abortReasonOr, Connection } from './connection.js';
 import type { DriverResult } from './driver.js';
 import type { GroupOutcome } from './group.js';
 import { lastResult } from './group.js';
 import { encodeStatement } from './prepared.js';
+import type { SendText } from './request.js';
+
+type Use = (connection: Connection) => Promise<DriverResult>;
 
 /** Runs the single statements and scripts of one database. */
 export class AutocommitRunner {
@@ -33,25 +38,43 @@ export class AutocommitRunner {
   }
 
   /** Runs one statement. */
-  async run(statement: Compiled, signal?: AbortSignal): Promise<DriverResult> {
-    const connection = this.#takeKept() ?? (await Connection.acquire(this.#context, signal));
-    try {
-      return await runOn(connection, statement, this.#context.settings.prepare, signal);
-    } finally {
-      this.#giveBack(connection);
-    }
+  run(statement: Compiled, signal?: AbortSignal): Promise<DriverResult> {
+    const { prepare } = this.#context.settings;
+    const run: Use = (connection) => runOn(connection, statement, { prepare, signal });
+    return this.#use(statement.text, signal, run);
   }
 
   /** Runs a text that may hold several statements; returns the last result. */
   async script(text: string, signal?: AbortSignal): Promise<DriverResult> {
-    const connection = this.#takeKept() ?? (await Connection.acquire(this.#context, signal));
-    try {
-      const mayRun = !connection.ended;
-      const outcome = await answerOf(connection, () => connection.sendScript(text), signal);
-      return readOutcome(connection, outcome, { text, mayRun, signal });
-    } finally {
-      this.#giveBack(connection);
-    }
+    const send: SendText = (connection) => connection.sendScript(text);
+    return this.text({ text, send, signal });
+  }
+
+  /** Runs a text that is sent in a way of its own. */
+  text(work: TextWork): Promise<DriverResult> {
+    return this.#use(work.text, work.signal, (connection) => runText(connection, work, false));
+  }
+
+  /** Uses a connection for one text. */
+  #use(text: string, signal: AbortSignal | undefined, use: Use): Promise<DriverResult> {
+    const context = this.#context;
+    context.counts.statements += 1;
+    const makeTrace = (): QueryTrace => traceOf(text);
+    return traced(queries, makeTrace, async (trace) => {
+      const startMs = trace === undefined ? 0 : context.settings.scheduler.now();
+      const connection = this.#takeKept() ?? (await Connection.acquire(context, signal));
+      if (trace !== undefined) {
+        trace.server = connection.server;
+        trace.waitMs = context.settings.scheduler.now() - startMs;
+      }
+      try {
+        const result = await use(connection);
+        if (trace !== undefined) trace.rows = result.rowCount ?? undefined;
+        return result;
+      } finally {
+        this.#giveBack(connection);
+      }
+    });
   }
 
   #takeKept(): Connection | undefined {
@@ -82,12 +105,40 @@ export class AutocommitRunner {
   }
 }
 
+/** A text of statements on its way. */
+export interface TextWork {
+  readonly text: string;
+  readonly send: SendText;
+  readonly signal: AbortSignal | undefined;
+  /** False if nothing can have taken effect when the connection is lost. Default: true. */
+  readonly mayRun?: (() => boolean) | undefined;
+}
+
+/** Runs a text on a connection that is idle; `staysOpen`: it may leave a transaction open. */
+export async function runText(
+  connection: Connection,
+  { text, send, signal, mayRun }: TextWork,
+  staysOpen: boolean,
+): Promise<DriverResult> {
+  const isSent = !connection.ended;
+  const outcome = await answerOf(connection, () => send(connection), signal);
+  const ran = isSent && (mayRun?.() ?? true);
+  return readOutcome(connection, outcome, { text, mayRun: ran, signal, staysOpen });
+}
+
+/** How one statement is run on a connection. */
+export interface RunOptions {
+  readonly prepare?: boolean | undefined;
+  readonly signal?: AbortSignal | undefined;
+  /** The statement may leave a transaction open: the connection has one user. */
+  readonly staysOpen?: boolean | undefined;
+}
+
 /** Runs one statement on a connection that is idle. */
 export async function runOn(
   connection: Connection,
   statement: Compiled,
-  prepare = false,
-  signal?: AbortSignal,
+  { prepare = false, signal, staysOpen = false }: RunOptions = {},
 ): Promise<DriverResult> {
   const wire = encodeStatement(statement, prepare);
   const mayRun = !connection.ended;
@@ -97,7 +148,7 @@ export async function runOn(
     // The pipeline has forgotten the prepared statement and prepares it again.
     outcome = await answerOf(connection, send, signal);
   }
-  return readOutcome(connection, outcome, { text: statement.text, mayRun, signal });
+  return readOutcome(connection, outcome, { text: statement.text, mayRun, signal, staysOpen });
 }
 
 /** Sends and waits for the answer; the signal cancels what is running on the server. */
@@ -125,16 +176,17 @@ interface Sent {
   /** The statement has been sent: it may have taken effect if the connection is lost. */
   readonly mayRun: boolean;
   readonly signal: AbortSignal | undefined;
+  readonly staysOpen: boolean;
 }
 
 /** The last result, or the error of the statement. */
 function readOutcome(
   connection: Connection,
   { results, failure }: GroupOutcome,
-  { text, mayRun, signal }: Sent,
+  { text, mayRun, signal, staysOpen }: Sent,
 ): DriverResult {
   // The next user of the connection would be inside the transaction.
-  const isLeftOpen = connection.inTransaction;
+  const isLeftOpen = !staysOpen && connection.inTransaction;
   if (isLeftOpen) connection.cut();
   if (failure !== undefined) {
     throw abortReasonOr(connection.translate(failure.error, text, mayRun), signal);

@@ -16,26 +16,21 @@
 
 import type pg from 'pg';
 
-import { ignore, untilAborted } from '../abort.js';
-import { ConnectionError, DatabaseError, fromConnect, fromDriver, OptionError } from '../errors.js';
-import type { Settings } from '../options.js';
+import { ClosedError, ConnectionError, DatabaseError, fromDriver, OptionError } from '../errors.js';
 import { settlesWithin } from '../scheduler.js';
-import type { Features } from '../server.js';
-import type { TypeParsers } from '../sql/parsers.js';
-import { destroy, pipelinesItself, requestCancel, transactionStatus } from './driver.js';
-import type { GroupOutcome } from './group.js';
+import { takeClient } from './acquire.js';
+import type { DatabaseContext } from './context.js';
+import {
+  destroy,
+  pipelinesItself,
+  requestCancel,
+  serverOf,
+  transactionStatus,
+  wireOf,
+} from './driver.js';
+import type { GroupOutcome, StatementGroup } from './group.js';
 import { Pipeline } from './pipeline.js';
 import type { WireStatement } from './prepared.js';
-
-/** What every connection of a `db` shares. */
-export interface DatabaseContext {
-  readonly pool: pg.Pool;
-  /** The SDK made the pool: nothing else uses its connections. */
-  readonly ownPool: boolean;
-  readonly settings: Settings;
-  readonly parsers: TypeParsers;
-  readonly features: Features;
-}
 
 const QUERY_CANCELED = '57014';
 
@@ -63,18 +58,9 @@ export class Connection {
 
   /** Takes a connection out of the pool; waits for one until the signal aborts. */
   static async acquire(context: DatabaseContext, signal?: AbortSignal): Promise<Connection> {
-    signal?.throwIfAborted();
-    const pending = context.pool.connect();
-    try {
-      return Connection.#of(await untilAborted(pending, signal), context);
-    } catch (error) {
-      if (signal?.aborted !== true) throw fromConnect(error);
-      // A connection that arrives late goes straight back to the pool.
-      pending.then((client) => {
-        client.release();
-      }, ignore);
-      throw signal.reason;
-    }
+    const connection = Connection.#of(await takeClient(context, signal), context);
+    context.inUse.add(connection);
+    return connection;
   }
 
   static #of(client: pg.PoolClient, context: DatabaseContext): Connection {
@@ -92,6 +78,11 @@ export class Connection {
   /** The client of `pg` underneath, for its start-up parameters. */
   get client(): pg.ClientBase {
     return this.#client;
+  }
+
+  /** The server as `host:port`. */
+  get server(): string {
+    return serverOf(this.#client);
   }
 
   /** What ended the connection; undefined while it lasts. */
@@ -130,6 +121,30 @@ export class Connection {
     return this.#note(await this.#pipeline.script(text, this.#context.parsers));
   }
 
+  /** Sends a text whose answer `group` reads. Never rejects. */
+  async sendGroup(text: string, group: StatementGroup): Promise<GroupOutcome> {
+    const write = (): void => {
+      wireOf(this.#client).query(text);
+    };
+    return this.#note(await this.#pipeline.start(group, write));
+  }
+
+  /**
+   * Puts the session back to its start: rolls back what is open and resets every setting. What does
+   * not answer within `graceMs`, or fails, is cut. Call when nothing is running.
+   */
+  async reset(): Promise<void> {
+    const { scheduler, graceMs } = this.#context.settings;
+    const work = (async () => {
+      if (this.inTransaction) await this.sendScript('ROLLBACK');
+      this.#pipeline.forgetPrepared();
+      const { failure } = await this.sendScript('DISCARD ALL');
+      return failure === undefined && !this.inTransaction;
+    })();
+    const isReset = (await settlesWithin(scheduler, graceMs, work)) && (await work);
+    if (!isReset) this.cut();
+  }
+
   /** A group without a transaction status was ended by the loss of the connection. */
   #note(outcome: GroupOutcome): GroupOutcome {
     if (outcome.status === undefined) {
@@ -145,8 +160,9 @@ export class Connection {
    */
   translate(error: unknown, text: string | undefined, ambiguous = false): unknown {
     const failure = fromDriver(error, { statement: text, lost: this.#lost, ambiguous });
-    if (failure instanceof ConnectionError) this.#unfit = true;
-    return failure;
+    if (!(failure instanceof ConnectionError)) return failure;
+    this.#unfit = true;
+    return this.#context.closed.aborted ? new ClosedError(failure) : failure;
   }
 
   /** Cancels what is running; resolves when these answers are there and the next may be sent. */
@@ -171,6 +187,7 @@ export class Connection {
 
   /** Gives the connection back to its pool, or throws it away if it is unfit. */
   release(): void {
+    this.#context.inUse.delete(this);
     if (!this.#context.ownPool) this.#pipeline.close();
     this.#client.release(this.#lost ?? this.unfit);
     if (!this.#context.ownPool) this.#client.removeListener('error', this.#onLost);

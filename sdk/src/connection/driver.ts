@@ -30,6 +30,7 @@ export interface Wire {
   execute(message: { portal: string }): void;
   close(message: { type: 'S'; name: string }): void;
   sync(): void;
+  endCopyFrom(): void;
   sendCopyFail(reason: string): void;
   connect(portOrPath: number | string, host?: string): void;
   requestSsl(): void;
@@ -55,7 +56,8 @@ const parametersOf = new WeakMap<object, Map<string, string>>();
 
 const inside = (client: pg.ClientBase): ClientInternals => client as unknown as ClientInternals;
 
-type ClientClass = new (config?: string | pg.ClientConfig) => pg.Client;
+/** A class of clients, as a pool makes them. */
+export type ClientClass = new (config?: string | pg.ClientConfig) => pg.Client;
 
 /** A client class that remembers the parameters which the server announces at start-up. */
 export function recordingParameters(Base: ClientClass): ClientClass {
@@ -88,6 +90,29 @@ export function startupParameters(client: pg.ClientBase): ReadonlyMap<string, st
 /** `I` outside a transaction, `T` in one, `E` in a failed one; undefined where `pg` is too old. */
 export function transactionStatus(client: pg.ClientBase): TransactionStatus | undefined {
   return inside(client).getTransactionStatus?.();
+}
+
+/** The number of the session on the server. */
+export function processIdOf(client: pg.ClientBase): number | undefined {
+  return inside(client).processID ?? undefined;
+}
+
+/** The server as `host:port`. */
+export function serverOf(client: pg.ClientBase): string {
+  const { host, port } = inside(client);
+  return `${host}:${port}`;
+}
+
+/** Delay of the first probe of a silent connection, in milliseconds. */
+const PROBE_MS = 10_000;
+
+/** A client like those of the pool, but outside of it; not connected yet. */
+export function openClient(pool: pg.Pool): pg.Client {
+  const { Client, options } = pool as unknown as { Client: ClientClass; options: pg.ClientConfig };
+  // Nothing is sent on a connection that only listens: probes find out that the server is gone.
+  const probing = { keepAlive: true, keepAliveInitialDelayMillis: PROBE_MS };
+  const client = new Client({ ...options, ...probing, password: options.password });
+  return client;
 }
 
 /** The connection's messages. */

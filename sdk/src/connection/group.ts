@@ -2,6 +2,7 @@
  * A group of statements on the wire, and how its answers are read.
  */
 
+import { ignore } from '../abort.js';
 import { isStalePlan, needsPreparing, UsageError } from '../errors.js';
 import type { TypeParsers } from '../sql/parsers.js';
 import type { DriverResult, TransactionStatus, Wire } from './driver.js';
@@ -79,9 +80,8 @@ export class StatementGroup {
   }
 
   /** The rows of COPY have no place in a result: the statement fails once it has ended. */
-  refuseCopy(): void {
-    const message = 'COPY … TO STDOUT is not supported here: use a SELECT';
-    this.#parseFailure ??= { error: new UsageError(message) };
+  handleCopyOut(): void {
+    this.refuse('COPY … TO STDOUT has no result: read its rows with copyTo');
   }
 
   // What follows is called by `pg`.
@@ -134,21 +134,35 @@ export class StatementGroup {
   }
 
   handleCopyInResponse(wire: Wire): void {
-    wire.sendCopyFail('COPY FROM STDIN is not supported here');
+    const message = 'COPY … FROM STDIN has no rows here: send them with copyFrom';
+    this.#failure ??= { error: new UsageError(message) };
+    // In a script the server waits for these rows only. Elsewhere it takes the statements that have
+    // been written already for rows, so that later answers cannot be matched to groups.
+    if (this.#statements.length === 0) wire.sendCopyFail(message);
+    else wire.stream.destroy();
   }
 
-  handleCopyData(): void {
-    // Dropped: `refuseCopy` has been called, and the statement fails.
-  }
+  /** Dropped: `handleCopyOut` has been called, and the statement fails. */
+  handleCopyData: (message: { readonly chunk: Buffer }, wire: Wire) => void = ignore;
 
   handleError(error: unknown, wire: Wire): void {
-    this.#failure ??= { error };
+    this.#failure ??= { error: this.reasonOf(error) };
     // A fault of the connection, or a time limit of `pg`: later answers cannot be matched to groups.
     if (!isServerMessage(error)) wire.stream.destroy();
   }
 
   handleReadyForQuery(): void {
     // The pipe listens itself: `pg` does not call this after an error.
+  }
+
+  /** Makes the running statement fail once it has ended. */
+  protected refuse(message: string): void {
+    this.#parseFailure ??= { error: new UsageError(message) };
+  }
+
+  /** The error to report for one that the server answered. */
+  protected reasonOf(error: unknown): unknown {
+    return error;
   }
 
   #complete(command: string, rowCount: number | null): void {

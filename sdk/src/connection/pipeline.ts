@@ -63,16 +63,22 @@ export class Pipeline {
 
   /** Writes statements in front of one Sync. Never rejects. */
   send(statements: readonly WireStatement[], parsers: TypeParsers): Promise<GroupOutcome> {
-    return this.#start(new StatementGroup(parsers, statements, this.#rowFormats), (group) => {
+    return this.start(new StatementGroup(parsers, statements, this.#rowFormats), (group) => {
       this.#write(group, statements);
     });
   }
 
   /** Writes a text that may hold several statements. Never rejects. */
   script(text: string, parsers: TypeParsers): Promise<GroupOutcome> {
-    return this.#start(new StatementGroup(parsers, [], this.#rowFormats), () => {
+    return this.start(new StatementGroup(parsers, [], this.#rowFormats), () => {
       this.#wire.query(text);
     });
+  }
+
+  /** Forgets what is prepared: the server has. */
+  forgetPrepared(): void {
+    this.#prepared.names.clear();
+    this.#prepared.stale.clear();
   }
 
   /** Stops listening; for when the client goes back to its pool. */
@@ -83,7 +89,8 @@ export class Pipeline {
     this.#wire.removeListener('end', this.#onEnd);
   }
 
-  #start(group: StatementGroup, write: (group: StatementGroup) => void): Promise<GroupOutcome> {
+  /** Starts a group that `write` puts on the wire. Never rejects. */
+  start(group: StatementGroup, write: (group: StatementGroup) => void): Promise<GroupOutcome> {
     if (this.#ended) {
       group.finish(undefined);
       return group.outcome;
@@ -133,7 +140,7 @@ export class Pipeline {
   };
 
   readonly #onCopyOut = (): void => {
-    this.#groups[0]?.refuseCopy();
+    this.#groups[0]?.handleCopyOut();
   };
 
   readonly #onEnd = (): void => {

@@ -21,7 +21,9 @@ import { withReturning } from '../sql/builders.js';
 import { withClause, withReturningNothing } from '../sql/clauses.js';
 import type { Compiled } from '../sql/template.js';
 import { Sql } from '../sql/template.js';
+import type { Connection } from './connection.js';
 import type { DriverResult } from './driver.js';
+import type { GroupOutcome } from './group.js';
 import type { WireStatement } from './prepared.js';
 
 /**
@@ -48,17 +50,23 @@ export interface RequestHooks {
   readonly isRollback?: boolean | undefined;
 }
 
+/** Sends a text of statements in a way of its own. Never rejects. */
+export type SendText = (connection: Connection) => Promise<GroupOutcome>;
+
 /** Where a request comes from. */
 export interface RequestOrigin {
   readonly delivery: Delivery;
   readonly signal?: AbortSignal | undefined;
   readonly callSite?: CallSite | undefined;
+  /** How a script is sent. Default: as a query whose rows are dropped. */
+  readonly send?: SendText | undefined;
 }
 
 /** The statements of one call. */
 export class StatementRequest {
   readonly signal: AbortSignal | undefined;
   readonly callSite: CallSite | undefined;
+  readonly send: SendText | undefined;
   /** One result for each statement; for a script one for each statement of its text. */
   readonly results: Promise<readonly DriverResult[]>;
   hooks: RequestHooks = {};
@@ -87,6 +95,7 @@ export class StatementRequest {
     this.#delivery = origin.delivery;
     this.signal = origin.signal;
     this.callSite = origin.callSite;
+    this.send = origin.send;
     this.results = new Promise((resolve, reject) => {
       this.#resolve = resolve;
       this.#reject = reject;

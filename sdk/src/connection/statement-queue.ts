@@ -21,7 +21,8 @@
 
 import { onAbort } from '../abort.js';
 import { ConnectionError, lostConnection } from '../errors.js';
-import type { Connection, DatabaseContext } from './connection.js';
+import type { Connection } from './connection.js';
+import type { DatabaseContext } from './context.js';
 import { abortReasonOr } from './connection.js';
 import type { GroupOutcome } from './group.js';
 import type { WireStatement } from './prepared.js';
@@ -219,7 +220,7 @@ export class StatementQueue {
     this.#unanswered += group.length;
     const answer =
       last?.delivery === 'script'
-        ? this.connection.sendScript(last.text)
+        ? (last.send?.(this.connection) ?? this.connection.sendScript(last.text))
         : this.connection.send(group.flatMap(({ wire }) => wire));
     const settled = answer.then(async (outcome) => {
       while (this.#cancelling !== undefined) await this.#cancelling;

@@ -6,9 +6,12 @@ import type { CallSite } from '../call-sites.js';
 import { captureCallSite } from '../call-sites.js';
 import type { DriverResult } from '../connection/driver.js';
 import { StatementRequest } from '../connection/request.js';
+import type { Copyable } from '../copy/methods.js';
+import { makeCopyMethods } from '../copy/methods.js';
+import type { RunCopy } from '../copy/work.js';
 import { DatabaseError } from '../errors.js';
 import type { QueryOptions } from '../options.js';
-import { readQueryOptions } from '../options.js';
+import { joinOptions, readQueryOptions } from '../options.js';
 import type { Features } from '../server.js';
 import type { InsertOptions, RowValues, TableLike } from '../sql/builders.js';
 import {
@@ -21,6 +24,7 @@ import type { Statement, ToSqlQuery } from '../sql/foreign.js';
 import { readStatement } from '../sql/foreign.js';
 import type { Parameter } from '../sql/parameters.js';
 import type { AnyRow, Sql } from '../sql/template.js';
+import { sql } from '../sql/template.js';
 import type { RowWrite, Scope, Write } from './write.js';
 import { makeRowWrite, makeScope, makeWrite } from './write.js';
 
@@ -35,7 +39,7 @@ export interface QueryResult<Row extends object = AnyRow> {
 }
 
 /** Something that statements can be sent through: a `db` or a `tx`. */
-export interface Queryable {
+export interface Queryable extends Copyable {
   /**
    * Runs one statement: as a template tag, with a piece made by {@link sql} and options, or with a
    * query that Kysely or Drizzle has built.
@@ -145,6 +149,14 @@ export interface Queryable {
    */
   delete<Row extends object>(table: TableLike<Row>): Scope<Row>;
 
+  /**
+   * Sends a notification to everyone who listens to the channel (see `db.listen`); inside a
+   * transaction when that commits. The payload is a text below 8,000 bytes, empty by default.
+   *
+   * SQL: `SELECT pg_notify($1, $2)`.
+   */
+  notify(channel: string, payload?: string, options?: QueryOptions): Promise<void>;
+
   /** Runs a fixed text that may hold several statements, without parameters: for schema files. */
   script(text: string, options?: QueryOptions): Promise<void>;
 }
@@ -166,6 +178,8 @@ export interface Executor {
   script(text: string, options: QueryOptions, callSite: CallSite): Promise<unknown>;
   /** Takes a write that nothing waits for yet. */
   submit(request: StatementRequest): void;
+  /** Runs a COPY. */
+  copy: RunCopy;
 }
 
 /** Builds the shared methods over a way to send statements. */
@@ -192,7 +206,12 @@ export function makeQueryable(executor: Executor, bound: QueryOptions): Queryabl
     const callSite = captureCallSite(script);
     await executor.script(text, joinOptions(bound, readQueryOptions(options)), callSite);
   };
-  return { query, one, maybeOne, script, ...makeWrites(executor, bound) } as Queryable;
+  const notify: Queryable['notify'] = async (channel, payload = '', options = {}) => {
+    await query(sql`SELECT pg_notify(${channel}, ${payload})`, options);
+  };
+  const reads = { query, one, maybeOne, script, notify };
+  const copies = makeCopyMethods(executor.copy, bound);
+  return { ...reads, ...makeWrites(executor, bound), ...copies } as Queryable;
 }
 
 type Writes = Pick<Queryable, 'run' | 'insert' | 'upsert' | 'update' | 'delete'>;
@@ -250,14 +269,6 @@ function exactlyOne(result: DriverResult): AnyRow {
   const row = atMostOne(result);
   if (row === undefined) throw rowCountError('P0002', 'no row came, one was expected');
   return row;
-}
-
-/** The options of a handle with those of a call laid over them; signals add up. */
-export function joinOptions(bound: QueryOptions, options: QueryOptions): QueryOptions {
-  if (options.signal === undefined) return bound;
-  const signals = [bound.signal, options.signal].filter((signal) => signal !== undefined);
-  if (signals.length < 2) return { signal: signals[0] };
-  return { signal: AbortSignal.any(signals) };
 }
 
 function readArguments(args: readonly unknown[]): [Sql, QueryOptions] {

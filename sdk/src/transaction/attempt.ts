@@ -5,20 +5,25 @@
  * is run again and what a lost COMMIT means.
  */
 
-import { untilAborted } from '../abort.js';
+import { ignore, untilAborted } from '../abort.js';
 import type { SentStatement } from '../call-sites.js';
 import { attachCallSite, attachListedCallSites, captureCallSite } from '../call-sites.js';
-import type { DatabaseContext } from '../connection/connection.js';
+import type { DatabaseContext } from '../connection/context.js';
+import type { DriverResult } from '../connection/driver.js';
 import { lastResult } from '../connection/group.js';
 import type { RequestHooks } from '../connection/request.js';
 import { StatementRequest } from '../connection/request.js';
 import type { StatementQueue } from '../connection/statement-queue.js';
+import type { CopyWork } from '../copy/work.js';
+import { LEFT } from '../copy/work.js';
+import type { QueryTrace } from '../diagnostics.js';
+import { isTraced, queries, traceOf } from '../diagnostics.js';
 import { attachRollbackError, DatabaseError, isRetryable, UsageError } from '../errors.js';
 import type { QueryOptions } from '../options.js';
-import { readQueryOptions } from '../options.js';
+import { joinOptions, readQueryOptions } from '../options.js';
 import { withLocks } from '../query/locking.js';
 import type { AwaitedCall, Executor } from '../query/queryable.js';
-import { joinOptions, makeQueryable } from '../query/queryable.js';
+import { makeQueryable } from '../query/queryable.js';
 import type { Sql } from '../sql/template.js';
 import type { Transaction, TransactionFunction } from './handle.js';
 import { checkOpen, hasEnded, TransactionLevel } from './level.js';
@@ -58,6 +63,8 @@ export class TransactionAttempt {
   #savepoints = 0;
   #begins = true;
   #committing = false;
+  /** The COPY under way; nothing else can use the connection until it has ended. */
+  #copying: CopyWork | undefined;
 
   constructor(settings: AttemptSettings) {
     this.#settings = settings;
@@ -87,6 +94,8 @@ export class TransactionAttempt {
     const work = Promise.resolve(fn(this.#handle(this.#root, { signal })));
     const value = await untilAborted(work, signal);
     if (this.#level !== this.#root) throw new UsageError('a nested transaction was not awaited');
+    if (this.#copying !== undefined)
+      throw new UsageError('a COPY was not awaited, or not read to its end');
     // Statements that were not awaited are part of the transaction: they come before COMMIT.
     this.#root.closing = true;
     return value;
@@ -128,6 +137,7 @@ export class TransactionAttempt {
   /** Ends the handles: nothing that waits in them is sent any more. */
   end(): void {
     this.#root.ended = true;
+    this.#copying?.stop.abort(new UsageError('the transaction has ended'));
   }
 
   async #nested<T>(parent: TransactionLevel, fn: TransactionFunction<T>): Promise<T> {
@@ -206,6 +216,7 @@ export class TransactionAttempt {
         this.#checkTaking(level);
         this.#submit(request, level);
       },
+      copy: (work) => this.#copy(level, work),
     };
     const handle = {
       ...makeQueryable(executor, bound),
@@ -236,6 +247,37 @@ export class TransactionAttempt {
       return pick(lastResult(await request.results));
     };
     return withLocks(answer(), request);
+  }
+
+  async #copy(level: TransactionLevel, work: CopyWork): Promise<DriverResult> {
+    this.#checkTaking(level);
+    this.#copying = work;
+    try {
+      return await (work.isRead ? this.#copyOut(level, work) : this.#sendCopy(level, work));
+    } finally {
+      this.#copying = undefined;
+    }
+  }
+
+  /** A reader that leaves early cancels the COPY: the savepoint keeps the transaction in order. */
+  async #copyOut(level: TransactionLevel, work: CopyWork): Promise<DriverResult> {
+    const name = `braid_${++this.#savepoints}`;
+    await this.#control(level, `SAVEPOINT ${name}`);
+    try {
+      const result = await this.#sendCopy(level, work);
+      await this.#control(level, `RELEASE SAVEPOINT ${name}`);
+      return result;
+    } catch (error) {
+      if (work.stop.signal.reason === LEFT)
+        await this.#undo(new TransactionLevel(level), name, error);
+      throw error;
+    }
+  }
+
+  async #sendCopy(level: TransactionLevel, work: CopyWork): Promise<DriverResult> {
+    const request = new StatementRequest([work.text], { delivery: 'script', ...work });
+    this.#submit(request, level);
+    return lastResult(await request.results);
   }
 
   /** Puts a request into the queue; `guard` says when it may still go. */
@@ -277,6 +319,28 @@ export class TransactionAttempt {
         wasSent ? this.#onFailure(request, error, place) : this.#onRefusal(request, error, level),
     };
     this.#queue.submit(request);
+    if (isTraced(queries)) this.#trace(request);
+  }
+
+  /** Publishes what becomes of a request of the caller. */
+  #trace(request: StatementRequest): void {
+    if (request.callSite === undefined) return;
+    const { attempt, context } = this.#settings;
+    const { now } = context.settings.scheduler;
+    const startMs = now();
+    const { server } = this.#queue.connection;
+    const trace: QueryTrace = { ...traceOf(request.text), server, attempt };
+    const { onSend } = request.hooks;
+    const sent = (texts: readonly string[]): void => {
+      trace.waitMs = now() - startMs;
+      onSend?.(texts);
+    };
+    request.hooks = { ...request.hooks, onSend: sent };
+    const answered = async (): Promise<void> => {
+      const results = await request.results;
+      trace.rows = results.reduce((sum, { rowCount }) => sum + (rowCount ?? 0), 0);
+    };
+    queries.tracePromise(answered, trace).catch(ignore);
   }
 
   /** A request failed before it was sent: without an unawaited write nothing may be committed. */
@@ -333,6 +397,9 @@ export class TransactionAttempt {
 
   #checkTaking(level: TransactionLevel): void {
     if (level.closing) throw new UsageError('the transaction has ended');
+    if (this.#copying !== undefined) {
+      throw new UsageError('a COPY is under way in this transaction: end it first');
+    }
     this.#checkCurrent(level);
   }
 

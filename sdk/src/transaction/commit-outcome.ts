@@ -16,11 +16,11 @@
 
 import { ignore, onAbort } from '../abort.js';
 import { runOn } from '../connection/autocommit.js';
-import type { DatabaseContext } from '../connection/connection.js';
+import type { DatabaseContext } from '../connection/context.js';
 import { Connection } from '../connection/connection.js';
 import { publishCommitLost } from '../diagnostics.js';
 import type { CommitUnknownError } from '../errors.js';
-import { CommitAbortedError, ConnectionError, DatabaseError } from '../errors.js';
+import { ClosedError, CommitAbortedError, ConnectionError, DatabaseError } from '../errors.js';
 import { backoffMs } from './retry.js';
 
 const PAUSES = { backoffBaseMs: 20, backoffMaxMs: 500 };
@@ -34,6 +34,7 @@ export async function resolveCommit(
 ): Promise<void> {
   const { now } = context.settings.scheduler;
   const startMs = now();
+  context.counts.commitsLost += 1;
   const asked = { count: 0 };
   const outcome = token === undefined ? 'unknown' : await ask(context, token, signal, asked);
   const event = { outcome, asked: asked.count, elapsedMs: now() - startMs, token, error: lost };
@@ -69,6 +70,7 @@ async function ask(
   } catch (error) {
     // Given up, or the server cannot answer such a question.
     if (stop.signal.aborted || error instanceof DatabaseError) return 'unknown';
+    if (error instanceof ClosedError) return 'unknown';
     throw error;
   } finally {
     forget();
@@ -86,7 +88,8 @@ async function askOnce(
     const connection = await Connection.acquire(context, signal);
     try {
       const statement = { text: 'SELECT braid_commit_status($1) AS status', values: [token] };
-      const { rows } = await runOn(connection, statement, context.settings.prepare, signal);
+      const { prepare } = context.settings;
+      const { rows } = await runOn(connection, statement, { prepare, signal });
       return rows[0]?.status;
     } finally {
       connection.release();

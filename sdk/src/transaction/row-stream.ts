@@ -16,7 +16,7 @@
 import { ignore, onAbort } from '../abort.js';
 import type { CallSite } from '../call-sites.js';
 import { attachCallSite } from '../call-sites.js';
-import type { DatabaseContext } from '../connection/connection.js';
+import type { DatabaseContext } from '../connection/context.js';
 import { Connection } from '../connection/connection.js';
 import { StatementRequest } from '../connection/request.js';
 import { StatementQueue } from '../connection/statement-queue.js';

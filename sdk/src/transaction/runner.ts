@@ -25,12 +25,15 @@
 
 import { AttemptSignal, ignore, untilAborted } from '../abort.js';
 import type { SentStatement } from '../call-sites.js';
-import type { DatabaseContext } from '../connection/connection.js';
+import type { DatabaseContext } from '../connection/context.js';
 import { Connection } from '../connection/connection.js';
 import { StatementRequest } from '../connection/request.js';
 import { StatementQueue } from '../connection/statement-queue.js';
+import type { TransactionTrace } from '../diagnostics.js';
+import { traced, transactions } from '../diagnostics.js';
 import {
   attachRollbackError,
+  ClosedError,
   CommitUnknownError,
   ConnectionError,
   isRetryable,
@@ -45,23 +48,32 @@ import type { Attempt, AttemptState } from './retry.js';
 import { retrying } from './retry.js';
 
 /** Runs a function in a transaction, again on transient errors. */
-export async function runTransaction<T>(
+export function runTransaction<T>(
   context: DatabaseContext,
   settings: TransactionSettings,
   fn: TransactionFunction<T>,
 ): Promise<T> {
-  const runner = new TransactionRunner(context, settings);
-  try {
-    return await retrying(
-      settings,
-      context.settings.scheduler,
-      (...attempt) => runner.attempt(attempt, fn),
-      () => runner.state,
-    );
-  } catch (error) {
-    await runner.giveUp(error);
-    throw error;
-  }
+  const { isolation, readOnly } = settings;
+  const makeTrace = (): TransactionTrace => ({
+    ...{ isolation, readOnly, server: undefined },
+    ...{ attempts: 0, waitMs: 0 },
+  });
+  return traced(transactions, makeTrace, async (trace) => {
+    const runner = new TransactionRunner(context, settings, trace);
+    try {
+      return await retrying(
+        settings,
+        context.settings.scheduler,
+        (...attempt) => runner.attempt(attempt, fn),
+        () => runner.state,
+      );
+    } catch (error) {
+      await runner.giveUp(error);
+      throw error;
+    } finally {
+      context.counts.transactions += 1;
+    }
+  });
 }
 
 const RESTART = 'SAVEPOINT cockroach_restart';
@@ -88,9 +100,12 @@ class TransactionRunner {
   #restartPoint: RestartPoint | undefined;
   #ran = false;
 
-  constructor(context: DatabaseContext, settings: TransactionSettings) {
+  readonly #trace: TransactionTrace | undefined;
+
+  constructor(context: DatabaseContext, settings: TransactionSettings, trace?: TransactionTrace) {
     this.#context = context;
     this.#settings = settings;
+    this.#trace = trace;
     const { restartSavepoint, restartAtEveryLevel } = context.features;
     const atLevel = restartAtEveryLevel || settings.isolation === 'serializable';
     this.#savepoint = restartSavepoint && atLevel && !settings.readOnly;
@@ -103,7 +118,9 @@ class TransactionRunner {
 
   async attempt<T>(which: Parameters<Attempt<T>>, fn: TransactionFunction<T>): Promise<T> {
     const [attempt, signal, bounded] = which;
-    const { features } = this.#context;
+    const { features, counts } = this.#context;
+    if (attempt > 1) counts.retries += 1;
+    if (this.#trace !== undefined) this.#trace.attempts = attempt;
     const restarted = this.#restartPoint;
     this.#restartPoint = undefined;
     this.#ran = false;
@@ -137,7 +154,14 @@ class TransactionRunner {
   }
 
   async #connect(signal: AbortSignal): Promise<RestartPoint> {
+    const trace = this.#trace;
+    const { now } = this.#context.settings.scheduler;
+    const startMs = trace === undefined ? 0 : now();
     const connection = await Connection.acquire(this.#context, signal);
+    if (trace !== undefined) {
+      trace.server = connection.server;
+      trace.waitMs += now() - startMs;
+    }
     return { queue: new StatementQueue(connection, this.#context), sent: [] };
   }
 
@@ -176,7 +200,8 @@ class TransactionRunner {
     } catch (error) {
       if (this.#settings.readOnly || !run.committing) throw error;
       if (error instanceof CommitUnknownError) throw new LostCommit(error);
-      if (!(error instanceof ConnectionError)) throw error;
+      const isLost = error instanceof ConnectionError || error instanceof ClosedError;
+      if (!isLost) throw error;
       const message = 'the connection was lost before COMMIT was answered';
       throw new LostCommit(new CommitUnknownError(message, error));
     }

@@ -9,6 +9,7 @@ import {
   DatabaseError,
   isAmbiguous,
   sql,
+  UsageError,
 } from '../../src/index.js';
 import { startProxy } from '../proxy.js';
 import { freshName, onEachServer, targets } from '../targets.js';
@@ -191,6 +192,24 @@ onEachServer('statements', ({ url, name }) => {
       await expect(read().catch(() => read())).resolves.toMatchObject({ n: 7 });
     }
     await db.query`DROP TABLE ${t}`;
+  });
+
+  it('names the expected and the given number of values where they differ', async () => {
+    const one = await connect(url, { connectionsMax: 1 });
+    const few: unknown = await one
+      .query(sql.unsafe('SELECT $1::int4 + $2::int4', [1]))
+      .catch((e: unknown) => e);
+    expect(few).toBeInstanceOf(UsageError);
+    expect(few).toMatchObject({
+      message: expect.stringMatching(/takes 2 values, 1 given/) as string,
+    });
+    await expect(one.query(sql.unsafe('SELECT 1', [1, 2]))).rejects.toThrow('takes 0 values, 2');
+    const { pid } = await one.one<{ pid: number }>`SELECT pg_backend_pid() AS pid`;
+    const work = one.transaction((tx) => tx.query(sql.unsafe('SELECT $1::int4', [])));
+    await expect(work).rejects.toThrow('takes 1 value, 0 given');
+    // The connection is as good as before.
+    expect(await one.one`SELECT pg_backend_pid() AS pid`).toEqual({ pid });
+    await one.close();
   });
 
   it('refuses the rows of COPY TO STDOUT instead of dropping them', async () => {

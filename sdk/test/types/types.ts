@@ -2,6 +2,8 @@
  * What the compiler must accept and refuse. Checked by `tsc`, never run.
  */
 
+import { createReadStream } from 'node:fs';
+
 import { integer, pgTable, QueryBuilder } from 'drizzle-orm/pg-core';
 import type { Dialect } from 'kysely';
 import { Kysely } from 'kysely';
@@ -10,7 +12,9 @@ import { expectTypeOf } from 'vitest';
 import type {
   Database,
   Insertable,
+  ListenGap,
   Lockable,
+  Notification,
   QueryResult,
   Selectable,
   Sql,
@@ -45,6 +49,30 @@ export async function transactionsReturnWhatTheFunctionReturns(db: Database): Pr
   expectTypeOf(
     await db.transaction((tx) => tx.transaction(() => Promise.resolve('x'))),
   ).toBeString();
+}
+
+export async function streamsHaveTheTypeOfTheirItems(db: Database, tx: Transaction): Promise<void> {
+  for await (const item of db.listen('a')) {
+    expectTypeOf(item).toEqualTypeOf<Notification | ListenGap>();
+    if (item.gap === undefined) expectTypeOf(item).toEqualTypeOf<Notification>();
+    else expectTypeOf(item.dropped).toEqualTypeOf<number | undefined>();
+  }
+  const gaps: ListenGap[] = [];
+  const onGap = (gap: ListenGap): void => void gaps.push(gap);
+  for await (const { payload } of db.listen(['a', 'b'], { onGap })) {
+    expectTypeOf(payload).toBeString();
+  }
+  for await (const chunk of tx.copyTo({ table: 'a' })) expectTypeOf(chunk).toEqualTypeOf<Buffer>();
+  expectTypeOf(await tx.copyFrom(sql`COPY a FROM STDIN`, createReadStream('a'))).toBeNumber();
+  await using connection = await db.reserve();
+  expectTypeOf(await connection.one<Reading>`SELECT 1`).toEqualTypeOf<Reading>();
+  // @ts-expect-error there is no such format
+  db.copyTo({ table: 'a', format: 'xml' });
+  // @ts-expect-error rows are no bytes
+  await db.copyFrom({ table: 'a' }, [{ id: 1 }]);
+  expectTypeOf(tx).not.toHaveProperty('reserve');
+  // @ts-expect-error an unknown option
+  await db.close({ timeout: 5 });
 }
 
 export async function mistakesAreRefused(db: Database, tx: Transaction): Promise<void> {

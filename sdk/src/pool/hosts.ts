@@ -1,0 +1,80 @@
+/**
+ * Several hosts of one database: which one the next connection goes to.
+ *
+ * ```text
+ *  ordered:  a ✗ ─► b            while a is avoided; then a is tried first again
+ *  random:   any of those that are not avoided
+ * ```
+ *
+ * A host that could not be reached is avoided for a while. If all are avoided, the one that failed
+ * first is tried first.
+ */
+
+import { OptionError } from '../errors.js';
+import type { Scheduler } from '../scheduler.js';
+
+/** Milliseconds for which a host that could not be reached is avoided. */
+const AVOIDED_MS = 5000;
+
+/** A host and its connection string. */
+export interface Host {
+  /** `host:port` as it was given; empty for the default. */
+  readonly address: string;
+  readonly url: string;
+}
+
+/** The hosts of one database, and which of them could not be reached. */
+export class HostList {
+  readonly hosts: readonly Host[];
+  readonly #isRandom: boolean;
+  readonly #scheduler: Scheduler;
+  /** When a host was not reached, in milliseconds of the scheduler. */
+  readonly #failedAt = new Map<Host, number>();
+
+  constructor(hosts: readonly Host[], isRandom: boolean, scheduler: Scheduler) {
+    this.hosts = hosts;
+    this.#isRandom = isRandom;
+    this.#scheduler = scheduler;
+  }
+
+  /** The host for the next connection. */
+  next(): Host {
+    const { now, random } = this.#scheduler;
+    const failedAt = (host: Host): number => this.#failedAt.get(host) ?? Number.NEGATIVE_INFINITY;
+    const good = this.hosts.filter((host) => failedAt(host) < now() - AVOIDED_MS);
+    const first = this.#isRandom ? good[Math.floor(random() * good.length)] : good[0];
+    const oldest = this.hosts.toSorted((a, b) => failedAt(a) - failedAt(b))[0];
+    const host = first ?? oldest;
+    if (host === undefined) throw new OptionError('hosts', 'there is none');
+    return host;
+  }
+
+  /** Notes whether a host was reached. */
+  note(host: Host, isReached: boolean): void {
+    if (isReached) this.#failedAt.delete(host);
+    else this.#failedAt.set(host, this.#scheduler.now());
+  }
+}
+
+const HOST = /^(?:\[[0-9a-f:.]+\]|[^\s:,/@[\]]+)(?::\d{1,5})?$/i;
+
+/** The hosts of a URL, which may name several, and those of the option, each with its own URL. */
+export function readHosts(url: string, more: readonly string[] = []): Host[] {
+  const match = /^(postgres(?:ql)?:\/\/)([^/?#]*)(.*)$/s.exec(url);
+  if (match === null) {
+    throw new OptionError('url', 'must start with postgresql:// or postgres://');
+  }
+  const [, scheme = '', authority = '', rest = ''] = match;
+  const user = authority.slice(0, authority.lastIndexOf('@') + 1);
+  const given = authority.slice(user.length);
+  const inUrl = given === '' && more.length > 0 ? [] : given.split(',');
+  const all = [...inUrl, ...more];
+  // One host may be written in more ways, such as an encoded path of a socket: `pg` reads it.
+  if (all.length === 1 && more.length === 0) return [{ address: given, url }];
+  return all.map((address) => {
+    if (!HOST.test(address)) {
+      throw new OptionError('hosts', `"${address}" is not a host, or host:port`);
+    }
+    return { address, url: `${scheme}${user}${address}${rest}` };
+  });
+}

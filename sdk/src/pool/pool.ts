@@ -1,0 +1,117 @@
+/**
+ * The pool that the SDK makes: hosts, passwords, TLS, and how long a connection lives.
+ */
+
+import pg from 'pg';
+
+import { ignore } from '../abort.js';
+import type { ClientClass } from '../connection/driver.js';
+import { isServerMessage, recordingParameters, serverOf } from '../connection/driver.js';
+import type { ConnectTrace } from '../diagnostics.js';
+import { connects, traced } from '../diagnostics.js';
+import { fromConnect, isTransient, OptionError } from '../errors.js';
+import type { Settings } from '../options.js';
+import type { Host } from './hosts.js';
+import { HostList, readHosts } from './hosts.js';
+
+/** The part of `lifetimeMs` by which connections differ, so that they do not all end together. */
+const LIFETIME_JITTER = 0.1;
+
+/** A pool, and how many hosts it knows. */
+export interface MadePool {
+  readonly pool: pg.Pool;
+  readonly hostCount: number;
+}
+
+/** Makes a pool; opens no connection yet. */
+export function makePool(url: string, settings: Settings): MadePool {
+  const { scheduler, hosts: more, loadBalance, tls } = settings;
+  const hosts = new HostList(readHosts(url, more), loadBalance === 'random', scheduler);
+  if (tls !== undefined && /[?&]ssl/.test(url)) {
+    throw new OptionError('tls', 'not together with sslmode and the like in the URL');
+  }
+  const config: pg.PoolConfig = {
+    max: settings.connectionsMax,
+    idleTimeoutMillis: settings.idleTimeoutMs,
+    fallback_application_name: settings.applicationName,
+    keepAlive: true,
+    ...(tls === undefined ? {} : { ssl: tls }),
+    Client: clientClass(hosts, settings),
+  };
+  const pool = new pg.Pool(config);
+  limitLifetime(pool, settings);
+  // Without a listener the loss of an unused connection would end the process.
+  pool.on('error', settings.onConnectionLost ?? ignore);
+  return { pool, hostCount: hosts.hosts.length };
+}
+
+/** Gives each connection a time of its own; the pool asks for it once it is connected. */
+function limitLifetime(pool: pg.Pool, { lifetimeMs, scheduler }: Settings): void {
+  Object.defineProperty(pool.options, 'maxLifetimeSeconds', {
+    get: () => (lifetimeMs * (1 - LIFETIME_JITTER * scheduler.random())) / 1000,
+  });
+}
+
+/** What the pool is told about a connection, as `pg` declares it. */
+type Connected = ((error: Error) => void) | ((error: null, client: pg.Client) => void);
+
+/** Clients that choose their host when they are made, and note whether they have reached it. */
+function clientClass(hosts: HostList, settings: Settings): ClientClass {
+  const { password } = settings;
+  const connectTimeoutMs = Math.min(settings.connectTimeoutMs, settings.acquireTimeoutMs);
+  return class HostClient extends recordingParameters(pg.Client) {
+    readonly #host: Host;
+
+    constructor(config?: string | pg.ClientConfig) {
+      const host = hosts.next();
+      super({
+        ...(typeof config === 'object' ? config : {}),
+        connectionString: host.url,
+        connectionTimeoutMillis: connectTimeoutMs,
+      });
+      this.#host = host;
+      // Set here, because a URL without a password would count as an empty one.
+      if (password !== undefined) Object.assign(this, { password });
+    }
+
+    override connect(): Promise<pg.Client>;
+    override connect(callback: Connected): void;
+    override connect(callback?: (error: never, client: never) => void): unknown {
+      const connected = this.#connect();
+      if (callback === undefined) return connected;
+      connected.then(
+        () => {
+          callback(null as never, this as never);
+        },
+        (error: unknown) => {
+          callback(error as never, undefined as never);
+        },
+      );
+      return undefined;
+    }
+
+    async #connect(): Promise<this> {
+      try {
+        const makeTrace = (): ConnectTrace => ({ server: serverOf(this) });
+        await traced(connects, makeTrace, () => super.connect());
+        hosts.note(this.#host, true);
+        return this;
+      } catch (error) {
+        // A server that refuses a password would refuse it again, wherever it runs.
+        const isReached = isServerMessage(error) && !isTransient(fromConnect(error));
+        hosts.note(this.#host, isReached);
+        throw isTimeout(error) ? timedOut(this.#host, connectTimeoutMs) : error;
+      }
+    }
+  };
+}
+
+function isTimeout(error: unknown): boolean {
+  return error instanceof Error && error.message === 'timeout expired';
+}
+
+function timedOut({ address }: Host, ms: number): Error {
+  const at = address === '' ? 'the server' : address;
+  const message = `no connection to ${at} within ${ms} ms (connectTimeoutMs)`;
+  return Object.assign(new Error(message), { code: 'ETIMEDOUT' });
+}
