@@ -36,6 +36,9 @@ pub fn eval(expr: &Expr, row: &[Datum], cx: &EvalContext<'_>) -> Result<Datum> {
         Expr::Const(datum, _) => Ok(datum.clone()),
         Expr::Input(place, _) => Ok(row[*place].clone()),
         Expr::Compare(op, left, right) => {
+            if let (Some(left), Some(right)) = (text_of(left, row), text_of(right, row)) {
+                return Ok(Datum::Bool(op.holds(left.as_bytes().cmp(right.as_bytes()))));
+            }
             let left = eval_ref(left, row, cx)?;
             let right = eval_ref(right, row, cx)?;
             if left.is_null() || right.is_null() {
@@ -132,6 +135,24 @@ pub fn eval_ref<'v>(
         Expr::Outer(place, _) => Ok(Cow::Borrowed(&cx.outer[*place])),
         Expr::Param(place, _) if *place < cx.params.len() => Ok(Cow::Borrowed(&cx.params[*place])),
         other => eval(other, row, cx).map(Cow::Owned),
+    }
+}
+
+/// The text that an expression is, without a copy, if it is simple: `char(n)` as text is what
+/// stands before its blanks.
+fn text_of<'v>(e: &'v Expr, row: &'v [Datum]) -> Option<&'v str> {
+    match e {
+        Expr::Const(Datum::Text(text), _) => Some(text),
+        Expr::Cast(cast) if cast.to == SqlType::Text && matches!(cast.from, SqlType::Char(_)) => {
+            match &cast.expr {
+                Expr::Input(place, _) => match &row[*place] {
+                    Datum::Text(text) => Some(text.trim_end_matches(' ')),
+                    _ => None,
+                },
+                _ => None,
+            }
+        }
+        _ => None,
     }
 }
 

@@ -15,7 +15,8 @@ pub fn before_choices(root: &mut Node) {
     }
 }
 
-fn changes_or_locks(node: &Node) -> bool {
+/// Whether an operator of a plan changes or locks rows.
+pub fn changes_or_locks(node: &Node) -> bool {
     let mut found =
         matches!(node, Node::LockRows(_) | Node::Insert(_) | Node::Update(_) | Node::Delete(_));
     node.for_each_child(&mut |child| found = found || changes_or_locks(child));

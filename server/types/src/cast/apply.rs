@@ -131,6 +131,9 @@ fn to_string_type(
             }
             let padded = matches!(from, SqlType::Char(_)) && !matches!(to, SqlType::Char(_));
             let kept: &str = if padded { value.trim_end_matches(' ') } else { value };
+            if *to == SqlType::Text && kept.len() == value.len() {
+                return Ok(datum.clone());
+            }
             return Ok(Datum::Text(text::apply_length(to, kept, explicit)?));
         }
         Datum::Bool(true) => "true".to_owned(),

@@ -1,6 +1,6 @@
 //! Joins give the same rows in whatever order they are made.
 //!
-//! Random joins of two to seven tables (inner, left, EXISTS and NOT EXISTS, nested to the right,
+//! Random joins of two to seven tables (inner, left, EXISTS and IN and NOT, nested to the right,
 //! with equalities that follow from others, without any condition), some with correlated subqueries
 //! of aggregates, are asked twice: as they are, so that the planner chooses an order, and as nested
 //! subqueries with OFFSET 0, which keeps every join where it was written and runs every subquery
@@ -145,9 +145,18 @@ impl Generator {
             let (table, _) = *self.random.pick(&TABLES);
             let on = self.conditions(&places, &[place]);
             let not = *self.random.pick(&["", "NOT "]);
+            let kept = kept_inside(table, place, &on);
+            if self.random.one_in(3) {
+                let column = self.random.pick(&["id", "x"]);
+                let value = format!("r{}.{column}", self.random.pick(&places));
+                let listed = format!("SELECT {column} FROM {table} AS r{place} WHERE {on}");
+                free.push(format!("{value} {not}IN ({listed})"));
+                fixed
+                    .push(format!("{} {not}IN (SELECT {column} FROM {kept})", fixed_names(&value)));
+                continue;
+            }
             free.push(format!("{not}EXISTS (SELECT FROM {table} AS r{place} WHERE {on})"));
-            let counted = format!("(SELECT count(*) FROM {})", kept_inside(table, place, &on));
-            fixed.push(format!("{not}{counted} > 0"));
+            fixed.push(format!("{not}(SELECT count(*) FROM {kept}) > 0"));
         }
         for place in 93..93 + self.random.below(2) {
             let a = *self.random.pick(&places);

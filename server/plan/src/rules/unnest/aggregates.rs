@@ -12,8 +12,8 @@
 //! aggregates. It runs for each row of the operator's input. If an index leads to few rows of `s`,
 //! and `o` has few rows, that is cheaper than to read and group all of `s`.
 //!
-//! Statements that lock or change rows keep their subqueries: what they read must not depend on
-//! estimates.
+//! Plans that lock or change rows keep their subqueries: which rows they lock, and when they read
+//! others, must not depend on estimates.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ use super::grouped::Grouped;
 use super::semi_joins;
 use crate::Slot;
 use crate::bind::Binder;
-use crate::rules::{choose, cost, estimate, push_filters, walk};
+use crate::rules::{choose, cost, estimate, prune_columns, push_filters, walk};
 use crate::tree::expr::{Expr, SubqueryExpr, SubqueryKind, conjuncts};
 use crate::tree::node::{Filter, Join, JoinKind, JoinMethod, Limit, Node};
 
@@ -34,14 +34,14 @@ const LIMIT_DEFAULT: f64 = 100.0;
 
 /// Rewrites the subqueries of a plan, those inside of others first.
 pub fn apply(node: Node, binder: &mut Binder<'_>) -> Node {
-    within(node, f64::INFINITY, binder)
+    match prune_columns::changes_or_locks(&node) {
+        true => node,
+        false => within(node, f64::INFINITY, binder),
+    }
 }
 
 /// The same for a plan of which only some rows are wanted.
 fn within(mut node: Node, wanted: f64, binder: &mut Binder<'_>) -> Node {
-    if matches!(node, Node::LockRows(_) | Node::Insert(_) | Node::Update(_) | Node::Delete(_)) {
-        return node;
-    }
     walk::exprs_mut(&mut node, &mut |e| inside(e, binder));
     let below = match &node {
         Node::Limit(limit) => rows_wanted(limit),

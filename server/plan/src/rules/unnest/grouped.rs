@@ -18,7 +18,8 @@
 //!   `float8` or `interval` can, and so can one of `numeric` without a precision.
 //! - `count`, `min`, `max`, and those of booleans and bits never fail.
 //!
-//! What `value` does with the aggregates may fail: it is evaluated for the same rows as before.
+//! What `value` does with the aggregates may fail, as any other expression may: it stands where the
+//! subquery was. In WHERE it is a condition like others, whose order is free.
 
 use braid_builtins::RowOrder;
 use braid_types::{Datum, SqlType};

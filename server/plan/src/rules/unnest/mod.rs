@@ -2,11 +2,12 @@
 //!
 //! ```text
 //!   aggregates   a correlated scalar subquery of aggregates   → left join with groups, by cost
-//!   semi_joins   EXISTS, NOT EXISTS and IN in WHERE           → semi and anti joins
+//!   semi_joins   EXISTS and IN in WHERE, and their negations  → semi and anti joins
 //! ```
 
 mod aggregates;
 mod grouped;
+mod never_null;
 mod semi_joins;
 
 pub use aggregates::apply as aggregates;

@@ -1,16 +1,17 @@
-//! `EXISTS`, `NOT EXISTS` and `IN` subqueries in WHERE become semi and anti joins.
+//! `EXISTS` and `IN` subqueries in WHERE, and their negations, become semi and anti joins.
 //!
 //! Only where the subquery is a plain select (no grouping, no LIMIT) whose FROM does not read the
-//! outer row; its WHERE may. `NOT IN` keeps its NULL rules and stays a subquery.
+//! outer row; its WHERE may. `NOT IN` stays a subquery, because of its NULL rules, unless both
+//! sides are columns that are never NULL.
 
 use braid_types::SqlType;
 
+use super::never_null::is_never_null;
 use crate::Slot;
-use crate::tree::expr::{Expr, SubqueryExpr, SubqueryKind, conjuncts};
-use crate::tree::node::{Filter, Join, JoinKind, JoinMethod, Node};
-
 use crate::rules::push_filters::substitute;
 use crate::rules::walk;
+use crate::tree::expr::{Expr, SubqueryExpr, SubqueryKind, conjuncts};
+use crate::tree::node::{Filter, Join, JoinKind, JoinMethod, Node};
 
 pub fn apply(node: Node) -> Node {
     let node = walk::map_children(node, &mut apply);
@@ -22,7 +23,7 @@ pub fn apply(node: Node) -> Node {
     let mut input = filter.input;
     let mut rest = Vec::new();
     for predicate in predicates {
-        match as_join(predicate) {
+        match as_join(predicate, &input) {
             Ok((kind, right, on)) => {
                 let right = apply(right);
                 input = Node::Join(Box::new(Join {
@@ -42,27 +43,41 @@ pub fn apply(node: Node) -> Node {
     if rest.is_empty() { input } else { Node::Filter(Box::new(Filter { input, predicates: rest })) }
 }
 
-/// The join that a predicate is, or the predicate back.
-fn as_join(predicate: Expr) -> Result<(JoinKind, Node, Vec<Expr>), Box<Expr>> {
-    match predicate {
-        Expr::Subquery(subquery) => match opened(&subquery) {
-            Some((node, on)) => Ok((JoinKind::Semi, node, on)),
-            None => Err(Box::new(Expr::Subquery(subquery))),
+/// The join of an input that a predicate on it is, or the predicate back.
+fn as_join(predicate: Expr, input: &Node) -> Result<(JoinKind, Node, Vec<Expr>), Box<Expr>> {
+    let found = match &predicate {
+        Expr::Subquery(subquery) => opened(subquery).map(|found| (JoinKind::Semi, found)),
+        Expr::Not(inner) => match &**inner {
+            Expr::Subquery(subquery) => opened(subquery)
+                .filter(|found| is_never_unknown(subquery, input, found))
+                .map(|found| (JoinKind::Anti, found)),
+            _ => None,
         },
-        Expr::Not(inner) => match *inner {
-            Expr::Subquery(subquery) if matches!(subquery.kind, SubqueryKind::Exists) => {
-                match opened(&subquery) {
-                    Some((node, on)) => Ok((JoinKind::Anti, node, on)),
-                    None => Err(Box::new(Expr::Not(Box::new(Expr::Subquery(subquery))))),
-                }
-            }
-            other => Err(Box::new(Expr::Not(Box::new(other)))),
-        },
-        other => Err(Box::new(other)),
+        _ => None,
+    };
+    match found {
+        Some((kind, (node, on))) => Ok((kind, node, on)),
+        None => Err(Box::new(predicate)),
     }
 }
 
-/// A subquery's FROM and the conditions under which one of its rows counts.
+/// Whether a subquery that is a join of an input with what was found is true or false, never NULL.
+fn is_never_unknown(
+    subquery: &SubqueryExpr,
+    input: &Node,
+    (source, on): &(Node, Vec<Expr>),
+) -> bool {
+    match (&subquery.kind, on.last()) {
+        (SubqueryKind::Exists, _) => true,
+        (SubqueryKind::Quantified { .. }, Some(Expr::Compare(_, left, output))) => {
+            is_never_null(input, left) && is_never_null(source, output)
+        }
+        _ => false,
+    }
+}
+
+/// A subquery's FROM and the conditions under which one of its rows counts. The comparison of IN is
+/// the last of them.
 fn opened(subquery: &SubqueryExpr) -> Option<(Node, Vec<Expr>)> {
     let mut node = &*subquery.plan;
     // The conditions found so far, and behind them the output that IN compares with. Both are
