@@ -12,7 +12,7 @@ pub fn find_token(text: &str, after: u32, before: u32, wanted: &[&str]) -> u32 {
     let chars: Vec<char> = text.chars().collect();
     let mut depth = 0usize;
     for token in &tokens {
-        let place = crate::rewrite::tokens::position(token.span);
+        let place = crate::rewrite::words::position(token.span);
         if place < after.max(1) || token.token == Token::EOF {
             continue;
         }
@@ -36,9 +36,9 @@ pub fn find_parameter(text: &str, after: u32, number: usize) -> u32 {
     let tokens = lex(text).unwrap_or_default();
     let found = tokens.iter().find(|token| {
         matches!(&token.token, Token::Placeholder(other) if *other == name)
-            && crate::rewrite::tokens::position(token.span) >= after
+            && crate::rewrite::words::position(token.span) >= after
     });
-    found.map_or(0, |token| crate::rewrite::tokens::position(token.span))
+    found.map_or(0, |token| crate::rewrite::words::position(token.span))
 }
 
 fn begins(chars: &[char], place: u32, wanted: &[&str]) -> bool {

@@ -8,7 +8,7 @@ use sqlparser::tokenizer::Span;
 /// The 1-based character offset of a span in the text that was parsed, 0 for an unknown one: what
 /// [`braid_types::Error::position`] takes.
 pub fn offset_of(span: Span) -> u32 {
-    crate::rewrite::tokens::position(span)
+    crate::rewrite::words::position(span)
 }
 
 /// Whether an expression is the bare word `DEFAULT`, of a `VALUES` row or an assignment.

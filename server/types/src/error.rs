@@ -247,6 +247,8 @@ states! {
     InvalidParameterValue = "22023",
     InvalidEscapeSequence = "22025",
     ArraySubscriptError = "2202E",
+    InvalidTablesampleRepeat = "2202G",
+    InvalidTablesampleArgument = "2202H",
     BadCopyFileFormat = "22P04",
     FloatingPointException = "22P01",
     InvalidTextRepresentation = "22P02",

@@ -250,8 +250,13 @@ fn next_random() -> u64 {
     })
 }
 
+/// A random number from 0 on, below 1.
+pub(crate) fn random_fraction() -> f64 {
+    (next_random() >> 11) as f64 / (1u64 << 53) as f64
+}
+
 fn random(_: &Call<'_>) -> Result<Datum> {
-    Ok(Datum::Float((next_random() >> 11) as f64 / (1u64 << 53) as f64))
+    Ok(Datum::Float(random_fraction()))
 }
 
 /// Seeds this thread's generator: later calls of the session repeat only while it stays on it.

@@ -9,6 +9,7 @@ mod monitoring;
 mod objects;
 mod places;
 mod privileges;
+mod sample;
 mod session;
 mod sizes;
 
@@ -23,6 +24,7 @@ pub(crate) fn register(registry: &mut Registry) {
     objects::register(registry);
     places::register(registry);
     privileges::register(registry);
+    sample::register(registry);
     session::register(registry);
     sizes::register(registry);
 }

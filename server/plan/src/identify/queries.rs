@@ -6,7 +6,7 @@ use braid_sql::ast::{
     Select, SelectItem, SetExpr, TableAlias, TableFactor, TableWithJoins, Value, Values,
     WindowFrameBound, WindowFrameUnits, WindowSpec,
 };
-use braid_sql::{ItemColumn, RELATION_MARK, label};
+use braid_sql::{FrameEnd, ItemColumn, RELATION_MARK, label};
 use braid_types::{Error, Result, SqlType};
 
 use super::exprs::{bound_type, identify_bare, identify_condition, identify_expr, identify_value};
@@ -288,10 +288,10 @@ pub(crate) fn identify_window(
             (WindowFrameUnits::Range, [key]) => Some(bound_type(identifier, &key.expr)?),
             _ => None,
         };
-        frame.start_bound = identify_bound(identifier, &original.start_bound, key.as_ref())?;
-        let end = original.end_bound.as_ref();
-        frame.end_bound =
-            end.map(|bound| identify_bound(identifier, bound, key.as_ref())).transpose()?;
+        let parts = braid_sql::frame_parts(original);
+        let start = identify_bound(identifier, parts.start, key.as_ref())?;
+        let end = parts.end.map(|end| identify_bound(identifier, end, key.as_ref()));
+        braid_sql::set_frame_parts(frame, start, end.transpose()?, parts.exclusion);
     }
     Ok(result)
 }
@@ -299,7 +299,7 @@ pub(crate) fn identify_window(
 /// An end of a frame. `key` is the type of the ordering column of a RANGE frame.
 fn identify_bound(
     identifier: &mut Identifier<'_, '_>,
-    bound: &WindowFrameBound,
+    bound: FrameEnd<'_>,
     key: Option<&SqlType>,
 ) -> Result<WindowFrameBound> {
     let mut offset = |e: &Ast| -> Result<Option<Box<Ast>>> {
@@ -313,9 +313,11 @@ fn identify_bound(
         Ok(Some(Box::new(offset)))
     };
     Ok(match bound {
-        WindowFrameBound::Preceding(Some(e)) => WindowFrameBound::Preceding(offset(e)?),
-        WindowFrameBound::Following(Some(e)) => WindowFrameBound::Following(offset(e)?),
-        other => other.clone(),
+        FrameEnd::CurrentRow => WindowFrameBound::CurrentRow,
+        FrameEnd::Preceding(None) => WindowFrameBound::Preceding(None),
+        FrameEnd::Following(None) => WindowFrameBound::Following(None),
+        FrameEnd::Preceding(Some(e)) => WindowFrameBound::Preceding(offset(e)?),
+        FrameEnd::Following(Some(e)) => WindowFrameBound::Following(offset(e)?),
     })
 }
 
@@ -343,8 +345,13 @@ fn identify_join(identifier: &mut Identifier<'_, '_>, join: &Join) -> Result<Joi
                     use_column(identifier, column.right);
                 }
                 let name = |name: String| ObjectName::from(vec![quoted(name)]);
-                let names: Vec<ObjectName> =
+                let mut names: Vec<ObjectName> =
                     columns.iter().flat_map(|column| column.to_names()).map(name).collect();
+                if let JoinConstraint::Using(written) = c
+                    && braid_sql::split_using(written).1.is_some()
+                {
+                    names.extend(written.last().cloned());
+                }
                 if names.is_empty() { JoinConstraint::None } else { JoinConstraint::Using(names) }
             }
             JoinConstraint::None => JoinConstraint::None,
@@ -374,6 +381,14 @@ fn identify_factor(
     }
     if has_column_definitions(factor) {
         return Err(unstorable("a column definition list"));
+    }
+    if let TableFactor::Table { name, .. } | TableFactor::Function { name, .. } = factor
+        && braid_sql::is_rows_from(name)
+    {
+        return Err(unstorable("ROWS FROM"));
+    }
+    if let TableFactor::Table { sample: Some(_), .. } = factor {
+        return Err(unstorable("TABLESAMPLE"));
     }
     let note = identifier.notes.item(factor).ok_or_else(|| unstorable(factor))?;
     let mut result = factor.clone();

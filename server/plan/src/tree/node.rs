@@ -325,7 +325,11 @@ pub struct Frame {
     pub start: FrameBound,
     /// Where it ends.
     pub end: FrameBound,
+    /// What it leaves out.
+    pub exclusion: Option<FrameExclusion>,
 }
+
+pub use braid_sql::FrameExclusion;
 
 /// What a frame counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

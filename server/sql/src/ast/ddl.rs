@@ -39,6 +39,30 @@ pub struct CreateTable {
     pub on_commit: Option<&'static str>,
 }
 
+impl CreateTable {
+    /// A table without columns and options.
+    pub fn named(name: ObjectName) -> Self {
+        Self {
+            name,
+            if_not_exists: false,
+            temporary: false,
+            global: false,
+            unlogged: false,
+            columns: Vec::new(),
+            constraints: Vec::new(),
+            indexes: Vec::new(),
+            families: Vec::new(),
+            interleave: None,
+            like: Vec::new(),
+            as_query: None,
+            as_columns: Vec::new(),
+            with_no_data: false,
+            options: Vec::new(),
+            on_commit: None,
+        }
+    }
+}
+
 /// `LIKE source [INCLUDING …]` in a `CREATE TABLE`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CreateTableLike {

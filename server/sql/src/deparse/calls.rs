@@ -12,6 +12,7 @@ use super::items::print_name;
 use super::parens::unnested;
 use super::printer::{Printer, unprintable};
 use super::query::print_sort_keys;
+use crate::rewrite::exclusion::FrameEnd;
 
 /// Functions without parentheses.
 const KEYWORD_VALUES: [&str; 8] = [
@@ -181,21 +182,31 @@ fn print_frame(printer: &mut Printer<'_>, frame: &WindowFrame) -> Result<()> {
         WindowFrameUnits::Range => "RANGE ",
         WindowFrameUnits::Groups => "GROUPS ",
     });
-    let Some(end) = &frame.end_bound else { return print_bound(printer, &frame.start_bound) };
-    printer.push("BETWEEN ");
-    print_bound(printer, &frame.start_bound)?;
-    printer.push(" AND ");
-    print_bound(printer, end)
+    let parts = crate::frame_parts(frame);
+    match parts.end {
+        None => print_bound(printer, parts.start)?,
+        Some(end) => {
+            printer.push("BETWEEN ");
+            print_bound(printer, parts.start)?;
+            printer.push(" AND ");
+            print_bound(printer, end)?;
+        }
+    }
+    if let Some(exclusion) = parts.exclusion {
+        printer.push(" ");
+        printer.push(exclusion.clause());
+    }
+    Ok(())
 }
 
-fn print_bound(printer: &mut Printer<'_>, bound: &WindowFrameBound) -> Result<()> {
+fn print_bound(printer: &mut Printer<'_>, bound: FrameEnd<'_>) -> Result<()> {
     let (offset, word) = match bound {
-        WindowFrameBound::CurrentRow => {
+        FrameEnd::CurrentRow => {
             printer.push("CURRENT ROW");
             return Ok(());
         }
-        WindowFrameBound::Preceding(offset) => (offset, " PRECEDING"),
-        WindowFrameBound::Following(offset) => (offset, " FOLLOWING"),
+        FrameEnd::Preceding(offset) => (offset, " PRECEDING"),
+        FrameEnd::Following(offset) => (offset, " FOLLOWING"),
     };
     match offset {
         Some(offset) => print_expr(printer, offset)?,

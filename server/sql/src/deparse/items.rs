@@ -74,6 +74,12 @@ fn print_joins(printer: &mut Printer<'_>, first: &TableFactor, joins: &[Join]) -
             })
             .collect();
         print_name_list(printer, &names);
+        if let JoinConstraint::Using(names) = constraint
+            && let Some(alias) = crate::split_using(names).1
+        {
+            printer.push(" AS ");
+            printer.push(&crate::quote_ident(&crate::fold(alias)));
+        }
     } else if let Some(condition) = on {
         printer.push(" ON ");
         if !printer.pretty() {

@@ -8,7 +8,8 @@ use braid_types::{Error, Result, SqlState};
 use crate::dialect::BraidDialect;
 use crate::lex::source::Source;
 use crate::limits;
-use crate::rewrite::tokens::{Survey, position};
+use crate::rewrite::tokens::Survey;
+use crate::rewrite::words::position;
 
 /// How many levels sqlparser may descend: each nesting takes one, some take two.
 const PARSER_DEPTH: usize = limits::NESTING_MAX + limits::NESTING_MAX / 4;

@@ -10,7 +10,7 @@ use super::Cursor;
 use crate::lex::keywords;
 use crate::limits;
 use crate::rewrite::shape;
-use crate::rewrite::tokens::position;
+use crate::rewrite::words::position;
 
 /// Runs a part of sqlparser's parser.
 pub(crate) fn delegate<'a, T>(

@@ -13,7 +13,7 @@ use crate::dialect::BraidDialect;
 use crate::lex::{source, tokens as lexer};
 use crate::limits;
 use crate::rewrite::tokens as rewrite;
-use crate::rewrite::tokens::position;
+use crate::rewrite::words::position;
 
 /// The highest parameter number that the protocol can carry.
 const PARAMETERS_MAX: usize = 65_535;

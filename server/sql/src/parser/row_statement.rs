@@ -2,18 +2,18 @@
 //! statements again.
 
 use sqlparser::ast::{
-    CteAsMaterialized, Ident, TableAlias, TableAliasColumnDef,
-    helpers::attached_token::AttachedToken,
+    CteAsMaterialized, Expr, Ident, ObjectName, Query, Select, SetExpr, TableAlias,
+    TableAliasColumnDef, helpers::attached_token::AttachedToken,
 };
 use sqlparser::tokenizer::Token;
 
-use braid_types::Result;
+use braid_types::{Error, Result, SqlState};
 
 use super::Cursor;
 use super::dml::parse_change;
 use super::embedded::next_query;
 use super::names::{parse_columns, parse_ident};
-use crate::ast::{Cte, CteBody, Statement, With};
+use crate::ast::{CreateTable, Cte, CteBody, Statement, With};
 use crate::limits;
 
 /// How deep statements may stand inside each other (`WITH … AS (INSERT …)`).
@@ -31,6 +31,50 @@ pub(crate) fn at_row_statement(cursor: &Cursor<'_>) -> bool {
             cursor.peek_word(),
             Some("with" | "insert" | "upsert" | "update" | "delete" | "merge")
         )
+}
+
+/// A row statement that stands alone: `SELECT … INTO t` becomes `CREATE TABLE t AS SELECT …`.
+pub(crate) fn parse_top_statement(cursor: &mut Cursor<'_>) -> Result<Statement> {
+    let mut statement = parse_row_statement(cursor)?;
+    if let Statement::Query(query) = &mut statement
+        && let Some(into) = first_select(&mut query.body).and_then(|select| select.into.take())
+    {
+        let mut table = CreateTable::named(into_name(cursor, into.targets)?);
+        table.temporary = into.temporary;
+        table.unlogged = into.unlogged;
+        table.as_query = Some(query.clone());
+        return Ok(Statement::CreateTable(Box::new(table)));
+    }
+    Ok(statement)
+}
+
+/// The name of the table behind INTO.
+fn into_name(cursor: &Cursor<'_>, mut targets: Vec<Expr>) -> Result<ObjectName> {
+    match (targets.pop(), targets.is_empty()) {
+        (Some(Expr::Identifier(name)), true) => Ok(ObjectName::from(vec![name])),
+        (Some(Expr::CompoundIdentifier(parts)), true) => Ok(ObjectName::from(parts)),
+        _ => Err(cursor.unexpected()),
+    }
+}
+
+/// An error if a query says INTO, where no table can be made of it.
+pub(crate) fn refuse_into(query: &mut Query, refused: (SqlState, &str)) -> Result<()> {
+    match first_select(&mut query.body) {
+        Some(select) if select.into.is_some() => Err(Error::new(refused.0, refused.1)),
+        _ => Ok(()),
+    }
+}
+
+/// The first SELECT of a query: the only one that may say INTO.
+fn first_select(mut body: &mut SetExpr) -> Option<&mut Select> {
+    loop {
+        body = match body {
+            SetExpr::Select(select) => return Some(select),
+            SetExpr::SetOperation { left, .. } => left,
+            SetExpr::Query(query) => &mut query.body,
+            _ => return None,
+        };
+    }
 }
 
 /// A query, `INSERT`, `UPSERT`, `UPDATE` or `DELETE`, with its `WITH` list.
@@ -127,14 +171,15 @@ fn with_leads_to_query(cursor: &Cursor<'_>) -> bool {
     true
 }
 
-fn alias(name: Ident, columns: Vec<Ident>) -> TableAlias {
+/// An alias with names of columns.
+pub(crate) fn alias(name: Ident, columns: Vec<Ident>) -> TableAlias {
     let columns =
         columns.into_iter().map(|name| TableAliasColumnDef { name, data_type: None }).collect();
     TableAlias { explicit: false, name, columns, at: None }
 }
 
 /// sqlparser's form of a list without statements.
-fn plain_with(with: With) -> sqlparser::ast::With {
+pub(crate) fn plain_with(with: With) -> sqlparser::ast::With {
     let cte_tables = with
         .ctes
         .into_iter()

@@ -9,7 +9,7 @@ use super::definition::drop::{parse_comment, parse_drop};
 use super::definition::grant::{parse_grant, parse_revoke};
 use super::definition::users::parse_reassign_owned;
 use super::dml::parse_truncate;
-use super::row_statement::{at_row_statement, parse_row_statement};
+use super::row_statement::{at_row_statement, parse_top_statement};
 use super::session::copy::parse_copy;
 use super::session::explain::{
     check_table, parse_analyze, parse_explain, parse_notifications, parse_vacuum,
@@ -26,7 +26,7 @@ use crate::ast::Statement;
 /// One statement.
 pub(crate) fn parse_statement(cursor: &mut Cursor<'_>) -> Result<Statement> {
     if at_row_statement(cursor) {
-        return parse_row_statement(cursor);
+        return parse_top_statement(cursor);
     }
     let Some(word) = cursor.peek_word() else {
         return Err(cursor.unexpected());

@@ -8,15 +8,21 @@
 //! - `FETCH NEXT (1 + 1) ROWS ONLY` becomes `LIMIT (1 + 1)`;
 //! - `RANGE '1 day' PRECEDING` becomes `RANGE ('1 day') PRECEDING`: sqlparser takes such a literal
 //!   for an interval, but its type is that of the ordering column;
+//! - `TABLESAMPLE …`: [`super::sample`];
+//! - `EXCLUDE …` of a window frame: [`super::exclusion`];
+//! - `ROWS FROM (…)`, `USING (…) AS j` and `f(…) AS (a int)`: [`super::from_items`];
 //! - `FOR NO KEY UPDATE`, `FOR KEY SHARE` and `OF a, b` become `FOR UPDATE OF mark.a.b`, which
 //!   [`row_locks`] decodes.
 
 use sqlparser::ast::{LockClause, LockType, Query};
-use sqlparser::tokenizer::{Span, Token, TokenWithSpan, Word};
+use sqlparser::tokenizer::{Token, TokenWithSpan, Word};
 
 use braid_types::{Error, Result, SqlState};
 
+use super::sample::rewrite_sample;
 use super::shape::MARK;
+use super::words::{position, word};
+use super::{exclusion, from_items};
 use crate::ast::{LockStrength, RowLock};
 use crate::lex::tokens::word_token;
 use crate::limits;
@@ -35,14 +41,6 @@ pub(crate) struct Survey {
 /// A name that no user can write stands for "the strength and the list are encoded here".
 fn mark(strength: LockStrength) -> String {
     format!("\u{1}{}", strength.clause())
-}
-
-/// The unquoted word of a token, in lower case.
-fn word(token: Option<&TokenWithSpan>) -> Option<&str> {
-    match token.map(|token| &token.token) {
-        Some(Token::Word(word)) if word.quote_style.is_none() => Some(&word.value),
-        _ => None,
-    }
 }
 
 /// What nests or chains, counted for one statement.
@@ -68,9 +66,8 @@ impl Counts {
             "join" if self.unconditional => self.unconditional = false,
             "join" => self.open_joins += 1,
             "on" | "using" => self.open_joins = self.open_joins.saturating_sub(1),
-            "for" | "table" | "only" | "trim" | "system" | "fetch" | "preceding" | "following" => {
-                return true;
-            }
+            "for" | "table" | "only" | "trim" | "system" | "fetch" | "preceding" | "following"
+            | "exclude" | "rows" | "tablesample" => return true,
             _ => {}
         }
         false
@@ -112,7 +109,8 @@ pub(crate) fn survey(tokens: &[TokenWithSpan]) -> Result<Survey> {
             Token::RParen | Token::RBracket => counts.depth = counts.depth.saturating_sub(1),
             Token::SemiColon => counts = Counts::default(),
             Token::Word(word) if word.quote_style.is_none() => {
-                survey.rewrite |= counts.word(&word.value);
+                survey.rewrite |= counts.word(&word.value)
+                    || word.value == "as" && from_items::may_precede_as(previous);
             }
             _ => {}
         }
@@ -139,6 +137,7 @@ fn ends_select(token: Option<&Token>) -> bool {
         Some(Token::Word(word)) if word.quote_style.is_none() => matches!(
             word.value.as_str(),
             "where"
+                | "into"
                 | "group"
                 | "having"
                 | "window"
@@ -152,11 +151,6 @@ fn ends_select(token: Option<&Token>) -> bool {
         ),
         Some(_) => false,
     }
-}
-
-/// The 1-based character offset of a span, 0 for an unknown one.
-pub(crate) fn position(span: Span) -> u32 {
-    u32::try_from(span.start.column).unwrap_or(u32::MAX)
 }
 
 /// Rewrites what [`survey`] found.
@@ -173,6 +167,8 @@ pub(crate) fn rewrite(tokens: Vec<TokenWithSpan>, survey: Survey) -> Result<Vec<
     while let Some(token) = tokens.get(at) {
         let span = token.span;
         match word(Some(token)) {
+            // `SELECT … INTO TABLE t`
+            Some("table") if !inserting && follows_into(&out) => {}
             Some("table")
                 if (inserting && !is_word(&out, 1, "on") || starts_query(out.last()))
                     && names(tokens.get(at + 1)) =>
@@ -207,10 +203,7 @@ pub(crate) fn rewrite(tokens: Vec<TokenWithSpan>, survey: Survey) -> Result<Vec<
                 at = lock_clause(&tokens, at, &mut out)?;
                 continue;
             }
-            _ if let Some(end) = frame_offset(&tokens, at, out.last()) => {
-                out.push(TokenWithSpan { token: Token::LParen, span });
-                out.extend_from_slice(&tokens[at..end]);
-                out.push(TokenWithSpan { token: Token::RParen, span });
+            _ if let Some(end) = other_form(&tokens, at, &mut out)? => {
                 at = end;
                 continue;
             }
@@ -223,6 +216,27 @@ pub(crate) fn rewrite(tokens: Vec<TokenWithSpan>, survey: Survey) -> Result<Vec<
         at += 1;
     }
     Ok(out)
+}
+
+/// Rewrites a form that is a module's own, if one begins at `at`; returns where to go on.
+fn other_form(
+    tokens: &[TokenWithSpan],
+    at: usize,
+    out: &mut Vec<TokenWithSpan>,
+) -> Result<Option<usize>> {
+    match word(tokens.get(at)) {
+        Some("as") => return from_items::alias(tokens, at, out),
+        Some("rows") => return Ok(from_items::rows_from(tokens, at, out)),
+        Some("tablesample") => return Ok(rewrite_sample(tokens, at, out)),
+        Some("exclude") => return Ok(exclusion::exclude(tokens, at, out)),
+        _ => {}
+    }
+    let Some(end) = frame_offset(tokens, at, out.last()) else { return Ok(None) };
+    let span = tokens[at].span;
+    out.push(TokenWithSpan { token: Token::LParen, span });
+    out.extend_from_slice(&tokens[at..end]);
+    out.push(TokenWithSpan { token: Token::RParen, span });
+    Ok(Some(end))
 }
 
 /// Where `PRECEDING` or `FOLLOWING` stands after the offset of a frame that begins at `at` with a
@@ -320,6 +334,13 @@ fn starts_query(previous: Option<&TokenWithSpan>) -> bool {
             )
         ),
     }
+}
+
+/// Whether the tokens end with `INTO` or `INTO TEMP`.
+fn follows_into(out: &[TokenWithSpan]) -> bool {
+    let kinds = ["temp", "temporary", "unlogged"];
+    let has_kind = kinds.iter().any(|kind| is_word(out, 1, kind));
+    is_word(out, 1 + usize::from(has_kind), "into")
 }
 
 /// Whether a table follows this token.

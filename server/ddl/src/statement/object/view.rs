@@ -16,7 +16,6 @@ use crate::names::types::check_free_type;
 pub(crate) fn create(cx: &mut DdlContext<'_>, create: &CreateView) -> Result<()> {
     let not_yet = [
         (create.materialized, "materialized views are"),
-        (create.recursive, "CREATE RECURSIVE VIEW is"),
         (create.check_option, "WITH CHECK OPTION is"),
     ];
     if let Some((_, what)) = not_yet.iter().find(|(wanted, _)| *wanted) {

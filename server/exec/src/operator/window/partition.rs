@@ -2,12 +2,11 @@
 //! gets the values of every call.
 //!
 //! An aggregate whose frame only grows takes each row once. It starts again where a frame gives up
-//! rows that it had.
+//! rows that it had. Most frames with EXCLUDE that begin before the current row and end after it
+//! start again at each row, as they do in PostgreSQL.
 
 mod frame;
 mod range;
-
-use std::ops::Range;
 
 use braid_builtins::WindowKind;
 use braid_plan::{Expr, Window, WindowCall, WindowFunction};
@@ -20,7 +19,7 @@ use crate::operator::exprs::Exprs;
 use crate::operator::reservation::MemoryReservation;
 use crate::operator::sort::rows::{Directions, key_exprs};
 use crate::operator::sort::sorting::sort;
-use crate::operator::window::partition::frame::{Entry, Frames, Partition};
+use crate::operator::window::partition::frame::{Entry, FrameRows, Frames, Partition};
 use crate::operator::{BATCH_ROWS, BoxedOperator, Operator};
 
 /// How many rows an aggregate takes between two checks for a cancel request.
@@ -221,16 +220,16 @@ impl Call {
         &self,
         kind: WindowKind,
         at: usize,
-        frame: Range<usize>,
+        frame: FrameRows,
         partition: &Partition<'_>,
         cx: &Evaluator,
     ) -> Result<Datum> {
         let target = match kind {
-            WindowKind::FirstValue => Some(frame.start),
-            WindowKind::LastValue => frame.end.checked_sub(1),
+            WindowKind::FirstValue => frame.nth(0),
+            WindowKind::LastValue => frame.len().checked_sub(1).and_then(|last| frame.nth(last)),
             _ => match self.arg(1, partition.row(at), cx).await? {
                 Some(Datum::Int(n)) if n > 0 => {
-                    usize::try_from(n - 1).ok().and_then(|n| frame.start.checked_add(n))
+                    usize::try_from(n - 1).ok().and_then(|n| frame.nth(n))
                 }
                 Some(Datum::Int(_)) => {
                     return Err(Error::new(
@@ -241,7 +240,7 @@ impl Call {
                 _ => None,
             },
         };
-        match target.filter(|target| frame.contains(target)) {
+        match target {
             Some(target) => self.value(partition.row(target), cx).await,
             None => Ok(Datum::Null),
         }
@@ -269,26 +268,20 @@ impl Call {
         let backward = frames.reach_the_end() && aggregate.is_commutative(types);
         let mut values = vec![Datum::Null; partition.len()];
         let mut state = (aggregate.start)(types, &self.call.returns);
-        let mut covered: Option<Range<usize>> = None;
+        let mut covered: Option<FrameRows> = None;
         let mut current = Datum::Null;
         let mut taken = 0;
         for step in 0..partition.len() {
             let at = if backward { partition.len() - 1 - step } else { step };
             let frame = frames.of(at, partition);
             if covered.as_ref() != Some(&frame) {
-                let grows = |old: &Range<usize>| match backward {
-                    true => old.end == frame.end && frame.start <= old.start,
-                    false => old.start == frame.start && frame.end >= old.end,
-                };
-                let new = match covered.filter(grows) {
-                    Some(old) if backward => frame.start..old.start,
-                    Some(old) => old.end..frame.end,
-                    None => {
-                        state = (aggregate.start)(types, &self.call.returns);
-                        frame.clone()
-                    }
-                };
-                for args in args[new].iter().flatten() {
+                let added = covered.and_then(|old| old.added(&frame, backward));
+                let new = added.unwrap_or_else(|| {
+                    state = (aggregate.start)(types, &self.call.returns);
+                    frame.clone()
+                });
+                for place in new.places() {
+                    let Some(args) = &args[place] else { continue };
                     state.add(args, env)?;
                     taken += 1;
                     if taken % ROWS_PER_CHECK == 0 {

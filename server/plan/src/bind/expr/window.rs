@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use braid_sql::FrameEnd;
 use braid_sql::ast::{
     self, Function, NamedWindowDefinition, NamedWindowExpr, OrderByExpr, WindowFrame,
-    WindowFrameBound, WindowFrameUnits, WindowSpec, WindowType,
+    WindowFrameUnits, WindowSpec, WindowType,
 };
 use braid_types::cast::CastContext;
 use braid_types::{Error, Result, SqlState, SqlType};
@@ -147,7 +148,8 @@ fn bind_frame(
         } else {
             FrameBound::CurrentRow
         };
-        return Ok(Frame { units: FrameUnits::Range, start: FrameBound::UnboundedPreceding, end });
+        let start = FrameBound::UnboundedPreceding;
+        return Ok(Frame { units: FrameUnits::Range, start, end, exclusion: None });
     };
     let units = match frame.units {
         WindowFrameUnits::Rows => FrameUnits::Rows,
@@ -158,8 +160,9 @@ fn bind_frame(
         let message = "GROUPS mode requires an ORDER BY clause";
         return Err(Error::new(SqlState::WindowingError, message));
     }
-    let start = bind_frame_bound(binder, &frame.start_bound, units, order, cx)?;
-    let end = match &frame.end_bound {
+    let parts = braid_sql::frame_parts(frame);
+    let start = bind_frame_bound(binder, parts.start, units, order, cx)?;
+    let end = match parts.end {
         Some(bound) => bind_frame_bound(binder, bound, units, order, cx)?,
         None => FrameBound::CurrentRow,
     };
@@ -175,12 +178,12 @@ fn bind_frame(
             "frame end cannot be UNBOUNDED PRECEDING",
         ));
     }
-    Ok(Frame { units, start, end })
+    Ok(Frame { units, start, end, exclusion: parts.exclusion })
 }
 
 fn bind_frame_bound(
     binder: &mut Binder<'_>,
-    bound: &WindowFrameBound,
+    bound: FrameEnd<'_>,
     units: FrameUnits,
     order: &[SortKey],
     cx: &mut ExprCx<'_, '_>,
@@ -212,11 +215,11 @@ fn bind_frame_bound(
         }
     };
     Ok(match bound {
-        WindowFrameBound::CurrentRow => FrameBound::CurrentRow,
-        WindowFrameBound::Preceding(None) => FrameBound::UnboundedPreceding,
-        WindowFrameBound::Following(None) => FrameBound::UnboundedFollowing,
-        WindowFrameBound::Preceding(Some(ast)) => FrameBound::Preceding(offset(ast)?),
-        WindowFrameBound::Following(Some(ast)) => FrameBound::Following(offset(ast)?),
+        FrameEnd::CurrentRow => FrameBound::CurrentRow,
+        FrameEnd::Preceding(None) => FrameBound::UnboundedPreceding,
+        FrameEnd::Following(None) => FrameBound::UnboundedFollowing,
+        FrameEnd::Preceding(Some(ast)) => FrameBound::Preceding(offset(ast)?),
+        FrameEnd::Following(Some(ast)) => FrameBound::Following(offset(ast)?),
     })
 }
 

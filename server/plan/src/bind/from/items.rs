@@ -13,8 +13,9 @@ use braid_types::{Error, Result, SqlState};
 use super::aliases::{rename_columns, rename_item_columns, shown_name};
 use super::privileges::check_select;
 use super::range_table::enter_range;
+use super::sample::bind_sample;
 use super::system_columns::{table_source, virtual_source};
-use super::table_function::{bind_table_function, function_factor};
+use super::table_function::{bind_rows_from, bind_table_function, function_factor};
 use super::using::{bind_using, join_using};
 use crate::bind::Binder;
 use crate::bind::expr::arguments::{Arguments, arguments, listed};
@@ -33,7 +34,9 @@ use crate::context::OutputColumn;
 use crate::memo::Memo;
 use crate::rules::walk;
 use crate::tree::expr::Expr;
-use crate::tree::node::{Access, Join, JoinKind, JoinMethod, Node, Scan, VirtualScan};
+use crate::tree::node::{
+    Access, FunctionCall, Join, JoinKind, JoinMethod, Node, Scan, VirtualScan,
+};
 
 /// All of FROM; without one it is a single row.
 pub(crate) fn bind_from(
@@ -116,7 +119,13 @@ fn bind_join(
             let noted = noted.collect();
             binder.note_join(join, noted);
         }
-        return join_using(binder, (left, left_scope), (right, right_scope), kind, using);
+        let alias = match constraint {
+            JoinConstraint::Using(names) if !binder.is_stored => braid_sql::split_using(names).1,
+            _ => None,
+        };
+        let alias = alias.map(braid_sql::fold);
+        let (left, right) = ((left, left_scope), (right, right_scope));
+        return join_using(binder, left, right, kind, using, alias.as_deref());
     }
     let mut scope = left_scope;
     scope.merge(right_scope)?;
@@ -153,12 +162,21 @@ fn bind_factor_form(
 ) -> Result<(Node, Scope, Option<NamedItem>)> {
     let around = Scopes { scope: before, parent };
     names::check_aliases(factor)?;
+    if let Some((node, scope)) = bind_rows_from(binder, factor, around)? {
+        return Ok((node, scope, None));
+    }
     let (node, scope) = match factor {
         TableFactor::Table { name, alias, args: None, with_ordinality: false, sample, .. } => {
-            if sample.is_some() {
-                return Err(Error::unsupported("TABLESAMPLE"));
-            }
-            return bind_named_relation(binder, name, alias.as_ref());
+            let bound = bind_named_relation(binder, name, alias.as_ref())?;
+            let Some(sample) = sample else { return Ok(bound) };
+            let (node, scope, item) = bound;
+            return Ok((bind_sample(binder, sample, (node, &scope), parent)?, scope, item));
+        }
+        TableFactor::Table { sample: Some(_), .. } => {
+            return Err(Error::new(
+                SqlState::SyntaxError,
+                "syntax error at or near \"TABLESAMPLE\"",
+            ));
         }
         TableFactor::Table { name, alias, args, with_ordinality, .. } => {
             let args = listed(args.as_ref().map_or(&[][..], |args| &args.args))?;
@@ -176,16 +194,7 @@ fn bind_factor_form(
             function_factor(binder, calls, false, alias.as_ref(), Some(name))?
         }
         TableFactor::UNNEST { alias, array_exprs, with_ordinality, .. } => {
-            let mut calls = Vec::with_capacity(array_exprs.len());
-            for ast in array_exprs {
-                let arg = bind_expr(binder, ast, &mut ExprCx::plain(around, "FROM"))?;
-                let types = [arg.ty()];
-                let resolved = braid_builtins::resolve_set_function("unnest", &types)?;
-                let Some(resolved) = resolved else {
-                    return Err(Error::internal("unnest is missing"));
-                };
-                calls.push((set_call(binder, resolved, vec![arg])?, vec!["unnest".to_owned()]));
-            }
+            let calls = unnest_calls(binder, array_exprs, around)?;
             function_factor(binder, calls, *with_ordinality, alias.as_ref(), None)?
         }
         TableFactor::Derived { lateral, subquery, alias, .. } => {
@@ -211,6 +220,25 @@ fn bind_factor_form(
         other => return Err(Error::unsupported(format!("{other} in FROM"))),
     };
     Ok((node, scope, None))
+}
+
+/// A function for each array of `unnest(a, b)`.
+fn unnest_calls(
+    binder: &mut Binder<'_>,
+    arrays: &[Ast],
+    around: Scopes<'_>,
+) -> Result<Vec<(FunctionCall, Vec<String>)>> {
+    let mut calls = Vec::with_capacity(arrays.len());
+    for ast in arrays {
+        let arg = bind_expr(binder, ast, &mut ExprCx::plain(around, "FROM"))?;
+        let types = [arg.ty()];
+        let resolved = braid_builtins::resolve_set_function("unnest", &types)?;
+        let Some(resolved) = resolved else {
+            return Err(Error::internal("unnest is missing"));
+        };
+        calls.push((set_call(binder, resolved, vec![arg])?, vec!["unnest".to_owned()]));
+    }
+    Ok(calls)
 }
 
 /// A table, view, WITH entry or catalog view by name.

@@ -4,6 +4,7 @@ pub(crate) mod aliases;
 pub(crate) mod items;
 pub(crate) mod privileges;
 pub(crate) mod range_table;
+pub(crate) mod sample;
 pub(crate) mod system_columns;
 pub(crate) mod table_function;
 pub(crate) mod using;

@@ -1,11 +1,13 @@
 //! Functions in FROM, and the column definition lists of those that return `record`.
 
-use braid_sql::ast::{ObjectName, TableAlias};
+use braid_sql::ast::{
+    Expr as Ast, FunctionArg, FunctionArgExpr, ObjectName, TableAlias, TableFactor,
+};
 use braid_types::{Error, Result, SqlState, SqlType};
 
 use super::aliases::{rename_item_columns, shown_name};
 use crate::bind::Binder;
-use crate::bind::expr::arguments::{Arguments, bind_arguments, place_arguments};
+use crate::bind::expr::arguments::{Arguments, arguments, bind_arguments, place_arguments};
 use crate::bind::expr::data_type::{TypeNames, sql_type_of};
 use crate::bind::expr::function::{function_name, keyword_value, set_call};
 use crate::bind::expr::scalar::call_function;
@@ -65,6 +67,51 @@ pub(crate) fn bind_table_function(
     let (args, types) = (vec![expr], vec![ty]);
     let call = FunctionCall { function: None, args, types, columns, defined: Vec::new() };
     Ok((call, vec![function]))
+}
+
+/// `ROWS FROM (f(…), g(…))`: the rows of several functions side by side. `None` for another item.
+pub(crate) fn bind_rows_from(
+    binder: &mut Binder<'_>,
+    factor: &TableFactor,
+    scopes: Scopes<'_>,
+) -> Result<Option<(Node, Scope)>> {
+    let (name, items, with_ordinality, alias) = match factor {
+        TableFactor::Table { name, args: Some(args), with_ordinality, alias, .. } => {
+            (name, &args.args, *with_ordinality, alias.as_ref())
+        }
+        TableFactor::Function { name, args, with_ordinality, alias, .. } => {
+            (name, args, *with_ordinality, alias.as_ref())
+        }
+        _ => return Ok(None),
+    };
+    if !braid_sql::is_rows_from(name) {
+        return Ok(None);
+    }
+    if items.is_empty() {
+        return Err(Error::new(SqlState::SyntaxError, "syntax error at or near \")\""));
+    }
+    let mut calls = Vec::with_capacity(items.len());
+    let mut first = None;
+    for item in items {
+        let FunctionArg::Unnamed(FunctionArgExpr::Expr(Ast::Function(function))) = item else {
+            let message = format!("{item} is not a function in ROWS FROM");
+            return Err(Error::new(SqlState::SyntaxError, message));
+        };
+        let name = &function.name;
+        first.get_or_insert(name);
+        let args = arguments(&function.args)?;
+        // Each array of `unnest(a, b)` is a function of its own.
+        if args.list.len() > 1 && !args.has_names() && function_name(name)? == "unnest" {
+            for arg in args.list {
+                let mut args = Arguments::default();
+                args.list.push(arg);
+                calls.push(bind_table_function(binder, name, args, None, scopes)?);
+            }
+            continue;
+        }
+        calls.push(bind_table_function(binder, name, args, None, scopes)?);
+    }
+    function_factor(binder, calls, with_ordinality, alias, first).map(Some)
 }
 
 pub(crate) fn function_factor(

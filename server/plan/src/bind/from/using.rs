@@ -8,7 +8,7 @@ use super::items::join_node;
 use crate::bind::Binder;
 use crate::bind::expr::operators::{compare_exprs, unify};
 use crate::bind::query::ordered::plain_column;
-use crate::bind::scope::columns::{Scope, ScopeColumn};
+use crate::bind::scope::columns::{Scope, ScopeColumn, ScopeTable};
 use crate::tree::expr::{CompareOp, Expr};
 use crate::tree::node::{JoinKind, Node, Project};
 
@@ -19,6 +19,7 @@ pub(crate) fn join_using(
     (right, mut right_scope): (Node, Scope),
     kind: JoinKind,
     using: Vec<MergedColumn>,
+    alias: Option<&str>,
 ) -> Result<(Node, Scope)> {
     let mut on = Vec::with_capacity(using.len());
     let mut merged = Vec::with_capacity(using.len());
@@ -64,13 +65,31 @@ pub(crate) fn join_using(
         exprs.extend(computed);
         node = Node::Project(Box::new(Project { input: node, exprs }));
     }
+    let merged_count = first.len();
     // Columns of an earlier USING stay in front, in their order.
     first.extend(left_scope.columns.extract_if(.., |c| c.table.is_empty() && !c.merged));
+    let named = alias.map(|alias| named_columns(alias, &first[..merged_count]));
     let mut scope = Scope { columns: first, tables: Vec::new(), ..Scope::default() };
     scope.merge(left_scope)?;
     scope.merge(right_scope)?;
+    if let Some(named) = named {
+        scope.merge(named)?;
+    }
     scope.join_sources();
     Ok((node, scope))
+}
+
+/// `USING (…) AS alias`: the merged columns under a name, which `*` does not show again.
+fn named_columns(alias: &str, merged: &[ScopeColumn]) -> Scope {
+    let named = merged.iter().map(|column| ScopeColumn {
+        table: alias.to_owned(),
+        schema: None,
+        merged: true,
+        is_row: false,
+        ..column.clone()
+    });
+    let tables = vec![ScopeTable::plain(alias)];
+    Scope { columns: named.collect(), tables, ..Scope::default() }
 }
 
 /// The columns that USING or NATURAL merges.
@@ -85,7 +104,8 @@ pub(crate) fn bind_using(
             let columns = braid_sql::using_columns(names).into_iter();
             return columns.map(|column| MergedColumn::stored(column, left, right)).collect();
         }
-        JoinConstraint::Using(names) => names
+        JoinConstraint::Using(names) => braid_sql::split_using(names)
+            .0
             .iter()
             .filter_map(|name| name.0.last().and_then(|part| part.as_ident()))
             .map(braid_sql::fold)

@@ -41,7 +41,8 @@ pub(crate) fn bind_select(
     parent: Option<&Scopes<'_>>,
 ) -> Result<BoundQuery> {
     if select.into.is_some() {
-        return Err(Error::unsupported("SELECT INTO").hint("Use CREATE TABLE … AS."));
+        let message = "SELECT ... INTO is not allowed here";
+        return Err(Error::new(SqlState::SyntaxError, message));
     }
     if select.qualify.is_some() || select.top.is_some() || !select.lateral_views.is_empty() {
         return Err(Error::unsupported("this SELECT clause"));

@@ -1,21 +1,27 @@
 //! `CREATE` chooses its object; views, schemas, databases, extensions.
 
+use sqlparser::dialect::PostgreSqlDialect;
+use sqlparser::parser::Parser;
 use sqlparser::tokenizer::Token;
 
-use braid_types::Result;
+use braid_types::{Error, Result, SqlState};
 
 use super::create_index::parse_create_index;
 use super::create_table::parse_create_table;
 use super::sequence::parse_create_sequence;
 use super::types::parse_create_type;
 use super::users::parse_create_user;
-use crate::ast::{CreateDatabase, CreateExtension, CreateSchema, CreateView, Statement};
+use crate::ast::{
+    CreateDatabase, CreateExtension, CreateSchema, CreateView, Cte, CteBody, Ident, ObjectName,
+    Query, Span, Statement, With,
+};
 use crate::parser::Cursor;
 use crate::parser::clauses::{Temporary, parse_options};
 use crate::parser::embedded::next_query;
 use crate::parser::names::{
     parse_columns, parse_ident, parse_label, parse_object_name, parse_role_name, take_if_not_exists,
 };
+use crate::parser::row_statement::{alias, plain_with, refuse_into};
 use crate::parser::session::set::parse_setting_value;
 
 /// `CREATE …`.
@@ -107,14 +113,22 @@ fn parse_create_view(
     }
     let if_not_exists = take_if_not_exists(cursor);
     let name = parse_object_name(cursor)?;
-    let columns = if *cursor.peek() == Token::LParen { parse_columns(cursor)? } else { Vec::new() };
+    let has_columns = recursive || *cursor.peek() == Token::LParen;
+    let mut columns = if has_columns { parse_columns(cursor)? } else { Vec::new() };
     if cursor.take("with") {
         parse_options(cursor)?;
     }
     cursor.expect("as")?;
     let start = cursor.byte();
-    let query = next_query(cursor)?;
-    let query_text = start..cursor.byte_behind();
+    let mut query = next_query(cursor)?;
+    let refused = (SqlState::FeatureNotSupported, "views must not contain SELECT INTO");
+    refuse_into(&mut query, refused)?;
+    let mut query_text = start..cursor.byte_behind();
+    if recursive {
+        query = recursive_query(&name, std::mem::take(&mut columns), query)?;
+        // The text of the whole query stands nowhere.
+        query_text = 0..0;
+    }
     let check_option = if cursor.take("with") {
         cursor.take_one(&["cascaded", "local"]);
         cursor.expect_all(&["check", "option"])?;
@@ -136,6 +150,26 @@ fn parse_create_view(
         check_option,
         with_no_data: false,
     })))
+}
+
+/// `WITH RECURSIVE v (columns) AS (query) SELECT columns FROM v`: what a recursive view shows.
+fn recursive_query(
+    name: &ObjectName,
+    columns: Vec<Ident>,
+    query: Box<Query>,
+) -> Result<Box<Query>> {
+    let view = name.0.last().and_then(|part| part.as_ident()).cloned();
+    let view = view.unwrap_or_else(|| Ident::new(""));
+    let quoted = |name: &Ident| crate::quote_ident(&crate::fold(name));
+    let list: Vec<String> = columns.iter().map(quoted).collect();
+    let text = format!("SELECT {} FROM {}", list.join(", "), quoted(&view));
+    let parsed = Parser::new(&PostgreSqlDialect {}).try_with_sql(&text);
+    let parsed = parsed.and_then(|mut parser| parser.parse_query());
+    let mut outer = parsed.map_err(|error| Error::internal(error.to_string()))?;
+    let cte = Cte { alias: alias(view, columns), materialized: None, body: CteBody::Query(query) };
+    let ctes = vec![cte];
+    outer.with = Some(plain_with(With { recursive: true, ctes, span: Span::empty() }));
+    Ok(outer)
 }
 
 fn parse_create_schema(cursor: &mut Cursor<'_>) -> Result<Statement> {

@@ -32,22 +32,11 @@ pub(crate) fn parse_create_table(
     let if_not_exists = take_if_not_exists(cursor);
     let name = parse_object_name(cursor)?;
     let mut table = CreateTable {
-        name,
         if_not_exists,
         temporary: temporary != Temporary::No,
         global: temporary == Temporary::Global,
         unlogged,
-        columns: Vec::new(),
-        constraints: Vec::new(),
-        indexes: Vec::new(),
-        families: Vec::new(),
-        interleave: None,
-        like: Vec::new(),
-        as_query: None,
-        as_columns: Vec::new(),
-        with_no_data: false,
-        options: Vec::new(),
-        on_commit: None,
+        ..CreateTable::named(name)
     };
     if cursor.is("of") {
         return Err(cursor.unsupported("CREATE TABLE OF a type"));

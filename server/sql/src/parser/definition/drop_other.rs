@@ -12,7 +12,7 @@ use crate::parser::embedded::next_data_type;
 use crate::parser::names::{
     parse_any_name, parse_ident, parse_label, parse_object_name, parse_role_name, take_if_exists,
 };
-use crate::rewrite::tokens::position;
+use crate::rewrite::words::position;
 
 /// How the objects of a kind are written.
 #[derive(Clone, Copy)]

@@ -12,7 +12,7 @@ use crate::parser::clauses::parse_selection;
 use crate::parser::names::{
     parse_columns, parse_ident, parse_label, parse_object_name, parse_string,
 };
-use crate::parser::row_statement::{at_row_statement, parse_row_statement};
+use crate::parser::row_statement::{at_row_statement, parse_row_statement, refuse_into};
 
 /// `COPY …`.
 pub(crate) fn parse_copy(cursor: &mut Cursor<'_>) -> Result<Statement> {
@@ -21,7 +21,11 @@ pub(crate) fn parse_copy(cursor: &mut Cursor<'_>) -> Result<Statement> {
         if !at_row_statement(cursor) {
             return Err(cursor.unexpected());
         }
-        let statement = parse_row_statement(cursor)?;
+        let mut statement = parse_row_statement(cursor)?;
+        if let Statement::Query(query) = &mut statement {
+            let message = "COPY (SELECT INTO) is not supported";
+            refuse_into(query, (SqlState::FeatureNotSupported, message))?;
+        }
         cursor.expect_symbol(&Token::RParen)?;
         CopySource::Query(Box::new(statement))
     } else {

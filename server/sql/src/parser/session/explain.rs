@@ -12,7 +12,7 @@ use crate::parser::definition::create_objects::parse_create;
 use crate::parser::names::{
     parse_columns, parse_ident, parse_label, parse_object_name, parse_string,
 };
-use crate::parser::row_statement::{at_row_statement, parse_row_statement};
+use crate::parser::row_statement::{at_row_statement, parse_top_statement};
 
 /// `EXPLAIN …`.
 pub(crate) fn parse_explain(cursor: &mut Cursor<'_>) -> Result<Statement> {
@@ -35,7 +35,7 @@ pub(crate) fn parse_explain(cursor: &mut Cursor<'_>) -> Result<Statement> {
         explain.verbose = cursor.take("verbose");
     }
     explain.statement = match cursor.peek_word() {
-        _ if at_row_statement(cursor) => parse_row_statement(cursor)?,
+        _ if at_row_statement(cursor) => parse_top_statement(cursor)?,
         Some("execute") => parse_execute(cursor)?,
         Some("declare") => parse_declare_cursor(cursor)?,
         Some("create") => match parse_create(cursor)? {

@@ -2,7 +2,7 @@
 
 use sqlparser::tokenizer::Token;
 
-use braid_types::Result;
+use braid_types::{Result, SqlState};
 
 use crate::ast::{
     CursorTarget, DeclareCursor, DiscardKind, Execute, FetchCursor, FetchDirection, Prepare,
@@ -11,7 +11,7 @@ use crate::ast::{
 use crate::parser::Cursor;
 use crate::parser::embedded::{next_data_type, next_expr, next_query};
 use crate::parser::names::{parse_ident, parse_integer, parse_string};
-use crate::parser::row_statement::{at_row_statement, parse_row_statement};
+use crate::parser::row_statement::{at_row_statement, parse_row_statement, refuse_into};
 
 /// `PREPARE`.
 pub(crate) fn parse_prepare(cursor: &mut Cursor<'_>) -> Result<Statement> {
@@ -29,7 +29,10 @@ pub(crate) fn parse_prepare(cursor: &mut Cursor<'_>) -> Result<Statement> {
     if !at_row_statement(cursor) {
         return Err(cursor.unexpected());
     }
-    let statement = parse_row_statement(cursor)?;
+    let mut statement = parse_row_statement(cursor)?;
+    if let Statement::Query(query) = &mut statement {
+        refuse_into(query, (SqlState::FeatureNotSupported, "SELECT INTO cannot be prepared"))?;
+    }
     let text = start..cursor.byte_behind();
     Ok(Statement::Prepare(Box::new(Prepare { name, types, statement, text })))
 }
@@ -92,7 +95,9 @@ pub(crate) fn parse_declare_cursor(cursor: &mut Cursor<'_>) -> Result<Statement>
     };
     cursor.expect("for")?;
     let start = cursor.byte();
-    let query = next_query(cursor)?;
+    let mut query = next_query(cursor)?;
+    let refused = (SqlState::SyntaxError, "SELECT ... INTO is not allowed here");
+    refuse_into(&mut query, refused)?;
     let text = start..cursor.byte_behind();
     Ok(Statement::DeclareCursor(Box::new(DeclareCursor {
         name,

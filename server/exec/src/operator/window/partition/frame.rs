@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::ops::Range;
 
-use braid_plan::{Frame, FrameBound, FrameUnits};
+use braid_plan::{Frame, FrameBound, FrameExclusion, FrameUnits};
 use braid_types::{Datum, Error, Result, Row, SqlState};
 
 use crate::operator::eval::Evaluator;
@@ -65,9 +65,74 @@ impl<'a> Partition<'a> {
     }
 }
 
+/// The rows of a frame: at most three ranges in order, which do not touch each other. The unused
+/// ones are `0..0`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FrameRows([Range<usize>; 3]);
+
+impl FrameRows {
+    /// These ranges, which are in order. Empty ones are dropped, and neighbours become one.
+    fn new(ranges: [Range<usize>; 3]) -> Self {
+        let mut rows = Self::default();
+        let mut count = 0_usize;
+        for range in ranges.into_iter().filter(|range| range.start < range.end) {
+            match count.checked_sub(1).map(|last| &mut rows.0[last]) {
+                Some(last) if last.end == range.start => last.end = range.end,
+                _ => {
+                    rows.0[count] = range;
+                    count += 1;
+                }
+            }
+        }
+        rows
+    }
+
+    /// The places of the rows, in order.
+    pub fn places(&self) -> impl Iterator<Item = usize> + use<> {
+        self.0.clone().into_iter().flatten()
+    }
+
+    /// How many rows there are.
+    pub fn len(&self) -> usize {
+        self.0.iter().map(ExactSizeIterator::len).sum()
+    }
+
+    /// The place of the row of this number, counted from 0.
+    pub fn nth(&self, mut number: usize) -> Option<usize> {
+        for range in &self.0 {
+            if number < range.len() {
+                return Some(range.start + number);
+            }
+            number -= range.len();
+        }
+        None
+    }
+
+    /// The rows from this place on, or those before it.
+    fn part(&self, place: usize, from: bool) -> Self {
+        let cut = |range: &Range<usize>| match from {
+            true => range.start.max(place)..range.end,
+            false => range.start..range.end.min(place),
+        };
+        Self::new([cut(&self.0[0]), cut(&self.0[1]), cut(&self.0[2])])
+    }
+
+    /// What has to be added to get from these rows to `new`: rows after all of them, or before
+    /// them if `backward`. `None` if `new` has not all of these rows, or others between them.
+    pub fn added(&self, new: &Self, backward: bool) -> Option<Self> {
+        let ranges = self.0.iter().filter(|range| !range.is_empty());
+        let edge = match backward {
+            true => ranges.map(|range| range.start).min().unwrap_or(usize::MAX),
+            false => ranges.map(|range| range.end).max().unwrap_or(0),
+        };
+        (new.part(edge, backward) == *self).then(|| new.part(edge, !backward))
+    }
+}
+
 /// The frames of a partition's rows.
 pub struct Frames {
     units: FrameUnits,
+    exclusion: Option<FrameExclusion>,
     start: End,
     end: End,
     /// The frame of each group of peers, if values decide.
@@ -95,7 +160,8 @@ impl Frames {
     ) -> Result<Self> {
         let start = end_of(&frame.start, "starting", frame.units, evaluator).await?;
         let end = end_of(&frame.end, "ending", frame.units, evaluator).await?;
-        let mut frames = Self { units: frame.units, start, end, by_value: None };
+        let (units, exclusion) = (frame.units, frame.exclusion);
+        let mut frames = Self { units, exclusion, start, end, by_value: None };
         let is_distance = |end: &End| matches!(end, End::Distance { .. });
         if is_distance(&frames.start) || is_distance(&frames.end) {
             frames.by_value = Some(frames.value_ranges(partition, evaluator)?);
@@ -109,7 +175,21 @@ impl Frames {
     }
 
     /// The frame of a row.
-    pub fn of(&self, at: usize, partition: &Partition<'_>) -> Range<usize> {
+    pub fn of(&self, at: usize, partition: &Partition<'_>) -> FrameRows {
+        let frame = self.range(at, partition);
+        let hole = match self.exclusion {
+            None => return FrameRows::new([frame, 0..0, 0..0]),
+            Some(FrameExclusion::CurrentRow) => at..at + 1,
+            Some(FrameExclusion::Group | FrameExclusion::Ties) => partition.peers(at),
+        };
+        let keeps_row = self.exclusion == Some(FrameExclusion::Ties) && frame.contains(&at);
+        let kept = if keeps_row { at..at + 1 } else { 0..0 };
+        let before = frame.start..frame.end.min(hole.start);
+        FrameRows::new([before, kept, frame.start.max(hole.end)..frame.end])
+    }
+
+    /// The frame of a row with what it leaves out.
+    fn range(&self, at: usize, partition: &Partition<'_>) -> Range<usize> {
         let group = partition.group_of[at];
         if let Some(ranges) = &self.by_value {
             return ranges[group].clone();
