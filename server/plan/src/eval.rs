@@ -14,7 +14,7 @@ use braid_types::array::{ArrayOfArrays, UnlikeArrays};
 use braid_types::cast::CastEnv;
 use braid_types::{Datum, Error, Result, SqlState, SqlType, work};
 
-use crate::tree::expr::{CallExpr, CastExpr, Expr, QuantifiedExpr};
+use crate::tree::expr::{CallExpr, CastExpr, DomainExpr, DomainRules, Expr, QuantifiedExpr};
 
 /// Bytes of arguments from which on a function may run for long enough to delay others.
 const LARGE_BYTES: usize = 256 << 10;
@@ -50,6 +50,7 @@ pub fn eval(expr: &Expr, row: &[Datum], cx: &EvalContext<'_>) -> Result<Datum> {
             let value = eval_ref(&cast.expr, row, cx)?;
             cast_datum(&value, cast, cx.env)
         }
+        Expr::Domain(domain) => checked(domain, row, cx),
         Expr::And(list) => connect(list, false, row, cx),
         Expr::Or(list) => connect(list, true, row, cx),
         Expr::Not(e) => Ok(match eval_ref(e, row, cx)?.as_bool() {
@@ -133,6 +134,34 @@ pub fn eval_ref<'v>(
         Expr::Param(place, _) if *place < cx.params.len() => Ok(Cow::Borrowed(&cx.params[*place])),
         other => eval(other, row, cx).map(Cow::Owned),
     }
+}
+
+/// A value that its domain has.
+fn checked(domain: &DomainExpr, row: &[Datum], cx: &EvalContext<'_>) -> Result<Datum> {
+    let value = eval(&domain.expr, row, cx)?;
+    check_rules(&domain.rules, &value, cx)?;
+    Ok(value)
+}
+
+/// 23502 or 23514 unless a domain has the value. A condition that is NULL is satisfied.
+fn check_rules(rules: &DomainRules, value: &Datum, cx: &EvalContext<'_>) -> Result<()> {
+    let name = &rules.shown;
+    if rules.not_null && value.is_null() {
+        let message = format!("domain {name} does not allow null values");
+        return Err(
+            Error::new(SqlState::NotNullViolation, message).data_type(&rules.schema, &rules.name)
+        );
+    }
+    let row = std::slice::from_ref(value);
+    for (check, condition) in &rules.checks {
+        if eval_ref(condition, row, cx)?.as_bool() == Some(false) {
+            let message = format!("value for domain {name} violates check constraint \"{check}\"");
+            return Err(Error::new(SqlState::CheckViolation, message)
+                .data_type(&rules.schema, &rules.name)
+                .constraint(check));
+        }
+    }
+    Ok(())
 }
 
 /// Whether a condition holds: NULL does not.
