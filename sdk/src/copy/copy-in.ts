@@ -75,7 +75,7 @@ class CopyInGroup extends StatementGroup {
     this.#reader = reader;
   }
 
-  /** Tells the server to store nothing, unless all rows have been sent. */
+  /** Makes the server store nothing, unless all rows have been sent. */
   giveUp(reason: string): void {
     if (this.#over.signal.aborted || this.isComplete) return;
     this.#over.abort();

@@ -47,7 +47,7 @@ export class CopySourceReader {
     }
   }
 
-  /** Tells the source that no more is wanted. Does not wait for a chunk that is on its way. */
+  /** Ends the source: no more is wanted. Does not wait for a chunk that is on its way. */
   async close(): Promise<void> {
     if (this.#isDone) return;
     this.#isDone = true;
@@ -60,7 +60,7 @@ export class CopySourceReader {
   #ask(): Promise<Answer> {
     const pending = (async () => this.#iterator.next())();
     this.#pending = pending;
-    // Whoever asks for the chunk is told; nobody may ask any more.
+    // A caller that waits for the chunk receives the error; others are refused from now on.
     pending.catch(() => (this.#isDone = true));
     return pending;
   }

@@ -188,7 +188,7 @@ class Listener {
   }
 }
 
-/** The error of a connection that has ended, whoever has said so. */
+/** The error of a connection that has ended on either side. */
 function fromLoss(error: unknown): unknown {
   return fromDriver(error, { lost: error instanceof Error ? error : undefined });
 }

@@ -4,6 +4,7 @@
 //!   catalog.table(id)                 by id: a Collection for each kind of object
 //!   catalog.names().resolve(path, …)  by name: Names
 //!   catalog.enums().type_of(oid)      the types of enums, with today's labels: Enums
+//!   catalog.domains().get(id)         the domains, with their base types: Domains
 //!   catalog.privileges().check(…)     who may do what: Privileges
 //!   catalog.interleaving()            what is below the rows of a table: InterleavedTables
 //! ```
@@ -23,7 +24,7 @@ use crate::cache::{Change, SharedMap};
 use crate::collection::Collection;
 use crate::names::Named;
 use crate::{
-    Database, Enum, Id, Index, PREDEFINED, Role, Schema, Sequence, Statistics, Table,
+    Database, Domain, Enum, Id, Index, PREDEFINED, Role, Schema, Sequence, Statistics, Table,
     TableStatistics, View,
 };
 
@@ -47,6 +48,7 @@ pub struct Catalog {
     pub(crate) databases: Collection<Database>,
     pub(crate) roles: Collection<Role>,
     pub(crate) enums: Collection<Enum>,
+    pub(crate) domains: Collection<Domain>,
     /// The enums with their labels, as columns have them.
     pub(crate) enum_types: SharedMap<Id, Arc<EnumType>>,
     /// The tables and views with a column of an enum: the enum's id and theirs.
@@ -57,7 +59,8 @@ pub struct Catalog {
     pub(crate) owners: SharedMap<Id, Id>,
     /// The changes that have led to this version.
     pub(crate) changes: Arc<[Change]>,
-    statistics: Arc<Statistics>,
+    /// The shared estimates, for those who update them.
+    pub statistics: Arc<Statistics>,
 }
 
 impl Catalog {
@@ -80,6 +83,7 @@ impl Catalog {
             databases: Collection::default(),
             roles,
             enums: Collection::default(),
+            domains: Collection::default(),
             enum_types: SharedMap::default(),
             enum_users: SharedMap::default(),
             names: SharedMap::default(),
@@ -164,10 +168,5 @@ impl Catalog {
     /// Estimates for a table; defaults where nothing is known.
     pub fn statistics(&self, table: Id) -> TableStatistics {
         self.statistics.of(table)
-    }
-
-    /// The shared estimates, for those who update them.
-    pub fn statistics_shared(&self) -> &Arc<Statistics> {
-        &self.statistics
     }
 }

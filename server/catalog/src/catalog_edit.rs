@@ -39,6 +39,7 @@ impl<'c> CatalogEdit<'c> {
                 self.unsettled.insert(found.id);
                 self.catalog.enums.insert(found);
             }
+            Descriptor::Domain(found) => self.catalog.domains.insert(found),
         }
     }
 
@@ -56,6 +57,7 @@ impl<'c> CatalogEdit<'c> {
         }
         self.catalog.databases.remove(id);
         self.catalog.roles.remove(id);
+        self.catalog.domains.remove(id);
         if self.catalog.enums.remove(id).is_some() {
             self.catalog.enum_types.remove(&id);
             self.unsettled.remove(&id);

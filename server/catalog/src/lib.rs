@@ -25,6 +25,7 @@ mod catalog;
 mod catalog_edit;
 mod collection;
 pub mod descriptor;
+mod domains;
 mod enums;
 mod interleaving;
 pub mod names;
@@ -39,6 +40,7 @@ pub use cache::{CatalogCache, Draft, PendingChange, Standing, Statistics};
 pub use catalog::Catalog;
 pub use collection::{Collection, Identified, InDatabase};
 pub use descriptor::*;
+pub use domains::Domains;
 pub use enums::Enums;
 pub use interleaving::{InterleavedTables, KeyPath, owner_of, path_shape};
 pub use names::{

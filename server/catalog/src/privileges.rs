@@ -10,8 +10,8 @@ use braid_types::text::acl_role;
 use braid_types::{Error, Result, SqlState};
 
 use crate::{
-    Catalog, DATABASE_OWNER, Database, Enum, Grant, Id, Relation, Schema, Sequence, Table, View,
-    VirtualTable, is_temporary,
+    Catalog, DATABASE_OWNER, Database, Domain, Enum, Grant, Id, Relation, Schema, Sequence, Table,
+    View, VirtualTable, is_temporary,
 };
 
 /// The grantee that stands for everybody.
@@ -32,6 +32,8 @@ pub enum Object<'a> {
     Database(&'a Database),
     /// An enum.
     Enum(&'a Enum),
+    /// A domain.
+    Domain(&'a Domain),
     /// A catalog view.
     Virtual(&'a VirtualTable),
 }
@@ -57,6 +59,7 @@ impl<'a> Object<'a> {
             Object::Schema(schema) => ("schema", &schema.name),
             Object::Database(database) => ("database", &database.name),
             Object::Enum(found) => ("type", &found.name),
+            Object::Domain(found) => ("type", &found.name),
             Object::Virtual(table) => (table.kind(), table.name),
         }
     }
@@ -70,6 +73,7 @@ impl<'a> Object<'a> {
             Object::Schema(schema) => schema.owner,
             Object::Database(database) => database.owner,
             Object::Enum(found) => found.owner,
+            Object::Domain(found) => found.owner,
             Object::Virtual(_) => crate::ROOT,
         }
     }
@@ -83,6 +87,7 @@ impl<'a> Object<'a> {
             Object::Schema(schema) => Some(schema.database),
             Object::Database(database) => Some(database.id),
             Object::Enum(found) => Some(found.database),
+            Object::Domain(found) => Some(found.database),
             Object::Virtual(_) => None,
         }
     }
@@ -96,6 +101,7 @@ impl<'a> Object<'a> {
             Object::Schema(schema) => &schema.grants,
             Object::Database(database) => &database.grants,
             Object::Enum(found) => &found.grants,
+            Object::Domain(found) => &found.grants,
             Object::Virtual(_) => &[],
         }
     }
@@ -106,7 +112,7 @@ impl<'a> Object<'a> {
             Object::Table(_) | Object::View(_) | Object::Virtual(_) => TABLE_PRIVILEGES,
             Object::Sequence(_) => &["SELECT", "UPDATE", "USAGE"],
             Object::Schema(_) => &["USAGE", "CREATE"],
-            Object::Enum(_) => &["USAGE"],
+            Object::Enum(_) | Object::Domain(_) => &["USAGE"],
             Object::Database(_) => &["CREATE", "TEMPORARY", "CONNECT"],
         }
     }
@@ -241,6 +247,7 @@ impl<'c> Privileges<'c> {
         let untouched = match object {
             Object::Database(database) => database.grants == Database::first_grants(),
             Object::Enum(found) => found.grants == Enum::first_grants(),
+            Object::Domain(found) => found.grants == Domain::first_grants(),
             _ => object.grants().is_empty(),
         };
         if untouched {

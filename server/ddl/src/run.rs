@@ -12,7 +12,7 @@ use crate::statement::drop;
 use crate::statement::index::create_index;
 use crate::statement::object::{comment, create_schema, database, rename, sequence, view};
 use crate::statement::table::{alter_table, analyze, create_table, truncate};
-use crate::statement::types::enums;
+use crate::statement::types::{alter_domain, domains, enums};
 use crate::table::moving::refuse_while_moving;
 
 /// Whether [`run`] carries out this statement.
@@ -30,6 +30,8 @@ pub fn is_ddl(statement: &Statement) -> bool {
             | Statement::CreateView(_)
             | Statement::CreateType(_)
             | Statement::AlterType(_)
+            | Statement::CreateDomain(_)
+            | Statement::AlterDomain(_)
             | Statement::CreateSequence(_)
             | Statement::AlterSequence(_)
             | Statement::CreateSchema(_)
@@ -149,14 +151,6 @@ async fn dispatch(statement: &Statement, cx: &mut DdlContext<'_>) -> Result<Stri
             view::create(cx, create)?;
             "CREATE VIEW"
         }
-        Statement::CreateType(create) => {
-            enums::create(cx, create)?;
-            "CREATE TYPE"
-        }
-        Statement::AlterType(alter) => {
-            enums::alter(cx, alter)?;
-            "ALTER TYPE"
-        }
         Statement::CreateSequence(create) => {
             sequence::create(cx, create)?;
             "CREATE SEQUENCE"
@@ -189,6 +183,30 @@ async fn dispatch(statement: &Statement, cx: &mut DdlContext<'_>) -> Result<Stri
         Statement::Comment(statement) => {
             comment::run(cx, statement)?;
             "COMMENT"
+        }
+        other => return dispatch_types(other, cx).await,
+    };
+    Ok(tag.to_owned())
+}
+
+/// Statements about types of users.
+async fn dispatch_types(statement: &Statement, cx: &mut DdlContext<'_>) -> Result<String> {
+    let tag = match statement {
+        Statement::CreateType(create) => {
+            enums::create(cx, create)?;
+            "CREATE TYPE"
+        }
+        Statement::AlterType(alter) => {
+            enums::alter(cx, alter)?;
+            "ALTER TYPE"
+        }
+        Statement::CreateDomain(create) => {
+            domains::create(cx, create)?;
+            "CREATE DOMAIN"
+        }
+        Statement::AlterDomain(alter) => {
+            alter_domain::run(cx, alter).await?;
+            "ALTER DOMAIN"
         }
         other => return dispatch_rights(other, cx).await,
     };

@@ -14,7 +14,9 @@ use braid_types::array::{ArrayOfArrays, UnlikeArrays};
 use braid_types::cast::CastEnv;
 use braid_types::{Datum, Error, Result, SqlState, SqlType, work};
 
-use crate::tree::expr::{CallExpr, CastExpr, Expr, QuantifiedExpr};
+use crate::tree::expr::{
+    CallExpr, CastExpr, CompareOp, DomainExpr, DomainRules, Expr, QuantifiedExpr,
+};
 
 /// Bytes of arguments from which on a function may run for long enough to delay others.
 const LARGE_BYTES: usize = 256 << 10;
@@ -35,17 +37,7 @@ pub fn eval(expr: &Expr, row: &[Datum], cx: &EvalContext<'_>) -> Result<Datum> {
     match expr {
         Expr::Const(datum, _) => Ok(datum.clone()),
         Expr::Input(place, _) => Ok(row[*place].clone()),
-        Expr::Compare(op, left, right) => {
-            if let (Some(left), Some(right)) = (text_of(left, row), text_of(right, row)) {
-                return Ok(Datum::Bool(op.holds(left.as_bytes().cmp(right.as_bytes()))));
-            }
-            let left = eval_ref(left, row, cx)?;
-            let right = eval_ref(right, row, cx)?;
-            if left.is_null() || right.is_null() {
-                return Ok(Datum::Null);
-            }
-            Ok(Datum::Bool(op.holds(left.compare(&right))))
-        }
+        Expr::Compare(op, left, right) => compare(*op, (left, right), row, cx),
         Expr::Call(call) => eval_call(call, row, cx),
         Expr::Outer(place, _) => Ok(cx.outer[*place].clone()),
         Expr::Param(place, _) => param(*place, cx),
@@ -53,6 +45,7 @@ pub fn eval(expr: &Expr, row: &[Datum], cx: &EvalContext<'_>) -> Result<Datum> {
             let value = eval_ref(&cast.expr, row, cx)?;
             cast_datum(&value, cast, cx.env)
         }
+        Expr::Domain(domain) => checked(domain, row, cx),
         Expr::And(list) => connect(list, false, row, cx),
         Expr::Or(list) => connect(list, true, row, cx),
         Expr::Not(e) => Ok(match eval_ref(e, row, cx)?.as_bool() {
@@ -138,6 +131,23 @@ pub fn eval_ref<'v>(
     }
 }
 
+fn compare(
+    op: CompareOp,
+    (left, right): (&Expr, &Expr),
+    row: &[Datum],
+    cx: &EvalContext<'_>,
+) -> Result<Datum> {
+    if let (Some(left), Some(right)) = (text_of(left, row), text_of(right, row)) {
+        return Ok(Datum::Bool(op.holds(left.as_bytes().cmp(right.as_bytes()))));
+    }
+    let left = eval_ref(left, row, cx)?;
+    let right = eval_ref(right, row, cx)?;
+    if left.is_null() || right.is_null() {
+        return Ok(Datum::Null);
+    }
+    Ok(Datum::Bool(op.holds(left.compare(&right))))
+}
+
 /// The text that an expression is, without a copy, if it is simple: `char(n)` as text is what
 /// stands before its blanks.
 fn text_of<'v>(e: &'v Expr, row: &'v [Datum]) -> Option<&'v str> {
@@ -154,6 +164,34 @@ fn text_of<'v>(e: &'v Expr, row: &'v [Datum]) -> Option<&'v str> {
         }
         _ => None,
     }
+}
+
+/// A value that its domain has.
+fn checked(domain: &DomainExpr, row: &[Datum], cx: &EvalContext<'_>) -> Result<Datum> {
+    let value = eval(&domain.expr, row, cx)?;
+    check_rules(&domain.rules, &value, cx)?;
+    Ok(value)
+}
+
+/// 23502 or 23514 unless a domain has the value. A condition that is NULL is satisfied.
+fn check_rules(rules: &DomainRules, value: &Datum, cx: &EvalContext<'_>) -> Result<()> {
+    let name = &rules.shown;
+    if rules.not_null && value.is_null() {
+        let message = format!("domain {name} does not allow null values");
+        return Err(
+            Error::new(SqlState::NotNullViolation, message).data_type(&rules.schema, &rules.name)
+        );
+    }
+    let row = std::slice::from_ref(value);
+    for (check, condition) in &rules.checks {
+        if eval_ref(condition, row, cx)?.as_bool() == Some(false) {
+            let message = format!("value for domain {name} violates check constraint \"{check}\"");
+            return Err(Error::new(SqlState::CheckViolation, message)
+                .data_type(&rules.schema, &rules.name)
+                .constraint(check));
+        }
+    }
+    Ok(())
 }
 
 /// Whether a condition holds: NULL does not.

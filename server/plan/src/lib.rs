@@ -29,8 +29,8 @@ mod verify;
 
 pub use bind::{
     NoStoredForm, NotAllowedIn, NotAssignable, TypeNames, bind_assignment_cast, bind_default,
-    bind_index_exprs, bind_scalar, bind_table_expr, built_in_type, column_name, more_dimensions_of,
-    sql_type_of, time_modifier_of,
+    bind_domain_check, bind_index_exprs, bind_scalar, bind_table_expr, built_in_type, column_name,
+    domain_of, more_dimensions_of, sql_type_of, time_modifier_of,
 };
 pub use context::{OutputColumn, PlanContext, StatementKind};
 pub use identify::{identify, identify_expr};
@@ -39,7 +39,8 @@ pub use planned::{PlannedStatement, plan};
 pub use range_delete::range_delete;
 pub use tree::cascades::{CascadeEffect, CascadeStep, CascadeTable, Cascades};
 pub use tree::expr::{
-    CallExpr, CaseExpr, CastExpr, CompareOp, Expr, QuantifiedExpr, Slot, SubqueryExpr, SubqueryKind,
+    CallExpr, CaseExpr, CastExpr, CompareOp, DomainExpr, DomainRules, Expr, QuantifiedExpr, Slot,
+    SubqueryExpr, SubqueryKind,
 };
 pub use tree::node::*;
 pub use tree::range::{RangeDelete, Refusal};

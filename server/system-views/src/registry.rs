@@ -46,6 +46,7 @@ fn rows_of(schema: &str, name: &str) -> Option<RowsOf> {
             information_schema::tables::rows_of,
             information_schema::columns::rows_of,
             information_schema::constraints::rows_of,
+            information_schema::domains::rows_of,
             information_schema::privileges::rows_of,
             information_schema::sql_features::rows_of,
         ],

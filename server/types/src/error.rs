@@ -142,6 +142,14 @@ impl Error {
         self
     }
 
+    /// Names the data type (and its schema).
+    #[must_use]
+    pub fn data_type(mut self, schema: &str, data_type: &str) -> Self {
+        self.0.schema = Some(schema.to_owned());
+        self.0.data_type = Some(data_type.to_owned());
+        self
+    }
+
     /// Names the constraint.
     #[must_use]
     pub fn constraint(mut self, constraint: &str) -> Self {

@@ -45,6 +45,9 @@ pub(crate) fn type_name(oid: u32, lookup: &dyn Lookup) -> Option<String> {
     if let Some((_, name)) = lookup.type_by_oid(oid) {
         return Some(name);
     }
+    if let Some(name) = lookup.domain_name(oid) {
+        return Some(name);
+    }
     if let Some(ty) = PseudoType::by_oid(oid) {
         return Some(ty.display.to_owned());
     }
@@ -182,10 +185,9 @@ fn catalog_type(name: &str) -> Option<u32> {
     known.map(|ty| ty.oid()).or_else(|| PseudoType::by_name(name).map(|ty| ty.oid))
 }
 
-/// The number of a type of users: an enum, or the rows of a relation.
+/// The number of a type of users: an enum, a domain, or the rows of a relation.
 fn own_type(parts: &[String], lookup: &dyn Lookup) -> Option<u32> {
-    let found = lookup.type_by_name(parts).map(|ty| ty.oid());
-    found.or_else(|| row_type_named(parts, lookup))
+    lookup.type_by_name(parts).or_else(|| row_type_named(parts, lookup))
 }
 
 /// The number of a relation's row type, or of its arrays with an underscore before the name.
@@ -205,6 +207,10 @@ fn row_type_named(parts: &[String], lookup: &dyn Lookup) -> Option<u32> {
 fn array_of(oid: u32, lookup: &dyn Lookup) -> Option<u32> {
     let known = SqlType::from_oid(oid).or_else(|| lookup.type_by_oid(oid).map(|(ty, _)| ty));
     let known = known.filter(|ty| !matches!(ty, SqlType::Array(_)));
+    // There are no arrays of domains.
+    if lookup.domain_name(oid).is_some() {
+        return None;
+    }
     let array = match known {
         Some(ty) => sql_type::array_oid(&ty),
         None => match (PseudoType::by_oid(oid), relation_of(oid)) {

@@ -239,9 +239,14 @@ pub trait Lookup: Send + Sync {
     /// A relation's name as `regclass` prints it: qualified only if not on the search path.
     fn relation_name(&self, oid: u32) -> Option<String>;
     /// The type of users with that name, which may be qualified; its arrays have one, too.
-    fn type_by_name(&self, _name: &[String]) -> Option<SqlType> {
+    fn type_by_name(&self, _name: &[String]) -> Option<u32> {
         None
     }
+    /// The domain of that oid, as the session writes its name.
+    fn domain_name(&self, _oid: u32) -> Option<String> {
+        None
+    }
+
     /// The type of users of that number, and its name as a session has to write it.
     fn type_by_oid(&self, _oid: u32) -> Option<(SqlType, String)> {
         None

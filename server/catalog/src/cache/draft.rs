@@ -139,7 +139,8 @@ impl Draft {
         id
     }
 
-    /// Adds or replaces an object. The tables that use a changed enum are stored again: what was
+    /// Adds or replaces an object. The tables that use a changed enum or
+    /// domain are stored again: what was
     /// planned with the old one cannot commit.
     pub fn put(&mut self, object: impl Into<Descriptor>) {
         let mut descriptor = object.into();
@@ -155,6 +156,11 @@ impl Draft {
                 let users = current.enums().users(found.id);
                 let tables = users.filter(|user| current.table(*user).is_some());
                 tables.for_each(|table| _ = self.changed.insert(table, ()));
+            }
+            Descriptor::Domain(found) => {
+                let current = self.current.clone();
+                let tables = current.domains().users(found.id);
+                tables.for_each(|table| _ = self.changed.insert(table.id, ()));
             }
             _ => {}
         }
@@ -258,6 +264,7 @@ impl Draft {
             .or_else(|| catalog.databases.get(id).cloned().map(Descriptor::Database))
             .or_else(|| catalog.roles.get(id).cloned().map(Descriptor::Role))
             .or_else(|| catalog.enums.get(id).cloned().map(Descriptor::Enum))
+            .or_else(|| catalog.domains.get(id).cloned().map(Descriptor::Domain))
     }
 }
 

@@ -19,6 +19,9 @@ pub struct Column {
     /// [`braid_types::datetime::typmod`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub modifier: Option<i32>,
+    /// The domain that it was declared with; the type is then the one below the domain.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub domain: Option<Id>,
     /// How many dimensions the declaration of an array has beyond the first. They limit nothing.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub more_dimensions: u8,
@@ -55,6 +58,29 @@ fn is_zero(number: &u8) -> bool {
 }
 
 impl Column {
+    /// A column of that number, name and type, which may be NULL.
+    pub fn plain(id: ColumnId, name: &str, ty: SqlType) -> Self {
+        Column {
+            id,
+            name: name.to_owned(),
+            ty,
+            modifier: None,
+            domain: None,
+            more_dimensions: 0,
+            collation: None,
+            nullable: true,
+            default: None,
+            generated: None,
+            identity: None,
+            owned_sequence: None,
+            family: 0,
+            hidden: false,
+            is_key_expr: false,
+            missing: None,
+            comment: None,
+        }
+    }
+
     /// The name of the column for the key of an index that is an expression. No client can write
     /// it. `label` is what the index shows for it.
     pub fn key_expr_name(id: ColumnId, label: &str) -> String {

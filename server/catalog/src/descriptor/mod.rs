@@ -5,6 +5,7 @@
 //! ([`StoredExpr`]).
 
 mod column;
+mod domain;
 mod enums;
 mod foreign_key;
 mod ids;
@@ -16,6 +17,7 @@ mod stored_statistics;
 mod table;
 
 pub use column::{Column, Identity, StoredDatum};
+pub use domain::{Domain, DomainCheck};
 pub use enums::{Enum, Label, enums_named};
 pub use foreign_key::{ForeignKey, ForeignKeyAction};
 pub use ids::{ColumnId, FamilyId, Id, IndexNumber};

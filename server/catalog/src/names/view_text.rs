@@ -43,6 +43,9 @@ impl Names for CatalogNames<'_> {
     }
 
     fn type_name(&self, id: u32) -> Option<String> {
+        if let Some(found) = self.catalog.domains().get(id) {
+            return Some(self.catalog.domains().text(self.path, found));
+        }
         let found = self.catalog.enums().get(id)?;
         Some(self.catalog.enums().text(self.path, found))
     }

@@ -7,10 +7,10 @@ use braid_kv::{Result as KvResult, Value};
 use serde::{Deserialize, Serialize};
 
 use crate::cache::Change;
-use crate::{Database, Enum, Id, Role, Schema, Sequence, Table, View};
+use crate::{Database, Domain, Enum, Id, Role, Schema, Sequence, Table, View};
 
 /// The number of the descriptors' format; another one is refused. Kinds of descriptors that came
-/// later (enums) have not changed it: older databases have none of them.
+/// later (enums, domains) have not changed it: older databases have none of them.
 pub const FORMAT_VERSION: u32 = 1;
 /// The first id that objects of users get.
 pub const FIRST_ID: Id = 16384;
@@ -43,6 +43,8 @@ pub enum Descriptor {
     Role(Arc<Role>),
     /// An enum.
     Enum(Arc<Enum>),
+    /// A domain.
+    Domain(Arc<Domain>),
 }
 
 impl Descriptor {
@@ -56,6 +58,7 @@ impl Descriptor {
             Descriptor::Database(database) => database.id,
             Descriptor::Role(role) => role.id,
             Descriptor::Enum(found) => found.id,
+            Descriptor::Domain(found) => found.id,
         }
     }
 }
@@ -68,7 +71,7 @@ macro_rules! descriptor_of {
     })* };
 }
 
-descriptor_of!(Table, View, Sequence, Schema, Database, Role, Enum);
+descriptor_of!(Table, View, Sequence, Schema, Database, Role, Enum, Domain);
 
 pub(crate) fn read_meta(value: Option<Value>) -> KvResult<Meta> {
     let value = value.ok_or_else(|| corrupt("the catalog's version is missing"))?;

@@ -28,6 +28,7 @@ pub fn column(id: ColumnId, name: &str, ty: SqlType) -> Column {
         ty,
         modifier: None,
         more_dimensions: 0,
+        domain: None,
         collation: None,
         nullable: id != 1,
         default: None,

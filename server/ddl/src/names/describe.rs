@@ -1,9 +1,9 @@
 //! Descriptions of objects for messages.
 
-use braid_catalog::{Catalog, Enum, Id};
+use braid_catalog::{Catalog, Id};
 
 use crate::context::DdlContext;
-use crate::names::types::enum_name;
+use crate::names::user_types::UserType;
 
 /// The view, sequence or other object behind a relation's id, for messages: qualified unless the
 /// search path finds it.
@@ -16,14 +16,14 @@ pub(crate) fn describe(cx: &DdlContext<'_>, catalog: &Catalog, id: Id) -> String
             let (_, schema) = catalog.names().schema_of(&relation);
             format!("{} {schema}.{}", relation.kind(), relation.name())
         }
-        None => match catalog.enums().get(id) {
-            Some(found) => describe_enum(cx, found),
+        None => match UserType::by_id(catalog, id) {
+            Some(found) => describe_type(cx, &found),
             None => format!("object {id}"),
         },
     }
 }
 
 /// A type, for messages.
-pub(crate) fn describe_enum(cx: &DdlContext<'_>, found: &Enum) -> String {
-    format!("type {}", enum_name(cx, found))
+pub(crate) fn describe_type(cx: &DdlContext<'_>, found: &UserType) -> String {
+    format!("type {}", found.shown(cx))
 }

@@ -7,3 +7,4 @@ pub(crate) mod owner;
 pub(crate) mod settings;
 pub(crate) mod temporary;
 pub(crate) mod types;
+pub(crate) mod user_types;

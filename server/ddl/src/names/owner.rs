@@ -5,6 +5,7 @@ use braid_types::{Error, Result, SqlState};
 
 use crate::context::DdlContext;
 use crate::names::lookup::content;
+use crate::names::user_types::UserType;
 
 /// 42501 unless the user may give the object to that role.
 pub(crate) fn check_new_owner(cx: &DdlContext<'_>, owner: Id) -> Result<()> {
@@ -38,7 +39,7 @@ pub(crate) fn schema_content(catalog: &Catalog, schema: Id) -> Vec<Id> {
     let (tables, views, sequences) = content(catalog, schema);
     let tables = tables.iter().map(|table| table.id);
     let views = views.iter().map(|view| view.id);
-    let enums = catalog.enums().iter().filter(|found| found.schema == schema).map(|found| found.id);
+    let types = UserType::in_schema(catalog, schema);
     let sequences = sequences.iter().map(|sequence| sequence.id);
-    tables.chain(views).chain(sequences).chain(enums).collect()
+    tables.chain(views).chain(sequences).chain(types).collect()
 }

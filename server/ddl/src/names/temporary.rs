@@ -78,7 +78,10 @@ pub(crate) fn is_of_temporary(cx: &DdlContext<'_>, statement: &Statement) -> boo
             | AlterTarget::Index(name)
             | AlterTarget::View(name)
             | AlterTarget::Sequence(name) => names_temporary(cx, name),
-            AlterTarget::Type(_) | AlterTarget::Schema(_) | AlterTarget::Database(_) => false,
+            AlterTarget::Type(_)
+            | AlterTarget::Domain(_)
+            | AlterTarget::Schema(_)
+            | AlterTarget::Database(_) => false,
         },
         Statement::Comment(comment) => match &comment.target {
             CommentTarget::Table(name)

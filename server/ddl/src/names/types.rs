@@ -48,6 +48,9 @@ pub(crate) fn find_enum(cx: &DdlContext<'_>, name: &ObjectName) -> Result<(Arc<E
         Error::new(SqlState::WrongObjectType, format!("{name} is not an enum"))
             .caused_by(WrongKind { name: name.to_owned() })
     };
+    if let Some(found) = catalog.domains().resolve(cx.path(), &written)? {
+        return Err(wrong(&catalog.domains().text(Some(cx.path()), found)));
+    }
     if let Ok(ty) = sql_type(cx, &DataType::Custom(name.clone(), Vec::new())) {
         return Err(wrong(ty.plain_name()));
     }
@@ -71,11 +74,17 @@ pub(crate) fn enum_name(cx: &DdlContext<'_>, found: &Enum) -> String {
 
 /// 42710 if the schema has a type of that name, which the rows of a relation would share.
 pub(crate) fn check_free_type(cx: &DdlContext<'_>, schema: Id, name: &str) -> Result<()> {
-    match cx.catalog().enums().find(schema, name) {
-        Some((_, false)) => Err(duplicate_type(name).hint(
-            "A relation has an associated type of the same name, so you must use a name that \
+    let catalog = cx.catalog();
+    match catalog.enums().find(schema, name) {
+        found
+            if matches!(found, Some((_, false)))
+                || catalog.domains().find(schema, name).is_some() =>
+        {
+            Err(duplicate_type(name).hint(
+                "A relation has an associated type of the same name, so you must use a name that \
              doesn't conflict with any existing type.",
-        )),
+            ))
+        }
         _ => Ok(()),
     }
 }

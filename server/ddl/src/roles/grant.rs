@@ -1,14 +1,14 @@
 //! GRANT and REVOKE of privileges.
 
 use braid_catalog::{
-    Database, Enum, Grant, Id, Object, PUBLIC, Relation, Schema, Sequence, Table, View,
+    Database, Domain, Enum, Grant, Id, Object, PUBLIC, Relation, Schema, Sequence, Table, View,
 };
 use braid_sql::ast::{GrantObjects, GrantPrivileges, ObjectName, Privilege};
 use braid_types::{Error, Result, SqlState};
 
 use crate::context::DdlContext;
 use crate::names::lookup::{content, last, parts, undefined, wrong_kind};
-use crate::names::types::find_enum;
+use crate::names::user_types::{UserType, find_domain, find_user_type};
 use crate::roles::role::grantee;
 
 /// An object whose grants change.
@@ -17,6 +17,7 @@ enum Target {
     Schema(Schema),
     Database(Database),
     Enum(Enum),
+    Domain(Domain),
 }
 
 fn name(privilege: Privilege) -> &'static str {
@@ -43,6 +44,7 @@ impl Target {
             Target::Schema(schema) => Object::Schema(schema),
             Target::Database(database) => Object::Database(database),
             Target::Enum(found) => Object::Enum(found),
+            Target::Domain(found) => Object::Domain(found),
         }
     }
 }
@@ -104,14 +106,19 @@ fn targets(cx: &DdlContext<'_>, objects: &GrantObjects) -> Result<Vec<Target>> {
             .collect(),
         GrantObjects::Types(names) => names
             .iter()
-            .map(|name| match find_enum(cx, name)? {
-                (found, false) => Ok(Target::Enum(Enum::clone(&found))),
+            .map(|name| match find_user_type(cx, name)? {
+                (UserType::Enum(found), false) => Ok(Target::Enum(Enum::clone(&found))),
+                (UserType::Domain(found), _) => Ok(Target::Domain(Domain::clone(&found))),
                 _ => {
                     let message = "cannot set privileges of array types";
                     Err(Error::new(SqlState::InvalidObjectDefinition, message)
                         .hint("Set the privileges of the element type instead."))
                 }
             })
+            .collect(),
+        GrantObjects::Domains(names) => names
+            .iter()
+            .map(|name| Ok(Target::Domain(Domain::clone(&*find_domain(cx, name)?))))
             .collect(),
         GrantObjects::AllFunctionsInSchema(_) | GrantObjects::Functions(_) => Ok(Vec::new()),
     }
@@ -244,6 +251,7 @@ fn put(cx: &mut DdlContext<'_>, target: &Target, grants: Vec<Grant>) -> Result<(
         Target::Schema(schema) => draft.put(Schema { grants, ..schema.clone() }),
         Target::Database(database) => draft.put(Database { grants, ..database.clone() }),
         Target::Enum(found) => draft.put(Enum { grants, ..found.clone() }),
+        Target::Domain(found) => draft.put(Domain { grants, ..found.clone() }),
     }
     Ok(())
 }

@@ -3,16 +3,18 @@
 use std::collections::BTreeSet;
 
 use braid_catalog::{
-    Catalog, Database, Enum, Grant, Id, Object, ROOT, Relation, Schema, Sequence, Table, View,
+    Catalog, Database, Domain, Enum, Grant, Id, Object, ROOT, Relation, Schema, Sequence, Table,
+    View,
 };
 use braid_sql::ast::{DropBehavior, OwnedBy};
 use braid_types::{Error, Result, SqlState};
 
 use crate::context::DdlContext;
 use crate::names::owner::schema_content;
+use crate::names::user_types::UserType;
 use crate::statement::drop::relations::drop_relations;
 use crate::statement::drop::schema::drop_schema;
-use crate::statement::types::drop_enum::drop_enum;
+use crate::statement::types::drop_type::drop_type;
 
 /// The roles named. 42704 for one that does not exist, 42501 for one that is not the user's.
 fn roles(cx: &DdlContext<'_>, statement: &OwnedBy, action: &str) -> Result<Vec<Id>> {
@@ -79,6 +81,9 @@ pub(crate) fn reassign(cx: &mut DdlContext<'_>, statement: &OwnedBy) -> Result<(
     for found in catalog.enums().in_database(here).filter(|found| roles.contains(&found.owner)) {
         draft.put(Enum { owner, ..Enum::clone(found) });
     }
+    for found in catalog.domains().in_database(here).filter(|found| roles.contains(&found.owner)) {
+        draft.put(Domain { owner, ..Domain::clone(found) });
+    }
     for schema in catalog.schemas().in_database(here).filter(|schema| roles.contains(&schema.owner))
     {
         draft.put(Schema { owner, ..Schema::clone(schema) });
@@ -100,15 +105,15 @@ pub(crate) async fn drop(cx: &mut DdlContext<'_>, statement: &OwnedBy) -> Result
     };
     let doomed: BTreeSet<Id> =
         relations_of(&catalog, here).iter().filter(|r| is_doomed(r)).map(Relation::oid).collect();
-    let enums: Vec<_> = catalog
-        .enums()
-        .in_database(here)
-        .filter(|found| roles.contains(&found.owner))
-        .cloned()
-        .collect();
+    let enums = catalog.enums().in_database(here).map(|found| (found.id, found.owner));
+    let domains = catalog.domains().in_database(here).map(|found| (found.id, found.owner));
+    let types = enums.chain(domains).filter(|(_, owner)| roles.contains(owner));
+    let types: Vec<Id> = types.map(|(id, _)| id).collect();
     drop_relations(cx, doomed, statement.behavior)?;
-    for found in &enums {
-        drop_enum(cx, found, statement.behavior).await?;
+    for id in types {
+        if let Some(found) = UserType::by_id(&cx.catalog(), id) {
+            drop_type(cx, &found, statement.behavior).await?;
+        }
     }
     let schemas: Vec<(Id, String)> = catalog
         .schemas()
@@ -154,6 +159,11 @@ fn revoke_all(cx: &mut DdlContext<'_>, database: Id, roles: &[Id]) -> Result<()>
     for found in catalog.enums().in_database(database) {
         if let Some(grants) = without(&found.grants, roles) {
             draft.put(Enum { grants, ..Enum::clone(found) });
+        }
+    }
+    for found in catalog.domains().in_database(database) {
+        if let Some(grants) = without(&found.grants, roles) {
+            draft.put(Domain { grants, ..Domain::clone(found) });
         }
     }
     for schema in catalog.schemas().in_database(database) {

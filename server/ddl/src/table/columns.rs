@@ -14,6 +14,7 @@ use braid_types::{Error, Result, SqlState, SqlType};
 use crate::context::DdlContext;
 use crate::names::lookup::{choose_relation_name, last, parts};
 use crate::names::types::column_type;
+use crate::names::user_types::column_domain;
 use crate::statement::object::sequence::{apply_options, bounds};
 use crate::table::constraints::multiple_primary_keys;
 use crate::table::expr_text::nextval_of;
@@ -220,7 +221,8 @@ pub(crate) fn add_column<'s>(
             table.name
         )));
     }
-    if behind.identity.is_some() && !ty.is_integer() {
+    let domain = if serial.is_some() { None } else { column_domain(cx, &def.data_type)? };
+    if behind.identity.is_some() && (!ty.is_integer() || domain.is_some()) {
         let message = "identity column type must be smallint, integer, or bigint";
         return Err(Error::new(SqlState::InvalidParameterValue, message));
     }
@@ -233,6 +235,9 @@ pub(crate) fn add_column<'s>(
         column.modifier = time_modifier_of(&def.data_type);
         column.more_dimensions = more_dimensions_of(&def.data_type);
         column.collation = collation;
+        if let Some(domain) = domain {
+            domain.give_to(column);
+        }
     }
     Ok((id, behind))
 }
@@ -259,6 +264,7 @@ pub(crate) fn push_column(
             ty,
             modifier: None,
             more_dimensions: 0,
+            domain: None,
             collation: None,
             nullable,
             default: None,

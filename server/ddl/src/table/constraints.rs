@@ -118,6 +118,7 @@ fn push_key_expr(table: &mut Table, label: &str, expr: &StoredExpr, ty: &SqlType
         ty: ty.clone(),
         modifier: None,
         more_dimensions: 0,
+        domain: None,
         collation: None,
         nullable: true,
         default: None,

@@ -21,7 +21,8 @@ pub(crate) fn bind_default_expr(
     column: &Column,
 ) -> Result<Option<StoredExpr>> {
     let text = expr.to_string();
-    let is_plain = column.modifier.is_none() && column.ty == column.ty.bare();
+    let is_typed = column.modifier.is_some() || column.domain.is_some();
+    let is_plain = !is_typed && column.ty == column.ty.bare();
     if text.eq_ignore_ascii_case("null") && is_plain {
         return Ok(None);
     }

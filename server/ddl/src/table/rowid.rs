@@ -22,6 +22,7 @@ pub(crate) fn add_rowid(cx: &mut DdlContext<'_>, table: &mut Table) -> Result<()
         ty: SqlType::Int8,
         modifier: None,
         more_dimensions: 0,
+        domain: None,
         collation: None,
         nullable: false,
         default: Some(StoredExpr::Written("unique_rowid()".to_owned())),

@@ -26,6 +26,8 @@ pub struct Binder<'a> {
     pub(super) ctes: Vec<CteDefinition>,
     /// Nested queries and views, to bound recursion.
     pub(super) depth: usize,
+    /// Conditions of domains that cast to domains, to bound recursion.
+    pub(super) domain_depth: usize,
     /// Nested expressions, to bound recursion.
     expr_depth: usize,
     /// The next select is a branch of a set operation, which decides the types of its literals.
@@ -80,6 +82,7 @@ impl<'a> Binder<'a> {
             tables: BTreeSet::new(),
             ctes: Vec::new(),
             depth: 0,
+            domain_depth: 0,
             expr_depth: 0,
             keep_unknown: false,
             windows: NamedWindows::new(),

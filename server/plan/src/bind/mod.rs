@@ -6,6 +6,7 @@
 mod binder;
 mod bound_statement;
 mod change;
+mod domain;
 mod expr;
 mod from;
 mod note_taking;
@@ -16,10 +17,11 @@ mod statement;
 mod stored;
 
 pub(crate) use binder::Binder;
+pub use domain::bind_domain_check;
 pub(crate) use expr::common_type::common_type;
 pub(crate) use expr::data_type::interval_modifier;
 pub use expr::data_type::{
-    TypeNames, built_in_type, more_dimensions_of, sql_type_of, time_modifier_of,
+    TypeNames, built_in_type, domain_of, more_dimensions_of, sql_type_of, time_modifier_of,
 };
 pub(crate) use expr::literal::string_of;
 pub(crate) use expr::scalar::op_name;

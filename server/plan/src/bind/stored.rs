@@ -9,6 +9,7 @@ use braid_types::cast::{CastContext, NoCast};
 use braid_types::{Datum, Error, Result, SqlState, SqlType};
 
 use super::Binder;
+use super::domain::{check_column, domain_default};
 use super::expr::modified::coerce_modified;
 use super::expr::operators::{coerce, coerce_bool};
 use super::expr::scalar::{bind_expr, call_function};
@@ -174,7 +175,7 @@ pub(crate) fn target_row(
 }
 
 /// A stored expression over a table's row.
-fn bind_stored_table_expr(
+pub(super) fn bind_stored_table_expr(
     binder: &mut Binder<'_>,
     table: &Table,
     slots: &[Slot],
@@ -247,7 +248,8 @@ fn assign(binder: &mut Binder<'_>, expr: Expr, to: &SqlType, column: &str) -> Re
 
 /// The assignment cast to a column's type, with its modifier.
 pub(crate) fn assign_to(binder: &mut Binder<'_>, expr: Expr, column: &Column) -> Result<Expr> {
-    assign_modified(binder, expr, &column.ty, column.modifier, &column.name)
+    let value = assign_modified(binder, expr, &column.ty, column.modifier, &column.name)?;
+    check_column(binder, value, column)
 }
 
 fn assign_modified(
@@ -285,7 +287,10 @@ pub(crate) fn default_of(binder: &mut Binder<'_>, column: &Column) -> Result<Exp
         let value = call_function(binder, "nextval", vec![oid])?;
         return assign_to(binder, value, column);
     }
-    let Some(expr) = &column.default else { return Ok(Expr::null(column.ty.clone())) };
+    let of_domain = domain_default(binder, column)?;
+    let Some(expr) = column.default.as_ref().or(of_domain.as_ref()) else {
+        return check_column(binder, Expr::null(column.ty.clone()), column);
+    };
     let value = bind_stored_expr(binder, expr, &Scope::default(), "DEFAULT expressions")?;
     without_places(binder, |this| assign_to(this, value, column))
 }

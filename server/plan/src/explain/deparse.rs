@@ -85,6 +85,9 @@ pub(crate) fn show_expr<'a>(describer: &mut Describer<'a>, e: &'a Expr, rows: Ro
         Expr::Cast(cast) => {
             format!("({})::{}", show_expr(describer, &cast.expr, rows), cast.to.display_name())
         }
+        Expr::Domain(domain) => {
+            format!("({})::{}", show_expr(describer, &domain.expr, rows), domain.rules.shown)
+        }
         Expr::And(list) => show_joined(describer, list, " AND ", rows),
         Expr::Or(list) => show_joined(describer, list, " OR ", rows),
         Expr::Not(e) => show_not(describer, e, rows),

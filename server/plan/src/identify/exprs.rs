@@ -1,8 +1,8 @@
 //! Expressions: names become numbers, sugar becomes what PostgreSQL shows, casts are written out.
 
 use braid_sql::ast::{
-    AccessExpr, Array, BinaryOperator, CaseWhen, DataType, Expr as Ast, Subscript, UnaryOperator,
-    Value,
+    AccessExpr, Array, BinaryOperator, CaseWhen, CastKind, DataType, Expr as Ast, Subscript,
+    UnaryOperator, Value,
 };
 use braid_types::{Error, Result, SqlType};
 
@@ -17,7 +17,7 @@ use super::operators::operand_types;
 use super::queries::{column, quoted, use_column};
 use super::syntax::identify_other;
 use super::{Identifier, unstorable};
-use crate::bind::{Reference, sql_type_of, string_of, time_modifier_of};
+use crate::bind::{Reference, domain_of, sql_type_of, string_of, time_modifier_of};
 
 pub(super) fn boxed(e: Ast) -> Box<Ast> {
     Box::new(e)
@@ -141,7 +141,7 @@ pub(crate) fn identify_expr(identifier: &mut Identifier<'_, '_>, e: &Ast) -> Res
             let Some(text) = string_of(&typed.value.value) else {
                 return Err(Error::broken("a typed literal without its text"));
             };
-            identify_typed_literal(identifier, text, &typed.data_type)?
+            identify_typed_string(identifier, text, &typed.data_type)?
         }
         Ast::Case { .. } => identify_case(identifier, e)?,
         Ast::Function(function) => identify_function(identifier, e, function)?,
@@ -226,56 +226,81 @@ fn identify_unary(
 fn identify_typed_literal(
     identifier: &mut Identifier<'_, '_>,
     text: &str,
-    data_type: &DataType,
+    ty: &SqlType,
+    modifier: Option<i32>,
 ) -> Result<Ast> {
-    let ty = sql_type_of(data_type, identifier.cx.types())?;
-    if let Some(modifier) = time_modifier_of(data_type) {
-        return identify_modified_literal(identifier, text, &ty, modifier);
+    if let Some(modifier) = modifier {
+        return identify_modified_literal(identifier, text, ty, modifier);
     }
-    let literal = identify_literal(identifier, text, &ty)?;
-    if ty == ty.bare() {
+    let literal = identify_literal(identifier, text, ty)?;
+    if *ty == ty.bare() {
         return Ok(literal);
     }
     // The length of a literal's type takes the place of its own.
     match literal {
-        Ast::Cast { expr, .. } => cast(*expr, &ty, None),
-        other => cast(other, &ty, None),
+        Ast::Cast { expr, .. } => cast(*expr, ty, None),
+        other => cast(other, ty, None),
     }
 }
 
+/// `type 'text'`
+fn identify_typed_string(
+    identifier: &mut Identifier<'_, '_>,
+    text: &str,
+    data_type: &DataType,
+) -> Result<Ast> {
+    let text = Ast::value(Value::SingleQuotedString(text.to_owned()));
+    identify_cast(identifier, &text, data_type)
+}
+
+/// A cast; one to a domain is the cast to the type below and a second one.
 fn identify_cast(
     identifier: &mut Identifier<'_, '_>,
     e: &Ast,
     data_type: &DataType,
 ) -> Result<Ast> {
     let e = unnested(e);
-    let ty = sql_type_of(data_type, identifier.cx.types())?;
-    let modifier = time_modifier_of(data_type);
+    let types = identifier.cx.types();
+    let ty = sql_type_of(data_type, types)?;
+    let Some(domain) = domain_of(data_type, types)? else {
+        return identify_plain_cast(identifier, e, &ty, time_modifier_of(data_type));
+    };
+    let expr = boxed(identify_plain_cast(identifier, e, &ty, domain.modifier)?);
+    let data_type = braid_sql::marked_type(domain.id, false);
+    Ok(Ast::Cast { kind: CastKind::DoubleColon, expr, data_type, format: None })
+}
+
+fn identify_plain_cast(
+    identifier: &mut Identifier<'_, '_>,
+    e: &Ast,
+    ty: &SqlType,
+    modifier: Option<i32>,
+) -> Result<Ast> {
     if let Ast::Value(value) = e {
         if let Some(text) = string_of(&value.value) {
-            return identify_typed_literal(identifier, text, data_type);
+            return identify_typed_literal(identifier, text, ty, modifier);
         }
         if value.value == Value::Null {
-            return cast(Ast::value(Value::Null), &ty, modifier);
+            return cast(Ast::value(Value::Null), ty, modifier);
         }
     }
-    if let (Ast::Array(array), SqlType::Array(_)) = (e, &ty)
+    if let (Ast::Array(array), SqlType::Array(_)) = (e, ty)
         && (array.elem.is_empty()
             || array.elem.iter().any(|item| identifier.notes.ty(item) == Some(&SqlType::Unknown))
             || identifier.notes.ty(e).is_none())
     {
-        let elem = identify_array_items(identifier, &array.elem, &ty)?;
+        let elem = identify_array_items(identifier, &array.elem, ty)?;
         let is_empty = elem.is_empty();
         let array = Ast::Array(Array { elem, named: true });
-        return if is_empty { cast(array, &ty, None) } else { Ok(array) };
+        return if is_empty { cast(array, ty, None) } else { Ok(array) };
     }
     let own = bound_type(identifier, e)?;
     let inner = identify_known(identifier, e)?;
-    let is_same = own.bare() == ty.bare() && (ty == ty.bare() || own == ty);
+    let is_same = own.bare() == ty.bare() && (*ty == ty.bare() || own == *ty);
     if is_same && modifier.is_none() {
         return Ok(inner);
     }
-    cast(inner, &ty, modifier)
+    cast(inner, ty, modifier)
 }
 
 fn identify_case(identifier: &mut Identifier<'_, '_>, e: &Ast) -> Result<Ast> {

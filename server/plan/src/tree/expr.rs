@@ -13,6 +13,7 @@ use std::sync::Arc;
 use braid_builtins::{Function, Special, Volatility};
 use braid_types::{Datum, SqlType};
 
+pub use super::domain_rules::DomainRules;
 use super::node::Node;
 use super::subscript::SubscriptExpr;
 
@@ -119,6 +120,8 @@ pub enum Expr {
     Call(Box<CallExpr>),
     /// A cast.
     Cast(Box<CastExpr>),
+    /// A value of a domain's base type, checked by the domain's constraints.
+    Domain(Box<DomainExpr>),
     /// `AND` of any number.
     And(Vec<Expr>),
     /// `OR` of any number.
@@ -183,6 +186,15 @@ pub struct CastExpr {
     pub to: SqlType,
     /// Written by the user (truncates strings) instead of an assignment.
     pub explicit: bool,
+}
+
+/// A value that becomes one of a domain.
+#[derive(Clone)]
+pub struct DomainExpr {
+    /// The value, of the type below the domain.
+    pub expr: Expr,
+    /// What it has to satisfy.
+    pub rules: Arc<DomainRules>,
 }
 
 /// `CASE`
@@ -291,6 +303,7 @@ impl Expr {
             | Expr::Quantified(_) => SqlType::Bool,
             Expr::Call(call) => call.returns.clone(),
             Expr::Cast(cast) => cast.to.clone(),
+            Expr::Domain(domain) => domain.expr.ty(),
             Expr::Case(case) => case.ty.clone(),
             Expr::Coalesce(list) | Expr::Extreme(_, list) => type_of_any(list),
             Expr::Array(_, element) => element.clone().array(),
@@ -313,6 +326,7 @@ impl Expr {
             }
             Expr::Call(call) => call.args.iter().for_each(f),
             Expr::Cast(cast) => f(&cast.expr),
+            Expr::Domain(domain) => f(&domain.expr),
             Expr::And(list)
             | Expr::Or(list)
             | Expr::Coalesce(list)
@@ -361,6 +375,7 @@ impl Expr {
             }
             Expr::Call(call) => call.args.iter_mut().for_each(f),
             Expr::Cast(cast) => f(&mut cast.expr),
+            Expr::Domain(domain) => f(&mut domain.expr),
             Expr::And(list)
             | Expr::Or(list)
             | Expr::Coalesce(list)
@@ -553,6 +568,7 @@ impl Expr {
             (Expr::Cast(a), Expr::Cast(b)) => {
                 a.to == b.to && (a.explicit == b.explicit || a.to == a.to.bare())
             }
+            (Expr::Domain(a), Expr::Domain(b)) => a.rules.id == b.rules.id,
             (Expr::IsBool(_, a), Expr::IsBool(_, b)) => a == b,
             (Expr::IsNullRow(_, a), Expr::IsNullRow(_, b)) => a == b,
             (Expr::Extreme(a, _), Expr::Extreme(b, _)) => a == b,

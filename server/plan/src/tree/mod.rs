@@ -2,6 +2,7 @@
 
 pub(crate) mod access;
 pub(crate) mod cascades;
+mod domain_rules;
 pub(crate) mod expr;
 pub(crate) mod node;
 pub(crate) mod range;

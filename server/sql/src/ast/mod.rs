@@ -9,6 +9,7 @@
 //! given to the parser (the line is always 1), so [`crate::offset_of`] needs no text.
 
 mod ddl;
+mod domains;
 mod drop_other;
 mod objects;
 mod options;
@@ -27,6 +28,9 @@ pub use ddl::{
     CreateIndex, CreateTable, CreateTableLike, Family, ForeignKey, IdentityMode, IndexKey,
     InlineIndex, Interleave, InterleaveKind, KeyColumn, MatchKind, ReferenceAction,
     TableConstraint, TableConstraintKind, UniqueRules,
+};
+pub use domains::{
+    AlterDomain, AlterDomainAction, CreateDomain, DomainConstraint, DomainConstraintKind,
 };
 pub use drop_other::{DropOther, OtherObject};
 pub use objects::{

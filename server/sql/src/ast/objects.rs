@@ -147,6 +147,8 @@ pub enum AlterTarget {
     Database(ObjectName),
     /// `ALTER TYPE`.
     Type(ObjectName),
+    /// `ALTER DOMAIN`.
+    Domain(ObjectName),
 }
 
 impl AlterTarget {
@@ -159,7 +161,8 @@ impl AlterTarget {
             | AlterTarget::Sequence(name)
             | AlterTarget::Schema(name)
             | AlterTarget::Database(name)
-            | AlterTarget::Type(name) => name,
+            | AlterTarget::Type(name)
+            | AlterTarget::Domain(name) => name,
         }
     }
 }
@@ -272,4 +275,13 @@ pub enum CommentTarget {
     Role(ObjectName),
     /// `TYPE`.
     Type(ObjectName),
+    /// `COMMENT ON DOMAIN`.
+    Domain(ObjectName),
+    /// `COMMENT ON CONSTRAINT … ON DOMAIN`.
+    DomainConstraint {
+        /// The constraint.
+        name: Ident,
+        /// The domain.
+        domain: ObjectName,
+    },
 }

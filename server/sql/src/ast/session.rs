@@ -413,6 +413,8 @@ pub enum GrantObjects {
     Schemas(Vec<ObjectName>),
     /// `TYPE names`.
     Types(Vec<ObjectName>),
+    /// `ON DOMAIN …`.
+    Domains(Vec<ObjectName>),
     /// `ALL TABLES IN SCHEMA names`.
     AllTablesInSchema(Vec<ObjectName>),
     /// `ALL SEQUENCES IN SCHEMA names`.

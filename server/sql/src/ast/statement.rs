@@ -2,9 +2,9 @@
 //! contain statements: changes of rows through their `WITH` lists, EXPLAIN, COPY and PREPARE.
 
 use super::{
-    AccessExpr, AlterDatabase, AlterIndex, AlterSequence, AlterTable, AlterType, AlterUser,
-    Comment, CopyDirection, CopyOptions, CreateDatabase, CreateExtension, CreateIndex,
-    CreateSchema, CreateSequence, CreateTable, CreateType, CreateUser, CreateView,
+    AccessExpr, AlterDatabase, AlterDomain, AlterIndex, AlterSequence, AlterTable, AlterType,
+    AlterUser, Comment, CopyDirection, CopyOptions, CreateDatabase, CreateDomain, CreateExtension,
+    CreateIndex, CreateSchema, CreateSequence, CreateTable, CreateType, CreateUser, CreateView,
     CteAsMaterialized, CursorTarget, DataType, DeclareCursor, DiscardKind, Drop, DropOther,
     DropUser, Execute, ExplainFormat, Expr, FetchCursor, GrantPrivileges, Ident, IndexKey,
     LockTable, NonBlock, ObjectName, OwnedBy, Query, Rename, Reset, RoleGrant, SelectItem, Set,
@@ -48,6 +48,10 @@ pub enum Statement {
     CreateType(CreateType),
     /// `ALTER TYPE … ADD VALUE` and `RENAME VALUE`; other forms are [`Statement::Rename`].
     AlterType(AlterType),
+    /// `CREATE DOMAIN`.
+    CreateDomain(Box<CreateDomain>),
+    /// `ALTER DOMAIN`, except the renaming and moving forms ([`Statement::Rename`]).
+    AlterDomain(Box<AlterDomain>),
     /// `DROP` of tables, indexes, views, sequences, schemas, databases and other objects.
     Drop(Drop),
     /// `DROP` of kinds that have no objects of users: functions, triggers, types and others.

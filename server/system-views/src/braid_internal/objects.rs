@@ -114,7 +114,7 @@ fn columns(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
                 int(table.id),
                 int(column.id),
                 text(&column.name),
-                text(column.type_name()),
+                text(cx.names().column_type(column)),
                 flag(column.nullable),
                 optional(column.default.as_ref().map(|expr| cx.names().expr(table, expr, false))),
                 optional(column.generated.as_ref().map(|expr| cx.names().expr(table, expr, false))),

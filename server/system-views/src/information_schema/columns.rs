@@ -19,7 +19,7 @@ pub(crate) fn rows_of(name: &str) -> Option<RowsOf> {
 }
 
 /// How a type's size shows: characters, octets, precision, radix, scale, fraction digits.
-struct Size([Datum; 6]);
+pub(crate) struct Size(pub(crate) [Datum; 6]);
 
 /// The modifier of an interval whose precision is not limited has these bits set.
 const INTERVAL_FULL_PRECISION: i32 = 0xFFFF;
@@ -37,7 +37,7 @@ fn fraction_digits(ty: &SqlType, modifier: Option<i32>) -> i32 {
     }
 }
 
-fn size(ty: &SqlType, modifier: Option<i32>) -> Size {
+pub(crate) fn size(ty: &SqlType, modifier: Option<i32>) -> Size {
     const N: Datum = Datum::Null;
     let binary = |bits: i64| [N, N, int(bits), int(2), int(0), N];
     Size(match ty {
@@ -69,7 +69,7 @@ fn size(ty: &SqlType, modifier: Option<i32>) -> Size {
     })
 }
 
-fn data_type(ty: &SqlType) -> Datum {
+pub(crate) fn data_type(ty: &SqlType) -> Datum {
     match ty {
         ty if ty.is_array() => text("ARRAY"),
         ty if ty.is_enum() => text("USER-DEFINED"),
@@ -78,7 +78,7 @@ fn data_type(ty: &SqlType) -> Datum {
 }
 
 /// The schema of a type.
-fn schema_of(cx: &VirtualContext<'_>, ty: &SqlType) -> String {
+pub(crate) fn schema_of(cx: &VirtualContext<'_>, ty: &SqlType) -> String {
     let found = ty.inner_enum().and_then(|ty| cx.catalog.enums().get(ty.oid));
     found.map_or_else(|| "pg_catalog".to_owned(), |found| cx.catalog.schema_name(found.schema))
 }
@@ -147,6 +147,7 @@ fn push(builder: &mut RowBuilder, cx: &VirtualContext<'_>, row: &ColumnRow<'_>) 
     let default = row.column.and_then(shown_default);
     let shown = |expr: &StoredExpr| row.owner.map(|table| cx.names().expr(table, expr, false));
     let collation = row.column.and_then(|column| column.collation.as_deref());
+    let domain = row.column.and_then(|column| cx.catalog.domains().get(column.domain?));
     builder.push([
         database(cx),
         text(row.schema),
@@ -154,7 +155,7 @@ fn push(builder: &mut RowBuilder, cx: &VirtualContext<'_>, row: &ColumnRow<'_>) 
         text(row.name),
         count(row.position),
         optional(default.and_then(shown)),
-        yes_no(row.nullable),
+        yes_no(row.nullable && !domain.is_some_and(|domain| domain.not_null)),
         data_type(row.ty),
         characters,
         octets,
@@ -165,6 +166,9 @@ fn push(builder: &mut RowBuilder, cx: &VirtualContext<'_>, row: &ColumnRow<'_>) 
         optional(collation.map(|_| cx.path.database_name.as_str())),
         optional(collation.map(|_| "pg_catalog")),
         optional(collation),
+        optional(domain.map(|_| cx.path.database_name.as_str())),
+        optional(domain.map(|domain| cx.catalog.schema_name(domain.schema))),
+        optional(domain.map(|domain| domain.name.as_str())),
         database(cx),
         text(schema_of(cx, row.ty)),
         text(row.ty.short_name()),
@@ -202,6 +206,9 @@ const COLUMNS: &[&str] = &[
     "collation_catalog",
     "collation_schema",
     "collation_name",
+    "domain_catalog",
+    "domain_schema",
+    "domain_name",
     "udt_catalog",
     "udt_schema",
     "udt_name",

@@ -290,5 +290,12 @@ fn check_constraints(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
             builder.push([database(cx), text(&schema), name, clause]);
         }
     }
+    for domain in cx.catalog.domains().in_database(cx.path.database) {
+        let schema = cx.catalog.schema_name(domain.schema);
+        for check in &domain.checks {
+            let clause = text(format!("({})", cx.names().domain_condition(domain, check, false)));
+            builder.push([database(cx), text(&schema), text(&check.name), clause]);
+        }
+    }
     builder.rows()
 }

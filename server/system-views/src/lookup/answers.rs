@@ -7,7 +7,8 @@ use braid_types::{Error, Result, SqlState, SqlType};
 
 use crate::lookup::CatalogLookup;
 use crate::lookup::definition::{
-    check_definition, foreign_key_definition, index_column, index_definition, unique_definition,
+    check_definition, domain_check_definition, foreign_key_definition, index_column,
+    index_definition, unique_definition,
 };
 use crate::lookup::object_identity::object_identity;
 use braid_catalog::names::{qualified, split_name};
@@ -45,9 +46,17 @@ impl Lookup for CatalogLookup {
         Some(qualified(&schema, relation.name()))
     }
 
-    fn type_by_name(&self, name: &[String]) -> Option<SqlType> {
-        let (found, is_array) = self.catalog.enums().resolve(&self.path, name).ok().flatten()?;
-        self.catalog.enums().type_of(if is_array { found.array } else { found.id })
+    fn type_by_name(&self, name: &[String]) -> Option<u32> {
+        let Some((found, is_array)) = self.catalog.enums().resolve(&self.path, name).ok()? else {
+            let domain = self.catalog.domains().resolve(&self.path, name).ok()??;
+            return Some(domain.id);
+        };
+        Some(if is_array { found.array } else { found.id })
+    }
+
+    fn domain_name(&self, oid: u32) -> Option<String> {
+        let found = self.catalog.domains().get(oid)?;
+        Some(self.catalog.domains().text(Some(&self.path), found))
     }
 
     fn type_by_oid(&self, oid: u32) -> Option<(SqlType, String)> {
@@ -102,6 +111,9 @@ impl Lookup for CatalogLookup {
     }
 
     fn constraint_definition(&self, oid: u32, pretty: bool) -> Option<String> {
+        if let Some((domain, check)) = self.domain_check(oid) {
+            return Some(domain_check_definition(self.names(), domain, check, pretty));
+        }
         self.catalog.tables().iter().find_map(|table| {
             if let Some(index) = table.all_indexes().find(|index| index.constraint == Some(oid)) {
                 return Some(unique_definition(table, index));
@@ -133,7 +145,10 @@ impl Lookup for CatalogLookup {
                 None => self.catalog.schemas().get(oid)?.comment.clone(),
             },
             "pg_database" => self.catalog.database(oid)?.comment.clone(),
-            "pg_type" => self.catalog.enums().get(oid)?.comment.clone(),
+            "pg_type" => match self.catalog.domains().get(oid) {
+                Some(found) => found.comment.clone(),
+                None => self.catalog.enums().get(oid)?.comment.clone(),
+            },
             "pg_authid" => self.catalog.role(oid)?.comment.clone(),
             _ => None,
         }
@@ -227,7 +242,7 @@ impl Lookup for CatalogLookup {
 
 /// An estimate of a table's bytes; 0 of one whose rows nobody has counted.
 fn table_bytes(catalog: &Catalog, table: &Table) -> u64 {
-    if !catalog.statistics_shared().is_known(table.id) {
+    if !catalog.statistics.is_known(table.id) {
         return 0;
     }
     let statistics = catalog.statistics(table.id);

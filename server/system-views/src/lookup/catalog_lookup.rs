@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use braid_catalog::names::split_name;
-use braid_catalog::{Catalog, CatalogNames, Relation, SearchPath};
+use braid_catalog::{Catalog, CatalogNames, Domain, DomainCheck, Relation, SearchPath};
 
 /// A catalog and the search path of a session.
 #[derive(Clone)]
@@ -44,7 +44,18 @@ impl CatalogLookup {
         }
     }
 
+    /// The constraint of a domain of that oid.
+    pub(super) fn domain_check(&self, oid: u32) -> Option<(&Domain, &DomainCheck)> {
+        self.catalog.domains().iter().find_map(|domain| {
+            let check = domain.checks.iter().find(|check| check.id == oid)?;
+            Some((&**domain, check))
+        })
+    }
+
     pub(super) fn constraint_comment(&self, oid: u32) -> Option<String> {
+        if let Some((_, check)) = self.domain_check(oid) {
+            return check.comment.clone();
+        }
         self.catalog.tables().iter().find_map(|table| {
             let check = table.checks.iter().find(|check| check.id == oid);
             let key = table.foreign_keys.iter().find(|key| key.id == oid);

@@ -5,8 +5,9 @@ use std::fmt::Write;
 
 use braid_catalog::names::qualified;
 use braid_catalog::{
-    Catalog, CatalogNames, Check, Column, ColumnId, ForeignKey, ForeignKeyAction, Identity, Index,
-    IndexKey, OnCommit, OperatorClass, Table, column_label, index_column_text, is_temporary,
+    Catalog, CatalogNames, Check, Column, ColumnId, Domain, DomainCheck, ForeignKey,
+    ForeignKeyAction, Identity, Index, IndexKey, OnCommit, OperatorClass, Table, column_label,
+    index_column_text, is_temporary,
 };
 
 fn column_list(table: &Table, columns: &[ColumnId]) -> String {
@@ -150,6 +151,17 @@ pub fn check_definition(
     format!("CHECK ({})", names.condition(table, &check.expr, pretty))
 }
 
+/// `CHECK ((…))` of a domain.
+pub fn domain_check_definition(
+    names: CatalogNames<'_>,
+    domain: &Domain,
+    check: &DomainCheck,
+    pretty: bool,
+) -> String {
+    let not_valid = if check.validated { "" } else { " NOT VALID" };
+    format!("CHECK ({}){not_valid}", names.domain_condition(domain, check, pretty))
+}
+
 fn action(word: &str, action: ForeignKeyAction) -> String {
     let what = match action {
         ForeignKeyAction::NoAction => return String::new(),
@@ -195,7 +207,7 @@ pub fn foreign_key_definition(
 }
 
 fn column_text(names: CatalogNames<'_>, table: &Table, column: &Column) -> String {
-    let mut text = format!("{} {}", quote_ident(&column.name), column.type_name());
+    let mut text = format!("{} {}", quote_ident(&column.name), names.column_type(column));
     if let Some(collation) = &column.collation {
         let _ = write!(text, " COLLATE {}", quote_ident(collation));
     }

@@ -103,8 +103,19 @@ fn relation(lookup: &CatalogLookup, oid: Id, column: i32) -> Option<ObjectIdenti
     })
 }
 
-/// An enum, a row type, or an array of them.
+/// A domain, an enum, a row type, or an array of them.
 fn data_type(lookup: &CatalogLookup, oid: Id) -> Option<ObjectIdentity> {
+    if let Some(found) = lookup.catalog.domains().get(oid) {
+        let schema = lookup.catalog.schema_name(found.schema);
+        let shown = lookup.catalog.domains().text(Some(&lookup.path), found);
+        return Some(ObjectIdentity {
+            kind: "type".to_owned(),
+            identity: qualified(&schema, &found.name),
+            schema: Some(quote_ident(&schema)),
+            name: Some(quote_ident(&found.name)),
+            description: format!("type {shown}"),
+        });
+    }
     let (schema, name, own_name, shown, is_array) = if let Some((_, shown)) =
         lookup.type_by_oid(oid)
     {

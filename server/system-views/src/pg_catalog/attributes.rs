@@ -112,17 +112,18 @@ fn push(builder: &mut RowBuilder, attribute: &Attribute<'_>) {
     };
     let generated = column.is_some_and(|column| column.generated.is_some());
     let more_dimensions = column.map_or(0, |column| i32::from(column.more_dimensions));
+    let of_domain = column.is_some_and(|column| column.domain.is_some());
     let has_default = generated || column.is_some_and(|column| shown_default(column).is_some());
     builder.push([
         int(relation),
         text(name),
-        int(ty.oid()),
+        int(column.and_then(|column| column.domain).unwrap_or_else(|| ty.oid())),
         int(-1),
         int(length(ty)),
         count(number),
-        int(i32::from(ty.is_array()) + more_dimensions),
+        int(if of_domain { 0 } else { i32::from(ty.is_array()) + more_dimensions }),
         int(-1),
-        int(column.map_or_else(|| ty.typmod(), Column::typmod)),
+        int(if of_domain { -1 } else { column.map_or_else(|| ty.typmod(), Column::typmod) }),
         flag(by_value(ty)),
         text(alignment(ty)),
         text(storage(ty)),
@@ -306,6 +307,10 @@ fn pg_description(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
         .enums()
         .in_database(database)
         .for_each(|found| add(found.id, PG_TYPE, 0, &found.comment));
+    for found in catalog.domains().in_database(database) {
+        add(found.id, PG_TYPE, 0, &found.comment);
+        found.checks.iter().for_each(|check| add(check.id, PG_CONSTRAINT, 0, &check.comment));
+    }
     for schema in catalog.schemas().in_database(database) {
         add(schema.id, PG_NAMESPACE, 0, &schema.comment);
     }

@@ -221,6 +221,7 @@ fn pg_constraint(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
             "condeferred",
             "convalidated",
             "conrelid",
+            "contypid",
             "conindid",
             "confrelid",
             "confupdtype",
@@ -247,6 +248,7 @@ fn pg_constraint(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
                 flag(rest.deferred),
                 flag(rest.valid),
                 int(table.id),
+                int(0),
                 int(rest.index),
                 int(rest.parent),
                 update,
@@ -262,5 +264,38 @@ fn pg_constraint(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
             ]);
         }
     }
+    push_domains(&mut builder, cx);
     builder.rows()
+}
+
+/// The constraints of domains.
+fn push_domains(builder: &mut RowBuilder, cx: &VirtualContext<'_>) {
+    for domain in cx.catalog.domains().in_database(cx.path.database) {
+        for check in &domain.checks {
+            let [update, delete, matching] = [text(" "), text(" "), text(" ")];
+            builder.push([
+                int(check.id),
+                text(&check.name),
+                int(domain.schema),
+                text("c"),
+                flag(false),
+                flag(false),
+                flag(check.validated),
+                int(0),
+                int(domain.id),
+                int(0),
+                int(0),
+                update,
+                delete,
+                matching,
+                flag(true),
+                int(0),
+                flag(false),
+                Datum::Null,
+                Datum::Null,
+                Datum::Null,
+                text(cx.names().domain_condition(domain, check, false)),
+            ]);
+        }
+    }
 }

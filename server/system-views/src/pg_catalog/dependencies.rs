@@ -17,7 +17,8 @@ use crate::pg_catalog::constraints::key_constraints;
 use crate::pg_catalog::relations::{first_privileges, visible_indexes};
 use crate::row_builder::RowBuilder;
 use braid_catalog::{
-    BRAID_INTERNAL, Id, Index, PG_CATALOG, ROOT, Table, View, virtual_schemas, virtual_tables,
+    BRAID_INTERNAL, Column, Id, Index, PG_CATALOG, ROOT, Table, View, virtual_schemas,
+    virtual_tables,
 };
 
 pub(crate) fn rows_of(name: &str) -> Option<RowsOf> {
@@ -186,9 +187,20 @@ fn pg_depend(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
         all.add((PG_TYPE, found.id, 0), (PG_NAMESPACE, found.schema, 0), "n");
         all.add((PG_TYPE, found.array, 0), (PG_TYPE, found.id, 0), "i");
     }
+    for found in catalog.domains().in_database(database) {
+        all.add((PG_TYPE, found.id, 0), (PG_NAMESPACE, found.schema, 0), "n");
+        let of_enum = found.base.inner_enum().map(|_| found.base.oid());
+        if let Some(lower) = found.parent.or(of_enum) {
+            all.add((PG_TYPE, found.id, 0), (PG_TYPE, lower, 0), "n");
+        }
+        for check in &found.checks {
+            all.add((PG_CONSTRAINT, check.id, 0), (PG_TYPE, found.id, 0), "a");
+        }
+    }
     for table in catalog.tables().in_database(database) {
-        for column in table.columns.iter().filter(|column| column.ty.inner_enum().is_some()) {
-            let ty = (PG_TYPE, column.ty.oid(), 0);
+        let of_user = |c: &&Column| c.domain.is_some() || c.ty.inner_enum().is_some();
+        for column in table.columns.iter().filter(of_user) {
+            let ty = (PG_TYPE, column.domain.unwrap_or_else(|| column.ty.oid()), 0);
             all.add((PG_CLASS, table.id, i64::from(column.id)), ty, "n");
         }
     }

@@ -1,13 +1,13 @@
-//! `pg_type`: built-in types, pseudo-types, enums, and the row types of relations. `pg_enum`.
+//! `pg_type`: built-in types, pseudo-types, enums, domains, row types of relations. `pg_enum`.
 
 use braid_builtins::{PSEUDO_TYPES, PseudoType, input_function, row_array_type, row_type};
 use braid_types::{Datum, EnumLabel, Result, Row, SqlType, sql_type};
 
-use crate::cell::{acl_items, flag, int, letter, text};
+use crate::cell::{acl_items, flag, int, letter, optional, text};
 use crate::context::{RowsOf, VirtualContext};
-use crate::pg_catalog::attributes::{alignment, by_value, collation, storage};
+use crate::pg_catalog::attributes::{alignment, by_value, collation, collation_oid, storage};
 use crate::row_builder::RowBuilder;
-use braid_catalog::{Enum, Id, Object, ROOT, virtual_schema, virtual_tables};
+use braid_catalog::{Domain, Enum, Id, Object, ROOT, virtual_schema, virtual_tables};
 
 pub(crate) fn rows_of(name: &str) -> Option<RowsOf> {
     Some(match name {
@@ -41,6 +41,16 @@ struct TypeRow<'a> {
     storage: &'a str,
     collation: u32,
     acl: Option<Vec<String>>,
+    domain: Option<DomainPart>,
+}
+
+/// What only domains have.
+struct DomainPart {
+    not_null: bool,
+    base: u32,
+    typmod: i32,
+    dimensions: i32,
+    default: Option<String>,
 }
 
 impl<'a> TypeRow<'a> {
@@ -68,6 +78,7 @@ impl<'a> TypeRow<'a> {
             storage: storage(ty),
             collation: collation(ty),
             acl: None,
+            domain: None,
         }
     }
 
@@ -95,6 +106,7 @@ impl<'a> TypeRow<'a> {
             storage: if ty.len == -1 { "x" } else { "p" },
             collation: 0,
             acl: None,
+            domain: None,
         }
     }
 
@@ -117,6 +129,7 @@ impl<'a> TypeRow<'a> {
             storage: "x",
             collation: 0,
             acl: None,
+            domain: None,
         }
     }
 
@@ -139,6 +152,7 @@ impl<'a> TypeRow<'a> {
             storage: "p",
             collation: 0,
             acl: None,
+            domain: None,
         }
     }
 
@@ -154,6 +168,35 @@ impl<'a> TypeRow<'a> {
             array: 0,
             storage: "x",
             ..TypeRow::of_enum(found)
+        }
+    }
+
+    /// A domain: as the type below it, but for its name and its constraints.
+    fn of_domain(cx: &VirtualContext<'_>, found: &'a Domain, base: &SqlType) -> Self {
+        let of_times = found.modifier.unwrap_or_else(|| base.typmod());
+        let (typmod, dimensions) = match found.parent {
+            Some(_) => (-1, 0),
+            None => (of_times, i32::from(base.is_array()) + i32::from(found.more_dimensions)),
+        };
+        let lower = found.parent.unwrap_or_else(|| base.oid());
+        let default = cx.names().domain_default(found);
+        TypeRow {
+            oid: found.id,
+            schema: found.schema,
+            owner: found.owner,
+            kind: 'd',
+            preferred: false,
+            element: 0,
+            array: 0,
+            collation: found.collation.as_deref().map_or_else(|| collation(base), collation_oid),
+            domain: Some(DomainPart {
+                not_null: found.not_null,
+                base: lower,
+                typmod,
+                dimensions,
+                default,
+            }),
+            ..TypeRow::built_in(base, &found.name)
         }
     }
 
@@ -174,13 +217,13 @@ impl<'a> TypeRow<'a> {
         let input = match self.kind {
             'c' => "record",
             'e' => "enum",
+            'd' => "domain_",
             _ => self.name,
         };
-        let input = if self.category == 'A' && self.element != 0 && !self.is_vector() {
-            "_"
-        } else {
-            input
-        };
+        let domain = self.domain.as_ref();
+        let default = optional(domain.and_then(|domain| domain.default.as_deref()));
+        let is_array = self.category == 'A' && domain.is_none();
+        let input = if is_array && self.element != 0 && !self.is_vector() { "_" } else { input };
         builder.push([
             int(self.oid),
             text(self.name),
@@ -199,9 +242,13 @@ impl<'a> TypeRow<'a> {
             int(input_function(input)),
             text(self.align),
             text(self.storage),
-            int(-1),
-            int(0),
+            flag(domain.is_some_and(|domain| domain.not_null)),
+            int(domain.map_or(0, |domain| domain.base)),
+            int(domain.map_or(-1, |domain| domain.typmod)),
+            int(domain.map_or(0, |domain| domain.dimensions)),
             int(self.collation),
+            default.clone(),
+            default,
             acl_items(self.acl.clone()),
         ]);
     }
@@ -232,9 +279,13 @@ fn pg_type(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
             "typinput",
             "typalign",
             "typstorage",
+            "typnotnull",
+            "typbasetype",
             "typtypmod",
             "typndims",
             "typcollation",
+            "typdefaultbin",
+            "typdefault",
             "typacl",
         ],
     );
@@ -248,6 +299,11 @@ fn pg_type(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
         let acl = cx.catalog.privileges().acl(Object::Enum(found));
         TypeRow { acl, ..TypeRow::of_enum(found) }.push(&mut builder);
         TypeRow::array_of_enum(found).push(&mut builder);
+    }
+    for found in cx.catalog.domains().in_database(cx.path.database) {
+        let acl = cx.catalog.privileges().acl(Object::Domain(found));
+        let base = cx.catalog.domains().base(found);
+        TypeRow { acl, ..TypeRow::of_domain(cx, found, &base) }.push(&mut builder);
     }
     let mut add = |relation: Id, name: &str, schema: Id, owner: Id| {
         let row = TypeRow::of_rows(relation, name, schema, owner);

@@ -83,7 +83,7 @@ impl ClassRow {
     fn table(cx: &VirtualContext<'_>, table: &Table) -> Self {
         let columns = table.visible_columns().count();
         let statistics = cx.catalog.statistics(table.id);
-        let known = cx.catalog.statistics_shared().is_known(table.id);
+        let known = cx.catalog.statistics.is_known(table.id);
         let mut row = ClassRow::new(table.id, &table.name, table.schema, table.owner, 'r', columns);
         row.am = HEAP;
         if table.unlogged {

@@ -14,34 +14,43 @@ use braid_types::{Error, Result, SqlState, SqlType};
 use crate::context::DdlContext;
 use crate::names::lookup::{lacks_schema, parts, skip, undefined};
 use crate::names::types::sql_type;
+use crate::names::user_types::{UserType, named_domain};
 use crate::statement::drop::relations::find_to_drop;
-use crate::statement::types::drop_enum::drop_named;
+use crate::statement::types::drop_type::drop_named;
 
 pub(crate) async fn run(cx: &mut DdlContext<'_>, statement: &DropOther) -> Result<()> {
     for item in &statement.items {
-        match named_enum(cx, statement, item)? {
-            Some(name) => drop_named(cx, name, statement.behavior).await?,
+        match named_type(cx, statement, item)? {
+            Some((found, is_array)) => {
+                drop_named(cx, (&found, is_array), statement.behavior).await?;
+            }
             None => drop_one(cx, statement, item)?,
         }
     }
     Ok(())
 }
 
-/// The name of an enum that DROP TYPE names.
-fn named_enum<'s>(
+/// The type of users that DROP TYPE or DROP DOMAIN names, and whether the name is that of its
+/// arrays' type. 42809 for an enum that DROP DOMAIN names.
+fn named_type(
     cx: &DdlContext<'_>,
     statement: &DropOther,
-    item: &'s OtherObject,
-) -> Result<Option<&'s ObjectName>> {
-    match item {
-        OtherObject::Type(DataType::Custom(name, modifiers))
-            if statement.tag == "DROP TYPE" && modifiers.is_empty() =>
-        {
-            let catalog = cx.catalog();
-            let found = catalog.enums().resolve(cx.path(), &parts(name))?;
-            Ok(found.map(|_| name))
+    item: &OtherObject,
+) -> Result<Option<(UserType, bool)>> {
+    let OtherObject::Type(DataType::Custom(name, modifiers)) = item else { return Ok(None) };
+    if !matches!(statement.tag, "DROP TYPE" | "DROP DOMAIN") || !modifiers.is_empty() {
+        return Ok(None);
+    }
+    if let Some(found) = named_domain(cx, name)? {
+        return Ok(Some((UserType::Domain(found), false)));
+    }
+    let catalog = cx.catalog();
+    match catalog.enums().resolve(cx.path(), &parts(name))? {
+        Some((found, _)) if statement.tag == "DROP DOMAIN" => {
+            let message = format!("\"{}\" is not a domain", found.name);
+            Err(Error::new(SqlState::WrongObjectType, message))
         }
-        _ => Ok(None),
+        found => Ok(found.map(|(found, is_array)| (UserType::Enum(found.clone()), is_array))),
     }
 }
 

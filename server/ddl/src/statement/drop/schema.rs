@@ -7,11 +7,12 @@ use braid_sql::ast::{Drop, DropBehavior};
 use braid_types::{Error, Result, SqlState};
 
 use crate::context::DdlContext;
-use crate::names::describe::{describe, describe_enum};
+use crate::names::describe::{describe, describe_type};
 use crate::names::lookup::last;
+use crate::names::user_types::UserType;
 use crate::statement::drop::dependents::{Doomed, Line, Seen, settle, take_dependents, take_owned};
 use crate::statement::drop::relations::{drop_doomed, report_dependents};
-use crate::statement::types::drop_enum;
+use crate::statement::types::drop_type;
 
 pub(crate) async fn schemas(cx: &mut DdlContext<'_>, statement: &Drop) -> Result<()> {
     for name in &statement.names {
@@ -38,7 +39,7 @@ pub(crate) async fn schemas(cx: &mut DdlContext<'_>, statement: &Drop) -> Result
                 Named::Table(id) | Named::View(id) | Named::Sequence(id) => Some(id),
                 Named::Index(..) => None,
             })
-            .chain(catalog.enums().iter().filter(|e| e.schema == schema.id).map(|e| e.id))
+            .chain(UserType::in_schema(&catalog, schema.id))
             .collect();
         if !inside.is_empty() && statement.behavior == DropBehavior::Restrict {
             let on = format!("schema {name}");
@@ -46,9 +47,9 @@ pub(crate) async fn schemas(cx: &mut DdlContext<'_>, statement: &Drop) -> Result
             for id in &inside {
                 let text = describe(cx, &catalog, *id);
                 lines.push(format!("{text} depends on {on}"));
-                if let Some(found) = catalog.enums().get(*id) {
+                if let Some(found) = UserType::by_id(&catalog, *id) {
                     let doomed = inside.iter().copied().collect();
-                    lines.extend(drop_enum::dependents(cx, found, &doomed).details());
+                    lines.extend(drop_type::dependents(cx, &found, &doomed).details());
                 }
             }
             let message = format!("cannot drop {on} because other objects depend on it");
@@ -68,17 +69,18 @@ pub(crate) async fn drop_schema(
     inside: &[Id],
     tell: bool,
 ) -> Result<()> {
-    let enums = inside.iter().filter_map(|id| cx.catalog().enums().get(*id).cloned());
-    let enums: Vec<_> = enums.collect();
-    let mut enum_lines = Vec::new();
-    for found in &enums {
-        let dependents = drop_enum::dependents(cx, found, &inside.iter().copied().collect());
-        enum_lines.push(describe_enum(cx, found));
-        enum_lines.extend(dependents.texts().map(str::to_owned));
-        drop_enum::carry_out(cx, found, dependents).await?;
+    let catalog = cx.catalog();
+    let types = inside.iter().filter_map(|id| UserType::by_id(&catalog, *id));
+    let types: Vec<_> = types.collect();
+    let mut type_lines = Vec::new();
+    for found in &types {
+        let dependents = drop_type::dependents(cx, found, &inside.iter().copied().collect());
+        type_lines.push(describe_type(cx, found));
+        type_lines.extend(dependents.texts().map(str::to_owned));
+        drop_type::carry_out(cx, found, dependents).await?;
     }
-    let is_enum = |id: &Id| enums.iter().any(|found| found.id == *id);
-    let inside: BTreeSet<Id> = inside.iter().copied().filter(|id| !is_enum(id)).collect();
+    let is_type = |id: &Id| types.iter().any(|found| found.id() == *id);
+    let inside: BTreeSet<Id> = inside.iter().copied().filter(|id| !is_type(id)).collect();
     let catalog = cx.catalog();
     let is_owned = |id: Id| catalog.sequences().get(id).is_some_and(|s| s.owned_by.is_some());
     let mut doomed = Doomed { relations: inside, ..Doomed::default() };
@@ -94,7 +96,7 @@ pub(crate) async fn drop_schema(
             seen.lines.push(Line { text, on: String::new(), part_of: None });
         }
     }
-    for text in enum_lines.into_iter().rev() {
+    for text in type_lines.into_iter().rev() {
         seen.lines.push(Line { text, on: String::new(), part_of: None });
     }
     settle(&mut doomed, &mut seen);

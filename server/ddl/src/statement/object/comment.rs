@@ -7,8 +7,9 @@ use braid_types::{Error, Result, SqlState};
 
 use crate::context::DdlContext;
 use crate::names::lookup::{last, parts, undefined, undefined_column, wrong_kind};
+use crate::names::user_types::named_domain;
 use crate::roles::role::check_may_change;
-use crate::statement::types::enums;
+use crate::statement::types::{domains, enums};
 use crate::table::descriptor::undefined_constraint;
 
 pub(crate) fn run(cx: &mut DdlContext<'_>, statement: &Comment) -> Result<()> {
@@ -41,7 +42,14 @@ pub(crate) fn run(cx: &mut DdlContext<'_>, statement: &Comment) -> Result<()> {
             cx.draft()?.put(database);
             Ok(())
         }
-        CommentTarget::Type(name) => enums::comment(cx, name, text),
+        CommentTarget::Type(name) => match named_domain(cx, name)? {
+            Some(_) => domains::comment(cx, name, text),
+            None => enums::comment(cx, name, text),
+        },
+        CommentTarget::Domain(name) => domains::comment(cx, name, text),
+        CommentTarget::DomainConstraint { name, domain } => {
+            domains::comment_check(cx, (name, domain), text)
+        }
         CommentTarget::Role(name) => {
             let name = last(name);
             let Some(role) = cx.catalog().names().role(&name).cloned() else {

@@ -11,9 +11,10 @@ use crate::context::DdlContext;
 use crate::names::lookup::{last, parts, undefined, undefined_column, wrong_kind};
 use crate::names::owner::{check_new_owner, check_schema_name, schema_content};
 use crate::names::types::check_free_type;
+use crate::names::user_types::named_domain;
 use crate::statement::object::database;
 use crate::statement::object::view::store_views;
-use crate::statement::types::enums;
+use crate::statement::types::{domains, enums};
 use crate::table::columns::check_column_name;
 use crate::table::constraint_names::check_constraint_name;
 use crate::table::descriptor::undefined_constraint;
@@ -30,8 +31,15 @@ pub(crate) fn run(cx: &mut DdlContext<'_>, statement: &Rename) -> Result<String>
             return Ok("ALTER SCHEMA".to_owned());
         }
         AlterTarget::Type(name) => {
-            enums::rename(cx, name, &statement.kind)?;
+            match named_domain(cx, name)? {
+                Some(_) => domains::rename(cx, name, &statement.kind)?,
+                None => enums::rename(cx, name, &statement.kind)?,
+            }
             return Ok("ALTER TYPE".to_owned());
+        }
+        AlterTarget::Domain(name) => {
+            domains::rename(cx, name, &statement.kind)?;
+            return Ok("ALTER DOMAIN".to_owned());
         }
         AlterTarget::Database(name) => {
             database::rename(cx, name, &statement.kind)?;

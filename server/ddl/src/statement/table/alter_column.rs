@@ -11,6 +11,8 @@ use crate::context::DdlContext;
 use crate::names::describe::describe;
 use crate::names::lookup::undefined_column;
 use crate::names::types::column_type;
+use crate::names::user_types::column_domain;
+use crate::rows::domain_values::{checked, column_check, default_of, domain_check};
 use crate::rows::messages::contains_nulls;
 use crate::rows::reader::{block_writers, table_reader};
 use crate::rows::rewrite::rewrite_rows;
@@ -177,6 +179,8 @@ async fn set_type(
     new: &NewType<'_>,
 ) -> Result<()> {
     let ty = column_type(cx, new.data_type)?;
+    let domain = column_domain(cx, new.data_type)?;
+    let check = domain_check(cx, domain.as_deref())?;
     let collation = collation_of(new.collation, &ty)?;
     let name = old.columns[place].name.clone();
     check_column_type(&name, &ty)?;
@@ -199,6 +203,10 @@ async fn set_type(
     column.modifier = time_modifier_of(new.data_type);
     column.more_dimensions = more_dimensions_of(new.data_type);
     column.collation = collation;
+    column.domain = None;
+    if let Some(domain) = &domain {
+        domain.give_to(column);
+    }
     restate(&mut changed.indexes, column)?;
     let new_column = column.clone();
     column.missing = None;
@@ -218,7 +226,7 @@ async fn set_type(
         let mut row = row.to_vec();
         let input = std::slice::from_ref(&row[place]);
         let value = evaluate(cx, &convert, if from_row { &row } else { input })?;
-        row[place] = new_column.modified(value);
+        row[place] = checked(cx, check.as_ref(), new_column.modified(value))?;
         Ok(row)
     })
     .await
@@ -300,9 +308,11 @@ pub(crate) async fn compute_column(
         .await;
     }
     let is_generated = column.generated.is_some();
-    let expr = column.generated.as_ref().or(column.default.as_ref());
+    let of_domain = default_of(cx, &column);
+    let expr = column.generated.as_ref().or(of_domain.as_ref());
     let Some(expr) = expr else { return Ok(()) };
     let clause = if is_generated { "column generation expressions" } else { "DEFAULT expressions" };
+    let check = column_check(cx, &column)?;
     let bound = bind_expr(cx, &shape, expr, Some(&column.ty), clause)?;
     if bound.waits() {
         return Err(Error::unsupported("a default of a new column that has to wait"));
@@ -312,6 +322,7 @@ pub(crate) async fn compute_column(
     rewrite_rows(cx, old, changed, |cx, row| {
         let row = with(row, place, Datum::Null);
         let value = column.modified(evaluate(cx, &bound, &row)?);
+        let value = checked(cx, check.as_ref(), value)?;
         if value.is_null() && !nullable {
             return Err(contains_nulls(&shape, place));
         }

@@ -12,6 +12,7 @@ use braid_types::{Datum, Error, FormatSettings, Result, SqlState};
 use crate::context::DdlContext;
 use crate::names::lookup::{folded, parts};
 use crate::rows::delete::delete_index_entries;
+use crate::rows::domain_values::{checked, column_check, default_of};
 use crate::rows::messages::contains_nulls;
 use crate::rows::rewrite::fill_index;
 use crate::rows::validate::{is_table_empty, validate_check, validate_foreign_key};
@@ -166,7 +167,7 @@ async fn fill_column(
     };
     let column = changed.columns[place].clone();
     let is_constant = column.generated.is_none() && column.owned_sequence.is_none();
-    let constant = match &column.default {
+    let constant = match default_of(cx, &column).as_ref() {
         Some(expr) if is_constant => constant_default(cx, expr, &column.ty)?,
         None if is_constant => Some(Datum::Null),
         _ => None,
@@ -179,8 +180,15 @@ async fn fill_column(
         {
             return Err(contains_nulls(changed, place));
         }
+        let value = column.modified(value);
+        let check = column_check(cx, &column)?;
+        if check.is_some() {
+            if is_table_empty(cx, old).await? {
+                return Ok(());
+            }
+            checked(cx, check.as_ref(), value.clone())?;
+        }
         if !value.is_null() {
-            let value = column.modified(value);
             let settings = FormatSettings::default();
             let text = braid_types::text::to_string(&column.ty, &value, &settings);
             changed.columns[place].missing = Some(StoredDatum(Some(text)));

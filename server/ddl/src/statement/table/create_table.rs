@@ -231,6 +231,7 @@ fn copy_columns(cx: &mut DdlContext<'_>, table: &mut Table, like: &CreateTableLi
         let place = table.place_of(id)?;
         let copy = &mut table.columns[place];
         copy.modifier = column.modifier;
+        copy.domain = column.domain;
         copy.collation.clone_from(&column.collation);
         if included("defaults") && column.identity.is_none() {
             copy.default.clone_from(&column.default);

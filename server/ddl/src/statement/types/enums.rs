@@ -70,7 +70,7 @@ pub(crate) fn create(cx: &mut DdlContext<'_>, create: &CreateType) -> Result<()>
 }
 
 /// 42710 if a type of the schema has the name. An array type makes room for it.
-fn make_name_free(cx: &mut DdlContext<'_>, schema: Id, name: &str) -> Result<()> {
+pub(crate) fn make_name_free(cx: &mut DdlContext<'_>, schema: Id, name: &str) -> Result<()> {
     let catalog = cx.catalog();
     let is_row_type = matches!(
         catalog.names().find(schema, name),
@@ -78,7 +78,9 @@ fn make_name_free(cx: &mut DdlContext<'_>, schema: Id, name: &str) -> Result<()>
     );
     match catalog.enums().find(schema, name) {
         Some((_, false)) => Err(duplicate_type(name)),
-        _ if is_row_type => Err(duplicate_type(name)),
+        _ if is_row_type || catalog.domains().find(schema, name).is_some() => {
+            Err(duplicate_type(name))
+        }
         Some((found, true)) => {
             let array_name = free_array_name(cx, schema, name);
             cx.draft()?.put(Enum { array_name, ..Enum::clone(found) });
@@ -94,7 +96,8 @@ fn free_array_name(cx: &DdlContext<'_>, schema: Id, name: &str) -> String {
     let mut array_name = name.to_owned();
     loop {
         array_name = names::truncate_name(&format!("_{array_name}")).to_owned();
-        let is_taken = catalog.enums().find(schema, &array_name).is_some();
+        let is_taken = catalog.enums().find(schema, &array_name).is_some()
+            || catalog.domains().find(schema, &array_name).is_some();
         if !is_taken || array_name.bytes().all(|byte| byte == b'_') {
             return array_name;
         }
@@ -302,7 +305,10 @@ pub(crate) fn rename(cx: &mut DdlContext<'_>, name: &ObjectName, kind: &RenameKi
             if schema.id == found.schema {
                 return Ok(());
             }
-            if cx.catalog().enums().find(schema.id, &found.name).is_some() {
+            let catalog = cx.catalog();
+            let is_taken = catalog.enums().find(schema.id, &found.name).is_some()
+                || catalog.domains().find(schema.id, &found.name).is_some();
+            if is_taken {
                 let message =
                     format!("type \"{}\" already exists in schema \"{}\"", found.name, schema.name);
                 return Err(Error::new(SqlState::DuplicateObject, message));

@@ -1,4 +1,6 @@
-//! CREATE, ALTER and DROP TYPE.
+//! CREATE, ALTER and DROP of types: enums and domains.
 
-pub(crate) mod drop_enum;
+pub(crate) mod alter_domain;
+pub(crate) mod domains;
+pub(crate) mod drop_type;
 pub(crate) mod enums;

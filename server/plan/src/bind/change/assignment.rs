@@ -10,6 +10,7 @@ use braid_sql::offset_of;
 use braid_types::{Error, Result, SqlState};
 
 use crate::bind::Binder;
+use crate::bind::domain::check_column;
 use crate::bind::expr::scalar::bind_expr;
 use crate::bind::expr::subquery::bind_row_subquery;
 use crate::bind::expr::subscript::{Part, assign_to_part, at_target, part_of, with_part};
@@ -54,7 +55,13 @@ pub(crate) fn bind_assignments(
             result.push((place, with_part(binder, base, part, value)?));
         }
     }
-    Ok(result)
+    // A domain checks the column after all of its parts have been assigned.
+    let is_partial = |place: &usize| in_parts.contains(place);
+    let checked = result.into_iter().map(|(place, value)| match is_partial(&place) {
+        true => Ok((place, check_column(binder, value, &table.columns[place])?)),
+        false => Ok((place, value)),
+    });
+    checked.collect()
 }
 
 /// 42601 for a second value of a column.

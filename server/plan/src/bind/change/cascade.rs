@@ -7,10 +7,11 @@ use braid_catalog::{ColumnId, ForeignKey, ForeignKeyAction, Id, Table};
 use braid_types::{Error, Result};
 
 use crate::bind::Binder;
+use crate::bind::domain::check_column;
 use crate::bind::stored::{bind_checks, bind_generated, default_of, index_exprs};
 use crate::layout;
 use crate::tree::cascades::{CascadeEffect, CascadeStep, CascadeTable, Cascades};
-use crate::tree::expr::Slot;
+use crate::tree::expr::{Expr, Slot};
 
 /// What a statement may do to rows of a table.
 #[derive(Clone, Default)]
@@ -137,6 +138,14 @@ fn cascade_table(binder: &mut Binder<'_>, table: &Arc<Table>) -> Result<CascadeT
     let mut index_exprs = index_exprs(binder, table, &slots)?;
     let mut defaults = Vec::new();
     for key in &table.foreign_keys {
+        for place in places(table, &key.columns)? {
+            let column = &table.columns[place];
+            let value = Expr::Column(slots[place], column.ty.clone());
+            // What an action writes becomes a value of the column's domain.
+            if let checked @ Expr::Domain(_) = check_column(binder, value, column)? {
+                generated.push((place, checked));
+            }
+        }
         for deleting in [true, false] {
             let action = if deleting { key.on_delete } else { key.on_update };
             if action != ForeignKeyAction::SetDefault {

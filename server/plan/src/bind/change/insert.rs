@@ -16,6 +16,7 @@ use super::cascade::{Change, bind_cascades};
 use super::target::{bind_returning, target_table};
 use crate::bind::Binder;
 use crate::bind::bound_statement::BoundStatement;
+use crate::bind::domain::check_column;
 use crate::bind::expr::scalar::bind_expr;
 use crate::bind::expr::subscript::{Part, assign_to_part, part_of, with_part};
 use crate::bind::from::privileges::{check_select, guarding};
@@ -289,19 +290,26 @@ fn full_row(
     given: Vec<Expr>,
 ) -> Result<Vec<Expr>> {
     let mut values: Vec<Option<Expr>> = table.columns.iter().map(|_| None).collect();
+    let mut in_parts = Vec::new();
     for (target, value) in targets.into_iter().zip(given) {
         let ty = &table.columns[target.place].ty;
         let value = match target.part {
             None => value,
             Some(part) => {
                 let base = values[target.place].take().unwrap_or_else(|| Expr::null(ty.clone()));
+                in_parts.push(target.place);
                 with_part(binder, base, part, value)?
             }
         };
         values[target.place] = Some(value);
     }
-    let columns = values.into_iter().zip(&table.columns);
-    columns.map(|(value, column)| value.map_or_else(|| default_of(binder, column), Ok)).collect()
+    let columns = values.into_iter().zip(&table.columns).enumerate();
+    let filled = columns.map(|(place, (value, column))| match value {
+        Some(value) if in_parts.contains(&place) => check_column(binder, value, column),
+        Some(value) => Ok(value),
+        None => default_of(binder, column),
+    });
+    filled.collect()
 }
 
 fn bind_on_conflict(

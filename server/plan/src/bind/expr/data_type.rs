@@ -1,6 +1,8 @@
 //! From a type as written to a [`SqlType`].
 
-use braid_catalog::{Catalog, SearchPath};
+use std::sync::Arc;
+
+use braid_catalog::{Catalog, Domain, Id, SearchPath};
 use braid_sql::ast::{
     ArrayElemTypeDef, CharacterLength, DataType, DateTimeField, ExactNumberInfo, Interval,
     IntervalFields, ObjectName, TimezoneInfo,
@@ -19,13 +21,34 @@ pub struct TypeNames<'a> {
     pub path: &'a SearchPath,
 }
 
-impl TypeNames<'_> {
-    /// The enum, or the array of one, of that name.
+/// The id that stands for a type in stored text.
+fn marked_id(parts: &[String]) -> Option<Id> {
+    match parts {
+        [mark, id] if mark == braid_sql::RELATION_MARK => id.parse().ok(),
+        _ => None,
+    }
+}
+
+impl<'a> TypeNames<'a> {
+    /// The domain of that name. An enum that the same name finds comes first.
+    pub(crate) fn domain(&self, parts: &[String]) -> Result<Option<&'a Arc<Domain>>> {
+        if let Some(id) = marked_id(parts) {
+            return Ok(self.catalog.domains().get(id));
+        }
+        match self.catalog.domains().resolve(self.path, parts)? {
+            Some(_) if self.catalog.enums().resolve(self.path, parts)?.is_some() => Ok(None),
+            found => Ok(found),
+        }
+    }
+
+    /// The enum, or the array of one, of that name; or the type below the domain of that name.
     fn find(&self, parts: &[String]) -> Result<Option<SqlType>> {
-        if let [mark, id] = parts
-            && mark == braid_sql::RELATION_MARK
-        {
-            return Ok(id.parse().ok().and_then(|id| self.catalog.enums().type_of(id)));
+        let domain = self.domain(parts)?;
+        if let Some(domain) = domain {
+            return Ok(Some(self.catalog.domains().base(domain)));
+        }
+        if let Some(id) = marked_id(parts) {
+            return Ok(self.catalog.enums().type_of(id));
         }
         let found = self.catalog.enums().resolve(self.path, parts)?;
         let oid = found.map(|(found, is_array)| if is_array { found.array } else { found.id });
@@ -96,7 +119,7 @@ fn type_of(data_type: &DataType, names: Option<TypeNames<'_>>) -> Result<SqlType
             ArrayElemTypeDef::SquareBracket(element, _)
             | ArrayElemTypeDef::AngleBracket(element)
             | ArrayElemTypeDef::Parenthesis(element)
-            | ArrayElemTypeDef::Qualified(element, _) => match type_of(element, names)? {
+            | ArrayElemTypeDef::Qualified(element, _) => match element_type(element, names)? {
                 // PostgreSQL's int[][] is the same type as int[].
                 SqlType::Array(inner) => SqlType::Array(inner),
                 element => SqlType::Array(Box::new(element)),
@@ -112,6 +135,48 @@ fn type_of(data_type: &DataType, names: Option<TypeNames<'_>>) -> Result<SqlType
             ));
         }
     })
+}
+
+/// The type of an array's elements. 0A000 for a domain.
+fn element_type(element: &DataType, names: Option<TypeNames<'_>>) -> Result<SqlType> {
+    if let Some(names) = names {
+        refuse_array(element, names)?;
+    }
+    type_of(element, names)
+}
+
+/// The domain that a type's name means; `None` for every other type.
+pub fn domain_of<'a>(
+    data_type: &DataType,
+    names: TypeNames<'a>,
+) -> Result<Option<&'a Arc<Domain>>> {
+    match data_type {
+        DataType::Custom(name, _) if !is_built_in(data_type, name) => {
+            let parts: Vec<String> =
+                name.0.iter().filter_map(|part| part.as_ident()).map(braid_sql::fold).collect();
+            names.domain(&parts)
+        }
+        _ => Ok(None),
+    }
+}
+
+/// 0A000 for an array of a domain.
+fn refuse_array(element: &DataType, names: TypeNames<'_>) -> Result<()> {
+    let element = match element {
+        DataType::Array(ArrayElemTypeDef::SquareBracket(inner, _)) => inner,
+        element => element,
+    };
+    match domain_of(element, names)? {
+        Some(found) => Err(Error::unsupported(format_args!("an array of domain {}", found.name))),
+        None => Ok(()),
+    }
+}
+
+/// Whether a name that has no schema means a type that is built in, which hides types of users.
+fn is_built_in(data_type: &DataType, name: &ObjectName) -> bool {
+    let last = name.0.last().and_then(|part| part.as_ident()).map(braid_sql::fold);
+    let is_lower = last.is_some_and(|last| !last.contains(char::is_uppercase));
+    name.0.len() == 1 && is_lower && built_in_type(data_type).is_ok()
 }
 
 /// How many dimensions the declaration of an array type has beyond the first.

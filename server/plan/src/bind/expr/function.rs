@@ -13,6 +13,7 @@ use super::scalar::{bind_expr, bind_row, call_function};
 use super::subquery::bind_array_subquery;
 use super::window::bind_window_function;
 use crate::bind::Binder;
+use crate::bind::domain::typeof_domain;
 use crate::bind::scope::context::{ExprCx, IN_WINDOW_CALL};
 use crate::tree::expr::{CallExpr, CaseExpr, CompareOp, Expr};
 use crate::tree::node::{FunctionCall, SortKey};
@@ -69,6 +70,11 @@ pub(crate) fn bind_function(
     let types: Vec<SqlType> = args.iter().map(Expr::ty).collect();
     if let Some(resolved) = braid_builtins::resolve_set_function(&name, &types)? {
         return bind_set_function(binder, resolved, args, cx);
+    }
+    if let ("pg_typeof", [arg]) = (name.as_str(), args.as_slice())
+        && let Some(shown) = typeof_domain(binder, arg, &cx.scopes)
+    {
+        return Ok(shown);
     }
     scalar_call(binder, &name, args, types)
 }

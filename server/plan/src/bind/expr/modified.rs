@@ -4,10 +4,11 @@ use braid_sql::ast::{DataType, Interval};
 use braid_types::cast::CastContext;
 use braid_types::{Datum, Error, Result, SqlState, SqlType};
 
-use super::data_type::{interval_modifier, time_modifier_of};
+use super::data_type::{domain_of, interval_modifier, time_modifier_of};
 use super::operators::{call_operator, coerce};
 use super::scalar::{bind_expr, call_function};
 use crate::bind::Binder;
+use crate::bind::domain::check_domain;
 use crate::bind::refusals::WrongPart;
 use crate::bind::scope::context::ExprCx;
 use crate::tree::expr::Expr;
@@ -30,7 +31,13 @@ pub(crate) fn cast_to(
     to: &SqlType,
     ty: &DataType,
 ) -> Result<Expr> {
-    coerce_modified(binder, value, to, time_modifier_of(ty), CastContext::Explicit)
+    let domain = domain_of(ty, binder.cx.types())?;
+    let modifier = domain.map_or_else(|| time_modifier_of(ty), |domain| domain.modifier);
+    let value = coerce_modified(binder, value, to, modifier, CastContext::Explicit)?;
+    match domain {
+        Some(domain) => check_domain(binder, value, domain),
+        None => Ok(value),
+    }
 }
 
 /// Casts to a type with a modifier of times: rounded, and cut to the fields of an interval.

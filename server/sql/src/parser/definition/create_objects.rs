@@ -8,6 +8,7 @@ use braid_types::{Error, Result, SqlState};
 
 use super::create_index::parse_create_index;
 use super::create_table::parse_create_table;
+use super::domains::parse_create_domain;
 use super::sequence::parse_create_sequence;
 use super::types::parse_create_type;
 use super::users::parse_create_user;
@@ -59,6 +60,7 @@ pub(crate) fn parse_create(cursor: &mut Cursor<'_>) -> Result<Statement> {
         }
         "schema" if !or_replace => parse_create_schema(cursor),
         "type" if !or_replace => parse_create_type(cursor),
+        "domain" if !or_replace => parse_create_domain(cursor),
         "database" if !or_replace => parse_create_database(cursor),
         "extension" if !or_replace => parse_create_extension(cursor),
         "user" | "role" | "group" if !or_replace => parse_create_user(cursor),

@@ -83,17 +83,25 @@ pub(crate) fn parse_comment(cursor: &mut Cursor<'_>) -> Result<Statement> {
         "extension" => CommentTarget::Extension,
         "role" => CommentTarget::Role,
         "type" => CommentTarget::Type,
+        "domain" => CommentTarget::Domain,
         "constraint" => {
             cursor.advance();
             let name = parse_ident(cursor)?;
             cursor.expect("on")?;
+            // A table may be named `domain`; then `IS` follows, and not a name.
+            let is_domain = cursor.is("domain") && !cursor.nth_is(1, "is");
+            if is_domain && cursor.take("domain") {
+                let domain = parse_object_name(cursor)?;
+                let target = CommentTarget::DomainConstraint { name, domain };
+                return parse_comment_text(cursor, target);
+            }
             let table = parse_object_name(cursor)?;
             let target = CommentTarget::Constraint { name, table };
             return parse_comment_text(cursor, target);
         }
-        "function" | "domain" | "trigger" | "rule" | "operator" | "aggregate" | "cast"
-        | "language" | "procedure" | "policy" | "materialized" | "foreign" | "collation"
-        | "statistics" | "tablespace" => {
+        "function" | "trigger" | "rule" | "operator" | "aggregate" | "cast" | "language"
+        | "procedure" | "policy" | "materialized" | "foreign" | "collation" | "statistics"
+        | "tablespace" => {
             return Err(cursor.unsupported(format!("COMMENT ON {}", word.to_ascii_uppercase())));
         }
         _ => return Err(cursor.unexpected()),

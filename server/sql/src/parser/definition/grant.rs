@@ -120,12 +120,21 @@ fn parse_grant_objects(cursor: &mut Cursor<'_>) -> Result<GrantObjects> {
         return Ok(kind(cursor.list(parse_object_name)?));
     }
     let more = matches!(cursor.peek_nth(1), Token::Word(_)) && !cursor.nth_is(1, "to");
-    let kinds =
-        ["table", "sequence", "database", "schema", "function", "procedure", "routine", "type"];
+    let kinds = [
+        "table",
+        "sequence",
+        "database",
+        "schema",
+        "function",
+        "procedure",
+        "routine",
+        "type",
+        "domain",
+    ];
     // A table may be named `sequence`; then `TO` or `FROM` follows, and not a name.
     let kind = if more && !cursor.nth_is(1, "from") { cursor.take_one(&kinds) } else { None };
     Ok(match kind {
-        None if more && matches!(cursor.peek_word(), Some("language" | "domain")) => {
+        None if more && cursor.is("language") => {
             return Err(cursor.unsupported("GRANT on this kind of object"));
         }
         None | Some(0) => GrantObjects::Tables(cursor.list(parse_object_name)?),
@@ -133,6 +142,7 @@ fn parse_grant_objects(cursor: &mut Cursor<'_>) -> Result<GrantObjects> {
         Some(2) => GrantObjects::Databases(cursor.list(parse_object_name)?),
         Some(3) => GrantObjects::Schemas(cursor.list(parse_object_name)?),
         Some(7) => GrantObjects::Types(cursor.list(parse_object_name)?),
+        Some(8) => GrantObjects::Domains(cursor.list(parse_object_name)?),
         Some(_) => GrantObjects::Functions(cursor.list(parse_function_signature)?),
     })
 }

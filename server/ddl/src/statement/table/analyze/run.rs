@@ -57,7 +57,7 @@ pub(crate) async fn run(cx: &mut DdlContext<'_>, names: &[ObjectName]) -> Result
     for table in tables {
         let statistics = count(cx, &table).await?;
         if is_temporary(table.id) {
-            cx.catalog().statistics_shared().set(table.id, statistics);
+            cx.catalog().statistics.set(table.id, statistics);
             continue;
         }
         let kv = cx.txn().database();

@@ -1,15 +1,16 @@
-//! DROP TYPE of an enum, and what depends on it: columns, and what reads these; views, checks and
-//! defaults that name it.
+//! DROP TYPE and DROP DOMAIN, and what depends on the type: columns, and what reads these; domains
+//! over it; views, checks and defaults that name it.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
-use braid_catalog::{Catalog, Column, Enum, Id, StoredExpr, Table, enums_named};
-use braid_sql::ast::{DropBehavior, ObjectName};
+use braid_catalog::{Catalog, Column, Domain, Id, StoredExpr, Table, enums_named};
+use braid_sql::ast::DropBehavior;
 use braid_types::{Error, Result, SqlState};
 
 use crate::context::DdlContext;
 use crate::names::describe::describe;
-use crate::names::types::{enum_name, find_enum};
+use crate::names::user_types::UserType;
 use crate::statement::drop::relations::drop_relations;
 use crate::statement::index::drop_index::drop_index_of;
 use crate::statement::object::view::view_reads;
@@ -17,7 +18,7 @@ use crate::statement::table::drop_column::drop_column;
 use crate::table::descriptor::change_table;
 use crate::table::expr_text::columns_used;
 
-/// What needs an enum.
+/// What needs a type.
 #[derive(Clone, PartialEq, Eq)]
 enum Dependent {
     Column(Id, u16),
@@ -25,6 +26,8 @@ enum Dependent {
     Check(Id, Id),
     Default(Id, u16),
     Index(Id, u16),
+    Domain(Id),
+    DomainCheck(Id, Id),
 }
 
 /// The dependents that have been found, with the lines that tell of them.
@@ -55,33 +58,32 @@ impl Dependents {
     }
 }
 
-/// Drops an enum that a statement has named.
+/// Drops a type that a statement has named, maybe by the name of its arrays' type.
 pub(crate) async fn drop_named(
     cx: &mut DdlContext<'_>,
-    name: &ObjectName,
+    (found, is_array): (&UserType, bool),
     behavior: DropBehavior,
 ) -> Result<()> {
-    let (found, is_array) = find_enum(cx, name)?;
-    cx.check_owner(braid_catalog::Object::Enum(&found))?;
+    cx.check_owner(found.object())?;
     if is_array {
-        let name = enum_name(cx, &found);
+        let name = found.shown(cx);
         let message = format!("cannot drop type {name}[] because type {name} requires it");
         return Err(Error::new(SqlState::DependentObjectsStillExist, message)
             .hint(format!("You can drop type {name} instead.")));
     }
-    drop_enum(cx, &found, behavior).await
+    drop_type(cx, found, behavior).await
 }
 
-/// Drops an enum with all dependent objects, and reports them.
-pub(crate) async fn drop_enum(
+/// Drops a type with all dependent objects, and reports them.
+pub(crate) async fn drop_type(
     cx: &mut DdlContext<'_>,
-    found: &Enum,
+    found: &UserType,
     behavior: DropBehavior,
 ) -> Result<()> {
     let dependents = dependents(cx, found, &BTreeSet::new());
     let lines = &dependents.lines;
     if behavior == DropBehavior::Restrict && !lines.is_empty() {
-        let name = enum_name(cx, found);
+        let name = found.shown(cx);
         let message = format!("cannot drop type {name} because other objects depend on it");
         return Err(Error::new(SqlState::DependentObjectsStillExist, message)
             .detail(dependents.details().join("\n"))
@@ -102,10 +104,10 @@ pub(crate) async fn drop_enum(
     Ok(())
 }
 
-/// Drops an enum and these dependents without telling of it.
+/// Drops a type and these dependents without telling of it.
 pub(crate) async fn carry_out(
     cx: &mut DdlContext<'_>,
-    found: &Enum,
+    found: &UserType,
     dependents: Dependents,
 ) -> Result<()> {
     let told = cx.notices.len();
@@ -113,41 +115,98 @@ pub(crate) async fn carry_out(
         drop_dependent(cx, dependent).await?;
     }
     cx.notices.truncate(told);
-    cx.draft()?.remove(found.id);
+    cx.draft()?.remove(found.id());
     Ok(())
 }
 
-/// What needs an enum. Tables and views that go with it are not asked.
-pub(crate) fn dependents(cx: &DdlContext<'_>, found: &Enum, doomed: &BTreeSet<Id>) -> Dependents {
-    let catalog = &*cx.catalog();
+/// What needs a type. Tables, views and types that go with it are not asked.
+pub(crate) fn dependents(
+    cx: &DdlContext<'_>,
+    found: &UserType,
+    doomed: &BTreeSet<Id>,
+) -> Dependents {
     let mut all = Dependents::default();
-    let name = enum_name(cx, found);
+    add_type(cx, &cx.catalog(), found, doomed, &mut all);
+    all
+}
+
+/// Whether a column is of the type, or of its arrays.
+fn is_of(column: &Column, found: &UserType, is_array: bool) -> bool {
+    match found {
+        UserType::Domain(found) => column.domain == Some(found.id) && !is_array,
+        UserType::Enum(found) => {
+            let of_enum = column.ty.inner_enum().is_some_and(|ty| ty.oid == found.id);
+            column.domain.is_none() && of_enum && column.ty.is_array() == is_array
+        }
+    }
+}
+
+/// What needs a type, the domains over it and what needs these included.
+fn add_type(
+    cx: &DdlContext<'_>,
+    catalog: &Catalog,
+    found: &UserType,
+    doomed: &BTreeSet<Id>,
+    all: &mut Dependents,
+) {
+    let (id, name, database) = (found.id(), found.shown(cx), found.database());
     let tables =
-        || catalog.tables().in_database(found.database).filter(|table| !doomed.contains(&table.id));
+        || catalog.tables().in_database(database).filter(|table| !doomed.contains(&table.id));
     for is_array in [true, false] {
         let on = if is_array { format!("type {name}[]") } else { format!("type {name}") };
         for table in tables() {
-            for column in &table.columns {
-                let of_enum = column.ty.inner_enum().is_some_and(|ty| ty.oid == found.id);
-                if of_enum && column.ty.is_array() == is_array {
-                    add_column(cx, catalog, table, column, &on, &mut all);
-                }
+            for column in table.columns.iter().filter(|column| is_of(column, found, is_array)) {
+                add_column(cx, catalog, table, column, &on, all);
             }
         }
     }
     let on = format!("type {name}");
-    for table in tables() {
-        add_texts(cx, catalog, table, found.id, &on, &mut all);
+    for domain in catalog.domains().in_database(database) {
+        add_domain(cx, catalog, (domain, found), doomed, all);
     }
-    for view in
-        catalog.views().in_database(found.database).filter(|view| !doomed.contains(&view.id))
-    {
+    for table in tables() {
+        add_texts(cx, catalog, table, id, &on, all);
+    }
+    for view in catalog.views().in_database(database).filter(|view| !doomed.contains(&view.id)) {
         let query = view.stored.as_ref().map_or("", |stored| stored.query.as_str());
-        if enums_named(query).contains(&found.id) {
-            add_view(cx, catalog, view.id, &on, &mut all);
+        if enums_named(query).contains(&id) {
+            add_view(cx, catalog, view.id, &on, all);
         }
     }
-    all
+}
+
+/// A domain that is over a type or names it in its default, or the conditions that name it.
+fn add_domain(
+    cx: &DdlContext<'_>,
+    catalog: &Catalog,
+    (domain, found): (&Arc<Domain>, &UserType),
+    doomed: &BTreeSet<Id>,
+    all: &mut Dependents,
+) {
+    let id = found.id();
+    if doomed.contains(&domain.id) || domain.id == id {
+        return;
+    }
+    let on = format!("type {}", found.shown(cx));
+    let names = |expr: &StoredExpr| enums_named(expr.sql()).contains(&id);
+    let is_over = match found {
+        UserType::Domain(_) => domain.parent == Some(id),
+        UserType::Enum(_) => {
+            domain.parent.is_none() && domain.base.inner_enum().is_some_and(|ty| ty.oid == id)
+        }
+    };
+    if is_over || domain.default.as_ref().is_some_and(names) {
+        let above = UserType::Domain(domain.clone());
+        let text = format!("type {}", above.shown(cx));
+        if all.add(Dependent::Domain(domain.id), text, &on) {
+            add_type(cx, catalog, &above, doomed, all);
+        }
+        return;
+    }
+    for check in domain.checks.iter().filter(|check| names(&check.expr)) {
+        let text = format!("constraint {}", check.name);
+        all.add(Dependent::DomainCheck(domain.id, check.id), text, &on);
+    }
 }
 
 /// A column, and what reads it.
@@ -253,6 +312,13 @@ async fn drop_dependent(cx: &mut DdlContext<'_>, dependent: Dependent) -> Result
         })?,
         Dependent::Index(table, number) => {
             drop_index_of(cx, table, number)?;
+        }
+        Dependent::Domain(id) => cx.draft()?.remove(id),
+        Dependent::DomainCheck(id, check) => {
+            let Some(found) = cx.catalog().domains().get(id).cloned() else { return Ok(()) };
+            let mut changed = Domain::clone(&found);
+            changed.checks.retain(|other| other.id != check);
+            cx.draft()?.put(changed);
         }
     }
     Ok(())

@@ -1,0 +1,153 @@
+//! Domains: a type with a name, a default and constraints of its own.
+//!
+//! A column's descriptor has the type below the domain as its type, and the domain's id beside it:
+//!
+//! ```text
+//!   domain 16384: base int4, CHECK (VALUE > 0)      table t: n { ty: Int4, domain: 16384 }
+//! ```
+//!
+//! So keys, rows, operators and the protocol treat the column as one of the base type. Only the
+//! places where a value becomes the domain's check it.
+//!
+//! Rule: a change of a domain stores the tables that use it again ([`crate::Draft::put`]), so
+//! that what was planned with the old constraints cannot commit.
+
+use braid_types::SqlType;
+use serde::{Deserialize, Serialize};
+
+use super::column::Column;
+use super::index::{Index, IndexState};
+use super::table::{OnCommit, Table};
+use super::{Grant, Id, StoredExpr};
+use crate::PUBLIC;
+
+/// A domain.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Domain {
+    /// Its id.
+    pub id: Id,
+    /// Its database.
+    pub database: Id,
+    /// Its schema.
+    pub schema: Id,
+    /// Its name.
+    pub name: String,
+    /// Its owner.
+    pub owner: Id,
+    /// The type below it and below all domains that it is over, with modifiers.
+    pub base: SqlType,
+    /// The base type's modifier of times, as [`Column::modifier`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub modifier: Option<i32>,
+    /// As [`Column::more_dimensions`].
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub more_dimensions: u8,
+    /// The domain that it is over, if its type is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<Id>,
+    /// As [`Column::collation`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub collation: Option<String>,
+    /// NOT NULL of its own.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub not_null: bool,
+    /// The DEFAULT expression.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default: Option<StoredExpr>,
+    /// CHECK constraints.
+    pub checks: Vec<DomainCheck>,
+    /// Privileges granted on it.
+    pub grants: Vec<Grant>,
+    /// COMMENT ON DOMAIN.
+    pub comment: Option<String>,
+}
+
+fn is_zero(number: &u8) -> bool {
+    *number == 0
+}
+
+/// A CHECK constraint of a domain.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct DomainCheck {
+    /// Its oid.
+    pub id: Id,
+    /// Its name.
+    pub name: String,
+    /// The condition over the row of [`Domain::row`].
+    pub expr: StoredExpr,
+    /// Whether the stored rows are known to satisfy it.
+    pub validated: bool,
+    /// COMMENT ON CONSTRAINT.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub comment: Option<String>,
+}
+
+impl Domain {
+    /// What everybody may do with a new domain.
+    pub fn first_grants() -> Vec<Grant> {
+        vec![Grant { role: PUBLIC, privileges: vec!["USAGE".to_owned()], grant_option: false }]
+    }
+
+    /// Makes a column one of the domain; it has the base type already.
+    pub fn give_to(&self, column: &mut Column) {
+        column.domain = Some(self.id);
+        column.modifier = self.modifier;
+        if column.collation.is_none() {
+            column.collation.clone_from(&self.collation);
+        }
+    }
+
+    /// The table whose one column stands for VALUE in the domain's conditions. No catalog has it.
+    pub fn row(&self, column: &str, ty: SqlType) -> Table {
+        let value = Column { modifier: self.modifier, ..Column::plain(1, column, ty) };
+        Table {
+            id: 0,
+            data_id: 0,
+            version: 0,
+            database: self.database,
+            schema: self.schema,
+            name: self.name.clone(),
+            owner: self.owner,
+            unlogged: false,
+            on_commit: OnCommit::Preserve,
+            columns: vec![value],
+            next_column: 2,
+            primary: no_index(),
+            indexes: Vec::new(),
+            next_index: 1,
+            families: Vec::new(),
+            next_family: 0,
+            checks: Vec::new(),
+            foreign_keys: Vec::new(),
+            referenced_by: Vec::new(),
+            moving: None,
+            vacated: false,
+            grants: Vec::new(),
+            comment: None,
+        }
+    }
+}
+
+/// The primary key of a table that has no rows.
+fn no_index() -> Index {
+    Index {
+        id: 0,
+        number: 0,
+        name: String::new(),
+        unique: true,
+        deferrable: false,
+        initially_deferred: false,
+        nulls_not_distinct: false,
+        constraint: None,
+        keys: Vec::new(),
+        storing: Vec::new(),
+        predicate: None,
+        state: IndexState::Public,
+        builder: None,
+        replaces: None,
+        interleaving: None,
+        below: Vec::new(),
+        passing: Vec::new(),
+        comment: None,
+    }
+}

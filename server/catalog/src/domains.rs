@@ -1,0 +1,173 @@
+//! The domains of a catalog: by name, by id, with their base types and their users.
+
+use std::sync::Arc;
+
+use braid_sql::quote_ident;
+use braid_types::{Result, SqlType};
+
+use crate::names::{qualified, split_qualified};
+use crate::{
+    Catalog, CatalogNames, Column, Domain, DomainCheck, Id, SearchPath, StoredExpr, Table,
+    enums_named,
+};
+
+/// The most domains that may stand over each other.
+const CHAIN_MAX: usize = 100;
+
+/// The domains of a catalog.
+#[derive(Clone, Copy)]
+pub struct Domains<'c> {
+    catalog: &'c Catalog,
+}
+
+impl Catalog {
+    /// The domains.
+    pub fn domains(&self) -> Domains<'_> {
+        Domains { catalog: self }
+    }
+}
+
+impl<'c> Domains<'c> {
+    /// A domain by id.
+    pub fn get(self, id: Id) -> Option<&'c Arc<Domain>> {
+        self.catalog.domains.get(id)
+    }
+
+    /// Every domain, by id.
+    pub fn iter(self) -> impl Iterator<Item = &'c Arc<Domain>> {
+        self.catalog.domains.iter()
+    }
+
+    /// The domains of a database, by id.
+    pub fn in_database(self, database: Id) -> impl Iterator<Item = &'c Arc<Domain>> {
+        self.catalog.domains.in_database(database)
+    }
+
+    /// The domain of that name in a schema.
+    pub fn find(self, schema: Id, name: &str) -> Option<&'c Arc<Domain>> {
+        self.iter().find(|found| found.schema == schema && found.name == name)
+    }
+
+    /// The domain that a name of one to three parts means. 0A000 for a foreign database, 42601
+    /// for too many parts.
+    pub fn resolve(self, path: &SearchPath, name: &[String]) -> Result<Option<&'c Arc<Domain>>> {
+        if self.iter().next().is_none() {
+            return Ok(None);
+        }
+        let find = |schema: &str, name: &str| {
+            let schema = self.catalog.names().schema(path.database, schema)?;
+            self.find(schema.id, name)
+        };
+        match name {
+            [name] => Ok(path.names(true).find_map(|schema| find(schema, name))),
+            _ => split_qualified(path, name).map(|(schema, name)| find(schema, name)),
+        }
+    }
+
+    /// The type below a domain, with today's labels of an enum.
+    pub fn base(self, domain: &Domain) -> SqlType {
+        let mut ty = domain.base.clone();
+        self.catalog.enums().refresh(&mut ty);
+        ty
+    }
+
+    /// The domain and those below it, the lowest last.
+    pub fn chain(self, domain: &'c Domain) -> impl Iterator<Item = &'c Domain> {
+        let parent = move |domain: &&'c Domain| self.get(domain.parent?).map(|found| &**found);
+        std::iter::successors(Some(domain), parent).take(CHAIN_MAX)
+    }
+
+    /// Whether a domain or one below it is that one.
+    pub fn is_over(self, domain: Id, lower: Id) -> bool {
+        self.get(domain).is_some_and(|found| self.chain(found).any(|below| below.id == lower))
+    }
+
+    /// Whether NULL is no value of the domain.
+    pub fn is_not_null(self, domain: &'c Domain) -> bool {
+        self.chain(domain).any(|found| found.not_null)
+    }
+
+    /// A domain's name as a session has to write it; without a search path only those of
+    /// `public` stand without their schema.
+    pub fn text(self, path: Option<&SearchPath>, found: &Domain) -> String {
+        let is_visible = match path {
+            Some(path) => {
+                let first = self.resolve(path, std::slice::from_ref(&found.name));
+                first.ok().flatten().is_some_and(|first| first.id == found.id)
+            }
+            None => self.catalog.schema_name(found.schema) == "public",
+        };
+        match is_visible {
+            true => quote_ident(&found.name),
+            false => qualified(&self.catalog.schema_name(found.schema), &found.name),
+        }
+    }
+
+    /// The tables that a change of the domain concerns: a column has it, or one over it, or an
+    /// expression of the table names one of them.
+    pub fn users(self, id: Id) -> impl Iterator<Item = &'c Arc<Table>> {
+        let concerned: Vec<Id> =
+            self.iter().map(|found| found.id).filter(|other| self.is_over(*other, id)).collect();
+        self.catalog.tables.iter().filter(move |table| {
+            let has = |id: &Id| concerned.contains(id);
+            let names = |expr: &StoredExpr| enums_named(expr.sql()).iter().any(has);
+            let columns = table.columns.iter().any(|column| {
+                column.domain.as_ref().is_some_and(has)
+                    || column.default.as_ref().is_some_and(names)
+                    || column.generated.as_ref().is_some_and(names)
+            });
+            let predicates = table.indexes.iter().filter_map(|index| index.predicate.as_ref());
+            columns
+                || table.checks.iter().any(|check| names(&check.expr))
+                || predicates.into_iter().any(names)
+        })
+    }
+}
+
+impl CatalogNames<'_> {
+    /// The type of a column as `format_type` prints it: that of its domain, if it has one.
+    pub fn column_type(&self, column: &Column) -> String {
+        let domain = column.domain.and_then(|id| self.catalog.domains().get(id));
+        let text = domain.map(|found| self.catalog.domains().text(self.path, found));
+        text.unwrap_or_else(|| column.type_name())
+    }
+
+    /// The condition of a domain's constraint, as `pg_get_expr` prints it.
+    pub fn domain_condition(&self, domain: &Domain, check: &DomainCheck, pretty: bool) -> String {
+        let row = domain.row("VALUE", domain.base.clone());
+        match &check.expr {
+            StoredExpr::Written(text) => format!("({text})"),
+            expr => unquoted_value(&self.expr(&row, expr, pretty)),
+        }
+    }
+
+    /// The default of a domain, as `pg_type.typdefault` has it.
+    pub fn domain_default(&self, domain: &Domain) -> Option<String> {
+        let row = domain.row("VALUE", domain.base.clone());
+        domain.default.as_ref().map(|expr| self.expr(&row, expr, false))
+    }
+}
+
+/// The text with VALUE as the word that it is in conditions of domains, outside of literals.
+fn unquoted_value(text: &str) -> String {
+    const QUOTED: &str = "\"VALUE\"";
+    let parts = text.split('\'').enumerate().map(|(place, part)| match place % 2 {
+        0 => part.replace(QUOTED, "VALUE"),
+        _ => part.to_owned(),
+    });
+    parts.collect::<Vec<_>>().join("'")
+}
+
+#[cfg(test)]
+mod tests {
+    use braid_sql::quote_literal;
+
+    use super::*;
+
+    #[test]
+    fn value_is_a_word_outside_of_literals() {
+        let literal = quote_literal("it's \"VALUE\"");
+        let text = format!("(\"VALUE\" <> {literal}) AND (\"VALUE\" > 1)");
+        assert_eq!(unquoted_value(&text), format!("(VALUE <> {literal}) AND (VALUE > 1)"));
+    }
+}

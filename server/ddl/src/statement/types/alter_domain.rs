@@ -1,0 +1,133 @@
+//! ALTER DOMAIN: the default and the constraints of a domain.
+//!
+//! Rule: a new constraint is checked on the stored rows of every table with a column of the
+//! domain. Writers of these tables wait until the statement's transaction ends.
+
+use std::sync::Arc;
+
+use braid_catalog::{Catalog, Domain, Id, Table};
+use braid_plan::{Expr, bind_table_expr};
+use braid_sql::ast::{AlterDomain, AlterDomainAction, DomainConstraint, DomainConstraintKind};
+use braid_sql::fold;
+use braid_types::{Error, Result, SqlState};
+
+use crate::context::DdlContext;
+use crate::names::user_types::own_domain;
+use crate::rows::reader::{block_writers, table_reader};
+use crate::statement::types::domains::{add_check, check_place, stored_default};
+use crate::table::exprs::evaluate;
+
+pub(crate) async fn run(cx: &mut DdlContext<'_>, alter: &AlterDomain) -> Result<()> {
+    let found = own_domain(cx, &alter.name)?;
+    let mut changed = Domain::clone(&found);
+    match &alter.action {
+        AlterDomainAction::Default(None) => changed.default = None,
+        AlterDomainAction::Default(Some(expr)) => {
+            changed.default = stored_default(cx, &found, expr)?;
+        }
+        AlterDomainAction::NotNull(wanted) => {
+            if *wanted && !found.not_null {
+                validate(cx, &found, None).await?;
+            }
+            changed.not_null = *wanted;
+        }
+        AlterDomainAction::Add { constraint, not_valid } => {
+            add(cx, &mut changed, constraint, *not_valid).await?;
+        }
+        AlterDomainAction::Drop { name, if_exists, .. } => {
+            let name = fold(name);
+            let of = format!("of domain \"{}\"", found.name);
+            match check_place(&found, &name, &of) {
+                Ok(place) => _ = changed.checks.remove(place),
+                Err(error) if *if_exists => {
+                    let message = format!("{}, skipping", error.message());
+                    cx.notice(SqlState::SuccessfulCompletion, message);
+                    return Ok(());
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        AlterDomainAction::Validate(name) => {
+            let of = format!("of domain \"{}\"", found.name);
+            let place = check_place(&found, &fold(name), &of)?;
+            if changed.checks[place].validated {
+                return Ok(());
+            }
+            validate(cx, &found, Some(place)).await?;
+            changed.checks[place].validated = true;
+        }
+    }
+    cx.draft()?.put(changed);
+    Ok(())
+}
+
+async fn add(
+    cx: &mut DdlContext<'_>,
+    domain: &mut Domain,
+    constraint: &DomainConstraint,
+    not_valid: bool,
+) -> Result<()> {
+    let DomainConstraintKind::Check(expr) = &constraint.kind else {
+        return Err(Error::unsupported("this form of ALTER DOMAIN"));
+    };
+    add_check(cx, domain, constraint.name.as_ref(), expr, !not_valid)?;
+    if not_valid {
+        return Ok(());
+    }
+    validate(cx, domain, Some(domain.checks.len() - 1)).await
+}
+
+/// The tables that have columns of a domain, or of one over it, with the places of the columns.
+pub(crate) fn tables_with(catalog: &Catalog, domain: Id) -> Vec<(Arc<Table>, Vec<usize>)> {
+    let places = |table: &Table| -> Vec<usize> {
+        let columns = table.columns.iter().enumerate();
+        let of_domain = columns
+            .filter(|(_, c)| c.domain.is_some_and(|id| catalog.domains().is_over(id, domain)));
+        of_domain.map(|(place, _)| place).collect()
+    };
+    let tables = catalog.tables().iter().map(|table| (table.clone(), places(table)));
+    tables.filter(|(_, places)| !places.is_empty()).collect()
+}
+
+/// Checks the stored values of a domain: one of its conditions, or NOT NULL.
+async fn validate(cx: &DdlContext<'_>, domain: &Domain, check: Option<usize>) -> Result<()> {
+    let row = Arc::new(domain.row("value", cx.catalog().domains().base(domain)));
+    let condition: Option<Expr> = match check.and_then(|place| domain.checks.get(place)) {
+        None => None,
+        Some(check) => {
+            let bound = cx.plan(|context| {
+                bind_table_expr(context, &row, &check.expr, None, "check constraints")
+            });
+            Some(bound?)
+        }
+    };
+    for (table, places) in tables_with(&cx.catalog(), domain.id) {
+        block_writers(cx, &table).await?;
+        let mut reader = table_reader(cx, &table)?;
+        while let Some(rows) = reader.next().await? {
+            cx.exec.breathe().await?;
+            for (row, place) in rows.iter().flat_map(|row| places.iter().map(move |p| (row, *p))) {
+                let value = std::slice::from_ref(&row[place]);
+                let is_wrong = match &condition {
+                    Some(condition) => evaluate(cx, condition, value)?.as_bool() == Some(false),
+                    None => value[0].is_null(),
+                };
+                if is_wrong {
+                    return Err(violated(&cx.catalog(), &table, place, condition.is_none()));
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// 23502 or 23514: a stored value does not satisfy a new constraint.
+fn violated(catalog: &Catalog, table: &Table, place: usize, is_null: bool) -> Error {
+    let (column, relation) = (&table.columns[place].name, &table.name);
+    let (state, what) = match is_null {
+        true => (SqlState::NotNullViolation, "contains null values"),
+        false => (SqlState::CheckViolation, "contains values that violate the new constraint"),
+    };
+    let message = format!("column \"{column}\" of table \"{relation}\" {what}");
+    Error::new(state, message).table(&catalog.schema_name(table.schema), relation).column(column)
+}

@@ -1,0 +1,143 @@
+//! Casts to domains: the cast to the type below, and the check of the domain's constraints.
+//!
+//! ```text
+//!   '5'::positive      Domain(Const 5, positive: VALUE > 0)      of type int4
+//! ```
+//!
+//! Rule: the type of such an expression is the type below the domain, so that operators, functions
+//! and the protocol treat it as one.
+
+use std::sync::Arc;
+
+use braid_catalog::{Column, Domain, Id};
+use braid_types::{Datum, Error, Result, SqlState, SqlType};
+
+use super::Binder;
+use super::expr::operators::coerce_bool;
+use super::scope::columns::Scopes;
+use super::stored::bind_stored_table_expr;
+use crate::context::PlanContext;
+use crate::layout;
+use crate::tree::expr::{CaseExpr, DomainExpr, DomainRules, Expr};
+
+/// How many domains the conditions of domains may cast to, one inside the other.
+const NESTED_MAX: usize = 20;
+
+/// A value of the base type, with the check that makes it one of the domain.
+pub(crate) fn check_domain(binder: &mut Binder<'_>, value: Expr, domain: &Domain) -> Result<Expr> {
+    let rules = Arc::new(rules_of(binder, domain)?);
+    Ok(Expr::Domain(Box::new(DomainExpr { expr: value, rules })))
+}
+
+/// A value of a column's type, with the check of the column's domain, if it has one with
+/// constraints.
+pub(crate) fn check_column(binder: &mut Binder<'_>, value: Expr, column: &Column) -> Result<Expr> {
+    let Some(id) = column.domain else { return Ok(value) };
+    let domain = known(binder.cx.catalog, id)?.clone();
+    // A cast to the same domain has checked it.
+    if matches!(&value, Expr::Domain(checked) if checked.rules.id == id) {
+        return Ok(value);
+    }
+    let rules = rules_of(binder, &domain)?;
+    if !rules.not_null && rules.checks.is_empty() {
+        return Ok(value);
+    }
+    Ok(Expr::Domain(Box::new(DomainExpr { expr: value, rules: Arc::new(rules) })))
+}
+
+/// The check of a domain over an input of one column. For stored rows, and for COPY.
+pub fn bind_domain_check(cx: &PlanContext<'_>, domain: &Domain) -> Result<Expr> {
+    let base = cx.catalog.domains().base(domain);
+    check_domain(&mut Binder::new(cx), Expr::Input(0, base), domain)
+}
+
+fn known(catalog: &braid_catalog::Catalog, id: Id) -> Result<&Arc<Domain>> {
+    catalog.domains().get(id).ok_or_else(|| Error::broken(format!("domain {id} is missing")))
+}
+
+/// What the values of a domain have to satisfy. Those of the domains below come first.
+fn rules_of(binder: &mut Binder<'_>, domain: &Domain) -> Result<DomainRules> {
+    if binder.domain_depth >= NESTED_MAX {
+        let message = "stack depth limit exceeded";
+        return Err(Error::new(SqlState::StatementTooComplex, message));
+    }
+    let catalog = binder.cx.catalog;
+    let domains = catalog.domains();
+    let mut rules = DomainRules {
+        id: domain.id,
+        name: domain.name.clone(),
+        shown: domains.text(Some(binder.cx.path), domain),
+        schema: catalog.schema_name(domain.schema),
+        not_null: domain.not_null,
+        checks: Vec::new(),
+    };
+    let levels: Vec<&Domain> = domains.chain(domain).collect();
+    binder.domain_depth += 1;
+    let notes = binder.notes.take();
+    let mut bound = Ok(());
+    for level in levels.into_iter().rev() {
+        rules.not_null |= level.not_null;
+        bound = bound.and_then(|()| bind_level(binder, level, &mut rules));
+    }
+    binder.notes = notes;
+    binder.domain_depth -= 1;
+    bound.map(|()| rules)
+}
+
+/// The conditions of one domain, by name, over its value as the only input.
+fn bind_level(binder: &mut Binder<'_>, level: &Domain, rules: &mut DomainRules) -> Result<()> {
+    let base = binder.cx.catalog.domains().base(level);
+    let row = level.row("value", base);
+    let mut checks: Vec<_> = level.checks.iter().collect();
+    checks.sort_by(|a, b| a.name.cmp(&b.name));
+    for check in checks {
+        let slots = [binder.slot()];
+        let clause = "check constraints";
+        let condition = bind_stored_table_expr(binder, &row, &slots, &check.expr, clause)?;
+        let mut condition = coerce_bool(binder, condition, "CHECK")?;
+        layout::layout_expr(&mut condition, &slots)?;
+        rules.checks.push((check.name.clone(), condition));
+    }
+    Ok(())
+}
+
+/// The default of a column that has none of its own: that of its domain.
+pub(crate) fn domain_default(
+    binder: &Binder<'_>,
+    column: &Column,
+) -> Result<Option<braid_catalog::StoredExpr>> {
+    let Some(id) = column.domain else { return Ok(None) };
+    let catalog = binder.cx.catalog;
+    Ok(known(catalog, id)?.default.clone())
+}
+
+/// `pg_typeof` of a domain's value; `None` for every other expression. The value is evaluated, so
+/// that its checks are made.
+pub(crate) fn typeof_domain(
+    binder: &Binder<'_>,
+    value: &Expr,
+    scopes: &Scopes<'_>,
+) -> Option<Expr> {
+    let id = declared_domain(binder, value, scopes)?;
+    let oid = Expr::Const(Datum::Int(i64::from(id)), SqlType::Regtype);
+    let is_null = Expr::IsNull(Box::new(value.clone()));
+    let whens = vec![(is_null, oid.clone())];
+    Some(Expr::Case(Box::new(CaseExpr { whens, otherwise: oid, ty: SqlType::Regtype })))
+}
+
+/// The domain that an expression is of: that of its cast, or of the column that it is.
+pub(crate) fn declared_domain(
+    binder: &Binder<'_>,
+    value: &Expr,
+    scopes: &Scopes<'_>,
+) -> Option<Id> {
+    let slot = match value {
+        Expr::Domain(domain) => return Some(domain.rules.id),
+        Expr::Column(slot, _) => *slot,
+        _ => return None,
+    };
+    let around = std::iter::successors(Some(scopes), |scopes| scopes.parent);
+    let column = around.flat_map(|scopes| &scopes.scope.columns).find(|c| c.slot == slot)?;
+    let table = binder.cx.catalog.table(column.origin.0)?;
+    table.column(column.origin.1)?.domain
+}
