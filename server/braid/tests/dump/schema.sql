@@ -110,6 +110,15 @@ CREATE UNIQUE INDEX customer_note ON shop.customer (note DESC NULLS LAST, id) WH
 CREATE INDEX product_price ON shop.product (price) INCLUDE (code, tags);
 COMMENT ON INDEX shop.product_price IS 'cheap ones first';
 
+CREATE DOMAIN shop.amount AS numeric(8,2) DEFAULT 1.5 NOT NULL
+    CONSTRAINT positive CHECK (VALUE > 0) CHECK (VALUE < 1000000);
+CREATE DOMAIN "Odd Names"."Post code" AS text CHECK (VALUE ~ '^[0-9]{5}$');
+COMMENT ON DOMAIN shop.amount IS 'what is paid';
+COMMENT ON CONSTRAINT positive ON DOMAIN shop.amount IS 'nobody is paid for buying';
+GRANT USAGE ON DOMAIN shop.amount TO dump_reader;
+CREATE TABLE shop.payment (id integer PRIMARY KEY, paid shop.amount, "to" "Odd Names"."Post code");
+INSERT INTO shop.payment VALUES (1, 2.50, '12345'), (2, 0.01, NULL);
+
 CREATE TABLE "Odd Names"."a ""quoted"" table" ("a column" integer, "CamelCase" text);
 CREATE TABLE "Odd Names".no_columns ();
 CREATE TABLE "Odd Names".no_rows (a integer, b text);
