@@ -16,7 +16,7 @@ use braid_types::SqlType;
 use serde::{Deserialize, Serialize};
 
 use super::column::Column;
-use super::index::{Index, IndexState};
+use super::index::Index;
 use super::table::{OnCommit, Table};
 use super::{Grant, Id, StoredExpr};
 use crate::PUBLIC;
@@ -112,7 +112,7 @@ impl Domain {
             on_commit: OnCommit::Preserve,
             columns: vec![value],
             next_column: 2,
-            primary: no_index(),
+            primary: Index { unique: true, ..Index::plain(0, "") },
             indexes: Vec::new(),
             next_index: 1,
             families: Vec::new(),
@@ -125,29 +125,5 @@ impl Domain {
             grants: Vec::new(),
             comment: None,
         }
-    }
-}
-
-/// The primary key of a table that has no rows.
-fn no_index() -> Index {
-    Index {
-        id: 0,
-        number: 0,
-        name: String::new(),
-        unique: true,
-        deferrable: false,
-        initially_deferred: false,
-        nulls_not_distinct: false,
-        constraint: None,
-        keys: Vec::new(),
-        storing: Vec::new(),
-        predicate: None,
-        state: IndexState::Public,
-        builder: None,
-        replaces: None,
-        interleaving: None,
-        below: Vec::new(),
-        passing: Vec::new(),
-        comment: None,
     }
 }

@@ -56,6 +56,30 @@ pub struct Index {
 }
 
 impl Index {
+    /// A public index of that number and name, without keys; its id is 0.
+    pub fn plain(number: IndexNumber, name: &str) -> Self {
+        Index {
+            id: 0,
+            number,
+            name: name.to_owned(),
+            unique: false,
+            deferrable: false,
+            initially_deferred: false,
+            nulls_not_distinct: false,
+            constraint: None,
+            keys: Vec::new(),
+            storing: Vec::new(),
+            predicate: None,
+            state: IndexState::Public,
+            builder: None,
+            replaces: None,
+            interleaving: None,
+            below: Vec::new(),
+            passing: Vec::new(),
+            comment: None,
+        }
+    }
+
     /// Whether it was declared UNIQUE, be it deferrable or not.
     pub fn declares_unique(&self) -> bool {
         self.unique || self.deferrable

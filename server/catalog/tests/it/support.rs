@@ -47,7 +47,6 @@ pub fn index(id: Id, number: IndexNumber, name: &str, column: ColumnId) -> Index
     Index {
         id,
         number,
-        name: name.to_owned(),
         unique: number == 1,
         deferrable: false,
         initially_deferred: false,
@@ -56,13 +55,7 @@ pub fn index(id: Id, number: IndexNumber, name: &str, column: ColumnId) -> Index
         keys: vec![IndexKey { descending: number == 2, ..IndexKey::plain(column) }],
         storing: if number == 2 { vec![1] } else { vec![] },
         predicate: (number == 2).then(|| StoredExpr::Written("b > 0".to_owned())),
-        state: IndexState::Public,
-        builder: None,
-        replaces: None,
-        interleaving: None,
-        below: Vec::new(),
-        passing: Vec::new(),
-        comment: None,
+        ..Index::plain(number, name)
     }
 }
 

@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use braid_catalog::{
-    Catalog, Check, Column, ColumnId, Index, IndexKey, IndexNumber, IndexState, StoredExpr, Table,
-    names,
+    Catalog, Check, Column, ColumnId, Index, IndexKey, IndexNumber, StoredExpr, Table, names,
 };
 use braid_codec::key::is_orderable;
 use braid_sql::ast::{Expr, Family, KeyColumn, TableConstraint, TableConstraintKind, UniqueRules};
@@ -222,8 +221,6 @@ pub(crate) fn add_key(
     let number = if spec.primary { 1 } else { table.next_index };
     let index = Index {
         id,
-        number,
-        name,
         unique: spec.unique && !spec.rules.deferrable,
         deferrable: spec.rules.deferrable,
         initially_deferred: spec.rules.initially_deferred,
@@ -232,13 +229,7 @@ pub(crate) fn add_key(
         keys,
         storing,
         predicate: spec.predicate.clone(),
-        state: IndexState::Public,
-        builder: None,
-        replaces: None,
-        interleaving: None,
-        below: Vec::new(),
-        passing: Vec::new(),
-        comment: None,
+        ..Index::plain(number, &name)
     };
     if spec.primary {
         for column in &mut table.columns {

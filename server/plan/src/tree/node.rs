@@ -210,6 +210,14 @@ pub struct Join {
     pub rows: f64,
 }
 
+impl Join {
+    /// A join of two inputs by every pair, whose rows are not estimated yet.
+    pub fn new(kind: JoinKind, (left, right): (Node, Node), on: Vec<Expr>) -> Self {
+        let (lateral, outer, method) = (false, Vec::new(), JoinMethod::Loop);
+        Self { kind, left, right, on, lateral, outer, method, rows: 0.0 }
+    }
+}
+
 /// How a join is carried out.
 #[derive(Clone)]
 pub enum JoinMethod {

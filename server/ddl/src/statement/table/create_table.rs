@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use braid_catalog::{ColumnId, Id, Index, IndexState, OnCommit, Table, is_temporary};
+use braid_catalog::{ColumnId, Id, Index, OnCommit, Table, is_temporary};
 use braid_sql::ast::{
     self, CreateTable, CreateTableLike, Insert, InsertSource, ObjectName, Query, Returning,
     Statement, TableConstraintKind, UniqueRules,
@@ -98,26 +98,7 @@ fn empty_table(id: Id, database: Id, schema: Id, name: &str, owner: Id) -> Table
         on_commit: OnCommit::Preserve,
         columns: Vec::new(),
         next_column: 1,
-        primary: Index {
-            id: 0,
-            number: 1,
-            name: String::new(),
-            unique: true,
-            deferrable: false,
-            initially_deferred: false,
-            nulls_not_distinct: false,
-            constraint: None,
-            keys: Vec::new(),
-            storing: Vec::new(),
-            predicate: None,
-            state: IndexState::Public,
-            builder: None,
-            replaces: None,
-            interleaving: None,
-            below: Vec::new(),
-            passing: Vec::new(),
-            comment: None,
-        },
+        primary: Index { unique: true, ..Index::plain(1, "") },
         indexes: Vec::new(),
         next_index: 2,
         families: vec![family],

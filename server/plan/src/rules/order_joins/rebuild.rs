@@ -3,7 +3,7 @@
 use braid_catalog::Catalog;
 
 use crate::tree::expr::Expr;
-use crate::tree::node::{Filter, Join, JoinKind, JoinMethod, Node};
+use crate::tree::node::{Filter, Join, JoinKind, Node};
 
 use super::run::{Attached, Input, Run, is_reordered};
 use super::search::{self, Step, Tree};
@@ -99,15 +99,6 @@ fn filtered(input: Node, predicates: Vec<Expr>) -> Node {
     }
 }
 
-fn joined(kind: JoinKind, (left, right): (Node, Node), on: Vec<Expr>, rows: f64) -> Node {
-    Node::Join(Box::new(Join {
-        kind,
-        left,
-        right,
-        on,
-        lateral: false,
-        outer: Vec::new(),
-        method: JoinMethod::Loop,
-        rows,
-    }))
+fn joined(kind: JoinKind, inputs: (Node, Node), on: Vec<Expr>, rows: f64) -> Node {
+    Node::Join(Box::new(Join { rows, ..Join::new(kind, inputs, on) }))
 }

@@ -25,7 +25,7 @@ use crate::Slot;
 use crate::bind::Binder;
 use crate::rules::{choose, cost, estimate, prune_columns, push_filters, walk};
 use crate::tree::expr::{Expr, SubqueryExpr, SubqueryKind, conjuncts};
-use crate::tree::node::{Filter, Join, JoinKind, JoinMethod, Limit, Node};
+use crate::tree::node::{Filter, Join, JoinKind, Limit, Node};
 
 /// The part of the rows that a comparison with a subquery is believed to leave.
 const COMPARED: f64 = 0.3;
@@ -91,7 +91,8 @@ fn unnest(node: &mut Node, wanted: f64, binder: &mut Binder<'_>) {
         let Some(grouped) = Grouped::of(&subquery, &outer, binder) else { continue };
         if is_cheaper(&subquery, &grouped, rows, binder) {
             let left = std::mem::replace(input, Node::one_row());
-            *input = joined(left, grouped.node, grouped.on);
+            let join = Join::new(JoinKind::Left, (left, grouped.node), grouped.on);
+            *input = Node::Join(Box::new(join));
             values.push((subquery.id, grouped.value));
         }
     }
@@ -161,17 +162,4 @@ fn is_cheaper(subquery: &SubqueryExpr, grouped: &Grouped, rows: f64, binder: &Bi
     let groups = finished(&grouped.node);
     let number = estimate::rows(&groups, catalog);
     cost::of_plan(&groups, catalog) + cost::hash(rows, number) + cost::given(rows) < rows * each
-}
-
-fn joined(left: Node, right: Node, on: Vec<Expr>) -> Node {
-    Node::Join(Box::new(Join {
-        kind: JoinKind::Left,
-        left,
-        right,
-        on,
-        lateral: false,
-        outer: Vec::new(),
-        method: JoinMethod::Loop,
-        rows: 0.0,
-    }))
 }

@@ -11,7 +11,7 @@ use crate::Slot;
 use crate::rules::push_filters::substitute;
 use crate::rules::walk;
 use crate::tree::expr::{Expr, SubqueryExpr, SubqueryKind, conjuncts};
-use crate::tree::node::{Filter, Join, JoinKind, JoinMethod, Node};
+use crate::tree::node::{Filter, Join, JoinKind, Node};
 
 pub fn apply(node: Node) -> Node {
     let node = walk::map_children(node, &mut apply);
@@ -25,17 +25,7 @@ pub fn apply(node: Node) -> Node {
     for predicate in predicates {
         match as_join(predicate, &input) {
             Ok((kind, right, on)) => {
-                let right = apply(right);
-                input = Node::Join(Box::new(Join {
-                    kind,
-                    left: input,
-                    right,
-                    on,
-                    lateral: false,
-                    outer: Vec::new(),
-                    method: JoinMethod::Loop,
-                    rows: 0.0,
-                }));
+                input = Node::Join(Box::new(Join::new(kind, (input, apply(right)), on)));
             }
             Err(predicate) => rest.push(*predicate),
         }
