@@ -30,15 +30,30 @@ fn marked_id(parts: &[String]) -> Option<Id> {
 }
 
 impl<'a> TypeNames<'a> {
-    /// The domain of that name. An enum that the same name finds comes first.
+    /// The domain of that name, unless the name finds an enum in a schema that is searched earlier.
     pub(crate) fn domain(&self, parts: &[String]) -> Result<Option<&'a Arc<Domain>>> {
         if let Some(id) = marked_id(parts) {
             return Ok(self.catalog.domains().get(id));
         }
-        match self.catalog.domains().resolve(self.path, parts)? {
-            Some(_) if self.catalog.enums().resolve(self.path, parts)?.is_some() => Ok(None),
-            found => Ok(found),
-        }
+        let Some(domain) = self.catalog.domains().resolve(self.path, parts)? else {
+            return Ok(None);
+        };
+        let is_hidden = match self.catalog.enums().resolve(self.path, parts)? {
+            Some((found, _)) => self.searched_first(found.schema, domain.schema),
+            None => false,
+        };
+        Ok(Some(domain).filter(|_| !is_hidden))
+    }
+
+    /// Whether one of two schemas is searched before the other.
+    fn searched_first(&self, schema: Id, other: Id) -> bool {
+        let names = self.catalog.names();
+        let mut searched = self.path.names(true);
+        let first = searched.find_map(|name| {
+            let found = names.schema(self.path.database, name)?.id;
+            [schema, other].contains(&found).then_some(found)
+        });
+        first == Some(schema)
     }
 
     /// The enum, or the array of one, of that name; or the type below the domain of that name.
