@@ -56,8 +56,8 @@ export class TableStatement implements StatementTemplate {
   }
 
   /**
-   * True if a statement that may have taken effect can be sent again: what it has stored is found
-   * by its key then. No search finds NULL in a key that is not the primary one.
+   * True if a statement that may have taken effect can be sent again. The second one finds the
+   * stored rows by their key. No search finds NULL in a key that is not the primary one.
    */
   canRepeat(rows: readonly (readonly Parameter[])[]): boolean {
     const { mode, onConflict } = this.#settings;

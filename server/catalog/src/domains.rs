@@ -5,7 +5,7 @@ use std::sync::Arc;
 use braid_sql::quote_ident;
 use braid_types::{Result, SqlType};
 
-use crate::names::{qualified, split_qualified};
+use crate::names::{qualified, searched};
 use crate::{
     Catalog, CatalogNames, Column, Domain, DomainCheck, Id, SearchPath, StoredExpr, Table,
     enums_named,
@@ -54,14 +54,7 @@ impl<'c> Domains<'c> {
         if self.iter().next().is_none() {
             return Ok(None);
         }
-        let find = |schema: &str, name: &str| {
-            let schema = self.catalog.names().schema(path.database, schema)?;
-            self.find(schema.id, name)
-        };
-        match name {
-            [name] => Ok(path.names(true).find_map(|schema| find(schema, name))),
-            _ => split_qualified(path, name).map(|(schema, name)| find(schema, name)),
-        }
+        searched(self.catalog, path, name, |schema, name| self.find(schema, name))
     }
 
     /// The type below a domain, with today's labels of an enum.

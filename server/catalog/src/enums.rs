@@ -5,7 +5,7 @@ use std::sync::Arc;
 use braid_sql::quote_ident;
 use braid_types::{Result, SqlType};
 
-use crate::names::{qualified, split_qualified};
+use crate::names::{qualified, searched};
 use crate::{Catalog, Enum, Id, SearchPath};
 
 /// The enums of a catalog.
@@ -61,14 +61,7 @@ impl<'c> Enums<'c> {
         if self.iter().next().is_none() {
             return Ok(None);
         }
-        let find = |schema: &str, name: &str| {
-            let schema = self.catalog.names().schema(path.database, schema)?;
-            self.find(schema.id, name)
-        };
-        match name {
-            [name] => Ok(path.names(true).find_map(|schema| find(schema, name))),
-            _ => split_qualified(path, name).map(|(schema, name)| find(schema, name)),
-        }
+        searched(self.catalog, path, name, |schema, name| self.find(schema, name))
     }
 
     /// The enum of that oid with its labels, as a type; also for the oid of its arrays.

@@ -11,6 +11,6 @@ pub use identifier::{choose_name, make_object_name, qualified, split_name, trunc
 pub use index_keys::{column_label, index_column_text, index_key_names};
 pub use key_names::CatalogKeyNames;
 pub use named::Named;
-pub(crate) use resolve::split_qualified;
+pub(crate) use resolve::searched;
 pub use resolve::{Names, Relation, SearchPath, undefined_relation};
 pub use view_text::{CatalogNames, view_text};

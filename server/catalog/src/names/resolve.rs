@@ -313,11 +313,24 @@ impl<'c> Names<'c> {
     }
 }
 
-/// Schema and name of a name of two or three parts.
-pub(crate) fn split_qualified<'n>(
+/// What a name of one to three parts means: the first that is found in the schemas of the path, by
+/// the schema's id and the last part. 0A000 for a foreign database, 42601 for too many parts.
+pub(crate) fn searched<T>(
+    catalog: &Catalog,
     path: &SearchPath,
-    name: &'n [String],
-) -> Result<(&'n str, &'n str)> {
+    name: &[String],
+    find: impl Fn(Id, &str) -> Option<T>,
+) -> Result<Option<T>> {
+    let find =
+        |schema: &str, name: &str| find(catalog.names().schema(path.database, schema)?.id, name);
+    match name {
+        [name] => Ok(path.names(true).find_map(|schema| find(schema, name))),
+        _ => split_qualified(path, name).map(|(schema, name)| find(schema, name)),
+    }
+}
+
+/// Schema and name of a name of two or three parts.
+fn split_qualified<'n>(path: &SearchPath, name: &'n [String]) -> Result<(&'n str, &'n str)> {
     match name {
         [schema, name] => Ok((schema, name)),
         [database, schema, name] if *database == path.database_name => Ok((schema, name)),

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use braid_catalog::{Catalog, Domain, Enum, Id, Object};
 use braid_plan::{TypeNames, domain_of};
-use braid_sql::ast::{DataType, ObjectName};
+use braid_sql::ast::{DataType, Ident, ObjectName};
+use braid_sql::fold;
 use braid_types::{Error, Result, SqlState};
 
 use crate::context::DdlContext;
@@ -122,4 +123,26 @@ pub(crate) fn own_domain(cx: &DdlContext<'_>, name: &ObjectName) -> Result<Arc<D
     let found = find_domain(cx, name)?;
     cx.check_owner(Object::Domain(&found))?;
     Ok(found)
+}
+
+/// The schema that a type is moved to by SET SCHEMA; `None` if it is there. 42710 if that has a
+/// type of the same name.
+pub(crate) fn new_schema(
+    cx: &DdlContext<'_>,
+    schema: &Ident,
+    (own, name): (Id, &str),
+) -> Result<Option<Id>> {
+    let schema = cx.schema(&fold(schema))?;
+    let catalog = cx.catalog();
+    catalog.privileges().check(cx.user(), Object::Schema(&schema), "CREATE")?;
+    if schema.id == own {
+        return Ok(None);
+    }
+    let is_taken = catalog.enums().find(schema.id, name).is_some()
+        || catalog.domains().find(schema.id, name).is_some();
+    if is_taken {
+        let message = format!("type \"{name}\" already exists in schema \"{}\"", schema.name);
+        return Err(Error::new(SqlState::DuplicateObject, message));
+    }
+    Ok(Some(schema.id))
 }

@@ -35,14 +35,20 @@ use crate::tree::node::Node;
 
 /// Applies every rule, in order, to a plan and to the plans of its subqueries.
 pub fn optimize(root: Node, binder: &mut Binder<'_>) -> Node {
-    let root = conditions::null_operands::apply(root);
-    let mut root = unnest::semi_joins(unnest::aggregates(root, binder));
+    // These two look into subqueries by themselves.
+    let root = unnest::aggregates(conditions::null_operands::apply(root), binder);
+    let catalog = binder.context().catalog.clone();
+    finish(root, &catalog)
+}
+
+/// The other rules, for a plan and for the plans of its subqueries.
+fn finish(root: Node, catalog: &Catalog) -> Node {
+    let mut root = unnest::semi_joins(root);
     walk::subplans(&mut root, &mut |plan| {
         let taken = std::mem::replace(plan, Node::one_row());
-        *plan = optimize(taken, binder);
+        *plan = finish(taken, catalog);
     });
-    let catalog = binder.context().catalog.clone();
-    choose(root, &catalog)
+    choose(root, catalog)
 }
 
 /// The rules after subqueries have become joins, for a plan whose subqueries are finished.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use braid_catalog::{Column, Domain, DomainCheck, Object, StoredExpr, is_temporary, names};
+use braid_catalog::{Column, Domain, DomainCheck, StoredExpr, is_temporary, names};
 use braid_sql::ast::{CreateDomain, DomainConstraintKind, Expr, Ident, ObjectName, RenameKind};
 use braid_sql::fold;
 use braid_types::{Error, Result, SqlState, SqlType};
@@ -10,7 +10,7 @@ use braid_types::{Error, Result, SqlState, SqlType};
 use crate::context::DdlContext;
 use crate::names::owner::check_new_owner;
 use crate::names::types::column_type;
-use crate::names::user_types::{column_domain, domain_name, own_domain};
+use crate::names::user_types::{column_domain, domain_name, new_schema, own_domain};
 use crate::statement::types::enums::make_name_free;
 use crate::table::columns::collation_of;
 use crate::table::exprs::{bind_default_expr, check_expr};
@@ -170,20 +170,10 @@ pub(crate) fn rename(cx: &mut DdlContext<'_>, name: &ObjectName, kind: &RenameKi
             changed.checks[place].name = to;
         }
         RenameKind::SetSchema(schema) => {
-            let schema = cx.schema(&fold(schema))?;
-            cx.catalog().privileges().check(cx.user(), Object::Schema(&schema), "CREATE")?;
-            if schema.id == found.schema {
+            let Some(schema) = new_schema(cx, schema, (found.schema, &found.name))? else {
                 return Ok(());
-            }
-            let catalog = cx.catalog();
-            let is_taken = catalog.domains().find(schema.id, &found.name).is_some()
-                || catalog.enums().find(schema.id, &found.name).is_some();
-            if is_taken {
-                let message =
-                    format!("type \"{}\" already exists in schema \"{}\"", found.name, schema.name);
-                return Err(Error::new(SqlState::DuplicateObject, message));
-            }
-            changed.schema = schema.id;
+            };
+            changed.schema = schema;
         }
         RenameKind::OwnerTo(role) => {
             changed.owner = cx.role(role)?;

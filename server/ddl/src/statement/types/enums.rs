@@ -6,8 +6,8 @@
 use std::sync::Arc;
 
 use braid_catalog::{
-    Enum, Id, Label, Object, Relation, StoredDatum, StoredExpr, Table, View, enums_named,
-    is_temporary, names,
+    Enum, Id, Label, Relation, StoredDatum, StoredExpr, Table, View, enums_named, is_temporary,
+    names,
 };
 use braid_sql::ast::{AlterType, AlterTypeAction, CreateType, LabelPlace, ObjectName, RenameKind};
 use braid_sql::fold;
@@ -18,6 +18,7 @@ use crate::context::DdlContext;
 use crate::names::lookup::{WrongKind, parts};
 use crate::names::owner::check_new_owner;
 use crate::names::types::{duplicate_type, enum_name, own_enum};
+use crate::names::user_types::new_schema;
 
 /// 42602 for a label that is too long.
 fn check_label(label: &str) -> Result<()> {
@@ -300,21 +301,11 @@ pub(crate) fn rename(cx: &mut DdlContext<'_>, name: &ObjectName, kind: &RenameKi
             changed.name = new;
         }
         RenameKind::SetSchema(schema) => {
-            let schema = cx.schema(&fold(schema))?;
-            cx.catalog().privileges().check(cx.user(), Object::Schema(&schema), "CREATE")?;
-            if schema.id == found.schema {
+            let Some(schema) = new_schema(cx, schema, (found.schema, &found.name))? else {
                 return Ok(());
-            }
-            let catalog = cx.catalog();
-            let is_taken = catalog.enums().find(schema.id, &found.name).is_some()
-                || catalog.domains().find(schema.id, &found.name).is_some();
-            if is_taken {
-                let message =
-                    format!("type \"{}\" already exists in schema \"{}\"", found.name, schema.name);
-                return Err(Error::new(SqlState::DuplicateObject, message));
-            }
-            changed.array_name = free_array_name(cx, schema.id, &found.name);
-            changed.schema = schema.id;
+            };
+            changed.array_name = free_array_name(cx, schema, &found.name);
+            changed.schema = schema;
         }
         RenameKind::OwnerTo(role) => {
             changed.owner = cx.role(role)?;

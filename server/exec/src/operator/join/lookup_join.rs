@@ -288,7 +288,7 @@ impl Found {
 }
 
 /// Spans in key order that cover the same keys, each key once: the spans of several left rows may
-/// overlap.
+/// overlap. Spans that only touch stay apart, so that they are read side by side.
 fn without_overlaps(spans: &[Span]) -> Vec<Span> {
     let mut wanted = spans.to_vec();
     wanted.sort_unstable();

@@ -116,7 +116,7 @@ fn is_safe(call: &AggregateCall) -> bool {
         && (!sums || call.args.iter().all(is_bounded))
 }
 
-/// The input of a subquery's aggregation, and what it has in common with the row around it.
+/// The input of a subquery's aggregation, and its equalities with the row around it.
 struct Correlation {
     /// The input without the conditions that read the outer row.
     input: Node,
