@@ -7,6 +7,11 @@
 //! ```
 //!
 //! After a failure those that wait are asked for again: a timestamp that nobody got does no harm.
+//!
+//! Stores choose the timestamps of commits in one trip, each above all that it has seen. So a
+//! commit may be above what PD gives next, and a read after its answer would not see it. The
+//! invariant against that: **what an answer rests on is at most one above what PD has given.**
+//! [`Tso::reach`] keeps it, by asking PD until it holds; that is seldom needed.
 
 use super::{dialer::describe, pd::Pd, store_health::LOG_INTERVAL};
 use crate::metrics::{nanos, times};
@@ -40,11 +45,12 @@ pub(crate) struct Tso {
     patience: Duration,
     trouble: Arc<Mutex<Option<Trouble>>>,
     waits: Arc<Histogram>,
-    newest: NewestTimestamp,
+    given: Highest,
+    acknowledged: Highest,
 }
 
-/// The newest timestamp that this gateway has been given or has committed at.
-type NewestTimestamp = Arc<AtomicU64>;
+/// The highest timestamp of its kind so far; 0 at first.
+type Highest = Arc<AtomicU64>;
 
 /// Why there are no timestamps, and when that was last said in the log.
 struct Trouble {
@@ -58,16 +64,16 @@ impl Tso {
         let (queue, waiters) = mpsc::unbounded_channel();
         let trouble = Arc::default();
         let waits = Arc::new(times());
-        let newest = NewestTimestamp::default();
+        let given = Highest::default();
         let stream = TimestampStream {
             pd,
             waiters,
             sent: VecDeque::new(),
             trouble: Arc::clone(&trouble),
-            newest: Arc::clone(&newest),
+            given: Arc::clone(&given),
         };
         tokio::spawn(stream.run());
-        Tso { queue, patience, trouble, waits, newest }
+        Tso { queue, patience, trouble, waits, given, acknowledged: Highest::default() }
     }
 
     /// Why there was no timestamp lately.
@@ -83,14 +89,34 @@ impl Tso {
         self.waits.read()
     }
 
-    /// The newest timestamp that this gateway has been given or has committed at; 0 at first.
-    pub fn newest(&self) -> u64 {
-        self.newest.load(SeqCst)
+    /// The newest timestamp that PD has given to this gateway; 0 at first.
+    pub fn given(&self) -> u64 {
+        self.given.load(SeqCst)
     }
 
-    /// Notes the timestamp of a commit: a store may choose one that PD has not given out.
-    pub fn note_commit(&self, ts: u64) {
-        self.newest.fetch_max(ts, SeqCst);
+    /// The newest timestamp that this gateway has been given or has acknowledged a commit at. It is
+    /// at most one above what PD has given; 0 at first.
+    pub fn newest(&self) -> u64 {
+        self.given().max(self.acknowledged.load(SeqCst))
+    }
+
+    /// Makes the timestamp of a commit one that may be acknowledged.
+    ///
+    /// Without PD the commit is acknowledged all the same after the patience with PD: it has
+    /// taken place, and PD's time has gone on meanwhile.
+    pub async fn acknowledge(&self, ts: u64) {
+        if let Err(error) = self.reach(ts).await {
+            tracing::warn!(%error, "a commit is acknowledged without a newer timestamp of PD");
+        }
+        self.acknowledged.fetch_max(ts, SeqCst);
+    }
+
+    /// Waits until every timestamp that PD gives from now on is at least `ts`.
+    pub async fn reach(&self, ts: u64) -> Result<()> {
+        while self.given().saturating_add(1) < ts {
+            self.now().await?;
+        }
+        Ok(())
     }
 
     /// A timestamp above every one that was given out before.
@@ -119,7 +145,7 @@ struct TimestampStream {
     /// Asked for and not answered, with the time of the question.
     sent: VecDeque<(Batch, Instant)>,
     trouble: Arc<Mutex<Option<Trouble>>>,
-    newest: NewestTimestamp,
+    given: Highest,
 }
 
 impl TimestampStream {
@@ -212,7 +238,7 @@ impl TimestampStream {
             tracing::info!("timestamps from PD again");
         }
         let last = ((ts.physical as u64) << LOGICAL_BITS) + ts.logical as u64;
-        self.newest.fetch_max(last, SeqCst);
+        self.given.fetch_max(last, SeqCst);
         for (i, waiter) in batch.into_iter().enumerate() {
             // A waiter may have given up.
             let _ = waiter.send(last + 1 + i as u64 - count);

@@ -279,8 +279,9 @@ impl Prewrite<'_> {
             for_update_ts_constraints: held_at.collect(),
             txn_size: changes.len() as u64,
             for_update_ts,
-            // The transaction has read at no newer timestamp: all of them came by this gateway.
-            min_commit_ts: cluster.tso.newest().max(for_update_ts).max(self.start.ts) + 1,
+            // At least the newest timestamp that the transaction has read at: all of them came by
+            // this gateway, and the newest one is at most one above what PD has given.
+            min_commit_ts: cluster.tso.given().max(for_update_ts).max(self.start.ts) + 1,
             use_async_commit: asynchronous,
             secondaries: others.map(|change| change.key.clone().into()).collect(),
             max_commit_ts: self.fence.map_or(0, |fence| fence.before().0.saturating_sub(1)),

@@ -88,7 +88,7 @@ async fn commit_with_restarts(
         let options = Attempt { had_locks, locks_first, until };
         let end = match attempt(context, request, options).await {
             Ok(at) => {
-                context.cluster().tso.note_commit(at);
+                context.cluster().tso.acknowledge(at).await;
                 return Ok(CommitOutcome::Committed(Timestamp(at)));
             }
             Err(end) => end,

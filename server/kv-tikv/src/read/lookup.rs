@@ -61,6 +61,8 @@ async fn get_once(
 ///   changed what it has read, and been answered before this read began.
 /// - A commit whose timestamp the store chooses afterwards is above every commit that this gateway
 ///   has acknowledged before.
+/// - The timestamp is at most one above what PD has given: no transaction that begins after the
+///   answer gets an older one.
 ///
 /// Without them the order of transactions could differ from the order of their answers. The second
 /// one does not include what other gateways have acknowledged meanwhile.

@@ -1,8 +1,14 @@
 //! PD's clock: timestamps that only grow, whatever the time of day does.
+//!
+//! As in a real PD, the milliseconds go on in steps; between two steps only the counter grows, by
+//! one for each timestamp. A commit timestamp that a store chooses can be above it then.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::tikv::engine::{LOGICAL_BITS, Ts};
+
+/// How often the milliseconds of timestamps go on, as in a real PD.
+const STEP_MS: i64 = 50;
 
 /// The clock.
 #[derive(Debug, Default)]
@@ -18,6 +24,7 @@ impl Clock {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let now_ms = i64::try_from(since.as_millis()).unwrap_or(i64::MAX);
         let now_ms = now_ms.saturating_add(self.ahead_ms).max(1);
+        let now_ms = now_ms - now_ms % STEP_MS;
         let now = (now_ms as u64) << LOGICAL_BITS;
         // A full counter goes over into the next millisecond.
         self.last = now.max(self.last) + count;
