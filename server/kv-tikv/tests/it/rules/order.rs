@@ -199,8 +199,8 @@ async fn the_order_of_transactions_is_that_of_their_answers() {
 }
 
 /// Transactions that hold locks commit one after the other, each at a timestamp that its store
-/// chooses, and PD's clock stands: its timestamps grow by one for each request. Whoever reads after
-/// an answer must see what was committed, at this gateway and at another one.
+/// chooses, and PD's clock stands: its timestamps grow by one for each request. Every reader after
+/// an answer sees what was committed, at this gateway and at another one.
 #[tokio::test]
 async fn what_was_answered_is_seen_although_the_clock_of_pd_stands() {
     for keys in [["a", "b"], ["a", "z"]] {
