@@ -44,6 +44,12 @@ impl VirtualTable {
         if self.relkind == 'v' { "view" } else { "table" }
     }
 
+    /// Whether its rows come from the catalog alone, and not from the running server: they do not
+    /// change while a statement runs.
+    pub fn is_of_catalog(&self) -> bool {
+        (self.schema == PG_CATALOG && self.relkind == 'r') || self.schema == INFORMATION_SCHEMA
+    }
+
     /// Whether its rows show how far sequences have come.
     pub fn shows_last_values(&self) -> bool {
         self.schema == PG_CATALOG && self.name == "pg_sequences"

@@ -15,6 +15,7 @@ use crate::ExecContext;
 use crate::memory::row_bytes;
 use crate::operator::cte_rows::CteRows;
 use crate::operator::instrument::{Instrumented, Observed, OperatorStats};
+use crate::operator::scan::kept_view::ScannedViews;
 use crate::operator::subquery::CachedSubquery;
 use crate::operator::{BoxedOperator, OuterRow};
 
@@ -65,6 +66,7 @@ pub struct ExecutionState {
     changed_rows: Mutex<HashMap<Id, HashSet<Key>>>,
     pub(crate) ctes: Mutex<HashMap<u32, Weak<dyn CteRows>>>,
     pub(crate) subqueries: Mutex<HashMap<u32, Arc<CachedSubquery>>>,
+    pub(crate) views: ScannedViews,
     /// For EXPLAIN ANALYZE.
     observed: Option<Mutex<Observed>>,
 }
@@ -82,6 +84,7 @@ impl ExecutionState {
             changed_rows: Mutex::default(),
             ctes: Mutex::new(HashMap::new()),
             subqueries: Mutex::new(HashMap::new()),
+            views: ScannedViews::default(),
             observed: None,
         }
     }

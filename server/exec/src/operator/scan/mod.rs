@@ -2,6 +2,7 @@
 
 pub(crate) mod column_filter;
 pub(crate) mod function_scan;
+pub(crate) mod kept_view;
 pub(crate) mod lock_rows;
 pub(crate) mod multi_scan;
 pub(crate) mod reader;

@@ -1,17 +1,19 @@
 //! Scans of catalog views.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use braid_catalog::{Id, Object, VirtualTable};
-use braid_plan::VirtualScan;
+use braid_plan::{CompareOp, Expr, VirtualScan};
 use braid_system_views::{CatalogLookup, VirtualContext, virtual_rows};
-use braid_types::{Error, Result, Row};
+use braid_types::{Result, Row};
 use futures_util::future::BoxFuture;
 
 use crate::operator::basic::project::keep;
 use crate::operator::eval::Evaluator;
 use crate::operator::exprs::Exprs;
 use crate::operator::reservation::MemoryReservation;
+use crate::operator::scan::kept_view::{KeptView, no_column};
 use crate::operator::{BATCH_ROWS, Operator};
 
 /// A scan of a catalog view: its rows are computed at the first call.
@@ -20,8 +22,41 @@ pub struct VirtualScanOperator {
     places: Vec<usize>,
     filter: Exprs,
     evaluator: Evaluator,
-    rows: Option<std::vec::IntoIter<Row>>,
+    rows: Option<Rows>,
     held: MemoryReservation,
+}
+
+/// The rows that are left.
+enum Rows {
+    Computed(std::vec::IntoIter<Row>),
+    /// Of a view that the statement keeps, with the places of the rows.
+    Kept(Arc<KeptView>, std::vec::IntoIter<usize>),
+}
+
+impl Rows {
+    /// The next rows, at most [`BATCH_ROWS`], with the columns that are asked for.
+    fn batch(&mut self, columns: &[usize]) -> Result<Vec<Row>> {
+        let project = |row: &Row| -> Result<Row> {
+            let value = |at: &usize| row.get(*at).cloned().ok_or_else(|| no_column(*at));
+            columns.iter().map(value).collect()
+        };
+        match self {
+            Rows::Computed(rows) => {
+                rows.by_ref().take(BATCH_ROWS).map(|row| project(&row)).collect()
+            }
+            Rows::Kept(view, places) => {
+                let rows = places.by_ref().take(BATCH_ROWS).filter_map(|at| view.rows.get(at));
+                rows.map(project).collect()
+            }
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        match self {
+            Rows::Computed(rows) => rows.len() == 0,
+            Rows::Kept(_, places) => places.len() == 0,
+        }
+    }
 }
 
 impl VirtualScanOperator {
@@ -78,21 +113,55 @@ impl VirtualScanOperator {
         )
     }
 
+    /// The view's rows, those of [`VirtualScanOperator::wanted`] if that is cheap to know.
+    async fn read(&mut self) -> Result<Rows> {
+        let run = self.evaluator.run.clone();
+        let (kept, to_be_kept) = run.views.scan(self.table.oid);
+        let view = match kept {
+            Some(view) => view,
+            None => {
+                let rows = self.compute().await?;
+                if !to_be_kept || !self.table.is_of_catalog() {
+                    self.held.take_rows(&rows)?;
+                    return Ok(Rows::Computed(rows.into_iter()));
+                }
+                run.count_rows(&rows)?;
+                run.views.keep(self.table.oid, rows)
+            }
+        };
+        let places = match self.wanted() {
+            Some((column, value)) => {
+                let value = self.evaluator.eval(value, &[]).await?;
+                view.find(column, &value)?
+            }
+            None => (0..view.rows.len()).collect(),
+        };
+        Ok(Rows::Kept(view, places.into_iter()))
+    }
+
+    /// A column of the view, and the value that it is to have.
+    fn wanted(&self) -> Option<(usize, &Expr)> {
+        self.filter.list.iter().find_map(|condition| {
+            let Expr::Compare(CompareOp::Eq, left, right) = condition else { return None };
+            match (&**left, &**right) {
+                (Expr::Input(at, _), value @ Expr::Outer(..))
+                | (value @ Expr::Outer(..), Expr::Input(at, _)) => {
+                    Some((*self.places.get(*at)?, value))
+                }
+                _ => None,
+            }
+        })
+    }
+
     async fn batch(&mut self) -> Result<Option<Vec<Row>>> {
         if self.rows.is_none() {
-            let rows = self.compute().await?;
-            self.held.take_rows(&rows)?;
-            self.rows = Some(rows.into_iter());
+            self.rows = Some(self.read().await?);
         }
         while let Some(rows) = &mut self.rows
-            && rows.len() > 0
+            && !rows.is_empty()
         {
             self.evaluator.run.breathe().await?;
-            let project = |row: Row| -> Result<Row> {
-                let value = |at: &usize| row.get(*at).cloned().ok_or_else(|| no_column(*at));
-                self.places.iter().map(value).collect()
-            };
-            let batch = rows.by_ref().take(BATCH_ROWS).map(project).collect::<Result<_>>()?;
+            let batch = rows.batch(&self.places)?;
             let batch = keep(batch, &self.filter, &self.evaluator).await?;
             if !batch.is_empty() {
                 return Ok(Some(batch));
@@ -100,11 +169,6 @@ impl VirtualScanOperator {
         }
         Ok(None)
     }
-}
-
-#[cold]
-fn no_column(place: usize) -> Error {
-    Error::broken(format!("a row of a virtual table has no column {place}"))
 }
 
 impl Operator for VirtualScanOperator {
