@@ -173,8 +173,6 @@ impl StoreParts {
         let held = held?;
         let changed = self.changed_since(&transaction, &held, &since).await?;
         let newest = held.values().map(|held| held.for_update_ts).max().unwrap_or(0);
-        // It may be that of a commit whose answer is on its way.
-        self.cluster().tso.reach(newest).await?;
         let newest = match newest > snapshot.ts {
             true => Arc::new(TikvSnapshot::new(self.context.clone(), newest)) as Arc<dyn Snapshot>,
             false => since.clone(),

@@ -105,10 +105,14 @@ impl Tso {
     /// Without PD the commit is acknowledged all the same after the patience with PD: it has
     /// taken place, and PD's time has gone on meanwhile.
     pub async fn acknowledge(&self, ts: u64) {
-        if let Err(error) = self.reach(ts).await {
-            tracing::warn!(%error, "a commit is acknowledged without a newer timestamp of PD");
+        match self.reach(ts).await {
+            Ok(()) => {
+                self.acknowledged.fetch_max(ts, SeqCst);
+            }
+            Err(error) => {
+                tracing::warn!(%error, "a commit is acknowledged without a newer timestamp of PD");
+            }
         }
-        self.acknowledged.fetch_max(ts, SeqCst);
     }
 
     /// Waits until every timestamp that PD gives from now on is at least `ts`.

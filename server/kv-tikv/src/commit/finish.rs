@@ -84,6 +84,9 @@ impl CommitContext {
             }
             Ok(answers) => {
                 for error in answers.iter().filter_map(|(_, answer)| answer.error.as_ref()) {
+                    if error.commit_ts_expired.is_some() {
+                        tracing::error!(?error, "a lock does not allow the commit's timestamp");
+                    }
                     tracing::debug!(?error, "a lock of a committed transaction was gone");
                 }
             }

@@ -61,8 +61,9 @@ pub(super) enum Prewritten {
     Async(u64),
     /// The same, but slow: the primary has to confirm it.
     SlowAsync(u64),
-    /// The locks are there; two phases.
-    Locked,
+    /// The locks are there; two phases, at this timestamp or above: one of the locks may allow no
+    /// earlier one.
+    Locked(u64),
 }
 
 /// How the transaction is to be committed, if the stores agree.
@@ -165,13 +166,13 @@ impl Prewrite<'_> {
                 }
             }
         }
+        let is_slow = || began.elapsed() * SLOW_PART > cluster.options.lock_ttl;
         match failed {
             Some(end) => Err(end),
             None if one_pc > 0 => Ok(Prewritten::Committed(one_pc)),
-            None if !all_async || self.is_two_phase() => Ok(Prewritten::Locked),
-            None if began.elapsed() * SLOW_PART > cluster.options.lock_ttl => {
-                Ok(Prewritten::SlowAsync(commit_ts))
-            }
+            None if !all_async => Ok(Prewritten::Locked(commit_ts)),
+            // Others decide by all locks together, also if it was to go on in two phases.
+            None if self.is_two_phase() || is_slow() => Ok(Prewritten::SlowAsync(commit_ts)),
             None => Ok(Prewritten::Async(commit_ts)),
         }
     }
@@ -241,7 +242,7 @@ impl Prewrite<'_> {
                 }
                 return Done::Prewritten { min_commit_ts, one_pc_commit_ts };
             }
-            if let Err(end) = self.handle_errors(&answer.errors).await {
+            if let Err(end) = self.handle_errors(&answer.errors, &changes).await {
                 return Done::Failed(end);
             }
             // What was waited for is not the region's fault.
@@ -259,9 +260,8 @@ impl Prewrite<'_> {
         let asynchronous = mode.asynchronous && !state.two_phases;
         // Only in one piece: a part that commits alone would tear the transaction.
         let one_phase = mode.one_phase && changes.len() == self.plan.changes.len();
-        let store_chooses = asynchronous || one_phase;
         let (mutations, actions): (Vec<_>, Vec<_>) =
-            changes.iter().map(|change| mutation(change, held, store_chooses)).unzip();
+            changes.iter().map(|change| mutation(change, held)).unzip();
         let held_at = changes.iter().enumerate().filter_map(|(i, change)| {
             let expected_for_update_ts = held.get(&change.key)?.for_update_ts;
             Some(ForUpdateTsConstraint { index: i as u32, expected_for_update_ts })
@@ -290,11 +290,23 @@ impl Prewrite<'_> {
         }
     }
 
-    /// Clears what is in the way, so that the prewrite can be tried again; or says why not.
-    async fn handle_errors(&self, errors: &[KeyError]) -> Result<(), CommitFailure> {
+    /// Clears what is in the way of these changes, so that the prewrite can be tried again; or says
+    /// why not.
+    async fn handle_errors(
+        &self,
+        errors: &[KeyError],
+        changes: &[Change],
+    ) -> Result<(), CommitFailure> {
         // What needs no waiting first.
+        let mut has_conflict = false;
         for error in errors.iter().filter(|error| error.locked.is_none()) {
-            self.handle_error(error).await?;
+            self.check_error(error)?;
+            has_conflict = true;
+        }
+        if has_conflict {
+            // A store names one newer version at a time, and there may be thousands of them.
+            let unlocked = changes.iter().map(|change| &change.key).filter(|key| !self.holds(key));
+            self.lock(unlocked.cloned().collect()).await?;
         }
         // A transaction may have thousands of locks: the status of one decides for all.
         let mut holders: BTreeMap<(u64, bool), Vec<LockInfo>> = BTreeMap::new();
@@ -311,7 +323,9 @@ impl Prewrite<'_> {
         Ok(())
     }
 
-    async fn handle_error(&self, error: &KeyError) -> Result<(), CommitFailure> {
+    /// Says why an error that is no lock ends the prewrite; of a newer version that can be locked
+    /// it is none.
+    fn check_error(&self, error: &KeyError) -> Result<(), CommitFailure> {
         if let Some(conflict) = &error.conflict {
             let key = conflict.key.to_vec();
             if self.holds(&key) {
@@ -323,7 +337,7 @@ impl Prewrite<'_> {
             if !self.pessimistic {
                 return Err(CommitFailure::Restart);
             }
-            return self.lock(key).await;
+            return Ok(());
         }
         if error.already_exist.is_some() {
             return Err(CommitFailure::DuplicateKey);
@@ -377,7 +391,7 @@ impl Prewrite<'_> {
 
     /// Takes a lock that somebody else has, without keeping readers waiting as long.
     async fn wait_for(&self, key: Key) -> Result<(), CommitFailure> {
-        let mut lock = pin!(self.lock(key));
+        let mut lock = pin!(self.lock(vec![key]));
         loop {
             tokio::select! {
                 end = &mut lock => return end,
@@ -411,14 +425,13 @@ impl Prewrite<'_> {
         }
     }
 
-    /// Takes a pessimistic lock on one of the keys.
-    async fn lock(&self, key: Key) -> Result<(), CommitFailure> {
+    /// Takes pessimistic locks on some of the keys.
+    async fn lock(&self, keys: Vec<Key>) -> Result<(), CommitFailure> {
         let context = self.context;
         let for_update_ts = context.cluster().tso.now().await?;
         let cancelled = Arc::default();
         let options =
             LockOptions { wait: LockWait::Block, until: self.until, for_update_ts, cancelled };
-        let keys = vec![key.clone()];
         let lock = context.lock_manager.take(&context.transaction, self.start, keys, &options);
         let held = match lock.await {
             Err(Error::Retry(conflict)) if self.may_restart => {
@@ -427,9 +440,9 @@ impl Prewrite<'_> {
             }
             held => held?,
         };
-        let exists = held.get(&key).is_some_and(|held| held.value.is_some());
-        let is_new = |change: &Change| change.key == key && change.kind == Kind::New;
-        match exists && self.plan.changes.iter().any(is_new) {
+        let exists = |key: &Key| held.get(key).is_some_and(|held| held.value.is_some());
+        let mut new = self.plan.changes.iter().filter(|change| change.kind == Kind::New);
+        match new.any(|change| exists(&change.key)) {
             true => Err(CommitFailure::DuplicateKey),
             false => Ok(()),
         }
@@ -438,19 +451,11 @@ impl Prewrite<'_> {
 
 /// A change as TiKV takes it, and what is to be checked if the transaction is a pessimistic one.
 ///
-/// If the stores choose the commit timestamp, a key that is written without its lock must have no
-/// version above the start. Otherwise the commit could get a timestamp below that version, whose
-/// writer was answered long ago, and the new value would be lost. A timestamp that PD gives after
-/// the prewrite is above that version, so that the check is not needed.
-fn mutation(
-    change: &Change,
-    held: &BTreeMap<Key, HeldLock>,
-    store_chooses: bool,
-) -> (Mutation, i32) {
-    let unlocked = match store_chooses {
-        true => PessimisticAction::DoConstraintCheck,
-        false => PessimisticAction::SkipPessimisticCheck,
-    };
+/// A key that is written without its lock must have no version above the start. Otherwise the
+/// commit could get a timestamp at or below that version, whose writer was answered long ago: the
+/// new value would be lost, or the record of the other commit. That is so in two phases as well,
+/// because stores choose timestamps that PD has not given yet.
+fn mutation(change: &Change, held: &BTreeMap<Key, HeldLock>) -> (Mutation, i32) {
     let is_held = held.contains_key(&change.key);
     let (op, action) = match (change.kind, &change.value) {
         (Kind::Locked, _) => (Op::Lock, PessimisticAction::DoPessimisticCheck),
@@ -458,8 +463,8 @@ fn mutation(
         (_, Some(_)) if is_held => (Op::Put, PessimisticAction::DoPessimisticCheck),
         (_, None) if is_held => (Op::Del, PessimisticAction::DoPessimisticCheck),
         (Kind::New, _) => (Op::Insert, PessimisticAction::DoConstraintCheck),
-        (Kind::Write, Some(_)) => (Op::Put, unlocked),
-        (Kind::Write, None) => (Op::Del, unlocked),
+        (Kind::Write, Some(_)) => (Op::Put, PessimisticAction::DoConstraintCheck),
+        (Kind::Write, None) => (Op::Del, PessimisticAction::DoConstraintCheck),
     };
     let key = Value::copy_from_slice(&change.key);
     let value = change.value.clone().unwrap_or_default();

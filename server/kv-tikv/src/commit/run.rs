@@ -9,6 +9,7 @@ use super::{
 };
 use crate::{
     cluster::{Backoff, Cluster},
+    gc::check_start,
     locks::{
         LockOptions, LockResolver, OldestPushed, RELEASE_WAIT, TransactionStart, TransactionStatus,
     },
@@ -244,10 +245,10 @@ async fn attempt(
         Ok(Prewritten::SlowAsync(at)) => {
             confirm(context, start, &primary, keys, at).await.map(|at| (CommitKind::Async, at))
         }
-        Ok(Prewritten::Locked) => {
+        Ok(Prewritten::Locked(floor)) => {
             let kind = if prewrite.one_trip { CommitKind::Fallback } else { CommitKind::TwoPhase };
-            let fence = request.fence.as_deref();
-            let at = second_phase(context, &plan, start, &primary, keys, fence).await;
+            let locks = Locks { start, primary: &primary, keys, floor };
+            let at = second_phase(context, &plan, locks, request.fence.as_deref()).await;
             at.map(|at| (kind, at))
         }
         Err(end) => Err(end),
@@ -267,7 +268,20 @@ async fn attempt(
     Ok(at)
 }
 
+/// The locks of a commit, once all of them have been prewritten.
+struct Locks<'a> {
+    start: TransactionStart,
+    primary: &'a Key,
+    keys: Vec<Key>,
+    /// No lock may be committed below.
+    floor: u64,
+}
+
 /// Timestamp, proofs, commit of the primary; again while others push.
+///
+/// The age of the transaction is looked at after the last prewrite. Others may have rolled it back
+/// while it stood still, and the safe point may have passed the records of that; then late
+/// prewrites are not refused any more.
 ///
 /// Two that have read what the other one writes push each other in their proofs, for ever if the
 /// proofs take longer than the commit after them. One of them has to lose anyway: the younger one
@@ -275,11 +289,12 @@ async fn attempt(
 async fn second_phase(
     context: &Arc<CommitContext>,
     plan: &Plan,
-    start: TransactionStart,
-    primary: &Key,
-    keys: Vec<Key>,
+    locks: Locks<'_>,
     fence: Option<&dyn CommitFence>,
 ) -> Result<u64, CommitFailure> {
+    let Locks { start, primary, keys, floor } = locks;
+    check_start(context.cluster(), start.ts).await?;
+    context.cluster().tso.reach(floor).await?;
     let mut yields = 0;
     for _ in 0..PUSHES_MAX {
         let at = context.cluster().tso.now().await?;
@@ -320,6 +335,7 @@ async fn confirm(
     keys: Vec<Key>,
     at: u64,
 ) -> Result<u64, CommitFailure> {
+    check_start(context.cluster(), start.ts).await?;
     let done = Mutex::default();
     if let PrimaryReply::Committed =
         context.commit_primary(start, primary, &keys, at, &done).await?

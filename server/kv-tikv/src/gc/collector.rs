@@ -113,30 +113,32 @@ impl Collector {
     }
 
     /// Finishes the locks of transactions that are decided; the oldest of the others.
+    ///
+    /// Locks from before the prewrite are asked for by themselves. Taking such a lock away leaves
+    /// no record, so it decides nothing about a key that is prewritten.
     async fn settle(
         &self,
         locks: Vec<LockInfo>,
-        statuses: &mut HashMap<u64, TransactionStatus>,
+        statuses: &mut HashMap<(u64, bool), TransactionStatus>,
     ) -> Result<Option<u64>> {
         let cluster = &self.cluster;
         let mut living = None;
         let mut decided: BTreeMap<(u64, u64), Vec<Key>> = BTreeMap::new();
         for lock in locks {
             let holder = lock.lock_version;
-            let status = match statuses.get(&holder) {
+            let is_pessimistic = lock.lock_type() == Op::PessimisticLock;
+            let status = match statuses.get(&(holder, is_pessimistic)) {
                 Some(status) => *status,
                 None => {
                     let status = cluster.transaction_status(&lock, 0).await?;
-                    *statuses.entry(holder).or_insert(status)
+                    *statuses.entry((holder, is_pessimistic)).or_insert(status)
                 }
             };
             match status {
                 TransactionStatus::Running | TransactionStatus::Pushed => {
                     living = Some(living.map_or(holder, |oldest: u64| oldest.min(holder)));
                 }
-                _ if lock.lock_type() == Op::PessimisticLock => {
-                    cluster.clear(std::slice::from_ref(&lock), status).await?
-                }
+                _ if is_pessimistic => cluster.clear(std::slice::from_ref(&lock), status).await?,
                 TransactionStatus::Committed(at) => {
                     decided.entry((holder, at)).or_default().push(lock.key.to_vec());
                 }

@@ -17,9 +17,11 @@
 //!
 //! # What must always hold
 //!
-//! - The safe point never passes a snapshot, or the start of a transaction, that a gateway has told
-//!   PD of and not taken back. A gateway whose word has lapsed, since it was paused or cut off,
-//!   asks PD after each read whether what it has read could have been gone.
+//! - The safe point never passes a snapshot that a gateway has told PD of and not taken back. It
+//!   stays below the start of such a transaction, where the record of its rollback would stand.
+//! - A commit looks whether that still held after its last prewrite. A gateway whose word has
+//!   lapsed, since it was paused or cut off, asks PD after each read whether what it has read could
+//!   have been gone.
 //! - Before the safe point passes a lock, its transaction is settled; one that lives holds it up.
 //!   Else the record of a commit could go while some of its keys still wait for it.
 //! - A destroyed range is inside the keyspace of the database, and nobody can read it any more.
@@ -31,5 +33,5 @@ mod snapshot_registry;
 
 pub(crate) use collector::Collector;
 pub(crate) use registration::unregister;
-pub(crate) use snapshot_age::check_age;
+pub(crate) use snapshot_age::{check_age, check_start};
 pub(crate) use snapshot_registry::{OpenSnapshot, SnapshotRegistry};

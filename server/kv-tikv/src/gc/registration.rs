@@ -16,7 +16,9 @@ pub(super) async fn register(cluster: &Cluster, registry: &TransactionRegistry) 
     let asked_ms = snapshots.elapsed_ms();
     let now = cluster.tso.now().await?;
     let before = snapshots.begin_round(now).unwrap_or(now);
-    let oldest = [snapshots.oldest(), registry.oldest_start()].into_iter().flatten().min();
+    // The record of a rollback stands at the start of its transaction, and has to stay as well.
+    let oldest_start = registry.oldest_start().map(|start| start.saturating_sub(1));
+    let oldest = [snapshots.oldest(), oldest_start].into_iter().flatten().min();
     let wanted = oldest.map_or(before, |oldest| oldest.min(before));
     // Between the old point and the new one nothing is promised from now on.
     snapshots.give_up_below(wanted);

@@ -1,4 +1,4 @@
-//! Whether what was read could have been gone.
+//! Whether what was read, or says that a transaction was rolled back, could have been gone.
 
 use crate::cluster::Cluster;
 use braid_kv::{Error, Result};
@@ -9,4 +9,10 @@ pub(crate) async fn check_age(cluster: &Cluster, ts: u64) -> Result<()> {
         return Ok(());
     }
     Err(Error::SnapshotTooOld)
+}
+
+/// [`Error::SnapshotTooOld`] if records of the rollback of a transaction that began at `start` may
+/// have been removed before.
+pub(crate) async fn check_start(cluster: &Cluster, start: u64) -> Result<()> {
+    check_age(cluster, start.saturating_sub(1)).await
 }

@@ -6,9 +6,9 @@
 use crate::common::{Cluster, full, hasty};
 use crate::shared::contract::helpers::*;
 #[allow(dead_code)]
-use braid_kv::{Database, DatabaseOptions, Error, LockRequest, Span, StoreValue};
+use braid_kv::{Database, DatabaseOptions, Error, LockRequest, Span, StoreValue, Transaction};
 use braid_kv_tikv::{TikvAddress, TikvOptions, TikvStore};
-use braid_testkit::tikv::{Fault, Rpc, Rule, TikvStandIn};
+use braid_testkit::tikv::{Fault, Gate, Rpc, Rule, TikvStandIn};
 use std::{
     sync::Arc,
     time::{Duration, Instant},
@@ -187,6 +187,84 @@ fn a_gateway_that_was_stopped_does_not_trust_its_snapshot() {
         let s = t.next_statement();
         assert_eq!(t.get(s, b"a").await, Err(Error::SnapshotTooOld));
         assert_eq!(get(&reader, "a").await.as_deref(), Some("new"));
+    });
+}
+
+/// A commit is being prewritten: of its keys one has its value, the primary only a lock of before,
+/// whose time is over. The lock that the collector takes away decides nothing about the other key.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn settling_locks_does_not_tear_a_commit_that_is_being_prewritten() {
+    let cluster = Cluster::stand_in();
+    cluster.split(b"m");
+    let options = TikvOptions { lock_ttl: Duration::from_millis(600), ..TikvOptions::default() };
+    let writer = gateway(&cluster, TikvAddress::PREFIX, options).await;
+    let collector = open(&cluster).await;
+    put(&writer, &[("a", "1"), ("n", "1"), ("z", "1")]).await;
+    cluster.add(Rule::next(Rpc::TxnHeartBeat, Fault::LoseRequest).times(10_000));
+    let t = in_two_phases(&writer).await;
+    tokio::time::sleep(LIFE).await;
+    let gate = Gate::new();
+    cluster.add(Rule::next(Rpc::Prewrite, Fault::HoldRequest(gate.clone())).key(&full("a")));
+    let commit = tokio::spawn(async move { t.commit().await });
+    gate.wait_for(1).await;
+    tokio::time::sleep(Duration::from_millis(900)).await;
+    collect(&collector).await;
+    gate.open();
+    let outcome = commit.await.unwrap();
+    cluster.clear_rules();
+    assert_eq!(get(&collector, "a").await, get(&collector, "z").await, "{outcome:?}");
+}
+
+/// A transaction with a lock of `a`, a read that it has to prove, and new values of `a` and `z`.
+async fn in_two_phases(db: &Database) -> Arc<Transaction> {
+    // PD's time goes on, so that it begins above all versions.
+    tokio::time::sleep(Duration::from_millis(60)).await;
+    let t = serializable(db);
+    t.lock(t.next_statement(), LockRequest::keys(vec![b"a".to_vec()])).await.unwrap();
+    read(&t, "n").await;
+    for key in ["a", "z"] {
+        t.put(t.next_statement(), key, b"2".to_vec()).unwrap();
+    }
+    t
+}
+
+/// A gateway stands still while its commit is being prewritten, for longer than PD's promise and
+/// the life of old versions. Others have rolled it back, and that record is collected as well.
+#[test]
+fn a_commit_that_stood_still_for_too_long_is_none() {
+    let cluster = Cluster::stand_in();
+    cluster.split(b"m");
+    let one = || tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let (paused, other) = (one(), one());
+    let options = TikvOptions {
+        snapshot_promise: Duration::from_secs(1),
+        lock_ttl: Duration::from_secs(1),
+        request_timeout: Duration::from_secs(60),
+        retry_for: Duration::from_secs(60),
+        ..TikvOptions::default()
+    };
+    let gate = Gate::new();
+    let writer = paused.block_on(gateway(&cluster, TikvAddress::PREFIX, options));
+    let t = paused.block_on(async {
+        put(&writer, &[("a", "1"), ("n", "1"), ("z", "1")]).await;
+        in_two_phases(&writer).await
+    });
+    let commit = paused.spawn(async move { t.commit().await });
+    paused.block_on(async {
+        cluster.add(Rule::next(Rpc::Prewrite, Fault::HoldRequest(gate.clone())).key(&full("a")));
+        gate.wait_for(1).await;
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    });
+    other.block_on(async {
+        let collector = open(&cluster).await;
+        let begun = cluster.pd().timestamp();
+        collect_until(&collector, begun).await;
+    });
+    gate.open();
+    let outcome = paused.block_on(commit).unwrap();
+    other.block_on(async {
+        let reader = open(&cluster).await;
+        assert_eq!(get(&reader, "a").await, get(&reader, "z").await, "{outcome:?}");
     });
 }
 

@@ -6,6 +6,7 @@
 #[allow(dead_code)]
 mod lost_locks;
 mod order;
+mod standing_clock;
 
 use crate::common::{Cluster, full, hasty};
 use crate::shared::contract::helpers::*;

@@ -197,37 +197,3 @@ async fn the_order_of_transactions_is_that_of_their_answers() {
         assert_eq!(is_committed, seen.is_some(), "{written:?}: {seen:?}, {outcome:?}");
     }
 }
-
-/// Transactions that hold locks commit one after the other, each at a timestamp that its store
-/// chooses, and PD's clock stands: its timestamps grow by one for each request. Every reader after
-/// an answer sees what was committed, at this gateway and at another one.
-#[tokio::test]
-async fn what_was_answered_is_seen_although_the_clock_of_pd_stands() {
-    for keys in [["a", "b"], ["a", "z"]] {
-        let cluster = two_regions();
-        let (db, other) = (cluster.open().await, cluster.open().await);
-        cluster.pd().jump_clock(-60_000);
-        let mut writers = Vec::new();
-        for number in 0..10 {
-            let writer = serializable(&db);
-            let keys = keys.map(|key| format!("{key}{number}"));
-            lock(&writer, &keys[0]).await.unwrap();
-            set(&writer, &keys[0], "1");
-            set(&writer, &keys[number % 2], "1");
-            writers.push((writer, keys));
-        }
-        for (number, (writer, keys)) in writers.into_iter().enumerate() {
-            let at = writer.commit().await.unwrap();
-            assert!(matches!(at, CommitOutcome::Committed(_)), "{at:?}");
-            // A read without a timestamp, which leaves its own at the store.
-            let reader = serializable(&db);
-            assert!(reader.reads().expect_single_read());
-            assert_eq!(read(&reader, &keys[0]).await.as_deref(), Some("1"));
-            let db = if number % 2 == 0 { &db } else { &other };
-            if number > 5 {
-                let reader = serializable(db);
-                assert_eq!(read(&reader, &keys[0]).await.as_deref(), Some("1"), "{at:?}");
-            }
-        }
-    }
-}

@@ -158,7 +158,14 @@ impl KeyTable {
                     if write.kind != WriteKind::Rollback {
                         self.remember(write.start_ts);
                     }
-                    self.keys.entry(key).or_default().writes.insert(ts, write);
+                    let writes = &mut self.keys.entry(key).or_default().writes;
+                    if let Some(there) = writes.get(&ts)
+                        && there.kind != WriteKind::Rollback
+                    {
+                        // A real store would lose the record.
+                        assert_eq!(there.start_ts, write.start_ts, "two commits at {ts}");
+                    }
+                    writes.insert(ts, write);
                 }
                 Change::RemoveWrite(key, ts) => {
                     if let Some(versions) = self.keys.get_mut(&key) {
