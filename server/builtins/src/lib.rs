@@ -37,11 +37,11 @@ pub use names::reg::{cast_reg, function_oid, is_reg_cast};
 pub use names::type_names::{row_array_type, row_type};
 pub use registry::function::{
     Advisory, Arg, Call, Environment, Eval, Function, Lookup, ObjectIdentity, RelationCounter,
-    Returns, Rows, SetFunction, Special, Volatility,
+    Returns, RoutineText, Rows, SetFunction, Special, Volatility,
 };
 pub use registry::resolve::{
-    Resolved, ResolvedSet, resolve_function, resolve_operator, resolve_set_function,
-    resolve_variadic,
+    Choice, Resolved, ResolvedSet, choose, resolve_function, resolve_operator,
+    resolve_set_function, resolve_variadic,
 };
 pub use registry::tables::{all_aggregates, all_functions, all_set_functions, is_aggregate};
 pub use window::{ResolvedWindow, WindowKind, is_window, resolve_window};

@@ -5,6 +5,7 @@
 //!   catalog.names().resolve(path, …)  by name: Names
 //!   catalog.enums().type_of(oid)      the types of enums, with today's labels: Enums
 //!   catalog.domains().get(id)         the domains, with their base types: Domains
+//!   catalog.names().routines()        functions and procedures of users: Routines
 //!   catalog.privileges().check(…)     who may do what: Privileges
 //!   catalog.interleaving()            what is below the rows of a table: InterleavedTables
 //! ```
@@ -24,8 +25,8 @@ use crate::cache::{Change, SharedMap};
 use crate::collection::Collection;
 use crate::names::Named;
 use crate::{
-    Database, Domain, Enum, Id, Index, PREDEFINED, Role, Schema, Sequence, Statistics, Table,
-    TableStatistics, View,
+    Database, Domain, Enum, Id, Index, PREDEFINED, Role, Routine, Schema, Sequence, Statistics,
+    Table, TableStatistics, View,
 };
 
 /// Versions of private catalogs; stored ones never get as far.
@@ -49,6 +50,7 @@ pub struct Catalog {
     pub(crate) roles: Collection<Role>,
     pub(crate) enums: Collection<Enum>,
     pub(crate) domains: Collection<Domain>,
+    pub(crate) routines: Collection<Routine>,
     /// The enums with their labels, as columns have them.
     pub(crate) enum_types: SharedMap<Id, Arc<EnumType>>,
     /// The tables and views with a column of an enum: the enum's id and theirs.
@@ -84,6 +86,7 @@ impl Catalog {
             roles,
             enums: Collection::default(),
             domains: Collection::default(),
+            routines: Collection::default(),
             enum_types: SharedMap::default(),
             enum_users: SharedMap::default(),
             names: SharedMap::default(),

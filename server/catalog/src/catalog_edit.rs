@@ -40,6 +40,7 @@ impl<'c> CatalogEdit<'c> {
                 self.catalog.enums.insert(found);
             }
             Descriptor::Domain(found) => self.catalog.domains.insert(found),
+            Descriptor::Routine(found) => self.catalog.routines.insert(found),
         }
     }
 
@@ -58,6 +59,7 @@ impl<'c> CatalogEdit<'c> {
         self.catalog.databases.remove(id);
         self.catalog.roles.remove(id);
         self.catalog.domains.remove(id);
+        self.catalog.routines.remove(id);
         if self.catalog.enums.remove(id).is_some() {
             self.catalog.enum_types.remove(&id);
             self.unsettled.remove(&id);

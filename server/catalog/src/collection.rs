@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::cache::SharedMap;
-use crate::{Database, Domain, Enum, Id, Role, Schema, Sequence, Table, View};
+use crate::{Database, Domain, Enum, Id, Role, Routine, Schema, Sequence, Table, View};
 
 /// An object with an id.
 pub trait Identified {
@@ -33,8 +33,8 @@ macro_rules! in_database {
     })* };
 }
 
-identified!(Table, View, Sequence, Schema, Enum, Domain, Database, Role);
-in_database!(Table, View, Sequence, Schema, Enum, Domain);
+identified!(Table, View, Sequence, Schema, Enum, Domain, Routine, Database, Role);
+in_database!(Table, View, Sequence, Schema, Enum, Domain, Routine);
 
 /// The objects of one kind. A copy costs one pointer.
 #[derive(Debug)]

@@ -31,6 +31,7 @@ mod interleaving;
 pub mod names;
 mod operator_classes;
 mod privileges;
+mod routines;
 mod sequence;
 mod storage;
 mod temporary;
@@ -49,6 +50,7 @@ pub use names::{
 };
 pub use operator_classes::{OPERATOR_CLASSES, OperatorClass, family_name};
 pub use privileges::{Object, PUBLIC, Privileges, TABLE_PRIVILEGES, privilege_letter};
+pub use routines::Routines;
 pub use sequence::{SequenceError, SequenceValues, Sequences, fresh_counter};
 pub use storage::{
     Backfill, Descriptor, Dropped, FORMAT_VERSION, bootstrap, descriptor_key, dropped_ranges,

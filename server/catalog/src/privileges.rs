@@ -10,8 +10,8 @@ use braid_types::text::acl_role;
 use braid_types::{Error, Result, SqlState};
 
 use crate::{
-    Catalog, DATABASE_OWNER, Database, Domain, Enum, Grant, Id, Relation, Schema, Sequence, Table,
-    View, VirtualTable, is_temporary,
+    Catalog, DATABASE_OWNER, Database, Domain, Enum, Grant, Id, Relation, Routine, Schema,
+    Sequence, Table, View, VirtualTable, is_temporary,
 };
 
 /// The grantee that stands for everybody.
@@ -34,6 +34,8 @@ pub enum Object<'a> {
     Enum(&'a Enum),
     /// A domain.
     Domain(&'a Domain),
+    /// A function or procedure.
+    Routine(&'a Routine),
     /// A catalog view.
     Virtual(&'a VirtualTable),
 }
@@ -60,6 +62,7 @@ impl<'a> Object<'a> {
             Object::Database(database) => ("database", &database.name),
             Object::Enum(found) => ("type", &found.name),
             Object::Domain(found) => ("type", &found.name),
+            Object::Routine(found) => (found.kind(), &found.name),
             Object::Virtual(table) => (table.kind(), table.name),
         }
     }
@@ -74,6 +77,7 @@ impl<'a> Object<'a> {
             Object::Database(database) => database.owner,
             Object::Enum(found) => found.owner,
             Object::Domain(found) => found.owner,
+            Object::Routine(found) => found.owner,
             Object::Virtual(_) => crate::ROOT,
         }
     }
@@ -88,6 +92,7 @@ impl<'a> Object<'a> {
             Object::Database(database) => Some(database.id),
             Object::Enum(found) => Some(found.database),
             Object::Domain(found) => Some(found.database),
+            Object::Routine(found) => Some(found.database),
             Object::Virtual(_) => None,
         }
     }
@@ -102,6 +107,7 @@ impl<'a> Object<'a> {
             Object::Database(database) => &database.grants,
             Object::Enum(found) => &found.grants,
             Object::Domain(found) => &found.grants,
+            Object::Routine(found) => &found.grants,
             Object::Virtual(_) => &[],
         }
     }
@@ -113,6 +119,7 @@ impl<'a> Object<'a> {
             Object::Sequence(_) => &["SELECT", "UPDATE", "USAGE"],
             Object::Schema(_) => &["USAGE", "CREATE"],
             Object::Enum(_) | Object::Domain(_) => &["USAGE"],
+            Object::Routine(_) => &["EXECUTE"],
             Object::Database(_) => &["CREATE", "TEMPORARY", "CONNECT"],
         }
     }
@@ -248,6 +255,7 @@ impl<'c> Privileges<'c> {
             Object::Database(database) => database.grants == Database::first_grants(),
             Object::Enum(found) => found.grants == Enum::first_grants(),
             Object::Domain(found) => found.grants == Domain::first_grants(),
+            Object::Routine(found) => found.grants == Routine::first_grants(),
             _ => object.grants().is_empty(),
         };
         if untouched {

@@ -139,6 +139,7 @@ impl DdlContext<'_> {
             env: &env,
             text: self.text,
             param_types,
+            variables: None,
         };
         f(&context)
     }

@@ -11,6 +11,7 @@ use crate::rows::delete::delete_scattered;
 use crate::statement::drop;
 use crate::statement::index::create_index;
 use crate::statement::object::{comment, create_schema, database, rename, sequence, view};
+use crate::statement::routine;
 use crate::statement::table::{alter_table, analyze, create_table, truncate};
 use crate::statement::types::{alter_domain, domains, enums};
 use crate::table::moving::refuse_while_moving;
@@ -32,6 +33,8 @@ pub fn is_ddl(statement: &Statement) -> bool {
             | Statement::AlterType(_)
             | Statement::CreateDomain(_)
             | Statement::AlterDomain(_)
+            | Statement::CreateRoutine(_)
+            | Statement::AlterRoutine(_)
             | Statement::CreateSequence(_)
             | Statement::AlterSequence(_)
             | Statement::CreateSchema(_)
@@ -189,7 +192,7 @@ async fn dispatch(statement: &Statement, cx: &mut DdlContext<'_>) -> Result<Stri
     Ok(tag.to_owned())
 }
 
-/// Statements about types of users.
+/// Statements about types and routines of users.
 async fn dispatch_types(statement: &Statement, cx: &mut DdlContext<'_>) -> Result<String> {
     let tag = match statement {
         Statement::CreateType(create) => {
@@ -208,6 +211,8 @@ async fn dispatch_types(statement: &Statement, cx: &mut DdlContext<'_>) -> Resul
             alter_domain::run(cx, alter).await?;
             "ALTER DOMAIN"
         }
+        Statement::CreateRoutine(create) => return routine::create(cx, create),
+        Statement::AlterRoutine(alter) => return routine::alter(cx, alter),
         other => return dispatch_rights(other, cx).await,
     };
     Ok(tag.to_owned())

@@ -78,6 +78,7 @@ impl<'a> Check<'a> {
             env: &*cx.env,
             text: "",
             param_types: &[],
+            variables: None,
         };
         let mut indexes = Vec::new();
         for index in table.indexes.iter().filter(|index| index.state == IndexState::Public) {

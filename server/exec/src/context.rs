@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use braid_builtins::{Environment, Special};
-use braid_catalog::{Catalog, Id, SearchPath, Sequences};
+use braid_catalog::{Catalog, Id, Routine, SearchPath, Sequences};
 use braid_kv::{Error as Kv, Seq, SharedSnapshot, Transaction};
 use braid_system_views::{RelationCounts, RuntimeInfo};
 use braid_types::work;
@@ -42,6 +42,23 @@ pub struct ExecContext {
     pub new_keys: NewKeys,
     /// Which constraints are checked at the commit.
     pub constraints: Arc<ConstraintModes>,
+    /// How many routines of users are running around it.
+    pub routine_depth: usize,
+}
+
+/// How important a message for the client is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoticeLevel {
+    /// `DEBUG`
+    Debug,
+    /// `LOG`
+    Log,
+    /// `INFO`
+    Info,
+    /// `NOTICE`
+    Notice,
+    /// `WARNING`
+    Warning,
 }
 
 /// When an INSERT looks whether its new keys are free.
@@ -87,6 +104,7 @@ impl ExecContext {
             range_delete: self.range_delete,
             new_keys: self.new_keys,
             constraints: self.constraints.clone(),
+            routine_depth: self.routine_depth,
         }
     }
 
@@ -108,6 +126,7 @@ impl ExecContext {
             range_delete: self.range_delete,
             new_keys: NewKeys::Now,
             constraints: self.constraints.clone(),
+            routine_depth: self.routine_depth,
         }
     }
 }
@@ -121,6 +140,19 @@ pub trait SessionServices: Send + Sync {
         args: &'a [Datum],
         catalog: &'a Catalog,
     ) -> BoxFuture<'a, Result<Datum>>;
+    /// Calls a function of a user within a statement.
+    fn call_routine<'a>(
+        &'a self,
+        cx: &'a Arc<ExecContext>,
+        routine: &'a Arc<Routine>,
+        args: Vec<Datum>,
+    ) -> BoxFuture<'a, Result<Datum>>;
+    /// Sends a message to the client before the statement's end.
+    fn notice(&self, level: NoticeLevel, fields: Error);
+    /// A number that changes with every change of the session's settings and user.
+    fn settings_changes(&self) -> u64;
+    /// Whether the transaction is READ ONLY.
+    fn is_read_only(&self) -> bool;
     /// Lets other sessions read at a snapshot until the transaction ends; its identifier.
     fn export_snapshot(&self, snapshot: SharedSnapshot) -> Result<String>;
     /// The advisory locks of this session.

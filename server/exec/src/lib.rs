@@ -31,7 +31,7 @@ mod sequences;
 pub use advisory::AdvisoryLocks;
 pub use cancel::Cancel;
 pub use constraint_modes::ConstraintModes;
-pub use context::{ExecContext, NewKeys, SessionServices};
+pub use context::{ExecContext, NewKeys, NoticeLevel, SessionServices};
 pub use errors::from_kv;
 pub use execution::Execution;
 pub use index_exprs::IndexExprs;

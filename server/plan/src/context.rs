@@ -22,6 +22,42 @@ pub struct PlanContext<'a> {
     pub text: &'a str,
     /// The types of parameters as far as the client said; `Unknown` is inferred.
     pub param_types: &'a [SqlType],
+    /// What names of the body of a routine may mean besides columns.
+    pub variables: Option<&'a Variables>,
+}
+
+/// The parameters and variables of a routine's body, which its statements have as parameters.
+#[derive(Clone, Debug, Default)]
+pub struct Variables {
+    /// The variables; of several with one name the last is meant.
+    pub list: Vec<Variable>,
+    /// A name that also means a column is an error. Otherwise it means the column.
+    pub refuse_ambiguous: bool,
+}
+
+/// A parameter or a variable of a routine.
+#[derive(Clone, Debug)]
+pub struct Variable {
+    /// The label of its block, or the name of the routine.
+    pub label: Option<String>,
+    /// Its name.
+    pub name: String,
+    /// The number of the statement's parameter that has its value, from 0.
+    pub param: usize,
+}
+
+impl Variables {
+    /// The variable that the first parts of a name mean, and how many parts that are.
+    pub(crate) fn find(&self, parts: &[String]) -> Option<(usize, usize)> {
+        let newest = || self.list.iter().rev();
+        let [first, rest @ ..] = parts else { return None };
+        if let Some(found) = newest().find(|variable| variable.name == *first) {
+            return Some((found.param, 1));
+        }
+        let second = rest.first()?;
+        let mut labelled = newest().filter(|v| v.label.as_ref() == Some(first));
+        labelled.find(|variable| variable.name == *second).map(|found| (found.param, 2))
+    }
 }
 
 impl<'a> PlanContext<'a> {

@@ -32,15 +32,15 @@ pub use bind::{
     bind_domain_check, bind_index_exprs, bind_scalar, bind_table_expr, built_in_type, column_name,
     domain_of, more_dimensions_of, sql_type_of, time_modifier_of,
 };
-pub use context::{OutputColumn, PlanContext, StatementKind};
+pub use context::{OutputColumn, PlanContext, StatementKind, Variable, Variables};
 pub use identify::{identify, identify_expr};
 pub use memo::Memo;
-pub use planned::{PlannedStatement, plan};
+pub use planned::{PlannedStatement, plan, plan_call};
 pub use range_delete::range_delete;
 pub use tree::cascades::{CascadeEffect, CascadeStep, CascadeTable, Cascades};
 pub use tree::expr::{
-    CallExpr, CaseExpr, CastExpr, CompareOp, DomainExpr, DomainRules, Expr, QuantifiedExpr, Slot,
-    SubqueryExpr, SubqueryKind,
+    CallExpr, CaseExpr, CastExpr, CompareOp, DomainExpr, DomainRules, Expr, QuantifiedExpr,
+    RoutineExpr, Slot, SubqueryExpr, SubqueryKind,
 };
 pub use tree::node::*;
 pub use tree::range::{RangeDelete, Refusal};

@@ -1,17 +1,18 @@
 //! The way from a statement to a plan that can be run.
 
+use std::sync::Arc;
 use std::time::Instant;
 
-use braid_catalog::Id;
-use braid_sql::ast::{Explain, LockStrength, Statement};
+use braid_catalog::{Id, Routine};
+use braid_sql::ast::{Explain, Expr as Ast, LockStrength, Statement};
 use braid_types::{Error, Result, SqlState, SqlType};
 
-use crate::bind::{Binder, bind_statement};
+use crate::bind::{Binder, BoundStatement, bind_call, bind_statement};
 use crate::context::{OutputColumn, PlanContext, StatementKind};
 use crate::explain::ExplainOptions;
 use crate::tree::access::Bound;
-use crate::tree::expr::Expr;
-use crate::tree::node::{Node, Scan, Values};
+use crate::tree::expr::{Expr, RoutineExpr};
+use crate::tree::node::{Node, Project, Scan, Values};
 use crate::{layout, rules, verify};
 
 /// A statement that can be run.
@@ -28,6 +29,8 @@ pub struct PlannedStatement {
     pub tables: Vec<Id>,
     /// Whether it changes data (also in WITH, or by a sequence).
     pub is_write: bool,
+    /// Whether it calls a function of a user, which may read and change anything.
+    pub calls_routine: bool,
     /// `RETURNING NOTHING`
     pub returning_nothing: bool,
     /// Its plan is shown; `columns` are those of EXPLAIN.
@@ -42,7 +45,10 @@ impl PlannedStatement {
         let mut node = &self.root;
         loop {
             if let Node::Scan(scan) = node {
-                return self.explain.is_none() && !self.is_write && scan.is_of_one_key();
+                return self.explain.is_none()
+                    && !self.is_write
+                    && !self.calls_routine
+                    && scan.is_of_one_key();
             }
             let mut children = Vec::new();
             node.for_each_child(&mut |child| children.push(child));
@@ -79,9 +85,19 @@ fn plan_here(statement: &Statement, cx: &PlanContext<'_>) -> Result<PlannedState
     let started = Instant::now();
     let mut binder = Binder::new(cx);
     let bound = bind_statement(&mut binder, statement)?;
+    finish(bound, binder, started)
+}
+
+/// The plan of a statement whose names and types are bound.
+fn finish(
+    bound: BoundStatement,
+    mut binder: Binder<'_>,
+    started: Instant,
+) -> Result<PlannedStatement> {
     let mut root = rules::optimize(bound.root, &mut binder);
     layout::assign_positions(&mut root)?;
     verify::verify(&root)?;
+    let calls_routine = binder.calls_routine;
     let (params, tables) = binder.finish()?;
     allow_repeats(&mut root, params.len());
     Ok(PlannedStatement {
@@ -91,6 +107,7 @@ fn plan_here(statement: &Statement, cx: &PlanContext<'_>) -> Result<PlannedState
         params,
         tables,
         is_write: bound.is_write,
+        calls_routine,
         returning_nothing: bound.returning_nothing,
         explain: None,
         planning_micros: u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX),
@@ -184,6 +201,7 @@ impl PlannedStatement {
             params: self.params.clone(),
             tables: self.tables.clone(),
             is_write: self.is_write && options.analyze,
+            calls_routine: self.calls_routine,
             returning_nothing: self.returning_nothing,
             explain: Some(options),
             planning_micros: self.planning_micros,
@@ -209,4 +227,24 @@ fn row_lock(node: &Node) -> Option<LockStrength> {
         });
     });
     found
+}
+
+/// The routine of a CALL, and the plan of one row of its arguments. The errors are those of names,
+/// types and privileges.
+pub fn plan_call(call: &Ast, cx: &PlanContext<'_>) -> Result<(Arc<Routine>, PlannedStatement)> {
+    let mut binder = Binder::new(cx);
+    let Expr::Routine(call) = bind_call(&mut binder, call)? else {
+        return Err(Error::internal("CALL of an expression that is no call"));
+    };
+    let RoutineExpr { routine, args, .. } = *call;
+    let exprs: Vec<_> = args.into_iter().map(|arg| (binder.slot(), arg)).collect();
+    let root = Node::Project(Box::new(Project { input: Node::one_row(), exprs }));
+    let bound = BoundStatement {
+        kind: StatementKind::Select,
+        root,
+        columns: Vec::new(),
+        is_write: false,
+        returning_nothing: false,
+    };
+    Ok((routine, finish(bound, binder, Instant::now())?))
 }

@@ -40,6 +40,7 @@ mod options;
 mod protocol;
 mod registry;
 mod retry;
+mod routines;
 mod session;
 pub mod settings;
 mod shared;

@@ -1,9 +1,9 @@
 //! Notices of a session that wait until its client can be told.
 
-use braid_exec::AdvisoryLocks;
 use braid_types::{Error, SqlState};
 
 use crate::client::{Client, Notice, Severity};
+use crate::shared::Shared;
 
 /// Notices that wait for the end of their statement.
 #[derive(Default)]
@@ -18,6 +18,11 @@ impl Notices {
     /// Keeps a warning with a SQLSTATE.
     pub(crate) fn warn(&mut self, state: SqlState, message: &str) {
         self.add(Severity::Warning, Error::new(state, message));
+    }
+
+    /// Keeps messages of routines.
+    pub(crate) fn extend(&mut self, notices: Vec<Notice>) {
+        self.0.extend(notices);
     }
 
     /// How many wait.
@@ -41,13 +46,14 @@ impl Notices {
     }
 }
 
-/// Sends the warnings of functions to the client, before the rows that they are part of.
-pub(crate) fn send_warnings(
-    advisory: &AdvisoryLocks,
-    least: Option<Severity>,
-    client: &mut dyn Client,
-) {
-    for fields in advisory.take_warnings() {
+/// Sends the messages of functions to the client, before the rows that they are part of.
+pub(crate) fn send_warnings(shared: &Shared, least: Option<Severity>, client: &mut dyn Client) {
+    for notice in std::mem::take(&mut *shared.raised.lock()) {
+        if notice.severity == Severity::Info || least.is_some_and(|l| notice.severity >= l) {
+            client.notice(&notice);
+        }
+    }
+    for fields in shared.advisory.take_warnings() {
         if least.is_some_and(|least| Severity::Warning >= least) {
             client.notice(&Notice { severity: Severity::Warning, fields });
         }

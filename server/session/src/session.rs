@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use braid_catalog::{Catalog, Database, Id, ROOT, Role, SearchPath, SequenceValues};
 use braid_exec::AdvisoryLocks;
+use braid_routines::RoutineCache;
 use braid_types::{Error, Result, SqlState};
 use parking_lot::Mutex;
 use ring::rand::{SecureRandom, SystemRandom};
@@ -166,6 +167,8 @@ impl Session {
             state: Mutex::new(state),
             sequences: Mutex::new(SequenceValues::default()),
             advisory: AdvisoryLocks::new(engine.kv.clone()),
+            raised: Mutex::default(),
+            routines: RoutineCache::default(),
             exports: Mutex::default(),
         });
         let view: Weak<dyn SessionView> = Arc::downgrade(&(shared.clone() as Arc<dyn SessionView>));

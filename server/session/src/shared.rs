@@ -6,11 +6,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use braid_builtins::Special;
-use braid_catalog::{Catalog, Id, SequenceValues};
+use braid_catalog::{Catalog, Id, Routine, SequenceValues};
 use braid_cluster::{GatewayInfo, Token};
 use braid_codec::key::AdvisoryKey;
-use braid_exec::{AdvisoryLocks, SessionServices, from_kv};
+use braid_exec::{AdvisoryLocks, ExecContext, NoticeLevel, SessionServices, from_kv};
 use braid_kv::{LockInfo, SharedSnapshot, TxnId};
+use braid_routines::RoutineCache;
 use braid_sql::ast::IsolationLevel;
 use braid_system_views::{
     CursorInfo, DatabaseCounts, LockEntry, MetricEntry, PreparedInfo, RelationCounts, RuntimeInfo,
@@ -20,6 +21,7 @@ use braid_types::{Datum, Error, Result, SqlState, unsigned};
 use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 
+use crate::client::{Notice, Severity};
 use crate::engine::Engine;
 use crate::entry::{SessionEntry, SessionView};
 use crate::notify::Inbox;
@@ -67,6 +69,10 @@ pub(crate) struct Shared {
     pub state: Mutex<State>,
     pub sequences: Mutex<SequenceValues>,
     pub advisory: AdvisoryLocks,
+    /// Messages of routines for the client.
+    pub raised: Mutex<Vec<Notice>>,
+    /// Its compiled routines.
+    pub routines: RoutineCache,
     /// Notifications for the client.
     pub inbox: Arc<Inbox>,
     /// The snapshots that its transaction has exported.
@@ -252,6 +258,17 @@ impl SessionView for Shared {
     }
 }
 
+/// How important a message of a routine is for the client.
+fn severity(level: NoticeLevel) -> Severity {
+    match level {
+        NoticeLevel::Debug => Severity::Debug,
+        NoticeLevel::Log => Severity::Log,
+        NoticeLevel::Info => Severity::Info,
+        NoticeLevel::Notice => Severity::Notice,
+        NoticeLevel::Warning => Severity::Warning,
+    }
+}
+
 impl SessionServices for Shared {
     fn call<'a>(
         &'a self,
@@ -277,6 +294,27 @@ impl SessionServices for Shared {
             other => Err(Error::internal(format!("the session does not carry out {other:?}"))),
         };
         Box::pin(std::future::ready(result))
+    }
+
+    fn call_routine<'a>(
+        &'a self,
+        cx: &'a Arc<ExecContext>,
+        routine: &'a Arc<Routine>,
+        args: Vec<Datum>,
+    ) -> BoxFuture<'a, Result<Datum>> {
+        braid_routines::call_function(&self.routines, cx, routine, args)
+    }
+
+    fn notice(&self, level: NoticeLevel, fields: Error) {
+        self.raised.lock().push(Notice { severity: severity(level), fields });
+    }
+
+    fn settings_changes(&self) -> u64 {
+        self.state.lock().settings.changes()
+    }
+
+    fn is_read_only(&self) -> bool {
+        self.modes().read_only
     }
 
     fn export_snapshot(&self, snapshot: SharedSnapshot) -> Result<String> {

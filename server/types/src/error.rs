@@ -41,6 +41,8 @@ pub struct Fields {
     pub constraint: Option<String>,
     /// The function of PostgreSQL that reports this error (`R`), where clients decide by it.
     pub routine: Option<&'static str>,
+    /// The SQLSTATE that a user has given it, where it is none of the server's own.
+    pub own_code: Option<Arc<str>>,
     /// The error of a lower room that this one was made of: the server decides by it, and clients
     /// do not see it.
     pub cause: Option<Arc<dyn Cause + Send + Sync>>,
@@ -62,6 +64,7 @@ impl Error {
             data_type: None,
             constraint: None,
             routine: None,
+            own_code: None,
             cause: None,
         }))
     }
@@ -164,6 +167,20 @@ impl Error {
         self
     }
 
+    /// The error with a SQLSTATE by its code. One that the server has no name for is kept beside
+    /// the state of errors that users raise.
+    #[must_use]
+    pub fn coded(mut self, code: &str) -> Self {
+        match SqlState::ALL.iter().find(|state| state.code() == code) {
+            Some(state) => self.0.state = *state,
+            None => {
+                self.0.state = SqlState::RaiseException;
+                self.0.own_code = Some(Arc::from(code));
+            }
+        }
+        self
+    }
+
     /// Keeps the error that this one was made of, for those who decide by it.
     #[must_use]
     pub fn caused_by(mut self, cause: impl Cause + Send + Sync + 'static) -> Self {
@@ -189,6 +206,13 @@ impl Error {
     /// Every field.
     pub fn fields(&self) -> &Fields {
         &self.0
+    }
+}
+
+impl Fields {
+    /// The SQLSTATE that clients see.
+    pub fn code(&self) -> &str {
+        self.own_code.as_deref().unwrap_or(self.state.code())
     }
 }
 
@@ -226,6 +250,8 @@ states! {
     SuccessfulCompletion = "00000",
     Warning = "01000",
     NoData = "02000",
+    DiagnosticsWithoutHandler = "0Z002",
+    CaseNotFound = "20000",
     ConnectionFailure = "08006",
     ProtocolViolation = "08P01",
     FeatureNotSupported = "0A000",
@@ -234,6 +260,7 @@ states! {
     StringDataRightTruncation = "22001",
     NumericValueOutOfRange = "22003",
     NullValueNotAllowed = "22004",
+    ErrorInAssignment = "22005",
     DatetimeFieldOverflow = "22008",
     InvalidDatetimeFormat = "22007",
     DivisionByZero = "22012",
@@ -290,6 +317,7 @@ states! {
     InvalidPassword = "28P01",
     DependentObjectsStillExist = "2BP01",
     InvalidTransactionTermination = "2D000",
+    FunctionExecutedNoReturn = "2F005",
     InvalidCursorName = "34000",
     InvalidSavepointSpecification = "3B001",
     InvalidCatalogName = "3D000",
@@ -330,6 +358,7 @@ states! {
     AmbiguousParameter = "42P08",
     AmbiguousAlias = "42P09",
     InvalidColumnReference = "42P10",
+    InvalidFunctionDefinition = "42P13",
     InvalidTableDefinition = "42P16",
     InvalidSchemaDefinition = "42P15",
     IndeterminateDatatype = "42P18",
@@ -360,6 +389,10 @@ states! {
     SystemError = "58000",
     IoError = "58030",
     SnapshotTooOld = "72000",
+    RaiseException = "P0001",
+    NoDataFound = "P0002",
+    TooManyRows = "P0003",
+    AssertFailure = "P0004",
     DataCorrupted = "XX001",
     InternalError = "XX000",
     SequenceGeneratorLimitExceeded = "2200H",

@@ -178,7 +178,7 @@ fn fields(out: &mut Vec<u8>, kind: u8, severity: &str, error: &Error) {
     };
     put(b'S', Some(severity));
     put(b'V', Some(severity));
-    put(b'C', Some(fields.state.code()));
+    put(b'C', Some(fields.code()));
     put(b'M', Some(&fields.message));
     put(b'D', fields.detail.as_deref());
     put(b'H', fields.hint.as_deref());

@@ -10,9 +10,9 @@ use super::reg_signatures::{
     regoperator, regprocedure,
 };
 use super::type_names::{type_name, type_oid, unknown_type};
-use crate::Environment;
 use crate::registry::tables::registry;
 use crate::strings::split_identifier;
+use crate::{Environment, Lookup};
 
 /// The oid that a function name stands for as a `regproc`: a hash of the name, above the numbers
 /// that objects of a database get.
@@ -65,7 +65,10 @@ pub(crate) fn lookup_name(name: &str, to: &SqlType, env: &dyn Environment) -> Re
         SqlType::Regrole => only().and_then(|name| lookup.role_oid(&name)),
         SqlType::Regproc => {
             let known = last_part(name).filter(|name| has_function(name));
-            known.map(|name| function_oid(&name))
+            match known {
+                Some(name) => Some(function_oid(&name)),
+                None => return only_routine(name, lookup),
+            }
         }
         SqlType::Regprocedure => return regprocedure(name, env),
         SqlType::Regoper => return regoper(name),
@@ -73,6 +76,19 @@ pub(crate) fn lookup_name(name: &str, to: &SqlType, env: &dyn Environment) -> Re
         SqlType::Regcollation => regcollation(name),
         _ => None,
     })
+}
+
+/// The only function of users of a name; 42725 if there are several.
+fn only_routine(name: &str, lookup: &dyn Lookup) -> Result<Option<u32>> {
+    let Some(parts) = split_identifier(name) else { return Ok(None) };
+    match lookup.routines_named(&parts).as_slice() {
+        [] => Ok(None),
+        [(only, _)] => Ok(Some(*only)),
+        _ => {
+            let message = format!("more than one function named \"{}\"", parts.join("."));
+            Err(Error::new(SqlState::AmbiguousFunction, message))
+        }
+    }
 }
 
 fn unknown_name(name: &str, to: &SqlType) -> Error {
@@ -174,7 +190,10 @@ pub(crate) fn print_name(oid: i64, from: &SqlType, env: &dyn Environment) -> Str
         SqlType::Regtype => type_name(oid, lookup),
         SqlType::Regnamespace => lookup.schema_name(oid).map(|name| quote_ident(&name)),
         SqlType::Regrole => lookup.role_name(oid).map(|name| quote_ident(&name)),
-        SqlType::Regproc => function_name(oid).map(quote_ident),
+        SqlType::Regproc => match function_name(oid) {
+            Some(name) => Some(quote_ident(name)),
+            None => lookup.routine(oid).map(|found| found.name),
+        },
         SqlType::Regprocedure => procedure_signature(oid, lookup),
         SqlType::Regoper => operator_alone(oid),
         SqlType::Regoperator => operator_signature(oid, lookup),

@@ -6,6 +6,7 @@ use braid_types::{Error, Result, SqlState};
 use super::procedures::{Operator, Procedure, arg_oid, operators, procedure, procedures};
 use super::reg::last_part;
 use super::type_names::{type_name, type_oid, unknown_type};
+use crate::strings::split_identifier;
 use crate::{Environment, Lookup};
 
 /// The collations that there are: number and name.
@@ -39,11 +40,17 @@ fn operator_name(text: &str) -> &str {
 /// The function of a name and arguments.
 pub(crate) fn regprocedure(text: &str, env: &dyn Environment) -> Result<Option<u32>> {
     let (name, types) = signature(text, env.lookup())?;
-    let Some(name) = last_part(&name) else { return Ok(None) };
-    let same = |procedure: &&Procedure| {
-        procedure.name == name && procedure.args.iter().map(arg_oid).eq(types.iter().copied())
+    let of_user = || {
+        let parts = split_identifier(&name)?;
+        let named = env.lookup().routines_named(&parts);
+        named.into_iter().find(|(_, known)| *known == types).map(|(oid, _)| oid)
     };
-    Ok(procedures().iter().find(same).map(|procedure| procedure.oid))
+    let Some(last) = last_part(&name) else { return Ok(of_user()) };
+    let same = |procedure: &&Procedure| {
+        procedure.name == last && procedure.args.iter().map(arg_oid).eq(types.iter().copied())
+    };
+    let built_in = procedures().iter().find(same).map(|procedure| procedure.oid);
+    Ok(built_in.or_else(of_user))
 }
 
 /// The operator of a name and arguments.
@@ -92,7 +99,9 @@ fn shown_type(oid: u32, lookup: &dyn Lookup) -> String {
 
 /// A function with its arguments.
 pub(crate) fn procedure_signature(oid: u32, lookup: &dyn Lookup) -> Option<String> {
-    let procedure = procedure(oid)?;
+    let Some(procedure) = procedure(oid) else {
+        return lookup.routine(oid).map(|found| found.signature);
+    };
     let types: Vec<String> =
         procedure.args.iter().map(|arg| shown_type(arg_oid(arg), lookup)).collect();
     Some(format!("{}({})", procedure.name, types.join(",")))

@@ -291,11 +291,40 @@ pub trait Lookup: Send + Sync {
     fn acts_as(&self, role: &str, other: &str) -> bool;
     /// A database's name.
     fn database_name(&self, oid: u32) -> Option<String>;
+    /// A function or procedure of a user, as definitions and `regprocedure` show it.
+    fn routine(&self, _oid: u32) -> Option<RoutineText> {
+        None
+    }
+    /// The functions and procedures of users that a name may mean: their numbers, and those of
+    /// their arguments' types.
+    fn routines_named(&self, _name: &[String]) -> Vec<(u32, Vec<u32>)> {
+        Vec::new()
+    }
     /// What an object is called: the number of its catalog, its own, and a column number (0: the
     /// object itself).
     fn object_identity(&self, _catalog: u32, _oid: u32, _column: i32) -> Option<ObjectIdentity> {
         None
     }
+}
+
+/// A function or procedure of a user in words.
+pub struct RoutineText {
+    /// Its name as the session has to write it.
+    pub name: String,
+    /// The name with the types of the arguments.
+    pub signature: String,
+    /// Its arguments with names and defaults.
+    pub arguments: String,
+    /// The same without defaults.
+    pub identity_arguments: String,
+    /// Its result; `None` for a procedure.
+    pub result: Option<String>,
+    /// Its definition.
+    pub definition: String,
+    /// The defaults of its arguments.
+    pub defaults: Vec<Option<String>>,
+    /// Whether an unqualified name finds it.
+    pub is_visible: bool,
 }
 
 /// The names of an object, as `pg_identify_object` and `pg_describe_object` give them.

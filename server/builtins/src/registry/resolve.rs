@@ -96,6 +96,31 @@ fn keep_best<T>(candidates: &mut Vec<Candidate<T>>, score: impl Fn(&[Arg]) -> us
     candidates.retain(|one| score(&one.args) == best);
 }
 
+/// Which of several lists of parameter types fits a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Choice {
+    /// None of them.
+    None,
+    /// The one at that place.
+    One(usize),
+    /// Several are equally good.
+    Many,
+}
+
+/// PostgreSQL's choice among lists of parameter types, each as long as the arguments.
+pub fn choose(lists: &[Vec<SqlType>], actual: &[SqlType]) -> Choice {
+    let arg = |ty: &SqlType| Arg::Is(ty.clone());
+    let candidate = |(item, list): (usize, &Vec<SqlType>)| Candidate {
+        item,
+        args: list.iter().map(arg).collect(),
+    };
+    match select(lists.iter().enumerate().map(candidate).collect(), actual) {
+        Selection::None => Choice::None,
+        Selection::One(found) => Choice::One(found.item),
+        Selection::Many => Choice::Many,
+    }
+}
+
 /// PostgreSQL's choice among overloads that take the right number of arguments.
 pub(crate) fn select<T>(mut candidates: Vec<Candidate<T>>, actual: &[SqlType]) -> Selection<T> {
     let exact = |args: &[Arg]| args.iter().zip(actual).all(|(arg, ty)| is_exact(arg, ty));

@@ -127,7 +127,10 @@ fn to_reg(call: &Call<'_>) -> Result<Datum> {
 }
 
 fn function_is_visible(call: &Call<'_>) -> Result<Datum> {
-    Ok(Datum::Bool(call.int(0)? != 0))
+    match call.env.lookup().routine(call.oid(0)?) {
+        Some(found) => Ok(Datum::Bool(found.is_visible)),
+        None => Ok(Datum::Bool(call.int(0)? != 0)),
+    }
 }
 
 fn serial_sequence(call: &Call<'_>) -> Result<Datum> {
@@ -173,24 +176,14 @@ pub(super) fn register(registry: &mut Registry) {
     ] {
         registry.add(signature, view_definition);
     }
-    registry.add("pg_get_function_result(oid) -> text stable", |c| {
-        or_null(procedure(c.oid(0)?).map(|procedure| procedure.result.clone()))
-    });
-    for signature in [
-        "pg_get_function_arguments(oid) -> text stable",
-        "pg_get_function_identity_arguments(oid) -> text stable",
-    ] {
-        registry.add(signature, |c| or_null(procedure(c.oid(0)?).map(Procedure::arguments)));
-    }
-    // There are no rules, triggers, partitions, statistics objects or functions of users.
+    register_routines(registry);
+    // There are no rules, triggers, partitions or statistics objects.
     for signature in [
         "pg_get_ruledef(oid) -> text stable",
         "pg_get_ruledef(oid, bool) -> text stable",
         "pg_get_triggerdef(oid) -> text stable",
         "pg_get_triggerdef(oid, bool) -> text stable",
-        "pg_get_functiondef(oid) -> text stable",
         "pg_get_function_sqlbody(oid) -> text stable",
-        "pg_get_function_arg_default(oid, int4) -> text stable",
         "pg_get_partkeydef(oid) -> text stable",
         "pg_get_partition_constraintdef(oid) -> text stable",
         "pg_get_statisticsobjdef(oid) -> text stable",
@@ -221,6 +214,34 @@ pub(super) fn register(registry: &mut Registry) {
     );
     registry.add("braid_name_letter(name, int4) -> \"char\"", name_letter);
     register_names(registry);
+}
+
+/// Functions and procedures, built in or of users.
+fn register_routines(registry: &mut Registry) {
+    registry.add("pg_get_function_result(oid) -> text stable", |c| {
+        let of_user = |oid| c.env.lookup().routine(oid).and_then(|found| found.result);
+        let oid = c.oid(0)?;
+        or_null(procedure(oid).map(|found| found.result.clone()).or_else(|| of_user(oid)))
+    });
+    registry.add("pg_get_function_arguments(oid) -> text stable", |c| {
+        let of_user = |oid| c.env.lookup().routine(oid).map(|found| found.arguments);
+        let oid = c.oid(0)?;
+        or_null(procedure(oid).map(Procedure::arguments).or_else(|| of_user(oid)))
+    });
+    registry.add("pg_get_function_identity_arguments(oid) -> text stable", |c| {
+        let of_user = |oid| c.env.lookup().routine(oid).map(|found| found.identity_arguments);
+        let oid = c.oid(0)?;
+        or_null(procedure(oid).map(Procedure::arguments).or_else(|| of_user(oid)))
+    });
+    registry.add("pg_get_functiondef(oid) -> text stable", |c| {
+        or_null(c.env.lookup().routine(c.oid(0)?).map(|found| found.definition))
+    });
+    registry.add("pg_get_function_arg_default(oid, int4) -> text stable", |c| {
+        let place = usize::try_from(c.int(1)? - 1).ok();
+        let found = c.env.lookup().routine(c.oid(0)?);
+        let default = found.and_then(|found| found.defaults.into_iter().nth(place?).flatten());
+        or_null(default)
+    });
 }
 
 fn register_names(registry: &mut Registry) {

@@ -265,6 +265,7 @@ impl Draft {
             .or_else(|| catalog.roles.get(id).cloned().map(Descriptor::Role))
             .or_else(|| catalog.enums.get(id).cloned().map(Descriptor::Enum))
             .or_else(|| catalog.domains.get(id).cloned().map(Descriptor::Domain))
+            .or_else(|| catalog.routines.get(id).cloned().map(Descriptor::Routine))
     }
 }
 

@@ -128,7 +128,7 @@ impl View {
 /// The objects of a catalog by name.
 #[derive(Clone, Copy)]
 pub struct Names<'c> {
-    catalog: &'c Catalog,
+    pub(crate) catalog: &'c Catalog,
 }
 
 impl Catalog {

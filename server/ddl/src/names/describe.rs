@@ -1,6 +1,6 @@
 //! Descriptions of objects for messages.
 
-use braid_catalog::{Catalog, Id};
+use braid_catalog::{Catalog, Id, Routine};
 
 use crate::context::DdlContext;
 use crate::names::user_types::UserType;
@@ -18,7 +18,10 @@ pub(crate) fn describe(cx: &DdlContext<'_>, catalog: &Catalog, id: Id) -> String
         }
         None => match UserType::by_id(catalog, id) {
             Some(found) => describe_type(cx, &found),
-            None => format!("object {id}"),
+            None => match catalog.names().routines().get(id) {
+                Some(found) => describe_routine(cx, found),
+                None => format!("object {id}"),
+            },
         },
     }
 }
@@ -26,4 +29,10 @@ pub(crate) fn describe(cx: &DdlContext<'_>, catalog: &Catalog, id: Id) -> String
 /// A type, for messages.
 pub(crate) fn describe_type(cx: &DdlContext<'_>, found: &UserType) -> String {
     format!("type {}", found.shown(cx))
+}
+
+/// A routine, for messages.
+pub(crate) fn describe_routine(cx: &DdlContext<'_>, found: &Routine) -> String {
+    let signature = cx.catalog().names().routines().signature(Some(cx.path()), found, ",");
+    format!("{} {signature}", found.kind())
 }

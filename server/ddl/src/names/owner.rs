@@ -41,5 +41,6 @@ pub(crate) fn schema_content(catalog: &Catalog, schema: Id) -> Vec<Id> {
     let views = views.iter().map(|view| view.id);
     let types = UserType::in_schema(catalog, schema);
     let sequences = sequences.iter().map(|sequence| sequence.id);
-    tables.chain(views).chain(sequences).chain(types).collect()
+    let routines = catalog.names().routines().in_schema(schema).map(|routine| routine.id);
+    tables.chain(views).chain(sequences).chain(types).chain(routines).collect()
 }

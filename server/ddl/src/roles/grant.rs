@@ -1,7 +1,8 @@
 //! GRANT and REVOKE of privileges.
 
 use braid_catalog::{
-    Database, Domain, Enum, Grant, Id, Object, PUBLIC, Relation, Schema, Sequence, Table, View,
+    Database, Domain, Enum, Grant, Id, Object, PUBLIC, Relation, Routine, Schema, Sequence, Table,
+    View,
 };
 use braid_sql::ast::{GrantObjects, GrantPrivileges, ObjectName, Privilege};
 use braid_types::{Error, Result, SqlState};
@@ -10,6 +11,7 @@ use crate::context::DdlContext;
 use crate::names::lookup::{content, last, parts, undefined, wrong_kind};
 use crate::names::user_types::{UserType, find_domain, find_user_type};
 use crate::roles::role::grantee;
+use crate::statement::routine::find_to_grant;
 
 /// An object whose grants change.
 enum Target {
@@ -18,6 +20,7 @@ enum Target {
     Database(Database),
     Enum(Enum),
     Domain(Domain),
+    Routine(Routine),
 }
 
 fn name(privilege: Privilege) -> &'static str {
@@ -45,6 +48,7 @@ impl Target {
             Target::Database(database) => Object::Database(database),
             Target::Enum(found) => Object::Enum(found),
             Target::Domain(found) => Object::Domain(found),
+            Target::Routine(found) => Object::Routine(found),
         }
     }
 }
@@ -120,7 +124,20 @@ fn targets(cx: &DdlContext<'_>, objects: &GrantObjects) -> Result<Vec<Target>> {
             .iter()
             .map(|name| Ok(Target::Domain(Domain::clone(&*find_domain(cx, name)?))))
             .collect(),
-        GrantObjects::AllFunctionsInSchema(_) | GrantObjects::Functions(_) => Ok(Vec::new()),
+        GrantObjects::Functions(names) => {
+            let found = names.iter().map(|name| find_to_grant(cx, name));
+            let found = found.collect::<Result<Vec<_>>>()?.into_iter().flatten();
+            Ok(found.map(|found| Target::Routine(Routine::clone(&found))).collect())
+        }
+        GrantObjects::AllFunctionsInSchema(names) => {
+            let mut found = Vec::new();
+            for name in names {
+                let (schema, catalog) = (cx.schema(&last(name))?, cx.catalog());
+                let routines = catalog.names().routines().in_schema(schema.id);
+                found.extend(routines.map(|found| Target::Routine(Routine::clone(found))));
+            }
+            Ok(found)
+        }
     }
 }
 
@@ -252,6 +269,7 @@ fn put(cx: &mut DdlContext<'_>, target: &Target, grants: Vec<Grant>) -> Result<(
         Target::Database(database) => draft.put(Database { grants, ..database.clone() }),
         Target::Enum(found) => draft.put(Enum { grants, ..found.clone() }),
         Target::Domain(found) => draft.put(Domain { grants, ..found.clone() }),
+        Target::Routine(found) => draft.put(Routine { grants, ..found.clone() }),
     }
     Ok(())
 }

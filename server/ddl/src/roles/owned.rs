@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use braid_catalog::{
-    Catalog, Database, Domain, Enum, Grant, Id, Object, ROOT, Relation, Schema, Sequence, Table,
-    View,
+    Catalog, Database, Domain, Enum, Grant, Id, Object, ROOT, Relation, Routine, Schema, Sequence,
+    Table, View,
 };
 use braid_sql::ast::{DropBehavior, OwnedBy};
 use braid_types::{Error, Result, SqlState};
@@ -84,6 +84,11 @@ pub(crate) fn reassign(cx: &mut DdlContext<'_>, statement: &OwnedBy) -> Result<(
     for found in catalog.domains().in_database(here).filter(|found| roles.contains(&found.owner)) {
         draft.put(Domain { owner, ..Domain::clone(found) });
     }
+    for found in
+        catalog.names().routines().in_database(here).filter(|found| roles.contains(&found.owner))
+    {
+        draft.put(Routine { owner, ..Routine::clone(found) });
+    }
     for schema in catalog.schemas().in_database(here).filter(|schema| roles.contains(&schema.owner))
     {
         draft.put(Schema { owner, ..Schema::clone(schema) });
@@ -114,6 +119,11 @@ pub(crate) async fn drop(cx: &mut DdlContext<'_>, statement: &OwnedBy) -> Result
         if let Some(found) = UserType::by_id(&cx.catalog(), id) {
             drop_type(cx, &found, statement.behavior).await?;
         }
+    }
+    for found in
+        catalog.names().routines().in_database(here).filter(|found| roles.contains(&found.owner))
+    {
+        cx.draft()?.remove(found.id);
     }
     let schemas: Vec<(Id, String)> = catalog
         .schemas()
@@ -164,6 +174,11 @@ fn revoke_all(cx: &mut DdlContext<'_>, database: Id, roles: &[Id]) -> Result<()>
     for found in catalog.domains().in_database(database) {
         if let Some(grants) = without(&found.grants, roles) {
             draft.put(Domain { grants, ..Domain::clone(found) });
+        }
+    }
+    for found in catalog.names().routines().in_database(database) {
+        if let Some(grants) = without(&found.grants, roles) {
+            draft.put(Routine { grants, ..Routine::clone(found) });
         }
     }
     for schema in catalog.schemas().in_database(database) {

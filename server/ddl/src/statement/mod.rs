@@ -3,5 +3,6 @@
 pub(crate) mod drop;
 pub(crate) mod index;
 pub(crate) mod object;
+pub(crate) mod routine;
 pub(crate) mod table;
 pub(crate) mod types;

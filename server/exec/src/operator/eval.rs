@@ -13,7 +13,7 @@ use braid_catalog::{Object, Sequence};
 use braid_codec::key::AdvisoryKey;
 use braid_kv::LockStrength;
 use braid_plan::eval::{self, EvalContext};
-use braid_plan::{Expr, SubqueryExpr, SubqueryKind};
+use braid_plan::{Expr, RoutineExpr, SubqueryExpr, SubqueryKind};
 use braid_types::array::{Array, ArrayOfArrays};
 use braid_types::{Datum, Error, Result, Row, SqlState, SqlType, unsigned, work};
 use futures_util::future::BoxFuture;
@@ -124,6 +124,7 @@ impl Evaluator {
                     self.waiting(&case.otherwise, row).await
                 }
                 Expr::Subquery(subquery) => self.subquery(subquery, row).await,
+                Expr::Routine(call) => self.routine(call, row).await,
                 other => self.by_parts(other, row).await,
             }
         })
@@ -227,6 +228,20 @@ impl Evaluator {
             }
             other => cx.services.call(other, args, &cx.catalog).await,
         }
+    }
+
+    /// A call of a function of a user.
+    async fn routine(&self, call: &RoutineExpr, row: &[Datum]) -> Result<Datum> {
+        let mut args = Vec::with_capacity(call.args.len());
+        for arg in &call.args {
+            args.push(self.eval(arg, row).await?);
+        }
+        if call.routine.strict && args.iter().any(Datum::is_null) {
+            return Ok(Datum::Null);
+        }
+        let cx = &self.run.cx;
+        cx.breathe().await?;
+        cx.services.call_routine(cx, &call.routine, args).await
     }
 
     /// `pg_sleep`, which ends with the statement.

@@ -85,6 +85,8 @@ impl<'a> SpanCollector<'a> {
         match e {
             Expr::Call(call) => self.ordered |= is_ordered(e, call),
             Expr::Subquery(subquery) => self.node(&subquery.plan),
+            // A function may read and change anything.
+            Expr::Routine(_) => self.ordered = true,
             _ => {}
         }
         e.for_each_child(&mut |child| self.expr(child));

@@ -60,6 +60,10 @@ pub struct Binder<'a> {
     pub(super) labels: u32,
     /// The query is a view's in its stored form, with ids in place of names.
     pub(super) is_stored: bool,
+    /// The next call is that of CALL, which means a procedure.
+    pub(super) is_call: bool,
+    /// A function of a user is called.
+    pub(crate) calls_routine: bool,
 }
 
 /// How deep queries, views and expressions may nest.
@@ -99,6 +103,8 @@ impl<'a> Binder<'a> {
             notes: None,
             labels: 0,
             is_stored: false,
+            is_call: false,
+            calls_routine: false,
         }
     }
 

@@ -12,11 +12,13 @@ mod from;
 mod note_taking;
 mod query;
 mod refusals;
+mod routine;
 mod scope;
 mod statement;
 mod stored;
 
 pub(crate) use binder::Binder;
+pub(crate) use bound_statement::BoundStatement;
 pub use domain::bind_domain_check;
 pub(crate) use expr::common_type::common_type;
 pub(crate) use expr::data_type::interval_modifier;
@@ -30,7 +32,7 @@ pub(crate) use query::ordered::bind_query;
 pub use refusals::{NoStoredForm, NotAllowedIn, NotAssignable};
 pub use scope::names::column_name;
 pub use scope::notes::{ItemNote, Notes, Reference};
-pub(crate) use statement::bind_statement;
+pub(crate) use statement::{bind_call, bind_statement};
 pub use stored::{
     bind_assignment_cast, bind_default, bind_index_exprs, bind_scalar, bind_table_expr,
 };

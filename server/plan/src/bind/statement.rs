@@ -1,6 +1,6 @@
 //! Statements: queries and DML, and WITH lists that change data.
 
-use braid_sql::ast::{CteBody, Query, Statement, With as AstWith};
+use braid_sql::ast::{CteBody, Expr as Ast, Query, Statement, With as AstWith};
 use braid_types::{Error, Result};
 
 use super::Binder;
@@ -8,11 +8,14 @@ use super::bound_statement::BoundStatement;
 use super::change::delete::bind_delete;
 use super::change::insert::bind_insert;
 use super::change::update::bind_update;
+use super::expr::scalar::bind_expr;
 use super::from::range_table::in_range;
 use super::query::ordered::bind_query;
 use super::query::with::{bind_cte, cte_columns, refuse_duplicate};
-use super::scope::columns::CteDefinition;
+use super::scope::columns::{CteDefinition, Scope, Scopes};
+use super::scope::context::ExprCx;
 use crate::context::StatementKind;
+use crate::tree::expr::Expr;
 use crate::tree::node::{Cte, Node, With};
 
 /// Binds a statement that reads or changes rows; 0A000 for any other.
@@ -97,4 +100,12 @@ fn wrap(bound: &mut BoundStatement, ctes: Vec<Cte>) {
     bound.is_write |= ctes.iter().any(|cte| cte.changes_data);
     let body = std::mem::replace(&mut bound.root, Node::one_row());
     bound.root = Node::With(Box::new(With { ctes, body }));
+}
+
+/// Binds the call of a procedure.
+pub(crate) fn bind_call(binder: &mut Binder<'_>, call: &Ast) -> Result<Expr> {
+    let scope = Scope::default();
+    let scopes = Scopes { scope: &scope, parent: None };
+    binder.is_call = true;
+    bind_expr(binder, call, &mut ExprCx::plain(scopes, "CALL arguments"))
 }

@@ -199,9 +199,11 @@ fn bind_stored_expr(
     let ast = braid_sql::parse_expr(expr.sql())?;
     let scopes = Scopes { scope, parent: None };
     let before = std::mem::replace(&mut binder.is_stored, expr.is_identified());
+    let variables = binder.cx.variables.take();
     let bound =
         without_places(binder, |this| bind_expr(this, &ast, &mut ExprCx::plain(scopes, clause)));
     binder.is_stored = before;
+    binder.cx.variables = variables;
     bound
 }
 

@@ -187,6 +187,11 @@ fn show_longer<'a>(describer: &mut Describer<'a>, e: &'a Expr, rows: Rows<'_>) -
             out
         }
         Expr::Subquery(subquery) => show_subquery(describer, subquery, rows),
+        Expr::Routine(call) => {
+            let args: Vec<String> =
+                call.args.iter().map(|arg| show_expr(describer, arg, rows)).collect();
+            format!("{}({})", call.routine.name, args.join(", "))
+        }
         // Everything else is in `expr`.
         _ => String::new(),
     }

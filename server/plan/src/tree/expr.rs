@@ -11,95 +11,16 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use braid_builtins::{Function, Special, Volatility};
+use braid_catalog::{Routine, RoutineVolatility};
 use braid_types::{Datum, SqlType};
 
+pub use super::compare_op::CompareOp;
 pub use super::domain_rules::DomainRules;
 use super::node::Node;
 use super::subscript::SubscriptExpr;
 
 /// A column of some operator's output, unique within one plan.
 pub type Slot = u32;
-
-/// The six comparisons.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum CompareOp {
-    /// `=`
-    Eq,
-    /// `<>`
-    Ne,
-    /// `<`
-    Lt,
-    /// `<=`
-    Le,
-    /// `>`
-    Gt,
-    /// `>=`
-    Ge,
-}
-
-impl CompareOp {
-    /// The operator as SQL writes it.
-    pub fn symbol(self) -> &'static str {
-        match self {
-            CompareOp::Eq => "=",
-            CompareOp::Ne => "<>",
-            CompareOp::Lt => "<",
-            CompareOp::Le => "<=",
-            CompareOp::Gt => ">",
-            CompareOp::Ge => ">=",
-        }
-    }
-
-    /// The comparison of that name.
-    pub fn from_symbol(symbol: &str) -> Option<Self> {
-        Some(match symbol {
-            "=" => CompareOp::Eq,
-            "<>" => CompareOp::Ne,
-            "<" => CompareOp::Lt,
-            "<=" => CompareOp::Le,
-            ">" => CompareOp::Gt,
-            ">=" => CompareOp::Ge,
-            _ => return None,
-        })
-    }
-
-    /// The comparison that holds when the sides are exchanged.
-    #[must_use]
-    pub fn flipped(self) -> Self {
-        match self {
-            CompareOp::Lt => CompareOp::Gt,
-            CompareOp::Le => CompareOp::Ge,
-            CompareOp::Gt => CompareOp::Lt,
-            CompareOp::Ge => CompareOp::Le,
-            other => other,
-        }
-    }
-
-    /// The comparison that holds of values that are not NULL exactly if this one does not.
-    #[must_use]
-    pub fn negated(self) -> Self {
-        match self {
-            CompareOp::Eq => CompareOp::Ne,
-            CompareOp::Ne => CompareOp::Eq,
-            CompareOp::Lt => CompareOp::Ge,
-            CompareOp::Le => CompareOp::Gt,
-            CompareOp::Gt => CompareOp::Le,
-            CompareOp::Ge => CompareOp::Lt,
-        }
-    }
-
-    /// Whether an ordering satisfies it.
-    pub fn holds(self, ordering: std::cmp::Ordering) -> bool {
-        match self {
-            CompareOp::Eq => ordering.is_eq(),
-            CompareOp::Ne => ordering.is_ne(),
-            CompareOp::Lt => ordering.is_lt(),
-            CompareOp::Le => ordering.is_le(),
-            CompareOp::Gt => ordering.is_gt(),
-            CompareOp::Ge => ordering.is_ge(),
-        }
-    }
-}
 
 /// A bound scalar expression.
 #[derive(Clone)]
@@ -158,6 +79,8 @@ pub enum Expr {
     Field(Box<Expr>, usize, SqlType),
     /// A subquery.
     Subquery(Box<SubqueryExpr>),
+    /// A call of a function of a user.
+    Routine(Box<RoutineExpr>),
 }
 
 /// A function or operator and its arguments, cast as resolution asked.
@@ -173,6 +96,17 @@ pub struct CallExpr {
     pub spread: bool,
     /// The type of the result.
     pub returns: SqlType,
+}
+
+/// A call of a function or procedure of a user.
+#[derive(Clone)]
+pub struct RoutineExpr {
+    /// The routine.
+    pub routine: Arc<Routine>,
+    /// Its arguments, one for each parameter, cast to their types.
+    pub args: Vec<Expr>,
+    /// The type of the result.
+    pub ty: SqlType,
 }
 
 /// A cast and where it came from.
@@ -309,6 +243,7 @@ impl Expr {
             Expr::Array(_, element) => element.clone().array(),
             Expr::Subscript(part) => part.ty.clone(),
             Expr::Subquery(subquery) => subquery.ty.clone(),
+            Expr::Routine(call) => call.ty.clone(),
         }
     }
 
@@ -325,6 +260,7 @@ impl Expr {
                 f(b);
             }
             Expr::Call(call) => call.args.iter().for_each(f),
+            Expr::Routine(call) => call.args.iter().for_each(f),
             Expr::Cast(cast) => f(&cast.expr),
             Expr::Domain(domain) => f(&domain.expr),
             Expr::And(list)
@@ -374,6 +310,7 @@ impl Expr {
                 f(b);
             }
             Expr::Call(call) => call.args.iter_mut().for_each(f),
+            Expr::Routine(call) => call.args.iter_mut().for_each(f),
             Expr::Cast(cast) => f(&mut cast.expr),
             Expr::Domain(domain) => f(&mut domain.expr),
             Expr::And(list)
@@ -431,16 +368,19 @@ impl Expr {
     /// Whether evaluating it may wait for the store or the clock.
     pub fn waits(&self) -> bool {
         self.any(&mut |e| match e {
-            Expr::Subquery(_) => true,
+            Expr::Subquery(_) | Expr::Routine(_) => true,
             Expr::Call(call) => matches!(call.function.eval, braid_builtins::Eval::Special(_)),
             _ => false,
         })
     }
 
     /// Whether each evaluation may take or give back an advisory lock, or send a notification: it
-    /// must be made for rows that are wanted only.
+    /// must be made for rows that are wanted only. A volatile routine may do so.
     pub fn acts_per_row(&self) -> bool {
-        self.any(&mut |e| matches!(e.special(), Some(Special::Advisory(_) | Special::Notify)))
+        self.any(&mut |e| match e {
+            Expr::Routine(call) => call.is_volatile(),
+            e => matches!(e.special(), Some(Special::Advisory(_) | Special::Notify)),
+        })
     }
 
     /// The special function called here (not below), if it is one.
@@ -456,9 +396,10 @@ impl Expr {
 
     /// Whether two evaluations on the same row may differ.
     pub fn is_volatile(&self) -> bool {
-        self.any(&mut |e| {
-            matches!(e, Expr::Call(call)
-                if call.function.volatility == braid_builtins::Volatility::Volatile)
+        self.any(&mut |e| match e {
+            Expr::Call(call) => call.function.volatility == Volatility::Volatile,
+            Expr::Routine(call) => call.is_volatile(),
+            _ => false,
         })
     }
 
@@ -479,8 +420,16 @@ impl Expr {
                 }
                 _ => true,
             },
+            Expr::Routine(call) => call.routine.volatility != RoutineVolatility::Immutable,
             _ => false,
         })
+    }
+}
+
+impl RoutineExpr {
+    /// Whether two calls with the same arguments may differ, or change rows.
+    pub fn is_volatile(&self) -> bool {
+        self.routine.volatility == RoutineVolatility::Volatile
     }
 }
 
@@ -563,6 +512,9 @@ impl Expr {
                 std::ptr::eq(a.function, b.function)
                     && a.returns == b.returns
                     && (how.volatile || a.function.volatility != Volatility::Volatile)
+            }
+            (Expr::Routine(a), Expr::Routine(b)) => {
+                a.routine.id == b.routine.id && (how.volatile || !a.is_volatile())
             }
             // Only a modifier makes an explicit cast other than an implicit one.
             (Expr::Cast(a), Expr::Cast(b)) => {

@@ -2,6 +2,7 @@
 
 pub(crate) mod access;
 pub(crate) mod cascades;
+mod compare_op;
 mod domain_rules;
 pub(crate) mod expr;
 pub(crate) mod node;

@@ -32,6 +32,7 @@ pub(crate) async fn reg_parameter(
         env: &env,
         text: "",
         param_types: &[],
+        variables: None,
     };
     let literal = format!("'{}'::{}", value.replace('\'', "''"), ty.plain_name());
     let expr = braid_plan::bind_scalar(&cx, &literal, ty)?;
@@ -70,6 +71,7 @@ pub(crate) async fn bind_execute(
             env: &env,
             text: "",
             param_types: &[],
+            variables: None,
         };
         let eval_cx = braid_plan::eval::EvalContext { env: &env, params: &[], outer: &[] };
         for (arg, ty) in execute.args.iter().zip(&types) {

@@ -33,6 +33,8 @@ impl Drop for StatementGuard {
 
 /// Sends the collected notices to the client.
 pub(crate) fn send_notices(session: &mut Session, client: &mut dyn Client) {
+    let raised = std::mem::take(&mut *session.shared.raised.lock());
+    session.notices.extend(raised);
     for fields in session.shared.advisory.take_warnings() {
         session.notices.add(Severity::Warning, fields);
     }
@@ -126,5 +128,6 @@ pub(crate) fn context_in(
         range_delete: active.range_delete,
         new_keys: NewKeys::Now,
         constraints: session.block_state.constraints.clone(),
+        routine_depth: 0,
     }
 }

@@ -1,7 +1,7 @@
 //! Describing a new statement: its parameters and its columns.
 
 use braid_plan::PlanContext;
-use braid_sql::ast::{Query, ShowTarget, Statement};
+use braid_sql::ast::{Expr, Query, ShowTarget, Statement};
 use braid_types::{Result, SqlType};
 
 use crate::session::Session;
@@ -39,6 +39,12 @@ pub(crate) async fn describe_prepared(
         *prepared.plan.lock() = Some(plan);
         return Ok(prepared);
     }
+    if let Statement::Call(call) = &statement
+        && prepared.parameters() > 0
+    {
+        prepared.params = parameters_of_call(session, &prepared, &call.call).await?;
+        return Ok(prepared);
+    }
     prepared.params = match query_inside(&statement) {
         Some(query) if prepared.parameters() > 0 => {
             parameters_of(session, &prepared, query).await?
@@ -66,6 +72,26 @@ pub(crate) async fn describe_prepared(
     Ok(prepared)
 }
 
+/// The types of the parameters of a CALL.
+async fn parameters_of_call(
+    session: &mut Session,
+    prepared: &Prepared,
+    call: &Expr,
+) -> Result<Vec<SqlType>> {
+    let seq = ensure_open(session).txn.next_statement();
+    let catalog = catalog_ahead(session, seq).await?;
+    let env = statement_environment(session, &catalog);
+    let cx = PlanContext {
+        catalog: &catalog,
+        path: &env.lookup.path,
+        env: &env,
+        text: &prepared.parsed.text,
+        param_types: &prepared.hints,
+        variables: None,
+    };
+    Ok(braid_plan::plan_call(call, &cx)?.1.params)
+}
+
 /// The types of the parameters of a query that is part of a statement.
 async fn parameters_of(
     session: &mut Session,
@@ -82,6 +108,7 @@ async fn parameters_of(
         env: &env,
         text: &prepared.parsed.text,
         param_types: &prepared.hints,
+        variables: None,
     };
     let query = Statement::Query(Box::new(query.clone()));
     Ok(braid_plan::plan(&query, &cx)?.params)

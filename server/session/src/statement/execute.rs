@@ -33,6 +33,7 @@ use crate::statement::prepared::{Prepared, read_only};
 use crate::statistics::note::note_rows;
 use crate::transaction::deferred_unique_checks::defer_unique_check;
 use crate::transaction::open::{ensure_open, restart_kv};
+use crate::transaction::state::Open;
 
 /// Rows asked for at a time.
 const BATCH_ROWS: usize = 1024;
@@ -144,7 +145,10 @@ async fn prepare_again(session: &mut Session, seq: Seq, error: Error, attempt: u
     note_rerun(session, &error, attempt).await?;
     let open = ensure_open(session);
     let first = open.statements <= 1;
-    if is_restart(&error) {
+    session.shared.raised.lock().clear();
+    let open = ensure_open(session);
+    // What routines have changed has higher numbers, which only a new beginning takes back.
+    if is_restart(&error) && !has_nested(open, seq) {
         let txn = open.txn.clone();
         match txn.restarts().statement(seq).await {
             Ok(next) => {
@@ -162,6 +166,11 @@ async fn prepare_again(session: &mut Session, seq: Seq, error: Error, attempt: u
     let open = ensure_open(session);
     open.statements = 1;
     Ok(open.txn.next_statement())
+}
+
+/// Whether routines have run statements of their own inside of a statement.
+fn has_nested(open: &Open, seq: Seq) -> bool {
+    open.txn.next_statement().number() > seq.number() + 1
 }
 
 async fn attempt_statement(
@@ -215,7 +224,7 @@ pub(crate) async fn deliver(
             note_rows(session, &tag);
             return Ok(Ended::Complete);
         }
-        send_warnings(&session.shared.advisory, active.notices, client);
+        send_warnings(&session.shared, active.notices, client);
         left -= rows.len() as u64;
         sent += rows.len();
         if let Some(columns) = &named {

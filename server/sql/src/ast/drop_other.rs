@@ -1,6 +1,6 @@
 //! `DROP` of kinds of objects that users cannot make here.
 
-use super::{DataType, DropBehavior, Ident, ObjectName};
+use super::{DataType, DropBehavior, Ident, ObjectName, RoutineName};
 
 /// `DROP` of objects of a kind that has no objects of users.
 #[derive(Debug, Clone, PartialEq)]
@@ -26,12 +26,14 @@ pub enum OtherObject {
     Named(ObjectName),
     /// A type or a domain.
     Type(DataType),
-    /// A function, procedure, routine or aggregate.
-    Routine {
+    /// A function, procedure or routine.
+    Routine(RoutineName),
+    /// An aggregate.
+    Aggregate {
         /// Its name.
         name: ObjectName,
-        /// Its arguments' types; `None` if no list is written.
-        arguments: Option<Vec<DataType>>,
+        /// Its arguments' types.
+        arguments: Vec<DataType>,
     },
     /// By a name of its own on a table: a trigger, a rule, a policy.
     OnTable {

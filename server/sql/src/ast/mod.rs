@@ -13,6 +13,7 @@ mod domains;
 mod drop_other;
 mod objects;
 mod options;
+mod routines;
 mod session;
 mod statement;
 mod types;
@@ -39,6 +40,10 @@ pub use objects::{
     Rename, RenameKind, Truncate,
 };
 pub use options::{DropBehavior, SequenceOption};
+pub use routines::{
+    AlterRoutine, Call, CreateRoutine, DoBlock, RoutineKind, RoutineName, RoutineOption,
+    RoutineParameter,
+};
 pub use session::{
     AlterDatabase, AlterUser, CopyDirection, CopyFormat, CopyOptions, CreateUser, CursorTarget,
     DeclareCursor, DiscardKind, DropUser, Execute, ExplainFormat, FetchCursor, FetchDirection,

@@ -1,6 +1,6 @@
 //! Views, sequences, schemas and databases; dropping, renaming and commenting on objects.
 
-use super::{DropBehavior, Ident, Interleave, ObjectName, Query, SequenceOption};
+use super::{DropBehavior, Ident, Interleave, ObjectName, Query, RoutineName, SequenceOption};
 
 /// The kind of object that `DROP` names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -149,6 +149,8 @@ pub enum AlterTarget {
     Type(ObjectName),
     /// `ALTER DOMAIN`.
     Domain(ObjectName),
+    /// `ALTER FUNCTION`, `PROCEDURE` or `ROUTINE`.
+    Routine(Box<RoutineName>),
 }
 
 impl AlterTarget {
@@ -163,6 +165,7 @@ impl AlterTarget {
             | AlterTarget::Database(name)
             | AlterTarget::Type(name)
             | AlterTarget::Domain(name) => name,
+            AlterTarget::Routine(routine) => &routine.name,
         }
     }
 }
@@ -277,6 +280,8 @@ pub enum CommentTarget {
     Type(ObjectName),
     /// `COMMENT ON DOMAIN`.
     Domain(ObjectName),
+    /// `COMMENT ON FUNCTION`, `PROCEDURE` or `ROUTINE`.
+    Routine(Box<RoutineName>),
     /// `COMMENT ON CONSTRAINT … ON DOMAIN`.
     DomainConstraint {
         /// The constraint.

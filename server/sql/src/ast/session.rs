@@ -1,6 +1,6 @@
 //! Statements about the session, users, cursors, bulk data and plans.
 
-use super::{DropBehavior, Expr, Ident, ObjectName, Query, Span};
+use super::{DropBehavior, Expr, Ident, ObjectName, Query, RoutineName, Span};
 
 /// The modes of `BEGIN` and `SET TRANSACTION`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -422,7 +422,7 @@ pub enum GrantObjects {
     /// `ALL FUNCTIONS IN SCHEMA names`: accepted, no effect.
     AllFunctionsInSchema(Vec<ObjectName>),
     /// `FUNCTION names`: accepted, no effect.
-    Functions(Vec<ObjectName>),
+    Functions(Vec<RoutineName>),
 }
 
 /// Who gets or loses a privilege.

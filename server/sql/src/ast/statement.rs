@@ -2,13 +2,14 @@
 //! contain statements: changes of rows through their `WITH` lists, EXPLAIN, COPY and PREPARE.
 
 use super::{
-    AccessExpr, AlterDatabase, AlterDomain, AlterIndex, AlterSequence, AlterTable, AlterType,
-    AlterUser, Comment, CopyDirection, CopyOptions, CreateDatabase, CreateDomain, CreateExtension,
-    CreateIndex, CreateSchema, CreateSequence, CreateTable, CreateType, CreateUser, CreateView,
-    CteAsMaterialized, CursorTarget, DataType, DeclareCursor, DiscardKind, Drop, DropOther,
-    DropUser, Execute, ExplainFormat, Expr, FetchCursor, GrantPrivileges, Ident, IndexKey,
-    LockTable, NonBlock, ObjectName, OwnedBy, Query, Rename, Reset, RoleGrant, SelectItem, Set,
-    ShowTarget, Span, TableAlias, TableWithJoins, TransactionModes, Truncate,
+    AccessExpr, AlterDatabase, AlterDomain, AlterIndex, AlterRoutine, AlterSequence, AlterTable,
+    AlterType, AlterUser, Call, Comment, CopyDirection, CopyOptions, CreateDatabase, CreateDomain,
+    CreateExtension, CreateIndex, CreateRoutine, CreateSchema, CreateSequence, CreateTable,
+    CreateType, CreateUser, CreateView, CteAsMaterialized, CursorTarget, DataType, DeclareCursor,
+    DiscardKind, DoBlock, Drop, DropOther, DropUser, Execute, ExplainFormat, Expr, FetchCursor,
+    GrantPrivileges, Ident, IndexKey, LockTable, NonBlock, ObjectName, OwnedBy, Query, Rename,
+    Reset, RoleGrant, SelectItem, Set, ShowTarget, Span, TableAlias, TableWithJoins,
+    TransactionModes, Truncate,
 };
 
 /// One statement of a text, with its place in that text.
@@ -52,6 +53,15 @@ pub enum Statement {
     CreateDomain(Box<CreateDomain>),
     /// `ALTER DOMAIN`, except the renaming and moving forms ([`Statement::Rename`]).
     AlterDomain(Box<AlterDomain>),
+    /// `CREATE FUNCTION` or `CREATE PROCEDURE`.
+    CreateRoutine(Box<CreateRoutine>),
+    /// `ALTER FUNCTION` and its like, except the renaming and moving forms
+    /// ([`Statement::Rename`]).
+    AlterRoutine(Box<AlterRoutine>),
+    /// `DO`.
+    Do(DoBlock),
+    /// `CALL`.
+    Call(Box<Call>),
     /// `DROP` of tables, indexes, views, sequences, schemas, databases and other objects.
     Drop(Drop),
     /// `DROP` of kinds that have no objects of users: functions, triggers, types and others.

@@ -10,6 +10,7 @@ mod dml;
 mod embedded;
 mod entry;
 mod names;
+mod routine;
 mod row_statement;
 mod session;
 mod statement;

@@ -9,6 +9,7 @@ use super::definition::drop::{parse_comment, parse_drop};
 use super::definition::grant::{parse_grant, parse_revoke};
 use super::definition::users::parse_reassign_owned;
 use super::dml::parse_truncate;
+use super::routine::{parse_call, parse_do};
 use super::row_statement::{at_row_statement, parse_top_statement};
 use super::session::copy::parse_copy;
 use super::session::explain::{
@@ -57,6 +58,8 @@ pub(crate) fn parse_statement(cursor: &mut Cursor<'_>) -> Result<Statement> {
         "analyze" | "analyse" => parse_analyze(cursor),
         "vacuum" => parse_vacuum(cursor),
         "lock" => parse_lock_table(cursor),
+        "do" => parse_do(cursor),
+        "call" => parse_call(cursor),
         "check" => check_table(cursor),
         "reassign" => parse_reassign_owned(cursor),
         "listen" | "unlisten" | "notify" => parse_notifications(cursor),
@@ -66,7 +69,7 @@ pub(crate) fn parse_statement(cursor: &mut Cursor<'_>) -> Result<Statement> {
 
 /// Statements that need nothing here, or that PostgreSQL knows and we do not.
 fn parse_rare_statement(cursor: &mut Cursor<'_>) -> Result<Statement> {
-    const UNSUPPORTED: [&str; 6] = ["do", "call", "load", "refresh", "security", "import"];
+    const UNSUPPORTED: [&str; 4] = ["load", "refresh", "security", "import"];
     let name = match cursor.peek_word() {
         Some("reindex") => "REINDEX",
         Some("cluster") => "CLUSTER",

@@ -1,6 +1,6 @@
 //! The catalog as functions see it: names and definitions by oid ([`braid_builtins::Lookup`]).
 
-use braid_builtins::{Lookup, ObjectIdentity};
+use braid_builtins::{Lookup, ObjectIdentity, RoutineText};
 use braid_sql::Layout;
 use braid_sql::quote_ident;
 use braid_types::{Error, Result, SqlState, SqlType};
@@ -11,6 +11,7 @@ use crate::lookup::definition::{
     index_definition, unique_definition,
 };
 use crate::lookup::object_identity::object_identity;
+use crate::lookup::routine_text::routine_text;
 use braid_catalog::names::{qualified, split_name};
 use braid_catalog::{
     Catalog, Index, Object, Relation, TABLE_PRIVILEGES, Table, undefined_relation,
@@ -149,9 +150,19 @@ impl Lookup for CatalogLookup {
                 Some(found) => found.comment.clone(),
                 None => self.catalog.enums().get(oid)?.comment.clone(),
             },
+            "pg_proc" => self.catalog.names().routines().get(oid)?.comment.clone(),
             "pg_authid" => self.catalog.role(oid)?.comment.clone(),
             _ => None,
         }
+    }
+
+    fn routine(&self, oid: u32) -> Option<RoutineText> {
+        self.catalog.names().routines().get(oid).map(|found| routine_text(self, found))
+    }
+
+    fn routines_named(&self, name: &[String]) -> Vec<(u32, Vec<u32>)> {
+        let named = self.catalog.names().routines().named(&self.path, name).into_iter();
+        named.map(|found| (found.id, found.types().map(SqlType::oid).collect())).collect()
     }
 
     fn serial_sequence(&self, table: &str, column: &str) -> Result<Option<String>> {

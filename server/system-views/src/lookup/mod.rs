@@ -4,5 +4,7 @@ mod answers;
 mod catalog_lookup;
 pub(crate) mod definition;
 pub(crate) mod object_identity;
+mod routine_text;
 
 pub use catalog_lookup::CatalogLookup;
+pub(crate) use routine_text::DEFAULT_COST;

@@ -14,6 +14,7 @@ use braid_catalog::{Id, Relation, Table};
 
 /// The oids of the catalogs whose objects have a name here.
 const PG_TYPE: u32 = 1247;
+const PG_PROC: u32 = 1255;
 const PG_CLASS: u32 = 1259;
 const PG_AUTHID: u32 = 1260;
 const PG_DATABASE: u32 = 1262;
@@ -39,6 +40,7 @@ pub(crate) fn object_identity(
         PG_CONSTRAINT => constraint(lookup, oid),
         PG_ATTRDEF => default(lookup, oid),
         PG_REWRITE => rule(lookup, oid),
+        PG_PROC => routine(lookup, oid),
         PG_NAMESPACE => Some(global("schema", lookup.schema_name(oid)?)),
         PG_AUTHID => Some(global("role", lookup.role_name(oid)?)),
         PG_DATABASE => Some(global("database", lookup.database_name(oid)?)),
@@ -100,6 +102,23 @@ fn relation(lookup: &CatalogLookup, oid: Id, column: i32) -> Option<ObjectIdenti
         name: Some(quote_ident(relation.name())),
         identity,
         description,
+    })
+}
+
+/// A function or procedure.
+fn routine(lookup: &CatalogLookup, oid: Id) -> Option<ObjectIdentity> {
+    let found = lookup.catalog.names().routines().get(oid)?;
+    let routines = lookup.catalog.names().routines();
+    Some(ObjectIdentity {
+        kind: found.kind().to_owned(),
+        schema: Some(quote_ident(&lookup.catalog.schema_name(found.schema))),
+        name: None,
+        identity: routines.signature(None, found, ","),
+        description: format!(
+            "{} {}",
+            found.kind(),
+            routines.signature(Some(&lookup.path), found, ",")
+        ),
     })
 }
 

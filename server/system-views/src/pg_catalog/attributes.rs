@@ -276,6 +276,7 @@ fn pg_attrdef(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
 }
 
 /// The oids of the catalogs that comments refer to.
+const PG_PROC: u32 = 1255;
 const PG_CLASS: u32 = 1259;
 const PG_CONSTRAINT: u32 = 2606;
 const PG_TYPE: u32 = 1247;
@@ -310,6 +311,9 @@ fn pg_description(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
     for found in catalog.domains().in_database(database) {
         add(found.id, PG_TYPE, 0, &found.comment);
         found.checks.iter().for_each(|check| add(check.id, PG_CONSTRAINT, 0, &check.comment));
+    }
+    for found in catalog.names().routines().in_database(database) {
+        add(found.id, PG_PROC, 0, &found.comment);
     }
     for schema in catalog.schemas().in_database(database) {
         add(schema.id, PG_NAMESPACE, 0, &schema.comment);

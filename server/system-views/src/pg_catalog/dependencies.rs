@@ -17,7 +17,7 @@ use crate::pg_catalog::constraints::key_constraints;
 use crate::pg_catalog::relations::{first_privileges, visible_indexes};
 use crate::row_builder::RowBuilder;
 use braid_catalog::{
-    BRAID_INTERNAL, Column, Id, Index, PG_CATALOG, ROOT, Table, View, virtual_schemas,
+    BRAID_INTERNAL, Column, Id, Index, Language, PG_CATALOG, ROOT, Table, View, virtual_schemas,
     virtual_tables,
 };
 
@@ -32,6 +32,8 @@ pub(crate) fn rows_of(name: &str) -> Option<RowsOf> {
 
 /// The oids of the catalogs that dependencies refer to.
 const PG_TYPE: u32 = 1247;
+const PG_PROC: u32 = 1255;
+const PG_LANGUAGE: u32 = 2612;
 const PG_CLASS: u32 = 1259;
 const PG_ATTRDEF: u32 = 2604;
 const PG_CONSTRAINT: u32 = 2606;
@@ -186,6 +188,16 @@ fn pg_depend(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
     for found in catalog.enums().in_database(database) {
         all.add((PG_TYPE, found.id, 0), (PG_NAMESPACE, found.schema, 0), "n");
         all.add((PG_TYPE, found.array, 0), (PG_TYPE, found.id, 0), "i");
+    }
+    for found in catalog.names().routines().in_database(database) {
+        all.add((PG_PROC, found.id, 0), (PG_NAMESPACE, found.schema, 0), "n");
+        if found.language == Language::Plpgsql {
+            all.add((PG_PROC, found.id, 0), (PG_LANGUAGE, found.language.oid(), 0), "n");
+        }
+        let types = found.types().chain([found.result_type()]);
+        for ty in types.filter(|ty| ty.inner_enum().is_some()) {
+            all.add((PG_PROC, found.id, 0), (PG_TYPE, ty.oid(), 0), "n");
+        }
     }
     for found in catalog.domains().in_database(database) {
         all.add((PG_TYPE, found.id, 0), (PG_NAMESPACE, found.schema, 0), "n");

@@ -139,6 +139,8 @@ fn pg_language(_: &VirtualContext<'_>) -> Result<Vec<Row>> {
     for (oid, name, trusted) in [(12, "internal", false), (13, "c", false), (14, "sql", true)] {
         builder.push([int(oid), text(name), int(ROOT), flag(false), flag(trusted)]);
     }
+    let plpgsql = braid_catalog::Language::Plpgsql;
+    builder.push([int(plpgsql.oid()), text(plpgsql.name()), int(ROOT), flag(true), flag(true)]);
     builder.rows()
 }
 

@@ -7,7 +7,7 @@ use braid_sql::ast::{Drop, DropBehavior};
 use braid_types::{Error, Result, SqlState};
 
 use crate::context::DdlContext;
-use crate::names::describe::{describe, describe_type};
+use crate::names::describe::{describe, describe_routine, describe_type};
 use crate::names::lookup::last;
 use crate::names::user_types::UserType;
 use crate::statement::drop::dependents::{Doomed, Line, Seen, settle, take_dependents, take_owned};
@@ -40,6 +40,7 @@ pub(crate) async fn schemas(cx: &mut DdlContext<'_>, statement: &Drop) -> Result
                 Named::Index(..) => None,
             })
             .chain(UserType::in_schema(&catalog, schema.id))
+            .chain(catalog.names().routines().in_schema(schema.id).map(|routine| routine.id))
             .collect();
         if !inside.is_empty() && statement.behavior == DropBehavior::Restrict {
             let on = format!("schema {name}");
@@ -79,8 +80,14 @@ pub(crate) async fn drop_schema(
         type_lines.extend(dependents.texts().map(str::to_owned));
         drop_type::carry_out(cx, found, dependents).await?;
     }
-    let is_type = |id: &Id| types.iter().any(|found| found.id() == *id);
-    let inside: BTreeSet<Id> = inside.iter().copied().filter(|id| !is_type(id)).collect();
+    for routine in inside.iter().filter_map(|id| catalog.names().routines().get(*id)) {
+        type_lines.push(describe_routine(cx, routine));
+        cx.draft()?.remove(routine.id);
+    }
+    let is_other = |id: &Id| {
+        types.iter().any(|found| found.id() == *id) || catalog.names().routines().get(*id).is_some()
+    };
+    let inside: BTreeSet<Id> = inside.iter().copied().filter(|id| !is_other(id)).collect();
     let catalog = cx.catalog();
     let is_owned = |id: Id| catalog.sequences().get(id).is_some_and(|s| s.owned_by.is_some());
     let mut doomed = Doomed { relations: inside, ..Doomed::default() };

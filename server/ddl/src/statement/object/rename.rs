@@ -14,6 +14,7 @@ use crate::names::types::check_free_type;
 use crate::names::user_types::named_domain;
 use crate::statement::object::database;
 use crate::statement::object::view::store_views;
+use crate::statement::routine;
 use crate::statement::types::{domains, enums};
 use crate::table::columns::check_column_name;
 use crate::table::constraint_names::check_constraint_name;
@@ -41,6 +42,7 @@ pub(crate) fn run(cx: &mut DdlContext<'_>, statement: &Rename) -> Result<String>
             domains::rename(cx, name, &statement.kind)?;
             return Ok("ALTER DOMAIN".to_owned());
         }
+        AlterTarget::Routine(name) => return routine::rename(cx, name, &statement.kind),
         AlterTarget::Database(name) => {
             database::rename(cx, name, &statement.kind)?;
             return Ok("ALTER DATABASE".to_owned());

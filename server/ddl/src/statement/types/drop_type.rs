@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use braid_catalog::{Catalog, Column, Domain, Id, StoredExpr, Table, enums_named};
 use braid_sql::ast::DropBehavior;
-use braid_types::{Error, Result, SqlState};
+use braid_types::{Error, Result, SqlState, SqlType};
 
 use crate::context::DdlContext;
-use crate::names::describe::describe;
+use crate::names::describe::{describe, describe_routine};
 use crate::names::user_types::UserType;
 use crate::statement::drop::relations::drop_relations;
 use crate::statement::index::drop_index::drop_index_of;
@@ -28,6 +28,7 @@ enum Dependent {
     Index(Id, u16),
     Domain(Id),
     DomainCheck(Id, Id),
+    Routine(Id),
 }
 
 /// The dependents that have been found, with the lines that tell of them.
@@ -163,6 +164,13 @@ fn add_type(
     let on = format!("type {name}");
     for domain in catalog.domains().in_database(database) {
         add_domain(cx, catalog, (domain, found), doomed, all);
+    }
+    for routine in catalog.names().routines().in_database(database) {
+        let is_own = |ty: &SqlType| ty.inner_enum().is_some_and(|ty| ty.oid == id);
+        if !doomed.contains(&routine.id) && routine.uses_type(is_own) {
+            let text = describe_routine(cx, routine);
+            all.add(Dependent::Routine(routine.id), text, &on);
+        }
     }
     for table in tables() {
         add_texts(cx, catalog, table, id, &on, all);
@@ -313,7 +321,7 @@ async fn drop_dependent(cx: &mut DdlContext<'_>, dependent: Dependent) -> Result
         Dependent::Index(table, number) => {
             drop_index_of(cx, table, number)?;
         }
-        Dependent::Domain(id) => cx.draft()?.remove(id),
+        Dependent::Domain(id) | Dependent::Routine(id) => cx.draft()?.remove(id),
         Dependent::DomainCheck(id, check) => {
             let Some(found) = cx.catalog().domains().get(id).cloned() else { return Ok(()) };
             let mut changed = Domain::clone(&found);

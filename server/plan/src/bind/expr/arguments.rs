@@ -111,6 +111,11 @@ impl<'q> Arguments<'q> {
         !self.names.is_empty()
     }
 
+    /// The names of the last arguments.
+    pub(crate) fn names(&self) -> &[String] {
+        &self.names
+    }
+
     /// Brings named arguments to their places, with the defaults of those between them. `None` if
     /// the function has no parameters of these names.
     fn by_place(&self, function: &str) -> Result<Option<Vec<Cow<'q, Ast>>>> {

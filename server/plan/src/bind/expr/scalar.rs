@@ -16,13 +16,16 @@ use super::operators::{
 use super::subquery::{bind_quantified_subquery, bind_shared_subquery, row_subquery_compare};
 use super::subscript::{bind_array, bind_subscripts, cast_operand};
 use crate::bind::from::privileges::check_guarded;
-use crate::bind::from::range_table::{missing_column, missing_table, table_name, table_row};
+use crate::bind::from::range_table::{
+    missing_column, missing_table, read_stored_column, table_name, table_row,
+};
 use crate::bind::from::system_columns::{system_column, system_column_of, with_keys};
 use crate::bind::refusals::UnknownColumn;
 use crate::bind::scope::columns::ScopeColumn;
 use crate::bind::scope::context::ExprCx;
 use crate::bind::scope::notes::Reference;
 use crate::bind::scope::places::{bind_condition, placed, start_of};
+use crate::bind::scope::variables::{refuse_ambiguous, variable};
 use crate::bind::{Binder, TypeNames, sql_type_of};
 use crate::tree::expr::{CaseExpr, CompareOp, Expr, QuantifiedExpr};
 
@@ -163,6 +166,7 @@ fn bind_identifier(
         if let Some(column) = level.scope.find(&name)? {
             binder.places.note_column(column.slot, ident.span);
             binder.note_name(ast, Reference::Column(column.item));
+            refuse_ambiguous(binder, &name)?;
             return read_column(binder, column);
         }
         if let Some(expr) = system_column(binder, &name, level.scope)? {
@@ -186,7 +190,7 @@ fn bind_identifier(
     {
         return Ok(expr);
     }
-    Err(missing_column(binder, None, &name))
+    variable(binder, &[name.clone()]).unwrap_or_else(|| Err(missing_column(binder, None, &name)))
 }
 
 pub(crate) fn whole_row<'s>(
@@ -208,22 +212,6 @@ pub(crate) fn whole_row<'s>(
 pub(crate) fn read_column(binder: &Binder<'_>, column: &ScopeColumn) -> Result<Expr> {
     check_guarded(binder, column.slot)?;
     Ok(Expr::Column(column.slot, column.ty.clone()))
-}
-
-/// A column by the numbers that a stored query has.
-fn read_stored_column(binder: &Binder<'_>, parts: &[Ident], cx: &ExprCx<'_, '_>) -> Result<Expr> {
-    let number = |part: Option<&Ident>| part.and_then(|part| part.value.parse::<u16>().ok());
-    let item = parts.first().and_then(|part| part.value.parse::<u32>().ok());
-    if let (Some(item), Some(column)) = (item, number(parts.get(1))) {
-        let mut scopes = Some(&cx.scopes);
-        while let Some(level) = scopes {
-            if let Some(column) = level.scope.find_item((item, column)) {
-                return read_column(binder, column);
-            }
-            scopes = level.parent;
-        }
-    }
-    Err(Error::internal("a view reads a column that is not there"))
 }
 
 fn bind_compound_identifier(
@@ -256,7 +244,8 @@ fn bind_compound_identifier(
         }
         scopes = level.parent;
     }
-    Err(missing_table(binder, schema, table, &cx.scopes))
+    let variable = variable(binder, &names);
+    variable.unwrap_or_else(|| Err(missing_table(binder, schema, table, &cx.scopes)))
 }
 
 fn bind_binary_op(

@@ -18,7 +18,7 @@ use crate::bind::scope::context::{ExprCx, OuterQuery, SharedSubquery};
 use crate::tree::expr::{CompareOp, Expr, SubqueryExpr, SubqueryKind};
 
 /// What a clause that is kept in a descriptor is called where it has a subquery.
-fn stored_clause(clause: &str) -> Option<&'static str> {
+pub(crate) fn stored_clause(clause: &str) -> Option<&'static str> {
     match clause {
         "check constraints" => Some("check constraint"),
         "column generation expressions" => Some("column generation expression"),

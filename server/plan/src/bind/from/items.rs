@@ -449,11 +449,11 @@ fn expand_view(
     let path = view.path(binder.cx.path);
     let (query, mut inner) = match &view.stored {
         Some(stored) => {
-            let cx = crate::PlanContext { text: "", ..binder.cx };
+            let cx = crate::PlanContext { text: "", variables: None, ..binder.cx };
             (braid_sql::parse_query(&stored.query)?, Binder::of_stored(&cx, None))
         }
         None => {
-            let cx = crate::PlanContext { path: &path, text: "", ..binder.cx };
+            let cx = crate::PlanContext { path: &path, text: "", variables: None, ..binder.cx };
             (braid_sql::parse_query(&view.query)?, Binder::new(&cx))
         }
     };

@@ -1,6 +1,6 @@
 //! The tables that a name before a dot can mean, and what to say where it means none.
 
-use braid_sql::ast::ObjectName;
+use braid_sql::ast::{Ident, ObjectName};
 use braid_types::{Error, Result, SqlState};
 
 use super::items::name_parts;
@@ -265,4 +265,24 @@ fn is_visible(scopes: &Scopes<'_>, name: &str) -> bool {
         level = scopes.parent;
     }
     false
+}
+
+/// A column by the numbers that a stored query has.
+pub(crate) fn read_stored_column(
+    binder: &Binder<'_>,
+    parts: &[Ident],
+    cx: &ExprCx<'_, '_>,
+) -> Result<Expr> {
+    let number = |part: Option<&Ident>| part.and_then(|part| part.value.parse::<u16>().ok());
+    let item = parts.first().and_then(|part| part.value.parse::<u32>().ok());
+    if let (Some(item), Some(column)) = (item, number(parts.get(1))) {
+        let mut scopes = Some(&cx.scopes);
+        while let Some(level) = scopes {
+            if let Some(column) = level.scope.find_item((item, column)) {
+                return read_column(binder, column);
+            }
+            scopes = level.parent;
+        }
+    }
+    Err(Error::internal("a view reads a column that is not there"))
 }

@@ -7,4 +7,5 @@ pub(crate) mod names;
 pub(crate) mod notes;
 pub(crate) mod places;
 pub(crate) mod text_places;
+pub(crate) mod variables;
 pub(crate) mod windows;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use braid_ddl as ddl;
 use braid_ddl::DdlContext;
 use braid_sql::ast::{SetValue, SettingChange, Statement};
-use braid_types::{Datum, Error, Result, SqlState};
+use braid_types::{Datum, Error, Result, SqlState, SqlType};
 
 use crate::client::Severity;
 use crate::retry::deadline::note_rerun;
@@ -76,7 +76,7 @@ impl Repeat for Definition<'_> {
 }
 
 /// Whether the setting that a statement keeps for later sessions is one, and its value fits.
-fn check_stored_setting(session: &Session, statement: &Statement) -> Result<()> {
+pub(crate) fn check_stored_setting(session: &Session, statement: &Statement) -> Result<()> {
     let set = match statement {
         Statement::AlterUser(alter) => alter.set.as_ref(),
         Statement::AlterDatabase(alter) => match &alter.change {
@@ -100,6 +100,25 @@ async fn attempt_ddl(
     params: &Arc<Vec<Datum>>,
     implicit: bool,
 ) -> Result<String> {
+    let text = prepared.parsed.text.clone();
+    let types = &prepared.params;
+    attempt(session, Written { statement, text: &text, types, params }, implicit).await
+}
+
+/// A definition with its text and its parameters.
+pub(crate) struct Written<'a> {
+    pub statement: &'a Statement,
+    pub text: &'a str,
+    pub types: &'a [SqlType],
+    pub params: &'a Arc<Vec<Datum>>,
+}
+
+/// Carries out a definition once.
+pub(crate) async fn attempt(
+    session: &mut Session,
+    written: Written<'_>,
+    implicit: bool,
+) -> Result<String> {
     let seq = ensure_open(session).txn.next_statement();
     let catalog = catalog_at(session, seq).await?;
     let env = statement_environment(session, &catalog);
@@ -109,16 +128,16 @@ async fn attempt_ddl(
     let result = {
         let mut cx = DdlContext {
             exec: &exec,
-            text: &prepared.parsed.text,
-            param_types: &prepared.params,
-            params,
+            text: written.text,
+            param_types: written.types,
+            params: written.params,
             cache: &session.engine.catalog,
             draft: &mut draft,
             implicit,
             notices: &mut notices,
             scattered: Vec::new(),
         };
-        ddl::run(statement, &mut cx).await
+        ddl::run(written.statement, &mut cx).await
     };
     if let Some(open) = &mut session.open {
         open.draft = draft;

@@ -11,6 +11,7 @@ use crate::client::Client;
 use crate::notify::commit::run_notification;
 use crate::protocol::copy::run::run_copy;
 use crate::protocol::cursors::{close_cursor, declare_cursor, fetch_cursor, send_fetched};
+use crate::routines::run_routine;
 use crate::session::Session;
 use crate::statement::commands::check_table::check_named_table;
 use crate::statement::commands::ddl::run_ddl;
@@ -66,7 +67,9 @@ pub(crate) async fn run_command(
         }
         _ => {}
     }
-    let tag = if ddl::is_ddl(statement) {
+    let tag = if let Statement::Do(_) | Statement::Call(_) = statement {
+        run_routine(session, &prepared, statement, &portal.params).await?
+    } else if ddl::is_ddl(statement) {
         run_ddl(session, &prepared, statement, &portal.params).await?
     } else {
         run_tagged_command(session, &prepared, statement, &portal.params).await?

@@ -102,7 +102,8 @@ fn plan_typed(
             memory.charge(&session.shared.entry.cancel);
             let path = &env.lookup.path;
             let text = &prepared.parsed.text;
-            let cx = PlanContext { catalog, path, env, text, param_types: hints };
+            let variables = None;
+            let cx = PlanContext { catalog, path, env, text, param_types: hints, variables };
             let plan = Arc::new(braid_plan::plan(statement, &cx)?);
             let columns = result_columns(&plan);
             let hints = hints.to_vec();

@@ -24,6 +24,7 @@ use crate::parser::names::{
     parse_any_name, parse_ident, parse_object_name, parse_role_name, take_if_exists,
     take_if_not_exists,
 };
+use crate::parser::routine::parse_alter_routine;
 use crate::parser::session::characteristics::parse_characteristics;
 use crate::parser::session::set::parse_setting_value;
 
@@ -40,11 +41,12 @@ pub(crate) fn parse_alter(cursor: &mut Cursor<'_>) -> Result<Statement> {
         Some("database") => parse_alter_named(cursor, AlterTarget::Database),
         Some("type") => parse_alter_type(cursor),
         Some("domain") => parse_alter_domain(cursor),
+        Some("function" | "procedure" | "routine") => parse_alter_routine(cursor),
         Some(
-            word @ ("function" | "procedure" | "extension" | "trigger" | "policy" | "system"
-            | "language" | "operator" | "collation" | "aggregate" | "publication"
-            | "subscription" | "statistics" | "tablespace" | "server" | "materialized"
-            | "foreign" | "default" | "event" | "text" | "rule"),
+            word @ ("extension" | "trigger" | "policy" | "system" | "language" | "operator"
+            | "collation" | "aggregate" | "publication" | "subscription" | "statistics"
+            | "tablespace" | "server" | "materialized" | "foreign" | "default" | "event"
+            | "text" | "rule"),
         ) => Err(cursor.unsupported(format!("ALTER {}", word.to_ascii_uppercase()))),
         _ => Err(cursor.unexpected()),
     }

@@ -22,6 +22,7 @@ use crate::parser::embedded::next_query;
 use crate::parser::names::{
     parse_columns, parse_ident, parse_label, parse_object_name, parse_role_name, take_if_not_exists,
 };
+use crate::parser::routine::parse_create_routine;
 use crate::parser::row_statement::{alias, plain_with, refuse_into};
 use crate::parser::session::set::parse_setting_value;
 
@@ -39,6 +40,7 @@ pub(crate) fn parse_create(cursor: &mut Cursor<'_>) -> Result<Statement> {
         return Err(cursor.unexpected());
     };
     match word {
+        "function" | "procedure" if !is_temporary => parse_create_routine(cursor, or_replace),
         "view" | "recursive" | "materialized" => parse_create_view(cursor, or_replace, temporary),
         "table" if !or_replace => {
             cursor.advance();
@@ -83,10 +85,9 @@ fn parse_temporary(cursor: &mut Cursor<'_>) -> Result<Temporary> {
 fn parse_create_unsupported(cursor: &Cursor<'_>) -> Result<Statement> {
     let name = match cursor.peek_word() {
         Some(
-            word @ ("function" | "procedure" | "trigger" | "rule" | "aggregate" | "language"
-            | "policy" | "publication" | "subscription" | "tablespace" | "operator"
-            | "cast" | "collation" | "conversion" | "server" | "statistics" | "transform"
-            | "domain"),
+            word @ ("trigger" | "rule" | "aggregate" | "language" | "policy" | "publication"
+            | "subscription" | "tablespace" | "operator" | "cast" | "collation"
+            | "conversion" | "server" | "statistics" | "transform" | "domain"),
         ) => word.to_ascii_uppercase(),
         Some("foreign") => "FOREIGN TABLE".into(),
         Some("text") => "TEXT SEARCH".into(),

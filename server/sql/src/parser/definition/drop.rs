@@ -6,10 +6,11 @@ use braid_types::Result;
 
 use super::drop_other::parse_drop_other;
 use super::users::{parse_drop_owned, parse_drop_user};
-use crate::ast::{Comment, CommentTarget, Drop, DropKind, Statement};
+use crate::ast::{Comment, CommentTarget, Drop, DropKind, RoutineKind, Statement};
 use crate::parser::Cursor;
 use crate::parser::clauses::parse_drop_behavior;
 use crate::parser::names::{parse_ident, parse_object_name, parse_string, take_if_exists};
+use crate::parser::routine::parse_routine_name;
 
 /// `DROP …`.
 pub(crate) fn parse_drop(cursor: &mut Cursor<'_>) -> Result<Statement> {
@@ -99,9 +100,17 @@ pub(crate) fn parse_comment(cursor: &mut Cursor<'_>) -> Result<Statement> {
             let target = CommentTarget::Constraint { name, table };
             return parse_comment_text(cursor, target);
         }
-        "function" | "trigger" | "rule" | "operator" | "aggregate" | "cast" | "language"
-        | "procedure" | "policy" | "materialized" | "foreign" | "collation" | "statistics"
-        | "tablespace" => {
+        "function" | "procedure" | "routine" => {
+            let kind = match cursor.take_one(&["function", "procedure", "routine"]) {
+                Some(0) => RoutineKind::Function,
+                Some(1) => RoutineKind::Procedure,
+                _ => RoutineKind::Any,
+            };
+            let routine = Box::new(parse_routine_name(cursor, kind)?);
+            return parse_comment_text(cursor, CommentTarget::Routine(routine));
+        }
+        "trigger" | "rule" | "operator" | "aggregate" | "cast" | "language" | "policy"
+        | "materialized" | "foreign" | "collation" | "statistics" | "tablespace" => {
             return Err(cursor.unsupported(format!("COMMENT ON {}", word.to_ascii_uppercase())));
         }
         _ => return Err(cursor.unexpected()),

@@ -5,13 +5,14 @@ use sqlparser::tokenizer::Token;
 
 use braid_types::{Error, Result, SqlState};
 
-use crate::ast::{DropOther, OtherObject, Statement};
+use crate::ast::{DropOther, OtherObject, RoutineKind, Statement};
 use crate::parser::Cursor;
 use crate::parser::clauses::parse_drop_behavior;
 use crate::parser::embedded::next_data_type;
 use crate::parser::names::{
     parse_any_name, parse_ident, parse_label, parse_object_name, parse_role_name, take_if_exists,
 };
+use crate::parser::routine::{parse_routine_name, parse_routine_types};
 use crate::rewrite::words::position;
 
 /// How the objects of a kind are written.
@@ -20,7 +21,7 @@ enum Form {
     Global,
     Named,
     Type,
-    Routine,
+    Routine(RoutineKind),
     Aggregate,
     OnTable,
     Operator,
@@ -35,9 +36,9 @@ type Kind = (&'static [&'static str], &'static str, &'static str, Form);
 
 /// The longer of two kinds that begin alike stands first.
 const KINDS: &[Kind] = &[
-    (&["function"], "DROP FUNCTION", "function", Form::Routine),
-    (&["procedure"], "DROP PROCEDURE", "procedure", Form::Routine),
-    (&["routine"], "DROP ROUTINE", "routine", Form::Routine),
+    (&["function"], "DROP FUNCTION", "function", Form::Routine(RoutineKind::Function)),
+    (&["procedure"], "DROP PROCEDURE", "procedure", Form::Routine(RoutineKind::Procedure)),
+    (&["routine"], "DROP ROUTINE", "routine", Form::Routine(RoutineKind::Any)),
     (&["aggregate"], "DROP AGGREGATE", "aggregate", Form::Aggregate),
     (&["trigger"], "DROP TRIGGER", "trigger", Form::OnTable),
     (&["rule"], "DROP RULE", "rule", Form::OnTable),
@@ -111,15 +112,10 @@ fn parse_other_object(cursor: &mut Cursor<'_>, form: Form) -> Result<OtherObject
         Form::Global => OtherObject::Global(parse_ident(cursor)?),
         Form::Named => OtherObject::Named(parse_any_name(cursor)?),
         Form::Type => OtherObject::Type(next_data_type(cursor)?),
-        Form::Routine => {
-            let name = parse_any_name(cursor)?;
-            let listed = *cursor.peek() == Token::LParen;
-            let arguments = if listed { Some(parse_routine_arguments(cursor)?) } else { None };
-            OtherObject::Routine { name, arguments }
-        }
+        Form::Routine(kind) => OtherObject::Routine(parse_routine_name(cursor, kind)?),
         Form::Aggregate => {
             let name = parse_any_name(cursor)?;
-            OtherObject::Routine { name, arguments: Some(parse_aggregate_arguments(cursor)?) }
+            OtherObject::Aggregate { name, arguments: parse_aggregate_arguments(cursor)? }
         }
         Form::OnTable => {
             let name = parse_ident(cursor)?;
@@ -156,57 +152,6 @@ fn parse_other_object(cursor: &mut Cursor<'_>, form: Form) -> Result<OtherObject
     })
 }
 
-/// `(a int, OUT b text, VARIADIC text[])`: the types of what a call passes.
-fn parse_routine_arguments(cursor: &mut Cursor<'_>) -> Result<Vec<DataType>> {
-    cursor.expect_symbol(&Token::LParen)?;
-    let mut types = Vec::new();
-    if cursor.take_symbol(&Token::RParen) {
-        return Ok(types);
-    }
-    loop {
-        types.extend(parse_routine_argument(cursor)?);
-        if !cursor.take_symbol(&Token::Comma) {
-            break;
-        }
-    }
-    cursor.expect_symbol(&Token::RParen)?;
-    Ok(types)
-}
-
-/// One argument; `None` for one that only returns something.
-fn parse_routine_argument(cursor: &mut Cursor<'_>) -> Result<Option<DataType>> {
-    const MODES: [&str; 4] = ["in", "inout", "variadic", "out"];
-    let mut mode = cursor.take_one(&MODES);
-    let ends = |token: &Token| matches!(token, Token::Comma | Token::RParen);
-    let has_name = matches!(cursor.peek(), Token::Word(_))
-        && matches!(cursor.peek_nth(1), Token::Word(_))
-        && !is_type_of_words(cursor)
-        && !cursor.nth_is(1, "order");
-    if has_name && !ends(cursor.peek_nth(1)) {
-        parse_label(cursor)?;
-    }
-    mode = mode.or_else(|| cursor.take_one(&MODES));
-    cursor.take("setof");
-    let data_type = next_data_type(cursor)?;
-    Ok((mode != Some(3)).then_some(data_type))
-}
-
-/// Whether a type of several words is next, so that its first word is no argument's name.
-fn is_type_of_words(cursor: &Cursor<'_>) -> bool {
-    const TYPES: [&[&str]; 9] = [
-        &["double", "precision"],
-        &["character", "varying"],
-        &["char", "varying"],
-        &["national"],
-        &["bit", "varying"],
-        &["time", "with"],
-        &["time", "without"],
-        &["timestamp", "with"],
-        &["timestamp", "without"],
-    ];
-    TYPES.iter().any(|words| cursor.are(words)) || cursor.is("setof") || cursor.is("interval")
-}
-
 /// `(*)`, or `(types [ORDER BY types])`.
 fn parse_aggregate_arguments(cursor: &mut Cursor<'_>) -> Result<Vec<DataType>> {
     if matches!(cursor.peek_nth(1), Token::Mul) {
@@ -218,18 +163,13 @@ fn parse_aggregate_arguments(cursor: &mut Cursor<'_>) -> Result<Vec<DataType>> {
     cursor.expect_symbol(&Token::LParen)?;
     let mut types = Vec::new();
     if !cursor.are(&["order", "by"]) {
-        types = parse_aggregate_types(cursor)?;
+        types = parse_routine_types(cursor)?;
     }
     if cursor.take_all(&["order", "by"]) {
-        types.extend(parse_aggregate_types(cursor)?);
+        types.extend(parse_routine_types(cursor)?);
     }
     cursor.expect_symbol(&Token::RParen)?;
     Ok(types)
-}
-
-fn parse_aggregate_types(cursor: &mut Cursor<'_>) -> Result<Vec<DataType>> {
-    let types = cursor.list(parse_routine_argument)?;
-    Ok(types.into_iter().flatten().collect())
 }
 
 /// `schema.+ (left, right)`.

@@ -7,14 +7,13 @@ use braid_types::{Error, Result, SqlState};
 
 use crate::ast::{
     DropBehavior, GrantObjects, GrantPrivileges, Grantee, Privilege, PrivilegeGrant, RoleGrant,
-    Statement,
+    RoutineKind, Statement,
 };
 use crate::parser::Cursor;
 use crate::parser::clauses::parse_drop_behavior;
-use crate::parser::embedded::next_data_type;
-use crate::parser::names::{
-    parse_any_name, parse_columns, parse_label, parse_object_name, parse_role_name,
-};
+use crate::parser::names::{parse_columns, parse_label, parse_object_name, parse_role_name};
+
+use crate::parser::routine::parse_routine_name;
 
 /// A name from the list before `ON` or `TO`: a privilege, or a role.
 struct Granted {
@@ -143,18 +142,15 @@ fn parse_grant_objects(cursor: &mut Cursor<'_>) -> Result<GrantObjects> {
         Some(3) => GrantObjects::Schemas(cursor.list(parse_object_name)?),
         Some(7) => GrantObjects::Types(cursor.list(parse_object_name)?),
         Some(8) => GrantObjects::Domains(cursor.list(parse_object_name)?),
-        Some(_) => GrantObjects::Functions(cursor.list(parse_function_signature)?),
+        Some(kind) => {
+            let kind = match kind {
+                4 => RoutineKind::Function,
+                5 => RoutineKind::Procedure,
+                _ => RoutineKind::Any,
+            };
+            GrantObjects::Functions(cursor.list(|cursor| parse_routine_name(cursor, kind))?)
+        }
     })
-}
-
-/// `name [(types)]`.
-fn parse_function_signature(cursor: &mut Cursor<'_>) -> Result<ObjectName> {
-    let name = parse_any_name(cursor)?;
-    if cursor.take_symbol(&Token::LParen) && !cursor.take_symbol(&Token::RParen) {
-        cursor.list(next_data_type)?;
-        cursor.expect_symbol(&Token::RParen)?;
-    }
-    Ok(name)
 }
 
 fn parse_grantee(cursor: &mut Cursor<'_>) -> Result<Grantee> {

@@ -1,0 +1,157 @@
+//! The routines of a catalog: by name, by id, and what they are called.
+
+use std::sync::Arc;
+
+use braid_sql::quote_ident;
+use braid_types::SqlType;
+
+use crate::names::{Names, qualified};
+use crate::{Catalog, CatalogNames, Column, Id, Routine, RoutineParameter, SearchPath};
+
+/// The routines of a catalog.
+#[derive(Clone, Copy)]
+pub struct Routines<'c> {
+    catalog: &'c Catalog,
+}
+
+impl<'c> Names<'c> {
+    /// The functions and procedures of users.
+    pub fn routines(self) -> Routines<'c> {
+        Routines { catalog: self.catalog }
+    }
+}
+
+impl<'c> Routines<'c> {
+    /// A routine by id.
+    pub fn get(self, id: Id) -> Option<&'c Arc<Routine>> {
+        self.catalog.routines.get(id)
+    }
+
+    /// Every routine, by id.
+    pub fn iter(self) -> impl Iterator<Item = &'c Arc<Routine>> {
+        self.catalog.routines.iter()
+    }
+
+    /// The routines of a database, by id.
+    pub fn in_database(self, database: Id) -> impl Iterator<Item = &'c Arc<Routine>> {
+        self.catalog.routines.in_database(database)
+    }
+
+    /// The routines of a schema, by id.
+    pub fn in_schema(self, schema: Id) -> impl Iterator<Item = &'c Arc<Routine>> {
+        self.iter().filter(move |found| found.schema == schema)
+    }
+
+    /// The routine of that name and these types in a schema.
+    pub fn find<'t>(
+        self,
+        schema: Id,
+        name: &str,
+        types: impl ExactSizeIterator<Item = &'t SqlType> + Clone,
+    ) -> Option<&'c Arc<Routine>> {
+        self.in_schema(schema).find(|found| found.name == name && found.has_types(types.clone()))
+    }
+
+    /// The routines that a name of one or two parts can mean, those of the schema that is
+    /// searched first at the front. One with the types of an earlier one is hidden.
+    pub fn named(self, path: &SearchPath, name: &[String]) -> Vec<&'c Arc<Routine>> {
+        let (schema, name) = match name {
+            [name] => (None, name),
+            [schema, name] => (Some(schema.as_str()), name),
+            [database, schema, name] if *database == path.database_name => {
+                (Some(schema.as_str()), name)
+            }
+            _ => return Vec::new(),
+        };
+        let here: Vec<_> =
+            self.in_database(path.database).filter(|found| found.name == *name).collect();
+        if here.is_empty() {
+            return here;
+        }
+        let schemas: Vec<&str> = match schema {
+            Some(schema) => vec![schema],
+            None => path.names(true).collect(),
+        };
+        let mut visible: Vec<&'c Arc<Routine>> = Vec::new();
+        for schema in schemas {
+            let Some(schema) = self.catalog.names().schema(path.database, schema) else { continue };
+            for found in here.iter().filter(|found| found.schema == schema.id) {
+                if !visible.iter().any(|known| known.has_types(found.types())) {
+                    visible.push(found);
+                }
+            }
+        }
+        visible
+    }
+
+    /// Whether the search path finds the routine by its name alone.
+    pub fn is_visible(self, path: &SearchPath, routine: &Routine) -> bool {
+        let named = self.named(path, std::slice::from_ref(&routine.name));
+        named.iter().any(|found| found.id == routine.id)
+    }
+
+    /// A routine's name as a session has to write it; without a path always with its schema.
+    pub fn text(self, path: Option<&SearchPath>, routine: &Routine) -> String {
+        match path.is_some_and(|path| self.is_visible(path, routine)) {
+            true => quote_ident(&routine.name),
+            false => qualified(&self.catalog.schema_name(routine.schema), &routine.name),
+        }
+    }
+
+    /// The name with the types of the arguments, as `regprocedure` shows it.
+    pub fn signature(self, path: Option<&SearchPath>, routine: &Routine, between: &str) -> String {
+        let types: Vec<String> = routine.types().map(|ty| self.type_text(path, ty)).collect();
+        format!("{}({})", self.text(path, routine), types.join(between))
+    }
+
+    /// A type's name as a session has to write it, without modifiers.
+    pub fn type_text(self, path: Option<&SearchPath>, ty: &SqlType) -> String {
+        let found = ty.inner_enum().and_then(|found| self.catalog.enums().get(found.oid));
+        match found {
+            Some(found) => {
+                let brackets = if ty.is_array() { "[]" } else { "" };
+                format!("{}{brackets}", self.catalog.enums().text(path, found))
+            }
+            None => ty.plain_name().to_owned(),
+        }
+    }
+}
+
+impl CatalogNames<'_> {
+    /// The DEFAULT of a parameter as definitions show it.
+    pub fn parameter_default(&self, routine: &Routine, place: usize) -> Option<String> {
+        let parameter = routine.parameters.get(place)?;
+        let row = parameter_row(routine, parameter);
+        parameter.default.as_ref().map(|expr| self.expr(&row, expr, false))
+    }
+}
+
+/// A table of one column that stands for a parameter in its DEFAULT, which reads no column.
+fn parameter_row(routine: &Routine, parameter: &RoutineParameter) -> crate::Table {
+    let name = parameter.name.clone().unwrap_or_default();
+    crate::Table {
+        id: 0,
+        data_id: 0,
+        version: 0,
+        database: routine.database,
+        schema: routine.schema,
+        name: routine.name.clone(),
+        owner: routine.owner,
+        unlogged: false,
+        on_commit: crate::OnCommit::Preserve,
+        columns: vec![Column::plain(1, &name, parameter.ty.clone())],
+        next_column: 2,
+        primary: crate::Index { unique: true, ..crate::Index::plain(0, "") },
+        indexes: Vec::new(),
+        next_index: 1,
+        families: Vec::new(),
+        next_family: 0,
+        checks: Vec::new(),
+        foreign_keys: Vec::new(),
+        referenced_by: Vec::new(),
+        moving: None,
+        vacated: false,
+        grants: Vec::new(),
+        comment: None,
+    }
+}

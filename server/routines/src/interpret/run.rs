@@ -1,0 +1,296 @@
+//! Statements, one after the other, and where they lead.
+
+use std::sync::Arc;
+
+use braid_kv::Error as Kv;
+use braid_types::{Datum, Error, Result, SqlState};
+use futures_util::future::BoxFuture;
+
+use super::diagnostics::diagnostics;
+use super::frame::Frame;
+use super::loops::{endless, for_each, for_integer, for_rows, while_true};
+use super::raise::{assert, raise_message};
+use super::state::{Flow, Run};
+use crate::body::Code;
+use crate::host::Host;
+use crate::plpgsql::{Block, Case, Condition, Handlers, Kind, Statement};
+use crate::values::assign;
+
+/// Runs a body with its arguments; NULL if it has no result.
+pub(crate) async fn run_code(
+    code: Arc<Code>,
+    args: Vec<Datum>,
+    host: &mut dyn Host,
+) -> Result<Datum> {
+    let cx = host.current().await?;
+    let frame = Frame::new(&code, args, cx.memory.clone());
+    let mut run = Run {
+        code: code.clone(),
+        host,
+        cx,
+        frame,
+        row_count: 0,
+        caught: Vec::new(),
+        failed_at: None,
+    };
+    run.frame.set(code.body.found, Datum::Bool(false))?;
+    let result = match run.block(&code.body.block).await {
+        Ok(Flow::Return(value)) => Ok(value),
+        Ok(_) if code.returns.is_none() => Ok(Datum::Null),
+        Ok(_) => Err(Error::new(
+            SqlState::FunctionExecutedNoReturn,
+            "control reached end of function without RETURN",
+        )),
+        Err(error) => Err(error),
+    };
+    result.map_err(|error| run.with_context(error))
+}
+
+impl Run<'_> {
+    /// An error with the place in this routine.
+    fn with_context(&mut self, error: Error) -> Error {
+        let name = &self.code.name;
+        let line = match self.failed_at.take() {
+            Some((line, what)) => format!("PL/pgSQL {name} line {line} at {what}"),
+            None => format!("PL/pgSQL {name}"),
+        };
+        let context = match &error.fields().context {
+            Some(inner) => format!("{inner}\n{line}"),
+            None => line,
+        };
+        error.without_position().context(context)
+    }
+
+    /// Statements one after the other.
+    pub(super) fn statements<'s>(
+        &'s mut self,
+        list: &'s [Statement],
+    ) -> BoxFuture<'s, Result<Flow>> {
+        Box::pin(async move {
+            for statement in list {
+                match self.statement(statement).await {
+                    Ok(Flow::Next) => {}
+                    Ok(flow) => return Ok(flow),
+                    Err(error) => {
+                        self.failed_at.get_or_insert((statement.line, words(&statement.kind)));
+                        return Err(error);
+                    }
+                }
+            }
+            Ok(Flow::Next)
+        })
+    }
+
+    async fn statement(&mut self, statement: &Statement) -> Result<Flow> {
+        self.cx.breathe().await?;
+        match &statement.kind {
+            Kind::Assign(target, value) => {
+                let (value, ty) = self.value(value).await?;
+                self.assign(target, value, &ty).await?;
+            }
+            Kind::If(branches, otherwise) => {
+                for (condition, body) in branches {
+                    if self.holds(condition).await? {
+                        return self.statements(body).await;
+                    }
+                }
+                return self.statements(otherwise).await;
+            }
+            Kind::Case(case) => return self.case(case).await,
+            Kind::Loop(inner) => return endless(self, inner).await,
+            Kind::While(condition, inner) => return while_true(self, condition, inner).await,
+            Kind::ForInteger(numbers) => return for_integer(self, numbers).await,
+            Kind::ForRows(targets, rows, inner) => {
+                return for_rows(self, targets, rows, inner).await;
+            }
+            Kind::ForEach(target, array, inner) => {
+                return for_each(self, target, array, inner).await;
+            }
+            Kind::Leave(is_exit, label, condition) => {
+                let leaves = match condition {
+                    Some(condition) => self.holds(condition).await?,
+                    None => true,
+                };
+                if leaves {
+                    return Ok(Flow::Leave(*is_exit, label.clone()));
+                }
+            }
+            Kind::Return(None) => return Ok(Flow::Return(Datum::Null)),
+            Kind::Return(Some(value)) => {
+                let (value, ty) = self.value(value).await?;
+                let value = match &self.code.returns {
+                    Some(returns) => assign(&self.cx, value, &ty, returns)?,
+                    None => Datum::Null,
+                };
+                return Ok(Flow::Return(value));
+            }
+            Kind::Perform(sql) => self.perform(sql).await?,
+            Kind::Sql(sql, into) => self.sql(sql, into.as_ref()).await?,
+            Kind::Execute(text, using, into) => self.execute(text, using, into.as_ref()).await?,
+            Kind::Raise(raise) => raise_message(self, raise).await?,
+            Kind::Diagnostics(stacked, items) => diagnostics(self, *stacked, items).await?,
+            Kind::Assert(condition, message) => {
+                assert(self, condition, message.as_ref()).await?;
+            }
+            Kind::Block(block) => {
+                let flow = Box::pin(self.block(block)).await?;
+                return Ok(match flow {
+                    Flow::Leave(true, Some(label)) if block.label.as_ref() == Some(&label) => {
+                        Flow::Next
+                    }
+                    flow => flow,
+                });
+            }
+            Kind::Nothing => {}
+            Kind::EndTransaction => {
+                let message = "invalid transaction termination";
+                return Err(Error::new(SqlState::InvalidTransactionTermination, message)
+                    .hint("Routines run in the transaction of their caller."));
+            }
+        }
+        Ok(Flow::Next)
+    }
+
+    /// Whether a condition holds; NULL does not.
+    pub(super) async fn holds(&mut self, condition: &crate::plpgsql::Sql) -> Result<bool> {
+        let (value, ty) = self.value(condition).await?;
+        let value = assign(&self.cx, value, &ty, &braid_types::SqlType::Bool)?;
+        Ok(value.as_bool() == Some(true))
+    }
+
+    async fn case(&mut self, case: &Case) -> Result<Flow> {
+        if let Some((slot, operand)) = &case.operand {
+            let (value, ty) = self.value(operand).await?;
+            self.frame.types[*slot] = ty;
+            self.frame.set(*slot, value)?;
+        }
+        for (condition, body) in &case.whens {
+            if self.holds(condition).await? {
+                return self.statements(body).await;
+            }
+        }
+        match &case.otherwise {
+            Some(body) => self.statements(body).await,
+            None => Err(Error::new(SqlState::CaseNotFound, "case not found")
+                .hint("CASE statement is missing ELSE part.")),
+        }
+    }
+
+    /// A block: its declarations, its statements, and the handlers of their errors.
+    async fn block(&mut self, block: &Block) -> Result<Flow> {
+        for declaration in &block.declarations {
+            if let Err(error) = self.declare(declaration).await {
+                let what = "statement block";
+                self.failed_at.get_or_insert((declaration.line, what));
+                return Err(error);
+            }
+        }
+        let Some(handlers) = &block.handlers else {
+            return self.statements(&block.body).await;
+        };
+        let mark = self.host.savepoint()?;
+        let result = self.statements(&block.body).await;
+        let error = match result {
+            Ok(flow) => {
+                self.host.release(mark);
+                return Ok(flow);
+            }
+            Err(error) => error,
+        };
+        let Some(body) = handler_of(handlers, &error) else {
+            self.host.release(mark);
+            return Err(error);
+        };
+        let error = self.with_context(error);
+        self.host.rollback_to(mark)?;
+        self.host.release(mark);
+        self.cx = self.host.current().await?;
+        self.frame.set(handlers.state, Datum::text(error.fields().code()))?;
+        self.frame.set(handlers.message, Datum::text(error.message()))?;
+        self.caught.push(error);
+        let result = self.statements(body).await;
+        self.caught.pop();
+        result
+    }
+
+    async fn declare(&mut self, declaration: &crate::plpgsql::Declaration) -> Result<()> {
+        let slot = declaration.slot;
+        if let Some(first) = &declaration.default {
+            let (value, ty) = self.value(first).await?;
+            if declaration.not_null {
+                self.frame.refuse_null(slot, &declaration.name);
+            }
+            return self.assign(&crate::plpgsql::Target::Variable(slot), value, &ty).await;
+        }
+        // A loop may come here again.
+        if self.code.types[slot].is_none() {
+            self.frame.types[slot] = braid_types::SqlType::Record(Vec::new());
+        }
+        self.frame.set(slot, Datum::Null)
+    }
+}
+
+/// The statements that handle an error.
+fn handler_of<'h>(handlers: &'h Handlers, error: &Error) -> Option<&'h [Statement]> {
+    if !may_be_caught(error) {
+        return None;
+    }
+    let code = error.fields().code();
+    let catches = |condition: &Condition| match condition {
+        Condition::Others => error.state() != SqlState::AssertFailure,
+        Condition::State(state) => match state.strip_suffix("000") {
+            Some(class) => code.starts_with(class),
+            None => code == state,
+        },
+    };
+    let found = handlers.list.iter().find(|(conditions, _)| conditions.iter().any(catches));
+    found.map(|(_, body)| body.as_slice())
+}
+
+/// Whether the transaction can go on after an error: not if it has to restart or to stop.
+fn may_be_caught(error: &Error) -> bool {
+    if matches!(
+        error.state(),
+        SqlState::QueryCanceled | SqlState::AdminShutdown | SqlState::InternalError
+    ) {
+        return false;
+    }
+    match error.cause::<Kv>() {
+        None => true,
+        Some(cause) => matches!(
+            cause,
+            Kv::LockTimeout { .. }
+                | Kv::LockNotAvailable { .. }
+                | Kv::Duplicate { .. }
+                | Kv::CheckChanged(_)
+                | Kv::ReadOnly
+        ),
+    }
+}
+
+/// What an error context calls a statement.
+fn words(kind: &Kind) -> &'static str {
+    match kind {
+        Kind::Assign(..) => "assignment",
+        Kind::If(..) => "IF",
+        Kind::Case(_) => "CASE",
+        Kind::Loop(_) => "LOOP",
+        Kind::While(..) => "WHILE",
+        Kind::ForInteger(_) => "FOR with integer loop variable",
+        Kind::ForRows(_, crate::plpgsql::Rows::Query(_), _) => "FOR over SELECT rows",
+        Kind::ForRows(..) => "FOR over EXECUTE statement",
+        Kind::ForEach(..) => "FOREACH over array",
+        Kind::Leave(true, ..) => "EXIT",
+        Kind::Leave(false, ..) => "CONTINUE",
+        Kind::Return(_) => "RETURN",
+        Kind::Perform(_) => "PERFORM",
+        Kind::Sql(..) => "SQL statement",
+        Kind::Execute(..) => "EXECUTE",
+        Kind::Raise(_) => "RAISE",
+        Kind::Diagnostics(..) => "GET DIAGNOSTICS",
+        Kind::Assert(..) => "ASSERT",
+        Kind::Block(_) => "statement block",
+        Kind::Nothing => "NULL",
+        Kind::EndTransaction => "COMMIT",
+    }
+}

@@ -1,0 +1,208 @@
+//! Statements of SQL inside of a body: PERFORM, INTO, EXECUTE, CALL and definitions.
+
+use std::sync::Arc;
+
+use braid_exec::ExecContext;
+use braid_plan::StatementKind;
+use braid_sql::ast::Statement;
+use braid_types::{Datum, Error, Result, SqlState, text};
+
+use super::state::Run;
+use crate::plpgsql::{Into, Sql};
+use crate::query::{BodyStatement, Given, call_procedure, fields, finish, start};
+
+/// What becomes of the rows of a statement.
+#[derive(Clone, Copy)]
+enum Rows<'i> {
+    /// The first one goes into variables.
+    Into(&'i Into),
+    /// They are counted.
+    Discard,
+    /// There may be none.
+    Refuse,
+}
+
+impl Run<'_> {
+    /// Nothing more is read with a statement's number.
+    pub(super) fn done_with(&self, cx: &ExecContext) {
+        if self.host.is_volatile() {
+            cx.txn.snapshots().release(cx.seq);
+        }
+    }
+
+    /// Says whether the last statement has found or changed a row.
+    pub(super) fn set_found(&mut self, found: bool) -> Result<()> {
+        self.frame.set(self.code.body.found, Datum::Bool(found))
+    }
+
+    /// `PERFORM`
+    pub(super) async fn perform(&mut self, sql: &Sql) -> Result<()> {
+        let statement = self.code.statement(sql)?;
+        let given = self.given(sql);
+        self.planned(&statement, given, Rows::Discard).await?;
+        self.set_found(self.row_count > 0)
+    }
+
+    /// A statement as it is written.
+    pub(super) async fn sql(&mut self, sql: &Sql, into: Option<&Into>) -> Result<()> {
+        let statement = self.code.statement(sql)?;
+        if !statement.is_planned() {
+            let given = self.given(sql);
+            return self.command(&statement, given, into).await;
+        }
+        let given = self.given(sql);
+        let rows = into.map_or(Rows::Refuse, Rows::Into);
+        let result = self.planned(&statement, given, rows).await;
+        result.map_err(|error| in_statement(error, statement.text()))?;
+        self.set_found(self.row_count > 0)
+    }
+
+    /// `EXECUTE`
+    pub(super) async fn execute(
+        &mut self,
+        sql: &Sql,
+        using: &[Sql],
+        into: Option<&Into>,
+    ) -> Result<()> {
+        let (statement, given) = self.dynamic(sql, using).await?;
+        if !statement.is_planned() {
+            return self.command(&statement, given, into).await;
+        }
+        let rows = into.map_or(Rows::Discard, Rows::Into);
+        let result = self.planned(&statement, given, rows).await;
+        result.map_err(|error| in_statement(error, statement.text()))
+    }
+
+    /// The statement of a text that is computed, and its parameters.
+    pub(super) async fn dynamic(
+        &mut self,
+        sql: &Sql,
+        using: &[Sql],
+    ) -> Result<(BodyStatement, Given<'static>)> {
+        let (query, ty) = self.value(sql).await?;
+        if query.is_null() {
+            let message = "query string argument of EXECUTE is null";
+            return Err(Error::new(SqlState::NullValueNotAllowed, message));
+        }
+        let query = text::to_string(&ty, &query, self.cx.env.settings());
+        let (mut values, mut types) = (Vec::new(), Vec::new());
+        for parameter in using {
+            let (value, ty) = self.value(parameter).await?;
+            values.push(value);
+            types.push(ty);
+        }
+        let parsed = BodyStatement::parse(&Arc::from(query.as_str()));
+        let statement = parsed.map_err(|error| in_statement(error.without_position(), &query))?;
+        Ok((statement, Given { values, types, variables: None }))
+    }
+
+    /// Runs a statement that reads or changes rows.
+    async fn planned(
+        &mut self,
+        statement: &BodyStatement,
+        given: Given<'_>,
+        rows: Rows<'_>,
+    ) -> Result<()> {
+        let cx = self.host.next().await?;
+        let plan = statement.plan(&cx, &given)?;
+        if matches!(rows, Rows::Refuse) && !plan.columns.is_empty() {
+            let error =
+                Error::new(SqlState::SyntaxError, "query has no destination for result data");
+            return Err(match plan.kind {
+                StatementKind::Select => error
+                    .hint("If you want to discard the results of a SELECT, use PERFORM instead."),
+                _ => error,
+            });
+        }
+        if matches!(rows, Rows::Into(_)) && plan.columns.is_empty() {
+            let message = "INTO used with a command that cannot return data";
+            return Err(Error::new(SqlState::SyntaxError, message));
+        }
+        let is_query = plan.kind == StatementKind::Select;
+        let mut execution = start(&cx, &plan, given.values, self.host.is_volatile())?;
+        let rows_max = match rows {
+            Rows::Into(into) if is_query && !into.strict => 1,
+            Rows::Into(_) => 2,
+            Rows::Discard | Rows::Refuse => 0,
+        };
+        let found = match rows_max {
+            0 => {
+                self.row_count = count_rows(&mut execution, &cx).await?;
+                Vec::new()
+            }
+            _ => finish(&mut execution, &cx, rows_max).await?,
+        };
+        if !is_query {
+            self.row_count = i64::try_from(execution.changed_rows()).unwrap_or(i64::MAX);
+        }
+        drop(execution);
+        self.done_with(&cx);
+        let Rows::Into(into) = rows else { return Ok(()) };
+        if is_query {
+            self.row_count = i64::from(!found.is_empty());
+        }
+        if found.len() > 1 {
+            let error = Error::new(SqlState::TooManyRows, "query returned more than one row");
+            return Err(error.hint("Make sure the query returns a single row, or use LIMIT 1."));
+        }
+        if found.is_empty() && into.strict {
+            return Err(Error::new(SqlState::NoDataFound, "query returned no rows"));
+        }
+        self.assign_row(&into.targets, found.into_iter().next(), &fields(&plan)).await
+    }
+
+    /// Runs a statement that has no plan.
+    async fn command(
+        &mut self,
+        statement: &BodyStatement,
+        given: Given<'_>,
+        into: Option<&Into>,
+    ) -> Result<()> {
+        if into.is_some() {
+            let message = "INTO used with a command that cannot return data";
+            return Err(Error::new(SqlState::SyntaxError, message));
+        }
+        match statement.statement() {
+            Statement::Call(call) => {
+                let cx = self.host.next().await?;
+                let result = call_procedure(&cx, &call.call, given).await;
+                return result.map_err(|error| in_statement(error, statement.text()));
+            }
+            Statement::Begin { .. }
+            | Statement::Commit { .. }
+            | Statement::Rollback { .. }
+            | Statement::Savepoint(_)
+            | Statement::Release(_) => {
+                return Err(Error::unsupported("a transaction command in PL/pgSQL"));
+            }
+            _ => {}
+        }
+        let result = self.host.command(statement.statement(), statement.text()).await;
+        result.map_err(|error| in_statement(error.without_position(), statement.text()))?;
+        self.cx = self.host.current().await?;
+        Ok(())
+    }
+}
+
+/// Runs to the end and counts the rows.
+async fn count_rows(execution: &mut braid_exec::Execution, cx: &ExecContext) -> Result<i64> {
+    let mut count = 0;
+    loop {
+        cx.breathe().await?;
+        let rows = execution.next(1024).await?;
+        if rows.is_empty() {
+            return Ok(count);
+        }
+        count += rows.len() as i64;
+    }
+}
+
+/// An error with the statement of SQL that has failed.
+pub(super) fn in_statement(error: Error, sql: &str) -> Error {
+    let line = format!("SQL statement \"{}\"", sql.trim());
+    let context = match &error.fields().context {
+        Some(inner) => format!("{inner}\n{line}"),
+        None => line,
+    };
+    error.without_position().context(context)
+}

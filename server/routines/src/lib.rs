@@ -1,0 +1,40 @@
+//! Functions and procedures of users: their bodies are compiled once and run inside a statement.
+//!
+//! ```text
+//!   exec: an expression calls a function ──┐
+//!   session: CALL, DO ─────────────────────┤
+//!                                          ▼
+//!      text ──plpgsql──▶ tree ──interpret──▶ BodyStatement ──▶ plan, dml (rows)
+//!                                     │
+//!                                     └──▶ Host: numbers of statements, savepoints, definitions
+//! ```
+//!
+//! What is here: the parser of PL/pgSQL ([`plpgsql`]), its interpreter, and bodies in SQL.
+//! What is not: catalogs of routines (`catalog`), which routine a call means (`plan`), transactions
+//! (`session`).
+//!
+//! Rules that must always hold:
+//! - a volatile routine's statements have numbers of their own, above that of the statement that
+//!   calls it; so they see its changes, and a handler's rollback takes only theirs back;
+//! - a routine that is not volatile reads with the number of its caller, and changes nothing;
+//! - an error that asks for a restart of the transaction passes every handler;
+//! - loops and recursion notice a cancel request, and recursion has a limit.
+
+#![deny(unreachable_pub)]
+
+mod body;
+mod cache;
+mod call;
+mod conditions;
+mod deep;
+mod host;
+mod interpret;
+pub mod plpgsql;
+mod query;
+mod sql_body;
+mod values;
+
+pub use cache::RoutineCache;
+pub use call::{call_function, run_block, run_procedure};
+pub use host::{Host, Mark};
+pub use sql_body::check_sql_body;

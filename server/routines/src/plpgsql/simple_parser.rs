@@ -1,0 +1,341 @@
+//! Statements without statements inside: assignments, RAISE, RETURN and others.
+
+use braid_types::{Error, Result, SqlState};
+
+use super::lexer::TokenKind;
+use super::parser::{Parser, ResultKind};
+use super::sql_parser::{
+    STATEMENT, Until, expression, named_target, parse_into, parse_list, statement, target,
+};
+use super::tree::{Kind, Raise, Target};
+use crate::conditions::state_named;
+
+/// A statement without statements inside.
+pub(super) fn parse_simple(parser: &mut Parser<'_>) -> Result<Kind> {
+    if let Some(kind) = parse_assignment(parser)? {
+        return Ok(kind);
+    }
+    let TokenKind::Word(word) = parser.peek().clone() else { return Err(parser.unexpected()) };
+    match word.as_str() {
+        "null" => {
+            parser.advance();
+            parser.expect_symbol(";")?;
+            Ok(Kind::Nothing)
+        }
+        "return" => parse_return(parser),
+        "exit" | "continue" => parse_leave(parser, word == "exit"),
+        "perform" => {
+            parser.advance();
+            let (sql, into) = statement(parser, "SELECT ")?;
+            match into {
+                None => Ok(Kind::Perform(sql)),
+                Some(_) => Err(Error::new(SqlState::SyntaxError, "PERFORM cannot have INTO")),
+            }
+        }
+        "execute" => parse_execute(parser),
+        "raise" => parse_raise(parser),
+        "get" => parse_diagnostics(parser),
+        "assert" => {
+            parser.advance();
+            let ends = Until { words: &[], symbols: &[",", ";"] };
+            let condition = expression(parser, ends)?;
+            let message =
+                if parser.take_symbol(",") { Some(expression(parser, STATEMENT)?) } else { None };
+            parser.expect_symbol(";")?;
+            Ok(Kind::Assert(condition, message))
+        }
+        "open" | "fetch" | "move" | "close" => Err(Error::unsupported("a cursor in PL/pgSQL")),
+        "commit" | "rollback" => {
+            statement(parser, "")?;
+            Ok(Kind::EndTransaction)
+        }
+        _ => parse_sql(parser),
+    }
+}
+
+/// `target := value;`, or `None` if none is next.
+fn parse_assignment(parser: &mut Parser<'_>) -> Result<Option<Kind>> {
+    let mut at = match parser.peek() {
+        TokenKind::Word(_) | TokenKind::Quoted(_) => 1,
+        _ => return Ok(None),
+    };
+    while matches!(parser.peek_at(at), TokenKind::Symbol("."))
+        && matches!(parser.peek_at(at + 1), TokenKind::Word(_) | TokenKind::Quoted(_))
+    {
+        at += 2;
+    }
+    let mut depth = 0usize;
+    while depth > 0 || matches!(parser.peek_at(at), TokenKind::Symbol("[")) {
+        match parser.peek_at(at) {
+            TokenKind::Symbol("[") => depth += 1,
+            TokenKind::Symbol("]") => depth -= 1,
+            TokenKind::Symbol(";") | TokenKind::End => return Ok(None),
+            _ => {}
+        }
+        at += 1;
+    }
+    if !matches!(parser.peek_at(at), TokenKind::Symbol(":=" | "=")) {
+        return Ok(None);
+    }
+    let mut parts = vec![parser.name()?];
+    while parser.take_symbol(".") {
+        parts.push(parser.name()?);
+    }
+    let mut target = named_target(parser, &parts)?;
+    let mut subscripts = Vec::new();
+    while parser.take_symbol("[") {
+        subscripts.push(expression(parser, Until { words: &[], symbols: &["]"] })?);
+        parser.expect_symbol("]")?;
+    }
+    if !subscripts.is_empty() {
+        let Target::Variable(slot) = target else {
+            return Err(Error::unsupported("an element of a field as a target"));
+        };
+        target = Target::Element(slot, subscripts);
+    }
+    parser.advance();
+    let value = expression(parser, STATEMENT)?;
+    parser.expect_symbol(";")?;
+    Ok(Some(Kind::Assign(target, value)))
+}
+
+fn parse_return(parser: &mut Parser<'_>) -> Result<Kind> {
+    parser.advance();
+    if parser.is("next") || parser.is("query") {
+        let word = if parser.is("next") { "NEXT" } else { "QUERY" };
+        let message = format!("cannot use RETURN {word} in a non-SETOF function");
+        return Err(Error::new(SqlState::DatatypeMismatch, message));
+    }
+    if parser.result == ResultKind::Value && parser.is_symbol(";") {
+        let message = "missing expression at or near \";\"";
+        return Err(Error::new(SqlState::SyntaxError, message));
+    }
+    if parser.take_symbol(";") {
+        return Ok(Kind::Return(None));
+    }
+    match parser.result {
+        ResultKind::Value => {}
+        ResultKind::Void => {
+            let message = "RETURN cannot have a parameter in function returning void";
+            return Err(Error::new(SqlState::DatatypeMismatch, message));
+        }
+        ResultKind::Nothing => {
+            let message = "RETURN cannot have a parameter in a procedure";
+            return Err(Error::new(SqlState::DatatypeMismatch, message));
+        }
+    }
+    let value = expression(parser, STATEMENT)?;
+    parser.expect_symbol(";")?;
+    Ok(Kind::Return(Some(value)))
+}
+
+fn parse_leave(parser: &mut Parser<'_>, is_exit: bool) -> Result<Kind> {
+    parser.advance();
+    let mut label = None;
+    if !parser.is("when") && !parser.is_symbol(";") {
+        label = Some(parser.name()?);
+    }
+    check_leave(parser, is_exit, label.as_deref())?;
+    let condition = if parser.take("when") { Some(expression(parser, STATEMENT)?) } else { None };
+    parser.expect_symbol(";")?;
+    Ok(Kind::Leave(is_exit, label, condition))
+}
+
+/// 42601 for a label that is not around, or outside of loops.
+fn check_leave(parser: &Parser<'_>, is_exit: bool, label: Option<&str>) -> Result<()> {
+    let word = if is_exit { "EXIT" } else { "CONTINUE" };
+    let Some(label) = label else {
+        if parser.scope.labels.iter().any(|(_, is_loop)| *is_loop) {
+            return Ok(());
+        }
+        let message = match is_exit {
+            true => "EXIT cannot be used outside a loop, unless it has a label".to_owned(),
+            false => "CONTINUE cannot be used outside a loop".to_owned(),
+        };
+        return Err(Error::new(SqlState::SyntaxError, message));
+    };
+    let named = |(known, _): &&(Option<String>, bool)| known.as_deref() == Some(label);
+    match parser.scope.labels.iter().rev().find(named) {
+        None => {
+            let message = format!(
+                "there is no label \"{label}\" attached to any block or loop enclosing this \
+                 statement"
+            );
+            Err(Error::new(SqlState::SyntaxError, message))
+        }
+        Some((_, false)) if !is_exit => {
+            let message = format!("block label \"{label}\" cannot be used in {word}");
+            Err(Error::new(SqlState::SyntaxError, message))
+        }
+        Some(_) => Ok(()),
+    }
+}
+
+/// `EXECUTE text [INTO …] [USING …];`
+fn parse_execute(parser: &mut Parser<'_>) -> Result<Kind> {
+    parser.advance();
+    let ends = Until { words: &["into", "using"], symbols: &[";"] };
+    let text = expression(parser, ends)?;
+    let (mut into, mut using) = (None, Vec::new());
+    loop {
+        if into.is_none() && parser.take("into") {
+            into = Some(parse_into(parser)?);
+        } else if using.is_empty() && parser.take("using") {
+            using = parse_list(parser, Until { words: &["into"], symbols: &[",", ";"] })?;
+        } else {
+            parser.expect_symbol(";")?;
+            return Ok(Kind::Execute(text, using, into));
+        }
+    }
+}
+
+const LEVELS: [&str; 6] = ["debug", "log", "info", "notice", "warning", "exception"];
+
+fn parse_raise(parser: &mut Parser<'_>) -> Result<Kind> {
+    parser.advance();
+    let level = LEVELS.iter().find(|level| parser.is(level));
+    if level.is_some() {
+        parser.advance();
+    }
+    let mut raise = Raise {
+        level: level.map_or("exception", |level| level).to_owned(),
+        again: level.is_none() && parser.is_symbol(";"),
+        format: None,
+        arguments: Vec::new(),
+        state: None,
+        condition: None,
+        options: Vec::new(),
+    };
+    if let TokenKind::Text(format) = parser.peek().clone() {
+        parser.advance();
+        let ends = Until { words: &["using"], symbols: &[",", ";"] };
+        while parser.take_symbol(",") {
+            raise.arguments.push(expression(parser, ends)?);
+        }
+        check_format(&format, raise.arguments.len())?;
+        raise.format = Some(format);
+    } else if !parser.is("using") && !parser.is_symbol(";") {
+        let (condition, state) = state_of_condition(parser)?;
+        raise.condition = Some(condition);
+        raise.state = Some(state);
+    } else if !raise.again && !parser.is("using") {
+        return Err(parser.unexpected());
+    }
+    if parser.take("using") {
+        parse_options(parser, &mut raise)?;
+    }
+    parser.expect_symbol(";")?;
+    Ok(Kind::Raise(Box::new(raise)))
+}
+
+/// 42601 unless a format has as many places as there are arguments.
+fn check_format(format: &str, arguments: usize) -> Result<()> {
+    let places = format.replace("%%", "").matches('%').count();
+    let message = match places.cmp(&arguments) {
+        std::cmp::Ordering::Equal => return Ok(()),
+        std::cmp::Ordering::Less => "too many parameters specified for RAISE",
+        std::cmp::Ordering::Greater => "too few parameters specified for RAISE",
+    };
+    Err(Error::new(SqlState::SyntaxError, message))
+}
+
+fn parse_options(parser: &mut Parser<'_>, raise: &mut Raise) -> Result<()> {
+    const OPTIONS: [&str; 9] = [
+        "message",
+        "detail",
+        "hint",
+        "errcode",
+        "column",
+        "constraint",
+        "datatype",
+        "table",
+        "schema",
+    ];
+    loop {
+        let Some(option) = OPTIONS.iter().find(|option| parser.is(option)) else {
+            let message = "unrecognized RAISE statement option";
+            return Err(Error::new(SqlState::SyntaxError, message));
+        };
+        parser.advance();
+        if !parser.take_symbol("=") {
+            parser.expect_symbol(":=")?;
+        }
+        let value = expression(parser, Until { words: &[], symbols: &[",", ";"] })?;
+        raise.options.push(((*option).to_owned(), value));
+        if !parser.take_symbol(",") {
+            return Ok(());
+        }
+    }
+}
+
+/// A condition by name, or `SQLSTATE 'code'`: its name and its code.
+pub(super) fn state_of_condition(parser: &mut Parser<'_>) -> Result<(String, String)> {
+    if parser.take("sqlstate") {
+        let TokenKind::Text(code) = parser.peek().clone() else {
+            return Err(parser.unexpected());
+        };
+        parser.advance();
+        let is_code = code.len() == 5
+            && code.bytes().all(|byte| byte.is_ascii_digit() || byte.is_ascii_uppercase());
+        if !is_code {
+            return Err(Error::new(SqlState::SyntaxError, "invalid SQLSTATE code"));
+        }
+        return Ok((code.clone(), code));
+    }
+    let name = parser.name()?;
+    match state_named(&name) {
+        Some(state) => Ok((name, state.to_owned())),
+        None => {
+            let message = format!("unrecognized exception condition \"{name}\"");
+            Err(Error::new(SqlState::UndefinedObject, message))
+        }
+    }
+}
+
+fn parse_diagnostics(parser: &mut Parser<'_>) -> Result<Kind> {
+    parser.advance();
+    let stacked = parser.take("stacked");
+    if !stacked {
+        parser.take("current");
+    }
+    parser.expect("diagnostics")?;
+    let mut items = Vec::new();
+    loop {
+        let target = target(parser)?;
+        if !parser.take_symbol("=") {
+            parser.expect_symbol(":=")?;
+        }
+        let item = parser.name()?;
+        let known: &[&str] = match stacked {
+            false => &["row_count", "pg_context"],
+            true => &[
+                "returned_sqlstate",
+                "message_text",
+                "pg_exception_detail",
+                "pg_exception_hint",
+                "pg_exception_context",
+                "column_name",
+                "constraint_name",
+                "pg_datatype_name",
+                "table_name",
+                "schema_name",
+            ],
+        };
+        if !known.contains(&item.as_str()) {
+            let message = format!("unrecognized GET DIAGNOSTICS item at or near \"{item}\"");
+            return Err(Error::new(SqlState::SyntaxError, message));
+        }
+        items.push((target, item));
+        if !parser.take_symbol(",") {
+            break;
+        }
+    }
+    parser.expect_symbol(";")?;
+    Ok(Kind::Diagnostics(stacked, items))
+}
+
+/// A statement of SQL for those that begin one.
+fn parse_sql(parser: &mut Parser<'_>) -> Result<Kind> {
+    let (sql, into) = statement(parser, "")?;
+    Ok(Kind::Sql(sql, into))
+}

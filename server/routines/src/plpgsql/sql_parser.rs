@@ -1,0 +1,204 @@
+//! Pieces of SQL inside of a body: expressions, statements, and where their rows go.
+
+use std::sync::Arc;
+
+use braid_types::{Error, Result, SqlState};
+
+use super::lexer::TokenKind;
+use super::parser::Parser;
+use super::tree::{Into, Slot, Sql, Target};
+
+/// Where a piece of SQL ends, outside of brackets and CASE.
+#[derive(Clone, Copy)]
+pub(super) struct Until<'w> {
+    /// Words.
+    pub(super) words: &'w [&'w str],
+    /// Symbols.
+    pub(super) symbols: &'w [&'w str],
+}
+
+/// Up to the semicolon.
+pub(super) const STATEMENT: Until<'static> = Until { words: &[], symbols: &[";"] };
+
+/// An expression up to one of the ends, which stays. 42601 if there is none.
+pub(super) fn expression(parser: &mut Parser<'_>, until: Until<'_>) -> Result<Sql> {
+    let start = parser.start();
+    let only = only_variable(parser, until);
+    skip_to(parser, until)?;
+    let text = parser.slice(start, parser.end_before().max(start));
+    if text.trim().is_empty() {
+        return Err(missing_expression(parser));
+    }
+    braid_sql::parse_expr(text).map_err(Error::without_position)?;
+    Ok(piece(parser, format!("SELECT {text}"), only))
+}
+
+fn missing_expression(parser: &Parser<'_>) -> Error {
+    match parser.peek() {
+        TokenKind::Symbol(";") => Error::new(SqlState::SyntaxError, "missing expression"),
+        _ => parser.unexpected(),
+    }
+}
+
+/// The variable that is the whole expression.
+fn only_variable(parser: &Parser<'_>, until: Until<'_>) -> Option<Slot> {
+    let TokenKind::Word(name) = parser.peek() else { return None };
+    let ends = match parser.peek_at(1) {
+        TokenKind::Symbol(symbol) => until.symbols.contains(symbol),
+        TokenKind::Word(word) => until.words.contains(&word.as_str()),
+        _ => false,
+    };
+    if !ends {
+        return None;
+    }
+    parser.scope.find(std::slice::from_ref(name)).map(|(slot, _)| slot)
+}
+
+/// A numbered piece of SQL.
+pub(super) fn piece(parser: &mut Parser<'_>, text: String, only: Option<Slot>) -> Sql {
+    parser.pieces += 1;
+    let variables = parser.scope.variables();
+    Sql { text: Arc::from(text), number: parser.pieces - 1, variables, only }
+}
+
+/// Goes on to one of the ends.
+pub(super) fn skip_to(parser: &mut Parser<'_>, until: Until<'_>) -> Result<()> {
+    let (mut brackets, mut cases) = (0usize, 0usize);
+    loop {
+        match parser.peek() {
+            TokenKind::End => {
+                return Err(Error::new(SqlState::SyntaxError, "syntax error at end of input"));
+            }
+            TokenKind::Symbol(symbol) => {
+                if brackets == 0 && until.symbols.contains(symbol) {
+                    return Ok(());
+                }
+                match *symbol {
+                    "(" | "[" => brackets += 1,
+                    ")" | "]" if brackets == 0 => return Err(parser.unexpected()),
+                    ")" | "]" => brackets -= 1,
+                    ";" => return Err(parser.unexpected()),
+                    _ => {}
+                }
+            }
+            TokenKind::Word(word) => {
+                if brackets == 0 && cases == 0 && until.words.contains(&word.as_str()) {
+                    return Ok(());
+                }
+                match word.as_str() {
+                    "case" => cases += 1,
+                    "end" => cases = cases.saturating_sub(1),
+                    _ => {}
+                }
+            }
+            _ => {}
+        }
+        parser.advance();
+    }
+}
+
+/// A statement of SQL up to its semicolon, which is taken, without its INTO.
+pub(super) fn statement(parser: &mut Parser<'_>, prefix: &str) -> Result<(Sql, Option<Into>)> {
+    let start = parser.start();
+    let mut text = String::from(prefix);
+    let (mut from, mut into, mut before) = (start, None, String::new());
+    let is_plain = parser.is("create") || parser.is("alter") || parser.is("comment");
+    loop {
+        match parser.peek() {
+            TokenKind::Symbol(";") => break,
+            TokenKind::End => return Err(parser.unexpected()),
+            TokenKind::Word(word) if word == "into" && into.is_none() && !is_plain => {
+                if before == "insert" || before == "merge" {
+                    before = word.clone();
+                    parser.advance();
+                    continue;
+                }
+                text.push_str(parser.slice(from, parser.start()));
+                parser.advance();
+                into = Some(parse_into(parser)?);
+                from = parser.start();
+                text.push(' ');
+                continue;
+            }
+            TokenKind::Symbol("(") => skip_brackets(parser)?,
+            TokenKind::Word(word) => before = word.clone(),
+            _ => before.clear(),
+        }
+        if !matches!(parser.peek(), TokenKind::Symbol(";")) {
+            parser.advance();
+        }
+    }
+    text.push_str(parser.slice(from, parser.start()));
+    parser.expect_symbol(";")?;
+    let mut parsed = braid_sql::parse(&text).map_err(Error::without_position)?;
+    if parsed.len() != 1 {
+        return Err(Error::new(SqlState::SyntaxError, "syntax error at or near \";\""));
+    }
+    drop(parsed.pop());
+    Ok((piece(parser, text, None), into))
+}
+
+/// Goes from an opening bracket to the one that closes it.
+fn skip_brackets(parser: &mut Parser<'_>) -> Result<()> {
+    let mut depth = 0usize;
+    loop {
+        match parser.peek() {
+            TokenKind::Symbol("(") => depth += 1,
+            TokenKind::Symbol(")") => {
+                depth -= 1;
+                if depth == 0 {
+                    return Ok(());
+                }
+            }
+            TokenKind::End => return Err(parser.unexpected()),
+            _ => {}
+        }
+        parser.advance();
+    }
+}
+
+/// `[STRICT] target, …`, behind INTO.
+pub(super) fn parse_into(parser: &mut Parser<'_>) -> Result<Into> {
+    let strict = parser.take("strict");
+    let mut targets = vec![target(parser)?];
+    while parser.take_symbol(",") {
+        targets.push(target(parser)?);
+    }
+    Ok(Into { strict, targets })
+}
+
+/// A variable, or a field of one. 42601 for a name that is no variable.
+pub(super) fn target(parser: &mut Parser<'_>) -> Result<Target> {
+    let mut parts = vec![parser.name()?];
+    while parser.is_symbol(".") {
+        parser.advance();
+        parts.push(parser.name()?);
+    }
+    named_target(parser, &parts)
+}
+
+/// The target of a name.
+pub(super) fn named_target(parser: &Parser<'_>, parts: &[String]) -> Result<Target> {
+    let Some((slot, used)) = parser.scope.find(parts) else {
+        let message = format!("\"{}\" is not a known variable", parts.join("."));
+        return Err(Error::new(SqlState::SyntaxError, message));
+    };
+    if parser.scope.constants.contains(&slot) {
+        let message = format!("variable \"{}\" is declared CONSTANT", parts[..used].join("."));
+        return Err(Error::new(SqlState::ErrorInAssignment, message));
+    }
+    match &parts[used..] {
+        [] => Ok(Target::Variable(slot)),
+        [field] => Ok(Target::Field(slot, field.clone())),
+        _ => Err(Error::unsupported("a field of a field as a target")),
+    }
+}
+
+/// Expressions between commas.
+pub(super) fn parse_list(parser: &mut Parser<'_>, until: Until<'_>) -> Result<Vec<Sql>> {
+    let mut list = vec![expression(parser, until)?];
+    while parser.take_symbol(",") {
+        list.push(expression(parser, until)?);
+    }
+    Ok(list)
+}

@@ -1,0 +1,203 @@
+//! Statements of a body: planned once for the catalog and the types of their parameters, and run.
+
+use std::sync::Arc;
+
+use braid_exec::{ExecContext, Execution};
+use braid_plan::{Expr, Node, PlanContext, PlannedStatement, Variables};
+use braid_sql::ast::{Expr as Ast, Statement};
+use braid_types::{Datum, Error, Result, Row, SqlState, SqlType};
+use parking_lot::Mutex;
+
+/// How many rows are asked for at a time.
+const BATCH_ROWS: usize = 256;
+
+/// A statement of a body.
+pub(crate) struct BodyStatement {
+    text: Arc<str>,
+    statement: Statement,
+    plan: Mutex<Option<Arc<KeptPlan>>>,
+}
+
+/// A plan, and what it was made for.
+struct KeptPlan {
+    version: u64,
+    settings: u64,
+    types: Vec<SqlType>,
+    plan: Arc<PlannedStatement>,
+}
+
+/// The parameters of a statement with their types.
+pub(crate) struct Given<'a> {
+    pub(crate) values: Vec<Datum>,
+    pub(crate) types: Vec<SqlType>,
+    pub(crate) variables: Option<&'a Variables>,
+}
+
+impl BodyStatement {
+    /// The only statement of a text.
+    pub(crate) fn parse(text: &Arc<str>) -> Result<Self> {
+        let mut parsed = braid_sql::parse(text)?;
+        match (parsed.pop(), parsed.is_empty()) {
+            (Some(parsed), true) => Ok(Self::of(text.clone(), parsed.statement)),
+            (Some(_), false) => {
+                let message = "cannot run several statements at once";
+                Err(Error::new(SqlState::SyntaxError, message))
+            }
+            (None, _) => Err(Error::new(SqlState::SyntaxError, "missing statement")),
+        }
+    }
+
+    /// A statement that has been parsed.
+    pub(crate) fn of(text: Arc<str>, statement: Statement) -> Self {
+        Self { text, statement, plan: Mutex::new(None) }
+    }
+
+    /// The statement.
+    pub(crate) fn statement(&self) -> &Statement {
+        &self.statement
+    }
+
+    /// Its text.
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether it reads or changes rows, so that it has a plan.
+    pub(crate) fn is_planned(&self) -> bool {
+        is_planned(&self.statement)
+    }
+
+    /// Its plan for these parameters.
+    pub(crate) fn plan(
+        &self,
+        cx: &ExecContext,
+        given: &Given<'_>,
+    ) -> Result<Arc<PlannedStatement>> {
+        let (version, settings) = (cx.catalog.version(), cx.services.settings_changes());
+        let kept = self.plan.lock().clone();
+        if let Some(kept) = kept
+            && (kept.version, kept.settings) == (version, settings)
+            && kept.types == given.types
+        {
+            return Ok(kept.plan.clone());
+        }
+        let context = PlanContext {
+            catalog: &cx.catalog,
+            path: &cx.path,
+            env: &*cx.env,
+            text: &self.text,
+            param_types: &given.types,
+            variables: given.variables,
+        };
+        let plan = braid_plan::plan(&self.statement, &context);
+        let plan = Arc::new(plan.map_err(Error::without_position)?);
+        let types = given.types.clone();
+        let kept = KeptPlan { version, settings, types, plan: plan.clone() };
+        *self.plan.lock() = Some(Arc::new(kept));
+        Ok(plan)
+    }
+}
+
+/// Whether a statement reads or changes rows.
+fn is_planned(statement: &Statement) -> bool {
+    matches!(
+        statement,
+        Statement::Query(_)
+            | Statement::QueryWithChanges { .. }
+            | Statement::Insert(_)
+            | Statement::Update(_)
+            | Statement::Delete(_)
+    )
+}
+
+/// The value of a plan that is one expression which waits for nothing.
+pub(crate) fn plain_value(plan: &PlannedStatement) -> Option<&Expr> {
+    let Node::Project(project) = &plan.root else { return None };
+    let Node::Values(values) = &project.input else { return None };
+    let is_one_row = values.slots.is_empty() && values.rows.len() == 1;
+    match project.exprs.as_slice() {
+        [(_, expr)] if is_one_row && !expr.waits() => Some(expr),
+        _ => None,
+    }
+}
+
+/// Begins a run. 25006 and 0A000 for changes where there may be none.
+pub(crate) fn start(
+    cx: &Arc<ExecContext>,
+    plan: &Arc<PlannedStatement>,
+    values: Vec<Datum>,
+    may_change: bool,
+) -> Result<Execution> {
+    if plan.is_write || plan.row_lock().is_some() {
+        let word = match plan.kind {
+            braid_plan::StatementKind::Insert => "INSERT",
+            braid_plan::StatementKind::Update => "UPDATE",
+            braid_plan::StatementKind::Delete => "DELETE",
+            braid_plan::StatementKind::Select if plan.is_write => "SELECT",
+            braid_plan::StatementKind::Select => "SELECT FOR UPDATE",
+        };
+        if !may_change {
+            let message = format!("{word} is not allowed in a non-volatile function");
+            return Err(Error::new(SqlState::FeatureNotSupported, message));
+        }
+        if cx.services.is_read_only() {
+            let message = format!("cannot execute {word} in a read-only transaction");
+            return Err(Error::new(SqlState::ReadOnlySqlTransaction, message));
+        }
+    }
+    if plan.returning_nothing {
+        return Err(Error::unsupported("RETURNING NOTHING in a routine"));
+    }
+    braid_dml::start(plan.clone(), Arc::new(values), cx.clone())
+}
+
+/// Runs to the end; at most `rows_max` rows are kept.
+pub(crate) async fn finish(
+    execution: &mut Execution,
+    cx: &ExecContext,
+    rows_max: usize,
+) -> Result<Vec<Row>> {
+    let mut kept = Vec::new();
+    loop {
+        cx.breathe().await?;
+        let rows = execution.next(BATCH_ROWS).await?;
+        if rows.is_empty() {
+            return Ok(kept);
+        }
+        let wanted = rows_max - kept.len();
+        kept.extend(rows.into_iter().take(wanted));
+        if execution.is_query() && kept.len() >= rows_max && rows_max > 0 {
+            return Ok(kept);
+        }
+    }
+}
+
+/// The columns of a statement's rows as a record's fields.
+pub(crate) fn fields(plan: &PlannedStatement) -> Vec<(String, SqlType)> {
+    let ty = |ty: &SqlType| match ty {
+        SqlType::Unknown => SqlType::Text,
+        ty => ty.clone(),
+    };
+    plan.columns.iter().map(|column| (column.name.clone(), ty(&column.ty))).collect()
+}
+
+/// Calls the procedure of a CALL inside of a body.
+pub(crate) async fn call_procedure(
+    cx: &Arc<ExecContext>,
+    call: &Ast,
+    given: Given<'_>,
+) -> Result<()> {
+    let context = PlanContext {
+        catalog: &cx.catalog,
+        path: &cx.path,
+        env: &*cx.env,
+        text: "",
+        param_types: &given.types,
+        variables: given.variables,
+    };
+    let (routine, plan) = braid_plan::plan_call(call, &context).map_err(Error::without_position)?;
+    let mut execution = braid_dml::start(Arc::new(plan), Arc::new(given.values), cx.clone())?;
+    let args = execution.next(1).await?.pop().unwrap_or_default();
+    drop(execution);
+    cx.services.call_routine(cx, &routine, args).await.map(drop)
+}

@@ -1,0 +1,81 @@
+//! Values that become those of a variable: casts as PL/pgSQL makes them.
+
+use std::sync::Arc;
+
+use braid_catalog::{Catalog, SearchPath};
+use braid_exec::ExecContext;
+use braid_plan::eval::{EvalContext, eval};
+use braid_plan::{PlanContext, bind_assignment_cast};
+use braid_types::{Datum, Error, Result, SqlType, text};
+
+/// What binding an expression needs.
+pub(crate) fn plan_context(cx: &ExecContext) -> PlanContext<'_> {
+    PlanContext {
+        catalog: &cx.catalog,
+        path: &cx.path,
+        env: &*cx.env,
+        text: "",
+        param_types: &[],
+        variables: None,
+    }
+}
+
+/// A value of one type as another one: by an assignment cast, or else by its text.
+pub(crate) fn assign(
+    cx: &ExecContext,
+    value: Datum,
+    from: &SqlType,
+    to: &SqlType,
+) -> Result<Datum> {
+    if from == to || matches!(to, SqlType::Void) {
+        return Ok(value);
+    }
+    if let (SqlType::Record(_), SqlType::Record(fields)) = (from, to) {
+        return assign_record(cx, value, from, fields);
+    }
+    if value.is_null() {
+        return Ok(Datum::Null);
+    }
+    let plan = plan_context(cx);
+    if let Ok(cast) = bind_assignment_cast(&plan, from, to, "") {
+        let cx = EvalContext { env: &*cx.env, params: &[], outer: &[] };
+        return eval(&cast, &[value], &cx);
+    }
+    let settings = cx.env.settings();
+    let shown = text::to_string(from, &value, settings);
+    text::parse(to, &shown, settings, cx.env.transaction_micros())
+}
+
+/// A row as one of other columns, by their places.
+fn assign_record(
+    cx: &ExecContext,
+    value: Datum,
+    from: &SqlType,
+    fields: &[(String, SqlType)],
+) -> Result<Datum> {
+    let (Datum::Record(items), SqlType::Record(types)) = (&value, from) else {
+        return Ok(value);
+    };
+    let mut row = Vec::with_capacity(fields.len());
+    for (place, (_, ty)) in fields.iter().enumerate() {
+        row.push(match (items.get(place), types.get(place)) {
+            (Some(item), Some((_, from))) => assign(cx, item.clone(), from, ty)?,
+            _ => Datum::Null,
+        });
+    }
+    Ok(Datum::Record(row.into()))
+}
+
+/// The type that a declaration's text means.
+pub(crate) fn named_type(
+    catalog: &Arc<Catalog>,
+    path: &SearchPath,
+    written: &str,
+) -> Result<SqlType> {
+    let data_type = braid_sql::parse_data_type(written).map_err(Error::without_position)?;
+    let names = braid_plan::TypeNames { catalog, path };
+    if braid_plan::domain_of(&data_type, names)?.is_some() {
+        return Err(Error::unsupported("a variable of a domain"));
+    }
+    braid_plan::sql_type_of(&data_type, names).map_err(Error::without_position)
+}

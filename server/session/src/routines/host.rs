@@ -1,0 +1,118 @@
+//! The session as a running body sees it.
+
+use std::sync::Arc;
+
+use braid_catalog::Draft;
+use braid_ddl::is_ddl;
+use braid_exec::{ExecContext, NoticeLevel, SessionServices};
+use braid_kv::SavepointId;
+use braid_routines::{Host, Mark};
+use braid_sql::ast::Statement;
+use braid_types::{Error, Result, SqlState};
+use futures_util::future::BoxFuture;
+
+use crate::session::Session;
+use crate::settings::SettingsMark;
+use crate::statement::commands::ddl::{Written, attempt, check_stored_setting};
+use crate::statement::commands::settings::{run_reset, run_set};
+use crate::statement::context::{exec_context, statement_environment};
+use crate::transaction::open::{catalog_at, ensure_open};
+
+/// A position in the session's transaction.
+struct Position {
+    kv: SavepointId,
+    draft: Option<Draft>,
+    settings: SettingsMark,
+}
+
+/// A body that runs in the session itself.
+pub(super) struct SessionHost<'s> {
+    session: &'s mut Session,
+    marks: Vec<Position>,
+}
+
+impl<'s> SessionHost<'s> {
+    pub(super) fn new(session: &'s mut Session) -> Self {
+        Self { session, marks: Vec::new() }
+    }
+
+    async fn context(&mut self) -> Result<Arc<ExecContext>> {
+        let seq = ensure_open(self.session).txn.next_statement();
+        let catalog = catalog_at(self.session, seq).await?;
+        let env = statement_environment(self.session, &catalog);
+        let mut cx = exec_context(self.session, seq, catalog, env);
+        cx.routine_depth = 1;
+        Ok(Arc::new(cx))
+    }
+
+    async fn run_command(&mut self, statement: &Statement, text: &str) -> Result<()> {
+        let session = &mut *self.session;
+        if is_ddl(statement) {
+            if session.shared.modes().read_only {
+                let message = "cannot execute DDL in a read-only transaction";
+                return Err(Error::new(SqlState::ReadOnlySqlTransaction, message));
+            }
+            check_stored_setting(session, statement)?;
+            let params = Arc::new(Vec::new());
+            let written = Written { statement, text, types: &[], params: &params };
+            return Box::pin(attempt(session, written, false)).await.map(drop);
+        }
+        match statement {
+            Statement::Set(set) => run_set(session, set).await,
+            Statement::Reset(reset) => run_reset(session, reset).await,
+            _ => {
+                let word = text.split_whitespace().next().unwrap_or_default().to_uppercase();
+                Err(Error::unsupported(format!("{word} in a routine")))
+            }
+        }
+    }
+}
+
+impl Host for SessionHost<'_> {
+    fn next(&mut self) -> BoxFuture<'_, Result<Arc<ExecContext>>> {
+        Box::pin(self.context())
+    }
+
+    fn current(&mut self) -> BoxFuture<'_, Result<Arc<ExecContext>>> {
+        Box::pin(self.context())
+    }
+
+    fn command<'a>(
+        &'a mut self,
+        statement: &'a Statement,
+        text: &'a str,
+    ) -> BoxFuture<'a, Result<()>> {
+        Box::pin(self.run_command(statement, text))
+    }
+
+    fn savepoint(&mut self) -> Result<Mark> {
+        let settings = self.session.shared.state.lock().settings.mark();
+        let open = ensure_open(self.session);
+        let position = Position { kv: open.txn.savepoint(), draft: open.draft.clone(), settings };
+        self.marks.push(position);
+        Ok(self.marks.len() - 1)
+    }
+
+    fn rollback_to(&mut self, mark: Mark) -> Result<()> {
+        let Some(position) = self.marks.get(mark) else {
+            return Err(Error::internal("a savepoint of a block is missing"));
+        };
+        let open = ensure_open(self.session);
+        open.txn.rollback_to(position.kv);
+        open.draft.clone_from(&position.draft);
+        self.session.shared.state.lock().settings.rollback_to(&position.settings);
+        Ok(())
+    }
+
+    fn release(&mut self, mark: Mark) {
+        self.marks.truncate(mark);
+    }
+
+    fn notice(&mut self, level: NoticeLevel, fields: Error) {
+        self.session.shared.notice(level, fields);
+    }
+
+    fn is_volatile(&self) -> bool {
+        true
+    }
+}

@@ -1,0 +1,118 @@
+//! DO and CALL as statements: running again after a conflict, and the arguments of CALL.
+
+use std::sync::Arc;
+
+use braid_catalog::Routine;
+use braid_plan::PlanContext;
+use braid_routines::{run_block, run_procedure};
+use braid_sql::ast::{Expr, Statement};
+use braid_types::{Datum, Error, Result, SqlState};
+
+use super::host::SessionHost;
+use crate::retry::deadline::note_rerun;
+use crate::retry::driver::{Repeat, run_until_done};
+use crate::retry::limits::Limits;
+use crate::session::Session;
+use crate::statement::context::{exec_context, statement_environment};
+use crate::statement::prepared::Prepared;
+use crate::transaction::open::{catalog_at, ensure_open, restart_kv};
+
+/// Runs DO or CALL; its tag.
+pub(crate) async fn run_routine(
+    session: &mut Session,
+    prepared: &Prepared,
+    statement: &Statement,
+    params: &Arc<Vec<Datum>>,
+) -> Result<String> {
+    let mut body = Body { session, prepared, statement, params, is_first: false };
+    run_until_done(&mut body).await
+}
+
+/// A body that runs again with its transaction, if it is the first statement there.
+struct Body<'a> {
+    session: &'a mut Session,
+    prepared: &'a Prepared,
+    statement: &'a Statement,
+    params: &'a Arc<Vec<Datum>>,
+    is_first: bool,
+}
+
+impl Repeat for Body<'_> {
+    type Output = String;
+    const LIMITS: Limits = Limits::STEP;
+
+    async fn attempt(&mut self) -> Result<String> {
+        let open = ensure_open(self.session);
+        open.statements += 1;
+        self.is_first = open.statements == 1;
+        match self.statement {
+            Statement::Do(block) => {
+                if let Some(language) = block.language.as_deref().filter(|l| *l != "plpgsql") {
+                    return Err(no_inline(language));
+                }
+                let mut host = SessionHost::new(self.session);
+                run_block(&block.body, &mut host).await?;
+                Ok("DO".to_owned())
+            }
+            Statement::Call(call) => {
+                let (routine, args) =
+                    arguments(self.session, self.prepared, &call.call, self.params).await?;
+                let shared = self.session.shared.clone();
+                let mut host = SessionHost::new(self.session);
+                run_procedure(&shared.routines, &routine, args, &mut host).await?;
+                Ok("CALL".to_owned())
+            }
+            _ => Err(Error::internal("neither DO nor CALL")),
+        }
+    }
+
+    fn may_repeat(&mut self, _: &Error) -> bool {
+        self.is_first
+    }
+
+    async fn begin_again(&mut self, error: Error, attempt: u32) -> Result<()> {
+        self.session.shared.raised.lock().clear();
+        note_rerun(self.session, &error, attempt).await?;
+        restart_kv(self.session).await;
+        Ok(())
+    }
+}
+
+/// 0A000 or 42704 for DO in another language.
+fn no_inline(language: &str) -> Error {
+    match language {
+        "sql" | "internal" | "c" => {
+            let message = format!("language \"{language}\" does not support inline code execution");
+            Error::new(SqlState::FeatureNotSupported, message)
+        }
+        _ => {
+            let message = format!("language \"{language}\" does not exist");
+            Error::new(SqlState::UndefinedObject, message)
+        }
+    }
+}
+
+/// The procedure of a CALL, and its arguments.
+async fn arguments(
+    session: &mut Session,
+    prepared: &Prepared,
+    call: &Expr,
+    params: &Arc<Vec<Datum>>,
+) -> Result<(Arc<Routine>, Vec<Datum>)> {
+    let seq = ensure_open(session).txn.next_statement();
+    let catalog = catalog_at(session, seq).await?;
+    let env = statement_environment(session, &catalog);
+    let context = PlanContext {
+        catalog: &catalog,
+        path: &env.lookup.path,
+        env: &env,
+        text: &prepared.parsed.text,
+        param_types: &prepared.params,
+        variables: None,
+    };
+    let (routine, plan) = braid_plan::plan_call(call, &context)?;
+    let cx = Arc::new(exec_context(session, seq, catalog, env));
+    let mut execution = braid_dml::start(Arc::new(plan), params.clone(), cx)?;
+    let args = execution.next(1).await?.pop().unwrap_or_default();
+    Ok((routine, args))
+}

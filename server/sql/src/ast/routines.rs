@@ -1,0 +1,119 @@
+//! Functions and procedures of users, `DO` and `CALL`.
+
+use super::{DataType, Expr, Ident, ObjectName};
+
+/// What a routine is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RoutineKind {
+    /// `FUNCTION`.
+    Function,
+    /// `PROCEDURE`.
+    Procedure,
+    /// `ROUTINE`: either of them.
+    Any,
+}
+
+impl RoutineKind {
+    /// Its word in messages.
+    pub fn word(self) -> &'static str {
+        match self {
+            RoutineKind::Function => "function",
+            RoutineKind::Procedure => "procedure",
+            RoutineKind::Any => "routine",
+        }
+    }
+
+    /// Its word in command tags.
+    pub fn tag(self) -> &'static str {
+        match self {
+            RoutineKind::Function => "FUNCTION",
+            RoutineKind::Procedure => "PROCEDURE",
+            RoutineKind::Any => "ROUTINE",
+        }
+    }
+}
+
+/// `CREATE FUNCTION` or `CREATE PROCEDURE`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CreateRoutine {
+    /// Which of the two.
+    pub kind: RoutineKind,
+    /// `OR REPLACE`.
+    pub or_replace: bool,
+    /// The routine.
+    pub name: ObjectName,
+    /// Its parameters.
+    pub parameters: Vec<RoutineParameter>,
+    /// `RETURNS`.
+    pub returns: Option<DataType>,
+    /// The options, as they were written.
+    pub options: Vec<RoutineOption>,
+}
+
+/// A parameter of a routine.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RoutineParameter {
+    /// Its name.
+    pub name: Option<Ident>,
+    /// Its type.
+    pub data_type: DataType,
+    /// `DEFAULT`, with its text.
+    pub default: Option<(Expr, String)>,
+}
+
+/// An option of a routine.
+#[derive(Debug, Clone, PartialEq)]
+pub enum RoutineOption {
+    /// `LANGUAGE`.
+    Language(String),
+    /// `IMMUTABLE`, `STABLE` or `VOLATILE`, by its letter in `pg_proc`.
+    Volatility(char),
+    /// `STRICT`, `RETURNS NULL ON NULL INPUT` (true), `CALLED ON NULL INPUT` (false).
+    Strict(bool),
+    /// `LEAKPROOF`.
+    Leakproof(bool),
+    /// `SECURITY DEFINER` (true) or `SECURITY INVOKER`.
+    SecurityDefiner(bool),
+    /// `PARALLEL`, by its letter in `pg_proc`.
+    Parallel(char),
+    /// `COST` and `ROWS`, which choose no plan here.
+    Estimate(&'static str, f64),
+    /// `AS 'text'`.
+    Body(String),
+}
+
+/// A routine as other statements name it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RoutineName {
+    /// What it is said to be.
+    pub kind: RoutineKind,
+    /// Its name.
+    pub name: ObjectName,
+    /// The types of its arguments; `None` if no list is written.
+    pub arguments: Option<Vec<DataType>>,
+}
+
+/// `ALTER FUNCTION` and its like, except the renaming and moving forms ([`super::Rename`]).
+#[derive(Debug, Clone, PartialEq)]
+pub struct AlterRoutine {
+    /// The routine.
+    pub routine: RoutineName,
+    /// The options to change.
+    pub options: Vec<RoutineOption>,
+}
+
+/// `DO`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DoBlock {
+    /// `LANGUAGE`; `plpgsql` without it.
+    pub language: Option<String>,
+    /// The code.
+    pub body: String,
+}
+
+/// `CALL`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Call {
+    /// The call, as an expression.
+    pub call: Expr,
+}
