@@ -236,7 +236,7 @@ fn holdings(catalog: &Catalog, role: Id) -> Vec<String> {
     }
     catalog.enums().iter().for_each(|e| look("type", &e.name, e.owner, &e.grants));
     catalog.domains().iter().for_each(|d| look("type", &d.name, d.owner, &d.grants));
-    catalog.tables().iter().for_each(|t| look("table", &t.name, t.owner, &t.grants));
+    catalog.tables().iter().for_each(|t| look(t.kind(), &t.name, t.owner, &t.grants));
     catalog.views().iter().for_each(|v| look("view", &v.name, v.owner, &v.grants));
     catalog.sequences().iter().for_each(|s| look("sequence", &s.name, s.owner, &s.grants));
     lines

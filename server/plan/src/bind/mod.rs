@@ -17,6 +17,7 @@ mod statement;
 mod stored;
 
 pub(crate) use binder::Binder;
+pub use binder::Refresh;
 pub use domain::bind_domain_check;
 pub(crate) use expr::common_type::common_type;
 pub(crate) use expr::data_type::interval_modifier;

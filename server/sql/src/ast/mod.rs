@@ -36,7 +36,7 @@ pub use drop_other::{DropOther, OtherObject};
 pub use objects::{
     AlterIndex, AlterIndexAction, AlterSequence, AlterTarget, Comment, CommentTarget,
     CreateDatabase, CreateExtension, CreateSchema, CreateSequence, CreateView, Drop, DropKind,
-    Rename, RenameKind, Truncate,
+    RefreshView, Rename, RenameKind, Truncate,
 };
 pub use options::{DropBehavior, SequenceOption};
 pub use session::{

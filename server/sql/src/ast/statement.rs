@@ -7,8 +7,8 @@ use super::{
     CreateIndex, CreateSchema, CreateSequence, CreateTable, CreateType, CreateUser, CreateView,
     CteAsMaterialized, CursorTarget, DataType, DeclareCursor, DiscardKind, Drop, DropOther,
     DropUser, Execute, ExplainFormat, Expr, FetchCursor, GrantPrivileges, Ident, IndexKey,
-    LockTable, NonBlock, ObjectName, OwnedBy, Query, Rename, Reset, RoleGrant, SelectItem, Set,
-    ShowTarget, Span, TableAlias, TableWithJoins, TransactionModes, Truncate,
+    LockTable, NonBlock, ObjectName, OwnedBy, Query, RefreshView, Rename, Reset, RoleGrant,
+    SelectItem, Set, ShowTarget, Span, TableAlias, TableWithJoins, TransactionModes, Truncate,
 };
 
 /// One statement of a text, with its place in that text.
@@ -66,6 +66,8 @@ pub enum Statement {
     AlterIndex(AlterIndex),
     /// `CREATE VIEW`.
     CreateView(Box<CreateView>),
+    /// `REFRESH MATERIALIZED VIEW`.
+    RefreshView(RefreshView),
     /// `CREATE SEQUENCE`.
     CreateSequence(CreateSequence),
     /// `ALTER SEQUENCE`.

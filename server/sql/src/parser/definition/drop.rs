@@ -77,6 +77,10 @@ pub(crate) fn parse_comment(cursor: &mut Cursor<'_>) -> Result<Statement> {
         "column" => CommentTarget::Column,
         "index" => CommentTarget::Index,
         "view" => CommentTarget::View,
+        "materialized" if cursor.nth_is(1, "view") => {
+            cursor.advance();
+            CommentTarget::MaterializedView
+        }
         "sequence" => CommentTarget::Sequence,
         "schema" => CommentTarget::Schema,
         "database" => CommentTarget::Database,
@@ -100,8 +104,7 @@ pub(crate) fn parse_comment(cursor: &mut Cursor<'_>) -> Result<Statement> {
             return parse_comment_text(cursor, target);
         }
         "function" | "trigger" | "rule" | "operator" | "aggregate" | "cast" | "language"
-        | "procedure" | "policy" | "materialized" | "foreign" | "collation" | "statistics"
-        | "tablespace" => {
+        | "procedure" | "policy" | "foreign" | "collation" | "statistics" | "tablespace" => {
             return Err(cursor.unsupported(format!("COMMENT ON {}", word.to_ascii_uppercase())));
         }
         _ => return Err(cursor.unexpected()),
