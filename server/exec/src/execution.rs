@@ -130,6 +130,7 @@ impl Execution {
             StatementKind::Insert => format!("INSERT 0 {changed}"),
             StatementKind::Update => format!("UPDATE {changed}"),
             StatementKind::Delete => format!("DELETE {changed}"),
+            StatementKind::Merge => format!("MERGE {changed}"),
         }
     }
 

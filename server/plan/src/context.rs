@@ -62,4 +62,6 @@ pub enum StatementKind {
     Update,
     /// `DELETE n`
     Delete,
+    /// `MERGE n`
+    Merge,
 }

@@ -48,8 +48,8 @@ pub use session::{
 };
 pub use statement::{
     Assignment, AssignmentTarget, AssignmentValue, ConflictAction, ConflictTarget, Copy,
-    CopySource, Cte, CteBody, Delete, Explain, Insert, InsertSource, LockStrength, OnConflict,
-    Overriding, ParsedStatement, Prepare, Returning, RowLock, Statement, TargetColumn, Update,
-    With,
+    CopySource, Cte, CteBody, Delete, Explain, Insert, InsertSource, LockStrength, Merge,
+    MergeAction, MergeWhen, OnConflict, Overriding, ParsedStatement, Prepare, Returning, RowLock,
+    Statement, TargetColumn, Update, With,
 };
 pub use types::{AlterType, AlterTypeAction, CreateType, LabelPlace};

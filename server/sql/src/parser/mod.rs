@@ -9,6 +9,7 @@ mod definition;
 mod dml;
 mod embedded;
 mod entry;
+mod merge;
 mod names;
 mod row_statement;
 mod session;
