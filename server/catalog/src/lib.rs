@@ -28,6 +28,7 @@ pub mod descriptor;
 mod domains;
 mod enums;
 mod interleaving;
+mod materialized;
 pub mod names;
 mod operator_classes;
 mod privileges;
@@ -44,6 +45,7 @@ pub use descriptor::*;
 pub use domains::Domains;
 pub use enums::Enums;
 pub use interleaving::{InterleavedTables, KeyPath, owner_of, path_shape};
+pub use materialized::Queries;
 pub use names::{
     CatalogKeyNames, CatalogNames, Named, Names, Relation, SearchPath, column_label,
     index_column_text, index_key_names, undefined_relation, view_text,

@@ -55,7 +55,7 @@ impl<'a> Object<'a> {
     /// Its kind and name, as messages name it.
     pub fn describe(&self) -> (&'static str, &'a str) {
         match *self {
-            Object::Table(table) => ("table", &table.name),
+            Object::Table(table) => (table.kind(), &table.name),
             Object::View(view) => ("view", &view.name),
             Object::Sequence(sequence) => ("sequence", &sequence.name),
             Object::Schema(schema) => ("schema", &schema.name),

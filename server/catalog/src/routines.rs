@@ -153,5 +153,6 @@ fn parameter_row(routine: &Routine, parameter: &RoutineParameter) -> crate::Tabl
         vacated: false,
         grants: Vec::new(),
         comment: None,
+        materialized: None,
     }
 }

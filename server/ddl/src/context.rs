@@ -125,6 +125,11 @@ impl DdlContext<'_> {
         self.plan_typed(self.param_types, |context| plan(query, context))
     }
 
+    /// The same for a statement of our own, whose text is not the client's.
+    pub(crate) fn plan_own<T>(&self, f: impl FnOnce(&PlanContext<'_>) -> Result<T>) -> Result<T> {
+        self.plan(|context| f(&PlanContext { text: "", ..*context }))
+    }
+
     fn plan_typed<T>(
         &self,
         param_types: &[SqlType],

@@ -10,7 +10,9 @@ use crate::roles::{grant, owned, role};
 use crate::rows::delete::delete_scattered;
 use crate::statement::drop;
 use crate::statement::index::create_index;
-use crate::statement::object::{comment, create_schema, database, rename, sequence, view};
+use crate::statement::object::{
+    comment, create_schema, database, materialized, rename, sequence, view,
+};
 use crate::statement::routine;
 use crate::statement::table::{alter_table, analyze, create_table, truncate};
 use crate::statement::types::{alter_domain, domains, enums};
@@ -29,6 +31,7 @@ pub fn is_ddl(statement: &Statement) -> bool {
             | Statement::CreateIndex(_)
             | Statement::AlterIndex(_)
             | Statement::CreateView(_)
+            | Statement::RefreshView(_)
             | Statement::CreateType(_)
             | Statement::AlterType(_)
             | Statement::CreateDomain(_)
@@ -150,6 +153,13 @@ async fn dispatch(statement: &Statement, cx: &mut DdlContext<'_>) -> Result<Stri
             "CREATE INDEX"
         }
         Statement::AlterIndex(alter) => move_index::in_transaction(&alter.action)?,
+        Statement::CreateView(create) if create.materialized => {
+            return materialized::create(cx, create).await;
+        }
+        Statement::RefreshView(statement) => {
+            materialized::refresh(cx, statement).await?;
+            "REFRESH MATERIALIZED VIEW"
+        }
         Statement::CreateView(create) => {
             view::create(cx, create)?;
             "CREATE VIEW"

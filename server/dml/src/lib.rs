@@ -24,6 +24,7 @@ mod deferrable_keys;
 mod delete;
 mod foreign_keys;
 mod insert;
+mod merge;
 mod range_delete;
 mod statement;
 mod table_writer;

@@ -14,6 +14,7 @@ use crate::delete::DeleteOperator;
 use crate::foreign_keys::finish::finish;
 use crate::foreign_keys::queue::Queue;
 use crate::insert::InsertOperator;
+use crate::merge::MergeOperator;
 use crate::update::UpdateOperator;
 
 /// Prepares a run of a planned statement, be it a query or a change of rows. Nothing is read yet.
@@ -45,6 +46,7 @@ impl RowChanges for StatementChanges {
             RowChange::Insert(n) => Box::new(InsertOperator::new(input, n, evaluator, queue)?),
             RowChange::Update(n) => Box::new(UpdateOperator::new(input, n, evaluator, queue)?),
             RowChange::Delete(n) => Box::new(DeleteOperator::new(input, n, evaluator, queue)?),
+            RowChange::Merge(n) => Box::new(MergeOperator::new(input, n, evaluator, queue)?),
         })
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use braid_plan::{PlannedStatement, StatementKind};
-use braid_types::{Datum, Error, Result, Row};
+use braid_types::{Datum, Error, Result, Row, SqlState};
 use parking_lot::Mutex;
 
 use crate::ExecContext;
@@ -37,6 +37,12 @@ impl Execution {
     ) -> Result<Self> {
         if params.len() > plan.params.len() && !plan.repeats() {
             return Err(Error::internal("a plan was given parameters of several rows"));
+        }
+        let shows = plan.explain.is_some_and(|options| !options.analyze);
+        if let Some(name) = plan.unpopulated.as_ref().filter(|_| !shows) {
+            let message = format!("materialized view \"{name}\" has not been populated");
+            return Err(Error::new(SqlState::ObjectNotInPrerequisiteState, message)
+                .hint("Use the REFRESH MATERIALIZED VIEW command."));
         }
         for table in plan.tables.iter().filter(|id| !braid_catalog::is_temporary(**id)) {
             cx.txn.commit_terms().require_unchanged(braid_catalog::descriptor_key(*table));
@@ -124,6 +130,7 @@ impl Execution {
             StatementKind::Insert => format!("INSERT 0 {changed}"),
             StatementKind::Update => format!("UPDATE {changed}"),
             StatementKind::Delete => format!("DELETE {changed}"),
+            StatementKind::Merge => format!("MERGE {changed}"),
         }
     }
 

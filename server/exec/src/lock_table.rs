@@ -77,7 +77,7 @@ fn to_lock(
 fn read_by(cx: &ExecContext, view: &View) -> Vec<(Relation, Id)> {
     let relations = view.depends_on.iter().rev().filter_map(|id| cx.catalog.relation(*id));
     relations
-        .filter(|relation| matches!(relation, Relation::Table(_) | Relation::View(_)))
+        .filter(|relation| matches!(relation.kind(), "table" | "view"))
         .map(|relation| (relation, view.owner))
         .collect()
 }
@@ -87,6 +87,7 @@ fn check_kind(relation: &Relation) -> Result<()> {
     let kinds = match relation {
         Relation::Sequence(_) => "sequences",
         Relation::Index(..) => "indexes",
+        Relation::Table(table) if table.materialized.is_some() => "materialized views",
         _ => return Ok(()),
     };
     let message = format!("cannot lock relation \"{}\"", relation.name());

@@ -98,4 +98,6 @@ pub enum StatementKind {
     Update,
     /// `DELETE n`
     Delete,
+    /// `MERGE n`
+    Merge,
 }

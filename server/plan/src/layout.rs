@@ -217,6 +217,13 @@ fn node(n: &mut Node, frame: &mut Frame) {
             }
             node(&mut with.body, frame);
         }
+        Node::Merge(merge) => {
+            node(&mut merge.input, frame);
+            let input = Input::new(&merge.input.slots());
+            exprs(merge.over_input_mut(), &input, frame);
+            let row = Input::new(&merge.row_slots);
+            exprs(merge.over_row_mut(), &row, frame);
+        }
         Node::CteScan(_) | Node::Insert(_) | Node::Update(_) | Node::Delete(_) => change(n, frame),
     }
 }

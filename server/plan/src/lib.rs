@@ -28,14 +28,14 @@ mod tree;
 mod verify;
 
 pub use bind::{
-    NoStoredForm, NotAllowedIn, NotAssignable, TypeNames, bind_assignment_cast, bind_default,
-    bind_domain_check, bind_index_exprs, bind_scalar, bind_table_expr, built_in_type, column_name,
-    domain_of, more_dimensions_of, sql_type_of, time_modifier_of,
+    NoStoredForm, NotAllowedIn, NotAssignable, Refresh, TypeNames, bind_assignment_cast,
+    bind_default, bind_domain_check, bind_index_exprs, bind_scalar, bind_table_expr, built_in_type,
+    column_name, domain_of, more_dimensions_of, sql_type_of, time_modifier_of,
 };
 pub use context::{OutputColumn, PlanContext, StatementKind, Variable, Variables};
 pub use identify::{identify, identify_expr};
 pub use memo::Memo;
-pub use planned::{PlannedStatement, plan, plan_call};
+pub use planned::{PlannedStatement, plan, plan_call, plan_refresh};
 pub use range_delete::range_delete;
 pub use tree::cascades::{CascadeEffect, CascadeStep, CascadeTable, Cascades};
 pub use tree::expr::{

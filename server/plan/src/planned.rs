@@ -7,7 +7,7 @@ use braid_catalog::{Id, Routine};
 use braid_sql::ast::{Explain, Expr as Ast, LockStrength, Statement};
 use braid_types::{Error, Result, SqlState, SqlType};
 
-use crate::bind::{Binder, BoundStatement, bind_call, bind_statement};
+use crate::bind::{Binder, BoundStatement, Refresh, bind_call, bind_statement};
 use crate::context::{OutputColumn, PlanContext, StatementKind};
 use crate::explain::ExplainOptions;
 use crate::tree::access::Bound;
@@ -37,6 +37,8 @@ pub struct PlannedStatement {
     pub explain: Option<ExplainOptions>,
     /// How long planning took.
     pub planning_micros: u64,
+    /// A materialized view that it reads and that has no rows yet: it cannot run.
+    pub unpopulated: Option<String>,
 }
 
 impl PlannedStatement {
@@ -82,8 +84,21 @@ fn plan_here(statement: &Statement, cx: &PlanContext<'_>) -> Result<PlannedState
     if let Statement::Explain(explain) = statement {
         return plan_explained(explain, cx);
     }
+    plan_with(statement, Binder::new(cx))
+}
+
+/// Plans a part of REFRESH MATERIALIZED VIEW, with the privileges of the view's owner.
+pub fn plan_refresh(
+    statement: &Statement,
+    cx: &PlanContext<'_>,
+    refresh: Refresh,
+    owner: Id,
+) -> Result<PlannedStatement> {
+    braid_sql::deep_stack(|| plan_with(statement, Binder::of_refresh(cx, refresh, owner)))
+}
+
+fn plan_with(statement: &Statement, mut binder: Binder<'_>) -> Result<PlannedStatement> {
     let started = Instant::now();
-    let mut binder = Binder::new(cx);
     let bound = bind_statement(&mut binder, statement)?;
     finish(bound, binder, started)
 }
@@ -98,6 +113,7 @@ fn finish(
     layout::assign_positions(&mut root)?;
     verify::verify(&root)?;
     let calls_routine = binder.calls_routine;
+    let unpopulated = binder.take_unpopulated();
     let (params, tables) = binder.finish()?;
     allow_repeats(&mut root, params.len());
     Ok(PlannedStatement {
@@ -111,6 +127,7 @@ fn finish(
         returning_nothing: bound.returning_nothing,
         explain: None,
         planning_micros: u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX),
+        unpopulated,
     })
 }
 
@@ -151,6 +168,10 @@ fn plan_explained(explain: &Explain, cx: &PlanContext<'_>) -> Result<PlannedStat
             }
             Some(query) => plan(&Statement::Query(query.clone()), cx)?,
             None => return Err(Error::new(SqlState::SyntaxError, "syntax error at or near \"(\"")),
+        },
+        Statement::CreateView(create) if create.materialized => match options.analyze {
+            true => return Err(Error::unsupported("EXPLAIN ANALYZE of CREATE MATERIALIZED VIEW")),
+            false => plan(&Statement::Query(create.query.clone()), cx)?,
         },
         Statement::Execute(_) => return Err(Error::unsupported("EXPLAIN EXECUTE")),
         statement => plan(statement, cx)?,
@@ -205,6 +226,7 @@ impl PlannedStatement {
             returning_nothing: self.returning_nothing,
             explain: Some(options),
             planning_micros: self.planning_micros,
+            unpopulated: self.unpopulated.clone(),
         })
     }
 }

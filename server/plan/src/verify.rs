@@ -77,6 +77,8 @@ fn node(n: &Node, outer: usize) -> Result<()> {
         // RETURNING reads the new row, then the input row.
         Node::Update(update) => update.row_slots.len() + update.input.slots().len(),
         Node::Delete(delete) => delete.input.slots().len(),
+        // The table's own row is not wider than the input's.
+        Node::Merge(merge) => merge.input.slots().len(),
         _ => 0,
     };
     let mut result = Ok(());

@@ -133,6 +133,7 @@ pub(crate) fn start(
             braid_plan::StatementKind::Insert => "INSERT",
             braid_plan::StatementKind::Update => "UPDATE",
             braid_plan::StatementKind::Delete => "DELETE",
+            braid_plan::StatementKind::Merge => "MERGE",
             braid_plan::StatementKind::Select if plan.is_write => "SELECT",
             braid_plan::StatementKind::Select => "SELECT FOR UPDATE",
         };

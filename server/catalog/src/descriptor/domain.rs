@@ -122,6 +122,7 @@ impl Domain {
             referenced_by: Vec::new(),
             moving: None,
             vacated: false,
+            materialized: None,
             grants: Vec::new(),
             comment: None,
         }

@@ -23,7 +23,9 @@ pub use enums::{Enum, Label, enums_named};
 pub use foreign_key::{ForeignKey, ForeignKeyAction};
 pub use ids::{ColumnId, FamilyId, Id, IndexNumber};
 pub use index::{Ancestor, Index, IndexKey, IndexState, Interleaving, Moving, Passing};
-pub use objects::{Database, DatabaseSetting, Grant, Role, Schema, Sequence, StoredQuery, View};
+pub use objects::{
+    Database, DatabaseSetting, Grant, Materialized, Role, Schema, Sequence, StoredQuery, View,
+};
 pub use routine::{Language, Routine, RoutineParameter, RoutineResult, RoutineVolatility};
 pub use statistics::{ColumnStatistics, GroupStatistics, TableStatistics, ValueStatistics};
 pub use stored_expr::{IdentifiedExpr, StoredExpr, written_text};

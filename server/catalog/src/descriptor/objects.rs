@@ -46,6 +46,22 @@ pub struct StoredQuery {
     pub uses: Vec<(Id, Vec<ColumnId>)>,
 }
 
+/// What a materialized view shows: its query, and whether its table has the query's rows.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Materialized {
+    /// Its query as it was written.
+    pub query: String,
+    /// The search path when it was created.
+    pub search_path: Vec<String>,
+    /// Its query with ids in place of names, as of a [`View`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stored: Option<StoredQuery>,
+    /// The tables, views and sequences it reads.
+    pub depends_on: Vec<Id>,
+    /// Whether it may be read: WITH NO DATA leaves it without rows.
+    pub populated: bool,
+}
+
 /// A sequence; its counter is kept apart, outside of transactions.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Sequence {

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::column::Column;
 use super::index::{Index, Moving};
-use super::objects::Grant;
+use super::objects::{Grant, Materialized};
 use super::{ColumnId, FamilyId, ForeignKey, Id, IndexNumber, StoredExpr};
 
 /// A table.
@@ -60,6 +60,9 @@ pub struct Table {
     /// Whether the range of its own, from which its rows have moved away, still has to be emptied.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub vacated: bool,
+    /// Of a materialized view: the query whose rows it keeps.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub materialized: Option<Box<Materialized>>,
     /// Privileges granted on it.
     pub grants: Vec<Grant>,
     /// COMMENT ON TABLE.
@@ -109,6 +112,11 @@ pub struct Check {
 }
 
 impl Table {
+    /// What PostgreSQL calls its kind.
+    pub fn kind(&self) -> &'static str {
+        if self.materialized.is_some() { "materialized view" } else { "table" }
+    }
+
     /// The column of this number.
     pub fn column(&self, id: ColumnId) -> Option<&Column> {
         self.columns.iter().find(|column| column.id == id)

@@ -45,7 +45,7 @@ impl Relation {
     /// What PostgreSQL calls its kind.
     pub fn kind(&self) -> &'static str {
         match self {
-            Relation::Table(_) => "table",
+            Relation::Table(table) => table.kind(),
             Relation::View(_) => "view",
             Relation::Sequence(_) => "sequence",
             Relation::Virtual(table) => table.kind(),

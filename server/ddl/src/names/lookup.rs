@@ -109,6 +109,15 @@ impl DdlContext<'_> {
         self.catalog().names().resolve(self.path(), &parts(name))
     }
 
+    /// The materialized view of that name, or the table. 42P01 if there is none, 42809 if it is
+    /// something else.
+    pub(crate) fn table_or_materialized(&self, name: &ObjectName) -> Result<Arc<Table>> {
+        match self.find(name)? {
+            Some(Relation::Table(table)) => Ok(table),
+            _ => self.table(name),
+        }
+    }
+
     /// The table of that name. 42P01 if there is none, 42809 if it is something else, 42501
     /// unless the user owns it.
     pub(crate) fn own_table(&self, name: &ObjectName) -> Result<Arc<Table>> {
@@ -120,7 +129,7 @@ impl DdlContext<'_> {
     /// The table of that name, without a check of its owner.
     pub(crate) fn table(&self, name: &ObjectName) -> Result<Arc<Table>> {
         match self.find(name)? {
-            Some(Relation::Table(table)) => Ok(table),
+            Some(Relation::Table(table)) if table.materialized.is_none() => Ok(table),
             Some(other @ Relation::Virtual(_)) => {
                 self.check_owner(Object::from(&other))?;
                 Err(wrong_kind(other.name(), "table"))

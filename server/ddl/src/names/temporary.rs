@@ -77,6 +77,7 @@ pub(crate) fn is_of_temporary(cx: &DdlContext<'_>, statement: &Statement) -> boo
             AlterTarget::Table(name)
             | AlterTarget::Index(name)
             | AlterTarget::View(name)
+            | AlterTarget::MaterializedView(name)
             | AlterTarget::Sequence(name) => names_temporary(cx, name),
             AlterTarget::Type(_)
             | AlterTarget::Domain(_)
@@ -88,6 +89,7 @@ pub(crate) fn is_of_temporary(cx: &DdlContext<'_>, statement: &Statement) -> boo
             CommentTarget::Table(name)
             | CommentTarget::Index(name)
             | CommentTarget::View(name)
+            | CommentTarget::MaterializedView(name)
             | CommentTarget::Sequence(name)
             | CommentTarget::Constraint { table: name, .. } => names_temporary(cx, name),
             _ => false,

@@ -240,7 +240,7 @@ fn holdings(catalog: &Catalog, role: Id) -> Vec<String> {
         let name = catalog.names().routines().signature(None, routine, ",");
         look(routine.kind(), &name, routine.owner, &routine.grants);
     }
-    catalog.tables().iter().for_each(|t| look("table", &t.name, t.owner, &t.grants));
+    catalog.tables().iter().for_each(|t| look(t.kind(), &t.name, t.owner, &t.grants));
     catalog.views().iter().for_each(|v| look("view", &v.name, v.owner, &v.grants));
     catalog.sequences().iter().for_each(|s| look("sequence", &s.name, s.owner, &s.grants));
     lines

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use braid_catalog::{Catalog, Id, Index, Table};
+use braid_catalog::{Catalog, Id, Index, OnCommit, Table};
 use braid_sql::ast::{self, DropBehavior};
 use braid_sql::fold;
 use braid_types::{Error, Result, SqlState};
@@ -152,4 +152,35 @@ pub(crate) fn forget_reference(
         cx.draft()?.put(found);
     }
     Ok(())
+}
+
+/// A table without columns, in a database and its schema; its primary key is to be set.
+pub(crate) fn new_table(id: Id, (database, schema): (Id, Id), name: &str, owner: Id) -> Table {
+    let family = braid_catalog::Family { id: 0, name: "primary".to_owned() };
+    Table {
+        id,
+        data_id: id,
+        version: 0,
+        database,
+        schema,
+        name: name.to_owned(),
+        owner,
+        unlogged: false,
+        on_commit: OnCommit::Preserve,
+        columns: Vec::new(),
+        next_column: 1,
+        primary: Index { unique: true, ..Index::plain(1, "") },
+        indexes: Vec::new(),
+        next_index: 2,
+        families: vec![family],
+        next_family: 1,
+        checks: Vec::new(),
+        foreign_keys: Vec::new(),
+        referenced_by: Vec::new(),
+        moving: None,
+        vacated: false,
+        materialized: None,
+        grants: Vec::new(),
+        comment: None,
+    }
 }

@@ -126,6 +126,9 @@ pub fn build(
         Node::Delete(n) => {
             run.changes()?.operator(RowChange::Delete(n), input(&n.input)?, run, outer)?
         }
+        Node::Merge(n) => {
+            run.changes()?.operator(RowChange::Merge(n), input(&n.input)?, run, outer)?
+        }
     };
     Ok(run.observed(node, operator))
 }

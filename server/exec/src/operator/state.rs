@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock, Weak};
 
 use braid_catalog::Id;
 use braid_kv::Key;
-use braid_plan::{Delete, Insert, Node, Update};
+use braid_plan::{Delete, Insert, Merge, Node, Update};
 use braid_types::{Datum, Error, Result, Row};
 use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
@@ -27,6 +27,8 @@ pub enum RowChange<'p> {
     Update(&'p Update),
     /// DELETE.
     Delete(&'p Delete),
+    /// MERGE.
+    Merge(&'p Merge),
 }
 
 /// What changes rows in one run of a statement. `dml` implements it.

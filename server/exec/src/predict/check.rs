@@ -21,7 +21,9 @@ pub(crate) fn prediction(
     params: &[Datum],
     cx: &ExecContext,
 ) -> Option<StatementSpans> {
-    let wanted = cfg!(debug_assertions) && plan.is_write && plan.explain.is_none();
+    // A plan that runs after others of its statement has their footprint as well.
+    let is_later = cx.seq != cx.seq.before();
+    let wanted = cfg!(debug_assertions) && plan.is_write && plan.explain.is_none() && !is_later;
     if wanted { predict_spans(plan, params, cx).ok() } else { None }
 }
 

@@ -76,6 +76,11 @@ impl<'a> SpanCollector<'a> {
                 self.node(&delete.input);
                 self.delete(delete);
             }
+            // Which of its rows are inserted, changed and deleted shows only while it runs.
+            Node::Merge(merge) => {
+                self.node(&merge.input);
+                self.ordered = true;
+            }
             other => other.for_each_child(&mut |child| self.node(child)),
         }
     }

@@ -64,6 +64,28 @@ pub struct Binder<'a> {
     pub(super) is_call: bool,
     /// A function of a user is called.
     pub(crate) calls_routine: bool,
+    /// The part of REFRESH MATERIALIZED VIEW that is being bound.
+    pub(super) refresh: Option<Refresh>,
+    /// The first materialized view that is read and has no rows yet.
+    pub(super) unpopulated: Option<String>,
+}
+
+/// What of REFRESH MATERIALIZED VIEW a statement does, with the view's id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refresh {
+    /// It runs the view's query: in FROM the view's name means its query.
+    Compute(Id),
+    /// It changes the view's rows: in FROM its name means the rows that it has.
+    Change(Id),
+}
+
+impl Refresh {
+    /// The view.
+    pub fn view(self) -> Id {
+        match self {
+            Refresh::Compute(id) | Refresh::Change(id) => id,
+        }
+    }
 }
 
 /// How deep queries, views and expressions may nest.
@@ -105,6 +127,8 @@ impl<'a> Binder<'a> {
             is_stored: false,
             is_call: false,
             calls_routine: false,
+            refresh: None,
+            unpopulated: None,
         }
     }
 
@@ -113,10 +137,20 @@ impl<'a> Binder<'a> {
         Self { is_stored: true, view_owner: owner, ..Self::new(cx) }
     }
 
+    /// A binder of a part of REFRESH MATERIALIZED VIEW, with the privileges of the view's owner.
+    pub(crate) fn of_refresh(cx: &PlanContext<'a>, refresh: Refresh, owner: Id) -> Self {
+        Self { refresh: Some(refresh), view_owner: Some(owner), ..Self::new(cx) }
+    }
+
     /// A new slot.
     pub fn slot(&mut self) -> Slot {
         self.next_slot += 1;
         self.next_slot
+    }
+
+    /// The first materialized view without rows that is read.
+    pub(crate) fn take_unpopulated(&mut self) -> Option<String> {
+        self.unpopulated.take()
     }
 
     /// A new number for a WITH entry or subquery.

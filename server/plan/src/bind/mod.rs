@@ -18,6 +18,7 @@ mod statement;
 mod stored;
 
 pub(crate) use binder::Binder;
+pub use binder::Refresh;
 pub(crate) use bound_statement::BoundStatement;
 pub use domain::bind_domain_check;
 pub(crate) use expr::common_type::common_type;

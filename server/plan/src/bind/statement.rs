@@ -1,12 +1,13 @@
 //! Statements: queries and DML, and WITH lists that change data.
 
 use braid_sql::ast::{CteBody, Expr as Ast, Query, Statement, With as AstWith};
-use braid_types::{Error, Result};
+use braid_types::{Error, Result, SqlState};
 
 use super::Binder;
 use super::bound_statement::BoundStatement;
 use super::change::delete::bind_delete;
 use super::change::insert::bind_insert;
+use super::change::merge::bind_merge;
 use super::change::update::bind_update;
 use super::expr::scalar::bind_expr;
 use super::from::range_table::in_range;
@@ -49,6 +50,12 @@ pub(crate) fn bind_statement(
             wrap(&mut bound, ctes);
             bound
         }
+        Statement::Merge(merge) => {
+            let ctes = optional_with(binder, merge.with.as_ref())?;
+            let mut bound = in_range(binder, |this| bind_merge(this, merge))?;
+            wrap(&mut bound, ctes);
+            bound
+        }
         _ => return Err(Error::unsupported("planning this statement")),
     };
     bound.is_write |= binder.has_sequence_calls;
@@ -78,6 +85,12 @@ fn bind_with_list(binder: &mut Binder<'_>, with: &AstWith) -> Result<Vec<Cte>> {
         ctes.extend(match &cte.body {
             CteBody::Query(query) => bind_cte(binder, &cte.alias, query, with.recursive, None)?,
             CteBody::Statement(statement) => {
+                if let Statement::Merge(_) = **statement {
+                    return Err(Error::new(
+                        SqlState::FeatureNotSupported,
+                        "MERGE not supported in WITH query",
+                    ));
+                }
                 let bound = bind_statement(binder, statement)?;
                 if bound.returning_nothing {
                     return Err(Error::unsupported("RETURNING NOTHING inside WITH"));

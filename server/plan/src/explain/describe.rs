@@ -18,7 +18,7 @@ use super::deparse::{
     shown_name, shown_output,
 };
 use super::join::describe_join;
-use super::row_change::{describe_delete, describe_insert, describe_update};
+use super::row_change::{describe_delete, describe_insert, describe_merge, describe_update};
 use super::unary::describe_unary;
 
 /// What describing needs besides the plan.
@@ -208,6 +208,7 @@ fn describe_operator<'a>(
         Node::Insert(insert) => describe_insert(describer, node, insert, outer),
         Node::Update(update) => describe_update(describer, node, update, outer),
         Node::Delete(delete) => describe_delete(describer, node, delete, outer),
+        Node::Merge(merge) => describe_merge(describer, node, merge, outer),
     }
 }
 

@@ -1,11 +1,11 @@
-//! INSERT, UPDATE and DELETE in words.
+//! INSERT, UPDATE, DELETE and MERGE in words.
 
 use braid_catalog::{IndexNumber, Table};
 use braid_sql::quote_ident;
 
 use crate::tree::cascades::{CascadeStep, Cascades};
 use crate::tree::expr::{Expr, Slot};
-use crate::tree::node::{Delete, Insert, Node, OnConflict, Update};
+use crate::tree::node::{Delete, Insert, Merge, MergeAction, Node, OnConflict, Update};
 
 use super::deparse::{Name, Rows, name_of, show_expr, shown_output};
 use super::describe::{
@@ -108,6 +108,37 @@ pub(crate) fn describe_delete<'a>(
     cascades(&mut operator, &delete.cascades);
     let names = describe_returning(describer, &mut operator, &delete.returning, rows);
     (operator, names)
+}
+
+/// Describes a MERGE.
+pub(crate) fn describe_merge<'a>(
+    describer: &mut Describer<'a>,
+    node: &'a Node,
+    merge: &'a Merge,
+    outer: &[Name],
+) -> Described {
+    let title = format!("Merge on {}", shown_table_name(describer, &merge.table));
+    let mut operator = plain_operator(describer, node, title);
+    let input = describe_input(describer, &mut operator, &merge.input, outer);
+    let rows = Rows { input: &input, outer };
+    let mut whens = Vec::with_capacity(merge.whens.len());
+    for when in &merge.whens {
+        let mut text = if when.matched { "MATCHED" } else { "NOT MATCHED" }.to_owned();
+        if let Some(condition) = &when.condition {
+            text.push_str(" AND ");
+            text.push_str(&show_expr(describer, condition, rows));
+        }
+        text.push_str(match &when.action {
+            MergeAction::Update(_) => " THEN UPDATE",
+            MergeAction::Delete => " THEN DELETE",
+            MergeAction::Insert(_) => " THEN INSERT",
+            MergeAction::Nothing => " THEN DO NOTHING",
+        });
+        whens.push(text);
+    }
+    operator.list("When", whens);
+    cascades(&mut operator, &merge.cascades);
+    (operator, Vec::new())
 }
 
 fn describe_assignments<'a>(

@@ -117,6 +117,7 @@ pub mod walk {
             Node::Insert(n) => f(&mut n.input),
             Node::Update(n) => f(&mut n.input),
             Node::Delete(n) => f(&mut n.input),
+            Node::Merge(n) => f(&mut n.input),
         }
     }
 
@@ -183,6 +184,10 @@ pub mod walk {
             }
             Node::Distinct(n) => n.on.iter_mut().for_each(f),
             Node::SetOp(_) | Node::With(_) | Node::CteScan(_) => {}
+            Node::Merge(n) => {
+                n.over_input_mut().for_each(&mut *f);
+                n.over_row_mut().for_each(f);
+            }
             Node::Insert(_) | Node::Update(_) | Node::Delete(_) => change_exprs(node, f),
         }
     }

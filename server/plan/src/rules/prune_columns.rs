@@ -17,8 +17,10 @@ pub fn before_choices(root: &mut Node) {
 
 /// Whether an operator of a plan changes or locks rows.
 pub fn changes_or_locks(node: &Node) -> bool {
-    let mut found =
-        matches!(node, Node::LockRows(_) | Node::Insert(_) | Node::Update(_) | Node::Delete(_));
+    let mut found = matches!(
+        node,
+        Node::LockRows(_) | Node::Insert(_) | Node::Update(_) | Node::Delete(_) | Node::Merge(_)
+    );
     node.for_each_child(&mut |child| found = found || changes_or_locks(child));
     found
 }
@@ -54,6 +56,7 @@ fn required(node: &mut Node, used: &mut Vec<Slot>) {
         }
         Node::Update(update) => used.extend(update.input.slots()),
         Node::Delete(delete) => used.extend(delete.input.slots()),
+        Node::Merge(merge) => used.extend(merge.input.slots()),
         _ => {}
     }
     walk::children_mut(node, &mut |child| required(child, used));

@@ -17,7 +17,10 @@ use super::push_filters::needs;
 use super::walk;
 
 pub fn apply(mut node: Node) -> Node {
-    if matches!(node, Node::LockRows(_) | Node::Insert(_) | Node::Update(_) | Node::Delete(_)) {
+    if matches!(
+        node,
+        Node::LockRows(_) | Node::Insert(_) | Node::Update(_) | Node::Delete(_) | Node::Merge(_)
+    ) {
         return node;
     }
     if let Node::Join(join) = &mut node

@@ -11,7 +11,9 @@ use braid_types::SqlType;
 
 pub use super::access::{Access, Bound};
 use super::expr::{Expr, Slot};
-pub use super::row_change::{Delete, IndexPart, Insert, OnConflict, Update};
+pub use super::row_change::{
+    Delete, IndexPart, Insert, Merge, MergeAction, OnConflict, Update, When,
+};
 pub use super::row_lock::{LockRows, LockWait, LockedTable, Recheck, RowLock};
 use crate::memo::Memo;
 
@@ -58,6 +60,8 @@ pub enum Node {
     Update(Box<Update>),
     /// DELETE.
     Delete(Box<Delete>),
+    /// MERGE
+    Merge(Box<Merge>),
 }
 
 /// Rows of expressions.
@@ -528,6 +532,7 @@ impl Node {
             Node::Insert(insert) => insert.returning.iter().map(|(slot, _)| *slot).collect(),
             Node::Update(update) => update.returning.iter().map(|(slot, _)| *slot).collect(),
             Node::Delete(delete) => delete.returning.iter().map(|(slot, _)| *slot).collect(),
+            Node::Merge(_) => Vec::new(),
         }
     }
 }

@@ -93,6 +93,98 @@ pub struct Update {
     pub returning: Vec<(Slot, Expr)>,
 }
 
+/// MERGE. The input gives the whole target row first, nulls if there is none, then the source's
+/// columns.
+#[derive(Clone)]
+pub struct Merge {
+    /// The table.
+    pub table: Arc<Table>,
+    /// The input; its first columns are all of the table's, in order.
+    pub input: Node,
+    /// ON, over the input row: it is looked at again when a row has changed before it was locked.
+    pub on: Expr,
+    /// The WHEN clauses, in order.
+    pub whens: Vec<When>,
+    /// The slots of the table's columns in the row that is written.
+    pub row_slots: Vec<Slot>,
+    /// Generated columns over the table's row.
+    pub generated: Vec<(usize, Expr)>,
+    /// CHECK constraints over the table's row.
+    pub checks: Vec<(String, Expr)>,
+    /// Predicates of partial indexes and keys that are expressions, over the table's row.
+    pub index_exprs: Vec<(IndexPart, Expr)>,
+    /// What foreign keys may change in other tables.
+    pub cascades: Arc<Cascades>,
+}
+
+/// A WHEN clause of MERGE.
+#[derive(Clone)]
+pub struct When {
+    /// MATCHED, else NOT MATCHED.
+    pub matched: bool,
+    /// AND, over the input row.
+    pub condition: Option<Expr>,
+    /// THEN.
+    pub action: MergeAction,
+}
+
+/// What a WHEN clause of MERGE does.
+#[derive(Clone)]
+pub enum MergeAction {
+    /// UPDATE: places of columns and their new values over the input row.
+    Update(Vec<(usize, Expr)>),
+    /// DELETE.
+    Delete,
+    /// INSERT: the value of each of the table's columns over the input row.
+    Insert(Vec<Expr>),
+    /// DO NOTHING.
+    Nothing,
+}
+
+impl Merge {
+    /// The expressions over the input row.
+    pub fn over_input(&self) -> impl Iterator<Item = &Expr> {
+        let whens = self.whens.iter().flat_map(|when| {
+            let values: Vec<&Expr> = match &when.action {
+                MergeAction::Update(assignments) => assignments.iter().map(|(_, e)| e).collect(),
+                MergeAction::Insert(values) => values.iter().collect(),
+                MergeAction::Delete | MergeAction::Nothing => Vec::new(),
+            };
+            when.condition.iter().chain(values)
+        });
+        std::iter::once(&self.on).chain(whens)
+    }
+
+    /// The same, to be changed.
+    pub fn over_input_mut(&mut self) -> impl Iterator<Item = &mut Expr> {
+        let whens = self.whens.iter_mut().flat_map(|when| {
+            let values: Vec<&mut Expr> = match &mut when.action {
+                MergeAction::Update(assignments) => {
+                    assignments.iter_mut().map(|(_, e)| e).collect()
+                }
+                MergeAction::Insert(values) => values.iter_mut().collect(),
+                MergeAction::Delete | MergeAction::Nothing => Vec::new(),
+            };
+            when.condition.iter_mut().chain(values)
+        });
+        std::iter::once(&mut self.on).chain(whens)
+    }
+
+    /// The expressions over the row that is written.
+    pub fn over_row(&self) -> impl Iterator<Item = &Expr> {
+        let generated = self.generated.iter().map(|(_, e)| e);
+        let checks = self.checks.iter().map(|(_, e)| e);
+        generated.chain(checks).chain(self.index_exprs.iter().map(|(_, e)| e))
+    }
+
+    /// The same, to be changed.
+    pub fn over_row_mut(&mut self) -> impl Iterator<Item = &mut Expr> {
+        let generated = self.generated.iter_mut().map(|(_, e)| e);
+        let checks = self.checks.iter_mut().map(|(_, e)| e);
+        generated.chain(checks).chain(self.index_exprs.iter_mut().map(|(_, e)| e))
+    }
+}
+
 /// DELETE. The input gives the whole old row first, then whatever RETURNING reads.
 #[derive(Clone)]
 pub struct Delete {

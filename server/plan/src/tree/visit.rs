@@ -41,6 +41,7 @@ impl Node {
             Node::Insert(n) => f(&n.input),
             Node::Update(n) => f(&n.input),
             Node::Delete(n) => f(&n.input),
+            Node::Merge(n) => f(&n.input),
         }
     }
 
@@ -93,6 +94,7 @@ impl Node {
             Node::Limit(n) => n.limit.iter().chain(&n.offset).chain(&n.ties).for_each(f),
             Node::Distinct(n) => n.on.iter().for_each(f),
             Node::SetOp(_) | Node::With(_) | Node::CteScan(_) => {}
+            Node::Merge(n) => n.over_input().chain(n.over_row()).for_each(f),
             Node::Insert(_) | Node::Update(_) | Node::Delete(_) => self.for_each_of_change(f),
         }
     }

@@ -77,7 +77,7 @@ pub(super) async fn enqueue(
     client.command_complete(match plan.plan.kind {
         StatementKind::Update => "UPDATE 0",
         StatementKind::Delete => "DELETE 0",
-        StatementKind::Insert | StatementKind::Select => "INSERT 0 0",
+        StatementKind::Insert | StatementKind::Merge | StatementKind::Select => "INSERT 0 0",
     });
     Ok(Ended::Complete)
 }

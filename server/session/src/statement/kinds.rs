@@ -32,6 +32,7 @@ pub(crate) fn is_planned(statement: &Statement) -> bool {
             | Statement::Insert(_)
             | Statement::Update(_)
             | Statement::Delete(_)
+            | Statement::Merge(_)
             | Statement::Explain(_)
     )
 }

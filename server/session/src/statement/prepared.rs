@@ -145,6 +145,7 @@ pub(crate) fn read_only(prepared: &Prepared) -> Error {
         Some(Statement::Insert(_)) => "INSERT",
         Some(Statement::Update(_)) => "UPDATE",
         Some(Statement::Delete(_)) => "DELETE",
+        Some(Statement::Merge(_)) => "MERGE",
         _ => "SELECT",
     };
     Error::new(

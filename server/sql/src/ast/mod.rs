@@ -37,7 +37,7 @@ pub use drop_other::{DropOther, OtherObject};
 pub use objects::{
     AlterIndex, AlterIndexAction, AlterSequence, AlterTarget, Comment, CommentTarget,
     CreateDatabase, CreateExtension, CreateSchema, CreateSequence, CreateView, Drop, DropKind,
-    Rename, RenameKind, Truncate,
+    RefreshView, Rename, RenameKind, Truncate,
 };
 pub use options::{DropBehavior, SequenceOption};
 pub use routines::{
@@ -53,8 +53,8 @@ pub use session::{
 };
 pub use statement::{
     Assignment, AssignmentTarget, AssignmentValue, ConflictAction, ConflictTarget, Copy,
-    CopySource, Cte, CteBody, Delete, Explain, Insert, InsertSource, LockStrength, OnConflict,
-    Overriding, ParsedStatement, Prepare, Returning, RowLock, Statement, TargetColumn, Update,
-    With,
+    CopySource, Cte, CteBody, Delete, Explain, Insert, InsertSource, LockStrength, Merge,
+    MergeAction, MergeWhen, OnConflict, Overriding, ParsedStatement, Prepare, Returning, RowLock,
+    Statement, TargetColumn, Update, With,
 };
 pub use types::{AlterType, AlterTypeAction, CreateType, LabelPlace};

@@ -71,6 +71,17 @@ pub struct CreateView {
     pub with_no_data: bool,
 }
 
+/// `REFRESH MATERIALIZED VIEW`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RefreshView {
+    /// The materialized view.
+    pub name: ObjectName,
+    /// `CONCURRENTLY`: only the differences are written.
+    pub concurrently: bool,
+    /// `WITH NO DATA`: it is emptied.
+    pub with_no_data: bool,
+}
+
 /// `CREATE SEQUENCE`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CreateSequence {
@@ -139,6 +150,8 @@ pub enum AlterTarget {
     Index(ObjectName),
     /// `ALTER VIEW`.
     View(ObjectName),
+    /// `ALTER MATERIALIZED VIEW`.
+    MaterializedView(ObjectName),
     /// `ALTER SEQUENCE`.
     Sequence(ObjectName),
     /// `ALTER SCHEMA`.
@@ -160,6 +173,7 @@ impl AlterTarget {
             AlterTarget::Table(name)
             | AlterTarget::Index(name)
             | AlterTarget::View(name)
+            | AlterTarget::MaterializedView(name)
             | AlterTarget::Sequence(name)
             | AlterTarget::Schema(name)
             | AlterTarget::Database(name)
@@ -259,6 +273,8 @@ pub enum CommentTarget {
     Index(ObjectName),
     /// `VIEW`.
     View(ObjectName),
+    /// `MATERIALIZED VIEW`.
+    MaterializedView(ObjectName),
     /// `SEQUENCE`.
     Sequence(ObjectName),
     /// `SCHEMA`.

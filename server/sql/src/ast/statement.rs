@@ -7,8 +7,8 @@ use super::{
     CreateExtension, CreateIndex, CreateRoutine, CreateSchema, CreateSequence, CreateTable,
     CreateType, CreateUser, CreateView, CteAsMaterialized, CursorTarget, DataType, DeclareCursor,
     DiscardKind, DoBlock, Drop, DropOther, DropUser, Execute, ExplainFormat, Expr, FetchCursor,
-    GrantPrivileges, Ident, IndexKey, LockTable, NonBlock, ObjectName, OwnedBy, Query, Rename,
-    Reset, RoleGrant, SelectItem, Set, ShowTarget, Span, TableAlias, TableWithJoins,
+    GrantPrivileges, Ident, IndexKey, LockTable, NonBlock, ObjectName, OwnedBy, Query, RefreshView,
+    Rename, Reset, RoleGrant, SelectItem, Set, ShowTarget, Span, TableAlias, TableWithJoins,
     TransactionModes, Truncate,
 };
 
@@ -41,6 +41,8 @@ pub enum Statement {
     Update(Box<Update>),
     /// `DELETE`.
     Delete(Box<Delete>),
+    /// `MERGE`.
+    Merge(Box<Merge>),
     /// `CREATE TABLE`, also `CREATE TABLE … AS`.
     CreateTable(Box<CreateTable>),
     /// `ALTER TABLE`, except the renaming and moving forms ([`Statement::Rename`]).
@@ -76,6 +78,8 @@ pub enum Statement {
     AlterIndex(AlterIndex),
     /// `CREATE VIEW`.
     CreateView(Box<CreateView>),
+    /// `REFRESH MATERIALIZED VIEW`.
+    RefreshView(RefreshView),
     /// `CREATE SEQUENCE`.
     CreateSequence(CreateSequence),
     /// `ALTER SEQUENCE`.
@@ -358,6 +362,54 @@ pub struct Update {
     pub selection: Option<Expr>,
     /// `RETURNING`.
     pub returning: Returning,
+}
+
+/// `MERGE`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Merge {
+    /// The `WITH` list before the statement.
+    pub with: Option<With>,
+    /// The table.
+    pub table: ObjectName,
+    /// `AS alias`.
+    pub alias: Option<Ident>,
+    /// `USING`.
+    pub source: TableWithJoins,
+    /// `ON`.
+    pub on: Expr,
+    /// The `WHEN` clauses, in order.
+    pub whens: Vec<MergeWhen>,
+}
+
+/// A `WHEN` clause of `MERGE`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MergeWhen {
+    /// `MATCHED`, else `NOT MATCHED`.
+    pub matched: bool,
+    /// `AND condition`.
+    pub condition: Option<Expr>,
+    /// `THEN`.
+    pub action: MergeAction,
+}
+
+/// What a `WHEN` clause of `MERGE` does.
+#[derive(Debug, Clone, PartialEq)]
+pub enum MergeAction {
+    /// `UPDATE SET …`.
+    Update(Vec<Assignment>),
+    /// `DELETE`.
+    Delete,
+    /// `INSERT`.
+    Insert {
+        /// The columns named; empty means all of the table's.
+        columns: Vec<TargetColumn>,
+        /// `OVERRIDING … VALUE`.
+        overriding: Option<Overriding>,
+        /// `VALUES (…)`; `None` is `DEFAULT VALUES`.
+        values: Option<Vec<Expr>>,
+    },
+    /// `DO NOTHING`.
+    Nothing,
 }
 
 /// One assignment of `SET`.

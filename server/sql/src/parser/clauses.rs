@@ -155,3 +155,13 @@ pub(crate) fn parse_reference_action(cursor: &mut Cursor<'_>) -> Result<Referenc
         None => return Err(cursor.unexpected()),
     })
 }
+
+/// `WITH [NO] DATA`: whether there is to be none.
+pub(crate) fn parse_with_data(cursor: &mut Cursor<'_>) -> Result<bool> {
+    if !cursor.take("with") {
+        return Ok(false);
+    }
+    let none = cursor.take("no");
+    cursor.expect("data")?;
+    Ok(none)
+}

@@ -16,14 +16,13 @@ use crate::ast::{
     With,
 };
 
-/// A statement that changes rows, behind its `WITH` list.
+/// INSERT, UPSERT, UPDATE or DELETE, behind its `WITH` list.
 pub(crate) fn parse_change(cursor: &mut Cursor<'_>, with: Option<With>) -> Result<Statement> {
     match cursor.peek_word() {
         Some("insert") => parse_insert(cursor, with, false),
         Some("upsert") => parse_insert(cursor, with, true),
         Some("update") => parse_update(cursor, with),
         Some("delete") => parse_delete(cursor, with),
-        Some("merge") => Err(cursor.unsupported("MERGE")),
         _ => Err(cursor.unexpected()),
     }
 }
@@ -73,7 +72,7 @@ fn parse_query_in_parens(cursor: &Cursor<'_>) -> bool {
 }
 
 /// A column that is assigned, or a part of it.
-fn parse_target_column(cursor: &mut Cursor<'_>) -> Result<TargetColumn> {
+pub(super) fn parse_target_column(cursor: &mut Cursor<'_>) -> Result<TargetColumn> {
     let name = parse_ident(cursor)?;
     let mut part = Vec::new();
     loop {
@@ -87,7 +86,7 @@ fn parse_target_column(cursor: &mut Cursor<'_>) -> Result<TargetColumn> {
     }
 }
 
-fn parse_overriding(cursor: &mut Cursor<'_>) -> Result<Option<Overriding>> {
+pub(super) fn parse_overriding(cursor: &mut Cursor<'_>) -> Result<Option<Overriding>> {
     if !cursor.take("overriding") {
         return Ok(None);
     }
@@ -123,7 +122,7 @@ fn parse_on_conflict(cursor: &mut Cursor<'_>) -> Result<OnConflict> {
     Ok(OnConflict { target, action, span })
 }
 
-fn parse_assignment(cursor: &mut Cursor<'_>) -> Result<Assignment> {
+pub(super) fn parse_assignment(cursor: &mut Cursor<'_>) -> Result<Assignment> {
     if *cursor.peek() != Token::LParen {
         let target = AssignmentTarget::Column(parse_target_column(cursor)?);
         cursor.expect_symbol(&Token::Eq)?;
@@ -164,7 +163,7 @@ fn parse_update(cursor: &mut Cursor<'_>, with: Option<With>) -> Result<Statement
 }
 
 /// `[AS] alias` of a target table; `next` is the word that may follow instead.
-fn parse_target_alias(cursor: &mut Cursor<'_>, next: &str) -> Result<Option<Ident>> {
+pub(super) fn parse_target_alias(cursor: &mut Cursor<'_>, next: &str) -> Result<Option<Ident>> {
     if cursor.take("as") {
         return parse_ident(cursor).map(Some);
     }

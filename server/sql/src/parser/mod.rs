@@ -9,6 +9,7 @@ mod definition;
 mod dml;
 mod embedded;
 mod entry;
+mod merge;
 mod names;
 mod routine;
 mod row_statement;

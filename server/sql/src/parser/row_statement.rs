@@ -12,6 +12,7 @@ use braid_types::{Error, Result, SqlState};
 use super::Cursor;
 use super::dml::parse_change;
 use super::embedded::next_query;
+use super::merge::parse_merge;
 use super::names::{parse_columns, parse_ident};
 use crate::ast::{CreateTable, Cte, CteBody, Statement, With};
 use crate::limits;
@@ -88,7 +89,7 @@ pub(crate) fn parse_row_statement(cursor: &mut Cursor<'_>) -> Result<Statement> 
     } else if at_query(cursor) {
         next_query(cursor).map(Statement::Query)
     } else {
-        parse_change(cursor, None)
+        change(cursor, None)
     };
     cursor.depth -= 1;
     statement
@@ -98,7 +99,7 @@ pub(crate) fn parse_row_statement(cursor: &mut Cursor<'_>) -> Result<Statement> 
 fn parse_with(cursor: &mut Cursor<'_>) -> Result<Statement> {
     let with = parse_with_list(cursor)?;
     if !at_query(cursor) {
-        return parse_change(cursor, Some(with));
+        return change(cursor, Some(with));
     }
     let mut query = next_query(cursor)?;
     let changes = with.ctes.iter().any(|cte| matches!(cte.body, CteBody::Statement(_)));
@@ -198,5 +199,13 @@ pub(crate) fn plain_with(with: With) -> sqlparser::ast::With {
         with_token: AttachedToken::empty(),
         recursive: with.recursive,
         cte_tables,
+    }
+}
+
+/// A statement that changes rows, behind its `WITH` list.
+fn change(cursor: &mut Cursor<'_>, with: Option<With>) -> Result<Statement> {
+    match cursor.is("merge") {
+        true => parse_merge(cursor, with),
+        false => parse_change(cursor, with),
     }
 }

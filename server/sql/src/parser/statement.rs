@@ -4,7 +4,7 @@ use braid_types::Result;
 
 use super::Cursor;
 use super::definition::alter::parse_alter;
-use super::definition::create_objects::parse_create;
+use super::definition::create_objects::{parse_create, parse_refresh};
 use super::definition::drop::{parse_comment, parse_drop};
 use super::definition::grant::{parse_grant, parse_revoke};
 use super::definition::users::parse_reassign_owned;
@@ -36,6 +36,7 @@ pub(crate) fn parse_statement(cursor: &mut Cursor<'_>) -> Result<Statement> {
         "create" => parse_create(cursor),
         "alter" => parse_alter(cursor),
         "drop" => parse_drop(cursor),
+        "refresh" => parse_refresh(cursor),
         "truncate" => parse_truncate(cursor),
         "comment" => parse_comment(cursor),
         "begin" | "start" | "commit" | "end" | "rollback" | "abort" | "savepoint" | "release" => {
@@ -69,7 +70,7 @@ pub(crate) fn parse_statement(cursor: &mut Cursor<'_>) -> Result<Statement> {
 
 /// Statements that need nothing here, or that PostgreSQL knows and we do not.
 fn parse_rare_statement(cursor: &mut Cursor<'_>) -> Result<Statement> {
-    const UNSUPPORTED: [&str; 4] = ["load", "refresh", "security", "import"];
+    const UNSUPPORTED: [&str; 3] = ["load", "security", "import"];
     let name = match cursor.peek_word() {
         Some("reindex") => "REINDEX",
         Some("cluster") => "CLUSTER",

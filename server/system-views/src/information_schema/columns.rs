@@ -229,7 +229,7 @@ const COLUMNS: &[&str] = &[
 fn columns(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
     let mut builder = RowBuilder::new("information_schema.columns", COLUMNS);
     for table in cx.catalog.tables().in_database(cx.path.database) {
-        if !may_see(cx, Object::Table(table)) {
+        if table.materialized.is_some() || !may_see(cx, Object::Table(table)) {
             continue;
         }
         let schema = cx.catalog.schema_name(table.schema);
@@ -286,7 +286,8 @@ fn element_types(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
     );
     for table in cx.catalog.tables().in_database(cx.path.database) {
         for column in table.visible_columns() {
-            let Some(element) = column.ty.element() else { continue };
+            let element = column.ty.element().filter(|_| table.materialized.is_none());
+            let Some(element) = element else { continue };
             builder.push([
                 database(cx),
                 text(cx.catalog.schema_name(table.schema)),

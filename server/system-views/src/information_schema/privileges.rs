@@ -58,7 +58,8 @@ fn relation_grants(cx: &VirtualContext<'_>) -> Vec<GrantRow> {
             found.extend(grant.privileges.iter().map(|name| row(grant.role, name, option)));
         }
     };
-    for table in cx.catalog.tables().in_database(cx.path.database) {
+    let tables = cx.catalog.tables().in_database(cx.path.database);
+    for table in tables.filter(|table| table.materialized.is_none()) {
         let columns = table.visible_columns().map(|column| column.name.clone()).collect();
         add(table.owner, table.schema, &table.name, &table.grants, columns);
     }

@@ -51,7 +51,7 @@ fn tables(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
         ]);
     };
     for table in cx.catalog.tables().in_database(cx.path.database) {
-        if may_see(cx, Object::Table(table)) {
+        if table.materialized.is_none() && may_see(cx, Object::Table(table)) {
             let kind = if is_temporary(table.id) { "LOCAL TEMPORARY" } else { "BASE TABLE" };
             add(&cx.catalog.schema_name(table.schema), &table.name, kind, true);
         }

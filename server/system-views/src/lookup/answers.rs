@@ -14,7 +14,7 @@ use crate::lookup::object_identity::object_identity;
 use crate::lookup::routine_text::routine_text;
 use braid_catalog::names::{qualified, split_name};
 use braid_catalog::{
-    Catalog, Index, Object, Relation, TABLE_PRIVILEGES, Table, undefined_relation,
+    Catalog, Index, Object, Queries, Relation, TABLE_PRIVILEGES, Table, undefined_relation,
 };
 use braid_catalog::{view_text, virtual_schema, virtual_schema_name};
 
@@ -129,8 +129,8 @@ impl Lookup for CatalogLookup {
     }
 
     fn view_definition(&self, oid: u32, pretty: bool, wrap: i32) -> Option<String> {
-        let view = self.catalog.views().get(oid)?;
-        let shown = view_text(&self.catalog, &self.path, view, Layout { pretty, wrap });
+        let view = Queries::of(&self.catalog).get(oid)?;
+        let shown = view_text(&self.catalog, &self.path, &view, Layout { pretty, wrap });
         let text = shown.unwrap_or_else(|| view.query.trim().trim_end_matches(';').to_owned());
         // PostgreSQL begins with a blank unless a parenthesis comes first.
         let blank = if text.starts_with([' ', '(']) { "" } else { " " };

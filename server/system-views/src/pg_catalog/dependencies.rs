@@ -137,8 +137,11 @@ impl Dependencies {
     }
 
     /// What a view reads, by columns where these are known.
-    fn view(&mut self, view: &View) {
-        self.relation(view.id, view.schema, true);
+    /// A view's dependencies; those that every relation has are known of a materialized one.
+    fn view(&mut self, view: &View, is_new: bool) {
+        if is_new {
+            self.relation(view.id, view.schema, true);
+        }
         let rule = (PG_REWRITE, view.id, 0);
         self.add(rule, (PG_CLASS, view.id, 0), "i");
         self.add(rule, (PG_CLASS, view.id, 0), "n");
@@ -216,7 +219,12 @@ fn pg_depend(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
             all.add((PG_CLASS, table.id, i64::from(column.id)), ty, "n");
         }
     }
-    catalog.views().in_database(database).for_each(|view| all.view(view));
+    catalog.views().in_database(database).for_each(|view| all.view(view, true));
+    for table in catalog.tables().in_database(database) {
+        if let Some(view) = table.as_view() {
+            all.view(&view, false);
+        }
+    }
     all.0.rows()
 }
 

@@ -8,7 +8,7 @@ use crate::context::{RowsOf, VirtualContext};
 use crate::lookup::definition::placed_index_definition;
 use crate::row_builder::RowBuilder;
 use braid_catalog::{
-    Id, Index, Object, ROOT, Sequence, Table, VirtualTable, is_temporary, virtual_schemas,
+    Id, Index, Object, Queries, ROOT, Sequence, Table, VirtualTable, is_temporary, virtual_schemas,
     virtual_tables,
 };
 
@@ -18,6 +18,7 @@ pub(crate) fn rows_of(name: &str) -> Option<RowsOf> {
         "pg_namespace" => pg_namespace,
         "pg_tables" => pg_tables,
         "pg_views" => pg_views,
+        "pg_matviews" => pg_matviews,
         "pg_indexes" => pg_indexes,
         "pg_sequence" => pg_sequence,
         "pg_sequences" => pg_sequences,
@@ -54,6 +55,7 @@ struct ClassRow {
     has_index: bool,
     has_rules: bool,
     has_triggers: bool,
+    populated: bool,
     /// `relpersistence`.
     persistence: &'static str,
     acl: Option<Vec<String>>,
@@ -75,6 +77,7 @@ impl ClassRow {
             has_index: false,
             has_rules: false,
             has_triggers: false,
+            populated: true,
             persistence: if is_temporary(oid) { "t" } else { "p" },
             acl: None,
         }
@@ -86,6 +89,11 @@ impl ClassRow {
         let known = cx.catalog.statistics.is_known(table.id);
         let mut row = ClassRow::new(table.id, &table.name, table.schema, table.owner, 'r', columns);
         row.am = HEAP;
+        if let Some(materialized) = &table.materialized {
+            row.kind = 'm';
+            row.has_rules = true;
+            row.populated = materialized.populated;
+        }
         if table.unlogged {
             row.persistence = "u";
         }
@@ -188,10 +196,10 @@ fn pg_class(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
             int(row.oid),
             text(&row.name),
             int(row.schema),
-            int(if matches!(row.kind, 'r' | 'v') { row_type(row.oid) } else { 0 }),
+            int(if matches!(row.kind, 'r' | 'v' | 'm') { row_type(row.oid) } else { 0 }),
             int(row.owner),
             int(row.am),
-            int(if matches!(row.kind, 'r' | 'i' | 'S') { row.oid } else { 0 }),
+            int(if matches!(row.kind, 'r' | 'm' | 'i' | 'S') { row.oid } else { 0 }),
             int(pages),
             Datum::Float(rows),
             int(0),
@@ -202,8 +210,8 @@ fn pg_class(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
             count(row.checks),
             flag(row.has_rules),
             flag(row.has_triggers),
-            flag(true),
-            text(if row.kind == 'r' { "d" } else { "n" }),
+            flag(row.populated),
+            text(if matches!(row.kind, 'r' | 'm') { "d" } else { "n" }),
             int(0),
             int(0),
             acl_items(row.acl),
@@ -257,6 +265,24 @@ fn pg_views(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
     for table in virtual_tables().iter().filter(|table| table.relkind == 'v') {
         let owner = cx.catalog.role_name(ROOT);
         builder.push([text(table.schema), text(table.name), text(owner), Datum::Null]);
+    }
+    builder.rows()
+}
+
+fn pg_matviews(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
+    let columns =
+        ["schemaname", "matviewname", "matviewowner", "hasindexes", "ispopulated", "definition"];
+    let mut builder = RowBuilder::new("pg_matviews", &columns);
+    for table in cx.catalog.tables().in_database(cx.path.database) {
+        let Some(materialized) = &table.materialized else { continue };
+        builder.push([
+            text(cx.catalog.schema_name(table.schema)),
+            text(&table.name),
+            text(cx.catalog.role_name(table.owner)),
+            flag(visible_indexes(table).next().is_some()),
+            flag(materialized.populated),
+            optional(cx.lookup.view_definition(table.id, false, 0)),
+        ]);
     }
     builder.rows()
 }
@@ -345,7 +371,7 @@ fn pg_sequences(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
 fn pg_rewrite(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
     let columns = ["oid", "rulename", "ev_class", "ev_type", "ev_enabled", "is_instead"];
     let mut builder = RowBuilder::new("pg_rewrite", &columns);
-    for view in cx.catalog.views().in_database(cx.path.database) {
+    for view in Queries::of(cx.catalog).in_database(cx.path.database) {
         let oid = int(view.id);
         builder.push([oid.clone(), text("_RETURN"), oid, text("1"), text("O"), flag(true)]);
     }

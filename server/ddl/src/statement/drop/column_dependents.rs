@@ -1,6 +1,6 @@
 //! What depends on a column that is dropped.
 
-use braid_catalog::{Column, Id, Table};
+use braid_catalog::{Column, Id, Queries, Table};
 use braid_sql::ast::DropBehavior;
 use braid_types::{Error, Result, SqlState};
 
@@ -20,10 +20,9 @@ pub(crate) fn check_column_dependents(
     behavior: DropBehavior,
 ) -> Result<()> {
     let catalog = cx.catalog();
-    let views: Vec<Id> = catalog
-        .views()
-        .in_database(table.database)
-        .filter(|view| view_reads(view, table.id, column))
+    let views: Vec<Id> = Queries::of(&catalog)
+        .iter()
+        .filter(|view| view.database == table.database && view_reads(view, table.id, column))
         .map(|view| view.id)
         .collect();
     let generated: Vec<&Column> = table

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use braid_catalog::{Catalog, Id};
+use braid_catalog::{Catalog, Id, Queries};
 
 use crate::context::DdlContext;
 use crate::names::describe::describe;
@@ -64,7 +64,8 @@ fn dependents(catalog: &Catalog, id: Id) -> Vec<(Dependent, String)> {
             }
         }
     }
-    for view in catalog.views().iter().filter(|view| view.id != id && view.depends_on.contains(&id))
+    for view in
+        Queries::of(catalog).iter().filter(|view| view.id != id && view.depends_on.contains(&id))
     {
         found.push((Dependent::Relation(view.id), format!("view {}", view.name)));
     }

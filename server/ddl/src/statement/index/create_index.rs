@@ -33,7 +33,7 @@ fn check_supported(create: &CreateIndex) -> Result<()> {
 /// The table and the key wanted; `None` if the index is there and IF NOT EXISTS was said.
 fn prepare(cx: &mut DdlContext<'_>, create: &CreateIndex) -> Result<Option<(Arc<Table>, KeySpec)>> {
     check_supported(create)?;
-    let table = cx.table(&create.table)?;
+    let table = cx.table_or_materialized(&create.table)?;
     cx.check_owner(Object::Table(&table))?;
     if let Some(name) = wanted_name(create.name.as_ref())
         && create.if_not_exists
@@ -63,6 +63,9 @@ fn add(
 ) -> Result<IndexNumber> {
     let number = add_key(cx, table, spec)?;
     if let Some(clause) = &create.interleave {
+        if table.materialized.is_some() {
+            return Err(Error::unsupported("an interleaved index of a materialized view"));
+        }
         interleave_in_parent(cx, table, number, clause)?;
     }
     Ok(number)

@@ -19,7 +19,7 @@ pub(crate) fn indexes(cx: &mut DdlContext<'_>, statement: &Drop) -> Result<()> {
         let found = match at {
             // table@index
             Some(index) => {
-                let table = cx.table(name)?;
+                let table = cx.table_or_materialized(name)?;
                 let index = braid_sql::fold(index);
                 let found = table.all_indexes().find(|found| found.name == index);
                 found

@@ -19,6 +19,7 @@ pub(crate) fn run(cx: &mut DdlContext<'_>, statement: &Comment) -> Result<()> {
     match &statement.target {
         CommentTarget::Table(name) => relation(cx, name, "table", text),
         CommentTarget::View(name) => relation(cx, name, "view", text),
+        CommentTarget::MaterializedView(name) => relation(cx, name, "materialized view", text),
         CommentTarget::Sequence(name) => relation(cx, name, "sequence", text),
         CommentTarget::Index(name) => relation(cx, name, "index", text),
         CommentTarget::Column(name) => column(cx, name, text),
@@ -121,7 +122,8 @@ fn column(cx: &mut DdlContext<'_>, name: &ObjectName, text: Option<String>) -> R
         return Err(Error::new(SqlState::SyntaxError, "column name must be qualified"));
     }
     let column = last(name);
-    let table = cx.own_table(&table_name)?;
+    let table = cx.table_or_materialized(&table_name)?;
+    cx.check_owner(Object::Table(&table))?;
     let mut changed = Table::clone(&table);
     let found = changed.columns.iter_mut().find(|found| found.name == column && !found.hidden);
     let Some(found) = found else { return Err(undefined_column(&table.name, &column)) };

@@ -3,6 +3,8 @@
 pub(crate) mod comment;
 pub(crate) mod create_schema;
 pub(crate) mod database;
+mod differences;
+pub(crate) mod materialized;
 pub(crate) mod rename;
 pub(crate) mod sequence;
 pub(crate) mod view;

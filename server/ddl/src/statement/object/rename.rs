@@ -26,6 +26,7 @@ pub(crate) fn run(cx: &mut DdlContext<'_>, statement: &Rename) -> Result<String>
         AlterTarget::Table(name) => ("table", name),
         AlterTarget::Index(name) => ("index", name),
         AlterTarget::View(name) => ("view", name),
+        AlterTarget::MaterializedView(name) => ("materialized view", name),
         AlterTarget::Sequence(name) => ("sequence", name),
         AlterTarget::Schema(name) => {
             schema(cx, name, &statement.kind)?;

@@ -3,8 +3,10 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use braid_catalog::{Column, Id, Object, Relation, Schema, StoredQuery, View, is_temporary};
-use braid_plan::{NoStoredForm, OutputColumn, PlanContext, identify, plan};
+use braid_catalog::{
+    Column, Id, Object, Queries, Relation, Schema, StoredQuery, View, is_temporary,
+};
+use braid_plan::{NoStoredForm, OutputColumn, PlanContext, PlannedStatement, identify, plan};
 use braid_sql::ast::{CreateView, Query, Statement};
 use braid_types::{Error, Result, SqlState, SqlType};
 
@@ -14,30 +16,14 @@ use crate::names::temporary::{target_of, warn_of_global};
 use crate::names::types::check_free_type;
 
 pub(crate) fn create(cx: &mut DdlContext<'_>, create: &CreateView) -> Result<()> {
-    let not_yet = [
-        (create.materialized, "materialized views are"),
-        (create.check_option, "WITH CHECK OPTION is"),
-    ];
-    if let Some((_, what)) = not_yet.iter().find(|(wanted, _)| *wanted) {
-        let message = format!("{what} not supported yet");
+    if create.check_option {
+        let message = "WITH CHECK OPTION is not supported yet";
         return Err(Error::new(SqlState::FeatureNotSupported, message));
     }
     warn_of_global(cx, create.global);
     let statement = Statement::Query(create.query.clone());
     let planned = cx.plan(|context| plan(&statement, context))?;
-    if !planned.params.is_empty() {
-        let message = "there is no parameter $1";
-        return Err(Error::new(SqlState::UndefinedParameter, message));
-    }
-    let query = match cx.text.get(create.query_text.clone()) {
-        Some(text) if !text.is_empty() => text.to_owned(),
-        _ => create.query.to_string(),
-    };
-    let stored = stored(cx, &create.query)?;
-    let depends_on = match &stored {
-        Some(stored) => depended_on(stored),
-        None => dependencies(cx, &query, &planned.tables),
-    };
+    let DefinedQuery { query, stored, depends_on } = define_query(cx, create, &planned)?;
     let (schema, name) = target(cx, create, &depends_on)?;
     let catalog = cx.catalog();
     let existing =
@@ -80,6 +66,38 @@ pub(crate) fn create(cx: &mut DdlContext<'_>, create: &CreateView) -> Result<()>
     };
     cx.draft()?.put(view);
     Ok(())
+}
+
+/// A query as a view keeps it.
+pub(crate) struct DefinedQuery {
+    /// Its text as it was written.
+    pub query: String,
+    /// Its stored form, if it has one.
+    pub stored: Option<StoredQuery>,
+    /// What it reads.
+    pub depends_on: Vec<Id>,
+}
+
+/// What is kept of the query of CREATE VIEW. 42P02 if it has parameters.
+pub(crate) fn define_query(
+    cx: &DdlContext<'_>,
+    create: &CreateView,
+    planned: &PlannedStatement,
+) -> Result<DefinedQuery> {
+    if !planned.params.is_empty() {
+        let message = "there is no parameter $1";
+        return Err(Error::new(SqlState::UndefinedParameter, message));
+    }
+    let query = match cx.text.get(create.query_text.clone()) {
+        Some(text) if !text.is_empty() => text.to_owned(),
+        _ => create.query.to_string(),
+    };
+    let stored = stored(cx, &create.query)?;
+    let depends_on = match &stored {
+        Some(stored) => depended_on(stored),
+        None => dependencies(cx, &query, &planned.tables),
+    };
+    Ok(DefinedQuery { query, stored, depends_on })
 }
 
 /// Where the view goes: a view of something temporary is temporary itself, with a NOTICE.
@@ -164,8 +182,9 @@ pub(crate) fn store_views(
     kept: bool,
 ) -> Result<()> {
     let catalog = cx.catalog();
-    for view in catalog.views().in_database(cx.path().database) {
-        if view.stored.is_some() || !concerns(view) {
+    let here = cx.path().database;
+    for view in Queries::of(&catalog).in_database(here) {
+        if view.stored.is_some() || !concerns(&view) {
             continue;
         }
         let query = braid_sql::parse_query(&view.query)?;
@@ -184,10 +203,10 @@ pub(crate) fn store_views(
                 .detail(error.message().to_owned())
                 .hint("Drop the view, rename, and create the view again.")
         })?;
-        let mut changed = View::clone(view);
+        let mut changed = View::clone(&view);
         changed.depends_on = depended_on(&stored);
         changed.stored = Some(stored);
-        cx.draft()?.put(changed);
+        cx.draft()?.put_query(changed);
     }
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use braid_catalog::{Identity, Sequence, StoredExpr, Table};
+use braid_catalog::{Identity, Queries, Sequence, StoredExpr, Table};
 use braid_plan::{NotAssignable, bind_assignment_cast, more_dimensions_of, time_modifier_of};
 use braid_sql::ast::{AlterColumnAction, DataType, Expr, IdentityMode, ObjectName};
 use braid_types::{Datum, Error, Result, SqlState, SqlType};
@@ -247,12 +247,12 @@ fn refuse_dependents(cx: &DdlContext<'_>, table: &Table, place: usize, ty: &SqlT
     let column = &table.columns[place];
     let catalog = cx.catalog();
     let unsupported = |message: &str| Err(Error::new(SqlState::FeatureNotSupported, message));
-    let reads = |view: &&std::sync::Arc<braid_catalog::View>| view_reads(view, table.id, column);
-    if let Some(view) = catalog.views().in_database(table.database).find(reads) {
+    let mut views = Queries::of(&catalog).in_database(table.database);
+    if let Some(view) = views.find(|view| view_reads(view, table.id, column)) {
         let message = "cannot alter type of a column used by a view or rule";
         return Err(Error::new(SqlState::FeatureNotSupported, message).detail(format!(
-            "rule _RETURN on view {} depends on column \"{}\"",
-            describe(cx, &catalog, view.id).trim_start_matches("view "),
+            "rule _RETURN on {} depends on column \"{}\"",
+            describe(cx, &catalog, view.id),
             column.name
         )));
     }

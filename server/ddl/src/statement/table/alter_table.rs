@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use braid_catalog::{ColumnId, Relation, StoredDatum, Table, is_temporary};
+use braid_catalog::{ColumnId, StoredDatum, Table, is_temporary};
 use braid_sql::ast::{
     AlterAction, AlterTable, ColumnDef, DropBehavior, TableConstraint, TableConstraintKind,
 };
@@ -42,8 +42,8 @@ pub(crate) async fn run(cx: &mut DdlContext<'_>, alter: &AlterTable) -> Result<(
     }
     for action in &alter.actions {
         if let AlterAction::Owner(role) = action
-            && let Some(found @ (Relation::View(_) | Relation::Sequence(_))) =
-                cx.find(&alter.name)?
+            && let Some(found) = cx.find(&alter.name)?
+            && matches!(found.kind(), "view" | "materialized view" | "sequence")
         {
             change_owner(cx, &found, role)?;
             continue;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use braid_catalog::{ColumnId, Id, Index, OnCommit, Table, is_temporary};
+use braid_catalog::{ColumnId, Index, OnCommit, Table, is_temporary};
 use braid_sql::ast::{
     self, CreateTable, CreateTableLike, Insert, InsertSource, ObjectName, Query, Returning,
     Statement, TableConstraintKind, UniqueRules,
@@ -21,6 +21,7 @@ use crate::table::constraints::{
     KeySpec, SpecKey, add_check_constraint, add_key, add_table_constraint, multiple_primary_keys,
     set_families, set_family,
 };
+use crate::table::descriptor::new_table;
 use crate::table::exprs::{index_key_expr, index_predicate, restate_expr, stored_expr};
 use crate::table::foreign_keys::define_foreign_key;
 use crate::table::interleave::interleave_in_parent;
@@ -48,7 +49,7 @@ pub(crate) async fn run(cx: &mut DdlContext<'_>, create: &CreateTable) -> Result
     check_free_type(cx, schema.id, &name)?;
     let owner = cx.user();
     let id = cx.draft()?.allocate_id(schema.id);
-    let mut table = empty_table(id, schema.database, schema.id, &name, owner);
+    let mut table = new_table(id, (schema.database, schema.id), &name, owner);
     table.unlogged = create.unlogged;
     table.on_commit = on_commit;
     if let Some(query) = &create.as_query {
@@ -81,36 +82,6 @@ fn on_commit(create: &CreateTable, is_temporary: bool) -> Result<OnCommit> {
         "delete rows" => OnCommit::Delete,
         _ => OnCommit::Preserve,
     })
-}
-
-/// A table without columns; its primary key is to be set.
-fn empty_table(id: Id, database: Id, schema: Id, name: &str, owner: Id) -> Table {
-    let family = braid_catalog::Family { id: 0, name: "primary".to_owned() };
-    Table {
-        id,
-        data_id: id,
-        version: 0,
-        database,
-        schema,
-        name: name.to_owned(),
-        owner,
-        unlogged: false,
-        on_commit: OnCommit::Preserve,
-        columns: Vec::new(),
-        next_column: 1,
-        primary: Index { unique: true, ..Index::plain(1, "") },
-        indexes: Vec::new(),
-        next_index: 2,
-        families: vec![family],
-        next_family: 1,
-        checks: Vec::new(),
-        foreign_keys: Vec::new(),
-        referenced_by: Vec::new(),
-        moving: None,
-        vacated: false,
-        grants: Vec::new(),
-        comment: None,
-    }
 }
 
 /// Columns first, then keys, checks and foreign keys, as PostgreSQL names them.
@@ -201,7 +172,7 @@ fn add_indexes(cx: &mut DdlContext<'_>, table: &mut Table, create: &CreateTable)
 
 /// `LIKE source`: columns with NOT NULL, and what INCLUDING adds.
 fn copy_columns(cx: &mut DdlContext<'_>, table: &mut Table, like: &CreateTableLike) -> Result<()> {
-    let source = cx.table(&like.source)?;
+    let source = cx.table_or_materialized(&like.source)?;
     let included = |what: &str| {
         let fits = |name: &str| name == what || name == "all";
         like.options.iter().rev().find(|(_, name)| fits(name)).is_some_and(|(on, _)| *on)

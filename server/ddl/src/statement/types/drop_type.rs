@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use braid_catalog::{Catalog, Column, Domain, Id, StoredExpr, Table, enums_named};
+use braid_catalog::{Catalog, Column, Domain, Id, Queries, StoredExpr, Table, View, enums_named};
 use braid_sql::ast::DropBehavior;
 use braid_types::{Error, Result, SqlState, SqlType};
 
@@ -155,7 +155,8 @@ fn add_type(
         || catalog.tables().in_database(database).filter(|table| !doomed.contains(&table.id));
     for is_array in [true, false] {
         let on = if is_array { format!("type {name}[]") } else { format!("type {name}") };
-        for table in tables() {
+        // A materialized view goes with what its query reads.
+        for table in tables().filter(|table| table.materialized.is_none()) {
             for column in table.columns.iter().filter(|column| is_of(column, found, is_array)) {
                 add_column(cx, catalog, table, column, &on, all);
             }
@@ -175,7 +176,8 @@ fn add_type(
     for table in tables() {
         add_texts(cx, catalog, table, id, &on, all);
     }
-    for view in catalog.views().in_database(database).filter(|view| !doomed.contains(&view.id)) {
+    let here = |view: &Arc<View>| view.database == database && !doomed.contains(&view.id);
+    for view in Queries::of(catalog).iter().filter(here) {
         let query = view.stored.as_ref().map_or("", |stored| stored.query.as_str());
         if enums_named(query).contains(&id) {
             add_view(cx, catalog, view.id, &on, all);
@@ -230,8 +232,8 @@ fn add_column(
     if !all.add(Dependent::Column(table.id, column.id), text.clone(), on) {
         return;
     }
-    for view in catalog.views().in_database(table.database) {
-        if view_reads(view, table.id, column) {
+    for view in Queries::of(catalog).in_database(table.database) {
+        if view_reads(&view, table.id, column) {
             add_view(cx, catalog, view.id, &text, all);
         }
     }
@@ -248,7 +250,7 @@ fn add_column(
 fn add_view(cx: &DdlContext<'_>, catalog: &Catalog, id: Id, on: &str, all: &mut Dependents) {
     let text = describe(cx, catalog, id);
     if all.add(Dependent::View(id), text.clone(), on) {
-        for view in catalog.views().iter().filter(|view| view.depends_on.contains(&id)) {
+        for view in Queries::of(catalog).iter().filter(|view| view.depends_on.contains(&id)) {
             add_view(cx, catalog, view.id, &text, all);
         }
     }
@@ -300,7 +302,7 @@ fn add_texts(
 async fn drop_dependent(cx: &mut DdlContext<'_>, dependent: Dependent) -> Result<()> {
     match dependent {
         Dependent::View(id) => {
-            if cx.catalog().views().get(id).is_some() {
+            if Queries::of(&cx.catalog()).get(id).is_some() {
                 drop_relations(cx, BTreeSet::from([id]), DropBehavior::Cascade)?;
             }
         }

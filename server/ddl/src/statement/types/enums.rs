@@ -6,8 +6,8 @@
 use std::sync::Arc;
 
 use braid_catalog::{
-    Enum, Id, Label, Relation, StoredDatum, StoredExpr, Table, View, enums_named, is_temporary,
-    names,
+    Enum, Id, Label, Queries, Relation, StoredDatum, StoredExpr, Table, View, enums_named,
+    is_temporary, names,
 };
 use braid_sql::ast::{AlterType, AlterTypeAction, CreateType, LabelPlace, ObjectName, RenameKind};
 use braid_sql::fold;
@@ -229,18 +229,18 @@ fn rename_in_texts(cx: &mut DdlContext<'_>, id: Id, change: Change<'_>) -> Resul
             cx.draft()?.put(changed);
         }
     }
-    for view in catalog.views().iter() {
+    for view in Queries::of(&catalog).iter() {
         let Some(stored) = &view.stored else { continue };
         if !enums_named(&stored.query).contains(&id) {
             continue;
         }
         let mut query = braid_sql::parse_query(&stored.query)?;
         braid_sql::change_enum_literals(&mut *query, id, change);
-        let mut changed = View::clone(view);
+        let mut changed = View::clone(&view);
         if let Some(stored) = &mut changed.stored {
             stored.query = braid_sql::stored_text(&query)?;
         }
-        cx.draft()?.put(changed);
+        cx.draft()?.put_query(changed);
     }
     Ok(())
 }

@@ -164,6 +164,7 @@ fn changed_table(node: &Node) -> Option<Id> {
         Node::Insert(insert) => Some(insert.table.id),
         Node::Update(update) => Some(update.table.id),
         Node::Delete(delete) => Some(delete.table.id),
+        Node::Merge(merge) => Some(merge.table.id),
         Node::With(with) => changed_table(&with.body),
         _ => None,
     }

@@ -36,6 +36,15 @@ impl Change {
     }
 }
 
+impl Change {
+    /// What either of two changes may do.
+    pub(crate) fn or(mut self, other: Change) -> Self {
+        self.deletes |= other.deletes;
+        self.updates.extend(other.updates);
+        self
+    }
+}
+
 fn places(table: &Table, columns: &[ColumnId]) -> Result<Vec<usize>> {
     columns.iter().map(|id| table.place_of(*id)).collect()
 }

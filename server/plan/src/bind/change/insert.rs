@@ -5,7 +5,7 @@ use std::sync::Arc;
 use braid_catalog::{Identity, Object, Table, is_temporary};
 use braid_sql::ast::{
     ConflictAction, ConflictTarget, Expr as Ast, Insert as AstInsert, InsertSource,
-    OnConflict as AstOnConflict, Overriding, Query, Returning, SetExpr,
+    OnConflict as AstOnConflict, Overriding, Query, Returning, SetExpr, TargetColumn,
 };
 use braid_sql::offset_of;
 use braid_types::{Error, Result, SqlState, SqlType};
@@ -35,8 +35,9 @@ use crate::tree::expr::{Expr, Slot};
 use crate::tree::node::{Insert, Node, OnConflict, Values};
 
 /// A column that gets a value, or a part of it.
-struct Target {
-    place: usize,
+pub(super) struct Target {
+    /// Its place among the table's columns.
+    pub(super) place: usize,
     part: Option<Part>,
 }
 
@@ -48,7 +49,7 @@ pub(crate) fn bind_insert(binder: &mut Binder<'_>, insert: &AstInsert) -> Result
     let unread = vec![0; table.columns.len()];
     let unread = target_row(binder, &table, alias.as_deref(), &unread)?;
     enter_range(binder, &unread);
-    let targets = insert_targets(binder, insert, &table)?;
+    let targets = insert_targets(binder, &insert.columns, &table)?;
     let places: Vec<usize> = targets.iter().map(|target| target.place).collect();
     let (input, values) = insert_values(binder, insert, &table, targets)?;
     let row_slots: Vec<Slot> = table.columns.iter().map(|_| binder.slot()).collect();
@@ -110,17 +111,17 @@ pub(crate) fn bind_insert(binder: &mut Binder<'_>, insert: &AstInsert) -> Result
 }
 
 /// Places of the columns that get values, with the parts that they get.
-fn insert_targets(
+pub(super) fn insert_targets(
     binder: &mut Binder<'_>,
-    insert: &AstInsert,
+    named: &[TargetColumn],
     table: &Table,
 ) -> Result<Vec<Target>> {
-    if insert.columns.is_empty() {
+    if named.is_empty() {
         let shown = (0..table.columns.len()).filter(|i| !table.columns[*i].hidden);
         return Ok(shown.map(|place| Target { place, part: None }).collect());
     }
-    let mut targets: Vec<Target> = Vec::with_capacity(insert.columns.len());
-    for target in &insert.columns {
+    let mut targets: Vec<Target> = Vec::with_capacity(named.len());
+    for target in named {
         let ident = &target.name;
         let name = braid_sql::fold(ident);
         let Some(place) = table.column_by_name(&name) else {
@@ -152,7 +153,7 @@ fn insert_targets(
 }
 
 /// A value cast for a target.
-fn target_value(
+pub(super) fn target_value(
     binder: &mut Binder<'_>,
     value: Expr,
     table: &Table,
@@ -184,7 +185,7 @@ fn insert_values(
     }
 }
 
-fn row_of_defaults(binder: &mut Binder<'_>, table: &Table) -> Result<Vec<Expr>> {
+pub(super) fn row_of_defaults(binder: &mut Binder<'_>, table: &Table) -> Result<Vec<Expr>> {
     table.columns.iter().map(|column| default_of(binder, column)).collect()
 }
 
@@ -200,7 +201,7 @@ fn insert_rows(
     let scopes = Scopes { scope: &scope, parent: None };
     let width = rows.first().map_or(0, |row| row.len());
     let extra = rows.first().and_then(|row| row.get(targets.len()));
-    check_width(insert, targets.len(), width, extra.map_or(0, start_of))?;
+    check_width(&insert.columns, targets.len(), width, extra.map_or(0, start_of))?;
     let mut bound = Vec::with_capacity(rows.len());
     for row in rows {
         if row.len() != width {
@@ -217,7 +218,7 @@ fn insert_rows(
                 insert.columns.get(at).map_or(Ok(()), refuse_default_part)?;
                 default_of(binder, column)?
             } else {
-                check_overriding(insert, table, target.place)?;
+                check_overriding(insert.overriding, table, target.place)?;
                 let e = bind_expr(binder, ast, &mut ExprCx::plain(scopes, "VALUES"))?;
                 if insert.overriding == Some(Overriding::User) && column.identity.is_some() {
                     default_of(binder, column)?
@@ -251,7 +252,7 @@ fn insert_query(
     let bound = bind_query(binder, query, None);
     binder.keep_unknown = false;
     let mut bound = bound?;
-    check_width(insert, targets.len(), bound.columns.len(), 0)?;
+    check_width(&insert.columns, targets.len(), bound.columns.len(), 0)?;
     let types: Vec<SqlType> = targets
         .iter()
         .map(|target| match &target.part {
@@ -264,7 +265,7 @@ fn insert_query(
     let mut given = Vec::with_capacity(width);
     for (e, target) in bound.exprs().into_iter().zip(&targets) {
         let column = &table.columns[target.place];
-        check_overriding(insert, table, target.place)?;
+        check_overriding(insert.overriding, table, target.place)?;
         given.push(if insert.overriding == Some(Overriding::User) && column.identity.is_some() {
             default_of(binder, column)?
         } else {
@@ -275,15 +276,19 @@ fn insert_query(
     Ok((bound.node, values))
 }
 
-fn check_overriding(insert: &AstInsert, table: &Table, place: usize) -> Result<()> {
+pub(super) fn check_overriding(
+    overriding: Option<Overriding>,
+    table: &Table,
+    place: usize,
+) -> Result<()> {
     let column = &table.columns[place];
-    let given = insert.overriding.is_some() && column.identity == Some(Identity::Always);
+    let given = overriding.is_some() && column.identity == Some(Identity::Always);
     if given { Ok(()) } else { refuse_generated(column, false) }
 }
 
 /// Every column's value: the input's where it is a target, else its default. The parts of a
 /// column are assigned to NULL one after another.
-fn full_row(
+pub(super) fn full_row(
     binder: &mut Binder<'_>,
     table: &Table,
     targets: Vec<Target>,
@@ -366,7 +371,12 @@ fn plain_values(query: &Query) -> Option<Vec<&[Ast]>> {
 }
 
 /// 42601 unless there is a value for each column; `extra` is the place of the first one too many.
-fn check_width(insert: &AstInsert, targets: usize, width: usize, extra: u32) -> Result<()> {
+pub(super) fn check_width(
+    named: &[TargetColumn],
+    targets: usize,
+    width: usize,
+    extra: u32,
+) -> Result<()> {
     if width > targets {
         return Err(Error::new(
             SqlState::SyntaxError,
@@ -374,12 +384,12 @@ fn check_width(insert: &AstInsert, targets: usize, width: usize, extra: u32) -> 
         )
         .position(extra));
     }
-    if width < targets && !insert.columns.is_empty() {
+    if width < targets && !named.is_empty() {
         return Err(Error::new(
             SqlState::SyntaxError,
             "INSERT has more target columns than expressions",
         )
-        .position(insert.columns.get(width).map_or(0, |target| offset_of(target.name.span))));
+        .position(named.get(width).map_or(0, |target| offset_of(target.name.span))));
     }
     Ok(())
 }

@@ -5,5 +5,6 @@ pub(crate) mod assignment;
 pub(crate) mod cascade;
 pub(crate) mod delete;
 pub(crate) mod insert;
+pub(crate) mod merge;
 pub(crate) mod target;
 pub(crate) mod update;

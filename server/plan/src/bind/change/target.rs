@@ -7,6 +7,7 @@ use braid_sql::ast::{Expr as Ast, LockStrength, Returning};
 use braid_types::{Error, Result, SqlState};
 
 use crate::bind::Binder;
+use crate::bind::binder::Refresh;
 use crate::bind::from::items::{bind_from, cross_join, find_relation, table_scan};
 use crate::bind::from::range_table::enter_range;
 use crate::bind::query::select::returning_items;
@@ -24,6 +25,13 @@ pub(crate) fn target_table(
     action: &str,
 ) -> Result<Arc<Table>> {
     match find_relation(binder, name)? {
+        Relation::Table(table)
+            if table.materialized.is_some()
+                && binder.refresh.map(Refresh::view) != Some(table.id) =>
+        {
+            let message = format!("cannot change materialized view \"{}\"", table.name);
+            Err(Error::new(SqlState::WrongObjectType, message))
+        }
         Relation::Table(table) => Ok(table),
         Relation::View(view) => {
             let name = &view.name;

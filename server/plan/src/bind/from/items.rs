@@ -18,6 +18,7 @@ use super::system_columns::{table_source, virtual_source};
 use super::table_function::{bind_rows_from, bind_table_function, function_factor};
 use super::using::{bind_using, join_using};
 use crate::bind::Binder;
+use crate::bind::binder::Refresh;
 use crate::bind::expr::arguments::{Arguments, arguments, listed};
 use crate::bind::expr::function::{function_name, set_call};
 use crate::bind::expr::scalar::bind_expr;
@@ -263,20 +264,11 @@ fn bind_named_relation(
             relation => NamedItem::Stored(relation.oid()),
         });
         match relation {
-            Relation::Table(table) => {
-                check_select(binder, Object::Table(&table), "SELECT")?;
-                let lock = lock_of(binder, &shown);
-                if lock.is_some() {
-                    check_select(binder, Object::Table(&table), "UPDATE")?;
-                }
-                let (mut node, scope) = table_scan(binder, &table, &shown)?;
-                let schema = binder.cx.catalog.schema_name(table.schema);
-                let scope = scope.of_relation(&schema, &table.name, alias.is_some());
-                if let Node::Scan(scan) = &mut node {
-                    scan.lock = lock;
-                }
-                (node, scope)
+            Relation::Table(table) if binder.refresh == Some(Refresh::Compute(table.id)) => {
+                let view = table.as_view().ok_or_else(|| no_query(&table))?;
+                expand_view(binder, &view, &shown)?
             }
+            Relation::Table(table) => named_table(binder, &table, &shown, alias.is_some())?,
             Relation::View(view) => {
                 check_select(binder, Object::View(&view), "SELECT")?;
                 if push_locks(binder, &shown).is_some() {
@@ -309,6 +301,46 @@ fn bind_named_relation(
         rename_item_columns(binder, &mut scope, alias)?;
     }
     Ok((node, scope, item))
+}
+
+/// A scan of a table in FROM, with the lock that the clauses of the select put on it.
+fn named_table(
+    binder: &mut Binder<'_>,
+    table: &Arc<Table>,
+    shown: &str,
+    has_alias: bool,
+) -> Result<(Node, Scope)> {
+    check_select(binder, Object::Table(table), "SELECT")?;
+    let lock = lock_of(binder, shown);
+    note_materialized(binder, table, lock.is_some())?;
+    if lock.is_some() {
+        check_select(binder, Object::Table(table), "UPDATE")?;
+    }
+    let (mut node, scope) = table_scan(binder, table, shown)?;
+    let schema = binder.cx.catalog.schema_name(table.schema);
+    let scope = scope.of_relation(&schema, &table.name, has_alias);
+    if let Node::Scan(scan) = &mut node {
+        scan.lock = lock;
+    }
+    Ok((node, scope))
+}
+
+/// Notes that a materialized view without rows is read; 42809 if its rows were to be locked.
+fn note_materialized(binder: &mut Binder<'_>, table: &Table, is_locked: bool) -> Result<()> {
+    let Some(materialized) = &table.materialized else { return Ok(()) };
+    if is_locked {
+        let message = format!("cannot lock rows in materialized view \"{}\"", table.name);
+        return Err(Error::new(SqlState::WrongObjectType, message));
+    }
+    if !materialized.populated && binder.refresh.is_none() {
+        binder.unpopulated.get_or_insert_with(|| table.name.clone());
+    }
+    Ok(())
+}
+
+/// XX000: a table is to be refreshed that is no materialized view.
+fn no_query(table: &Table) -> Error {
+    Error::broken(format!("table \"{}\" has no query", table.name))
 }
 
 /// A function in FROM, which may give the rows of a catalog view.
@@ -468,6 +500,7 @@ fn expand_view(
     binder.next_slot = inner.next_slot;
     binder.next_id = inner.next_id;
     binder.tables.append(&mut inner.tables);
+    binder.unpopulated = binder.unpopulated.take().or(inner.unpopulated);
     let mut scope = Scope { tables: vec![ScopeTable::plain(alias)], ..Scope::default() };
     for (slot, (place, (name, ty))) in
         bound.node.slots().into_iter().zip(view.columns.iter().enumerate())

@@ -82,6 +82,7 @@ pub fn rows(node: &Node, catalog: &Catalog) -> f64 {
         Node::Insert(insert) => rows(&insert.input, catalog),
         Node::Update(update) => rows(&update.input, catalog),
         Node::Delete(delete) => rows(&delete.input, catalog),
+        Node::Merge(merge) => rows(&merge.input, catalog),
     };
     estimate.max(1.0)
 }

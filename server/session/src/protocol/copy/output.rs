@@ -100,7 +100,7 @@ async fn copy_query(
         return Ok((inner, None));
     };
     match copy_relation(session, name).await? {
-        Relation::Table(table) => {
+        Relation::Table(table) if table.materialized.is_none() => {
             let columns = table_columns(&table, columns)?;
             let names: Vec<String> =
                 columns.iter().map(|(name, _)| braid_sql::quote_ident(name)).collect();
@@ -117,7 +117,7 @@ async fn copy_query(
             let message = format!("cannot copy from {} \"{}\"", other.kind(), other.name());
             let error = Error::new(SqlState::WrongObjectType, message);
             Err(match other.kind() {
-                "view" => error.hint("Try the COPY (SELECT ...) TO variant."),
+                "view" | "materialized view" => error.hint("Try the COPY (SELECT ...) TO variant."),
                 _ => error,
             })
         }

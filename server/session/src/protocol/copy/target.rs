@@ -46,7 +46,7 @@ pub(super) async fn copy_target(session: &mut Session, copy: &Copy) -> Result<Ta
         return Err(Error::new(SqlState::SyntaxError, "COPY FROM needs a table"));
     };
     let table = match copy_relation(session, name).await? {
-        Relation::Table(table) => table,
+        Relation::Table(table) if table.materialized.is_none() => table,
         other => {
             let message = format!("cannot copy to {} \"{}\"", other.kind(), other.name());
             let error = Error::new(SqlState::WrongObjectType, message);

@@ -36,6 +36,10 @@ pub(crate) fn parse_alter(cursor: &mut Cursor<'_>) -> Result<Statement> {
         Some("user" | "role" | "group") => parse_alter_user(cursor),
         Some("index") => parse_alter_named(cursor, AlterTarget::Index),
         Some("view") => parse_alter_named(cursor, AlterTarget::View),
+        Some("materialized") if cursor.nth_is(1, "view") => {
+            cursor.advance();
+            parse_alter_named(cursor, AlterTarget::MaterializedView)
+        }
         Some("sequence") => parse_alter_named(cursor, AlterTarget::Sequence),
         Some("schema") => parse_alter_named(cursor, AlterTarget::Schema),
         Some("database") => parse_alter_named(cursor, AlterTarget::Database),
@@ -45,8 +49,7 @@ pub(crate) fn parse_alter(cursor: &mut Cursor<'_>) -> Result<Statement> {
         Some(
             word @ ("extension" | "trigger" | "policy" | "system" | "language" | "operator"
             | "collation" | "aggregate" | "publication" | "subscription" | "statistics"
-            | "tablespace" | "server" | "materialized" | "foreign" | "default" | "event"
-            | "text" | "rule"),
+            | "tablespace" | "server" | "foreign" | "default" | "event" | "text" | "rule"),
         ) => Err(cursor.unsupported(format!("ALTER {}", word.to_ascii_uppercase()))),
         _ => Err(cursor.unexpected()),
     }
@@ -115,6 +118,13 @@ fn parse_alter_named(
                 return Err(cursor.unexpected());
             };
             parse_stored_setting(cursor, "ALTER DATABASE", database.clone(), None)
+        }
+        AlterTarget::MaterializedView(_) if cursor.take_all(&["set", "tablespace"]) => {
+            parse_tablespace(cursor)?;
+            Ok(Statement::NoOp("ALTER MATERIALIZED VIEW"))
+        }
+        AlterTarget::MaterializedView(_) if cursor.is("alter") || cursor.is("set") => {
+            Err(cursor.unsupported("ALTER MATERIALIZED VIEW with column or storage options"))
         }
         AlterTarget::View(_) if cursor.is("alter") || cursor.is("set") => {
             Err(cursor.unsupported("ALTER VIEW with column defaults or options"))

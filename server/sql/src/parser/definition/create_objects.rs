@@ -14,10 +14,10 @@ use super::types::parse_create_type;
 use super::users::parse_create_user;
 use crate::ast::{
     CreateDatabase, CreateExtension, CreateSchema, CreateView, Cte, CteBody, Ident, ObjectName,
-    Query, Span, Statement, With,
+    Query, RefreshView, Span, Statement, With,
 };
 use crate::parser::Cursor;
-use crate::parser::clauses::{Temporary, parse_options};
+use crate::parser::clauses::{Temporary, parse_options, parse_tablespace, parse_with_data};
 use crate::parser::embedded::next_query;
 use crate::parser::names::{
     parse_columns, parse_ident, parse_label, parse_object_name, parse_role_name, take_if_not_exists,
@@ -108,18 +108,21 @@ fn parse_create_view(
     let recursive = cursor.take("recursive");
     let materialized = !recursive && cursor.take("materialized");
     cursor.expect("view")?;
-    if materialized && temporary != Temporary::No {
+    if materialized && (or_replace || temporary != Temporary::No) {
         return Err(cursor.unexpected());
-    }
-    if materialized {
-        return Err(cursor.unsupported("CREATE MATERIALIZED VIEW"));
     }
     let if_not_exists = take_if_not_exists(cursor);
     let name = parse_object_name(cursor)?;
     let has_columns = recursive || *cursor.peek() == Token::LParen;
     let mut columns = if has_columns { parse_columns(cursor)? } else { Vec::new() };
+    if materialized && cursor.take("using") {
+        parse_ident(cursor)?;
+    }
     if cursor.take("with") {
         parse_options(cursor)?;
+    }
+    if materialized && cursor.take("tablespace") {
+        parse_tablespace(cursor)?;
     }
     cursor.expect("as")?;
     let start = cursor.byte();
@@ -132,7 +135,8 @@ fn parse_create_view(
         // The text of the whole query stands nowhere.
         query_text = 0..0;
     }
-    let check_option = if cursor.take("with") {
+    let with_no_data = materialized && parse_with_data(cursor)?;
+    let check_option = if !materialized && cursor.take("with") {
         cursor.take_one(&["cascaded", "local"]);
         cursor.expect_all(&["check", "option"])?;
         true
@@ -151,8 +155,18 @@ fn parse_create_view(
         query,
         query_text,
         check_option,
-        with_no_data: false,
+        with_no_data,
     })))
+}
+
+/// `REFRESH MATERIALIZED VIEW …`.
+pub(crate) fn parse_refresh(cursor: &mut Cursor<'_>) -> Result<Statement> {
+    cursor.advance();
+    cursor.expect_all(&["materialized", "view"])?;
+    let concurrently = cursor.take("concurrently");
+    let name = parse_object_name(cursor)?;
+    let with_no_data = parse_with_data(cursor)?;
+    Ok(Statement::RefreshView(RefreshView { name, concurrently, with_no_data }))
 }
 
 /// `WITH RECURSIVE v (columns) AS (query) SELECT columns FROM v`: what a recursive view shows.

@@ -15,7 +15,7 @@ use crate::ast::{
 use crate::parser::Cursor;
 use crate::parser::clauses::{
     Temporary, parse_interleave, parse_options, parse_reference_action, parse_selection,
-    parse_storing, parse_tablespace,
+    parse_storing, parse_tablespace, parse_with_data,
 };
 use crate::parser::embedded::{next_data_type, next_default_expr, next_expr, next_query};
 use crate::parser::names::{
@@ -481,16 +481,6 @@ fn parse_index_placement(cursor: &mut Cursor<'_>) -> Result<()> {
         parse_tablespace(cursor)?;
     }
     Ok(())
-}
-
-/// `WITH [NO] DATA`: whether there is to be none.
-fn parse_with_data(cursor: &mut Cursor<'_>) -> Result<bool> {
-    if !cursor.take("with") {
-        return Ok(false);
-    }
-    let none = cursor.take("no");
-    cursor.expect("data")?;
-    Ok(none)
 }
 
 fn parse_on_commit(cursor: &mut Cursor<'_>) -> Result<&'static str> {

@@ -78,6 +78,10 @@ pub(crate) fn parse_comment(cursor: &mut Cursor<'_>) -> Result<Statement> {
         "column" => CommentTarget::Column,
         "index" => CommentTarget::Index,
         "view" => CommentTarget::View,
+        "materialized" if cursor.nth_is(1, "view") => {
+            cursor.advance();
+            CommentTarget::MaterializedView
+        }
         "sequence" => CommentTarget::Sequence,
         "schema" => CommentTarget::Schema,
         "database" => CommentTarget::Database,
@@ -110,7 +114,7 @@ pub(crate) fn parse_comment(cursor: &mut Cursor<'_>) -> Result<Statement> {
             return parse_comment_text(cursor, CommentTarget::Routine(routine));
         }
         "trigger" | "rule" | "operator" | "aggregate" | "cast" | "language" | "policy"
-        | "materialized" | "foreign" | "collation" | "statistics" | "tablespace" => {
+        | "foreign" | "collation" | "statistics" | "tablespace" => {
             return Err(cursor.unsupported(format!("COMMENT ON {}", word.to_ascii_uppercase())));
         }
         _ => return Err(cursor.unexpected()),

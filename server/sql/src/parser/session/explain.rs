@@ -40,6 +40,7 @@ pub(crate) fn parse_explain(cursor: &mut Cursor<'_>) -> Result<Statement> {
         Some("declare") => parse_declare_cursor(cursor)?,
         Some("create") => match parse_create(cursor)? {
             statement @ Statement::CreateTable(_) => statement,
+            Statement::CreateView(view) if view.materialized => Statement::CreateView(view),
             _ => return Err(cursor.unsupported("EXPLAIN of this statement")),
         },
         _ => return Err(cursor.unexpected()),

@@ -1,0 +1,182 @@
+//! MERGE: a join of the source with the target whose rows lead to changes of the target.
+//!
+//! ```text
+//!   Merge ── Project (target, source) ── Join (Left, or Inner without NOT MATCHED)
+//! ```
+//!
+//! The target's scan takes no locks: most rows may lead to nothing. The operator locks the rows
+//! that it is about to change and looks at them again.
+
+use std::sync::Arc;
+
+use braid_catalog::{Object, Table, is_temporary};
+use braid_sql::ast::{
+    Expr as Ast, Merge as AstMerge, MergeAction as AstAction, MergeWhen, ObjectName, Overriding,
+};
+use braid_types::{Error, Result, SqlState};
+
+use super::assignment::{at_start, bind_assignments};
+use super::cascade::{Change, bind_cascades};
+use super::insert::{
+    Target, check_overriding, check_width, full_row, insert_targets, row_of_defaults, target_value,
+};
+use super::target::{target_first, target_scan, target_table};
+use crate::bind::Binder;
+use crate::bind::bound_statement::BoundStatement;
+use crate::bind::expr::scalar::bind_expr;
+use crate::bind::from::items::{bind_from, find_relation, join_node};
+use crate::bind::from::privileges::{check_select, guarding};
+use crate::bind::scope::columns::{Scope, Scopes};
+use crate::bind::scope::context::ExprCx;
+use crate::bind::scope::places::{bind_condition, start_of};
+use crate::bind::stored::{bind_checks, bind_generated, default_of, index_exprs};
+use crate::context::StatementKind;
+use crate::tree::expr::{Expr, Slot};
+use crate::tree::node::{JoinKind, Merge, MergeAction, Node, When};
+
+pub(crate) fn bind_merge(binder: &mut Binder<'_>, merge: &AstMerge) -> Result<BoundStatement> {
+    let table = merge_target(binder, &merge.table)?;
+    for when in &merge.whens {
+        let privilege = match &when.action {
+            AstAction::Update(_) => "UPDATE",
+            AstAction::Delete => "DELETE",
+            AstAction::Insert { .. } => "INSERT",
+            AstAction::Nothing => continue,
+        };
+        check_select(binder, Object::Table(&table), privilege)?;
+    }
+    let alias = merge.alias.as_ref().map(braid_sql::fold);
+    let (mut target, mut scope) = target_scan(binder, &table, alias.as_deref())?;
+    if let Node::Scan(scan) = &mut target {
+        scan.lock = None;
+        scan.implicit_lock = false;
+    }
+    let slots: Vec<Slot> = target.slots();
+    let from = std::slice::from_ref(&merge.source);
+    let (source, source_scope) = bind_from(binder, from, None)?;
+    scope.merge(source_scope.clone())?;
+    let on =
+        guarding(binder, &table, &slots, |this| condition(this, &merge.on, &scope, "JOIN/ON"))?;
+    let is_outer = merge.whens.iter().any(|when| !when.matched);
+    let kind = if is_outer { JoinKind::Left } else { JoinKind::Inner };
+    let input = target_first(join_node(kind, source, target, vec![on.clone()]), from, &scope);
+    let mut whens = Vec::with_capacity(merge.whens.len());
+    for when in &merge.whens {
+        let visible = if when.matched { &scope } else { &source_scope };
+        whens
+            .push(guarding(binder, &table, &slots, |this| bind_when(this, when, &table, visible))?);
+    }
+    let row_slots: Vec<Slot> = table.columns.iter().map(|_| binder.slot()).collect();
+    let is_write = !is_temporary(table.id);
+    let root = Node::Merge(Box::new(Merge {
+        generated: bind_generated(binder, &table, &row_slots)?,
+        checks: bind_checks(binder, &table, &row_slots)?,
+        index_exprs: index_exprs(binder, &table, &row_slots)?,
+        cascades: bind_cascades(binder, &table, changes(&table, &whens))?,
+        table,
+        input,
+        on,
+        whens,
+        row_slots,
+    }));
+    Ok(BoundStatement {
+        kind: StatementKind::Merge,
+        root,
+        columns: Vec::new(),
+        is_write,
+        returning_nothing: false,
+    })
+}
+
+/// The table of a MERGE; 0A000 for a relation of another kind.
+fn merge_target(binder: &mut Binder<'_>, name: &ObjectName) -> Result<Arc<Table>> {
+    let found = find_relation(binder, name)?;
+    let kinds = match found.kind() {
+        "view" => "views",
+        "materialized view" => "materialized views",
+        "sequence" => "sequences",
+        _ => return target_table(binder, name, "merge into"),
+    };
+    let message = format!("cannot execute MERGE on relation \"{}\"", found.name());
+    Err(Error::new(SqlState::FeatureNotSupported, message)
+        .detail(format!("This operation is not supported for {kinds}.")))
+}
+
+fn condition(
+    binder: &mut Binder<'_>,
+    ast: &Ast,
+    scope: &Scope,
+    clause: &'static str,
+) -> Result<Expr> {
+    let scopes = Scopes { scope, parent: None };
+    bind_condition(binder, ast, &mut ExprCx::plain(scopes, clause), clause)
+}
+
+/// What the clauses may do to rows that are there.
+fn changes(table: &Table, whens: &[When]) -> Change {
+    whens.iter().fold(Change::default(), |change, when| match &when.action {
+        MergeAction::Update(assignments) => {
+            change.or(Change::update(table, assignments.iter().map(|(place, _)| *place)))
+        }
+        MergeAction::Delete => change.or(Change::delete()),
+        MergeAction::Insert(_) | MergeAction::Nothing => change,
+    })
+}
+
+fn bind_when(
+    binder: &mut Binder<'_>,
+    when: &MergeWhen,
+    table: &Arc<Table>,
+    scope: &Scope,
+) -> Result<When> {
+    let condition = match &when.condition {
+        Some(ast) => Some(condition(binder, ast, scope, "MERGE WHEN AND")?),
+        None => None,
+    };
+    let action = match &when.action {
+        AstAction::Update(assignments) => {
+            MergeAction::Update(bind_assignments(binder, assignments, table, scope)?)
+        }
+        AstAction::Delete => MergeAction::Delete,
+        AstAction::Insert { values: None, .. } => {
+            MergeAction::Insert(row_of_defaults(binder, table)?)
+        }
+        AstAction::Insert { columns, overriding, values: Some(values) } => {
+            let targets = insert_targets(binder, columns, table)?;
+            let extra = values.get(targets.len()).map_or(0, start_of);
+            check_width(columns, targets.len(), values.len(), extra)?;
+            let given = inserted(binder, (values, &targets), table, *overriding, scope)?;
+            MergeAction::Insert(full_row(binder, table, targets, given)?)
+        }
+        AstAction::Nothing => MergeAction::Nothing,
+    };
+    Ok(When { matched: when.matched, condition, action })
+}
+
+/// The values of an INSERT, cast for their columns.
+fn inserted(
+    binder: &mut Binder<'_>,
+    (values, targets): (&[Ast], &[Target]),
+    table: &Arc<Table>,
+    overriding: Option<Overriding>,
+    scope: &Scope,
+) -> Result<Vec<Expr>> {
+    let scopes = Scopes { scope, parent: None };
+    let mut given = Vec::with_capacity(values.len());
+    for (ast, target) in values.iter().zip(targets) {
+        let column = &table.columns[target.place];
+        if braid_sql::is_default(ast) {
+            given.push(default_of(binder, column)?);
+            continue;
+        }
+        check_overriding(overriding, table, target.place)?;
+        let e = bind_expr(binder, ast, &mut ExprCx::plain(scopes, "VALUES"))?;
+        if overriding == Some(Overriding::User) && column.identity.is_some() {
+            given.push(default_of(binder, column)?);
+            continue;
+        }
+        let value = target_value(binder, e, table, target);
+        given.push(value.map_err(|error| at_start(error, ast))?);
+    }
+    Ok(given)
+}
