@@ -22,7 +22,10 @@ pub use enums::{Enum, Label, enums_named};
 pub use foreign_key::{ForeignKey, ForeignKeyAction};
 pub use ids::{ColumnId, FamilyId, Id, IndexNumber};
 pub use index::{Ancestor, Index, IndexKey, IndexState, Interleaving, Moving, Passing};
-pub use objects::{Database, DatabaseSetting, Grant, Role, Schema, Sequence, StoredQuery, View};
+pub use objects::{
+    Database, DatabaseSetting, DefaultKind, DefaultPrivileges, Grant, Role, Schema, Sequence,
+    StoredQuery, View,
+};
 pub use statistics::{ColumnStatistics, GroupStatistics, TableStatistics, ValueStatistics};
 pub use stored_expr::{IdentifiedExpr, StoredExpr, written_text};
 pub use table::{Check, Family, OnCommit, Table};

@@ -2,13 +2,14 @@
 //! contain statements: changes of rows through their `WITH` lists, EXPLAIN, COPY and PREPARE.
 
 use super::{
-    AccessExpr, AlterDatabase, AlterDomain, AlterIndex, AlterSequence, AlterTable, AlterType,
-    AlterUser, Comment, CopyDirection, CopyOptions, CreateDatabase, CreateDomain, CreateExtension,
-    CreateIndex, CreateSchema, CreateSequence, CreateTable, CreateType, CreateUser, CreateView,
-    CteAsMaterialized, CursorTarget, DataType, DeclareCursor, DiscardKind, Drop, DropOther,
-    DropUser, Execute, ExplainFormat, Expr, FetchCursor, GrantPrivileges, Ident, IndexKey,
-    LockTable, NonBlock, ObjectName, OwnedBy, Query, Rename, Reset, RoleGrant, SelectItem, Set,
-    ShowTarget, Span, TableAlias, TableWithJoins, TransactionModes, Truncate,
+    AccessExpr, AlterDatabase, AlterDefaultPrivileges, AlterDomain, AlterIndex, AlterSequence,
+    AlterTable, AlterType, AlterUser, Comment, CopyDirection, CopyOptions, CreateDatabase,
+    CreateDomain, CreateExtension, CreateIndex, CreateSchema, CreateSequence, CreateTable,
+    CreateType, CreateUser, CreateView, CteAsMaterialized, CursorTarget, DataType, DeclareCursor,
+    DiscardKind, Drop, DropOther, DropUser, Execute, ExplainFormat, Expr, FetchCursor,
+    GrantPrivileges, Ident, IndexKey, LockTable, NonBlock, ObjectName, OwnedBy, Query, Rename,
+    Reset, RoleGrant, SelectItem, Set, ShowTarget, Span, TableAlias, TableWithJoins,
+    TransactionModes, Truncate,
 };
 
 /// One statement of a text, with its place in that text.
@@ -158,6 +159,8 @@ pub enum Statement {
     Grant(GrantPrivileges),
     /// `REVOKE` of privileges on objects.
     Revoke(GrantPrivileges),
+    /// `ALTER DEFAULT PRIVILEGES`.
+    AlterDefaultPrivileges(AlterDefaultPrivileges),
     /// `GRANT role TO role`.
     GrantRole(RoleGrant),
     /// `REVOKE role FROM role`.
