@@ -349,6 +349,8 @@ pub struct Update {
     pub from: Vec<TableWithJoins>,
     /// `WHERE`.
     pub selection: Option<Expr>,
+    /// `WHERE CURRENT OF`: the row of a cursor.
+    pub current_of: Option<Ident>,
     /// `RETURNING`.
     pub returning: Returning,
 }
@@ -404,6 +406,8 @@ pub struct Delete {
     pub using: Vec<TableWithJoins>,
     /// `WHERE`.
     pub selection: Option<Expr>,
+    /// `WHERE CURRENT OF`: the row of a cursor.
+    pub current_of: Option<Ident>,
     /// `RETURNING`.
     pub returning: Returning,
 }
