@@ -24,6 +24,7 @@ mod cache;
 mod catalog;
 mod catalog_edit;
 mod collection;
+mod default_privileges;
 pub mod descriptor;
 mod domains;
 mod enums;

@@ -10,8 +10,8 @@ use braid_types::text::acl_role;
 use braid_types::{Error, Result, SqlState};
 
 use crate::{
-    Catalog, DATABASE_OWNER, Database, Domain, Enum, Grant, Id, Relation, Routine, Schema,
-    Sequence, Table, View, VirtualTable, is_temporary,
+    Catalog, DATABASE_OWNER, Database, DefaultKind, DefaultPrivileges, Domain, Enum, Grant, Id,
+    Relation, Routine, Schema, Sequence, Table, View, VirtualTable, is_temporary,
 };
 
 /// The grantee that stands for everybody.
@@ -253,28 +253,46 @@ impl<'c> Privileges<'c> {
     pub fn acl(self, object: Object<'_>) -> Option<Vec<String>> {
         let untouched = match object {
             Object::Database(database) => database.grants == Database::first_grants(),
-            Object::Enum(found) => found.grants == Enum::first_grants(),
-            Object::Domain(found) => found.grants == Domain::first_grants(),
-            Object::Routine(found) => found.grants == Routine::first_grants(),
+            Object::Enum(_) | Object::Domain(_) => {
+                object.grants() == DefaultKind::Types.built_in_grants()
+            }
+            Object::Routine(_) => object.grants() == DefaultKind::Functions.built_in_grants(),
             _ => object.grants().is_empty(),
         };
         if untouched {
             return None;
         }
-        let owner = acl_role(&self.catalog.role_name(object.owner()));
-        let all = ordered(object.all_privileges().iter().copied());
-        let all: String = all.into_iter().map(privilege_letter).collect();
-        let mut acl = vec![format!("{owner}={all}/{owner}")];
+        let mut acl = vec![self.acl_of_owner(object.owner(), object.all_privileges())];
+        acl.extend(self.acl_of_grants(object.owner(), object.grants()));
+        Some(acl)
+    }
+
+    /// The ACL of default privileges. That for one schema has only what is added there.
+    pub fn default_acl(self, entry: &DefaultPrivileges) -> Vec<String> {
+        let all = entry.kind.all_privileges();
+        let own = entry.schema.is_none().then(|| self.acl_of_owner(entry.role, all));
+        own.into_iter().chain(self.acl_of_grants(entry.role, &entry.grants)).collect()
+    }
+
+    fn acl_of_owner(self, owner: Id, all: &[&str]) -> String {
+        let owner = acl_role(&self.catalog.role_name(owner));
+        let all: String = ordered(all.iter().copied()).into_iter().map(privilege_letter).collect();
+        format!("{owner}={all}/{owner}")
+    }
+
+    fn acl_of_grants(self, owner: Id, grants: &[Grant]) -> Vec<String> {
+        let owner = acl_role(&self.catalog.role_name(owner));
+        let mut acl = Vec::new();
         let mut seen = BTreeSet::new();
-        for grant in object.grants().iter().filter(|grant| seen.insert(grant.role)) {
+        for grant in grants.iter().filter(|grant| seen.insert(grant.role)) {
             let role = if grant.role == PUBLIC {
                 String::new()
             } else {
                 acl_role(&self.catalog.role_name(grant.role))
             };
-            acl.push(format!("{role}={}/{owner}", letters(object.grants(), grant.role)));
+            acl.push(format!("{role}={}/{owner}", letters(grants, grant.role)));
         }
-        Some(acl)
+        acl
     }
 }
 

@@ -6,7 +6,7 @@ use braid_types::{Error, Result};
 use crate::context::DdlContext;
 use crate::names::temporary::{is_of_temporary, names_temporary};
 use crate::online::{move_index, move_table, validate_rows};
-use crate::roles::{grant, owned, role};
+use crate::roles::{default_privileges, grant, owned, role};
 use crate::rows::delete::delete_scattered;
 use crate::statement::drop;
 use crate::statement::index::create_index;
@@ -54,6 +54,7 @@ pub fn is_ddl(statement: &Statement) -> bool {
             | Statement::Revoke(_)
             | Statement::GrantRole(_)
             | Statement::RevokeRole(_)
+            | Statement::AlterDefaultPrivileges(_)
             | Statement::Analyze(_)
             | Statement::Vacuum { .. }
     )
@@ -258,6 +259,10 @@ async fn dispatch_rights(statement: &Statement, cx: &mut DdlContext<'_>) -> Resu
         Statement::RevokeRole(statement) => {
             role::revoke(cx, statement)?;
             "REVOKE ROLE"
+        }
+        Statement::AlterDefaultPrivileges(alter) => {
+            default_privileges::alter(cx, alter)?;
+            "ALTER DEFAULT PRIVILEGES"
         }
         Statement::DropOwned(statement) => {
             owned::drop(cx, statement).await?;

@@ -255,6 +255,7 @@ states! {
     ConnectionFailure = "08006",
     ProtocolViolation = "08P01",
     FeatureNotSupported = "0A000",
+    InvalidGrantOperation = "0LP01",
     CardinalityViolation = "21000",
     DataException = "22000",
     StringDataRightTruncation = "22001",

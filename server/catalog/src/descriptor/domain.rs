@@ -19,7 +19,6 @@ use super::column::Column;
 use super::index::Index;
 use super::table::{OnCommit, Table};
 use super::{Grant, Id, StoredExpr};
-use crate::PUBLIC;
 
 /// A domain.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -83,11 +82,6 @@ pub struct DomainCheck {
 }
 
 impl Domain {
-    /// What everybody may do with a new domain.
-    pub fn first_grants() -> Vec<Grant> {
-        vec![Grant { role: PUBLIC, privileges: vec!["USAGE".to_owned()], grant_option: false }]
-    }
-
     /// Makes a column one of the domain; it has the base type already.
     pub fn give_to(&self, column: &mut Column) {
         column.domain = Some(self.id);

@@ -22,7 +22,7 @@ use braid_types::{EnumLabel, EnumType};
 use serde::{Deserialize, Serialize};
 
 use crate::names::qualified;
-use crate::{Grant, Id, PUBLIC};
+use crate::{Grant, Id};
 
 /// An enum type.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -64,11 +64,6 @@ pub struct Label {
 }
 
 impl Enum {
-    /// What everybody may do with a new type.
-    pub fn first_grants() -> Vec<Grant> {
-        vec![Grant { role: PUBLIC, privileges: vec!["USAGE".to_owned()], grant_option: false }]
-    }
-
     /// The type as columns have it.
     pub(crate) fn with_labels(&self, schema: &str) -> EnumType {
         let display = match schema {

@@ -134,6 +134,9 @@ pub struct Database {
     /// ALTER DATABASE … SET and ALTER ROLE … IN DATABASE … SET.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub settings: Vec<DatabaseSetting>,
+    /// ALTER DEFAULT PRIVILEGES.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub default_privileges: Vec<DefaultPrivileges>,
     /// COMMENT ON DATABASE.
     pub comment: Option<String>,
 }
@@ -147,6 +150,36 @@ pub struct DatabaseSetting {
     pub name: String,
     /// Its value.
     pub value: String,
+}
+
+/// What is granted on the objects of a kind that a role makes from now on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DefaultPrivileges {
+    /// Its id.
+    pub id: Id,
+    /// The role that makes the objects.
+    pub role: Id,
+    /// The schema of the objects; none: every schema. Grants for one schema are added to these.
+    pub schema: Option<Id>,
+    /// The kind of the objects.
+    pub kind: DefaultKind,
+    /// The grants, without what the owner has anyway.
+    pub grants: Vec<Grant>,
+}
+
+/// A kind of objects that default privileges are for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum DefaultKind {
+    /// Tables and views.
+    Tables,
+    /// Sequences.
+    Sequences,
+    /// Functions.
+    Functions,
+    /// Types and domains.
+    Types,
+    /// Schemas.
+    Schemas,
 }
 
 /// A user or role.

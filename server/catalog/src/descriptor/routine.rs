@@ -4,7 +4,6 @@ use braid_types::SqlType;
 use serde::{Deserialize, Serialize};
 
 use super::{Grant, Id, StoredExpr};
-use crate::PUBLIC;
 
 /// A function or procedure.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -115,11 +114,6 @@ impl RoutineVolatility {
 }
 
 impl Routine {
-    /// What everybody may do with a new routine.
-    pub fn first_grants() -> Vec<Grant> {
-        vec![Grant { role: PUBLIC, privileges: vec!["EXECUTE".to_owned()], grant_option: false }]
-    }
-
     /// Its word in messages.
     pub fn kind(&self) -> &'static str {
         if self.is_procedure { "procedure" } else { "function" }

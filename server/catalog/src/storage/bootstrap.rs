@@ -58,6 +58,7 @@ fn first_descriptors() -> Vec<(Id, Descriptor)> {
             owner: ROOT,
             grants: Database::first_grants(),
             settings: Vec::new(),
+            default_privileges: Vec::new(),
             comment: None,
         };
         all.push((id, Descriptor::Database(Arc::new(database))));

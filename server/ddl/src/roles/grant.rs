@@ -4,7 +4,9 @@ use braid_catalog::{
     Database, Domain, Enum, Grant, Id, Object, PUBLIC, Relation, Routine, Schema, Sequence, Table,
     View,
 };
-use braid_sql::ast::{GrantObjects, GrantPrivileges, ObjectName, Privilege};
+use braid_sql::ast::{
+    GrantObjects, GrantPrivileges, Grantee, ObjectName, Privilege, PrivilegeGrant,
+};
 use braid_types::{Error, Result, SqlState};
 
 use crate::context::DdlContext;
@@ -115,7 +117,7 @@ fn targets(cx: &DdlContext<'_>, objects: &GrantObjects) -> Result<Vec<Target>> {
                 (UserType::Domain(found), _) => Ok(Target::Domain(Domain::clone(&found))),
                 _ => {
                     let message = "cannot set privileges of array types";
-                    Err(Error::new(SqlState::InvalidObjectDefinition, message)
+                    Err(Error::new(SqlState::InvalidGrantOperation, message)
                         .hint("Set the privileges of the element type instead."))
                 }
             })
@@ -143,26 +145,52 @@ fn targets(cx: &DdlContext<'_>, objects: &GrantObjects) -> Result<Vec<Target>> {
 
 /// The names of the privileges; all that the object can have if none was named.
 fn privileges(statement: &GrantPrivileges, object: Object<'_>) -> Result<Vec<String>> {
-    let all = object.all_privileges();
-    if statement.privileges.is_empty() {
+    if statement.privileges.iter().any(|granted| !granted.columns.is_empty()) {
+        let message = "privileges on single columns are not supported yet";
+        return Err(Error::new(SqlState::FeatureNotSupported, message));
+    }
+    let (kind, _) = object.describe();
+    let kind = if kind == "view" { "table" } else { kind };
+    names_of(&statement.privileges, object.all_privileges(), kind)
+}
+
+/// The names of privileges; all of that kind of object if none was named.
+pub(crate) fn names_of(
+    written: &[PrivilegeGrant],
+    all: &[&str],
+    kind: &str,
+) -> Result<Vec<String>> {
+    if written.is_empty() {
         return Ok(all.iter().map(|name| (*name).to_owned()).collect());
     }
-    let mut names = Vec::with_capacity(statement.privileges.len());
-    for granted in &statement.privileges {
-        if !granted.columns.is_empty() {
-            let message = "privileges on single columns are not supported yet";
-            return Err(Error::new(SqlState::FeatureNotSupported, message));
-        }
+    let mut names = Vec::with_capacity(written.len());
+    for granted in written {
         let name = name(granted.privilege);
         if !all.contains(&name) {
-            let (kind, _) = object.describe();
-            let kind = if kind == "view" { "table" } else { kind };
             let message = format!("invalid privilege type {name} for {kind}");
-            return Err(Error::new(SqlState::InvalidObjectDefinition, message));
+            return Err(Error::new(SqlState::InvalidGrantOperation, message));
         }
         names.push(name.to_owned());
     }
     Ok(names)
+}
+
+/// The roles that get or lose privileges. 0LP01 for PUBLIC with a grant option.
+pub(crate) fn grantees(
+    cx: &DdlContext<'_>,
+    written: &[Grantee],
+    grant_option: bool,
+) -> Result<Vec<Id>> {
+    let mut roles = Vec::with_capacity(written.len());
+    for written in written {
+        let role = grantee(cx, written)?;
+        if role.is_none() && grant_option {
+            let message = "grant options can only be granted to roles";
+            return Err(Error::new(SqlState::InvalidGrantOperation, message));
+        }
+        roles.push(role.unwrap_or(PUBLIC));
+    }
+    Ok(roles)
 }
 
 /// 42501 unless the user owns the object or may grant all of these on.
@@ -184,43 +212,11 @@ fn check_may_grant(cx: &DdlContext<'_>, object: Object<'_>, names: &[String]) ->
 }
 
 pub(crate) fn grant(cx: &mut DdlContext<'_>, statement: &GrantPrivileges) -> Result<()> {
-    each(cx, statement, |grants, role, names, option| {
-        let same = grants.iter_mut().find(|g| g.role == role && g.grant_option == option);
-        match same {
-            Some(grant) => {
-                for name in names
-                    .iter()
-                    .filter(|name| !grant.privileges.contains(name))
-                    .cloned()
-                    .collect::<Vec<_>>()
-                {
-                    grant.privileges.push(name);
-                }
-            }
-            None => {
-                let privileges = names.to_vec();
-                grants.push(Grant { role, privileges, grant_option: option });
-            }
-        }
-    })
+    each(cx, statement, Grant::add)
 }
 
 pub(crate) fn revoke(cx: &mut DdlContext<'_>, statement: &GrantPrivileges) -> Result<()> {
-    each(cx, statement, |grants, role, names, only_option| {
-        let mut kept = Vec::new();
-        for grant in grants.iter_mut().filter(|grant| grant.role == role) {
-            if only_option && grant.grant_option {
-                kept.extend(grant.privileges.iter().filter(|name| names.contains(name)).cloned());
-            }
-            if !only_option || grant.grant_option {
-                grant.privileges.retain(|name| !names.contains(name));
-            }
-        }
-        grants.retain(|grant| !grant.privileges.is_empty());
-        if !kept.is_empty() {
-            grants.push(Grant { role, privileges: kept, grant_option: false });
-        }
-    })
+    each(cx, statement, Grant::take)
 }
 
 fn each(
@@ -228,15 +224,7 @@ fn each(
     statement: &GrantPrivileges,
     change: impl Fn(&mut Vec<Grant>, Id, &[String], bool),
 ) -> Result<()> {
-    let mut roles = Vec::with_capacity(statement.grantees.len());
-    for written in &statement.grantees {
-        let role = grantee(cx, written)?;
-        if role.is_none() && statement.grant_option {
-            let message = "grant options can only be granted to roles";
-            return Err(Error::new(SqlState::InvalidObjectDefinition, message));
-        }
-        roles.push(role.unwrap_or(PUBLIC));
-    }
+    let roles = grantees(cx, &statement.grantees, statement.grant_option)?;
     for target in targets(cx, &statement.objects)? {
         let object = target.object();
         let names = privileges(statement, object)?;

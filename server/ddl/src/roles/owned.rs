@@ -12,6 +12,7 @@ use braid_types::{Error, Result, SqlState};
 use crate::context::DdlContext;
 use crate::names::owner::schema_content;
 use crate::names::user_types::UserType;
+use crate::roles::default_privileges::without_roles;
 use crate::statement::drop::relations::drop_relations;
 use crate::statement::drop::schema::drop_schema;
 use crate::statement::types::drop_type::drop_type;
@@ -186,9 +187,15 @@ fn revoke_all(cx: &mut DdlContext<'_>, database: Id, roles: &[Id]) -> Result<()>
             draft.put(Schema { grants, ..Schema::clone(schema) });
         }
     }
-    for database in catalog.databases().iter() {
-        if let Some(grants) = without(&database.grants, roles) {
-            draft.put(Database { grants, ..Database::clone(database) });
+    for found in catalog.databases().iter() {
+        let grants = without(&found.grants, roles);
+        let is_here = found.id == database;
+        let defaults = is_here.then(|| without_roles(found, roles)).flatten();
+        if grants.is_some() || defaults.is_some() {
+            let mut changed = Database::clone(found);
+            changed.grants = grants.unwrap_or(changed.grants);
+            changed.default_privileges = defaults.unwrap_or(changed.default_privileges);
+            draft.put(changed);
         }
     }
     Ok(())

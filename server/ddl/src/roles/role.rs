@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use braid_auth::{is_secret, salt, scram_secret};
-use braid_catalog::{Catalog, DATABASE_OWNER, Database, Grant, Id, ROOT, Role, is_predefined};
+use braid_catalog::{DATABASE_OWNER, Database, Id, ROOT, Role, is_predefined};
 use braid_sql::ast::{
     AlterUser, CreateUser, DropUser, Grantee, Ident, Reset, RoleGrant, UserOption,
 };
@@ -12,6 +12,7 @@ use braid_types::{Error, FormatSettings, Result, SqlState, SqlType, text};
 
 use crate::context::DdlContext;
 use crate::names::settings::{shown_name, stored_value};
+use crate::roles::holdings::holdings;
 
 fn denied(message: &str) -> Error {
     Error::new(SqlState::InsufficientPrivilege, message)
@@ -217,35 +218,6 @@ fn alter_everyone(cx: &mut DdlContext<'_>, alter: &AlterUser) -> Result<()> {
     Ok(())
 }
 
-/// What a role owns or was granted, as lines of a detail.
-fn holdings(catalog: &Catalog, role: Id) -> Vec<String> {
-    let mut lines = Vec::new();
-    let mut look = |kind: &str, name: &str, owner: Id, grants: &[Grant]| {
-        if owner == role {
-            lines.push(format!("owner of {kind} {name}"));
-        } else if grants.iter().any(|grant| grant.role == role) {
-            lines.push(format!("privileges for {kind} {name}"));
-        }
-    };
-    catalog.databases().iter().for_each(|d| look("database", &d.name, d.owner, &d.grants));
-    for database in catalog.databases().iter() {
-        catalog
-            .schemas()
-            .in_database(database.id)
-            .for_each(|s| look("schema", &s.name, s.owner, &s.grants));
-    }
-    catalog.enums().iter().for_each(|e| look("type", &e.name, e.owner, &e.grants));
-    catalog.domains().iter().for_each(|d| look("type", &d.name, d.owner, &d.grants));
-    for routine in catalog.names().routines().iter() {
-        let name = catalog.names().routines().signature(None, routine, ",");
-        look(routine.kind(), &name, routine.owner, &routine.grants);
-    }
-    catalog.tables().iter().for_each(|t| look(t.kind(), &t.name, t.owner, &t.grants));
-    catalog.views().iter().for_each(|v| look("view", &v.name, v.owner, &v.grants));
-    catalog.sequences().iter().for_each(|s| look("sequence", &s.name, s.owner, &s.grants));
-    lines
-}
-
 pub(crate) fn drop(cx: &mut DdlContext<'_>, statement: &DropUser) -> Result<()> {
     for ident in &statement.names {
         let name = cx.role_name(ident);
@@ -271,7 +243,7 @@ pub(crate) fn drop(cx: &mut DdlContext<'_>, statement: &DropUser) -> Result<()> 
             return Err(Error::new(SqlState::ObjectInUse, message));
         }
         let catalog = cx.catalog();
-        let lines = holdings(&catalog, role.id);
+        let lines = holdings(cx, role.id);
         if role.id == ROOT || !lines.is_empty() {
             let message =
                 format!("role \"{name}\" cannot be dropped because some objects depend on it");

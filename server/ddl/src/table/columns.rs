@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use braid_catalog::{Column, Id, Identity, Sequence, Table, fresh_counter};
+use braid_catalog::{Column, DefaultKind, Id, Identity, Sequence, Table, fresh_counter};
 use braid_plan::{NotAssignable, more_dimensions_of, time_modifier_of};
 use braid_sql::ast::{
     ColumnConstraint, ColumnConstraintKind, ColumnDef, DataType, Expr, ForeignKey, IdentityMode,
@@ -15,6 +15,7 @@ use crate::context::DdlContext;
 use crate::names::lookup::{choose_relation_name, last, parts};
 use crate::names::types::column_type;
 use crate::names::user_types::column_domain;
+use crate::roles::default_privileges::new_grants;
 use crate::statement::object::sequence::{apply_options, bounds};
 use crate::table::constraints::multiple_primary_keys;
 use crate::table::expr_text::nextval_of;
@@ -330,6 +331,7 @@ pub(crate) fn add_owned_sequence(
     let id = cx.draft()?.allocate_id(table.id);
     let mut sequence = Sequence::fresh(id, table, &name, found.ty.clone());
     sequence.owned_by = Some((table.id, column));
+    sequence.grants = new_grants(cx, table.owner, Some(table.schema), DefaultKind::Sequences);
     if let Some((_, options)) = identity {
         apply_options(cx, &mut sequence, options, true)?;
     }

@@ -9,13 +9,16 @@ use std::sync::Arc;
 use braid_sql::ast::{CursorTarget, DeclareCursor, FetchCursor, FetchDirection, Statement};
 use braid_types::{Datum, Error, Result, Row, SqlState};
 
-use crate::client::{Client, Formats};
+use crate::client::{Client, Formats, ResultColumn};
 use crate::clock::now_micros;
 use crate::session::Session;
 use crate::statement::cursor_rows::{Rows, note_cursors, plain_state};
 use crate::statement::describe::describe_prepared;
 use crate::statement::execute::{deliver, start_statement};
-use crate::statement::portal::{CursorState, Ended, Portal, Run, Source, Wanted};
+use crate::statement::plans::current_of::with_row_key;
+use crate::statement::portal::{
+    CursorState, Ended, Portal, RowKey, Run, Source, Wanted, hide_columns,
+};
 use crate::statement::prepared::Prepared;
 use crate::transaction::open::{ensure_open, require_block};
 
@@ -37,18 +40,20 @@ pub(crate) async fn declare_cursor(
         ));
     }
     let text = outer.parsed.text.get(declare.text.clone()).unwrap_or_default();
-    let parsed = session.engine.plans.parse(text)?;
-    let prepared = Prepared::new(&name, parsed, Some(0), outer.params.clone());
-    let prepared = Arc::new(Box::pin(describe_prepared(session, prepared)).await?);
+    let (mut prepared, row_key) = prepare_query(session, &name, text, outer).await?;
     if prepared.parameters() > params.len() {
         return Err(prepared.no_parameter());
     }
     let open = ensure_open(session);
     open.statements += 1;
     let seq = open.txn.next_statement();
-    let running = start_statement(session, &prepared, params, seq).await?;
+    let mut running = start_statement(session, &prepared, params, seq).await?;
+    if let Some(key) = &row_key {
+        running.columns = without_key(&running.columns, key);
+        prepared.columns = Some(running.columns.clone());
+    }
     let formats = if declare.binary { Formats::all_binary() } else { Formats::TEXT };
-    let mut portal = Portal::new(prepared, params.clone(), formats);
+    let mut portal = Portal::new(Arc::new(prepared), params.clone(), formats);
     portal.run = Run::Open(running);
     portal.cursor = Some(Box::new(CursorState {
         hold: declare.hold,
@@ -60,11 +65,37 @@ pub(crate) async fn declare_cursor(
         rows: VecDeque::new(),
         first: 1,
         at_end: false,
+        row_key,
     }));
     session.portals.insert(name, portal);
     note_cursors(session);
     session.replay.blocked = true;
     Ok(())
+}
+
+/// The query of a cursor, with the key of its rows where they have one.
+async fn prepare_query(
+    session: &mut Session,
+    name: &str,
+    text: &str,
+    outer: &Prepared,
+) -> Result<(Prepared, Option<RowKey>)> {
+    let parsed = session.engine.plans.parse(text)?;
+    if let Some((keyed, key)) = with_row_key(session, &parsed).await? {
+        let prepared = Prepared::new(name, Arc::new(keyed), Some(0), outer.params.clone());
+        // An aggregate has no row of the table. Another error comes again without the key.
+        if let Ok(prepared) = Box::pin(describe_prepared(session, prepared)).await {
+            return Ok((prepared, Some(key)));
+        }
+    }
+    let prepared = Prepared::new(name, parsed, Some(0), outer.params.clone());
+    Ok((Box::pin(describe_prepared(session, prepared)).await?, None))
+}
+
+/// The columns that the client sees.
+fn without_key(columns: &[ResultColumn], key: &RowKey) -> Arc<[ResultColumn]> {
+    let shown = columns.len().saturating_sub(key.columns.len());
+    columns.iter().take(shown).cloned().collect()
 }
 
 /// `FETCH` and `MOVE`: the rows, and the tag.
@@ -76,8 +107,10 @@ pub(crate) async fn fetch_cursor(
     let mut portal = session.portals.remove(&name).ok_or_else(|| unknown_cursor(&name))?;
     session.replay.blocked = true;
     let result = fetch_from(session, &mut portal, fetch.direction).await;
+    let hidden = portal.hidden_columns();
     session.portals.insert(name, portal);
-    let rows = result?;
+    let mut rows = result?;
+    hide_columns(&mut rows, hidden);
     let word = if fetch.is_move { "MOVE" } else { "FETCH" };
     let tag = format!("{word} {}", rows.len());
     Ok((rows, tag))

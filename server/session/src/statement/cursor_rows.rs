@@ -158,5 +158,6 @@ pub(crate) fn plain_state() -> CursorState {
         rows: VecDeque::new(),
         first: 1,
         at_end: false,
+        row_key: None,
     }
 }

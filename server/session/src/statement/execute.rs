@@ -28,7 +28,9 @@ use crate::statement::commands::explain::{explained_execute, start_explained};
 use crate::statement::context::exec_context;
 use crate::statement::kinds::returns_rows;
 use crate::statement::plans::planning::{Bound, bind_plan};
-use crate::statement::portal::{Ended, Portal, Run, Running, Source, Wanted, named_columns};
+use crate::statement::portal::{
+    Ended, Portal, Run, Running, Source, Wanted, hide_columns, named_columns,
+};
 use crate::statement::prepared::{Prepared, read_only};
 use crate::statistics::note::note_rows;
 use crate::transaction::deferred_unique_checks::defer_unique_check;
@@ -205,6 +207,7 @@ pub(crate) async fn deliver(
 ) -> Result<Ended> {
     let active = session.active();
     let cancel = session.shared.entry.cancel.clone();
+    let hidden = portal.hidden_columns();
     let Run::Open(running) = &mut portal.run else {
         return Err(Error::internal("the portal has not begun"));
     };
@@ -230,6 +233,7 @@ pub(crate) async fn deliver(
         if let Some(columns) = &named {
             running.source.name_objects(&mut rows, &running.columns, columns)?;
         }
+        hide_columns(&mut rows, hidden);
         let columns = named.as_deref().unwrap_or(&running.columns);
         client.data_rows(&rows, columns, &portal.formats, &active.format);
         work::breathe().await?;

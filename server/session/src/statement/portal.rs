@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use braid_catalog::Standing;
+use braid_catalog::{ColumnId, Id, Standing, Table};
 use braid_exec::Execution;
 use braid_types::{Datum, Result, Row, SqlType};
 
@@ -52,6 +52,22 @@ pub(crate) struct CursorState {
     pub first: i64,
     /// Whether the query has no more rows.
     pub at_end: bool,
+    /// What the rows have behind the client's columns; `None` if nothing.
+    pub row_key: Option<RowKey>,
+}
+
+/// The primary key of a cursor's rows, for `WHERE CURRENT OF`: one of one table.
+pub(crate) struct RowKey {
+    pub table: Id,
+    pub columns: Vec<ColumnId>,
+}
+
+impl RowKey {
+    /// Whether it still is the primary key of this table.
+    pub(crate) fn is_of(&self, table: &Table) -> bool {
+        let keys = table.primary.keys.iter().map(|part| part.column);
+        self.table == table.id && keys.eq(self.columns.iter().copied())
+    }
 }
 
 /// A bound statement.
@@ -80,12 +96,25 @@ impl Portal {
         self.held
     }
 
+    /// How many columns its rows have behind those of the client.
+    pub(crate) fn hidden_columns(&self) -> usize {
+        let key = self.cursor.as_ref().and_then(|cursor| cursor.row_key.as_ref());
+        key.map_or(0, |key| key.columns.len())
+    }
+
     /// Its columns, as far as they are known; `None` if it returns no rows.
     pub(crate) fn columns(&self) -> Option<&Arc<[ResultColumn]>> {
         match &self.run {
             Run::Open(running) => Some(&running.columns),
             Run::New | Run::Done => self.prepared.columns.as_ref(),
         }
+    }
+}
+
+/// Takes the last columns from rows.
+pub(crate) fn hide_columns<'r>(rows: impl IntoIterator<Item = &'r mut Row>, count: usize) {
+    if count > 0 {
+        rows.into_iter().for_each(|row| row.truncate(row.len().saturating_sub(count)));
     }
 }
 

@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 
 use crate::client::ResultColumn;
 use crate::clock::now_micros;
-use crate::statement::plans::cache::{CachedPlan, ParsedText};
+use crate::statement::plans::cache::{CachedPlan, ParsedText, PlanCache};
 use crate::statement::skeleton::given::Given;
 
 /// A statement ready to be bound.
@@ -89,6 +89,12 @@ impl Prepared {
         }
         let range = self.index.and_then(|index| self.parsed.statements.get(index));
         range.and_then(|parsed| self.parsed.text.get(parsed.text.clone())).unwrap_or_default()
+    }
+
+    /// The same statement, planned as it is written.
+    pub(crate) fn without_skeleton(&self, plans: &PlanCache) -> Result<Prepared> {
+        let parsed = plans.parse(self.text())?;
+        Ok(Prepared::new(&self.name, parsed, Some(0), self.params.clone()))
     }
 
     /// 42P02: a statement that is given no values has a parameter.

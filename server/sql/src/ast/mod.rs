@@ -45,11 +45,11 @@ pub use routines::{
     RoutineParameter,
 };
 pub use session::{
-    AlterDatabase, AlterUser, CopyDirection, CopyFormat, CopyOptions, CreateUser, CursorTarget,
-    DeclareCursor, DiscardKind, DropUser, Execute, ExplainFormat, FetchCursor, FetchDirection,
-    GrantObjects, GrantPrivileges, Grantee, IsolationLevel, LockTable, OwnedBy, Privilege,
-    PrivilegeGrant, Reset, RoleGrant, Set, SetScope, SetValue, SettingChange, ShowTarget,
-    TableLockMode, TransactionModes, UserOption,
+    AlterDatabase, AlterDefaultPrivileges, AlterUser, CopyDirection, CopyFormat, CopyOptions,
+    CreateUser, CursorTarget, DeclareCursor, DiscardKind, DropUser, Execute, ExplainFormat,
+    FetchCursor, FetchDirection, GrantObjects, GrantPrivileges, Grantee, IsolationLevel, LockTable,
+    ObjectKind, OwnedBy, Privilege, PrivilegeGrant, Reset, RoleGrant, Set, SetScope, SetValue,
+    SettingChange, ShowTarget, TableLockMode, TransactionModes, UserOption,
 };
 pub use statement::{
     Assignment, AssignmentTarget, AssignmentValue, ConflictAction, ConflictTarget, Copy,

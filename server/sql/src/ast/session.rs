@@ -425,6 +425,40 @@ pub enum GrantObjects {
     Functions(Vec<RoutineName>),
 }
 
+/// `ALTER DEFAULT PRIVILEGES`: a `GRANT` or `REVOKE` for objects that are made later.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AlterDefaultPrivileges {
+    /// The roles that will make the objects; empty means the user.
+    pub roles: Vec<Ident>,
+    /// The schemas of the objects; empty means all.
+    pub schemas: Vec<Ident>,
+    /// The kind of the objects.
+    pub kind: ObjectKind,
+    /// `REVOKE` instead of `GRANT`.
+    pub revokes: bool,
+    /// The privileges; empty means `ALL`.
+    pub privileges: Vec<PrivilegeGrant>,
+    /// To or from whom.
+    pub grantees: Vec<Grantee>,
+    /// `WITH GRANT OPTION`, or `GRANT OPTION FOR`.
+    pub grant_option: bool,
+}
+
+/// A kind of objects that default privileges are for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ObjectKind {
+    /// `TABLES`, with views.
+    Tables,
+    /// `SEQUENCES`.
+    Sequences,
+    /// `FUNCTIONS` or `ROUTINES`.
+    Functions,
+    /// `TYPES`.
+    Types,
+    /// `SCHEMAS`.
+    Schemas,
+}
+
 /// Who gets or loses a privilege.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Grantee {

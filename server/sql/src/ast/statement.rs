@@ -2,14 +2,14 @@
 //! contain statements: changes of rows through their `WITH` lists, EXPLAIN, COPY and PREPARE.
 
 use super::{
-    AccessExpr, AlterDatabase, AlterDomain, AlterIndex, AlterRoutine, AlterSequence, AlterTable,
-    AlterType, AlterUser, Call, Comment, CopyDirection, CopyOptions, CreateDatabase, CreateDomain,
-    CreateExtension, CreateIndex, CreateRoutine, CreateSchema, CreateSequence, CreateTable,
-    CreateType, CreateUser, CreateView, CteAsMaterialized, CursorTarget, DataType, DeclareCursor,
-    DiscardKind, DoBlock, Drop, DropOther, DropUser, Execute, ExplainFormat, Expr, FetchCursor,
-    GrantPrivileges, Ident, IndexKey, LockTable, NonBlock, ObjectName, OwnedBy, Query, RefreshView,
-    Rename, Reset, RoleGrant, SelectItem, Set, ShowTarget, Span, TableAlias, TableWithJoins,
-    TransactionModes, Truncate,
+    AccessExpr, AlterDatabase, AlterDefaultPrivileges, AlterDomain, AlterIndex, AlterRoutine,
+    AlterSequence, AlterTable, AlterType, AlterUser, Call, Comment, CopyDirection, CopyOptions,
+    CreateDatabase, CreateDomain, CreateExtension, CreateIndex, CreateRoutine, CreateSchema,
+    CreateSequence, CreateTable, CreateType, CreateUser, CreateView, CteAsMaterialized,
+    CursorTarget, DataType, DeclareCursor, DiscardKind, DoBlock, Drop, DropOther, DropUser,
+    Execute, ExplainFormat, Expr, FetchCursor, GrantPrivileges, Ident, IndexKey, LockTable,
+    NonBlock, ObjectName, OwnedBy, Query, RefreshView, Rename, Reset, RoleGrant, SelectItem, Set,
+    ShowTarget, Span, TableAlias, TableWithJoins, TransactionModes, Truncate,
 };
 
 /// One statement of a text, with its place in that text.
@@ -172,6 +172,8 @@ pub enum Statement {
     Grant(GrantPrivileges),
     /// `REVOKE` of privileges on objects.
     Revoke(GrantPrivileges),
+    /// `ALTER DEFAULT PRIVILEGES`.
+    AlterDefaultPrivileges(AlterDefaultPrivileges),
     /// `GRANT role TO role`.
     GrantRole(RoleGrant),
     /// `REVOKE role FROM role`.
@@ -360,6 +362,8 @@ pub struct Update {
     pub from: Vec<TableWithJoins>,
     /// `WHERE`.
     pub selection: Option<Expr>,
+    /// `WHERE CURRENT OF`: the row of a cursor.
+    pub current_of: Option<Ident>,
     /// `RETURNING`.
     pub returning: Returning,
 }
@@ -463,6 +467,8 @@ pub struct Delete {
     pub using: Vec<TableWithJoins>,
     /// `WHERE`.
     pub selection: Option<Expr>,
+    /// `WHERE CURRENT OF`: the row of a cursor.
+    pub current_of: Option<Ident>,
     /// `RETURNING`.
     pub returning: Returning,
 }

@@ -102,10 +102,16 @@ pub(crate) enum Temporary {
 
 /// `WHERE …`, where it is next.
 pub(crate) fn parse_selection(cursor: &mut Cursor<'_>) -> Result<Option<Expr>> {
-    if cursor.is("where") && cursor.are(&["where", "current", "of"]) {
-        return Err(cursor.unsupported("WHERE CURRENT OF"));
-    }
     if cursor.take("where") { next_expr(cursor).map(Some) } else { Ok(None) }
+}
+
+/// `WHERE CURRENT OF cursor`, where it is next.
+pub(crate) fn parse_current_of(cursor: &mut Cursor<'_>) -> Result<Option<Ident>> {
+    if cursor.take_all(&["where", "current", "of"]) {
+        parse_ident(cursor).map(Some)
+    } else {
+        Ok(None)
+    }
 }
 
 /// The renaming and moving forms; `None` when none is next.

@@ -6,7 +6,7 @@ use sqlparser::tokenizer::Token;
 use braid_types::Result;
 
 use super::Cursor;
-use super::clauses::{parse_drop_behavior, parse_selection};
+use super::clauses::{parse_current_of, parse_drop_behavior, parse_selection};
 use super::definition::create_index::parse_index_key;
 use super::embedded::{delegate, next_expr, next_query, next_select_item, next_table_with_joins};
 use super::names::{parse_ident, parse_label, parse_object_name};
@@ -149,6 +149,7 @@ fn parse_update(cursor: &mut Cursor<'_>, with: Option<With>) -> Result<Statement
     cursor.expect("set")?;
     let assignments = cursor.list(parse_assignment)?;
     let from = if cursor.take("from") { cursor.list(next_table_with_joins)? } else { Vec::new() };
+    let current_of = parse_current_of(cursor)?;
     let selection = parse_selection(cursor)?;
     let returning = parse_returning(cursor)?;
     Ok(Statement::Update(Box::new(Update {
@@ -158,6 +159,7 @@ fn parse_update(cursor: &mut Cursor<'_>, with: Option<With>) -> Result<Statement
         assignments,
         from,
         selection,
+        current_of,
         returning,
     })))
 }
@@ -184,9 +186,18 @@ fn parse_delete(cursor: &mut Cursor<'_>, with: Option<With>) -> Result<Statement
     cursor.take_symbol(&Token::Mul);
     let alias = parse_target_alias(cursor, "using")?;
     let using = if cursor.take("using") { cursor.list(next_table_with_joins)? } else { Vec::new() };
+    let current_of = parse_current_of(cursor)?;
     let selection = parse_selection(cursor)?;
     let returning = parse_returning(cursor)?;
-    Ok(Statement::Delete(Box::new(Delete { with, table, alias, using, selection, returning })))
+    Ok(Statement::Delete(Box::new(Delete {
+        with,
+        table,
+        alias,
+        using,
+        selection,
+        current_of,
+        returning,
+    })))
 }
 
 /// `RETURNING …`. Only the bare word `NOTHING` by itself is the clause of that name; what

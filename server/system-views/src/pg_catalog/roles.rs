@@ -20,6 +20,7 @@ pub(crate) fn rows_of(name: &str) -> Option<RowsOf> {
         "pg_group" => pg_group,
         "pg_auth_members" => pg_auth_members,
         "pg_db_role_setting" => pg_db_role_setting,
+        "pg_default_acl" => pg_default_acl,
         _ => return None,
     })
 }
@@ -241,6 +242,22 @@ fn pg_db_role_setting(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
             let lines = own.map(|setting| format!("{}={}", setting.name, setting.value)).collect();
             builder.push([int(database.id), int(role), texts(Some(lines))]);
         }
+    }
+    builder.rows()
+}
+
+fn pg_default_acl(cx: &VirtualContext<'_>) -> Result<Vec<Row>> {
+    let columns = ["oid", "defaclrole", "defaclnamespace", "defaclobjtype", "defaclacl"];
+    let mut builder = RowBuilder::new("pg_default_acl", &columns);
+    let database = cx.catalog.database(cx.path.database);
+    for entry in database.iter().flat_map(|database| &database.default_privileges) {
+        builder.push([
+            int(entry.id),
+            int(entry.role),
+            int(entry.schema.unwrap_or(0)),
+            text(entry.kind.letter()),
+            acl_items(Some(cx.catalog.privileges().default_acl(entry))),
+        ]);
     }
     builder.rows()
 }

@@ -10,6 +10,7 @@ use crate::context::DdlContext;
 use crate::names::describe::{describe, describe_routine, describe_type};
 use crate::names::lookup::last;
 use crate::names::user_types::UserType;
+use crate::roles::default_privileges::forget_schema;
 use crate::statement::drop::dependents::{Doomed, Line, Seen, settle, take_dependents, take_owned};
 use crate::statement::drop::relations::{drop_doomed, report_dependents};
 use crate::statement::types::drop_type;
@@ -112,5 +113,6 @@ pub(crate) async fn drop_schema(
     }
     drop_doomed(cx, &catalog, &doomed)?;
     cx.draft()?.remove(schema);
+    forget_schema(cx, schema)?;
     Ok(())
 }

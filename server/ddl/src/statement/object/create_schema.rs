@@ -1,12 +1,13 @@
 //! CREATE SCHEMA.
 
-use braid_catalog::{Object, Schema};
+use braid_catalog::{DefaultKind, Object, Schema};
 use braid_sql::ast::CreateSchema;
 use braid_types::{Error, Result, SqlState};
 
 use crate::context::DdlContext;
 use crate::names::lookup::last;
 use crate::names::owner::{check_new_owner, check_schema_name};
+use crate::roles::default_privileges::new_grants;
 
 pub(crate) fn create(cx: &mut DdlContext<'_>, create: &CreateSchema) -> Result<()> {
     let owner = match &create.authorization {
@@ -31,7 +32,8 @@ pub(crate) fn create(cx: &mut DdlContext<'_>, create: &CreateSchema) -> Result<(
     }
     check_schema_name(cx, &name)?;
     let id = cx.draft()?.allocate_id(0);
-    let schema = Schema { id, database, name, owner, grants: Vec::new(), comment: None };
+    let grants = new_grants(cx, owner, None, DefaultKind::Schemas);
+    let schema = Schema { id, database, name, owner, grants, comment: None };
     cx.draft()?.put(schema);
     Ok(())
 }

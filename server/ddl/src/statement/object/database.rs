@@ -67,9 +67,15 @@ pub(crate) fn create(cx: &mut DdlContext<'_>, create: &CreateDatabase) -> Result
     check_name(cx, &name)?;
     let id = cx.draft()?.allocate_id(0);
     let public = cx.draft()?.allocate_id(0);
-    let grants = Database::first_grants();
-    let settings = Vec::new();
-    cx.draft()?.put(Database { id, name, owner, grants, settings, comment: None });
+    cx.draft()?.put(Database {
+        id,
+        name,
+        owner,
+        grants: Database::first_grants(),
+        settings: Vec::new(),
+        default_privileges: Vec::new(),
+        comment: None,
+    });
     cx.draft()?.put(Schema::public(public, id));
     Ok(())
 }

@@ -16,7 +16,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use braid_catalog::{Materialized, Object, Relation, Table, is_temporary};
+use braid_catalog::{DefaultKind, Materialized, Object, Relation, Table, is_temporary};
 use braid_exec::ExecContext;
 use braid_kv::Seq;
 use braid_plan::{PlannedStatement, Refresh, plan, plan_refresh};
@@ -27,6 +27,7 @@ use crate::context::DdlContext;
 use crate::names::lookup::{duplicate, folded, parts, undefined};
 use crate::names::temporary::target_of;
 use crate::names::types::check_free_type;
+use crate::roles::default_privileges::new_grants;
 use crate::rows::delete::{delete_rows, empty_table};
 use crate::statement::object::differences::{Differences, compared_columns};
 use crate::statement::object::view::define_query;
@@ -61,6 +62,7 @@ pub(crate) async fn create(cx: &mut DdlContext<'_>, create: &CreateView) -> Resu
     }
     let id = cx.draft()?.allocate_id(schema.id);
     let mut table = new_table(id, (schema.database, schema.id), &name, cx.user());
+    table.grants = new_grants(cx, cx.user(), Some(schema.id), DefaultKind::Tables);
     add_columns(&mut table, create, &planned)?;
     add_rowid(cx, &mut table)?;
     table.materialized = Some(Box::new(Materialized {

@@ -1,6 +1,6 @@
 //! CREATE and ALTER SEQUENCE, and the options that identity columns share with them.
 
-use braid_catalog::{Object, Relation, Sequence, fresh_counter};
+use braid_catalog::{DefaultKind, Object, Relation, Sequence, fresh_counter};
 use braid_sql::ast::{AlterSequence, CreateSequence, ObjectName, ObjectNamePart, SequenceOption};
 use braid_types::{Error, Result, SqlState, SqlType};
 
@@ -8,6 +8,7 @@ use crate::context::DdlContext;
 use crate::names::lookup::{duplicate, parts, undefined_column, wrong_kind};
 use crate::names::temporary::{target_of, warn_of_global};
 use crate::names::types::sql_type;
+use crate::roles::default_privileges::new_grants;
 
 /// The smallest and largest value of a sequence's type.
 pub(crate) fn bounds(ty: &SqlType) -> (i64, i64) {
@@ -51,7 +52,7 @@ pub(crate) fn create(cx: &mut DdlContext<'_>, create: &CreateSequence) -> Result
         counter: fresh_counter(),
         first: 1,
         owned_by: None,
-        grants: Vec::new(),
+        grants: new_grants(cx, owner, Some(schema.id), DefaultKind::Sequences),
         comment: None,
     };
     apply_options(cx, &mut sequence, &create.options, true)?;

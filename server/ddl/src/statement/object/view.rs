@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use braid_catalog::{
-    Column, Id, Object, Queries, Relation, Schema, StoredQuery, View, is_temporary,
+    Column, DefaultKind, Id, Object, Queries, Relation, Schema, StoredQuery, View, is_temporary,
 };
 use braid_plan::{NoStoredForm, OutputColumn, PlanContext, PlannedStatement, identify, plan};
 use braid_sql::ast::{CreateView, Query, Statement};
@@ -14,6 +14,7 @@ use crate::context::DdlContext;
 use crate::names::lookup::{duplicate, folded, last, wrong_kind};
 use crate::names::temporary::{target_of, warn_of_global};
 use crate::names::types::check_free_type;
+use crate::roles::default_privileges::new_grants;
 
 pub(crate) fn create(cx: &mut DdlContext<'_>, create: &CreateView) -> Result<()> {
     if create.check_option {
@@ -47,6 +48,7 @@ pub(crate) fn create(cx: &mut DdlContext<'_>, create: &CreateView) -> Result<()>
     if let Some(view) = &existing {
         check_replacement(view, &columns)?;
     }
+    let grants = new_grants(cx, cx.user(), Some(schema.id), DefaultKind::Tables);
     let view = View {
         id: match &existing {
             Some(view) => view.id,
@@ -61,7 +63,7 @@ pub(crate) fn create(cx: &mut DdlContext<'_>, create: &CreateView) -> Result<()>
         search_path: cx.path().names(false).map(str::to_owned).collect(),
         stored,
         depends_on,
-        grants: existing.as_ref().map(|view| view.grants.clone()).unwrap_or_default(),
+        grants: existing.as_ref().map_or(grants, |view| view.grants.clone()),
         comment: existing.as_ref().and_then(|view| view.comment.clone()),
     };
     cx.draft()?.put(view);

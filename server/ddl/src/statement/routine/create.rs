@@ -1,8 +1,8 @@
 //! CREATE FUNCTION and CREATE PROCEDURE.
 
 use braid_catalog::{
-    Column, Language, Object, Routine, RoutineParameter, RoutineResult, RoutineVolatility,
-    StoredExpr, is_temporary,
+    Column, DefaultKind, Language, Object, Routine, RoutineParameter, RoutineResult,
+    RoutineVolatility, StoredExpr, is_temporary,
 };
 use braid_routines::plpgsql::{ResultKind, parse};
 use braid_sql::ast::{
@@ -15,6 +15,7 @@ use crate::context::DdlContext;
 use crate::names::lookup::parts;
 use crate::names::types::column_type;
 use crate::names::user_types::column_domain;
+use crate::roles::default_privileges::new_grants;
 use crate::table::exprs::bind_default_expr;
 
 /// The options of a routine, each once.
@@ -117,7 +118,7 @@ pub(crate) fn create(cx: &mut DdlContext<'_>, create: &CreateRoutine) -> Result<
         leakproof: false,
         parallel: 'u',
         cost: None,
-        grants: Routine::first_grants(),
+        grants: new_grants(cx, cx.user(), Some(schema.id), DefaultKind::Functions),
         comment: None,
     };
     apply(&mut routine, &options)?;

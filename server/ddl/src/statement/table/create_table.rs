@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use braid_catalog::{ColumnId, Index, OnCommit, Table, is_temporary};
+use braid_catalog::{ColumnId, DefaultKind, Index, OnCommit, Table, is_temporary};
 use braid_sql::ast::{
     self, CreateTable, CreateTableLike, Insert, InsertSource, ObjectName, Query, Returning,
     Statement, TableConstraintKind, UniqueRules,
@@ -13,6 +13,7 @@ use crate::context::DdlContext;
 use crate::names::lookup::{duplicate, folded};
 use crate::names::temporary::{qualified_name, target_of, warn_of_global};
 use crate::names::types::check_free_type;
+use crate::roles::default_privileges::new_grants;
 use crate::table::columns::{
     Behind, add_column, add_owned_sequence, check_column_name, check_column_type, finish_column,
     push_column,
@@ -50,6 +51,7 @@ pub(crate) async fn run(cx: &mut DdlContext<'_>, create: &CreateTable) -> Result
     let owner = cx.user();
     let id = cx.draft()?.allocate_id(schema.id);
     let mut table = new_table(id, (schema.database, schema.id), &name, owner);
+    table.grants = new_grants(cx, owner, Some(schema.id), DefaultKind::Tables);
     table.unlogged = create.unlogged;
     table.on_commit = on_commit;
     if let Some(query) = &create.as_query {

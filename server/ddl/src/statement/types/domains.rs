@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use braid_catalog::{Column, Domain, DomainCheck, StoredExpr, is_temporary, names};
+use braid_catalog::{Column, DefaultKind, Domain, DomainCheck, StoredExpr, is_temporary, names};
 use braid_sql::ast::{CreateDomain, DomainConstraintKind, Expr, Ident, ObjectName, RenameKind};
 use braid_sql::fold;
 use braid_types::{Error, Result, SqlState, SqlType};
@@ -11,6 +11,7 @@ use crate::context::DdlContext;
 use crate::names::owner::check_new_owner;
 use crate::names::types::column_type;
 use crate::names::user_types::{column_domain, domain_name, new_schema, own_domain};
+use crate::roles::default_privileges::new_grants;
 use crate::statement::types::enums::make_name_free;
 use crate::table::columns::collation_of;
 use crate::table::exprs::{bind_default_expr, check_expr};
@@ -31,6 +32,7 @@ pub(crate) fn create(cx: &mut DdlContext<'_>, create: &CreateDomain) -> Result<(
     domain.schema = schema.id;
     domain.name = name;
     domain.owner = cx.user();
+    domain.grants = new_grants(cx, domain.owner, Some(schema.id), DefaultKind::Types);
     let (mut nullable, mut default) = (None, None);
     for constraint in &create.constraints {
         let is_null = match &constraint.kind {
@@ -95,7 +97,7 @@ fn over(cx: &DdlContext<'_>, create: &CreateDomain) -> Result<Domain> {
         // As in PostgreSQL, a later change of that default does not come here.
         default: parent.and_then(|parent| parent.default.clone()),
         checks: Vec::new(),
-        grants: Domain::first_grants(),
+        grants: Vec::new(),
         comment: None,
     })
 }

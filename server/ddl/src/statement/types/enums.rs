@@ -6,8 +6,8 @@
 use std::sync::Arc;
 
 use braid_catalog::{
-    Enum, Id, Label, Queries, Relation, StoredDatum, StoredExpr, Table, View, enums_named,
-    is_temporary, names,
+    DefaultKind, Enum, Id, Label, Queries, Relation, StoredDatum, StoredExpr, Table, View,
+    enums_named, is_temporary, names,
 };
 use braid_sql::ast::{AlterType, AlterTypeAction, CreateType, LabelPlace, ObjectName, RenameKind};
 use braid_sql::fold;
@@ -19,6 +19,7 @@ use crate::names::lookup::{WrongKind, parts};
 use crate::names::owner::check_new_owner;
 use crate::names::types::{duplicate_type, enum_name, own_enum};
 use crate::names::user_types::new_schema;
+use crate::roles::default_privileges::new_grants;
 
 /// 42602 for a label that is too long.
 fn check_label(label: &str) -> Result<()> {
@@ -63,7 +64,7 @@ pub(crate) fn create(cx: &mut DdlContext<'_>, create: &CreateType) -> Result<()>
         name,
         owner: cx.user(),
         labels,
-        grants: Enum::first_grants(),
+        grants: new_grants(cx, cx.user(), Some(schema.id), DefaultKind::Types),
         comment: None,
     };
     cx.draft()?.put(made);

@@ -6,7 +6,8 @@ use braid_types::Result;
 
 use super::cascade::{Change, bind_cascades};
 use super::target::{
-    bind_returning, filtered, target_first, target_input, target_scan, target_table,
+    bind_returning, filtered, refuse_current_of, target_first, target_input, target_scan,
+    target_table,
 };
 use crate::bind::Binder;
 use crate::bind::bound_statement::BoundStatement;
@@ -19,6 +20,7 @@ use crate::tree::expr::{Expr, Slot};
 use crate::tree::node::{Delete, Node};
 
 pub(crate) fn bind_delete(binder: &mut Binder<'_>, delete: &AstDelete) -> Result<BoundStatement> {
+    refuse_current_of(delete.current_of.as_ref())?;
     let table = target_table(binder, &delete.table, "delete from")?;
     check_select(binder, Object::Table(&table), "DELETE")?;
     let alias = delete.alias.as_ref().map(braid_sql::fold);

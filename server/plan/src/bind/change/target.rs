@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use braid_catalog::{Relation, Table};
-use braid_sql::ast::{Expr as Ast, LockStrength, Returning};
+use braid_sql::ast::{Expr as Ast, Ident, LockStrength, Returning};
 use braid_types::{Error, Result, SqlState};
 
 use crate::bind::Binder;
@@ -50,6 +50,14 @@ pub(crate) fn target_table(
             SqlState::WrongObjectType,
             format!("cannot {action} {} \"{}\"", other.kind(), other.name()),
         )),
+    }
+}
+
+/// 0A000 for WHERE CURRENT OF. The session puts a condition in its place where it can.
+pub(crate) fn refuse_current_of(cursor: Option<&Ident>) -> Result<()> {
+    match cursor {
+        Some(_) => Err(Error::unsupported("WHERE CURRENT OF in WITH, EXPLAIN and COPY")),
+        None => Ok(()),
     }
 }
 

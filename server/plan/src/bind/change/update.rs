@@ -8,7 +8,8 @@ use braid_types::{Error, Result};
 use super::assignment::bind_assignments;
 use super::cascade::{Change, bind_cascades};
 use super::target::{
-    bind_returning, filtered, target_first, target_input, target_scan, target_table,
+    bind_returning, filtered, refuse_current_of, target_first, target_input, target_scan,
+    target_table,
 };
 use crate::bind::Binder;
 use crate::bind::bound_statement::BoundStatement;
@@ -21,6 +22,7 @@ use crate::tree::expr::Slot;
 use crate::tree::node::{IndexPart, LockRows, Node, Recheck, Update};
 
 pub(crate) fn bind_update(binder: &mut Binder<'_>, update: &AstUpdate) -> Result<BoundStatement> {
+    refuse_current_of(update.current_of.as_ref())?;
     let table = target_table(binder, &update.table, "update")?;
     check_select(binder, Object::Table(&table), "UPDATE")?;
     let alias = update.alias.as_ref().map(braid_sql::fold);

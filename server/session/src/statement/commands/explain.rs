@@ -12,7 +12,8 @@ use crate::client::{Formats, ResultColumn};
 use crate::session::Session;
 use crate::statement::binding::bind_execute;
 use crate::statement::context::{exec_context, statement_environment};
-use crate::statement::plans::planning::{plan_statement, result_columns, without_skeleton};
+use crate::statement::kinds::current_of;
+use crate::statement::plans::planning::{plan_statement, result_columns};
 use crate::statement::portal::{Running, Source};
 use crate::transaction::open::catalog_at;
 
@@ -24,12 +25,15 @@ pub(crate) async fn start_explained(
     seq: Seq,
 ) -> Result<Running> {
     let target = bind_execute(session, execute, Formats::default()).await?;
+    if target.prepared.statement().and_then(current_of).is_some() {
+        return Err(Error::unsupported("EXPLAIN EXECUTE of WHERE CURRENT OF"));
+    }
     let catalog = catalog_at(session, seq).await?;
     let env = statement_environment(session, &catalog);
     let plan = match &target.prepared.given {
         None => plan_statement(session, &target.prepared, &catalog, &env)?,
         Some(_) => {
-            let whole = without_skeleton(session, &target.prepared)?;
+            let whole = target.prepared.without_skeleton(&session.engine.plans)?;
             plan_statement(session, &whole, &catalog, &env)?
         }
     };

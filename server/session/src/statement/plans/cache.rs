@@ -82,6 +82,12 @@ impl ParsedText {
         Ok(ParsedText { text: text.into(), statements, plans, normalized })
     }
 
+    /// A text whose only statement is read as another one.
+    pub(crate) fn of_statement(text: &Arc<str>, parsed: ParsedStatement) -> ParsedText {
+        let (plans, normalized) = Default::default();
+        ParsedText { text: text.clone(), statements: vec![parsed], plans, normalized }
+    }
+
     /// Its statements without their constants.
     pub(crate) fn normalized(&self) -> &[Normalized] {
         self.normalized.get_or_init(|| {

@@ -16,6 +16,7 @@ use crate::session::Session;
 use crate::statement::context::{statement_environment, statement_memory};
 use crate::statement::environment::StatementEnvironment;
 use crate::statement::plans::cache::CachedPlan;
+use crate::statement::plans::current_of;
 use crate::statement::prepared::Prepared;
 use crate::transaction::machine::Block;
 use crate::transaction::open::{catalog_at, ensure_open};
@@ -104,7 +105,8 @@ fn plan_typed(
             let text = &prepared.parsed.text;
             let variables = None;
             let cx = PlanContext { catalog, path, env, text, param_types: hints, variables };
-            let plan = Arc::new(braid_plan::plan(statement, &cx)?);
+            let ahead = current_of::ahead(statement);
+            let plan = Arc::new(braid_plan::plan(ahead.as_ref().unwrap_or(statement), &cx)?);
             let columns = result_columns(&plan);
             let hints = hints.to_vec();
             let plan =
@@ -142,7 +144,7 @@ pub(crate) fn plan_bound(
         Ok(plan) if given.fits(&plan) => Ok((plan, values)),
         // After a change of the table it may want others, or none.
         _ if given.can_be_whole() => {
-            let whole = without_skeleton(session, prepared)?;
+            let whole = prepared.without_skeleton(&session.engine.plans)?;
             Ok((plan_statement(session, &whole, catalog, env)?, params.clone()))
         }
         Ok(_) => Ok((plan_typed(session, prepared, &given.types, catalog, env)?, values)),
@@ -158,6 +160,10 @@ pub(crate) async fn bind_plan(
     params: &Arc<Vec<Datum>>,
     seq: Seq,
 ) -> Result<(Bound, Option<Standing>)> {
+    if let Some((at_row, params)) = current_of::at_row(session, prepared, params, seq).await? {
+        let catalog = catalog_at(session, seq).await?;
+        return Ok((bind_plan_by(session, &at_row, &params, &catalog)?, None));
+    }
     let mut found = None;
     if let Some(standing) = newest_catalog(session) {
         // An error is that of the catalog as the statement sees it.
@@ -187,12 +193,6 @@ fn bind_plan_by(
     let env = statement_environment(session, catalog);
     let (plan, params) = plan_bound(session, prepared, params, catalog, &env)?;
     Ok(Bound { catalog: catalog.clone(), env, plan, params })
-}
-
-/// The same statement, planned as it is written.
-pub(crate) fn without_skeleton(session: &Session, prepared: &Prepared) -> Result<Prepared> {
-    let parsed = session.engine.plans.parse(prepared.text())?;
-    Ok(Prepared::new(&prepared.name, parsed, Some(0), prepared.params.clone()))
 }
 
 pub(crate) fn result_columns(plan: &PlannedStatement) -> Arc<[ResultColumn]> {

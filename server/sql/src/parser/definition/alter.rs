@@ -8,6 +8,7 @@ use super::create_table::{
     parse_column_def, parse_identity_mode, parse_key_column, parse_table_constraint,
 };
 use super::domains::parse_alter_domain;
+use super::grant::parse_default_privileges;
 use super::sequence::{parse_identity_options, parse_sequence_option, parse_sequence_options};
 use super::types::parse_alter_type;
 use super::users::{parse_alter_user, parse_stored_setting};
@@ -45,11 +46,12 @@ pub(crate) fn parse_alter(cursor: &mut Cursor<'_>) -> Result<Statement> {
         Some("database") => parse_alter_named(cursor, AlterTarget::Database),
         Some("type") => parse_alter_type(cursor),
         Some("domain") => parse_alter_domain(cursor),
+        Some("default") => parse_default_privileges(cursor),
         Some("function" | "procedure" | "routine") => parse_alter_routine(cursor),
         Some(
             word @ ("extension" | "trigger" | "policy" | "system" | "language" | "operator"
             | "collation" | "aggregate" | "publication" | "subscription" | "statistics"
-            | "tablespace" | "server" | "foreign" | "default" | "event" | "text" | "rule"),
+            | "tablespace" | "server" | "foreign" | "event" | "text" | "rule"),
         ) => Err(cursor.unsupported(format!("ALTER {}", word.to_ascii_uppercase()))),
         _ => Err(cursor.unexpected()),
     }

@@ -6,14 +6,16 @@ use sqlparser::tokenizer::Token;
 use braid_types::{Error, Result, SqlState};
 
 use crate::ast::{
-    DropBehavior, GrantObjects, GrantPrivileges, Grantee, Privilege, PrivilegeGrant, RoleGrant,
-    RoutineKind, Statement,
+    AlterDefaultPrivileges, DropBehavior, GrantObjects, GrantPrivileges, Grantee, ObjectKind,
+    Privilege, PrivilegeGrant, RoleGrant, RoutineKind, Statement,
 };
 use crate::parser::Cursor;
 use crate::parser::clauses::parse_drop_behavior;
-use crate::parser::names::{parse_columns, parse_label, parse_object_name, parse_role_name};
-
+use crate::parser::names::{
+    parse_columns, parse_ident, parse_label, parse_object_name, parse_role_name,
+};
 use crate::parser::routine::parse_routine_name;
+use crate::rewrite::words::position;
 
 /// A name from the list before `ON` or `TO`: a privilege, or a role.
 struct Granted {
@@ -73,6 +75,67 @@ pub(crate) fn parse_revoke(cursor: &mut Cursor<'_>) -> Result<Statement> {
     parse_drop_behavior(cursor);
     let roles = granted.into_iter().map(|granted| granted.name).collect();
     Ok(Statement::RevokeRole(RoleGrant { roles, grantees, admin_option }))
+}
+
+/// `ALTER DEFAULT PRIVILEGES`, at `DEFAULT`.
+pub(crate) fn parse_default_privileges(cursor: &mut Cursor<'_>) -> Result<Statement> {
+    cursor.expect_all(&["default", "privileges"])?;
+    let (mut roles, mut schemas) = (Vec::new(), Vec::new());
+    loop {
+        let at = position(cursor.span());
+        let names = if cursor.take_all(&["in", "schema"]) {
+            (&mut schemas, cursor.list(parse_ident)?)
+        } else if cursor.take("for") {
+            if cursor.take_one(&["role", "user"]).is_none() {
+                return Err(cursor.unexpected());
+            }
+            (&mut roles, cursor.list(parse_role_name)?)
+        } else {
+            break;
+        };
+        if !names.0.is_empty() {
+            let message = "conflicting or redundant options";
+            return Err(Error::new(SqlState::SyntaxError, message).position(at));
+        }
+        *names.0 = names.1;
+    }
+    let revokes = cursor.take("revoke");
+    if !revokes {
+        cursor.expect("grant")?;
+    }
+    let only_option = revokes && cursor.take_all(&["grant", "option", "for"]);
+    let granted = parse_granted(cursor)?;
+    cursor.expect("on")?;
+    let privileges = granted.iter().map(privilege).collect::<Result<_>>()?;
+    let kind = parse_object_kind(cursor)?;
+    cursor.expect(if revokes { "from" } else { "to" })?;
+    let grantees = cursor.list(parse_grantee)?;
+    let grant_option =
+        if revokes { only_option } else { cursor.take_all(&["with", "grant", "option"]) };
+    if revokes {
+        parse_drop_behavior(cursor);
+    }
+    Ok(Statement::AlterDefaultPrivileges(AlterDefaultPrivileges {
+        roles,
+        schemas,
+        kind,
+        revokes,
+        privileges,
+        grantees,
+        grant_option,
+    }))
+}
+
+fn parse_object_kind(cursor: &mut Cursor<'_>) -> Result<ObjectKind> {
+    let words = ["tables", "sequences", "functions", "routines", "types", "schemas"];
+    Ok(match cursor.take_one(&words) {
+        Some(0) => ObjectKind::Tables,
+        Some(1) => ObjectKind::Sequences,
+        Some(2 | 3) => ObjectKind::Functions,
+        Some(4) => ObjectKind::Types,
+        Some(_) => ObjectKind::Schemas,
+        None => return Err(cursor.unexpected()),
+    })
 }
 
 /// The list behind `GRANT`; empty for `ALL [PRIVILEGES]`.
