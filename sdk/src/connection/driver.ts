@@ -10,12 +10,20 @@ import pg from 'pg';
 /** The state that the server reports with each ready message; null before the first. */
 export type TransactionStatus = 'I' | 'T' | 'E' | null;
 
+/** A column of an answer, as `pg` describes it. */
+export interface Field {
+  readonly name: string;
+  /** The number of its type. */
+  readonly dataTypeID: number;
+}
+
 /** What one statement answered. */
 export interface DriverResult {
   readonly command: string;
   /** Null where the server's tag has no number. */
   readonly rowCount: number | null;
   readonly rows: Record<string, unknown>[];
+  readonly fields?: readonly Field[];
   /** What a type parser of the caller's threw; the statement itself has run. */
   readonly parseFailure?: { readonly error: unknown };
 }
