@@ -79,6 +79,7 @@ export type {
   BatchTrace,
   CommitLostEvent,
   ConnectTrace,
+  Place,
   QueryTrace,
   TransactionTrace,
 } from './diagnostics.js';

@@ -7,6 +7,9 @@ import type { Socket } from 'node:net';
 
 import pg from 'pg';
 
+import type { Place } from '../diagnostics.js';
+import { detectServer } from '../server.js';
+
 /** The state that the server reports with each ready message; null before the first. */
 export type TransactionStatus = 'I' | 'T' | 'E' | null;
 
@@ -54,6 +57,7 @@ interface ClientInternals {
   readonly secretKey: number | null;
   readonly host: string;
   readonly port: number;
+  readonly database: string;
   readonly ssl: boolean | object;
   readonly readyForQuery: boolean;
   readonly pipeline?: boolean;
@@ -105,10 +109,12 @@ export function processIdOf(client: pg.ClientBase): number | undefined {
   return inside(client).processID ?? undefined;
 }
 
-/** The server as `host:port`. */
-export function serverOf(client: pg.ClientBase): string {
-  const { host, port } = inside(client);
-  return `${host}:${port}`;
+/** Which server and database a client is for; the system is known once it is connected. */
+export function placeOf(client: pg.ClientBase): Place {
+  const { host, port, database } = inside(client);
+  const parameters = parametersOf.get(client);
+  const system = parameters?.size ? detectServer(parameters).kind : undefined;
+  return { server: `${host}:${port}`, system, database };
 }
 
 /** Delay of the first probe of a silent connection, in milliseconds. */
