@@ -5,7 +5,7 @@
  * other has stopped. The files are those of drizzle-kit.
  */
 
-import type { Sql, Transaction } from '@braiddb/sdk';
+import type { Database, Sql, Transaction } from '@braiddb/sdk';
 import { sql } from '@braiddb/sdk';
 import type { MigrationMeta } from 'drizzle-orm/migrator';
 import { readMigrationFiles } from 'drizzle-orm/migrator';
@@ -36,10 +36,11 @@ export async function migrate(
   const migrations = readMigrationFiles({ migrationsFolder });
   const schema = sql.identifier(migrationsSchema ?? 'drizzle');
   const table = sql`${schema}.${sql.identifier(migrationsTable ?? '__drizzle_migrations')}`;
-  await client.transaction((tx) => tx.query(sql`CREATE SCHEMA IF NOT EXISTS ${schema}`));
-  await client.transaction((tx) =>
-    tx.query(sql`CREATE TABLE IF NOT EXISTS ${table} (
-      id SERIAL PRIMARY KEY, hash text NOT NULL, created_at bigint)`),
+  await createOnce(client, sql`CREATE SCHEMA IF NOT EXISTS ${schema}`);
+  await createOnce(
+    client,
+    sql`CREATE TABLE IF NOT EXISTS ${table} (
+      id SERIAL PRIMARY KEY, hash text NOT NULL, created_at bigint)`,
   );
   await client.transaction(async (tx) => {
     await tx.query(sql`LOCK TABLE ${table} IN SHARE ROW EXCLUSIVE MODE`);
@@ -50,6 +51,24 @@ export async function migrate(
       if (migration.folderMillis > lastMs) await apply(tx, migration, table);
     }
   });
+}
+
+/** What PostgreSQL may answer to `IF NOT EXISTS` while another session creates the same thing. */
+const CREATED_MEANWHILE = ['23505', '42P06', '42P07'];
+
+const TRIES = 5;
+
+/** Runs CREATE … IF NOT EXISTS, again where another session is doing the same. */
+async function createOnce(client: Database, statement: Sql): Promise<void> {
+  for (let tries = 1; ; tries++) {
+    try {
+      await client.transaction((tx) => tx.query(statement));
+      return;
+    } catch (error) {
+      const { code } = error as { code?: unknown };
+      if (tries >= TRIES || !CREATED_MEANWHILE.includes(String(code))) throw error;
+    }
+  }
 }
 
 async function apply(

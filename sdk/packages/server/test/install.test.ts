@@ -197,6 +197,16 @@ withBinary('the packed packages', (binary) => {
     expect(printed).toMatch(/pass 2\n/);
   });
 
+  it('have the commands of tools', async (context) => {
+    skipUnlessInstalled(context);
+    for (const name of ['migrate', 'types']) {
+      const printed = await run('npx', ['--no-install', 'braiddb', name, '--help'], {
+        cwd: project,
+      });
+      expect(printed).toContain(`Usage: npx braiddb ${name}`);
+    }
+  });
+
   it('have a driver for Drizzle', async (context) => {
     skipUnlessInstalled(context);
     const driver = tarballs.find((path) => path.includes('braiddb-drizzle-')) ?? '';
